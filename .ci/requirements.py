@@ -1,0 +1,30 @@
+"""Prints what pyproject.toml names: build requirements, dependencies, the extra "all", the group dev."""
+
+import tomllib
+from pathlib import Path
+
+project = tomllib.loads(Path("pyproject.toml").read_text())
+wanted: list[str] = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+extras = project["project"]["optional-dependencies"]
+
+
+def add_extra(name: str) -> None:
+    for requirement in extras[name]:
+        if requirement.startswith("rstream-transport["):
+            for inner in requirement.split("[")[1].split("]")[0].split(","):
+                add_extra(inner.strip())
+        else:
+            wanted.append(requirement)
+
+
+def add_group(name: str) -> None:
+    for entry in project["dependency-groups"][name]:
+        if isinstance(entry, dict):
+            add_group(entry["include-group"])
+        else:
+            wanted.append(entry)
+
+
+add_extra("all")
+add_group("dev")
+print("\n".join(dict.fromkeys(wanted)))

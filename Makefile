@@ -1,0 +1,34 @@
+# make demo · test · bench · lint · prove · sanitize · coverage · clean
+# Each target makes its environment in build/ first; nothing is left outside the checkout.
+SHELL := /bin/bash
+PY := build/venv/bin/python
+RUN := PATH="$(CURDIR)/build/venv/bin:$$PATH" PYTHONPATH="$(CURDIR)" \
+  $(if $(wildcard build/java/bin/java),JAVA_HOME="$(CURDIR)/build/java",)
+
+.PHONY: demo test bench lint prove sanitize coverage clean setup
+setup:
+	@.ci/setup.sh
+
+demo: setup
+	@$(RUN) $(PY) -m examples.flights $(ARGS)
+
+test: setup
+	@$(RUN) $(PY) -m pytest $(ARGS)
+
+bench: setup
+	@$(RUN) $(PY) -m tests.bench $(ARGS)
+
+lint: setup
+	@$(RUN) $(PY) -m tests.tidy.lint
+
+prove: setup
+	@$(RUN) $(PY) -m tests.prove $(ARGS)
+
+sanitize: setup
+	@cd transport_ext && for preset in asan tsan; do PATH="$(CURDIR)/build/venv/bin:$$PATH" cmake --workflow --preset $$preset || exit 1; done
+
+coverage: setup
+	@$(RUN) $(PY) -m tests.prove coverage
+
+clean:
+	rm -rf build

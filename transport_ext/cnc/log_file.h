@@ -1,0 +1,31 @@
+/* log_file.h: creating, mapping and removing log buffer files (memory reference 1.1, 2). */
+#ifndef RSTI_CNC_LOG_FILE_H
+#define RSTI_CNC_LOG_FILE_H
+
+#include "logbuffer/descriptor.h"
+
+typedef struct rsti_log_file_t {
+    rsti_log_t log;
+    int fd;                    /* -1: terms are reserved through path, no descriptor is kept */
+    int64_t reserved_position; /* terms below are reserved; INT64_MAX when all three are */
+    int32_t reserved_terms;
+    char path[1024];
+} rsti_log_file_t;
+
+/* Driver: creates <dir>/<kind>/<id>.logbuffer with metadata. Sparse files reserve the metadata and
+ * the first term at once and further terms by rsti_log_file_reserve; else everything at once. Full
+ * storage: -RST_ESTORAGE naming the size needed. kind: "publications" or "images". */
+int rsti_log_file_create(rsti_log_file_t *file, const char *dir, const char *kind, int64_t id,
+    const rsti_log_params_t *params);
+/* Reserves the terms up to the one of position (fallocate) that are not yet: 0 or -RST_ESTORAGE.
+ * Cheap when done. For the publisher limit ask for limit + max message length: one message per
+ * producer may lie beyond the limit. */
+int rsti_log_file_reserve(rsti_log_file_t *file, int64_t position);
+/* Client: maps <dir>/<kind>/<id>.logbuffer read-write, kind and id taken from the end of path (the
+ * driver may know the directory by another path; nothing outside dir can be named); checked as
+ * untrusted. */
+int rsti_log_file_open(rsti_log_file_t *file, const char *dir, const char *path,
+    size_t path_length);
+void rsti_log_file_close(rsti_log_file_t *file, bool remove);
+
+#endif

@@ -1,0 +1,26 @@
+/* wake_fifo.h: the FIFOs behind wake.h: <dir>/wake/<client id>.<waiter id>; the driver's agents are
+ * client 0. Readers and writers open O_RDWR | O_NONBLOCK: a reader meets no end of file, a writer no
+ * SIGPIPE (wake_fifo.c says why). */
+#ifndef RSTI_CNC_WAKE_FIFO_H
+#define RSTI_CNC_WAKE_FIFO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Makes and opens the reader's end; fd, or negative with a trail. */
+int rsti_wake_fifo_create(const char *dir, int64_t client_id, int32_t waiter_id);
+void rsti_wake_fifo_remove(const char *dir, int64_t client_id, int32_t waiter_id);
+/* Removes all FIFOs of a dead client. */
+void rsti_wake_fifo_remove_client(const char *dir, int64_t client_id);
+
+/* poll(2) on the FIFO for at most timeout_ns, then drains it. 1 woken, 0 timeout or signal. */
+int rsti_wake_fifo_wait(int fd, int64_t timeout_ns);
+void rsti_wake_fifo_drain(int fd);
+
+/* Writers' ends, opened once and kept (bounded cache, oldest closed). Thread-safe. */
+typedef struct rsti_waker_t rsti_waker_t;
+int rsti_waker_create(rsti_waker_t **waker, const char *dir);
+void rsti_waker_destroy(rsti_waker_t *waker);
+void rsti_waker_wake(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id);
+
+#endif

@@ -1,0 +1,166 @@
+#include "concurrent/agent.h"
+
+#include "concurrent/atomics.h"
+#include "util/bits.h"
+#include "util/error.h"
+#include "util/int_math.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#define BACKOFF_SPINS 10
+#define BACKOFF_YIELDS 20
+#define BACKOFF_SLEEP_NS_MIN INT64_C(1000)
+#define SLEEP_NS RSTI_NS_PER_MS
+
+static bool is_running(const rsti_agent_runner_t *runner)
+{
+    return rsti_load_acquire_i32(&runner->is_running) != 0;
+}
+
+static int64_t run_work(rsti_agent_runner_t *runner, int64_t now_ns, int64_t *deadline_ns)
+{
+    *deadline_ns = RSTI_NO_DEADLINE;
+    return runner->do_work(runner->work_arg, now_ns, deadline_ns);
+}
+
+/* min(deadline - now, sleep_ns_max), RSTI_NO_DEADLINE when neither bounds the sleep; <= 0 means that
+ * there is no time to sleep. */
+static int64_t sleep_bound_ns(const rsti_agent_runner_t *runner, int64_t deadline_ns)
+{
+    int64_t bound_ns = rsti_load_relaxed_i64(&runner->sleep_ns_max);
+    if (deadline_ns != RSTI_NO_DEADLINE) {
+        int64_t now_ns = rsti_clock_nano_time(&runner->clock);
+        bound_ns = rsti_min_i64(bound_ns, rsti_saturating_add_i64(deadline_ns, -now_ns));
+    }
+    return bound_ns;
+}
+
+static void sleep_for(const rsti_agent_runner_t *runner, int64_t wanted_ns, int64_t deadline_ns)
+{
+    int64_t sleep_ns = rsti_min_i64(wanted_ns, sleep_bound_ns(runner, deadline_ns));
+    if (sleep_ns > 0) {
+        struct timespec duration = {
+            .tv_sec = sleep_ns / RSTI_NS_PER_S, .tv_nsec = sleep_ns % RSTI_NS_PER_S};
+        (void)nanosleep(&duration, NULL);
+    }
+}
+
+/* True when work came while spinning. */
+static bool spin(rsti_agent_runner_t *runner, int64_t *deadline_ns)
+{
+    int64_t now_ns = rsti_clock_nano_time(&runner->clock);
+    int64_t end_ns = rsti_saturating_add_i64(now_ns, runner->sleeper.spin_ns);
+    while (now_ns < end_ns && is_running(runner)) {
+        rsti_cpu_pause();
+        if (run_work(runner, now_ns, deadline_ns) > 0) {
+            return true;
+        }
+        now_ns = rsti_clock_nano_time(&runner->clock);
+    }
+    return false;
+}
+
+/* The sleeper's half of the protocol in wake.h: whoever published before it was armed is seen by the
+ * second look at the work, whoever published after it writes the wake-up. */
+static void block(rsti_agent_runner_t *runner, int64_t deadline_ns)
+{
+    const rsti_sleeper_t *sleeper = &runner->sleeper;
+    if (sleeper->spin_ns > 0 && spin(runner, &deadline_ns)) {
+        return;
+    }
+    if (!sleeper->arm(sleeper->arg)) {
+        return;
+    }
+    int64_t work = run_work(runner, rsti_clock_nano_time(&runner->clock), &deadline_ns);
+    int64_t timeout_ns = sleep_bound_ns(runner, deadline_ns);
+    if (work > 0 || timeout_ns <= 0 || !is_running(runner)) {
+        sleeper->disarm(sleeper->arg);
+        return;
+    }
+    sleeper->wait(sleeper->arg, timeout_ns);
+}
+
+static void idle(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadline_ns)
+{
+    switch (runner->idle_kind) {
+    case RSTI_IDLE_BLOCK:
+        block(runner, deadline_ns);
+        break;
+    case RSTI_IDLE_SPIN:
+        rsti_cpu_pause();
+        break;
+    case RSTI_IDLE_YIELD:
+        (void)sched_yield();
+        break;
+    case RSTI_IDLE_BACKOFF:
+        if (idle_count < BACKOFF_SPINS) {
+            rsti_cpu_pause();
+        } else if (idle_count < BACKOFF_SPINS + BACKOFF_YIELDS) {
+            (void)sched_yield();
+        } else {
+            int64_t doublings = rsti_min_i64(idle_count - BACKOFF_SPINS - BACKOFF_YIELDS, 10);
+            sleep_for(
+                runner, rsti_min_i64(BACKOFF_SLEEP_NS_MIN << doublings, SLEEP_NS), deadline_ns);
+        }
+        break;
+    case RSTI_IDLE_SLEEP:
+        sleep_for(runner, SLEEP_NS, deadline_ns);
+        break;
+    }
+}
+
+static void *run_agent(void *arg)
+{
+    rsti_agent_runner_t *runner = arg;
+    int64_t idle_count = 0;
+    while (is_running(runner)) {
+        int64_t deadline_ns;
+        int64_t now_ns = rsti_clock_nano_time(&runner->clock);
+        if (run_work(runner, now_ns, &deadline_ns) > 0) {
+            idle_count = 0;
+        } else {
+            idle(runner, idle_count++, deadline_ns);
+        }
+    }
+    return NULL;
+}
+
+int rsti_agent_start(rsti_agent_runner_t *runner)
+{
+    RST_ASSERT(!runner->is_started);
+    RST_ASSERT(rsti_load_relaxed_i64(&runner->sleep_ns_max) > 0);
+    RST_ASSERT(runner->idle_kind != RSTI_IDLE_BLOCK || runner->sleeper.arm != NULL);
+    rsti_store_release_i32(&runner->is_running, 1);
+    /* The thread inherits the mask: it must not take a signal even in its first instructions. */
+    sigset_t all;
+    sigset_t before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = pthread_create(&runner->thread, NULL, run_agent, runner);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (result != 0) {
+        rsti_store_release_i32(&runner->is_running, 0);
+        (void)rsti_error_set_errno(result, "cannot start the thread \"%s\"", runner->name);
+        return RST_SET_ERR(RST_ESYS, "%s", rst_last_error_text());
+    }
+    runner->name[sizeof runner->name - 1] = '\0';
+    (void)pthread_setname_np(runner->thread, runner->name);
+    runner->is_started = true;
+    return 0;
+}
+
+void rsti_agent_stop(rsti_agent_runner_t *runner, void (*wake)(void *arg), void *arg)
+{
+    if (!runner->is_started) {
+        return;
+    }
+    rsti_store_release_i32(&runner->is_running, 0);
+    rsti_fence();
+    if (wake != NULL) {
+        wake(arg);
+    }
+    (void)pthread_join(runner->thread, NULL);
+    runner->is_started = false;
+}

@@ -1,0 +1,60 @@
+/* agent.h: a loop body and the thread that runs it.
+ *
+ * do_work(arg, now_ns, &next_deadline_ns) does what can be done now, never blocks, returns the work
+ * count (bytes, frames, commands: 0 = nothing done; a timer that was only looked at is no work) and
+ * stores when it must run again even if nobody wakes it (RSTI_NO_DEADLINE: only when woken). The
+ * same function is run by a thread, by several agents in one thread, by the caller, or in virtual
+ * time. */
+#ifndef RSTI_CONCURRENT_AGENT_H
+#define RSTI_CONCURRENT_AGENT_H
+
+#include "util/clock.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef int64_t (*rsti_do_work_t)(void *arg, int64_t now_ns, int64_t *next_deadline_ns);
+
+typedef enum rsti_idle_kind_t {
+    RSTI_IDLE_BLOCK = 0, /* sleep until woken or the deadline: needs a sleeper */
+    RSTI_IDLE_SPIN,
+    RSTI_IDLE_YIELD,
+    RSTI_IDLE_BACKOFF,   /* 10 spins, 20 yields, then sleeps 1 us doubling to 1 ms */
+    RSTI_IDLE_SLEEP      /* 1 ms */
+} rsti_idle_kind_t;
+
+/* How the blocking strategy sleeps. arm() says "I sleep now" in shared memory and returns false
+ * when sleeping is pointless; wait() sleeps at most timeout_ns (RSTI_NO_DEADLINE: until woken; it
+ * may return early for any reason) and disarms. spin_ns: how long to spin before arming (0 = at
+ * once). */
+typedef struct rsti_sleeper_t {
+    bool (*arm)(void *arg);
+    void (*wait)(void *arg, int64_t timeout_ns);
+    void (*disarm)(void *arg);
+    void *arg;
+    int64_t spin_ns;
+} rsti_sleeper_t;
+
+typedef struct rsti_agent_runner_t {
+    char name[16];
+    rsti_do_work_t do_work;
+    void *work_arg;
+    rsti_clock_t clock;
+    rsti_idle_kind_t idle_kind;
+    rsti_sleeper_t sleeper;
+    int64_t sleep_ns_max; /* bound on any sleep; RSTI_NO_DEADLINE = none. May change while running
+                           * (atomic): bounded polling beside peers that never wake us */
+    int32_t is_running;   /* atomic */
+    pthread_t thread;
+    bool is_started;
+} rsti_agent_runner_t;
+
+/* The thread blocks all signals and carries the name. 0 or -RST_ESYS. */
+int rsti_agent_start(rsti_agent_runner_t *runner);
+/* Asks the loop to end, wakes it (sleeper->disarm is not enough: pass wake) and joins. wake is
+ * called after the flag is set and fenced, so rsti_wake_take_word() plus one byte is enough. Twice
+ * is harmless. */
+void rsti_agent_stop(rsti_agent_runner_t *runner, void (*wake)(void *arg), void *arg);
+
+#endif

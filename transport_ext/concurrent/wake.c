@@ -1,0 +1,119 @@
+#include "concurrent/wake.h"
+
+#include "util/bits.h"
+
+static bool is_slot(int slot)
+{
+    return slot >= 0 && slot < RSTI_WAKE_SLOTS;
+}
+
+int rsti_wake_slot_take(rsti_log_ext_t *ext, int64_t client_id, int32_t waiter_id)
+{
+    RST_ASSERT(client_id > 0);
+    for (int i = 0; i < RSTI_WAKE_SLOTS; i++) {
+        rsti_wake_slot_t *slot = &ext->slots[i];
+        if (rsti_load_acquire_i64(&slot->client_id) == client_id
+            && rsti_load_relaxed_i32(&slot->waiter_id) == waiter_id) {
+            return i;
+        }
+    }
+    for (int i = 0; i < RSTI_WAKE_SLOTS; i++) {
+        rsti_wake_slot_t *slot = &ext->slots[i];
+        /* Negative while being taken: another waiter of this client must not find itself in a slot
+         * whose waiter is not yet written. */
+        if (rsti_load_relaxed_i64(&slot->client_id) == 0
+            && rsti_cas_i64(&slot->client_id, 0, -client_id)) {
+            rsti_store_relaxed_i32(&slot->armed, 0);
+            rsti_store_relaxed_i32(&slot->waiter_id, waiter_id);
+            rsti_store_release_i64(&slot->client_id, client_id);
+            return i;
+        }
+    }
+    return -1;
+}
+
+static void free_slot(rsti_wake_slot_t *slot)
+{
+    rsti_store_relaxed_i32(&slot->armed, 0);
+    rsti_store_relaxed_i32(&slot->waiter_id, 0);
+    rsti_store_release_i64(&slot->client_id, 0);
+}
+
+void rsti_wake_slot_release(rsti_log_ext_t *ext, int slot)
+{
+    if (is_slot(slot)) {
+        free_slot(&ext->slots[slot]);
+    }
+}
+
+void rsti_wake_slots_clear_client(rsti_log_ext_t *ext, int64_t client_id)
+{
+    for (int i = 0; i < RSTI_WAKE_SLOTS; i++) {
+        int64_t owner = rsti_load_acquire_i64(&ext->slots[i].client_id);
+        if (owner == client_id || owner == -client_id) {
+            free_slot(&ext->slots[i]);
+        }
+    }
+}
+
+void rsti_wake_arm(rsti_log_ext_t *ext, int slot, int32_t kind)
+{
+    if (!is_slot(slot)) {
+        rsti_fence();
+        return;
+    }
+    /* The slot before its summary, and exchanges for both: the waker that takes the summary down
+     * then sees every slot whose sleeper had put it up, whoever did so last. */
+    (void)rsti_exchange_i32(&ext->slots[slot].armed, kind);
+    if ((kind & RSTI_WAIT_DATA) != 0) {
+        (void)rsti_exchange_i32(&ext->data_armed, 1);
+    }
+    if ((kind & RSTI_WAIT_LIMIT) != 0) {
+        (void)rsti_exchange_i32(&ext->limit_armed, 1);
+    }
+    rsti_fence();
+}
+
+void rsti_wake_disarm(rsti_log_ext_t *ext, int slot)
+{
+    if (is_slot(slot)) {
+        /* The summary stays: at worst one waker scans for nobody and takes it down. */
+        rsti_store_release_i32(&ext->slots[slot].armed, 0);
+    }
+}
+
+void rsti_wake_arm_word(int32_t *armed)
+{
+    (void)rsti_exchange_i32(armed, 1);
+    rsti_fence();
+}
+
+void rsti_wake_log(rsti_log_ext_t *ext, int32_t kind, rsti_on_wake_t on_wake, void *arg)
+{
+    if (!rsti_wake_is_log_armed(ext, kind)) {
+        return;
+    }
+    int32_t *summary = kind == RSTI_WAIT_DATA ? &ext->data_armed : &ext->limit_armed;
+    if (rsti_exchange_i32(summary, 0) == 0) {
+        return; /* another waker was faster and wakes them all */
+    }
+    for (int i = 0; i < RSTI_WAKE_SLOTS; i++) {
+        rsti_wake_slot_t *slot = &ext->slots[i];
+        /* What the exchange took down must be woken, be it of another kind by now. */
+        if ((rsti_load_acquire_i32(&slot->armed) & kind) == 0
+            || rsti_exchange_i32(&slot->armed, 0) == 0) {
+            continue;
+        }
+        /* Read after the exchange: these are the ids of the sleeper that was armed. */
+        int64_t client_id = rsti_load_acquire_i64(&slot->client_id);
+        if (client_id > 0) {
+            on_wake(arg, client_id, rsti_load_acquire_i32(&slot->waiter_id));
+        }
+    }
+}
+
+bool rsti_wake_take_word(int32_t *armed)
+{
+    rsti_fence();
+    return rsti_load_relaxed_i32(armed) != 0 && rsti_exchange_i32(armed, 0) != 0;
+}

@@ -1,0 +1,117 @@
+/* wake.h: who sleeps, told through shared memory where Aeron reads nothing.
+ *
+ * Every sleeper (a driver agent, or a client's waiter) owns a named FIFO (cnc/wake_fifo.h) and an
+ * "armed" word. The protocol on both sides:
+ *
+ *     sleeper: armed = 1; fence; look for work; none -> poll(fifo, timeout); armed = 0; drain
+ *     waker:   publish;   fence; if armed and exchange(armed, 0) == 1 -> write one byte to the FIFO
+ *
+ * so a wake-up costs a system call only when somebody really sleeps, and none is lost.
+ *
+ * Where the words live:
+ *   CnC header, offset 52: rsti_cnc_ext_t (driver agents' armed words);
+ *   log metadata, offset 512: rsti_log_ext_t (who waits for data in this log or for its limit, and
+ *     at which subscriber position the conductor wants to be woken);
+ *   heartbeat counter's value record, offset 32: rsti_heartbeat_ext_t (this client speaks rstream,
+ *     so the driver need not fall back to bounded polling for it).
+ * Aeron never writes these; an Aeron file has zeros there. */
+#ifndef RSTI_CONCURRENT_WAKE_H
+#define RSTI_CONCURRENT_WAKE_H
+
+#include "concurrent/atomics.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RSTI_EXT_MAGIC 0x52545352 /* "RSTR" */
+#define RSTI_EXT_VERSION 1
+
+typedef enum rsti_agent_id_t {
+    RSTI_AGENT_CONDUCTOR = 0,
+    RSTI_AGENT_SENDER = 1,
+    RSTI_AGENT_RECEIVER = 2
+} rsti_agent_id_t;
+
+/* At byte 52 of the CnC file (76 bytes: 52…127). */
+typedef struct rsti_cnc_ext_t {
+    int32_t magic;
+    int32_t version;
+    int32_t pad;
+    int32_t agent_armed[3]; /* written by: agent (1), wakers (0); index rsti_agent_id_t */
+    int32_t agent_fifo[3];  /* which FIFO (0.<n>) wakes the agent: agents of one thread share one */
+    uint8_t spare[40];
+} rsti_cnc_ext_t;
+_Static_assert(sizeof(rsti_cnc_ext_t) == 76, "CnC extension");
+#define RSTI_CNC_EXT_OFFSET 52
+
+#define RSTI_WAIT_DATA 1  /* new frames in the log */
+#define RSTI_WAIT_LIMIT 2 /* the publisher limit rose or the connection state changed */
+
+#define RSTI_WAKE_SLOTS 64
+
+typedef struct rsti_wake_slot_t {
+    int64_t client_id; /* 0 = free; taken by CAS, negative while being taken */
+    int32_t waiter_id;
+    int32_t armed;     /* RSTI_WAIT_… bits */
+} rsti_wake_slot_t;
+_Static_assert(sizeof(rsti_wake_slot_t) == 16, "wake slot");
+
+/* At byte 512 of the log metadata. */
+typedef struct rsti_log_ext_t {
+    int32_t magic;
+    int32_t version;
+    int32_t name_hash;     /* 16 bit; 0 = unnamed. written by: driver, once */
+    int32_t name_length;
+    char name[240];        /* the stream's name, IPC and network logs of rstream clients */
+    uint8_t pad_a[256];
+    /* offset 512 in here = 1024 in the metadata, own cache line */
+    int32_t data_armed;    /* summary: some slot is armed for data */
+    int32_t limit_armed;
+    int64_t conductor_position; /* written by: conductor. A subscriber whose position reaches this
+                                 * wakes the conductor (limit to raise, SM to send) */
+    uint8_t pad_b[48];
+    rsti_wake_slot_t slots[RSTI_WAKE_SLOTS];
+} rsti_log_ext_t;
+_Static_assert(offsetof(rsti_log_ext_t, data_armed) == 512, "log extension");
+_Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
+_Static_assert(sizeof(rsti_log_ext_t) == 1600, "log extension");
+#define RSTI_LOG_EXT_OFFSET 512
+
+typedef struct rsti_heartbeat_ext_t {
+    int32_t magic;
+    int32_t version;
+    int64_t pid;
+    int32_t conductor_armed; /* the client's conductor sleeps on FIFO <client id>.0 */
+    int32_t pad;
+} rsti_heartbeat_ext_t;
+
+/* Slot of this waiter in the log, taken if needed; -1 when all 64 are taken (poll instead).
+ * client_id 0 means a free slot, so the driver's own agents cannot wait here. */
+int rsti_wake_slot_take(rsti_log_ext_t *ext, int64_t client_id, int32_t waiter_id);
+void rsti_wake_slot_release(rsti_log_ext_t *ext, int slot);
+/* Frees all slots of a dead client. */
+void rsti_wake_slots_clear_client(rsti_log_ext_t *ext, int64_t client_id);
+
+/* Sleeper's side. kind: one RSTI_WAIT_… or both. After arming the caller must look again for work
+ * (the fence is inside). A wake-up of either kind disarms both. slot -1 is legal and does nothing. */
+void rsti_wake_arm(rsti_log_ext_t *ext, int slot, int32_t kind);
+void rsti_wake_disarm(rsti_log_ext_t *ext, int slot);
+void rsti_wake_arm_word(int32_t *armed); /* 1 + fence */
+
+typedef void (*rsti_on_wake_t)(void *arg, int64_t client_id, int32_t waiter_id);
+/* Waker's side, after publishing: fence, and one call per armed sleeper of that kind. The ids come
+ * from shared memory: they name a FIFO and nothing else. */
+void rsti_wake_log(rsti_log_ext_t *ext, int32_t kind, rsti_on_wake_t on_wake, void *arg);
+/* true: the word was armed and is now disarmed: the caller writes to that FIFO. Includes the fence. */
+bool rsti_wake_take_word(int32_t *armed);
+
+/* The cheap test alone (fence + one load), for hot loops. */
+static inline bool rsti_wake_is_log_armed(const rsti_log_ext_t *ext, int32_t kind)
+{
+    rsti_fence();
+    return 0 != rsti_load_relaxed_i32(
+        kind == RSTI_WAIT_DATA ? &ext->data_armed : &ext->limit_armed);
+}
+
+#endif

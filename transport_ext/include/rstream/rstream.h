@@ -1,0 +1,236 @@
+/* rstream.h: the client of the C library.
+ *
+ * A client maps a driver directory and has one conductor thread of its own (heartbeats, answers,
+ * images coming and going). The data path (offer, poll) runs in the caller's thread, never blocks
+ * and never allocates for messages that fit one frame.
+ * Thread rules: client functions and concurrent publications from any thread; a subscription is
+ * polled by one thread at a time; an exclusive publication belongs to one thread. After fork every
+ * handle is dead in the child and says -RST_EFORKED (closing it there only frees memory). */
+#ifndef RSTREAM_RSTREAM_H
+#define RSTREAM_RSTREAM_H
+
+#include "rstream/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct rst_client_t rst_client_t;
+typedef struct rst_publication_t rst_publication_t;
+typedef struct rst_subscription_t rst_subscription_t;
+typedef struct rst_image_t rst_image_t;
+typedef struct rst_waiter_t rst_waiter_t;
+
+typedef struct rst_client_params_t {
+    const char *dir;               /* NULL: the default directory */
+    const char *name;              /* shown in the heartbeat counter's label; NULL: none */
+    int64_t driver_timeout_ms;     /* 10000 */
+    int64_t keepalive_interval_ns; /* 500 ms */
+} rst_client_params_t;
+RST_API void rst_client_params_init(rst_client_params_t *params);
+
+typedef enum rst_client_state_t {
+    RST_CLIENT_OPEN = 0,
+    RST_CLIENT_CLOSED = 1,
+    RST_CLIENT_DRIVER_LOST = 2, /* died, or was shut down */
+    RST_CLIENT_TIMED_OUT = 3    /* the driver gave this client up */
+} rst_client_state_t;
+
+/* Connects to a living driver: waits up to driver_timeout_ms for a driver that is starting;
+ * -RST_ENODRIVER when there is none, -RST_EVERSION, -RST_EACCESS. */
+RST_API int rst_client_open(rst_client_t **client, const rst_client_params_t *params);
+RST_API void rst_client_close(rst_client_t *client); /* closes all that it made */
+RST_API int64_t rst_client_id(const rst_client_t *client);
+RST_API int rst_client_state(const rst_client_t *client); /* rst_client_state_t, -RST_EFORKED */
+RST_API const char *rst_client_dir(const rst_client_t *client);
+RST_API int rst_client_is_aeron_driver(const rst_client_t *client);
+
+/* Commands are asked for and awaited, so that a caller can interrupt the wait. add_* returns a
+ * correlation id (> 0) or a negative error. */
+RST_API int64_t rst_client_add_publication(rst_client_t *client, const char *channel,
+    int32_t stream_id, bool is_exclusive);
+RST_API int64_t rst_client_add_subscription(rst_client_t *client, const char *channel,
+    int32_t stream_id);
+/* Waits at most timeout_ns for the driver's answer: 1 ready, 0 not yet, negative: refused
+ * (-RST_EREGISTRATION, rst_last_error_detail() is the driver's code), driver lost, timed out. */
+RST_API int rst_client_await(rst_client_t *client, int64_t correlation_id, int64_t timeout_ns);
+/* Fetches what became ready, once. NULL when it is not. */
+RST_API rst_publication_t *rst_client_take_publication(rst_client_t *client,
+    int64_t correlation_id);
+RST_API rst_subscription_t *rst_client_take_subscription(rst_client_t *client,
+    int64_t correlation_id);
+RST_API void rst_client_cancel(rst_client_t *client, int64_t correlation_id);
+
+/* ---- publications ---- */
+
+typedef struct rst_message_part_t {
+    const void *data;
+    size_t length;
+} rst_message_part_t;
+
+/* Position after the message (> 0), or RST_NOT_CONNECTED … RST_ERROR (error.h). */
+RST_API int64_t rst_publication_offer(rst_publication_t *publication, const void *data,
+    size_t length, int64_t reserved_value);
+RST_API int64_t rst_publication_offer_parts(rst_publication_t *publication,
+    const rst_message_part_t *parts, size_t part_count, int64_t reserved_value);
+/* Offers messages[0 … count) in order until one is not taken; *taken counts the taken ones. Returns
+ * the position after the last taken, or the reason when none was. Wakes readers once. */
+RST_API int64_t rst_publication_offer_many(rst_publication_t *publication,
+    const rst_message_part_t *messages, size_t count, int64_t reserved_value, size_t *taken);
+/* The same for count messages of size bytes that lie back to back. */
+RST_API int64_t rst_publication_offer_block(rst_publication_t *publication, const void *data,
+    size_t size, size_t count, int64_t reserved_value, size_t *taken);
+
+typedef struct rst_claim_t {
+    uint8_t *data; /* length bytes, writable until commit or abort */
+    size_t length;
+    int64_t position;
+    void *frame;
+    rst_publication_t *publication;
+} rst_claim_t;
+RST_API int64_t rst_publication_try_claim(rst_publication_t *publication, size_t length,
+    int64_t reserved_value, rst_claim_t *claim);
+RST_API int rst_claim_commit(rst_claim_t *claim);
+RST_API int rst_claim_abort(rst_claim_t *claim);
+
+typedef struct rst_publication_info_t {
+    int64_t registration_id;
+    int32_t session_id;
+    int32_t stream_id;
+    int32_t initial_term_id;
+    int32_t term_length;
+    int32_t mtu;
+    int32_t max_payload_length;
+    int32_t max_message_length;
+    bool is_exclusive;
+    bool is_ipc;
+    const char *channel; /* as given; lives as long as the publication */
+} rst_publication_info_t;
+RST_API void rst_publication_info(const rst_publication_t *publication,
+    rst_publication_info_t *info);
+RST_API int64_t rst_publication_position(const rst_publication_t *publication);
+RST_API int64_t rst_publication_position_limit(const rst_publication_t *publication);
+RST_API bool rst_publication_is_connected(const rst_publication_t *publication);
+RST_API bool rst_publication_is_closed(const rst_publication_t *publication);
+/* Position that every reader is known to have consumed (IPC: least subscriber position; UDP: as the
+ * last status messages said), or RST_NOT_CONNECTED. */
+RST_API int64_t rst_publication_consumed_position(const rst_publication_t *publication);
+RST_API void rst_publication_close(rst_publication_t *publication);
+
+/* ---- subscriptions ---- */
+
+/* One message or fragment group as handed out. data points into the log, or into memory that the
+ * batch owns (assembled), and is valid until the batch is released. */
+typedef struct rst_message_t {
+    const uint8_t *data;
+    int32_t length;
+    int32_t session_id;
+    int64_t position;       /* of the stream, after this message */
+    int64_t reserved_value;
+    int32_t image_index;    /* into the batch's images */
+    int32_t flags;
+} rst_message_t;
+
+typedef struct rst_batch_t rst_batch_t;
+/* A batch is made once and used again and again by one subscription. capacity: most messages. */
+RST_API int rst_batch_create(rst_batch_t **batch, int32_t capacity);
+RST_API void rst_batch_destroy(rst_batch_t *batch); /* releases first */
+RST_API const rst_message_t *rst_batch_messages(const rst_batch_t *batch, int32_t *count);
+/* Moves the subscriber positions over what was handed out. Idempotent. */
+RST_API void rst_batch_release(rst_batch_t *batch);
+
+/* Fills the batch with up to min(limit, capacity) whole messages that are already here, at most
+ * about bytes_max bytes (the first always fits; <= 0: no bound). Returns the count; -RST_EBUSY when
+ * another thread is inside, -RST_ECLOSED, -RST_EFORKED; a batch still held is released first.
+ * When the client was lost: what is in memory is handed out first, then -RST_EDRIVERLOST. */
+RST_API int rst_subscription_poll(rst_subscription_t *subscription, int32_t limit,
+    int64_t bytes_max, rst_batch_t *batch);
+/* Demand (request(n) of Reactive Streams), enforced here: poll_demanded hands out no more than was
+ * requested and not yet delivered. Saturates at INT64_MAX. n >= 1. Any thread. */
+RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t n);
+RST_API int64_t rst_subscription_demand(const rst_subscription_t *subscription);
+RST_API int rst_subscription_poll_demanded(rst_subscription_t *subscription, int32_t limit,
+    int64_t bytes_max, rst_batch_t *batch);
+
+typedef enum rst_image_event_kind_t {
+    RST_IMAGE_AVAILABLE = 1,
+    RST_IMAGE_UNAVAILABLE = 2
+} rst_image_event_kind_t;
+typedef struct rst_image_event_t {
+    int kind;
+    int32_t session_id;
+    int64_t correlation_id;
+    int64_t position;       /* join position / position consumed when it went */
+    int64_t end_position;   /* unavailable: end-of-stream position; INT64_MAX when the stream did
+                             * not end in good order */
+    int64_t received_position; /* unavailable: everything below was received */
+    char source[64];        /* "ip:port" or "aeron:ipc" */
+} rst_image_event_t;
+/* Next event in order: 1 stored, 0 none. The unavailable event of an image comes only after its
+ * messages have been polled. */
+RST_API int rst_subscription_next_event(rst_subscription_t *subscription,
+    rst_image_event_t *event);
+/* How long the bounded queue of events has lost any: 0 normally. */
+RST_API int64_t rst_subscription_events_lost(const rst_subscription_t *subscription);
+
+typedef struct rst_subscription_info_t {
+    int64_t registration_id;
+    int32_t stream_id;
+    const char *channel;
+} rst_subscription_info_t;
+RST_API void rst_subscription_info(const rst_subscription_t *subscription,
+    rst_subscription_info_t *info);
+RST_API bool rst_subscription_is_connected(const rst_subscription_t *subscription);
+RST_API int rst_subscription_image_count(const rst_subscription_t *subscription);
+/* Resolved bound address "ip:port" of a UDP subscription (port 0 resolved); 1 stored, 0 not known. */
+RST_API int rst_subscription_local_address(const rst_subscription_t *subscription, char *text,
+    size_t size);
+RST_API bool rst_subscription_is_closed(const rst_subscription_t *subscription);
+RST_API void rst_subscription_close(rst_subscription_t *subscription);
+/* Fill of the fullest image: received and not consumed bytes, and its window in bytes. */
+RST_API void rst_subscription_fill(const rst_subscription_t *subscription, int64_t *fill_bytes,
+    int64_t *window_bytes);
+
+/* ---- waiting ---- */
+
+/* A waiter sleeps on one file descriptor for any number of attached subscriptions (new data, image
+ * events, end) and publications (room, connection). One thread waits at a time. */
+RST_API int rst_waiter_create(rst_waiter_t **waiter, rst_client_t *client);
+RST_API void rst_waiter_destroy(rst_waiter_t *waiter);
+RST_API int rst_waiter_attach_subscription(rst_waiter_t *waiter, rst_subscription_t *subscription);
+RST_API int rst_waiter_attach_publication(rst_waiter_t *waiter, rst_publication_t *publication);
+RST_API void rst_waiter_detach_subscription(rst_waiter_t *waiter,
+    rst_subscription_t *subscription);
+RST_API void rst_waiter_detach_publication(rst_waiter_t *waiter, rst_publication_t *publication);
+/* Waits until something attached may be ready: 1; 0 after timeout_ns; -RST_EDRIVERLOST,
+ * -RST_ECLOSED, -RST_EFORKED. May return 1 early. spin_ns: busy-wait that long before sleeping. */
+RST_API int rst_waiter_wait(rst_waiter_t *waiter, int64_t timeout_ns, int64_t spin_ns);
+/* For event loops: readable after arm() returned 0 and something happened. arm(): 1 = ready now. */
+RST_API int rst_waiter_fd(const rst_waiter_t *waiter);
+RST_API int rst_waiter_arm(rst_waiter_t *waiter);
+RST_API void rst_waiter_disarm(rst_waiter_t *waiter);
+RST_API void rst_waiter_wake(rst_waiter_t *waiter); /* from any thread: ends a wait */
+
+/* ---- looking into a directory ---- */
+
+typedef struct rst_counter_t {
+    int32_t id;
+    int32_t type_id;
+    int64_t value;
+    int64_t registration_id;
+    int64_t owner_id;
+    int64_t reference_id;
+    char label[381];
+} rst_counter_t;
+typedef struct rst_tool_t rst_tool_t;
+/* Maps cnc.dat of dir read-only; works on a dead or foreign driver's directory too. */
+RST_API int rst_tool_open(rst_tool_t **tool, const char *dir);
+RST_API void rst_tool_close(rst_tool_t *tool);
+RST_API int rst_tool_counters(rst_tool_t *tool, rst_counter_t *counters, int capacity);
+RST_API int64_t rst_tool_heartbeat_age_ms(rst_tool_t *tool); /* -1: shut down in good order */
+RST_API int64_t rst_tool_pid(rst_tool_t *tool);
+/* Calls per distinct error; returns how many. */
+RST_API int rst_tool_errors(rst_tool_t *tool, void (*on_error)(void *arg, int32_t observations,
+    int64_t first_ms, int64_t last_ms, const char *text), void *arg);
+
+#endif

@@ -1,0 +1,48 @@
+/* appender.h: producing into a log (memory reference 4). Concurrent appends are safe from any
+ * thread or process; the exclusive form has one producer with its own state. Return values: the
+ * position after the message, or RST_BACK_PRESSURED / NOT_CONNECTED / ADMIN_ACTION /
+ * MAX_POSITION_EXCEEDED. Lengths must have been checked by the caller. */
+#ifndef RSTI_LOGBUFFER_APPENDER_H
+#define RSTI_LOGBUFFER_APPENDER_H
+
+#include "logbuffer/descriptor.h"
+
+typedef struct rsti_iovec_t {
+    const void *data;
+    size_t length;
+} rsti_iovec_t;
+
+typedef struct rsti_appender_t {
+    rsti_log_t *log;
+    const int64_t *limit; /* publisher limit counter */
+    int32_t session_id;
+    int32_t stream_id;
+    int32_t max_payload;
+    bool is_exclusive;
+    int32_t term_id;          /* exclusive only: written by the one producer */
+    int32_t term_offset;
+} rsti_appender_t;
+
+void rsti_appender_init(rsti_appender_t *appender, rsti_log_t *log, const int64_t *limit,
+    int32_t session_id, int32_t stream_id, bool is_exclusive);
+
+/* One message, gathered from parts; fragmented when longer than max_payload. reserved_value goes
+ * on every fragment. */
+int64_t rsti_append(rsti_appender_t *appender, const rsti_iovec_t *parts, size_t part_count,
+    size_t length, int64_t reserved_value);
+
+/* Claim of length <= max_payload: *frame is the header in the log (length word negative). */
+int64_t rsti_append_claim(rsti_appender_t *appender, size_t length, int64_t reserved_value,
+    rsti_data_header_t **frame);
+void rsti_append_commit(rsti_data_header_t *frame);
+void rsti_append_abort(rsti_data_header_t *frame);
+
+/* Many unfragmented messages with one claim of the tail: takes as many of count as fit the limit
+ * and the term (messages may have different lengths; each <= max_payload, else it ends before it).
+ * *taken says how many; the result is the position after the last one taken, or a reason when
+ * none was. next(arg, i, &data, &length) gives message i. */
+int64_t rsti_append_many(rsti_appender_t *appender, size_t count,
+    void (*next)(void *arg, size_t index, const void **data, size_t *length), void *arg,
+    int64_t reserved_value, size_t *taken);
+
+#endif

@@ -1,0 +1,27 @@
+/* reader.h: walking committed frames. Reads at most to the end of one term. Frames come from
+ * another process's memory: a length that leaves the term or is not sane ends the scan and sets
+ * *is_corrupt (never asserted, never followed). */
+#ifndef RSTI_LOGBUFFER_READER_H
+#define RSTI_LOGBUFFER_READER_H
+
+#include "logbuffer/descriptor.h"
+
+typedef struct rsti_fragment_t {
+    const rsti_data_header_t *header;
+    const uint8_t *payload;
+    int32_t payload_length;
+    uint8_t flags;
+} rsti_fragment_t;
+
+/* Collects up to capacity DATA fragments from offset; PAD frames are skipped. Returns the count;
+ * *next_offset is where the scan ended (<= term_length). */
+int32_t rsti_term_read(uint8_t *term, int32_t term_length, int32_t offset,
+    rsti_fragment_t *fragments, int32_t capacity, int32_t *next_offset, bool *is_corrupt);
+
+/* The sender's scan (wire reference 7.1): whole committed frames from offset, at most max_length
+ * bytes; a PAD counts 32 and ends the scan. Returns bytes for one datagram; negative = the first
+ * frame alone is longer than max_length; *padding = bytes behind a PAD header that are skipped. */
+int32_t rsti_term_scan(uint8_t *term, int32_t term_length, int32_t offset, int32_t max_length,
+    int32_t *padding);
+
+#endif

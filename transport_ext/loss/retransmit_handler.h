@@ -1,0 +1,48 @@
+/* retransmit_handler.h: what a NAK makes the sender do (wire reference 9.4). Pure: the resend is a
+ * callback given with the call. Unicast: one action; groups: a pool. */
+#ifndef RSTI_LOSS_RETRANSMIT_HANDLER_H
+#define RSTI_LOSS_RETRANSMIT_HANDLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RSTI_RETRANSMIT_POOL_MAX 256
+
+typedef enum rsti_retransmit_state_t {
+    RSTI_RETRANSMIT_INACTIVE = 0,
+    RSTI_RETRANSMIT_DELAYED,
+    RSTI_RETRANSMIT_LINGERING
+} rsti_retransmit_state_t;
+
+typedef struct rsti_retransmit_action_t {
+    int64_t expiry_ns;
+    int32_t term_id;
+    int32_t term_offset;
+    int32_t length;
+    rsti_retransmit_state_t state;
+} rsti_retransmit_action_t;
+
+typedef struct rsti_retransmit_handler_t {
+    rsti_retransmit_action_t *actions; /* pool_size of them, allocated at init */
+    int32_t pool_size;
+    int32_t active_count;
+    bool is_group;
+    int64_t delay_ns;
+    int64_t linger_ns;
+} rsti_retransmit_handler_t;
+
+/* Resends [term_offset, + length) of term_id; 0 or negative (counted by the caller). */
+typedef int (*rsti_on_resend_t)(void *arg, int32_t term_id, int32_t term_offset, int32_t length);
+
+int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int32_t max_resend,
+    int64_t delay_ns, int64_t linger_ns);
+void rsti_retransmit_fini(rsti_retransmit_handler_t *handler);
+/* length is the NAK's, resend_length the clamped one. Returns 1 handled, 0 ignored, -1 pool full. */
+int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
+    int32_t term_offset, int32_t length, int32_t resend_length, int64_t now_ns,
+    rsti_on_resend_t on_resend, void *arg);
+/* Runs timers; returns how many actions resent; *next_due_ns as in the loss detector. */
+int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
+    rsti_on_resend_t on_resend, void *arg, int64_t *next_due_ns);
+
+#endif

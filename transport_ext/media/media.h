@@ -1,0 +1,72 @@
+/* media.h: datagrams in and out, behind one table of functions. This room alone calls sockets; the
+ * simulator brings its own table, interceptors wrap one. No call blocks except wait(). */
+#ifndef RSTI_MEDIA_MEDIA_H
+#define RSTI_MEDIA_MEDIA_H
+
+#include "util/clock.h"
+#include "util/rng.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define RSTI_DATAGRAM_MAX 65536
+#define RSTI_MEDIA_BURST_MAX 64
+
+typedef struct rsti_datagram_t {
+    uint8_t *data;
+    size_t length;                    /* recv: in capacity, out received; send: bytes */
+    struct sockaddr_storage address;  /* recv: source; send: destination when !connected */
+} rsti_datagram_t;
+
+typedef struct rsti_socket_params_t {
+    struct sockaddr_storage bind_address;
+    struct sockaddr_storage connect_address; /* ss_family 0 = not connected */
+    int32_t so_sndbuf; /* 0 = leave */
+    int32_t so_rcvbuf;
+} rsti_socket_params_t;
+
+typedef struct rsti_socket_t rsti_socket_t; /* opaque to callers */
+
+typedef struct rsti_media_table_t {
+    const char *name;
+    /* 0, or -RST_EINUSE / -RST_EACCESS / -RST_ESYS with a trail naming the address. */
+    int (*open)(void *media, const rsti_socket_params_t *params, rsti_socket_t **socket);
+    void (*close)(void *media, rsti_socket_t *socket);
+    /* Sends in order until one would block. Returns how many were taken (refused / interrupted count
+     * as taken); -RST_ESYS with a trail on other errors. */
+    int (*send)(void *media, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count);
+    /* Returns how many were received, 0 when none is there. */
+    int (*receive)(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity);
+    void (*local_address)(void *media, rsti_socket_t *socket, struct sockaddr_storage *address);
+    int (*fd)(void *media, rsti_socket_t *socket); /* for a poller; -1 when it has none */
+    int32_t (*granted_rcvbuf)(void *media, rsti_socket_t *socket); /* usable bytes */
+    /* Something held back (delayed datagrams of an interceptor) becomes due; RSTI_NO_DEADLINE. */
+    int64_t (*next_deadline_ns)(void *media, rsti_socket_t *socket);
+} rsti_media_table_t;
+
+typedef struct rsti_media_t {
+    const rsti_media_table_t *table;
+    void *arg;
+} rsti_media_t;
+
+/* Real UDP sockets: non-blocking, close-on-exec, sendmmsg / recvmmsg. */
+int rsti_media_udp_create(rsti_media_t *media);
+void rsti_media_udp_destroy(rsti_media_t *media);
+
+/* The poller: which sockets are readable, and a way to be woken (wake_fd: a FIFO; -1 = none). */
+typedef struct rsti_poller_t {
+    int epoll_fd;
+    int wake_fd;
+} rsti_poller_t;
+int rsti_poller_open(rsti_poller_t *poller, int wake_fd);
+void rsti_poller_close(rsti_poller_t *poller);
+int rsti_poller_add(rsti_poller_t *poller, int fd, void *tag);
+void rsti_poller_remove(rsti_poller_t *poller, int fd);
+/* Waits until a socket is readable, the wake fd is written, or timeout_ns passed (0 = look only,
+ * RSTI_NO_DEADLINE = for ever). Stores tags of readable sockets; returns their count; drains the
+ * wake fd. */
+int rsti_poller_wait(rsti_poller_t *poller, int64_t timeout_ns, void **tags, int capacity);
+
+#endif

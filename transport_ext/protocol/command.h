@@ -1,0 +1,200 @@
+/* command.h: client -> driver commands and driver -> client responses (memory reference 13, 14).
+ * Encoders write into the caller's buffer and return the length, or -1 when it does not fit or the
+ * type is unknown. Decoders validate untrusted bytes: 0, or a driver error code (6 unknown type,
+ * 7 malformed). Then every field is zero but type, and of commands client_id and correlation_id
+ * where the message is long enough for them: the answer needs the latter. Strings point into the
+ * message and are not terminated. */
+#ifndef RSTI_PROTOCOL_COMMAND_H
+#define RSTI_PROTOCOL_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RSTI_CMD_ADD_PUBLICATION = 0x01,
+    RSTI_CMD_REMOVE_PUBLICATION = 0x02,
+    RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION = 0x03,
+    RSTI_CMD_ADD_SUBSCRIPTION = 0x04,
+    RSTI_CMD_REMOVE_SUBSCRIPTION = 0x05,
+    RSTI_CMD_CLIENT_KEEPALIVE = 0x06,
+    RSTI_CMD_ADD_DESTINATION = 0x07,
+    RSTI_CMD_REMOVE_DESTINATION = 0x08,
+    RSTI_CMD_ADD_COUNTER = 0x09,
+    RSTI_CMD_REMOVE_COUNTER = 0x0A,
+    RSTI_CMD_CLIENT_CLOSE = 0x0B,
+    RSTI_CMD_ADD_RCV_DESTINATION = 0x0C,
+    RSTI_CMD_REMOVE_RCV_DESTINATION = 0x0D,
+    RSTI_CMD_TERMINATE_DRIVER = 0x0E,
+    RSTI_CMD_ADD_STATIC_COUNTER = 0x0F,
+    RSTI_CMD_REJECT_IMAGE = 0x10,
+    RSTI_CMD_REMOVE_DESTINATION_BY_ID = 0x11,
+    RSTI_CMD_NEXT_SESSION_ID = 0x12,
+
+    RSTI_RSP_ON_ERROR = 0x0F01,
+    RSTI_RSP_AVAILABLE_IMAGE = 0x0F02,
+    RSTI_RSP_PUBLICATION_READY = 0x0F03,
+    RSTI_RSP_OPERATION_SUCCESS = 0x0F04,
+    RSTI_RSP_UNAVAILABLE_IMAGE = 0x0F05,
+    RSTI_RSP_EXCLUSIVE_PUBLICATION_READY = 0x0F06,
+    RSTI_RSP_SUBSCRIPTION_READY = 0x0F07,
+    RSTI_RSP_COUNTER_READY = 0x0F08,
+    RSTI_RSP_UNAVAILABLE_COUNTER = 0x0F09,
+    RSTI_RSP_CLIENT_TIMEOUT = 0x0F0A,
+    RSTI_RSP_STATIC_COUNTER = 0x0F0B,
+    RSTI_RSP_PUBLICATION_ERROR = 0x0F0C,
+    RSTI_RSP_NEXT_SESSION_ID = 0x0F0D
+};
+
+/* The driver's own error codes, as sent in ON_ERROR (memory reference 14.1). */
+enum {
+    RSTI_DRIVER_INVALID_CHANNEL = 1,
+    RSTI_DRIVER_UNKNOWN_SUBSCRIPTION = 2,
+    RSTI_DRIVER_UNKNOWN_PUBLICATION = 3,
+    RSTI_DRIVER_UNKNOWN_COUNTER = 5,
+    RSTI_DRIVER_UNKNOWN_COMMAND = 6,
+    RSTI_DRIVER_MALFORMED_COMMAND = 7,
+    RSTI_DRIVER_NOT_SUPPORTED = 8,
+    RSTI_DRIVER_UNKNOWN_HOST = 9,
+    RSTI_DRIVER_TEMPORARILY_UNAVAILABLE = 10,
+    RSTI_DRIVER_GENERIC_ERROR = 11,
+    RSTI_DRIVER_STORAGE_SPACE = 12
+};
+
+typedef struct rsti_text_t {
+    const char *text;
+    int32_t length;
+} rsti_text_t;
+
+typedef struct rsti_command_t { /* decoded form of every command; unused fields are zero */
+    int32_t type;
+    int64_t client_id;
+    int64_t correlation_id;
+    int64_t registration_id; /* of the thing removed / the subscription's (-1) */
+    int64_t destination_id;
+    int64_t position;
+    int32_t stream_id;
+    int32_t counter_type_id;
+    uint64_t flags;          /* REMOVE_PUBLICATION: bit 0 revoke */
+    rsti_text_t channel;     /* also: terminate token, reject reason */
+    rsti_text_t key;
+    rsti_text_t label;
+} rsti_command_t;
+
+int64_t rsti_command_encode(const rsti_command_t *command, uint8_t *buffer, size_t capacity);
+int rsti_command_decode(int32_t type, const uint8_t *buffer, size_t length,
+    rsti_command_t *command);
+
+typedef struct rsti_response_t { /* decoded form of every response */
+    int32_t type;
+    int64_t correlation_id;  /* offending / of the command / of the image / client id (timeout) */
+    int64_t registration_id; /* publication's, or subscription's for images, or counter's */
+    int32_t session_id;
+    int32_t stream_id;
+    int32_t counter_id;      /* limit / subscriber position / heartbeat counter */
+    int32_t channel_status_id;
+    int32_t error_code;
+    rsti_text_t log_file;    /* also: error message, channel of unavailable image */
+    rsti_text_t source_identity;
+    /* PUBLICATION_ERROR only */
+    int64_t destination_id;  /* -1: none */
+    int64_t receiver_id;
+    int64_t group_tag;       /* -1: none */
+    uint16_t address_kind;   /* 1 IPv4, 2 IPv6 */
+    uint16_t port;
+    uint8_t address[16];     /* network order, unused bytes zero */
+} rsti_response_t;
+
+int64_t rsti_response_encode(const rsti_response_t *response, uint8_t *buffer, size_t capacity);
+int rsti_response_decode(int32_t type, const uint8_t *buffer, size_t length,
+    rsti_response_t *response);
+
+/* Counter type ids (memory reference 16). Ours start at RSTI_COUNTER_TYPE_OURS: Aeron uses 0…99,
+ * its products 100…999, and leaves 1000 and up to users; the block 7300…7399 is rstream's. */
+enum {
+    RSTI_COUNTER_SYSTEM = 0,
+    RSTI_COUNTER_PUBLISHER_LIMIT = 1,
+    RSTI_COUNTER_SENDER_POSITION = 2,
+    RSTI_COUNTER_RECEIVER_HWM = 3,
+    RSTI_COUNTER_SUBSCRIBER_POSITION = 4,
+    RSTI_COUNTER_RECEIVER_POSITION = 5,
+    RSTI_COUNTER_SEND_CHANNEL_STATUS = 6,
+    RSTI_COUNTER_RECEIVE_CHANNEL_STATUS = 7,
+    RSTI_COUNTER_SENDER_LIMIT = 9,
+    RSTI_COUNTER_PER_IMAGE = 10,
+    RSTI_COUNTER_CLIENT_HEARTBEAT = 11,
+    RSTI_COUNTER_PUBLISHER_POSITION = 12,
+    RSTI_COUNTER_SENDER_BPE = 13,
+    RSTI_COUNTER_LOCAL_SOCKADDR = 14,
+    RSTI_COUNTER_FC_RECEIVERS = 17,
+    RSTI_COUNTER_SENDER_NAKS_RECEIVED = 19,
+    RSTI_COUNTER_RECEIVER_NAKS_SENT = 20,
+    RSTI_COUNTER_TYPE_OURS = 7300
+};
+
+/* System counter ids = position in the table (memory reference 17). */
+#define RSTI_SYSTEM_COUNTERS(X)                                                     \
+    X(BYTES_SENT, "Bytes sent")                                                     \
+    X(BYTES_RECEIVED, "Bytes received")                                             \
+    X(RECEIVER_PROXY_FAILS, "Failed offers to ReceiverProxy")                       \
+    X(SENDER_PROXY_FAILS, "Failed offers to SenderProxy")                           \
+    X(CONDUCTOR_PROXY_FAILS, "Failed offers to DriverConductorProxy")               \
+    X(NAKS_SENT, "NAKs sent")                                                       \
+    X(NAKS_RECEIVED, "NAKs received")                                               \
+    X(SM_SENT, "Status Messages sent")                                              \
+    X(SM_RECEIVED, "Status Messages received")                                      \
+    X(HEARTBEATS_SENT, "Heartbeats sent")                                           \
+    X(HEARTBEATS_RECEIVED, "Heartbeats received")                                   \
+    X(RETRANSMITS_SENT, "Retransmits sent")                                         \
+    X(FLOW_CONTROL_UNDER_RUNS, "Flow control under runs")                           \
+    X(FLOW_CONTROL_OVER_RUNS, "Flow control over runs")                             \
+    X(INVALID_PACKETS, "Invalid packets")                                           \
+    X(ERRORS, "Errors: version=" RSTI_VERSION_TEXT " commit=rstream")               \
+    X(SHORT_SENDS, "Short sends")                                                   \
+    X(FREE_FAILS, "Failed attempts to free log buffers")                            \
+    X(SENDER_FLOW_CONTROL_LIMITS, "Sender flow control limits, i.e. back-pressure events") \
+    X(UNBLOCKED_PUBLICATIONS, "Unblocked Publications")                             \
+    X(UNBLOCKED_COMMANDS, "Unblocked Control Commands")                             \
+    X(POSSIBLE_TTL_ASYMMETRY, "Possible TTL Asymmetry")                             \
+    X(CONTROLLABLE_IDLE_STRATEGY, "ControllableIdleStrategy status")                \
+    X(LOSS_GAP_FILLS, "Loss gap fills")                                             \
+    X(CLIENT_TIMEOUTS, "Client liveness timeouts")                                  \
+    X(RESOLUTION_CHANGES, "Resolution changes")                                     \
+    X(CONDUCTOR_MAX_CYCLE_TIME, "Conductor max cycle time doing its work in ns")    \
+    X(CONDUCTOR_CYCLE_TIME_EXCEEDED, "Conductor work cycle exceeded threshold count") \
+    X(SENDER_MAX_CYCLE_TIME, "Sender max cycle time doing its work in ns")          \
+    X(SENDER_CYCLE_TIME_EXCEEDED, "Sender work cycle exceeded threshold count")     \
+    X(RECEIVER_MAX_CYCLE_TIME, "Receiver max cycle time doing its work in ns")      \
+    X(RECEIVER_CYCLE_TIME_EXCEEDED, "Receiver work cycle exceeded threshold count") \
+    X(NAME_RESOLVER_MAX_TIME, "NameResolver max time in ns")                        \
+    X(NAME_RESOLVER_TIME_EXCEEDED, "NameResolver exceeded threshold count")         \
+    X(VERSION, "Aeron software: version=" RSTI_VERSION_TEXT " commit=rstream")      \
+    X(BYTES_MAPPED, "Bytes currently mapped")                                       \
+    X(RETRANSMITTED_BYTES, "Retransmitted bytes")                                   \
+    X(RETRANSMIT_OVERFLOW, "Retransmit Pool Overflow count")                        \
+    X(ERROR_FRAMES_RECEIVED, "Error Frames received")                               \
+    X(ERROR_FRAMES_SENT, "Error Frames sent")                                       \
+    X(PUBLICATIONS_REVOKED, "Publications Revoked")                                 \
+    X(IMAGES_REVOKED, "Publication Images Revoked")                                 \
+    X(IMAGES_REJECTED, "Images rejected")                                           \
+    X(CONTROL_PROTOCOL_VERSION, "Control protocol version")                         \
+    X(SM_REJECTED, "Status Messages rejected")                                      \
+    X(NATIVE_AGENT_PROXY_FAILS, "Failed offers to NativeResourceAgentProxy")
+
+#define RSTI_VERSION_TEXT "0.1.0"
+
+typedef enum rsti_system_counter_t {
+#define RSTI_SYSTEM_COUNTER_ENUM(name, label) RSTI_SYSTEM_##name,
+    RSTI_SYSTEM_COUNTERS(RSTI_SYSTEM_COUNTER_ENUM)
+#undef RSTI_SYSTEM_COUNTER_ENUM
+    RSTI_SYSTEM_COUNTER_COUNT
+} rsti_system_counter_t;
+
+/* Keys of stream, channel and sockaddr counters (memory reference 16): all 112 bytes are written,
+ * unused ones zero; text is cut to its field. Returns the bytes in use. */
+size_t rsti_stream_key_encode(uint8_t key[112], int64_t registration_id, int32_t session_id,
+    int32_t stream_id, const char *channel, size_t channel_length);
+size_t rsti_channel_key_encode(uint8_t key[112], const char *channel, size_t channel_length);
+size_t rsti_sockaddr_key_encode(uint8_t key[112], int32_t channel_status_id, const char *address);
+
+#endif

@@ -1,0 +1,43 @@
+/* data_header.h: rstream's own header in Aeron's 64-bit reserved value (docs/wire.md). Zero is a
+ * plain Aeron message. The same value stands on every fragment of a message.
+ *
+ *   bits  0-15  name hash   FNV-1a folded to 16 bits, never 0 for a named stream; 0 = unnamed
+ *   bits 16-31  target      node of an ad hoc unicast; 0 = everybody
+ *   bits 32-39  codec id    RSTI_CODEC_…
+ *   bits 40-47  flags       1 unordered, 2 encrypted
+ *   bits 48-55  kind        RSTI_KIND_…
+ *   bits 56-63  version     1
+ */
+#ifndef RSTI_PROTOCOL_DATA_HEADER_H
+#define RSTI_PROTOCOL_DATA_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RSTI_DATA_HEADER_VERSION 1
+
+enum {
+    RSTI_KIND_PLAIN = 0,
+    RSTI_KIND_BATCH = 1,
+    RSTI_KIND_PART = 2,
+    RSTI_KIND_COMPLETE = 3,
+    RSTI_KIND_ERROR = 4,
+    RSTI_KIND_SCHEMA = 5
+};
+
+typedef struct rsti_stream_header_t {
+    uint8_t version;
+    uint8_t kind;
+    uint8_t flags;
+    uint8_t codec_id;
+    uint16_t target;
+    uint16_t name_hash;
+} rsti_stream_header_t;
+
+int64_t rsti_stream_header_encode(const rsti_stream_header_t *header);
+/* false for 0 and for a version that is not ours: treat as a plain Aeron message. */
+bool rsti_stream_header_decode(int64_t reserved_value, rsti_stream_header_t *header);
+uint16_t rsti_name_hash(const char *name, size_t length);
+
+#endif

@@ -1,0 +1,44 @@
+/* sm_items.h: type-length-value items behind the group-tag slot of an additional status message
+ * between rstream peers. Rules (docs/wire.md): (1) items travel in additional SMs, never instead of
+ * plain ones; (2) no tag -> the slot is zero and item TAG says so; (3) an additional SM repeats
+ * position and window of the last plain one; (4) same socket, same receiver id; (5) only to a
+ * source whose SETUP carried RSTI_SETUP_FLAG_RSTREAM.
+ *
+ * Layout from byte 44: u8 version (1), u8 item count, u16 length of all items, then items of
+ * {u8 type, u8 length of value, value}, padded with zeros to at least 16 bytes. */
+#ifndef RSTI_PROTOCOL_SM_ITEMS_H
+#define RSTI_PROTOCOL_SM_ITEMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RSTI_SM_ITEM_TAG_PRESENT = 1, /* u8 */
+    RSTI_SM_ITEM_FILL = 2,        /* later */
+    RSTI_SM_ITEM_DEMAND = 3,      /* i64 cumulative elements */
+    RSTI_SM_ITEM_ACKS = 4,        /* later */
+    RSTI_SM_ITEM_ROUND_TRIP = 5   /* i64 ns */
+};
+
+#define RSTI_SM_ITEMS_OFFSET 44
+#define RSTI_SM_ITEMS_MIN 16
+#define RSTI_SM_ITEMS_MAX 128
+
+/* Builds the tail into buffer; returns bytes used so far, or -1 when it does not fit. */
+typedef struct rsti_sm_items_writer_t {
+    uint8_t *buffer;
+    size_t capacity;
+    size_t length;
+    uint8_t count;
+} rsti_sm_items_writer_t;
+void rsti_sm_items_begin(rsti_sm_items_writer_t *writer, uint8_t *buffer, size_t capacity);
+bool rsti_sm_items_add(rsti_sm_items_writer_t *writer, uint8_t type, const void *value,
+    uint8_t length);
+size_t rsti_sm_items_end(rsti_sm_items_writer_t *writer);
+
+/* Untrusted: calls per item, unknown types included (callers skip them); false when malformed. */
+bool rsti_sm_items_read(const uint8_t *tail, size_t length,
+    void (*on_item)(void *arg, uint8_t type, const uint8_t *value, uint8_t length), void *arg);
+
+#endif

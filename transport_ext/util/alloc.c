@@ -1,0 +1,54 @@
+#include "util/alloc.h"
+
+#include "util/bits.h"
+#include "util/error.h"
+
+#include <stdlib.h>
+
+void *rsti_alloc(size_t size)
+{
+    if (size > SIZE_MAX - RSTI_CACHE_LINE) {
+        (void)RST_SET_ERR(RST_ENOMEM, "cannot allocate %zu bytes", size);
+        return NULL;
+    }
+    size_t whole = (size + RSTI_CACHE_LINE - 1) & ~(size_t)(RSTI_CACHE_LINE - 1);
+    if (whole == 0) {
+        whole = RSTI_CACHE_LINE;
+    }
+    void *block = aligned_alloc(RSTI_CACHE_LINE, whole);
+    if (block == NULL) {
+        (void)RST_SET_ERR(RST_ENOMEM, "cannot allocate %zu bytes", size);
+        return NULL;
+    }
+    memset(block, 0, whole);
+    return block;
+}
+
+void *rsti_realloc(void *block, size_t old_size, size_t new_size)
+{
+    /* realloc() would lose the alignment. */
+    void *bigger = rsti_alloc(new_size);
+    if (bigger == NULL) {
+        return NULL;
+    }
+    if (block != NULL) {
+        memcpy(bigger, block, old_size < new_size ? old_size : new_size);
+        rsti_free(block);
+    }
+    return bigger;
+}
+
+char *rsti_strndup(const char *text, size_t length)
+{
+    size_t kept = strnlen(text, length);
+    char *copy = rsti_alloc(kept + 1);
+    if (copy != NULL) {
+        memcpy(copy, text, kept);
+    }
+    return copy;
+}
+
+void rsti_free(void *block)
+{
+    free(block);
+}

@@ -1,0 +1,38 @@
+/* clock.h: time as an injected value. Agents get a clock, laws get now_ns. Only clock.c asks the
+ * operating system. */
+#ifndef RSTI_UTIL_CLOCK_H
+#define RSTI_UTIL_CLOCK_H
+
+#include <stdint.h>
+
+#define RSTI_NS_PER_MS INT64_C(1000000)
+#define RSTI_NS_PER_S INT64_C(1000000000)
+#define RSTI_NO_DEADLINE INT64_MAX
+
+typedef struct rsti_clock_t {
+    int64_t (*nano_time)(void *arg); /* monotonic, ns; any origin */
+    int64_t (*epoch_ms)(void *arg);  /* wall clock, ms since 1970 */
+    void *arg;
+} rsti_clock_t;
+
+static inline int64_t rsti_clock_nano_time(const rsti_clock_t *clock)
+{
+    return clock->nano_time(clock->arg);
+}
+
+static inline int64_t rsti_clock_epoch_ms(const rsti_clock_t *clock)
+{
+    return clock->epoch_ms(clock->arg);
+}
+
+rsti_clock_t rsti_clock_system(void);
+
+/* Turned by hand: epoch_ms() is epoch_ms_at_zero + now_ns / 1e6. */
+typedef struct rsti_manual_clock_t {
+    int64_t now_ns;
+    int64_t epoch_ms_at_zero;
+} rsti_manual_clock_t;
+
+rsti_clock_t rsti_clock_manual(rsti_manual_clock_t *manual);
+
+#endif

@@ -1,0 +1,78 @@
+#include "util/rng.h"
+
+#include "util/bits.h"
+#include "util/clock.h"
+
+#include <errno.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static uint64_t splitmix64(uint64_t *state)
+{
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = *state;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static uint64_t rotate_left(uint64_t value, int bits)
+{
+    return (value << bits) | (value >> (64 - bits));
+}
+
+void rsti_rng_init(rsti_rng_t *rng, uint64_t seed)
+{
+    uint64_t state = seed;
+    for (int i = 0; i < 4; i++) {
+        rng->state[i] = splitmix64(&state);
+    }
+}
+
+uint64_t rsti_rng_next(rsti_rng_t *rng)
+{
+    uint64_t *s = rng->state;
+    uint64_t result = rotate_left(s[1] * 5, 7) * 9;
+    uint64_t t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate_left(s[3], 45);
+    return result;
+}
+
+double rsti_rng_unit(rsti_rng_t *rng)
+{
+    return (double)(rsti_rng_next(rng) >> 11) * 0x1.0p-53;
+}
+
+uint64_t rsti_rng_below(rsti_rng_t *rng, uint64_t limit)
+{
+    RST_ASSERT(limit >= 1);
+    /* The lowest 2^64 mod limit values are rolled again, so that all remainders are as likely. */
+    uint64_t uneven = (UINT64_C(0) - limit) % limit;
+    uint64_t value;
+    do {
+        value = rsti_rng_next(rng);
+    } while (value < uneven);
+    return value % limit;
+}
+
+uint64_t rsti_rng_entropy(void)
+{
+    uint64_t seed = 0;
+    ssize_t got;
+    do {
+        got = getrandom(&seed, sizeof seed, 0);
+    } while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof seed) {
+        /* A sandbox without getrandom: time, process and address still tell two drivers apart. */
+        rsti_clock_t clock = rsti_clock_system();
+        uint64_t state = (uint64_t)rsti_clock_nano_time(&clock) ^ (uint64_t)(uintptr_t)&seed;
+        state ^= (uint64_t)rsti_clock_epoch_ms(&clock) << 20 ^ (uint64_t)getpid() << 44;
+        seed = splitmix64(&state);
+    }
+    return seed;
+}
