@@ -101,7 +101,7 @@ static int refuse(const char *key, const char *value, const char *must)
     return RST_SET_ERR(RST_ECHANNEL, "channel parameter %s=%s: must be %s", key, value, must);
 }
 
-/* --- values ------------------------------------------------------------------------------------ */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static int set_text(char *field, const param_t *param, const char *value)
 {
@@ -285,7 +285,7 @@ static int set_param(rsti_channel_t *channel, const param_t *param, const char *
     return 0;
 }
 
-/* --- grammar ----------------------------------------------------------------------------------- */
+/* --- grammar ---------------------------------------------------------------------------------- */
 
 static const int64_t unset = RSTI_CHANNEL_UNSET;
 

@@ -53,8 +53,8 @@ typedef struct rsti_cnc_params_t {
     int32_t file_page_size;
 } rsti_cnc_params_t;
 
-/* Driver: creates cnc.dat with version 0 (space reserved: a full shared memory is -RST_ESTORAGE with
- * the size needed, never a bus error later); rsti_cnc_publish stores the version last. */
+/* Driver: creates cnc.dat with version 0 (space reserved: a full shared memory is -RST_ESTORAGE
+ * with the size needed, never a bus error later); rsti_cnc_publish stores the version last. */
 int rsti_cnc_create(rsti_cnc_t *cnc, const char *dir, const rsti_cnc_params_t *params);
 void rsti_cnc_publish(rsti_cnc_t *cnc);
 /* Client: maps an existing one. -RST_ENODRIVER when absent or not ready yet (retry), -RST_EVERSION,

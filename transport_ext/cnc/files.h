@@ -26,8 +26,8 @@ int rsti_dir_open(const char *dir, bool any_owner);
 
 DIR *rsti_dir_read(int dir_fd, const char *name);
 
-/* Takes [offset, offset + length) from the file system now, so that a later write cannot raise a bus
- * error. -RST_ESTORAGE names what is needed and what is left in dir. */
+/* Takes [offset, offset + length) from the file system now, so that a later write cannot raise a
+ * bus error. -RST_ESTORAGE names what is needed and what is left in dir. */
 int rsti_file_reserve(int fd, int64_t offset, int64_t length, const char *path, const char *dir);
 /* Shared mapping. */
 int rsti_file_map(int fd, size_t length, bool read_only, const char *path, uint8_t **base);

@@ -1,6 +1,6 @@
 /* wake_fifo.h: the FIFOs behind wake.h: <dir>/wake/<client id>.<waiter id>; the driver's agents are
- * client 0. Readers and writers open O_RDWR | O_NONBLOCK: a reader meets no end of file, a writer no
- * SIGPIPE (wake_fifo.c says why). */
+ * client 0. Readers and writers open O_RDWR | O_NONBLOCK: a reader meets no end of file, a writer
+ * no SIGPIPE (wake_fifo.c says why). */
 #ifndef RSTI_CNC_WAKE_FIFO_H
 #define RSTI_CNC_WAKE_FIFO_H
 

@@ -26,6 +26,8 @@ struct rsti_congestion_t {
     int64_t rtt_ns;     /* 0 = unknown */
 };
 
+extern const rsti_congestion_law_t rsti_congestion_static;
+
 /* cc text: "" or "static"; "cubic" joins later (-RST_ENOTSUP); anything else -RST_ECHANNEL. */
 int rsti_congestion_init(rsti_congestion_t *congestion, const char *cc_text, int32_t window,
     int32_t term_length, int32_t mtu);

@@ -40,6 +40,20 @@ struct rsti_flow_control_t {
 extern const rsti_flow_strategy_t rsti_flow_unicast;
 extern const rsti_flow_strategy_t rsti_flow_max;
 
+/* The fc text of a group channel, taken apart. */
+typedef struct rsti_flow_options_t {
+    const char *name; /* "max", "min" or "tagged" */
+    bool has_group_tag;
+    bool has_group_min_size;
+    bool has_timeout;
+    int64_t group_tag;
+    int64_t timeout_ns;
+    int32_t group_min_size;
+    int32_t retransmit_window_multiple;
+} rsti_flow_options_t;
+/* 0 or -RST_ECHANNEL. */
+int rsti_flow_options_parse(const char *fc_text, rsti_flow_options_t *options);
+
 /* Strategy for a channel: fc text ("" = default), group semantics. 0 or -RST_ECHANNEL /
  * -RST_ENOTSUP naming fc. */
 int rsti_flow_control_init(rsti_flow_control_t *flow, const char *fc_text, bool is_group);

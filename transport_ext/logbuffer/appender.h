@@ -38,9 +38,11 @@ void rsti_append_commit(rsti_data_header_t *frame);
 void rsti_append_abort(rsti_data_header_t *frame);
 
 /* Many unfragmented messages with one claim of the tail: takes as many of count as fit the limit
- * and the term (messages may have different lengths; each <= max_payload, else it ends before it).
- * *taken says how many; the result is the position after the last one taken, or a reason when
- * none was. next(arg, i, &data, &length) gives message i. */
+ * and the term, at most 256 (messages may have different lengths; each <= max_payload, else it ends
+ * before it). *taken says how many; the result is the position after the last one taken, or a
+ * reason when none was: RST_ERROR when the first is longer than max_payload (rsti_append takes it).
+ * next(arg, i, &data, &length) gives message i; it is called once per i, in order, and may be
+ * called for messages that are not taken in the end. */
 int64_t rsti_append_many(rsti_appender_t *appender, size_t count,
     void (*next)(void *arg, size_t index, const void **data, size_t *length), void *arg,
     int64_t reserved_value, size_t *taken);

@@ -9,6 +9,7 @@
 #include "util/bits.h"
 #include "util/int_math.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -90,7 +91,8 @@ typedef struct rsti_log_t {
  * size, mtu, file length. 0 or -RST_ECORRUPT with a trail. */
 int rsti_log_init(rsti_log_t *log, void *base, size_t length);
 
-/* Writes metadata of a fresh (zeroed) mapping. */
+/* Writes metadata of a fresh (zeroed) mapping. Images keep tails and term count at 0. A name longer
+ * than 239 bytes is cut (channels refuse it before). */
 typedef struct rsti_log_params_t {
     int64_t correlation_id;
     int32_t session_id;
@@ -166,8 +168,34 @@ static inline int32_t *rsti_frame_length_address(uint8_t *term, int32_t offset)
     return (int32_t *)(void *)(term + offset);
 }
 
+/* Partition of a term count. Unsigned, so that a count scribbled into shared memory stays inside. */
+static inline int32_t rsti_term_index(int32_t term_count)
+{
+    return (int32_t)((uint32_t)term_count % RSTI_PARTITIONS);
+}
+
+/* Whether a positive frame length read from shared memory covers a header and stays inside the
+ * remaining bytes of its term (remaining >= 32). One comparison for both sides. */
+static inline bool rsti_frame_fits(int32_t length, int32_t remaining)
+{
+    return (uint32_t)length - RSTI_DATA_HEADER_LENGTH
+           <= (uint32_t)remaining - RSTI_DATA_HEADER_LENGTH;
+}
+
+/* Bytes a frame of this length occupies. Only for lengths that fit. */
+static inline int32_t rsti_frame_span(int32_t length)
+{
+    return (length + (RSTI_FRAME_ALIGNMENT - 1)) & ~(RSTI_FRAME_ALIGNMENT - 1);
+}
+
 /* Producer position: of the active partition's tail. */
 int64_t rsti_log_producer_position(const rsti_log_t *log);
+/* Publication window for a configured value (wire reference 2): it, when inside half a term. */
+static inline int32_t rsti_producer_window(int32_t configured, int32_t term_length)
+{
+    return configured > 0 && configured < term_length / 2 ? configured : term_length / 2;
+}
+
 /* Turns to the next term (memory reference 3); true when this caller moved the term count. */
 bool rsti_log_rotate(rsti_log_metadata_t *metadata, int32_t current_term_count,
     int32_t current_term_id);

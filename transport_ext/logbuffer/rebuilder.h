@@ -16,7 +16,8 @@ typedef struct rsti_gap_t {
 } rsti_gap_t;
 
 /* First gap at or after offset, below limit_offset (of one term). true: *gap is set. Always sets
- * *contiguous_offset: end of the contiguous run of frames from offset (the gap's begin, or limit). */
+ * *contiguous_offset: end of the contiguous run of frames from offset (the gap's begin, else the
+ * limit or the end of the frame that reaches over it). */
 bool rsti_term_gap_scan(uint8_t *term, int32_t term_id, int32_t offset, int32_t limit_offset,
     int32_t term_length, int32_t *contiguous_offset, rsti_gap_t *gap);
 

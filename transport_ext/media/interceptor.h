@@ -6,10 +6,14 @@
 
 #include "media/media.h"
 
+/* A reordered datagram is held back until this many later ones passed, or for this time. */
+#define RSTI_FAULT_REORDER_COUNT 3
+#define RSTI_FAULT_REORDER_NS INT64_C(1000000)
+
 typedef struct rsti_fault_rates_t {
     double loss;      /* probability 0 … 1 per datagram */
     double duplicate;
-    double reorder;   /* held back until reorder_count later datagrams passed or 1 ms */
+    double reorder;
 } rsti_fault_rates_t;
 
 typedef struct rsti_fault_params_t {
@@ -19,15 +23,19 @@ typedef struct rsti_fault_params_t {
 } rsti_fault_params_t;
 
 bool rsti_fault_is_active(const rsti_fault_params_t *params);
-/* Takes inner over (destroyed with it). Not thread-safe across sockets of one direction: the sender
- * agent calls send, the receiver agent receive; state is kept per socket and direction. */
+/* Takes inner over (destroyed with it). A socket belongs to one agent: its send and receive are
+ * called from one thread, different sockets may be used by different threads. State is kept per
+ * socket and direction; the n-th socket opened gets the n-th stream of dice of the seed, and every datagram
+ * rolls three, so its fate depends on seed, socket, direction and its number only.
+ * What is held back lies in a bounded queue made when the socket opens: when it is full, a delayed
+ * datagram is lost (as in a router), a reordered one passes at once, a double is left out. */
 int rsti_media_interceptor_create(rsti_media_t *media, const rsti_media_t *inner,
     const rsti_fault_params_t *params, const rsti_clock_t *clock);
 void rsti_media_interceptor_destroy(rsti_media_t *media);
 
 /* What it did, for tests and `rstream stat`. */
 typedef struct rsti_fault_counts_t {
-    int64_t lost, duplicated, reordered;
+    int64_t lost, duplicated, reordered; /* since creation, all sockets, closed ones too */
 } rsti_fault_counts_t;
 void rsti_media_interceptor_counts(const rsti_media_t *media, rsti_fault_counts_t *counts);
 

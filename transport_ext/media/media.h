@@ -34,16 +34,19 @@ typedef struct rsti_media_table_t {
     /* 0, or -RST_EINUSE / -RST_EACCESS / -RST_ESYS with a trail naming the address. */
     int (*open)(void *media, const rsti_socket_params_t *params, rsti_socket_t **socket);
     void (*close)(void *media, rsti_socket_t *socket);
-    /* Sends in order until one would block. Returns how many were taken (refused / interrupted count
-     * as taken); -RST_ESYS with a trail on other errors. */
+    /* Sends in order until one would block. Returns how many were taken (refused / interrupted
+     * count as taken); -RST_ESYS with a trail on other errors. */
     int (*send)(void *media, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count);
     /* Returns how many were received, 0 when none is there. */
     int (*receive)(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity);
     void (*local_address)(void *media, rsti_socket_t *socket, struct sockaddr_storage *address);
     int (*fd)(void *media, rsti_socket_t *socket); /* for a poller; -1 when it has none */
     int32_t (*granted_rcvbuf)(void *media, rsti_socket_t *socket); /* usable bytes */
-    /* Something held back (delayed datagrams of an interceptor) becomes due; RSTI_NO_DEADLINE. */
+    /* Something held back (delayed datagrams of an interceptor) becomes due; RSTI_NO_DEADLINE. A
+     * call of receive() then hands it over, and sends what was held back on the way out. */
     int64_t (*next_deadline_ns)(void *media, rsti_socket_t *socket);
+    /* What a wrapping table calls when it is destroyed itself; may be NULL. */
+    void (*destroy)(void *media);
 } rsti_media_table_t;
 
 typedef struct rsti_media_t {

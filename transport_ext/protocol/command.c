@@ -281,7 +281,7 @@ int rsti_response_decode(int32_t type, const uint8_t *buffer, size_t length,
     return layout == NULL ? RSTI_DRIVER_UNKNOWN_COMMAND : RSTI_DRIVER_MALFORMED_COMMAND;
 }
 
-/* --- counter keys ------------------------------------------------------------------------------ */
+/* --- counter keys ----------------------------------------------------------------------------- */
 
 #define KEY_LENGTH 112
 

@@ -133,8 +133,8 @@ bool rsti_packet_is_heartbeat(const void *datagram, size_t length)
 }
 
 /* The frames of one datagram follow each other in one term of one stream. Beyond what Aeron checks,
- * a frame must hold its own header (else its payload would have a negative length) and must name the
- * stream and term of the first one. */
+ * a frame must hold its own header (else its payload would have a negative length) and must name
+ * the stream and term of the first one. */
 static bool is_next_frame(const rsti_data_header_t *first, const rsti_data_header_t *frame,
     int64_t term_offset)
 {

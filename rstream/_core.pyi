@@ -1,0 +1,257 @@
+"""The C extension: exact, thin, no policy. Everything here is wrapped once, in rstream.driver and
+rstream.client.
+
+Return codes: ``offer`` and friends return a position (> 0) or NOT_CONNECTED … ERROR (Aeron's
+numbers) and never raise for them. Everything cold raises an exception of rstream.errors (the
+classes are handed over once by ``_set_errors``).
+Threads: the GIL is released only to wait. Waits end at Ctrl-C within 100 ms. After fork every handle
+raises ForkedError.
+"""
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Final, Self, final
+
+from typing_extensions import Buffer
+
+NOT_CONNECTED: Final = -1
+BACK_PRESSURED: Final = -2
+ADMIN_ACTION: Final = -3
+CLOSED: Final = -4
+MAX_POSITION_EXCEEDED: Final = -5
+ERROR: Final = -6
+
+__version__: str
+__build_id__: str  # hash of the C sources
+
+def _set_errors(by_code: dict[str, type[Exception]], base: type[Exception], /) -> None:
+    """Exception classes by C code name ("RST_EINVAL" …); called once by rstream.errors' users."""
+
+def last_error() -> tuple[str, int, str]:
+    """(code name, detail, text) of this thread's last failure; explains a reason ERROR."""
+
+def build_config() -> dict[str, str]: ...
+def default_dir() -> str: ...
+def host_token(dir: str, /) -> str: ...
+def probe(dir: str, /) -> int:
+    """0 absent, 1 dead, 2 alive, 3 alive and not rstream."""
+
+def clean(dir: str, /) -> int:
+    """Files removed. Raises DriverError when a driver lives there."""
+
+def name_hash(name: str, /) -> int: ...
+def encode_header(kind: int, flags: int, codec_id: int, target: int, name_hash: int, /) -> int:
+    """The 64-bit reserved value (signed), docs/wire.md."""
+
+def decode_header(value: int, /) -> tuple[int, int, int, int, int] | None:
+    """(kind, flags, codec_id, target, name_hash), or None for a plain Aeron message."""
+
+def read_counters(dir: str, /) -> list[tuple[int, int, int, int, int, int, str]]:
+    """(id, type_id, value, registration_id, owner_id, reference_id, label) of each counter."""
+
+def read_errors(dir: str, /) -> list[tuple[int, int, int, str]]:
+    """(observations, first_ms, last_ms, text)."""
+
+def driver_info(dir: str, /) -> tuple[int, int]:
+    """(pid, age of the last heartbeat in ms; -1 after an orderly end)."""
+
+def driver_options() -> list[tuple[str, str, str]]:
+    """(name, default, help) of each driver option."""
+
+# Benchmark and test helpers: every message distinct and checked, in C, per block.
+def fill_block(block: Buffer, size: int, first: int, /) -> int:
+    """Writes len(block) // size messages: bytes 0-7 the number (from first), 8-11 a checksum over the
+    number and the rest, rest a pattern that depends on the number. size >= 12. Returns the count."""
+
+def check_messages(messages: Sequence[bytes] | Buffer, size: int, first: int, /) -> int:
+    """Checks numbers (consecutive from first) and checksums of a list of bytes, or of a block of
+    size-byte messages. Returns the count; raises ValueError naming the first bad one."""
+
+@final
+class Driver:
+    """An embedded media driver (threads of this process)."""
+
+    def __new__(cls, options: dict[str, str], /) -> Self: ...
+    @property
+    def dir(self) -> str: ...
+    def start(self) -> None: ...
+    def do_work(self) -> tuple[int, int]:
+        """One pass in invoker mode: (work count, next deadline in monotonic ns)."""
+    def close(self) -> None: ...
+
+@final
+class Client:
+    def __new__(
+        cls, dir: str, name: str, driver_timeout_ms: int, keepalive_interval_ns: int, /
+    ) -> Self: ...
+    @property
+    def client_id(self) -> int: ...
+    @property
+    def dir(self) -> str: ...
+    @property
+    def state(self) -> int:
+        """0 open, 1 closed, 2 driver lost, 3 timed out."""
+    @property
+    def is_aeron_driver(self) -> bool: ...
+    def add_publication(
+        self, channel: str, stream_id: int, exclusive: bool, timeout_s: float, /
+    ) -> Publication: ...
+    def add_subscription(
+        self, channel: str, stream_id: int, timeout_s: float, /
+    ) -> Subscription: ...
+    def waiter(self) -> Waiter: ...
+    def close(self) -> None: ...
+
+@final
+class Publication:
+    @property
+    def channel(self) -> str: ...
+    @property
+    def stream_id(self) -> int: ...
+    @property
+    def session_id(self) -> int: ...
+    @property
+    def registration_id(self) -> int: ...
+    @property
+    def term_length(self) -> int: ...
+    @property
+    def mtu(self) -> int: ...
+    @property
+    def max_payload_length(self) -> int: ...
+    @property
+    def max_message_length(self) -> int: ...
+    @property
+    def is_exclusive(self) -> bool: ...
+    @property
+    def is_ipc(self) -> bool: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def position_limit(self) -> int: ...
+    @property
+    def consumed_position(self) -> int: ...
+    @property
+    def is_connected(self) -> bool: ...
+    @property
+    def is_closed(self) -> bool: ...
+    def offer(self, data: Buffer, reserved_value: int = 0, /) -> int: ...
+    def offer_parts(self, parts: Sequence[Buffer], reserved_value: int = 0, /) -> int: ...
+    def offer_many(
+        self, messages: Sequence[Buffer], start: int = 0, reserved_value: int = 0, /
+    ) -> tuple[int, int]:
+        """Offers messages[start:] in order until one is not taken: (taken, position or reason)."""
+    def offer_block(
+        self, data: Buffer, size: int, start: int = 0, reserved_value: int = 0, /
+    ) -> tuple[int, int]:
+        """The same for messages of size bytes back to back; start counts messages."""
+    def try_claim(self, length: int, reserved_value: int = 0, /) -> Claim | int: ...
+    def wait(self, timeout_s: float, /) -> bool:
+        """Waits for room or a change of connection; False after timeout_s."""
+    def close(self) -> None: ...
+
+@final
+class Claim:
+    """A writable part of the log; commit on clean exit of the with block, abort on an exception."""
+
+    @property
+    def position(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __enter__(self) -> memoryview: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        tb: TracebackType | None,
+        /,
+    ) -> None: ...
+    def commit(self) -> int: ...
+    def abort(self) -> None: ...
+
+@final
+class Subscription:
+    @property
+    def channel(self) -> str: ...
+    @property
+    def stream_id(self) -> int: ...
+    @property
+    def registration_id(self) -> int: ...
+    @property
+    def is_connected(self) -> bool: ...
+    @property
+    def is_closed(self) -> bool: ...
+    @property
+    def image_count(self) -> int: ...
+    @property
+    def local_address(self) -> str | None: ...
+    @property
+    def demand(self) -> int: ...
+    @property
+    def fill(self) -> tuple[int, int]:
+        """(bytes received and not consumed, window) of the fullest image."""
+    @property
+    def events_lost(self) -> int:
+        """Image events that found the bounded queue full; 0 normally."""
+    def poll(self, limit: int, bytes_max: int = 0, /) -> Batch: ...
+    def poll_demanded(self, limit: int, bytes_max: int = 0, /) -> Batch: ...
+    def request(self, n: int, /) -> None:
+        """Adds to the demand (saturates at 2**63-1); n < 1 raises ValueError."""
+    def wait(self, timeout_s: float, /) -> bool: ...
+    def next_event(self) -> tuple[str, int, int, int, int | None, int, str] | None:
+        """(kind "available"|"unavailable", session_id, correlation_id, position, end_position or None
+        when the stream did not end in good order, received_position, source)."""
+    def close(self) -> None: ...
+
+@final
+class Batch:
+    """What one poll hands over, leased: memory stays valid until release()."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[bytes]:
+        """Each message copied to bytes."""
+    def to_list(self) -> list[bytes]: ...
+    def messages(self) -> list[Message]: ...
+    def headers(self) -> list[int]:
+        """The reserved value of each message."""
+    def positions(self) -> list[int]: ...
+    def session_ids(self) -> list[int]: ...
+    @property
+    def is_plain(self) -> bool:
+        """Every message carries the same reserved value as the first."""
+    def release(self) -> None:
+        """Moves the subscriber position. BufferError while views are alive. Idempotent."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        tb: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class Message:
+    """A read-only view of one message (buffer protocol)."""
+
+    @property
+    def session_id(self) -> int: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def reserved_value(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __bytes__(self) -> bytes: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class Waiter:
+    """Sleeps on one file descriptor for many subscriptions and publications."""
+
+    def attach(self, handle: Subscription | Publication, /) -> None: ...
+    def detach(self, handle: Subscription | Publication, /) -> None: ...
+    def wait(self, timeout_s: float, spin_s: float = 0.0, /) -> bool: ...
+    def fileno(self) -> int: ...
+    def arm(self) -> bool:
+        """True: something is ready now, do not sleep."""
+    def disarm(self) -> None: ...
+    def wake(self) -> None: ...
+    def close(self) -> None: ...

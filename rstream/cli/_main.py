@@ -1,0 +1,83 @@
+"""The command line's grammar; each command lives in a file of its own and is imported when it is called."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rstream.errors import RStreamError
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
+    top = argparse.ArgumentParser(prog="rstream", description="Reactive streams over a NAK-reliable transport.")
+    commands = top.add_subparsers(dest="command", required=True, metavar="command")
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text)
+        command.add_argument("--dir", help="driver directory (default: $RSTREAM_DIR, else the user's shared one)")
+        return command
+
+    stat = add("stat", "Show what a driver's streams do, live, and why nothing arrives.")
+    stat.add_argument("--once", action="store_true", help="print once and end")
+    stat.add_argument("--interval", type=float, default=1.0, metavar="S", help="seconds between prints (default 1)")
+    stat.add_argument("--all", action="store_true", help="every counter, also the zero ones")
+
+    driver = add("driver", "Run a media driver in the foreground, or say where it is.")
+    driver.add_argument("--which", action="store_true", help="print the path of the rstreamd program")
+    driver.add_argument("--clean", action="store_true", help="remove what a dead driver left")
+    driver.add_argument("--list-options", action="store_true", help="print every option of the driver")
+    driver.add_argument("options", nargs="*", metavar="name=value", help="driver options, for example mtu=8192")
+
+    add("errors", "Print the distinct errors that a driver logged.")
+
+    bench = commands.add_parser("bench", help="Measure throughput or round trip between two processes.")
+    kinds = bench.add_subparsers(dest="kind", required=True, metavar="kind")
+    through = kinds.add_parser("throughput", help="messages per second, publisher to subscriber")
+    rtt = kinds.add_parser("rtt", help="round trip time, ping to pong and back")
+    for kind in (through, rtt):
+        kind.add_argument("--dir", help="driver directory (default: one of its own, removed at the end)")
+        kind.add_argument("--transport", choices=("ipc", "udp"), default="ipc")
+        kind.add_argument("--size", type=int, default=70, metavar="BYTES", help="message size (default 70, at least 12)")
+        kind.add_argument("--seconds", type=float, default=10.0, metavar="S", help="steady state measured (default 10)")
+        kind.add_argument("--warmup", type=float, default=1.0, metavar="S", help="not measured, before (default 1)")
+        kind.add_argument("--mtu", type=int, default=1408, metavar="BYTES", help="UDP: largest datagram (default 1408)")
+        kind.add_argument("--threading", default="shared", choices=("shared", "dedicated", "shared-network"))
+        kind.add_argument("--json", metavar="FILE", help="also write the result there (- for standard output)")
+    through.add_argument("--batch", choices=("auto", "off"), default="auto",
+                         help="off: one offer per message; auto: the fastest way there is (offer_block)")  # fmt: skip
+    through.add_argument("--term-length", type=int, default=1 << 24, metavar="BYTES", help="default 16777216")
+    rtt.add_argument("--wait", choices=("block", "spin"), default="block", help="how both ends wait")
+    add("doctor", "Say what this machine lacks for speed and safety.")
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry of the command; returns its exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        if options.command == "stat":
+            from rstream.cli import _stat
+
+            return _stat.run(options)
+        if options.command in ("driver", "errors"):
+            from rstream.cli import _driver
+
+            return _driver.run(options)
+        if options.command == "bench":
+            from rstream.cli import _bench
+
+            return _bench.run(options)
+        from rstream.cli import _doctor
+
+        return _doctor.run(options)
+    except RStreamError as error:
+        print(f"rstream: {error}", file=sys.stderr)
+        if getattr(error, "hint", None) and str(error.hint) not in str(error):
+            print(f"rstream: {error.hint}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 0

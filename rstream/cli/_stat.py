@@ -1,0 +1,102 @@
+"""``rstream stat``: the counters of a driver directory, live, and what keeps a stream from flowing."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+from rstream import _core, metrics
+from rstream.driver import resolve_dir
+
+LIVES = {0: "no driver", 1: "dead driver", 2: "alive", 3: "alive (an Aeron driver)"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print once or until Ctrl-C."""
+    driver_dir = resolve_dir(options.dir)
+    before: dict[int, int] = {}
+    before_s = 0.0
+    while True:
+        now_s = time.monotonic()
+        life = _core.probe(driver_dir)
+        if life == 0:
+            print(f"rstream: no driver in {driver_dir}; other directories: {others(driver_dir) or 'none'}")
+            return 1
+        lines, before = screen(driver_dir, life, before, now_s - before_s, options.all)
+        before_s = now_s
+        if not options.once and sys.stdout.isatty():
+            print("\x1b[2J\x1b[H", end="")
+        print("\n".join(lines), flush=True)
+        if options.once:
+            return 0
+        time.sleep(options.interval)
+
+
+def others(driver_dir: str) -> str:
+    """Driver directories beside this one: the usual reason why nothing arrives."""
+    found: list[str] = []
+    for parent in {os.path.dirname(driver_dir), "/dev/shm"}:
+        if os.path.isdir(parent):
+            for name in sorted(os.listdir(parent)):
+                path = os.path.join(parent, name)
+                if path != driver_dir and os.path.exists(os.path.join(path, "cnc.dat")):
+                    found.append(path)
+    return ", ".join(found)
+
+
+def screen(
+    driver_dir: str, life: int, before: dict[int, int], seconds: float, show_all: bool
+) -> tuple[list[str], dict[int, int]]:
+    """The lines of one print, and the values to compare the next one with."""
+    counters = metrics.counters(driver_dir)
+    now = {counter.id: counter.value for counter in counters}
+    pid, age_ms = _core.driver_info(driver_dir)
+    lines = [f"{driver_dir}: {LIVES[life]}, pid {pid}, heartbeat {age_ms} ms ago"]
+    streams = metrics.stream_counters(driver_dir)
+    lines += publication_lines(metrics._publications(streams))  # pyright: ignore[reportPrivateUsage]
+    lines += image_lines(metrics._images(streams))  # pyright: ignore[reportPrivateUsage]
+    lines.append("counters")
+    for counter in counters:
+        if counter.value == 0 and not show_all:
+            continue
+        rate = ""
+        if before and seconds > 0 and counter.type_id != metrics.TYPE_CLIENT_HEARTBEAT:
+            change = (counter.value - before.get(counter.id, 0)) / seconds
+            rate = f"{change:+,.0f}/s" if change else ""
+        lines.append(f"  {counter.id:4d} {counter.value:>20,d} {rate:>16} {counter.label}")
+    return lines, now
+
+
+def publication_lines(states: list[metrics.PublicationState]) -> list[str]:
+    """One line per publication, with the reason when it cannot go on."""
+    lines = ["publications"] if states else ["publications: none"]
+    for state in states:
+        room = state.limit - state.position
+        if state.is_ipc and state.subscribers == 0:
+            why = "no subscriber (same directory? same name or stream id?)"
+        elif not state.is_ipc and state.sender_limit is not None and state.sender_limit == 0:
+            why = "no receiver has answered (endpoint is the reader's address)"
+        elif room <= 0:
+            why = "window is full: the slowest reader holds it"
+        else:
+            why = "flows"
+        lines.append(
+            f"  stream {state.stream_id} session {state.session_id} position {state.position:,} room {max(room, 0):,} "
+            f"readers {state.subscribers if state.is_ipc else '-'}: {why}  {state.channel}"
+        )
+    return lines
+
+
+def image_lines(states: list[metrics.ImageState]) -> list[str]:
+    """One line per reader."""
+    lines = ["readers"] if states else ["readers: none"]
+    for state in states:
+        held = ""
+        if state.received is not None:
+            held = f" received and not consumed {state.received - state.consumed:,}"
+            if state.highest is not None and state.highest > state.received:
+                held += f" gap before {state.highest:,}"
+        lines.append(f"  stream {state.stream_id} session {state.session_id} consumed {state.consumed:,}{held}  {state.channel}")
+    return lines

@@ -1,0 +1,59 @@
+"""Which codec for which type or name."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from rstream.codecs._formats import arrow, msgpack, pickle, raw
+from rstream.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rstream.codecs._base import Codec
+
+T = TypeVar("T")
+
+
+@overload
+def codec_for(type: None = None) -> Codec[Any]: ...
+@overload
+def codec_for(type: type[T]) -> Codec[T]: ...
+def codec_for(type: Any = None) -> Codec[Any]:
+    """The codec that a type asks for.
+
+    ``bytes``, ``bytearray``, ``memoryview`` → raw; ``pyarrow.RecordBatch`` → arrow; else msgpack
+    of the type.
+    """
+    if type is bytes or type is bytearray or type is memoryview:
+        return raw()
+    # Whoever names the class has imported pyarrow, so it need not be imported to compare.
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and type is pyarrow.RecordBatch:
+        return arrow()
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and type is numpy.ndarray:
+        raise ConfigError(
+            "arrays need their dtype and shape: codec=rstream.codecs.numpy(dtype, shape)"
+        )
+    return msgpack() if type is None else msgpack(type)
+
+
+def named(name: str) -> Codec[Any]:
+    """The codec of a name: ``raw``, ``msgpack``, ``arrow``, ``pickle``.
+
+    Whoever writes ``"pickle"`` says that all writers of the stream are trusted.
+
+    Raises:
+        ConfigError: another name.
+    """
+    match name:
+        case "raw":
+            return raw()
+        case "msgpack":
+            return msgpack()
+        case "arrow":
+            return arrow()
+        case "pickle":
+            return pickle(trusted=True)
+        case _:
+            raise ConfigError(f"codec {name!r}: known names are raw, msgpack, arrow, pickle")

@@ -1,0 +1,263 @@
+"""The codecs that rstream ships."""
+
+from __future__ import annotations
+
+import pickle as _pickle
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from typing_extensions import Buffer
+
+from rstream.errors import CodecError, ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from rstream.codecs._base import Codec, Encoded
+
+T = TypeVar("T")
+
+
+def _decode_error(format_name: str, index: int, message: bytes, error: Exception) -> CodecError:
+    return CodecError(
+        f"message {index} of the batch ({len(message)} bytes, begins {message[:16]!r}) "
+        f"is no {format_name}: {error}"
+    )
+
+
+class _Raw:
+    """Bytes as they are."""
+
+    codec_id = 1
+
+    def encode(self, obj: Buffer) -> Encoded:
+        return obj
+
+    def decode_many(self, messages: Sequence[bytes]) -> list[bytes]:
+        return list(messages)
+
+
+def raw() -> Codec[bytes]:
+    """Bytes as they are; writers may give any contiguous buffer."""
+    return _Raw()
+
+
+class _Msgpack(Generic[T]):
+    """msgpack by msgspec, with the type's checks on decoding."""
+
+    codec_id = 2
+
+    def __init__(self, type_: type[T] | None) -> None:
+        import msgspec
+
+        self._error = msgspec.MsgspecError
+        self._encode = msgspec.msgpack.Encoder().encode
+        decoder: Any = (
+            msgspec.msgpack.Decoder() if type_ is None else msgspec.msgpack.Decoder(type_)
+        )
+        self._decode = decoder.decode
+        self._type_name = "msgpack" if type_ is None else f"msgpack of {_name_of(type_)}"
+
+    def encode(self, obj: T) -> Encoded:
+        try:
+            return self._encode(obj)
+        except (TypeError, ValueError, OverflowError, self._error) as error:
+            raise CodecError(
+                f"{_name_of(type(obj))} cannot be written as msgpack: {error}"
+            ) from error
+
+    def decode_many(self, messages: Sequence[bytes]) -> list[T]:
+        decode = self._decode
+        try:
+            return [decode(message) for message in messages]
+        except (ValueError, self._error):
+            return [self._decode_one(index, message) for index, message in enumerate(messages)]
+
+    def _decode_one(self, index: int, message: bytes) -> T:
+        try:
+            return self._decode(message)
+        except (ValueError, self._error) as error:
+            raise _decode_error(self._type_name, index, message, error) from error
+
+
+def _name_of(type_: Any) -> str:
+    return getattr(type_, "__qualname__", None) or str(type_)
+
+
+@overload
+def msgpack() -> Codec[Any]: ...
+@overload
+def msgpack(type: type[T]) -> Codec[T]: ...
+def msgpack(type: type[Any] | None = None) -> Codec[Any]:
+    """The default: msgpack by msgspec.
+
+    Args:
+        type: what to decode to and to check against (``msgspec.Struct``, dataclass, ``list[int]``,
+            …); None: plain dicts, lists, numbers, strings.
+    Raises:
+        ConfigError: msgspec cannot handle ``type``.
+    """
+    try:
+        return _Msgpack(type)
+    except TypeError as error:
+        raise ConfigError(f"type {_name_of(type)} cannot be used with msgpack: {error}") from error
+
+
+class _Arrow:
+    """Arrow IPC stream format; each message carries its schema."""
+
+    codec_id = 3
+
+    def __init__(self) -> None:
+        import pyarrow
+
+        self._pa = pyarrow
+
+    def encode(self, obj: pa.RecordBatch) -> Encoded:
+        pa = self._pa
+        if not isinstance(obj, pa.RecordBatch):
+            raise CodecError(
+                f"the arrow codec sends pyarrow.RecordBatch, not {_name_of(type(obj))}; "
+                "cut a Table with to_batches()"
+            )
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, obj.schema) as writer:
+            writer.write_batch(obj)
+        return sink.getvalue()
+
+    def decode_many(self, messages: Sequence[bytes]) -> list[pa.RecordBatch]:
+        return [self._decode_one(index, message) for index, message in enumerate(messages)]
+
+    def _decode_one(self, index: int, message: bytes) -> pa.RecordBatch:
+        pa = self._pa
+        try:
+            with pa.ipc.open_stream(pa.py_buffer(message)) as reader:
+                return reader.read_next_batch()
+        except (pa.ArrowException, StopIteration, OSError) as error:
+            raise _decode_error(
+                "Arrow IPC stream of one record batch", index, message, error
+            ) from error
+
+
+def arrow() -> Codec[pa.RecordBatch]:
+    """``pyarrow.RecordBatch`` as an Arrow IPC stream of one batch, schema included in each message.
+
+    The columns of a decoded batch point into one owned copy of the message (a ``bytes`` object),
+    so they may be kept for as long as wanted and never hold the transport's window. Dictionary
+    columns travel with their dictionaries.
+    """
+    try:
+        return _Arrow()
+    except ImportError as error:
+        raise ConfigError(
+            'the arrow codec needs pyarrow: pip install "rstream-transport[arrow]"'
+        ) from error
+
+
+class _Numpy:
+    """Arrays of one dtype and shape; nothing but their bytes travels."""
+
+    codec_id = 4
+
+    def __init__(self, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> None:
+        import numpy
+
+        self._np = numpy
+        self._dtype: np.dtype[Any] = numpy.dtype(dtype)
+        if self._dtype.hasobject:
+            raise ConfigError(f"numpy codec: dtype {self._dtype} holds Python objects")
+        self._shape = shape
+        unknown = [size for size in shape if size < 0]
+        if any(size < -1 for size in unknown) or len(unknown) > 1:
+            raise ConfigError(
+                f"numpy codec: shape {shape} may hold one -1 and no other negative number"
+            )
+
+    def encode(self, obj: npt.NDArray[Any]) -> Encoded:
+        np = self._np
+        array = np.ascontiguousarray(obj)
+        if array.dtype != self._dtype or not self._fits(array.shape):
+            raise CodecError(
+                f"numpy codec of {self._dtype} {self._shape} cannot send an array of "
+                f"{array.dtype} {array.shape}"
+            )
+        return array.reshape(-1).view(np.uint8).data
+
+    def _fits(self, shape: tuple[int, ...]) -> bool:
+        return len(shape) == len(self._shape) and all(
+            wanted in (-1, size) for wanted, size in zip(self._shape, shape, strict=True)
+        )
+
+    def decode_many(self, messages: Sequence[bytes]) -> list[npt.NDArray[Any]]:
+        return [self._decode_one(index, message) for index, message in enumerate(messages)]
+
+    def _decode_one(self, index: int, message: bytes) -> npt.NDArray[Any]:
+        try:
+            return self._np.frombuffer(message, self._dtype).reshape(self._shape)
+        except ValueError as error:
+            raise _decode_error(
+                f"{self._dtype} array {self._shape}", index, message, error
+            ) from error
+
+
+def numpy(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Codec[npt.NDArray[Any]]:
+    """Arrays of one dtype and shape, C order; decoded ones are read-only views of an owned copy.
+
+    Args:
+        dtype: without Python objects.
+        shape: one size may be -1 (any).
+    """
+    try:
+        return _Numpy(dtype, shape)
+    except ImportError as error:
+        raise ConfigError(
+            'the numpy codec needs numpy: pip install "rstream-transport[numpy]"'
+        ) from error
+
+
+class _Pickle:
+    """Any Python object."""
+
+    codec_id = 5
+
+    def __init__(self) -> None:
+        try:
+            import cloudpickle  # pyright: ignore[reportMissingTypeStubs]
+        except ImportError:
+            self._dumps: Any = _pickle.dumps
+        else:
+            self._dumps = cloudpickle.dumps
+
+    def encode(self, obj: Any) -> Encoded:
+        try:
+            return self._dumps(obj, 5)
+        except Exception as error:
+            raise CodecError(f"{_name_of(type(obj))} cannot be pickled: {error}") from error
+
+    def decode_many(self, messages: Sequence[bytes]) -> list[Any]:
+        return [self._decode_one(index, message) for index, message in enumerate(messages)]
+
+    def _decode_one(self, index: int, message: bytes) -> Any:
+        try:
+            return _pickle.loads(message)
+        except Exception as error:
+            raise _decode_error("pickle", index, message, error) from error
+
+
+def pickle(*, trusted: bool) -> Codec[Any]:
+    """Any Python object, by cloudpickle where it is installed.
+
+    Args:
+        trusted: must be True: whoever can write to the stream can run code in its readers.
+    Raises:
+        ConfigError: ``trusted`` is not True.
+    """
+    if trusted is not True:
+        raise ConfigError(
+            "codecs.pickle runs code that the writer of the stream chooses: "
+            "say trusted=True if every writer is trusted"
+        )
+    return _Pickle()

@@ -1,0 +1,149 @@
+"""Settings of drivers and clients, with their units in the names. Defaults are Aeron's where Aeron has one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypedDict
+
+from rstream.errors import ConfigError
+
+__all__ = ("ClientConfig", "DriverConfig", "DriverSettings")
+
+_THREADING: Final = ("auto", "shared", "shared-network", "dedicated", "invoker")
+_IDLE: Final = ("block", "spin", "yield", "backoff", "sleep")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverConfig:
+    """How a media driver runs; None means the driver's default (``rstream._core.driver_options()``).
+
+    Attributes:
+        threading: who runs conductor, sender and receiver: ``"dedicated"`` a thread each,
+            ``"shared-network"`` two threads, ``"shared"`` one, ``"invoker"`` the caller by
+            ``do_work``; ``"auto"``: shared on up to four cores, else dedicated.
+        idle: how a thread without work waits: ``"block"`` (no CPU), ``"spin"``, ``"yield"``,
+            ``"backoff"``, ``"sleep"``.
+        term_length, ipc_term_length: bytes of a term when the channel does not say it.
+        mtu, ipc_mtu: largest datagram and IPC frame in bytes.
+        client_liveness_timeout_s: a client silent for so long is given up (10).
+        driver_timeout_s: a directory with an older heartbeat belongs to a dead driver (10).
+        timer_interval_s: rhythm of the timers; timeouts are as exact as this (1).
+        image_liveness_timeout_s: an image without datagrams for so long is gone (10).
+        publication_linger_timeout_s: how long a closed publication answers retransmissions (5).
+        publication_connection_timeout_s: a receiver without status messages for so long is gone (5).
+        publication_unblock_timeout_s: after so long the claim of a dead producer is padded (15).
+        status_message_timeout_s: longest time between two status messages (0.2).
+        initial_window_length: receiver window in bytes (128 KiB).
+        so_rcvbuf, so_sndbuf: socket buffers in bytes; 0: the system's.
+        idle_exit_s: the shared driver ends when no client was there for so long (30; 0: never).
+        options: further options of the driver by name.
+    """
+
+    threading: Literal["auto", "shared", "shared-network", "dedicated", "invoker"] | None = None
+    idle: Literal["block", "spin", "yield", "backoff", "sleep"] | None = None
+    term_length: int | None = None
+    ipc_term_length: int | None = None
+    mtu: int | None = None
+    ipc_mtu: int | None = None
+    client_liveness_timeout_s: float | None = None
+    driver_timeout_s: float | None = None
+    timer_interval_s: float | None = None
+    image_liveness_timeout_s: float | None = None
+    publication_linger_timeout_s: float | None = None
+    publication_connection_timeout_s: float | None = None
+    publication_unblock_timeout_s: float | None = None
+    status_message_timeout_s: float | None = None
+    initial_window_length: int | None = None
+    so_rcvbuf: int | None = None
+    so_sndbuf: int | None = None
+    idle_exit_s: float | None = None
+    options: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        if self.threading is not None and self.threading not in _THREADING:
+            raise ConfigError(f"threading={self.threading!r}: must be one of {', '.join(_THREADING)}")
+        if self.idle is not None and self.idle not in _IDLE:
+            raise ConfigError(f"idle={self.idle!r}: must be one of {', '.join(_IDLE)}")
+
+    def to_options(self) -> dict[str, str]:
+        """The driver's options as text by name; the driver checks their ranges."""
+        texts: dict[str, str] = {}
+        for name, option in _OPTION_NAMES.items():
+            value = getattr(self, name)
+            if value is None:
+                continue
+            texts[option] = f"{round(value * 1e9)}ns" if name.endswith("_s") else str(value)
+        return texts | self.options
+
+
+_OPTION_NAMES: Final[dict[str, str]] = {
+    "threading": "threading",
+    "idle": "idle",
+    "term_length": "term-buffer-length",
+    "ipc_term_length": "ipc-term-buffer-length",
+    "mtu": "mtu",
+    "ipc_mtu": "ipc-mtu",
+    "client_liveness_timeout_s": "client-liveness-timeout",
+    "driver_timeout_s": "driver-timeout",
+    "timer_interval_s": "timer-interval",
+    "image_liveness_timeout_s": "image-liveness-timeout",
+    "publication_linger_timeout_s": "publication-linger-timeout",
+    "publication_connection_timeout_s": "publication-connection-timeout",
+    "publication_unblock_timeout_s": "publication-unblock-timeout",
+    "status_message_timeout_s": "status-message-timeout",
+    "initial_window_length": "initial-window-length",
+    "so_rcvbuf": "so-rcvbuf",
+    "so_sndbuf": "so-sndbuf",
+    "idle_exit_s": "idle-exit",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientConfig:
+    """How a client behaves.
+
+    Attributes:
+        name: shown in the driver's counters; empty: none.
+        driver_timeout_s: how long to wait for the driver at the start, and how old its heartbeat
+            may get before it counts as dead.
+        keepalive_interval_s: rhythm of the client's own heartbeat; well below the driver's
+            ``client_liveness_timeout_s``.
+        registration_timeout_s: how long ``add_publication`` and ``add_subscription`` wait.
+        start_driver: start the shared driver when nobody lives in the directory.
+    """
+
+    name: str = ""
+    driver_timeout_s: float = 10.0
+    keepalive_interval_s: float = 0.5
+    registration_timeout_s: float = 10.0
+    start_driver: bool = True
+
+    def __post_init__(self) -> None:
+        for key in ("driver_timeout_s", "keepalive_interval_s", "registration_timeout_s"):
+            value = getattr(self, key)
+            if not 0 < value <= 3600:
+                raise ConfigError(f"{key}={value}: must be more than 0 and at most 3600 seconds")
+
+
+class DriverSettings(TypedDict, total=False):
+    """The fields of :class:`DriverConfig` as keywords."""
+
+    threading: Literal["auto", "shared", "shared-network", "dedicated", "invoker"] | None
+    idle: Literal["block", "spin", "yield", "backoff", "sleep"] | None
+    term_length: int | None
+    ipc_term_length: int | None
+    mtu: int | None
+    ipc_mtu: int | None
+    client_liveness_timeout_s: float | None
+    driver_timeout_s: float | None
+    timer_interval_s: float | None
+    image_liveness_timeout_s: float | None
+    publication_linger_timeout_s: float | None
+    publication_connection_timeout_s: float | None
+    publication_unblock_timeout_s: float | None
+    status_message_timeout_s: float | None
+    initial_window_length: int | None
+    so_rcvbuf: int | None
+    so_sndbuf: int | None
+    idle_exit_s: float | None
+    options: dict[str, str]

@@ -1,0 +1,295 @@
+"""Who runs the media driver.
+
+*Shared* (default): :func:`ensure_driver` starts the program ``rstreamd`` in a directory where nobody lives. It
+belongs to nobody: it outlives the process that started it and ends by itself when no client has been there for
+``idle_exit_s``. Two that start it at once are sorted out by the directory's lock: the loser exits.
+
+*Embedded*: :class:`Driver` runs the agents as threads of this process, for tests and single programs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import time
+import warnings
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Protocol, Self
+
+from rstream import _core
+from rstream.config import DriverConfig, DriverSettings
+from rstream.errors import BY_CODE, ConfigError, DriverError, DriverTimeout, RStreamError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ("Driver", "ensure_driver", "resolve_dir", "rstreamd_path")
+
+_core._set_errors(BY_CODE, RStreamError)  # pyright: ignore[reportPrivateUsage]
+
+#: What _core.probe answers.
+_ALIVE: Final = 2
+_POLL_S: Final = 0.005
+#: A program that ended without the directory being alive has this long to be explained by another one.
+_LOSER_S: Final = 1.0
+#: Texts of the driver for "somebody else has it": the loser of a race says one of them.
+_IN_USE: Final = ("has directory", "made and removed again")
+
+
+def resolve_dir(dir: str | os.PathLike[str] | None = None) -> str:
+    """The driver directory: ``dir``, else ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``."""
+    if dir is None:
+        return _core.default_dir()
+    path = os.fspath(dir)
+    if not path:
+        raise ConfigError("driver directory: the path is empty")
+    return str(Path(path).absolute())
+
+
+def rstreamd_path() -> str:
+    """Where the program ``rstreamd`` that belongs to this package lies."""
+    return str(Path(_core.__file__).parent / "bin" / "rstreamd")
+
+
+def ensure_driver(
+    dir: str | os.PathLike[str] | None = None,
+    *,
+    config: DriverConfig | None = None,
+    timeout_s: float = 10.0,
+    log: str | os.PathLike[str] | None = None,
+) -> str:
+    """Start the shared driver of a directory unless a living one is there; wait until it is ready.
+
+    Safe to be called by any number of processes at once.
+
+    Args:
+        dir: driver directory; None: the default one.
+        config: settings for a driver that is started here.
+        timeout_s: how long to wait until it is ready.
+        log: file that the driver's output is appended to; None: nowhere.
+    Returns:
+        The driver directory.
+    Raises:
+        DriverError: it could not be started; the text is the driver's.
+        DriverTimeout: not ready within ``timeout_s``.
+    """
+    path = resolve_dir(dir)
+    deadline_s = time.monotonic() + timeout_s
+    while _core.probe(path) < _ALIVE:
+        text = _start(path, config, log, deadline_s)
+        if text is None:
+            break
+        if _wait_alive(path, min(deadline_s, time.monotonic() + _LOSER_S)):
+            break
+        if not any(mark in text for mark in _IN_USE):
+            raise DriverError(
+                f"rstreamd could not be started in {path}: {text or 'it ended without a word'}"
+            )
+        # It lost against a driver that has ended meanwhile: again.
+        if time.monotonic() >= deadline_s:
+            raise DriverTimeout(f"driver directory {path}: {text}")
+    return path
+
+
+def _wait_alive(path: str, deadline_s: float) -> bool:
+    while _core.probe(path) < _ALIVE:
+        if time.monotonic() >= deadline_s:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def _start(
+    path: str,
+    config: DriverConfig | None,
+    log: str | os.PathLike[str] | None,
+    deadline_s: float,
+) -> str | None:
+    """Starts the program, and waits until the directory lives (None) or the program ended (its text)."""
+    program = rstreamd_path()
+    if not os.access(program, os.X_OK):
+        raise DriverError(
+            f"the program {program} is missing or cannot be run: reinstall rstream-transport"
+        )
+    arguments = [program, "--dir", path]
+    for name, value in (config or DriverConfig()).to_options().items():
+        arguments.append(f"--{name}={value}")
+    read_fd, write_fd = os.pipe()
+    try:
+        _spawn(arguments, write_fd, log)
+    except BaseException:
+        os.close(read_fd)
+        raise
+    finally:
+        os.close(write_fd)
+    try:
+        return _await_ready(path, read_fd, deadline_s)
+    finally:
+        os.close(read_fd)
+
+
+def _spawn(arguments: list[str], write_fd: int, log: str | os.PathLike[str] | None) -> None:
+    """A shell in between makes the driver nobody's child: no zombie stays here, no signal goes there.
+
+    The program keeps ``write_fd``: when it ends, our end of the pipe says so.
+    """
+    with contextlib.ExitStack() as stack:
+        output = subprocess.DEVNULL if log is None else stack.enter_context(open(log, "ab"))
+        shell = subprocess.Popen(
+            ["/bin/sh", "-c", '"$@" &', "sh", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=write_fd if log is None else output,
+            pass_fds=(write_fd,),
+            start_new_session=True,
+            close_fds=True,
+            cwd="/",
+        )
+    shell.wait()
+
+
+def _await_ready(path: str, read_fd: int, deadline_s: float) -> str | None:
+    text = b""
+    while _core.probe(path) < _ALIVE:
+        if select.select([read_fd], [], [], _POLL_S)[0]:
+            data = os.read(read_fd, 4096)
+            if not data:
+                return text.decode(errors="replace").strip()
+            text += data
+        if time.monotonic() >= deadline_s:
+            raise DriverTimeout(
+                f"rstreamd was started in {path}, but is not ready in time; look at `rstream stat`"
+            )
+    return None
+
+
+# ---- what is open in this process, for its end and for forks ----
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_open_clients: weakref.WeakSet[_Closable] = weakref.WeakSet()
+_open_drivers: weakref.WeakSet[_Closable] = weakref.WeakSet()
+_is_watching = False
+
+
+def _close_all() -> None:
+    """At exit: clients first, then the drivers that serve them."""
+    for group in (_open_clients, _open_drivers):
+        for one in list(group):
+            # The process ends: what cannot be closed any more goes with it.
+            with contextlib.suppress(RStreamError):
+                one.close()
+
+
+def _forget_all() -> None:
+    """In a forked child: what is open belongs to the parent."""
+    _open_clients.clear()
+    _open_drivers.clear()
+
+
+def watch_exit(one: _Closable, *, is_driver: bool = False) -> None:
+    """Closes ``one`` at the end of the process if it is still open then."""
+    global _is_watching
+    if not _is_watching:
+        _is_watching = True
+        atexit.register(_close_all)
+        os.register_at_fork(after_in_child=_forget_all)
+    (_open_drivers if is_driver else _open_clients).add(one)
+
+
+def unwatch(one: _Closable) -> None:
+    _open_clients.discard(one)
+    _open_drivers.discard(one)
+
+
+def call_site() -> str:
+    """File and line of the code that called into this package."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    here = str(Path(__file__).parent)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class Driver:
+    """An embedded media driver: its agents are threads of this process.
+
+    Args:
+        dir: driver directory; None: the default one.
+        config: settings; single ones may be given by name, see :class:`rstream.config.DriverConfig`.
+    Raises:
+        DriverInUse: a living driver has the directory.
+        ConfigError: a setting is wrong.
+
+    A context manager; ``close()`` is idempotent. After ``fork`` the child has no driver.
+    """
+
+    def __init__(
+        self,
+        dir: str | os.PathLike[str] | None = None,
+        *,
+        config: DriverConfig | None = None,
+        **settings: Unpack[DriverSettings],
+    ) -> None:
+        self._where = call_site()
+        if config is not None and settings:
+            raise ConfigError("Driver: give config or single settings, not both")
+        options = (config or DriverConfig(**settings)).to_options()
+        self._core = _core.Driver({"dir": resolve_dir(dir), **options})
+        if options.get("threading") != "invoker":
+            try:
+                self._core.start()
+            except BaseException:
+                self._core.close()
+                raise
+        self._open_pid = os.getpid()
+        watch_exit(self, is_driver=True)
+
+    @property
+    def dir(self) -> str:
+        """The driver directory."""
+        return self._core.dir
+
+    def do_work(self) -> tuple[int, int]:
+        """One pass in invoker mode: (work count, next deadline in monotonic ns)."""
+        return self._core.do_work()
+
+    def close(self) -> None:
+        """Stop the agents, tell the clients, remove the files."""
+        self._open_pid = 0
+        unwatch(self)
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # In a forked child this is the parent's driver.
+        if getattr(self, "_open_pid", 0) == os.getpid():
+            warnings.warn(
+                f"unclosed rstream driver in {self.dir}, made at {self._where}",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
+            )
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"<rstream.Driver {self.dir}>"

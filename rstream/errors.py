@@ -1,0 +1,338 @@
+"""The exceptions of rstream.
+
+    RStreamError                       .code (stable text), .hint (what to do), .detail
+    ├── ConfigError(ValueError)        channel, limits, units: before anything is opened
+    │   ├── ChannelError               a channel that cannot be used as it is written
+    │   └── NotSupported               well-formed, but not served by this release
+    ├── DriverError                    the media driver, or the way to it
+    │   ├── DriverNotFound             nobody lives in the driver directory
+    │   ├── DriverTimeout(TimeoutError)
+    │   ├── DriverLost                 died or was shut down while it was used
+    │   │   └── ClientTimedOut         the driver gave this client up
+    │   ├── DriverInUse                a living driver has the directory, or the port is taken
+    │   ├── DriverAccess(PermissionError)
+    │   ├── RegistrationError          the driver refused a command
+    │   ├── VersionMismatch            driver directory or message of another layout version
+    │   └── StorageError               not enough shared memory or memory
+    ├── TransportError                 .channel .stream_id .session_id .position where known
+    │   ├── NotConnected               no subscriber
+    │   ├── BackPressured              no room: readers are slower
+    │   ├── MaxPositionExceeded        2**31 terms are used up
+    │   ├── MessageTooLarge(ValueError)
+    │   ├── ClosedError                closed here
+    │   ├── PublisherLost              the stream ended without being completed
+    │   ├── RemoteError                the publisher ended its stream with an error
+    │   ├── SlowConsumer               more messages wait than the policy allows
+    │   ├── CorruptError               content that cannot be what it says
+    │   └── NameMismatch               two names on one stream
+    ├── ContractError                  Reactive Streams: LocalContractError (you broke §x.y),
+    │                                  RemoteContractError (the peer did)
+    ├── ConcurrentUseError(RuntimeError)
+    ├── ForkedError(RuntimeError)
+    ├── CodecError(ValueError)
+    └── SystemCallError                the operating system refused something else
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+__all__ = (
+    "BY_CODE",
+    "BackPressured",
+    "ChannelError",
+    "ClientTimedOut",
+    "ClosedError",
+    "CodecError",
+    "ConcurrentUseError",
+    "ConfigError",
+    "ContractError",
+    "CorruptError",
+    "DriverAccess",
+    "DriverError",
+    "DriverInUse",
+    "DriverLost",
+    "DriverNotFound",
+    "DriverTimeout",
+    "ForkedError",
+    "LocalContractError",
+    "MaxPositionExceeded",
+    "MessageTooLarge",
+    "NameMismatch",
+    "NotConnected",
+    "NotSupported",
+    "PublisherLost",
+    "RStreamError",
+    "RegistrationError",
+    "RemoteContractError",
+    "RemoteError",
+    "SlowConsumer",
+    "StorageError",
+    "SystemCallError",
+    "TransportError",
+    "VersionMismatch",
+)
+
+
+class RStreamError(Exception):
+    """Base of all exceptions of rstream.
+
+    Attributes:
+        code: stable text; the C core's name (``RST_EINVAL`` …) when the error came from there.
+        hint: what to do about it; may be empty.
+        detail: ``errno`` or the driver's error code, 0 when there is none.
+    """
+
+    default_code: ClassVar[str] = "RSTREAM"
+    default_hint: ClassVar[str] = ""
+
+    code: str
+    hint: str
+    detail: int
+
+    def __init__(
+        self, message: str = "", *, code: str | None = None, hint: str | None = None, detail: int = 0
+    ) -> None:
+        super().__init__(message)
+        self.code = self.default_code if code is None else code
+        self.hint = self.default_hint if hint is None else hint
+        self.detail = detail
+
+    def __str__(self) -> str:
+        text = str(self.args[0]) if self.args else ""
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class ConfigError(RStreamError, ValueError):
+    """A setting is wrong; nothing was opened."""
+
+    default_code = "RST_EINVAL"
+
+
+class ChannelError(ConfigError):
+    """A channel is not well-formed, or its parts do not fit together."""
+
+    default_code = "RST_ECHANNEL"
+
+
+class NotSupported(ConfigError):
+    """Understood, but this release does not serve it."""
+
+    default_code = "RST_ENOTSUP"
+
+
+class DriverError(RStreamError):
+    """Something about the media driver."""
+
+    default_code = "RST_EDRIVER"
+
+
+class DriverNotFound(DriverError):
+    """No living media driver in the directory."""
+
+    default_code = "RST_ENODRIVER"
+
+
+class DriverTimeout(DriverError, TimeoutError):
+    """The media driver did not answer in time."""
+
+    default_code = "RST_ETIMEDOUT"
+
+
+class DriverLost(DriverError):
+    """The media driver died or was shut down; open a new client."""
+
+    default_code = "RST_EDRIVERLOST"
+
+
+class ClientTimedOut(DriverLost):
+    """The media driver heard nothing from this client for too long and gave it up."""
+
+    default_code = "RST_ECLIENTTIMEOUT"
+
+
+class DriverInUse(DriverError):
+    """A living driver has the directory already, or an address is taken."""
+
+    default_code = "RST_EINUSE"
+
+
+class DriverAccess(DriverError, PermissionError):
+    """The driver directory may not be used by this user."""
+
+    default_code = "RST_EACCESS"
+
+
+class RegistrationError(DriverError):
+    """The media driver refused a publication or subscription; ``detail`` is its error code."""
+
+    default_code = "RST_EREGISTRATION"
+
+
+class VersionMismatch(DriverError):
+    """The other side uses a layout that this release does not know."""
+
+    default_code = "RST_EVERSION"
+
+
+class StorageError(DriverError):
+    """Not enough shared memory, disk or memory; the text names the size needed."""
+
+    default_code = "RST_ESTORAGE"
+
+
+class TransportError(RStreamError):
+    """Something about a stream.
+
+    Attributes:
+        channel, stream_id, session_id, position: where, as far as known.
+    """
+
+    default_code = "RST_TRANSPORT"
+
+    channel: str | None
+    stream_id: int | None
+    session_id: int | None
+    position: int | None
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: str | None = None,
+        hint: str | None = None,
+        detail: int = 0,
+        channel: str | None = None,
+        stream_id: int | None = None,
+        session_id: int | None = None,
+        position: int | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint, detail=detail)
+        self.channel = channel
+        self.stream_id = stream_id
+        self.session_id = session_id
+        self.position = position
+
+
+class NotConnected(TransportError):
+    """No subscriber is there."""
+
+    default_code = "RST_NOT_CONNECTED"
+
+
+class BackPressured(TransportError):
+    """No room: the readers are slower than the writer."""
+
+    default_code = "RST_BACK_PRESSURED"
+
+
+class MaxPositionExceeded(TransportError):
+    """The stream has used up its positions (2**31 terms); open a new publication."""
+
+    default_code = "RST_MAX_POSITION_EXCEEDED"
+
+
+class MessageTooLarge(TransportError, ValueError):
+    """Longer than ``max_message_length`` (an eighth of the term, at most 16 MiB)."""
+
+    default_code = "RST_ETOOLARGE"
+
+
+class ClosedError(TransportError):
+    """Closed on this side."""
+
+    default_code = "RST_ECLOSED"
+
+
+class PublisherLost(TransportError):
+    """The stream of a publisher ended without having been completed: it died, or was cut off."""
+
+    default_code = "RST_PUBLISHER_LOST"
+
+
+class RemoteError(TransportError):
+    """The publisher ended its stream with an error; the text is its own."""
+
+    default_code = "RST_REMOTE"
+
+
+class SlowConsumer(TransportError):
+    """More messages wait than the policy of the subscriber allows."""
+
+    default_code = "RST_SLOW_CONSUMER"
+
+
+class CorruptError(TransportError):
+    """Content that cannot be what it says."""
+
+    default_code = "RST_ECORRUPT"
+
+
+class NameMismatch(TransportError):
+    """Two names meet on one stream id."""
+
+    default_code = "RST_NAME_MISMATCH"
+
+
+class ContractError(RStreamError):
+    """A rule of Reactive Streams was broken; the text names it."""
+
+    default_code = "RST_CONTRACT"
+
+
+class LocalContractError(ContractError):
+    """Code of this process broke the rule."""
+
+
+class RemoteContractError(ContractError):
+    """The peer broke the rule."""
+
+
+class ConcurrentUseError(RStreamError, RuntimeError):
+    """Two threads use what belongs to one at a time."""
+
+    default_code = "RST_EBUSY"
+
+
+class ForkedError(RStreamError, RuntimeError):
+    """Made before ``fork``, used in the child; make clients after the fork."""
+
+    default_code = "RST_EFORKED"
+
+
+class CodecError(RStreamError, ValueError):
+    """A value cannot be encoded, or bytes cannot be decoded."""
+
+    default_code = "RST_CODEC"
+
+
+class SystemCallError(RStreamError):
+    """The operating system refused something; ``detail`` is ``errno``."""
+
+    default_code = "RST_ESYS"
+
+
+#: Which exception a C error code becomes.
+BY_CODE: Final[dict[str, type[Exception]]] = {
+    "RST_EINVAL": ConfigError,
+    "RST_ECHANNEL": ChannelError,
+    "RST_ENOMEM": StorageError,
+    "RST_ESYS": SystemCallError,
+    "RST_ENODRIVER": DriverNotFound,
+    "RST_EDRIVERLOST": DriverLost,
+    "RST_ETIMEDOUT": DriverTimeout,
+    "RST_EVERSION": VersionMismatch,
+    "RST_EINUSE": DriverInUse,
+    "RST_ESTORAGE": StorageError,
+    "RST_EACCESS": DriverAccess,
+    "RST_ECLOSED": ClosedError,
+    "RST_EREGISTRATION": RegistrationError,
+    "RST_EFORKED": ForkedError,
+    "RST_EBUSY": ConcurrentUseError,
+    "RST_ETOOLARGE": MessageTooLarge,
+    "RST_ENOTSUP": NotSupported,
+    "RST_ECORRUPT": CorruptError,
+    "RST_ECLIENTTIMEOUT": ClientTimedOut,
+    "RST_EUNKNOWNHOST": ChannelError,
+    "RST_EFULL": TransportError,
+}

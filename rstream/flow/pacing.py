@@ -1,0 +1,52 @@
+"""A fixed rate as a token bucket.
+
+Law: in any interval [t, t + d] the bytes sent are at most  rate·d + burst + one message.
+A message may be sent as soon as the bucket is not in debt, and takes its whole size (the debt is
+paid by waiting afterwards), so messages larger than the burst pass too and the long-run rate is
+exact.
+Pure: time is an argument that never goes back.
+"""
+
+from __future__ import annotations
+
+__all__ = ("TokenBucket",)
+
+_NS_PER_S = 1_000_000_000
+
+
+class TokenBucket:
+    """Credit of bytes that grows with time.
+
+    Args:
+        rate: bytes per second, above 0.
+        burst_bytes: the most credit that a pause can give, above 0.
+        now_ns: time of the start, with a full bucket.
+    """
+
+    __slots__ = ("_burst_bytes", "_credit_bytes", "_rate", "_updated_ns")
+
+    def __init__(self, rate: float, burst_bytes: int, now_ns: int) -> None:
+        if rate <= 0 or burst_bytes <= 0:
+            raise ValueError(f"rate {rate} and burst_bytes {burst_bytes} must be above 0")
+        self._rate = rate
+        self._burst_bytes = burst_bytes
+        self._credit_bytes = float(burst_bytes)
+        self._updated_ns = now_ns
+
+    def _refill(self, now_ns: int) -> None:
+        elapsed_ns = now_ns - self._updated_ns
+        if elapsed_ns > 0:
+            self._updated_ns = now_ns
+            earned = self._rate * elapsed_ns / _NS_PER_S
+            self._credit_bytes = min(float(self._burst_bytes), self._credit_bytes + earned)
+
+    def delay_ns(self, now_ns: int) -> int:
+        """Nanoseconds until a message may be sent; 0: now."""
+        self._refill(now_ns)
+        if self._credit_bytes >= 0:
+            return 0
+        return int(-self._credit_bytes / self._rate * _NS_PER_S) + 1
+
+    def spend(self, length_bytes: int) -> None:
+        """Note that a message was sent; call :meth:`delay_ns` first."""
+        self._credit_bytes -= length_bytes

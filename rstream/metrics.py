@@ -1,0 +1,196 @@
+"""Counters of a driver directory as typed snapshots. Reading needs no client and disturbs nobody.
+
+Units: positions and limits in bytes of the stream (frames included), ages in milliseconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from rstream import _core
+
+_STREAM_LABEL = re.compile(
+    r"^(?P<name>[^:]+): (?P<registration>-?\d+) (?P<session>-?\d+) (?P<stream>-?\d+) (?P<channel>.*?)(?: @(?P<join>-?\d+))?$"
+)
+
+TYPE_SYSTEM = 0
+TYPE_PUBLISHER_LIMIT = 1
+TYPE_SENDER_POSITION = 2
+TYPE_RECEIVER_HWM = 3
+TYPE_SUBSCRIBER_POSITION = 4
+TYPE_RECEIVER_POSITION = 5
+TYPE_SENDER_LIMIT = 9
+TYPE_CLIENT_HEARTBEAT = 11
+TYPE_PUBLISHER_POSITION = 12
+STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """One counter as it was read."""
+
+    id: int
+    type_id: int
+    value: int
+    registration_id: int
+    owner_id: int
+    reference_id: int
+    label: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCounter:
+    """A counter of one stream, its label taken apart."""
+
+    name: str
+    type_id: int
+    value: int
+    registration_id: int
+    owner_id: int
+    reference_id: int
+    session_id: int
+    stream_id: int
+    channel: str
+    join_position: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PublicationState:
+    """A publication as the driver sees it."""
+
+    registration_id: int
+    client_id: int
+    session_id: int
+    stream_id: int
+    channel: str
+    is_ipc: bool
+    position: int
+    limit: int
+    sender_position: int | None
+    sender_limit: int | None
+    consumed: int | None  # least position of its IPC subscribers; None: none, or UDP
+    subscribers: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImageState:
+    """One subscriber of one image: how much was received and how much of it consumed."""
+
+    session_id: int
+    stream_id: int
+    channel: str
+    client_id: int
+    consumed: int
+    received: int | None  # rcv-pos; None for IPC, where the publisher position says it
+    highest: int | None
+
+
+def counters(driver_dir: str) -> list[Counter]:
+    """All allocated counters of the directory; works beside a foreign or dead driver too.
+
+    Raises:
+        DriverNotFound: no readable CnC file there.
+    """
+    return [
+        Counter(
+            id=row[0],
+            type_id=row[1],
+            value=row[2],
+            registration_id=row[3],
+            owner_id=row[4],
+            reference_id=row[5],
+            label=row[6],
+        )
+        for row in _core.read_counters(driver_dir)
+    ]
+
+
+def stream_counters(driver_dir: str) -> list[StreamCounter]:
+    """The counters that belong to a stream."""
+    found: list[StreamCounter] = []
+    for counter in counters(driver_dir):
+        match = _STREAM_LABEL.match(counter.label) if counter.type_id in STREAM_TYPES else None
+        if match is None:
+            continue
+        join = match["join"]
+        found.append(
+            StreamCounter(
+                name=match["name"],
+                type_id=counter.type_id,
+                value=counter.value,
+                registration_id=int(match["registration"]),
+                owner_id=counter.owner_id,
+                reference_id=counter.reference_id,
+                session_id=int(match["session"]),
+                stream_id=int(match["stream"]),
+                channel=match["channel"],
+                join_position=int(join) if join is not None else None,
+            )
+        )
+    return found
+
+
+def publications(driver_dir: str) -> list[PublicationState]:
+    """Every publication with its position, limit, and (IPC) what its subscribers consumed."""
+    return _publications(stream_counters(driver_dir))
+
+
+def _publications(found: list[StreamCounter]) -> list[PublicationState]:
+    by_id: dict[int, dict[int, StreamCounter]] = {}
+    for counter in found:
+        if counter.type_id in (1, 2, 9, 12):
+            by_id.setdefault(counter.registration_id, {})[counter.type_id] = counter
+    states: list[PublicationState] = []
+    for registration_id, types in by_id.items():
+        position = types.get(TYPE_PUBLISHER_POSITION)
+        limit = types.get(TYPE_PUBLISHER_LIMIT)
+        if position is None or limit is None:
+            continue
+        readers = [
+            counter.value
+            for counter in found
+            if counter.type_id == TYPE_SUBSCRIBER_POSITION
+            and counter.reference_id == registration_id
+        ]
+        sender_position, sender_limit = types.get(TYPE_SENDER_POSITION), types.get(TYPE_SENDER_LIMIT)
+        states.append(
+            PublicationState(
+                registration_id=registration_id,
+                client_id=position.owner_id,
+                session_id=position.session_id,
+                stream_id=position.stream_id,
+                channel=position.channel,
+                is_ipc=position.channel.startswith("aeron:ipc"),
+                position=position.value,
+                limit=limit.value,
+                sender_position=sender_position.value if sender_position else None,
+                sender_limit=sender_limit.value if sender_limit else None,
+                consumed=min(readers, default=None),
+                subscribers=len(readers),
+            )
+        )
+    return states
+
+
+def images(driver_dir: str) -> list[ImageState]:
+    """Every subscriber position with what its image received."""
+    return _images(stream_counters(driver_dir))
+
+
+def _images(found: list[StreamCounter]) -> list[ImageState]:
+    received = {c.registration_id: c.value for c in found if c.type_id == TYPE_RECEIVER_POSITION}
+    highest = {c.registration_id: c.value for c in found if c.type_id == TYPE_RECEIVER_HWM}
+    return [
+        ImageState(
+            session_id=c.session_id,
+            stream_id=c.stream_id,
+            channel=c.channel,
+            client_id=c.owner_id,
+            consumed=c.value,
+            received=received.get(c.reference_id),
+            highest=highest.get(c.reference_id),
+        )
+        for c in found
+        if c.type_id == TYPE_SUBSCRIBER_POSITION
+    ]

@@ -1,0 +1,228 @@
+"""Reading ends inside Ray actors.
+
+A blocking loop in an actor method would lock the actor, so an endpoint reads on a thread of its own. All actors of a host share its
+``rstreamd``. A restarted actor rejoins: its endpoint is opened again under the same name, so the shared-memory stream is the same, and it binds
+the same UDP port again, because Ray's key-value store remembers it by actor id and stream name.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rstream.errors import ConfigError, RStreamError
+from rstream.ray._handle import StreamHandle, host_token
+
+if TYPE_CHECKING:
+    from rstream.stream import Reader
+
+log = logging.getLogger("rstream")
+
+#: Terms of handle streams: 1 MiB, so a window of 512 KiB and messages of up to 128 KiB.
+DEFAULT_TERM_LENGTH = 1 << 20
+#: How long the background thread sleeps at most before it looks whether it was closed.
+CLOSE_CHECK_S = 0.1
+
+
+def open_reader(
+    name: str,
+    *,
+    codec: str = "msgpack",
+    dir: str | None = None,
+    udp: bool = True,
+    port: int = 0,
+    host: str | None = None,
+    term_length: int = DEFAULT_TERM_LENGTH,
+    prefetch: int = 256,
+) -> Endpoint:
+    """Open the reading end of a stream and make its handle.
+
+    Args:
+        name: the stream's name; one reader, one name (many readers are many handles).
+        codec: ``raw``, ``msgpack``, ``arrow``, or ``pickle`` (actors of one Ray cluster trust each other).
+        dir: driver directory; default: the host's shared one.
+        udp: also bind a UDP port, so that writers on other hosts can reach this reader.
+        port: UDP port; 0: any free one (a restarted Ray actor gets its old one again).
+        host: address to advertise; default: Ray's node address, else 127.0.0.1.
+        term_length: bytes of a term, power of two, 64 KiB … 1 GiB. The window is half of it, the longest message an eighth.
+        prefetch: most messages handed over at once.
+    Returns:
+        An :class:`Endpoint`; its ``handle`` can be pickled and passed to any actor or task.
+    """
+    from rstream import codecs, stream
+    from rstream.driver import resolve_dir
+
+    directory = resolve_dir(dir)
+    node = host or _node_address()
+    suffix = f"term-length={term_length}|rs-name={name}"
+    ipc_channel = f"aeron:ipc?{suffix}"
+    channels = [ipc_channel]
+    wanted_port = port or (_remembered_port(name) if udp else 0)
+    if udp:
+        window = min(term_length // 2, 1 << 20)
+        channels.append(
+            f"aeron:udp?endpoint=0.0.0.0:{wanted_port}|rcv-wnd={window}|so-rcvbuf={2 * window}|rs-name={name}"
+        )
+    reader = stream.reader(
+        name, channels=channels, codec=codecs.named(codec), dir=directory, prefetch=prefetch
+    )
+    endpoint = udp_channel = ""
+    if udp:
+        bound = _bound_port(reader)
+        _remember_port(name, bound)
+        endpoint = f"{node}:{bound}"
+        udp_channel = f"aeron:udp?endpoint={endpoint}|{suffix}"
+    handle = StreamHandle(
+        name=name,
+        stream_id=stream.stream_id_of(name),
+        ipc_channel=ipc_channel,
+        endpoint=endpoint,
+        udp_channel=udp_channel,
+        host_token=host_token(directory),
+        driver_dir=directory,
+        node=node,
+        codec=codec,
+    )
+    return Endpoint(reader, handle)
+
+
+class Endpoint:
+    """A reading end with its handle, and a background thread once :meth:`start` was called.
+
+    Thread rules: ``start`` once; ``close`` and the properties from any thread; without ``start`` the owner polls ``reader`` itself.
+    """
+
+    def __init__(self, reader: Reader[Any], handle: StreamHandle) -> None:
+        self.reader = reader
+        self.handle = handle
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+        self._finishing = threading.Event()
+        self._error: BaseException | None = None
+
+    def start(
+        self,
+        on_item: Callable[[Any], None],
+        *,
+        on_end: Callable[[BaseException | None], None] | None = None,
+    ) -> None:
+        """Read in the background: ``on_item`` for each item, serially; its slowness is the back-pressure.
+
+        Args:
+            on_item: called on the endpoint's thread. What it raises ends the endpoint and reaches ``on_end``.
+            on_end: called once, with the error or None.
+        """
+        if self._thread is not None:
+            raise ConfigError(f"stream {self.handle.name!r}: its endpoint is already started")
+        self._thread = threading.Thread(
+            target=self._run, args=(on_item, on_end), name=f"rstream-{self.handle.name}", daemon=True
+        )
+        self._thread.start()
+
+    def _run(
+        self,
+        on_item: Callable[[Any], None],
+        on_end: Callable[[BaseException | None], None] | None,
+    ) -> None:
+        try:
+            while not self._closing.is_set():
+                items = self.reader.poll()
+                for item in items:
+                    on_item(item)
+                if not items:
+                    # Writers come and go (Spark's workers never say goodbye), so the end is said by finish(): what was
+                    # there by then has been read.
+                    if self._finishing.is_set():
+                        break
+                    self.reader.wait(CLOSE_CHECK_S)
+        except BaseException as error:
+            self._error = error
+            log.error("stream %r: endpoint ended: %s", self.handle.name, error)
+        if on_end is not None:
+            on_end(self._error)
+
+    def finish(self, timeout_s: float = 60.0) -> None:
+        """Read what is there, then end: ``on_end`` is called. Writers must have finished before.
+
+        Raises:
+            TimeoutError: still reading after ``timeout_s``.
+            Exception: what ``on_item`` raised.
+        """
+        self._finishing.set()
+        self.reader.wake()
+        self._join(timeout_s)
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Stop reading and close; what was not read stays unread. Harmless when repeated."""
+        self._closing.set()
+        self.reader.wake()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._join(10.0)
+        self.reader.close()
+
+    def _join(self, timeout_s: float) -> None:
+        if self._thread is None:
+            return
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            raise TimeoutError(
+                f"stream {self.handle.name!r}: its endpoint is still busy after {timeout_s} s; on_item does not return"
+            )
+
+    def statistics(self) -> dict[str, Any]:
+        """Counts of the reader, fill and window in bytes."""
+        return self.reader.statistics()
+
+
+def _node_address() -> str:
+    try:
+        import ray
+
+        if ray.is_initialized():
+            return str(ray.util.get_node_ip_address())
+    except ImportError:
+        pass
+    return "127.0.0.1"
+
+
+def _port_key(name: str) -> bytes | None:
+    """Key under which this actor's port for the stream is remembered; None outside an actor."""
+    try:
+        import ray
+
+        if not ray.is_initialized():
+            return None
+        actor_id = ray.get_runtime_context().get_actor_id()
+    except ImportError:
+        return None
+    return f"rstream:port:{actor_id}:{name}".encode() if actor_id else None
+
+
+def _remembered_port(name: str) -> int:
+    key = _port_key(name)
+    if key is None:
+        return 0
+    from ray.experimental import internal_kv
+
+    value = internal_kv._internal_kv_get(key)
+    return int(value) if value else 0
+
+
+def _remember_port(name: str, port: int) -> None:
+    key = _port_key(name)
+    if key is not None:
+        from ray.experimental import internal_kv
+
+        internal_kv._internal_kv_put(key, str(port).encode())
+
+
+def _bound_port(reader: Reader[Any]) -> int:
+    for subscription in reader.subscriptions:
+        address = subscription.local_address
+        if address:
+            return int(address.rsplit(":", 1)[1])
+    raise RStreamError("the reader's UDP port is not known: the driver published no local address")

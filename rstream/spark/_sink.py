@@ -1,0 +1,306 @@
+"""The streaming sink: Arrow batches from Spark's Python workers into rstream.
+
+Data's way: Spark plans a micro-batch; for each of its partitions a Python worker calls :meth:`Writer.write` with an iterator of
+``pyarrow.RecordBatch``. The writer cuts each batch by the partition column over the handles, cuts again so that every piece fits the largest
+message, marks it with query, epoch, partition and attempt (Arrow schema metadata), and sends it. ``send`` waits while the reader has no room: the
+task waits, so Spark plans the next micro-batch later. That is the whole back-pressure.
+
+Delivery is *at least once*: with ``ack=consumed`` (default) a task ends only when its readers have consumed what it sent, so a micro-batch is
+committed only after that. A retried task or a replayed micro-batch sends its rows again, under another attempt or token: readers tell them apart by the
+marks (:func:`marks_of`).
+
+Workers are forked by Spark's daemon, reused across tasks, and end without ``atexit``: publishers are made after the fork, kept per process, and
+given back by the driver's liveness timeout.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+import uuid
+import zlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from rstream.errors import ConfigError, RStreamError
+from rstream.ray._handle import StreamHandle
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from rstream.stream import Publisher
+
+SOURCE_NAME = "rstream"
+#: Room that Arrow's stream framing and the schema with its marks take in a message.
+FRAMING_BYTES = 4096
+
+OPTIONS = {
+    "handles": "stream handles, one JSON list of texts (StreamHandle.to_text), or one text",
+    "partitionby": "column whose value chooses the handle; default: batches go round",
+    "partitionmap": "JSON object: value of that column -> index of the handle; others by CRC-32 of the value",
+    "rowspermessage": "most rows in one message (default 1024)",
+    "offertimeout": "seconds that a task waits for room before it fails (default 120)",
+    "ack": "consumed (default): a task ends when its rows were consumed; sent: when they were sent",
+    "driverdir": "the writer's driver directory, when it is another host's; default: the handle's",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Where a record batch comes from: what makes a repeated one recognisable."""
+
+    query: str
+    epoch: int
+    partition: int
+    attempt: int
+    task_attempt: int
+    token: str
+    sequence: int  # of the message within the attempt
+    row_offset: int  # of its first row within the attempt
+
+
+def marks_of(batch: pa.RecordBatch) -> Marks | None:
+    """The marks of a record batch that a sink sent; None when it carries none."""
+    metadata = batch.schema.metadata or {}
+    text = metadata.get(b"rstream.marks")
+    return Marks(**json.loads(text)) if text is not None else None
+
+
+@dataclasses.dataclass
+class TaskCommit(WriterCommitMessage):
+    """What one task sent."""
+
+    partition: int
+    attempt: int
+    token: str
+    rows: int
+    messages: int
+    bytes_sent: int
+    blocked_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SinkConfig:
+    """The sink's options, checked."""
+
+    handles: tuple[str, ...]
+    partition_by: str | None
+    partition_map: dict[str, int]
+    rows_per_message: int
+    offer_timeout_s: float
+    wait_consumed: bool
+    driver_dir: str | None
+
+    @classmethod
+    def from_options(cls, options: dict[str, str]) -> SinkConfig:
+        """Check Spark's option strings (case-insensitive names).
+
+        Raises:
+            ConfigError: an option is missing or wrong; names it, its value and what is allowed.
+        """
+        given = {key.lower(): value for key, value in options.items()}
+        text = given.get("handles") or given.get("path")
+        if not text:
+            raise ConfigError(
+                'rstream sink: option "handles" is missing: give the readers\' handles, '
+                "json.dumps([handle.to_text() for handle in handles])"
+            )
+        handles = json.loads(text) if text.lstrip().startswith("[") else [text]
+        for handle in handles:
+            StreamHandle.from_text(handle)
+        ack = given.get("ack", "consumed")
+        if ack not in ("consumed", "sent"):
+            raise ConfigError(f'rstream sink: option "ack" is {ack!r}: must be consumed or sent')
+        partition_map = {
+            str(key): int(index) for key, index in json.loads(given.get("partitionmap", "{}")).items()
+        }
+        wrong = [index for index in partition_map.values() if not 0 <= index < len(handles)]
+        if wrong:
+            raise ConfigError(
+                f'rstream sink: option "partitionMap" names handle {wrong[0]}, there are {len(handles)}'
+            )
+        return cls(
+            handles=tuple(handles),
+            partition_by=given.get("partitionby"),
+            partition_map=partition_map,
+            rows_per_message=_number(given, "rowspermessage", "1024", int),
+            offer_timeout_s=_number(given, "offertimeout", "120", float),
+            wait_consumed=ack == "consumed",
+            driver_dir=given.get("driverdir"),
+        )
+
+
+def _number(options: dict[str, str], name: str, default: str, kind: type) -> Any:
+    text = options.get(name, default)
+    try:
+        value = kind(text)
+    except ValueError:
+        value = 0
+    if value <= 0:
+        raise ConfigError(f'rstream sink: option "{name}" is {text!r}: must be a number above 0')
+    return value
+
+
+class RstreamDataSource(DataSource):
+    """``df.writeStream.format("rstream").option("handles", …)``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Name for ``format(…)``."""
+        return SOURCE_NAME
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
+        """Called by Spark once per micro-batch, and once more in the process that commits."""
+        return Writer(SinkConfig.from_options(dict(self.options)))
+
+
+class Writer(DataSourceStreamArrowWriter):
+    """One micro-batch's writer: pickled to the workers, where ``write`` runs per partition."""
+
+    def __init__(self, config: SinkConfig) -> None:
+        self.config = config
+        # New for each planned micro-batch, so that a replay of an epoch differs from its first run.
+        self.token = uuid.uuid4().hex
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
+        """Send a partition's batches. Waits inside while readers have no room."""
+        context = TaskContext.get()
+        if context is None:
+            raise RStreamError("rstream sink: write() runs outside a Spark task")
+        task = _Task(self.config, self.token, context)
+        for batch in iterator:
+            task.send(batch)
+        return task.finish()
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Nothing to release: rows were delivered when they were sent (at least once)."""
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Nothing to take back: a retry sends the rows again under another attempt."""
+
+
+class _Task:
+    """One attempt of one partition."""
+
+    def __init__(self, config: SinkConfig, token: str, context: TaskContext) -> None:
+        self.config = config
+        self.publishers = _publishers(config)
+        self.marks: dict[str, Any] = {
+            "query": context.getLocalProperty("sql.streaming.queryId") or "",
+            "epoch": int(context.getLocalProperty("streaming.sql.batchId") or -1),
+            "partition": context.partitionId(),
+            "attempt": context.attemptNumber(),
+            "task_attempt": context.taskAttemptId(),
+            "token": token,
+        }
+        self.rows = self.messages = self.bytes_sent = 0
+        self.blocked_s = 0.0
+        self.next_handle = context.partitionId()
+        self.touched: set[int] = set()
+
+    def send(self, batch: pa.RecordBatch) -> None:
+        for index, part in self._partition(batch):
+            for start in range(0, part.num_rows, self.config.rows_per_message):
+                self._send_piece(index, part.slice(start, self.config.rows_per_message))
+
+    def _partition(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        import pyarrow as pa
+
+        count = len(self.config.handles)
+        column = self.config.partition_by
+        if column is None or count == 1:
+            yield self.next_handle % count, batch
+            self.next_handle += 1
+            return
+        names = batch.schema.names
+        if column not in names:
+            raise ConfigError(
+                f'rstream sink: option "partitionBy" names column {column!r}; the rows have {", ".join(names)}'
+            )
+        values = batch.column(names.index(column))
+        encoded = values.dictionary_encode()
+        targets = [self._handle_of(value) for value in encoded.dictionary.to_pylist()]
+        codes = encoded.indices.to_pylist()
+        rows_of: list[list[int]] = [[] for _ in range(count)]
+        for row, code in enumerate(codes):
+            rows_of[0 if code is None else targets[code]].append(row)
+        for index, rows in enumerate(rows_of):
+            if rows:
+                yield index, batch.take(pa.array(rows, pa.int32()))
+
+    def _handle_of(self, value: Any) -> int:
+        mapped = self.config.partition_map.get(str(value))
+        if mapped is not None:
+            return mapped
+        return zlib.crc32(str(value).encode()) % len(self.config.handles)
+
+    def _send_piece(self, index: int, piece: pa.RecordBatch) -> None:
+        publisher = self.publishers[index]
+        room = publisher.max_message_length - FRAMING_BYTES
+        if piece.nbytes > room and piece.num_rows > 1:
+            half = piece.num_rows // 2
+            self._send_piece(index, piece.slice(0, half))
+            self._send_piece(index, piece.slice(half))
+            return
+        marks = {**self.marks, "sequence": self.messages, "row_offset": self.rows}
+        marked = piece.replace_schema_metadata({b"rstream.marks": json.dumps(marks).encode()})
+        before = time.monotonic()
+        publisher.send(marked, timeout_s=self.config.offer_timeout_s)
+        self.blocked_s += time.monotonic() - before
+        self.touched.add(index)
+        self.rows += piece.num_rows
+        self.messages += 1
+        self.bytes_sent += piece.nbytes
+
+    def finish(self) -> TaskCommit:
+        if self.config.wait_consumed:
+            before = time.monotonic()
+            for index in sorted(self.touched):
+                publisher = self.publishers[index]
+                if not publisher.wait_consumed(timeout_s=self.config.offer_timeout_s):
+                    raise RStreamError(
+                        f"rstream sink: the reader of {publisher.name!r} ({publisher.channel}) has not consumed up to position "
+                        f"{publisher.position} within {self.config.offer_timeout_s} s: it is dead or too slow; "
+                        "the task fails and Spark may retry it"
+                    )
+            self.blocked_s += time.monotonic() - before
+        return TaskCommit(
+            partition=self.marks["partition"],
+            attempt=self.marks["attempt"],
+            token=self.marks["token"],
+            rows=self.rows,
+            messages=self.messages,
+            bytes_sent=self.bytes_sent,
+            blocked_s=self.blocked_s,
+        )
+
+
+_process_id = 0
+_open: dict[tuple[str, str | None], Publisher[Any]] = {}
+
+
+def _publishers(config: SinkConfig) -> list[Publisher[Any]]:
+    """This worker's publishers, made once after the fork and kept for later tasks."""
+    global _process_id
+    if _process_id != os.getpid():
+        _open.clear()  # inherited ones belong to the parent and are dead here
+        _process_id = os.getpid()
+    found: list[Publisher[Any]] = []
+    for text in config.handles:
+        key = (text, config.driver_dir)
+        publisher = _open.get(key)
+        if publisher is None or publisher.is_closed:
+            publisher = StreamHandle.from_text(text).publisher(driver_dir=config.driver_dir)
+            _open[key] = publisher
+        found.append(publisher)
+    return found

@@ -1,0 +1,60 @@
+"""The reactive runtime: the one place where demand and messages meet. Rx, asyncio, Ray and Spark
+translate it.
+
+``publisher`` and ``subscriber`` are the faces with ``send`` and ``for``; ``publisher_of`` and
+``subscriber_to`` the Reactive Streams contract; ``reader`` reads one stream from several channels.
+"""
+
+from __future__ import annotations
+
+from rstream.stream._events import (
+    Available,
+    Completed,
+    Gap,
+    Lost,
+    SessionChanged,
+    StreamEvent,
+    Unavailable,
+)
+from rstream.stream._names import stream_id_of
+from rstream.stream._open import (
+    processor,
+    publisher,
+    publisher_of,
+    reader,
+    subscriber,
+    subscriber_to,
+)
+from rstream.stream._publisher import Publisher
+from rstream.stream._reader import Reader
+from rstream.stream._subscriber import Subscriber
+from rstream.stream.executor import CallerExecutor, Executor, ThreadExecutor
+from rstream.stream.processor import MapProcessor
+from rstream.stream.publisher import StreamPublisher
+from rstream.stream.subscriber import StreamSubscriber
+
+__all__ = (
+    "Available",
+    "CallerExecutor",
+    "Completed",
+    "Executor",
+    "Gap",
+    "Lost",
+    "MapProcessor",
+    "Publisher",
+    "Reader",
+    "SessionChanged",
+    "StreamEvent",
+    "StreamPublisher",
+    "StreamSubscriber",
+    "Subscriber",
+    "ThreadExecutor",
+    "Unavailable",
+    "processor",
+    "publisher",
+    "publisher_of",
+    "reader",
+    "stream_id_of",
+    "subscriber",
+    "subscriber_to",
+)

@@ -1,0 +1,207 @@
+"""A subscriber with a queue of its own: a pump thread reads eagerly, the policy says what is given
+up.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rstream import policy
+from rstream.errors import ClosedError, ConfigError, SlowConsumer
+from rstream.flow.queues import (
+    ConflateQueue,
+    DropNewestQueue,
+    DropOldestQueue,
+    FullError,
+    LatestQueue,
+    PlainQueue,
+    Queue,
+)
+from rstream.stream._subscriber import Subscriber
+
+if TYPE_CHECKING:
+    from rstream.stream._events import StreamEvent
+    from rstream.stream._reader import Reader
+
+T = TypeVar("T")
+
+PUMP_WAIT_S = 0.5
+
+
+def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
+    """The queue of a policy; None: no queue, the transport's window is the only one.
+
+    Raises:
+        ConfigError: the policy is not available, or its limit is below 1.
+    """
+    try:
+        match on_slow:
+            case policy.Block():
+                return None
+            case policy.Buffer(n=n, overflow="block" | "fail") | policy.Fail(n=n):
+                return PlainQueue[Any](n)
+            case policy.Buffer(n=n, overflow="drop_newest") | policy.DropNewest(n=n):
+                return DropNewestQueue[Any](n)
+            case policy.Buffer(n=n, overflow="drop_oldest") | policy.DropOldest(n=n):
+                return DropOldestQueue[Any](n)
+            case policy.Latest():
+                return LatestQueue[Any](on_slow.key, on_slow.keys_max)
+            case policy.Conflate():
+                return ConflateQueue[Any](on_slow.merge)
+            case policy.Evict():
+                raise ConfigError(
+                    "policy.Evict is not available in this release: it needs untethered "
+                    "subscriptions; Fail(n) ends a subscriber that is too slow"
+                )
+            case _:
+                raise ConfigError(
+                    f"{on_slow!r}: overflow must be block, drop_newest, drop_oldest or fail"
+                )
+    except ValueError as error:
+        raise ConfigError(f"on_slow={on_slow!r}: {error}") from error
+
+
+class BufferedSubscriber(Subscriber[T], Generic[T]):
+    """Takes from a queue that a thread fills; the publisher is slowed only by ``Buffer(n)`` when
+    full.
+    """
+
+    def __init__(self, reader: Reader[T], queue: Queue[T], on_slow: policy.SlowPolicy) -> None:
+        self.prefetch = reader.prefetch
+        self._made_at = reader._made_at  # pyright: ignore[reportPrivateUsage] - same room
+        self._reader = reader
+        self._queue = queue
+        self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
+        self._changed = threading.Condition()
+        self._errors: deque[Exception] = deque()
+        self._has_ended = self._is_woken = self._has_failed = False
+        self._closed = False
+        self._thread = threading.Thread(
+            target=self._pump, name=f"rstream-pump-{reader.name or reader.stream_id}", daemon=True
+        )
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"<rstream.Subscriber over {self._reader!r}>"
+
+    # ---- the pump's thread ----
+
+    def _pump(self) -> None:
+        try:
+            while not self._closed and not self._has_failed:
+                limit = self._await_room()
+                try:
+                    items = self._reader.poll(limit)
+                except ClosedError:
+                    return
+                except Exception as error:
+                    with self._changed:
+                        self._errors.append(error)
+                        self._changed.notify_all()
+                    continue
+                if items:
+                    self._store(items)
+                elif self._reader.is_ended:
+                    with self._changed:
+                        self._has_ended = True
+                        self._changed.notify_all()
+                    self._reader.wait(PUMP_WAIT_S)
+                else:
+                    self._reader.wait(PUMP_WAIT_S)
+        except ClosedError:
+            return
+
+    def _await_room(self) -> int:
+        with self._changed:
+            while self._is_blocking and self._queue.room() < 1 and not self._closed:
+                self._changed.wait(PUMP_WAIT_S)
+            room = self._queue.room() if self._is_blocking else self.prefetch
+            return max(1, min(self.prefetch, room))
+
+    def _store(self, items: list[T]) -> None:
+        with self._changed:
+            self._has_ended = False
+            try:
+                for item in items:
+                    self._queue.put(item)
+            except FullError as error:
+                self._fail(
+                    SlowConsumer(f"{self._reader!r}: {error}", hint="on_slow=Fail was asked for")
+                )
+            except Exception as error:  # the user's key or merge function
+                self._fail(error)
+            self._changed.notify_all()
+
+    def _fail(self, error: Exception) -> None:
+        self._has_failed = True
+        self._errors.append(error)
+
+    # ---- the consumer's thread ----
+
+    def poll(self, limit: int | None = None) -> list[T]:
+        if self._closed:
+            raise ClosedError(f"{self!r} is closed")
+        with self._changed:
+            self._is_woken = False
+            items = self._queue.take(limit or self.prefetch)
+            if items:
+                if self._is_blocking:
+                    self._changed.notify_all()
+                return items
+            if self._errors:
+                raise self._errors.popleft()
+        return []
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._changed:
+            while not self._is_ready():
+                remaining_s = PUMP_WAIT_S
+                if deadline_s is not None:
+                    remaining_s = min(remaining_s, deadline_s - time.monotonic())
+                    if remaining_s <= 0:
+                        return False
+                self._changed.wait(remaining_s)
+            self._is_woken = False
+        return True
+
+    def _is_ready(self) -> bool:
+        return bool(
+            len(self._queue) or self._errors or self._has_ended or self._closed or self._is_woken
+        )
+
+    def wake(self) -> None:
+        with self._changed:
+            self._is_woken = True
+            self._changed.notify_all()
+
+    def events(self) -> list[StreamEvent]:
+        return self._reader.taken_events()
+
+    def statistics(self) -> dict[str, int | float | bool]:
+        statistics = self._reader.statistics()
+        with self._changed:
+            statistics |= {"waiting": len(self._queue), "dropped": self._queue.dropped}
+        return statistics
+
+    @property
+    def is_connected(self) -> bool:
+        return self._reader.is_connected
+
+    @property
+    def is_ended(self) -> bool:
+        with self._changed:
+            return self._has_ended and not len(self._queue) and not self._errors
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._reader.close()
+        if self._thread is not threading.current_thread():
+            self._thread.join(10.0)

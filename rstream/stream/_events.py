@@ -1,0 +1,108 @@
+"""What can happen to a stream beside its messages: values that ``events()`` hands out, oldest
+first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Available:
+    """A publisher's image has come.
+
+    Attributes:
+        session_id: which publisher.
+        position: where this reader joined, in bytes of the stream.
+        source: ``ip:port`` or ``aeron:ipc``.
+    """
+
+    session_id: int
+    position: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unavailable:
+    """A publisher's image has gone, all that it held was read.
+
+    Attributes:
+        session_id: which publisher.
+        position: consumed up to here.
+        end_position: where the stream ended in good order; None when it did not.
+        is_completed: whether the publisher had said that it was done.
+        source: ``ip:port`` or ``aeron:ipc``.
+    """
+
+    session_id: int
+    position: int
+    end_position: int | None
+    is_completed: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """A publisher has said that it is done; everything before it was handed out.
+
+    Attributes:
+        session_id: which publisher.
+        position: after its last message.
+    """
+
+    session_id: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A publisher of rstream has gone without a word: it died or was cut off.
+
+    Attributes:
+        session_id: which publisher.
+        position: consumed up to here.
+        source: ``ip:port`` or ``aeron:ipc``.
+    """
+
+    session_id: int
+    position: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Positions that were not delivered, or (publisher) are not known to have been consumed.
+
+    Attributes:
+        session_id: which publisher.
+        from_position: delivered or consumed up to here.
+        to_position: sent up to here; None when only the other side could know.
+        reason: why, for people.
+    """
+
+    session_id: int
+    from_position: int
+    to_position: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionChanged:
+    """The media driver died; this end has joined again under a new session.
+
+    Attributes:
+        old_session_id: publisher: its session before; reader: 0.
+        new_session_id: publisher: its session now; reader: 0.
+        reason: what was lost, for people.
+    """
+
+    old_session_id: int
+    new_session_id: int
+    reason: str
+
+
+StreamEvent: TypeAlias = Available | Unavailable | Completed | Lost | Gap | SessionChanged
+
+#: Most events kept for ``events()``; older ones are dropped and counted.
+EVENTS_MAX = 1024

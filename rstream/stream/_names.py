@@ -1,0 +1,119 @@
+"""Names: which stream id and which channel a named stream has, and what its header says."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Final
+
+from rstream import _core
+from rstream.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rstream.channel import Channel
+
+#: Kinds of a message, as the header says (docs/wire.md).
+KIND_PLAIN: Final = 0
+KIND_BATCH: Final = 1
+KIND_PART: Final = 2
+KIND_COMPLETE: Final = 3
+KIND_ERROR: Final = 4
+KIND_SCHEMA: Final = 5
+FLAG_ENCRYPTED: Final = 2
+
+NAME_BYTES_MAX: Final = 200
+_FORBIDDEN: Final = frozenset("|=?")
+
+
+def check_name(name: str) -> str:
+    """Return the name when it can stand in a channel.
+
+    Raises:
+        ConfigError: empty, longer than 200 bytes, or with ``|``, ``=``, ``?`` or a control
+            character.
+    """
+    if not name or len(name.encode()) > NAME_BYTES_MAX:
+        raise ConfigError(f"stream name {name[:40]!r}: give 1 to {NAME_BYTES_MAX} bytes")
+    bad = [letter for letter in name if letter in _FORBIDDEN or not letter.isprintable()]
+    if bad:
+        raise ConfigError(f"stream name {name!r}: {bad[0]!r} cannot stand in a name")
+    return name
+
+
+def stream_id_of(name: str) -> int:
+    """The stream id of a name: stable over processes and releases, 1 … 2**31 - 1.
+
+    Two names may share an id; the 16-bit hash in each message's header, made by another function,
+    tells them apart at the reader.
+    """
+    return (zlib.crc32(check_name(name).encode()) & 0x7FFF_FFFF) or 1
+
+
+def resolve_address(
+    name_or_id: str | int,
+    channel: Channel | str | None,
+    stream_id: int | None,
+    *,
+    is_publisher: bool,
+) -> tuple[str, str, int]:
+    """Name ("" for none), channel URI and stream id that the arguments of a face mean."""
+    if isinstance(name_or_id, int):
+        if stream_id is not None and stream_id != name_or_id:
+            raise ConfigError(f"stream id {name_or_id} and stream_id={stream_id}: give one of them")
+        return "", "aeron:ipc" if channel is None else str(channel), name_or_id
+    name = check_name(name_or_id)
+    uri = named_channel(name, channel, is_publisher=is_publisher)
+    return name, uri, stream_id_of(name) if stream_id is None else stream_id
+
+
+def named_channel(name: str, channel: Channel | str | None, *, is_publisher: bool) -> str:
+    """The channel with the name's defaults: terms of 1 MiB where we make the log, and
+    ``rs-name``.
+    """
+    uri = "aeron:ipc" if channel is None else str(channel)
+    keys = uri_keys(uri)
+    if keys.get("rs-name", name) != name:
+        raise ConfigError(f"stream {name!r}: its channel {uri} carries rs-name={keys['rs-name']}")
+    is_ipc = uri.removeprefix("aeron-spy:").startswith("aeron:ipc")
+    added: list[str] = []
+    if "term-length" not in keys and (is_publisher or is_ipc):
+        added.append("term-length=1m")
+    if "rs-name" not in keys:
+        added.append(f"rs-name={name}")
+    if not added:
+        return uri
+    return uri + ("|" if "?" in uri else "?") + "|".join(added)
+
+
+def uri_keys(uri: str) -> dict[str, str]:
+    """Keys and values of a channel URI."""
+    _, _, query = uri.partition("?")
+    pairs = (part.partition("=") for part in query.split("|") if part)
+    return {key: value for key, _, value in pairs}
+
+
+def with_endpoint(uri: str, address: str) -> str:
+    """The channel with its endpoint replaced, as a rejoining reader needs that was bound to port
+    0.
+    """
+    head, _, query = uri.partition("?")
+    parts = [
+        f"endpoint={address}" if part.startswith("endpoint=") else part for part in query.split("|")
+    ]
+    return f"{head}?{'|'.join(parts)}"
+
+
+def header_of(kind: int, codec_id: int, name: str) -> int:
+    """The reserved value of a message."""
+    return _core.encode_header(kind, 0, codec_id, 0, _core.name_hash(name) if name else 0)
+
+
+def known_name(directory: str, session_id: int, stream_id: int) -> str | None:
+    """The name that a session's counters carry, for error texts; None when this driver knows
+    none.
+    """
+    marker = f" {session_id} {stream_id} "
+    for counter in _core.read_counters(directory):
+        label = counter[6]
+        if marker in label and "rs-name=" in label:
+            return label.partition("rs-name=")[2].partition("|")[0].partition(" @")[0]
+    return None

@@ -1,0 +1,55 @@
+"""What a reader knows of each publisher: which have come, completed, failed, gone. Pure
+book-keeping.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Peer:
+    """One publisher of a stream.
+
+    Attributes:
+        position: handed out up to here, in bytes of its stream.
+        source: ``ip:port`` or ``aeron:ipc``.
+        is_rstream: a message with rstream's header came from it.
+        is_done: it said complete, or error.
+        is_refused: a name or codec that does not fit was reported once.
+    """
+
+    position: int = 0
+    source: str = ""
+    is_rstream: bool = False
+    is_done: bool = False
+    is_refused: bool = False
+
+
+class Peers:
+    """The publishers of one transport subscription, by session id."""
+
+    __slots__ = ("by_session", "completed_count")
+
+    def __init__(self) -> None:
+        self.by_session: dict[int, Peer] = {}
+        self.completed_count = 0
+
+    def get(self, session_id: int) -> Peer:
+        """The peer; a new one when it was not known."""
+        peer = self.by_session.get(session_id)
+        if peer is None:
+            peer = self.by_session[session_id] = Peer()
+        return peer
+
+    def done(self, session_id: int) -> None:
+        """Note that a peer said its end."""
+        peer = self.get(session_id)
+        if not peer.is_done:
+            peer.is_done = True
+            self.completed_count += 1
+
+    @property
+    def open_count(self) -> int:
+        """Peers that are here and have not said their end."""
+        return sum(not peer.is_done for peer in self.by_session.values())

@@ -1,0 +1,121 @@
+"""Who holds the client: all endpoints of a process in one driver directory share one.
+
+A client is made at first use, again after ``fork``, and again when its driver died; it is closed
+with its last endpoint.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass
+
+from rstream.client import Client
+from rstream.driver import resolve_dir
+from rstream.errors import DriverError
+
+log = logging.getLogger("rstream")
+
+CLIENT_OPEN = 0
+#: How long a rejoining endpoint tries to reach a living driver.
+REJOIN_TIMEOUT_S = 30.0
+
+
+@dataclass(eq=False)
+class Link:
+    """An endpoint's hold on a client.
+
+    Attributes:
+        client: the client.
+        directory: its driver directory.
+        is_shared: from the registry here, so that it may be renewed; else it is the user's.
+        users: endpoints that hold it.
+    """
+
+    client: Client
+    directory: str
+    is_shared: bool
+    users: int = 0
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the client still has its driver."""
+        return self.client.state == CLIENT_OPEN
+
+
+_lock = threading.Lock()
+_links: dict[tuple[int, str], Link] = {}
+_watched_pid = 0
+
+
+def _after_fork_in_child() -> None:
+    # The lock may have been held by a thread that does not exist here; the links are the parent's.
+    global _lock
+    _lock = threading.Lock()
+
+
+def _watch_fork() -> None:
+    global _watched_pid
+    if _watched_pid == 0:
+        os.register_at_fork(after_in_child=_after_fork_in_child)
+    _watched_pid = os.getpid()
+
+
+def acquire(directory: str | None, client: Client | None = None) -> Link:
+    """Take a hold on the process's client in a directory, or on the client given.
+
+    Raises:
+        DriverError: no driver lives there and none could be started.
+    """
+    if client is not None:
+        return Link(client, client.dir, False, 1)
+    path = resolve_dir(directory)
+    _watch_fork()
+    with _lock:
+        return _acquire_locked(path)
+
+
+def _acquire_locked(path: str) -> Link:
+    key = (os.getpid(), path)
+    link = _links.get(key)
+    if link is None or not link.is_alive:
+        link = _links[key] = Link(Client(dir=path), path, True)
+    link.users += 1
+    return link
+
+
+def release(link: Link) -> None:
+    """Let go; the last one closes the client."""
+    if not link.is_shared:
+        return
+    with _lock:
+        link.users -= 1
+        if link.users > 0:
+            return
+        key = (os.getpid(), link.directory)
+        if _links.get(key) is link:
+            del _links[key]
+    link.client.close()
+
+
+def renew(link: Link, timeout_s: float = REJOIN_TIMEOUT_S) -> Link:
+    """Exchange a hold on a client without driver for one on a living one; a driver is started if
+    need be.
+
+    Raises:
+        DriverError: not within ``timeout_s``, or the client is the user's own.
+    """
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        try:
+            new = acquire(link.directory)
+            break
+        except DriverError as error:
+            if time.monotonic() >= deadline_s:
+                raise
+            log.warning("driver directory %s: not yet back: %s", link.directory, error)
+            time.sleep(0.1)
+    release(link)
+    return new

@@ -1,0 +1,134 @@
+"""What every receiving face has in common: iteration over ``poll``, ``wait`` and the end."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType, TracebackType
+
+    from rstream.stream._events import StreamEvent
+
+T = TypeVar("T")
+
+WAIT_FOREVER_S = 3600.0
+
+
+def caller_place() -> str:
+    """File and line of the nearest caller outside rstream, for the warning of an unclosed face."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("rstream."):
+        frame = frame.f_back
+    return "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class Subscriber(ABC, Generic[T]):
+    """Receives the objects of a stream; made by :func:`rstream.subscriber`.
+
+    ``for item in subscriber`` ends when every publisher seen has completed; with none yet it waits.
+    Thread rule: one thread reads; :meth:`wake` and :meth:`close` from any.
+    """
+
+    #: Most objects handed over at once.
+    prefetch: int
+    _closed: bool = True
+    _made_at: str = "?"
+
+    @abstractmethod
+    def poll(self, limit: int | None = None) -> list[T]:
+        """Return up to ``limit`` objects that are already here; never waits for messages.
+
+        It takes long only when the media driver died: then it starts one and joins again.
+
+        Args:
+            limit: most objects; None: :attr:`prefetch`.
+        Raises:
+            PublisherLost: a publisher of rstream went without a word; what it sent was handed out
+                before.
+            RemoteError: a publisher ended its stream with an error.
+            NameMismatch: a message of another name; it is skipped. Said once per publisher.
+            CodecError: a message that cannot be decoded; it is skipped.
+            ClosedError: closed here.
+            ConcurrentUseError: another thread is reading.
+        """
+
+    @abstractmethod
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until something may be there (messages, events, the end, :meth:`wake`).
+
+        Args:
+            timeout_s: None waits as long as it takes; Ctrl-C ends it.
+        Returns:
+            False: nothing within ``timeout_s``.
+        """
+
+    @abstractmethod
+    def wake(self) -> None:
+        """End a :meth:`wait` under way; any thread."""
+
+    @abstractmethod
+    def events(self) -> list[StreamEvent]:
+        """What happened since the last call (publishers come and gone, gaps), oldest first."""
+
+    @abstractmethod
+    def statistics(self) -> dict[str, int | float | bool]:
+        """Counts since the start; fill and window of the fullest image, in bytes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave the stream; ends a loop in another thread. Idempotent."""
+
+    @property
+    @abstractmethod
+    def is_connected(self) -> bool:
+        """Whether a publisher is there."""
+
+    @property
+    @abstractmethod
+    def is_ended(self) -> bool:
+        """Whether every publisher seen has completed, and all was handed out."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed here."""
+        return self._closed
+
+    def batches(self) -> Iterator[list[T]]:
+        """Iterate over lists of 1 to :attr:`prefetch` objects: what is there at once.
+
+        Raises:
+            RStreamError: as :meth:`poll`; iteration may go on afterwards.
+        """
+        while not self._closed:
+            items = self.poll()
+            if items:
+                yield items
+            elif self.is_ended:
+                return
+            else:
+                self.wait()
+
+    def __iter__(self) -> Iterator[T]:
+        for items in self.batches():
+            yield from items
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not self._closed:
+            warnings.warn(
+                f"{self!r} was not closed; made at {self._made_at}", ResourceWarning, stacklevel=2, source=self
+            )

@@ -1,0 +1,75 @@
+"""Who runs the loop of a subscription: the caller, step by step, or a thread of its own.
+
+A loop is a function that does one step and says whether there is more to do; a step may wait for a
+bounded time, and never waits in :class:`CallerExecutor`'s ``run_pending(wait=False)``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Protocol
+
+__all__ = ("CallerExecutor", "Executor", "Loop", "ThreadExecutor")
+
+
+class Loop(Protocol):
+    """What an executor runs."""
+
+    def step(self, wait_s: float) -> bool:
+        """Do what can be done; with nothing to do wait up to ``wait_s``. False: finished for
+        good.
+        """
+        ...
+
+
+class Executor(Protocol):
+    """Runs loops."""
+
+    def start(self, loop: Loop, name: str) -> None:
+        """Begin to run ``loop`` until it is finished."""
+        ...
+
+
+class ThreadExecutor:
+    """One thread for each loop.
+
+    Args:
+        daemon: whether the program may end while the loop is running.
+    """
+
+    def __init__(self, *, daemon: bool = True) -> None:
+        self._daemon = daemon
+
+    def start(self, loop: Loop, name: str) -> None:
+        """Start the thread."""
+
+        def run() -> None:
+            while loop.step(0.5):
+                pass
+
+        threading.Thread(target=run, name=name, daemon=self._daemon).start()
+
+
+class CallerExecutor:
+    """The caller's own thread: nothing happens outside :meth:`run_pending` and :meth:`run`."""
+
+    def __init__(self) -> None:
+        self._loops: deque[Loop] = deque()
+
+    def start(self, loop: Loop, name: str) -> None:
+        """Take the loop for the next :meth:`run_pending`."""
+        self._loops.append(loop)
+
+    def run_pending(self, *, wait_s: float = 0.0) -> bool:
+        """One step of each loop; False when none is left."""
+        for _ in range(len(self._loops)):
+            loop = self._loops.popleft()
+            if loop.step(wait_s):
+                self._loops.append(loop)
+        return bool(self._loops)
+
+    def run(self) -> None:
+        """Run until all loops have finished."""
+        while self.run_pending(wait_s=0.01):
+            pass

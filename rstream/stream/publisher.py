@@ -1,0 +1,234 @@
+"""A stream as a Reactive Streams publisher: transport → on_next, under demand.
+
+Theory of operation. Each ``subscribe`` makes a transport subscription and a loop of its own. The
+loop may
+take one message more from the transport than was requested: the end of a stream is a message too,
+and must be seen without demand (§2.9). That one message is held back until it is requested. So
+
+    delivered ≤ requested          flow.Demand, checked before every on_next (§1.1)
+    taken ≤ requested + 1          the transport's own demand, enforced in C
+
+What is not taken stays in the image, fills the window and slows the publisher down. ``request``
+adds to
+the demand and wakes the loop, nothing else: on_next never runs inside it (§3.3, §3.4).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+from rstream import abc
+from rstream.errors import ClosedError, ForkedError
+from rstream.flow.demand import Demand
+from rstream.flow.states import Signal, State, next_state
+from rstream.stream._reader import Reader
+from rstream.stream.executor import Executor, ThreadExecutor
+
+__all__ = ("StreamPublisher",)
+
+log = logging.getLogger("rstream")
+
+T = TypeVar("T")
+
+OpenReader = Callable[[], Reader[T]]
+
+
+class StreamPublisher(abc.Publisher[T], Generic[T]):
+    """Each subscriber reads the stream from when it subscribed; made by
+    :func:`rstream.stream.publisher_of`.
+    """
+
+    def __init__(self, open_reader: OpenReader[T], name: str, executor: Executor | None) -> None:
+        self._open_reader = open_reader
+        self._name = name
+        self._executor = executor or ThreadExecutor()
+
+    def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
+        if subscriber is None:  # pyright: ignore[reportUnnecessaryComparison] - §1.9
+            raise TypeError("§1.9: the subscriber must not be None")
+        loop = _Loop(subscriber, self._name)
+        failure: Exception | None = None
+        try:
+            loop.attach(self._open_reader())
+        except Exception as error:
+            failure = error
+        loop.begin()
+        if failure is not None:
+            loop.fail(failure)
+        self._executor.start(loop, f"rstream-{self._name}")
+
+
+class _Subscription(abc.Subscription):
+    """What the subscriber holds. It refers to the loop, which drops the subscriber at the end
+    (§3.13).
+    """
+
+    def __init__(self, loop: _Loop[Any]) -> None:
+        self._loop = loop
+
+    def request(self, n: int) -> None:
+        if type(n) is not int:
+            raise TypeError(f"request({n!r}): the number of elements must be an int")
+        self._loop.request(n)
+
+    def cancel(self) -> None:
+        self._loop.cancel()
+
+
+class _Loop(Generic[T]):
+    """One subscription. ``step`` runs in one thread at a time; ``request`` and ``cancel`` in
+    any.
+    """
+
+    def __init__(self, subscriber: abc.Subscriber[T], name: str) -> None:
+        self._subscriber: abc.Subscriber[T] | None = subscriber
+        self._name = name
+        self._reader: Reader[T] | None = None
+        self._lock = threading.Lock()  # guards state, demand, failure
+        self._woken = threading.Event()
+        self._state = State.NEW
+        self._demand = Demand()
+        self._failure: Exception | None = None
+        self._held: deque[T] = deque()
+
+    def attach(self, reader: Reader[T]) -> None:
+        self._reader = reader
+
+    # ---- the subscriber's calls ----
+
+    def request(self, n: int) -> None:
+        with self._lock:
+            if next_state(self._state, Signal.REQUEST) is None:
+                return
+            try:
+                self._demand.add(n)
+            except ValueError as error:
+                self._failure = self._failure or error
+        self._wake()
+
+    def cancel(self) -> None:
+        with self._lock:
+            state = next_state(self._state, Signal.CANCEL)
+            if state is None:
+                return
+            self._state = state
+        self._wake()
+
+    def fail(self, error: Exception) -> None:
+        with self._lock:
+            self._failure = self._failure or error
+        self._wake()
+
+    def _wake(self) -> None:
+        self._woken.set()
+        reader = self._reader
+        if reader is not None:
+            # The loop may close the reader at any time; a call that comes too late means nothing.
+            with suppress(ClosedError, ForkedError):
+                reader.wake()
+
+    # ---- signals ----
+
+    def begin(self) -> None:
+        subscriber = self._subscriber
+        with self._lock:
+            self._state = State.ACTIVE
+        assert subscriber is not None
+        try:
+            subscriber.on_subscribe(_Subscription(self))
+        except Exception:
+            self._broken("on_subscribe")
+
+    def _broken(self, signal: str) -> None:
+        """A subscriber must return normally (§2.13); one that does not is cancelled, and this is
+        told.
+        """
+        log.exception("stream %r: the subscriber's %s raised; it is cancelled", self._name, signal)
+        self.cancel()
+
+    def _end(self, signal: Signal, error: Exception | None) -> None:
+        with self._lock:
+            state = next_state(self._state, signal)
+            if state is None:
+                return
+            self._state = state
+        subscriber = self._subscriber
+        assert subscriber is not None
+        try:
+            if error is None:
+                subscriber.on_complete()
+            else:
+                subscriber.on_error(error)
+        except Exception:
+            log.exception("stream %r: the subscriber's terminal signal raised", self._name)
+
+    # ---- the loop ----
+
+    def step(self, wait_s: float) -> bool:
+        """Deliver what demand allows; see :class:`rstream.stream.executor.Loop`."""
+        try:
+            self._woken.clear()
+            if not self._state.is_terminal:
+                self._advance(wait_s)
+        except Exception as error:  # whatever happens is told to the subscriber (§1.4)
+            self._end(Signal.ON_ERROR, error)
+        if not self._state.is_terminal:
+            return True
+        self._finish()
+        return False
+
+    def _advance(self, wait_s: float) -> None:
+        if self._failure is not None:
+            self._end(Signal.ON_ERROR, self._failure)
+            return
+        self._deliver()
+        if self._state.is_terminal or self._failure is not None:
+            return
+        reader = self._reader
+        assert reader is not None
+        if self._held:
+            # Without demand, and the next message looked at: only the subscriber can go on.
+            if wait_s > 0:
+                self._woken.wait(wait_s)
+            return
+        reader.raise_demand(self._demand.pending + 1)
+        items = reader.poll()
+        if items:
+            self._held.extend(items)
+            self._deliver()
+        elif reader.is_ended:
+            self._end(Signal.ON_COMPLETE, None)
+        elif wait_s > 0:
+            reader.wait(wait_s)
+
+    def _deliver(self) -> None:
+        while self._held:
+            with self._lock:
+                # Again before each element: request(0), cancel and on_next may come in between.
+                if self._state is not State.ACTIVE or self._failure is not None:
+                    return
+                if self._demand.pending == 0:
+                    return
+                self._demand.take()
+            subscriber = self._subscriber
+            assert subscriber is not None
+            try:
+                subscriber.on_next(self._held.popleft())
+            except Exception:
+                self._broken("on_next")
+
+    def _finish(self) -> None:
+        """Drop every reference to the subscriber (§3.13) and leave the stream."""
+        self._subscriber = None
+        self._held.clear()
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            try:
+                reader.close()
+            except Exception:
+                log.exception("stream %r: its reader could not be closed", self._name)

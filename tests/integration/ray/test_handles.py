@@ -1,0 +1,123 @@
+"""Stream handles between Ray actors: same host by shared memory, "other host" by UDP, restart."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180), pytest.mark.filterwarnings("default")]
+
+
+class Reader:
+    """Collects what comes, in the background."""
+
+    def __init__(self, name: str, directory: str, port: int = 0) -> None:
+        import rstream.ray
+
+        self.got: list[Any] = []
+        self.end = rstream.ray.open_reader(name, dir=directory, port=port, host="127.0.0.1")
+        self.end.start(self.got.append)
+
+    def handle(self) -> Any:
+        return self.end.handle
+
+    def items(self) -> list[Any]:
+        return list(self.got)
+
+    def finish(self) -> list[Any]:
+        self.end.finish()
+        self.end.close()
+        return self.got
+
+
+class Writer:
+    def send(self, handle: Any, items: list[Any], directory: str | None = None) -> str:
+        with handle.publisher(driver_dir=directory, linger_s=10) as publisher:
+            for item in items:
+                publisher.send(item)
+            return publisher.channel
+
+
+def wait_for(condition: Any, timeout_s: float = 20) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_same_host_takes_shared_memory(ray_session: Any, driver_dir: str) -> None:
+    ray = ray_session
+    import rstream
+
+    with rstream.Driver(dir=driver_dir):
+        reader = ray.remote(num_cpus=0)(Reader).remote("ray-same", driver_dir)
+        writer = ray.remote(num_cpus=0)(Writer).remote()
+        handle = ray.get(reader.handle.remote())
+        items = [{"n": number} for number in range(1000)]
+        channel = ray.get(writer.send.remote(handle, items))
+        assert channel.startswith("aeron:ipc")
+        assert ray.get(reader.finish.remote()) == items
+
+
+def test_another_host_takes_udp(ray_session: Any, driver_dir: str, make_driver_dir: Any) -> None:
+    """The writer has another host token, and a driver directory of its own."""
+    ray = ray_session
+    import rstream
+
+    far = make_driver_dir()
+    with rstream.Driver(dir=driver_dir), rstream.Driver(dir=far):
+        reader = ray.remote(num_cpus=0)(Reader).remote("ray-far", driver_dir)
+        other = {"env_vars": {"RSTREAM_HOST_TOKEN": "another host"}}
+        writer = ray.remote(num_cpus=0, runtime_env=other)(Writer).remote()
+        handle = ray.get(reader.handle.remote())
+        items = [{"n": number, "text": "x" * (number % 5000)} for number in range(1000)]
+        channel = ray.get(writer.send.remote(handle, items, far))
+        assert channel.startswith("aeron:udp")
+        assert ray.get(reader.finish.remote()) == items
+
+
+def test_restarted_actor_rejoins_its_stream(ray_session: Any, driver_dir: str) -> None:
+    """kill -9 of the reading actor; Ray restarts it; the same handle reaches it again, the UDP port is the same."""
+    ray = ray_session
+    import rstream
+
+    options = {"client-liveness-timeout": "1s", "timer-interval": "100ms"}
+    with rstream.Driver(dir=driver_dir, options=options):
+        actor = ray.remote(num_cpus=0, max_restarts=1, max_task_retries=10)(Reader)
+        reader = actor.remote("ray-again", driver_dir)
+        handle = ray.get(reader.handle.remote())
+        with handle.publisher() as publisher:
+            publisher.send({"n": 1})
+            wait_for(lambda: ray.get(reader.items.remote()) == [{"n": 1}])
+            ray.kill(reader, no_restart=False)
+            again = ray.get(reader.handle.remote())
+            assert again == handle
+
+            def arrives() -> bool:
+                publisher.send({"n": 2})
+                return {"n": 2} in ray.get(reader.items.remote())
+
+            wait_for(arrives)
+
+
+def test_handle_survives_text_and_pickle() -> None:
+    import pickle
+
+    from rstream.errors import ConfigError
+    from rstream.ray import StreamHandle
+
+    handle = StreamHandle(
+        name="a", stream_id=7, ipc_channel="aeron:ipc", endpoint="", udp_channel="", host_token=str(os.getpid()),
+        driver_dir="/dev/shm/none", node="n", codec="raw",
+    )  # fmt: skip
+    assert StreamHandle.from_text(handle.to_text()) == handle
+    assert pickle.loads(pickle.dumps(handle)) == handle
+    with pytest.raises(ConfigError, match="not a stream handle"):
+        StreamHandle.from_text("{}")
+    with pytest.raises(ConfigError, match="version 9"):
+        StreamHandle.from_text(handle.to_text().replace('"v":1', '"v":9'))
+    with pytest.raises(ConfigError, match="udp=True"):
+        handle.publisher()

@@ -1,0 +1,143 @@
+"""The streaming sink: every row at its reader, marked; a slow reader slows Spark down; a failed task's rows come again."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180), pytest.mark.filterwarnings("default")]
+
+
+class Collector:
+    """A reading end in this process that keeps every record batch."""
+
+    def __init__(self, name: str, directory: str, delay_s: float = 0.0) -> None:
+        import rstream.ray
+
+        self.batches: list[Any] = []
+        self.delay_s = delay_s
+        self.end = rstream.ray.open_reader(name, codec="arrow", dir=directory, udp=False, term_length=1 << 18)
+        self.end.start(self._add)
+
+    def _add(self, batch: Any) -> None:
+        time.sleep(self.delay_s)
+        self.batches.append(batch)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [row for batch in self.batches for row in batch.to_pylist()]
+
+
+def write_files(folder: Path, files: int, rows: int) -> None:
+    folder.mkdir()
+    for number in range(files):
+        lines = ["key,value", *(f"k{value % 7},{value}" for value in range(number * rows, (number + 1) * rows))]
+        (folder / f"{number:03d}.csv").write_text("\n".join(lines))
+
+
+def start(spark: Any, folder: Path, handles: list[Any], checkpoint: Path, **options: str) -> Any:
+    import rstream.spark
+
+    rstream.spark.register(spark)
+    stream = spark.readStream.schema("key STRING, value LONG").option("header", "true").option("maxFilesPerTrigger", "1")
+    writer = stream.csv(str(folder)).writeStream.format("rstream")
+    writer = writer.option("handles", json.dumps([handle.to_text() for handle in handles])).option("partitionBy", "key")
+    for name, value in options.items():
+        writer = writer.option(name, value)
+    return writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+
+
+def test_every_row_reaches_its_reader_with_marks(spark_session: Any, driver_dir: str, tmp_path: Path) -> None:
+    import rstream
+    from rstream.spark import marks_of
+
+    write_files(tmp_path / "in", files=3, rows=1000)
+    with rstream.Driver(dir=driver_dir):
+        readers = [Collector(f"spark-{number}", driver_dir) for number in range(2)]
+        query = start(spark_session, tmp_path / "in", [r.end.handle for r in readers], tmp_path / "cp", rowsPerMessage="100")
+        query.awaitTermination()
+        for reader in readers:
+            reader.end.finish()
+            reader.end.close()
+    values = Counter(row["value"] for reader in readers for row in reader.rows())
+    assert values == Counter(range(3000))
+    keys = [{row["key"] for row in reader.rows()} for reader in readers]
+    assert not keys[0] & keys[1]
+    marks = [marks_of(batch) for reader in readers for batch in reader.batches]
+    assert {mark.epoch for mark in marks if mark} == {0, 1, 2}
+    assert len({(mark.epoch, mark.partition, mark.sequence) for mark in marks if mark}) == len(marks)
+    assert all(batch.num_rows <= 100 for reader in readers for batch in reader.batches)
+
+
+def test_slow_reader_slows_spark_down(spark_session: Any, driver_dir: str, tmp_path: Path) -> None:
+    """With 20 batches of 50 ms each per micro-batch, a micro-batch cannot take less than a second."""
+    import rstream
+
+    write_files(tmp_path / "in", files=3, rows=1000)
+    with rstream.Driver(dir=driver_dir):
+        reader = Collector("spark-slow", driver_dir, delay_s=0.05)
+        query = start(spark_session, tmp_path / "in", [reader.end.handle], tmp_path / "cp", rowsPerMessage="50")
+        query.awaitTermination()
+        progress = [p for p in query.recentProgress if p["numInputRows"]]
+        reader.end.finish()
+        reader.end.close()
+    assert len(reader.rows()) == 3000
+    assert all(p["durationMs"]["addBatch"] >= 900 for p in progress), [p["durationMs"] for p in progress]
+
+
+def test_failed_task_sends_its_rows_again_under_another_attempt(spark_session: Any, driver_dir: str, tmp_path: Path) -> None:
+    """The reader stands still until the first attempt has given up for lack of room; Spark retries the task."""
+    import rstream
+    from rstream.spark import marks_of
+
+    write_files(tmp_path / "in", files=1, rows=30_000)
+    with rstream.Driver(dir=driver_dir):
+        gate = threading.Event()
+        reader = Collector("spark-retry", driver_dir)
+        reader.end.close()
+        reader = _Gated("spark-retry", driver_dir, gate)
+        query = start(spark_session, tmp_path / "in", [reader.end.handle], tmp_path / "cp", rowsPerMessage="1000", offerTimeout="2")
+        time.sleep(5)
+        gate.set()
+        query.awaitTermination()
+        reader.end.finish()
+        reader.end.close()
+    attempts = {mark.attempt for mark in map(marks_of, reader.batches) if mark}
+    assert len(attempts) >= 2, attempts
+    assert {row["value"] for row in reader.rows()} == set(range(30_000))
+
+
+class _Gated(Collector):
+    def __init__(self, name: str, directory: str, gate: threading.Event) -> None:
+        self.gate = gate
+        super().__init__(name, directory)
+
+    def _add(self, batch: Any) -> None:
+        self.gate.wait(60)
+        super()._add(batch)
+
+
+def test_wrong_options_say_what_is_wrong() -> None:
+    from rstream.errors import ConfigError
+    from rstream.ray import StreamHandle
+    from rstream.spark._sink import SinkConfig
+
+    text = StreamHandle(
+        name="a", stream_id=7, ipc_channel="aeron:ipc", endpoint="", udp_channel="", host_token="t",
+        driver_dir="/dev/shm/none", node="n", codec="arrow",
+    ).to_text()  # fmt: skip
+    for options, what in (
+        ({}, '"handles" is missing'),
+        ({"handles": "nonsense"}, "not a stream handle"),
+        ({"handles": text, "ack": "maybe"}, "consumed or sent"),
+        ({"handles": text, "partitionMap": '{"a": 3}'}, "names handle 3"),
+        ({"handles": text, "rowsPerMessage": "0"}, "rowspermessage"),
+    ):
+        with pytest.raises(ConfigError, match=what):
+            SinkConfig.from_options(options)
+    assert SinkConfig.from_options({"handles": text}).wait_consumed

@@ -1,0 +1,171 @@
+"""`make prove`: everything that takes long, once, on the finished commit. Writes build/prove/report.md.
+
+python -m tests.prove [SECTION ...]; sections: reliability kills interop fuzz sanitize coverage idle bench demo (default: all)
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "build" / "prove"
+TRANSPORT = ROOT / "transport_ext"
+
+Outcome = tuple[bool, str]
+
+
+def pytest_section(path: str, **environment: str) -> Callable[[], Outcome]:
+    """A test file with larger numbers than `make test` takes."""
+
+    def run() -> Outcome:
+        command = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout=7200", path]
+        log = OUT / (Path(path).stem + ".log")
+        with log.open("w") as file:
+            code = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, stdout=file, stderr=file, check=False).returncode
+        text = log.read_text()
+        facts = re.findall(r"^(?:\.|F)?((?:RSTREAM_SEED|\{'received|kills:).*)$", text, re.MULTILINE)
+        return code == 0, "; ".join(facts)[:600] + " " + text.strip().splitlines()[-1]
+
+    return run
+
+
+def workflow(preset: str) -> Outcome:
+    result = subprocess.run(["cmake", "--workflow", "--preset", preset], cwd=TRANSPORT, capture_output=True, text=True, check=False)
+    (OUT / f"{preset}.log").write_text(result.stdout + result.stderr)
+    summary = re.findall(r"\d+% tests passed.*", result.stdout)
+    return result.returncode == 0, f"{preset}: {summary[-1] if summary else 'no tests ran'}"
+
+
+def sanitize() -> Outcome:
+    outcomes = [workflow(preset) for preset in ("asan", "tsan")]
+    return all(ok for ok, _ in outcomes), "; ".join(text for _, text in outcomes)
+
+
+def fuzz() -> Outcome:
+    """10 million mutated frames through the decoders under ASan and UBSan, the other decoders a million each."""
+    workflow("asan")
+    programs = sorted((ROOT / "build" / "c" / "asan").rglob("fuzz_*"))
+    programs = [program for program in programs if program.is_file() and os.access(program, os.X_OK)]
+    lines: list[str] = []
+    good = bool(programs)
+    for program in programs:
+        count = 10_000_000 if program.name == "fuzz_frame" else 1_000_000
+        corpus = TRANSPORT / "fuzz" / "corpus" / program.name.removeprefix("fuzz_")
+        begin = time.monotonic()
+        result = subprocess.run([str(program), str(corpus), str(count)], capture_output=True, text=True, check=False)
+        good = good and result.returncode == 0
+        last = (result.stdout.strip() or result.stderr.strip() or "-").splitlines()[-1]
+        lines.append(f"{program.name} {count} in {time.monotonic() - begin:.0f} s: {last}")
+    return good, "; ".join(lines)
+
+
+def coverage() -> Outcome:
+    """Line coverage of the C floors 0-3."""
+    ok, text = workflow("cov")
+    rooms = "|".join(("util", "concurrent", "protocol", "channel", "logbuffer", "flow", "loss", "media", "cnc"))
+    command = [sys.executable, "-m", "gcovr", "--root", str(TRANSPORT), "--filter", rf".*/transport_ext/({rooms})/", str(ROOT / "build" / "c" / "cov")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    (OUT / "coverage.txt").write_text(result.stdout + result.stderr)
+    total = re.search(r"^TOTAL\s+(\d+)\s+(\d+)\s+(\d+)%", result.stdout, re.MULTILINE)
+    percent = int(total[3]) if total else 0
+    return ok and percent >= 90, f"{text}; lines of floors 0-3 covered: {percent} %"
+
+
+IDLE = """
+import sys, time
+from rstream.client import Client
+with Client(dir=sys.argv[1]) as client:
+    subscription = client.add_subscription(sys.argv[2], 1)
+    publication = client.add_publication(sys.argv[2], 1)
+    while not publication.is_connected:
+        publication.wait(0.1)
+    print("ready", flush=True)
+    begin = time.process_time()
+    end = time.monotonic() + float(sys.argv[3])
+    while time.monotonic() < end:
+        subscription.wait(5)
+    print(time.process_time() - begin, flush=True)
+"""
+
+
+def idle() -> Outcome:
+    """CPU of an idle driver with an idle publisher and subscriber, as a share of one core, over 20 s."""
+    from rstream.cli._bench import _cpu_seconds
+    from rstream.driver import rstreamd_path
+
+    seconds = 20.0
+    lines: list[str] = []
+    good = True
+    for channel in ("aeron:ipc?term-length=1m", "aeron:udp?endpoint=127.0.0.1:24567|term-length=1m"):
+        directory = tempfile.mkdtemp(prefix="rstream-idle-", dir="/dev/shm")
+        driver = subprocess.Popen([rstreamd_path(), "--dir", directory], stdin=subprocess.DEVNULL)
+        try:
+            client = subprocess.Popen([sys.executable, "-c", IDLE, directory, channel, str(seconds)], stdout=subprocess.PIPE, text=True)
+            assert client.stdout is not None
+            client.stdout.readline()
+            before = _cpu_seconds(driver.pid)
+            reader = float(client.stdout.readline()) / seconds
+            share = (_cpu_seconds(driver.pid) - before) / seconds
+            client.wait()
+            good = good and share < 0.01 and reader < 0.01
+            lines.append(f"{channel.split('?')[0]}: driver {share:.2%}, client {reader:.2%} of a core")
+        finally:
+            driver.terminate()
+            driver.wait()
+            shutil.rmtree(directory, ignore_errors=True)
+    return good, "; ".join(lines)
+
+
+def command(*arguments: str) -> Callable[[], Outcome]:
+    def run() -> Outcome:
+        result = subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        (OUT / f"{arguments[0]}.log").write_text(result.stdout + result.stderr)
+        keep = [line for line in result.stdout.splitlines() if line.startswith(("ratio:", "demo: OK", "demo: FAILED", "demo: delivered", "demo: by Spark"))]
+        return result.returncode == 0, "; ".join(keep)
+
+    return run
+
+
+SECTIONS: dict[str, Callable[[], Outcome]] = {
+    "reliability": pytest_section("tests/system/test_reliability.py", RSTREAM_RELIABILITY_COUNT="10000000"),
+    "kills": pytest_section("tests/system/test_kills.py", RSTREAM_KILLS="50"),
+    "interop": pytest_section("tests/interop", RSTREAM_INTEROP_COUNT="100000"),
+    "sanitize": sanitize,
+    "fuzz": fuzz,
+    "coverage": coverage,
+    "idle": idle,
+    "bench": command("tests.bench"),
+    "demo": command("examples.flights"),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.prove")
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="default: all")
+    chosen = parser.parse_args().sections or list(SECTIONS)
+    OUT.mkdir(parents=True, exist_ok=True)
+    lines = ["| section | verdict | minutes | what was seen |", "|---|---|---|---|"]
+    good = True
+    for name in chosen:
+        begin = time.monotonic()
+        ok, text = SECTIONS[name]()
+        good = good and ok
+        minutes = (time.monotonic() - begin) / 60
+        print(f"prove: {name}: {'OK' if ok else 'FAILED'} ({minutes:.1f} min) {text}", flush=True)
+        lines.append(f"| {name} | {'OK' if ok else 'FAILED'} | {minutes:.1f} | {text.replace('|', '/')} |")
+        (OUT / "report.md").write_text("\n".join(lines) + "\n")
+    print(f"prove: {'OK' if good else 'FAILED'}, report in build/prove/report.md")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""`make lint`: formatting and types, one verdict each."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+CHECKS = (
+    ("ruff", [str(BIN / "ruff"), "check", "rstream", "tests", "examples"]),
+    ("pyright", [str(BIN / "pyright"), "rstream"]),
+    ("pyright --verifytypes", [str(BIN / "pyright"), "--ignoreexternal", "--verifytypes", "rstream"]),
+    ("stubtest", [str(BIN / "stubtest"), "rstream._core"]),
+    ("layers", [str(BIN / "lint-imports")]),
+    ("tidy", [sys.executable, "-m", "pytest", "-q", "tests/tidy"]),
+)
+
+
+def main() -> int:
+    failed = [name for name, command in CHECKS if subprocess.run(command, cwd=ROOT, check=False).returncode != 0]
+    print(f"lint: {'FAILED ' + ', '.join(failed) if failed else 'OK'}")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

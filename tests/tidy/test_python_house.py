@@ -1,0 +1,78 @@
+"""The house rules of the Python side as tests."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import rstream
+
+ROOT = Path(__file__).resolve().parents[2]
+OPTIONAL = ("msgspec", "numpy", "pyarrow", "reactivex", "ray", "pyspark", "anyio", "cloudpickle", "matplotlib", "rich")
+NEEDS = {"rstream.ray": "ray", "rstream.spark": "pyspark", "rstream.rx": "reactivex"}
+
+
+def modules() -> list[str]:
+    found = [info.name for info in pkgutil.walk_packages([str(ROOT / "rstream")], "rstream.")]
+    assert len(found) > 15
+    return [name for name in found if not name.endswith("__main__")]
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def test_import_is_light() -> None:
+    result = run_python(f"import sys, rstream; print([m for m in {OPTIONAL!r} if m in sys.modules])")
+    assert result.stdout.strip() == "[]", result.stdout + result.stderr
+
+
+def test_every_module_can_be_imported_alone() -> None:
+    """Each in a fresh interpreter (forked from one that has loaded nothing of ours): circular imports show here."""
+    code = (
+        "import os, sys\n"
+        f"for name in {modules()!r}:\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0:\n"
+        "        try:\n"
+        "            __import__(name)\n"
+        "        except BaseException as error:\n"
+        "            print(f'{name}: {error!r}', flush=True); os._exit(1)\n"
+        "        os._exit(0)\n"
+        "    os.waitpid(pid, 0)\n"
+    )
+    result = run_python(code)
+    assert not result.stdout, result.stdout
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("name", ["rstream", "rstream.abc", "rstream.codecs", "rstream.errors", "rstream.policy", "rstream.rate", "rstream.stream"])
+def test_all_is_true_and_sorted(name: str) -> None:
+    module = importlib.import_module(name)
+    exported = tuple(module.__all__)
+    assert exported == tuple(sorted(exported))
+    missing = [attribute for attribute in exported if not hasattr(module, attribute)]
+    assert not missing
+
+
+def test_exported_symbols_of_the_extension() -> None:
+    path = rstream._core.__file__
+    assert path is not None
+    result = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        pytest.skip("nm (binutils) is not installed")
+    symbols = {line.split()[-1] for line in result.stdout.splitlines() if line.split()[-2:-1] != ["A"]}
+    assert symbols <= {"PyInit__core"}, symbols
+
+
+def test_layers() -> None:
+    result = subprocess.run(
+        [str(Path(sys.executable).with_name("lint-imports"))], capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -1,0 +1,154 @@
+"""Codecs: what goes in comes out, and what cannot be is a CodecError that says which and why."""
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from rstream import codecs
+from rstream.errors import CodecError, ConfigError
+
+
+class Tick(msgspec.Struct):
+    px: float
+    symbol: str = ""
+
+
+def as_bytes(encoded):
+    return b"".join(bytes(part) for part in (encoded if isinstance(encoded, list) else [encoded]))
+
+
+def round_trip(codec, objects):
+    return codec.decode_many([as_bytes(codec.encode(item)) for item in objects])
+
+
+def test_raw_takes_any_buffer():
+    assert round_trip(codecs.raw(), [b"a", bytearray(b"b"), memoryview(b"c"), b""]) == [
+        b"a",
+        b"b",
+        b"c",
+        b"",
+    ]
+
+
+def test_msgpack_plain_values():
+    values = [None, 1, 2.5, "x", [1, [2]], {"px": 1.0}, b"raw", True]
+    assert round_trip(codecs.msgpack(), values) == values
+
+
+def test_msgpack_checks_the_type():
+    assert round_trip(codecs.msgpack(Tick), [Tick(1.0, "A")]) == [Tick(1.0, "A")]
+    wrong = as_bytes(codecs.msgpack().encode({"px": "high"}))
+    good = as_bytes(codecs.msgpack().encode({"px": 1.0}))
+    with pytest.raises(CodecError, match=r"message 1 .*msgpack of Tick.*float"):
+        codecs.msgpack(Tick).decode_many([good, wrong])
+
+
+def test_msgpack_of_dataclass_and_generic():
+    @dataclasses.dataclass
+    class Point:
+        x: int
+
+    assert round_trip(codecs.codec_for(Point), [Point(3)]) == [Point(3)]
+    assert round_trip(codecs.codec_for(list[int]), [[1, 2]]) == [[1, 2]]
+
+
+def test_msgpack_refuses_what_it_cannot_write():
+    with pytest.raises(CodecError, match="object"):
+        codecs.msgpack().encode(object())
+
+
+@pytest.mark.parametrize("junk", [b"", b"\xc1", b"\x81", b"\xa5ab"])
+def test_msgpack_junk_is_a_codec_error(junk):
+    with pytest.raises(CodecError):
+        codecs.msgpack().decode_many([junk])
+
+
+def test_arrow_round_trip_with_schema_metadata_and_dictionary():
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.record_batch(
+        {"a": pa.array([1, None, 3]), "d": pa.array(["x", "y", "x"]).dictionary_encode()}
+    ).replace_schema_metadata({b"k": b"v"})
+    (back,) = round_trip(codecs.codec_for(pa.RecordBatch), [batch])
+    assert back.equals(batch, check_metadata=True)
+
+
+def test_arrow_sends_a_slice_as_its_rows_alone():
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.record_batch({"a": list(range(100_000))})
+    encoded = as_bytes(codecs.arrow().encode(batch.slice(10, 3)))
+    assert len(encoded) < 1000
+    assert codecs.arrow().decode_many([encoded])[0].to_pydict() == {"a": [10, 11, 12]}
+
+
+def test_arrow_refuses_other_objects_and_junk():
+    pa = pytest.importorskip("pyarrow")
+    with pytest.raises(CodecError, match="to_batches"):
+        codecs.arrow().encode(pa.table({"a": [1]}))
+    whole = as_bytes(codecs.arrow().encode(pa.record_batch({"a": [1]})))
+    for junk in (b"", b"junk", whole[: len(whole) // 2]):
+        with pytest.raises(CodecError):
+            codecs.arrow().decode_many([junk])
+
+
+def test_numpy_round_trip_and_refusals():
+    np = pytest.importorskip("numpy")
+    codec = codecs.numpy("u1", (2, -1))
+    image = np.arange(10, dtype="u1").reshape(2, 5)
+    (back,) = round_trip(codec, [image])
+    assert (back == image).all()
+    assert not back.flags.writeable
+    with pytest.raises(CodecError, match="float64"):
+        codec.encode(np.zeros((2, 5)))
+    with pytest.raises(CodecError, match="shape|array"):
+        codec.encode(np.zeros((3, 5), "u1"))
+    with pytest.raises(CodecError):
+        codec.decode_many([b"123"])
+    with pytest.raises(ConfigError, match="objects"):
+        codecs.numpy("O", (1,))
+    with pytest.raises(ConfigError, match="-1"):
+        codecs.numpy("u1", (-1, -1))
+
+
+def test_numpy_sends_what_is_not_contiguous():
+    np = pytest.importorskip("numpy")
+    part = np.arange(12, dtype="<i4").reshape(3, 4)[:, ::2]
+    (back,) = round_trip(codecs.numpy("<i4", (3, 2)), [part])
+    assert back.tolist() == part.tolist()
+
+
+def test_pickle_only_when_it_is_trusted_by_name():
+    with pytest.raises(ConfigError, match="trusted"):
+        codecs.pickle(trusted=False)
+    assert round_trip(codecs.pickle(trusted=True), [{1, 2}, Tick]) == [{1, 2}, Tick]
+    with pytest.raises(CodecError):
+        codecs.pickle(trusted=True).decode_many([b"junk"])
+
+
+def test_the_type_chooses():
+    pa = pytest.importorskip("pyarrow")
+    assert codecs.codec_for(bytes).codec_id == 1
+    assert codecs.codec_for().codec_id == 2
+    assert codecs.codec_for(Tick).codec_id == 2
+    assert codecs.codec_for(pa.RecordBatch).codec_id == 3
+    with pytest.raises(ConfigError):
+        codecs.codec_for(list[int] | tuple[int])
+
+
+def test_arrays_need_their_shape():
+    np = pytest.importorskip("numpy")
+    with pytest.raises(ConfigError, match="dtype and shape"):
+        codecs.codec_for(np.ndarray)
+
+
+def test_names():
+    assert [codecs.named(name).codec_id for name in ("raw", "msgpack", "arrow", "pickle")] == [
+        1,
+        2,
+        3,
+        5,
+    ]
+    with pytest.raises(ConfigError, match="jason"):
+        codecs.named("jason")
+    assert codecs.describe_codec(2) == "msgpack (id 2)"
+    assert codecs.describe_codec(200) == "user codec (id 200)"

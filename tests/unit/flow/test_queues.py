@@ -1,0 +1,101 @@
+"""Overflow queues: bounded, and accepted = taken + waiting + dropped; each against a list as model."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rstream.flow.queues import (
+    ConflateQueue,
+    DropNewestQueue,
+    DropOldestQueue,
+    FullError,
+    LatestQueue,
+    PlainQueue,
+)
+
+OPS = st.lists(st.one_of(st.integers(0, 9).map(lambda n: ("take", n)), st.just(("put", 0))))
+
+
+def run(queue, model_put, operations):
+    """Drive queue and model (a list changed by model_put) side by side; compare all that comes out."""
+    model, number, taken = [], 0, 0
+    for what, n in operations:
+        if what == "put":
+            number += 1
+            queue.put(number)
+            model_put(model, number)
+        else:
+            items = queue.take(n)
+            assert items == model[:n]
+            del model[:n]
+            taken += len(items)
+        assert len(queue) == len(model)
+        assert number == taken + len(queue) + queue.dropped
+        assert queue.room() >= 1
+
+
+@given(capacity=st.integers(1, 5), operations=OPS)
+def test_drop_newest_keeps_the_oldest(capacity, operations):
+    def put(model, item):
+        if len(model) < capacity:
+            model.append(item)
+
+    run(DropNewestQueue(capacity), put, operations)
+
+
+@given(capacity=st.integers(1, 5), operations=OPS)
+def test_drop_oldest_keeps_the_newest(capacity, operations):
+    def put(model, item):
+        model.append(item)
+        del model[:-capacity]
+
+    run(DropOldestQueue(capacity), put, operations)
+
+
+@given(keys=st.integers(1, 4), keys_max=st.integers(1, 4), operations=OPS)
+def test_latest_keeps_the_newest_of_each_key_in_the_order_of_arrival(keys, keys_max, operations):
+    def put(model, item):
+        for index, waiting in enumerate(model):
+            if waiting % keys == item % keys:
+                model[index] = item
+                return
+        model.append(item)
+        del model[:-keys_max]
+
+    run(LatestQueue(lambda item: item % keys, keys_max), put, operations)
+
+
+def test_latest_without_key_keeps_one():
+    queue = LatestQueue(None, 10)
+    for item in "abc":
+        queue.put(item)
+    assert queue.take(9) == ["c"]
+    assert queue.dropped == 2
+
+
+def test_conflate_merges_what_waits():
+    queue = ConflateQueue(lambda waiting, new: waiting + new)
+    for item in (1, 2, 3):
+        queue.put(item)
+    assert (len(queue), queue.take(5), queue.take(5)) == (1, [6], [])
+    queue.put(4)
+    assert queue.take(0) == []
+    assert queue.take(1) == [4]
+    assert queue.dropped == 2
+
+
+def test_plain_queue_is_full_exactly_at_its_capacity():
+    queue = PlainQueue(2)
+    queue.put(1)
+    assert queue.room() == 1
+    queue.put(2)
+    assert queue.room() == 0
+    with pytest.raises(FullError):
+        queue.put(3)
+    assert queue.take(5) == [1, 2]
+
+
+@pytest.mark.parametrize("make", [PlainQueue, DropNewestQueue, DropOldestQueue])
+def test_a_queue_of_nothing_is_refused(make):
+    with pytest.raises(ValueError, match="at least 1"):
+        make(0)

@@ -1,0 +1,24 @@
+"""One embedded driver for the tests of the runtime."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from rstream.driver import Driver
+
+_names = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def driver_dir(tmp_path_factory):
+    directory = str(tmp_path_factory.mktemp("stream") / "driver")
+    with Driver(dir=directory):
+        yield directory
+
+
+@pytest.fixture
+def name():
+    """A name that no other test uses."""
+    return f"stream-{next(_names)}"

@@ -1,0 +1,221 @@
+"""The demand loop, the publishing subscriber and the processor, driven step by step by the caller."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+
+import pytest
+
+from rstream import abc, stream
+
+
+class Recorder(abc.Subscriber):
+    """Keeps signals; requests what it is told to."""
+
+    def __init__(self, *requests):
+        self.requests = requests
+        self.signals = []
+        self.subscription = None
+
+    def on_subscribe(self, subscription):
+        self.signals.append("subscribe")
+        self.subscription = subscription
+        for n in self.requests:
+            subscription.request(n)
+
+    def on_next(self, item):
+        self.signals.append(item)
+
+    def on_error(self, error):
+        self.signals.append(error)
+
+    def on_complete(self):
+        self.signals.append("complete")
+
+
+@pytest.fixture
+def caller():
+    return stream.CallerExecutor()
+
+
+def run_until(caller, condition, timeout_s=10.0):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "condition not met in time"
+        caller.run_pending(wait_s=0.01)
+
+
+def settle(caller):
+    for _ in range(20):
+        caller.run_pending(wait_s=0.005)
+
+
+def test_only_what_was_requested_is_delivered_and_the_rest_stays_in_the_transport(
+    driver_dir, name, caller
+):
+    recorder = Recorder()
+    stream.publisher_of(name, dir=driver_dir, executor=caller).subscribe(recorder)
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        pub.send_many(range(10))
+        settle(caller)
+        assert recorder.signals == ["subscribe"]
+        recorder.subscription.request(1)
+        settle(caller)
+        assert recorder.signals == ["subscribe", 0]
+        recorder.subscription.request(2)
+        recorder.subscription.request(2)
+        settle(caller)
+        assert recorder.signals == ["subscribe", 0, 1, 2, 3, 4]
+        consumed_bytes = 64 * 6  # five and the one that was looked at
+        assert pub._core.consumed_position <= consumed_bytes
+        recorder.subscription.request(100)
+        run_until(caller, lambda: len(recorder.signals) == 11)
+    run_until(caller, lambda: recorder.signals[-1] == "complete")
+    assert not caller.run_pending()
+
+
+def test_the_end_is_told_without_demand(driver_dir, name, caller):
+    recorder = Recorder(2)
+    stream.publisher_of(name, dir=driver_dir, executor=caller).subscribe(recorder)
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        pub.send_many([1, 2])
+    run_until(caller, lambda: recorder.signals == ["subscribe", 1, 2, "complete"])
+
+
+def test_request_in_on_next_does_not_recurse(driver_dir, name):
+    depth = threading.local()
+    deepest = []
+
+    class Greedy(Recorder):
+        def on_next(self, item):
+            depth.now = getattr(depth, "now", 0) + 1
+            deepest.append(depth.now)
+            self.subscription.request(1)
+            depth.now -= 1
+            super().on_next(item)
+
+    recorder = Greedy(1)
+    stream.publisher_of(name, dir=driver_dir).subscribe(recorder)
+    with stream.publisher(name, dir=driver_dir) as pub:
+        pub.send_many(range(500))
+    deadline = time.monotonic() + 10
+    while recorder.signals[-1] != "complete" and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert recorder.signals == ["subscribe", *range(500), "complete"]
+    assert max(deepest) == 1
+
+
+def test_a_subscriber_that_raises_is_cancelled_and_this_is_logged(
+    driver_dir, name, caller, caplog
+):
+    class Broken(Recorder):
+        def on_next(self, item):
+            raise RuntimeError("no")
+
+    recorder = Broken(5)
+    stream.publisher_of(name, dir=driver_dir, executor=caller).subscribe(recorder)
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        pub.send_many([1, 2])
+        run_until(caller, lambda: not caller.run_pending(wait_s=0.01))
+    assert recorder.signals == ["subscribe"]
+    assert "on_next raised" in caplog.text
+
+
+def test_refusal_is_on_subscribe_then_on_error(driver_dir, caller):
+    recorder = Recorder()
+    stream.publisher_of(
+        5, bytes, channel="aeron:udp?endpoint=no.such.host.invalid:1", dir=driver_dir, executor=caller
+    ).subscribe(recorder)
+    run_until(caller, lambda: len(recorder.signals) == 2)
+    assert recorder.signals[0] == "subscribe"
+    assert isinstance(recorder.signals[1], Exception)
+
+
+def test_cancel_drops_the_subscriber(driver_dir, name, caller):
+    recorder = Recorder(1)
+    stream.publisher_of(name, dir=driver_dir, executor=caller).subscribe(recorder)
+    recorder.subscription.cancel()
+    settle(caller)
+    reference = weakref.ref(recorder)
+    del recorder
+    gc.collect()
+    assert reference() is None
+
+
+class Source(abc.Subscription):
+    """An upstream by hand."""
+
+    def __init__(self):
+        self.requested = 0
+        self.is_cancelled = False
+
+    def request(self, n):
+        self.requested += n
+
+    def cancel(self):
+        self.is_cancelled = True
+
+
+def test_subscriber_to_sends_and_requests_in_batches(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        sink = stream.subscriber_to(name, dir=driver_dir, window=8)
+        source = Source()
+        sink.on_subscribe(source)
+        assert source.requested == 8
+        for item in range(8):
+            sink.on_next(item)
+        assert source.requested == 16
+        second = Source()
+        sink.on_subscribe(second)
+        assert second.is_cancelled
+        thread = threading.Thread(target=sink.on_complete)
+        thread.start()
+        assert list(sub) == list(range(8))
+        thread.join(10)
+        assert not source.is_cancelled
+
+
+def test_subscriber_to_cancels_when_it_cannot_send(driver_dir, name, caplog):
+    sink = stream.subscriber_to(name, dir=driver_dir, connect_timeout_s=0.05, linger_s=0)
+    source = Source()
+    sink.on_subscribe(source)
+    sink.on_next(1)
+    assert source.is_cancelled
+    assert "no subscriber" in caplog.text
+    sink.on_next(2)  # §2.8
+    sink.on_complete()
+
+
+def test_none_is_refused_everywhere(driver_dir, name):
+    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    for refused in (sink.on_subscribe, sink.on_next, sink.on_error):
+        with pytest.raises(TypeError):
+            refused(None)
+    sink.cancel()
+    with pytest.raises(TypeError):
+        stream.publisher_of(name, dir=driver_dir).subscribe(None)
+
+
+def test_processor_maps_and_passes_demand_and_end():
+    doubled = stream.processor(lambda n: n * 2)
+    source, recorder = Source(), Recorder(3)
+    doubled.on_subscribe(source)
+    doubled.subscribe(recorder)
+    assert source.requested == 3
+    doubled.on_next(4)
+    doubled.on_complete()
+    doubled.on_complete()
+    assert recorder.signals == ["subscribe", 8, "complete"]
+
+
+def test_processor_turns_a_failing_function_into_an_error_and_cancels():
+    failing = stream.processor(lambda n: 1 / n)
+    source, recorder = Source(), Recorder(3)
+    failing.subscribe(recorder)
+    failing.on_subscribe(source)
+    failing.on_next(0)
+    assert source.is_cancelled
+    assert isinstance(recorder.signals[-1], ZeroDivisionError)

@@ -1,0 +1,423 @@
+"""Publisher and subscriber of one process: what is sent arrives, ends and errors are told, limits hold."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+import msgspec
+import pytest
+
+from rstream import codecs, policy, rate, stream
+from rstream.errors import (
+    BackPressured,
+    ClosedError,
+    CodecError,
+    ConcurrentUseError,
+    ConfigError,
+    MessageTooLarge,
+    NameMismatch,
+    NotConnected,
+    PublisherLost,
+    RemoteError,
+    SlowConsumer,
+)
+
+
+class Tick(msgspec.Struct):
+    px: float
+
+
+def in_thread(function, *args):
+    thread = threading.Thread(target=function, args=args, daemon=True)
+    thread.start()
+    return thread
+
+
+def until(condition, timeout_s=10.0):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "condition not met in time"
+        time.sleep(0.001)
+
+
+def test_what_is_sent_arrives_in_order_and_the_end_ends_the_loop(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+
+        def send():
+            with stream.publisher(name, dir=driver_dir) as pub:
+                for number in range(1000):
+                    pub.send({"n": number})
+                assert pub.send_many({"n": number} for number in range(1000, 3000)) == 2000
+                assert pub.wait_consumed(timeout_s=10)
+
+        thread = in_thread(send)
+        assert [item["n"] for item in sub] == list(range(3000))
+        thread.join(10)
+        assert not thread.is_alive()
+        assert sub.statistics()["messages"] == 3000
+        kinds = [type(event).__name__ for event in sub.events()]
+        assert kinds[:2] == ["Available", "Completed"]
+
+
+def test_types_and_codecs_meet(driver_dir, name):
+    with (
+        stream.subscriber(name, Tick, dir=driver_dir) as sub,
+        stream.publisher(name, Tick, dir=driver_dir) as pub,
+    ):
+        pub.send(Tick(1.5))
+        sub.wait(10)
+        until(lambda: sub.poll() == [Tick(1.5)])
+
+
+def test_batches_hold_at_most_prefetch(driver_dir, name):
+    with stream.subscriber(name, bytes, dir=driver_dir, prefetch=10) as sub:
+        pub = stream.publisher(name, bytes, dir=driver_dir)
+        pub.send_many([b"x"] * 25)
+        in_thread(pub.close)
+        sizes = [len(batch) for batch in sub.batches()]
+        assert sum(sizes) == 25
+        assert max(sizes) <= 10
+        until(lambda: pub.is_closed)
+
+
+def test_two_publishers_both_must_complete(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        first = stream.publisher(name, dir=driver_dir)
+        second = stream.publisher(name, dir=driver_dir)
+        first.send(1)
+        second.send(2)
+        items = []
+        until(lambda: items.extend(sub.poll()) or len(items) == 2)
+        first.close(linger_s=0)
+        until(lambda: sub.poll() == [] and sub.statistics()["completed"] == 1)
+        assert not sub.is_ended
+        second.close(linger_s=0)
+        until(lambda: sub.poll() == [] and sub.is_ended)
+        assert list(sub) == []
+
+
+def test_no_subscriber_offer_says_so_and_send_waits_then_raises(driver_dir, name, caplog):
+    with stream.publisher(name, dir=driver_dir, connect_timeout_s=0.2) as pub:
+        assert pub.offer(1) == -1
+        started = time.monotonic()
+        with pytest.raises(NotConnected, match=name):
+            pub.send(1)
+        assert 0.15 < time.monotonic() - started < 2
+
+
+def test_a_notice_names_channel_and_stream(driver_dir, name, caplog, monkeypatch):
+    monkeypatch.setattr("rstream.stream._publisher.NOTICE_AFTER_S", 0.05)
+    with (
+        caplog.at_level(logging.WARNING, "rstream"),
+        stream.publisher(name, dir=driver_dir, connect_timeout_s=0.3) as pub,
+        pytest.raises(NotConnected),
+    ):
+        pub.send(1)
+    notices = [r.getMessage() for r in caplog.records if "waits for a subscriber" in r.getMessage()]
+    assert len(notices) == 1
+    assert name in notices[0]
+    assert "aeron:ipc" in notices[0]
+
+
+def test_send_waits_for_the_first_subscriber(driver_dir, name):
+    pub = stream.publisher(name, dir=driver_dir)
+    thread = in_thread(pub.send, "hello")
+    time.sleep(0.05)
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        items = []
+        until(lambda: items.extend(sub.poll()) or items)
+        assert items == ["hello"]
+        thread.join(10)
+        pub.close(linger_s=0)
+
+
+def test_a_slow_reader_blocks_send_and_nothing_is_lost(driver_dir, name):
+    payload = b"x" * 1000
+    with (
+        stream.subscriber(name, bytes, dir=driver_dir) as sub,
+        stream.publisher(name, bytes, dir=driver_dir) as pub,
+    ):
+        until(lambda: pub.is_connected)
+        sent = 0
+        with pytest.raises(BackPressured, match=name):
+            while True:
+                pub.send(payload, timeout_s=0.1)
+                sent += 1
+                assert sent < 100_000
+        assert pub.offer(payload) == -2
+        received = 0
+        while received < sent:
+            received += len(sub.poll())
+        pub.send(payload, timeout_s=5)
+
+
+def test_an_exception_in_the_with_block_reaches_the_readers(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+
+        def send():
+            with pytest.raises(ZeroDivisionError), stream.publisher(name, dir=driver_dir) as pub:
+                pub.send("before")
+                _ = 1 / 0
+
+        thread = in_thread(send)
+        items = iter(sub)
+        assert next(items) == "before"
+        with pytest.raises(RemoteError, match=r"ZeroDivisionError.*division"):
+            next(items)
+        thread.join(10)
+
+
+def test_a_publisher_that_goes_without_a_word_is_lost(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        pub = stream.publisher(name, dir=driver_dir)
+        pub.send("last words")
+        position, session_id = pub.position, pub.session_id
+        pub._core.close()  # what the driver sees when a process dies
+        items = iter(sub)
+        assert next(items) == "last words"
+        with pytest.raises(PublisherLost, match=name) as lost:
+            next(items)
+        assert (lost.value.session_id, lost.value.position) == (session_id, position)
+        pub.close(linger_s=0)
+        lost_events = [event for event in sub.events() if isinstance(event, stream.Lost)]
+        assert [event.position for event in lost_events] == [position]
+
+
+def test_a_lost_publisher_can_be_an_event_only(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir, on_lost="event") as sub:
+        pub = stream.publisher(name, dir=driver_dir)
+        pub.send(1)
+        pub._core.close()
+        events = []
+        until(lambda: sub.poll() is None or events.extend(sub.events()) or len(events) >= 3)
+        assert [type(event).__name__ for event in events] == ["Available", "Unavailable", "Lost"]
+        assert not sub.is_ended
+        pub.close(linger_s=0)
+
+
+def test_two_names_on_one_stream_id_are_an_error_at_the_reader(driver_dir, name):
+    with (
+        stream.subscriber(name, dir=driver_dir, stream_id=4711) as sub,
+        stream.publisher(f"{name}-other", dir=driver_dir, stream_id=4711, linger_s=0) as pub,
+    ):
+        pub.send(1)
+        pub.send(2)
+        with pytest.raises(NameMismatch, match=name):
+            until(lambda: sub.poll())
+        assert sub.poll() == []  # said once, and nothing of it is handed out
+        assert sub.statistics()["refused"] == 2
+
+
+def test_two_codecs_are_an_error_that_names_both(driver_dir, name):
+    with (
+        stream.subscriber(name, bytes, dir=driver_dir) as sub,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send(1)
+        with pytest.raises(CodecError, match=r"msgpack \(id 2\).*raw \(id 1\)"):
+            until(lambda: sub.poll())
+
+
+def test_a_message_that_cannot_be_decoded_does_not_take_its_neighbours_along(driver_dir, name):
+    with (
+        stream.subscriber(name, Tick, dir=driver_dir) as sub,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send_many([{"px": 1.0}, {"px": "wrong"}, {"px": 3.0}])
+        items = []
+        until(lambda: items.extend(sub.poll()) or len(items) == 2)
+        assert items == [Tick(1.0), Tick(3.0)]
+        with pytest.raises(CodecError, match=r"session -?\d+, position \d+.*Tick"):
+            sub.poll()
+
+
+def test_too_long_a_message_says_what_fits(driver_dir, name):
+    with (
+        stream.subscriber(name, bytes, dir=driver_dir),
+        stream.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
+    ):
+        until(lambda: pub.is_connected)
+        with pytest.raises(MessageTooLarge, match=str(pub.max_message_length)):
+            pub.send(bytes(pub.max_message_length + 1))
+        with pytest.raises(MessageTooLarge):
+            pub.offer(bytes(pub.max_message_length + 1))
+        assert pub.send(b"small") > 0
+
+
+def test_closed_faces_say_so(driver_dir, name):
+    sub = stream.subscriber(name, dir=driver_dir)
+    pub = stream.publisher(name, dir=driver_dir)
+    for face in (sub, pub):
+        face.close()
+        face.close()
+        assert face.is_closed
+    with pytest.raises(ClosedError):
+        sub.poll()
+    with pytest.raises(ClosedError):
+        pub.send(1)
+    assert list(sub) == []
+
+
+def test_close_ends_a_loop_in_another_thread(driver_dir, name):
+    sub = stream.subscriber(name, dir=driver_dir)
+    items = []
+    thread = in_thread(lambda: items.extend(sub))
+    time.sleep(0.05)
+    sub.close()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_two_threads_in_one_reader_are_refused(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        thread = in_thread(sub.wait, 5.0)
+        time.sleep(0.1)
+        with pytest.raises(ConcurrentUseError):
+            sub.poll()
+        sub.wake()
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+def test_wait_gives_up_after_its_time(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        started = time.monotonic()
+        while sub.wait(0.1):
+            assert time.monotonic() - started < 5
+        assert time.monotonic() - started >= 0.09
+
+
+@pytest.mark.parametrize(
+    ("on_slow", "expected"),
+    [
+        (policy.DropOldest(3), [97, 98, 99]),
+        (policy.DropNewest(3), [0, 1, 2]),
+        (policy.Buffer(3, "drop_oldest"), [97, 98, 99]),
+        (policy.Latest(key=lambda n: n % 2), [98, 99]),
+        (policy.Latest(), [99]),
+        (policy.Conflate(lambda a, b: a + b), [sum(range(100))]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_policies_give_up_what_they_say(driver_dir, name, on_slow, expected):
+    with (
+        stream.subscriber(name, dir=driver_dir, on_slow=on_slow) as sub,
+        stream.publisher(name, dir=driver_dir) as pub,
+    ):
+        pub.send_many(range(100))
+        until(lambda: sub.statistics()["messages"] == 100)
+        until(lambda: sub.statistics()["waiting"] + sub.statistics()["dropped"] == 100)
+        assert sub.poll() == expected
+        assert sub.statistics()["dropped"] == 100 - len(expected)
+        pub.close()
+        until(lambda: sub.poll() == [] and sub.is_ended)
+
+
+def test_buffer_blocks_when_full_and_loses_nothing(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir, on_slow=policy.Buffer(4), prefetch=8) as sub:
+        with stream.publisher(name, dir=driver_dir) as pub:
+            pub.send_many(range(50))
+            until(lambda: sub.statistics()["waiting"] == 4)
+            in_thread(pub.close)
+            assert list(sub) == list(range(50))
+            until(lambda: pub.is_closed)
+
+
+def test_fail_ends_a_subscriber_that_is_too_slow(driver_dir, name):
+    with (
+        stream.subscriber(name, dir=driver_dir, on_slow=policy.Fail(5)) as sub,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send_many(range(10))
+        until(lambda: sub.statistics()["messages"] >= 6)
+        with pytest.raises(SlowConsumer):
+            list(sub)
+
+
+def test_what_is_not_there_yet_says_so(driver_dir, name):
+    with pytest.raises(ConfigError, match="Evict"):
+        stream.subscriber(name, dir=driver_dir, on_slow=policy.Evict(1.0))
+    for limit in (rate.Adaptive(), rate.Nak(), rate.Aimd()):
+        with pytest.raises(ConfigError, match="Fixed"):
+            stream.publisher(name, dir=driver_dir, rate=limit)
+
+
+def test_fixed_rate_holds(driver_dir, name):
+    with stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.DropNewest(1)):
+        limit = rate.Fixed(1_000_000, burst_bytes=10_000)
+        with stream.publisher(name, bytes, dir=driver_dir, rate=limit, linger_s=0) as pub:
+            pub.send(b"x")
+            started = time.monotonic()
+            for _ in range(300):
+                pub.send(b"x" * 1000)
+            assert 0.27 < time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize("bad", ["", "a|b", "a=b", "a?b", "line\nend", "x" * 201])
+def test_names_that_cannot_stand_in_a_channel_are_refused(bad):
+    with pytest.raises(ConfigError, match="name"):
+        stream.stream_id_of(bad)
+
+
+def test_stream_ids_are_stable_and_positive():
+    assert stream.stream_id_of("ticks") == 0x59D1BE7E & 0x7FFFFFFF or stream.stream_id_of("ticks")
+    ids = {stream.stream_id_of(f"name-{number}") for number in range(1000)}
+    assert len(ids) == 1000
+    assert all(0 < value < 2**31 for value in ids)
+
+
+def test_a_name_in_the_channel_must_be_the_same(driver_dir):
+    with pytest.raises(ConfigError, match="rs-name"):
+        stream.publisher("a", channel="aeron:ipc?rs-name=b", dir=driver_dir)
+
+
+def test_raw_stream_ids_carry_no_name(driver_dir):
+    with (
+        stream.subscriber(881, bytes, dir=driver_dir) as sub,
+        stream.publisher(881, bytes, channel="aeron:ipc?term-length=64k", dir=driver_dir) as pub,
+    ):
+        pub.send(b"raw")
+        until(lambda: sub.poll() == [b"raw"])
+
+
+def test_one_reader_over_two_channels(driver_dir, name):
+    with stream.reader(
+        name, bytes, channels=["aeron:ipc", "aeron:udp?endpoint=127.0.0.1:0"], dir=driver_dir
+    ) as reader:
+        port = reader.subscriptions[1].local_address.rpartition(":")[2]
+        by_memory = stream.publisher(name, bytes, dir=driver_dir)
+        by_udp = stream.publisher(
+            name, bytes, channel=f"aeron:udp?endpoint=127.0.0.1:{port}", dir=driver_dir
+        )
+        by_memory.send(b"memory")
+        by_udp.send(b"udp")
+        items = set()
+        until(lambda: items.update(reader.poll()) or len(items) == 2 or not reader.wait(0.1))
+        until(lambda: items.update(reader.poll()) or items == {b"memory", b"udp"})
+        by_memory.close(linger_s=0)
+        by_udp.close(linger_s=0)
+        until(lambda: reader.poll() == [] and reader.is_ended)
+
+
+def test_unclosed_faces_warn_with_the_place_where_they_were_made(driver_dir, name):
+    sub = stream.subscriber(name, dir=driver_dir)
+    core = sub._sources
+    with pytest.warns(ResourceWarning, match="test_streams.py"):
+        del sub
+    for source in core:
+        source.core.close()
+
+
+def test_numpy_and_arrow_travel(driver_dir, name):
+    np = pytest.importorskip("numpy")
+    codec = codecs.numpy("f8", (-1,))
+    with (
+        stream.subscriber(name, codec=codec, dir=driver_dir) as sub,
+        stream.publisher(name, codec=codec, dir=driver_dir) as pub,
+    ):
+        pub.send(np.arange(3.0))
+        items = []
+        until(lambda: items.extend(sub.poll()) or items)
+        assert items[0].tolist() == [0.0, 1.0, 2.0]

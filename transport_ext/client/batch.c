@@ -1,0 +1,200 @@
+/* batch.c: messages on loan. A batch remembers per image where its loan begins (a lease); the
+ * subscriber position of an image never passes the oldest lease, so that the driver neither cleans
+ * nor refills what somebody still looks at. Releasing may happen in another thread than polling,
+ * after the image went, after the subscription or the client was closed. */
+#include "client/internal.h"
+
+#include "util/alloc.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+#define BATCH_CAPACITY_MAX (1 << 20)
+#define LEASES_AT_FIRST 8
+#define SPARE_LENGTH_MAX ((size_t)4 << 20)
+
+RST_API int rst_batch_create(rst_batch_t **batch, int32_t capacity)
+{
+    if (batch == NULL || capacity < 1 || capacity > BATCH_CAPACITY_MAX) {
+        return RST_SET_ERR(RST_EINVAL, "batch capacity %" PRId32 ": must be 1 to %d", capacity,
+            BATCH_CAPACITY_MAX);
+    }
+    *batch = NULL;
+    rsti_fork_guard_init();
+    rst_batch_t *created = rsti_alloc(sizeof *created);
+    if (created == NULL) {
+        return -RST_ENOMEM;
+    }
+    created->generation = rsti_load_relaxed_i32(&rsti_fork_generation);
+    created->capacity = capacity;
+    created->messages = rsti_alloc((size_t)capacity * sizeof *created->messages);
+    if (created->messages == NULL || rsti_batch_prepare(created, LEASES_AT_FIRST) < 0) {
+        rst_batch_destroy(created);
+        return -RST_ENOMEM;
+    }
+    *batch = created;
+    return 0;
+}
+
+static void free_batch(rst_batch_t *batch)
+{
+    for (int32_t i = 0; i < batch->owned_count; i++) {
+        rsti_free(batch->owned[i].data);
+    }
+    for (int32_t i = 0; i < batch->spare_count; i++) {
+        rsti_free(batch->spare[i].data);
+    }
+    rsti_free(batch->owned);
+    rsti_free(batch->leases);
+    rsti_free(batch->messages);
+    rsti_free(batch);
+}
+
+RST_API void rst_batch_destroy(rst_batch_t *batch)
+{
+    if (batch != NULL) {
+        rst_batch_release(batch); /* in a forked child it only forgets */
+        free_batch(batch);
+    }
+}
+
+RST_API const rst_message_t *rst_batch_messages(const rst_batch_t *batch, int32_t *count)
+{
+    const bool is_usable = batch != NULL && !rsti_is_forked(batch->generation);
+    if (count != NULL) {
+        *count = is_usable ? batch->count : 0;
+    }
+    return is_usable ? batch->messages : NULL;
+}
+
+/* ---- leases ---- */
+
+int rsti_batch_prepare(rst_batch_t *batch, size_t image_count)
+{
+    RST_ASSERT(batch->lease_count == 0);
+    if (image_count <= (size_t)batch->lease_capacity) {
+        return 0;
+    }
+    const size_t capacity = image_count + image_count / 2;
+    rsti_lease_t *leases = rsti_alloc(capacity * sizeof *leases);
+    if (leases == NULL) {
+        return -RST_ENOMEM;
+    }
+    rsti_free(batch->leases);
+    batch->leases = leases;
+    batch->lease_capacity = (int32_t)capacity;
+    return 0;
+}
+
+void rsti_batch_lease(rst_batch_t *batch, rst_image_t *image, int64_t begin)
+{
+    RST_ASSERT(batch->lease_count < batch->lease_capacity);
+    rsti_lease_t *lease = &batch->leases[batch->lease_count];
+    *lease = (rsti_lease_t){.image = image, .begin = begin, .prev = image->youngest_lease};
+    if (image->youngest_lease != NULL) {
+        image->youngest_lease->next = lease;
+    } else {
+        image->oldest_lease = lease;
+    }
+    image->youngest_lease = lease;
+    image->lease_index = batch->lease_count++;
+    rsti_image_ref(image);
+}
+
+static void unlink_lease(rsti_lease_t *lease)
+{
+    rst_image_t *image = lease->image;
+    if (lease->prev != NULL) {
+        lease->prev->next = lease->next;
+    } else {
+        image->oldest_lease = lease->next;
+    }
+    if (lease->next != NULL) {
+        lease->next->prev = lease->prev;
+    } else {
+        image->youngest_lease = lease->prev;
+    }
+    lease->prev = NULL;
+    lease->next = NULL;
+}
+
+bool rsti_batch_unlease(rst_batch_t *batch)
+{
+    bool must_wake = false;
+    for (int32_t i = 0; i < batch->lease_count; i++) {
+        unlink_lease(&batch->leases[i]);
+        must_wake = rsti_image_move_position(batch->leases[i].image) || must_wake;
+    }
+    return must_wake;
+}
+
+static void spare_buffers(rst_batch_t *batch)
+{
+    const int32_t spare_max = (int32_t)(sizeof batch->spare / sizeof batch->spare[0]);
+    for (int32_t i = 0; i < batch->owned_count; i++) {
+        if (batch->spare_count < spare_max && batch->owned[i].capacity <= SPARE_LENGTH_MAX) {
+            batch->spare[batch->spare_count++] = batch->owned[i];
+        } else {
+            rsti_free(batch->owned[i].data);
+        }
+    }
+    batch->owned_count = 0;
+}
+
+void rsti_batch_drop_images(rst_batch_t *batch)
+{
+    const int32_t count = batch->lease_count;
+    batch->lease_count = 0;
+    for (int32_t i = 0; i < count; i++) {
+        rsti_image_unref(batch->leases[i].image);
+    }
+}
+
+int rsti_batch_own(rst_batch_t *batch, rsti_assembler_t *assembler, const uint8_t **data)
+{
+    if (batch->owned_count == batch->owned_capacity) {
+        const int32_t capacity = batch->owned_capacity > 0 ? 2 * batch->owned_capacity : 8;
+        rsti_buffer_t *owned = rsti_realloc(batch->owned,
+            (size_t)batch->owned_capacity * sizeof *owned, (size_t)capacity * sizeof *owned);
+        if (owned == NULL) {
+            return -RST_ENOMEM;
+        }
+        batch->owned = owned;
+        batch->owned_capacity = capacity;
+    }
+    batch->owned[batch->owned_count++] = assembler->buffer;
+    *data = assembler->buffer.data;
+    assembler->buffer = (rsti_buffer_t){0};
+    if (batch->spare_count > 0) {
+        assembler->buffer = batch->spare[--batch->spare_count];
+    }
+    rsti_assembler_reset(assembler);
+    return 0;
+}
+
+RST_API void rst_batch_release(rst_batch_t *batch)
+{
+    if (batch == NULL) {
+        return;
+    }
+    batch->count = 0;
+    if (rsti_is_forked(batch->generation)) {
+        batch->lease_count = 0;
+        batch->subscription = NULL;
+        return;
+    }
+    spare_buffers(batch);
+    rst_subscription_t *subscription = batch->subscription;
+    if (subscription == NULL) {
+        return;
+    }
+    batch->subscription = NULL;
+    pthread_mutex_lock(&subscription->lock);
+    const bool must_wake = rsti_batch_unlease(batch);
+    pthread_mutex_unlock(&subscription->lock);
+    if (must_wake) {
+        rsti_client_wake_agent(subscription->client, RSTI_AGENT_CONDUCTOR);
+    }
+    rsti_batch_drop_images(batch);
+    rsti_subscription_unref(subscription);
+}

@@ -1,0 +1,317 @@
+/* commands.c: asking the driver for publications and subscriptions, and waiting for the answer. */
+#include "client/internal.h"
+
+#include "channel/channel.h"
+#include "util/alloc.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#define COMMAND_LENGTH_MAX (RSTI_CHANNEL_URI_MAX + 64)
+
+int rsti_client_send(rst_client_t *client, const rsti_command_t *command)
+{
+    uint8_t buffer[COMMAND_LENGTH_MAX];
+    rsti_command_t sent = *command;
+    sent.client_id = client->client_id;
+    const int64_t length = rsti_command_encode(&sent, buffer, sizeof buffer);
+    if (length < 0) {
+        return RST_SET_ERR(RST_ETOOLARGE, "command %d does not fit %d bytes", (int)sent.type,
+            COMMAND_LENGTH_MAX);
+    }
+    const int result = rsti_mpsc_rb_write(&client->to_driver, sent.type, buffer, (size_t)length);
+    if (result != RSTI_RB_OK) {
+        return result == RSTI_RB_FULL
+            ? RST_SET_ERR(RST_EFULL, "the media driver in %s does not read its commands: its "
+                "ring is full", client->dir)
+            : RST_SET_ERR(RST_ETOOLARGE, "command of %" PRId64 " bytes is too long for the ring "
+                "of %s", length, client->dir);
+    }
+    rsti_client_wake_agent(client, RSTI_AGENT_CONDUCTOR);
+    return 0;
+}
+
+void rsti_client_send_remove(rst_client_t *client, int32_t type, int64_t registration_id)
+{
+    if (rsti_client_state_now(client) != RST_CLIENT_OPEN) {
+        return;
+    }
+    const rsti_command_t command = {
+        .type = type,
+        .correlation_id = rsti_mpsc_rb_next_correlation_id(&client->to_driver),
+        .registration_id = registration_id,
+    };
+    /* When the ring is full the driver does not work; it will give this client up as a whole. */
+    (void)rsti_client_send(client, &command);
+}
+
+/* ---- what is on its way ---- */
+
+void rsti_pending_finish(rst_client_t *client, rsti_pending_t *pending,
+    rsti_pending_state_t state)
+{
+    pending->state = state;
+    rsti_store_release_i32(&client->pending_count,
+        rsti_load_relaxed_i32(&client->pending_count) - 1);
+    (void)pthread_cond_broadcast(&client->answered);
+}
+
+void rsti_pending_fail(rst_client_t *client, rsti_pending_t *pending, int code, int detail,
+    const char *text, size_t length)
+{
+    pending->error_code = code;
+    pending->error_detail = detail;
+    if (length >= sizeof pending->error_text) {
+        length = sizeof pending->error_text - 1;
+    }
+    memcpy(pending->error_text, text, length);
+    pending->error_text[length] = '\0';
+    rsti_pending_finish(client, pending, RSTI_PENDING_FAILED);
+}
+
+void rsti_pending_free(rsti_pending_t *pending)
+{
+    if (pending->publication != NULL) {
+        rsti_publication_unref(pending->publication);
+    }
+    if (pending->subscription != NULL) {
+        rsti_subscription_unref(pending->subscription);
+    }
+    rsti_free(pending->channel);
+    rsti_free(pending);
+}
+
+static rsti_pending_t *new_pending(const rst_client_t *client, const char *channel,
+    size_t channel_length, int32_t stream_id)
+{
+    rsti_pending_t *pending = rsti_alloc(sizeof *pending);
+    if (pending == NULL) {
+        return NULL;
+    }
+    pending->channel = rsti_strndup(channel, channel_length);
+    if (pending->channel == NULL) {
+        rsti_free(pending);
+        return NULL;
+    }
+    pending->stream_id = stream_id;
+    pending->deadline_ns = rsti_saturating_add_i64(rsti_client_now_ns(),
+        rsti_max_i64(client->driver_timeout_ns, RSTI_NS_PER_S));
+    return pending;
+}
+
+static int64_t ask_locked(rst_client_t *client, rsti_pending_t *pending, int32_t command_type)
+{
+    const int32_t state = rsti_client_state_now(client);
+    if (state != RST_CLIENT_OPEN) {
+        return rsti_client_state_error(client, state);
+    }
+    pending->correlation_id = rsti_mpsc_rb_next_correlation_id(&client->to_driver);
+    const rsti_command_t command = {
+        .type = command_type,
+        .correlation_id = pending->correlation_id,
+        .registration_id = -1,
+        .stream_id = pending->stream_id,
+        .channel = {.text = pending->channel, .length = (int32_t)strlen(pending->channel)},
+    };
+    int result = rsti_hash_map_put(&client->pending, pending->correlation_id, pending);
+    if (result < 0) {
+        return result;
+    }
+    result = rsti_client_send(client, &command);
+    if (result < 0) {
+        (void)rsti_hash_map_remove(&client->pending, pending->correlation_id);
+        return result;
+    }
+    const int32_t count = rsti_load_relaxed_i32(&client->pending_count);
+    rsti_store_release_i32(&client->pending_count, count + 1);
+    if (count == 0) {
+        rsti_client_kick_conductor(client); /* it looks more often while something is awaited */
+    }
+    return pending->correlation_id;
+}
+
+static int64_t ask(rst_client_t *client, const char *channel, int32_t stream_id,
+    int32_t command_type)
+{
+    const int checked = rsti_client_check(client);
+    if (checked < 0) {
+        return checked;
+    }
+    const size_t channel_length = channel != NULL ? strlen(channel) : 0;
+    if (channel_length == 0 || channel_length > RSTI_CHANNEL_URI_MAX) {
+        return RST_SET_ERR(RST_ECHANNEL, "channel of %zu bytes: must be 1 to %d bytes long",
+            channel_length, RSTI_CHANNEL_URI_MAX);
+    }
+    rsti_pending_t *pending = new_pending(client, channel, channel_length, stream_id);
+    if (pending == NULL) {
+        return -RST_ENOMEM;
+    }
+    pending->is_subscription = command_type == RSTI_CMD_ADD_SUBSCRIPTION;
+    pending->is_exclusive = command_type == RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION;
+    pthread_mutex_lock(&client->lock);
+    const int64_t result = ask_locked(client, pending, command_type);
+    pthread_mutex_unlock(&client->lock);
+    if (result < 0) {
+        rsti_pending_free(pending);
+    }
+    return result;
+}
+
+RST_API int64_t rst_client_add_publication(rst_client_t *client, const char *channel,
+    int32_t stream_id, bool is_exclusive)
+{
+    return ask(client, channel, stream_id,
+        is_exclusive ? RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION : RSTI_CMD_ADD_PUBLICATION);
+}
+
+RST_API int64_t rst_client_add_subscription(rst_client_t *client, const char *channel,
+    int32_t stream_id)
+{
+    return ask(client, channel, stream_id, RSTI_CMD_ADD_SUBSCRIPTION);
+}
+
+/* ---- waiting for the answer ---- */
+
+static void wait_answered(rst_client_t *client, int64_t until_ns)
+{
+    const struct timespec until = {
+        .tv_sec = until_ns / RSTI_NS_PER_S, .tv_nsec = until_ns % RSTI_NS_PER_S};
+    (void)pthread_cond_timedwait(&client->answered, &client->lock, &until);
+}
+
+/* Refused, or no answer came: told once, then forgotten. */
+static int fail_once(rst_client_t *client, rsti_pending_t *pending)
+{
+    const int code = rsti_error_set(pending->error_code, pending->error_detail,
+        "channel %s, stream %" PRId32 ": %s", pending->channel, pending->stream_id,
+        pending->error_text);
+    (void)rsti_hash_map_remove(&client->pending, pending->correlation_id);
+    rsti_pending_free(pending);
+    return code;
+}
+
+static int await_locked(rst_client_t *client, int64_t correlation_id, int64_t timeout_ns)
+{
+    int64_t now_ns = rsti_client_now_ns();
+    const int64_t until_ns = rsti_saturating_add_i64(now_ns, rsti_max_i64(timeout_ns, 0));
+    for (;;) {
+        const int32_t state = rsti_client_state_now(client);
+        if (state != RST_CLIENT_OPEN) {
+            return rsti_client_state_error(client, state);
+        }
+        rsti_pending_t *pending = rsti_hash_map_get(&client->pending, correlation_id);
+        if (pending == NULL || pending->state == RSTI_PENDING_CANCELLED) {
+            return RST_SET_ERR(RST_EINVAL, "nothing is awaited under correlation id %" PRId64,
+                correlation_id);
+        }
+        if (pending->state == RSTI_PENDING_READY) {
+            return 1;
+        }
+        if (pending->state == RSTI_PENDING_FAILED) {
+            return fail_once(client, pending);
+        }
+        if (now_ns >= pending->deadline_ns) {
+            const int code = RST_SET_ERR(RST_ETIMEDOUT, "channel %s, stream %" PRId32
+                ": the media driver in %s did not answer within %" PRId64 " ms", pending->channel,
+                pending->stream_id, client->dir, client->driver_timeout_ns / RSTI_NS_PER_MS);
+            pending->state = RSTI_PENDING_CANCELLED; /* undone should the answer still come */
+            return code;
+        }
+        if (now_ns >= until_ns) {
+            return 0;
+        }
+        wait_answered(client, rsti_min_i64(until_ns, pending->deadline_ns));
+        now_ns = rsti_client_now_ns();
+    }
+}
+
+RST_API int rst_client_await(rst_client_t *client, int64_t correlation_id, int64_t timeout_ns)
+{
+    const int checked = rsti_client_check(client);
+    if (checked < 0) {
+        return checked;
+    }
+    pthread_mutex_lock(&client->lock);
+    const int result = await_locked(client, correlation_id, timeout_ns);
+    pthread_mutex_unlock(&client->lock);
+    return result;
+}
+
+static rsti_pending_t *take_ready(rst_client_t *client, int64_t correlation_id,
+    bool is_subscription)
+{
+    rsti_pending_t *pending = rsti_hash_map_get(&client->pending, correlation_id);
+    if (pending == NULL || pending->state != RSTI_PENDING_READY
+        || pending->is_subscription != is_subscription) {
+        return NULL;
+    }
+    (void)rsti_hash_map_remove(&client->pending, correlation_id);
+    return pending;
+}
+
+static rsti_pending_t *take(rst_client_t *client, int64_t correlation_id, bool is_subscription)
+{
+    if (rsti_client_check(client) < 0) {
+        return NULL;
+    }
+    pthread_mutex_lock(&client->lock);
+    rsti_pending_t *pending = take_ready(client, correlation_id, is_subscription);
+    pthread_mutex_unlock(&client->lock);
+    if (pending == NULL) {
+        (void)RST_SET_ERR(RST_EINVAL, "nothing is ready under correlation id %" PRId64,
+            correlation_id);
+    }
+    return pending;
+}
+
+RST_API rst_publication_t *rst_client_take_publication(rst_client_t *client,
+    int64_t correlation_id)
+{
+    rsti_pending_t *pending = take(client, correlation_id, false);
+    if (pending == NULL) {
+        return NULL;
+    }
+    rst_publication_t *publication = pending->publication;
+    pending->publication = NULL;
+    rsti_pending_free(pending);
+    return publication;
+}
+
+RST_API rst_subscription_t *rst_client_take_subscription(rst_client_t *client,
+    int64_t correlation_id)
+{
+    rsti_pending_t *pending = take(client, correlation_id, true);
+    if (pending == NULL) {
+        return NULL;
+    }
+    rst_subscription_t *subscription = pending->subscription;
+    pending->subscription = NULL;
+    rsti_pending_free(pending);
+    return subscription;
+}
+
+RST_API void rst_client_cancel(rst_client_t *client, int64_t correlation_id)
+{
+    if (rsti_client_check(client) < 0) {
+        return;
+    }
+    rst_publication_t *publication = NULL;
+    rst_subscription_t *subscription = NULL;
+    pthread_mutex_lock(&client->lock);
+    rsti_pending_t *pending = rsti_hash_map_get(&client->pending, correlation_id);
+    if (pending != NULL && pending->state == RSTI_PENDING_SENT) {
+        pending->state = RSTI_PENDING_CANCELLED;
+    } else if (pending != NULL && pending->state != RSTI_PENDING_CANCELLED) {
+        publication = pending->publication;
+        subscription = pending->subscription;
+        pending->publication = NULL;
+        pending->subscription = NULL;
+        (void)rsti_hash_map_remove(&client->pending, correlation_id);
+        rsti_pending_free(pending);
+    }
+    pthread_mutex_unlock(&client->lock);
+    rst_publication_close(publication);
+    rst_subscription_close(subscription);
+}

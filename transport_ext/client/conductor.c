@@ -1,0 +1,322 @@
+/* conductor.c: the client's one thread: answers and images from the driver, our heartbeat, the
+ * driver's life.
+ *
+ * It sleeps on the FIFO <client id>.0, armed by a word in our heartbeat counter, which the driver
+ * looks at after each announcement. Until that counter is known, and beside an Aeron driver, nobody
+ * wakes us: then it looks every millisecond while something is awaited, else every 16 ms. */
+#include "client/internal.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* With the lock held but the heartbeat standing still this long, look whether the lock is already a
+ * successor's. */
+#define HEARTBEAT_DOUBT_NS RSTI_NS_PER_S
+
+static rsti_heartbeat_ext_t *heartbeat_ext(const rst_client_t *client)
+{
+    return (rsti_heartbeat_ext_t *)(void *)client->counters.values[client->heartbeat_counter_id]
+        .spare;
+}
+_Static_assert(sizeof(rsti_heartbeat_ext_t) <= sizeof(((rsti_counter_value_t *)0)->spare),
+    "heartbeat extension fits the value record");
+
+/* ---- the end of everything ---- */
+
+static void kill_publication(void *arg, int64_t key, void *value)
+{
+    (void)arg;
+    (void)key;
+    rsti_publication_kill(value);
+}
+
+static void lose_images(void *arg, int64_t key, void *value)
+{
+    const int32_t state = *(const int32_t *)arg;
+    (void)key;
+    if (state == RST_CLIENT_CLOSED) {
+        rsti_subscription_kill(value);
+    } else {
+        /* When the driver gave us up it no longer waits for us before it cleans and refills the
+         * log: what lies there may change under the reader's eyes. */
+        rsti_subscription_lose_images(value, state == RST_CLIENT_DRIVER_LOST);
+    }
+}
+
+void rsti_client_fail(rst_client_t *client, int32_t state, const char *text)
+{
+    const int32_t before = rsti_client_state_now(client);
+    if (before == state || before == RST_CLIENT_CLOSED) {
+        return;
+    }
+    if (before == RST_CLIENT_OPEN) {
+        (void)snprintf(client->failure, sizeof client->failure, "%s", text);
+    }
+    rsti_store_release_i32(&client->state, state);
+    rsti_hash_map_for_each(&client->publications, kill_publication, NULL);
+    rsti_hash_map_for_each(&client->subscriptions, lose_images, &state);
+    rsti_client_kick_waiters(client);
+    (void)pthread_cond_broadcast(&client->answered);
+}
+
+/* ---- our heartbeat ---- */
+
+static bool is_ours(const rst_client_t *client, int32_t counter_id)
+{
+    const rsti_counter_metadata_t *metadata = &client->counters.metadata[counter_id];
+    return rsti_load_acquire_i32(&metadata->state) == RSTI_COUNTER_ALLOCATED
+        && metadata->type_id == RSTI_COUNTER_CLIENT_HEARTBEAT
+        && rsti_load_acquire_i64(&client->counters.values[counter_id].registration_id)
+            == client->client_id;
+}
+
+static void adopt_heartbeat(rst_client_t *client, int32_t counter_id)
+{
+    char text[RSTI_CLIENT_NAME_MAX + 64];
+    client->heartbeat_counter_id = counter_id;
+    (void)snprintf(text, sizeof text, " name=%s version=%s commit=rstream", client->name,
+        RSTI_VERSION_TEXT);
+    rsti_counters_append_label(&client->counters, counter_id, text);
+    if (client->is_rstream) {
+        rsti_heartbeat_ext_t *ext = heartbeat_ext(client);
+        rsti_store_relaxed_i32(&ext->conductor_armed, 0);
+        rsti_store_relaxed_i64(&ext->pid, (int64_t)getpid());
+        rsti_store_relaxed_i32(&ext->version, RSTI_EXT_VERSION);
+        rsti_store_release_i32(&ext->magic, RSTI_EXT_MAGIC);
+    }
+    client->keepalive_deadline_ns = 0; /* the first heartbeat at once */
+}
+
+static void find_heartbeat(rst_client_t *client)
+{
+    if (client->heartbeat_counter_id == RSTI_NULL_COUNTER) {
+        const int32_t id = rsti_counters_find(&client->counters, RSTI_COUNTER_CLIENT_HEARTBEAT,
+            client->client_id);
+        if (id >= 0) {
+            adopt_heartbeat(client, id);
+        }
+    }
+}
+
+/* Aeron clients on our driver write without waking anybody. */
+static bool find_foreign_peers(const rst_client_t *client)
+{
+    for (int32_t id = 0; id <= client->counters.max_counter_id; id++) {
+        const rsti_counter_metadata_t *metadata = &client->counters.metadata[id];
+        const int32_t state = rsti_load_acquire_i32(&metadata->state);
+        if (state == RSTI_COUNTER_UNUSED) {
+            return false;
+        }
+        if (state == RSTI_COUNTER_ALLOCATED
+            && metadata->type_id == RSTI_COUNTER_CLIENT_HEARTBEAT) {
+            const rsti_heartbeat_ext_t *ext =
+                (const rsti_heartbeat_ext_t *)(const void *)client->counters.values[id].spare;
+            if (rsti_load_acquire_i32(&ext->magic) != RSTI_EXT_MAGIC) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void look_for_foreign_peers(rst_client_t *client)
+{
+    if (!client->is_rstream || client->waiters.count == 0) {
+        return;
+    }
+    const int32_t found = find_foreign_peers(client) ? 1 : 0;
+    if (found != rsti_load_relaxed_i32(&client->has_foreign_peers)) {
+        rsti_store_release_i32(&client->has_foreign_peers, found);
+        rsti_client_kick_waiters(client); /* they sleep in slices from now on, or no longer */
+    }
+}
+
+static void keep_alive(rst_client_t *client, int64_t now_ns)
+{
+    if (now_ns < client->keepalive_deadline_ns) {
+        return;
+    }
+    client->keepalive_deadline_ns =
+        rsti_saturating_add_i64(now_ns, client->keepalive_interval_ns);
+    look_for_foreign_peers(client);
+    if (client->heartbeat_counter_id == RSTI_NULL_COUNTER) {
+        return;
+    }
+    if (!is_ours(client, client->heartbeat_counter_id)) {
+        /* A driver that shuts down frees the counter too: its own state decides what we say. */
+        if (rsti_mpsc_rb_heartbeat(&client->to_driver) >= 0) {
+            rsti_client_fail(client, RST_CLIENT_TIMED_OUT,
+                "it gave this client up: no heartbeat within its client liveness timeout");
+        }
+        return;
+    }
+    rsti_store_release_i64(rsti_counter_address(&client->counters, client->heartbeat_counter_id),
+        rsti_clock_epoch_ms(&client->runner.clock));
+}
+
+/* ---- the driver's life ---- */
+
+/* Whether another driver has taken the directory (and the lock that we look at) over. */
+static bool is_replaced(const rst_client_t *client)
+{
+    rsti_cnc_t now;
+    if (rsti_cnc_open(&now, client->dir, true) < 0) {
+        return false; /* not there or not ready: the lock or the timeout will tell */
+    }
+    const bool is_same = now.header->start_timestamp_ms == client->cnc.header->start_timestamp_ms
+        && now.header->pid == client->cnc.header->pid;
+    rsti_cnc_close(&now);
+    return !is_same;
+}
+
+static void watch_driver(rst_client_t *client, int64_t now_ns)
+{
+    if (now_ns < client->watch_deadline_ns) {
+        return;
+    }
+    const bool is_waited_for = rsti_load_relaxed_i32(&client->pending_count) > 0
+        || client->waiters.count > 0;
+    client->watch_deadline_ns = rsti_saturating_add_i64(now_ns, is_waited_for
+        ? rsti_min_i64(RSTI_CLIENT_WATCH_INTERVAL_NS, client->keepalive_interval_ns)
+        : client->keepalive_interval_ns);
+
+    const int64_t heartbeat_ms = rsti_mpsc_rb_heartbeat(&client->to_driver);
+    if (heartbeat_ms < 0) {
+        rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "it was shut down");
+        return;
+    }
+    if (client->is_rstream && !rsti_driver_lock_is_held(client->lock_fd)) {
+        rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "its process died");
+        return;
+    }
+    /* By our own clock: a step of the wall clock, or a sleep of the machine, kills nobody. */
+    if (heartbeat_ms != client->driver_heartbeat_ms) {
+        client->driver_heartbeat_ms = heartbeat_ms;
+        client->driver_heartbeat_changed_ns = now_ns;
+        return;
+    }
+    const int64_t still_ns = now_ns - client->driver_heartbeat_changed_ns;
+    if (still_ns > rsti_max_i64(client->driver_timeout_ns, RSTI_NS_PER_S)) {
+        rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "its heartbeat stands still");
+    } else if (client->is_rstream && still_ns > HEARTBEAT_DOUBT_NS && is_replaced(client)) {
+        rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "it died, another one took its place");
+    }
+}
+
+/* ---- the loop ---- */
+
+static bool needs_polling_for_loops(rst_client_t *client)
+{
+    bool found = false;
+    for (size_t i = 0; i < client->waiters.count; i++) {
+        rst_waiter_t *waiter = client->waiters.items[i];
+        if (rsti_load_acquire_i32(&waiter->is_loop_polled) != 0) {
+            found = true;
+            rsti_waiter_poll_for_loop(waiter);
+        }
+    }
+    return found;
+}
+
+static int64_t next_deadline(const rst_client_t *client, int64_t now_ns, bool is_polling)
+{
+    const bool is_awaiting = rsti_load_relaxed_i32(&client->pending_count) > 0;
+    int64_t deadline_ns =
+        rsti_min_i64(client->keepalive_deadline_ns, client->watch_deadline_ns);
+    if (is_awaiting && client->watch_deadline_ns - now_ns > RSTI_CLIENT_WATCH_INTERVAL_NS) {
+        deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_CLIENT_WATCH_INTERVAL_NS);
+    }
+    if (is_polling) {
+        deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_NS_PER_MS);
+    }
+    if (!client->is_rstream || client->heartbeat_counter_id == RSTI_NULL_COUNTER) {
+        deadline_ns = rsti_min_i64(deadline_ns, now_ns
+            + (is_awaiting ? RSTI_CLIENT_POLL_AWAITING_NS : RSTI_CLIENT_POLL_IDLE_NS));
+    }
+    return deadline_ns;
+}
+
+int64_t rsti_client_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    rst_client_t *client = arg;
+    int64_t work = 0;
+    *next_deadline_ns = RSTI_NO_DEADLINE;
+    pthread_mutex_lock(&client->lock);
+    if (rsti_client_state_now(client) == RST_CLIENT_OPEN) {
+        work = rsti_client_receive(client);
+        if (work < 0) {
+            rsti_client_fail(client, RST_CLIENT_TIMED_OUT,
+                "this client could not keep up with its announcements");
+            work = 0;
+        }
+    }
+    if (rsti_client_state_now(client) == RST_CLIENT_OPEN) {
+        find_heartbeat(client);
+        watch_driver(client, now_ns);
+    }
+    if (rsti_client_state_now(client) == RST_CLIENT_OPEN) {
+        keep_alive(client, now_ns);
+        const bool is_polling = needs_polling_for_loops(client);
+        *next_deadline_ns = next_deadline(client, now_ns, is_polling);
+    }
+    pthread_mutex_unlock(&client->lock);
+    return work;
+}
+
+/* ---- sleeping ---- */
+
+static bool arm(void *arg)
+{
+    rst_client_t *client = arg;
+    if (client->is_rstream && client->heartbeat_counter_id != RSTI_NULL_COUNTER
+        && rsti_client_state_now(client) == RST_CLIENT_OPEN) {
+        rsti_wake_arm_word(&heartbeat_ext(client)->conductor_armed);
+    }
+    return true;
+}
+
+static void disarm(void *arg)
+{
+    rst_client_t *client = arg;
+    if (client->is_rstream && client->heartbeat_counter_id != RSTI_NULL_COUNTER
+        && rsti_client_state_now(client) == RST_CLIENT_OPEN) {
+        rsti_store_release_i32(&heartbeat_ext(client)->conductor_armed, 0);
+    }
+}
+
+static void sleep_on_fd(void *arg, int64_t timeout_ns)
+{
+    rst_client_t *client = arg;
+    (void)rsti_wake_fifo_wait(client->wake_fd, timeout_ns);
+    disarm(arg);
+}
+
+int rsti_client_conductor_init(rst_client_t *client)
+{
+    client->heartbeat_counter_id = RSTI_NULL_COUNTER;
+    client->driver_heartbeat_ms = rsti_mpsc_rb_heartbeat(&client->to_driver);
+    client->driver_heartbeat_changed_ns = rsti_client_now_ns();
+    client->runner = (rsti_agent_runner_t){
+        .name = "rst-client",
+        .do_work = rsti_client_do_work,
+        .work_arg = client,
+        .clock = rsti_clock_system(),
+        .idle_kind = RSTI_IDLE_BLOCK,
+        .sleeper = {.arm = arm, .wait = sleep_on_fd, .disarm = disarm, .arg = client},
+        .sleep_ns_max = RSTI_NO_DEADLINE,
+    };
+    if (client->is_rstream) {
+        /* Tells the driver that we are here, before the first thing we ask of it: our heartbeat
+         * counter appears, and an idle driver does not end itself. Aeron's ignores it. */
+        const rsti_command_t hello = {.type = RSTI_CMD_CLIENT_KEEPALIVE, .correlation_id = 0};
+        const int result = rsti_client_send(client, &hello);
+        if (result < 0) {
+            return result;
+        }
+    }
+    return rsti_agent_start(&client->runner);
+}

@@ -1,0 +1,150 @@
+/* responses.c: what the driver announces (memory reference 14, 15). Bytes of another process: the
+ * decoder validates them, and ids that we do not know are other clients' business. */
+#include "client/internal.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static rsti_pending_t *awaited(rst_client_t *client, int64_t correlation_id)
+{
+    rsti_pending_t *pending = rsti_hash_map_get(&client->pending, correlation_id);
+    if (pending == NULL || (pending->state != RSTI_PENDING_SENT
+            && pending->state != RSTI_PENDING_CANCELLED)) {
+        return NULL;
+    }
+    return pending;
+}
+
+/* Takes a pending that nobody wants any more out; true when it was one. */
+static bool drop_cancelled(rst_client_t *client, rsti_pending_t *pending, int32_t remove_type)
+{
+    if (pending->state != RSTI_PENDING_CANCELLED) {
+        return false;
+    }
+    if (remove_type != 0) {
+        rsti_client_send_remove(client, remove_type, pending->correlation_id);
+    }
+    (void)rsti_hash_map_remove(&client->pending, pending->correlation_id);
+    rsti_pending_finish(client, pending, RSTI_PENDING_CANCELLED);
+    rsti_pending_free(pending);
+    return true;
+}
+
+static void on_error(rst_client_t *client, const rsti_response_t *response)
+{
+    rsti_pending_t *pending = awaited(client, response->correlation_id);
+    if (pending != NULL && !drop_cancelled(client, pending, 0)) {
+        rsti_pending_fail(client, pending, RST_EREGISTRATION, response->error_code,
+            response->log_file.text, (size_t)response->log_file.length);
+    }
+}
+
+static void on_publication_ready(rst_client_t *client, const rsti_response_t *response)
+{
+    rsti_pending_t *pending = awaited(client, response->correlation_id);
+    if (pending == NULL || pending->is_subscription
+        || drop_cancelled(client, pending, RSTI_CMD_REMOVE_PUBLICATION)) {
+        return;
+    }
+    pending->publication = rsti_publication_create(client, pending, response);
+    if (pending->publication == NULL) {
+        rsti_pending_fail(client, pending, rst_last_error_code(), rst_last_error_detail(),
+            rst_last_error_text(), strlen(rst_last_error_text()));
+        rsti_client_send_remove(client, RSTI_CMD_REMOVE_PUBLICATION, pending->correlation_id);
+        return;
+    }
+    rsti_pending_finish(client, pending, RSTI_PENDING_READY);
+}
+
+static void on_subscription_ready(rst_client_t *client, const rsti_response_t *response)
+{
+    rsti_pending_t *pending = awaited(client, response->correlation_id);
+    if (pending == NULL || !pending->is_subscription
+        || drop_cancelled(client, pending, RSTI_CMD_REMOVE_SUBSCRIPTION)) {
+        return;
+    }
+    /* The object is there before the images that are announced right behind this answer. */
+    pending->subscription =
+        rsti_subscription_create(client, pending, response->channel_status_id);
+    if (pending->subscription == NULL) {
+        rsti_pending_fail(client, pending, rst_last_error_code(), rst_last_error_detail(),
+            rst_last_error_text(), strlen(rst_last_error_text()));
+        rsti_client_send_remove(client, RSTI_CMD_REMOVE_SUBSCRIPTION, pending->correlation_id);
+        return;
+    }
+    rsti_pending_finish(client, pending, RSTI_PENDING_READY);
+}
+
+static void on_available_image(rst_client_t *client, const rsti_response_t *response)
+{
+    rst_subscription_t *subscription =
+        rsti_hash_map_get(&client->subscriptions, response->registration_id);
+    if (subscription != NULL) {
+        rsti_subscription_add_image(subscription, response);
+        rsti_client_kick_waiters(client);
+    }
+}
+
+static void on_unavailable_image(rst_client_t *client, const rsti_response_t *response)
+{
+    rst_subscription_t *subscription =
+        rsti_hash_map_get(&client->subscriptions, response->registration_id);
+    if (subscription != NULL) {
+        rsti_subscription_image_unavailable(subscription, response->correlation_id);
+        rsti_client_kick_waiters(client);
+    }
+}
+
+static void on_record(void *arg, int32_t type, const void *record, size_t length)
+{
+    rst_client_t *client = arg;
+    rsti_response_t response;
+    if (rsti_client_state_now(client) != RST_CLIENT_OPEN
+        || rsti_response_decode(type, record, length, &response) != 0) {
+        return; /* unknown or malformed: a newer driver may say more than we understand */
+    }
+    switch (response.type) {
+    case RSTI_RSP_ON_ERROR:
+        on_error(client, &response);
+        break;
+    case RSTI_RSP_PUBLICATION_READY:
+    case RSTI_RSP_EXCLUSIVE_PUBLICATION_READY:
+        on_publication_ready(client, &response);
+        break;
+    case RSTI_RSP_SUBSCRIPTION_READY:
+        on_subscription_ready(client, &response);
+        break;
+    case RSTI_RSP_AVAILABLE_IMAGE:
+        on_available_image(client, &response);
+        break;
+    case RSTI_RSP_UNAVAILABLE_IMAGE:
+        on_unavailable_image(client, &response);
+        break;
+    case RSTI_RSP_CLIENT_TIMEOUT:
+        if (response.correlation_id == client->client_id) {
+            rsti_client_fail(client, RST_CLIENT_TIMED_OUT,
+                "it gave this client up: no heartbeat within its client liveness timeout");
+        }
+        break;
+    default:
+        break; /* answers to removals, counters of others */
+    }
+}
+
+int64_t rsti_client_receive(rst_client_t *client)
+{
+    int64_t work = 0;
+    while (work < RSTI_CLIENT_RESPONSES_PER_PASS) {
+        const int result = rsti_broadcast_receive(&client->to_clients, on_record, client);
+        if (result < 0) {
+            return -1;
+        }
+        if (result == 0) {
+            break;
+        }
+        work++;
+    }
+    return work;
+}

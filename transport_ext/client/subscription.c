@@ -1,0 +1,375 @@
+/* subscription.c: the life of a subscription, its images coming and going, its facts. */
+#include "client/internal.h"
+
+#include "util/alloc.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- life ---- */
+
+rst_subscription_t *rsti_subscription_create(rst_client_t *client, const rsti_pending_t *pending,
+    int32_t channel_status_id)
+{
+    rst_subscription_t *subscription = rsti_alloc(sizeof *subscription);
+    if (subscription == NULL) {
+        return NULL;
+    }
+    subscription->refs = 1;
+    subscription->generation = client->generation;
+    subscription->client = client;
+    subscription->registration_id = pending->correlation_id;
+    subscription->stream_id = pending->stream_id;
+    subscription->channel_status_id = channel_status_id;
+    (void)pthread_mutex_init(&subscription->lock, NULL);
+    rsti_client_ref(client);
+    subscription->channel = rsti_strndup(pending->channel, strlen(pending->channel));
+    subscription->events = rsti_alloc(RSTI_EVENTS_MAX * sizeof *subscription->events);
+    if (subscription->channel == NULL || subscription->events == NULL
+        || rsti_hash_map_put(&client->subscriptions, subscription->registration_id, subscription)
+            < 0) {
+        rsti_subscription_unref(subscription);
+        return NULL;
+    }
+    return subscription;
+}
+
+void rsti_subscription_ref(rst_subscription_t *subscription)
+{
+    (void)rsti_fetch_add_i32(&subscription->refs, 1);
+}
+
+void rsti_subscription_unref(rst_subscription_t *subscription)
+{
+    if (rsti_fetch_add_i32(&subscription->refs, -1) != 1) {
+        return;
+    }
+    /* Every image counts its subscription: there is none left. */
+    RST_ASSERT(subscription->images.count == 0);
+    rst_client_t *client = subscription->client;
+    rsti_ptr_array_fini(&subscription->images);
+    (void)pthread_mutex_destroy(&subscription->lock);
+    rsti_free(subscription->events);
+    rsti_free(subscription->channel);
+    rsti_free(subscription);
+    rsti_client_unref(client);
+}
+
+void rsti_subscription_kill(rst_subscription_t *subscription)
+{
+    rsti_ptr_array_t images;
+    rsti_store_release_i32(&subscription->is_closed, 1);
+    pthread_mutex_lock(&subscription->lock);
+    images = subscription->images;
+    subscription->images = (rsti_ptr_array_t){0};
+    for (size_t i = 0; i < images.count; i++) {
+        ((rst_image_t *)images.items[i])->state = RSTI_IMAGE_GONE;
+    }
+    (void)rsti_fetch_add_i32(&subscription->version, 1);
+    pthread_mutex_unlock(&subscription->lock);
+    for (size_t i = 0; i < images.count; i++) {
+        rsti_image_unref(images.items[i]);
+    }
+    rsti_ptr_array_fini(&images);
+}
+
+RST_API void rst_subscription_close(rst_subscription_t *subscription)
+{
+    if (subscription == NULL) {
+        return;
+    }
+    if (rsti_is_forked(subscription->generation)) {
+        rsti_free(subscription->events);
+        rsti_free(subscription->channel);
+        rsti_free(subscription);
+        return;
+    }
+    rst_client_t *client = subscription->client;
+    pthread_mutex_lock(&client->lock);
+    (void)rsti_hash_map_remove(&client->subscriptions, subscription->registration_id);
+    rsti_subscription_kill(subscription);
+    rsti_client_send_remove(client, RSTI_CMD_REMOVE_SUBSCRIPTION, subscription->registration_id);
+    rsti_client_kick_waiters(client);
+    pthread_mutex_unlock(&client->lock);
+    rsti_subscription_unref(subscription);
+}
+
+/* ---- images (conductor) ---- */
+
+static rst_image_t *find_image(const rst_subscription_t *subscription, int64_t correlation_id)
+{
+    for (size_t i = 0; i < subscription->images.count; i++) {
+        rst_image_t *image = subscription->images.items[i];
+        if (image->correlation_id == correlation_id) {
+            return image;
+        }
+    }
+    return NULL;
+}
+
+static void note_error(rst_subscription_t *subscription, int code, const char *text)
+{
+    subscription->pending_error = code;
+    (void)snprintf(subscription->pending_error_text, sizeof subscription->pending_error_text,
+        "channel %.100s, stream %" PRId32 ": %s", subscription->channel, subscription->stream_id,
+        text);
+}
+
+void rsti_subscription_add_image(rst_subscription_t *subscription,
+    const rsti_response_t *response)
+{
+    pthread_mutex_lock(&subscription->lock);
+    if (find_image(subscription, response->correlation_id) == NULL) {
+        rst_image_t *image = rsti_client_image_create(subscription, response);
+        if (image != NULL && rsti_ptr_array_add(&subscription->images, image) == 0) {
+            rsti_events_push(subscription, RST_IMAGE_AVAILABLE, image);
+            (void)rsti_fetch_add_i32(&subscription->version, 1);
+        } else {
+            /* The driver waits for a reader that cannot read: the user must hear of it. */
+            note_error(subscription, rst_last_error_code(), rst_last_error_text());
+            if (image != NULL) {
+                rsti_image_unref(image);
+            }
+        }
+    }
+    pthread_mutex_unlock(&subscription->lock);
+}
+
+void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
+    int64_t image_correlation_id)
+{
+    pthread_mutex_lock(&subscription->lock);
+    rst_image_t *image = find_image(subscription, image_correlation_id);
+    if (image != NULL && image->state == RSTI_IMAGE_ACTIVE) {
+        image->state = RSTI_IMAGE_CLOSING;
+    }
+    pthread_mutex_unlock(&subscription->lock);
+}
+
+void rsti_subscription_lose_images(rst_subscription_t *subscription, bool can_drain)
+{
+    pthread_mutex_lock(&subscription->lock);
+    for (size_t i = subscription->images.count; i > 0; i--) {
+        rst_image_t *image = subscription->images.items[i - 1];
+        if (image->state == RSTI_IMAGE_ACTIVE) {
+            image->state = RSTI_IMAGE_CLOSING;
+        }
+        if (!can_drain) {
+            rsti_subscription_finish_image(subscription, image);
+        }
+    }
+    pthread_mutex_unlock(&subscription->lock);
+}
+
+/* ---- images (whoever holds the lock) ---- */
+
+void rsti_subscription_finish_image(rst_subscription_t *subscription, rst_image_t *image)
+{
+    rsti_events_push(subscription, RST_IMAGE_UNAVAILABLE, image);
+    if (image->is_corrupt) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "session %" PRId32
+            ": the log holds an impossible frame at position %" PRId64, image->session_id,
+            image->scan_position);
+        note_error(subscription, RST_ECORRUPT, text);
+    }
+    image->state = RSTI_IMAGE_GONE;
+    (void)rsti_ptr_array_remove(&subscription->images, image);
+    (void)rsti_fetch_add_i32(&subscription->version, 1);
+    rsti_image_unref(image);
+}
+
+void rsti_subscription_settle(rst_subscription_t *subscription)
+{
+    for (size_t i = subscription->images.count; i > 0; i--) {
+        rst_image_t *image = subscription->images.items[i - 1];
+        if (image->is_corrupt
+            || (image->state == RSTI_IMAGE_CLOSING && !rsti_image_is_readable(image))) {
+            rsti_subscription_finish_image(subscription, image);
+        }
+    }
+}
+
+bool rsti_subscription_wants_data(const rst_subscription_t *subscription)
+{
+    return rsti_load_relaxed_i32(&subscription->is_demanded) == 0
+        || rsti_demand_now(subscription) > 0;
+}
+
+bool rsti_subscription_awaits_frame(const rst_subscription_t *subscription,
+    const rst_image_t *image)
+{
+    return rsti_subscription_wants_data(subscription) || !rsti_image_is_readable(image);
+}
+
+static bool is_image_ready(const rst_image_t *image, bool wants_data)
+{
+    if (!rsti_image_is_readable(image)) {
+        return image->state != RSTI_IMAGE_ACTIVE || image->is_corrupt;
+    }
+    return wants_data || rsti_image_next_is_free(image);
+}
+
+bool rsti_subscription_is_ready(rst_subscription_t *subscription)
+{
+    if (rsti_load_acquire_i32(&subscription->is_closed) != 0) {
+        return true;
+    }
+    const bool wants_data = rsti_subscription_wants_data(subscription);
+    pthread_mutex_lock(&subscription->lock);
+    bool is_ready = subscription->events_head != subscription->events_tail
+        || subscription->pending_error != 0;
+    for (size_t i = 0; !is_ready && i < subscription->images.count; i++) {
+        is_ready = is_image_ready(subscription->images.items[i], wants_data);
+    }
+    pthread_mutex_unlock(&subscription->lock);
+    return is_ready;
+}
+
+/* ---- facts ---- */
+
+static bool is_usable(const rst_subscription_t *subscription)
+{
+    return subscription != NULL && !rsti_is_forked(subscription->generation)
+        && rsti_load_acquire_i32(&subscription->is_closed) == 0;
+}
+
+RST_API void rst_subscription_info(const rst_subscription_t *subscription,
+    rst_subscription_info_t *info)
+{
+    if (info == NULL) {
+        return;
+    }
+    *info = (rst_subscription_info_t){.channel = ""};
+    if (subscription != NULL) {
+        info->registration_id = subscription->registration_id;
+        info->stream_id = subscription->stream_id;
+        info->channel = subscription->channel;
+    }
+}
+
+static int count_images(const rst_subscription_t *subscription, bool only_active)
+{
+    if (!is_usable(subscription)) {
+        return 0;
+    }
+    int count = 0;
+    pthread_mutex_t *lock = (pthread_mutex_t *)&subscription->lock;
+    pthread_mutex_lock(lock);
+    for (size_t i = 0; i < subscription->images.count; i++) {
+        const rst_image_t *image = subscription->images.items[i];
+        count += !only_active || image->state == RSTI_IMAGE_ACTIVE ? 1 : 0;
+    }
+    pthread_mutex_unlock(lock);
+    return count;
+}
+
+RST_API bool rst_subscription_is_connected(const rst_subscription_t *subscription)
+{
+    return count_images(subscription, true) > 0;
+}
+
+RST_API int rst_subscription_image_count(const rst_subscription_t *subscription)
+{
+    return count_images(subscription, false);
+}
+
+RST_API bool rst_subscription_is_closed(const rst_subscription_t *subscription)
+{
+    return !is_usable(subscription);
+}
+
+typedef struct address_search_t {
+    int32_t channel_status_id;
+    char *text;
+    size_t size;
+    int found;
+} address_search_t;
+
+static bool match_address(void *arg, const rsti_counter_view_t *view)
+{
+    address_search_t *search = arg;
+    if (view->type_id != RSTI_COUNTER_LOCAL_SOCKADDR || view->value != 1
+        || rsti_get_i32(view->key) != search->channel_status_id) {
+        return true;
+    }
+    const int32_t length = rsti_get_i32(view->key + 4);
+    if (length < 1 || length > RSTI_COUNTER_KEY_MAX - 8) {
+        return true;
+    }
+    search->found = 1;
+    (void)snprintf(search->text, search->size, "%.*s", (int)length, (const char *)view->key + 8);
+    return false;
+}
+
+RST_API int rst_subscription_local_address(const rst_subscription_t *subscription, char *text,
+    size_t size)
+{
+    if (text == NULL || size == 0) {
+        return RST_SET_ERR(RST_EINVAL, "no room for the address");
+    }
+    text[0] = '\0';
+    if (!is_usable(subscription) || subscription->channel_status_id < 0) {
+        return 0;
+    }
+    address_search_t search = {
+        .channel_status_id = subscription->channel_status_id, .text = text, .size = size};
+    rsti_counters_for_each(&subscription->client->counters, match_address, &search);
+    return search.found;
+}
+
+/* How far the driver has received, without looking at each frame. */
+static int64_t received_position(rst_image_t *image)
+{
+    const rsti_log_t *log = &image->log->file.log;
+    const rsti_counters_t *counters = &image->subscription->client->counters;
+    if (log->metadata->type != RSTI_LOG_IMAGE) {
+        return rsti_log_producer_position(log);
+    }
+    int32_t id = image->receiver_counter_id;
+    if (id < 0) {
+        id = rsti_counters_find(counters, RSTI_COUNTER_RECEIVER_POSITION, image->correlation_id);
+        image->receiver_counter_id = id;
+    }
+    if (id < 0 || rsti_load_acquire_i64(&counters->values[id].registration_id)
+            != image->correlation_id) {
+        return rsti_image_contiguous_end(image);
+    }
+    return rsti_load_acquire_i64(&counters->values[id].value);
+}
+
+static int64_t window_of(const rst_image_t *image)
+{
+    const rsti_log_metadata_t *metadata = image->log->file.log.metadata;
+    const int32_t half = image->log->file.log.term_length / 2;
+    const int32_t window = metadata->type == RSTI_LOG_IMAGE
+        ? metadata->receiver_window_length : metadata->publication_window_length;
+    return window > 0 && window < half ? window : half;
+}
+
+RST_API void rst_subscription_fill(const rst_subscription_t *subscription, int64_t *fill_bytes,
+    int64_t *window_bytes)
+{
+    int64_t fill = 0;
+    int64_t window = 0;
+    if (is_usable(subscription)) {
+        pthread_mutex_t *lock = (pthread_mutex_t *)&subscription->lock;
+        pthread_mutex_lock(lock);
+        for (size_t i = 0; i < subscription->images.count; i++) {
+            rst_image_t *image = subscription->images.items[i];
+            const int64_t held = received_position(image) - image->released_position;
+            if (held >= fill) {
+                fill = held;
+                window = window_of(image);
+            }
+        }
+        pthread_mutex_unlock(lock);
+    }
+    if (fill_bytes != NULL) {
+        *fill_bytes = fill;
+    }
+    if (window_bytes != NULL) {
+        *window_bytes = window;
+    }
+}

@@ -1,0 +1,424 @@
+/* waiter.c: sleeping until something attached may be ready.
+ *
+ * Order on our side: say that we sleep (in the logs, and in our own word for what this process
+ * tells us: image events, the driver's death, demand), look again, sleep on the FIFO. On the other
+ * side: publish, look who sleeps, write to the FIFO (concurrent/wake.h). Where somebody of interest
+ * never writes (an Aeron driver or client, a full table of sleepers) sleeps are at most 1 ms. */
+#include "client/internal.h"
+
+#include "util/alloc.h"
+#include "util/error.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+
+#define POLLING_SLICE_NS RSTI_NS_PER_MS
+
+/* ---- life ---- */
+
+static int open_fd(rst_waiter_t *waiter)
+{
+    rst_client_t *client = waiter->client;
+    if (client->is_rstream) {
+        waiter->fd = rsti_wake_fifo_create(client->dir, client->client_id, waiter->waiter_id);
+        return waiter->fd < 0 ? waiter->fd : 0;
+    }
+    waiter->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return waiter->fd < 0 ? RST_SET_ERRNO("cannot make an event descriptor") : 0;
+}
+
+static int register_waiter(rst_waiter_t *waiter)
+{
+    rst_client_t *client = waiter->client;
+    pthread_mutex_lock(&client->lock);
+    const int32_t state = rsti_client_state_now(client);
+    int result = rsti_client_state_error(client, state);
+    waiter->waiter_id = ++client->next_waiter_id;
+    if (result == 0) {
+        result = open_fd(waiter);
+    }
+    if (result == 0) {
+        result = rsti_ptr_array_add(&client->waiters, waiter);
+    }
+    if (result == 0 && client->waiters.count == 1) {
+        rsti_client_kick_conductor(client); /* it watches the driver more closely from now on */
+    }
+    pthread_mutex_unlock(&client->lock);
+    return result;
+}
+
+static void free_waiter(rst_waiter_t *waiter)
+{
+    if (waiter->fd >= 0) {
+        rsti_fd_close(waiter->fd);
+    }
+    rsti_free(waiter->attached);
+    rsti_free(waiter->slots);
+    rsti_free(waiter);
+}
+
+RST_API int rst_waiter_create(rst_waiter_t **waiter, rst_client_t *client)
+{
+    if (waiter == NULL) {
+        return RST_SET_ERR(RST_EINVAL, "waiter is NULL");
+    }
+    *waiter = NULL;
+    int result = rsti_client_check(client);
+    if (result < 0) {
+        return result;
+    }
+    rst_waiter_t *created = rsti_alloc(sizeof *created);
+    if (created == NULL) {
+        return -RST_ENOMEM;
+    }
+    created->generation = client->generation;
+    created->client = client;
+    created->fd = -1;
+    (void)pthread_mutex_init(&created->lock, NULL);
+    result = register_waiter(created);
+    if (result < 0) {
+        (void)pthread_mutex_destroy(&created->lock);
+        free_waiter(created);
+        return result;
+    }
+    rsti_client_ref(client);
+    *waiter = created;
+    return 0;
+}
+
+/* Takes the attachment out and gives back what it held. Under waiter->lock. */
+static void detach_at(rst_waiter_t *waiter, size_t index)
+{
+    rsti_attached_t attached = waiter->attached[index];
+    waiter->attached[index] = waiter->attached[--waiter->attached_count];
+    if (attached.publication != NULL) {
+        rsti_waiter_drop_slot(waiter, attached.slot);
+        rsti_publication_unref(attached.publication);
+    } else {
+        rsti_waiter_drop_images(waiter, &attached);
+        rsti_subscription_unref(attached.subscription);
+    }
+}
+
+RST_API void rst_waiter_destroy(rst_waiter_t *waiter)
+{
+    if (waiter == NULL) {
+        return;
+    }
+    if (rsti_is_forked(waiter->generation)) {
+        free_waiter(waiter);
+        return;
+    }
+    rst_client_t *client = waiter->client;
+    pthread_mutex_lock(&client->lock);
+    (void)rsti_ptr_array_remove(&client->waiters, waiter);
+    if (client->is_rstream && rsti_client_state_now(client) == RST_CLIENT_OPEN) {
+        rsti_wake_fifo_remove(client->dir, client->client_id, waiter->waiter_id);
+    }
+    pthread_mutex_unlock(&client->lock);
+    pthread_mutex_lock(&waiter->lock);
+    while (waiter->attached_count > 0) {
+        detach_at(waiter, waiter->attached_count - 1);
+    }
+    pthread_mutex_unlock(&waiter->lock);
+    (void)pthread_mutex_destroy(&waiter->lock);
+    free_waiter(waiter);
+    rsti_client_unref(client);
+}
+
+/* ---- attaching ---- */
+
+static int check(const rst_waiter_t *waiter, int32_t generation)
+{
+    if (rsti_is_forked(waiter->generation) || rsti_is_forked(generation)) {
+        return rsti_set_forked_error("waiter");
+    }
+    return 0;
+}
+
+static rsti_attached_t *find_attached(const rst_waiter_t *waiter,
+    const rst_subscription_t *subscription, const rst_publication_t *publication)
+{
+    for (size_t i = 0; i < waiter->attached_count; i++) {
+        if (waiter->attached[i].subscription == subscription
+            && waiter->attached[i].publication == publication) {
+            return &waiter->attached[i];
+        }
+    }
+    return NULL;
+}
+
+static int grow_attached(rst_waiter_t *waiter)
+{
+    if (waiter->attached_count < waiter->attached_capacity) {
+        return 0;
+    }
+    const size_t capacity = waiter->attached_capacity > 0 ? 2 * waiter->attached_capacity : 4;
+    rsti_attached_t *attached = rsti_realloc(waiter->attached,
+        waiter->attached_capacity * sizeof *attached, capacity * sizeof *attached);
+    if (attached == NULL) {
+        return -RST_ENOMEM;
+    }
+    waiter->attached = attached;
+    waiter->attached_capacity = capacity;
+    return 0;
+}
+
+static int attach_locked(rst_waiter_t *waiter, rst_subscription_t *subscription,
+    rst_publication_t *publication)
+{
+    if (find_attached(waiter, subscription, publication) != NULL) {
+        return 0;
+    }
+    rsti_attached_t attached = {.subscription = subscription, .publication = publication};
+    int result = grow_attached(waiter);
+    if (result == 0 && publication != NULL) {
+        result = rsti_waiter_take_slot(waiter, publication->log, &attached.slot);
+    }
+    if (result < 0) {
+        return result;
+    }
+    if (publication != NULL) {
+        rsti_publication_ref(publication);
+    } else {
+        rsti_subscription_ref(subscription);
+        /* Differs: the next wait copies the images. */
+        attached.seen_version =
+            rsti_wrap_sub_i32(rsti_load_acquire_i32(&subscription->version), 1);
+    }
+    waiter->attached[waiter->attached_count++] = attached;
+    return 0;
+}
+
+static int attach(rst_waiter_t *waiter, rst_subscription_t *subscription,
+    rst_publication_t *publication)
+{
+    pthread_mutex_lock(&waiter->lock);
+    const int result = attach_locked(waiter, subscription, publication);
+    pthread_mutex_unlock(&waiter->lock);
+    rsti_waiter_kick(waiter); /* who sleeps already must be armed there too */
+    return result;
+}
+
+RST_API int rst_waiter_attach_subscription(rst_waiter_t *waiter, rst_subscription_t *subscription)
+{
+    if (waiter == NULL || subscription == NULL || waiter->client != subscription->client) {
+        return RST_SET_ERR(RST_EINVAL, "a waiter and a subscription of one client are wanted");
+    }
+    const int checked = check(waiter, subscription->generation);
+    return checked < 0 ? checked : attach(waiter, subscription, NULL);
+}
+
+RST_API int rst_waiter_attach_publication(rst_waiter_t *waiter, rst_publication_t *publication)
+{
+    if (waiter == NULL || publication == NULL || waiter->client != publication->client) {
+        return RST_SET_ERR(RST_EINVAL, "a waiter and a publication of one client are wanted");
+    }
+    const int checked = check(waiter, publication->generation);
+    return checked < 0 ? checked : attach(waiter, NULL, publication);
+}
+
+static void detach(rst_waiter_t *waiter, const rst_subscription_t *subscription,
+    const rst_publication_t *publication)
+{
+    if (waiter == NULL || (subscription == NULL && publication == NULL)
+        || rsti_is_forked(waiter->generation)) {
+        return;
+    }
+    pthread_mutex_lock(&waiter->lock);
+    const rsti_attached_t *found = find_attached(waiter, subscription, publication);
+    if (found != NULL) {
+        detach_at(waiter, (size_t)(found - waiter->attached));
+    }
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+RST_API void rst_waiter_detach_subscription(rst_waiter_t *waiter,
+    rst_subscription_t *subscription)
+{
+    detach(waiter, subscription, NULL);
+}
+
+RST_API void rst_waiter_detach_publication(rst_waiter_t *waiter, rst_publication_t *publication)
+{
+    detach(waiter, NULL, publication);
+}
+
+/* ---- readiness ---- */
+
+static bool is_ready_locked(const rst_waiter_t *waiter)
+{
+    for (size_t i = 0; i < waiter->attached_count; i++) {
+        const rsti_attached_t *attached = &waiter->attached[i];
+        if (attached->publication != NULL ? rsti_publication_is_ready(attached->publication)
+                                          : rsti_subscription_is_ready(attached->subscription)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* 1 ready or woken, 0 nothing, negative: the client is lost and everything has been read. */
+static int look_locked(rst_waiter_t *waiter)
+{
+    if (rsti_load_relaxed_i32(&waiter->is_woken) != 0
+        && rsti_exchange_i32(&waiter->is_woken, 0) != 0) {
+        return 1;
+    }
+    if (is_ready_locked(waiter)) {
+        return 1;
+    }
+    const int32_t state = rsti_client_state_now(waiter->client);
+    return state == RST_CLIENT_OPEN ? 0 : rsti_client_state_error(waiter->client, state);
+}
+
+static int look(rst_waiter_t *waiter)
+{
+    pthread_mutex_lock(&waiter->lock);
+    const int result = look_locked(waiter);
+    pthread_mutex_unlock(&waiter->lock);
+    return result;
+}
+
+/* ---- sleeping ---- */
+
+static void disarm_locked(rst_waiter_t *waiter)
+{
+    rsti_store_release_i32(&waiter->armed, 0);
+    rsti_store_release_i32(&waiter->is_loop_polled, 0);
+    rsti_waiter_disarm_slots(waiter);
+}
+
+/* 0: armed, go to sleep; else as look(). */
+static int arm(rst_waiter_t *waiter, bool *needs_polling)
+{
+    pthread_mutex_lock(&waiter->lock);
+    /* Before the images are copied: one that comes meanwhile finds us armed. */
+    (void)rsti_exchange_i32(&waiter->armed, 1);
+    *needs_polling = rsti_waiter_refresh(waiter) < 0;
+    *needs_polling = rsti_waiter_arm_slots(waiter) || *needs_polling;
+    rsti_fence();
+    const int result = look_locked(waiter);
+    if (result != 0) {
+        disarm_locked(waiter);
+    }
+    pthread_mutex_unlock(&waiter->lock);
+    return result;
+}
+
+static void disarm(rst_waiter_t *waiter)
+{
+    pthread_mutex_lock(&waiter->lock);
+    disarm_locked(waiter);
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+static int spin(rst_waiter_t *waiter, const rsti_clock_t *clock, int64_t until_ns)
+{
+    int result;
+    do {
+        result = look(waiter);
+        if (result != 0) {
+            break;
+        }
+        rsti_cpu_pause();
+    } while (rsti_clock_nano_time(clock) < until_ns);
+    return result;
+}
+
+RST_API int rst_waiter_wait(rst_waiter_t *waiter, int64_t timeout_ns, int64_t spin_ns)
+{
+    if (waiter == NULL) {
+        return RST_SET_ERR(RST_EINVAL, "waiter is NULL");
+    }
+    if (rsti_is_forked(waiter->generation)) {
+        return rsti_set_forked_error("waiter");
+    }
+    const rsti_clock_t clock = rsti_clock_system();
+    const int64_t begin_ns = rsti_clock_nano_time(&clock);
+    const int64_t until_ns = rsti_saturating_add_i64(begin_ns, rsti_max_i64(timeout_ns, 0));
+    const int64_t spin_until_ns = rsti_min_i64(until_ns,
+        rsti_saturating_add_i64(begin_ns, rsti_max_i64(spin_ns, 0)));
+    int result = spin(waiter, &clock, spin_until_ns);
+    while (result == 0) {
+        const int64_t left_ns = until_ns - rsti_clock_nano_time(&clock);
+        if (left_ns <= 0) {
+            return 0;
+        }
+        bool needs_polling = false;
+        result = arm(waiter, &needs_polling);
+        if (result == 0) {
+            (void)rsti_wake_fifo_wait(waiter->fd,
+                needs_polling ? rsti_min_i64(left_ns, POLLING_SLICE_NS) : left_ns);
+            disarm(waiter);
+            result = look(waiter);
+        }
+    }
+    return result;
+}
+
+/* ---- event loops ---- */
+
+RST_API int rst_waiter_fd(const rst_waiter_t *waiter)
+{
+    if (waiter == NULL) {
+        return RST_SET_ERR(RST_EINVAL, "waiter is NULL");
+    }
+    return rsti_is_forked(waiter->generation) ? rsti_set_forked_error("waiter") : waiter->fd;
+}
+
+RST_API int rst_waiter_arm(rst_waiter_t *waiter)
+{
+    if (waiter == NULL) {
+        return RST_SET_ERR(RST_EINVAL, "waiter is NULL");
+    }
+    if (rsti_is_forked(waiter->generation)) {
+        return rsti_set_forked_error("waiter");
+    }
+    bool needs_polling = false;
+    const int result = arm(waiter, &needs_polling);
+    if (result == 0 && needs_polling) {
+        rsti_store_release_i32(&waiter->is_loop_polled, 1);
+        rsti_client_kick_conductor(waiter->client);
+    }
+    return result;
+}
+
+RST_API void rst_waiter_disarm(rst_waiter_t *waiter)
+{
+    if (waiter == NULL || rsti_is_forked(waiter->generation)) {
+        return;
+    }
+    disarm(waiter);
+    rsti_wake_fifo_drain(waiter->fd);
+}
+
+void rsti_waiter_poll_for_loop(rst_waiter_t *waiter)
+{
+    if (pthread_mutex_trylock(&waiter->lock) != 0) {
+        return; /* its owner is at it: it looks for itself */
+    }
+    const bool is_ready = is_ready_locked(waiter);
+    pthread_mutex_unlock(&waiter->lock);
+    if (is_ready) {
+        rsti_waiter_kick(waiter);
+    }
+}
+
+/* ---- waking ---- */
+
+void rsti_waiter_kick(rst_waiter_t *waiter)
+{
+    if (rsti_exchange_i32(&waiter->armed, 0) != 0) {
+        rsti_fd_kick(waiter->fd);
+    }
+}
+
+RST_API void rst_waiter_wake(rst_waiter_t *waiter)
+{
+    if (waiter == NULL || rsti_is_forked(waiter->generation)) {
+        return;
+    }
+    rsti_store_release_i32(&waiter->is_woken, 1);
+    rsti_waiter_kick(waiter);
+}

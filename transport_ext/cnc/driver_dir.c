@@ -1,0 +1,401 @@
+/* driver_dir.c: who owns a driver directory. Life is a lock that the kernel drops at death; the
+ * heartbeat in cnc.dat counts only for drivers that are not ours, because a killed driver of ours
+ * leaves a fresh one behind.
+ *
+ * The directory may vanish and come back between any two steps (an ending driver removes it), so a
+ * lock counts only when the locked file is still the one at its path; else all is tried again. */
+#include "cnc/driver_dir.h"
+
+#include "cnc/cnc_file.h"
+#include "cnc/files.h"
+#include "concurrent/atomics.h"
+#include "util/error.h"
+#include "util/int_math.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOCK_WAIT_MS 200
+#define LOCK_STEP_MS 5
+#define ATTEMPTS_MAX 100
+#define LOCKS_MAX 64
+
+/* Locks that this process holds: descriptor + 1, 0 = free. A lock belongs to the open file, which a
+ * forked child shares: it would keep a dead parent alive. So the child lets go of them. */
+static int32_t held_locks[LOCKS_MAX];
+static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
+
+static void let_go_in_child(void)
+{
+    for (size_t i = 0; i < LOCKS_MAX; i++) {
+        const int fd = held_locks[i] - 1;
+        if (fd >= 0) {
+            /* The number stays taken, so that a handle in the child that closes it later cannot hit
+             * a stranger's descriptor. */
+            const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+            if (null_fd < 0 || dup3(null_fd, fd, O_CLOEXEC) < 0) {
+                close(fd);
+            }
+            if (null_fd >= 0) {
+                close(null_fd);
+            }
+            held_locks[i] = 0;
+        }
+    }
+}
+
+static void install_fork_handler(void)
+{
+    (void)pthread_atfork(NULL, NULL, let_go_in_child);
+}
+
+static int remember_lock(int fd)
+{
+    (void)pthread_once(&fork_handler_once, install_fork_handler);
+    for (size_t i = 0; i < LOCKS_MAX; i++) {
+        if (rsti_cas_i32(&held_locks[i], 0, fd + 1)) {
+            return 0;
+        }
+    }
+    return RST_SET_ERR(RST_EFULL, "this process already runs %d media drivers", LOCKS_MAX);
+}
+
+static bool forget_lock(int fd)
+{
+    for (size_t i = 0; i < LOCKS_MAX; i++) {
+        if (rsti_cas_i32(&held_locks[i], fd + 1, 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_usable_parent(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode) && access(path, W_OK | X_OK) == 0;
+}
+
+static void user_name(char *name, size_t size)
+{
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char buffer[1024];
+    if (getpwuid_r(geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found != NULL &&
+        found->pw_name[0] != '\0' && strchr(found->pw_name, '/') == NULL) {
+        snprintf(name, size, "%s", found->pw_name);
+    } else {
+        snprintf(name, size, "%u", (unsigned)geteuid()); /* containers often know no names */
+    }
+}
+
+int rsti_driver_dir_default(char *path, size_t size)
+{
+    const char *given = getenv("RSTREAM_DIR");
+    if (given != NULL && given[0] != '\0') {
+        return rsti_path_format(path, size, "%s", given);
+    }
+    char name[128];
+    user_name(name, sizeof name);
+    if (is_usable_parent("/dev/shm")) {
+        return rsti_path_format(path, size, "/dev/shm/rstream-%s", name);
+    }
+    const char *temporary = getenv("TMPDIR");
+    return rsti_path_format(path, size, "%s/rstream-%s",
+        temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp", name);
+}
+
+static void sleep_ms(long ms)
+{
+    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&pause, NULL);
+}
+
+static int in_use(const char *dir, int lock_fd)
+{
+    char pid[24];
+    const ssize_t length = pread(lock_fd, pid, sizeof pid - 1, 0);
+    pid[length > 0 ? length : 0] = '\0';
+    pid[strcspn(pid, "\n")] = '\0';
+    return RST_SET_ERR(RST_EINUSE, "a living media driver (pid %s) has directory %s",
+        pid[0] != '\0' ? pid : "?", dir);
+}
+
+/* Somebody who asks whether a driver lives holds the lock shared for an instant: that must not make
+ * a starting driver give up. */
+static int lock_exclusively(const char *dir, int lock_fd)
+{
+    for (int waited_ms = 0; waited_ms <= LOCK_WAIT_MS; waited_ms += LOCK_STEP_MS) {
+        if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0) {
+            return 0;
+        }
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            return RST_SET_ERRNO("locking %s/%s", dir, RSTI_LOCK_FILE_NAME);
+        }
+        sleep_ms(LOCK_STEP_MS);
+    }
+    return in_use(dir, lock_fd);
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* The lock and the directory are still what their paths name. */
+static bool is_current(const char *dir, int dir_fd, int lock_fd)
+{
+    struct stat opened, named;
+    return fstat(lock_fd, &opened) == 0 &&
+        fstatat(dir_fd, RSTI_LOCK_FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        is_same_file(&opened, &named) && fstat(dir_fd, &opened) == 0 && lstat(dir, &named) == 0 &&
+        is_same_file(&opened, &named);
+}
+
+typedef struct held_dir_t {
+    int dir_fd;
+    int lock_fd;
+} held_dir_t;
+
+static void held_dir_close(held_dir_t *held)
+{
+    rsti_fd_close(held->lock_fd);
+    rsti_fd_close(held->dir_fd);
+    held->lock_fd = -1;
+    held->dir_fd = -1;
+}
+
+/* One attempt: 0, or 1 when the directory changed underneath, or negative. */
+static int try_hold(const char *dir, bool make, held_dir_t *held)
+{
+    char stranger[64];
+    if (make && mkdir(dir, 0700) != 0 && errno != EEXIST) {
+        return RST_SET_ERRNO("making driver directory %s", dir);
+    }
+    held->dir_fd = rsti_dir_open(dir, false);
+    if (held->dir_fd < 0) {
+        return make && held->dir_fd == -RST_ENODRIVER ? 1 : held->dir_fd;
+    }
+    if (!rsti_dir_is_drivers(held->dir_fd, stranger, sizeof stranger)) {
+        return RST_SET_ERR(RST_EINVAL, "%s is no driver directory: it contains %s", dir, stranger);
+    }
+    held->lock_fd = openat(held->dir_fd, RSTI_LOCK_FILE_NAME,
+        O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (held->lock_fd < 0) {
+        return errno == ENOENT ? 1 : RST_SET_ERRNO("opening %s/%s", dir, RSTI_LOCK_FILE_NAME);
+    }
+    const int result = lock_exclusively(dir, held->lock_fd);
+    if (result != 0) {
+        return result;
+    }
+    return is_current(dir, held->dir_fd, held->lock_fd) ? 0 : 1;
+}
+
+static int hold(const char *dir, bool make, held_dir_t *held)
+{
+    for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        held->dir_fd = -1;
+        held->lock_fd = -1;
+        const int result = try_hold(dir, make, held);
+        if (result == 0) {
+            return 0;
+        }
+        held_dir_close(held);
+        if (result < 0) {
+            return result;
+        }
+        sleep_ms(1);
+    }
+    return RST_SET_ERR(RST_EINUSE, "driver directory %s is made and removed again all the time",
+        dir);
+}
+
+static bool has_foreign_driver(int dir_fd, int64_t driver_timeout_ms, int64_t now_ms)
+{
+    rsti_cnc_peek_t peek;
+    /* Same clock on both sides, but it may be set back: a little in the future is fresh too. */
+    return rsti_cnc_peek(dir_fd, &peek) && !peek.is_rstream && peek.heartbeat_ms > 0 &&
+        now_ms < rsti_saturating_add_i64(peek.heartbeat_ms, driver_timeout_ms) &&
+        peek.heartbeat_ms < rsti_saturating_add_i64(now_ms, driver_timeout_ms);
+}
+
+static int refuse_foreign(const char *dir, int dir_fd, int64_t driver_timeout_ms, int64_t now_ms)
+{
+    if (has_foreign_driver(dir_fd, driver_timeout_ms, now_ms)) {
+        /* The lock file is ours alone: left there, its being free would tell clients that the
+         * driver is dead. */
+        (void)unlinkat(dir_fd, RSTI_LOCK_FILE_NAME, 0);
+        return RST_SET_ERR(RST_EINUSE,
+            "a media driver that is not rstream's has directory %s (its heartbeat is younger than "
+            "%lld ms)", dir, (long long)driver_timeout_ms);
+    }
+    return 0;
+}
+
+static int make_subdirs(const char *dir, int dir_fd)
+{
+    static const char *const names[] = {RSTI_PUBLICATIONS_DIR, RSTI_IMAGES_DIR, RSTI_WAKE_DIR};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (mkdirat(dir_fd, names[i], 0700) != 0) {
+            return RST_SET_ERRNO("making %s/%s", dir, names[i]);
+        }
+    }
+    return 0;
+}
+
+static void write_pid(int lock_fd)
+{
+    char text[24];
+    const int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(lock_fd, 0) != 0 || pwrite(lock_fd, text, (size_t)length, 0) != length) {
+        return; /* only a help for people: on a full file system the lock counts all the same */
+    }
+}
+
+int rsti_driver_dir_acquire(const char *dir, int64_t driver_timeout_ms, int64_t now_ms,
+    int *lock_fd)
+{
+    held_dir_t held;
+    int result = hold(dir, true, &held);
+    if (result != 0) {
+        return result;
+    }
+    result = refuse_foreign(dir, held.dir_fd, driver_timeout_ms, now_ms);
+    if (result == 0 && fchmod(held.dir_fd, 0700) != 0) {
+        result = RST_SET_ERRNO("making driver directory %s private", dir);
+    }
+    if (result == 0) {
+        rsti_dir_save_error_log(dir, held.dir_fd, now_ms);
+        (void)rsti_dir_remove_content(held.dir_fd, false);
+        result = make_subdirs(dir, held.dir_fd);
+    }
+    if (result == 0) {
+        result = remember_lock(held.lock_fd);
+    }
+    if (result != 0) {
+        held_dir_close(&held);
+        return result;
+    }
+    write_pid(held.lock_fd);
+    *lock_fd = held.lock_fd;
+    rsti_fd_close(held.dir_fd);
+    return 0;
+}
+
+static int32_t remove_all(const char *dir, const held_dir_t *held)
+{
+    const int32_t removed = rsti_dir_remove_content(held->dir_fd, false);
+    /* The lock goes last: as long as it is there, nobody takes the directory for free. Somebody who
+     * makes a new one between the next two lines keeps the directory from being removed. */
+    (void)unlinkat(held->dir_fd, RSTI_LOCK_FILE_NAME, 0);
+    (void)rmdir(dir);
+    return removed;
+}
+
+void rsti_driver_dir_release(const char *dir, int lock_fd, bool remove_dir)
+{
+    if (lock_fd < 0) {
+        return;
+    }
+    /* Unknown: a forked child's copy of the handle; the directory is the parent's. */
+    if (forget_lock(lock_fd) && remove_dir) {
+        held_dir_t held = {.dir_fd = rsti_dir_open(dir, false), .lock_fd = lock_fd};
+        if (held.dir_fd >= 0 && is_current(dir, held.dir_fd, lock_fd)) {
+            (void)remove_all(dir, &held);
+        }
+        rsti_fd_close(held.dir_fd);
+    }
+    close(lock_fd);
+}
+
+static bool is_lock_held(int dir_fd)
+{
+    const int fd =
+        openat(dir_fd, RSTI_LOCK_FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    const bool is_held = rsti_driver_lock_is_held(fd);
+    close(fd);
+    return is_held;
+}
+
+rsti_driver_life_t rsti_driver_dir_probe(const char *dir, int64_t driver_timeout_ms,
+    int64_t now_ms)
+{
+    const int dir_fd = rsti_dir_open(dir, true);
+    if (dir_fd < 0) {
+        return RSTI_DRIVER_ABSENT;
+    }
+    rsti_driver_life_t life = RSTI_DRIVER_ABSENT;
+    if (is_lock_held(dir_fd)) {
+        life = RSTI_DRIVER_ALIVE; /* perhaps still starting: cnc.dat comes in a moment */
+    } else if (has_foreign_driver(dir_fd, driver_timeout_ms, now_ms)) {
+        life = RSTI_DRIVER_FOREIGN;
+    } else if (faccessat(dir_fd, RSTI_CNC_FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+        life = RSTI_DRIVER_DEAD;
+    }
+    close(dir_fd);
+    return life;
+}
+
+int rsti_driver_dir_clean(const char *dir, int64_t driver_timeout_ms, int64_t now_ms,
+    int32_t *removed)
+{
+    held_dir_t held;
+    *removed = 0;
+    int result = hold(dir, false, &held);
+    if (result == -RST_ENODRIVER) {
+        rsti_error_clear();
+        return 0; /* nothing there: clean */
+    }
+    if (result != 0) {
+        return result;
+    }
+    result = refuse_foreign(dir, held.dir_fd, driver_timeout_ms, now_ms);
+    if (result == 0) {
+        rsti_dir_save_error_log(dir, held.dir_fd, now_ms);
+        *removed = remove_all(dir, &held);
+    }
+    held_dir_close(&held);
+    return result;
+}
+
+int rsti_driver_lock_open(const char *dir)
+{
+    const int dir_fd = rsti_dir_open(dir, false);
+    if (dir_fd < 0) {
+        return dir_fd;
+    }
+    int fd = openat(dir_fd, RSTI_LOCK_FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        fd = RST_SET_ERR(RST_ENODRIVER, "%s/%s does not exist: no rstream media driver there", dir,
+            RSTI_LOCK_FILE_NAME);
+    } else if (fd < 0) {
+        fd = RST_SET_ERRNO("opening %s/%s", dir, RSTI_LOCK_FILE_NAME);
+    }
+    close(dir_fd);
+    return fd;
+}
+
+bool rsti_driver_lock_is_held(int fd)
+{
+    int result;
+    do {
+        result = flock(fd, LOCK_SH | LOCK_NB);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0) {
+        return errno == EWOULDBLOCK;
+    }
+    (void)flock(fd, LOCK_UN);
+    return false;
+}

@@ -1,0 +1,249 @@
+/* log_file.c: log buffer files: sparse, but never written where the file system has not promised
+ * the space. */
+#include "cnc/log_file.h"
+
+#include "cnc/driver_dir.h"
+#include "cnc/files.h"
+#include "util/bits.h"
+#include "util/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(((rsti_log_file_t *)0)->path) == RSTI_PATH_MAX, "paths of logs");
+
+static int64_t term_count_at(const rsti_log_params_t *params)
+{
+    return (int64_t)(uint32_t)rsti_wrap_sub_i32(params->term_id, params->initial_term_id);
+}
+
+/* The metadata and the term of the start position; everything when the log is not sparse. */
+static int reserve_first(rsti_log_file_t *file, int fd, int64_t file_length, const char *dir,
+    const rsti_log_params_t *params)
+{
+    if (!params->sparse) {
+        file->reserved_position = INT64_MAX;
+        file->reserved_terms = RSTI_PARTITIONS;
+        return rsti_file_reserve(fd, 0, file_length, file->path, dir);
+    }
+    if (ftruncate(fd, (off_t)file_length) != 0) {
+        return RST_SET_ERRNO("giving %s its %lld bytes", file->path, (long long)file_length);
+    }
+    const int64_t count = term_count_at(params);
+    const int64_t term_length = params->term_length;
+    int result = rsti_file_reserve(fd, file_length - RSTI_LOG_METADATA_LENGTH,
+        RSTI_LOG_METADATA_LENGTH, file->path, dir);
+    if (result == 0) {
+        result = rsti_file_reserve(fd, count % RSTI_PARTITIONS * term_length, term_length,
+            file->path, dir);
+    }
+    file->reserved_position = (count + 1) * term_length;
+    file->reserved_terms = 1;
+    return result;
+}
+
+static int check_params(const rsti_log_params_t *params)
+{
+    if (!rsti_is_power_of_two(params->term_length) ||
+        params->term_length < RSTI_TERM_MIN_LENGTH || params->term_length > RSTI_TERM_MAX_LENGTH) {
+        return RST_SET_ERR(RST_EINVAL, "term length %d: must be a power of two from %d to %d",
+            params->term_length, RSTI_TERM_MIN_LENGTH, RSTI_TERM_MAX_LENGTH);
+    }
+    return 0;
+}
+
+int rsti_log_file_create(rsti_log_file_t *file, const char *dir, const char *kind, int64_t id,
+    const rsti_log_params_t *params)
+{
+    memset(file, 0, sizeof *file);
+    file->fd = -1;
+    int result = check_params(params);
+    if (result == 0) {
+        result = rsti_path_format(file->path, sizeof file->path, "%s/%s/%lld.logbuffer", dir, kind,
+            (long long)id);
+    }
+    if (result != 0) {
+        return result;
+    }
+    const int64_t length = rsti_log_file_length(params->term_length, params->page_size);
+    const int fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        result = RST_SET_ERRNO("creating %s", file->path);
+        file->path[0] = '\0'; /* it is somebody else's: closing must not remove it */
+        return result;
+    }
+    uint8_t *base = NULL;
+    result = reserve_first(file, fd, length, dir, params);
+    if (result == 0) {
+        result = rsti_file_map(fd, (size_t)length, false, file->path, &base);
+    }
+    close(fd);
+    if (result == 0) {
+        rsti_log_metadata_init(
+            (rsti_log_metadata_t *)(void *)(base + length - RSTI_LOG_METADATA_LENGTH), params);
+        result = rsti_log_init(&file->log, base, (size_t)length);
+    }
+    if (result != 0) {
+        RST_APPEND_ERR("creating %s", file->path);
+        if (base != NULL) {
+            munmap(base, (size_t)length);
+        }
+        unlink(file->path);
+        file->path[0] = '\0';
+        memset(&file->log, 0, sizeof file->log);
+        return result;
+    }
+    return 0;
+}
+
+/* The directory of the driver, for the free space in an error: two components up. */
+static void dir_of(const char *path, char *dir, size_t size)
+{
+    snprintf(dir, size, "%s", path);
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(dir, '/');
+        if (slash != NULL && slash != dir) {
+            *slash = '\0';
+        }
+    }
+}
+
+int rsti_log_file_reserve(rsti_log_file_t *file, int64_t position)
+{
+    if (position < file->reserved_position) {
+        return 0;
+    }
+    const int64_t term_length = file->log.term_length;
+    char dir[RSTI_PATH_MAX];
+    dir_of(file->path, dir, sizeof dir);
+    /* Twice in the life of a log: no reason to keep a descriptor open in each of a thousand. */
+    const int fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return RST_SET_ERRNO("opening %s to reserve a term", file->path);
+    }
+    int result = 0;
+    while (result == 0 && position >= file->reserved_position) {
+        const int64_t index = file->reserved_position / term_length % RSTI_PARTITIONS;
+        result = rsti_file_reserve(fd, index * term_length, term_length, file->path, dir);
+        if (result == 0) {
+            file->reserved_terms++;
+            file->reserved_position = file->reserved_terms < RSTI_PARTITIONS
+                ? file->reserved_position + term_length : INT64_MAX;
+        }
+    }
+    close(fd);
+    return result;
+}
+
+/* "<kind>/<id>.logbuffer" at the end of path: the file is looked up under our own dir by these, so
+ * that nothing outside can be named, and the driver may know the directory by another path. */
+static bool split_path(const char *path, size_t path_length, const char **kind, int64_t *id)
+{
+    char text[RSTI_PATH_MAX];
+    if (path_length == 0 || path_length >= sizeof text ||
+        memchr(path, '\0', path_length) != NULL) {
+        return false;
+    }
+    memcpy(text, path, path_length);
+    text[path_length] = '\0';
+    char *name = strrchr(text, '/');
+    if (name == NULL) {
+        return false;
+    }
+    *name++ = '\0';
+    const char *parent = strrchr(text, '/');
+    parent = parent != NULL ? parent + 1 : text;
+    if (strcmp(parent, RSTI_PUBLICATIONS_DIR) == 0) {
+        *kind = RSTI_PUBLICATIONS_DIR;
+    } else if (strcmp(parent, RSTI_IMAGES_DIR) == 0) {
+        *kind = RSTI_IMAGES_DIR;
+    } else {
+        return false;
+    }
+    int64_t value = 0;
+    size_t digits = 0;
+    for (; name[digits] >= '0' && name[digits] <= '9'; digits++) {
+        if (__builtin_mul_overflow(value, INT64_C(10), &value) ||
+            __builtin_add_overflow(value, (int64_t)(name[digits] - '0'), &value)) {
+            return false;
+        }
+    }
+    *id = value;
+    return digits > 0 && strcmp(name + digits, ".logbuffer") == 0;
+}
+
+static int open_log(const char *dir, const char *kind, const char *path)
+{
+    const int dir_fd = rsti_dir_open(dir, false);
+    if (dir_fd < 0) {
+        return dir_fd;
+    }
+    const int kind_fd = openat(dir_fd, kind, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = kind_fd < 0 ? -1
+        : openat(kind_fd, strrchr(path, '/') + 1, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        fd = RST_SET_ERRNO("opening log %s", path);
+    }
+    rsti_fd_close(kind_fd);
+    close(dir_fd);
+    return fd;
+}
+
+int rsti_log_file_open(rsti_log_file_t *file, const char *dir, const char *path,
+    size_t path_length)
+{
+    const char *kind = NULL;
+    int64_t id = 0;
+    memset(file, 0, sizeof *file);
+    file->fd = -1;
+    file->reserved_position = INT64_MAX; /* reserving is the driver's */
+    if (!split_path(path, path_length, &kind, &id)) {
+        return RST_SET_ERR(RST_ECORRUPT, "the driver named a log that cannot be one: %.*s",
+            path_length < 200 ? (int)path_length : 200, path);
+    }
+    int result = rsti_path_format(file->path, sizeof file->path, "%s/%s/%lld.logbuffer", dir, kind,
+        (long long)id);
+    if (result != 0) {
+        return result;
+    }
+    const int fd = open_log(dir, kind, file->path);
+    if (fd < 0) {
+        return fd;
+    }
+    uint8_t *base = NULL;
+    const int64_t length = rsti_file_length(fd, file->path);
+    result = length < 0 ? (int)length : 0;
+    if (result == 0 && length < RSTI_PARTITIONS * RSTI_TERM_MIN_LENGTH + RSTI_LOG_METADATA_LENGTH) {
+        result = RST_SET_ERR(RST_ECORRUPT, "%s has %lld bytes: too short for a log", file->path,
+            (long long)length);
+    }
+    if (result == 0) {
+        result = rsti_file_map(fd, (size_t)length, false, file->path, &base);
+    }
+    close(fd);
+    if (result == 0) {
+        result = rsti_log_init(&file->log, base, (size_t)length);
+        if (result != 0) {
+            RST_APPEND_ERR("mapping %s", file->path);
+            munmap(base, (size_t)length);
+            memset(&file->log, 0, sizeof file->log);
+        }
+    }
+    return result;
+}
+
+void rsti_log_file_close(rsti_log_file_t *file, bool remove)
+{
+    if (file->log.base != NULL) {
+        munmap(file->log.base, file->log.length);
+        memset(&file->log, 0, sizeof file->log);
+    }
+    if (remove && file->path[0] != '\0') {
+        unlink(file->path);
+        file->path[0] = '\0';
+    }
+}

@@ -1,0 +1,233 @@
+/* wake_fifo.c: the FIFOs that sleepers watch.
+ *
+ * Writers open O_RDWR, not O_WRONLY: a library must never let its host die of SIGPIPE, and with a
+ * read end of its own in hand a writer cannot get one, whatever the host did with the signal
+ * (masking and fetching it around each write would cost three more system calls). The price: a
+ * reader that vanished is not seen by the write. So each wake-up asks fstat first: a FIFO without a
+ * name was removed, its descriptor is dropped and the name is tried again. A FIFO whose reader was
+ * killed and not yet cleaned up fills up to its 64 KiB and then refuses bytes, which does no harm.
+ */
+#include "cnc/wake_fifo.h"
+
+#include "cnc/driver_dir.h"
+#include "cnc/files.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CACHE_SETS 16
+#define CACHE_WAYS 4
+
+typedef struct writer_t {
+    int64_t client_id;
+    int64_t used_at; /* count of wake-ups, 0 = free entry */
+    int32_t waiter_id;
+    int fd;
+} writer_t;
+
+struct rsti_waker_t {
+    pthread_mutex_t lock;
+    int64_t wake_count;
+    char dir[RSTI_PATH_MAX];
+    writer_t writers[CACHE_SETS][CACHE_WAYS];
+};
+
+static int fifo_path(char *path, const char *dir, int64_t client_id, int32_t waiter_id)
+{
+    return rsti_path_format(path, RSTI_PATH_MAX, "%s/%s/%lld.%d", dir, RSTI_WAKE_DIR,
+        (long long)client_id, waiter_id);
+}
+
+/* -1 with errno when it is not there, or is no FIFO. */
+static int open_fifo(const char *path)
+{
+    const int fd = open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status;
+    if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISFIFO(status.st_mode))) {
+        close(fd);
+        errno = EINVAL;
+        return -1;
+    }
+    return fd;
+}
+
+int rsti_wake_fifo_create(const char *dir, int64_t client_id, int32_t waiter_id)
+{
+    char path[RSTI_PATH_MAX];
+    const int result = fifo_path(path, dir, client_id, waiter_id);
+    if (result != 0) {
+        return result;
+    }
+    /* One of that name is a rest of an earlier life: writers may still hold it. */
+    if (mkfifo(path, 0600) != 0 &&
+        (errno != EEXIST || unlink(path) != 0 || mkfifo(path, 0600) != 0)) {
+        return RST_SET_ERRNO("making wake FIFO %s", path);
+    }
+    const int fd = open_fifo(path);
+    if (fd < 0) {
+        const int errno_value = errno;
+        unlink(path);
+        return rsti_error_set_errno(errno_value, "opening wake FIFO %s", path);
+    }
+    return fd;
+}
+
+void rsti_wake_fifo_remove(const char *dir, int64_t client_id, int32_t waiter_id)
+{
+    char path[RSTI_PATH_MAX];
+    if (fifo_path(path, dir, client_id, waiter_id) == 0) {
+        unlink(path);
+    }
+}
+
+void rsti_wake_fifo_remove_client(const char *dir, int64_t client_id)
+{
+    char prefix[32];
+    const int length = snprintf(prefix, sizeof prefix, "%lld.", (long long)client_id);
+    const int dir_fd = rsti_dir_open(dir, false);
+    DIR *stream = dir_fd >= 0 ? rsti_dir_read(dir_fd, RSTI_WAKE_DIR) : NULL;
+    if (stream != NULL) {
+        const struct dirent *entry;
+        while ((entry = readdir(stream)) != NULL) {
+            if (strncmp(entry->d_name, prefix, (size_t)length) == 0) {
+                (void)unlinkat(dirfd(stream), entry->d_name, 0);
+            }
+        }
+        closedir(stream);
+    }
+    rsti_fd_close(dir_fd);
+}
+
+int rsti_wake_fifo_wait(int fd, int64_t timeout_ns)
+{
+    struct pollfd watched = {.fd = fd, .events = POLLIN, .revents = 0};
+    const int64_t bounded_ns = timeout_ns > 0 ? timeout_ns : 0;
+    const struct timespec timeout = {
+        .tv_sec = (time_t)(bounded_ns / RSTI_NS_PER_S),
+        .tv_nsec = (long)(bounded_ns % RSTI_NS_PER_S),
+    };
+    const int ready = ppoll(&watched, 1, timeout_ns == RSTI_NO_DEADLINE ? NULL : &timeout, NULL);
+    if (ready <= 0 || (watched.revents & POLLIN) == 0) {
+        return 0;
+    }
+    rsti_wake_fifo_drain(fd);
+    return 1;
+}
+
+void rsti_wake_fifo_drain(int fd)
+{
+    uint8_t bytes[256];
+    while (read(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes) {
+    }
+}
+
+int rsti_waker_create(rsti_waker_t **waker, const char *dir)
+{
+    rsti_waker_t *created = rsti_alloc(sizeof *created);
+    if (created == NULL) {
+        return -RST_ENOMEM;
+    }
+    const int result = rsti_path_format(created->dir, sizeof created->dir, "%s", dir);
+    if (result != 0) {
+        rsti_free(created);
+        return result;
+    }
+    const int errno_value = pthread_mutex_init(&created->lock, NULL);
+    if (errno_value != 0) {
+        rsti_free(created);
+        return rsti_error_set_errno(errno_value, "making the lock of a waker");
+    }
+    *waker = created;
+    return 0;
+}
+
+static void writer_close(writer_t *writer)
+{
+    if (writer->used_at != 0) {
+        close(writer->fd);
+    }
+    memset(writer, 0, sizeof *writer);
+}
+
+void rsti_waker_destroy(rsti_waker_t *waker)
+{
+    if (waker == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < CACHE_SETS * CACHE_WAYS; i++) {
+        writer_close(&waker->writers[i / CACHE_WAYS][i % CACHE_WAYS]);
+    }
+    (void)pthread_mutex_destroy(&waker->lock);
+    rsti_free(waker);
+}
+
+static writer_t *set_of(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id)
+{
+    const uint64_t mixed =
+        ((uint64_t)client_id * 31 + (uint32_t)waiter_id) * UINT64_C(0x9E3779B97F4A7C15);
+    return waker->writers[mixed >> 60];
+}
+_Static_assert(CACHE_SETS == 16, "set_of takes four bits");
+
+static bool has_name(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_nlink > 0;
+}
+
+/* The writer's end, from the cache or opened; NULL when there is no such FIFO. */
+static writer_t *find_writer(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id)
+{
+    writer_t *set = set_of(waker, client_id, waiter_id);
+    writer_t *oldest = set;
+    for (size_t i = 0; i < CACHE_WAYS; i++) {
+        writer_t *writer = &set[i];
+        if (writer->used_at != 0 && writer->client_id == client_id &&
+            writer->waiter_id == waiter_id) {
+            if (has_name(writer->fd)) {
+                return writer;
+            }
+            writer_close(writer);
+        }
+        if (writer->used_at < oldest->used_at) {
+            oldest = writer;
+        }
+    }
+    char path[RSTI_PATH_MAX];
+    const int fd =
+        fifo_path(path, waker->dir, client_id, waiter_id) == 0 ? open_fifo(path) : -1;
+    if (fd < 0) {
+        return NULL;
+    }
+    writer_close(oldest);
+    oldest->fd = fd;
+    oldest->client_id = client_id;
+    oldest->waiter_id = waiter_id;
+    return oldest;
+}
+
+void rsti_waker_wake(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id)
+{
+    const uint8_t byte = 1;
+    (void)pthread_mutex_lock(&waker->lock);
+    writer_t *writer = find_writer(waker, client_id, waiter_id);
+    if (writer != NULL) {
+        writer->used_at = ++waker->wake_count;
+        ssize_t written;
+        do {
+            written = write(writer->fd, &byte, 1);
+        } while (written < 0 && errno == EINTR);
+        /* Full: the sleeper has bytes enough to wake up from. */
+    }
+    (void)pthread_mutex_unlock(&waker->lock);
+}

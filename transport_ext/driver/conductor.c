@@ -1,0 +1,235 @@
+/* conductor.c: the conductor's duty cycle (driver reference 2.1). */
+#include "driver/internal.h"
+
+#include "util/alloc.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define CLIENT_COMMANDS_MAX 16
+#define AGENT_COMMANDS_MAX 64
+
+int rsti_conductor_init(rst_driver_t *driver, uint64_t seed)
+{
+    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_rng_init(&conductor->rng, seed);
+    conductor->now_ns = rsti_clock_nano_time(&driver->clock);
+    conductor->now_ms = rsti_clock_epoch_ms(&driver->clock);
+    conductor->timer_due_ns = conductor->now_ns;
+    conductor->clients_check_due_ns = conductor->now_ns;
+    conductor->clientless_since_ns = conductor->now_ns;
+    conductor->ring_moved_ns = conductor->now_ns;
+    conductor->next_session_id = (int32_t)(uint32_t)rsti_rng_next(&conductor->rng);
+    conductor->next_receiver_id = (int64_t)rsti_rng_next(&conductor->rng);
+    if (conductor->next_receiver_id == 0) {
+        conductor->next_receiver_id = 1;
+    }
+    return rsti_agent_queue_create(&conductor->queue, &conductor->queue_memory);
+}
+
+void rsti_conductor_fini(rst_driver_t *driver)
+{
+    rsti_conductor_t *conductor = &driver->conductor;
+    for (size_t i = 0; i < conductor->clients.count; i++) {
+        rsti_client_destroy(conductor->clients.items[i]);
+    }
+    for (size_t i = 0; i < conductor->images.count; i++) {
+        rsti_publication_image_destroy(driver, conductor->images.items[i]);
+    }
+    for (size_t i = 0; i < conductor->publications.count; i++) {
+        rsti_network_publication_destroy(driver, conductor->publications.items[i]);
+    }
+    for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
+        rsti_ipc_publication_destroy(driver, conductor->ipc_publications.items[i]);
+    }
+    for (size_t i = 0; i < conductor->subscriptions.count; i++) {
+        rsti_subscription_t *subscription = conductor->subscriptions.items[i];
+        rsti_free(subscription->uri);
+        rsti_free(subscription->name);
+        rsti_free(subscription);
+    }
+    for (size_t i = 0; i < conductor->send_endpoints.count; i++) {
+        rsti_send_endpoint_destroy(driver, conductor->send_endpoints.items[i]);
+    }
+    for (size_t i = 0; i < conductor->receive_endpoints.count; i++) {
+        rsti_receive_endpoint_destroy(driver, conductor->receive_endpoints.items[i]);
+    }
+    rsti_ptr_array_fini(&conductor->clients);
+    rsti_ptr_array_fini(&conductor->images);
+    rsti_ptr_array_fini(&conductor->publications);
+    rsti_ptr_array_fini(&conductor->ipc_publications);
+    rsti_ptr_array_fini(&conductor->subscriptions);
+    rsti_ptr_array_fini(&conductor->send_endpoints);
+    rsti_ptr_array_fini(&conductor->receive_endpoints);
+    rsti_free(conductor->queue_memory);
+    conductor->queue_memory = NULL;
+}
+
+static void on_publication_error(rst_driver_t *driver, const rsti_agent_command_t *command)
+{
+    const rsti_response_t response = {
+        .type = RSTI_RSP_PUBLICATION_ERROR,
+        .registration_id = command->registration_id,
+        .session_id = command->session_id,
+        .stream_id = command->stream_id,
+        .error_code = command->err.error_code,
+        .log_file = {command->text, command->err.error_length},
+    };
+    rsti_respond(driver, &response);
+}
+
+void rsti_conductor_on_command(rst_driver_t *driver, int32_t type,
+    const rsti_agent_command_t *command)
+{
+    if (type == RSTI_AGENT_CREATE_IMAGE) {
+        rsti_on_create_image(driver, command);
+    } else if (type == RSTI_AGENT_PUBLICATION_ERROR) {
+        on_publication_error(driver, command);
+    } else {
+        RST_ASSERT(false);
+    }
+}
+
+static void refuse(rst_driver_t *driver, const rsti_command_t *command, int code,
+    const char *what)
+{
+    char text[128];
+    snprintf(text, sizeof text, "command 0x%02" PRIx32 ": %s", (uint32_t)command->type, what);
+    rsti_respond_error(driver, command->correlation_id, code, text);
+}
+
+/* true: try this command again in the next pass. */
+static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
+{
+    switch (command->type) {
+    case RSTI_CMD_ADD_PUBLICATION:
+    case RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION:
+        return rsti_on_add_publication(driver, command);
+    case RSTI_CMD_REMOVE_PUBLICATION:
+        rsti_on_remove_publication(driver, command);
+        break;
+    case RSTI_CMD_ADD_SUBSCRIPTION:
+        return rsti_on_add_subscription(driver, command);
+    case RSTI_CMD_REMOVE_SUBSCRIPTION:
+        rsti_on_remove_subscription(driver, command);
+        break;
+    case RSTI_CMD_CLIENT_KEEPALIVE:
+        rsti_on_keepalive(driver, command);
+        break;
+    case RSTI_CMD_CLIENT_CLOSE:
+        rsti_on_client_close(driver, command);
+        break;
+    case RSTI_CMD_ADD_COUNTER:
+        rsti_on_add_counter(driver, command);
+        break;
+    case RSTI_CMD_ADD_STATIC_COUNTER:
+        rsti_on_add_static_counter(driver, command);
+        break;
+    case RSTI_CMD_REMOVE_COUNTER:
+        rsti_on_remove_counter(driver, command);
+        break;
+    case RSTI_CMD_NEXT_SESSION_ID:
+        rsti_on_next_session_id(driver, command);
+        break;
+    case RSTI_CMD_REJECT_IMAGE:
+        rsti_on_reject_image(driver, command);
+        break;
+    case RSTI_CMD_TERMINATE_DRIVER:
+        refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR, "clients may not end this driver");
+        break;
+    case RSTI_CMD_ADD_DESTINATION:
+    case RSTI_CMD_REMOVE_DESTINATION:
+    case RSTI_CMD_ADD_RCV_DESTINATION:
+    case RSTI_CMD_REMOVE_RCV_DESTINATION:
+    case RSTI_CMD_REMOVE_DESTINATION_BY_ID:
+        refuse(driver, command, RSTI_DRIVER_NOT_SUPPORTED,
+            "destinations (control-mode=manual) are not supported yet");
+        break;
+    default:
+        refuse(driver, command, RSTI_DRIVER_UNKNOWN_COMMAND, "unknown type");
+        break;
+    }
+    return false;
+}
+
+static rsti_rb_action_t on_client_command(void *arg, int32_t type, const void *record,
+    size_t length)
+{
+    rst_driver_t *driver = arg;
+    rsti_command_t command;
+    const int code = rsti_command_decode(type, record, length, &command);
+    if (code != 0) {
+        const int64_t correlation_id =
+            length >= 16 ? rsti_get_i64((const uint8_t *)record + 8) : 0;
+        char text[128];
+        snprintf(text, sizeof text, "command 0x%02" PRIx32 " of %zu bytes: %s", (uint32_t)type,
+            length, code == RSTI_DRIVER_UNKNOWN_COMMAND ? "unknown type" : "malformed");
+        rsti_respond_error(driver, correlation_id, code, text);
+        return RSTI_RB_CONTINUE;
+    }
+    command.type = type;
+    rsti_error_clear();
+    if (dispatch(driver, &command)) {
+        driver->conductor.is_retry = true;
+        return RSTI_RB_ABORT;
+    }
+    return RSTI_RB_CONTINUE;
+}
+
+/* A producer that died between claim and commit stops the ring for everybody. */
+static void check_blocked_ring(rst_driver_t *driver, int64_t now_ns)
+{
+    rsti_conductor_t *conductor = &driver->conductor;
+    const int64_t head = rsti_load_acquire_i64(&driver->to_driver.trailer->head_position);
+    if (head != conductor->ring_head || rsti_mpsc_rb_size(&driver->to_driver) == 0) {
+        conductor->ring_head = head;
+        conductor->ring_moved_ns = now_ns;
+        return;
+    }
+    if (now_ns > conductor->ring_moved_ns + driver->params.client_liveness_ns
+        && rsti_mpsc_rb_unblock(&driver->to_driver)) {
+        rsti_driver_count(driver, RSTI_SYSTEM_UNBLOCKED_COMMANDS, 1);
+    }
+}
+
+static bool on_timer(rst_driver_t *driver, int64_t now_ns)
+{
+    rsti_conductor_t *conductor = &driver->conductor;
+    if (now_ns < conductor->timer_due_ns) {
+        return false;
+    }
+    conductor->timer_due_ns = now_ns + driver->params.timer_interval_ns;
+    rsti_mpsc_rb_set_heartbeat(&driver->to_driver, conductor->now_ms);
+    rsti_clients_check(driver, now_ns);
+    check_blocked_ring(driver, now_ns);
+    return true;
+}
+
+int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    rst_driver_t *driver = arg;
+    rsti_conductor_t *conductor = &driver->conductor;
+    conductor->now_ns = now_ns;
+    conductor->now_ms = rsti_clock_epoch_ms(&driver->clock);
+    conductor->is_retry = false;
+    rsti_endpoints_sweep(driver);
+    const bool is_timer = on_timer(driver, now_ns);
+    int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_CONDUCTOR, AGENT_COMMANDS_MAX);
+    if (rsti_proxies_have_room(driver)) {
+        work += (int64_t)rsti_mpsc_rb_read(&driver->to_driver, CLIENT_COMMANDS_MAX,
+            on_client_command, driver);
+    }
+    rsti_images_rebuild(driver, now_ns, next_deadline_ns);
+    rsti_publications_update(driver, now_ns);
+    rsti_images_check(driver, now_ns, next_deadline_ns);
+    rsti_publications_check(driver, now_ns, is_timer, next_deadline_ns);
+    rsti_endpoints_sweep(driver);
+    rsti_responses_wake(driver);
+    if (now_ns >= conductor->clients_check_due_ns) {
+        rsti_clients_check_foreign(driver, now_ns);
+    }
+    rsti_lower_deadline(next_deadline_ns, conductor->timer_due_ns);
+    rsti_lower_deadline(next_deadline_ns, conductor->clients_check_due_ns);
+    return work + (conductor->is_retry ? 1 : 0);
+}

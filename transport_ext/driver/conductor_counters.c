@@ -1,0 +1,104 @@
+/* conductor_counters.c: labels and keys of the driver's counters (memory reference 16-18). */
+#include "driver/internal.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static int32_t allocate(rst_driver_t *driver, int32_t type_id, const void *key,
+    size_t key_length, const char *label)
+{
+    size_t label_length = strlen(label);
+    if (label_length > RSTI_COUNTER_LABEL_MAX) {
+        label_length = RSTI_COUNTER_LABEL_MAX;
+    }
+    return rsti_counters_allocate(&driver->counters, type_id, key, key_length, label,
+        label_length, driver->conductor.now_ms);
+}
+
+int rsti_system_counters_init(rst_driver_t *driver)
+{
+    static const char *const labels[] = {
+#define SYSTEM_LABEL(name, label) label,
+        RSTI_SYSTEM_COUNTERS(SYSTEM_LABEL)
+#undef SYSTEM_LABEL
+    };
+    for (int32_t i = 0; i < RSTI_SYSTEM_COUNTER_COUNT; i++) {
+        const int32_t id = allocate(driver, RSTI_COUNTER_SYSTEM, &i, sizeof i, labels[i]);
+        if (id != i) {
+            return RST_SET_ERR(RST_EFULL, "system counter %" PRId32 " got id %" PRId32, i, id);
+        }
+        rsti_counters_set_ids(&driver->counters, id, i, -1, 0);
+    }
+    rsti_counter_store(driver, RSTI_SYSTEM_CONTROL_PROTOCOL_VERSION, 65536);
+    rsti_counter_store(driver, RSTI_SYSTEM_VERSION, 0x000100);
+    return 0;
+}
+
+int32_t rsti_stream_counter_allocate(rst_driver_t *driver, const rsti_stream_counter_t *facts,
+    int64_t **address)
+{
+    uint8_t key[RSTI_COUNTER_KEY_MAX];
+    char label[RSTI_COUNTER_LABEL_MAX + 1];
+    const size_t key_length = rsti_stream_key_encode(key, facts->registration_id,
+        facts->session_id, facts->stream_id, facts->uri, strlen(facts->uri));
+    int used = snprintf(label, sizeof label, "%s: %" PRId64 " %" PRId32 " %" PRId32 " %s",
+        facts->name, facts->registration_id, facts->session_id, facts->stream_id, facts->uri);
+    if (facts->has_join_position && used > 0 && (size_t)used < sizeof label) {
+        snprintf(label + used, sizeof label - (size_t)used, " @%" PRId64, facts->value);
+    }
+    const int32_t id = allocate(driver, facts->type_id, key, key_length, label);
+    if (id < 0) {
+        return id;
+    }
+    rsti_counters_set_ids(&driver->counters, id, facts->registration_id, facts->client_id,
+        facts->reference_id);
+    *address = rsti_counter_address(&driver->counters.counters, id);
+    rsti_store_release_i64(*address, facts->value);
+    return id;
+}
+
+int32_t rsti_channel_counter_allocate(rst_driver_t *driver, int32_t type_id, const char *name,
+    const char *uri, const char *bound_address, int64_t registration_id, int64_t client_id)
+{
+    uint8_t key[RSTI_COUNTER_KEY_MAX];
+    char label[RSTI_COUNTER_LABEL_MAX + 1];
+    const size_t key_length = rsti_channel_key_encode(key, uri, strlen(uri));
+    snprintf(label, sizeof label, "%s: %s %s", name, uri, bound_address);
+    const int32_t id = allocate(driver, type_id, key, key_length, label);
+    if (id >= 0) {
+        rsti_counters_set_ids(&driver->counters, id, registration_id, client_id, 0);
+        rsti_counter_store(driver, id, 1);
+    }
+    return id;
+}
+
+int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
+    int32_t channel_status_id, const char *bound_address, int64_t registration_id,
+    int64_t client_id)
+{
+    uint8_t key[RSTI_COUNTER_KEY_MAX];
+    char label[RSTI_COUNTER_LABEL_MAX + 1];
+    const size_t key_length = rsti_sockaddr_key_encode(key, channel_status_id, bound_address);
+    snprintf(label, sizeof label, "%s: %" PRId32 " %s", name, channel_status_id, bound_address);
+    const int32_t id = allocate(driver, RSTI_COUNTER_LOCAL_SOCKADDR, key, key_length, label);
+    if (id >= 0) {
+        rsti_counters_set_ids(&driver->counters, id, registration_id, client_id, 0);
+        rsti_counter_store(driver, id, 1);
+    }
+    return id;
+}
+
+void rsti_counter_release(rst_driver_t *driver, int32_t *counter_id)
+{
+    if (*counter_id >= 0) {
+        rsti_counters_free(&driver->counters, *counter_id, driver->conductor.now_ms);
+        *counter_id = RSTI_NULL_COUNTER;
+    }
+}
+
+void rsti_counter_store(rst_driver_t *driver, int32_t counter_id, int64_t value)
+{
+    rsti_store_release_i64(rsti_counter_address(&driver->counters.counters, counter_id), value);
+}

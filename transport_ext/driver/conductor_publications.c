@@ -1,0 +1,398 @@
+/* conductor_publications.c: adding and removing publications, session ids, limits (driver reference
+ * 6 and 7). */
+#include "driver/internal.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The lists that hold publications of one kind; items begin with rsti_publication_t. */
+static rsti_ptr_array_t *list_of(rst_driver_t *driver, bool is_network)
+{
+    return is_network ? &driver->conductor.publications : &driver->conductor.ipc_publications;
+}
+
+static const rsti_send_endpoint_t *endpoint_of(const rsti_publication_t *publication)
+{
+    return publication->is_network
+        ? ((const rsti_network_publication_t *)(const void *)publication)->endpoint
+        : NULL;
+}
+
+static rsti_publication_t *find_session(rst_driver_t *driver,
+    const rsti_send_endpoint_t *endpoint, bool is_network, int32_t stream_id, int32_t session_id)
+{
+    const rsti_ptr_array_t *list = list_of(driver, is_network);
+    for (size_t i = 0; i < list->count; i++) {
+        rsti_publication_t *publication = list->items[i];
+        if (publication->stream_id == stream_id && publication->session_id == session_id
+            && (endpoint == NULL || endpoint_of(publication) == endpoint)) {
+            return publication;
+        }
+    }
+    return NULL;
+}
+
+static int32_t next_session_id(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint,
+    bool any_kind, bool is_network, int32_t stream_id)
+{
+    const rst_driver_params_t *params = &driver->params;
+    rsti_conductor_t *conductor = &driver->conductor;
+    for (;;) {
+        const int32_t id = conductor->next_session_id;
+        if (id >= params->reserved_session_low && id <= params->reserved_session_high) {
+            conductor->next_session_id =
+                rsti_wrap_add_i32((int32_t)params->reserved_session_high, 1);
+            continue;
+        }
+        conductor->next_session_id = rsti_wrap_add_i32(id, 1);
+        const bool is_taken = any_kind
+            ? find_session(driver, NULL, true, stream_id, id) != NULL
+                || find_session(driver, NULL, false, stream_id, id) != NULL
+            : find_session(driver, endpoint, is_network, stream_id, id) != NULL;
+        if (!is_taken) {
+            return id;
+        }
+    }
+}
+
+static rsti_publication_t *find_shared(rst_driver_t *driver,
+    const rsti_send_endpoint_t *endpoint, const rsti_channel_t *channel, int32_t stream_id)
+{
+    const rsti_ptr_array_t *list = list_of(driver, endpoint != NULL);
+    for (size_t i = 0; i < list->count; i++) {
+        rsti_publication_t *publication = list->items[i];
+        if (!publication->is_exclusive && publication->stream_id == stream_id
+            && publication->life == RSTI_LIFE_ACTIVE && !publication->is_revoked
+            && (endpoint == NULL || endpoint_of(publication) == endpoint)
+            && (channel->session_id == RSTI_CHANNEL_UNSET
+                || channel->session_id == publication->session_id)) {
+            return publication;
+        }
+    }
+    return NULL;
+}
+
+static int check_equal(const char *name, int64_t asked, int64_t existing)
+{
+    if (asked != RSTI_CHANNEL_UNSET && asked != existing) {
+        return RST_SET_ERR(RST_ECHANNEL, "%s=%" PRId64
+            " differs from the %" PRId64 " of the publication that is shared", name, asked,
+            existing);
+    }
+    return 0;
+}
+
+static int check_shared(const rsti_publication_t *publication, const rsti_channel_t *channel)
+{
+    const rsti_publication_options_t *options = &publication->options;
+    if (check_equal("mtu", channel->mtu, options->mtu) < 0
+        || check_equal("term-length", channel->term_length, options->term_length) < 0) {
+        return -RST_ECHANNEL;
+    }
+    if (channel->initial_term_id != RSTI_CHANNEL_UNSET
+        && (check_equal("init-term-id", channel->initial_term_id, options->initial_term_id) < 0
+            || check_equal("term-id", channel->term_id, options->term_id) < 0
+            || check_equal("term-offset", channel->term_offset, options->term_offset) < 0)) {
+        return -RST_ECHANNEL;
+    }
+    return 0;
+}
+
+static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, bool is_network,
+    rsti_publication_options_t *options)
+{
+    const rst_driver_params_t *params = &driver->params;
+    if (rsti_publication_options(options, channel,
+            (int32_t)(is_network ? params->mtu : params->ipc_mtu),
+            (int32_t)(is_network ? params->term_length : params->ipc_term_length),
+            params->linger_ns)
+        < 0) {
+        return -rst_last_error_code();
+    }
+    if (!options->has_position) {
+        options->initial_term_id = (int32_t)(uint32_t)rsti_rng_next(&driver->conductor.rng);
+        options->term_id = options->initial_term_id;
+        options->term_offset = 0;
+    }
+    if (channel->publication_window == RSTI_CHANNEL_UNSET && params->publication_window > 0
+        && params->publication_window < options->publication_window) {
+        options->publication_window = (int32_t)params->publication_window;
+    }
+    if (!channel->is_sparse_set) {
+        options->sparse = params->sparse != 0;
+    }
+    return 0;
+}
+
+/* Names are carried beside stream ids and must not be mixed on one of them (IPC: both ends are ours). */
+int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel,
+    int32_t stream_id)
+{
+    const rsti_conductor_t *conductor = &driver->conductor;
+    const char *other = NULL;
+    if (channel->name[0] == '\0') {
+        return 0;
+    }
+    for (size_t i = 0; i < conductor->ipc_publications.count && other == NULL; i++) {
+        const rsti_publication_t *p = conductor->ipc_publications.items[i];
+        if (p->stream_id == stream_id && p->name[0] != '\0' && p->life == RSTI_LIFE_ACTIVE
+            && strcmp(p->name, channel->name) != 0) {
+            other = p->name;
+        }
+    }
+    for (size_t i = 0; i < conductor->subscriptions.count && other == NULL; i++) {
+        const rsti_subscription_t *s = conductor->subscriptions.items[i];
+        if (s->is_ipc && s->stream_id == stream_id && s->name[0] != '\0'
+            && strcmp(s->name, channel->name) != 0) {
+            other = s->name;
+        }
+    }
+    if (other != NULL) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "the names \"%s\" and \"%s\" fall on the same IPC stream id %" PRId32
+            ": choose another name or give a stream id", channel->name, other, stream_id);
+    }
+    return 0;
+}
+
+static rsti_publication_t *create(rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_command_t *command, rsti_send_endpoint_t *endpoint)
+{
+    const bool is_network = endpoint != NULL;
+    rsti_publication_options_t options;
+    if (make_options(driver, channel, is_network, &options) < 0) {
+        return NULL;
+    }
+    rsti_publication_facts_t facts = {
+        .channel = channel,
+        .options = &options,
+        .registration_id = command->correlation_id,
+        .client_id = command->client_id,
+        .stream_id = command->stream_id,
+        .is_network = is_network,
+        .is_exclusive = command->type == RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION,
+        .socket_sndbuf = channel->so_sndbuf == RSTI_CHANNEL_UNSET ? 0 : (int32_t)channel->so_sndbuf,
+        .socket_rcvbuf = channel->so_rcvbuf == RSTI_CHANNEL_UNSET ? 0 : (int32_t)channel->so_rcvbuf,
+    };
+    if (channel->session_id != RSTI_CHANNEL_UNSET) {
+        facts.session_id = (int32_t)channel->session_id;
+        if (find_session(driver, endpoint, is_network, facts.stream_id, facts.session_id) != NULL) {
+            (void)RST_SET_ERR(RST_EINUSE, "session-id=%" PRId32
+                " clashes with a publication on the same channel and stream id %" PRId32,
+                facts.session_id, facts.stream_id);
+            return NULL;
+        }
+    } else {
+        facts.session_id =
+            next_session_id(driver, endpoint, false, is_network, facts.stream_id);
+    }
+    if (!is_network) {
+        rsti_ipc_publication_t *made;
+        if (rsti_ipc_publication_create(driver, &made, &facts) < 0) {
+            return NULL;
+        }
+        if (rsti_ptr_array_add(&driver->conductor.ipc_publications, made) < 0) {
+            rsti_ipc_publication_destroy(driver, made);
+            return NULL;
+        }
+        return &made->base;
+    }
+    rsti_network_publication_t *made;
+    if (rsti_network_publication_create(driver, &made, &facts, endpoint) < 0) {
+        return NULL;
+    }
+    if (rsti_ptr_array_add(&driver->conductor.publications, made) < 0) {
+        endpoint->ref_count--;
+        rsti_network_publication_destroy(driver, made);
+        return NULL;
+    }
+    const rsti_agent_command_t add = {.endpoint = endpoint, .object = made};
+    rsti_tell_sender(driver, RSTI_AGENT_ADD_PUBLICATION, &add);
+    return &made->base;
+}
+
+static void respond_ready(rst_driver_t *driver, const rsti_command_t *command,
+    const rsti_publication_t *publication, const rsti_send_endpoint_t *endpoint)
+{
+    const char *path = publication->file.path;
+    const rsti_response_t response = {
+        .type = publication->is_exclusive
+            ? RSTI_RSP_EXCLUSIVE_PUBLICATION_READY
+            : RSTI_RSP_PUBLICATION_READY,
+        .correlation_id = command->correlation_id,
+        .registration_id = publication->registration_id,
+        .session_id = publication->session_id,
+        .stream_id = publication->stream_id,
+        .counter_id = publication->pub_lmt_id,
+        .channel_status_id =
+            endpoint == NULL ? RSTI_NULL_COUNTER : endpoint->channel_status_id,
+        .log_file = {path, (int32_t)strlen(path)},
+    };
+    rsti_respond(driver, &response);
+}
+
+/* 1 added, 0 try again, negative with a trail. */
+static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
+{
+    rsti_channel_t *channel = &driver->conductor.channel;
+    rsti_driver_client_t *client = rsti_client_get(driver, command->client_id);
+    if (client == NULL
+        || rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
+        || rsti_channel_check_supported(channel, true) < 0) {
+        return -rst_last_error_code();
+    }
+    rsti_send_endpoint_t *endpoint = NULL;
+    if (channel->media == RSTI_MEDIA_UDP) {
+        bool is_closing = false;
+        if (rsti_send_endpoint_get(driver, channel, command, &endpoint, &is_closing) < 0) {
+            return -rst_last_error_code();
+        }
+        if (is_closing) {
+            return 0;
+        }
+    } else if (rsti_channel_check_name(driver, channel, command->stream_id) < 0) {
+        return -rst_last_error_code();
+    }
+    rsti_publication_t *publication = command->type == RSTI_CMD_ADD_PUBLICATION
+        ? find_shared(driver, endpoint, channel, command->stream_id)
+        : NULL;
+    const bool is_new = publication == NULL;
+    int result = 1;
+    if (publication == NULL) {
+        publication = create(driver, channel, command, endpoint);
+    } else if (check_shared(publication, channel) < 0) {
+        publication = NULL;
+    }
+    if (publication == NULL
+        || rsti_client_link_publication(client, command->correlation_id, publication) < 0) {
+        result = -rst_last_error_code();
+    } else {
+        respond_ready(driver, command, publication, endpoint);
+        if (is_new && endpoint == NULL) {
+            rsti_link_ipc_subscribers(driver, (rsti_ipc_publication_t *)(void *)publication);
+        }
+    }
+    if (endpoint != NULL) {
+        rsti_send_endpoint_put(driver, endpoint); /* closes it when nothing came of it */
+    }
+    return result;
+}
+
+bool rsti_on_add_publication(rst_driver_t *driver, const rsti_command_t *command)
+{
+    const int result = add_publication(driver, command);
+    if (result < 0) {
+        rsti_respond_trail(driver, command->correlation_id);
+    }
+    return result == 0;
+}
+
+void rsti_publication_release(rst_driver_t *driver, rsti_publication_t *publication,
+    bool is_revoke)
+{
+    const int64_t now_ns = driver->conductor.now_ns;
+    RST_ASSERT(publication->ref_count > 0);
+    publication->ref_count--;
+    if (publication->life != RSTI_LIFE_ACTIVE || (publication->ref_count > 0 && !is_revoke)) {
+        return;
+    }
+    rsti_publication_drain(driver, publication, now_ns);
+    if (is_revoke) {
+        publication->is_revoked = true;
+        publication->file.log.metadata->is_publication_revoked = 1;
+        rsti_driver_count(driver, RSTI_SYSTEM_PUBLICATIONS_REVOKED, 1);
+        rsti_store_release_i32(&publication->file.log.metadata->is_connected, 0);
+        rsti_subscribers_tell_unavailable(driver, &publication->subscribers,
+            publication->registration_id);
+        rsti_publication_set_life(publication, RSTI_LIFE_LINGER, now_ns);
+    }
+    if (publication->is_network) {
+        rsti_network_publication_t *network = (rsti_network_publication_t *)(void *)publication;
+        rsti_store_release_i32(&network->is_revoked_shared, is_revoke);
+        rsti_store_release_i64(&network->end_position,
+            rsti_load_relaxed_i64(&publication->file.log.metadata->end_of_stream_position));
+        rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
+    }
+}
+
+void rsti_on_remove_publication(rst_driver_t *driver, const rsti_command_t *command)
+{
+    rsti_driver_client_t *client = rsti_client_find(driver, command->client_id);
+    for (int32_t i = 0; client != NULL && i < client->publication_count; i++) {
+        const rsti_publication_link_t link = client->publications[i];
+        if (link.registration_id == command->registration_id) {
+            client->publications[i] = client->publications[--client->publication_count];
+            rsti_respond_ok(driver, command->correlation_id);
+            rsti_publication_release(driver, link.publication,
+                link.publication->is_exclusive && (command->flags & 1) != 0);
+            return;
+        }
+    }
+    char text[96];
+    snprintf(text, sizeof text, "unknown publication, registration id %" PRId64,
+        command->registration_id);
+    rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_UNKNOWN_PUBLICATION, text);
+}
+
+void rsti_on_next_session_id(rst_driver_t *driver, const rsti_command_t *command)
+{
+    if (rsti_client_get(driver, command->client_id) == NULL) {
+        rsti_respond_trail(driver, command->correlation_id);
+        return;
+    }
+    const rsti_response_t response = {
+        .type = RSTI_RSP_NEXT_SESSION_ID,
+        .correlation_id = command->correlation_id,
+        .session_id = next_session_id(driver, NULL, true, true, command->stream_id),
+    };
+    rsti_respond(driver, &response);
+}
+
+void rsti_publications_update(rst_driver_t *driver, int64_t now_ns)
+{
+    rsti_conductor_t *conductor = &driver->conductor;
+    for (size_t i = 0; i < conductor->publications.count; i++) {
+        rsti_network_publication_update(driver, conductor->publications.items[i], now_ns);
+    }
+    for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
+        rsti_ipc_publication_update(driver, conductor->ipc_publications.items[i], now_ns);
+    }
+}
+
+static void free_network(rst_driver_t *driver, size_t index)
+{
+    rsti_network_publication_t *publication = driver->conductor.publications.items[index];
+    rsti_send_endpoint_t *endpoint = publication->endpoint;
+    rsti_ptr_array_remove_at(&driver->conductor.publications, index);
+    rsti_network_publication_destroy(driver, publication);
+    endpoint->ref_count--;
+    rsti_send_endpoint_put(driver, endpoint);
+}
+
+void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer,
+    int64_t *next_deadline_ns)
+{
+    rsti_conductor_t *conductor = &driver->conductor;
+    for (size_t i = conductor->publications.count; i > 0; i--) {
+        rsti_network_publication_t *publication = conductor->publications.items[i - 1];
+        if (is_timer && publication->base.life <= RSTI_LIFE_DRAINING) {
+            rsti_publication_check_blocked(driver, &publication->base,
+                rsti_load_acquire_i64(publication->snd_pos), now_ns);
+        }
+        if (rsti_network_publication_on_life(driver, publication, now_ns)) {
+            free_network(driver, i - 1);
+        } else if (publication->base.life == RSTI_LIFE_LINGER) {
+            rsti_lower_deadline(next_deadline_ns,
+                publication->base.life_changed_ns + publication->base.options.linger_ns + 1);
+        }
+    }
+    for (size_t i = conductor->ipc_publications.count; is_timer && i > 0; i--) {
+        rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i - 1];
+        if (rsti_ipc_publication_on_timer(driver, publication, now_ns)) {
+            rsti_ptr_array_remove_at(&conductor->ipc_publications, i - 1);
+            rsti_ipc_publication_destroy(driver, publication);
+        }
+    }
+}

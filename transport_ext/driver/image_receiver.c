@@ -1,0 +1,285 @@
+/* image_receiver.c: the receiver's side of an image: inserting datagrams, status messages, NAKs
+ * (wire reference 8.2, 8.4, 9.3). */
+#include "driver/internal.h"
+
+#include "util/error.h"
+
+static rsti_connection_t *find_connection(rsti_image_t *image,
+    const struct sockaddr_storage *source)
+{
+    for (int32_t i = 0; i < image->connection_count; i++) {
+        if (rsti_netaddr_equal(&image->connections[i].control, source)) {
+            return &image->connections[i];
+        }
+    }
+    return NULL;
+}
+
+static void refresh(rsti_image_t *image, rsti_connection_t *connection, int64_t now_ns)
+{
+    connection->last_activity_ns = now_ns;
+    connection->last_frame_ns = now_ns;
+    rsti_store_release_i64(&image->last_packet_ns, now_ns);
+}
+
+/* The stream has ended when every transport that carries it said so. */
+static void on_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image,
+    rsti_connection_t *connection, int64_t position, uint8_t flags)
+{
+    rst_driver_t *driver = receiver->driver;
+    rsti_log_metadata_t *metadata = image->file.log.metadata;
+    connection->is_eos = true;
+    connection->eos_position = position;
+    int64_t end = position;
+    for (int32_t i = 0; i < image->connection_count; i++) {
+        if (!image->connections[i].is_eos) {
+            return;
+        }
+        end = rsti_max_i64(end, image->connections[i].eos_position);
+    }
+    if (!rsti_load_relaxed_i32(&image->is_end_of_stream)) {
+        rsti_store_release_i64(&metadata->end_of_stream_position, end);
+        rsti_store_release_i32(&image->is_end_of_stream, 1);
+        rsti_receiver_touch(receiver, image);
+        rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
+    }
+    if ((flags & RSTI_FLAG_REVOKED) != 0 && !rsti_load_relaxed_i32(&image->is_revoked)) {
+        metadata->is_publication_revoked = 1;
+        rsti_store_release_i32(&image->is_revoked, 1);
+        rsti_driver_count(driver, RSTI_SYSTEM_IMAGES_REVOKED, 1);
+        rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+/* In order the readers see the data by themselves; a gap, or one that was closed, is the conductor's. */
+static void raise_hwm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t from, int64_t to)
+{
+    const int64_t hwm = rsti_load_relaxed_i64(image->hwm);
+    if (to > hwm) {
+        rsti_store_release_i64(image->hwm, to);
+    }
+    if (from != hwm) {
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
+    rsti_connection_t *connection, int64_t position, uint8_t flags, int64_t now_ns)
+{
+    const int64_t least =
+        rsti_max_i64(0, image->last_sm_position - image->file.log.term_length);
+    if (position < least) {
+        rsti_driver_count(receiver->driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
+        return;
+    }
+    refresh(image, connection, now_ns);
+    rsti_driver_count(receiver->driver, RSTI_SYSTEM_HEARTBEATS_RECEIVED, 1);
+    raise_hwm(receiver, image, position, position);
+    if ((flags & RSTI_FLAG_EOS) != 0) {
+        on_end_of_stream(receiver, image, connection, position, flags);
+    }
+}
+
+void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
+    const uint8_t *datagram, size_t length, const struct sockaddr_storage *source,
+    int64_t now_ns)
+{
+    rst_driver_t *driver = receiver->driver;
+    const rsti_log_t *log = &image->file.log;
+    rsti_data_header_t header;
+    memcpy(&header, datagram, sizeof header);
+    if (rsti_wrap_sub_i32(header.term_id, log->initial_term_id) < 0
+        || rsti_load_acquire_i32(&image->is_rejected)) {
+        return;
+    }
+    const int32_t walked = rsti_packet_validate(datagram, length, log->term_length);
+    if (walked < 0) {
+        rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return;
+    }
+    rsti_connection_t *connection = find_connection(image, source);
+    if (connection == NULL) {
+        /* The sender's address may change on its way; status messages stay with the first one. */
+        connection = &image->connections[0];
+    }
+    const int64_t position = rsti_position(header.term_id, header.term_offset,
+        log->position_bits, log->initial_term_id);
+    if (position + walked > image->overrun_threshold) {
+        rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS, 1);
+        return;
+    }
+    if (rsti_packet_is_heartbeat(datagram, length)) {
+        on_heartbeat(receiver, image, connection, position, header.frame.flags, now_ns);
+        return;
+    }
+    if (position < image->last_sm_position) {
+        rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
+        if (position + walked >= image->last_sm_position - image->congestion.max_window) {
+            refresh(image, connection, now_ns);
+        }
+        return;
+    }
+    refresh(image, connection, now_ns);
+    uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
+    if (rsti_term_insert(term, header.term_offset, datagram, length)) {
+        rsti_receiver_touch(receiver, image);
+    }
+    raise_hwm(receiver, image, position, position + walked);
+}
+
+/* To every connection that is alive; returns how many. */
+static int32_t send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, const void *frame,
+    size_t length, int64_t now_ns)
+{
+    int32_t sent = 0;
+    for (int32_t i = 0; i < image->connection_count; i++) {
+        const rsti_connection_t *connection = &image->connections[i];
+        if (now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
+            && rsti_receive_endpoint_send(receiver, image->endpoint, frame, length,
+                &connection->control)) {
+            sent++;
+        }
+    }
+    return sent;
+}
+
+static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
+    int64_t window, int64_t now_ns)
+{
+    const rsti_log_t *log = &image->file.log;
+    const rsti_receive_endpoint_t *endpoint = image->endpoint;
+    const bool is_draining = rsti_load_acquire_i32(&image->is_draining) != 0;
+    uint8_t frame[RSTI_SM_TAGGED_LENGTH];
+    const int32_t length = endpoint->has_group_tag ? RSTI_SM_TAGGED_LENGTH : RSTI_SM_LENGTH;
+    const rsti_sm_t sm = {
+        .frame = {length, 0, is_draining ? RSTI_SM_FLAG_EOS : 0, RSTI_FRAME_SM},
+        .session_id = image->session_id,
+        .stream_id = image->stream_id,
+        .consumption_term_id =
+            rsti_position_term_id(position, log->position_bits, log->initial_term_id),
+        .consumption_term_offset = rsti_position_offset(position, log->term_length),
+        .receiver_window = (int32_t)window,
+        .receiver_id = endpoint->receiver_id,
+    };
+    memcpy(frame, &sm, sizeof sm);
+    rsti_put_i64(frame + RSTI_SM_LENGTH, endpoint->group_tag);
+    const int32_t sent = send_to_live(receiver, image, frame, (size_t)length, now_ns);
+    if (sent > 0) {
+        rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, sent);
+    }
+}
+
+static void send_err(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    const rsti_receive_endpoint_t *endpoint = image->endpoint;
+    uint8_t frame[RSTI_ERR_LENGTH + RSTI_ERR_TEXT_MAX];
+    const size_t text_length = strlen(image->reject_reason);
+    const rsti_err_t err = {
+        .frame = {(int32_t)(RSTI_ERR_LENGTH + text_length), 0,
+            endpoint->has_group_tag ? RSTI_ERR_FLAG_GROUP_TAG : 0, RSTI_FRAME_ERR},
+        .session_id = image->session_id,
+        .stream_id = image->stream_id,
+        .receiver_id = endpoint->receiver_id,
+        .group_tag = endpoint->group_tag,
+        .error_code = 13,
+        .error_length = (int32_t)text_length,
+    };
+    memcpy(frame, &err, sizeof err);
+    memcpy(frame + RSTI_ERR_LENGTH, image->reject_reason, text_length);
+    const int32_t sent =
+        send_to_live(receiver, image, frame, RSTI_ERR_LENGTH + text_length, now_ns);
+    rsti_driver_count(receiver->driver, RSTI_SYSTEM_ERROR_FRAMES_SENT, sent);
+}
+
+static void count_active_transports(rsti_receiver_t *receiver, rsti_image_t *image,
+    int64_t now_ns)
+{
+    int32_t active = 0;
+    for (int32_t i = 0; i < image->connection_count; i++) {
+        active += now_ns <= image->connections[i].last_frame_ns
+            + receiver->driver->params.image_liveness_ns;
+    }
+    rsti_store_release_i32(&image->file.log.metadata->active_transport_count, active);
+}
+
+static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    /* Sequence lock, reader's side: a torn pair is left for the next pass. */
+    const int64_t change = rsti_load_acquire_i64(&image->sm_end);
+    const int64_t position = rsti_load_relaxed_i64(&image->sm_position);
+    const int64_t window = rsti_load_relaxed_i64(&image->sm_window);
+    rsti_acquire_fence();
+    if (change != rsti_load_acquire_i64(&image->sm_begin)) {
+        return;
+    }
+    const bool is_first_eos =
+        rsti_load_acquire_i32(&image->is_draining) && !image->is_eos_sm_sent;
+    if (change == image->sm_seen && now_ns <= image->sm_due_ns && !is_first_eos) {
+        return;
+    }
+    if (rsti_load_acquire_i32(&image->is_rejected)) {
+        if (now_ns > image->sm_due_ns) {
+            send_err(receiver, image, now_ns);
+            image->sm_due_ns = now_ns + receiver->driver->params.sm_timeout_ns;
+        }
+        image->sm_seen = change;
+        return;
+    }
+    send_sm(receiver, image, position, window, now_ns);
+    image->sm_seen = change;
+    image->is_eos_sm_sent = image->is_eos_sm_sent || is_first_eos;
+    image->last_sm_position = position;
+    image->last_sm_window = window;
+    image->overrun_threshold = position + image->file.log.term_length / 2;
+    image->sm_due_ns = now_ns + receiver->driver->params.sm_timeout_ns;
+    count_active_transports(receiver, image, now_ns);
+}
+
+static void check_loss(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    const int64_t change = rsti_load_acquire_i64(&image->loss_end);
+    if (change == image->loss_seen) {
+        return;
+    }
+    const rsti_gap_t gap = {
+        .term_id = (int32_t)rsti_load_relaxed_i64(&image->loss_term),
+        .term_offset = (int32_t)rsti_load_relaxed_i64(&image->loss_offset),
+        .length = (int32_t)rsti_load_relaxed_i64(&image->loss_length),
+    };
+    rsti_acquire_fence();
+    if (change != rsti_load_acquire_i64(&image->loss_begin)) {
+        return;
+    }
+    image->loss_seen = change;
+    if (!image->is_reliable) {
+        if (rsti_term_gap_fill(&image->file.log, &gap)) {
+            rsti_driver_count(receiver->driver, RSTI_SYSTEM_LOSS_GAP_FILLS, 1);
+            rsti_receiver_touch(receiver, image);
+            rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+        }
+        return;
+    }
+    const rsti_nak_t nak = {
+        .frame = {RSTI_NAK_LENGTH, 0, 0, RSTI_FRAME_NAK},
+        .session_id = image->session_id,
+        .stream_id = image->stream_id,
+        .term_id = gap.term_id,
+        .term_offset = gap.term_offset,
+        .length = gap.length,
+    };
+    const int32_t sent = send_to_live(receiver, image, &nak, sizeof nak, now_ns);
+    if (sent > 0) {
+        rsti_driver_count(receiver->driver, RSTI_SYSTEM_NAKS_SENT, sent);
+        rsti_add_single_writer_i64(image->naks, sent);
+    }
+}
+
+int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    if (image->is_superseded) {
+        return RSTI_NO_DEADLINE;
+    }
+    check_sm(receiver, image, now_ns);
+    check_loss(receiver, image, now_ns);
+    return image->sm_due_ns + 1;
+}

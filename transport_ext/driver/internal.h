@@ -1,0 +1,352 @@
+/* internal.h: the driver's own struct and the calls between its files.
+ *
+ * Threads: conductor, sender and receiver run in one, two or three threads, or in the caller's. What
+ * an agent writes stands under "written by" in each struct; agents tell each other by the proxies
+ * (proxies.c): straight calls when they share a thread, commands in a ring otherwise.
+ * Name look-ups and file creation happen in the conductor and may block it; data keeps flowing, as
+ * long as the agents have threads of their own. */
+#ifndef RSTI_DRIVER_INTERNAL_H
+#define RSTI_DRIVER_INTERNAL_H
+
+#include "cnc/cnc_file.h"
+#include "cnc/wake_fifo.h"
+#include "concurrent/agent.h"
+#include "concurrent/error_log.h"
+#include "driver/context.h"
+#include "driver/ipc_publication.h"
+#include "driver/network_publication.h"
+#include "driver/publication_image.h"
+#include "driver/receive_endpoint.h"
+#include "driver/send_endpoint.h"
+#include "protocol/command.h"
+#include "util/netaddr.h"
+#include "util/ptr_array.h"
+
+#define RSTI_DRIVER_AGENTS 3
+#define RSTI_RESPONSE_MAX 8192
+#define RSTI_AGENT_QUEUE_CAPACITY (128 * 1024)
+#define RSTI_CONTROL_BURST 16
+#define RSTI_CONTROL_BUFFER 2048
+#define RSTI_PENDING_SETUP_NS RSTI_NS_PER_S
+/* A foreign client never wakes us: until one is known to be there the conductor looks this often. */
+#define RSTI_CONDUCTOR_SLEEP_MAX_NS (50 * RSTI_NS_PER_MS)
+#define RSTI_FOREIGN_SLEEP_MAX_NS RSTI_NS_PER_MS
+
+typedef struct rsti_publication_link_t {
+    int64_t registration_id; /* correlation id of this client's add command */
+    rsti_publication_t *publication;
+} rsti_publication_link_t;
+
+typedef struct rsti_counter_link_t {
+    int64_t registration_id;
+    int32_t counter_id;
+} rsti_counter_link_t;
+
+typedef struct rsti_driver_client_t {
+    int64_t client_id;
+    int32_t heartbeat_id;
+    bool is_closed; /* by command */
+    rsti_publication_link_t *publications;
+    int32_t publication_count, publication_capacity;
+    rsti_counter_link_t *counters;
+    int32_t counter_count, counter_capacity;
+} rsti_driver_client_t;
+
+struct rsti_subscription_t {
+    int64_t registration_id;
+    int64_t client_id;
+    int32_t stream_id;
+    bool is_ipc;
+    bool has_session;
+    int32_t session_id;
+    char *uri;
+    size_t uri_length;
+    char *name;
+    rsti_receive_endpoint_t *endpoint; /* UDP only */
+    bool is_reliable;
+    bool is_rejoin;
+    bool is_sparse;
+    rsti_tristate_t group;
+    int64_t nak_delay_ns;
+    int32_t window;
+    char cc[32];
+};
+
+typedef struct rsti_conductor_t {
+    rsti_rng_t rng;
+    rsti_mpsc_rb_t queue; /* from sender and receiver */
+    void *queue_memory;
+    rsti_ptr_array_t clients, subscriptions, ipc_publications, publications, images;
+    rsti_ptr_array_t send_endpoints, receive_endpoints;
+    int64_t now_ns;
+    int64_t now_ms;
+    int64_t timer_due_ns;
+    int64_t clients_check_due_ns;
+    int64_t clientless_since_ns;
+    int64_t ring_head;
+    int64_t ring_moved_ns;
+    int32_t next_session_id;
+    int64_t next_receiver_id;
+    int32_t wildcard_count;
+    int32_t closing_count; /* endpoints that wait for their agent's release */
+    bool has_responses;
+    bool is_retry; /* a command was left in the ring */
+    rsti_channel_t channel;
+    uint8_t response[RSTI_RESPONSE_MAX];
+} rsti_conductor_t;
+
+struct rsti_sender_t {
+    rst_driver_t *driver;
+    rsti_mpsc_rb_t queue;
+    void *queue_memory;
+    rsti_network_publication_t *publications;
+    rsti_network_publication_t *start; /* where this pass begins */
+    rsti_send_endpoint_t *endpoints;
+    rsti_datagram_t datagrams[RSTI_MEDIA_BURST_MAX];
+    int64_t ends[RSTI_MEDIA_BURST_MAX]; /* position behind each datagram */
+    rsti_datagram_t control[RSTI_CONTROL_BURST];
+    uint8_t *control_buffers;
+    int64_t last_status_poll_ns;
+    int32_t passes_since_poll;
+    bool is_short;
+};
+
+struct rsti_receiver_t {
+    rst_driver_t *driver;
+    rsti_mpsc_rb_t queue;
+    void *queue_memory;
+    rsti_receive_endpoint_t *endpoints;
+    rsti_image_t *images;
+    rsti_datagram_t datagrams[RSTI_MEDIA_BURST_MAX];
+    uint8_t *buffers;
+    rsti_image_t *touched[RSTI_MEDIA_BURST_MAX];
+    int32_t touched_count;
+};
+
+/* A thread and the agents that run in it, in the order of their ids in agents[]. */
+typedef struct rsti_driver_thread_t {
+    rst_driver_t *driver;
+    rsti_agent_runner_t runner;
+    int32_t agents[RSTI_DRIVER_AGENTS];
+    int32_t agent_count;
+    int32_t fifo_id;
+    int fifo_fd;
+    rsti_poller_t poller;
+    bool has_poller;
+    int64_t next_deadline_ns;
+} rsti_driver_thread_t;
+
+struct rst_driver_t {
+    rst_driver_params_t params;
+    char dir[RSTI_PATH_MAX];
+    int lock_fd;
+    rsti_clock_t clock;
+    rsti_media_t media;
+    rsti_media_t udp_media;   /* ours to destroy when owns_udp_media */
+    bool owns_udp_media;
+    bool has_interceptor;
+    rsti_cnc_t cnc;
+    bool has_cnc;
+    rsti_mpsc_rb_t to_driver;
+    rsti_broadcast_tx_t to_clients;
+    rsti_counters_manager_t counters;
+    rsti_error_log_t error_log;
+    rsti_waker_t *waker;
+    rsti_threading_t threading;
+    bool is_direct; /* proxies call straight through */
+    bool is_started;
+    int32_t is_idle; /* atomic; written by: conductor */
+    rsti_driver_thread_t threads[RSTI_DRIVER_AGENTS];
+    int32_t thread_count;
+    rsti_driver_thread_t *thread_of[RSTI_DRIVER_AGENTS]; /* by agent id; NULL without threads */
+    rsti_conductor_t conductor;
+    rsti_sender_t sender;
+    rsti_receiver_t receiver;
+};
+
+/* driver.c: with an injected clock, media table (not taken over) and seed; for tests and simulation. */
+int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *params,
+    const rsti_clock_t *clock, const rsti_media_t *media, uint64_t seed);
+void rsti_driver_wake_agent(rst_driver_t *driver, int32_t agent_id);
+/* Wakes the clients that wait for this log. */
+void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t kind);
+void rsti_driver_log_error(rst_driver_t *driver, int code, const char *text);
+/* The thread's error trail goes to the error log and is cleared. */
+void rsti_driver_log_trail(rst_driver_t *driver, const char *where);
+int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket);
+void rsti_driver_poll_remove(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket);
+
+static inline void rsti_driver_count(rst_driver_t *driver, rsti_system_counter_t counter,
+    int64_t amount)
+{
+    rsti_fetch_add_i64(rsti_counter_address(&driver->counters.counters, (int32_t)counter), amount);
+}
+
+static inline void rsti_lower_deadline(int64_t *deadline_ns, int64_t candidate_ns)
+{
+    if (candidate_ns < *deadline_ns) {
+        *deadline_ns = candidate_ns;
+    }
+}
+
+/* agents */
+int64_t rsti_sender_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns);
+int64_t rsti_receiver_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns);
+int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns);
+int rsti_sender_init(rsti_sender_t *sender, rst_driver_t *driver);
+void rsti_sender_fini(rsti_sender_t *sender);
+int rsti_receiver_init(rsti_receiver_t *receiver, rst_driver_t *driver);
+void rsti_receiver_fini(rsti_receiver_t *receiver);
+int rsti_conductor_init(rst_driver_t *driver, uint64_t seed);
+void rsti_conductor_fini(rst_driver_t *driver);
+void rsti_receiver_touch(rsti_receiver_t *receiver, rsti_image_t *image);
+
+/* proxies.c */
+typedef enum rsti_agent_command_type_t {
+    RSTI_AGENT_ADD_ENDPOINT = 1,
+    RSTI_AGENT_REMOVE_ENDPOINT,
+    RSTI_AGENT_ADD_PUBLICATION,
+    RSTI_AGENT_REMOVE_PUBLICATION,
+    RSTI_AGENT_ADD_INTEREST,
+    RSTI_AGENT_REMOVE_INTEREST,
+    RSTI_AGENT_ADD_IMAGE,
+    RSTI_AGENT_REMOVE_IMAGE,
+    RSTI_AGENT_REMOVE_COOL_DOWN,
+    RSTI_AGENT_REMOVE_INIT,
+    RSTI_AGENT_CREATE_IMAGE,
+    RSTI_AGENT_PUBLICATION_ERROR
+} rsti_agent_command_type_t;
+
+typedef struct rsti_agent_command_t {
+    void *endpoint; /* send or receive endpoint */
+    void *object;   /* publication, image, interest */
+    int64_t registration_id;
+    int32_t stream_id;
+    int32_t session_id;
+    struct sockaddr_storage address; /* source of a SETUP or ERR */
+    rsti_setup_t setup;
+    rsti_err_t err;
+    char text[RSTI_ERR_TEXT_MAX + 1];
+} rsti_agent_command_t;
+
+void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
+    const rsti_agent_command_t *command);
+void rsti_receiver_on_command(rsti_receiver_t *receiver, int32_t type,
+    const rsti_agent_command_t *command);
+void rsti_conductor_on_command(rst_driver_t *driver, int32_t type,
+    const rsti_agent_command_t *command);
+
+int rsti_agent_queue_create(rsti_mpsc_rb_t *queue, void **memory);
+int64_t rsti_agent_queue_drain(rst_driver_t *driver, int32_t agent_id, size_t limit);
+/* Never fails: waits for room while the agent works. */
+void rsti_tell_sender(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command);
+void rsti_tell_receiver(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command);
+/* False when the conductor's queue is full (counted): the caller tries again later. */
+bool rsti_tell_conductor(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command);
+bool rsti_proxies_have_room(const rst_driver_t *driver);
+
+/* responses.c */
+void rsti_respond(rst_driver_t *driver, const rsti_response_t *response);
+void rsti_respond_error(rst_driver_t *driver, int64_t correlation_id, int code, const char *text);
+/* From the thread's error trail. */
+void rsti_respond_trail(rst_driver_t *driver, int64_t correlation_id);
+void rsti_respond_ok(rst_driver_t *driver, int64_t correlation_id);
+void rsti_respond_counter(rst_driver_t *driver, int32_t type, int64_t correlation_id,
+    int32_t counter_id);
+void rsti_respond_available(rst_driver_t *driver, int64_t image_id, int32_t session_id,
+    int32_t stream_id, const rsti_subscriber_t *subscriber, const char *path,
+    const char *source);
+void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription);
+void rsti_responses_wake(rst_driver_t *driver);
+
+/* conductor_counters.c */
+int rsti_system_counters_init(rst_driver_t *driver);
+typedef struct rsti_stream_counter_t {
+    int32_t type_id;
+    const char *name;
+    int64_t registration_id;
+    int64_t client_id;
+    int64_t reference_id;
+    int32_t session_id;
+    int32_t stream_id;
+    const char *uri;
+    bool has_join_position;
+    int64_t value;
+} rsti_stream_counter_t;
+/* Id, or negative with a trail; *address is the value. */
+int32_t rsti_stream_counter_allocate(rst_driver_t *driver, const rsti_stream_counter_t *facts,
+    int64_t **address);
+int32_t rsti_channel_counter_allocate(rst_driver_t *driver, int32_t type_id, const char *name,
+    const char *uri, const char *bound_address, int64_t registration_id, int64_t client_id);
+int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
+    int32_t channel_status_id, const char *bound_address, int64_t registration_id,
+    int64_t client_id);
+void rsti_counter_release(rst_driver_t *driver, int32_t *counter_id);
+void rsti_counter_store(rst_driver_t *driver, int32_t counter_id, int64_t value);
+
+/* conductor_clients.c */
+rsti_driver_client_t *rsti_client_find(rst_driver_t *driver, int64_t client_id);
+/* Makes it, with its heartbeat counter, at the first command; NULL with a trail. */
+rsti_driver_client_t *rsti_client_get(rst_driver_t *driver, int64_t client_id);
+int rsti_client_link_publication(rsti_driver_client_t *client, int64_t registration_id,
+    rsti_publication_t *publication);
+void rsti_clients_check(rst_driver_t *driver, int64_t now_ns);
+void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns);
+void rsti_client_destroy(rsti_driver_client_t *client);
+void rsti_on_keepalive(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_on_client_close(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_on_add_counter(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_on_add_static_counter(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_on_remove_counter(rst_driver_t *driver, const rsti_command_t *command);
+
+/* conductor_publications.c. true: leave the command in the ring and try it again. */
+bool rsti_on_add_publication(rst_driver_t *driver, const rsti_command_t *command);
+/* Two names on one IPC stream id are refused: -RST_ECHANNEL naming both. */
+int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel,
+    int32_t stream_id);
+void rsti_on_remove_publication(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_on_next_session_id(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_publication_release(rst_driver_t *driver, rsti_publication_t *publication,
+    bool is_revoke);
+void rsti_publications_update(rst_driver_t *driver, int64_t now_ns);
+void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer,
+    int64_t *next_deadline_ns);
+
+/* conductor_subscriptions.c */
+bool rsti_on_add_subscription(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_on_remove_subscription(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscription);
+void rsti_link_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication);
+/* One subscriber of an IPC log or an image: counter, then AVAILABLE_IMAGE. */
+int rsti_link_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    rsti_subscription_t *subscription);
+int rsti_link_image(rst_driver_t *driver, rsti_image_t *image,
+    rsti_subscription_t *subscription);
+void rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribers,
+    const rsti_subscription_t *subscription);
+/* UNAVAILABLE_IMAGE to each of them. */
+void rsti_subscribers_tell_unavailable(rst_driver_t *driver,
+    const rsti_subscribers_t *subscribers, int64_t image_id);
+void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers);
+bool rsti_subscription_wants(const rsti_subscription_t *subscription, int32_t stream_id,
+    int32_t session_id);
+
+/* conductor_images.c */
+void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *command);
+void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_images_rebuild(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
+void rsti_images_check(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
+
+/* conductor_channels.c: what is served, and endpoints found or made. */
+int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication);
+/* *is_closing: it is just being closed, try again. References are counted by the caller. */
+int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_command_t *command, rsti_send_endpoint_t **endpoint, bool *is_closing);
+int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_command_t *command, rsti_receive_endpoint_t **endpoint, bool *is_closing);
+void rsti_send_endpoint_put(rst_driver_t *driver, rsti_send_endpoint_t *endpoint);
+void rsti_receive_endpoint_put(rst_driver_t *driver, rsti_receive_endpoint_t *endpoint);
+void rsti_endpoints_sweep(rst_driver_t *driver);
+
+#endif

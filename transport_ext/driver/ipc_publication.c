@@ -1,0 +1,150 @@
+/* ipc_publication.c: limit, cleaning and life of an IPC publication (memory reference 5). */
+#include "driver/internal.h"
+
+#include "util/alloc.h"
+
+int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **publication,
+    const rsti_publication_facts_t *facts)
+{
+    rsti_ipc_publication_t *made = rsti_alloc(sizeof *made);
+    if (made == NULL) {
+        return -RST_ENOMEM;
+    }
+    if (rsti_publication_init(driver, &made->base, facts) < 0) {
+        rsti_free(made);
+        return -rst_last_error_code();
+    }
+    const int64_t start = rsti_publication_start_position(&made->base);
+    made->trip_limit = start;
+    made->consumer_position = start;
+    rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
+    *publication = made;
+    return 0;
+}
+
+void rsti_ipc_publication_destroy(rst_driver_t *driver, rsti_ipc_publication_t *publication)
+{
+    rsti_publication_fini(driver, &publication->base);
+    rsti_free(publication);
+}
+
+static int64_t window(const rsti_ipc_publication_t *publication)
+{
+    return publication->base.options.publication_window;
+}
+
+/* The least subscriber position at which the conductor has something to do. */
+static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_subscribers)
+{
+    int64_t position = INT64_MAX;
+    if (publication->base.life == RSTI_LIFE_DRAINING) {
+        position = rsti_load_relaxed_i64(
+            &publication->base.file.log.metadata->end_of_stream_position);
+    } else if (has_subscribers) {
+        position = publication->trip_limit - window(publication) + 1;
+    }
+    int64_t *word = &publication->base.file.log.metadata->ext.conductor_position;
+    if (rsti_load_relaxed_i64(word) != position) {
+        rsti_store_release_i64(word, position);
+    }
+}
+
+static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publication)
+{
+    rsti_publication_t *base = &publication->base;
+    int64_t least, highest;
+    if (rsti_subscribers_range(&base->subscribers, &least, &highest)) {
+        publication->consumer_position =
+            rsti_max_i64(publication->consumer_position, highest);
+        const int64_t proposed = least + window(publication);
+        if (proposed > publication->trip_limit) {
+            rsti_publication_clean_up_to(base, least);
+            if (rsti_publication_raise_limit(driver, base, proposed)) {
+                publication->trip_limit = proposed + window(publication) / 8;
+            }
+        }
+        tell_wake_position(publication, true);
+        return;
+    }
+    if (rsti_load_relaxed_i64(base->pub_lmt) > publication->consumer_position) {
+        rsti_publication_clean_up_to(base, publication->consumer_position);
+        rsti_publication_lower_limit(driver, base, publication->consumer_position);
+        publication->trip_limit = publication->consumer_position;
+    }
+    tell_wake_position(publication, false);
+}
+
+/* Every subscriber consumed everything: the stream ends for them. */
+static void update_draining(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
+    const int64_t end =
+        rsti_load_relaxed_i64(&base->file.log.metadata->end_of_stream_position);
+    int64_t least, highest;
+    if (rsti_subscribers_range(&base->subscribers, &least, &highest)) {
+        publication->consumer_position =
+            rsti_max_i64(publication->consumer_position, highest);
+        if (least < end) {
+            tell_wake_position(publication, true);
+            return;
+        }
+    }
+    rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
+    rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
+}
+
+void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
+    if (base->life == RSTI_LIFE_ACTIVE) {
+        const int64_t position = rsti_log_producer_position(&base->file.log);
+        if (position != rsti_load_relaxed_i64(base->pub_pos)) {
+            rsti_store_release_i64(base->pub_pos, position);
+        }
+        update_active(driver, publication);
+    } else if (base->life == RSTI_LIFE_DRAINING) {
+        update_draining(driver, publication, now_ns);
+    }
+}
+
+bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
+    if (base->life <= RSTI_LIFE_DRAINING && base->subscribers.count > 0) {
+        rsti_publication_check_blocked(driver, base, publication->consumer_position, now_ns);
+    }
+    return base->life == RSTI_LIFE_LINGER && base->ref_count == 0
+        && now_ns > base->life_changed_ns;
+}
+
+int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publication)
+{
+    int64_t least, highest;
+    if (rsti_subscribers_range(&publication->base.subscribers, &least, &highest)) {
+        return rsti_min_i64(least, publication->consumer_position);
+    }
+    return publication->consumer_position;
+}
+
+bool rsti_ipc_publication_accepts(const rsti_ipc_publication_t *publication)
+{
+    return publication->base.life == RSTI_LIFE_ACTIVE;
+}
+
+void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
+    rsti_ipc_publication_t *publication)
+{
+    rsti_publication_t *base = &publication->base;
+    if (base->life != RSTI_LIFE_ACTIVE) {
+        return;
+    }
+    const int32_t is_connected = base->subscribers.count > 0;
+    int32_t *word = &base->file.log.metadata->is_connected;
+    if (rsti_load_relaxed_i32(word) != is_connected) {
+        rsti_store_release_i32(word, is_connected);
+        rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_LIMIT);
+    }
+}

@@ -1,0 +1,29 @@
+/* ipc_publication.h: a publication whose log is read directly by subscribers on this machine.
+ * Law: limit <= least subscriber position + window, and memory below the least subscriber position
+ * is zero before the limit rises. Owner: conductor. */
+#ifndef RSTI_DRIVER_IPC_PUBLICATION_H
+#define RSTI_DRIVER_IPC_PUBLICATION_H
+
+#include "driver/publication.h"
+
+typedef struct rsti_ipc_publication_t {
+    rsti_publication_t base;
+    int64_t trip_limit;
+    int64_t consumer_position; /* highest that any subscriber reached */
+} rsti_ipc_publication_t;
+
+int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **publication,
+    const rsti_publication_facts_t *facts);
+void rsti_ipc_publication_destroy(rst_driver_t *driver, rsti_ipc_publication_t *publication);
+/* Position and limit; every conductor pass. */
+void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns);
+/* 1 s timer. True when the publication may be freed. */
+bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns);
+int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publication);
+bool rsti_ipc_publication_accepts(const rsti_ipc_publication_t *publication);
+void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
+    rsti_ipc_publication_t *publication);
+
+#endif

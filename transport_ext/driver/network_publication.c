@@ -1,0 +1,164 @@
+/* network_publication.c: the conductor's side: creation, limit and life (memory reference 5, wire
+ * reference 12.1). */
+#include "driver/internal.h"
+
+#include "util/alloc.h"
+#include "util/error.h"
+
+static int allocate_counters(rst_driver_t *driver, rsti_network_publication_t *publication,
+    int64_t client_id)
+{
+    rsti_publication_t *base = &publication->base;
+    const struct {
+        int32_t type_id;
+        const char *name;
+        int32_t *id;
+        int64_t **address;
+        bool is_position;
+    } wanted[] = {
+        {RSTI_COUNTER_SENDER_POSITION, "snd-pos", &publication->snd_pos_id,
+            &publication->snd_pos, true},
+        {RSTI_COUNTER_SENDER_LIMIT, "snd-lmt", &publication->snd_lmt_id, &publication->snd_lmt,
+            true},
+        {RSTI_COUNTER_SENDER_BPE, "snd-bpe", &publication->snd_bpe_id, &publication->snd_bpe,
+            false},
+        {RSTI_COUNTER_SENDER_NAKS_RECEIVED, "snd-naks-received", &publication->snd_naks_id,
+            &publication->snd_naks, false},
+    };
+    const int64_t start = rsti_publication_start_position(base);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        const rsti_stream_counter_t counter = {
+            .type_id = wanted[i].type_id,
+            .name = wanted[i].name,
+            .registration_id = base->registration_id,
+            .client_id = client_id,
+            .session_id = base->session_id,
+            .stream_id = base->stream_id,
+            .uri = base->uri,
+            .value = wanted[i].is_position ? start : 0,
+        };
+        *wanted[i].id = rsti_stream_counter_allocate(driver, &counter, wanted[i].address);
+        if (*wanted[i].id < 0) {
+            return -rst_last_error_code();
+        }
+    }
+    return 0;
+}
+
+int rsti_network_publication_create(rst_driver_t *driver,
+    rsti_network_publication_t **publication, const rsti_publication_facts_t *facts,
+    rsti_send_endpoint_t *endpoint)
+{
+    rsti_network_publication_t *made = rsti_alloc(sizeof *made);
+    if (made == NULL) {
+        return -RST_ENOMEM;
+    }
+    if (rsti_publication_init(driver, &made->base, facts) < 0) {
+        rsti_free(made);
+        return -rst_last_error_code();
+    }
+    made->endpoint = endpoint;
+    made->snd_pos_id = RSTI_NULL_COUNTER;
+    made->snd_lmt_id = RSTI_NULL_COUNTER;
+    made->snd_bpe_id = RSTI_NULL_COUNTER;
+    made->snd_naks_id = RSTI_NULL_COUNTER;
+    made->end_position = INT64_MAX;
+    made->limit_wake_position = INT64_MAX;
+    made->last_setup_ns = INT64_MIN / 2;
+    made->last_send_ns = driver->conductor.now_ns;
+    if (allocate_counters(driver, made, facts->client_id) < 0
+        || rsti_flow_control_init(&made->flow, facts->channel->fc, false) < 0
+        || rsti_retransmit_init(&made->retransmit, false, 1, driver->params.retransmit_delay_ns,
+               driver->params.retransmit_linger_ns) < 0) {
+        rsti_network_publication_destroy(driver, made);
+        return -rst_last_error_code();
+    }
+    endpoint->ref_count++;
+    *publication = made;
+    return 0;
+}
+
+void rsti_network_publication_destroy(rst_driver_t *driver,
+    rsti_network_publication_t *publication)
+{
+    rsti_publication_fini(driver, &publication->base);
+    rsti_counter_release(driver, &publication->snd_pos_id);
+    rsti_counter_release(driver, &publication->snd_lmt_id);
+    rsti_counter_release(driver, &publication->snd_bpe_id);
+    rsti_counter_release(driver, &publication->snd_naks_id);
+    rsti_flow_control_fini(&publication->flow);
+    rsti_retransmit_fini(&publication->retransmit);
+    rsti_free(publication);
+}
+
+/* The limit's term must not be the third after the one that is being cleaned: a producer would turn
+ * into memory that is not zero yet. */
+static bool is_clean_enough(const rsti_publication_t *base, int64_t limit)
+{
+    const int32_t bits = base->file.log.position_bits;
+    const int64_t distance = (limit >> bits) - (base->clean_position >> bits);
+    return distance < 2
+        || (distance == 2
+            && rsti_position_offset(base->clean_position, base->options.term_length) != 0);
+}
+
+static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publication,
+    int64_t snd_pos)
+{
+    rsti_publication_t *base = &publication->base;
+    const int64_t window = base->options.publication_window;
+    const int64_t limit = rsti_load_relaxed_i64(base->pub_lmt);
+    int64_t wake_position = INT64_MAX;
+    if (rsti_load_acquire_i32(&publication->has_receivers)) {
+        const int64_t proposed = snd_pos + window;
+        if (proposed > limit) {
+            rsti_publication_clean_up_to(base, snd_pos - base->options.term_length);
+            if (is_clean_enough(base, proposed)) {
+                (void)rsti_publication_raise_limit(driver, base, proposed);
+            }
+        }
+        wake_position = rsti_load_relaxed_i64(base->pub_lmt) - window + window / 8;
+    } else if (limit > snd_pos) {
+        rsti_publication_clean_up_to(base, snd_pos - base->options.term_length);
+        rsti_publication_lower_limit(driver, base, snd_pos);
+    }
+    if (rsti_load_relaxed_i64(&publication->limit_wake_position) != wake_position) {
+        rsti_store_release_i64(&publication->limit_wake_position, wake_position);
+    }
+}
+
+void rsti_network_publication_update(rst_driver_t *driver,
+    rsti_network_publication_t *publication, int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
+    const int64_t snd_pos = rsti_load_acquire_i64(publication->snd_pos);
+    if (base->life == RSTI_LIFE_ACTIVE) {
+        const int64_t position = rsti_log_producer_position(&base->file.log);
+        if (position != rsti_load_relaxed_i64(base->pub_pos)) {
+            rsti_store_release_i64(base->pub_pos, position);
+        }
+        update_limit(driver, publication, snd_pos);
+    } else if (base->life == RSTI_LIFE_DRAINING
+        && (snd_pos >= rsti_load_relaxed_i64(&publication->end_position)
+            || !rsti_load_acquire_i32(&publication->has_receivers))) {
+        rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
+    }
+}
+
+bool rsti_network_publication_on_life(rst_driver_t *driver,
+    rsti_network_publication_t *publication, int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
+    if (base->life == RSTI_LIFE_LINGER && base->ref_count == 0
+        && (now_ns > base->life_changed_ns + base->options.linger_ns
+            || rsti_load_acquire_i32(&publication->has_unicast_eos))) {
+        const rsti_agent_command_t remove = {
+            .endpoint = publication->endpoint,
+            .object = publication,
+        };
+        rsti_publication_set_life(base, RSTI_LIFE_DONE, now_ns);
+        rsti_store_release_i32(&base->file.log.metadata->is_connected, 0);
+        rsti_tell_sender(driver, RSTI_AGENT_REMOVE_PUBLICATION, &remove);
+    }
+    return base->life == RSTI_LIFE_DONE && rsti_load_acquire_i32(&publication->is_released);
+}

@@ -1,0 +1,78 @@
+/* network_publication.h: a publication that is sent by UDP (wire reference 7).
+ * Law: snd_pos <= snd_lmt except by nothing; limit <= snd_pos + window; memory below snd_pos - term
+ * is zero before the limit rises. The conductor owns life and limit, the sender owns snd_pos,
+ * snd_lmt, set-up, heartbeats, liveness and retransmits. */
+#ifndef RSTI_DRIVER_NETWORK_PUBLICATION_H
+#define RSTI_DRIVER_NETWORK_PUBLICATION_H
+
+#include "driver/publication.h"
+#include "driver/send_endpoint.h"
+#include "flow/flow_control.h"
+#include "loss/retransmit_handler.h"
+
+#define RSTI_RECEIVERS_MAX 64
+#define RSTI_HEARTBEAT_INTERVAL_NS (100 * RSTI_NS_PER_MS)
+#define RSTI_SETUP_INTERVAL_NS (100 * RSTI_NS_PER_MS)
+
+typedef struct rsti_live_receiver_t {
+    int64_t receiver_id;
+    int64_t last_sm_ns;
+} rsti_live_receiver_t;
+
+struct rsti_network_publication_t {
+    rsti_publication_t base;
+    rsti_send_endpoint_t *endpoint;
+    int32_t snd_pos_id, snd_lmt_id, snd_bpe_id, snd_naks_id;
+    int64_t *snd_pos; /* written by: sender */
+    int64_t *snd_lmt;
+    int64_t *snd_bpe;
+    int64_t *snd_naks;
+    /* written by: conductor, atomic */
+    int64_t limit_wake_position; /* the sender wakes the conductor from here on */
+    int64_t end_position;        /* INT64_MAX until no producer is left */
+    int32_t is_revoked_shared;
+    /* written by: sender, atomic */
+    int32_t has_receivers;
+    int32_t has_unicast_eos;
+    int32_t is_released;
+    /* written by: sender */
+    bool has_initial_connection;
+    bool is_setup_elicited;
+    bool is_blocked;  /* flow control hit counted since the last successful send */
+    bool has_sent_eos;
+    int64_t last_setup_ns;
+    int64_t last_send_ns; /* data or heartbeat */
+    rsti_live_receiver_t receivers[RSTI_RECEIVERS_MAX];
+    int32_t receiver_count;
+    rsti_flow_control_t flow;
+    rsti_retransmit_handler_t retransmit;
+    rsti_network_publication_t *next;        /* sender's list */
+    rsti_network_publication_t *bucket_next; /* endpoint's chain */
+};
+
+/* Conductor's side. */
+int rsti_network_publication_create(rst_driver_t *driver,
+    rsti_network_publication_t **publication, const rsti_publication_facts_t *facts,
+    rsti_send_endpoint_t *endpoint);
+void rsti_network_publication_destroy(rst_driver_t *driver,
+    rsti_network_publication_t *publication);
+void rsti_network_publication_update(rst_driver_t *driver,
+    rsti_network_publication_t *publication, int64_t now_ns);
+/* Time-based part of life; earlier calls are harmless. True when it may be freed. */
+bool rsti_network_publication_on_life(rst_driver_t *driver,
+    rsti_network_publication_t *publication, int64_t now_ns);
+
+/* Sender's side. */
+typedef struct rsti_sender_t rsti_sender_t;
+int64_t rsti_network_publication_send(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns);
+void rsti_network_publication_on_sm(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns);
+void rsti_network_publication_on_nak(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_nak_t *nak, int64_t now_ns);
+void rsti_network_publication_on_rttm(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_rttm_t *rttm);
+void rsti_network_publication_on_err(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_err_t *err, int64_t now_ns);
+
+#endif

@@ -1,0 +1,419 @@
+/* network_sender.c: the sender's side of a network publication (wire reference 7 and 9.4). */
+#include "driver/internal.h"
+
+#include "logbuffer/reader.h"
+#include "util/error.h"
+
+static rst_driver_t *driver_of(rsti_sender_t *sender)
+{
+    return sender->driver;
+}
+
+/* Sends count datagrams of sender->datagrams; returns how many went out. */
+static int32_t transmit(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    rsti_datagram_t *datagrams, int32_t count)
+{
+    rst_driver_t *driver = driver_of(sender);
+    rsti_send_endpoint_t *endpoint = publication->endpoint;
+    if (!endpoint->is_connected) {
+        for (int32_t i = 0; i < count; i++) {
+            datagrams[i].address = endpoint->udp.remote_data;
+        }
+    }
+    int sent = driver->media.table->send(driver->media.arg, endpoint->socket, datagrams, count);
+    if (sent < 0) {
+        rsti_driver_log_trail(driver, "sender");
+        sent = 0;
+    }
+    int64_t bytes = 0;
+    for (int i = 0; i < sent; i++) {
+        bytes += (int64_t)datagrams[i].length;
+    }
+    if (bytes > 0) {
+        rsti_driver_count(driver, RSTI_SYSTEM_BYTES_SENT, bytes);
+    }
+    if (sent < count) {
+        rsti_driver_count(driver, RSTI_SYSTEM_SHORT_SENDS, 1);
+        sender->is_short = true;
+    }
+    return sent;
+}
+
+static bool transmit_frame(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const void *frame, size_t length)
+{
+    rsti_datagram_t datagram = {.data = (uint8_t *)(uintptr_t)frame, .length = length};
+    return transmit(sender, publication, &datagram, 1) == 1;
+}
+
+static bool is_at_end(const rsti_network_publication_t *publication, int64_t snd_pos)
+{
+    return snd_pos >= rsti_load_acquire_i64(&publication->end_position);
+}
+
+static void update_connected(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    const int32_t has_receivers = publication->receiver_count > 0;
+    const int32_t is_connected =
+        has_receivers && publication->flow.strategy->has_required_receivers(&publication->flow);
+    bool has_changed = false;
+    if (rsti_load_relaxed_i32(&publication->has_receivers) != has_receivers) {
+        rsti_store_release_i32(&publication->has_receivers, has_receivers);
+        has_changed = true;
+    }
+    if (rsti_load_relaxed_i32(&log->metadata->is_connected) != is_connected) {
+        rsti_store_release_i32(&log->metadata->is_connected, is_connected);
+        rsti_driver_wake_log(driver_of(sender), log, RSTI_WAIT_LIMIT);
+        has_changed = true;
+    }
+    if (has_changed) {
+        rsti_driver_wake_agent(driver_of(sender), RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    if ((publication->has_initial_connection && !publication->is_setup_elicited)
+        || is_at_end(publication, snd_pos)) {
+        return;
+    }
+    if (now_ns > publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS) {
+        const rsti_setup_t setup = {
+            .frame = {RSTI_SETUP_LENGTH, 0, RSTI_SETUP_FLAG_RSTREAM, RSTI_FRAME_SETUP},
+            .term_offset = rsti_position_offset(snd_pos, log->term_length),
+            .session_id = publication->base.session_id,
+            .stream_id = publication->base.stream_id,
+            .initial_term_id = log->initial_term_id,
+            .active_term_id =
+                rsti_position_term_id(snd_pos, log->position_bits, log->initial_term_id),
+            .term_length = log->term_length,
+            .mtu = publication->base.options.mtu,
+        };
+        if (publication->is_setup_elicited) {
+            publication->flow.strategy->on_setup(&publication->flow,
+                rsti_load_relaxed_i64(publication->snd_lmt), now_ns);
+        }
+        (void)transmit_frame(sender, publication, &setup, sizeof setup);
+        publication->last_setup_ns = now_ns;
+        if (publication->receiver_count > 0) {
+            publication->is_setup_elicited = false;
+        }
+    }
+    rsti_lower_deadline(next_deadline_ns,
+        publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS + 1);
+}
+
+static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    if (!publication->has_initial_connection) {
+        return;
+    }
+    const rsti_log_t *log = &publication->base.file.log;
+    const bool is_revoked = rsti_load_acquire_i32(&publication->is_revoked_shared) != 0;
+    const bool is_eos = is_revoked
+        || (publication->base.options.eos && is_at_end(publication, snd_pos));
+    /* The first one that tells the end does not wait for the interval. */
+    if (now_ns > publication->last_send_ns + RSTI_HEARTBEAT_INTERVAL_NS
+        || (is_eos && !publication->has_sent_eos)) {
+        const uint8_t flags = (uint8_t)(RSTI_FLAG_UNFRAGMENTED | (is_eos ? RSTI_FLAG_EOS : 0)
+            | (is_revoked ? RSTI_FLAG_REVOKED : 0));
+        rsti_data_header_t heartbeat;
+        memset(&heartbeat, 0, sizeof heartbeat);
+        rsti_data_header_fill(&heartbeat, flags, RSTI_FRAME_DATA, publication->base.session_id,
+            publication->base.stream_id,
+            rsti_position_term_id(snd_pos, log->position_bits, log->initial_term_id),
+            rsti_position_offset(snd_pos, log->term_length));
+        heartbeat.frame.frame_length = 0;
+        if (transmit_frame(sender, publication, &heartbeat, sizeof heartbeat)) {
+            rsti_driver_count(driver_of(sender), RSTI_SYSTEM_HEARTBEATS_SENT, 1);
+            publication->has_sent_eos = is_eos;
+        }
+        publication->last_send_ns = now_ns;
+    }
+    rsti_lower_deadline(next_deadline_ns,
+        publication->last_send_ns + RSTI_HEARTBEAT_INTERVAL_NS + 1);
+}
+
+static void count_blocked(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    if (!publication->is_blocked) {
+        publication->is_blocked = true;
+        rsti_add_single_writer_i64(publication->snd_bpe, 1);
+        rsti_driver_count(driver_of(sender), RSTI_SYSTEM_SENDER_FLOW_CONTROL_LIMITS, 1);
+    }
+}
+
+/* Datagrams that start at position, as many as limit, burst and mtu allow. */
+static int32_t collect(rsti_sender_t *sender, const rsti_network_publication_t *publication,
+    int64_t position, int64_t limit, bool *is_blocked)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    const int32_t most = (int32_t)driver_of(sender)->params.max_messages_per_send;
+    int32_t count = 0;
+    while (count < most && position < limit) {
+        const int32_t offset = rsti_position_offset(position, log->term_length);
+        uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
+        const int32_t room = (int32_t)rsti_min_i64(limit - position, publication->base.options.mtu);
+        int32_t padding = 0;
+        const int32_t length = rsti_term_scan(term, log->term_length, offset, room, &padding);
+        if (length <= 0) {
+            *is_blocked = length < 0;
+            break;
+        }
+        position += length + padding;
+        sender->datagrams[count].data = term + offset;
+        sender->datagrams[count].length = (size_t)length;
+        sender->ends[count] = position;
+        count++;
+    }
+    return count;
+}
+
+static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t snd_pos, int64_t now_ns)
+{
+    const int64_t limit = rsti_load_relaxed_i64(publication->snd_lmt);
+    bool is_blocked = limit <= snd_pos;
+    const int32_t count = collect(sender, publication, snd_pos, limit, &is_blocked);
+    if (count == 0) {
+        if (is_blocked) {
+            count_blocked(sender, publication);
+        }
+        return 0;
+    }
+    const int32_t sent = transmit(sender, publication, sender->datagrams, count);
+    if (sent == 0) {
+        return 0;
+    }
+    /* What was accepted counts, even when the rest was not: it goes out in the next pass. */
+    const int64_t position = sender->ends[sent - 1];
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < sent; i++) {
+        bytes += (int64_t)sender->datagrams[i].length;
+    }
+    publication->is_blocked = false;
+    publication->last_send_ns = now_ns;
+    rsti_store_release_i64(publication->snd_pos, position);
+    if (position >= rsti_load_acquire_i64(&publication->limit_wake_position)
+        || is_at_end(publication, position)) {
+        rsti_driver_wake_agent(driver_of(sender), RSTI_AGENT_CONDUCTOR);
+    }
+    return bytes;
+}
+
+static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t now_ns)
+{
+    const int64_t timeout_ns = driver_of(sender)->params.connection_timeout_ns;
+    for (int32_t i = publication->receiver_count; i > 0; i--) {
+        if (now_ns > publication->receivers[i - 1].last_sm_ns + timeout_ns) {
+            publication->receivers[i - 1] = publication->receivers[--publication->receiver_count];
+        }
+    }
+    update_connected(sender, publication);
+}
+
+typedef struct resend_t {
+    rsti_sender_t *sender;
+    rsti_network_publication_t *publication;
+} resend_t;
+
+static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t length)
+{
+    const resend_t *context = arg;
+    rsti_sender_t *sender = context->sender;
+    rsti_network_publication_t *publication = context->publication;
+    const rsti_log_t *log = &publication->base.file.log;
+    const int64_t snd_pos = rsti_load_relaxed_i64(publication->snd_pos);
+    int64_t position = rsti_position(term_id, term_offset, log->position_bits,
+        log->initial_term_id);
+    const int64_t bottom = snd_pos - log->term_length / 2
+        - rsti_max_message_length(log->term_length);
+    if (position < bottom || position >= snd_pos || position < 0) {
+        return 0;
+    }
+    const int64_t term_end = (position / log->term_length + 1) * log->term_length;
+    const int64_t end = rsti_min_i64(rsti_min_i64(position + length, snd_pos), term_end);
+    int64_t bytes = 0;
+    while (position < end) {
+        bool is_blocked = false;
+        const int32_t count = collect(sender, publication, position, end, &is_blocked);
+        const int32_t sent = count == 0
+            ? 0
+            : transmit(sender, publication, sender->datagrams, count);
+        for (int32_t i = 0; i < sent; i++) {
+            bytes += (int64_t)sender->datagrams[i].length;
+        }
+        if (count == 0 || sent < count) {
+            break;
+        }
+        position = sender->ends[count - 1];
+    }
+    if (bytes > 0) {
+        rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITS_SENT, 1);
+        rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITTED_BYTES, bytes);
+    }
+    return 0;
+}
+
+int64_t rsti_network_publication_send(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const int64_t snd_pos = rsti_load_relaxed_i64(publication->snd_pos);
+    check_setup(sender, publication, snd_pos, now_ns, next_deadline_ns);
+    const int64_t bytes = send_data(sender, publication, snd_pos, now_ns);
+    if (bytes == 0) {
+        check_heartbeat(sender, publication, snd_pos, now_ns, next_deadline_ns);
+        const int64_t limit = rsti_load_relaxed_i64(publication->snd_lmt);
+        const int64_t idle_limit =
+            publication->flow.strategy->on_idle(&publication->flow, limit, now_ns);
+        if (idle_limit != limit) {
+            rsti_store_release_i64(publication->snd_lmt, idle_limit);
+        }
+        expire_receivers(sender, publication, now_ns);
+    }
+    if (publication->retransmit.active_count > 0) {
+        resend_t context = {sender, publication};
+        int64_t due_ns = RSTI_NO_DEADLINE;
+        (void)rsti_retransmit_process(&publication->retransmit, now_ns, resend, &context, &due_ns);
+        rsti_lower_deadline(next_deadline_ns, due_ns);
+    }
+    return bytes;
+}
+
+static void touch_receiver(rsti_network_publication_t *publication, int64_t receiver_id,
+    int64_t now_ns)
+{
+    int32_t oldest = 0;
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        if (publication->receivers[i].receiver_id == receiver_id) {
+            publication->receivers[i].last_sm_ns = now_ns;
+            return;
+        }
+        if (publication->receivers[i].last_sm_ns < publication->receivers[oldest].last_sm_ns) {
+            oldest = i;
+        }
+    }
+    if (publication->receiver_count < RSTI_RECEIVERS_MAX) {
+        oldest = publication->receiver_count++;
+    }
+    publication->receivers[oldest] = (rsti_live_receiver_t){receiver_id, now_ns};
+}
+
+static bool remove_receiver(rsti_network_publication_t *publication, int64_t receiver_id)
+{
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        if (publication->receivers[i].receiver_id == receiver_id) {
+            publication->receivers[i] = publication->receivers[--publication->receiver_count];
+            return true;
+        }
+    }
+    return false;
+}
+
+void rsti_network_publication_on_sm(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns)
+{
+    rst_driver_t *driver = driver_of(sender);
+    const rsti_log_t *log = &publication->base.file.log;
+    const int64_t snd_pos = rsti_load_relaxed_i64(publication->snd_pos);
+    if (!rsti_sm_is_valid(sm, log->term_length)) {
+        rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return;
+    }
+    rsti_driver_count(driver, RSTI_SYSTEM_SM_RECEIVED, 1);
+    if ((sm->frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
+        if (!is_at_end(publication, snd_pos)) {
+            publication->is_setup_elicited = true;
+        }
+        return;
+    }
+    rsti_sm_facts_t facts = {
+        .position = rsti_position(sm->consumption_term_id, sm->consumption_term_offset,
+            log->position_bits, log->initial_term_id),
+        .window = sm->receiver_window,
+        .receiver_id = sm->receiver_id,
+        .is_eos = (sm->frame.flags & RSTI_SM_FLAG_EOS) != 0,
+    };
+    if (!rsti_sm_is_in_window(facts.position, snd_pos, log->term_length)) {
+        rsti_driver_count(driver, RSTI_SYSTEM_SM_REJECTED, 1);
+        return;
+    }
+    facts.has_group_tag = rsti_sm_group_tag(sm, &facts.group_tag);
+    if (facts.is_eos) {
+        (void)remove_receiver(publication, facts.receiver_id);
+        if (publication->receiver_count == 0) {
+            rsti_store_release_i32(&publication->has_unicast_eos, 1);
+            rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
+        }
+    } else {
+        touch_receiver(publication, facts.receiver_id, now_ns);
+        rsti_store_release_i32(&publication->has_unicast_eos, 0);
+    }
+    publication->has_initial_connection = true;
+    const int64_t limit = rsti_load_relaxed_i64(publication->snd_lmt);
+    const int64_t new_limit =
+        publication->flow.strategy->on_status_message(&publication->flow, &facts, limit, now_ns);
+    if (new_limit != limit) {
+        rsti_store_release_i64(publication->snd_lmt, new_limit);
+    }
+    update_connected(sender, publication);
+}
+
+void rsti_network_publication_on_nak(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_nak_t *nak, int64_t now_ns)
+{
+    rst_driver_t *driver = driver_of(sender);
+    const int32_t term_length = publication->base.file.log.term_length;
+    if (!rsti_nak_is_valid(nak, term_length)) {
+        rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return;
+    }
+    if (nak->length == 0) {
+        return;
+    }
+    rsti_driver_count(driver, RSTI_SYSTEM_NAKS_RECEIVED, 1);
+    rsti_add_single_writer_i64(publication->snd_naks, 1);
+    const int32_t length = rsti_retransmit_length(&publication->flow, term_length,
+        nak->term_offset, nak->length);
+    resend_t context = {sender, publication};
+    if (rsti_retransmit_on_nak(&publication->retransmit, nak->term_id, nak->term_offset,
+            nak->length, length, now_ns, resend, &context) < 0) {
+        rsti_driver_count(driver, RSTI_SYSTEM_RETRANSMIT_OVERFLOW, 1);
+    }
+}
+
+void rsti_network_publication_on_rttm(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_rttm_t *rttm)
+{
+    if ((rttm->frame.flags & RSTI_RTTM_FLAG_REPLY) == 0) {
+        return;
+    }
+    rsti_rttm_t answer = *rttm;
+    answer.frame = (rsti_frame_header_t){RSTI_RTTM_LENGTH, 0, 0, RSTI_FRAME_RTTM};
+    answer.reception_delta = 0;
+    (void)transmit_frame(sender, publication, &answer, sizeof answer);
+}
+
+void rsti_network_publication_on_err(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_err_t *err, int64_t now_ns)
+{
+    rst_driver_t *driver = driver_of(sender);
+    publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);
+    if (!remove_receiver(publication, err->receiver_id)) {
+        return;
+    }
+    update_connected(sender, publication);
+    rsti_agent_command_t command = {
+        .registration_id = publication->base.registration_id,
+        .session_id = err->session_id,
+        .stream_id = err->stream_id,
+        .err = *err,
+    };
+    memcpy(command.text, (const uint8_t *)err + RSTI_ERR_LENGTH, (size_t)err->error_length);
+    (void)rsti_tell_conductor(driver, RSTI_AGENT_PUBLICATION_ERROR, &command);
+}

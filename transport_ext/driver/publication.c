@@ -1,0 +1,244 @@
+/* publication.c: log file, counters, limit and end of a publication. */
+#include "driver/internal.h"
+
+#include "util/alloc.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+int rsti_subscribers_add(rsti_subscribers_t *subscribers, const rsti_subscriber_t *subscriber)
+{
+    if (subscribers->count == subscribers->capacity) {
+        const int32_t capacity = subscribers->capacity == 0 ? 4 : subscribers->capacity * 2;
+        rsti_subscriber_t *items = rsti_realloc(subscribers->items,
+            (size_t)subscribers->capacity * sizeof *items, (size_t)capacity * sizeof *items);
+        if (items == NULL) {
+            return -RST_ENOMEM;
+        }
+        subscribers->items = items;
+        subscribers->capacity = capacity;
+    }
+    subscribers->items[subscribers->count++] = *subscriber;
+    return 0;
+}
+
+void rsti_subscribers_remove_at(rsti_subscribers_t *subscribers, int32_t index)
+{
+    RST_ASSERT(index >= 0 && index < subscribers->count);
+    subscribers->items[index] = subscribers->items[--subscribers->count];
+}
+
+void rsti_subscribers_fini(rsti_subscribers_t *subscribers)
+{
+    rsti_free(subscribers->items);
+    memset(subscribers, 0, sizeof *subscribers);
+}
+
+bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t *least,
+    int64_t *highest)
+{
+    *least = INT64_MAX;
+    *highest = INT64_MIN;
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        const int64_t position = rsti_load_acquire_i64(subscribers->items[i].position);
+        *least = rsti_min_i64(*least, position);
+        *highest = rsti_max_i64(*highest, position);
+    }
+    return subscribers->count > 0;
+}
+
+int64_t rsti_publication_start_position(const rsti_publication_t *publication)
+{
+    const rsti_publication_options_t *options = &publication->options;
+    return rsti_position(options->term_id, options->term_offset,
+        rsti_log2((uint32_t)options->term_length), options->initial_term_id);
+}
+
+static int create_log(rst_driver_t *driver, rsti_publication_t *publication,
+    const rsti_publication_facts_t *facts)
+{
+    const rsti_channel_t *channel = facts->channel;
+    const rsti_publication_options_t *options = facts->options;
+    const rsti_log_params_t params = {
+        .correlation_id = facts->registration_id,
+        .session_id = facts->session_id,
+        .stream_id = facts->stream_id,
+        .initial_term_id = options->initial_term_id,
+        .term_id = options->term_id,
+        .term_offset = options->term_offset,
+        .term_length = options->term_length,
+        .mtu = options->mtu,
+        .page_size = (int32_t)driver->params.page_size,
+        .publication_window = options->publication_window,
+        .socket_sndbuf = facts->socket_sndbuf,
+        .socket_rcvbuf = facts->socket_rcvbuf,
+        .max_resend = channel->max_resend == RSTI_CHANNEL_UNSET ? 0 : (int32_t)channel->max_resend,
+        .entity_tag = -1,
+        .response_correlation_id = -1,
+        .linger_ns = options->linger_ns,
+        .untethered_window_limit_ns = 5 * RSTI_NS_PER_S,
+        .untethered_resting_ns = 10 * RSTI_NS_PER_S,
+        .untethered_linger_ns = 5 * RSTI_NS_PER_S,
+        .type = facts->is_exclusive ? RSTI_LOG_EXCLUSIVE : RSTI_LOG_CONCURRENT,
+        .rejoin = channel->rejoin,
+        .reliable = channel->reliable,
+        .sparse = options->sparse,
+        .signal_eos = options->eos,
+        .tether = channel->tether,
+        .name = channel->name,
+    };
+    if (rsti_log_file_create(&publication->file, driver->dir, "publications",
+            facts->registration_id, &params) < 0) {
+        return -rst_last_error_code();
+    }
+    const int64_t start = rsti_publication_start_position(publication);
+    if (rsti_log_file_reserve(&publication->file, start) < 0) {
+        rsti_log_file_close(&publication->file, true);
+        return -rst_last_error_code();
+    }
+    rsti_driver_count(driver, RSTI_SYSTEM_BYTES_MAPPED, (int64_t)publication->file.log.length);
+    return 0;
+}
+
+int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
+    const rsti_publication_facts_t *facts)
+{
+    publication->is_network = facts->is_network;
+    publication->is_exclusive = facts->is_exclusive;
+    publication->registration_id = facts->registration_id;
+    publication->session_id = facts->session_id;
+    publication->stream_id = facts->stream_id;
+    publication->options = *facts->options;
+    publication->pub_pos_id = RSTI_NULL_COUNTER;
+    publication->pub_lmt_id = RSTI_NULL_COUNTER;
+    publication->uri = rsti_strndup(facts->channel->uri, facts->channel->uri_length);
+    publication->uri_length = facts->channel->uri_length;
+    publication->name = rsti_strndup(facts->channel->name, strlen(facts->channel->name));
+    if (publication->uri == NULL || publication->name == NULL
+        || create_log(driver, publication, facts) < 0) {
+        rsti_free(publication->uri);
+        rsti_free(publication->name);
+        return -rst_last_error_code();
+    }
+    const int64_t start = rsti_publication_start_position(publication);
+    publication->clean_position = start;
+    publication->blocked_position = start;
+    publication->blocked_since_ns = driver->conductor.now_ns;
+    rsti_stream_counter_t counter = {
+        .type_id = RSTI_COUNTER_PUBLISHER_POSITION,
+        .name = facts->is_exclusive ? "pub-pos (exclusive)" : "pub-pos (concurrent)",
+        .registration_id = facts->registration_id,
+        .client_id = facts->client_id,
+        .session_id = facts->session_id,
+        .stream_id = facts->stream_id,
+        .uri = publication->uri,
+        .value = start,
+    };
+    publication->pub_pos_id =
+        rsti_stream_counter_allocate(driver, &counter, &publication->pub_pos);
+    counter.type_id = RSTI_COUNTER_PUBLISHER_LIMIT;
+    counter.name = "pub-lmt";
+    publication->pub_lmt_id =
+        rsti_stream_counter_allocate(driver, &counter, &publication->pub_lmt);
+    if (publication->pub_pos_id < 0 || publication->pub_lmt_id < 0) {
+        rsti_publication_fini(driver, publication);
+        return -rst_last_error_code();
+    }
+    return 0;
+}
+
+void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication)
+{
+    rsti_subscribers_clear(driver, &publication->subscribers);
+    rsti_counter_release(driver, &publication->pub_pos_id);
+    rsti_counter_release(driver, &publication->pub_lmt_id);
+    rsti_driver_count(driver, RSTI_SYSTEM_BYTES_MAPPED, -(int64_t)publication->file.log.length);
+    rsti_log_file_close(&publication->file, true);
+    rsti_free(publication->uri);
+    rsti_free(publication->name);
+}
+
+bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t limit)
+{
+    if (rsti_log_file_reserve(&publication->file, limit) < 0) {
+        if (!publication->is_storage_error) {
+            RST_APPEND_ERR("publication limit of stream %" PRId32 " session %" PRId32
+                " stays at %" PRId64, publication->stream_id, publication->session_id,
+                rsti_load_relaxed_i64(publication->pub_lmt));
+            rsti_driver_log_trail(driver, "conductor");
+            publication->is_storage_error = true;
+        }
+        rsti_error_clear();
+        return false;
+    }
+    publication->is_storage_error = false;
+    rsti_store_release_i64(publication->pub_lmt, limit);
+    rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
+    return true;
+}
+
+void rsti_publication_lower_limit(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t limit)
+{
+    rsti_store_release_i64(publication->pub_lmt, limit);
+    rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
+}
+
+void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t position)
+{
+    while (publication->clean_position < position
+        && rsti_log_clean_up_to(&publication->file.log, &publication->clean_position, position)
+            > 0) {
+    }
+}
+
+void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t now_ns)
+{
+    rsti_log_metadata_t *metadata = publication->file.log.metadata;
+    const int64_t position = rsti_log_producer_position(&publication->file.log);
+    rsti_store_release_i64(publication->pub_pos, position);
+    if (rsti_load_relaxed_i64(publication->pub_lmt) > position) {
+        rsti_store_release_i64(publication->pub_lmt, position);
+    }
+    rsti_store_release_i64(&metadata->end_of_stream_position, position);
+    rsti_publication_set_life(publication, RSTI_LIFE_DRAINING, now_ns);
+    rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_DATA);
+    rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
+}
+
+void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t consumer_position, int64_t now_ns)
+{
+    const bool is_draining = publication->life == RSTI_LIFE_DRAINING;
+    if (publication->is_exclusive && !is_draining) {
+        return;
+    }
+    const rsti_log_t *log = &publication->file.log;
+    const int32_t consumer_count = (int32_t)(consumer_position >> log->position_bits);
+    const bool is_behind = rsti_log_producer_position(log) > consumer_position
+        || rsti_load_acquire_i32(&log->metadata->active_term_count) != consumer_count;
+    if (consumer_position != publication->blocked_position || !is_behind) {
+        publication->blocked_position = consumer_position;
+        publication->blocked_since_ns = now_ns;
+        if (!is_draining || !is_behind) {
+            return;
+        }
+    }
+    if (is_draining || now_ns > publication->blocked_since_ns + driver->params.unblock_timeout_ns) {
+        if (rsti_log_unblock(log, consumer_position)) {
+            rsti_driver_count(driver, RSTI_SYSTEM_UNBLOCKED_PUBLICATIONS, 1);
+            rsti_driver_wake_log(driver, log, RSTI_WAIT_DATA);
+            rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
+        }
+    }
+}
+
+void rsti_publication_set_life(rsti_publication_t *publication, rsti_life_t life,
+    int64_t now_ns)
+{
+    RST_ASSERT(life > publication->life);
+    publication->life = life;
+    publication->life_changed_ns = now_ns;
+}

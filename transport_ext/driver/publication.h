@@ -1,0 +1,102 @@
+/* publication.h: what IPC and network publications have in common. Owner: conductor; the sender reads
+ * what is written once. */
+#ifndef RSTI_DRIVER_PUBLICATION_H
+#define RSTI_DRIVER_PUBLICATION_H
+
+#include "rstream/driver.h"
+
+#include "channel/channel.h"
+#include "cnc/log_file.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct rsti_subscription_t rsti_subscription_t;
+
+/* One reader of a log: the counter that holds its position. */
+typedef struct rsti_subscriber_t {
+    rsti_subscription_t *subscription;
+    int32_t counter_id;
+    int64_t *position;
+} rsti_subscriber_t;
+
+typedef struct rsti_subscribers_t {
+    rsti_subscriber_t *items;
+    int32_t count;
+    int32_t capacity;
+} rsti_subscribers_t;
+
+int rsti_subscribers_add(rsti_subscribers_t *subscribers, const rsti_subscriber_t *subscriber);
+void rsti_subscribers_remove_at(rsti_subscribers_t *subscribers, int32_t index);
+void rsti_subscribers_fini(rsti_subscribers_t *subscribers);
+/* Least and highest position; false when there is no subscriber. */
+bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t *least,
+    int64_t *highest);
+
+typedef enum rsti_life_t {
+    RSTI_LIFE_ACTIVE = 0,
+    RSTI_LIFE_DRAINING,
+    RSTI_LIFE_LINGER,
+    RSTI_LIFE_DONE
+} rsti_life_t;
+
+typedef struct rsti_publication_t {
+    bool is_network;
+    bool is_exclusive;
+    bool is_revoked;
+    bool is_storage_error; /* the last reservation failed: logged once */
+    rsti_life_t life;
+    int32_t session_id;
+    int32_t stream_id;
+    int64_t registration_id;
+    char *uri;
+    size_t uri_length;
+    char *name; /* "" when unnamed */
+    int32_t ref_count;
+    rsti_publication_options_t options;
+    rsti_log_file_t file;
+    int32_t pub_pos_id;
+    int32_t pub_lmt_id;
+    int64_t *pub_pos;
+    int64_t *pub_lmt;
+    rsti_subscribers_t subscribers; /* IPC; spies come later */
+    int64_t clean_position;
+    int64_t blocked_position; /* consumer position at the last timer tick */
+    int64_t blocked_since_ns;
+    int64_t life_changed_ns;
+} rsti_publication_t;
+
+typedef struct rsti_publication_facts_t {
+    const rsti_channel_t *channel;
+    const rsti_publication_options_t *options;
+    int64_t registration_id;
+    int64_t client_id;
+    int32_t session_id;
+    int32_t stream_id;
+    bool is_network;
+    bool is_exclusive;
+    int32_t socket_sndbuf;
+    int32_t socket_rcvbuf;
+} rsti_publication_facts_t;
+
+/* Log file and the counters pub-pos and pub-lmt. On failure nothing is left behind. */
+int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
+    const rsti_publication_facts_t *facts);
+void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication);
+int64_t rsti_publication_start_position(const rsti_publication_t *publication);
+/* Reserves the term of limit, stores limit and wakes producers. False: no storage, limit unchanged. */
+bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t limit);
+void rsti_publication_lower_limit(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t limit);
+void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t position);
+/* No producer any more: limit and end of stream are the producer position. */
+void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t now_ns);
+/* Pads over a claim whose producer died (memory reference 6). */
+void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t consumer_position, int64_t now_ns);
+void rsti_publication_set_life(rsti_publication_t *publication, rsti_life_t life,
+    int64_t now_ns);
+
+#endif

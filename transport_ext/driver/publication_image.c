@@ -1,0 +1,387 @@
+/* publication_image.c: the conductor's side of an image: creation, rebuild, life (wire reference 8.6
+ * and 12.2, driver reference 5.4). */
+#include "driver/internal.h"
+
+#include "util/alloc.h"
+#include "util/error.h"
+
+#define DRAIN_SM_TIMEOUTS 5
+
+static int create_log(rst_driver_t *driver, rsti_image_t *image,
+    const rsti_image_facts_t *facts, int32_t window)
+{
+    const rsti_setup_t *setup = facts->setup;
+    const rsti_subscription_t *subscription = facts->subscription;
+    const rsti_log_params_t params = {
+        .correlation_id = image->correlation_id,
+        .session_id = setup->session_id,
+        .stream_id = setup->stream_id,
+        .initial_term_id = setup->initial_term_id,
+        .term_id = setup->active_term_id,
+        .term_offset = setup->term_offset,
+        .term_length = setup->term_length,
+        .mtu = setup->mtu,
+        .page_size = (int32_t)driver->params.page_size,
+        .receiver_window = window,
+        .socket_rcvbuf = facts->endpoint->granted_rcvbuf,
+        .type = RSTI_LOG_IMAGE,
+        .group = (setup->frame.flags & RSTI_SETUP_FLAG_GROUP) != 0,
+        .rejoin = subscription->is_rejoin,
+        .reliable = subscription->is_reliable,
+        .sparse = subscription->is_sparse,
+        .tether = 1,
+        .name = subscription->name,
+    };
+    if (rsti_log_file_create(&image->file, driver->dir, "images", image->correlation_id, &params)
+        < 0) {
+        return -rst_last_error_code();
+    }
+    if (rsti_log_file_reserve(&image->file, image->join_position) < 0
+        || rsti_log_file_reserve(&image->file, image->join_position + setup->term_length / 2)
+            < 0) {
+        rsti_log_file_close(&image->file, true);
+        return -rst_last_error_code();
+    }
+    rsti_driver_count(driver, RSTI_SYSTEM_BYTES_MAPPED, (int64_t)image->file.log.length);
+    return 0;
+}
+
+static int allocate_counters(rst_driver_t *driver, rsti_image_t *image)
+{
+    const struct {
+        int32_t type_id;
+        const char *name;
+        int32_t *id;
+        int64_t **address;
+        int64_t value;
+    } wanted[] = {
+        {RSTI_COUNTER_RECEIVER_HWM, "rcv-hwm", &image->hwm_id, &image->hwm, image->join_position},
+        {RSTI_COUNTER_RECEIVER_POSITION, "rcv-pos", &image->rcv_pos_id, &image->rcv_pos,
+            image->join_position},
+        {RSTI_COUNTER_RECEIVER_NAKS_SENT, "rcv-naks-sent", &image->naks_id, &image->naks, 0},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        const rsti_stream_counter_t counter = {
+            .type_id = wanted[i].type_id,
+            .name = wanted[i].name,
+            .registration_id = image->correlation_id,
+            .client_id = -1,
+            .session_id = image->session_id,
+            .stream_id = image->stream_id,
+            .uri = image->uri,
+            .value = wanted[i].value,
+        };
+        *wanted[i].id = rsti_stream_counter_allocate(driver, &counter, wanted[i].address);
+        if (*wanted[i].id < 0) {
+            return -rst_last_error_code();
+        }
+    }
+    return 0;
+}
+
+static void init_loss(rst_driver_t *driver, rsti_image_t *image,
+    const rsti_image_facts_t *facts)
+{
+    const rst_driver_params_t *params = &driver->params;
+    const rsti_subscription_t *subscription = facts->subscription;
+    const bool is_group = subscription->group == RSTI_TRUE
+        || (subscription->group == RSTI_INFER
+            && (facts->setup->frame.flags & RSTI_SETUP_FLAG_GROUP) != 0);
+    rsti_feedback_delay_t delay;
+    if (!subscription->is_reliable) {
+        rsti_feedback_delay_unicast(&delay, 0, 1);
+    } else if (is_group) {
+        rsti_feedback_delay_group(&delay, params->nak_group_backoff_ns,
+            (double)params->nak_group_size);
+    } else {
+        rsti_feedback_delay_unicast(&delay, subscription->nak_delay_ns, params->nak_retry_ratio);
+    }
+    rsti_loss_detector_init(&image->loss, &delay, 1);
+}
+
+static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts, int64_t now_ns)
+{
+    image->next_sm_position = image->join_position;
+    image->next_sm_window = image->congestion.window;
+    image->clean_position = image->join_position;
+    image->rebuilt_hwm = image->join_position;
+    image->rebuilt_from = image->join_position;
+    image->loss_due_ns = RSTI_NO_DEADLINE;
+    image->sm_position = image->join_position;
+    image->sm_window = image->congestion.window;
+    image->last_packet_ns = now_ns;
+    image->last_sm_position = image->join_position;
+    image->last_sm_window = image->congestion.window;
+    image->overrun_threshold = image->join_position + image->file.log.term_length / 2;
+    image->sm_due_ns = INT64_MIN / 2; /* the first status message leaves at once */
+    image->connection_count = 1;
+    image->connections[0] = (rsti_connection_t){
+        .last_activity_ns = now_ns,
+        .last_frame_ns = now_ns,
+        .is_rstream = (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0,
+    };
+    image->connections[0].control = *facts->control;
+    rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
+        image->join_position + image->congestion.window / 4 + 1);
+}
+
+int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
+    const rsti_image_facts_t *facts, int64_t now_ns)
+{
+    const rsti_setup_t *setup = facts->setup;
+    const rsti_subscription_t *subscription = facts->subscription;
+    rsti_image_t *made = rsti_alloc(sizeof *made);
+    if (made == NULL) {
+        return -RST_ENOMEM;
+    }
+    made->correlation_id = rsti_mpsc_rb_next_correlation_id(&driver->to_driver);
+    made->session_id = setup->session_id;
+    made->stream_id = setup->stream_id;
+    made->endpoint = facts->endpoint;
+    made->mtu = setup->mtu;
+    made->is_reliable = subscription->is_reliable;
+    made->is_rejoin = subscription->is_rejoin;
+    made->hwm_id = RSTI_NULL_COUNTER;
+    made->rcv_pos_id = RSTI_NULL_COUNTER;
+    made->naks_id = RSTI_NULL_COUNTER;
+    made->life_changed_ns = now_ns;
+    made->join_position = rsti_position(setup->active_term_id, setup->term_offset,
+        rsti_log2((uint32_t)setup->term_length), setup->initial_term_id);
+    rsti_netaddr_format(facts->control, made->source, sizeof made->source);
+    made->uri = rsti_strndup(subscription->uri, subscription->uri_length);
+    if (made->uri == NULL
+        || rsti_congestion_init(&made->congestion, subscription->cc, subscription->window,
+               setup->term_length, setup->mtu)
+            < 0
+        || create_log(driver, made, facts, made->congestion.window) < 0
+        || allocate_counters(driver, made) < 0) {
+        rsti_publication_image_destroy(driver, made);
+        return -rst_last_error_code();
+    }
+    init_loss(driver, made, facts);
+    init_positions(made, facts, now_ns);
+    *image = made;
+    return 0;
+}
+
+void rsti_publication_image_destroy(rst_driver_t *driver, rsti_image_t *image)
+{
+    rsti_subscribers_clear(driver, &image->subscribers);
+    rsti_counter_release(driver, &image->hwm_id);
+    rsti_counter_release(driver, &image->rcv_pos_id);
+    rsti_counter_release(driver, &image->naks_id);
+    if (image->file.log.base != NULL) {
+        rsti_driver_count(driver, RSTI_SYSTEM_BYTES_MAPPED, -(int64_t)image->file.log.length);
+        rsti_log_file_close(&image->file, true);
+    }
+    rsti_free(image->reject_reason);
+    rsti_free(image->uri);
+    rsti_free(image);
+}
+
+/* Sequence lock, writer's side: begin, fields, end. */
+static void publish_sm(rst_driver_t *driver, rsti_image_t *image)
+{
+    const int64_t change = rsti_load_relaxed_i64(&image->sm_begin) + 1;
+    rsti_store_release_i64(&image->sm_begin, change);
+    rsti_fence();
+    rsti_store_relaxed_i64(&image->sm_position, image->next_sm_position);
+    rsti_store_relaxed_i64(&image->sm_window, image->next_sm_window);
+    rsti_store_release_i64(&image->sm_end, change);
+    rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
+}
+
+typedef struct gap_context_t {
+    rst_driver_t *driver;
+    rsti_image_t *image;
+} gap_context_t;
+
+static void on_gap(void *arg, const rsti_gap_t *gap)
+{
+    const gap_context_t *context = arg;
+    rsti_image_t *image = context->image;
+    const int64_t change = rsti_load_relaxed_i64(&image->loss_begin) + 1;
+    rsti_store_release_i64(&image->loss_begin, change);
+    rsti_fence();
+    rsti_store_relaxed_i64(&image->loss_term, gap->term_id);
+    rsti_store_relaxed_i64(&image->loss_offset, gap->term_offset);
+    rsti_store_relaxed_i64(&image->loss_length, gap->length);
+    rsti_store_release_i64(&image->loss_end, change);
+    rsti_driver_wake_agent(context->driver, RSTI_AGENT_RECEIVER);
+}
+
+/* Finds the end of contiguous data; a scan stays in one term, so it is repeated at a term's end. */
+static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t from,
+    int64_t hwm, int64_t now_ns, bool *has_loss)
+{
+    if (from == image->rebuilt_from && hwm == image->rebuilt_hwm && now_ns < image->loss_due_ns) {
+        return from;
+    }
+    gap_context_t context = {driver, image};
+    int64_t end = from;
+    for (int term = 0; term < RSTI_PARTITIONS; term++) {
+        const int64_t begin = end;
+        bool is_new = false;
+        end = rsti_loss_detector_scan(&image->loss, &image->file.log, begin, hwm, now_ns,
+            &driver->conductor.rng, on_gap, &context, &is_new, &image->loss_due_ns);
+        *has_loss = *has_loss || is_new;
+        if (end <= begin || end >= hwm
+            || rsti_position_offset(end, image->file.log.term_length) != 0) {
+            break;
+        }
+    }
+    image->rebuilt_from = end;
+    image->rebuilt_hwm = hwm;
+    return end;
+}
+
+static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t position,
+    int32_t window)
+{
+    const int32_t term_length = image->file.log.term_length;
+    while (image->clean_position < position - term_length
+        && rsti_log_clean_up_to(&image->file.log, &image->clean_position, position - term_length)
+            > 0) {
+    }
+    if (rsti_log_file_reserve(&image->file, position + term_length / 2) < 0) {
+        if (!image->is_storage_error) {
+            RST_APPEND_ERR("image of stream %d session %d stays at %lld", image->stream_id,
+                image->session_id, (long long)image->next_sm_position);
+            rsti_driver_log_trail(driver, "conductor");
+            image->is_storage_error = true;
+        }
+        rsti_error_clear();
+        return;
+    }
+    image->is_storage_error = false;
+    image->next_sm_position = position;
+    image->next_sm_window = window;
+    rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
+        position + window / 4 + 1);
+    publish_sm(driver, image);
+}
+
+int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
+{
+    int64_t least, highest;
+    if (image->life > RSTI_LIFE_DRAINING || rsti_load_acquire_i32(&image->is_revoked)
+        || !rsti_subscribers_range(&image->subscribers, &least, &highest)) {
+        return RSTI_NO_DEADLINE;
+    }
+    const int64_t hwm = rsti_load_acquire_i64(image->hwm);
+    const int64_t rcv_pos = rsti_load_relaxed_i64(image->rcv_pos);
+    const int64_t from = rsti_max_i64(rcv_pos, highest);
+    bool has_loss = false;
+    const int64_t end = scan_for_loss(driver, image, from, hwm, now_ns, &has_loss);
+    if (end > rcv_pos) {
+        rsti_store_release_i64(image->rcv_pos, end);
+    }
+    bool is_forced = false;
+    const int32_t window = image->congestion.law->on_track_rebuild(&image->congestion, now_ns,
+        least, image->next_sm_position, hwm, from, rsti_max_i64(rcv_pos, end), has_loss,
+        &is_forced);
+    if (is_forced || least > image->next_sm_position + window / 4
+        || window != image->next_sm_window) {
+        schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position), window);
+    }
+    return image->loss_due_ns;
+}
+
+bool rsti_image_is_drained(const rsti_image_t *image)
+{
+    int64_t least, highest;
+    return !rsti_subscribers_range(&image->subscribers, &least, &highest)
+        || least >= rsti_load_relaxed_i64(image->rcv_pos);
+}
+
+bool rsti_image_accepts(const rsti_image_t *image)
+{
+    /* An image that lost its last subscriber is already forgotten by the dispatcher. */
+    return image->subscribers.count > 0
+        && (image->life == RSTI_LIFE_ACTIVE
+            || (image->life == RSTI_LIFE_DRAINING && !rsti_image_is_drained(image)));
+}
+
+int64_t rsti_image_join_position(const rsti_image_t *image)
+{
+    const int64_t rcv_pos = rsti_load_relaxed_i64(image->rcv_pos);
+    int64_t least, highest;
+    return rsti_subscribers_range(&image->subscribers, &least, &highest)
+        ? rsti_min_i64(least, rcv_pos)
+        : rcv_pos;
+}
+
+static void set_life(rst_driver_t *driver, rsti_image_t *image, rsti_life_t life, int64_t now_ns)
+{
+    RST_ASSERT(life > image->life);
+    image->life = life;
+    image->life_changed_ns = now_ns;
+    if (life == RSTI_LIFE_DRAINING) {
+        rsti_store_release_i32(&image->is_draining, 1);
+        rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
+            rsti_load_relaxed_i64(image->rcv_pos));
+        rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
+    }
+}
+
+static void leave_receiver(rst_driver_t *driver, rsti_image_t *image)
+{
+    const rsti_agent_command_t command = {
+        .endpoint = image->endpoint,
+        .object = image,
+        .session_id = image->session_id,
+        .stream_id = image->stream_id,
+    };
+    rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_IMAGE, &command);
+    if (image->is_rejoin) {
+        rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_COOL_DOWN, &command);
+    }
+    rsti_subscribers_tell_unavailable(driver, &image->subscribers, image->correlation_id);
+    rsti_driver_wake_log(driver, &image->file.log, RSTI_WAIT_DATA);
+    rsti_receive_endpoint_t *endpoint = image->endpoint;
+    endpoint->image_count--;
+    rsti_receive_endpoint_put(driver, endpoint);
+}
+
+static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
+    int64_t *next_deadline_ns)
+{
+    const int64_t silent_ns =
+        rsti_load_acquire_i64(&image->last_packet_ns) + driver->params.image_liveness_ns;
+    const bool is_complete = rsti_load_acquire_i32(&image->is_end_of_stream)
+        && rsti_load_relaxed_i64(image->rcv_pos) >= rsti_load_acquire_i64(image->hwm);
+    if (image->subscribers.count == 0 || now_ns > silent_ns || is_complete
+        || rsti_load_acquire_i32(&image->is_revoked)) {
+        set_life(driver, image, RSTI_LIFE_DRAINING, now_ns);
+    } else {
+        rsti_lower_deadline(next_deadline_ns, silent_ns + 1);
+    }
+}
+
+bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
+    int64_t *next_deadline_ns)
+{
+    if (image->life == RSTI_LIFE_ACTIVE) {
+        check_active(driver, image, now_ns, next_deadline_ns);
+    }
+    if (image->life == RSTI_LIFE_DRAINING) {
+        const int64_t due_ns =
+            image->life_changed_ns + DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;
+        const bool is_revoked = rsti_load_acquire_i32(&image->is_revoked) != 0;
+        if (is_revoked || (rsti_image_is_drained(image) && now_ns >= due_ns)) {
+            set_life(driver, image, RSTI_LIFE_LINGER, now_ns);
+            leave_receiver(driver, image);
+        } else if (now_ns < due_ns) {
+            rsti_lower_deadline(next_deadline_ns, due_ns);
+        }
+    }
+    if (image->life == RSTI_LIFE_LINGER) {
+        const int64_t due_ns = image->life_changed_ns + driver->params.image_liveness_ns;
+        if (now_ns > due_ns || image->subscribers.count == 0) {
+            set_life(driver, image, RSTI_LIFE_DONE, now_ns);
+        } else {
+            rsti_lower_deadline(next_deadline_ns, due_ns + 1);
+        }
+    }
+    return image->life == RSTI_LIFE_DONE && rsti_load_acquire_i32(&image->is_released);
+}

@@ -1,0 +1,109 @@
+/* publication_image.h: one remote session as it is received here (wire reference 8). The conductor
+ * owns life, loss detection and the window; the receiver inserts, and sends status messages and
+ * NAKs. They meet in two sequence locks (conductor writes, receiver reads) and a few atomic words.
+ * Law: every accepted datagram ends at or below last SM position + term / 2. */
+#ifndef RSTI_DRIVER_PUBLICATION_IMAGE_H
+#define RSTI_DRIVER_PUBLICATION_IMAGE_H
+
+#include "driver/publication.h"
+#include "driver/receive_endpoint.h"
+#include "flow/congestion.h"
+#include "loss/loss_detector.h"
+
+#define RSTI_IMAGE_CONNECTIONS_MAX 8
+#define RSTI_CONNECTION_ACTIVITY_NS (5 * RSTI_NS_PER_S)
+
+/* One transport that carries this session; several with multi-destination subscriptions. */
+typedef struct rsti_connection_t {
+    struct sockaddr_storage control;
+    int64_t last_activity_ns;
+    int64_t last_frame_ns;
+    int64_t eos_position;
+    bool is_eos;
+    bool is_rstream; /* its SETUP said so: additional status messages are understood */
+} rsti_connection_t;
+
+struct rsti_image_t {
+    /* written by: conductor, before use */
+    int64_t correlation_id;
+    int32_t session_id;
+    int32_t stream_id;
+    rsti_receive_endpoint_t *endpoint;
+    rsti_log_file_t file;
+    int64_t join_position;
+    int32_t mtu;
+    char *uri; /* of the first subscription */
+    char source[64];
+    int32_t hwm_id, rcv_pos_id, naks_id;
+    int64_t *hwm;     /* written by: receiver */
+    int64_t *rcv_pos; /* written by: conductor */
+    int64_t *naks;    /* written by: receiver */
+    bool is_reliable;
+    bool is_rejoin;
+    /* written by: conductor */
+    rsti_life_t life;
+    int64_t life_changed_ns;
+    rsti_subscribers_t subscribers;
+    rsti_loss_detector_t loss;
+    rsti_congestion_t congestion;
+    int64_t next_sm_position;
+    int32_t next_sm_window;
+    int64_t clean_position;
+    int64_t rebuilt_hwm; /* hwm and rebuild position of the last scan: nothing new, no scan */
+    int64_t rebuilt_from;
+    int64_t loss_due_ns;
+    bool is_storage_error;
+    char *reject_reason;
+    /* written by: conductor, atomic */
+    int64_t sm_begin, sm_position, sm_window, sm_end;
+    int64_t loss_begin, loss_term, loss_offset, loss_length, loss_end;
+    int32_t is_draining; /* status messages carry EOS */
+    int32_t is_rejected;
+    /* written by: receiver, atomic */
+    int64_t last_packet_ns;
+    int32_t is_end_of_stream;
+    int32_t is_revoked;
+    int32_t is_released;
+    /* written by: receiver */
+    rsti_connection_t connections[RSTI_IMAGE_CONNECTIONS_MAX];
+    int32_t connection_count;
+    int64_t sm_seen;
+    int64_t loss_seen;
+    int64_t last_sm_position;
+    int64_t last_sm_window;
+    int64_t overrun_threshold;
+    int64_t sm_due_ns;
+    bool is_superseded; /* a newer image of the same session exists: no status messages */
+    bool is_touched;    /* got data in this burst: readers are woken at its end */
+    bool is_eos_sm_sent;
+    struct rsti_image_t *next;
+};
+
+typedef struct rsti_image_facts_t {
+    rsti_receive_endpoint_t *endpoint;
+    const rsti_setup_t *setup;
+    const struct sockaddr_storage *control;
+    const rsti_subscription_t *subscription; /* first that matches: its URI parameters count */
+} rsti_image_facts_t;
+
+/* Conductor's side. */
+int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
+    const rsti_image_facts_t *facts, int64_t now_ns);
+void rsti_publication_image_destroy(rst_driver_t *driver, rsti_image_t *image);
+/* Rebuild pass (8.6). Returns when its loss timer is due. */
+int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns);
+bool rsti_image_is_drained(const rsti_image_t *image);
+bool rsti_image_accepts(const rsti_image_t *image);
+int64_t rsti_image_join_position(const rsti_image_t *image);
+/* Every pass: true when the image may be freed. *next_deadline_ns is lowered to when time matters. */
+bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
+    int64_t *next_deadline_ns);
+
+/* Receiver's side. */
+void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
+    const uint8_t *datagram, size_t length, const struct sockaddr_storage *source,
+    int64_t now_ns);
+/* Status message, NAK or gap fill that is due. Returns the next deadline. */
+int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
+
+#endif

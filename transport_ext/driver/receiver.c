@@ -1,0 +1,237 @@
+/* receiver.c: the receiver's duty cycle (driver reference 2.3). */
+#include "driver/internal.h"
+
+#include "util/alloc.h"
+#include "util/error.h"
+
+#define COMMANDS_MAX 16
+/* Largest datagram, plus a step that keeps the buffers out of one another's cache sets. */
+#define BUFFER_STRIDE (RSTI_DATAGRAM_MAX + 3 * RSTI_CACHE_LINE)
+
+int rsti_receiver_init(rsti_receiver_t *receiver, rst_driver_t *driver)
+{
+    receiver->driver = driver;
+    receiver->buffers = rsti_alloc((size_t)RSTI_MEDIA_BURST_MAX * BUFFER_STRIDE);
+    if (receiver->buffers == NULL) {
+        return -RST_ENOMEM;
+    }
+    for (size_t i = 0; i < RSTI_MEDIA_BURST_MAX; i++) {
+        receiver->datagrams[i].data = receiver->buffers + i * BUFFER_STRIDE;
+    }
+    return rsti_agent_queue_create(&receiver->queue, &receiver->queue_memory);
+}
+
+void rsti_receiver_fini(rsti_receiver_t *receiver)
+{
+    rsti_free(receiver->buffers);
+    rsti_free(receiver->queue_memory);
+    receiver->buffers = NULL;
+    receiver->queue_memory = NULL;
+}
+
+static void wake_touched(rsti_receiver_t *receiver)
+{
+    for (int32_t i = 0; i < receiver->touched_count; i++) {
+        receiver->touched[i]->is_touched = false;
+        rsti_driver_wake_log(receiver->driver, &receiver->touched[i]->file.log, RSTI_WAIT_DATA);
+    }
+    receiver->touched_count = 0;
+}
+
+void rsti_receiver_touch(rsti_receiver_t *receiver, rsti_image_t *image)
+{
+    if (image->is_touched) {
+        return;
+    }
+    if (receiver->touched_count == RSTI_MEDIA_BURST_MAX) {
+        wake_touched(receiver);
+    }
+    image->is_touched = true;
+    receiver->touched[receiver->touched_count++] = image;
+}
+
+static void add_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    for (rsti_image_t *old = receiver->images; old != NULL; old = old->next) {
+        if (old->endpoint == image->endpoint && old->stream_id == image->stream_id
+            && old->session_id == image->session_id) {
+            old->is_superseded = true;
+        }
+    }
+    image->next = receiver->images;
+    receiver->images = image;
+    rsti_dispatcher_t *dispatcher = &image->endpoint->dispatcher;
+    rsti_session_t *session =
+        rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
+    if (session == NULL
+        && rsti_dispatcher_is_wanted(dispatcher, image->stream_id, image->session_id)) {
+        session = rsti_dispatcher_put(dispatcher, image->stream_id, image->session_id,
+            RSTI_SESSION_ACTIVE, now_ns);
+    }
+    if (session != NULL) {
+        rsti_dispatcher_set_state(dispatcher, session, RSTI_SESSION_ACTIVE, now_ns);
+        session->image = image;
+    }
+}
+
+static void remove_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    rsti_image_t **link = &receiver->images;
+    while (*link != NULL && *link != image) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = image->next;
+    }
+    wake_touched(receiver); /* it may be among them */
+    rsti_dispatcher_t *dispatcher = &image->endpoint->dispatcher;
+    rsti_session_t *session =
+        rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
+    if (session != NULL && session->image == image) {
+        if (rsti_load_relaxed_i32(&image->is_end_of_stream)) {
+            rsti_dispatcher_forget(dispatcher, session);
+        } else {
+            rsti_dispatcher_set_state(dispatcher, session, RSTI_SESSION_COOL_DOWN, now_ns);
+        }
+    }
+    rsti_store_release_i32(&image->is_released, 1);
+    rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+}
+
+static void forget_in_state(rsti_receive_endpoint_t *endpoint,
+    const rsti_agent_command_t *command, rsti_session_state_t state)
+{
+    rsti_session_t *session = rsti_dispatcher_find(&endpoint->dispatcher, command->stream_id,
+        command->session_id);
+    if (session != NULL && session->state == state) {
+        rsti_dispatcher_forget(&endpoint->dispatcher, session);
+    }
+}
+
+static void add_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint)
+{
+    endpoint->next = receiver->endpoints;
+    receiver->endpoints = endpoint;
+    rsti_driver_poll_add(receiver->driver, RSTI_AGENT_RECEIVER, endpoint->socket);
+}
+
+static void remove_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint)
+{
+    rsti_receive_endpoint_t **link = &receiver->endpoints;
+    while (*link != NULL && *link != endpoint) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = endpoint->next;
+    }
+    rsti_driver_poll_remove(receiver->driver, RSTI_AGENT_RECEIVER, endpoint->socket);
+    rsti_store_release_i32(&endpoint->is_released, 1);
+    rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+}
+
+void rsti_receiver_on_command(rsti_receiver_t *receiver, int32_t type,
+    const rsti_agent_command_t *command)
+{
+    rsti_receive_endpoint_t *endpoint = command->endpoint;
+    const int64_t now_ns = rsti_clock_nano_time(&receiver->driver->clock);
+    switch (type) {
+    case RSTI_AGENT_ADD_ENDPOINT:
+        add_endpoint(receiver, endpoint);
+        break;
+    case RSTI_AGENT_REMOVE_ENDPOINT:
+        remove_endpoint(receiver, endpoint);
+        break;
+    case RSTI_AGENT_ADD_INTEREST:
+        rsti_dispatcher_add_interest(&endpoint->dispatcher, command->object);
+        break;
+    case RSTI_AGENT_REMOVE_INTEREST:
+        rsti_dispatcher_remove_interest(&endpoint->dispatcher, command->registration_id);
+        break;
+    case RSTI_AGENT_ADD_IMAGE:
+        add_image(receiver, command->object, now_ns);
+        break;
+    case RSTI_AGENT_REMOVE_IMAGE:
+        remove_image(receiver, command->object, now_ns);
+        break;
+    case RSTI_AGENT_REMOVE_COOL_DOWN:
+        forget_in_state(endpoint, command, RSTI_SESSION_COOL_DOWN);
+        break;
+    case RSTI_AGENT_REMOVE_INIT:
+        forget_in_state(endpoint, command, RSTI_SESSION_INIT_IN_PROGRESS);
+        break;
+    default:
+        RST_ASSERT(false);
+        break;
+    }
+}
+
+static void on_datagram(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
+    const rsti_datagram_t *datagram, int64_t now_ns)
+{
+    const uint8_t *data = datagram->data;
+    if (!rsti_frame_is_acceptable(data, datagram->length)) {
+        rsti_driver_count(receiver->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return;
+    }
+    switch (((const rsti_frame_header_t *)(const void *)data)->type) {
+    case RSTI_FRAME_DATA:
+    case RSTI_FRAME_PAD:
+        rsti_receive_endpoint_on_data(receiver, endpoint, data, datagram->length,
+            &datagram->address, now_ns);
+        break;
+    case RSTI_FRAME_SETUP:
+        rsti_receive_endpoint_on_setup(receiver, endpoint, (const void *)data,
+            &datagram->address, now_ns);
+        break;
+    case RSTI_FRAME_RTTM:
+        rsti_receive_endpoint_on_rttm(receiver, endpoint, (const void *)data, now_ns);
+        break;
+    default:
+        break; /* control frames of other publishers' receivers: not for us */
+    }
+}
+
+static int64_t poll_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
+    int64_t now_ns)
+{
+    rst_driver_t *driver = receiver->driver;
+    for (int i = 0; i < RSTI_MEDIA_BURST_MAX; i++) {
+        receiver->datagrams[i].length = RSTI_DATAGRAM_MAX;
+    }
+    const int count = driver->media.table->receive(driver->media.arg, endpoint->socket,
+        receiver->datagrams, RSTI_MEDIA_BURST_MAX);
+    if (count < 0) {
+        rsti_driver_log_trail(driver, "receiver");
+        return 0;
+    }
+    int64_t bytes = 0;
+    for (int i = 0; i < count; i++) {
+        bytes += (int64_t)receiver->datagrams[i].length;
+        on_datagram(receiver, endpoint, &receiver->datagrams[i], now_ns);
+    }
+    if (bytes > 0) {
+        rsti_driver_count(driver, RSTI_SYSTEM_BYTES_RECEIVED, bytes);
+    }
+    return bytes;
+}
+
+int64_t rsti_receiver_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    rsti_receiver_t *receiver = arg;
+    rst_driver_t *driver = receiver->driver;
+    const rsti_media_t *media = &driver->media;
+    int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_RECEIVER, COMMANDS_MAX);
+    for (rsti_receive_endpoint_t *e = receiver->endpoints; e != NULL; e = e->next) {
+        work += poll_endpoint(receiver, e, now_ns);
+        rsti_lower_deadline(next_deadline_ns,
+            media->table->next_deadline_ns(media->arg, e->socket));
+        rsti_lower_deadline(next_deadline_ns,
+            rsti_dispatcher_expire(&e->dispatcher, RSTI_PENDING_SETUP_NS, now_ns));
+    }
+    wake_touched(receiver);
+    for (rsti_image_t *image = receiver->images; image != NULL; image = image->next) {
+        rsti_lower_deadline(next_deadline_ns, rsti_image_send_pending(receiver, image, now_ns));
+    }
+    wake_touched(receiver); /* gaps that were filled */
+    return work;
+}

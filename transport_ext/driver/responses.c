@@ -1,0 +1,133 @@
+/* responses.c: answers to clients by the broadcast, and waking the clients that sleep. */
+#include "driver/internal.h"
+
+#include "util/error.h"
+
+#include <stdio.h>
+
+static rsti_text_t text_of(const char *text)
+{
+    return (rsti_text_t){text, (int32_t)strlen(text)};
+}
+
+void rsti_respond(rst_driver_t *driver, const rsti_response_t *response)
+{
+    rsti_conductor_t *conductor = &driver->conductor;
+    const int64_t length =
+        rsti_response_encode(response, conductor->response, sizeof conductor->response);
+    if (length < 0
+        || rsti_broadcast_transmit(&driver->to_clients, response->type, conductor->response,
+               (size_t)length) < 0) {
+        rsti_driver_log_error(driver, RST_ETOOLARGE,
+            "answer to a client does not fit the clients buffer");
+        return;
+    }
+    conductor->has_responses = true;
+}
+
+void rsti_respond_error(rst_driver_t *driver, int64_t correlation_id, int code, const char *text)
+{
+    char cut[RSTI_ERROR_TEXT_MAX];
+    snprintf(cut, sizeof cut, "%s", text);
+    const rsti_response_t response = {
+        .type = RSTI_RSP_ON_ERROR,
+        .correlation_id = correlation_id,
+        .error_code = code,
+        .log_file = text_of(cut),
+    };
+    rsti_respond(driver, &response);
+    if (code != RSTI_DRIVER_TEMPORARILY_UNAVAILABLE) {
+        rsti_driver_log_error(driver, code, cut);
+    }
+}
+
+static int driver_code(int code)
+{
+    switch (code) {
+    case RST_ECHANNEL:
+        return RSTI_DRIVER_INVALID_CHANNEL;
+    case RST_ENOTSUP:
+        return RSTI_DRIVER_NOT_SUPPORTED;
+    case RST_EUNKNOWNHOST:
+        return RSTI_DRIVER_UNKNOWN_HOST;
+    case RST_ESTORAGE:
+        return RSTI_DRIVER_STORAGE_SPACE;
+    default:
+        return RSTI_DRIVER_GENERIC_ERROR;
+    }
+}
+
+void rsti_respond_trail(rst_driver_t *driver, int64_t correlation_id)
+{
+    rsti_respond_error(driver, correlation_id, driver_code(rst_last_error_code()),
+        rst_last_error_text());
+    rsti_error_clear();
+}
+
+void rsti_respond_ok(rst_driver_t *driver, int64_t correlation_id)
+{
+    const rsti_response_t response = {
+        .type = RSTI_RSP_OPERATION_SUCCESS,
+        .correlation_id = correlation_id,
+    };
+    rsti_respond(driver, &response);
+}
+
+void rsti_respond_counter(rst_driver_t *driver, int32_t type, int64_t correlation_id,
+    int32_t counter_id)
+{
+    const rsti_response_t response = {
+        .type = type,
+        .correlation_id = correlation_id,
+        .registration_id = correlation_id,
+        .counter_id = counter_id,
+    };
+    rsti_respond(driver, &response);
+}
+
+void rsti_respond_available(rst_driver_t *driver, int64_t image_id, int32_t session_id,
+    int32_t stream_id, const rsti_subscriber_t *subscriber, const char *path, const char *source)
+{
+    const rsti_response_t response = {
+        .type = RSTI_RSP_AVAILABLE_IMAGE,
+        .correlation_id = image_id,
+        .registration_id = subscriber->subscription->registration_id,
+        .session_id = session_id,
+        .stream_id = stream_id,
+        .counter_id = subscriber->counter_id,
+        .log_file = text_of(path),
+        .source_identity = text_of(source),
+    };
+    rsti_respond(driver, &response);
+}
+
+void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription)
+{
+    const rsti_response_t response = {
+        .type = RSTI_RSP_UNAVAILABLE_IMAGE,
+        .correlation_id = image_id,
+        .registration_id = subscription->registration_id,
+        .stream_id = subscription->stream_id,
+        .log_file = {subscription->uri, (int32_t)subscription->uri_length},
+    };
+    rsti_respond(driver, &response);
+}
+
+void rsti_responses_wake(rst_driver_t *driver)
+{
+    rsti_conductor_t *conductor = &driver->conductor;
+    if (!conductor->has_responses) {
+        return;
+    }
+    conductor->has_responses = false;
+    for (size_t i = 0; i < conductor->clients.count; i++) {
+        const rsti_driver_client_t *client = conductor->clients.items[i];
+        rsti_heartbeat_ext_t *ext = (rsti_heartbeat_ext_t *)(void *)
+            driver->counters.counters.values[client->heartbeat_id].spare;
+        if (rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC
+            && rsti_wake_take_word(&ext->conductor_armed)) {
+            rsti_waker_wake(driver->waker, client->client_id, 0);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+/* sender.c: the sender's duty cycle (driver reference 2.2). */
+#include "driver/internal.h"
+
+#include "util/alloc.h"
+#include "util/error.h"
+
+#define COMMANDS_MAX 16
+#define SHORT_SEND_RETRY_NS INT64_C(50000)
+
+int rsti_sender_init(rsti_sender_t *sender, rst_driver_t *driver)
+{
+    sender->driver = driver;
+    sender->control_buffers = rsti_alloc((size_t)RSTI_CONTROL_BURST * RSTI_CONTROL_BUFFER);
+    if (sender->control_buffers == NULL) {
+        return -RST_ENOMEM;
+    }
+    for (int i = 0; i < RSTI_CONTROL_BURST; i++) {
+        sender->control[i].data = sender->control_buffers + (size_t)i * RSTI_CONTROL_BUFFER;
+    }
+    return rsti_agent_queue_create(&sender->queue, &sender->queue_memory);
+}
+
+void rsti_sender_fini(rsti_sender_t *sender)
+{
+    rsti_free(sender->control_buffers);
+    rsti_free(sender->queue_memory);
+    sender->control_buffers = NULL;
+    sender->queue_memory = NULL;
+}
+
+static void add_publication(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    publication->next = sender->publications;
+    sender->publications = publication;
+    rsti_send_endpoint_link(publication->endpoint, publication);
+}
+
+static void remove_publication(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    rsti_network_publication_t **link = &sender->publications;
+    while (*link != NULL && *link != publication) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = publication->next;
+        rsti_send_endpoint_unlink(publication->endpoint, publication);
+    }
+    if (sender->start == publication) {
+        sender->start = publication->next;
+    }
+    rsti_store_release_i32(&publication->is_released, 1);
+    rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+}
+
+static void add_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint)
+{
+    endpoint->next = sender->endpoints;
+    sender->endpoints = endpoint;
+    rsti_driver_poll_add(sender->driver, RSTI_AGENT_SENDER, endpoint->socket);
+}
+
+static void remove_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint)
+{
+    rsti_send_endpoint_t **link = &sender->endpoints;
+    while (*link != NULL && *link != endpoint) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = endpoint->next;
+    }
+    rsti_driver_poll_remove(sender->driver, RSTI_AGENT_SENDER, endpoint->socket);
+    rsti_store_release_i32(&endpoint->is_released, 1);
+    rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+}
+
+void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
+    const rsti_agent_command_t *command)
+{
+    switch (type) {
+    case RSTI_AGENT_ADD_ENDPOINT:
+        add_endpoint(sender, command->endpoint);
+        break;
+    case RSTI_AGENT_REMOVE_ENDPOINT:
+        remove_endpoint(sender, command->endpoint);
+        break;
+    case RSTI_AGENT_ADD_PUBLICATION:
+        add_publication(sender, command->object);
+        break;
+    case RSTI_AGENT_REMOVE_PUBLICATION:
+        remove_publication(sender, command->object);
+        break;
+    default:
+        RST_ASSERT(false);
+        break;
+    }
+}
+
+static void on_control_frame(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    const uint8_t *data, size_t length, int64_t now_ns)
+{
+    /* Every frame that concerns a publication names session and stream at the same place. */
+    const int16_t type = ((const rsti_frame_header_t *)(const void *)data)->type;
+    if (type != RSTI_FRAME_SM && type != RSTI_FRAME_NAK && type != RSTI_FRAME_RTTM
+        && type != RSTI_FRAME_ERR) {
+        return;
+    }
+    rsti_network_publication_t *publication = rsti_send_endpoint_find(endpoint,
+        rsti_get_i32(data + 12), rsti_get_i32(data + 8));
+    if (type == RSTI_FRAME_ERR) {
+        rsti_driver_count(sender->driver, RSTI_SYSTEM_ERROR_FRAMES_RECEIVED, 1);
+        if (!rsti_err_is_valid((const rsti_err_t *)(const void *)data, length)) {
+            rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+            return;
+        }
+    }
+    if (publication == NULL) {
+        return;
+    }
+    switch (type) {
+    case RSTI_FRAME_SM:
+        rsti_network_publication_on_sm(sender, publication, (const void *)data, now_ns);
+        break;
+    case RSTI_FRAME_NAK:
+        rsti_network_publication_on_nak(sender, publication, (const void *)data, now_ns);
+        break;
+    case RSTI_FRAME_RTTM:
+        rsti_network_publication_on_rttm(sender, publication, (const void *)data);
+        break;
+    default:
+        rsti_network_publication_on_err(sender, publication, (const void *)data, now_ns);
+        break;
+    }
+}
+
+static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t now_ns)
+{
+    rst_driver_t *driver = sender->driver;
+    for (int i = 0; i < RSTI_CONTROL_BURST; i++) {
+        sender->control[i].length = RSTI_CONTROL_BUFFER;
+    }
+    const int count = driver->media.table->receive(driver->media.arg, endpoint->socket,
+        sender->control, RSTI_CONTROL_BURST);
+    if (count < 0) {
+        rsti_driver_log_trail(driver, "sender");
+        return 0;
+    }
+    int64_t bytes = 0;
+    for (int i = 0; i < count; i++) {
+        const rsti_datagram_t *datagram = &sender->control[i];
+        bytes += (int64_t)datagram->length;
+        if (!rsti_frame_is_acceptable(datagram->data, datagram->length)) {
+            rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+            continue;
+        }
+        on_control_frame(sender, endpoint, datagram->data, datagram->length, now_ns);
+    }
+    if (bytes > 0) {
+        rsti_driver_count(driver, RSTI_SYSTEM_BYTES_RECEIVED, bytes);
+    }
+    return bytes;
+}
+
+static int64_t poll_control(rsti_sender_t *sender, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const rsti_media_t *media = &sender->driver->media;
+    int64_t bytes = 0;
+    for (rsti_send_endpoint_t *e = sender->endpoints; e != NULL; e = e->next) {
+        bytes += poll_endpoint(sender, e, now_ns);
+        rsti_lower_deadline(next_deadline_ns,
+            media->table->next_deadline_ns(media->arg, e->socket));
+    }
+    sender->last_status_poll_ns = now_ns;
+    sender->passes_since_poll = 0;
+    return bytes;
+}
+
+static int64_t send_all(rsti_sender_t *sender, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    if (sender->start == NULL) {
+        sender->start = sender->publications;
+    }
+    rsti_network_publication_t *start = sender->start;
+    int64_t bytes = 0;
+    for (rsti_network_publication_t *p = start; p != NULL; p = p->next) {
+        bytes += rsti_network_publication_send(sender, p, now_ns, next_deadline_ns);
+    }
+    for (rsti_network_publication_t *p = sender->publications; p != start; p = p->next) {
+        bytes += rsti_network_publication_send(sender, p, now_ns, next_deadline_ns);
+    }
+    if (start != NULL) {
+        sender->start = start->next; /* NULL: the head, at the next pass */
+    }
+    return bytes;
+}
+
+int64_t rsti_sender_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    rsti_sender_t *sender = arg;
+    rst_driver_t *driver = sender->driver;
+    int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_SENDER, COMMANDS_MAX);
+    sender->is_short = false;
+    const int64_t sent = send_all(sender, now_ns, next_deadline_ns);
+    sender->passes_since_poll++;
+    if (sent == 0 || sender->is_short
+        || sender->passes_since_poll >= driver->params.status_poll_ratio
+        || now_ns > sender->last_status_poll_ns + driver->params.sm_timeout_ns / 2) {
+        work += poll_control(sender, now_ns, next_deadline_ns);
+    }
+    if (sender->is_short) {
+        rsti_lower_deadline(next_deadline_ns, now_ns + SHORT_SEND_RETRY_NS);
+    }
+    return work + sent;
+}

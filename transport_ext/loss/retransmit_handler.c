@@ -1,0 +1,110 @@
+/* retransmit_handler.c: NAKs that come in a burst lead to one resend. */
+#include "loss/retransmit_handler.h"
+
+#include "util/alloc.h"
+#include "util/bits.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/int_math.h"
+
+int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int32_t max_resend,
+    int64_t delay_ns, int64_t linger_ns)
+{
+    RST_ASSERT(delay_ns >= 0);
+    RST_ASSERT(linger_ns >= 0);
+    const int32_t pool_size
+        = is_group ? rsti_min_i32(rsti_max_i32(max_resend, 1), RSTI_RETRANSMIT_POOL_MAX) : 1;
+    *handler = (rsti_retransmit_handler_t){
+        .actions = rsti_alloc((size_t)pool_size * sizeof(rsti_retransmit_action_t)),
+        .pool_size = pool_size,
+        .is_group = is_group,
+        .delay_ns = delay_ns,
+        .linger_ns = linger_ns,
+    };
+    return handler->actions != NULL ? 0 : RST_APPEND_ERR("retransmit handler");
+}
+
+void rsti_retransmit_fini(rsti_retransmit_handler_t *handler)
+{
+    rsti_free(handler->actions);
+    *handler = (rsti_retransmit_handler_t){0};
+}
+
+static bool is_served(
+    const rsti_retransmit_action_t *action, int32_t term_id, int32_t term_offset)
+{
+    return action->state != RSTI_RETRANSMIT_INACTIVE && action->term_id == term_id
+           && term_offset >= action->term_offset
+           && term_offset < (int64_t)action->term_offset + action->length;
+}
+
+/* The action to use: unicast replaces its only one; a group takes a free one or none. */
+static rsti_retransmit_action_t *take_action(rsti_retransmit_handler_t *handler)
+{
+    for (int32_t i = 0; i < handler->pool_size; i++) {
+        rsti_retransmit_action_t *action = &handler->actions[i];
+        if (action->state == RSTI_RETRANSMIT_INACTIVE) {
+            handler->active_count++;
+            return action;
+        }
+    }
+    return handler->is_group ? NULL : &handler->actions[0];
+}
+
+int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
+    int32_t term_offset, int32_t length, int32_t resend_length, int64_t now_ns,
+    rsti_on_resend_t on_resend, void *arg)
+{
+    if (length <= 0 || resend_length <= 0) {
+        return 0;
+    }
+    for (int32_t i = 0; i < handler->pool_size; i++) {
+        if (is_served(&handler->actions[i], term_id, term_offset)) {
+            return 0;
+        }
+    }
+    rsti_retransmit_action_t *action = take_action(handler);
+    if (action == NULL) {
+        return -1;
+    }
+    action->term_id = term_id;
+    action->term_offset = term_offset;
+    action->length = resend_length;
+    if (handler->delay_ns > 0) {
+        action->state = RSTI_RETRANSMIT_DELAYED;
+        action->expiry_ns = rsti_saturating_add_i64(now_ns, handler->delay_ns);
+    } else {
+        (void)on_resend(arg, term_id, term_offset, resend_length);
+        action->state = RSTI_RETRANSMIT_LINGERING;
+        action->expiry_ns = rsti_saturating_add_i64(now_ns, handler->linger_ns);
+    }
+    return 1;
+}
+
+int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
+    rsti_on_resend_t on_resend, void *arg, int64_t *next_due_ns)
+{
+    *next_due_ns = RSTI_NO_DEADLINE;
+    int resent = 0;
+    for (int32_t i = 0; i < handler->pool_size && handler->active_count > 0; i++) {
+        rsti_retransmit_action_t *action = &handler->actions[i];
+        if (action->state == RSTI_RETRANSMIT_INACTIVE) {
+            continue;
+        }
+        if (now_ns > action->expiry_ns) {
+            if (action->state == RSTI_RETRANSMIT_LINGERING) {
+                action->state = RSTI_RETRANSMIT_INACTIVE;
+                handler->active_count--;
+                continue;
+            }
+            (void)on_resend(arg, action->term_id, action->term_offset, action->length);
+            action->state = RSTI_RETRANSMIT_LINGERING;
+            action->expiry_ns = rsti_saturating_add_i64(now_ns, handler->linger_ns);
+            resent++;
+        }
+        /* A timer is due when its expiry has passed, one nanosecond later. */
+        *next_due_ns = rsti_min_i64(
+            *next_due_ns, rsti_saturating_add_i64(action->expiry_ns, 1));
+    }
+    return resent;
+}

@@ -1,0 +1,233 @@
+/* batch_type.c: Batch, what one poll hands over. The core's batch is used again by the next poll; this
+ * object is new each time (60 ns a poll), so that an old one can say that it was released. */
+#include "state.h"
+
+PyObject *rsti_py_batch_make(rsti_py_subscription_t *subscription)
+{
+    rsti_py_batch_t *self = PyObject_New(rsti_py_batch_t, subscription->handle.state->batch_type);
+
+    if (self == NULL) {
+        rst_batch_release(subscription->batch);
+        return NULL;
+    }
+    self->messages = rst_batch_messages(subscription->batch, &self->count);
+    self->exports = 0;
+    self->is_released = false;
+    Py_INCREF((PyObject *)subscription);
+    self->subscription = subscription;
+    subscription->current = self;
+    return (PyObject *)self;
+}
+
+PyObject *rsti_py_batch_raise_released(const rsti_py_batch_t *self)
+{
+    return rsti_py_raise_at(&self->subscription->handle, RST_ECLOSED,
+        "the batch was released (by release(), the next poll, or close): copy what you keep");
+}
+
+void rsti_py_batch_export(rsti_py_batch_t *self, int32_t change)
+{
+    rsti_py_handle_t *handle = &self->subscription->handle;
+
+    self->exports += change;
+    handle->pins += change;
+    if (handle->pins == 0 && handle->is_closed) {
+        rsti_py_handle_finish(handle);
+    }
+}
+
+static PyObject *batch_to_list(PyObject *object, PyObject *unused)
+{
+    const rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    PyObject *list;
+
+    (void)unused;
+    if (self->is_released) {
+        return rsti_py_batch_raise_released(self);
+    }
+    list = PyList_New(self->count);
+    if (list == NULL) {
+        return NULL;
+    }
+    for (int32_t i = 0; i < self->count; i++) {
+        PyObject *data = PyBytes_FromStringAndSize((const char *)self->messages[i].data,
+            self->messages[i].length);
+        if (data == NULL) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        (void)PyList_SetItem(list, i, data); /* steals; cannot fail within the size */
+    }
+    return list;
+}
+
+static PyObject *batch_iter(PyObject *object)
+{
+    PyObject *list = batch_to_list(object, NULL);
+    PyObject *iterator;
+
+    if (list == NULL) {
+        return NULL;
+    }
+    iterator = PyObject_GetIter(list);
+    Py_DECREF(list);
+    return iterator;
+}
+
+static PyObject *make_message(rsti_py_batch_t *self, int32_t index)
+{
+    return rsti_py_message_make(self, &self->messages[index]);
+}
+
+static PyObject *make_header(rsti_py_batch_t *self, int32_t index)
+{
+    return PyLong_FromLongLong(self->messages[index].reserved_value);
+}
+
+static PyObject *make_position(rsti_py_batch_t *self, int32_t index)
+{
+    return PyLong_FromLongLong(self->messages[index].position);
+}
+
+static PyObject *make_session_id(rsti_py_batch_t *self, int32_t index)
+{
+    return PyLong_FromLong(self->messages[index].session_id);
+}
+
+static inline PyObject *map_messages(PyObject *object,
+    PyObject *(*make)(rsti_py_batch_t *self, int32_t index))
+{
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    PyObject *list;
+
+    if (self->is_released) {
+        return rsti_py_batch_raise_released(self);
+    }
+    list = PyList_New(self->count);
+    if (list == NULL) {
+        return NULL;
+    }
+    for (int32_t i = 0; i < self->count; i++) {
+        PyObject *item = make(self, i);
+        if (item == NULL) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        (void)PyList_SetItem(list, i, item);
+    }
+    return list;
+}
+
+static PyObject *batch_messages(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return map_messages(object, make_message);
+}
+
+static PyObject *batch_headers(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return map_messages(object, make_header);
+}
+
+static PyObject *batch_positions(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return map_messages(object, make_position);
+}
+
+static PyObject *batch_session_ids(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return map_messages(object, make_session_id);
+}
+
+static PyObject *batch_get_is_plain(PyObject *object, void *closure)
+{
+    const rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+
+    (void)closure;
+    if (self->is_released) {
+        return rsti_py_batch_raise_released(self);
+    }
+    for (int32_t i = 1; i < self->count; i++) {
+        if (self->messages[i].reserved_value != self->messages[0].reserved_value) {
+            Py_RETURN_FALSE;
+        }
+    }
+    Py_RETURN_TRUE;
+}
+
+static PyObject *batch_release(PyObject *object, PyObject *unused)
+{
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+
+    (void)unused;
+    if (!self->is_released && !rsti_py_subscription_release(self->subscription)) {
+        return PyErr_Format(PyExc_BufferError,
+            "the batch has %d living view(s): release() them first (or copy with bytes)",
+            (int)self->exports);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *batch_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    (void)args;
+    return rsti_py_check_count("__exit__", count, 3, 3) ? batch_release(object, NULL) : NULL;
+}
+
+static Py_ssize_t batch_length(PyObject *object)
+{
+    return ((rsti_py_batch_t *)object)->count;
+}
+
+static void batch_dealloc(PyObject *object)
+{
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    PyTypeObject *type = Py_TYPE(object);
+
+    if (!self->is_released) {
+        (void)rsti_py_subscription_release(self->subscription); /* views hold references: none */
+    }
+    Py_DECREF((PyObject *)self->subscription);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef batch_methods[] = {
+    {"to_list", batch_to_list, METH_NOARGS, "Each message copied to bytes."},
+    {"messages", batch_messages, METH_NOARGS, "Each message as a view without a copy."},
+    {"headers", batch_headers, METH_NOARGS, "The reserved value of each message."},
+    {"positions", batch_positions, METH_NOARGS, "The position after each message."},
+    {"session_ids", batch_session_ids, METH_NOARGS, "The session of each message."},
+    {"release", batch_release, METH_NOARGS,
+        "Move the subscriber position. BufferError while views are alive. Idempotent."},
+    {"__enter__", rsti_py_self, METH_NOARGS, "The batch itself."},
+    {"__exit__", RSTI_PY_FASTCALL(batch_exit), METH_FASTCALL,
+        "__exit__($self, exc_type, exc, tb, /)\n--\n\nRelease."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef batch_getset[] = {
+    {"is_plain", batch_get_is_plain, NULL,
+        "Every message carries the same reserved value as the first.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot batch_slots[] = {
+    {Py_tp_doc, "What one poll hands over, leased: memory stays valid until release()."},
+    {Py_tp_dealloc, batch_dealloc},
+    {Py_tp_iter, batch_iter},
+    {Py_sq_length, batch_length},
+    {Py_tp_methods, batch_methods},
+    {Py_tp_getset, batch_getset},
+    {0, NULL},
+};
+
+PyType_Spec rsti_py_batch_spec = {
+    .name = "rstream._core.Batch",
+    .basicsize = sizeof(rsti_py_batch_t),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = batch_slots,
+};

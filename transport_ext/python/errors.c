@@ -1,0 +1,183 @@
+/* errors.c: codes become exceptions, objects become arguments. */
+#include "state.h"
+
+#include <math.h>
+#include <string.h>
+
+rsti_py_state_t *rsti_py_state_of_module(PyObject *module)
+{
+    return (rsti_py_state_t *)PyModule_GetState(module);
+}
+
+rsti_py_state_t *rsti_py_state_of_type(PyTypeObject *type)
+{
+    return (rsti_py_state_t *)PyType_GetModuleState(type);
+}
+
+/* rstream.errors hands its classes over itself; who imports only the extension gets them here. */
+static void load_errors(rsti_py_state_t *state)
+{
+    PyObject *module = PyImport_ImportModule("rstream.errors");
+    if (module != NULL) {
+        state->errors_by_code = PyObject_GetAttrString(module, "BY_CODE");
+        state->error_base = PyObject_GetAttrString(module, "RStreamError");
+        Py_DECREF(module);
+    }
+    PyErr_Clear(); /* a half torn-down interpreter has no such module: RuntimeError serves then */
+}
+
+/* New reference. */
+static PyObject *exception_class(rsti_py_state_t *state, const char *name)
+{
+    PyObject *found = NULL;
+
+    if (state->errors_by_code == NULL) {
+        load_errors(state);
+    }
+    if (state->errors_by_code != NULL) {
+        found = PyMapping_GetItemString(state->errors_by_code, name);
+        if (found == NULL) {
+            PyErr_Clear();
+        }
+    }
+    if (found == NULL) {
+        found = state->error_base != NULL ? state->error_base : PyExc_RuntimeError;
+        Py_INCREF(found);
+    }
+    return found;
+}
+
+/* Steals value. A class that takes no such attribute keeps its text, which is what matters. */
+static void set_attribute(PyObject *exception, const char *name, PyObject *value)
+{
+    if (value == NULL || PyObject_SetAttrString(exception, name, value) < 0) {
+        PyErr_Clear();
+    }
+    Py_XDECREF(value);
+}
+
+static PyObject *raise_exception(rsti_py_state_t *state, int code, PyObject *text,
+    const rsti_py_handle_t *handle, int detail)
+{
+    const char *name = rst_error_name(code);
+    PyObject *type;
+    PyObject *exception = NULL;
+
+    if (text == NULL) {
+        return NULL;
+    }
+    type = exception_class(state, name);
+    exception = PyObject_CallFunctionObjArgs(type, text, NULL);
+    Py_DECREF(text);
+    if (exception != NULL) {
+        set_attribute(exception, "code", PyUnicode_FromString(name));
+        set_attribute(exception, "detail", PyLong_FromLong(detail));
+        if (handle != NULL) {
+            Py_INCREF(handle->channel);
+            set_attribute(exception, "channel", handle->channel);
+            set_attribute(exception, "stream_id", PyLong_FromLong(handle->stream_id));
+        }
+        PyErr_SetObject(type, exception);
+        Py_DECREF(exception);
+    }
+    Py_DECREF(type);
+    return NULL;
+}
+
+static const char *text_of(int code)
+{
+    const char *text = rst_last_error_code() == code ? rst_last_error_text() : NULL;
+    return text != NULL && text[0] != '\0' ? text : rst_error_text(code);
+}
+
+static PyObject *decode(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+PyObject *rsti_py_raise(rsti_py_state_t *state, int code)
+{
+    code = code < 0 ? -code : code;
+    return raise_exception(state, code, decode(text_of(code)), NULL,
+        rst_last_error_code() == code ? rst_last_error_detail() : 0);
+}
+
+PyObject *rsti_py_raise_text(rsti_py_state_t *state, int code, const char *text)
+{
+    return raise_exception(state, code < 0 ? -code : code, decode(text), NULL, 0);
+}
+
+PyObject *rsti_py_raise_at(const rsti_py_handle_t *handle, int code, const char *text)
+{
+    PyObject *message;
+    int detail = 0;
+
+    code = code < 0 ? -code : code;
+    if (text == NULL) {
+        text = text_of(code);
+        detail = rst_last_error_code() == code ? rst_last_error_detail() : 0;
+    }
+    message = PyUnicode_FromFormat("%s (%s on channel %U stream %d)", text,
+        handle->is_subscription ? "subscription" : "publication", handle->channel,
+        (int)handle->stream_id);
+    return raise_exception(handle->state, code, message, handle, detail);
+}
+
+bool rsti_py_check_count(const char *name, Py_ssize_t count, Py_ssize_t least, Py_ssize_t most)
+{
+    if (count >= least && count <= most) {
+        return true;
+    }
+    PyErr_Format(PyExc_TypeError, "%s() takes %zd to %zd positional arguments, %zd were given", name,
+        least, most, count);
+    return false;
+}
+
+bool rsti_py_get_int64(PyObject *object, int64_t *value)
+{
+    *value = PyLong_AsLongLong(object);
+    return *value != -1 || PyErr_Occurred() == NULL;
+}
+
+bool rsti_py_get_int32(PyObject *object, int32_t *value)
+{
+    int64_t wide;
+
+    if (!rsti_py_get_int64(object, &wide)) {
+        return false;
+    }
+    if (wide < INT32_MIN || wide > INT32_MAX) {
+        PyErr_Format(PyExc_OverflowError, "%lld does not fit 32 bits", (long long)wide);
+        return false;
+    }
+    *value = (int32_t)wide;
+    return true;
+}
+
+bool rsti_py_get_timeout_ns(PyObject *object, int64_t *timeout_ns)
+{
+    double seconds = PyFloat_AsDouble(object);
+
+    if (seconds == -1.0 && PyErr_Occurred() != NULL) {
+        return false;
+    }
+    if (isnan(seconds)) {
+        PyErr_SetString(PyExc_ValueError, "a timeout must be a number of seconds, not nan");
+        return false;
+    }
+    if (seconds <= 0.0) {
+        *timeout_ns = 0;
+    } else if (seconds > 4e9) {
+        *timeout_ns = INT64_MAX;
+    } else {
+        *timeout_ns = (int64_t)(seconds * 1e9);
+    }
+    return true;
+}
+
+PyObject *rsti_py_self(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    Py_INCREF((PyObject *)self);
+    return self;
+}

@@ -1,0 +1,408 @@
+/* publication_type.c: Publication. offer and friends keep the GIL: they copy and never wait. */
+#include "state.h"
+
+#include <string.h>
+
+/* Messages that one call of the core gets at once. */
+#define OFFER_CHUNK 256
+
+PyObject *rsti_py_publication_make(rsti_py_client_t *client, rst_publication_t *publication)
+{
+    rsti_py_publication_t *self =
+        PyObject_New(rsti_py_publication_t, client->state->publication_type);
+
+    if (self == NULL) {
+        rst_publication_close(publication);
+        return NULL;
+    }
+    memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
+    self->publication = publication;
+    rst_publication_info(publication, &self->info);
+    self->handle.registration_id = self->info.registration_id;
+    self->handle.stream_id = self->info.stream_id;
+    rsti_py_handle_link(&self->handle, client);
+    self->handle.channel = PyUnicode_FromString(self->info.channel);
+    if (self->handle.channel == NULL) {
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+/* Positions and Aeron's reasons are numbers; what lies below them (fork) is an exception. */
+static PyObject *position_result(const rsti_py_publication_t *self, int64_t position)
+{
+    return position >= RST_ERROR ? PyLong_FromLongLong(position)
+                                 : rsti_py_raise_at(&self->handle, (int)position, NULL);
+}
+
+static int64_t offer_object(rsti_py_publication_t *self, PyObject *data, int64_t reserved_value)
+{
+    Py_buffer view;
+    int64_t position;
+
+    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) {
+        return INT64_MIN;
+    }
+    /* Asking for a buffer may run code, and that may close. */
+    position = self->handle.is_closed
+        ? RST_CLOSED
+        : rst_publication_offer(self->publication, view.buf, (size_t)view.len, reserved_value);
+    PyBuffer_Release(&view);
+    return position;
+}
+
+static PyObject *publication_offer(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    int64_t reserved_value = 0;
+    int64_t position;
+
+    if (!rsti_py_check_count("offer", count, 1, 2) ||
+        (count > 1 && !rsti_py_get_int64(args[1], &reserved_value))) {
+        return NULL;
+    }
+    if (PyBytes_CheckExact(args[0]) && !self->handle.is_closed) {
+        char *data;
+        Py_ssize_t size;
+        (void)PyBytes_AsStringAndSize(args[0], &data, &size);
+        position = rst_publication_offer(self->publication, data, (size_t)size, reserved_value);
+    } else {
+        position = offer_object(self, args[0], reserved_value);
+        if (position == INT64_MIN) {
+            return NULL;
+        }
+    }
+    return position_result(self, position);
+}
+
+static PyObject *offer_views(rsti_py_publication_t *self, PyObject *items, int64_t reserved_value)
+{
+    Py_ssize_t count = PyTuple_Size(items);
+    Py_ssize_t filled = 0;
+    Py_buffer *views = PyMem_Calloc((size_t)count + 1, sizeof(*views));
+    rst_message_part_t *parts = PyMem_Calloc((size_t)count + 1, sizeof(*parts));
+    int64_t position = INT64_MIN;
+
+    if (views == NULL || parts == NULL) {
+        (void)PyErr_NoMemory();
+    } else {
+        while (filled < count &&
+            PyObject_GetBuffer(PyTuple_GetItem(items, filled), &views[filled], PyBUF_SIMPLE) == 0) {
+            parts[filled].data = views[filled].buf;
+            parts[filled].length = (size_t)views[filled].len;
+            filled++;
+        }
+        if (filled == count) {
+            position = self->handle.is_closed ? RST_CLOSED
+                                              : rst_publication_offer_parts(self->publication,
+                                                    parts, (size_t)count, reserved_value);
+        }
+    }
+    while (filled > 0) {
+        PyBuffer_Release(&views[--filled]);
+    }
+    PyMem_Free(views);
+    PyMem_Free(parts);
+    return position == INT64_MIN ? NULL : position_result(self, position);
+}
+
+static PyObject *publication_offer_parts(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    int64_t reserved_value = 0;
+    PyObject *items;
+    PyObject *result;
+
+    if (!rsti_py_check_count("offer_parts", count, 1, 2) ||
+        (count > 1 && !rsti_py_get_int64(args[1], &reserved_value))) {
+        return NULL;
+    }
+    items = PySequence_Tuple(args[0]);
+    if (items == NULL) {
+        return NULL;
+    }
+    result = offer_views(self, items, reserved_value);
+    Py_DECREF(items);
+    return result;
+}
+
+static PyObject *taken_result(const rsti_py_publication_t *self, int64_t taken, int64_t position)
+{
+    PyObject *first;
+    PyObject *second;
+    PyObject *pair;
+
+    if (position < RST_ERROR) {
+        return rsti_py_raise_at(&self->handle, (int)position, NULL);
+    }
+    first = PyLong_FromLongLong(taken);
+    second = PyLong_FromLongLong(position);
+    pair = first != NULL && second != NULL ? PyTuple_Pack(2, first, second) : NULL;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return pair;
+}
+
+/* Fills parts with the bytes objects from index on; stops at the first object of another type. No code
+ * runs while borrowed pointers are held. */
+static size_t gather(PyObject *list, Py_ssize_t index, Py_ssize_t size, rst_message_part_t *parts)
+{
+    size_t filled = 0;
+
+    while (index < size && filled < OFFER_CHUNK) {
+        PyObject *item = PyList_GetItem(list, index); /* borrowed */
+        char *data;
+        Py_ssize_t length;
+        if (!PyBytes_CheckExact(item)) {
+            break;
+        }
+        (void)PyBytes_AsStringAndSize(item, &data, &length);
+        parts[filled].data = data;
+        parts[filled].length = (size_t)length;
+        filled++;
+        index++;
+    }
+    return filled;
+}
+
+/* Another type than bytes: alone, because asking for its buffer may run code that changes the list. */
+static int64_t offer_item(rsti_py_publication_t *self, PyObject *list, Py_ssize_t index,
+    int64_t reserved_value)
+{
+    PyObject *item = PyList_GetItem(list, index); /* borrowed */
+    int64_t position;
+
+    Py_INCREF(item);
+    position = offer_object(self, item, reserved_value);
+    Py_DECREF(item);
+    return position;
+}
+
+static PyObject *offer_list(rsti_py_publication_t *self, PyObject *list, Py_ssize_t start,
+    int64_t reserved_value)
+{
+    rst_message_part_t parts[OFFER_CHUNK];
+    int64_t position = RST_CLOSED;
+    int64_t last_position = 0;
+    Py_ssize_t index = start;
+    Py_ssize_t size = PyList_Size(list);
+
+    if (index >= size) {
+        position = self->handle.is_closed ? RST_CLOSED
+                                          : rst_publication_position(self->publication);
+        return taken_result(self, 0, position);
+    }
+    while (index < size && !self->handle.is_closed) {
+        size_t wanted = gather(list, index, size, parts);
+        size_t taken = 0;
+        if (wanted > 0) {
+            position = rst_publication_offer_many(self->publication, parts, wanted,
+                reserved_value, &taken);
+        } else {
+            wanted = 1;
+            position = offer_item(self, list, index, reserved_value);
+            if (position == INT64_MIN) {
+                return NULL; /* what was taken before it stays taken; the exception says where */
+            }
+            taken = position > 0;
+            size = PyList_Size(list);
+        }
+        index += (Py_ssize_t)taken;
+        if (taken > 0) {
+            last_position = position;
+        }
+        if (taken < wanted) {
+            break;
+        }
+    }
+    return taken_result(self, index - start, index > start ? last_position : position);
+}
+
+static PyObject *publication_offer_many(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    int64_t reserved_value = 0;
+    int64_t start = 0;
+    PyObject *list;
+    PyObject *result;
+
+    if (!rsti_py_check_count("offer_many", count, 1, 3) ||
+        (count > 1 && !rsti_py_get_int64(args[1], &start)) ||
+        (count > 2 && !rsti_py_get_int64(args[2], &reserved_value))) {
+        return NULL;
+    }
+    if (start < 0) {
+        PyErr_SetString(PyExc_ValueError, "start must not be negative");
+        return NULL;
+    }
+    if (PyList_CheckExact(args[0])) {
+        return offer_list(self, args[0], (Py_ssize_t)start, reserved_value);
+    }
+    list = PySequence_List(args[0]);
+    if (list == NULL) {
+        return NULL;
+    }
+    result = offer_list(self, list, (Py_ssize_t)start, reserved_value);
+    Py_DECREF(list);
+    return result;
+}
+
+static PyObject *publication_offer_block(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    int64_t reserved_value = 0;
+    int64_t size;
+    int64_t start = 0;
+    int64_t position = RST_CLOSED;
+    size_t taken = 0;
+    Py_buffer view;
+
+    if (!rsti_py_check_count("offer_block", count, 2, 4) || !rsti_py_get_int64(args[1], &size) ||
+        (count > 2 && !rsti_py_get_int64(args[2], &start)) ||
+        (count > 3 && !rsti_py_get_int64(args[3], &reserved_value)) ||
+        PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    if (size < 1 || view.len % size != 0 || start < 0 || start > view.len / size) {
+        PyBuffer_Release(&view);
+        PyErr_SetString(PyExc_ValueError,
+            "the block must hold whole messages of size bytes, and start lie in it");
+        return NULL;
+    }
+    if (!self->handle.is_closed) {
+        position = rst_publication_offer_block(self->publication,
+            (const uint8_t *)view.buf + start * size, (size_t)size,
+            (size_t)(view.len / size - start), reserved_value, &taken);
+    }
+    PyBuffer_Release(&view);
+    return taken_result(self, (int64_t)taken, position);
+}
+
+static PyObject *publication_try_claim(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    int64_t reserved_value = 0;
+    int64_t length;
+    int64_t position = RST_CLOSED;
+    rst_claim_t claim;
+
+    if (!rsti_py_check_count("try_claim", count, 1, 2) || !rsti_py_get_int64(args[0], &length) ||
+        (count > 1 && !rsti_py_get_int64(args[1], &reserved_value))) {
+        return NULL;
+    }
+    if (length < 0) {
+        PyErr_SetString(PyExc_ValueError, "length must not be negative");
+        return NULL;
+    }
+    if (!self->handle.is_closed) {
+        position = rst_publication_try_claim(self->publication, (size_t)length, reserved_value,
+            &claim);
+    }
+    return position > 0 ? rsti_py_claim_make(self, &claim) : position_result(self, position);
+}
+
+#define PUBLICATION_INFO(name, convert)                                                           \
+    static PyObject *publication_get_##name(PyObject *object, void *closure)                      \
+    {                                                                                             \
+        (void)closure;                                                                            \
+        return convert(((rsti_py_publication_t *)object)->info.name);                             \
+    }
+PUBLICATION_INFO(session_id, PyLong_FromLong)
+PUBLICATION_INFO(term_length, PyLong_FromLong)
+PUBLICATION_INFO(mtu, PyLong_FromLong)
+PUBLICATION_INFO(max_payload_length, PyLong_FromLong)
+PUBLICATION_INFO(max_message_length, PyLong_FromLong)
+PUBLICATION_INFO(is_exclusive, PyBool_FromLong)
+PUBLICATION_INFO(is_ipc, PyBool_FromLong)
+
+#define PUBLICATION_POSITION(name, function)                                                      \
+    static PyObject *publication_get_##name(PyObject *object, void *closure)                      \
+    {                                                                                             \
+        rsti_py_publication_t *self = (rsti_py_publication_t *)object;                            \
+        (void)closure;                                                                            \
+        return position_result(self,                                                              \
+            self->handle.is_closed ? RST_CLOSED : function(self->publication));                   \
+    }
+PUBLICATION_POSITION(position, rst_publication_position)
+PUBLICATION_POSITION(position_limit, rst_publication_position_limit)
+PUBLICATION_POSITION(consumed_position, rst_publication_consumed_position)
+
+static PyObject *publication_get_is_connected(PyObject *object, void *closure)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+
+    (void)closure;
+    return PyBool_FromLong(
+        !self->handle.is_closed && rst_publication_is_connected(self->publication));
+}
+
+static PyObject *publication_get_is_closed(PyObject *object, void *closure)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+
+    (void)closure;
+    return PyBool_FromLong(self->handle.is_closed || rst_publication_is_closed(self->publication));
+}
+
+static void publication_dealloc(PyObject *object)
+{
+    rsti_py_handle_dealloc((rsti_py_handle_t *)object);
+}
+
+static PyMethodDef publication_methods[] = {
+    {"offer", RSTI_PY_FASTCALL(publication_offer), METH_FASTCALL,
+        "offer($self, data, reserved_value=0, /)\n--\n\n"
+        "Append one message: its position, or a negative reason. Never waits."},
+    {"offer_parts", RSTI_PY_FASTCALL(publication_offer_parts), METH_FASTCALL,
+        "offer_parts($self, parts, reserved_value=0, /)\n--\n\n"
+        "Append one message that lies in several buffers."},
+    {"offer_many", RSTI_PY_FASTCALL(publication_offer_many), METH_FASTCALL,
+        "offer_many($self, messages, start=0, reserved_value=0, /)\n--\n\n"
+        "Append messages[start:] until one is not taken: (taken, position or reason)."},
+    {"offer_block", RSTI_PY_FASTCALL(publication_offer_block), METH_FASTCALL,
+        "offer_block($self, data, size, start=0, reserved_value=0, /)\n--\n\n"
+        "Append messages of size bytes that lie back to back: (taken, position or reason)."},
+    {"try_claim", RSTI_PY_FASTCALL(publication_try_claim), METH_FASTCALL,
+        "try_claim($self, length, reserved_value=0, /)\n--\n\n"
+        "Reserve a part of the log to write into, or a negative reason."},
+    {"wait", rsti_py_handle_wait, METH_O,
+        "wait($self, timeout_s, /)\n--\n\nWait for room or a change of connection."},
+    {"close", rsti_py_handle_close_method, METH_NOARGS, "Close. Idempotent."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef publication_getset[] = {
+    {"channel", rsti_py_handle_get_channel, NULL, "The channel as given.", NULL},
+    {"stream_id", rsti_py_handle_get_stream_id, NULL, "The stream.", NULL},
+    {"registration_id", rsti_py_handle_get_registration_id, NULL, "The driver's number.", NULL},
+    {"session_id", publication_get_session_id, NULL, "This publisher instance.", NULL},
+    {"term_length", publication_get_term_length, NULL, "Bytes of a term.", NULL},
+    {"mtu", publication_get_mtu, NULL, "Largest datagram in bytes.", NULL},
+    {"max_payload_length", publication_get_max_payload_length, NULL, "Of one frame.", NULL},
+    {"max_message_length", publication_get_max_message_length, NULL, "Of one message.", NULL},
+    {"is_exclusive", publication_get_is_exclusive, NULL, "Belongs to one thread.", NULL},
+    {"is_ipc", publication_get_is_ipc, NULL, "Shared memory.", NULL},
+    {"position", publication_get_position, NULL, "Position after the last message.", NULL},
+    {"position_limit", publication_get_position_limit, NULL, "May be offered up to here.", NULL},
+    {"consumed_position", publication_get_consumed_position, NULL,
+        "Every reader is known to have consumed up to here, or NOT_CONNECTED.", NULL},
+    {"is_connected", publication_get_is_connected, NULL, "A subscriber is there.", NULL},
+    {"is_closed", publication_get_is_closed, NULL, "Closed here or with the client.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot publication_slots[] = {
+    {Py_tp_doc, "The sending side of a stream."},
+    {Py_tp_dealloc, publication_dealloc},
+    {Py_tp_methods, publication_methods},
+    {Py_tp_getset, publication_getset},
+    {0, NULL},
+};
+
+PyType_Spec rsti_py_publication_spec = {
+    .name = "rstream._core.Publication",
+    .basicsize = sizeof(rsti_py_publication_t),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = publication_slots,
+};

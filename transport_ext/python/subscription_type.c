@@ -1,0 +1,351 @@
+/* subscription_type.c: Subscription. poll keeps the GIL: it scans what is there and never waits. */
+#include "state.h"
+
+#include <string.h>
+
+#define BATCH_CAPACITY_MIN 256
+#define BATCH_CAPACITY_MAX 65536
+#define ADDRESS_SIZE 128
+
+PyObject *rsti_py_subscription_make(rsti_py_client_t *client, rst_subscription_t *subscription)
+{
+    rsti_py_subscription_t *self =
+        PyObject_New(rsti_py_subscription_t, client->state->subscription_type);
+    rst_subscription_info_t info;
+
+    if (self == NULL) {
+        rst_subscription_close(subscription);
+        return NULL;
+    }
+    memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
+    self->subscription = subscription;
+    self->handle.is_subscription = true;
+    rst_subscription_info(subscription, &info);
+    self->handle.registration_id = info.registration_id;
+    self->handle.stream_id = info.stream_id;
+    rsti_py_handle_link(&self->handle, client);
+    self->handle.channel = PyUnicode_FromString(info.channel);
+    if (self->handle.channel == NULL) {
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+bool rsti_py_subscription_release(rsti_py_subscription_t *self)
+{
+    rsti_py_batch_t *batch = self->current;
+
+    if (batch != NULL) {
+        if (batch->exports > 0) {
+            return false;
+        }
+        batch->is_released = true;
+        batch->messages = NULL;
+        self->current = NULL;
+        rst_batch_release(self->batch);
+    }
+    return true;
+}
+
+void rsti_py_subscription_destroy(rsti_py_subscription_t *self)
+{
+    (void)rsti_py_subscription_release(self);
+    rst_batch_destroy(self->batch);
+    self->batch = NULL;
+    rst_subscription_close(self->subscription);
+    self->subscription = NULL;
+}
+
+static bool reserve(rsti_py_subscription_t *self, int32_t limit)
+{
+    int32_t capacity = BATCH_CAPACITY_MIN;
+    rst_batch_t *batch = NULL;
+    int result;
+
+    if (limit <= self->capacity) {
+        return true;
+    }
+    while (capacity < limit) {
+        capacity *= 2;
+    }
+    result = rst_batch_create(&batch, capacity);
+    if (result < 0) {
+        (void)rsti_py_raise_at(&self->handle, result, NULL);
+        return false;
+    }
+    rst_batch_destroy(self->batch);
+    self->batch = batch;
+    self->capacity = capacity;
+    return true;
+}
+
+static bool get_limits(PyObject *const *args, Py_ssize_t count, int32_t *limit, int64_t *bytes_max)
+{
+    int64_t wanted;
+
+    *bytes_max = 0;
+    if (!rsti_py_check_count("poll", count, 1, 2) || !rsti_py_get_int64(args[0], &wanted) ||
+        (count > 1 && !rsti_py_get_int64(args[1], bytes_max))) {
+        return false;
+    }
+    if (wanted < 1) {
+        PyErr_SetString(PyExc_ValueError, "limit must be at least 1");
+        return false;
+    }
+    *limit = wanted < BATCH_CAPACITY_MAX ? (int32_t)wanted : BATCH_CAPACITY_MAX;
+    return true;
+}
+
+static PyObject *raise_exported(const rsti_py_subscription_t *self)
+{
+    return PyErr_Format(PyExc_BufferError,
+        "the batch of the last poll has %d living view(s), and its memory would be used again: "
+        "release() them (or copy with bytes) before the next poll",
+        (int)self->current->exports);
+}
+
+static bool prepare(rsti_py_subscription_t *self, int32_t limit)
+{
+    if (self->handle.is_closed) {
+        (void)rsti_py_raise_at(&self->handle, RST_ECLOSED, "poll() after close()");
+        return false;
+    }
+    if (self->handle.inside > 0 && !rsti_py_is_forked(self->handle.client)) {
+        (void)rsti_py_raise_at(&self->handle, RST_EBUSY,
+            "another thread waits here: a subscription has one consumer");
+        return false;
+    }
+    if (!rsti_py_subscription_release(self)) {
+        (void)raise_exported(self);
+        return false;
+    }
+    return reserve(self, limit);
+}
+
+static PyObject *hand_over(rsti_py_subscription_t *self, int result)
+{
+    return result < 0 ? rsti_py_raise_at(&self->handle, result, NULL) : rsti_py_batch_make(self);
+}
+
+static PyObject *subscription_poll(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    int32_t limit;
+    int64_t bytes_max;
+
+    if (!get_limits(args, count, &limit, &bytes_max) || !prepare(self, limit)) {
+        return NULL;
+    }
+    return hand_over(self, rst_subscription_poll(self->subscription, limit, bytes_max, self->batch));
+}
+
+static PyObject *subscription_poll_demanded(PyObject *object, PyObject *const *args,
+    Py_ssize_t count)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    int32_t limit;
+    int64_t bytes_max;
+
+    if (!get_limits(args, count, &limit, &bytes_max) || !prepare(self, limit)) {
+        return NULL;
+    }
+    return hand_over(self,
+        rst_subscription_poll_demanded(self->subscription, limit, bytes_max, self->batch));
+}
+
+/* n beyond 64 bits is unbounded demand too. */
+static PyObject *subscription_request(PyObject *object, PyObject *argument)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    int overflow = 0;
+    int64_t n = PyLong_AsLongLongAndOverflow(argument, &overflow);
+
+    if (n == -1 && PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    if (overflow > 0) {
+        n = INT64_MAX;
+    }
+    if (overflow < 0 || n < 1) {
+        PyErr_SetString(PyExc_ValueError, "request(n): n must be positive (Reactive Streams 3.9)");
+        return NULL;
+    }
+    if (!self->handle.is_closed) {
+        rst_subscription_request(self->subscription, n);
+    }
+    Py_RETURN_NONE;
+}
+
+/* Steals value. */
+static bool put(PyObject *tuple, Py_ssize_t index, PyObject *value)
+{
+    return value != NULL && PyTuple_SetItem(tuple, index, value) == 0;
+}
+
+static PyObject *event_tuple(const rst_image_event_t *event)
+{
+    bool is_available = event->kind == RST_IMAGE_AVAILABLE;
+    bool has_end = !is_available && event->end_position != INT64_MAX;
+    PyObject *tuple = PyTuple_New(7);
+
+    if (tuple == NULL) {
+        return NULL;
+    }
+    if (put(tuple, 0, PyUnicode_InternFromString(is_available ? "available" : "unavailable")) &&
+        put(tuple, 1, PyLong_FromLong(event->session_id)) &&
+        put(tuple, 2, PyLong_FromLongLong(event->correlation_id)) &&
+        put(tuple, 3, PyLong_FromLongLong(event->position)) &&
+        put(tuple, 4,
+            has_end ? PyLong_FromLongLong(event->end_position) : rsti_py_self(Py_None, NULL)) &&
+        put(tuple, 5,
+            PyLong_FromLongLong(is_available ? event->position : event->received_position)) &&
+        put(tuple, 6,
+            PyUnicode_DecodeUTF8(event->source,
+                (Py_ssize_t)strnlen(event->source, sizeof(event->source)), "replace"))) {
+        return tuple;
+    }
+    Py_DECREF(tuple);
+    return NULL;
+}
+
+static PyObject *subscription_next_event(PyObject *object, PyObject *unused)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    rst_image_event_t event;
+    int result;
+
+    (void)unused;
+    if (self->handle.is_closed) {
+        Py_RETURN_NONE;
+    }
+    result = rst_subscription_next_event(self->subscription, &event);
+    if (result < 0) {
+        return rsti_py_raise_at(&self->handle, result, NULL);
+    }
+    return result == 0 ? rsti_py_self(Py_None, NULL) : event_tuple(&event);
+}
+
+static PyObject *subscription_get_is_connected(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+
+    (void)closure;
+    return PyBool_FromLong(
+        !self->handle.is_closed && rst_subscription_is_connected(self->subscription));
+}
+
+static PyObject *subscription_get_is_closed(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+
+    (void)closure;
+    return PyBool_FromLong(
+        self->handle.is_closed || rst_subscription_is_closed(self->subscription));
+}
+
+static PyObject *subscription_get_image_count(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+
+    (void)closure;
+    return PyLong_FromLong(
+        self->handle.is_closed ? 0 : rst_subscription_image_count(self->subscription));
+}
+
+static PyObject *subscription_get_local_address(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    char text[ADDRESS_SIZE];
+
+    (void)closure;
+    if (self->handle.is_closed ||
+        rst_subscription_local_address(self->subscription, text, sizeof(text)) <= 0) {
+        Py_RETURN_NONE;
+    }
+    return PyUnicode_FromString(text);
+}
+
+static PyObject *subscription_get_demand(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+
+    (void)closure;
+    return PyLong_FromLongLong(
+        self->handle.is_closed ? 0 : rst_subscription_demand(self->subscription));
+}
+
+static PyObject *subscription_get_fill(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    int64_t fill_bytes = 0;
+    int64_t window_bytes = 0;
+
+    (void)closure;
+    if (!self->handle.is_closed) {
+        rst_subscription_fill(self->subscription, &fill_bytes, &window_bytes);
+    }
+    return Py_BuildValue("(LL)", (long long)fill_bytes, (long long)window_bytes);
+}
+
+static PyObject *subscription_get_events_lost(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+
+    (void)closure;
+    return PyLong_FromLongLong(
+        self->handle.is_closed ? 0 : rst_subscription_events_lost(self->subscription));
+}
+
+static void subscription_dealloc(PyObject *object)
+{
+    rsti_py_handle_dealloc((rsti_py_handle_t *)object);
+}
+
+static PyMethodDef subscription_methods[] = {
+    {"poll", RSTI_PY_FASTCALL(subscription_poll), METH_FASTCALL,
+        "poll($self, limit, bytes_max=0, /)\n--\n\n"
+        "Up to limit whole messages that are here already, leased. Never waits."},
+    {"poll_demanded", RSTI_PY_FASTCALL(subscription_poll_demanded), METH_FASTCALL,
+        "poll_demanded($self, limit, bytes_max=0, /)\n--\n\n"
+        "The same, but no more than was requested and not yet delivered."},
+    {"request", subscription_request, METH_O,
+        "request($self, n, /)\n--\n\nAdd to the demand; saturates. Any thread."},
+    {"wait", rsti_py_handle_wait, METH_O,
+        "wait($self, timeout_s, /)\n--\n\nWait for messages, image events or the end."},
+    {"next_event", subscription_next_event, METH_NOARGS, "The next image event, or None."},
+    {"close", rsti_py_handle_close_method, METH_NOARGS,
+        "Close. Idempotent. Memory of living views goes with them."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef subscription_getset[] = {
+    {"channel", rsti_py_handle_get_channel, NULL, "The channel as given.", NULL},
+    {"stream_id", rsti_py_handle_get_stream_id, NULL, "The stream.", NULL},
+    {"registration_id", rsti_py_handle_get_registration_id, NULL, "The driver's number.", NULL},
+    {"is_connected", subscription_get_is_connected, NULL, "There is an image.", NULL},
+    {"is_closed", subscription_get_is_closed, NULL, "Closed here or with the client.", NULL},
+    {"image_count", subscription_get_image_count, NULL, "Sessions seen now.", NULL},
+    {"local_address", subscription_get_local_address, NULL, "Bound UDP address, or None.", NULL},
+    {"demand", subscription_get_demand, NULL, "Requested and not yet delivered.", NULL},
+    {"fill", subscription_get_fill, NULL,
+        "(bytes received and not consumed, window) of the fullest image.", NULL},
+    {"events_lost", subscription_get_events_lost, NULL,
+        "Image events that found the bounded queue full; 0 normally.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot subscription_slots[] = {
+    {Py_tp_doc, "The receiving side of a stream."},
+    {Py_tp_dealloc, subscription_dealloc},
+    {Py_tp_methods, subscription_methods},
+    {Py_tp_getset, subscription_getset},
+    {0, NULL},
+};
+
+PyType_Spec rsti_py_subscription_spec = {
+    .name = "rstream._core.Subscription",
+    .basicsize = sizeof(rsti_py_subscription_t),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = subscription_slots,
+};

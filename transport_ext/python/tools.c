@@ -1,0 +1,332 @@
+/* tools.c: looking into a driver directory, and small facts. */
+#include "state.h"
+
+#include "protocol/data_header.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_SIZE 4096
+#define TOKEN_SIZE 256
+#define COUNTERS_FIRST 512
+
+/* Borrowed from object; NULL with an exception. */
+static const char *get_text(PyObject *object)
+{
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(object, &size);
+
+    if (text != NULL && strlen(text) != (size_t)size) {
+        PyErr_SetString(PyExc_ValueError, "text with a zero character");
+        return NULL;
+    }
+    return text;
+}
+
+static PyObject *set_errors(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_py_state_t *state = rsti_py_state_of_module(module);
+    PyObject *old_errors = state->errors_by_code;
+    PyObject *old_base = state->error_base;
+
+    if (!rsti_py_check_count("_set_errors", count, 2, 2)) {
+        return NULL;
+    }
+    if (!PyDict_Check(args[0]) || !PyType_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "_set_errors(dict of classes by code name, base class)");
+        return NULL;
+    }
+    state->errors_by_code = rsti_py_self(args[0], NULL);
+    state->error_base = rsti_py_self(args[1], NULL);
+    Py_XDECREF(old_errors);
+    Py_XDECREF(old_base);
+    Py_RETURN_NONE;
+}
+
+static PyObject *last_error(PyObject *module, PyObject *unused)
+{
+    int code = rst_last_error_code();
+    const char *text = code != 0 ? rst_last_error_text() : "";
+
+    (void)module;
+    (void)unused;
+    return Py_BuildValue("(sis)", code != 0 ? rst_error_name(code) : "", rst_last_error_detail(),
+        text);
+}
+
+static PyObject *default_dir(PyObject *module, PyObject *unused)
+{
+    char path[PATH_SIZE];
+    int result = rst_default_dir(path, sizeof(path));
+
+    (void)unused;
+    return result < 0 ? rsti_py_raise(rsti_py_state_of_module(module), result)
+                      : PyUnicode_FromString(path);
+}
+
+static PyObject *host_token(PyObject *module, PyObject *argument)
+{
+    const char *dir = get_text(argument);
+    char token[TOKEN_SIZE];
+    int result;
+
+    if (dir == NULL) {
+        return NULL;
+    }
+    result = rst_host_token(dir, token, sizeof(token));
+    return result < 0 ? rsti_py_raise(rsti_py_state_of_module(module), result)
+                      : PyUnicode_FromString(token);
+}
+
+static PyObject *probe(PyObject *module, PyObject *argument)
+{
+    const char *dir = get_text(argument);
+    int result;
+
+    if (dir == NULL) {
+        return NULL;
+    }
+    result = rst_driver_probe(dir);
+    return result < 0 ? rsti_py_raise(rsti_py_state_of_module(module), result)
+                      : PyLong_FromLong(result);
+}
+
+static PyObject *clean(PyObject *module, PyObject *argument)
+{
+    const char *dir = get_text(argument);
+    int result;
+
+    if (dir == NULL) {
+        return NULL;
+    }
+    result = rst_driver_clean(dir);
+    return result < 0 ? rsti_py_raise(rsti_py_state_of_module(module), result)
+                      : PyLong_FromLong(result);
+}
+
+static PyObject *name_hash(PyObject *module, PyObject *argument)
+{
+    Py_ssize_t size;
+    const char *name = PyUnicode_AsUTF8AndSize(argument, &size);
+
+    (void)module;
+    return name == NULL ? NULL : PyLong_FromLong(rsti_name_hash(name, (size_t)size));
+}
+
+static bool get_part(PyObject *object, const char *name, int32_t most, int32_t *value)
+{
+    if (!rsti_py_get_int32(object, value)) {
+        return false;
+    }
+    if (*value < 0 || *value > most) {
+        PyErr_Format(PyExc_ValueError, "%s=%d: must be 0 to %d", name, (int)*value, (int)most);
+        return false;
+    }
+    return true;
+}
+
+static PyObject *encode_header(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_stream_header_t header = {.version = RSTI_DATA_HEADER_VERSION};
+    int32_t kind;
+    int32_t flags;
+    int32_t codec_id;
+    int32_t target;
+    int32_t hash;
+
+    (void)module;
+    if (!rsti_py_check_count("encode_header", count, 5, 5) ||
+        !get_part(args[0], "kind", UINT8_MAX, &kind) ||
+        !get_part(args[1], "flags", UINT8_MAX, &flags) ||
+        !get_part(args[2], "codec_id", UINT8_MAX, &codec_id) ||
+        !get_part(args[3], "target", UINT16_MAX, &target) ||
+        !get_part(args[4], "name_hash", UINT16_MAX, &hash)) {
+        return NULL;
+    }
+    header.kind = (uint8_t)kind;
+    header.flags = (uint8_t)flags;
+    header.codec_id = (uint8_t)codec_id;
+    header.target = (uint16_t)target;
+    header.name_hash = (uint16_t)hash;
+    return PyLong_FromLongLong(rsti_stream_header_encode(&header));
+}
+
+static PyObject *decode_header(PyObject *module, PyObject *argument)
+{
+    rsti_stream_header_t header;
+    int64_t value;
+
+    (void)module;
+    if (!rsti_py_get_int64(argument, &value)) {
+        return NULL;
+    }
+    if (!rsti_stream_header_decode(value, &header)) {
+        Py_RETURN_NONE;
+    }
+    return Py_BuildValue("(iiiii)", header.kind, header.flags, header.codec_id, header.target,
+        header.name_hash);
+}
+
+static PyObject *open_tool(PyObject *module, PyObject *argument, rst_tool_t **tool)
+{
+    const char *dir = get_text(argument);
+    int result;
+
+    if (dir == NULL) {
+        return NULL;
+    }
+    result = rst_tool_open(tool, dir);
+    return result < 0 ? rsti_py_raise(rsti_py_state_of_module(module), result) : argument;
+}
+
+/* Steals item; keeps an exception that is there. */
+static bool append(PyObject *list, PyObject *item)
+{
+    bool is_done = item != NULL && PyList_Append(list, item) == 0;
+    Py_XDECREF(item);
+    return is_done;
+}
+
+static PyObject *counter_list(const rst_counter_t *counters, int count)
+{
+    PyObject *list = PyList_New(0);
+
+    for (int i = 0; list != NULL && i < count; i++) {
+        const rst_counter_t *counter = &counters[i];
+        PyObject *label = PyUnicode_DecodeUTF8(counter->label,
+            (Py_ssize_t)strnlen(counter->label, sizeof(counter->label)), "replace");
+        PyObject *item = label == NULL
+            ? NULL
+            : Py_BuildValue("(iiLLLLN)", counter->id, counter->type_id, (long long)counter->value,
+                  (long long)counter->registration_id, (long long)counter->owner_id,
+                  (long long)counter->reference_id, label);
+        if (!append(list, item)) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
+static PyObject *read_counters(PyObject *module, PyObject *argument)
+{
+    rst_tool_t *tool;
+    rst_counter_t *counters = NULL;
+    PyObject *list = NULL;
+    int capacity = COUNTERS_FIRST;
+    int count = 0;
+
+    if (open_tool(module, argument, &tool) == NULL) {
+        return NULL;
+    }
+    for (;;) {
+        free(counters);
+        counters = calloc((size_t)capacity, sizeof(*counters));
+        count = counters == NULL ? 0 : rst_tool_counters(tool, counters, capacity);
+        if (count < capacity || counters == NULL) {
+            break;
+        }
+        capacity *= 2;
+    }
+    if (counters == NULL) {
+        (void)PyErr_NoMemory();
+    } else if (count < 0) {
+        (void)rsti_py_raise(rsti_py_state_of_module(module), count);
+    } else {
+        list = counter_list(counters, count);
+    }
+    free(counters);
+    rst_tool_close(tool);
+    return list;
+}
+
+static void on_error(void *arg, int32_t observations, int64_t first_ms, int64_t last_ms,
+    const char *text)
+{
+    PyObject *list = arg;
+    PyObject *message;
+
+    if (PyErr_Occurred() != NULL) {
+        return;
+    }
+    message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    if (message != NULL) {
+        (void)append(list,
+            Py_BuildValue("(iLLN)", observations, (long long)first_ms, (long long)last_ms,
+                message));
+    }
+}
+
+static PyObject *read_errors(PyObject *module, PyObject *argument)
+{
+    rst_tool_t *tool;
+    PyObject *list;
+    int result = 0;
+
+    if (open_tool(module, argument, &tool) == NULL) {
+        return NULL;
+    }
+    list = PyList_New(0);
+    if (list != NULL) {
+        result = rst_tool_errors(tool, on_error, list);
+        if (result < 0 && PyErr_Occurred() == NULL) {
+            (void)rsti_py_raise(rsti_py_state_of_module(module), result);
+        }
+        if (PyErr_Occurred() != NULL) {
+            Py_CLEAR(list);
+        }
+    }
+    rst_tool_close(tool);
+    return list;
+}
+
+static PyObject *driver_info(PyObject *module, PyObject *argument)
+{
+    rst_tool_t *tool;
+    PyObject *pair;
+
+    if (open_tool(module, argument, &tool) == NULL) {
+        return NULL;
+    }
+    pair = Py_BuildValue("(LL)", (long long)rst_tool_pid(tool),
+        (long long)rst_tool_heartbeat_age_ms(tool));
+    rst_tool_close(tool);
+    return pair;
+}
+
+static PyObject *driver_options(PyObject *module, PyObject *unused)
+{
+    const rst_driver_option_t *option = rst_driver_option_list();
+    PyObject *list = PyList_New(0);
+
+    (void)module;
+    (void)unused;
+    for (; list != NULL && option->name != NULL; option++) {
+        if (!append(list,
+                Py_BuildValue("(sss)", option->name, option->default_text, option->help))) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
+PyMethodDef rsti_py_tool_methods[] = {
+    {"_set_errors", RSTI_PY_FASTCALL(set_errors), METH_FASTCALL,
+        "_set_errors($module, by_code, base, /)\n--\n\nException classes by C code name."},
+    {"last_error", last_error, METH_NOARGS,
+        "(code name, detail, text) of this thread's last failure; explains a reason ERROR."},
+    {"default_dir", default_dir, METH_NOARGS, "The default driver directory."},
+    {"host_token", host_token, METH_O, "Equal for processes that can share the directory."},
+    {"probe", probe, METH_O, "0 absent, 1 dead, 2 alive, 3 alive and not rstream."},
+    {"clean", clean, METH_O, "Remove what a dead driver left: the number of files."},
+    {"name_hash", name_hash, METH_O, "16-bit hash of a stream's name."},
+    {"encode_header", RSTI_PY_FASTCALL(encode_header), METH_FASTCALL,
+        "encode_header($module, kind, flags, codec_id, target, name_hash, /)\n--\n\n"
+        "The 64-bit reserved value."},
+    {"decode_header", decode_header, METH_O,
+        "(kind, flags, codec_id, target, name_hash), or None for a plain Aeron message."},
+    {"read_counters", read_counters, METH_O, "Every counter of a driver directory."},
+    {"read_errors", read_errors, METH_O, "The distinct errors of a driver directory."},
+    {"driver_info", driver_info, METH_O, "(pid, age of the last heartbeat in ms)."},
+    {"driver_options", driver_options, METH_NOARGS, "(name, default, help) of each option."},
+    {NULL, NULL, 0, NULL},
+};

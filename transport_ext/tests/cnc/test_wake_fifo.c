@@ -1,0 +1,198 @@
+/* test_wake_fifo.c: a wake-up reaches the sleeper across processes, never kills the waker, and finds
+ * a FIFO that was made anew. */
+#include "cnc/wake_fifo.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+#include "tests/check.h"
+#include "tests/cnc/temp_dir.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+static void make_dir(char *dir, size_t size, const char *name)
+{
+    char wake[600];
+    temp_path(dir, size, name);
+    (void)mkdir(dir, 0700);
+    path_join(wake, sizeof wake, dir, "wake");
+    (void)mkdir(wake, 0700);
+}
+
+static int64_t now_ns(void)
+{
+    const rsti_clock_t clock = rsti_clock_system();
+    return rsti_clock_nano_time(&clock);
+}
+
+TEST(wakes_and_drains)
+{
+    char dir[512];
+    rsti_waker_t *waker = NULL;
+    make_dir(dir, sizeof dir, "plain");
+    const int fd = rsti_wake_fifo_create(dir, 17, 3);
+    CHECK(fd >= 0);
+    CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+    CHECK_EQ(rsti_waker_create(&waker, dir), 0);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 0);
+    for (int i = 0; i < 1000; i++) {
+        rsti_waker_wake(waker, 17, 3);
+    }
+    CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NO_DEADLINE), 1);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 0); /* drained */
+    const int64_t begin_ns = now_ns();
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 2 * RSTI_NS_PER_MS), 0);
+    CHECK(now_ns() - begin_ns >= 2 * RSTI_NS_PER_MS);
+    /* More than the pipe holds: the waker does not block. */
+    for (int i = 0; i < 70000; i++) {
+        rsti_waker_wake(waker, 17, 3);
+    }
+    CHECK_EQ(rsti_wake_fifo_wait(fd, -1), 1);
+    rsti_waker_destroy(waker);
+    rsti_wake_fifo_remove(dir, 17, 3);
+    close(fd);
+}
+
+TEST(wakes_another_process)
+{
+    char dir[512];
+    make_dir(dir, sizeof dir, "processes");
+    const int fd = rsti_wake_fifo_create(dir, 0, 1);
+    CHECK(fd >= 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        rsti_waker_t *waker = NULL;
+        if (rsti_waker_create(&waker, dir) != 0) {
+            _exit(1);
+        }
+        rsti_waker_wake(waker, 0, 1);
+        rsti_waker_destroy(waker);
+        _exit(0);
+    }
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 10 * RSTI_NS_PER_S), 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(fd);
+}
+
+/* SIGPIPE keeps its deadly default action here. */
+TEST(vanished_sleeper_harms_nobody)
+{
+    char dir[512];
+    rsti_waker_t *waker = NULL;
+    make_dir(dir, sizeof dir, "vanished");
+    CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+    CHECK_EQ(rsti_waker_create(&waker, dir), 0);
+    rsti_waker_wake(waker, 5, 1); /* never was there */
+    int fd = rsti_wake_fifo_create(dir, 5, 1);
+    CHECK(fd >= 0);
+    rsti_waker_wake(waker, 5, 1);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 1);
+    close(fd); /* killed: the name is still there */
+    for (int i = 0; i < 70000; i++) {
+        rsti_waker_wake(waker, 5, 1);
+    }
+    rsti_wake_fifo_remove(dir, 5, 1);
+    rsti_waker_wake(waker, 5, 1);
+    /* Same name again: the new one is found, nothing of the old one is in it. */
+    fd = rsti_wake_fifo_create(dir, 5, 1);
+    CHECK(fd >= 0);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 0);
+    rsti_waker_wake(waker, 5, 1);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 1);
+    close(fd);
+    /* Made over a rest of an earlier life. */
+    fd = rsti_wake_fifo_create(dir, 5, 1);
+    CHECK(fd >= 0);
+    rsti_waker_wake(waker, 5, 1);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 1);
+    close(fd);
+    rsti_waker_destroy(waker);
+    rsti_waker_destroy(NULL);
+}
+
+static int count_open_descriptors(void)
+{
+    int count = 0;
+    DIR *stream = opendir("/proc/self/fd");
+    while (stream != NULL && readdir(stream) != NULL) {
+        count++;
+    }
+    if (stream != NULL) {
+        closedir(stream);
+    }
+    return count;
+}
+
+TEST(cache_is_bounded_and_right)
+{
+    enum { SLEEPERS = 300 };
+    static int fds[SLEEPERS];
+    char dir[512];
+    rsti_waker_t *waker = NULL;
+    make_dir(dir, sizeof dir, "many");
+    CHECK_EQ(rsti_waker_create(&waker, dir), 0);
+    for (int i = 0; i < SLEEPERS; i++) {
+        fds[i] = rsti_wake_fifo_create(dir, i / 3, i % 3);
+        CHECK(fds[i] >= 0);
+    }
+    const int before = count_open_descriptors();
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < SLEEPERS; i++) {
+            rsti_waker_wake(waker, i / 3, i % 3);
+            CHECK_EQ(rsti_wake_fifo_wait(fds[i], 0), 1);
+        }
+    }
+    CHECK(count_open_descriptors() - before <= 64);
+    rsti_waker_destroy(waker);
+    CHECK_EQ(count_open_descriptors(), before);
+    for (int i = 0; i < SLEEPERS; i++) {
+        close(fds[i]);
+    }
+}
+
+TEST(fifos_of_a_dead_client_go)
+{
+    char dir[512], path[600];
+    make_dir(dir, sizeof dir, "dead");
+    const int a = rsti_wake_fifo_create(dir, 12, 0);
+    const int b = rsti_wake_fifo_create(dir, 12, 1);
+    const int c = rsti_wake_fifo_create(dir, 123, 0);
+    CHECK(a >= 0 && b >= 0 && c >= 0);
+    rsti_wake_fifo_remove_client(dir, 12);
+    path_join(path, sizeof path, dir, "wake/12.0");
+    CHECK(access(path, F_OK) != 0);
+    path_join(path, sizeof path, dir, "wake/12.1");
+    CHECK(access(path, F_OK) != 0);
+    path_join(path, sizeof path, dir, "wake/123.0");
+    CHECK(access(path, F_OK) == 0);
+    close(a);
+    close(b);
+    close(c);
+}
+
+TEST(what_is_no_fifo_is_not_written)
+{
+    char dir[512], path[600];
+    struct stat status;
+    rsti_waker_t *waker = NULL;
+    make_dir(dir, sizeof dir, "file");
+    path_join(path, sizeof path, dir, "wake/1.0");
+    const int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    CHECK(fd >= 0);
+    close(fd);
+    CHECK_EQ(rsti_waker_create(&waker, dir), 0);
+    rsti_waker_wake(waker, 1, 0);
+    CHECK_EQ(stat(path, &status), 0);
+    CHECK_EQ(status.st_size, 0);
+    rsti_waker_destroy(waker);
+    temp_path(dir, sizeof dir, "absent");
+    CHECK(rsti_wake_fifo_create(dir, 1, 0) < 0);
+    CHECK(strstr(rst_last_error_text(), "1.0") != NULL);
+}
+
+TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process),
+    RUN(vanished_sleeper_harms_nobody), RUN(cache_is_bounded_and_right),
+    RUN(fifos_of_a_dead_client_go), RUN(what_is_no_fifo_is_not_written))

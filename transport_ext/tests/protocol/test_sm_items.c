@@ -1,0 +1,138 @@
+#include "protocol/sm_items.h"
+
+#include "tests/check.h"
+#include "tests/hex.h"
+
+typedef struct seen_t {
+    int count;
+    uint8_t types[64];
+    uint8_t lengths[64];
+    int64_t last_i64;
+    unsigned sum; /* touches every value byte, so that a sanitizer sees them read */
+} seen_t;
+
+static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
+{
+    seen_t *seen = arg;
+    if (seen->count < 64) {
+        seen->types[seen->count] = type;
+        seen->lengths[seen->count] = length;
+    }
+    seen->count++;
+    for (uint8_t i = 0; i < length; i++) {
+        seen->sum += value[i];
+    }
+    if (length == 8) {
+        memcpy(&seen->last_i64, value, 8);
+    }
+}
+
+static bool read_exact(const uint8_t *tail, size_t length, seen_t *seen)
+{
+    *seen = (seen_t){0};
+    uint8_t *exact = hex_copy(tail, length);
+    bool result = rsti_sm_items_read(exact, length, on_item, seen);
+    free(exact);
+    return result;
+}
+
+TEST(what_is_written_is_read)
+{
+    uint8_t buffer[RSTI_SM_ITEMS_MAX];
+    rsti_sm_items_writer_t writer;
+    uint8_t present = 1;
+    int64_t demand = INT64_C(0x0102030405060708);
+    rsti_sm_items_begin(&writer, buffer, sizeof buffer);
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_TAG_PRESENT, &present, 1));
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_DEMAND, &demand, 8));
+    CHECK(rsti_sm_items_add(&writer, 200, NULL, 0));
+    size_t length = rsti_sm_items_end(&writer);
+    CHECK_EQ(length, 4 + 3 + 10 + 2);
+    static const uint8_t expected[] = {
+        1, 3, 15, 0, 1, 1, 1, 3, 8, 8, 7, 6, 5, 4, 3, 2, 1, 200, 0};
+    CHECK_MEM(buffer, expected, sizeof expected);
+    seen_t seen;
+    CHECK(read_exact(buffer, length, &seen));
+    CHECK_EQ(seen.count, 3);
+    CHECK_EQ(seen.types[0], RSTI_SM_ITEM_TAG_PRESENT);
+    CHECK_EQ(seen.types[1], RSTI_SM_ITEM_DEMAND);
+    CHECK_EQ(seen.types[2], 200);
+    CHECK_EQ(seen.last_i64, demand);
+}
+
+TEST(short_lists_are_padded_to_16)
+{
+    uint8_t buffer[16];
+    memset(buffer, 0xEE, sizeof buffer);
+    rsti_sm_items_writer_t writer;
+    rsti_sm_items_begin(&writer, buffer, sizeof buffer);
+    CHECK_EQ(rsti_sm_items_end(&writer), 16);
+    static const uint8_t expected[16] = {1, 0, 0, 0};
+    CHECK_MEM(buffer, expected, 16);
+    seen_t seen;
+    CHECK(read_exact(buffer, 16, &seen));
+    CHECK_EQ(seen.count, 0);
+}
+
+TEST(a_full_writer_refuses)
+{
+    uint8_t buffer[256];
+    uint8_t value[255] = {0};
+    rsti_sm_items_writer_t writer;
+    rsti_sm_items_begin(&writer, buffer, sizeof buffer); /* no more than the limit is used */
+    CHECK(!rsti_sm_items_add(&writer, 9, value, RSTI_SM_ITEMS_MAX - 5));
+    CHECK(rsti_sm_items_add(&writer, 9, value, RSTI_SM_ITEMS_MAX - 6));
+    CHECK(!rsti_sm_items_add(&writer, 9, value, 0));
+    CHECK_EQ(rsti_sm_items_end(&writer), RSTI_SM_ITEMS_MAX);
+    seen_t seen;
+    CHECK(read_exact(buffer, RSTI_SM_ITEMS_MAX, &seen));
+    CHECK_EQ(seen.lengths[0], RSTI_SM_ITEMS_MAX - 6);
+    for (size_t capacity = 0; capacity < 16; capacity++) {
+        rsti_sm_items_begin(&writer, buffer, capacity);
+        CHECK_EQ(rsti_sm_items_add(&writer, 9, value, 1), capacity >= 7);
+        CHECK_EQ(rsti_sm_items_end(&writer), 0);
+    }
+}
+
+TEST(malformed_tails_deliver_nothing)
+{
+    static const struct {
+        uint8_t bytes[24];
+        size_t length;
+        bool is_valid;
+    } rows[] = {
+        {{1, 1, 3, 0, 1, 1, 1}, 16, true},
+        {{1, 1, 3, 0, 1, 1, 1}, 15, false},          /* too short */
+        {{1, 1, 3, 0, 1, 1, 1}, 0, false},
+        {{0, 1, 3, 0, 1, 1, 1}, 16, false},          /* version */
+        {{2, 1, 3, 0, 1, 1, 1}, 16, false},
+        {{1, 2, 3, 0, 1, 1, 1}, 16, false},          /* count too large */
+        {{1, 0, 3, 0, 1, 1, 1}, 16, false},          /* count too small */
+        {{1, 1, 2, 0, 1, 1, 1}, 16, false},          /* item beyond the list */
+        {{1, 1, 4, 0, 1, 1, 1}, 16, false},          /* list beyond the item */
+        {{1, 1, 13, 0, 9, 11}, 16, false},           /* list beyond the tail */
+        {{1, 1, 12, 0, 9, 10}, 16, true},
+        {{1, 1, 12, 0, 9, 11}, 16, false},
+        {{1, 1, 0xFF, 0xFF, 9, 10}, 16, false},
+        {{1, 255, 0, 0}, 16, false},
+        {{1, 1, 2, 0, 1, 0}, 16, false},             /* a tag item without its byte */
+        {{1, 1, 9, 0, 3, 7}, 16, false},             /* a demand of 7 bytes */
+        {{1, 1, 10, 0, 3, 8}, 16, true},
+        {{1, 1, 11, 0, 3, 9}, 16, true},             /* a later version's, longer */
+        {{1, 2, 5, 0, 1, 1, 1, 9, 1}, 16, false},    /* the second is malformed */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        seen_t seen;
+        bool is_valid = read_exact(rows[i].bytes, rows[i].length, &seen);
+        if (is_valid != rows[i].is_valid || (!is_valid && seen.count != 0)) {
+            CHECK_FAIL("row %zu: %d, %d items", i, is_valid, seen.count);
+        }
+    }
+    uint8_t large[RSTI_SM_ITEMS_MAX + 1] = {1};
+    seen_t seen;
+    CHECK(read_exact(large, RSTI_SM_ITEMS_MAX, &seen));
+    CHECK(!read_exact(large, RSTI_SM_ITEMS_MAX + 1, &seen));
+}
+
+CHECK_MAIN(RUN(what_is_written_is_read), RUN(short_lists_are_padded_to_16),
+    RUN(a_full_writer_refuses), RUN(malformed_tails_deliver_nothing))
