@@ -1,10 +1,84 @@
-"""rstream: reactive streams over a brokerless, reliable transport."""
+"""rstream: reactive streams over a brokerless, reliable transport.
+
+    with rstream.publisher("ticks") as pub:
+        pub.send({"px": 1.0})
+    with rstream.subscriber("ticks") as sub:
+        for tick in sub:
+            print(tick)
+
+The names below are loaded at first use: importing rstream loads no third party and starts nothing.
+"""
 
 from __future__ import annotations
 
-from rstream import errors
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from rstream import _core, abc, errors, policy, rate
+from rstream._core import (
+    ADMIN_ACTION,
+    BACK_PRESSURED,
+    CLOSED,
+    MAX_POSITION_EXCEEDED,
+    NOT_CONNECTED,
+)
 from rstream.errors import RStreamError
 
-__all__ = ("RStreamError", "__version__", "errors")
+if TYPE_CHECKING:
+    from rstream import codecs, metrics, stream
+    from rstream.channel import Channel
+    from rstream.client import Client
+    from rstream.config import ClientConfig, DriverConfig
+    from rstream.driver import Driver
+    from rstream.stream import publisher, subscriber
 
-__version__ = "0.1.0"
+__all__ = (
+    "ADMIN_ACTION",
+    "BACK_PRESSURED",
+    "CLOSED",
+    "MAX_POSITION_EXCEEDED",
+    "NOT_CONNECTED",
+    "Channel",
+    "Client",
+    "ClientConfig",
+    "Driver",
+    "DriverConfig",
+    "RStreamError",
+    "__version__",
+    "abc",
+    "codecs",
+    "errors",
+    "metrics",
+    "policy",
+    "publisher",
+    "rate",
+    "stream",
+    "subscriber",
+)
+
+__version__ = _core.__version__
+
+_LAZY_MODULES = frozenset({"channel", "client", "codecs", "config", "driver", "metrics", "ray", "rx", "spark", "stream"})
+_LAZY_NAMES = {
+    "Channel": "rstream.channel",
+    "Client": "rstream.client",
+    "ClientConfig": "rstream.config",
+    "Driver": "rstream.driver",
+    "DriverConfig": "rstream.config",
+    "publisher": "rstream.stream",
+    "subscriber": "rstream.stream",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY_MODULES:
+        return importlib.import_module(f"rstream.{name}")
+    if name in _LAZY_NAMES:
+        value = getattr(importlib.import_module(_LAZY_NAMES[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'rstream' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_LAZY_MODULES})

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rstream import _core
 from rstream.config import DriverConfig, DriverSettings
-from rstream.errors import BY_CODE, ConfigError, DriverError, DriverTimeout, RStreamError
+from rstream.errors import BY_CODE, ConfigError, DriverError, DriverNotFound, DriverTimeout, RStreamError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -81,11 +81,14 @@ def ensure_driver(
     """
     path = resolve_dir(dir)
     deadline_s = time.monotonic() + timeout_s
-    while _core.probe(path) < _ALIVE:
-        text = _start(path, config, log, deadline_s)
-        if text is None:
+    while not _is_ready(path):
+        if _core.probe(path) >= _ALIVE:
+            # Another process has started it a moment ago.
+            if not _wait_ready(path, deadline_s):
+                raise DriverTimeout(f"the driver in {path} lives, but does not get ready")
             break
-        if _wait_alive(path, min(deadline_s, time.monotonic() + _LOSER_S)):
+        text = _start(path, config, log, deadline_s)
+        if text is None or _wait_ready(path, min(deadline_s, time.monotonic() + _LOSER_S)):
             break
         if not any(mark in text for mark in _IN_USE):
             raise DriverError(
@@ -97,8 +100,20 @@ def ensure_driver(
     return path
 
 
-def _wait_alive(path: str, deadline_s: float) -> bool:
-    while _core.probe(path) < _ALIVE:
+def _is_ready(path: str) -> bool:
+    """Alive, and its files can be read."""
+    if _core.probe(path) < _ALIVE:
+        return False
+    try:
+        return _core.driver_info(path)[1] >= 0
+    except DriverNotFound:
+        return False
+    except RStreamError:
+        return True  # of another version, or not ours to read: the client says so better
+
+
+def _wait_ready(path: str, deadline_s: float) -> bool:
+    while not _is_ready(path):
         if time.monotonic() >= deadline_s:
             return False
         time.sleep(_POLL_S)
@@ -156,7 +171,7 @@ def _spawn(arguments: list[str], write_fd: int, log: str | os.PathLike[str] | No
 
 def _await_ready(path: str, read_fd: int, deadline_s: float) -> str | None:
     text = b""
-    while _core.probe(path) < _ALIVE:
+    while not _is_ready(path):
         if select.select([read_fd], [], [], _POLL_S)[0]:
             data = os.read(read_fd, 4096)
             if not data:

@@ -114,10 +114,10 @@ class FlightActor:
 
     def _report(self) -> None:
         while not self.done.wait(REPORT_S):
-            fill, window = self.endpoint.reader.fill
+            fill, window = self.endpoint.fill
             report = {
                 "kind": "report", "actor": self.index, "at_s": time.monotonic(), "rows": self.rows,
-                "fill_bytes": fill, "window_bytes": window, "demand": self.endpoint.reader.demand,
+                "fill_bytes": fill, "window_bytes": window, "demand": self.endpoint.demand,
             }  # fmt: skip
             with self.lock:
                 if not self.done.is_set():

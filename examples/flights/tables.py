@@ -26,6 +26,9 @@ def session(work: Path) -> SparkSession:
     """A local Spark with two task threads, quiet, that keeps its files below ``work``."""
     from pyspark.sql import SparkSession
 
+    work.mkdir(parents=True, exist_ok=True)
+    logging = work / "log4j2.properties"
+    logging.write_text("rootLogger.level = error\n")
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("rstream-flights")
@@ -35,7 +38,8 @@ def session(work: Path) -> SparkSession:
         .config("spark.local.dir", str(work / "spark"))
         .config("spark.sql.warehouse.dir", str(work / "warehouse"))
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-XX:-UsePerfData")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.extraJavaOptions", f"-XX:-UsePerfData -Dlog4j2.configurationFile=file:{logging}")
         .config("spark.sql.streaming.numRecentProgressUpdates", "1000")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
         .getOrCreate()

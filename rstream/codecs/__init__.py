@@ -9,9 +9,10 @@ them is made.
 
 from __future__ import annotations
 
+from rstream.codecs._arrow import arrow
 from rstream.codecs._base import CODEC_NAMES, USER_CODEC_ID, Codec, Encoded, describe_codec
 from rstream.codecs._choose import codec_for, named
-from rstream.codecs._formats import arrow, msgpack, numpy, pickle, raw
+from rstream.codecs._formats import msgpack, numpy, pickle, raw
 
 __all__ = (
     "CODEC_NAMES",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import Buffer
+
+from rstream.errors import CodecError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,3 +62,16 @@ class Codec(Protocol[T]):
 def describe_codec(codec_id: int) -> str:
     """Name and id, for messages to people."""
     return f"{CODEC_NAMES.get(codec_id, 'user codec')} (id {codec_id})"
+
+
+def decode_error(format_name: str, index: int, message: bytes, error: Exception) -> CodecError:
+    """The error of one message of a batch."""
+    return CodecError(
+        f"message {index} of the batch ({len(message)} bytes, begins {message[:16]!r}) "
+        f"is no {format_name}: {error}"
+    )
+
+
+def name_of(type_: Any) -> str:
+    """The name of a type, for people."""
+    return getattr(type_, "__qualname__", None) or str(type_)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from rstream.codecs._formats import arrow, msgpack, pickle, raw
+from rstream.codecs._arrow import arrow
+from rstream.codecs._formats import msgpack, pickle, raw
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:

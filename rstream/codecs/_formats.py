@@ -7,25 +7,18 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from typing_extensions import Buffer
 
+from rstream.codecs._base import decode_error, name_of
 from rstream.errors import CodecError, ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     import numpy.typing as npt
-    import pyarrow as pa
 
     from rstream.codecs._base import Codec, Encoded
 
 T = TypeVar("T")
-
-
-def _decode_error(format_name: str, index: int, message: bytes, error: Exception) -> CodecError:
-    return CodecError(
-        f"message {index} of the batch ({len(message)} bytes, begins {message[:16]!r}) "
-        f"is no {format_name}: {error}"
-    )
 
 
 class _Raw:
@@ -59,14 +52,14 @@ class _Msgpack(Generic[T]):
             msgspec.msgpack.Decoder() if type_ is None else msgspec.msgpack.Decoder(type_)
         )
         self._decode = decoder.decode
-        self._type_name = "msgpack" if type_ is None else f"msgpack of {_name_of(type_)}"
+        self._type_name = "msgpack" if type_ is None else f"msgpack of {name_of(type_)}"
 
     def encode(self, obj: T) -> Encoded:
         try:
             return self._encode(obj)
         except (TypeError, ValueError, OverflowError, self._error) as error:
             raise CodecError(
-                f"{_name_of(type(obj))} cannot be written as msgpack: {error}"
+                f"{name_of(type(obj))} cannot be written as msgpack: {error}"
             ) from error
 
     def decode_many(self, messages: Sequence[bytes]) -> list[T]:
@@ -80,11 +73,7 @@ class _Msgpack(Generic[T]):
         try:
             return self._decode(message)
         except (ValueError, self._error) as error:
-            raise _decode_error(self._type_name, index, message, error) from error
-
-
-def _name_of(type_: Any) -> str:
-    return getattr(type_, "__qualname__", None) or str(type_)
+            raise decode_error(self._type_name, index, message, error) from error
 
 
 @overload
@@ -103,58 +92,7 @@ def msgpack(type: type[Any] | None = None) -> Codec[Any]:
     try:
         return _Msgpack(type)
     except TypeError as error:
-        raise ConfigError(f"type {_name_of(type)} cannot be used with msgpack: {error}") from error
-
-
-class _Arrow:
-    """Arrow IPC stream format; each message carries its schema."""
-
-    codec_id = 3
-
-    def __init__(self) -> None:
-        import pyarrow
-
-        self._pa = pyarrow
-
-    def encode(self, obj: pa.RecordBatch) -> Encoded:
-        pa = self._pa
-        if not isinstance(obj, pa.RecordBatch):
-            raise CodecError(
-                f"the arrow codec sends pyarrow.RecordBatch, not {_name_of(type(obj))}; "
-                "cut a Table with to_batches()"
-            )
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, obj.schema) as writer:
-            writer.write_batch(obj)
-        return sink.getvalue()
-
-    def decode_many(self, messages: Sequence[bytes]) -> list[pa.RecordBatch]:
-        return [self._decode_one(index, message) for index, message in enumerate(messages)]
-
-    def _decode_one(self, index: int, message: bytes) -> pa.RecordBatch:
-        pa = self._pa
-        try:
-            with pa.ipc.open_stream(pa.py_buffer(message)) as reader:
-                return reader.read_next_batch()
-        except (pa.ArrowException, StopIteration, OSError) as error:
-            raise _decode_error(
-                "Arrow IPC stream of one record batch", index, message, error
-            ) from error
-
-
-def arrow() -> Codec[pa.RecordBatch]:
-    """``pyarrow.RecordBatch`` as an Arrow IPC stream of one batch, schema included in each message.
-
-    The columns of a decoded batch point into one owned copy of the message (a ``bytes`` object),
-    so they may be kept for as long as wanted and never hold the transport's window. Dictionary
-    columns travel with their dictionaries.
-    """
-    try:
-        return _Arrow()
-    except ImportError as error:
-        raise ConfigError(
-            'the arrow codec needs pyarrow: pip install "rstream-transport[arrow]"'
-        ) from error
+        raise ConfigError(f"type {name_of(type)} cannot be used with msgpack: {error}") from error
 
 
 class _Numpy:
@@ -198,7 +136,7 @@ class _Numpy:
         try:
             return self._np.frombuffer(message, self._dtype).reshape(self._shape)
         except ValueError as error:
-            raise _decode_error(
+            raise decode_error(
                 f"{self._dtype} array {self._shape}", index, message, error
             ) from error
 
@@ -227,15 +165,16 @@ class _Pickle:
         try:
             import cloudpickle  # pyright: ignore[reportMissingTypeStubs]
         except ImportError:
-            self._dumps: Any = _pickle.dumps
+            self._dumps: Callable[[Any, int], bytes] = _pickle.dumps
         else:
-            self._dumps = cloudpickle.dumps
+            # cloudpickle carries no types of its own.
+            self._dumps = cloudpickle.dumps  # pyright: ignore[reportUnknownMemberType]
 
     def encode(self, obj: Any) -> Encoded:
         try:
             return self._dumps(obj, 5)
         except Exception as error:
-            raise CodecError(f"{_name_of(type(obj))} cannot be pickled: {error}") from error
+            raise CodecError(f"{name_of(type(obj))} cannot be pickled: {error}") from error
 
     def decode_many(self, messages: Sequence[bytes]) -> list[Any]:
         return [self._decode_one(index, message) for index, message in enumerate(messages)]
@@ -244,7 +183,7 @@ class _Pickle:
         try:
             return _pickle.loads(message)
         except Exception as error:
-            raise _decode_error("pickle", index, message, error) from error
+            raise decode_error("pickle", index, message, error) from error
 
 
 def pickle(*, trusted: bool) -> Codec[Any]:

@@ -66,7 +66,12 @@ def open_reader(
             f"aeron:udp?endpoint=0.0.0.0:{wanted_port}|rcv-wnd={window}|so-rcvbuf={2 * window}|rs-name={name}"
         )
     reader = stream.reader(
-        name, channels=channels, codec=codecs.named(codec), dir=directory, prefetch=prefetch
+        name,
+        channels=channels,
+        codec=codecs.named(codec),
+        dir=directory,
+        prefetch=prefetch,
+        hold=True,
     )
     endpoint = udp_channel = ""
     if udp:
@@ -101,6 +106,18 @@ class Endpoint:
         self._closing = threading.Event()
         self._finishing = threading.Event()
         self._error: BaseException | None = None
+        self._demand = reader.prefetch
+
+    @property
+    def demand(self) -> int:
+        """Messages that may still be handed over before ``on_item`` returns: ``prefetch`` less those under way."""
+        return self._demand
+
+    @property
+    def fill(self) -> tuple[int, int]:
+        """Bytes received and not consumed, and the window, of the fullest way in."""
+        fills = [subscription.fill for subscription in self.reader.subscriptions]
+        return max(fills, key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0, default=(0, 0))
 
     def start(
         self,
@@ -128,9 +145,11 @@ class Endpoint:
     ) -> None:
         try:
             while not self._closing.is_set():
-                items = self.reader.poll()
+                items = self.reader.poll(self._demand)
+                self._demand -= len(items)
                 for item in items:
                     on_item(item)
+                    self._demand += 1
                 if not items:
                     # Writers come and go (Spark's workers never say goodbye), so the end is said by finish(): what was
                     # there by then has been read.

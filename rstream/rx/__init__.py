@@ -8,7 +8,8 @@ without bound and so hide it; put ``on_slow=rstream.policy.Buffer(n)`` at the st
 
 from __future__ import annotations
 
+from rstream.rx._endpoint import EndpointLike, from_endpoint
 from rstream.rx._observable import from_reader, from_stream
 from rstream.rx._operators import to_stream
 
-__all__ = ("from_reader", "from_stream", "to_stream")
+__all__ = ("EndpointLike", "from_endpoint", "from_reader", "from_stream", "to_stream")

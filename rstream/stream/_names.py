@@ -107,13 +107,13 @@ def header_of(kind: int, codec_id: int, name: str) -> int:
     return _core.encode_header(kind, 0, codec_id, 0, _core.name_hash(name) if name else 0)
 
 
-def known_name(directory: str, session_id: int, stream_id: int) -> str | None:
-    """The name that a session's counters carry, for error texts; None when this driver knows
-    none.
-    """
+def known_name(directory: str, session_id: int, stream_id: int, name_hash: int) -> str | None:
+    """The name with this hash that a session's counters carry, for error texts; None: not known."""
     marker = f" {session_id} {stream_id} "
     for counter in _core.read_counters(directory):
         label = counter[6]
         if marker in label and "rs-name=" in label:
-            return label.partition("rs-name=")[2].partition("|")[0].partition(" @")[0]
+            name = label.partition("rs-name=")[2].partition("|")[0].partition(" @")[0]
+            if _core.name_hash(name) == name_hash:
+                return name
     return None

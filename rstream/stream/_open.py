@@ -222,6 +222,7 @@ def reader(
     codec: Codec[Any] | None = None,
     prefetch: int = PREFETCH,
     on_lost: OnLost = "event",
+    hold: bool = False,
     dir: str | None = None,
     client: Client | None = None,
 ) -> Reader[Any]:
@@ -236,6 +237,8 @@ def reader(
         codec: overrides ``type``.
         prefetch: most messages handed over at once.
         on_lost: ``"event"`` (default here: publishers come and go), or ``"raise"``.
+        hold: what a poll returned counts as consumed at the next poll, not at once; so publishers that
+            wait until it was consumed wait until it was processed.
         dir: driver directory; default ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
         client: use this client instead of the process's own.
     Raises:
@@ -248,6 +251,7 @@ def reader(
         codec=codec if codec is not None else codec_for(type),
         prefetch=prefetch,
         on_lost=on_lost,
+        hold=hold,
         link=lambda: _session.acquire(dir, client),
     )
 
@@ -262,6 +266,7 @@ def _open_reader(
     on_lost: OnLost,
     link: Callable[[], _session.Link],
     is_demanded: bool = False,
+    hold: bool = False,
 ) -> Reader[Any]:
     if not 1 <= prefetch <= 65_536:
         raise ConfigError(f"prefetch={prefetch}: must be 1 to 65536 messages")
@@ -282,6 +287,7 @@ def _open_reader(
             prefetch=prefetch,
             on_lost=on_lost,
             is_demanded=is_demanded,
+            hold=hold,
         )
     except BaseException:
         _session.release(taken)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from typing_extensions import Buffer
 
 from rstream import _core, rate
+from rstream.driver import call_site
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -27,7 +28,6 @@ from rstream.flow.pacing import TokenBucket
 from rstream.stream import _session
 from rstream.stream._events import EVENTS_MAX, Gap, SessionChanged, StreamEvent
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR, KIND_PLAIN, header_of
-from rstream.stream._subscriber import caller_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -87,7 +87,7 @@ class Publisher(Generic[T]):
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._sent = self._waits = self._rejoins = 0
         self._waited_ns = 0
-        self._made_at = caller_place()
+        self._made_at = call_site()
         self._join()
         self._closed = False
 
@@ -368,7 +368,7 @@ class Publisher(Generic[T]):
         elif reason == _core.CLOSED:
             raise ClosedError(f"{self._where()}: its publication was closed", **self._place())
         elif reason == _core.ERROR:
-            raise RStreamError(f"{self._where()}: the message was refused")
+            raise RStreamError(f"{self._where()}: the message was refused: {_core.last_error()}")
 
     def _rejoin(self, error: Exception | None) -> None:
         if not self._link.is_shared:
@@ -498,7 +498,10 @@ class Publisher(Generic[T]):
     def __del__(self) -> None:
         if not getattr(self, "_closed", True):
             warnings.warn(
-                f"{self!r} was not closed; made at {self._made_at}", ResourceWarning, stacklevel=2, source=self
+                f"{self!r} was not closed; made at {self._made_at}",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
             )
 
 

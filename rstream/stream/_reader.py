@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 from rstream import _core
 from rstream.abc import UNBOUNDED
 from rstream.codecs import Codec, describe_codec
+from rstream.driver import call_site
 from rstream.errors import (
     ClosedError,
     CodecError,
@@ -48,7 +49,7 @@ from rstream.stream._names import (
     with_endpoint,
 )
 from rstream.stream._peers import Peer, Peers
-from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber, caller_place
+from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,6 +95,7 @@ class Reader(Subscriber[T], Generic[T]):
         prefetch: int,
         on_lost: OnLost,
         is_demanded: bool = False,
+        hold: bool = False,
     ) -> None:
         self.name = name
         self.stream_id = stream_id
@@ -105,13 +107,14 @@ class Reader(Subscriber[T], Generic[T]):
         self._name_hash = _core.name_hash(name) if name else 0
         self._on_lost = on_lost
         self._is_demanded = is_demanded
+        self._hold = hold
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._errors: deque[Exception] = deque()
         self._lock = threading.Lock()  # held by the thread inside poll or wait
         self._messages = self._polls = self._rejoins = self._refused = 0
         self._completed_count = 0  # of joins before a rejoin
         self._next = 0
-        self._made_at = caller_place()
+        self._made_at = call_site()
         self._sources: list[_Source] = []
         self._join(channels)
         self._closed = False
@@ -237,6 +240,8 @@ class Reader(Subscriber[T], Generic[T]):
         batch = core.poll_demanded(limit) if self._is_demanded else core.poll(limit)
         if len(batch) == 0:
             return []
+        if self._hold:
+            return self._take_batch(source, batch)  # the next poll of this source releases it
         with batch:
             return self._take_batch(source, batch)
 
@@ -329,7 +334,7 @@ class Reader(Subscriber[T], Generic[T]):
             self._errors.append(error)
 
     def _name_error(self, source: _Source, session_id: int, name_hash: int) -> NameMismatch:
-        other = known_name(self._link.directory, session_id, self.stream_id)
+        other = known_name(self._link.directory, session_id, self.stream_id, name_hash)
         other_text = f"{other!r}" if other else "another name"
         return NameMismatch(
             f"{self._where(source, session_id)}: its messages are for {other_text} "

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import FrameType, TracebackType
+    from types import TracebackType
 
     from rstream.stream._events import StreamEvent
 
 T = TypeVar("T")
 
 WAIT_FOREVER_S = 3600.0
-
-
-def caller_place() -> str:
-    """File and line of the nearest caller outside rstream, for the warning of an unclosed face."""
-    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("rstream."):
-        frame = frame.f_back
-    return "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 class Subscriber(ABC, Generic[T]):
@@ -130,5 +121,8 @@ class Subscriber(ABC, Generic[T]):
     def __del__(self) -> None:
         if not self._closed:
             warnings.warn(
-                f"{self!r} was not closed; made at {self._made_at}", ResourceWarning, stacklevel=2, source=self
+                f"{self!r} was not closed; made at {self._made_at}",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
             )

@@ -230,7 +230,7 @@ int rsti_cnc_open(rsti_cnc_t *cnc, const char *dir, bool read_only)
     if (result != 0) {
         return result;
     }
-    rsti_cnc_header_t header;
+    rsti_cnc_header_t header = {.cnc_version = 0};
     result = check_mapping(base, (size_t)length, path, &header);
     if (result != 0) {
         munmap(base, (size_t)length);

@@ -25,8 +25,8 @@ static int64_t run_work(rsti_agent_runner_t *runner, int64_t now_ns, int64_t *de
     return runner->do_work(runner->work_arg, now_ns, deadline_ns);
 }
 
-/* min(deadline - now, sleep_ns_max), RSTI_NO_DEADLINE when neither bounds the sleep; <= 0 means that
- * there is no time to sleep. */
+/* min(deadline - now, sleep_ns_max), RSTI_NO_DEADLINE when neither bounds the sleep; <= 0 means
+ * that there is no time to sleep. */
 static int64_t sleep_bound_ns(const rsti_agent_runner_t *runner, int64_t deadline_ns)
 {
     int64_t bound_ns = rsti_load_relaxed_i64(&runner->sleep_ns_max);
@@ -62,8 +62,8 @@ static bool spin(rsti_agent_runner_t *runner, int64_t *deadline_ns)
     return false;
 }
 
-/* The sleeper's half of the protocol in wake.h: whoever published before it was armed is seen by the
- * second look at the work, whoever published after it writes the wake-up. */
+/* The sleeper's half of the protocol in wake.h: whoever published before it was armed is seen by
+ * the second look at the work, whoever published after it writes the wake-up. */
 static void block(rsti_agent_runner_t *runner, int64_t deadline_ns)
 {
     const rsti_sleeper_t *sleeper = &runner->sleeper;

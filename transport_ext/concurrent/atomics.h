@@ -37,6 +37,10 @@
     {                                                                                    \
         return __atomic_exchange_n(to, value, __ATOMIC_SEQ_CST);                         \
     }                                                                                    \
+    static inline type rsti_fetch_or_##suffix(type *to, type bits)                       \
+    {                                                                                    \
+        return __atomic_fetch_or(to, bits, __ATOMIC_SEQ_CST);                            \
+    }                                                                                    \
     static inline bool rsti_cas_##suffix(type *to, type expected, type desired)          \
     {                                                                                    \
         return __atomic_compare_exchange_n(to, &expected, desired, false,                \
@@ -52,8 +56,8 @@ static inline void rsti_add_single_writer_i64(int64_t *to, int64_t value)
     __atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + value, __ATOMIC_RELEASE);
 }
 
-/* The thread sanitizer does not model fences. The words around ours are atomics themselves, so it has
- * nothing to report; only its warning that it cannot see the fences must go. */
+/* The thread sanitizer does not model fences. The words around ours are atomics themselves, so it
+ * has nothing to report; only its warning that it cannot see the fences must go. */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ >= 11
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtsan"

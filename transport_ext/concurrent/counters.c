@@ -158,6 +158,11 @@ static int32_t take_new_id(rsti_counters_manager_t *manager)
     return ++manager->high_water_mark;
 }
 
+static size_t cut_at(size_t length, size_t max)
+{
+    return length < max ? length : max;
+}
+
 int32_t rsti_counters_allocate(rsti_counters_manager_t *manager, int32_t type_id, const void *key,
     size_t key_length, const char *label, size_t label_length, int64_t now_ms)
 {
@@ -176,9 +181,8 @@ int32_t rsti_counters_allocate(rsti_counters_manager_t *manager, int32_t type_id
     rsti_store_release_i64(&value->registration_id, 0);
     rsti_store_release_i64(&value->value, 0);
 
-    size_t kept_key = key == NULL ? 0 : key_length;
-    kept_key = kept_key > RSTI_COUNTER_KEY_MAX ? RSTI_COUNTER_KEY_MAX : kept_key;
-    size_t kept_label = label_length > RSTI_COUNTER_LABEL_MAX ? RSTI_COUNTER_LABEL_MAX : label_length;
+    size_t kept_key = key == NULL ? 0 : cut_at(key_length, RSTI_COUNTER_KEY_MAX);
+    size_t kept_label = cut_at(label_length, RSTI_COUNTER_LABEL_MAX);
     rsti_store_relaxed_i32(&metadata->type_id, type_id);
     rsti_store_relaxed_i64(&metadata->free_for_reuse_deadline_ms, INT64_MAX);
     rsti_copy_to_shared(metadata->key, key, kept_key);

@@ -50,13 +50,13 @@ typedef enum rsti_rb_action_t {
     RSTI_RB_ABORT = 2     /* leave this one in the ring, stop */
 } rsti_rb_action_t;
 
-/* record lies in the ring, 8-aligned: a hostile producer may still change it, so copy a field before
- * checking it, and use the copy. */
+/* record lies in the ring, 8-aligned: a hostile producer may still change it, so copy a field
+ * before checking it, and use the copy. */
 typedef rsti_rb_action_t (*rsti_rb_on_record_t)(
     void *arg, int32_t type, const void *record, size_t length);
 
-/* length = capacity (power of two, at least 64) + trailer. The memory is used as it is (zeroed, or a live ring
- * of another process). 0, or -RST_EINVAL. */
+/* length = capacity (power of two, at least 64) + trailer. The memory is used as it is (zeroed,
+ * or a live ring of another process). 0, or -RST_EINVAL. */
 int rsti_mpsc_rb_init(rsti_mpsc_rb_t *ring, void *buffer, size_t length);
 /* Any thread or process. RSTI_RB_OK / FULL / INVALID. */
 int rsti_mpsc_rb_write(rsti_mpsc_rb_t *ring, int32_t type, const void *record, size_t length);

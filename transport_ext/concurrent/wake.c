@@ -1,31 +1,36 @@
 #include "concurrent/wake.h"
 
-#include "util/bits.h"
+#define WAITER_BITS 16
 
 static bool is_slot(int slot)
 {
     return slot >= 0 && slot < RSTI_WAKE_SLOTS;
 }
 
+static bool make_owner(int64_t client_id, int32_t waiter_id, int64_t *owner)
+{
+    if (client_id < 1 || client_id > INT64_MAX >> WAITER_BITS || waiter_id < 0
+        || waiter_id >= 1 << WAITER_BITS) {
+        return false;
+    }
+    *owner = client_id << WAITER_BITS | waiter_id;
+    return true;
+}
+
 int rsti_wake_slot_take(rsti_log_ext_t *ext, int64_t client_id, int32_t waiter_id)
 {
-    RST_ASSERT(client_id > 0);
+    int64_t owner;
+    if (!make_owner(client_id, waiter_id, &owner)) {
+        return -1;
+    }
     for (int i = 0; i < RSTI_WAKE_SLOTS; i++) {
-        rsti_wake_slot_t *slot = &ext->slots[i];
-        if (rsti_load_acquire_i64(&slot->client_id) == client_id
-            && rsti_load_relaxed_i32(&slot->waiter_id) == waiter_id) {
+        if (rsti_load_acquire_i64(&ext->slots[i].owner) == owner) {
             return i;
         }
     }
     for (int i = 0; i < RSTI_WAKE_SLOTS; i++) {
         rsti_wake_slot_t *slot = &ext->slots[i];
-        /* Negative while being taken: another waiter of this client must not find itself in a slot
-         * whose waiter is not yet written. */
-        if (rsti_load_relaxed_i64(&slot->client_id) == 0
-            && rsti_cas_i64(&slot->client_id, 0, -client_id)) {
-            rsti_store_relaxed_i32(&slot->armed, 0);
-            rsti_store_relaxed_i32(&slot->waiter_id, waiter_id);
-            rsti_store_release_i64(&slot->client_id, client_id);
+        if (rsti_load_relaxed_i64(&slot->owner) == 0 && rsti_cas_i64(&slot->owner, 0, owner)) {
             return i;
         }
     }
@@ -35,8 +40,7 @@ int rsti_wake_slot_take(rsti_log_ext_t *ext, int64_t client_id, int32_t waiter_i
 static void free_slot(rsti_wake_slot_t *slot)
 {
     rsti_store_relaxed_i32(&slot->armed, 0);
-    rsti_store_relaxed_i32(&slot->waiter_id, 0);
-    rsti_store_release_i64(&slot->client_id, 0);
+    rsti_store_release_i64(&slot->owner, 0);
 }
 
 void rsti_wake_slot_release(rsti_log_ext_t *ext, int slot)
@@ -49,8 +53,8 @@ void rsti_wake_slot_release(rsti_log_ext_t *ext, int slot)
 void rsti_wake_slots_clear_client(rsti_log_ext_t *ext, int64_t client_id)
 {
     for (int i = 0; i < RSTI_WAKE_SLOTS; i++) {
-        int64_t owner = rsti_load_acquire_i64(&ext->slots[i].client_id);
-        if (owner == client_id || owner == -client_id) {
+        int64_t owner = rsti_load_acquire_i64(&ext->slots[i].owner);
+        if (owner != 0 && owner >> WAITER_BITS == client_id) {
             free_slot(&ext->slots[i]);
         }
     }
@@ -62,9 +66,9 @@ void rsti_wake_arm(rsti_log_ext_t *ext, int slot, int32_t kind)
         rsti_fence();
         return;
     }
-    /* The slot before its summary, and exchanges for both: the waker that takes the summary down
-     * then sees every slot whose sleeper had put it up, whoever did so last. */
-    (void)rsti_exchange_i32(&ext->slots[slot].armed, kind);
+    /* The slot before its summary, and read-modify-writes for both: the waker that takes the
+     * summary down then sees every slot whose sleeper had put it up, whoever did so last. */
+    (void)rsti_fetch_or_i32(&ext->slots[slot].armed, kind);
     if ((kind & RSTI_WAIT_DATA) != 0) {
         (void)rsti_exchange_i32(&ext->data_armed, 1);
     }
@@ -104,10 +108,10 @@ void rsti_wake_log(rsti_log_ext_t *ext, int32_t kind, rsti_on_wake_t on_wake, vo
             || rsti_exchange_i32(&slot->armed, 0) == 0) {
             continue;
         }
-        /* Read after the exchange: these are the ids of the sleeper that was armed. */
-        int64_t client_id = rsti_load_acquire_i64(&slot->client_id);
-        if (client_id > 0) {
-            on_wake(arg, client_id, rsti_load_acquire_i32(&slot->waiter_id));
+        /* Read after the exchange: this is the sleeper that was armed. */
+        int64_t owner = rsti_load_acquire_i64(&slot->owner);
+        if (owner > 0) {
+            on_wake(arg, owner >> WAITER_BITS, (int32_t)(owner & ((1 << WAITER_BITS) - 1)));
         }
     }
 }

@@ -51,9 +51,9 @@ _Static_assert(sizeof(rsti_cnc_ext_t) == 76, "CnC extension");
 #define RSTI_WAKE_SLOTS 64
 
 typedef struct rsti_wake_slot_t {
-    int64_t client_id; /* 0 = free; taken by CAS, negative while being taken */
-    int32_t waiter_id;
-    int32_t armed;     /* RSTI_WAIT_… bits */
+    int64_t owner; /* client id << 16 | waiter id, so that both change at once; 0 = free; by CAS */
+    int32_t armed; /* RSTI_WAIT_… bits */
+    int32_t pad;
 } rsti_wake_slot_t;
 _Static_assert(sizeof(rsti_wake_slot_t) == 16, "wake slot");
 
@@ -86,15 +86,17 @@ typedef struct rsti_heartbeat_ext_t {
     int32_t pad;
 } rsti_heartbeat_ext_t;
 
-/* Slot of this waiter in the log, taken if needed; -1 when all 64 are taken (poll instead).
- * client_id 0 means a free slot, so the driver's own agents cannot wait here. */
+/* Slot of this waiter in the log, taken if needed; -1 when all 64 are taken, or when the ids are
+ * not in 1 … 2^47 - 1 and 0 … 65535 (poll instead). Whoever waits on this log with the same ids
+ * shares the slot: release it when the last of them is done with the log. */
 int rsti_wake_slot_take(rsti_log_ext_t *ext, int64_t client_id, int32_t waiter_id);
 void rsti_wake_slot_release(rsti_log_ext_t *ext, int slot);
 /* Frees all slots of a dead client. */
 void rsti_wake_slots_clear_client(rsti_log_ext_t *ext, int64_t client_id);
 
 /* Sleeper's side. kind: one RSTI_WAIT_… or both. After arming the caller must look again for work
- * (the fence is inside). A wake-up of either kind disarms both. slot -1 is legal and does nothing. */
+ * (the fence is inside). Arming adds to what is armed; a wake-up of either kind and disarm clear
+ * both. Slot -1 is legal and does nothing. */
 void rsti_wake_arm(rsti_log_ext_t *ext, int slot, int32_t kind);
 void rsti_wake_disarm(rsti_log_ext_t *ext, int slot);
 void rsti_wake_arm_word(int32_t *armed); /* 1 + fence */
@@ -103,7 +105,7 @@ typedef void (*rsti_on_wake_t)(void *arg, int64_t client_id, int32_t waiter_id);
 /* Waker's side, after publishing: fence, and one call per armed sleeper of that kind. The ids come
  * from shared memory: they name a FIFO and nothing else. */
 void rsti_wake_log(rsti_log_ext_t *ext, int32_t kind, rsti_on_wake_t on_wake, void *arg);
-/* true: the word was armed and is now disarmed: the caller writes to that FIFO. Includes the fence. */
+/* true: the word was armed and is now disarmed: the caller writes to that FIFO. Fence inside. */
 bool rsti_wake_take_word(int32_t *armed);
 
 /* The cheap test alone (fence + one load), for hot loops. */

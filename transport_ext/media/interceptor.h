@@ -25,8 +25,8 @@ typedef struct rsti_fault_params_t {
 bool rsti_fault_is_active(const rsti_fault_params_t *params);
 /* Takes inner over (destroyed with it). A socket belongs to one agent: its send and receive are
  * called from one thread, different sockets may be used by different threads. State is kept per
- * socket and direction; the n-th socket opened gets the n-th stream of dice of the seed, and every datagram
- * rolls three, so its fate depends on seed, socket, direction and its number only.
+ * socket and direction; the n-th socket opened gets the n-th stream of dice of the seed, and every
+ * datagram rolls three, so its fate depends on seed, socket, direction and its number only.
  * What is held back lies in a bounded queue made when the socket opens: when it is full, a delayed
  * datagram is lost (as in a router), a reordered one passes at once, a double is left out. */
 int rsti_media_interceptor_create(rsti_media_t *media, const rsti_media_t *inner,

@@ -15,6 +15,7 @@ PyObject *rsti_py_claim_make(rsti_py_publication_t *publication, const rst_claim
     Py_INCREF((PyObject *)publication);
     self->publication = publication;
     self->claim = *claim;
+    self->position = claim->position;
     self->view = NULL;
     self->exports = 0;
     self->is_open = true;
@@ -68,7 +69,7 @@ static PyObject *claim_commit(PyObject *object, PyObject *unused)
     }
     result = end_claim(self, true);
     return result < 0 ? rsti_py_raise_at(&self->publication->handle, result, NULL)
-                      : PyLong_FromLongLong(self->claim.position);
+                      : PyLong_FromLongLong(self->position);
 }
 
 static PyObject *claim_abort(PyObject *object, PyObject *unused)
@@ -177,7 +178,7 @@ static void claim_dealloc(PyObject *object)
 static PyObject *claim_get_position(PyObject *object, void *closure)
 {
     (void)closure;
-    return PyLong_FromLongLong(((rsti_py_claim_t *)object)->claim.position);
+    return PyLong_FromLongLong(((rsti_py_claim_t *)object)->position);
 }
 
 static PyMethodDef claim_methods[] = {

@@ -112,6 +112,7 @@ typedef struct rsti_py_claim_t {
     rsti_py_publication_t *publication; /* owned reference; pinned until the claim is done */
     rst_claim_t claim;
     PyObject *view; /* what __enter__ gave out */
+    int64_t position;
     int32_t exports;
     bool is_open;   /* neither committed nor aborted */
     bool is_pinned;

@@ -2,9 +2,9 @@
 
     python3 tests/make_vectors.py VECTORS.json
 
-One function per header, registered with @header("name"); it gets the whole JSON document and returns
-the lines of the header's body. The headers are committed, so that the C tests need no Python; run
-this again when the vectors change.
+One function per header, registered with @header("name"); it gets the whole JSON document and
+returns the lines of the header's body. The headers are committed, so that the C tests need no
+Python; run this again when the vectors change.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ socklen_t rsti_netaddr_length(const struct sockaddr_storage *address)
     return 0;
 }
 
-/* --- interface= --------------------------------------------------------------------------------- */
+/* --- interface= ----------------------------------------------------------------------------- */
 
 typedef struct interface_query_t {
     char host[HOST_MAX];   /* "" when a device is named */
@@ -232,9 +232,10 @@ static bool parse_interface(const char *text, interface_query_t *query)
     *query = (interface_query_t){.prefix_bits = -1};
     const char *at;
     if (text[0] == '{') {
-        const char *end = strchr(text, '}');
-        if (end == NULL || end == text + 1
-            || !copy_text(query->device, sizeof query->device, text + 1, (size_t)(end - text - 1))) {
+        const char *name = text + 1;
+        const char *end = strchr(name, '}');
+        if (end == NULL || end == name
+            || !copy_text(query->device, sizeof query->device, name, (size_t)(end - name))) {
             return false;
         }
         at = end + 1;

@@ -100,7 +100,7 @@ def test_numpy_round_trip_and_refusals():
     assert not back.flags.writeable
     with pytest.raises(CodecError, match="float64"):
         codec.encode(np.zeros((2, 5)))
-    with pytest.raises(CodecError, match="shape|array"):
+    with pytest.raises(CodecError, match="cannot send an array"):
         codec.encode(np.zeros((3, 5), "u1"))
     with pytest.raises(CodecError):
         codec.decode_many([b"123"])

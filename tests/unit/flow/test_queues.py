@@ -1,4 +1,4 @@
-"""Overflow queues: bounded, and accepted = taken + waiting + dropped; each against a list as model."""
+"""Overflow queues: bounded, and accepted = taken + waiting + dropped; each against a list."""
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,7 @@ OPS = st.lists(st.one_of(st.integers(0, 9).map(lambda n: ("take", n)), st.just((
 
 
 def run(queue, model_put, operations):
-    """Drive queue and model (a list changed by model_put) side by side; compare all that comes out."""
+    """Drive queue and model (a list changed by model_put) side by side; compare what comes out."""
     model, number, taken = [], 0, 0
     for what, n in operations:
         if what == "put":

@@ -1,4 +1,4 @@
-"""The table of states: nothing leaves a terminal state, and each terminal signal leads to its own."""
+"""The table of states: nothing leaves a terminal state, each terminal signal leads to its own."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The demand loop, the publishing subscriber and the processor, driven step by step by the caller."""
+"""The demand loop, the publishing subscriber and the processor, driven step by step."""
 
 from __future__ import annotations
 
@@ -108,9 +108,7 @@ def test_request_in_on_next_does_not_recurse(driver_dir, name):
     assert max(deepest) == 1
 
 
-def test_a_subscriber_that_raises_is_cancelled_and_this_is_logged(
-    driver_dir, name, caller, caplog
-):
+def test_a_subscriber_that_raises_is_cancelled_and_this_is_logged(driver_dir, name, caller, caplog):
     class Broken(Recorder):
         def on_next(self, item):
             raise RuntimeError("no")
@@ -127,7 +125,11 @@ def test_a_subscriber_that_raises_is_cancelled_and_this_is_logged(
 def test_refusal_is_on_subscribe_then_on_error(driver_dir, caller):
     recorder = Recorder()
     stream.publisher_of(
-        5, bytes, channel="aeron:udp?endpoint=no.such.host.invalid:1", dir=driver_dir, executor=caller
+        5,
+        bytes,
+        channel="aeron:udp?endpoint=no.such.host.invalid:1",
+        dir=driver_dir,
+        executor=caller,
     ).subscribe(recorder)
     run_until(caller, lambda: len(recorder.signals) == 2)
     assert recorder.signals[0] == "subscribe"

@@ -1,5 +1,5 @@
-/* small_fs.h: a tiny tmpfs, mounted in a mount namespace of a child process, so that nothing is left
- * whatever happens. Needs root; the test says when it is skipped. */
+/* small_fs.h: a tiny tmpfs, mounted in a mount namespace of a child process, so that nothing is
+ * left whatever happens. Needs root; the test says when it is skipped. */
 #ifndef RSTI_TESTS_SMALL_FS_H
 #define RSTI_TESTS_SMALL_FS_H
 

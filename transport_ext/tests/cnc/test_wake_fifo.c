@@ -1,5 +1,5 @@
-/* test_wake_fifo.c: a wake-up reaches the sleeper across processes, never kills the waker, and finds
- * a FIFO that was made anew. */
+/* test_wake_fifo.c: a wake-up reaches the sleeper across processes, never kills the waker, and
+ * finds a FIFO that was made anew. */
 #include "cnc/wake_fifo.h"
 #include "util/clock.h"
 #include "util/error.h"

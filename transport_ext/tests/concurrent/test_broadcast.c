@@ -49,7 +49,8 @@ TEST(regions_are_checked)
     CHECK_EQ(rsti_broadcast_tx_init(&tx, memory, 1000), -RST_EINVAL);
     CHECK_EQ(rsti_broadcast_tx_init(&tx, memory, 32 + RSTI_BROADCAST_TRAILER_LENGTH), -RST_EINVAL);
     CHECK_EQ(rsti_broadcast_rx_init(&rx, memory, 100), -RST_EINVAL);
-    CHECK_EQ(rsti_broadcast_rx_init(&rx, memory + 4, 64 + RSTI_BROADCAST_TRAILER_LENGTH), -RST_EINVAL);
+    CHECK_EQ(
+        rsti_broadcast_rx_init(&rx, memory + 4, 64 + RSTI_BROADCAST_TRAILER_LENGTH), -RST_EINVAL);
 }
 
 TEST(first_record_matches_the_vector)
@@ -187,6 +188,14 @@ TEST(impossible_records_are_refused)
     rsti_broadcast_rx_fini(&rx);
 }
 
+/* Of any size and sign, small ones as likely as large ones. */
+static int32_t any_number(rsti_rng_t *rng)
+{
+    return (int32_t)rsti_rng_next(rng) >> rsti_rng_below(rng, 32);
+}
+
+/* Every word of the shared memory may hold anything: no call may leave the buffer (the sanitizers
+ * look) or hang. */
 TEST(hostile_memory)
 {
     rsti_rng_t rng;
@@ -198,8 +207,7 @@ TEST(hostile_memory)
         trailer->tail = (int64_t)(rsti_rng_next(&rng) >> shift);
         trailer->tail_intent = (int64_t)(rsti_rng_next(&rng) >> shift);
         for (size_t i = 0; i < CAPACITY; i += 4) {
-            rsti_put_i32(memory + i,
-                (int32_t)((int64_t)(rsti_rng_next(&rng) << 32) >> (32 + rsti_rng_below(&rng, 32))));
+            rsti_put_i32(memory + i, any_number(&rng));
         }
         rsti_broadcast_rx_t rx;
         CHECK_EQ(rsti_broadcast_rx_init(&rx, memory, sizeof memory), 0);
@@ -213,7 +221,7 @@ TEST(hostile_memory)
     }
 }
 
-/* --- threads: what a receiver gets is whole and in order, or it is told that it was lapped -------- */
+/* --- threads: what a receiver gets is whole and in order, or it is told that it was lapped --- */
 
 #define RECORDS 50000
 

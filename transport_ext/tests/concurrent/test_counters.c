@@ -219,7 +219,7 @@ TEST(propose_max_never_lowers)
     CHECK_EQ(value, 6);
 }
 
-/* --- a reader beside the manager: labels belong to their registration --------------------------- */
+/* --- a reader beside the manager: labels belong to their registration ------------------------- */
 
 static int32_t is_done;
 

@@ -150,7 +150,7 @@ TEST(foreign_lengths_are_not_trusted)
     CHECK_EQ(rsti_error_log_read(memory, 8, NULL, NULL), 0);
 }
 
-/* --- several threads record, one reads ---------------------------------------------------------- */
+/* --- several threads record, one reads -------------------------------------------------------- */
 
 static rsti_error_log_t shared_log;
 

@@ -334,6 +334,12 @@ TEST(impossible_records_are_skipped)
     }
 }
 
+/* Of any size and sign, small ones as likely as large ones. */
+static int32_t any_number(rsti_rng_t *rng)
+{
+    return (int32_t)rsti_rng_next(rng) >> rsti_rng_below(rng, 32);
+}
+
 /* Every word of the shared memory may hold anything: no call may leave the buffer (the sanitizers
  * look) or hang. */
 TEST(hostile_memory)
@@ -349,8 +355,7 @@ TEST(hostile_memory)
         trailer->head_cache_position = (int64_t)(rsti_rng_next(&rng) >> shift);
         for (size_t i = 0; i < CAPACITY; i += 4) {
             if (rsti_rng_below(&rng, 4) == 0) {
-                rsti_put_i32(fixture->memory + i,
-                    (int32_t)((int64_t)(rsti_rng_next(&rng) << 32) >> (32 + rsti_rng_below(&rng, 32))));
+                rsti_put_i32(fixture->memory + i, any_number(&rng));
             }
         }
         seen_t seen = {0};
@@ -380,7 +385,7 @@ TEST(heartbeat_and_correlation)
     CHECK_EQ(rsti_get_i64(fixture->memory + CAPACITY + 512), 2);
 }
 
-/* --- many producers ----------------------------------------------------------------------------- */
+/* --- many producers --------------------------------------------------------------------------- */
 
 #define PRODUCERS 4
 #define RECORDS_EACH 20000

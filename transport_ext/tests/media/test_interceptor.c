@@ -1,5 +1,5 @@
 /* test_interceptor.c: rates, order, delay and determinism of injected faults, over a medium in
- * memory and a clock turned by hand. A datagram carries its number, so that every fate can be told. */
+ * memory and a clock turned by hand. A datagram carries its number, so that its fate can be told. */
 #include "media/interceptor.h"
 #include "media/hold_queue.h"
 #include "protocol/frame.h"

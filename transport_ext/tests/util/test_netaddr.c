@@ -151,9 +151,9 @@ TEST(interfaces_that_every_machine_has)
 
 TEST(interfaces_that_are_refused)
 {
-    static const char *const texts[] = {"", "240.0.0.77", "240.0.0.0/24", "127.0.0.1/33", "127.0.0.1/x",
-        "127.0.0.1:65536", "127.0.0.1:1:2", "127.0.0.1/8/8", "127.0.0.1:", "{}", "{lo", "{no-such}",
-        "{lo}/8", "[::1]", "[::1]x", "no-such-host.invalid"};
+    static const char *const texts[] = {"", "240.0.0.77", "240.0.0.0/24", "127.0.0.1/33",
+        "127.0.0.1/x", "127.0.0.1:65536", "127.0.0.1:1:2", "127.0.0.1/8/8", "127.0.0.1:", "{}",
+        "{lo", "{no-such}", "{lo}/8", "[::1]", "[::1]x", "no-such-host.invalid"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct sockaddr_storage address = {0};
         int result = rsti_netaddr_interface(texts[i], AF_INET, &address);

@@ -109,6 +109,6 @@ TEST(unit_interval)
     }
 }
 
-CHECK_MAIN(RUN(sizes_match_the_vectors), RUN(durations_match_the_vectors), RUN(units_refuse_overflow),
-    RUN(integers_have_their_limits), RUN(integers_refuse_garbage), RUN(booleans_are_exact),
-    RUN(unit_interval))
+CHECK_MAIN(RUN(sizes_match_the_vectors), RUN(durations_match_the_vectors),
+    RUN(units_refuse_overflow), RUN(integers_have_their_limits), RUN(integers_refuse_garbage),
+    RUN(booleans_are_exact), RUN(unit_interval))

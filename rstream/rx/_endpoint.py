@@ -1,0 +1,52 @@
+"""Endpoints (such as Ray's) as Observables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from reactivex import Observable, abc
+from reactivex.disposable import Disposable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class EndpointLike(Protocol):
+    """What reads in the background and can be stopped; :class:`rstream.ray.Endpoint` is one."""
+
+    def start(
+        self,
+        on_item: Callable[[Any], None],
+        *,
+        on_end: Callable[[BaseException | None], None] | None = None,
+    ) -> None:
+        """Begin to read: ``on_item`` for each item, ``on_end`` once."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading."""
+        ...
+
+
+def from_endpoint(endpoint: EndpointLike) -> Observable[Any]:
+    """An Observable of an endpoint's items; subscribing starts the endpoint, so it can be subscribed once.
+
+    Items are delivered in the endpoint's thread: the pipeline's slowness is the back-pressure. It completes when the
+    endpoint is finished, ends with an error when reading or the pipeline raised, and dispose closes the endpoint.
+    """
+
+    def subscribe(
+        observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
+    ) -> abc.DisposableBase:
+        def on_end(error: BaseException | None) -> None:
+            if error is None:
+                observer.on_completed()
+            elif isinstance(error, Exception):
+                observer.on_error(error)
+            else:
+                observer.on_error(RuntimeError(f"endpoint ended by {error!r}"))
+
+        endpoint.start(observer.on_next, on_end=on_end)
+        return Disposable(endpoint.close)
+
+    return Observable(subscribe)

@@ -1,0 +1,61 @@
+"""Helpers of the binding's tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from typing import Any
+
+IPC = "aeron:ipc"
+
+
+def until(condition: Callable[[], Any], timeout_s: float = 10.0) -> Any:
+    """The first true value of ``condition``, with a deadline."""
+    deadline_s = time.monotonic() + timeout_s
+    while not (value := condition()):
+        assert time.monotonic() < deadline_s, "not in time"
+        time.sleep(0.001)
+    return value
+
+
+def pair(client: Any, stream_id: int = 7, channel: str = IPC, **options: Any) -> tuple[Any, Any]:
+    """A connected publication and subscription."""
+    subscription = client.add_subscription(channel, stream_id)
+    address = subscription.local_address
+    target = f"aeron:udp?endpoint={address}" if address else channel
+    publication = client.add_publication(target, stream_id, **options)
+    until(lambda: publication.is_connected and subscription.is_connected)
+    return publication, subscription
+
+
+def send(publication: Any, *messages: bytes) -> None:
+    for message in messages:
+        until(lambda message=message: publication.offer(message) > 0)
+
+
+def receive(subscription: Any, count: int, timeout_s: float = 10.0) -> list[bytes]:
+    got: list[bytes] = []
+    deadline_s = time.monotonic() + timeout_s
+    while len(got) < count:
+        assert time.monotonic() < deadline_s, f"{len(got)} of {count} messages in time"
+        with subscription.poll(count - len(got)) as batch:
+            got += batch.to_list()
+        if len(got) < count:
+            subscription.wait(0.1)
+    return got
+
+
+def run_python(code: str, *arguments: str, timeout_s: float = 60.0, flags: tuple[str, ...] = ()) -> str:
+    """Runs code in a fresh process; its exit code is the verdict."""
+    done = subprocess.run(
+        [sys.executable, *flags, "-c", textwrap.dedent(code), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout

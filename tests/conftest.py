@@ -1,0 +1,108 @@
+"""What every test gets: an extension that is as new as its sources, and a driver directory of its own.
+
+Fixtures: ``driver_dir`` (a path nobody uses, removed afterwards with everything in it), ``driver`` (an embedded
+driver there), ``client`` (of that driver).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+_numbers = itertools.count(1)
+
+
+def source_hash() -> str:
+    """The hash that the build puts into ``_core.__build_id__`` (transport_ext/python/CMakeLists.txt)."""
+    root = ROOT / "transport_ext"
+    names = sorted(
+        str(path.relative_to(root))
+        for pattern in ("*.c", "*.h")
+        for path in root.rglob(pattern)
+        if path.relative_to(root).parts[0] not in ("tests", "bench", "fuzz")
+    )
+    text = "".join(f"{n}:{hashlib.sha256((root / n).read_bytes()).hexdigest()}\n" for n in names)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Old code must not pass the tests of new sources. RSTREAM_TEST_ANY_BUILD=1 allows it."""
+    if os.environ.get("RSTREAM_TEST_ANY_BUILD") or not (ROOT / "transport_ext").is_dir():
+        return
+    # Clients and drivers of other directories must not meet the tests.
+    from rstream import _core
+
+    if _core.__build_id__ != source_hash():
+        pytest.exit(
+            "the extension is older than its C sources: CMAKE_INSTALL_ALWAYS=1 pip install "
+            "--no-build-isolation --no-deps -e .  (or RSTREAM_TEST_ANY_BUILD=1)",
+            returncode=3,
+        )
+
+
+@pytest.fixture(autouse=True)
+def _no_default_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that forgets to name a directory must not touch the user's."""
+    monkeypatch.setenv("RSTREAM_DIR", "/dev/null/rstream-tests-must-name-a-directory")
+    for name in list(os.environ):
+        if name.startswith("RSTREAM_") and name != "RSTREAM_DIR" and "TEST" not in name:
+            monkeypatch.delenv(name)
+
+
+def _base() -> str:
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+
+
+def _holder(directory: Path) -> int:
+    """The process that drives a directory, 0 when nobody does."""
+    from rstream import _core
+
+    if not directory.exists() or _core.probe(str(directory)) < 2:
+        return 0
+    return _core.driver_info(str(directory))[0]
+
+
+@pytest.fixture
+def driver_dir() -> Iterator[str]:
+    """A directory that nobody uses. A shared driver that a test started there is ended."""
+    path = Path(_base()) / f"rstream-test-{os.getpid()}-{next(_numbers)}"
+    yield str(path)
+    pid = _holder(path)
+    if pid not in (0, os.getpid()):
+        os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(path, ignore_errors=True)
+    for left in path.parent.glob(f"{path.name}*"):  # error logs that were saved beside it
+        left.unlink(missing_ok=True) if not left.is_dir() else shutil.rmtree(left)
+
+
+@pytest.fixture
+def driver(driver_dir: str) -> Iterator[object]:
+    """An embedded driver with short timeouts."""
+    from rstream.driver import Driver
+
+    with Driver(
+        driver_dir,
+        ipc_term_length=1 << 20,
+        term_length=1 << 20,
+        timer_interval_s=0.1,
+        publication_linger_timeout_s=0.2,
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def client(driver: object, driver_dir: str) -> Iterator[object]:
+    """A client of ``driver``."""
+    from rstream.client import Client
+
+    with Client(driver_dir, start_driver=False) as made:
+        yield made

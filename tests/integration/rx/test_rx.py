@@ -1,0 +1,184 @@
+"""RxPY: a pipeline between two streams, its end and its errors, dispose, back-pressure."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+
+import msgspec
+import pytest
+
+from rstream import stream
+from rstream.driver import Driver
+from rstream.errors import NotConnected, PublisherLost, RemoteError
+
+reactivex = pytest.importorskip("reactivex")
+from reactivex import operators as ops  # noqa: E402
+
+from rstream import rx  # noqa: E402
+
+pytestmark = pytest.mark.integration
+_names = itertools.count()
+
+
+class Tick(msgspec.Struct):
+    px: int
+
+
+@pytest.fixture(scope="module")
+def driver_dir(tmp_path_factory):
+    directory = str(tmp_path_factory.mktemp("rx") / "driver")
+    with Driver(dir=directory):
+        yield directory
+
+
+@pytest.fixture
+def name():
+    return f"rx-{next(_names)}"
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left():
+    """from_stream's threads keep the program alive: each test must have ended its own."""
+    yield
+    deadline = time.monotonic() + 5
+    while any(t.name.startswith("rstream-rx") for t in threading.enumerate()):
+        assert time.monotonic() < deadline, threading.enumerate()
+        time.sleep(0.005)
+
+
+def send(name, driver_dir, items):
+    def run():
+        with stream.publisher(name, dir=driver_dir) as pub:
+            pub.send_many(items)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+def collect(observable):
+    """Subscribes; (items, ends, done event, disposable)."""
+    items, ends, done = [], [], threading.Event()
+
+    def end(error=None):
+        ends.append(error)
+        done.set()
+
+    return items, ends, done, observable.subscribe(items.append, end, end)
+
+
+def test_a_pipeline_between_two_streams(driver_dir, name):
+    out = f"{name}-out"
+    items, ends, done, _ = collect(rx.from_stream(out, dir=driver_dir))
+    counts, _, sent, _ = collect(
+        rx.from_stream(name, Tick, dir=driver_dir).pipe(
+            ops.filter(lambda tick: tick.px % 2 == 0),
+            ops.map(lambda tick: tick.px * 10),
+            rx.to_stream(out, dir=driver_dir),
+        )
+    )
+    send(name, driver_dir, (Tick(n) for n in range(5000)))
+    assert sent.wait(20)
+    assert done.wait(20)
+    assert ends == [None]
+    assert items == [n * 10 for n in range(0, 5000, 2)]
+    assert counts == [2500]
+
+
+def test_run_blocks_and_gives_the_count(driver_dir, name):
+    items, _, done, _ = collect(rx.from_stream(name, dir=driver_dir))
+    count = reactivex.of(1, None, "three").pipe(rx.to_stream(name, dir=driver_dir)).run()
+    assert count == 3
+    assert done.wait(10)
+    assert items == [1, None, "three"]
+
+
+def test_an_error_of_the_pipeline_ends_the_stream_with_its_text(driver_dir, name):
+    _, ends, done, _ = collect(rx.from_stream(name, dir=driver_dir))
+    failing = reactivex.of(1, 0).pipe(ops.map(lambda n: 1 / n), rx.to_stream(name, dir=driver_dir))
+    with pytest.raises(ZeroDivisionError):
+        failing.run()
+    assert done.wait(10)
+    assert isinstance(ends[0], RemoteError)
+    assert "ZeroDivisionError" in str(ends[0])
+
+
+def test_a_lost_publisher_reaches_on_error(driver_dir, name):
+    items, ends, done, _ = collect(rx.from_stream(name, dir=driver_dir))
+    pub = stream.publisher(name, dir=driver_dir)
+    pub.send(1)
+    pub._core.close()
+    assert done.wait(10)
+    assert items == [1]
+    assert isinstance(ends[0], PublisherLost)
+    pub.close(linger_s=0)
+
+
+def test_an_operator_that_raises_ends_the_pipeline_and_closes_the_stream(driver_dir, name):
+    _, ends, done, _ = collect(rx.from_stream(name, dir=driver_dir).pipe(ops.map(lambda n: 1 / n)))
+    send(name, driver_dir, [0])
+    assert done.wait(10)
+    assert isinstance(ends[0], ZeroDivisionError)
+
+
+def test_dispose_stops_within_100_ms(driver_dir, name):
+    items, ends, _, disposable = collect(rx.from_stream(name, dir=driver_dir))
+    time.sleep(0.1)
+    disposable.dispose()
+    deadline = time.monotonic() + 0.1 * 10  # the machine may be busy
+    while any(t.name == f"rstream-rx-{name}" for t in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    assert (items, ends) == ([], [])
+
+
+def test_take_completes_and_leaves_the_stream(driver_dir, name):
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        items, ends, done, _ = collect(rx.from_stream(name, dir=driver_dir).pipe(ops.take(3)))
+        pub.send_many(range(10))
+        assert done.wait(10)
+        assert (items, ends) == ([0, 1, 2], [None])
+        deadline = time.monotonic() + 10
+        while pub.is_connected:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+
+
+def test_a_slow_pipeline_holds_the_publisher_back(driver_dir, name):
+    gate = threading.Event()
+    seen = []
+
+    def slowly(item):
+        gate.wait(20)
+        seen.append(len(item))
+
+    done = threading.Event()
+    rx.from_stream(name, bytes, dir=driver_dir, prefetch=4).subscribe(slowly, on_completed=done.set)
+    with stream.publisher(name, bytes, dir=driver_dir) as pub:
+        sent = 0
+        deadline = time.monotonic() + 10
+        while pub.offer(b"x" * 1000) != -2:
+            sent = pub.statistics()["messages"]
+            assert time.monotonic() < deadline
+        assert 0 < sent < 2000  # half a term of 1 MiB, not without bound
+        gate.set()
+    assert done.wait(20)
+    assert len(seen) == sent
+
+
+def test_to_stream_with_nobody_there_is_an_error(driver_dir, name):
+    with pytest.raises(NotConnected):
+        reactivex.of(1).pipe(rx.to_stream(name, dir=driver_dir, connect_timeout_s=0.1)).run()
+
+
+def test_from_reader_reads_a_reader_that_is_open(driver_dir, name):
+    reader = stream.reader(name, dir=driver_dir)
+    items, ends, done, _ = collect(rx.from_reader(reader))
+    send(name, driver_dir, [1, 2, 3])
+    assert done.wait(10)
+    assert (items, ends) == ([1, 2, 3], [None])
+    _, again, refused, _ = collect(rx.from_reader(reader))
+    assert refused.wait(5)
+    assert again[0] is not None

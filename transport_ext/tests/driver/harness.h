@@ -1,0 +1,361 @@
+/* harness.h: a driver in invoker mode on a clock turned by hand and sockets that are two lists, and
+ * a client made of raw commands: every frame and every answer can be looked at. */
+#ifndef RSTI_TESTS_DRIVER_HARNESS_H
+#define RSTI_TESTS_DRIVER_HARNESS_H
+
+#include "driver/internal.h"
+#include "tests/check.h"
+#include "util/alloc.h"
+#include "util/error.h"
+
+#include <unistd.h>
+
+#define MS RSTI_NS_PER_MS
+#define FRAMES_MAX 512
+#define SOCKETS_MAX 16
+#define CLIENT_ID 77
+
+struct rsti_socket_t {
+    struct sockaddr_storage local;
+    struct sockaddr_storage remote;
+    bool is_open;
+};
+
+typedef struct frame_t {
+    rsti_socket_t *socket;
+    struct sockaddr_storage address; /* to (sent) or from (received) */
+    size_t length;
+    uint8_t data[2048];
+} frame_t;
+
+typedef struct answer_t {
+    int32_t type;
+    rsti_response_t response;
+    char text[2048]; /* log file, error text or channel */
+} answer_t;
+
+typedef struct harness_t {
+    rsti_manual_clock_t manual;
+    rsti_clock_t clock;
+    rsti_media_t media;
+    rsti_socket_t sockets[SOCKETS_MAX];
+    frame_t *sent; /* by the driver, oldest first */
+    int sent_count;
+    frame_t *incoming;
+    int incoming_count;
+    uint16_t next_port;
+    rst_driver_t *driver;
+    rsti_broadcast_rx_t rx;
+    answer_t answers[64];
+    int answer_count;
+    char dir[128];
+} harness_t;
+
+/* ---- sockets in memory ---- */
+
+static inline int memory_open(void *arg, const rsti_socket_params_t *params,
+    rsti_socket_t **socket)
+{
+    harness_t *h = arg;
+    for (int i = 0; i < SOCKETS_MAX; i++) {
+        rsti_socket_t *s = &h->sockets[i];
+        if (s->is_open && rsti_netaddr_port(&params->bind_address) != 0
+            && rsti_netaddr_equal(&s->local, &params->bind_address)) {
+            return RST_SET_ERR(RST_EINUSE, "address in use");
+        }
+    }
+    for (int i = 0; i < SOCKETS_MAX; i++) {
+        rsti_socket_t *s = &h->sockets[i];
+        if (!s->is_open) {
+            s->is_open = true;
+            s->local = params->bind_address;
+            s->remote = params->connect_address;
+            if (rsti_netaddr_port(&s->local) == 0) {
+                rsti_netaddr_set_port(&s->local, h->next_port++);
+            }
+            *socket = s;
+            return 0;
+        }
+    }
+    return RST_SET_ERR(RST_EFULL, "no socket left");
+}
+
+static inline void memory_close(void *arg, rsti_socket_t *socket)
+{
+    (void)arg;
+    socket->is_open = false;
+}
+
+static inline int memory_send(void *arg, rsti_socket_t *socket,
+    const rsti_datagram_t *datagrams, int count)
+{
+    harness_t *h = arg;
+    int taken = 0;
+    for (; taken < count && h->sent_count < FRAMES_MAX; taken++) {
+        frame_t *frame = &h->sent[h->sent_count++];
+        frame->socket = socket;
+        frame->address = socket->remote.ss_family != 0 ? socket->remote : datagrams[taken].address;
+        frame->length = datagrams[taken].length;
+        memcpy(frame->data, datagrams[taken].data, frame->length);
+    }
+    return taken;
+}
+
+static inline int memory_receive(void *arg, rsti_socket_t *socket, rsti_datagram_t *datagrams,
+    int capacity)
+{
+    harness_t *h = arg;
+    int count = 0, kept = 0;
+    for (int i = 0; i < h->incoming_count; i++) {
+        if (h->incoming[i].socket == socket && count < capacity) {
+            memcpy(datagrams[count].data, h->incoming[i].data, h->incoming[i].length);
+            datagrams[count].length = h->incoming[i].length;
+            datagrams[count].address = h->incoming[i].address;
+            count++;
+        } else {
+            h->incoming[kept++] = h->incoming[i];
+        }
+    }
+    h->incoming_count = kept;
+    return count;
+}
+
+static inline void memory_local_address(void *arg, rsti_socket_t *socket,
+    struct sockaddr_storage *address)
+{
+    (void)arg;
+    *address = socket->local;
+}
+
+static inline int memory_fd(void *arg, rsti_socket_t *socket)
+{
+    (void)arg;
+    (void)socket;
+    return -1;
+}
+
+static inline int32_t memory_rcvbuf(void *arg, rsti_socket_t *socket)
+{
+    (void)arg;
+    (void)socket;
+    return 128 * 1024;
+}
+
+static inline int64_t memory_deadline(void *arg, rsti_socket_t *socket)
+{
+    (void)arg;
+    (void)socket;
+    return RSTI_NO_DEADLINE;
+}
+
+static const rsti_media_table_t memory_table = {
+    .name = "memory",
+    .open = memory_open,
+    .close = memory_close,
+    .send = memory_send,
+    .receive = memory_receive,
+    .local_address = memory_local_address,
+    .fd = memory_fd,
+    .granted_rcvbuf = memory_rcvbuf,
+    .next_deadline_ns = memory_deadline,
+};
+
+/* ---- life ---- */
+
+static inline harness_t *harness_open(void)
+{
+    harness_t *h = calloc(1, sizeof *h);
+    h->sent = calloc(FRAMES_MAX, sizeof *h->sent);
+    h->incoming = calloc(FRAMES_MAX, sizeof *h->incoming);
+    h->next_port = 50000;
+    h->manual.now_ns = RSTI_NS_PER_S;
+    h->manual.epoch_ms_at_zero = 1700000000000;
+    h->clock = rsti_clock_manual(&h->manual);
+    h->media = (rsti_media_t){&memory_table, h};
+    snprintf(h->dir, sizeof h->dir, "/dev/shm/rstream-driver-test-%d", (int)getpid());
+    rst_driver_params_t params;
+    rsti_driver_params_init(&params);
+    snprintf(params.dir, sizeof params.dir, "%s", h->dir);
+    params.threading = RSTI_THREADING_INVOKER;
+    params.term_length = 64 * 1024;
+    params.ipc_term_length = 64 * 1024;
+    if (rsti_driver_open_with(&h->driver, &params, &h->clock, &h->media, 42) < 0
+        || rsti_broadcast_rx_init(&h->rx, h->driver->cnc.to_clients,
+               h->driver->cnc.to_clients_length)
+            < 0) {
+        fprintf(stderr, "harness: %s\n", rst_last_error_text());
+        exit(1);
+    }
+    return h;
+}
+
+static inline void harness_close(harness_t *h)
+{
+    rsti_broadcast_rx_fini(&h->rx);
+    rst_driver_close(h->driver);
+    free(h->sent);
+    free(h->incoming);
+    free(h);
+}
+
+static inline void on_answer(void *arg, int32_t type, const void *record, size_t length)
+{
+    harness_t *h = arg;
+    answer_t *answer = &h->answers[h->answer_count];
+    memset(answer, 0, sizeof *answer);
+    answer->type = type;
+    if (h->answer_count < 63
+        && rsti_response_decode(type, record, length, &answer->response) == 0) {
+        snprintf(answer->text, sizeof answer->text, "%.*s", (int)answer->response.log_file.length,
+            answer->response.log_file.text == NULL ? "" : answer->response.log_file.text);
+        h->answer_count++;
+    }
+}
+
+/* One pass; answers are collected. */
+static inline void pass(harness_t *h)
+{
+    int64_t deadline;
+    (void)rst_driver_do_work(h->driver, &deadline);
+    while (rsti_broadcast_receive(&h->rx, on_answer, h) == 1) {
+    }
+}
+
+/* Turns the clock by step after step until ns have gone by. */
+static inline void advance(harness_t *h, int64_t ns, int64_t step_ns)
+{
+    for (int64_t end = h->manual.now_ns + ns; h->manual.now_ns < end;) {
+        h->manual.now_ns += step_ns;
+        pass(h);
+    }
+}
+
+static inline void keepalive(harness_t *h)
+{
+    const int32_t id = rsti_counters_find(&h->driver->counters.counters,
+        RSTI_COUNTER_CLIENT_HEARTBEAT, CLIENT_ID);
+    if (id >= 0) {
+        rsti_counter_store(h->driver, id, rsti_clock_epoch_ms(&h->clock));
+    }
+}
+
+static inline void advance_alive(harness_t *h, int64_t ns, int64_t step_ns)
+{
+    for (int64_t end = h->manual.now_ns + ns; h->manual.now_ns < end;) {
+        h->manual.now_ns += step_ns;
+        keepalive(h);
+        pass(h);
+    }
+}
+
+/* ---- commands and answers ---- */
+
+static inline int64_t command(harness_t *h, rsti_command_t *command)
+{
+    uint8_t buffer[4096];
+    command->client_id = CLIENT_ID;
+    command->correlation_id = rsti_mpsc_rb_next_correlation_id(&h->driver->to_driver);
+    const int64_t length = rsti_command_encode(command, buffer, sizeof buffer);
+    if (length < 0
+        || rsti_mpsc_rb_write(&h->driver->to_driver, command->type, buffer, (size_t)length)
+            != RSTI_RB_OK) {
+        fprintf(stderr, "command did not fit\n");
+        exit(1);
+    }
+    pass(h);
+    return command->correlation_id;
+}
+
+static inline int64_t add(harness_t *h, int32_t type, const char *channel, int32_t stream_id)
+{
+    rsti_command_t c = {
+        .type = type,
+        .registration_id = -1,
+        .stream_id = stream_id,
+        .channel = {channel, (int32_t)strlen(channel)},
+    };
+    return command(h, &c);
+}
+
+static inline int64_t take_away(harness_t *h, int32_t type, int64_t registration_id)
+{
+    rsti_command_t c = {.type = type, .registration_id = registration_id};
+    return command(h, &c);
+}
+
+/* The answer of that type to that correlation id; NULL when there was none. */
+static inline const answer_t *answer(const harness_t *h, int32_t type, int64_t correlation_id)
+{
+    for (int i = 0; i < h->answer_count; i++) {
+        if (h->answers[i].type == type
+            && h->answers[i].response.correlation_id == correlation_id) {
+            return &h->answers[i];
+        }
+    }
+    return NULL;
+}
+
+static inline const answer_t *answer_of_type(const harness_t *h, int32_t type)
+{
+    for (int i = 0; i < h->answer_count; i++) {
+        if (h->answers[i].type == type) {
+            return &h->answers[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- frames ---- */
+
+static inline int16_t frame_type(const frame_t *frame)
+{
+    return ((const rsti_frame_header_t *)(const void *)frame->data)->type;
+}
+
+static inline int count_frames(const harness_t *h, int16_t type)
+{
+    int count = 0;
+    for (int i = 0; i < h->sent_count; i++) {
+        count += frame_type(&h->sent[i]) == type;
+    }
+    return count;
+}
+
+static inline const frame_t *last_frame(const harness_t *h, int16_t type)
+{
+    for (int i = h->sent_count; i > 0; i--) {
+        if (frame_type(&h->sent[i - 1]) == type) {
+            return &h->sent[i - 1];
+        }
+    }
+    return NULL;
+}
+
+static inline void forget_frames(harness_t *h)
+{
+    h->sent_count = 0;
+}
+
+static inline struct sockaddr_storage address_of(const char *text)
+{
+    struct sockaddr_storage address;
+    (void)rsti_netaddr_resolve(text, &address);
+    return address;
+}
+
+static inline void inject(harness_t *h, rsti_socket_t *socket, const char *from,
+    const void *data, size_t length)
+{
+    frame_t *frame = &h->incoming[h->incoming_count++];
+    frame->socket = socket;
+    frame->address = address_of(from);
+    frame->length = length;
+    memcpy(frame->data, data, length);
+}
+
+static inline int64_t counter(const harness_t *h, int32_t id)
+{
+    return rsti_load_acquire_i64(rsti_counter_address(&h->driver->counters.counters, id));
+}
+
+#endif

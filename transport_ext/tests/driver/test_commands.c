@@ -1,0 +1,301 @@
+/* What the conductor answers to commands, good and bad; clients that die; IPC limits and ends. */
+#include "tests/driver/harness.h"
+#include "logbuffer/appender.h"
+
+#define UDP "aeron:udp?endpoint=127.0.0.1:24400"
+
+static void check_refused(harness_t *h, int32_t type, const char *channel, int code,
+    const char *word)
+{
+    const int64_t id = add(h, type, channel, 10);
+    const answer_t *error = answer(h, RSTI_RSP_ON_ERROR, id);
+    h->answer_count = 0;
+    if (error == NULL || error->response.error_code != code
+        || strstr(error->text, word) == NULL) {
+        CHECK_FAIL("%s: code %d, text \"%s\", expected code %d and \"%s\"", channel,
+            error == NULL ? 0 : error->response.error_code, error == NULL ? "" : error->text, code,
+            word);
+    }
+}
+
+TEST(first_command_makes_a_heartbeat_counter)
+{
+    harness_t *h = harness_open();
+    const int64_t id = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    CHECK_EQ(h->answers[0].type, RSTI_RSP_COUNTER_READY);
+    CHECK_EQ(h->answers[0].response.correlation_id, CLIENT_ID);
+    CHECK_EQ(h->answers[1].type, RSTI_RSP_SUBSCRIPTION_READY);
+    CHECK_EQ(h->answers[1].response.correlation_id, id);
+    CHECK_EQ(h->answers[1].response.channel_status_id, -1);
+    CHECK_EQ(rsti_counters_find(&h->driver->counters.counters, RSTI_COUNTER_CLIENT_HEARTBEAT,
+                 CLIENT_ID),
+        h->answers[0].response.counter_id);
+    harness_close(h);
+}
+
+TEST(what_is_not_served_is_refused_by_name)
+{
+    harness_t *h = harness_open();
+    const int pub = RSTI_CMD_ADD_PUBLICATION, sub = RSTI_CMD_ADD_SUBSCRIPTION;
+    check_refused(h, sub, "aeron-spy:" UDP, RSTI_DRIVER_NOT_SUPPORTED, "aeron-spy");
+    check_refused(h, pub, UDP "|control=127.0.0.1:9999|control-mode=dynamic",
+        RSTI_DRIVER_NOT_SUPPORTED, "control-mode=dynamic");
+    check_refused(h, sub, UDP "|control=127.0.0.1:9999", RSTI_DRIVER_NOT_SUPPORTED, "control=");
+    check_refused(h, pub, "aeron:udp?endpoint=224.0.1.1:40456", RSTI_DRIVER_NOT_SUPPORTED,
+        "multicast");
+    check_refused(h, pub, UDP "|tags=1", RSTI_DRIVER_NOT_SUPPORTED, "tags");
+    check_refused(h, sub, UDP "|tether=false", RSTI_DRIVER_NOT_SUPPORTED, "tether=false");
+    check_refused(h, pub, UDP "|ssc=true", RSTI_DRIVER_NOT_SUPPORTED, "ssc=true");
+    check_refused(h, pub, "aeron:udp?endpoint=127.0.0.1:0", RSTI_DRIVER_INVALID_CHANNEL, "port");
+    check_refused(h, pub, "aeron:tcp?endpoint=127.0.0.1:1", RSTI_DRIVER_INVALID_CHANNEL, "tcp");
+    check_refused(h, pub, UDP "|mtu=1400", RSTI_DRIVER_INVALID_CHANNEL, "mtu=1400");
+    check_refused(h, pub, UDP "|term-length=65537", RSTI_DRIVER_INVALID_CHANNEL, "term-length");
+    CHECK_EQ(h->driver->conductor.send_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor.subscriptions.count, 0);
+    harness_close(h);
+}
+
+TEST(bad_commands_are_answered)
+{
+    harness_t *h = harness_open();
+    const uint8_t zeros[32] = {0};
+    CHECK_EQ(rsti_mpsc_rb_write(&h->driver->to_driver, 0x55, zeros, sizeof zeros), RSTI_RB_OK);
+    CHECK_EQ(rsti_mpsc_rb_write(&h->driver->to_driver, RSTI_CMD_ADD_PUBLICATION, zeros, 3),
+        RSTI_RB_OK);
+    pass(h);
+    CHECK_EQ(h->answer_count, 2);
+    CHECK_EQ(h->answers[0].response.error_code, RSTI_DRIVER_UNKNOWN_COMMAND);
+    CHECK_EQ(h->answers[1].response.error_code, RSTI_DRIVER_MALFORMED_COMMAND);
+    h->answer_count = 0;
+    (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, 4711);
+    (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, 4711);
+    (void)take_away(h, RSTI_CMD_REMOVE_COUNTER, 4711);
+    CHECK_EQ(h->answers[0].response.error_code, RSTI_DRIVER_UNKNOWN_PUBLICATION);
+    CHECK_EQ(h->answers[1].response.error_code, RSTI_DRIVER_UNKNOWN_SUBSCRIPTION);
+    CHECK_EQ(h->answers[2].response.error_code, RSTI_DRIVER_UNKNOWN_COUNTER);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_ERRORS), 5);
+    harness_close(h);
+}
+
+TEST(names_may_not_share_a_stream_id)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?rs-name=ticks", 10);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc?rs-name=ticks", 10);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    CHECK(answer_of_type(h, RSTI_RSP_ON_ERROR) == NULL);
+    check_refused(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc?rs-name=other",
+        RSTI_DRIVER_INVALID_CHANNEL, "\"ticks\"");
+    check_refused(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, "aeron:ipc?rs-name=other",
+        RSTI_DRIVER_INVALID_CHANNEL, "\"other\"");
+    harness_close(h);
+}
+
+TEST(shared_and_exclusive_publications)
+{
+    harness_t *h = harness_open();
+    const int64_t a = add(h, RSTI_CMD_ADD_PUBLICATION, UDP, 10);
+    const int64_t b = add(h, RSTI_CMD_ADD_PUBLICATION, UDP, 10);
+    const int64_t c = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, UDP, 10);
+    const rsti_response_t *first = &answer(h, RSTI_RSP_PUBLICATION_READY, a)->response;
+    const rsti_response_t *second = &answer(h, RSTI_RSP_PUBLICATION_READY, b)->response;
+    const rsti_response_t *third = &answer(h, RSTI_RSP_EXCLUSIVE_PUBLICATION_READY, c)->response;
+    CHECK_EQ(second->registration_id, a);
+    CHECK_EQ(second->session_id, first->session_id);
+    CHECK_EQ(third->registration_id, c);
+    CHECK(third->session_id != first->session_id);
+    CHECK_EQ(h->driver->conductor.send_endpoints.count, 1);
+    h->answer_count = 0;
+    check_refused(h, RSTI_CMD_ADD_PUBLICATION, UDP "|mtu=1024", RSTI_DRIVER_INVALID_CHANNEL,
+        "mtu=1024");
+    char channel[128];
+    snprintf(channel, sizeof channel, UDP "|session-id=%" PRId32, first->session_id);
+    check_refused(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, channel, RSTI_DRIVER_GENERIC_ERROR,
+        "session-id");
+    harness_close(h);
+}
+
+TEST(wildcard_port_is_shown)
+{
+    harness_t *h = harness_open();
+    const int64_t a = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
+    const int64_t b = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
+    CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, a) != NULL);
+    CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, b) != NULL);
+    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 2);
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_counter_metadata_t *metadata =
+        &h->driver->counters.counters.metadata[endpoint->local_sockaddr_id];
+    CHECK_EQ(metadata->type_id, RSTI_COUNTER_LOCAL_SOCKADDR);
+    CHECK_EQ(rsti_get_i32(metadata->key), endpoint->channel_status_id);
+    CHECK_STR((const char *)metadata->key + 8, "127.0.0.1:50000");
+    CHECK_EQ(counter(h, endpoint->local_sockaddr_id), 1);
+    harness_close(h);
+}
+
+TEST(user_counters)
+{
+    harness_t *h = harness_open();
+    rsti_command_t c = {
+        .type = RSTI_CMD_ADD_COUNTER,
+        .counter_type_id = 1001,
+        .key = {"key", 3},
+        .label = {"my counter", 10},
+    };
+    const int64_t id = command(h, &c);
+    const answer_t *ready = answer(h, RSTI_RSP_COUNTER_READY, id);
+    CHECK(ready != NULL);
+    CHECK_EQ(rsti_counters_find(&h->driver->counters.counters, 1001, id),
+        ready->response.counter_id);
+    const int64_t removal = take_away(h, RSTI_CMD_REMOVE_COUNTER, id);
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, removal) != NULL);
+    CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_COUNTER) != NULL);
+    CHECK_EQ(rsti_counters_find(&h->driver->counters.counters, 1001, id), -1);
+    harness_close(h);
+}
+
+TEST(silent_client_is_given_up)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", 10);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, UDP, 10);
+    advance_alive(h, 15 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(h->driver->conductor.clients.count, 1);
+    h->answer_count = 0;
+    advance(h, 12 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(h->driver->conductor.clients.count, 0);
+    CHECK_EQ(answer_of_type(h, RSTI_RSP_CLIENT_TIMEOUT)->response.correlation_id, CLIENT_ID);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_CLIENT_TIMEOUTS), 1);
+    advance(h, 3 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
+    CHECK_EQ(h->driver->conductor.subscriptions.count, 0);
+    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
+    CHECK(!rst_driver_is_idle(h->driver));
+    advance(h, 31 * RSTI_NS_PER_S, 1000 * MS);
+    CHECK(rst_driver_is_idle(h->driver));
+    harness_close(h);
+}
+
+TEST(ipc_limit_follows_the_slowest_subscriber)
+{
+    harness_t *h = harness_open();
+    const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?term-length=64k", 10);
+    rsti_ipc_publication_t *publication = h->driver->conductor.ipc_publications.items[0];
+    rsti_publication_t *base = &publication->base;
+    CHECK_EQ(*base->pub_lmt, 0);
+    CHECK_EQ(base->file.log.metadata->is_connected, 0);
+    const int64_t sub = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    const answer_t *image = answer(h, RSTI_RSP_AVAILABLE_IMAGE, pub);
+    CHECK(image != NULL);
+    CHECK_EQ(image->response.registration_id, sub);
+    CHECK_STR(image->text, base->file.path);
+    CHECK_EQ(base->file.log.metadata->is_connected, 1);
+    CHECK_EQ(*base->pub_lmt, 32 * 1024);
+    rsti_appender_t appender;
+    rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
+    uint8_t message[1024] = {0};
+    int64_t position = 0;
+    for (int terms = 0; terms < 400; terms++) {
+        const rsti_iovec_t part = {message, sizeof message};
+        const int64_t result = rsti_append(&appender, &part, 1, sizeof message, 0);
+        if (result > 0) {
+            position = result;
+            CHECK(result <= *base->pub_lmt + 1056);
+        } else {
+            CHECK(result == RST_BACK_PRESSURED || result == RST_ADMIN_ACTION);
+            *base->subscribers.items[0].position = position;
+            pass(h);
+        }
+    }
+    CHECK(position > 4 * 64 * 1024);
+    /* With the subscriber gone the limit falls back, and the stream is not connected. */
+    (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, sub);
+    CHECK_EQ(base->file.log.metadata->is_connected, 0);
+    CHECK_EQ(*base->pub_lmt, publication->consumer_position);
+    harness_close(h);
+}
+
+TEST(ipc_end_of_stream)
+{
+    harness_t *h = harness_open();
+    const int64_t sub = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", 10);
+    rsti_publication_t *base = h->driver->conductor.ipc_publications.items[0];
+    rsti_appender_t appender;
+    rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
+    const rsti_iovec_t part = {"hello", 5};
+    CHECK_EQ(rsti_append(&appender, &part, 1, 5, 0), 64);
+    CHECK_EQ(base->file.log.metadata->end_of_stream_position, INT64_MAX);
+    const int64_t removal = take_away(h, RSTI_CMD_REMOVE_PUBLICATION, pub);
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, removal) != NULL);
+    CHECK_EQ(base->file.log.metadata->end_of_stream_position, 64);
+    CHECK_EQ(base->file.log.metadata->ext.conductor_position, 64);
+    advance_alive(h, 3 * RSTI_NS_PER_S, 100 * MS);
+    CHECK(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub) == NULL);
+    *base->subscribers.items[0].position = 64;
+    pass(h);
+    CHECK_EQ(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub)->response.registration_id, sub);
+    advance_alive(h, 2 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
+    harness_close(h);
+}
+
+TEST(dead_producer_is_unblocked)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", 10);
+    rsti_publication_t *base = h->driver->conductor.ipc_publications.items[0];
+    rsti_appender_t appender;
+    rsti_data_header_t *frame;
+    rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
+    CHECK_EQ(rsti_append_claim(&appender, 100, 0, &frame), 160); /* and never committed */
+    advance_alive(h, 14 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_UNBLOCKED_PUBLICATIONS), 0);
+    advance_alive(h, 3 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_UNBLOCKED_PUBLICATIONS), 1);
+    CHECK_EQ(frame->frame.type, RSTI_FRAME_PAD);
+    CHECK_EQ(frame->frame.frame_length, 132);
+    harness_close(h);
+}
+
+TEST(directory_has_one_driver)
+{
+    harness_t *h = harness_open();
+    rst_driver_params_t params;
+    rst_driver_t *second;
+    rsti_driver_params_init(&params);
+    snprintf(params.dir, sizeof params.dir, "%s", h->dir);
+    CHECK_EQ(rsti_driver_open_with(&second, &params, &h->clock, &h->media, 1), -RST_EINUSE);
+    harness_close(h);
+}
+
+TEST(options_are_checked)
+{
+    rst_driver_params_t params;
+    rsti_driver_params_init(&params);
+    for (const rst_driver_option_t *o = rst_driver_option_list(); o->name != NULL; o++) {
+        CHECK_EQ(rst_driver_params_set(&params, o->name, o->default_text), 0);
+    }
+    CHECK_EQ(rst_driver_params_set(&params, "mtu", "1k"), 0);
+    CHECK_EQ(params.mtu, 1024);
+    CHECK_EQ(rst_driver_params_set(&params, "mtu", "1m"), -RST_EINVAL);
+    CHECK(strstr(rst_last_error_text(), "mtu=1m") != NULL);
+    CHECK_EQ(rst_driver_params_set(&params, "idle", "sometimes"), -RST_EINVAL);
+    CHECK_EQ(rst_driver_params_set(&params, "no-such-option", "1"), -RST_EINVAL);
+    CHECK_EQ(rst_driver_params_set(&params, "client-liveness-timeout", "20s"), 0);
+    CHECK_EQ(rsti_driver_params_validate(&params), -RST_EINVAL);
+    CHECK(strstr(rst_last_error_text(), "publication-unblock-timeout") != NULL);
+    setenv("RSTREAM_TERM_BUFFER_LENGTH", "1m", 1);
+    CHECK_EQ(rst_driver_params_from_environment(&params), 0);
+    CHECK_EQ(params.term_length, 1 << 20);
+    unsetenv("RSTREAM_TERM_BUFFER_LENGTH");
+}
+
+CHECK_MAIN(RUN(first_command_makes_a_heartbeat_counter), RUN(what_is_not_served_is_refused_by_name),
+    RUN(bad_commands_are_answered), RUN(names_may_not_share_a_stream_id),
+    RUN(shared_and_exclusive_publications), RUN(wildcard_port_is_shown), RUN(user_counters),
+    RUN(silent_client_is_given_up), RUN(ipc_limit_follows_the_slowest_subscriber),
+    RUN(ipc_end_of_stream), RUN(dead_producer_is_unblocked), RUN(directory_has_one_driver),
+    RUN(options_are_checked))
