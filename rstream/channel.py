@@ -90,7 +90,9 @@ class Channel:
         ]
         for key, text in texts:
             if text is not None and (text == "" or any(c in "|\0\n" for c in text)):
-                raise ChannelError(f"{key}={text!r}: must not be empty, nor contain '|' or a line end")
+                raise ChannelError(
+                    f"{key}={text!r}: must not be empty, nor contain '|' or a line end"
+                )
             if not key or any(c in "=|\0\n" for c in key):
                 raise ChannelError(f"key {key!r}: must not be empty, nor contain '=' or '|'")
         if len(str(self).encode()) > _URI_MAX:
@@ -105,12 +107,12 @@ class Channel:
                     raise ChannelError(f"{key}={getattr(self, key)!r}: an IPC channel has none")
             return
         has_tags = any(key == "tags" for key, _ in self.extra)
-        if self.endpoint is None and self.control is None and not has_tags:
-            if self.control_mode not in ("manual", "response"):
-                raise ChannelError(
-                    "UDP channel without endpoint or control: give Channel.udp('host:port'), the "
-                    "address where the *reader* listens"
-                )
+        is_later = has_tags or self.control_mode in ("manual", "response")
+        if self.endpoint is None and self.control is None and not is_later:
+            raise ChannelError(
+                "UDP channel without endpoint or control: give Channel.udp('host:port'), the "
+                "address where the *reader* listens"
+            )
         for key, text in (("endpoint", self.endpoint), ("control", self.control)):
             if text is None:
                 continue
@@ -118,7 +120,9 @@ class Channel:
             if match is None or int(match[1]) > 65535:
                 raise ChannelError(f"{key}={text!r}: must be 'host:port' with a port up to 65535")
         if self.control_mode not in (None, "dynamic", "manual", "response"):
-            raise ChannelError(f"control_mode={self.control_mode!r}: must be dynamic, manual or response")
+            raise ChannelError(
+                f"control_mode={self.control_mode!r}: must be dynamic, manual or response"
+            )
 
     def _check_sizes(self) -> None:
         mtu, term = self.mtu, self.term_length
@@ -129,13 +133,14 @@ class Channel:
                 f"term_length={term}: must be a power of two, {_TERM_MIN} to {_TERM_MAX}"
             )
         window = self.publication_window
-        if window is not None:
-            if window < (mtu or _MTU_MIN) or (term is not None and window > term // 2):
-                raise ChannelError(
-                    f"publication_window={window}: must be at least the mtu, at most half a term"
-                )
+        if window is not None and not (mtu or _MTU_MIN) <= window <= (term or _TERM_MAX) // 2:
+            raise ChannelError(
+                f"publication_window={window}: must be at least the mtu, at most half a term"
+            )
         if self.receiver_window is not None and not 256 <= self.receiver_window <= _TERM_MAX:
-            raise ChannelError(f"receiver_window={self.receiver_window}: must be 256 to {_TERM_MAX}")
+            raise ChannelError(
+                f"receiver_window={self.receiver_window}: must be 256 to {_TERM_MAX}"
+            )
 
     @classmethod
     def ipc(
@@ -288,7 +293,9 @@ def _value(uri: str, key: str, field: str, text: str) -> Any:
     if field in _SIZES:
         match = _SIZE.fullmatch(text)
         if match is None:
-            raise ChannelError(f"channel {uri!r}: {key}={text!r} must be a size such as 65536 or 64k")
+            raise ChannelError(
+                f"channel {uri!r}: {key}={text!r} must be a size such as 65536 or 64k"
+            )
         return int(match[1]) * _FACTOR[match[2].lower()]
     if field == "linger_s":
         match = _DURATION.fullmatch(text)

@@ -17,10 +17,8 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Generic, Literal, Self, TypeVar
 
 from rstream import _core
 from rstream._core import Batch, Claim, Message
@@ -35,6 +33,9 @@ from rstream.driver import (
 from rstream.errors import ConfigError, DriverNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
     from typing_extensions import Buffer
 
     from rstream.channel import Channel
@@ -116,10 +117,13 @@ def _timeout(timeout_s: float | None) -> float:
     return math.inf if timeout_s is None else timeout_s
 
 
-class _Handle:
+_CoreT = TypeVar("_CoreT", _core.Publication, _core.Subscription)
+
+
+class _Handle(Generic[_CoreT]):
     """What publications and subscriptions share."""
 
-    core: _core.Publication | _core.Subscription
+    core: _CoreT
 
     @property
     def channel(self) -> str:
@@ -176,14 +180,12 @@ class _Handle:
         return f"<{type(self).__name__} {self.channel} stream {self.stream_id} {state}>"
 
 
-class Publication(_Handle):
+class Publication(_Handle[_core.Publication]):
     """The sending side of a stream. Safe for threads, but an exclusive one belongs to one thread.
 
     Attributes:
         core: the extension's object, for layers above.
     """
-
-    core: _core.Publication
 
     def __init__(self, core: _core.Publication) -> None:
         self.core = core
@@ -286,14 +288,12 @@ class Publication(_Handle):
         return self.core.try_claim(length, reserved_value)
 
 
-class Subscription(_Handle):
+class Subscription(_Handle[_core.Subscription]):
     """The receiving side of a stream: one consumer at a time.
 
     Attributes:
         core: the extension's object, for layers above.
     """
-
-    core: _core.Subscription
 
     def __init__(self, core: _core.Subscription) -> None:
         self.core = core

@@ -61,7 +61,9 @@ class DriverConfig:
 
     def __post_init__(self) -> None:
         if self.threading is not None and self.threading not in _THREADING:
-            raise ConfigError(f"threading={self.threading!r}: must be one of {', '.join(_THREADING)}")
+            raise ConfigError(
+                f"threading={self.threading!r}: must be one of {', '.join(_THREADING)}"
+            )
         if self.idle is not None and self.idle not in _IDLE:
             raise ConfigError(f"idle={self.idle!r}: must be one of {', '.join(_IDLE)}")
 

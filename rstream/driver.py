@@ -19,14 +19,22 @@ import time
 import warnings
 import weakref
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rstream import _core
 from rstream.config import DriverConfig, DriverSettings
-from rstream.errors import BY_CODE, ConfigError, DriverError, DriverNotFound, DriverTimeout, RStreamError
+from rstream.errors import (
+    BY_CODE,
+    ConfigError,
+    DriverError,
+    DriverNotFound,
+    DriverTimeout,
+    RStreamError,
+)
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from typing_extensions import Unpack
 
 __all__ = ("Driver", "ensure_driver", "resolve_dir", "rstreamd_path")

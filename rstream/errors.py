@@ -1,36 +1,36 @@
 """The exceptions of rstream.
 
-    RStreamError                       .code (stable text), .hint (what to do), .detail
-    ├── ConfigError(ValueError)        channel, limits, units: before anything is opened
-    │   ├── ChannelError               a channel that cannot be used as it is written
-    │   └── NotSupported               well-formed, but not served by this release
-    ├── DriverError                    the media driver, or the way to it
-    │   ├── DriverNotFound             nobody lives in the driver directory
-    │   ├── DriverTimeout(TimeoutError)
-    │   ├── DriverLost                 died or was shut down while it was used
-    │   │   └── ClientTimedOut         the driver gave this client up
-    │   ├── DriverInUse                a living driver has the directory, or the port is taken
-    │   ├── DriverAccess(PermissionError)
-    │   ├── RegistrationError          the driver refused a command
-    │   ├── VersionMismatch            driver directory or message of another layout version
-    │   └── StorageError               not enough shared memory or memory
-    ├── TransportError                 .channel .stream_id .session_id .position where known
-    │   ├── NotConnected               no subscriber
-    │   ├── BackPressured              no room: readers are slower
-    │   ├── MaxPositionExceeded        2**31 terms are used up
-    │   ├── MessageTooLarge(ValueError)
-    │   ├── ClosedError                closed here
-    │   ├── PublisherLost              the stream ended without being completed
-    │   ├── RemoteError                the publisher ended its stream with an error
-    │   ├── SlowConsumer               more messages wait than the policy allows
-    │   ├── CorruptError               content that cannot be what it says
-    │   └── NameMismatch               two names on one stream
-    ├── ContractError                  Reactive Streams: LocalContractError (you broke §x.y),
-    │                                  RemoteContractError (the peer did)
-    ├── ConcurrentUseError(RuntimeError)
-    ├── ForkedError(RuntimeError)
-    ├── CodecError(ValueError)
-    └── SystemCallError                the operating system refused something else
+RStreamError                       .code (stable text), .hint (what to do), .detail
+├── ConfigError(ValueError)        channel, limits, units: before anything is opened
+│   ├── ChannelError               a channel that cannot be used as it is written
+│   └── NotSupported               well-formed, but not served by this release
+├── DriverError                    the media driver, or the way to it
+│   ├── DriverNotFound             nobody lives in the driver directory
+│   ├── DriverTimeout(TimeoutError)
+│   ├── DriverLost                 died or was shut down while it was used
+│   │   └── ClientTimedOut         the driver gave this client up
+│   ├── DriverInUse                a living driver has the directory, or the port is taken
+│   ├── DriverAccess(PermissionError)
+│   ├── RegistrationError          the driver refused a command
+│   ├── VersionMismatch            driver directory or message of another layout version
+│   └── StorageError               not enough shared memory or memory
+├── TransportError                 .channel .stream_id .session_id .position where known
+│   ├── NotConnected               no subscriber
+│   ├── BackPressured              no room: readers are slower
+│   ├── MaxPositionExceeded        2**31 terms are used up
+│   ├── MessageTooLarge(ValueError)
+│   ├── ClosedError                closed here
+│   ├── PublisherLost              the stream ended without being completed
+│   ├── RemoteError                the publisher ended its stream with an error
+│   ├── SlowConsumer               more messages wait than the policy allows
+│   ├── CorruptError               content that cannot be what it says
+│   └── NameMismatch               two names on one stream
+├── ContractError                  Reactive Streams: LocalContractError (you broke §x.y),
+│                                  RemoteContractError (the peer did)
+├── ConcurrentUseError(RuntimeError)
+├── ForkedError(RuntimeError)
+├── CodecError(ValueError)
+└── SystemCallError                the operating system refused something else
 """
 
 from __future__ import annotations
@@ -91,7 +91,12 @@ class RStreamError(Exception):
     detail: int
 
     def __init__(
-        self, message: str = "", *, code: str | None = None, hint: str | None = None, detail: int = 0
+        self,
+        message: str = "",
+        *,
+        code: str | None = None,
+        hint: str | None = None,
+        detail: int = 0,
     ) -> None:
         super().__init__(message)
         self.code = self.default_code if code is None else code

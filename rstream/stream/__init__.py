@@ -25,13 +25,13 @@ from rstream.stream._open import (
     subscriber,
     subscriber_to,
 )
+from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
+from rstream.stream._publisher_of import StreamPublisher
 from rstream.stream._reader import Reader
 from rstream.stream._subscriber import Subscriber
+from rstream.stream._subscriber_to import StreamSubscriber
 from rstream.stream.executor import CallerExecutor, Executor, ThreadExecutor
-from rstream.stream.processor import MapProcessor
-from rstream.stream.publisher import StreamPublisher
-from rstream.stream.subscriber import StreamSubscriber
 
 __all__ = (
     "Available",

@@ -12,11 +12,11 @@ from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
 from rstream.stream._names import resolve_address
+from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher, make_publisher
+from rstream.stream._publisher_of import StreamPublisher
 from rstream.stream._reader import OnLost, Reader
-from rstream.stream.processor import MapProcessor
-from rstream.stream.publisher import StreamPublisher
-from rstream.stream.subscriber import StreamSubscriber
+from rstream.stream._subscriber_to import StreamSubscriber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -237,8 +237,8 @@ def reader(
         codec: overrides ``type``.
         prefetch: most messages handed over at once.
         on_lost: ``"event"`` (default here: publishers come and go), or ``"raise"``.
-        hold: what a poll returned counts as consumed at the next poll, not at once; so publishers that
-            wait until it was consumed wait until it was processed.
+        hold: what a poll returned counts as consumed at the next poll, not at once; so publishers
+            that wait until it was consumed wait until it was processed.
         dir: driver directory; default ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
         client: use this client instead of the process's own.
     Raises:

@@ -45,6 +45,8 @@ CHUNK = 256
 NOTICE_AFTER_S = 2.0
 #: How often a wait looks at the state of the client.
 WAIT_SLICE_S = 0.5
+#: After how many messages a publisher looks again how far the readers are.
+CONSUMED_EVERY = 64
 ERROR_TEXT_BYTES_MAX = 4096
 
 
@@ -87,6 +89,7 @@ class Publisher(Generic[T]):
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._sent = self._waits = self._rejoins = 0
         self._waited_ns = 0
+        self._reached = self._consumed = self._look_again = 0
         self._made_at = call_site()
         self._join()
         self._closed = False
@@ -171,7 +174,7 @@ class Publisher(Generic[T]):
         position = self._offer(data)
         if position <= 0:
             position = self._send_slowly(data, self._header, position, timeout_s)
-        self._sent += 1
+        self._note_sent(position)
         return position
 
     def offer(self, obj: T) -> int:
@@ -193,7 +196,7 @@ class Publisher(Generic[T]):
             self._recover(position, _length_of(data))
             position = self._offer(data)
         if position > 0:
-            self._sent += 1
+            self._note_sent(position)
             if bucket is not None:
                 bucket.spend(_length_of(data))
         return position
@@ -228,22 +231,34 @@ class Publisher(Generic[T]):
             for message in messages:
                 position = self._offer(message)
                 if position <= 0:
-                    self._send_slowly(message, self._header, position, timeout_s)
-                self._sent += 1
+                    position = self._send_slowly(message, self._header, position, timeout_s)
+                self._note_sent(position)
             return
         whole: list[Buffer] = messages  # pyright: ignore[reportAssignmentType] - no list among them
         start = 0
         while start < len(whole):
-            taken, reason = self._core.offer_many(whole, start, self._header)
+            taken, position = self._core.offer_many(whole, start, self._header)
+            if taken == 0:
+                position = self._send_slowly(whole[start], self._header, position, timeout_s)
+                taken = 1
             start += taken
-            self._sent += taken
-            if taken == 0 and reason <= 0:
-                self._send_slowly(whole[start], self._header, reason, timeout_s)
-                start += 1
-                self._sent += 1
+            self._note_sent(position, taken)
 
     def flush(self) -> None:
         """Nothing to do: what was sent is in the log already."""
+
+    def _note_sent(self, position: int, count: int = 1) -> None:
+        """Remember how far it came: a lost driver takes this knowledge along."""
+        self._reached = position
+        self._sent += count
+        if self._sent >= self._look_again:
+            self._look_again = self._sent + CONSUMED_EVERY
+            self._note_consumed()
+
+    def _note_consumed(self) -> None:
+        consumed = self._core.consumed_position
+        if consumed > self._consumed:
+            self._consumed = consumed
 
     def _offer(self, data: Encoded, header: int | None = None) -> int:
         reserved = self._header if header is None else header
@@ -286,6 +301,7 @@ class Publisher(Generic[T]):
         self._wait_core(remaining_s, rounds)
 
     def _wait_core(self, timeout_s: float, rounds: int = 0) -> None:
+        self._note_consumed()
         try:
             is_ready = self._core.wait(timeout_s)
         except DriverLost as error:
@@ -377,12 +393,12 @@ class Publisher(Generic[T]):
             )
         old = self._core
         old_session_id = old.session_id
-        reached = old.position
-        consumed = max(0, old.consumed_position)
+        reached, consumed = self._reached, self._consumed
         why = f"driver in {self._link.directory} lost"
         log.warning("%s: %s; joining again", self._where(), why)
         self._link = _session.renew(self._link)
         self._join()
+        self._reached = self._consumed = 0
         self._rejoins += 1
         self._events.append(
             SessionChanged(
@@ -425,6 +441,7 @@ class Publisher(Generic[T]):
         # Consumption wakes nobody, so this looks again in growing steps of 50 µs to 2 ms.
         pause_s = 0.00005
         while self._core.consumed_position < wanted:
+            self._note_consumed()
             if deadline_s is not None and time.monotonic() >= deadline_s:
                 return False
             if not self._link.is_alive:
@@ -433,6 +450,7 @@ class Publisher(Generic[T]):
                 return False
             self._sleep(pause_s)
             pause_s = min(0.002, pause_s * 1.5)
+        self._note_consumed()
         return True
 
     def fail(self, error: BaseException | str) -> None:

@@ -68,12 +68,13 @@ LIMIT_MAX = 65_536
 class _Source:
     """One transport subscription and its publishers."""
 
-    __slots__ = ("channel", "core", "peers")
+    __slots__ = ("channel", "core", "held", "peers")
 
     def __init__(self, core: _core.Subscription, channel: str) -> None:
         self.core = core
         self.channel = channel
         self.peers = Peers()
+        self.held: _core.Batch | None = None
 
 
 class Reader(Subscriber[T], Generic[T]):
@@ -134,6 +135,7 @@ class Reader(Subscriber[T], Generic[T]):
     def _leave(self) -> None:
         self._waiter.close()
         for source in self._sources:
+            source.held = None
             source.core.close()
         self._sources.clear()
 
@@ -241,7 +243,8 @@ class Reader(Subscriber[T], Generic[T]):
         if len(batch) == 0:
             return []
         if self._hold:
-            return self._take_batch(source, batch)  # the next poll of this source releases it
+            source.held = batch  # the next poll of this source releases it
+            return self._take_batch(source, batch)
         with batch:
             return self._take_batch(source, batch)
 
@@ -388,6 +391,8 @@ class Reader(Subscriber[T], Generic[T]):
     def _collect_events(self) -> None:
         for source in self._sources:
             while (event := source.core.next_event()) is not None:
+                if event[0] != "available" and not self._link.is_alive:
+                    continue  # its publisher may live: _rejoin reports the gap
                 kind, session_id, _, position, end_position, received_position, origin = event
                 if kind == "available":
                     self._on_available(source, session_id, position, origin)

@@ -6,8 +6,10 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 IPC = "aeron:ipc"
 
@@ -48,7 +50,9 @@ def receive(subscription: Any, count: int, timeout_s: float = 10.0) -> list[byte
     return got
 
 
-def run_python(code: str, *arguments: str, timeout_s: float = 60.0, flags: tuple[str, ...] = ()) -> str:
+def run_python(
+    code: str, *arguments: str, timeout_s: float = 60.0, flags: tuple[str, ...] = ()
+) -> str:
     """Runs code in a fresh process; its exit code is the verdict."""
     done = subprocess.run(
         [sys.executable, *flags, "-c", textwrap.dedent(code), *arguments],

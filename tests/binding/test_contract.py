@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.binding._util import IPC, pair, receive, send, until
 
 from rstream import _core, errors
 from rstream.channel import Channel
 from rstream.client import BACK_PRESSURED, CLOSED, ERROR, NOT_CONNECTED, Client
 from rstream.driver import Driver
+from tests.binding._util import IPC, pair, receive, send, until
 
 
 @pytest.mark.parametrize("channel", [IPC, "aeron:udp?endpoint=localhost:0"])
@@ -29,7 +29,19 @@ def test_every_way_to_offer_arrives_in_order(client, channel):
     assert publication.offer_block(b"..aabb", 2, 1)[0] == 2
     with publication.try_claim(5, -9) as view:
         view[:] = b"claim"
-    expected = [b"one", b"", b"two", b"three", b"four", b"five", b"six", b"seven", b"aa", b"bb", b"claim"]
+    expected = [
+        b"one",
+        b"",
+        b"two",
+        b"three",
+        b"four",
+        b"five",
+        b"six",
+        b"seven",
+        b"aa",
+        b"bb",
+        b"claim",
+    ]
     assert receive(subscription, len(expected)) == expected
 
 
@@ -309,8 +321,15 @@ def test_only_the_init_function_is_exported():
 def test_stub_and_module_agree(tmp_path: Path):
     pytest.importorskip("mypy.stubtest", reason="mypy is missing")
     done = subprocess.run(
-        [sys.executable, "-m", "mypy.stubtest", "rstream._core",
-         "--ignore-unused-allowlist", "--allowlist", str(Path(__file__).parent / "stubtest.txt")],
+        [
+            sys.executable,
+            "-m",
+            "mypy.stubtest",
+            "rstream._core",
+            "--ignore-unused-allowlist",
+            "--allowlist",
+            str(Path(__file__).parent / "stubtest.txt"),
+        ],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parent.parent.parent,

@@ -10,11 +10,11 @@ import threading
 import time
 
 import pytest
-from tests.binding._util import IPC, pair, receive, run_python, send, until
 
 from rstream import _core, errors
 from rstream.client import Client
 from rstream.driver import Driver
+from tests.binding._util import IPC, pair, receive, run_python, send, until
 
 
 def test_release_with_living_views_is_refused(client):
@@ -40,7 +40,13 @@ def test_next_poll_releases_the_last_batch(client):
     message = first.messages()[0]
     assert list(subscription.poll(1)) == [b"def"]
     assert len(first) == 1
-    for use in (first.to_list, first.messages, first.headers, lambda: list(first), lambda: first.is_plain):
+    for use in (
+        first.to_list,
+        first.messages,
+        first.headers,
+        lambda: list(first),
+        lambda: first.is_plain,
+    ):
         with pytest.raises(errors.ClosedError, match="released"):
             use()
     with pytest.raises(errors.ClosedError, match="released"):
@@ -94,7 +100,17 @@ def test_claim_view_that_lives_on_aborts_the_claim(client):
     kept[0].release()
 
 
-NAMES = ("client", "publication", "subscription", "batch", "message", "view", "claim", "waiter", "driver")
+NAMES = (
+    "client",
+    "publication",
+    "subscription",
+    "batch",
+    "message",
+    "view",
+    "claim",
+    "waiter",
+    "driver",
+)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -107,7 +123,7 @@ def test_any_order_of_forgetting(driver_dir, seed):
     client = things["client"] = _core.Client(driver_dir, "", 5000, 500_000_000)
     subscription = things["subscription"] = client.add_subscription(IPC, 1, 5.0)
     publication = things["publication"] = client.add_publication(IPC, 1, seed % 2 == 0, 5.0)
-    until(lambda: publication.is_connected and subscription.is_connected)
+    until(lambda: things["publication"].is_connected and things["subscription"].is_connected)
     things["waiter"] = client.waiter()
     things["waiter"].attach(subscription)
     things["waiter"].attach(publication)
@@ -236,7 +252,9 @@ def test_threads_that_wait_come_out_when_closed(client):
     while subscription.wait(0):
         list(subscription.events())
         subscription.poll(10).release()
-    threads = [threading.Thread(target=wait, args=(use,)) for use in (subscription.wait, waiter.wait)]
+    threads = [
+        threading.Thread(target=wait, args=(use,)) for use in (subscription.wait, waiter.wait)
+    ]
     for thread in threads:
         thread.start()
     time.sleep(0.05)
@@ -309,6 +327,8 @@ LEAK = """
 """
 
 
-@pytest.mark.parametrize(("kind", "rounds"), [("traffic", 20), ("handles", 60), ("clients", 20), ("tools", 20)])
+@pytest.mark.parametrize(
+    ("kind", "rounds"), [("traffic", 20), ("handles", 60), ("clients", 20), ("tools", 20)]
+)
 def test_no_leak(driver_dir, kind, rounds):
     run_python(LEAK, driver_dir, kind, str(rounds))

@@ -11,12 +11,12 @@ import threading
 import time
 
 import pytest
-from tests.binding._util import IPC, pair, receive, run_python, send, until
 
 from rstream import _core, errors
 from rstream.client import Client
 from rstream.config import DriverConfig
 from rstream.driver import Driver, ensure_driver, rstreamd_path
+from tests.binding._util import IPC, pair, receive, run_python, send, until
 
 WAITS = {
     "subscription": "subscription.wait()",
@@ -43,7 +43,9 @@ with Driver(sys.argv[1]), Client(sys.argv[1], start_driver=False) as client:
     except KeyboardInterrupt:
         print("interrupted", flush=True)
 """
-    process = subprocess.Popen([sys.executable, "-c", code, driver_dir], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, driver_dir], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     with process.stdout as output:
         assert output.readline() == "ready\n"

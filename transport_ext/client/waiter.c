@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 
 #define POLLING_SLICE_NS RSTI_NS_PER_MS
+#define WAITER_ID_MAX 0xFFFF
 
 /* ---- life ---- */
 
@@ -27,14 +28,35 @@ static int open_fd(rst_waiter_t *waiter)
     return waiter->fd < 0 ? RST_SET_ERRNO("cannot make an event descriptor") : 0;
 }
 
+/* Sixteen bits, as the logs' tables of sleepers have; reused only after a whole turn. */
+static int32_t free_waiter_id(rst_client_t *client)
+{
+    for (;;) {
+        const int32_t id = client->next_waiter_id % WAITER_ID_MAX + 1;
+        client->next_waiter_id = id;
+        bool is_used = false;
+        for (size_t i = 0; i < client->waiters.count; i++) {
+            const rst_waiter_t *other = client->waiters.items[i];
+            is_used = is_used || other->waiter_id == id;
+        }
+        if (!is_used) {
+            return id;
+        }
+    }
+}
+
 static int register_waiter(rst_waiter_t *waiter)
 {
     rst_client_t *client = waiter->client;
     pthread_mutex_lock(&client->lock);
     const int32_t state = rsti_client_state_now(client);
     int result = rsti_client_state_error(client, state);
-    waiter->waiter_id = ++client->next_waiter_id;
+    if (result == 0 && client->waiters.count >= WAITER_ID_MAX / 2) {
+        result = RST_SET_ERR(RST_EFULL, "%zu waiters are open in one client",
+            client->waiters.count);
+    }
     if (result == 0) {
+        waiter->waiter_id = free_waiter_id(client);
         result = open_fd(waiter);
     }
     if (result == 0) {
@@ -376,6 +398,7 @@ RST_API int rst_waiter_arm(rst_waiter_t *waiter)
         return rsti_set_forked_error("waiter");
     }
     bool needs_polling = false;
+    rsti_wake_fifo_drain(waiter->fd); /* wake-ups of an earlier time: the look below replaces them */
     const int result = arm(waiter, &needs_polling);
     if (result == 0 && needs_polling) {
         rsti_store_release_i32(&waiter->is_loop_polled, 1);

@@ -177,7 +177,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     int64_t snd_pos, int64_t now_ns)
 {
     const int64_t limit = rsti_load_relaxed_i64(publication->snd_lmt);
-    bool is_blocked = limit <= snd_pos;
+    bool is_blocked = limit <= snd_pos && publication->has_initial_connection;
     const int32_t count = collect(sender, publication, snd_pos, limit, &is_blocked);
     if (count == 0) {
         if (is_blocked) {

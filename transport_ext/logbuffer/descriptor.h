@@ -122,7 +122,9 @@ int64_t rsti_log_file_length(int32_t term_length, int32_t page_size);
 static inline int64_t rsti_position(int32_t term_id, int32_t term_offset, int32_t position_bits,
     int32_t initial_term_id)
 {
-    return ((int64_t)rsti_wrap_sub_i32(term_id, initial_term_id) << position_bits) + term_offset;
+    /* A term before the initial one gives a negative position, which C must not shift. */
+    const int64_t term_count = rsti_wrap_sub_i32(term_id, initial_term_id);
+    return (int64_t)((uint64_t)term_count << position_bits) + term_offset;
 }
 
 static inline int32_t rsti_position_term_id(int64_t position, int32_t position_bits,
@@ -168,7 +170,7 @@ static inline int32_t *rsti_frame_length_address(uint8_t *term, int32_t offset)
     return (int32_t *)(void *)(term + offset);
 }
 
-/* Partition of a term count. Unsigned, so that a count scribbled into shared memory stays inside. */
+/* Partition of a term count. Unsigned, so that a count scribbled into the file stays inside. */
 static inline int32_t rsti_term_index(int32_t term_count)
 {
     return (int32_t)((uint32_t)term_count % RSTI_PARTITIONS);

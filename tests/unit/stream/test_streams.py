@@ -143,7 +143,7 @@ def test_a_slow_reader_blocks_send_and_nothing_is_lost(driver_dir, name):
     ):
         until(lambda: pub.is_connected)
         sent = 0
-        with pytest.raises(BackPressured, match=name):  # noqa: PT012
+        with pytest.raises(BackPressured, match=name):
             while sent < 100_000:
                 pub.send(payload, timeout_s=0.1)
                 sent += 1
@@ -159,7 +159,7 @@ def test_an_exception_in_the_with_block_reaches_the_readers(driver_dir, name):
     with stream.subscriber(name, dir=driver_dir) as sub:
 
         def send():
-            with (  # noqa: PT012
+            with (
                 pytest.raises(ZeroDivisionError),
                 stream.publisher(name, dir=driver_dir) as pub,
             ):
@@ -424,6 +424,18 @@ def test_unclosed_faces_warn_with_the_place_where_they_were_made(driver_dir, nam
         del sub
     for source in core:
         source.core.close()
+
+
+def test_a_holding_reader_has_consumed_at_its_next_poll(driver_dir, name):
+    with (
+        stream.reader(name, dir=driver_dir, hold=True) as reader,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send(1)
+        until(lambda: reader.poll() == [1])
+        assert not pub.wait_consumed(timeout_s=0.05)
+        assert reader.poll() == []
+        assert pub.wait_consumed(timeout_s=5)
 
 
 def test_arrays_travel(driver_dir, name):

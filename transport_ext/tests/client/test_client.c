@@ -163,11 +163,12 @@ TEST(impossible_answers)
     rst_batch_t *batch;
     CHECK_EQ(rst_batch_create(&batch, 8), 0);
     int result = 0;
-    FAKE_UNTIL((result = rst_subscription_poll(subscription, 8, 0, batch)) != 0);
+    FAKE_UNTIL(result != 0 || (result = rst_subscription_poll(subscription, 8, 0, batch)) != 0);
     CHECK_EQ(result, -RST_ECORRUPT);
+    result = 0;
     log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, 1, 1, 7); /* unaligned */
     fake_available(subscription, log, 1);
-    FAKE_UNTIL((result = rst_subscription_poll(subscription, 8, 0, batch)) != 0);
+    FAKE_UNTIL(result != 0 || (result = rst_subscription_poll(subscription, 8, 0, batch)) != 0);
     CHECK_EQ(result, -RST_ECORRUPT);
     CHECK_EQ(rst_subscription_image_count(subscription), 0);
     rst_batch_destroy(batch);

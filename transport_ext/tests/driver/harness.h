@@ -172,7 +172,9 @@ static inline harness_t *harness_open(void)
     h->manual.epoch_ms_at_zero = 1700000000000;
     h->clock = rsti_clock_manual(&h->manual);
     h->media = (rsti_media_t){&memory_table, h};
-    snprintf(h->dir, sizeof h->dir, "/dev/shm/rstream-driver-test-%d", (int)getpid());
+    static int harness_count; /* a failed test leaves its driver behind */
+    snprintf(h->dir, sizeof h->dir, "/dev/shm/rstream-driver-test-%d-%d", (int)getpid(),
+        harness_count++);
     rst_driver_params_t params;
     rsti_driver_params_init(&params);
     snprintf(params.dir, sizeof params.dir, "%s", h->dir);

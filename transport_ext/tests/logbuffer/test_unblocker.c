@@ -17,7 +17,7 @@ TEST(terms_are_unblocked_as_the_vectors)
         uint8_t *term = memory.log.terms[0];
         for (size_t f = 0; f < VECTOR_FRAMES_MAX; f++) {
             if (v->frames[f].length != 0) {
-                /* Only lengths, as the vectors have it: a dead producer may not have got further. */
+                /* Only lengths, as the vectors have it: a dead producer got no further. */
                 rsti_put_i32(term + v->frames[f].offset, v->frames[f].length);
             }
         }

@@ -3,7 +3,7 @@
  * the publication closes and its image ends in good order. */
 #include "tests/system/transport.h"
 
-#define CHANNEL "aeron:udp?endpoint=127.0.0.1:24327|term-length=64k|rcv-wnd=16k"
+#define CHANNEL udp_channel("|term-length=64k|rcv-wnd=16k")
 
 static bool await_end(rst_subscription_t *subscription, rst_image_event_t *event)
 {

@@ -16,6 +16,15 @@ static inline int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* A channel that no other test program on this machine uses at the same time. */
+static inline const char *udp_channel(const char *parameters)
+{
+    static char channel[256];
+    snprintf(channel, sizeof channel, "aeron:udp?endpoint=127.0.0.1:%d%s",
+        10000 + (int)(getpid() % 20000), parameters);
+    return channel;
+}
+
 /* options: "name=value" pairs, NULL ends. The directory is $tmp/rstream-test-<pid>-<name>. */
 static inline rst_driver_t *open_driver(const char *name, const char *const *options)
 {

@@ -1,0 +1,203 @@
+"""Streams between processes, over the shared driver: data, ends, deaths of either side and of the driver."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rstream import _core, stream
+from rstream.config import DriverConfig
+from rstream.driver import ensure_driver
+from rstream.errors import PublisherLost, RegistrationError
+
+ROOT = Path(__file__).parent.parent.parent
+SHORT = DriverConfig(
+    client_liveness_timeout_s=1.0,
+    timer_interval_s=0.1,
+    image_liveness_timeout_s=1.0,
+    publication_linger_timeout_s=0.2,
+    idle_exit_s=5.0,
+)
+
+
+@pytest.fixture
+def shared_dir(driver_dir):
+    """A directory with the shared driver, its timeouts a second."""
+    return ensure_driver(driver_dir, config=SHORT)
+
+
+class Worker:
+    """A process of tests.system.stream_worker."""
+
+    def __init__(self, role, directory, name, count=0):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.system.stream_worker", role, directory, name, str(count)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+
+    def line(self, word):
+        """The words after the next line that begins with word."""
+        for text in self.process.stdout:
+            if text.startswith(word):
+                return text.split(maxsplit=1)[-1].strip()
+        raise AssertionError(f"the worker ended ({self.process.wait()}) without {word!r}")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def wait(self):
+        return self.process.wait(20)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.kill()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def worker(shared_dir):
+    workers = []
+
+    def start(role, name, count=0):
+        workers.append(Worker(role, shared_dir, name, count))
+        return workers[-1]
+
+    yield start
+    for one in workers:
+        one.close()
+
+
+def test_send_here_receive_there(shared_dir, worker):
+    reader = worker("subscribe", "there", 0)
+    reader.line("ready")
+    with stream.publisher("there", dir=shared_dir) as pub:
+        pub.send_many(range(20_000))
+    assert reader.line("received") == "20000"
+    assert reader.wait() == 0
+
+
+def test_send_there_receive_here_and_the_end_ends_the_loop(shared_dir, worker):
+    with stream.subscriber("here", dir=shared_dir) as sub:
+        sender = worker("publish", "here", 20_000)
+        assert list(sub) == list(range(20_000))
+        assert sender.wait() == 0
+
+
+def test_a_killed_publisher_is_lost_by_name_and_position(shared_dir, worker):
+    with stream.subscriber("killed", dir=shared_dir) as sub:
+        sender = worker("publish_and_hang", "killed", 1000)
+        items = []
+        while len(items) < 1000:
+            items += sub.poll()
+            sub.wait(1)
+        position = int(sender.line("sent"))
+        sender.kill()
+        killed_s = time.monotonic()
+        with pytest.raises(PublisherLost, match="killed") as lost:
+            next(iter(sub))
+        assert time.monotonic() - killed_s < 3  # liveness of a second, and a busy machine
+        assert lost.value.position == position
+        assert items == list(range(1000))
+
+
+def test_a_killed_reader_frees_the_publisher(shared_dir, worker):
+    reader = worker("subscribe", "reader-killed")
+    reader.line("ready")
+    with stream.publisher("reader-killed", dir=shared_dir, linger_s=0) as pub:
+        pub.send(1)
+        os.kill(reader.process.pid, signal.SIGSTOP)
+        while pub.offer(b"x" * 1000) > 0:
+            pass
+        os.kill(reader.process.pid, signal.SIGKILL)
+        reader.wait()
+        deadline_s = time.monotonic() + 5
+        while pub.is_connected:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+        assert pub.offer(1) == -1
+
+
+def test_a_slow_reader_slows_the_publisher(shared_dir, worker):
+    with stream.subscriber("slow", bytes, dir=shared_dir, prefetch=64) as sub:
+        sender = worker("publish_payload", "slow", 4000)
+        count = 0
+        for items in sub.batches():
+            count += len(items)
+            time.sleep(0.01)
+        assert count == 4000
+        # 4 MB through a window of half a MiB: the sender has waited for nearly the whole time.
+        assert float(sender.line("waited")) > 0.3
+
+
+def test_latest_does_not_slow_the_publisher(shared_dir, worker):
+    reader = worker("subscribe_latest", "latest")
+    reader.line("ready")
+    with stream.publisher("latest", dir=shared_dir) as pub:
+        pub.send_many(range(100_000))
+    assert reader.line("last") == "99999"
+
+
+def test_the_driver_refuses_two_names_on_one_stream_id(shared_dir):
+    with (
+        stream.publisher("one", dir=shared_dir, stream_id=77),
+        pytest.raises(RegistrationError, match=r"one.*another|another.*one"),
+    ):
+        stream.subscriber("another", dir=shared_dir, stream_id=77)
+
+
+def test_a_killed_driver_is_restarted_and_both_ends_rejoin_and_report(shared_dir, worker):
+    with stream.subscriber("rejoin", dir=shared_dir) as sub:
+        sender = worker("publish_for_ever", "rejoin")
+        sender.line("started")
+        before = next(iter(sub))
+        first_pid, _ = _core.driver_info(shared_dir)
+        os.kill(first_pid, signal.SIGKILL)
+
+        events, last, numbers = [], before, []
+        deadline_s = time.monotonic() + 20
+        while not numbers or numbers[-1] <= last + 10:
+            assert time.monotonic() < deadline_s, events
+            sub.wait(0.5)
+            items = sub.poll()
+            events += sub.events()
+            if any(isinstance(event, stream.SessionChanged) for event in events):
+                numbers += items
+            elif items:
+                last = items[-1]
+        kinds = [type(event).__name__ for event in events]
+        assert kinds.count("SessionChanged") == 1
+        gaps = [event for event in events if isinstance(event, stream.Gap)]
+        assert len(gaps) == 1
+        assert gaps[0].from_position > 0
+        assert numbers == list(range(numbers[0], numbers[-1] + 1))  # nothing missing after the gap
+        assert sub.statistics()["rejoins"] == 1
+        second_pid, _ = _core.driver_info(shared_dir)
+        assert second_pid != first_pid
+        assert sender.line("event").startswith("SessionChanged")
+        assert sender.line("event").startswith("Gap")
+        sender.kill()
+
+
+def test_a_forked_child_makes_its_own_client(shared_dir):
+    with stream.subscriber("forked", dir=shared_dir) as sub:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with stream.publisher("forked", dir=shared_dir) as pub:
+                    pub.send("from the child")
+                code = 0
+            finally:
+                os._exit(code)
+        assert list(sub) == ["from the child"]
+        assert os.waitpid(child, 0)[1] == 0

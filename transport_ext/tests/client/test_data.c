@@ -1,0 +1,705 @@
+/* The data path: offering and polling over real logs; leases, fragments, limits, hostile bytes. */
+#include "tests/client/fake_driver.h"
+
+#include "protocol/data_header.h"
+
+static rst_client_t *client;
+static rst_subscription_t *subscription;
+static rst_publication_t *publication;
+static rst_batch_t *batch;
+static int32_t reader_counter; /* of our subscription to the IPC log */
+
+static bool begin(const char *name)
+{
+    subscription = NULL;
+    publication = NULL;
+    batch = NULL;
+    client = fake_open(name) ? fake_client(50) : NULL;
+    subscription = client != NULL ? fake_subscribe(client) : NULL;
+    return subscription != NULL && rst_batch_create(&batch, 64) == 0;
+}
+
+static void end(void)
+{
+    rst_batch_destroy(batch);
+    rst_publication_close(publication);
+    rst_subscription_close(subscription);
+    rst_client_close(client);
+    fake_close();
+}
+
+/* One IPC log with our publication and our subscription on it. */
+static fake_log_t *begin_ipc(const char *name, bool is_exclusive, int64_t start)
+{
+    if (!begin(name)) {
+        return NULL;
+    }
+    fake_log_t *log = fake_log(is_exclusive ? RSTI_LOG_EXCLUSIVE : RSTI_LOG_CONCURRENT, start,
+        NULL);
+    fake.publication_log = log;
+    log->counter_id = fake_counter(RSTI_COUNTER_PUBLISHER_LIMIT, log->id, 0, start);
+    publication = fake_publish(client, "aeron:ipc", is_exclusive);
+    fake_log_t view = *log; /* the same file is the subscriber's image */
+    reader_counter = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION,
+        subscription->registration_id, log->id, start);
+    view.counter_id = reader_counter;
+    fake_available(subscription, &view, FAKE_SESSION);
+    for (int i = 0; i < 5000 && rst_subscription_image_count(subscription) == 0; i++) {
+        usleep(1000);
+    }
+    rsti_store_release_i32(&log->file.log.metadata->is_connected, 1);
+    return publication != NULL ? log : NULL;
+}
+
+/* What an IPC conductor does: clean behind the reader, raise the limit. */
+static void drive(fake_log_t *log)
+{
+    const int64_t consumed = rsti_load_acquire_i64(fake_value(reader_counter));
+    while (rsti_log_clean_up_to(&log->file.log, &log->clean_position, consumed) > 0) {
+    }
+    rsti_store_release_i64(fake_value(log->counter_id), consumed + FAKE_TERM / 2);
+}
+
+static const rst_message_t *message(int32_t index)
+{
+    return &rst_batch_messages(batch, NULL)[index];
+}
+
+TEST(publication_facts)
+{
+    fake_log_t *log = begin_ipc("facts", false, 0);
+    CHECK(log != NULL);
+    rst_publication_info_t info;
+    rst_publication_info(publication, &info);
+    CHECK_EQ(info.registration_id, log->id);
+    CHECK_EQ(info.session_id, FAKE_SESSION);
+    CHECK_EQ(info.stream_id, 7);
+    CHECK_EQ(info.initial_term_id, 100);
+    CHECK_EQ(info.term_length, FAKE_TERM);
+    CHECK_EQ(info.max_payload_length, FAKE_MTU - 32);
+    CHECK_EQ(info.max_message_length, FAKE_TERM / 8);
+    CHECK(info.is_ipc && !info.is_exclusive);
+    CHECK_STR(info.channel, "aeron:ipc");
+    rst_publication_info(NULL, &info);
+    CHECK_STR(info.channel, "");
+    CHECK_EQ(rst_publication_position(publication), 0);
+    CHECK_EQ(rst_publication_position_limit(publication), 0);
+    CHECK(rst_publication_is_connected(publication));
+    CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_BACK_PRESSURED);
+    rsti_store_release_i32(&log->file.log.metadata->is_connected, 0);
+    CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_NOT_CONNECTED);
+    CHECK_EQ(rst_publication_consumed_position(publication), RST_NOT_CONNECTED);
+    CHECK_EQ(rst_publication_offer(NULL, "x", 1, 0), RST_ERROR);
+    CHECK_EQ(rst_publication_offer(publication, NULL, 1, 0), RST_ERROR);
+    CHECK_EQ(rst_publication_offer(publication, "x", FAKE_TERM / 8 + 1, 0), RST_ERROR);
+    CHECK(strstr(rst_last_error_text(), "8192") != NULL);
+    end();
+}
+
+static void stream(bool is_exclusive, const char *name)
+{
+    /* Near the wrap of nothing in particular, but through many terms and all sizes to 4 MTU. */
+    fake_log_t *log = begin_ipc(name, is_exclusive, 5 * FAKE_TERM);
+    CHECK(log != NULL);
+    static uint8_t bytes[8192];
+    uint64_t sent = 0, received = 0;
+    while (received < 3000) {
+        drive(log);
+        for (int i = 0; i < 20; i++) {
+            const size_t length = (size_t)(sent * 7919 % 6000);
+            memset(bytes, (int)(sent & 0xff), sizeof bytes);
+            if (rst_publication_offer(publication, bytes, length, (int64_t)sent) > 0) {
+                sent++;
+            }
+        }
+        const int count = rst_subscription_poll(subscription, 50, 0, batch);
+        CHECK(count >= 0);
+        for (int i = 0; i < count; i++, received++) {
+            const size_t length = (size_t)(received * 7919 % 6000);
+            CHECK_EQ(message(i)->length, length);
+            CHECK_EQ(message(i)->reserved_value, received);
+            CHECK_EQ(message(i)->session_id, FAKE_SESSION);
+            for (size_t k = 0; k < length; k++) {
+                if (message(i)->data[k] != (uint8_t)(received & 0xff)) {
+                    CHECK_FAIL("message %d byte %d", (int)received, (int)k);
+                }
+            }
+        }
+        rst_batch_release(batch);
+        rst_batch_release(batch);
+    }
+    CHECK(rst_publication_position(publication) > 20 * FAKE_TERM);
+    end();
+}
+
+TEST(stream_concurrent) { stream(false, "concurrent"); }
+TEST(stream_exclusive) { stream(true, "exclusive"); }
+
+TEST(offers_of_many)
+{
+    fake_log_t *log = begin_ipc("many", false, 0);
+    CHECK(log != NULL);
+    static uint8_t block[100][48];
+    rst_message_part_t parts[100];
+    for (int i = 0; i < 100; i++) {
+        memset(block[i], i, sizeof block[i]);
+        parts[i] = (rst_message_part_t){.data = block[i], .length = (size_t)i % 49};
+    }
+    size_t taken;
+    CHECK_EQ(rst_publication_offer_many(publication, parts, 100, 3, &taken), RST_BACK_PRESSURED);
+    CHECK_EQ(taken, 0);
+    int64_t offered = 0, polled = 0;
+    while (polled < 10000) { /* crosses term ends inside one call */
+        drive(log);
+        const int64_t position = offered % 200 < 100
+            ? rst_publication_offer_block(publication, block[offered % 100], sizeof block[0],
+                  (size_t)(100 - offered % 100), 3, &taken)
+            : rst_publication_offer_many(publication, &parts[offered % 100],
+                  (size_t)(100 - offered % 100), 3, &taken);
+        CHECK(position > 0 || taken == 0);
+        offered += (int64_t)taken;
+        int count;
+        while ((count = rst_subscription_poll(subscription, 64, 0, batch)) > 0) {
+            for (int i = 0; i < count; i++, polled++) {
+                const int32_t k = (int32_t)(polled % 100);
+                CHECK_EQ(message(i)->length, polled % 200 < 100 ? 48 : k % 49);
+                CHECK(message(i)->length == 0 || message(i)->data[0] == k);
+                CHECK_EQ(message(i)->reserved_value, 3);
+            }
+            rst_batch_release(batch);
+        }
+        CHECK_EQ(count, 0);
+        CHECK_EQ(polled, offered);
+    }
+    /* A long one among short ones is fragmented; one that is too long ends the call. */
+    drive(log);
+    static uint8_t large[FAKE_TERM];
+    rst_message_part_t mixed[4] = {{"a", 1}, {large, 5000}, {"b", 1}, {large, sizeof large}};
+    CHECK(rst_publication_offer_many(publication, mixed, 4, 0, &taken) > 0);
+    CHECK_EQ(taken, 3);
+    CHECK_EQ(rst_publication_offer_many(publication, mixed + 3, 1, 0, &taken), RST_ERROR);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 3);
+    CHECK_EQ(message(1)->length, 5000);
+    mixed[0].data = NULL;
+    CHECK_EQ(rst_publication_offer_many(publication, mixed, 1, 0, &taken), RST_ERROR);
+    CHECK_EQ(rst_publication_offer_block(publication, NULL, 1, 1, 0, NULL), RST_ERROR);
+    CHECK_EQ(rst_publication_offer_many(publication, NULL, 0, 0, &taken),
+        rst_publication_position(publication));
+    end();
+}
+
+TEST(offer_of_parts)
+{
+    fake_log_t *log = begin_ipc("parts", false, 0);
+    CHECK(log != NULL);
+    drive(log);
+    rst_message_part_t parts[40];
+    for (int i = 0; i < 40; i++) {
+        parts[i] = (rst_message_part_t){.data = "abcdefgh", .length = (size_t)(i % 9)};
+    }
+    CHECK(rst_publication_offer_parts(publication, parts, 3, 0) > 0);
+    CHECK(rst_publication_offer_parts(publication, parts, 40, 0) > 0);
+    CHECK(rst_publication_offer_parts(publication, NULL, 0, 0) > 0);
+    CHECK_EQ(rst_publication_offer_parts(publication, NULL, 1, 0), RST_ERROR);
+    parts[1].length = SIZE_MAX;
+    parts[2].length = 2;
+    CHECK_EQ(rst_publication_offer_parts(publication, parts, 3, 0), RST_ERROR);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 3);
+    CHECK_EQ(message(0)->length, 3);
+    CHECK_MEM(message(0)->data, "aab", 3);
+    CHECK_EQ(message(1)->length, 4 * 36 + 0 + 1 + 2 + 3);
+    CHECK_EQ(message(2)->length, 0);
+    end();
+}
+
+TEST(claims)
+{
+    fake_log_t *log = begin_ipc("claims", false, 0);
+    CHECK(log != NULL);
+    rst_claim_t claim, aborted;
+    CHECK_EQ(rst_publication_try_claim(publication, 4, 9, &claim), RST_BACK_PRESSURED);
+    CHECK_EQ(rst_claim_commit(&claim), -RST_EINVAL);
+    drive(log);
+    CHECK_EQ(rst_publication_try_claim(publication, FAKE_MTU, 9, &claim), RST_ERROR);
+    CHECK(rst_publication_try_claim(publication, 4, 9, &aborted) > 0);
+    CHECK(rst_publication_try_claim(publication, 4, 9, &claim) > 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    memcpy(claim.data, "abcd", claim.length);
+    /* Closed before it is committed: the log stays mapped for it. */
+    rst_publication_close(publication);
+    publication = NULL;
+    CHECK_EQ(rst_claim_commit(&claim), 0);
+    CHECK_EQ(rst_claim_commit(&claim), -RST_EINVAL);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    CHECK_EQ(rst_claim_abort(&aborted), 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    CHECK_MEM(message(0)->data, "abcd", 4);
+    CHECK_EQ(message(0)->reserved_value, 9);
+    end();
+}
+
+TEST(consumed_position)
+{
+    fake_log_t *log = begin_ipc("consumed", false, 0);
+    CHECK(log != NULL);
+    drive(log);
+    CHECK_EQ(rst_publication_consumed_position(publication), 0);
+    const int64_t position = rst_publication_offer(publication, "abc", 3, 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    CHECK_EQ(rst_publication_consumed_position(publication), 0);
+    int64_t fill, window;
+    rst_subscription_fill(subscription, &fill, &window);
+    CHECK_EQ(fill, position);
+    CHECK_EQ(window, FAKE_TERM / 2);
+    rst_batch_release(batch);
+    CHECK_EQ(rst_publication_consumed_position(publication), position);
+    rst_subscription_fill(subscription, &fill, &window);
+    CHECK_EQ(fill, 0);
+    /* Two readers: the slower one counts. */
+    const int32_t slower = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, 99, log->id, 32);
+    CHECK_EQ(rst_publication_consumed_position(publication), 32);
+    rsti_counters_free(&fake.counters, slower, fake_now_ms());
+    CHECK_EQ(rst_publication_consumed_position(publication), position);
+    /* UDP: what the driver learnt from status messages. */
+    fake.publication_log = fake_log(RSTI_LOG_CONCURRENT, 0, NULL);
+    rsti_store_release_i32(&fake.publication_log->file.log.metadata->is_connected, 1);
+    rst_publication_t *udp = fake_publish(client, "aeron:udp?endpoint=1.2.3.4:5", true);
+    CHECK(udp != NULL);
+    CHECK_EQ(rst_publication_consumed_position(udp), RST_NOT_CONNECTED);
+    (void)fake_counter(RSTI_COUNTER_SENDER_CONSUMED, fake.publication_log->id, 0, 4096);
+    CHECK_EQ(rst_publication_consumed_position(udp), 4096);
+    rst_publication_close(udp);
+    end();
+}
+
+TEST(sender_is_woken)
+{
+    CHECK(begin("sender"));
+    fake.publication_log = fake_log(RSTI_LOG_CONCURRENT, 0, NULL);
+    fake.publication_log->counter_id =
+        fake_counter(RSTI_COUNTER_PUBLISHER_LIMIT, fake.publication_log->id, 0, 10000);
+    publication = fake_publish(client, "aeron:udp?endpoint=1.2.3.4:5", false);
+    CHECK(publication != NULL);
+    fake.cnc.ext->agent_fifo[RSTI_AGENT_SENDER] = 3;
+    const int fd = rsti_wake_fifo_create(fake.dir, 0, 3);
+    rsti_wake_arm_word(&fake.cnc.ext->agent_armed[RSTI_AGENT_SENDER]);
+    CHECK(rst_publication_offer(publication, "x", 1, 0) > 0);
+    CHECK_EQ(fake.cnc.ext->agent_armed[RSTI_AGENT_SENDER], 0);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_S), 1);
+    CHECK(rst_publication_offer(publication, "x", 1, 0) > 0);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_MS), 0); /* nobody sleeps: no system call */
+    rsti_fd_close(fd);
+    end();
+}
+
+TEST(conductor_is_woken_at_its_position)
+{
+    CHECK(begin("position"));
+    fake_log_t *log = fake_image(subscription);
+    const int fd = rsti_wake_fifo_create(fake.dir, 0, 2);
+    fake.cnc.ext->agent_fifo[RSTI_AGENT_CONDUCTOR] = 2;
+    const int64_t first = fake_data(log, 0, "one");
+    const int64_t second = fake_data(log, first, "two");
+    rsti_store_release_i64(&log->file.log.metadata->ext.conductor_position, second);
+    rsti_wake_arm_word(&fake.cnc.ext->agent_armed[RSTI_AGENT_CONDUCTOR]);
+    CHECK_EQ(rst_subscription_poll(subscription, 1, 0, batch), 1);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_MS), 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 1, 0, batch), 1);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_S), 1);
+    rsti_fd_close(fd);
+    end();
+}
+
+TEST(fragments)
+{
+    CHECK(begin("fragments"));
+    /* Joined in the middle of a message: its rest is dropped. */
+    fake_log_t *log = fake_image(subscription);
+    int64_t at = fake_frame(log, 0, 0, RSTI_FRAME_DATA, "tail", 4, 0);
+    at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "end", 3, 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 0);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at); /* nobody holds these */
+    /* Complete over two polls; what is not complete moves on at once when nothing is handed out. */
+    at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "abc", 3, 5);
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 0);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at);
+    const int64_t begun = at;
+    at = fake_frame(log, at, 0, RSTI_FRAME_DATA, "def", 3, 5);
+    at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "g", 1, 5);
+    const int64_t whole = at;
+    at = fake_data(log, at, "next");
+    at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "begun", 5, 6);
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 2);
+    CHECK_EQ(message(0)->length, 7);
+    CHECK_MEM(message(0)->data, "abcdefg", 7);
+    CHECK_EQ(message(0)->position, whole);
+    CHECK_EQ(message(0)->flags & RSTI_FLAG_UNFRAGMENTED, RSTI_FLAG_UNFRAGMENTED);
+    CHECK_EQ(message(0)->reserved_value, 5);
+    CHECK_MEM(message(1)->data, "next", 4);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), begun);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at);
+    /* A whole message instead of the rest: the begun one is dropped. */
+    at = fake_data(log, at, "whole");
+    at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "late", 4, 6);
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 1);
+    CHECK_MEM(message(0)->data, "whole", 5);
+    /* Longer than any message of this stream may be: dropped, what follows is read. */
+    static uint8_t bytes[1376];
+    at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, bytes, 1376, 6);
+    for (int i = 0; i < 8; i++) {
+        at = fake_frame(log, at, 0, RSTI_FRAME_DATA, bytes, 1376, 6);
+    }
+    at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "end", 3, 6);
+    (void)fake_data(log, at, "after");
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 1);
+    CHECK_MEM(message(0)->data, "after", 5);
+    end();
+}
+
+TEST(padding_and_term_ends)
+{
+    CHECK(begin("padding"));
+    const int64_t start = 3 * FAKE_TERM - 128;
+    fake_log_t *log = fake_image_named(subscription, start, NULL);
+    int64_t at = fake_data(log, start, "last");
+    at = fake_frame(log, at, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD, NULL, 32, 0);
+    CHECK_EQ(at, 3 * FAKE_TERM);
+    at = fake_data(log, at, "first");
+    /* Room is left: the poll goes on into the next term. */
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 2);
+    CHECK_MEM(message(0)->data, "last", 4);
+    CHECK_MEM(message(1)->data, "first", 5);
+    CHECK_EQ(message(1)->position, at);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at);
+    end();
+}
+
+TEST(limits_of_a_batch)
+{
+    CHECK(begin("limits"));
+    fake_log_t *log = fake_image(subscription);
+    int64_t at = 0;
+    for (int i = 0; i < 100; i++) {
+        at = fake_data(log, at, "0123456789");
+    }
+    at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "01234", 5, 0);
+    at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "56789", 5, 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 3, 0, batch), 3);
+    CHECK_EQ(rst_subscription_poll(subscription, 100, 0, batch), 64); /* the capacity */
+    CHECK_EQ(rst_subscription_poll(subscription, 100, 5, batch), 1);  /* the first always fits */
+    CHECK_EQ(rst_subscription_poll(subscription, 100, 29, batch), 2);
+    CHECK_EQ(rst_subscription_poll(subscription, 100, 30, batch), 3);
+    CHECK_EQ(rst_subscription_poll(subscription, 26, 0, batch), 26);
+    CHECK_EQ(rst_subscription_poll(subscription, 100, 15, batch), 1);
+    /* The fragmented one does not fit behind the last: it stays whole for the next batch. */
+    CHECK_EQ(rst_subscription_poll(subscription, 100, 15, batch), 1);
+    CHECK_MEM(message(0)->data, "0123456789", 10);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at);
+    CHECK_EQ(rst_subscription_poll(subscription, 0, 0, batch), -RST_EINVAL);
+    CHECK_EQ(rst_subscription_poll(subscription, 1, 0, NULL), -RST_EINVAL);
+    CHECK_EQ(rst_subscription_poll(NULL, 1, 0, batch), -RST_EINVAL);
+    rst_batch_t *none;
+    CHECK_EQ(rst_batch_create(&none, 0), -RST_EINVAL);
+    end();
+}
+
+TEST(leases_out_of_order)
+{
+    CHECK(begin("leases"));
+    fake_log_t *log = fake_image(subscription);
+    const int64_t *counter = fake_value(log->counter_id);
+    rst_batch_t *second, *third;
+    CHECK_EQ(rst_batch_create(&second, 8), 0);
+    CHECK_EQ(rst_batch_create(&third, 8), 0);
+    int64_t at[4] = {0};
+    for (int i = 0; i < 3; i++) {
+        at[i + 1] = fake_data(log, at[i], "x");
+    }
+    CHECK_EQ(rst_subscription_poll(subscription, 1, 0, batch), 1);
+    CHECK_EQ(rst_subscription_poll(subscription, 1, 0, second), 1);
+    CHECK_EQ(rst_subscription_poll(subscription, 1, 0, third), 1);
+    rst_batch_release(second);
+    CHECK_EQ(rsti_load_acquire_i64(counter), 0); /* the first is still looked at */
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_load_acquire_i64(counter), at[2]);
+    rst_batch_destroy(third);
+    CHECK_EQ(rsti_load_acquire_i64(counter), at[3]);
+    rst_batch_destroy(second);
+    end();
+}
+
+TEST(images_in_turn)
+{
+    CHECK(begin("turn"));
+    fake_log_t *logs[5];
+    for (int i = 0; i < 5; i++) {
+        logs[i] = fake_image(subscription);
+        int64_t at = 0;
+        for (int k = 0; k < 30; k++) {
+            at = fake_data(logs[i], at, "x");
+        }
+    }
+    CHECK_EQ(rst_subscription_image_count(subscription), 5);
+    int counts[5] = {0};
+    for (int i = 0; i < 5; i++) { /* five small polls: each image had its turn */
+        CHECK_EQ(rst_subscription_poll(subscription, 4, 0, batch), 4);
+        for (int k = 0; k < 4; k++) {
+            const int32_t index = message(k)->session_id - message(0)->session_id;
+            CHECK_EQ(index, 0);
+        }
+        counts[i] = message(0)->session_id;
+        for (int k = 0; k < i; k++) {
+            CHECK(counts[k] != counts[i]);
+        }
+    }
+    int total = 20, polled;
+    while ((polled = rst_subscription_poll(subscription, 64, 0, batch)) > 0) {
+        for (int k = 1; k < polled; k++) {
+            CHECK(message(k)->image_index >= message(k - 1)->image_index);
+        }
+        total += polled;
+    }
+    CHECK_EQ(total, 150);
+    end();
+}
+
+TEST(demand)
+{
+    CHECK(begin("demand"));
+    fake_log_t *log = fake_image_named(subscription, 0, "ticks");
+    const rsti_stream_header_t complete = {.version = RSTI_DATA_HEADER_VERSION,
+        .kind = RSTI_KIND_COMPLETE, .name_hash = rsti_name_hash("ticks", 5)};
+    int64_t at = 0;
+    for (int i = 0; i < 10; i++) {
+        at = fake_data(log, at, "x");
+    }
+    at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "ab", 2, 0);
+    at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "cd", 2, 0);
+    at = fake_frame(log, at, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, "", 0,
+        rsti_stream_header_encode(&complete));
+    CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 0);
+    rst_subscription_request(subscription, 0);
+    rst_subscription_request(subscription, -3);
+    CHECK_EQ(rst_subscription_demand(subscription), 0);
+    rst_subscription_request(subscription, 3);
+    CHECK_EQ(rst_subscription_demand(subscription), 3);
+    CHECK_EQ(rst_subscription_poll_demanded(subscription, 2, 0, batch), 2);
+    CHECK_EQ(rst_subscription_demand(subscription), 1);
+    CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 1);
+    CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 0);
+    rst_subscription_request(subscription, 7);
+    CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 7);
+    /* Without demand not even the beginning of a long message is taken out of the image. */
+    const int64_t before = rsti_load_acquire_i64(fake_value(log->counter_id));
+    CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 0);
+    CHECK(rsti_load_acquire_i64(fake_value(log->counter_id)) >= before);
+    CHECK(rsti_load_acquire_i64(fake_value(log->counter_id)) < at - 96);
+    rst_subscription_request(subscription, 1);
+    /* The long one, and completion, which costs nothing. */
+    CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 2);
+    CHECK_EQ(message(0)->length, 4);
+    CHECK_EQ(rst_subscription_demand(subscription), 0);
+    rst_subscription_request(subscription, INT64_MAX - 1);
+    rst_subscription_request(subscription, 100);
+    CHECK_EQ(rst_subscription_demand(subscription), INT64_MAX);
+    (void)fake_data(log, at, "x");
+    CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 1);
+    CHECK_EQ(rst_subscription_demand(subscription), INT64_MAX);
+    end();
+}
+
+TEST(unavailable_drains)
+{
+    CHECK(begin("unavailable"));
+    fake_log_t *log = fake_image(subscription);
+    int64_t at = fake_data(log, 0, "one");
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_AVAILABLE);
+    CHECK_EQ(event.correlation_id, log->id);
+    CHECK(rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    rst_batch_t *held = batch; /* on loan across the end of the image */
+    CHECK_EQ(rst_batch_create(&batch, 8), 0);
+    at = fake_data(log, at, "two");
+    const int64_t whole = at;
+    at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "thr", 3, 0);
+    rsti_store_release_i64(&log->file.log.metadata->end_of_stream_position, at + 64);
+    fake_available(subscription, log, 1); /* a second announcement of the same image */
+    fake_unavailable(subscription, log);
+    rsti_counters_free(&fake.counters, log->counter_id, fake_now_ms());
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_image_count(subscription), 1);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    CHECK_MEM(message(0)->data, "two", 3);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(event.position, whole);
+    CHECK_EQ(event.received_position, at);
+    CHECK_EQ(event.end_position, at + 64);
+    CHECK_EQ(rst_subscription_image_count(subscription), 0);
+    const int64_t counter = rsti_load_acquire_i64(fake_value(log->counter_id));
+    CHECK_MEM(rst_batch_messages(held, NULL)->data, "one", 3);
+    rst_batch_destroy(held);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), counter); /* not ours any more */
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    fake_unavailable(subscription, log);
+    end();
+}
+
+TEST(counter_reused_before_we_hear)
+{
+    CHECK(begin("reused"));
+    fake_log_t *log = fake_image(subscription);
+    int64_t at = fake_data(log, 0, "one");
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    at = fake_data(log, at, "two");
+    rsti_counters_free(&fake.counters, log->counter_id, fake_now_ms());
+    usleep(2000);
+    const int32_t id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, 987654, 1, 5);
+    CHECK_EQ(id, log->counter_id);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(id)), 5);
+    /* The log may be the driver's to change by now: nothing is read until we are told. */
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    end();
+}
+
+TEST(events_are_bounded)
+{
+    CHECK(begin("bounded"));
+    fake_log_t *first = fake_image(subscription);
+    for (int i = 0; i < RSTI_EVENTS_MAX + 10; i++) {
+        fake_log_t *log = &fake.logs[fake.log_count];
+        *log = *first; /* more images of one file: only ids differ */
+        log->id = rsti_mpsc_rb_next_correlation_id(&fake.ring);
+        fake_available(subscription, log, i);
+        usleep(20);
+    }
+    FAKE_UNTIL(rst_subscription_image_count(subscription) == RSTI_EVENTS_MAX + 11);
+    CHECK_EQ(rst_subscription_events_lost(subscription), 11);
+    rst_image_event_t event;
+    int count = 0;
+    while (rst_subscription_next_event(subscription, &event) == 1) {
+        count++;
+    }
+    CHECK_EQ(count, RSTI_EVENTS_MAX);
+    (void)fake_data(first, 0, "x");
+    int polled = 0, some;
+    while ((some = rst_subscription_poll(subscription, 64, 0, batch)) > 0) {
+        polled += some;
+    }
+    CHECK_EQ(polled, RSTI_EVENTS_MAX + 11);
+    end();
+}
+
+typedef enum damage_t { DAMAGE_LENGTH, DAMAGE_TYPE, DAMAGE_TERM, DAMAGE_OFFSET, DAMAGE_SHORT }
+    damage_t;
+
+static void corrupt(damage_t damage)
+{
+    CHECK(begin("corrupt"));
+    fake_log_t *good = fake_image(subscription);
+    fake_log_t *bad = fake_image(subscription);
+    const int64_t at = fake_data(bad, 0, "fine");
+    (void)fake_data(bad, at, "broken");
+    (void)fake_data(good, 0, "good");
+    rsti_data_header_t *header =
+        (rsti_data_header_t *)(void *)(bad->file.log.terms[0] + at);
+    switch (damage) {
+    case DAMAGE_LENGTH: header->frame.frame_length = INT32_MAX; break;
+    case DAMAGE_SHORT: header->frame.frame_length = 7; break;
+    case DAMAGE_TYPE: header->frame.type = 77; break;
+    case DAMAGE_TERM: header->term_id++; break;
+    case DAMAGE_OFFSET: header->term_offset += 32; break;
+    }
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 2);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(event.correlation_id, bad->id);
+    CHECK_EQ(event.position, at);
+    CHECK_EQ(event.received_position, at);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), -RST_ECORRUPT);
+    CHECK(strstr(rst_last_error_text(), "position 64") != NULL);
+    (void)fake_data(good, at, "more");
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    end();
+}
+
+TEST(corrupt_frames)
+{
+    for (int damage = DAMAGE_LENGTH; damage <= DAMAGE_SHORT; damage++) {
+        corrupt((damage_t)damage);
+    }
+}
+
+/* Any bytes at all in the log: never a crash, never a read outside it. */
+TEST(mutated_logs)
+{
+    uint64_t state = check_seed() * 2 + 1;
+    for (int round = 0; round < 30; round++) {
+        CHECK(begin("mutated"));
+        fake_log_t *log = fake_image_named(subscription, 2 * FAKE_TERM - 4096, NULL);
+        int64_t at = 2 * FAKE_TERM - 4096;
+        while (at < 2 * FAKE_TERM + 8192) {
+            at = fake_frame(log, at, (uint8_t)(at % 5 == 0 ? 0xC0 : at % 3 << 6),
+                RSTI_FRAME_DATA, "0123456789", 10, at);
+        }
+        for (int i = 0; i < 40; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            const size_t offset = (size_t)(state >> 33) % (3 * FAKE_TERM);
+            log->file.log.base[offset] = (uint8_t)(state >> 20);
+            const size_t near = (size_t)(2 * FAKE_TERM - 4096 + (state >> 35) % 4096);
+            log->file.log.base[near % (3 * FAKE_TERM)] = (uint8_t)(state >> 10);
+        }
+        uint64_t sum = 0;
+        for (int i = 0; i < 50; i++) {
+            const int count = rst_subscription_poll(subscription, 64, 0, batch);
+            for (int k = 0; k < count; k++) {
+                for (int32_t b = 0; b < message(k)->length; b++) {
+                    sum += message(k)->data[b];
+                }
+            }
+            if (i == 20) {
+                fake_unavailable(subscription, log);
+            }
+        }
+        CHECK(sum != 1);
+        end();
+    }
+}
+
+TEST(local_address)
+{
+    CHECK(begin("address"));
+    char text[64];
+    CHECK_EQ(rst_subscription_local_address(subscription, text, sizeof text), 0);
+    uint8_t key[112];
+    const size_t length = rsti_sockaddr_key_encode(key, 5, "127.0.0.1:4242");
+    const int32_t id = rsti_counters_allocate(&fake.counters, RSTI_COUNTER_LOCAL_SOCKADDR, key,
+        length, "a", 1, fake_now_ms());
+    CHECK_EQ(rst_subscription_local_address(subscription, text, sizeof text), 0);
+    rsti_store_release_i64(fake_value(id), 1);
+    CHECK_EQ(rst_subscription_local_address(subscription, text, sizeof text), 1);
+    CHECK_STR(text, "127.0.0.1:4242");
+    CHECK_EQ(rst_subscription_local_address(subscription, text, 0), -RST_EINVAL);
+    end();
+}
+
+CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive),
+    RUN(offers_of_many), RUN(offer_of_parts), RUN(claims), RUN(consumed_position),
+    RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position), RUN(fragments),
+    RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
+    RUN(images_in_turn), RUN(demand), RUN(unavailable_drains),
+    RUN(counter_reused_before_we_hear), RUN(events_are_bounded), RUN(corrupt_frames),
+    RUN(mutated_logs), RUN(local_address))

@@ -1,0 +1,329 @@
+/* The publisher's timeline: set-up, data, heartbeats, status messages, NAKs, the end. */
+#include "tests/driver/harness.h"
+#include "logbuffer/appender.h"
+
+#define UDP "aeron:udp?endpoint=127.0.0.1:24400|init-term-id=5|term-id=5|term-offset=0|term-length=64k"
+#define RECEIVER "127.0.0.1:24400"
+
+typedef struct publisher_t {
+    harness_t *h;
+    int64_t id;
+    rsti_network_publication_t *publication;
+    rsti_socket_t *socket;
+    rsti_appender_t appender;
+} publisher_t;
+
+static void publisher_open(publisher_t *p)
+{
+    p->h = harness_open();
+    p->id = add(p->h, RSTI_CMD_ADD_PUBLICATION, UDP, 10);
+    p->publication = p->h->driver->conductor.publications.items[0];
+    p->socket = p->publication->endpoint->socket;
+    rsti_publication_t *base = &p->publication->base;
+    rsti_appender_init(&p->appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
+    forget_frames(p->h);
+}
+
+static void send_sm(publisher_t *p, uint8_t flags, int64_t position, int32_t window)
+{
+    const rsti_sm_t sm = {
+        .frame = {RSTI_SM_LENGTH, 0, flags, RSTI_FRAME_SM},
+        .session_id = p->publication->base.session_id,
+        .stream_id = 10,
+        .consumption_term_id = 5 + (int32_t)(position >> 16),
+        .consumption_term_offset = (int32_t)(position & 0xFFFF),
+        .receiver_window = window,
+        .receiver_id = 99,
+    };
+    inject(p->h, p->socket, RECEIVER, &sm, sizeof sm);
+}
+
+static void send_nak(publisher_t *p, int32_t offset, int32_t length)
+{
+    const rsti_nak_t nak = {
+        .frame = {RSTI_NAK_LENGTH, 0, 0, RSTI_FRAME_NAK},
+        .session_id = p->publication->base.session_id,
+        .stream_id = 10,
+        .term_id = 5,
+        .term_offset = offset,
+        .length = length,
+    };
+    inject(p->h, p->socket, RECEIVER, &nak, sizeof nak);
+}
+
+static void publisher_connect(publisher_t *p)
+{
+    send_sm(p, 0, 0, 32 * 1024);
+    pass(p->h);
+    pass(p->h);
+    forget_frames(p->h);
+}
+
+static int64_t offer(publisher_t *p, size_t length)
+{
+    static uint8_t message[2048];
+    const rsti_iovec_t part = {message, length};
+    return rsti_append(&p->appender, &part, 1, length, 0);
+}
+
+TEST(setup_is_repeated_until_a_status_message)
+{
+    publisher_t p;
+    publisher_open(&p);
+    advance(p.h, 1000 * MS, 10 * MS);
+    const int setups = count_frames(p.h, RSTI_FRAME_SETUP);
+    CHECK(setups >= 9 && setups <= 10);
+    CHECK_EQ(p.h->sent_count, setups); /* no heartbeats before the first status message */
+    const rsti_setup_t *setup = (const void *)last_frame(p.h, RSTI_FRAME_SETUP)->data;
+    CHECK_EQ(setup->frame.flags, RSTI_SETUP_FLAG_RSTREAM);
+    CHECK_EQ(setup->initial_term_id, 5);
+    CHECK_EQ(setup->active_term_id, 5);
+    CHECK_EQ(setup->term_length, 65536);
+    CHECK_EQ(setup->mtu, 1408);
+    CHECK_EQ(offer(&p, 100), RST_NOT_CONNECTED);
+    forget_frames(p.h);
+    send_sm(&p, 0, 0, 32 * 1024);
+    pass(p.h);
+    CHECK_EQ(p.publication->base.file.log.metadata->is_connected, 1);
+    CHECK_EQ(*p.publication->snd_lmt, 32 * 1024);
+    CHECK_EQ(*p.publication->base.pub_lmt, 32 * 1024);
+    advance(p.h, 1000 * MS, 10 * MS);
+    CHECK_EQ(count_frames(p.h, RSTI_FRAME_SETUP), 0);
+    const int heartbeats = count_frames(p.h, RSTI_FRAME_DATA);
+    CHECK(heartbeats >= 9 && heartbeats <= 11);
+    /* Asked for, it comes again. */
+    forget_frames(p.h);
+    send_sm(&p, RSTI_SM_FLAG_SEND_SETUP, 0, 0);
+    pass(p.h);
+    pass(p.h);
+    CHECK_EQ(count_frames(p.h, RSTI_FRAME_SETUP), 1);
+    harness_close(p.h);
+}
+
+TEST(data_respects_window_and_mtu)
+{
+    publisher_t p;
+    publisher_open(&p);
+    send_sm(&p, 0, 0, 4096);
+    pass(p.h);
+    pass(p.h);
+    forget_frames(p.h);
+    for (int i = 0; i < 50; i++) {
+        CHECK_EQ(offer(&p, 96), (i + 1) * 128);
+    }
+    pass(p.h);
+    CHECK_EQ(*p.publication->snd_pos, 4096);
+    int64_t bytes = 0;
+    for (int i = 0; i < p.h->sent_count; i++) {
+        CHECK(p.h->sent[i].length <= 1408);
+        bytes += (int64_t)p.h->sent[i].length;
+    }
+    CHECK_EQ(bytes, 4096);
+    pass(p.h);
+    pass(p.h);
+    CHECK_EQ(*p.publication->snd_bpe, 1);
+    send_sm(&p, 0, 4096, 4096);
+    pass(p.h);
+    pass(p.h);
+    CHECK_EQ(*p.publication->snd_pos, 50 * 128);
+    /* Far off, wrong or cut: counted and dropped. */
+    send_sm(&p, 0, 60000 & ~31, 4096);
+    send_sm(&p, 0, 4096, 60000);
+    const uint8_t garbage[12] = {1, 2, 3};
+    inject(p.h, p.socket, RECEIVER, garbage, sizeof garbage);
+    pass(p.h);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_SM_REJECTED), 1);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_INVALID_PACKETS), 2);
+    CHECK_EQ(*p.publication->snd_lmt, 8192);
+    harness_close(p.h);
+}
+
+TEST(nak_is_answered_once)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    for (int i = 0; i < 40; i++) {
+        (void)offer(&p, 96);
+    }
+    pass(p.h);
+    forget_frames(p.h);
+    send_nak(&p, 1408, 1408);
+    pass(p.h);
+    CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 1);
+    CHECK_EQ(last_frame(p.h, RSTI_FRAME_DATA)->length, 1408);
+    CHECK_EQ(((const rsti_data_header_t *)(const void *)p.h->sent[0].data)->term_offset, 1408);
+    forget_frames(p.h);
+    send_nak(&p, 1408, 1408);
+    pass(p.h);
+    CHECK_EQ(p.h->sent_count, 0); /* lingers for 10 ms */
+    advance(p.h, 12 * MS, 4 * MS);
+    send_nak(&p, 1408, 1408);
+    pass(p.h);
+    CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 1);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_RETRANSMITS_SENT), 2);
+    CHECK_EQ(*p.publication->snd_naks, 3);
+    send_nak(&p, 64, 65536);
+    send_nak(&p, 64, -32);
+    send_nak(&p, 33, 32);
+    send_nak(&p, 64, 0);
+    pass(p.h);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_INVALID_PACKETS), 3);
+    CHECK_EQ(*p.publication->snd_naks, 3);
+    harness_close(p.h);
+}
+
+TEST(rttm_request_is_answered)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    const rsti_rttm_t rttm = {
+        .frame = {RSTI_RTTM_LENGTH, 0, RSTI_RTTM_FLAG_REPLY, RSTI_FRAME_RTTM},
+        .session_id = p.publication->base.session_id,
+        .stream_id = 10,
+        .echo_timestamp = 123456789,
+        .receiver_id = 99,
+    };
+    inject(p.h, p.socket, RECEIVER, &rttm, sizeof rttm);
+    pass(p.h);
+    const rsti_rttm_t *reply = (const void *)last_frame(p.h, RSTI_FRAME_RTTM)->data;
+    CHECK_EQ(reply->frame.flags, 0);
+    CHECK_EQ(reply->echo_timestamp, 123456789);
+    CHECK_EQ(reply->receiver_id, 99);
+    harness_close(p.h);
+}
+
+TEST(silent_receiver_disconnects)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    CHECK(offer(&p, 100) > 0);
+    advance_alive(p.h, 6 * RSTI_NS_PER_S, 50 * MS);
+    CHECK_EQ(p.publication->base.file.log.metadata->is_connected, 0);
+    CHECK_EQ(*p.publication->base.pub_lmt, *p.publication->snd_pos);
+    CHECK_EQ(offer(&p, 100), RST_NOT_CONNECTED);
+    harness_close(p.h);
+}
+
+TEST(error_frame_reaches_the_client)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    uint8_t frame[RSTI_ERR_LENGTH + 6];
+    const rsti_err_t err = {
+        .frame = {sizeof frame, 0, 0, RSTI_FRAME_ERR},
+        .session_id = p.publication->base.session_id,
+        .stream_id = 10,
+        .receiver_id = 99,
+        .error_code = 13,
+        .error_length = 6,
+    };
+    memcpy(frame, &err, sizeof err);
+    memcpy(frame + RSTI_ERR_LENGTH, "no way", 6);
+    inject(p.h, p.socket, RECEIVER, frame, sizeof frame);
+    pass(p.h);
+    const answer_t *error = answer_of_type(p.h, RSTI_RSP_PUBLICATION_ERROR);
+    CHECK(error != NULL);
+    CHECK_EQ(error->response.registration_id, p.id);
+    CHECK_EQ(error->response.error_code, 13);
+    CHECK_STR(error->text, "no way");
+    CHECK_EQ(p.publication->base.file.log.metadata->is_connected, 0);
+    harness_close(p.h);
+}
+
+TEST(end_of_stream_then_linger)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    CHECK_EQ(offer(&p, 96), 128);
+    (void)take_away(p.h, RSTI_CMD_REMOVE_PUBLICATION, p.id);
+    pass(p.h);
+    pass(p.h);
+    CHECK_EQ(p.publication->base.file.log.metadata->end_of_stream_position, 128);
+    const rsti_data_header_t *eos = (const void *)last_frame(p.h, RSTI_FRAME_DATA)->data;
+    CHECK_EQ(eos->frame.frame_length, 0);
+    CHECK_EQ(eos->frame.flags, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
+    CHECK_EQ(eos->term_offset, 128);
+    forget_frames(p.h);
+    send_nak(&p, 0, 128); /* still served */
+    advance_alive(p.h, 1000 * MS, 50 * MS);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_RETRANSMITS_SENT), 1);
+    CHECK_EQ(p.h->driver->conductor.publications.count, 1);
+    advance_alive(p.h, 5000 * MS, 50 * MS);
+    CHECK_EQ(p.h->driver->conductor.publications.count, 0);
+    CHECK_EQ(p.h->driver->conductor.send_endpoints.count, 0);
+    CHECK(!p.h->sockets[0].is_open);
+    harness_close(p.h);
+}
+
+TEST(receiver_that_leaves_ends_linger)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    (void)take_away(p.h, RSTI_CMD_REMOVE_PUBLICATION, p.id);
+    send_sm(&p, RSTI_SM_FLAG_EOS, 0, 32 * 1024);
+    advance_alive(p.h, 1200 * MS, 50 * MS);
+    CHECK_EQ(p.h->driver->conductor.publications.count, 0);
+    harness_close(p.h);
+}
+
+TEST(revoked_publication_says_so)
+{
+    publisher_t p;
+    publisher_open(&p);
+    const int64_t id = add(p.h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, UDP, 11);
+    rsti_network_publication_t *publication = p.h->driver->conductor.publications.items[1];
+    const rsti_sm_t sm = {
+        .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
+        .session_id = publication->base.session_id,
+        .stream_id = 11,
+        .consumption_term_id = 5,
+        .receiver_window = 32 * 1024,
+        .receiver_id = 99,
+    };
+    inject(p.h, p.socket, RECEIVER, &sm, sizeof sm);
+    pass(p.h);
+    forget_frames(p.h);
+    rsti_command_t revoke = {
+        .type = RSTI_CMD_REMOVE_PUBLICATION, .registration_id = id, .flags = 1};
+    (void)command(p.h, &revoke);
+    pass(p.h);
+    const rsti_data_header_t *eos = (const void *)last_frame(p.h, RSTI_FRAME_DATA)->data;
+    CHECK_EQ(eos->frame.flags, 0xF0);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_PUBLICATIONS_REVOKED), 1);
+    harness_close(p.h);
+}
+
+TEST(limit_waits_for_clean_memory)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    int64_t position = 0;
+    for (int i = 0; i < 4000; i++) {
+        const int64_t result = offer(&p, 992);
+        position = result > 0 ? result : position;
+        if (result < 0) {
+            forget_frames(p.h);
+            pass(p.h);
+            send_sm(&p, 0, *p.publication->snd_pos, 32 * 1024);
+            pass(p.h);
+        }
+        const rsti_publication_t *base = &p.publication->base;
+        CHECK(*base->pub_lmt <= *p.publication->snd_pos + 32 * 1024);
+        CHECK((*base->pub_lmt >> 16) - (base->clean_position >> 16) <= 2);
+    }
+    CHECK(position > 20 * 65536);
+    harness_close(p.h);
+}
+
+CHECK_MAIN(RUN(setup_is_repeated_until_a_status_message), RUN(data_respects_window_and_mtu),
+    RUN(nak_is_answered_once), RUN(rttm_request_is_answered), RUN(silent_receiver_disconnects),
+    RUN(error_frame_reaches_the_client), RUN(end_of_stream_then_linger),
+    RUN(receiver_that_leaves_ends_linger), RUN(revoked_publication_says_so),
+    RUN(limit_waits_for_clean_memory))

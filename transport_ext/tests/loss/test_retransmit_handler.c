@@ -1,0 +1,131 @@
+#include "loss/retransmit_handler.h"
+#include "protocol/frame.h"
+#include "tests/check.h"
+#include "tests/vectors/loss.h"
+#include "util/clock.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define TERM (16 * 1024 * 1024)
+#define RESEND_MAX 2097152 /* 16 windows of 131072: what the vectors were made with */
+
+typedef struct resends_t {
+    int32_t term_id;
+    int32_t term_offset;
+    int32_t length;
+    int count;
+} resends_t;
+
+static int on_resend(void *arg, int32_t term_id, int32_t term_offset, int32_t length)
+{
+    resends_t *resends = (resends_t *)arg;
+    resends->term_id = term_id;
+    resends->term_offset = term_offset;
+    resends->length = length;
+    resends->count++;
+    return 0;
+}
+
+TEST(events_are_the_vectors)
+{
+    rsti_retransmit_handler_t handler = {0};
+    const char *name = "";
+    int32_t invalid = 0, overflow = 0;
+    for (size_t i = 0; i < COUNT(vector_retransmit); i++) {
+        const vector_retransmit_t *v = &vector_retransmit[i];
+        if (strcmp(name, v->name) != 0) {
+            rsti_retransmit_fini(&handler);
+            CHECK_EQ(rsti_retransmit_init(
+                         &handler, v->is_group, v->max_resend, v->delay_ns, v->linger_ns),
+                0);
+            name = v->name;
+            invalid = 0;
+            overflow = 0;
+        }
+        resends_t resends = {0};
+        const rsti_nak_t nak
+            = {.term_id = v->term_id, .term_offset = v->term_offset, .length = v->length};
+        if (!v->is_nak) {
+            int64_t due_ns;
+            (void)rsti_retransmit_process(&handler, v->now_ns, on_resend, &resends, &due_ns);
+        } else if (!rsti_nak_is_valid(&nak, TERM)) {
+            invalid++;
+        } else {
+            const int32_t resend_length = v->length < RESEND_MAX ? v->length : RESEND_MAX;
+            overflow += rsti_retransmit_on_nak(&handler, v->term_id, v->term_offset, v->length,
+                            resend_length, v->now_ns, on_resend, &resends)
+                        == -1;
+        }
+        CHECK_EQ(resends.count, v->is_resent);
+        CHECK_EQ(resends.term_offset, v->resent_offset);
+        CHECK_EQ(resends.length, v->resent_length);
+        CHECK_EQ(handler.active_count, v->active);
+        CHECK_EQ(invalid, v->invalid_packets);
+        CHECK_EQ(overflow, v->overflow);
+    }
+    rsti_retransmit_fini(&handler);
+}
+
+TEST(a_delayed_resend_waits_then_lingers)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {0};
+    int64_t due_ns;
+    CHECK_EQ(rsti_retransmit_init(&handler, false, 16, 1000, 5000), 0);
+    CHECK_EQ(rsti_retransmit_process(&handler, 0, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(due_ns, RSTI_NO_DEADLINE);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 64, 128, 128, 0, on_resend, &resends), 1);
+    CHECK_EQ(resends.count, 0);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 64, 128, 128, 10, on_resend, &resends), 0);
+    CHECK_EQ(rsti_retransmit_process(&handler, 1000, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(due_ns, 1001);
+    CHECK_EQ(rsti_retransmit_process(&handler, 1001, on_resend, &resends, &due_ns), 1);
+    CHECK_EQ(due_ns, 6002);
+    CHECK_EQ(resends.term_id, 5);
+    CHECK_EQ(resends.term_offset, 64);
+    CHECK_EQ(resends.length, 128);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 160, 32, 32, 6001, on_resend, &resends), 0);
+    CHECK_EQ(rsti_retransmit_process(&handler, 6001, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(handler.active_count, 1);
+    CHECK_EQ(rsti_retransmit_process(&handler, 6002, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(handler.active_count, 0);
+    CHECK_EQ(due_ns, RSTI_NO_DEADLINE);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 160, 32, 32, 6003, on_resend, &resends), 1);
+    rsti_retransmit_fini(&handler);
+}
+
+TEST(a_delayed_action_is_replaced_in_unicast)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {0};
+    int64_t due_ns;
+    CHECK_EQ(rsti_retransmit_init(&handler, false, 16, 1000, 5000), 0);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 128, 128, 0, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 128, 64, 64, 500, on_resend, &resends), 1);
+    CHECK_EQ(handler.active_count, 1);
+    CHECK_EQ(rsti_retransmit_process(&handler, 1001, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(rsti_retransmit_process(&handler, 1501, on_resend, &resends, &due_ns), 1);
+    CHECK_EQ(resends.count, 1);
+    CHECK_EQ(resends.term_offset, 128);
+    rsti_retransmit_fini(&handler);
+}
+
+TEST(pools_have_limits)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {0};
+    CHECK_EQ(rsti_retransmit_init(&handler, true, 100000, 0, 1), 0);
+    CHECK_EQ(handler.pool_size, RSTI_RETRANSMIT_POOL_MAX);
+    rsti_retransmit_fini(&handler);
+    CHECK_EQ(rsti_retransmit_init(&handler, true, 0, 0, 1), 0);
+    CHECK_EQ(handler.pool_size, 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 32, 32, 0, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 32, 32, 32, 0, on_resend, &resends), -1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 32, 0, 0, 0, on_resend, &resends), 0);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 32, 32, 0, 0, on_resend, &resends), 0);
+    CHECK_EQ(resends.count, 1);
+    rsti_retransmit_fini(&handler);
+    rsti_retransmit_fini(&handler); /* harmless */
+}
+
+CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers),
+    RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits))
