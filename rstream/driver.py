@@ -89,7 +89,7 @@ def ensure_driver(
     """
     path = resolve_dir(dir)
     deadline_s = time.monotonic() + timeout_s
-    while not _is_ready(path):
+    while _ready_pid(path) is None:
         if _core.probe(path) >= _ALIVE:
             # Another process has started it a moment ago.
             if not _wait_ready(path, deadline_s):
@@ -108,20 +108,21 @@ def ensure_driver(
     return path
 
 
-def _is_ready(path: str) -> bool:
-    """Alive, and its files can be read."""
+def _ready_pid(path: str) -> int | None:
+    """The process that drives a directory whose files can be read; 0: not known; None: not ready."""
     if _core.probe(path) < _ALIVE:
-        return False
+        return None
     try:
-        return _core.driver_info(path)[1] >= 0
+        pid, age_ms = _core.driver_info(path)
     except DriverNotFound:
-        return False
+        return None
     except RStreamError:
-        return True  # of another version, or not ours to read: the client says so better
+        return 0  # of another version, or not ours to read: the client says so better
+    return pid if age_ms >= 0 else None
 
 
 def _wait_ready(path: str, deadline_s: float) -> bool:
-    while not _is_ready(path):
+    while _ready_pid(path) is None:
         if time.monotonic() >= deadline_s:
             return False
         time.sleep(_POLL_S)
@@ -145,51 +146,58 @@ def _start(
         arguments.append(f"--{name}={value}")
     read_fd, write_fd = os.pipe()
     try:
-        _spawn(arguments, write_fd, log)
+        pid = _spawn(arguments, write_fd, log)
     except BaseException:
         os.close(read_fd)
         raise
     finally:
         os.close(write_fd)
     try:
-        return _await_ready(path, read_fd, deadline_s)
+        return _await_ready(path, pid, read_fd, deadline_s)
     finally:
         os.close(read_fd)
 
 
-def _spawn(arguments: list[str], write_fd: int, log: str | os.PathLike[str] | None) -> None:
-    """A shell in between makes the driver nobody's child: no zombie stays here, no signal goes there.
+def _spawn(arguments: list[str], write_fd: int, log: str | os.PathLike[str] | None) -> int:
+    """Starts the program; its process id.
 
+    A shell in between makes the driver nobody's child: no zombie stays here, no signal goes there.
     The program keeps ``write_fd``: when it ends, our end of the pipe says so.
     """
     with contextlib.ExitStack() as stack:
-        output = subprocess.DEVNULL if log is None else stack.enter_context(open(log, "ab"))
-        shell = subprocess.Popen(
-            ["/bin/sh", "-c", '"$@" &', "sh", *arguments],
+        output = write_fd if log is None else stack.enter_context(open(log, "ab"))
+        shell = subprocess.run(
+            ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *arguments],
             stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=write_fd if log is None else output,
+            stdout=subprocess.PIPE,
+            stderr=output,
             pass_fds=(write_fd,),
             start_new_session=True,
             close_fds=True,
             cwd="/",
+            check=True,
         )
-    shell.wait()
+    return int(shell.stdout)
 
 
-def _await_ready(path: str, read_fd: int, deadline_s: float) -> str | None:
+def _await_ready(path: str, pid: int, read_fd: int, deadline_s: float) -> str | None:
     text = b""
-    while not _is_ready(path):
+    while True:
+        ready_pid = _ready_pid(path)
+        if ready_pid == pid:
+            return None
+        # Ready, but not ours: ours has lost, or will; a late one must not start when this one ends.
         if select.select([read_fd], [], [], _POLL_S)[0]:
             data = os.read(read_fd, 4096)
             if not data:
-                return text.decode(errors="replace").strip()
+                return None if ready_pid is not None else text.decode(errors="replace").strip()
             text += data
         if time.monotonic() >= deadline_s:
+            if ready_pid is not None:
+                return None
             raise DriverTimeout(
                 f"rstreamd was started in {path}, but is not ready in time; look at `rstream stat`"
             )
-    return None
 
 
 # ---- what is open in this process, for its end and for forks ----

@@ -1,7 +1,7 @@
 """What every test gets: an extension that is as new as its sources, and a driver directory of its own.
 
-Fixtures: ``driver_dir`` (a path nobody uses, removed afterwards with everything in it), ``driver`` (an embedded
-driver there), ``client`` (of that driver).
+Fixtures: ``driver_dir`` (a path nobody uses, removed afterwards with everything in it), ``make_driver_dir`` (makes
+several of them), ``driver`` (an embedded driver there), ``client`` (of that driver).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parent.parent
 _numbers = itertools.count(1)
@@ -74,17 +74,34 @@ def _holder(directory: Path) -> int:
     return _core.driver_info(str(directory))[0]
 
 
-@pytest.fixture
-def driver_dir() -> Iterator[str]:
-    """A directory that nobody uses. A shared driver that a test started there is ended."""
-    path = Path(_base()) / f"rstream-test-{os.getpid()}-{next(_numbers)}"
-    yield str(path)
+def _remove(path: Path) -> None:
+    """A driver directory with everything in it. A shared driver that a test started there is ended."""
     pid = _holder(path)
     if pid not in (0, os.getpid()):
         os.kill(pid, signal.SIGKILL)
     shutil.rmtree(path, ignore_errors=True)
     for left in path.parent.glob(f"{path.name}*"):  # error logs that were saved beside it
         left.unlink(missing_ok=True) if not left.is_dir() else shutil.rmtree(left)
+
+
+@pytest.fixture
+def make_driver_dir() -> Iterator[Callable[[], str]]:
+    """Makes names of directories that nobody uses; two of them stand for two hosts."""
+    paths: list[Path] = []
+
+    def make() -> str:
+        paths.append(Path(_base()) / f"rstream-test-{os.getpid()}-{next(_numbers)}.d")
+        return str(paths[-1])
+
+    yield make
+    for path in paths:
+        _remove(path)
+
+
+@pytest.fixture
+def driver_dir(make_driver_dir: Callable[[], str]) -> str:
+    """A directory that nobody uses."""
+    return make_driver_dir()
 
 
 @pytest.fixture

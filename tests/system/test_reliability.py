@@ -44,6 +44,9 @@ def worker(role: str, **task: object) -> Iterator[subprocess.Popen[str]]:
         if process.poll() is None:
             process.kill()
         process.wait()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            pipe.close()
 
 
 def line(process: subprocess.Popen[str]) -> dict[str, object]:

@@ -26,7 +26,8 @@ static void copy_source(rst_image_t *image, const rsti_text_t *text)
     image->source[length] = '\0';
 }
 
-rst_image_t *rsti_client_image_create(rst_subscription_t *subscription, const rsti_response_t *response)
+rst_image_t *rsti_client_image_create(rst_subscription_t *subscription,
+    const rsti_response_t *response)
 {
     rst_client_t *client = subscription->client;
     if (response->counter_id < 0 || response->counter_id > client->counters.max_counter_id) {

@@ -32,9 +32,6 @@
 #define RSTI_CLIENT_POLL_AWAITING_NS RSTI_NS_PER_MS
 #define RSTI_CLIENT_POLL_IDLE_NS (16 * RSTI_NS_PER_MS)
 #define RSTI_EVENTS_MAX 256
-/* Position over which every reader of a network publication has consumed, as the driver keeps it
- * from the last status messages; registration id = the publication's. */
-#define RSTI_COUNTER_SENDER_CONSUMED (RSTI_COUNTER_TYPE_OURS + 1)
 
 static inline int64_t rsti_client_now_ns(void)
 {
@@ -278,7 +275,8 @@ typedef struct rsti_poll_t {
     int error;
 } rsti_poll_t;
 
-rst_image_t *rsti_client_image_create(rst_subscription_t *subscription, const rsti_response_t *response);
+rst_image_t *rsti_client_image_create(rst_subscription_t *subscription,
+    const rsti_response_t *response);
 void rsti_image_ref(rst_image_t *image);
 void rsti_image_unref(rst_image_t *image);
 /* Whether the subscriber position counter is still this image's. */
@@ -363,7 +361,9 @@ int rsti_subscription_poll(rst_subscription_t *subscription, int32_t limit, int6
 /* Under subscription->lock: images that are closing and drained go, with their event. */
 void rsti_subscription_settle(rst_subscription_t *subscription);
 void rsti_subscription_finish_image(rst_subscription_t *subscription, rst_image_t *image);
-bool rsti_subscription_is_ready(rst_subscription_t *subscription);
+/* *events_told: tail of the events when this waiter was last ended by one; moved on. An event ends
+ * one wait of each waiter, not every wait: who never asks for events must be able to sleep. */
+bool rsti_subscription_is_ready(rst_subscription_t *subscription, uint32_t *events_told);
 bool rsti_subscription_wants_data(const rst_subscription_t *subscription);
 /* Under subscription->lock: whether a new frame in the image would make anybody ready. */
 bool rsti_subscription_awaits_frame(const rst_subscription_t *subscription,
@@ -388,6 +388,7 @@ typedef struct rsti_attached_t {
     rst_subscription_t *subscription; /* counted; or */
     rst_publication_t *publication;   /* counted */
     int32_t seen_version;             /* of the subscription's images, when copied */
+    uint32_t events_told;             /* see rsti_subscription_is_ready */
     rsti_attached_image_t *images;
     size_t image_count;
     size_t slot;                      /* the publication's */

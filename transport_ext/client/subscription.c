@@ -211,15 +211,17 @@ static bool is_image_ready(const rst_image_t *image, bool wants_data)
     return wants_data || rsti_image_next_is_free(image);
 }
 
-bool rsti_subscription_is_ready(rst_subscription_t *subscription)
+bool rsti_subscription_is_ready(rst_subscription_t *subscription, uint32_t *events_told)
 {
     if (rsti_load_acquire_i32(&subscription->is_closed) != 0) {
         return true;
     }
     const bool wants_data = rsti_subscription_wants_data(subscription);
     pthread_mutex_lock(&subscription->lock);
-    bool is_ready = subscription->events_head != subscription->events_tail
+    const bool has_events = subscription->events_head != subscription->events_tail;
+    bool is_ready = (has_events && *events_told != subscription->events_tail)
         || subscription->pending_error != 0;
+    *events_told = subscription->events_tail;
     for (size_t i = 0; !is_ready && i < subscription->images.count; i++) {
         is_ready = is_image_ready(subscription->images.items[i], wants_data);
     }

@@ -207,6 +207,9 @@ static int attach_locked(rst_waiter_t *waiter, rst_subscription_t *subscription,
         /* Differs: the next wait copies the images. */
         attached.seen_version =
             rsti_wrap_sub_i32(rsti_load_acquire_i32(&subscription->version), 1);
+        pthread_mutex_lock(&subscription->lock);
+        attached.events_told = subscription->events_head; /* what waits there is news to us */
+        pthread_mutex_unlock(&subscription->lock);
     }
     waiter->attached[waiter->attached_count++] = attached;
     return 0;
@@ -268,12 +271,16 @@ RST_API void rst_waiter_detach_publication(rst_waiter_t *waiter, rst_publication
 
 /* ---- readiness ---- */
 
-static bool is_ready_locked(const rst_waiter_t *waiter)
+/* is_told: the answer goes to the user, who has then heard of the events. */
+static bool is_ready_locked(rst_waiter_t *waiter, bool is_told)
 {
     for (size_t i = 0; i < waiter->attached_count; i++) {
-        const rsti_attached_t *attached = &waiter->attached[i];
-        if (attached->publication != NULL ? rsti_publication_is_ready(attached->publication)
-                                          : rsti_subscription_is_ready(attached->subscription)) {
+        rsti_attached_t *attached = &waiter->attached[i];
+        uint32_t told = attached->events_told;
+        if (attached->publication != NULL
+                ? rsti_publication_is_ready(attached->publication)
+                : rsti_subscription_is_ready(attached->subscription, &told)) {
+            attached->events_told = is_told ? told : attached->events_told;
             return true;
         }
     }
@@ -287,7 +294,7 @@ static int look_locked(rst_waiter_t *waiter)
         && rsti_exchange_i32(&waiter->is_woken, 0) != 0) {
         return 1;
     }
-    if (is_ready_locked(waiter)) {
+    if (is_ready_locked(waiter, true)) {
         return 1;
     }
     const int32_t state = rsti_client_state_now(waiter->client);
@@ -398,7 +405,7 @@ RST_API int rst_waiter_arm(rst_waiter_t *waiter)
         return rsti_set_forked_error("waiter");
     }
     bool needs_polling = false;
-    rsti_wake_fifo_drain(waiter->fd); /* wake-ups of an earlier time: the look below replaces them */
+    rsti_wake_fifo_drain(waiter->fd); /* wake-ups of an earlier time: arm looks anew */
     const int result = arm(waiter, &needs_polling);
     if (result == 0 && needs_polling) {
         rsti_store_release_i32(&waiter->is_loop_polled, 1);
@@ -421,7 +428,7 @@ void rsti_waiter_poll_for_loop(rst_waiter_t *waiter)
     if (pthread_mutex_trylock(&waiter->lock) != 0) {
         return; /* its owner is at it: it looks for itself */
     }
-    const bool is_ready = is_ready_locked(waiter);
+    const bool is_ready = is_ready_locked(waiter, false);
     pthread_mutex_unlock(&waiter->lock);
     if (is_ready) {
         rsti_waiter_kick(waiter);

@@ -53,7 +53,7 @@ static bool spin(rsti_agent_runner_t *runner, int64_t *deadline_ns)
     int64_t now_ns = rsti_clock_nano_time(&runner->clock);
     int64_t end_ns = rsti_saturating_add_i64(now_ns, runner->sleeper.spin_ns);
     while (now_ns < end_ns && is_running(runner)) {
-        rsti_cpu_pause();
+        (void)sched_yield();
         if (run_work(runner, now_ns, deadline_ns) > 0) {
             return true;
         }
@@ -67,7 +67,7 @@ static bool spin(rsti_agent_runner_t *runner, int64_t *deadline_ns)
 static void block(rsti_agent_runner_t *runner, int64_t deadline_ns)
 {
     const rsti_sleeper_t *sleeper = &runner->sleeper;
-    if (sleeper->spin_ns > 0 && spin(runner, &deadline_ns)) {
+    if (runner->last_sleep_ns < 2 * sleeper->spin_ns && spin(runner, &deadline_ns)) {
         return;
     }
     if (!sleeper->arm(sleeper->arg)) {
@@ -79,7 +79,9 @@ static void block(rsti_agent_runner_t *runner, int64_t deadline_ns)
         sleeper->disarm(sleeper->arg);
         return;
     }
+    const int64_t begin_ns = rsti_clock_nano_time(&runner->clock);
     sleeper->wait(sleeper->arg, timeout_ns);
+    runner->last_sleep_ns = rsti_clock_nano_time(&runner->clock) - begin_ns;
 }
 
 static void idle(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadline_ns)

@@ -33,6 +33,8 @@ typedef struct rsti_sleeper_t {
     void (*wait)(void *arg, int64_t timeout_ns);
     void (*disarm)(void *arg);
     void *arg;
+    /* Look for work that long, yielding, before arming (0: arm at once). Done only while sleeps are
+     * shorter than twice that, so that an idle agent does not spin. */
     int64_t spin_ns;
 } rsti_sleeper_t;
 
@@ -43,6 +45,7 @@ typedef struct rsti_agent_runner_t {
     rsti_clock_t clock;
     rsti_idle_kind_t idle_kind;
     rsti_sleeper_t sleeper;
+    int64_t last_sleep_ns; /* written by: the thread; how long the last blocking wait lasted */
     int64_t sleep_ns_max; /* bound on any sleep; RSTI_NO_DEADLINE = none. May change while running
                            * (atomic): bounded polling beside peers that never wake us */
     int32_t is_running;   /* atomic */

@@ -205,7 +205,8 @@ void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns)
 
 void rsti_on_keepalive(rst_driver_t *driver, const rsti_command_t *command)
 {
-    const rsti_driver_client_t *client = rsti_client_find(driver, command->client_id);
+    /* Ours say hello with it, so that they have a heartbeat before the first thing they ask for. */
+    const rsti_driver_client_t *client = rsti_client_get(driver, command->client_id);
     if (client != NULL) {
         rsti_counter_store(driver, client->heartbeat_id, driver->conductor.now_ms);
     }

@@ -126,7 +126,7 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, boo
     return 0;
 }
 
-/* Names are carried beside stream ids and must not be mixed on one of them (IPC: both ends are ours). */
+/* Names are carried beside stream ids and must not be mixed on one of them. */
 int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel,
     int32_t stream_id)
 {

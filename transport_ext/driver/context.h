@@ -27,7 +27,7 @@ typedef enum rsti_threading_t {
     X(THREADING, threading, "threading", "auto", 0, 0,                                            \
         "dedicated | shared-network | shared | invoker | auto (shared on up to four cores)")      \
     X(IDLE, idle_kind, "idle", "block", 0, 0, "block | spin | yield | backoff | sleep")           \
-    X(DURATION, idle_spin_ns, "idle-spin", "0", 0, RSTI_NS_PER_S,                                 \
+    X(DURATION, idle_spin_ns, "idle-spin", "50us", 0, RSTI_NS_PER_S,                                 \
         "how long a blocking agent looks for work before it sleeps")                              \
     X(SIZE, term_length, "term-buffer-length", "16m", 65536, RSTI_GB,                             \
         "term of a network publication; a power of two")                                          \
@@ -67,7 +67,7 @@ typedef enum rsti_threading_t {
     X(BOOL, sparse, "term-buffer-sparse-file", "true", 0, 1,                                      \
         "reserve terms when they are needed, not at once")                                        \
     X(BOOL, reliable, "reliable-stream", "true", 0, 1, "default of reliable=")                    \
-    X(BOOL, connect, "driver-connect", "true", 0, 1, "connect the sockets of unicast publications") \
+    X(BOOL, connect, "driver-connect", "true", 0, 1, "connect publication sockets")   \
     X(DURATION, nak_delay_ns, "nak-unicast-delay", "1us", 1000, RSTI_DURATION_MAX,                \
         "how long a gap is watched before its first NAK")                                         \
     X(NUMBER, nak_retry_ratio, "nak-unicast-retry-delay-ratio", "100", 1, 1000000,                \

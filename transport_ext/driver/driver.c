@@ -45,14 +45,16 @@ void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t k
     }
 }
 
-int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket)
+int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
+    bool *is_readable)
 {
+    *is_readable = true; /* what came before the poller knew it */
     rsti_driver_thread_t *thread = driver->thread_of[agent_id];
     const int fd = driver->media.table->fd(driver->media.arg, socket);
     if (thread == NULL || !thread->has_poller || fd < 0) {
         return 0;
     }
-    if (rsti_poller_add(&thread->poller, fd, socket) < 0) {
+    if (rsti_poller_add(&thread->poller, fd, is_readable) < 0) {
         rsti_driver_log_trail(driver, "poller");
         return -1;
     }
@@ -68,7 +70,31 @@ void rsti_driver_poll_remove(rst_driver_t *driver, int32_t agent_id, rsti_socket
     }
 }
 
+bool rsti_driver_should_poll(const rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
+    bool is_readable, int64_t now_ns)
+{
+    const rsti_driver_thread_t *thread = driver->thread_of[agent_id];
+    const rsti_media_t *media = &driver->media;
+    return is_readable || thread == NULL || !thread->is_hinted
+        || media->table->fd(media->arg, socket) < 0
+        || media->table->next_deadline_ns(media->arg, socket) <= now_ns;
+}
+
 /* ---- threads ---- */
+
+/* An empty recvmmsg costs as much as a poll of all sockets, so a blocking thread reads those only
+ * that the poller named. It always asks before it sleeps; beside that every third pass. */
+#define PASSES_PER_HINT 3
+
+static void refresh_hints(rsti_driver_thread_t *thread, int64_t timeout_ns)
+{
+    void *tags[POLL_TAGS];
+    const int count = rsti_poller_wait(&thread->poller, timeout_ns, tags, POLL_TAGS);
+    for (int i = 0; i < count; i++) {
+        *(bool *)tags[i] = true;
+    }
+    thread->passes_since_hint = 0;
+}
 
 static int64_t run_agent(rst_driver_t *driver, int32_t agent_id, int64_t now_ns,
     int64_t *next_deadline_ns)
@@ -87,6 +113,9 @@ static int64_t thread_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_
 {
     rsti_driver_thread_t *thread = arg;
     int64_t work = 0;
+    if (thread->is_hinted && thread->passes_since_hint++ >= PASSES_PER_HINT) {
+        refresh_hints(thread, 0);
+    }
     for (int32_t i = 0; i < thread->agent_count; i++) {
         work += run_agent(thread->driver, thread->agents[i], now_ns, next_deadline_ns);
     }
@@ -115,8 +144,7 @@ static void thread_disarm(void *arg)
 static void thread_wait(void *arg, int64_t timeout_ns)
 {
     rsti_driver_thread_t *thread = arg;
-    void *tags[POLL_TAGS];
-    (void)rsti_poller_wait(&thread->poller, timeout_ns, tags, POLL_TAGS);
+    refresh_hints(thread, timeout_ns);
     thread_disarm(thread);
 }
 
@@ -172,6 +200,7 @@ static int prepare_threads(rst_driver_t *driver)
             return -rst_last_error_code();
         }
         thread->has_poller = true;
+        thread->is_hinted = driver->params.idle_kind == RSTI_IDLE_BLOCK;
         thread->runner.do_work = thread_do_work;
         thread->runner.work_arg = thread;
         thread->runner.clock = driver->clock;
@@ -387,10 +416,12 @@ void rst_driver_close(rst_driver_t *driver)
     }
     close_threads(driver);
     if (driver->has_cnc) {
-        rsti_conductor_fini(driver);
         if (driver->to_driver.trailer != NULL) {
             rsti_mpsc_rb_set_heartbeat(&driver->to_driver, -1);
         }
+        driver->conductor.has_responses = true; /* clients look at the heartbeat when woken */
+        rsti_responses_wake(driver);
+        rsti_conductor_fini(driver);
     }
     rsti_sender_fini(&driver->sender);
     rsti_receiver_fini(&driver->receiver);

@@ -51,7 +51,7 @@ static void on_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image,
     }
 }
 
-/* In order the readers see the data by themselves; a gap, or one that was closed, is the conductor's. */
+/* In order the readers see the data by themselves; gaps, new or closed, are the conductor's. */
 static void raise_hwm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t from, int64_t to)
 {
     const int64_t hwm = rsti_load_relaxed_i64(image->hwm);

@@ -1,7 +1,7 @@
 /* internal.h: the driver's own struct and the calls between its files.
  *
- * Threads: conductor, sender and receiver run in one, two or three threads, or in the caller's. What
- * an agent writes stands under "written by" in each struct; agents tell each other by the proxies
+ * Threads: conductor, sender and receiver run in one, two or three threads, or in the caller's.
+ * What an agent writes stands under "written by" in each struct; agents tell each other by the proxies
  * (proxies.c): straight calls when they share a thread, commands in a ring otherwise.
  * Name look-ups and file creation happen in the conductor and may block it; data keeps flowing, as
  * long as the agents have threads of their own. */
@@ -28,7 +28,7 @@
 #define RSTI_CONTROL_BURST 16
 #define RSTI_CONTROL_BUFFER 2048
 #define RSTI_PENDING_SETUP_NS RSTI_NS_PER_S
-/* A foreign client never wakes us: until one is known to be there the conductor looks this often. */
+/* A foreign client never wakes us: until one is there the conductor looks this often. */
 #define RSTI_CONDUCTOR_SLEEP_MAX_NS (50 * RSTI_NS_PER_MS)
 #define RSTI_FOREIGN_SLEEP_MAX_NS RSTI_NS_PER_MS
 
@@ -133,6 +133,9 @@ typedef struct rsti_driver_thread_t {
     int fifo_fd;
     rsti_poller_t poller;
     bool has_poller;
+    /* Blocking threads ask the poller which sockets to read instead of trying each of them. */
+    bool is_hinted;
+    int32_t passes_since_hint;
     int64_t next_deadline_ns;
 } rsti_driver_thread_t;
 
@@ -164,7 +167,7 @@ struct rst_driver_t {
     rsti_receiver_t receiver;
 };
 
-/* driver.c: with an injected clock, media table (not taken over) and seed; for tests and simulation. */
+/* driver.c: with an injected clock, media table (not taken over) and seed: for tests. */
 int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *params,
     const rsti_clock_t *clock, const rsti_media_t *media, uint64_t seed);
 void rsti_driver_wake_agent(rst_driver_t *driver, int32_t agent_id);
@@ -173,7 +176,12 @@ void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t k
 void rsti_driver_log_error(rst_driver_t *driver, int code, const char *text);
 /* The thread's error trail goes to the error log and is cleared. */
 void rsti_driver_log_trail(rst_driver_t *driver, const char *where);
-int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket);
+/* *is_readable belongs to the socket's endpoint: set by the agent's thread when the poller says so. */
+int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
+    bool *is_readable);
+/* Whether reading the socket can give anything now: hinted threads skip the others. */
+bool rsti_driver_should_poll(const rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
+    bool is_readable, int64_t now_ns);
 void rsti_driver_poll_remove(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket);
 
 static inline void rsti_driver_count(rst_driver_t *driver, rsti_system_counter_t counter,

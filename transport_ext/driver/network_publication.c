@@ -24,6 +24,8 @@ static int allocate_counters(rst_driver_t *driver, rsti_network_publication_t *p
             false},
         {RSTI_COUNTER_SENDER_NAKS_RECEIVED, "snd-naks-received", &publication->snd_naks_id,
             &publication->snd_naks, false},
+        {RSTI_COUNTER_SENDER_CONSUMED, "snd-consumed", &publication->snd_consumed_id,
+            &publication->snd_consumed, true},
     };
     const int64_t start = rsti_publication_start_position(base);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
@@ -62,6 +64,7 @@ int rsti_network_publication_create(rst_driver_t *driver,
     made->snd_lmt_id = RSTI_NULL_COUNTER;
     made->snd_bpe_id = RSTI_NULL_COUNTER;
     made->snd_naks_id = RSTI_NULL_COUNTER;
+    made->snd_consumed_id = RSTI_NULL_COUNTER;
     made->end_position = INT64_MAX;
     made->limit_wake_position = INT64_MAX;
     made->last_setup_ns = INT64_MIN / 2;
@@ -86,6 +89,7 @@ void rsti_network_publication_destroy(rst_driver_t *driver,
     rsti_counter_release(driver, &publication->snd_lmt_id);
     rsti_counter_release(driver, &publication->snd_bpe_id);
     rsti_counter_release(driver, &publication->snd_naks_id);
+    rsti_counter_release(driver, &publication->snd_consumed_id);
     rsti_flow_control_fini(&publication->flow);
     rsti_retransmit_fini(&publication->retransmit);
     rsti_free(publication);

@@ -17,16 +17,18 @@
 typedef struct rsti_live_receiver_t {
     int64_t receiver_id;
     int64_t last_sm_ns;
+    int64_t position; /* consumed, as the last status message said */
 } rsti_live_receiver_t;
 
 struct rsti_network_publication_t {
     rsti_publication_t base;
     rsti_send_endpoint_t *endpoint;
-    int32_t snd_pos_id, snd_lmt_id, snd_bpe_id, snd_naks_id;
+    int32_t snd_pos_id, snd_lmt_id, snd_bpe_id, snd_naks_id, snd_consumed_id;
     int64_t *snd_pos; /* written by: sender */
     int64_t *snd_lmt;
     int64_t *snd_bpe;
     int64_t *snd_naks;
+    int64_t *snd_consumed; /* what the slowest living receiver has consumed */
     /* written by: conductor, atomic */
     int64_t limit_wake_position; /* the sender wakes the conductor from here on */
     int64_t end_position;        /* INT64_MAX until no producer is left */

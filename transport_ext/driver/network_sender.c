@@ -285,13 +285,25 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
     return bytes;
 }
 
+static void tell_consumed(rsti_network_publication_t *publication)
+{
+    int64_t least = INT64_MAX;
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        least = rsti_min_i64(least, publication->receivers[i].position);
+    }
+    if (least != INT64_MAX && least != rsti_load_relaxed_i64(publication->snd_consumed)) {
+        rsti_store_release_i64(publication->snd_consumed, least);
+    }
+}
+
 static void touch_receiver(rsti_network_publication_t *publication, int64_t receiver_id,
-    int64_t now_ns)
+    int64_t position, int64_t now_ns)
 {
     int32_t oldest = 0;
     for (int32_t i = 0; i < publication->receiver_count; i++) {
         if (publication->receivers[i].receiver_id == receiver_id) {
             publication->receivers[i].last_sm_ns = now_ns;
+            publication->receivers[i].position = position;
             return;
         }
         if (publication->receivers[i].last_sm_ns < publication->receivers[oldest].last_sm_ns) {
@@ -301,7 +313,7 @@ static void touch_receiver(rsti_network_publication_t *publication, int64_t rece
     if (publication->receiver_count < RSTI_RECEIVERS_MAX) {
         oldest = publication->receiver_count++;
     }
-    publication->receivers[oldest] = (rsti_live_receiver_t){receiver_id, now_ns};
+    publication->receivers[oldest] = (rsti_live_receiver_t){receiver_id, now_ns, position};
 }
 
 static bool remove_receiver(rsti_network_publication_t *publication, int64_t receiver_id)
@@ -351,7 +363,8 @@ void rsti_network_publication_on_sm(rsti_sender_t *sender,
             rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
         }
     } else {
-        touch_receiver(publication, facts.receiver_id, now_ns);
+        touch_receiver(publication, facts.receiver_id, facts.position, now_ns);
+        tell_consumed(publication);
         rsti_store_release_i32(&publication->has_unicast_eos, 0);
     }
     publication->has_initial_connection = true;

@@ -1,5 +1,5 @@
-/* publication.h: what IPC and network publications have in common. Owner: conductor; the sender reads
- * what is written once. */
+/* publication.h: what IPC and network publications have in common. Owner: conductor; the sender
+ * reads what is written once. */
 #ifndef RSTI_DRIVER_PUBLICATION_H
 #define RSTI_DRIVER_PUBLICATION_H
 
@@ -84,7 +84,7 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     const rsti_publication_facts_t *facts);
 void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication);
 int64_t rsti_publication_start_position(const rsti_publication_t *publication);
-/* Reserves the term of limit, stores limit and wakes producers. False: no storage, limit unchanged. */
+/* Reserves the term of limit, stores limit and wakes producers. False: no storage, limit stays. */
 bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit);
 void rsti_publication_lower_limit(rst_driver_t *driver, rsti_publication_t *publication,

@@ -1,5 +1,5 @@
-/* publication_image.c: the conductor's side of an image: creation, rebuild, life (wire reference 8.6
- * and 12.2, driver reference 5.4). */
+/* publication_image.c: the conductor's side of an image: creation, rebuild, life (wire reference
+ * 8.6 and 12.2, driver reference 5.4). */
 #include "driver/internal.h"
 
 #include "util/alloc.h"

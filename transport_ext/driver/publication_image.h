@@ -95,7 +95,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
 bool rsti_image_is_drained(const rsti_image_t *image);
 bool rsti_image_accepts(const rsti_image_t *image);
 int64_t rsti_image_join_position(const rsti_image_t *image);
-/* Every pass: true when the image may be freed. *next_deadline_ns is lowered to when time matters. */
+/* Every pass: true when the image may be freed. Lowers *next_deadline_ns to when time matters. */
 bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
     int64_t *next_deadline_ns);
 

@@ -1,5 +1,5 @@
-/* receive_endpoint.c: making of a receiving socket, and what to do with data, set-ups and round-trip
- * frames that arrive on it (wire reference 6). */
+/* receive_endpoint.c: making of a receiving socket, and what to do with data, set-ups and
+ * round-trip frames that arrive on it (wire reference 6). */
 #include "driver/internal.h"
 
 #include "util/alloc.h"

@@ -1,5 +1,5 @@
-/* receive_endpoint.h: one socket for all subscriptions of a channel. Made by the conductor, used and
- * closed by the receiver. */
+/* receive_endpoint.h: one socket for all subscriptions of a channel. Made by the conductor,
+ * used and closed by the receiver. */
 #ifndef RSTI_DRIVER_RECEIVE_ENDPOINT_H
 #define RSTI_DRIVER_RECEIVE_ENDPOINT_H
 
@@ -16,6 +16,7 @@ typedef struct rsti_receive_endpoint_t {
     /* written by: conductor, before use */
     rsti_udp_channel_t udp;
     rsti_socket_t *socket;
+    bool is_readable; /* written by: the agent's thread */
     int32_t channel_status_id;
     int32_t local_sockaddr_id;
     int64_t so_rcvbuf;

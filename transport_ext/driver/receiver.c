@@ -112,7 +112,8 @@ static void add_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t *end
 {
     endpoint->next = receiver->endpoints;
     receiver->endpoints = endpoint;
-    rsti_driver_poll_add(receiver->driver, RSTI_AGENT_RECEIVER, endpoint->socket);
+    rsti_driver_poll_add(
+        receiver->driver, RSTI_AGENT_RECEIVER, endpoint->socket, &endpoint->is_readable);
 }
 
 static void remove_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint)
@@ -195,6 +196,10 @@ static int64_t poll_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t 
     int64_t now_ns)
 {
     rst_driver_t *driver = receiver->driver;
+    if (!rsti_driver_should_poll(
+            driver, RSTI_AGENT_RECEIVER, endpoint->socket, endpoint->is_readable, now_ns)) {
+        return 0;
+    }
     for (int i = 0; i < RSTI_MEDIA_BURST_MAX; i++) {
         receiver->datagrams[i].length = RSTI_DATAGRAM_MAX;
     }
@@ -204,6 +209,7 @@ static int64_t poll_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t 
         rsti_driver_log_trail(driver, "receiver");
         return 0;
     }
+    endpoint->is_readable = count == RSTI_MEDIA_BURST_MAX; /* fewer: drained */
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += (int64_t)receiver->datagrams[i].length;

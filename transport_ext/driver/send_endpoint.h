@@ -16,6 +16,7 @@ typedef struct rsti_send_endpoint_t {
     /* written by: conductor, before use */
     rsti_udp_channel_t udp;
     rsti_socket_t *socket;
+    bool is_readable; /* written by: the agent's thread */
     int32_t channel_status_id;
     int32_t local_sockaddr_id;
     int64_t so_sndbuf; /* as asked for by the first channel; RSTI_CHANNEL_UNSET */

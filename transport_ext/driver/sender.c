@@ -56,7 +56,8 @@ static void add_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint)
 {
     endpoint->next = sender->endpoints;
     sender->endpoints = endpoint;
-    rsti_driver_poll_add(sender->driver, RSTI_AGENT_SENDER, endpoint->socket);
+    rsti_driver_poll_add(
+        sender->driver, RSTI_AGENT_SENDER, endpoint->socket, &endpoint->is_readable);
 }
 
 static void remove_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint)
@@ -136,6 +137,10 @@ static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
     int64_t now_ns)
 {
     rst_driver_t *driver = sender->driver;
+    if (!rsti_driver_should_poll(
+            driver, RSTI_AGENT_SENDER, endpoint->socket, endpoint->is_readable, now_ns)) {
+        return 0;
+    }
     for (int i = 0; i < RSTI_CONTROL_BURST; i++) {
         sender->control[i].length = RSTI_CONTROL_BUFFER;
     }
@@ -145,6 +150,7 @@ static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
         rsti_driver_log_trail(driver, "sender");
         return 0;
     }
+    endpoint->is_readable = count == RSTI_CONTROL_BURST; /* fewer: drained */
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         const rsti_datagram_t *datagram = &sender->control[i];

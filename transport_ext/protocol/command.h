@@ -129,7 +129,10 @@ enum {
     RSTI_COUNTER_FC_RECEIVERS = 17,
     RSTI_COUNTER_SENDER_NAKS_RECEIVED = 19,
     RSTI_COUNTER_RECEIVER_NAKS_SENT = 20,
-    RSTI_COUNTER_TYPE_OURS = 7300
+    RSTI_COUNTER_TYPE_OURS = 7300,
+    /* "snd-consumed": position that every living receiver of a network publication has consumed, as
+     * the last status messages said; stream key, registration id = the publication's. */
+    RSTI_COUNTER_SENDER_CONSUMED = 7301
 };
 
 /* System counter ids = position in the table (memory reference 17). */

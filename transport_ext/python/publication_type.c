@@ -189,9 +189,8 @@ static PyObject *offer_list(rsti_py_publication_t *self, PyObject *list, Py_ssiz
     Py_ssize_t size = PyList_Size(list);
 
     if (index >= size) {
-        position = self->handle.is_closed ? RST_CLOSED
-                                          : rst_publication_position(self->publication);
-        return taken_result(self, 0, position);
+        return taken_result(self, 0,
+            self->handle.is_closed ? RST_CLOSED : rst_publication_position(self->publication));
     }
     while (index < size && !self->handle.is_closed) {
         size_t wanted = gather(list, index, size, parts);
@@ -328,22 +327,17 @@ PUBLICATION_POSITION(position, rst_publication_position)
 PUBLICATION_POSITION(position_limit, rst_publication_position_limit)
 PUBLICATION_POSITION(consumed_position, rst_publication_consumed_position)
 
-static PyObject *publication_get_is_connected(PyObject *object, void *closure)
-{
-    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
-
-    (void)closure;
-    return PyBool_FromLong(
-        !self->handle.is_closed && rst_publication_is_connected(self->publication));
-}
-
-static PyObject *publication_get_is_closed(PyObject *object, void *closure)
-{
-    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
-
-    (void)closure;
-    return PyBool_FromLong(self->handle.is_closed || rst_publication_is_closed(self->publication));
-}
+#define PUBLICATION_STATE(name, expression)                                                       \
+    static PyObject *publication_get_##name(PyObject *object, void *closure)                      \
+    {                                                                                             \
+        rsti_py_publication_t *self = (rsti_py_publication_t *)object;                            \
+        (void)closure;                                                                            \
+        return PyBool_FromLong(expression);                                                       \
+    }
+PUBLICATION_STATE(is_connected,
+    !self->handle.is_closed && rst_publication_is_connected(self->publication))
+PUBLICATION_STATE(is_closed,
+    self->handle.is_closed || rst_publication_is_closed(self->publication))
 
 static void publication_dealloc(PyObject *object)
 {

@@ -39,7 +39,9 @@ typedef enum rst_client_state_t {
 /* Connects to a living driver: waits up to driver_timeout_ms for a driver that is starting;
  * -RST_ENODRIVER when there is none, -RST_EVERSION, -RST_EACCESS. */
 RST_API int rst_client_open(rst_client_t **client, const rst_client_params_t *params);
-RST_API void rst_client_close(rst_client_t *client); /* closes all that it made */
+/* Closes all that it made. Handles of it that are still open say that they are closed, and stay
+ * allocated until their own close call, in any order. */
+RST_API void rst_client_close(rst_client_t *client);
 RST_API int64_t rst_client_id(const rst_client_t *client);
 RST_API int rst_client_state(const rst_client_t *client); /* rst_client_state_t, -RST_EFORKED */
 RST_API const char *rst_client_dir(const rst_client_t *client);
@@ -68,7 +70,7 @@ typedef struct rst_message_part_t {
     size_t length;
 } rst_message_part_t;
 
-/* Position after the message (> 0), or RST_NOT_CONNECTED … RST_ERROR (error.h). */
+/* Position after the message (> 0), or RST_NOT_CONNECTED … RST_ERROR (error.h), or -RST_EFORKED. */
 RST_API int64_t rst_publication_offer(rst_publication_t *publication, const void *data,
     size_t length, int64_t reserved_value);
 RST_API int64_t rst_publication_offer_parts(rst_publication_t *publication,
@@ -146,7 +148,9 @@ RST_API void rst_batch_release(rst_batch_t *batch);
 RST_API int rst_subscription_poll(rst_subscription_t *subscription, int32_t limit,
     int64_t bytes_max, rst_batch_t *batch);
 /* Demand (request(n) of Reactive Streams), enforced here: poll_demanded hands out no more than was
- * requested and not yet delivered. Saturates at INT64_MAX. n >= 1. Any thread. */
+ * requested and not yet delivered. Saturates at INT64_MAX. n >= 1. Any thread. From the first request
+ * (or poll_demanded) on, a waiter counts data as ready only while there is demand. On a named stream
+ * the kinds complete, error and schema (docs/wire.md) are no elements: they cost no demand. */
 RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t n);
 RST_API int64_t rst_subscription_demand(const rst_subscription_t *subscription);
 RST_API int rst_subscription_poll_demanded(rst_subscription_t *subscription, int32_t limit,
@@ -202,8 +206,9 @@ RST_API int rst_waiter_attach_publication(rst_waiter_t *waiter, rst_publication_
 RST_API void rst_waiter_detach_subscription(rst_waiter_t *waiter,
     rst_subscription_t *subscription);
 RST_API void rst_waiter_detach_publication(rst_waiter_t *waiter, rst_publication_t *publication);
-/* Waits until something attached may be ready: 1; 0 after timeout_ns; -RST_EDRIVERLOST,
- * -RST_ECLOSED, -RST_EFORKED. May return 1 early. spin_ns: busy-wait that long before sleeping. */
+/* Waits until something attached may be ready: 1; 0 after timeout_ns; when nothing is left to read
+ * -RST_EDRIVERLOST, -RST_ECLIENTTIMEOUT, -RST_ECLOSED; -RST_EFORKED. May return 1 early. An image
+ * event ends one wait of each waiter, taken or not. spin_ns: busy-wait that long before sleeping. */
 RST_API int rst_waiter_wait(rst_waiter_t *waiter, int64_t timeout_ns, int64_t spin_ns);
 /* For event loops: readable after arm() returned 0 and something happened. arm(): 1 = ready now. */
 RST_API int rst_waiter_fd(const rst_waiter_t *waiter);

@@ -379,6 +379,46 @@ TEST(full_table_of_sleepers)
     end();
 }
 
+TEST(beside_an_aeron_driver)
+{
+    CHECK(fake_open("aeron"));
+    fake.cnc.ext->magic = 0;
+    fake.cnc.ext->version = 0;
+    client = fake_client(50);
+    CHECK(client != NULL);
+    CHECK_EQ(rst_client_is_aeron_driver(client), 1);
+    CHECK_EQ(fake.commands, 0); /* no hello: nothing that Aeron's driver does not expect */
+    subscription = fake_subscribe(client);
+    CHECK(subscription != NULL);
+    CHECK_EQ(rst_waiter_create(&waiter, client), 0);
+    CHECK_EQ(rst_batch_create(&batch, 8), 0);
+    fake_log_t *log = fake_image(subscription);
+    memset(&log->file.log.metadata->ext, 0, sizeof log->file.log.metadata->ext);
+    take_events();
+    CHECK_EQ(rst_waiter_attach_subscription(waiter, subscription), 0);
+    sleeper_t sleeper;
+    int64_t took_ns;
+    CHECK(start(&sleeper));
+    int64_t at = fake_data(log, 0, "x");
+    CHECK_EQ(finish(&sleeper, &took_ns), 1);
+    CHECK(took_ns < RSTI_NS_PER_S);
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 1);
+    CHECK_EQ(rst_waiter_arm(waiter), 0);
+    at = fake_data(log, at, "x");
+    CHECK(is_fd_readable(1000));
+    rst_waiter_disarm(waiter);
+    rst_batch_release(batch);
+    /* Nothing of ours was written where Aeron keeps zeros. */
+    const rsti_log_ext_t zeros = {0};
+    CHECK_MEM(&log->file.log.metadata->ext, &zeros, sizeof zeros);
+    const rsti_counter_value_t *value = &fake.counters.counters.values[fake.heartbeat_counter];
+    CHECK_MEM(value->spare, &zeros, sizeof value->spare);
+    char path[256];
+    snprintf(path, sizeof path, "%s/wake/%lld.0", fake.dir, (long long)rst_client_id(client));
+    CHECK_EQ(access(path, F_OK), -1);
+    end();
+}
+
 /* ---- many threads at once, for the race detector ---- */
 
 static int32_t is_done;
@@ -461,5 +501,5 @@ CHECK_MAIN(RUN(times_out), RUN(woken_by_data), RUN(woken_by_images_and_by_anybod
     RUN(image_that_comes_while_asleep_is_armed), RUN(publication_waits_for_room_and_connection),
     RUN(one_log_for_reading_and_writing), RUN(demand_rules_the_wait),
     RUN(driver_dies_while_asleep), RUN(closing_wakes), RUN(event_loop),
-    RUN(writers_that_never_wake), RUN(full_table_of_sleepers),
+    RUN(writers_that_never_wake), RUN(full_table_of_sleepers), RUN(beside_an_aeron_driver),
     RUN(writers_and_a_sleeping_reader))

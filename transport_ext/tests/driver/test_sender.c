@@ -2,7 +2,8 @@
 #include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
 
-#define UDP "aeron:udp?endpoint=127.0.0.1:24400|init-term-id=5|term-id=5|term-offset=0|term-length=64k"
+#define UDP                                                                   \
+    "aeron:udp?endpoint=127.0.0.1:24400|init-term-id=5|term-id=5|term-offset=0|term-length=64k"
 #define RECEIVER "127.0.0.1:24400"
 
 typedef struct publisher_t {

@@ -63,8 +63,8 @@ TEST(idle_uses_no_cpu)
     CHECK(used_us < 40000);
 }
 
-/* Everybody sleeps; then one message must come through at once, and a full publication must be told
- * of room at once: wake-ups, not timers. Of many tries the median counts, other programs run too. */
+/* Everybody sleeps; then one message must come through at once, and a full publication must be
+ * told of room at once: wake-ups, not timers. Of many tries the median counts, other programs run too. */
 static void wake(const char *threading, const char *channel)
 {
     char mode[64];
@@ -101,5 +101,6 @@ TEST(wake_udp_network) { wake("shared-network", udp_channel("")); }
 TEST(wake_udp_dedicated) { wake("dedicated", udp_channel("")); }
 
 CHECK_MAIN(RUN(wake_ipc_shared), RUN(wake_ipc_dedicated), RUN(wake_udp_shared),
-    RUN(wake_udp_network), RUN(wake_udp_dedicated), RUN(ipc_shared), RUN(ipc_dedicated), RUN(udp_shared), RUN(udp_network),
+    RUN(wake_udp_network), RUN(wake_udp_dedicated), RUN(ipc_shared), RUN(ipc_dedicated),
+    RUN(udp_shared), RUN(udp_network),
     RUN(udp_dedicated), RUN(idle_uses_no_cpu))
