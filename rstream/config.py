@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypedDict
 
@@ -100,23 +102,46 @@ _OPTION_NAMES: Final[dict[str, str]] = {
 }
 
 
+_UNITS_S: Final = {"": 1e-9, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def _seconds_from(variable: str, default_s: float) -> float:
+    """A duration as the driver's options write it (``100ms``, ``1s``; without unit: ns), from the environment."""
+    text = os.environ.get(variable)
+    if text is None:
+        return default_s
+    match = re.fullmatch(r"(\d+)(ns|us|ms|s|)", text.strip())
+    if match is None:
+        raise ConfigError(f"{variable}={text}: must be a duration such as 100ms or 1s")
+    return int(match[1]) * _UNITS_S[match[2]]
+
+
+def _driver_timeout_s() -> float:
+    return _seconds_from("RSTREAM_DRIVER_TIMEOUT", 10.0)
+
+
+def _keepalive_interval_s() -> float:
+    return _seconds_from("RSTREAM_KEEPALIVE_INTERVAL", 0.5)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """How a client behaves.
+    """How a client behaves. Two defaults come from the environment, written as the driver's options
+    are (``1s``, ``100ms``), so that a whole process tree can be set without a line of code.
 
     Attributes:
         name: shown in the driver's counters; empty: none.
         driver_timeout_s: how long to wait for the driver at the start, and how old its heartbeat
-            may get before it counts as dead.
+            may get before it counts as dead (``$RSTREAM_DRIVER_TIMEOUT``, 10).
         keepalive_interval_s: rhythm of the client's own heartbeat; well below the driver's
-            ``client_liveness_timeout_s``.
+            ``client_liveness_timeout_s`` (``$RSTREAM_KEEPALIVE_INTERVAL``, 0.5).
         registration_timeout_s: how long ``add_publication`` and ``add_subscription`` wait.
         start_driver: start the shared driver when nobody lives in the directory.
     """
 
     name: str = ""
-    driver_timeout_s: float = 10.0
-    keepalive_interval_s: float = 0.5
+    driver_timeout_s: float = field(default_factory=_driver_timeout_s)
+    keepalive_interval_s: float = field(default_factory=_keepalive_interval_s)
     registration_timeout_s: float = 10.0
     start_driver: bool = True
 

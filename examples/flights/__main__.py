@@ -149,9 +149,8 @@ def start_actors(ray: Any, driver_dir: str, cost_s: float) -> tuple[list[Any], l
 
 
 def start_query(spark: Any, tables: Path, folder: Path, handles: list[Any], work: Path) -> Any:
-    from examples.flights import tables as flights
-
     import rstream.spark
+    from examples.flights import tables as flights
 
     rstream.spark.register(spark)
     rows = flights.read(spark, tables, flights.stream_of(spark, folder))

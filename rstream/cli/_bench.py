@@ -6,7 +6,6 @@ the reader gets one ``bytes`` object per message. The time runs in the subscribe
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -16,11 +15,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rstream import _core
 from rstream.driver import rstreamd_path
 from rstream.errors import ConfigError, DriverTimeout
+
+if TYPE_CHECKING:
+    import argparse
 
 SIZE_MIN = 12
 

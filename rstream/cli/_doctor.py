@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rstream import _core
 from rstream.driver import resolve_dir, rstreamd_path
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
 
 Finding = tuple[str, str, str]  # ok | weak | lacks, what, what next
 SOCKET_BUFFER_WANTED = 4 << 20

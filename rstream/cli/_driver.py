@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from rstream import _core
 from rstream.driver import resolve_dir, rstreamd_path
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rstream.errors import RStreamError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def parser() -> argparse.ArgumentParser:

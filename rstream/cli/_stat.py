@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from rstream import _core, metrics
 from rstream.driver import resolve_dir
+
+if TYPE_CHECKING:
+    import argparse
 
 LIVES = {0: "no driver", 1: "dead driver", 2: "alive", 3: "alive (an Aeron driver)"}
 

@@ -7,15 +7,18 @@ the same UDP port again, because Ray's key-value store remembers it by actor id 
 
 from __future__ import annotations
 
+import importlib
 import logging
 import threading
-from collections.abc import Callable
+import time
 from typing import TYPE_CHECKING, Any
 
-from rstream.errors import ConfigError, RStreamError
+from rstream.errors import ConfigError, RegistrationError, RStreamError
 from rstream.ray._handle import StreamHandle, host_token
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rstream.stream import Reader
 
 log = logging.getLogger("rstream")
@@ -24,6 +27,8 @@ log = logging.getLogger("rstream")
 DEFAULT_TERM_LENGTH = 1 << 20
 #: How long the background thread sleeps at most before it looks whether it was closed.
 CLOSE_CHECK_S = 0.1
+#: How long a restarted actor waits for its old port: longer than a driver's client liveness timeout (10 s).
+REJOIN_TIMEOUT_S = 20.0
 
 
 def open_reader(
@@ -59,20 +64,25 @@ def open_reader(
     suffix = f"term-length={term_length}|rs-name={name}"
     ipc_channel = f"aeron:ipc?{suffix}"
     channels = [ipc_channel]
-    wanted_port = port or (_remembered_port(name) if udp else 0)
+    remembered = _remembered_port(name) if udp and not port else 0
+    wanted_port = port or remembered
     if udp:
         window = min(term_length // 2, 1 << 20)
         channels.append(
             f"aeron:udp?endpoint=0.0.0.0:{wanted_port}|rcv-wnd={window}|so-rcvbuf={2 * window}|rs-name={name}"
         )
-    reader = stream.reader(
-        name,
-        channels=channels,
-        codec=codecs.named(codec),
-        dir=directory,
-        prefetch=prefetch,
-        hold=True,
-    )
+
+    def open_it() -> Reader[Any]:
+        return stream.reader(
+            name,
+            channels=channels,
+            codec=codecs.named(codec),
+            dir=directory,
+            prefetch=prefetch,
+            hold=True,
+        )
+
+    reader = _retry(open_it, REJOIN_TIMEOUT_S) if remembered else open_it()
     endpoint = udp_channel = ""
     if udp:
         bound = _bound_port(reader)
@@ -197,27 +207,42 @@ class Endpoint:
         return self.reader.statistics()
 
 
-def _node_address() -> str:
-    try:
-        import ray
+def _retry(open_it: Callable[[], Reader[Any]], timeout_s: float) -> Reader[Any]:
+    """The dead actor's port is free only when the driver has given its client up."""
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        try:
+            return open_it()
+        except RegistrationError:
+            if time.monotonic() >= deadline_s:
+                raise
+            time.sleep(0.1)
 
-        if ray.is_initialized():
-            return str(ray.util.get_node_ip_address())
+
+def _node_address() -> str:
+    ray = _running_ray()
+    return "127.0.0.1" if ray is None else str(ray.util.get_node_ip_address())
+
+
+def _running_ray() -> Any:
+    """The module ray when it is installed and initialised here, else None. It carries no strict types."""
+    try:
+        ray: Any = importlib.import_module("ray")
     except ImportError:
-        pass
-    return "127.0.0.1"
+        return None
+    return ray if ray.is_initialized() else None
+
+
+def _key_value_store() -> Any:
+    return importlib.import_module("ray.experimental.internal_kv")
 
 
 def _port_key(name: str) -> bytes | None:
     """Key under which this actor's port for the stream is remembered; None outside an actor."""
-    try:
-        import ray
-
-        if not ray.is_initialized():
-            return None
-        actor_id = ray.get_runtime_context().get_actor_id()
-    except ImportError:
+    ray = _running_ray()
+    if ray is None:
         return None
+    actor_id: str | None = ray.get_runtime_context().get_actor_id()
     return f"rstream:port:{actor_id}:{name}".encode() if actor_id else None
 
 
@@ -225,18 +250,14 @@ def _remembered_port(name: str) -> int:
     key = _port_key(name)
     if key is None:
         return 0
-    from ray.experimental import internal_kv
-
-    value = internal_kv._internal_kv_get(key)
+    value: bytes | None = _key_value_store()._internal_kv_get(key)
     return int(value) if value else 0
 
 
 def _remember_port(name: str, port: int) -> None:
     key = _port_key(name)
     if key is not None:
-        from ray.experimental import internal_kv
-
-        internal_kv._internal_kv_put(key, str(port).encode())
+        _key_value_store()._internal_kv_put(key, str(port).encode())
 
 
 def _bound_port(reader: Reader[Any]) -> int:

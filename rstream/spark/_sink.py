@@ -16,13 +16,13 @@ given back by the driver's liveness timeout.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 import time
 import uuid
 import zlib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
@@ -35,10 +35,14 @@ from rstream.errors import ConfigError, RStreamError
 from rstream.ray._handle import StreamHandle
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Callable, Iterator
+
     from pyspark.sql.types import StructType
 
     from rstream.stream import Publisher
+
+#: pyarrow.RecordBatch; pyarrow carries no types.
+RecordBatch: TypeAlias = Any
 
 SOURCE_NAME = "rstream"
 #: Room that Arrow's stream framing and the schema with its marks take in a message.
@@ -69,9 +73,9 @@ class Marks:
     row_offset: int  # of its first row within the attempt
 
 
-def marks_of(batch: pa.RecordBatch) -> Marks | None:
+def marks_of(batch: RecordBatch) -> Marks | None:
     """The marks of a record batch that a sink sent; None when it carries none."""
-    metadata = batch.schema.metadata or {}
+    metadata: dict[bytes, bytes] = batch.schema.metadata or {}
     text = metadata.get(b"rstream.marks")
     return Marks(**json.loads(text)) if text is not None else None
 
@@ -140,7 +144,7 @@ class SinkConfig:
         )
 
 
-def _number(options: dict[str, str], name: str, default: str, kind: type) -> Any:
+def _number(options: dict[str, str], name: str, default: str, kind: Callable[[str], float]) -> Any:
     text = options.get(name, default)
     try:
         value = kind(text)
@@ -159,7 +163,7 @@ class RstreamDataSource(DataSource):
         """Name for ``format(…)``."""
         return SOURCE_NAME
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         """Called by Spark once per micro-batch, and once more in the process that commits."""
         return Writer(SinkConfig.from_options(dict(self.options)))
 
@@ -172,7 +176,7 @@ class Writer(DataSourceStreamArrowWriter):
         # New for each planned micro-batch, so that a replay of an epoch differs from its first run.
         self.token = uuid.uuid4().hex
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
+    def write(self, iterator: Iterator[RecordBatch]) -> TaskCommit:
         """Send a partition's batches. Waits inside while readers have no room."""
         context = TaskContext.get()
         if context is None:
@@ -182,10 +186,10 @@ class Writer(DataSourceStreamArrowWriter):
             task.send(batch)
         return task.finish()
 
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Nothing to release: rows were delivered when they were sent (at least once)."""
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Nothing to take back: a retry sends the rows again under another attempt."""
 
 
@@ -208,14 +212,13 @@ class _Task:
         self.next_handle = context.partitionId()
         self.touched: set[int] = set()
 
-    def send(self, batch: pa.RecordBatch) -> None:
+    def send(self, batch: RecordBatch) -> None:
         for index, part in self._partition(batch):
             for start in range(0, part.num_rows, self.config.rows_per_message):
                 self._send_piece(index, part.slice(start, self.config.rows_per_message))
 
-    def _partition(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-        import pyarrow as pa
-
+    def _partition(self, batch: RecordBatch) -> Iterator[tuple[int, RecordBatch]]:
+        pa: Any = importlib.import_module("pyarrow")
         count = len(self.config.handles)
         column = self.config.partition_by
         if column is None or count == 1:
@@ -244,7 +247,7 @@ class _Task:
             return mapped
         return zlib.crc32(str(value).encode()) % len(self.config.handles)
 
-    def _send_piece(self, index: int, piece: pa.RecordBatch) -> None:
+    def _send_piece(self, index: int, piece: RecordBatch) -> None:
         publisher = self.publishers[index]
         room = publisher.max_message_length - FRAMING_BYTES
         if piece.nbytes > room and piece.num_rows > 1:

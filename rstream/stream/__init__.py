@@ -10,6 +10,8 @@ from __future__ import annotations
 from rstream.stream._events import (
     Available,
     Completed,
+    Connected,
+    Disconnected,
     Gap,
     Lost,
     SessionChanged,
@@ -37,6 +39,8 @@ __all__ = (
     "Available",
     "CallerExecutor",
     "Completed",
+    "Connected",
+    "Disconnected",
     "Executor",
     "Gap",
     "Lost",

@@ -102,7 +102,38 @@ class SessionChanged:
     reason: str
 
 
-StreamEvent: TypeAlias = Available | Unavailable | Completed | Lost | Gap | SessionChanged
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connected:
+    """A publisher has a reader again, or its first one.
+
+    Attributes:
+        session_id: the publisher's session.
+        position: sent up to here by then.
+    """
+
+    session_id: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnected:
+    """The last reader of a publisher has gone: closed, died, or cut off. A :class:`Gap` follows
+    when something was on the way to it. What no reader has taken yet waits for the next one.
+
+    Attributes:
+        session_id: the publisher's session.
+        position: sent up to here.
+        consumed_position: known to be consumed up to here.
+    """
+
+    session_id: int
+    position: int
+    consumed_position: int
+
+
+StreamEvent: TypeAlias = (
+    Available | Unavailable | Completed | Lost | Gap | SessionChanged | Connected | Disconnected
+)
 
 #: Most events kept for ``events()``; older ones are dropped and counted.
 EVENTS_MAX = 1024

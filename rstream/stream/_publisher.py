@@ -26,7 +26,14 @@ from rstream.errors import (
 )
 from rstream.flow.pacing import TokenBucket
 from rstream.stream import _session
-from rstream.stream._events import EVENTS_MAX, Gap, SessionChanged, StreamEvent
+from rstream.stream._events import (
+    EVENTS_MAX,
+    Connected,
+    Disconnected,
+    Gap,
+    SessionChanged,
+    StreamEvent,
+)
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR, KIND_PLAIN, header_of
 
 if TYPE_CHECKING:
@@ -56,7 +63,7 @@ class Publisher(Generic[T]):
     Thread rule: one thread at a time. Each publisher is a session of its own, so several of one
     name may live in one process or in many. When the media driver dies, the next call starts it
     again, joins with a new session, and reports what was not known to be consumed as a
-    :class:`Gap` in :meth:`events`.
+    :class:`Gap` in :meth:`events`; so it does when its last reader goes.
     """
 
     def __init__(
@@ -90,6 +97,7 @@ class Publisher(Generic[T]):
         self._sent = self._waits = self._rejoins = 0
         self._waited_ns = 0
         self._reached = self._consumed = self._look_again = 0
+        self._was_connected = False
         self._made_at = call_site()
         self._join()
         self._closed = False
@@ -130,7 +138,14 @@ class Publisher(Generic[T]):
         return self._closed
 
     def events(self) -> list[StreamEvent]:
-        """What happened since the last call: session changes and gaps, oldest first."""
+        """What happened since the last call, oldest first: readers come and gone, session changes,
+        gaps. Looks itself, so that a publisher with nothing to send learns it too.
+        """
+        if not self._closed:
+            if self._link.is_alive:
+                self._look()
+            elif self._link.is_shared:
+                self._rejoin(None)
         events = list(self._events)
         self._events.clear()
         return events
@@ -199,6 +214,8 @@ class Publisher(Generic[T]):
             self._note_sent(position)
             if bucket is not None:
                 bucket.spend(_length_of(data))
+        elif position == _core.NOT_CONNECTED:
+            self._look()
         return position
 
     def send_many(self, objects: Iterable[T], *, timeout_s: float | None = None) -> int:
@@ -254,11 +271,54 @@ class Publisher(Generic[T]):
         if self._sent >= self._look_again:
             self._look_again = self._sent + CONSUMED_EVERY
             self._note_consumed()
+            self._look()
 
     def _note_consumed(self) -> None:
         consumed = self._core.consumed_position
         if consumed > self._consumed:
             self._consumed = consumed
+
+    def _look(self) -> None:
+        """Note that a reader came, or that the last one went."""
+        is_connected = self._core.is_connected
+        if is_connected == self._was_connected or not self._link.is_alive:
+            return
+        self._was_connected = is_connected
+        session_id, reached, consumed = self._core.session_id, self._reached, self._consumed
+        if is_connected:
+            self._events.append(Connected(session_id=session_id, position=reached))
+            return
+        self._events.append(
+            Disconnected(session_id=session_id, position=reached, consumed_position=consumed)
+        )
+        # In shared memory the next reader begins where the last one stopped. On the network it
+        # begins after what was sent out, and that is where the limit stands without readers.
+        if not self._core.is_ipc:
+            self._report_gap(session_id, min(reached, self._core.position_limit), "no reader left")
+
+    def _report_gap(self, session_id: int, to_position: int, why: str) -> None:
+        """Say that what was sent from the known consumed position on may not have arrived."""
+        from_position = self._consumed
+        if to_position <= from_position:
+            return
+        self._consumed = to_position
+        reason = f"{why}: not known to be consumed"
+        self._events.append(
+            Gap(
+                session_id=session_id,
+                from_position=from_position,
+                to_position=to_position,
+                reason=reason,
+            )
+        )
+        log.warning(
+            "%s: session %d: positions %d to %d: %s",
+            self._where(),
+            session_id,
+            from_position,
+            to_position,
+            reason,
+        )
 
     def _offer(self, data: Encoded, header: int | None = None) -> int:
         reserved = self._header if header is None else header
@@ -315,6 +375,7 @@ class Publisher(Generic[T]):
     def _await_subscriber(self, deadline_ns: int | None) -> None:
         started_ns = time.monotonic_ns()
         has_noticed = False
+        self._look()
         while not self._core.is_connected:
             now_ns = time.monotonic_ns()
             waited_s = (now_ns - started_ns) / 1e9
@@ -372,7 +433,7 @@ class Publisher(Generic[T]):
                 hint="open a new publisher, or one with longer terms",
                 **self._place(),
             )
-        if not self._link.is_alive:
+        if not self._link.is_alive or (self._core.is_closed and self._link.is_shared):
             self._rejoin(None)
         elif length_bytes > self._core.max_message_length:
             raise MessageTooLarge(
@@ -391,36 +452,30 @@ class Publisher(Generic[T]):
             raise error or DriverLost(
                 f"{self._where()}: the driver was lost, and the client is yours"
             )
-        old = self._core
-        old_session_id = old.session_id
-        reached, consumed = self._reached, self._consumed
+        old_session_id = self._core.session_id
         why = f"driver in {self._link.directory} lost"
-        log.warning("%s: %s; joining again", self._where(), why)
-        self._link = _session.renew(self._link)
-        self._join()
-        self._reached = self._consumed = 0
+        log.warning("%s: session %d: %s; joining again", self._where(), old_session_id, why)
+        self._join_again()
         self._rejoins += 1
         self._events.append(
             SessionChanged(
                 old_session_id=old_session_id, new_session_id=self._core.session_id, reason=why
             )
         )
-        if reached > consumed:
-            self._events.append(
-                Gap(
-                    session_id=old_session_id,
-                    from_position=consumed,
-                    to_position=reached,
-                    reason=f"{why}: not known to be consumed",
-                )
-            )
-            log.warning(
-                "%s: session %d: positions %d to %d are not known to be consumed",
-                self._where(),
-                old_session_id,
-                consumed,
-                reached,
-            )
+        self._report_gap(old_session_id, self._reached, why)
+        self._reached = self._consumed = 0
+        self._was_connected = False
+
+    def _join_again(self) -> None:
+        deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
+        while True:
+            self._link = _session.renew(self._link)
+            try:
+                return self._join()
+            except DriverError:  # this one may have died as well
+                if time.monotonic() >= deadline_s:
+                    raise
+                self._sleep(0.05)
 
     # ---- the end ----
 
@@ -476,8 +531,11 @@ class Publisher(Generic[T]):
         try:
             if self._tell_end(header_of(kind, self._codec.codec_id, self.name), text, deadline_s):
                 self._wait_consumed(self._core.position, deadline_s, give_up_alone=True)
+            if self._link.is_alive and not self._core.is_connected:
+                self._report_gap(self._core.session_id, self._reached, "closed without readers")
         except DriverError as error:
             log.warning("%s: closed without its driver: %s", self._where(), error)
+            self._report_gap(self._core.session_id, self._reached, "closed without its driver")
         finally:
             self._closed = True
             self._core.close()

@@ -52,7 +52,7 @@ from rstream.stream._peers import Peer, Peers
 from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 log = logging.getLogger("rstream")
 
@@ -117,6 +117,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._next = 0
         self._made_at = call_site()
         self._sources: list[_Source] = []
+        self._channels = list(channels)
         self._join(channels)
         self._closed = False
 
@@ -223,6 +224,8 @@ class Reader(Subscriber[T], Generic[T]):
         try:
             self._collect_events()
             sources = self._sources
+            if not sources:
+                raise DriverLost("not joined")  # an earlier attempt to join again has failed
             if len(sources) == 1:
                 return self._take(sources[0], limit)
             items: list[T] = []
@@ -467,7 +470,7 @@ class Reader(Subscriber[T], Generic[T]):
         deadline_s = time.monotonic() + (WAIT_FOREVER_S if timeout_s is None else timeout_s)
         self._enter()
         try:
-            while not self._closed and not self._errors:
+            while not self._closed and not self._errors and self._sources:
                 remaining_s = deadline_s - time.monotonic()
                 if self._waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S))):
                     return True
@@ -505,7 +508,7 @@ class Reader(Subscriber[T], Generic[T]):
             raise error
         why = f"driver in {self._link.directory} lost"
         log.warning("stream %r: %s; joining again", self.name or self.stream_id, why)
-        channels = [_kept_channel(source) for source in self._sources]
+        self._channels = [_kept_channel(source) for source in self._sources] or self._channels
         gaps = [gap for source in self._sources for gap in _gaps_of(source, why)]
         self._completed_count = (
             0
@@ -514,11 +517,6 @@ class Reader(Subscriber[T], Generic[T]):
             + sum(source.peers.completed_count for source in self._sources)
         )
         self._leave()
-        deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
-        self._link = _session.renew(self._link)
-        self._retry(lambda: self._join(channels), deadline_s)
-        self._rejoins += 1
-        self._events.append(SessionChanged(old_session_id=0, new_session_id=0, reason=why))
         for gap in gaps:
             log.warning(
                 "stream %r: session %d: nothing was delivered after position %d",
@@ -527,12 +525,19 @@ class Reader(Subscriber[T], Generic[T]):
                 gap.from_position,
             )
         self._events.extend(gaps)
+        self._join_again()
+        self._rejoins += 1
+        self._events.append(SessionChanged(old_session_id=0, new_session_id=0, reason=why))
 
-    def _retry(self, action: Callable[[], None], deadline_s: float) -> None:
-        """Try until it works: the port of a driver that has just died may be taken for a moment."""
+    def _join_again(self) -> None:
+        """Try until it works: the new driver may die as well, the port of one that has just died may
+        be taken for a moment.
+        """
+        deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
         while True:
+            self._link = _session.renew(self._link)
             try:
-                return action()
+                return self._join(self._channels)
             except RStreamError:
                 if self._closed or time.monotonic() >= deadline_s:
                     raise

@@ -12,11 +12,13 @@ SIZE_MAX = 1 << 20
 
 
 class Messages:
-    """Message ``number`` of the run with this seed; numbers must be asked in order from 0."""
+    """The messages of the run with this seed, in order, none larger than ``size_max`` (a power of two)."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, size_max: int = SIZE_MAX) -> None:
         self._random = random.Random(seed)
-        self._block = random.Random(seed + 1).randbytes(3 * SIZE_MAX)
+        self._block = random.Random(seed + 1).randbytes(3 * size_max)
+        self._size_max = size_max
+        self._bits = size_max.bit_length() - 1
         self._number = 0
 
     def next(self) -> bytes:
@@ -25,9 +27,9 @@ class Messages:
         if self._number % 500 == 7:
             size = 0
         elif self._number % 500 == 11:
-            size = SIZE_MAX
+            size = self._size_max
         else:
-            size = int(2 ** (20 * chosen)) - 1
-        start = (self._number * 7919) % (2 * SIZE_MAX - 1)
+            size = int(2 ** (self._bits * chosen)) - 1
+        start = (self._number * 7919) % (2 * self._size_max - 1)
         self._number += 1
         return self._block[start : start + size]

@@ -1,7 +1,11 @@
 """A real Aeron peer: Aeron's C client, and its C media driver unless --dir names another, as carried by pyaeron.
 
 Runs in a Python of its own (pyaeron needs 3.12 or newer):  python peer.py ROLE --channel URI --stream N --count N --seed N [--dir DIR]
-Prints "ready" when it is set up, "done COUNT" at the end; any difference ends it with exit code 1 and a text.
+Prints "ready DIR CLIENT_ID" when it is set up and "done COUNT" when all was sent or received and right; any difference ends it with exit
+code 1 and a text. Then it obeys the lines of its standard input, each answered by one line, and leaves at its end:
+
+    close    closes the publication or subscription: "closed"
+    await    a subscription waits until its last image is gone: "ended" and whether the image had said that its stream is at its end
 """
 
 from __future__ import annotations
@@ -15,16 +19,19 @@ from pathlib import Path
 import pyaeron
 
 sys.path.insert(0, str(Path(__file__).parent))
-from messages import Messages
+from messages import SIZE_MAX, Messages
 
 STALL_S = 60.0
+END_S = 15.0
 
 
-def publish(aeron: pyaeron.Aeron, options: argparse.Namespace) -> int:
-    publication = aeron.add_publication(options.channel, options.stream)
-    print("ready", flush=True)
+def tell(text: str) -> None:
+    print(text, flush=True)
+
+
+def publish(publication: pyaeron.Publication, options: argparse.Namespace) -> None:
     publication.await_connected(30)
-    messages = Messages(options.seed)
+    messages = Messages(options.seed, options.size_max)
     idle = pyaeron.IdleStrategy.backoff()
     for number in range(options.count):
         message = messages.next()
@@ -34,13 +41,10 @@ def publish(aeron: pyaeron.Aeron, options: argparse.Namespace) -> int:
                 raise SystemExit(f"message {number} ({len(message)} bytes): not taken for {STALL_S} s")
             idle.idle(0)
         idle.reset()
-    # The stream lives until the other side has everything: it says so by ending our standard input.
-    sys.stdin.read()
-    return options.count
 
 
-def subscribe(aeron: pyaeron.Aeron, options: argparse.Namespace) -> int:
-    messages = Messages(options.seed)
+def subscribe(subscription: pyaeron.Subscription, options: argparse.Namespace) -> None:
+    messages = Messages(options.seed, options.size_max)
     received = 0
     problem = ""
 
@@ -51,8 +55,6 @@ def subscribe(aeron: pyaeron.Aeron, options: argparse.Namespace) -> int:
             problem = f"message {received}: {len(data)} bytes differ from the {len(expected)} expected"
         received += 1
 
-    subscription = aeron.add_subscription(options.channel, options.stream)
-    print("ready", flush=True)
     idle = pyaeron.IdleStrategy.backoff()
     last, moved_s = 0, time.monotonic()
     while received < options.count:
@@ -65,7 +67,33 @@ def subscribe(aeron: pyaeron.Aeron, options: argparse.Namespace) -> int:
             last, moved_s = received, now
         elif now - moved_s > STALL_S:
             raise SystemExit(f"stalled at message {received} for {STALL_S} s")
-    return received
+
+
+def await_end(subscription: pyaeron.Subscription) -> str:
+    """Until the last image is gone; nothing may come any more."""
+    late: list[int] = []
+    has_said = False
+    deadline = time.monotonic() + END_S
+    while subscription.image_count > 0:
+        image = subscription.image_at_index(0)
+        has_said = has_said or (image is not None and image.is_end_of_stream)
+        subscription.poll(lambda view, header: late.append(len(view)), 64, assemble=True)
+        if late or time.monotonic() > deadline:
+            raise SystemExit(f"an image is still there after {END_S} s, or something came late: {late}")
+        time.sleep(0.001)
+    return f"ended {has_said}"
+
+
+def obey(handle: pyaeron.Publication | pyaeron.Subscription) -> None:
+    for line in sys.stdin:
+        match line.strip():
+            case "close":
+                handle.close()
+                tell("closed")
+            case "await":
+                tell(await_end(handle))
+            case other:
+                raise SystemExit(f"unknown command {other!r}")
 
 
 def main() -> int:
@@ -75,6 +103,7 @@ def main() -> int:
     parser.add_argument("--stream", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--size-max", type=int, default=SIZE_MAX)
     parser.add_argument("--dir")
     options = parser.parse_args()
     with ExitStack() as stack:
@@ -85,8 +114,12 @@ def main() -> int:
             directory = driver.dir
         aeron = pyaeron.Aeron(dir=directory)
         stack.callback(aeron.close)
-        count = {"publish": publish, "subscribe": subscribe}[options.role](aeron, options)
-        print(f"done {count}", flush=True)
+        add = aeron.add_publication if options.role == "publish" else aeron.add_subscription
+        handle = add(options.channel, options.stream)
+        tell(f"ready {directory} {aeron.client_id}")
+        {"publish": publish, "subscribe": subscribe}[options.role](handle, options)
+        tell(f"done {options.count}")
+        obey(handle)
     return 0
 
 

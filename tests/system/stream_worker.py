@@ -43,7 +43,8 @@ def publish_for_ever(directory, name, count):
             say("started")
         number += 1
         for event in pub.events():
-            say("event", type(event).__name__, event)
+            if not isinstance(event, stream.Connected):
+                say("event", type(event).__name__, event)
         time.sleep(0.001)
 
 

@@ -32,10 +32,7 @@ def send(task: dict[str, Any]) -> None:
             number = min(BLOCK, count - sent)
             _core.fill_block(block, size, sent)
             start = BLOCK - number
-            if start:  # the last, shorter block: its messages lie at the front
-                view = bytes(block[: number * size])
-            else:
-                view = block
+            view = bytes(block[: number * size]) if start else block  # the last block may be shorter
             done = 0
             stalled = time.monotonic() + 60
             while done < number:

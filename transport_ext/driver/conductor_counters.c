@@ -36,6 +36,28 @@ int rsti_system_counters_init(rst_driver_t *driver)
     return 0;
 }
 
+int rsti_datagram_counters_init(rst_driver_t *driver)
+{
+    static const struct {
+        int32_t type_id;
+        const char *label;
+    } wanted[] = {
+        {RSTI_COUNTER_DATAGRAMS_SENT, "rs-datagrams-sent"},
+        {RSTI_COUNTER_DATAGRAMS_RECEIVED, "rs-datagrams-received"},
+    };
+    int64_t *address[2];
+    for (size_t i = 0; i < 2; i++) {
+        const int32_t id = allocate(driver, wanted[i].type_id, NULL, 0, wanted[i].label);
+        if (id < 0) {
+            return id;
+        }
+        rsti_counters_set_ids(&driver->counters, id, 0, -1, 0);
+        address[i] = rsti_counter_address(&driver->counters.counters, id);
+    }
+    rsti_media_udp_count(&driver->udp_media, address[0], address[1]);
+    return 0;
+}
+
 int32_t rsti_stream_counter_allocate(rst_driver_t *driver, const rsti_stream_counter_t *facts,
     int64_t **address)
 {

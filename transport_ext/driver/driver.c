@@ -270,6 +270,7 @@ static int open_cnc(rst_driver_t *driver)
                params->counter_reuse_ns / RSTI_NS_PER_MS)
             < 0
         || rsti_system_counters_init(driver) < 0
+        || (driver->udp_media.table != NULL && rsti_datagram_counters_init(driver) < 0)
         || rsti_error_log_init(&driver->error_log, cnc->error_log, cnc->error_log_length,
                rsti_counter_address(&driver->counters.counters, RSTI_SYSTEM_ERRORS))
             < 0) {

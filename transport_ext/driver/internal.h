@@ -270,6 +270,8 @@ void rsti_responses_wake(rst_driver_t *driver);
 
 /* conductor_counters.c */
 int rsti_system_counters_init(rst_driver_t *driver);
+/* The two counters of our own that the UDP sockets count into. */
+int rsti_datagram_counters_init(rst_driver_t *driver);
 typedef struct rsti_stream_counter_t {
     int32_t type_id;
     const char *name;

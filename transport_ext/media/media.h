@@ -57,6 +57,9 @@ typedef struct rsti_media_t {
 /* Real UDP sockets: non-blocking, close-on-exec, sendmmsg / recvmmsg. */
 int rsti_media_udp_create(rsti_media_t *media);
 void rsti_media_udp_destroy(rsti_media_t *media);
+/* Before the first socket opens: where to count the datagrams that the system took and handed over.
+ * A wrapping interceptor is above this, so what it loses is not counted, what it doubles is twice. */
+void rsti_media_udp_count(const rsti_media_t *media, int64_t *sent, int64_t *received);
 
 /* The poller: which sockets are readable, and a way to be woken (wake_fd: a FIFO; -1 = none). */
 typedef struct rsti_poller_t {

@@ -2,6 +2,7 @@
  * socket, so that nothing is allocated or left to the stack's depth while data flows. */
 #include "media/media.h"
 
+#include "concurrent/atomics.h"
 #include "util/alloc.h"
 #include "util/error.h"
 #include "util/netaddr.h"
@@ -21,8 +22,15 @@ typedef struct scratch_t {
     struct iovec vectors[RSTI_MEDIA_BURST_MAX];
 } scratch_t;
 
+/* Sockets of several agents count into the same two words. */
+typedef struct udp_media_t {
+    int64_t *sent;     /* NULL: nobody counts */
+    int64_t *received;
+} udp_media_t;
+
 struct rsti_socket_t {
     int fd;
+    udp_media_t *media;
     bool is_connected;
     int32_t granted_rcvbuf;
     scratch_t sending;
@@ -121,7 +129,6 @@ static int open_fd(const rsti_socket_params_t *params)
 
 static int udp_open(void *media, const rsti_socket_params_t *params, rsti_socket_t **socket)
 {
-    (void)media;
     const int fd = open_fd(params);
     if (fd < 0) {
         return fd;
@@ -132,6 +139,7 @@ static int udp_open(void *media, const rsti_socket_params_t *params, rsti_socket
         return -RST_ENOMEM;
     }
     opened->fd = fd;
+    opened->media = media;
     opened->is_connected = params->connect_address.ss_family != AF_UNSPEC;
     opened->granted_rcvbuf = usable_rcvbuf(fd);
     scratch_init(&opened->sending);
@@ -188,6 +196,13 @@ static int send_failure(const rsti_datagram_t *datagram, bool is_connected)
                      : rsti_netaddr_format(&datagram->address, text, sizeof text));
 }
 
+static void tally(int64_t *counter, int64_t amount)
+{
+    if (counter != NULL) {
+        (void)rsti_fetch_add_i64(counter, amount);
+    }
+}
+
 /* At most one burst. A refusal belongs to an earlier datagram and clears itself, so the one that
  * met it is tried once more: else every second SETUP to a peer that is about to come up would be
  * lost, and connecting would take twice as long. */
@@ -200,6 +215,7 @@ static int send_burst(rsti_socket_t *socket, const rsti_datagram_t *datagrams, i
         const int sent = sendmmsg(socket->fd, socket->sending.messages + taken,
             (unsigned)(count - taken), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent > 0) {
+            tally(socket->media->sent, sent);
             taken += sent;
         } else if (sent < 0 && is_ignored(errno)) {
             if (retried == taken) {
@@ -268,6 +284,9 @@ static int udp_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *data
             return RST_SET_ERRNO("receiving from a UDP socket");
         }
     }
+    if (received > 0) {
+        tally(socket->media->received, received);
+    }
     for (int i = 0; i < received; i++) {
         const struct mmsghdr *message = &socket->receiving.messages[i];
         /* A cut datagram is handed on empty: the first gate counts it as invalid. */
@@ -306,6 +325,11 @@ static int64_t udp_next_deadline_ns(void *media, rsti_socket_t *socket)
     return RSTI_NO_DEADLINE;
 }
 
+static void udp_destroy(void *media)
+{
+    rsti_free(media);
+}
+
 static const rsti_media_table_t udp_table = {
     .name = "udp",
     .open = udp_open,
@@ -316,17 +340,30 @@ static const rsti_media_table_t udp_table = {
     .fd = udp_fd,
     .granted_rcvbuf = udp_granted_rcvbuf,
     .next_deadline_ns = udp_next_deadline_ns,
+    .destroy = udp_destroy,
 };
 
 int rsti_media_udp_create(rsti_media_t *media)
 {
+    udp_media_t *made = rsti_alloc(sizeof *made);
+    if (made == NULL) {
+        return -RST_ENOMEM;
+    }
     media->table = &udp_table;
-    media->arg = NULL; /* every socket carries its own state */
+    media->arg = made;
     return 0;
 }
 
 void rsti_media_udp_destroy(rsti_media_t *media)
 {
+    udp_destroy(media->arg);
     media->table = NULL;
     media->arg = NULL;
+}
+
+void rsti_media_udp_count(const rsti_media_t *media, int64_t *sent, int64_t *received)
+{
+    udp_media_t *counting = media->arg;
+    counting->sent = sent;
+    counting->received = received;
 }

@@ -132,7 +132,11 @@ enum {
     RSTI_COUNTER_TYPE_OURS = 7300,
     /* "snd-consumed": position that every living receiver of a network publication has consumed, as
      * the last status messages said; stream key, registration id = the publication's. */
-    RSTI_COUNTER_SENDER_CONSUMED = 7301
+    RSTI_COUNTER_SENDER_CONSUMED = 7301,
+    /* "rs-datagrams-sent", "rs-datagrams-received": UDP datagrams that the system took from the
+     * driver and handed to it, all sockets together; no key, owner -1. */
+    RSTI_COUNTER_DATAGRAMS_SENT = 7302,
+    RSTI_COUNTER_DATAGRAMS_RECEIVED = 7303
 };
 
 /* System counter ids = position in the table (memory reference 17). */

@@ -121,13 +121,7 @@ static void prepare_signals(sigset_t *ending)
 /* Whoever started us may wait for the end of what it types; the number 0 stays taken. */
 static void close_stdin(void)
 {
-    const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null_fd >= 0) {
-        (void)dup2(null_fd, STDIN_FILENO);
-        if (null_fd != STDIN_FILENO) {
-            (void)close(null_fd);
-        }
-    }
+    (void)freopen("/dev/null", "r", stdin);
 }
 
 static void wait_for_end(rst_driver_t *driver, const sigset_t *ending)

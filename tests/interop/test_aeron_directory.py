@@ -1,0 +1,103 @@
+"""One driver directory, clients of both kinds: Aeron's client on our driver, ours on Aeron's.
+
+What must hold: commands, logs, counters and liveness are laid out as both expect, so messages of all sizes pass over shared memory and over
+UDP in both directions, whoever's driver it is.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import rstream
+from rstream import metrics
+from rstream.client import Client
+
+from tests.interop.ends import SEED, STREAM, Peer, await_end, peer, receive_all, send_all, udp_channel
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+COUNT = 1000
+KEEPALIVE_S = 0.5
+
+AERON_DRIVER = """
+import sys, pyaeron
+driver = pyaeron.MediaDriver()
+print(driver.dir, flush=True)
+sys.stdin.read()
+driver.close()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _print_seed() -> None:
+    print(f"RSTREAM_SEED={SEED}")
+
+
+@contextmanager
+def driver_of(whose: str, python: str, our_dir: str) -> Iterator[str]:
+    """The directory of a running driver, ours or Aeron's."""
+    if whose == "ours":
+        with rstream.Driver(dir=our_dir) as driver:
+            yield driver.dir
+        return
+    process = subprocess.Popen([python, "-c", AERON_DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.communicate(timeout=20)
+
+
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+@pytest.mark.parametrize("whose", ["ours", "aerons"])
+def test_both_clients_on_one_driver(aeron_python: str, driver_dir: str, whose: str, medium: str) -> None:
+    channel = "aeron:ipc" if medium == "ipc" else udp_channel()
+    with driver_of(whose, aeron_python, driver_dir) as directory, Client(dir=directory, start_driver=False) as client:
+        with (
+            peer(aeron_python, "subscribe", channel, COUNT, directory=directory) as them,
+            client.add_publication(channel, STREAM) as publication,
+        ):
+            send_all(publication, COUNT)
+            them.await_done()
+            publication.close()
+            assert them.ask("await") == "ended True"
+        with (
+            client.add_subscription(channel, STREAM) as subscription,
+            peer(aeron_python, "publish", channel, COUNT, directory=directory) as them,
+        ):
+            receive_all(subscription, COUNT)
+            them.await_done()
+            assert them.ask("close") == "closed"
+            assert await_end(subscription).ended_in_order
+            them.assert_nothing_invalid()
+
+
+def heartbeat_ms(them: Peer) -> int:
+    """What Aeron's client last wrote into the heartbeat counter that our driver made for it."""
+    return next(
+        c.value
+        for c in metrics.counters(them.directory)
+        if c.type_id == metrics.TYPE_CLIENT_HEARTBEAT and c.registration_id == them.client_id
+    )
+
+
+def test_aerons_client_lives_on_our_driver(aeron_python: str, driver_dir: str) -> None:
+    """It finds its heartbeat counter and keeps it up; our driver would give it up after a second without."""
+    with (
+        rstream.Driver(dir=driver_dir, options={"client-liveness-timeout": "1500ms", "timer-interval": "100ms"}),
+        peer(aeron_python, "publish", "aeron:ipc", 1, directory=driver_dir) as them,
+        Client(dir=driver_dir, start_driver=False) as client,
+    ):
+        first_ms = heartbeat_ms(them)
+        time.sleep(2.5)
+        later_ms = heartbeat_ms(them)
+        assert later_ms > first_ms
+        assert abs(time.time() * 1000 - later_ms) < 4 * KEEPALIVE_S * 1000
+        with client.add_subscription("aeron:ipc", STREAM) as subscription:
+            receive_all(subscription, 1)
+            them.await_done()
+            them.assert_nothing_invalid()
