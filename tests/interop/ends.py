@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,20 +73,27 @@ def peer(
     command += ["--seed", str(SEED), "--size-max", str(size_max)]
     if directory is not None:
         command += ["--dir", directory]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}
-    )
-    try:
+    with aeron_process(command, env) as process:
         assert process.stdout is not None
         word, where, client_id = process.stdout.readline().split()
         assert word == "ready"
         yield Peer(process, where, int(client_id), count)
-        process.communicate(timeout=STALL_S)
-        assert process.returncode == 0
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
+
+
+@contextmanager
+def aeron_process(command: list[str], env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A process with its directories in a place that is removed; ended by the end of its standard input, killed when it does not."""
+    with tempfile.TemporaryDirectory(prefix="rstream-interop-", ignore_cleanup_errors=True) as place:
+        environment = {**os.environ, "TMPDIR": place, **(env or {})}
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        try:
+            yield process
+            process.communicate(timeout=STALL_S)
+            assert process.returncode == 0
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
 
 
 def free_port() -> int:

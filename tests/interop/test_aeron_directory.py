@@ -6,7 +6,6 @@ UDP in both directions, whoever's driver it is.
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ import rstream
 from rstream import metrics
 from rstream.client import Client
 
-from tests.interop.ends import SEED, STREAM, Peer, await_end, peer, receive_all, send_all, udp_channel
+from tests.interop.ends import SEED, STREAM, Peer, aeron_process, await_end, peer, receive_all, send_all, udp_channel
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -44,12 +43,9 @@ def driver_of(whose: str, python: str, our_dir: str) -> Iterator[str]:
         with rstream.Driver(dir=our_dir) as driver:
             yield driver.dir
         return
-    process = subprocess.Popen([python, "-c", AERON_DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
+    with aeron_process([python, "-c", AERON_DRIVER]) as process:
         assert process.stdout is not None
         yield process.stdout.readline().strip()
-    finally:
-        process.communicate(timeout=20)
 
 
 @pytest.mark.parametrize("medium", ["ipc", "udp"])

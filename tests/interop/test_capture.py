@@ -94,7 +94,7 @@ def traffic(aeron_python: str, driver_dir: str, ports: tuple[int, int]) -> tuple
         with Client(dir=driver_dir) as client:
             with (
                 peer(aeron_python, "subscribe", f"{out}|cc=cubic", COUNT, size_max=SIZE_MAX, env=measuring) as them,
-                client.add_publication(f"{out}|term-length=1m", STREAM) as publication,
+                client.add_publication(f"{out}|term-length=512k", STREAM) as publication,
             ):
                 send_all(publication, COUNT, SIZE_MAX)
                 them.await_done()

@@ -264,6 +264,34 @@ TEST(receive_buffer_is_reported_as_usable_bytes)
     media.table->close(media.arg, socket);
 }
 
+/* Only what the system really took counts: a refused attempt is no datagram. */
+TEST(datagrams_are_counted)
+{
+    int64_t sent = 0, received = 0;
+    rsti_media_udp_count(&media, &sent, &received);
+    burst_between("127.0.0.1:0");
+    CHECK_EQ(sent, SLOTS);
+    CHECK_EQ(received, SLOTS);
+
+    const rsti_socket_params_t any = params_for("127.0.0.1:0", NULL);
+    rsti_socket_t *gone = open_socket(&any);
+    CHECK(gone != NULL);
+    rsti_socket_params_t params;
+    memset(&params, 0, sizeof params);
+    media.table->local_address(media.arg, gone, &params.connect_address);
+    media.table->close(media.arg, gone);
+    rsti_socket_t *sender = open_socket(&params);
+    CHECK(sender != NULL);
+    reset_slots(32);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(media.table->send(media.arg, sender, slots, 1), 1);
+    }
+    CHECK_EQ(sent, SLOTS + 4); /* each was tried again after the refusal of the one before */
+    CHECK_EQ(received, SLOTS);
+    media.table->close(media.arg, sender);
+    rsti_media_udp_count(&media, NULL, NULL);
+}
+
 int main(int argc, char **argv)
 {
     static const check_case_t cases[] = {
@@ -275,6 +303,7 @@ int main(int argc, char **argv)
         RUN(cut_datagram_is_handed_on_empty),
         RUN(full_send_buffer_takes_fewer),
         RUN(errors_name_the_address),
+        RUN(datagrams_are_counted),
         RUN(receive_buffer_is_reported_as_usable_bytes),
     };
     (void)rsti_media_udp_create(&media);
