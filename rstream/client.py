@@ -243,7 +243,9 @@ class Publication(_Handle[_core.Publication]):
 
     @property
     def consumed_position(self) -> int:
-        """Every reader is known to have consumed up to here; NOT_CONNECTED without readers."""
+        """Every reader is known to have consumed up to here; without readers, where the last one
+        stopped. NOT_CONNECTED where it is not known.
+        """
         return self.core.consumed_position
 
     def offer(self, data: Buffer, reserved_value: int = 0, /) -> int:
@@ -394,14 +396,14 @@ class Client:
         driver_config: DriverConfig | None = None,
     ) -> None:
         self._where = call_site()
-        self.config = config or ClientConfig()
+        self.config: ClientConfig = config or ClientConfig()
         path = resolve_dir(dir)
         timeout_s = self.config.driver_timeout_s
         if self.config.start_driver if start_driver is None else start_driver:
             ensure_driver(path, config=driver_config, timeout_s=max(timeout_s, 1.0))
         else:
             _await_driver(path, timeout_s)
-        self.core = _core.Client(
+        self.core: _core.Client = _core.Client(
             path,
             self.config.name if name is None else name,
             max(1, round(timeout_s * 1e3)),

@@ -23,7 +23,7 @@ class Replenisher:
     def __init__(self, window: int) -> None:
         if window < 1:
             raise ValueError(f"window {window}: must be at least 1")
-        self.window = window
+        self.window: int = window
         self._threshold = max(1, window // 4)
         self._consumed = 0
 

@@ -66,7 +66,7 @@ class PlainQueue(Generic[T]):
     def __init__(self, capacity: int) -> None:
         self._capacity = _check_capacity(capacity)
         self._items: deque[T] = deque()
-        self.dropped = 0
+        self.dropped: int = 0
 
     def put(self, item: T) -> None:
         """Add an item.
@@ -130,7 +130,7 @@ class LatestQueue(Generic[T]):
         self._key = key
         self._keys_max = _check_capacity(keys_max)
         self._items: OrderedDict[Hashable, T] = OrderedDict()
-        self.dropped = 0
+        self.dropped: int = 0
 
     def put(self, item: T) -> None:
         """Add an item, replacing the one of its key."""
@@ -160,7 +160,7 @@ class ConflateQueue(Generic[T]):
     def __init__(self, merge: Callable[[T, T], T]) -> None:
         self._merge = merge
         self._items: list[T] = []
-        self.dropped = 0
+        self.dropped: int = 0
 
     def put(self, item: T) -> None:
         """Add an item, or merge it into the waiting one."""

@@ -110,8 +110,8 @@ class Endpoint:
     """
 
     def __init__(self, reader: Reader[Any], handle: StreamHandle) -> None:
-        self.reader = reader
-        self.handle = handle
+        self.reader: Reader[Any] = reader
+        self.handle: StreamHandle = handle
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
         self._finishing = threading.Event()

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rstream.spark._sink import OPTIONS, Marks, RstreamDataSource, TaskCommit, marks_of
+from rstream.spark._sink import OPTIONS, Marks, marks_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ("OPTIONS", "Marks", "RstreamDataSource", "TaskCommit", "marks_of", "register")
+__all__ = ("OPTIONS", "Marks", "marks_of", "register")
 
 
 def register(spark: SparkSession) -> None:
@@ -27,4 +27,6 @@ def register(spark: SparkSession) -> None:
 
     Workers import :mod:`rstream.spark`: it must be installed in their Python (``PYSPARK_PYTHON``).
     """
+    from rstream.spark._sink import RstreamDataSource
+
     spark.dataSource.register(RstreamDataSource)

@@ -81,11 +81,11 @@ class Publisher(Generic[T]):
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._closed = True  # until everything is there, for __del__
-        self.name = name
-        self.channel = channel
-        self.stream_id = stream_id
-        self.connect_timeout_s = connect_timeout_s
-        self.linger_s = linger_s
+        self.name: str = name
+        self.channel: str = channel
+        self.stream_id: int = stream_id
+        self.connect_timeout_s: float = connect_timeout_s
+        self.linger_s: float = linger_s
         self._link = link
         self._codec = codec
         self._encode = codec.encode

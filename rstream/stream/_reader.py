@@ -98,9 +98,9 @@ class Reader(Subscriber[T], Generic[T]):
         is_demanded: bool = False,
         hold: bool = False,
     ) -> None:
-        self.name = name
-        self.stream_id = stream_id
-        self.prefetch = prefetch
+        self.name: str = name
+        self.stream_id: int = stream_id
+        self.prefetch: int = prefetch
         self._link = link
         self._codec = codec
         self._decode_many = codec.decode_many

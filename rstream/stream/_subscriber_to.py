@@ -28,7 +28,7 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
     """
 
     def __init__(self, publisher: Publisher[T], window: int) -> None:
-        self.publisher = publisher
+        self.publisher: Publisher[T] = publisher
         self._replenisher = Replenisher(window)
         self._upstream: abc.Subscription | None = None
         self._is_done = False

@@ -247,9 +247,13 @@ RST_API int64_t rst_publication_consumed_position(const rst_publication_t *publi
     if (publication == NULL || is_dead(publication)) {
         return dead_reason(publication);
     }
-    if (!is_log_connected(publication)) {
-        return RST_NOT_CONNECTED;
+    if (!publication->is_ipc) {
+        return acknowledged_position(publication);
     }
-    return publication->is_ipc ? least_subscriber_position(publication)
-                               : acknowledged_position(publication);
+    if (is_log_connected(publication)) {
+        return least_subscriber_position(publication);
+    }
+    /* The driver has lowered the limit to where the last reader stopped. */
+    return rsti_min_i64(rsti_load_acquire_i64(publication->appender.limit),
+        rsti_log_producer_position(&publication->log->file.log));
 }

@@ -285,11 +285,14 @@ void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscri
     rsti_conductor_t *conductor = &driver->conductor;
     for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
         rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
+        /* What it has consumed up to now is where the next reader begins. */
+        rsti_ipc_publication_update(driver, publication, conductor->now_ns);
         rsti_subscribers_unlink(driver, &publication->base.subscribers, subscription);
         rsti_ipc_publication_on_subscribers_changed(driver, publication);
     }
     for (size_t i = 0; i < conductor->images.count; i++) {
         rsti_image_t *image = conductor->images.items[i];
+        rsti_image_note_consumed(driver, image);
         rsti_subscribers_unlink(driver, &image->subscribers, subscription);
     }
     rsti_ptr_array_remove(&conductor->subscriptions, subscription);

@@ -144,11 +144,10 @@ static int32_t send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, cons
 }
 
 static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
-    int64_t window, int64_t now_ns)
+    int64_t window, bool is_draining, int64_t now_ns)
 {
     const rsti_log_t *log = &image->file.log;
     const rsti_receive_endpoint_t *endpoint = image->endpoint;
-    const bool is_draining = rsti_load_acquire_i32(&image->is_draining) != 0;
     uint8_t frame[RSTI_SM_TAGGED_LENGTH];
     const int32_t length = endpoint->has_group_tag ? RSTI_SM_TAGGED_LENGTH : RSTI_SM_LENGTH;
     const rsti_sm_t sm = {
@@ -204,6 +203,8 @@ static void count_active_transports(rsti_receiver_t *receiver, rsti_image_t *ima
 
 static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
+    /* Before the position: the conductor writes the last position, then that it is the last. */
+    const bool is_draining = rsti_load_acquire_i32(&image->is_draining) != 0;
     /* Sequence lock, reader's side: a torn pair is left for the next pass. */
     const int64_t change = rsti_load_acquire_i64(&image->sm_end);
     const int64_t position = rsti_load_relaxed_i64(&image->sm_position);
@@ -212,8 +213,7 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     if (change != rsti_load_acquire_i64(&image->sm_begin)) {
         return;
     }
-    const bool is_first_eos =
-        rsti_load_acquire_i32(&image->is_draining) && !image->is_eos_sm_sent;
+    const bool is_first_eos = is_draining && !image->is_eos_sm_sent;
     if (change == image->sm_seen && now_ns <= image->sm_due_ns && !is_first_eos) {
         return;
     }
@@ -225,7 +225,7 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
         image->sm_seen = change;
         return;
     }
-    send_sm(receiver, image, position, window, now_ns);
+    send_sm(receiver, image, position, window, is_draining, now_ns);
     image->sm_seen = change;
     image->is_eos_sm_sent = image->is_eos_sm_sent || is_first_eos;
     image->last_sm_position = position;

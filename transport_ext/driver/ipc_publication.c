@@ -142,6 +142,10 @@ void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
         return;
     }
     const int32_t is_connected = base->subscribers.count > 0;
+    if (!is_connected) {
+        /* Before the word: a publisher that sees it looks how far its readers came. */
+        update_active(driver, publication);
+    }
     int32_t *word = &base->file.log.metadata->is_connected;
     if (rsti_load_relaxed_i32(word) != is_connected) {
         rsti_store_release_i32(word, is_connected);

@@ -296,6 +296,14 @@ static void tell_consumed(rsti_network_publication_t *publication)
     }
 }
 
+/* The last reader's last word stays readable when it is gone. */
+static void tell_last_consumed(rsti_network_publication_t *publication, int64_t position)
+{
+    if (position > rsti_load_relaxed_i64(publication->snd_consumed)) {
+        rsti_store_release_i64(publication->snd_consumed, position);
+    }
+}
+
 static void touch_receiver(rsti_network_publication_t *publication, int64_t receiver_id,
     int64_t position, int64_t now_ns)
 {
@@ -359,6 +367,7 @@ void rsti_network_publication_on_sm(rsti_sender_t *sender,
     if (facts.is_eos) {
         (void)remove_receiver(publication, facts.receiver_id);
         if (publication->receiver_count == 0) {
+            tell_last_consumed(publication, rsti_min_i64(facts.position, snd_pos));
             rsti_store_release_i32(&publication->has_unicast_eos, 1);
             rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
         }

@@ -6,6 +6,7 @@
 #include "util/error.h"
 
 #define DRAIN_SM_TIMEOUTS 5
+#define ACK_INTERVAL_NS (10 * RSTI_NS_PER_MS)
 
 static int create_log(rst_driver_t *driver, rsti_image_t *image,
     const rsti_image_facts_t *facts, int32_t window)
@@ -256,8 +257,11 @@ static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t posit
     image->is_storage_error = false;
     image->next_sm_position = position;
     image->next_sm_window = window;
-    rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
-        position + window / 4 + 1);
+    int64_t wake_position = position + window / 4 + 1;
+    if (image->life == RSTI_LIFE_DRAINING) {
+        wake_position = rsti_min_i64(wake_position, rsti_load_relaxed_i64(image->rcv_pos));
+    }
+    rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position, wake_position);
     publish_sm(driver, image);
 }
 
@@ -280,11 +284,30 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
     const int32_t window = image->congestion.law->on_track_rebuild(&image->congestion, now_ns,
         least, image->next_sm_position, hwm, from, rsti_max_i64(rcv_pos, end), has_loss,
         &is_forced);
+    const bool is_ack_due = now_ns >= image->ack_due_ns;
     if (is_forced || least > image->next_sm_position + window / 4
-        || window != image->next_sm_window) {
+        || (is_ack_due && least > image->next_sm_position) || window != image->next_sm_window) {
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position), window);
     }
-    return image->loss_due_ns;
+    if (hwm <= image->next_sm_position) {
+        return image->loss_due_ns;
+    }
+    /* Consumed below the threshold: told a little later, because publishers that wait until they
+     * were understood would wait for ever. */
+    if (is_ack_due) {
+        image->ack_due_ns = now_ns + ACK_INTERVAL_NS;
+    }
+    return rsti_min_i64(image->loss_due_ns, image->ack_due_ns);
+}
+
+void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image)
+{
+    int64_t least, highest;
+    if (image->life <= RSTI_LIFE_DRAINING
+        && rsti_subscribers_range(&image->subscribers, &least, &highest)
+        && least > image->next_sm_position) {
+        schedule_sm(driver, image, least, image->next_sm_window);
+    }
 }
 
 bool rsti_image_is_drained(const rsti_image_t *image)

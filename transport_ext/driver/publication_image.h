@@ -48,6 +48,7 @@ struct rsti_image_t {
     rsti_congestion_t congestion;
     int64_t next_sm_position;
     int32_t next_sm_window;
+    int64_t ack_due_ns; /* before it, only the threshold makes a status message */
     int64_t clean_position;
     int64_t rebuilt_hwm; /* hwm and rebuild position of the last scan: nothing new, no scan */
     int64_t rebuilt_from;
@@ -95,6 +96,8 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
 bool rsti_image_is_drained(const rsti_image_t *image);
 bool rsti_image_accepts(const rsti_image_t *image);
 int64_t rsti_image_join_position(const rsti_image_t *image);
+/* Before a subscriber leaves: what it has consumed goes into the next status message. */
+void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image);
 /* Every pass: true when the image may be freed. Lowers *next_deadline_ns to when time matters. */
 bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
     int64_t *next_deadline_ns);

@@ -115,7 +115,8 @@ RST_API int64_t rst_publication_position_limit(const rst_publication_t *publicat
 RST_API bool rst_publication_is_connected(const rst_publication_t *publication);
 RST_API bool rst_publication_is_closed(const rst_publication_t *publication);
 /* Position that every reader is known to have consumed (IPC: least subscriber position; UDP: as the
- * last status messages said), or RST_NOT_CONNECTED. */
+ * last status messages said); without readers, where the last one stopped or the next will begin.
+ * RST_NOT_CONNECTED where it is not known. */
 RST_API int64_t rst_publication_consumed_position(const rst_publication_t *publication);
 RST_API void rst_publication_close(rst_publication_t *publication);
 
