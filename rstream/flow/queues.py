@@ -63,10 +63,12 @@ class PlainQueue(Generic[T]):
     :class:`FullError`.
     """
 
+    dropped: int
+
     def __init__(self, capacity: int) -> None:
         self._capacity = _check_capacity(capacity)
         self._items: deque[T] = deque()
-        self.dropped: int = 0
+        self.dropped = 0
 
     def put(self, item: T) -> None:
         """Add an item.
@@ -89,6 +91,9 @@ class PlainQueue(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
+    def _drop(self) -> None:
+        self.dropped += 1
+
 
 class DropNewestQueue(PlainQueue[T]):
     """At the limit the new item is dropped."""
@@ -96,7 +101,7 @@ class DropNewestQueue(PlainQueue[T]):
     def put(self, item: T) -> None:
         """Add an item, or drop it when full."""
         if len(self._items) >= self._capacity:
-            self.dropped += 1
+            self._drop()
         else:
             self._items.append(item)
 
@@ -112,7 +117,7 @@ class DropOldestQueue(PlainQueue[T]):
         """Add an item; when full, the oldest one goes."""
         if len(self._items) >= self._capacity:
             self._items.popleft()
-            self.dropped += 1
+            self._drop()
         self._items.append(item)
 
     def room(self) -> int:
@@ -126,11 +131,13 @@ class LatestQueue(Generic[T]):
     At the limit of keys the key that has waited longest is dropped.
     """
 
+    dropped: int
+
     def __init__(self, key: Callable[[T], Hashable] | None, keys_max: int) -> None:
         self._key = key
         self._keys_max = _check_capacity(keys_max)
         self._items: OrderedDict[Hashable, T] = OrderedDict()
-        self.dropped: int = 0
+        self.dropped = 0
 
     def put(self, item: T) -> None:
         """Add an item, replacing the one of its key."""
@@ -157,10 +164,12 @@ class LatestQueue(Generic[T]):
 class ConflateQueue(Generic[T]):
     """At most one item waits: what arrives is merged into it."""
 
+    dropped: int
+
     def __init__(self, merge: Callable[[T, T], T]) -> None:
         self._merge = merge
         self._items: list[T] = []
-        self.dropped: int = 0
+        self.dropped = 0
 
     def put(self, item: T) -> None:
         """Add an item, or merge it into the waiting one."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import sys
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactivex import Observable, abc
@@ -25,6 +28,8 @@ log = logging.getLogger("rstream")
 T = TypeVar("T")
 
 WAIT_S = 0.5
+#: How long the end of the process waits for an item that is under way in a thread of run().
+EXIT_S = 2.0
 
 
 def from_stream(
@@ -42,7 +47,8 @@ def from_stream(
     """An Observable of a stream's items.
 
     Each ``subscribe`` opens the stream and reads it on a thread of its own, which keeps the
-    program alive until the stream ends or the subscription is disposed. Delivery is synchronous in
+    program alive until the stream ends or the subscription is disposed; under ``run()`` the caller
+    waits itself, so the thread does not, and Ctrl-C ends the program. Delivery is synchronous in
     that thread.
 
     Args:
@@ -104,6 +110,32 @@ def _observable(open_subscriber: Callable[[], Subscriber[T]], name: str) -> Obse
     return Observable(subscribe)
 
 
+def _is_under_run() -> bool:
+    """Whether ``Observable.run()`` of RxPY is among the callers: it waits for the end itself, and a
+    thread that kept the program alive would make Ctrl-C there seem to do nothing.
+    """
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "reactivex.run":
+            return True
+        frame = frame.f_back
+    return False
+
+
+_readings: weakref.WeakSet[_Reading] = weakref.WeakSet()
+
+
+def _stop_readings() -> None:
+    """At exit, before the clients are closed: nobody reads any more."""
+    for reading in list(_readings):
+        reading.stop()
+    for reading in list(_readings):
+        reading.thread.join(EXIT_S)
+
+
+atexit.register(_stop_readings)
+
+
 class _Reading:
     """The thread between one subscriber and one observer."""
 
@@ -111,7 +143,9 @@ class _Reading:
         self._source = source
         self._observer = observer
         self._is_stopped = False
-        threading.Thread(target=self._run, name=name, daemon=False).start()
+        self.thread = threading.Thread(target=self._run, name=name, daemon=_is_under_run())
+        _readings.add(self)
+        self.thread.start()
 
     def stop(self) -> None:
         """Dispose: nothing is emitted after the item under way."""

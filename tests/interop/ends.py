@@ -15,7 +15,6 @@ from pathlib import Path
 import rstream
 from rstream import _core, metrics
 from rstream.client import Publication, Subscription
-
 from tests.interop.messages import SIZE_MAX, Messages
 
 SEED = int(os.environ.get("RSTREAM_SEED", str(int(time.time()))))

@@ -11,11 +11,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+
 import rstream
 from rstream import metrics
 from rstream.client import Client
-
-from tests.interop.ends import SEED, STREAM, Peer, aeron_process, await_end, peer, receive_all, send_all, udp_channel
+from tests.interop.ends import (
+    SEED,
+    STREAM,
+    Peer,
+    aeron_process,
+    await_end,
+    peer,
+    receive_all,
+    send_all,
+    udp_channel,
+)
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

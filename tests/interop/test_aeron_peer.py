@@ -11,9 +11,19 @@ import os
 import time
 
 import pytest
-from rstream.client import Client
 
-from tests.interop.ends import SEED, STREAM, await_end, counter, lossy_driver, peer, receive_all, send_all, udp_channel
+from rstream.client import Client
+from tests.interop.ends import (
+    SEED,
+    STREAM,
+    await_end,
+    counter,
+    lossy_driver,
+    peer,
+    receive_all,
+    send_all,
+    udp_channel,
+)
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

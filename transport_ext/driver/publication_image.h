@@ -43,6 +43,7 @@ struct rsti_image_t {
     /* written by: conductor */
     rsti_life_t life;
     int64_t life_changed_ns;
+    bool is_told_unavailable;
     rsti_subscribers_t subscribers;
     rsti_loss_detector_t loss;
     rsti_congestion_t congestion;

@@ -1,0 +1,87 @@
+"""Processes that are killed, or look on: ``python -m tests.system.kill_workers ROLE TASK_JSON``.
+
+Each writes a journal: one JSON list a line, ``[kind, monotonic seconds, …]``, unbuffered, so that it is whole when the
+process is killed. The monotonic clock is the same in all processes, so journals can be compared. They end in good order
+when their standard input ends.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import select
+import sys
+import time
+from typing import Any
+
+import rstream
+from rstream import stream
+from rstream.errors import PublisherLost
+
+
+class Journal:
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+
+    def write(self, *lines: tuple[Any, ...]) -> None:
+        now_s = time.monotonic()
+        text = "".join(json.dumps([line[0], now_s, *line[1:]]) + "\n" for line in lines)
+        os.write(self._fd, text.encode())
+
+    def events(self, events: list[stream.StreamEvent]) -> None:
+        self.write(*(("event", type(one).__name__, dataclasses.asdict(one)) for one in events))
+
+
+def is_asked_to_end() -> bool:
+    return bool(select.select([sys.stdin], [], [], 0)[0])
+
+
+def publish(task: dict[str, Any]) -> None:
+    """Numbers as long as it lives, about one a millisecond, in bursts; each with its place in the journal."""
+    journal = Journal(task["journal"])
+    driver = rstream.Driver(dir=task["dir"], **task["embedded"]) if task.get("embedded") else None
+    pub = rstream.publisher(task["name"], channel=task["channel"], dir=task["dir"])
+    journal.write(("start", os.getpid(), pub.session_id, pub._link.client.client_id))
+    number = 0
+    while not is_asked_to_end():
+        for _ in range(task["burst"]):
+            position = pub.offer([task["life"], number])
+            if position <= 0:
+                break
+            journal.write(("sent", number, pub.session_id, position))
+            number += 1
+        journal.events(pub.events())
+        time.sleep(0.001 * task["burst"])
+    pub.close()
+    journal.events(pub.events())
+    if driver is not None:
+        driver.close()
+
+
+def subscribe(task: dict[str, Any]) -> None:
+    """Everything that comes, in the journal before it counts as consumed."""
+    journal = Journal(task["journal"])
+    if task["raises"]:
+        sub = rstream.subscriber(task["name"], channel=task["channel"], dir=task["dir"])
+    else:
+        sub = stream.reader(task["name"], channels=[task["channel"]], dir=task["dir"], hold=True)
+    journal.write(("start", os.getpid(), 0, sub._link.client.client_id))
+    while not is_asked_to_end():
+        try:
+            items = sub.poll()
+        except PublisherLost as error:
+            journal.write(("lost", str(error), error.session_id, error.position))
+            continue
+        finally:
+            journal.events(sub.taken_events())
+        journal.write(*(("got", *item) for item in items))
+        if not items:
+            sub.wait(0.05)
+    sub.close()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(stream=sys.stderr)
+    {"publish": publish, "subscribe": subscribe}[sys.argv[1]](json.loads(sys.argv[2]))
