@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PY := build/venv/bin/python
 # Looked at when a target runs: the set-up may just have made the Java runtime.
 RUN = PATH="$(CURDIR)/build/venv/bin:$$PATH" PYTHONPATH="$(CURDIR)" \
-  $$([ -x build/java/bin/java ] && echo JAVA_HOME="$(CURDIR)/build/java")
+  JAVA_HOME="$$([ -x build/java/bin/java ] && echo "$(CURDIR)/build/java" || echo "$$JAVA_HOME")"
 
 .PHONY: demo test bench lint prove sanitize coverage clean setup
 setup:

@@ -29,7 +29,7 @@ else
   [ -n "$python" ] || missing "Python 3.11 or newer" "$all_of_python"
 fi
 # In an activated environment (perhaps the very one made here) the Python behind it is meant.
-python=$("$python" -c 'import sys; print(getattr(sys, "_base_executable", "") or sys.executable)')
+python=$("$python" -c 'import os, sys; print(os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable))')
 compiler=${CC:-cc}
 command -v "${compiler%% *}" >/dev/null 2>&1 || missing "a C compiler ($compiler)" "apt-get install gcc libc6-dev"
 echo '#include <stdio.h>' | $compiler -E - >/dev/null 2>&1 ||

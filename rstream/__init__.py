@@ -14,7 +14,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from rstream import _core, abc, errors, policy, rate
+try:
+    from rstream import _core
+except ImportError as error:
+    # In a checkout Python finds the sources before the installed package.
+    if getattr(error, "name", "") != __name__:
+        raise  # it is there, and cannot be loaded
+    raise ImportError(
+        f"rstream in {__path__[0]} has no compiled part: these are sources that were not built. "
+        "Leave the checkout's folder to use an installed rstream-transport, or build here with "
+        "`pip install -e .`"
+    ) from error
+from rstream import abc, errors, policy, rate
 from rstream._core import (
     ADMIN_ACTION,
     BACK_PRESSURED,

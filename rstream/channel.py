@@ -116,6 +116,8 @@ class Channel:
         for key, text in (("endpoint", self.endpoint), ("control", self.control)):
             if text is None:
                 continue
+            if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ChannelError(f"{key}={text!r}: must be a text, 'host:port'")
             match = _PORT.fullmatch(text)
             if match is None or int(match[1]) > 65535:
                 raise ChannelError(f"{key}={text!r}: must be 'host:port' with a port up to 65535")

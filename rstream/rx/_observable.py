@@ -133,9 +133,6 @@ def _stop_readings() -> None:
         reading.thread.join(EXIT_S)
 
 
-atexit.register(_stop_readings)
-
-
 class _Reading:
     """The thread between one subscriber and one observer."""
 
@@ -143,7 +140,13 @@ class _Reading:
         self._source = source
         self._observer = observer
         self._is_stopped = False
-        self.thread = threading.Thread(target=self._run, name=name, daemon=_is_under_run())
+        # None: as the thread that subscribes, so that RxPY's own threads count as run() does.
+        daemon = True if _is_under_run() else None
+        self.thread = threading.Thread(target=self._run, name=name, daemon=daemon)
+        if not _readings:
+            # Here and not at import: what is registered last runs first, before the clients close.
+            atexit.unregister(_stop_readings)
+            atexit.register(_stop_readings)
         _readings.add(self)
         self.thread.start()
 

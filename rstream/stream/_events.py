@@ -74,6 +74,9 @@ class Lost:
 class Gap:
     """Positions that were not delivered, or (publisher) are not known to have been consumed.
 
+    A reader whose driver died does not know yet where a gap ends; when the publisher's session is
+    still there (its driver was another one), a second gap tells it.
+
     Attributes:
         session_id: which publisher.
         from_position: delivered or consumed up to here.

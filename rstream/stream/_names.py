@@ -31,11 +31,16 @@ def check_name(name: str) -> str:
         ConfigError: empty, longer than 200 bytes, or with ``|``, ``=``, ``?`` or a control
             character.
     """
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
+        raise ConfigError(f"stream name {name!r}: give a text, or a stream id as an int")
     if not name or len(name.encode()) > NAME_BYTES_MAX:
         raise ConfigError(f"stream name {name[:40]!r}: give 1 to {NAME_BYTES_MAX} bytes")
     bad = [letter for letter in name if letter in _FORBIDDEN or not letter.isprintable()]
     if bad:
-        raise ConfigError(f"stream name {name!r}: {bad[0]!r} cannot stand in a name")
+        raise ConfigError(
+            f"stream name {name!r}: {bad[0]!r} cannot stand in a name, because it goes into the "
+            "channel's URI; '|', '=', '?' and control characters are left out"
+        )
     return name
 
 

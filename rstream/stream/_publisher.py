@@ -389,7 +389,11 @@ class Publisher(Generic[T]):
                 )
             if waited_s >= NOTICE_AFTER_S and not has_noticed:
                 has_noticed = True
-                log.warning("%s: waits for a subscriber", self._where())
+                log.warning(
+                    "%s: waits for a subscriber, up to %g s; `rstream stat` shows who is there",
+                    self._where(),
+                    self.connect_timeout_s,
+                )
             self._wait_core(0.05)
             if not self._core.is_connected:
                 self._sleep(0.001)

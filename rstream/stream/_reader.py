@@ -118,6 +118,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._made_at = call_site()
         self._sources: list[_Source] = []
         self._channels = list(channels)
+        self._open_gaps: dict[int, int] = {}  # session → from where nothing was delivered
         self._join(channels)
         self._closed = False
 
@@ -411,6 +412,16 @@ class Reader(Subscriber[T], Generic[T]):
         peer.source = origin
         peer.position = max(peer.position, position)
         self._events.append(Available(session_id=session_id, position=position, source=origin))
+        from_position = self._open_gaps.pop(session_id, position)
+        if from_position < position:
+            self._events.append(
+                Gap(
+                    session_id=session_id,
+                    from_position=from_position,
+                    to_position=position,
+                    reason="joined again, not delivered in between",
+                )
+            )
 
     def _on_unavailable(
         self,
@@ -525,6 +536,9 @@ class Reader(Subscriber[T], Generic[T]):
                 gap.from_position,
             )
         self._events.extend(gaps)
+        self._open_gaps |= {gap.session_id: gap.from_position for gap in gaps}
+        while len(self._open_gaps) > EVENTS_MAX:
+            del self._open_gaps[next(iter(self._open_gaps))]
         self._join_again()
         self._rejoins += 1
         self._events.append(SessionChanged(old_session_id=0, new_session_id=0, reason=why))

@@ -30,7 +30,13 @@ class Journal:
         text = "".join(json.dumps([line[0], now_s, *line[1:]]) + "\n" for line in lines)
         os.write(self._fd, text.encode())
 
-    def events(self, events: list[stream.StreamEvent]) -> None:
+    def start(self, face: Any) -> None:
+        """Who this is, at the start and after each rejoin."""
+        self.write(("start", os.getpid(), getattr(face, "session_id", 0), face._link.client.client_id))
+
+    def events(self, face: Any, events: list[stream.StreamEvent]) -> None:
+        if any(isinstance(one, stream.SessionChanged) for one in events):
+            self.start(face)
         self.write(*(("event", type(one).__name__, dataclasses.asdict(one)) for one in events))
 
 
@@ -43,7 +49,7 @@ def publish(task: dict[str, Any]) -> None:
     journal = Journal(task["journal"])
     driver = rstream.Driver(dir=task["dir"], **task["embedded"]) if task.get("embedded") else None
     pub = rstream.publisher(task["name"], channel=task["channel"], dir=task["dir"])
-    journal.write(("start", os.getpid(), pub.session_id, pub._link.client.client_id))
+    journal.start(pub)
     number = 0
     while not is_asked_to_end():
         for _ in range(task["burst"]):
@@ -52,10 +58,10 @@ def publish(task: dict[str, Any]) -> None:
                 break
             journal.write(("sent", number, pub.session_id, position))
             number += 1
-        journal.events(pub.events())
+        journal.events(pub, pub.events())
         time.sleep(0.001 * task["burst"])
     pub.close()
-    journal.events(pub.events())
+    journal.events(pub, pub.events())
     if driver is not None:
         driver.close()
 
@@ -67,7 +73,7 @@ def subscribe(task: dict[str, Any]) -> None:
         sub = rstream.subscriber(task["name"], channel=task["channel"], dir=task["dir"])
     else:
         sub = stream.reader(task["name"], channels=[task["channel"]], dir=task["dir"], hold=True)
-    journal.write(("start", os.getpid(), 0, sub._link.client.client_id))
+    journal.start(sub)
     while not is_asked_to_end():
         try:
             items = sub.poll()
@@ -75,7 +81,7 @@ def subscribe(task: dict[str, Any]) -> None:
             journal.write(("lost", str(error), error.session_id, error.position))
             continue
         finally:
-            journal.events(sub.taken_events())
+            journal.events(sub, sub.taken_events())
         journal.write(*(("got", *item) for item in items))
         if not items:
             sub.wait(0.05)

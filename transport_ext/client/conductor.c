@@ -13,10 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* With the lock held but the heartbeat standing still this long, look whether the lock is already a
- * successor's. */
-#define HEARTBEAT_DOUBT_NS RSTI_NS_PER_S
-
 static rsti_heartbeat_ext_t *heartbeat_ext(const rst_client_t *client)
 {
     return (rsti_heartbeat_ext_t *)(void *)client->counters.values[client->heartbeat_counter_id]
@@ -160,19 +156,6 @@ static void keep_alive(rst_client_t *client, int64_t now_ns)
 
 /* ---- the driver's life ---- */
 
-/* Whether another driver has taken the directory (and the lock that we look at) over. */
-static bool is_replaced(const rst_client_t *client)
-{
-    rsti_cnc_t now;
-    if (rsti_cnc_open(&now, client->dir, true) < 0) {
-        return false; /* not there or not ready: the lock or the timeout will tell */
-    }
-    const bool is_same = now.header->start_timestamp_ms == client->cnc.header->start_timestamp_ms
-        && now.header->pid == client->cnc.header->pid;
-    rsti_cnc_close(&now);
-    return !is_same;
-}
-
 static void watch_driver(rst_client_t *client, int64_t now_ns)
 {
     if (now_ns < client->watch_deadline_ns) {
@@ -202,7 +185,8 @@ static void watch_driver(rst_client_t *client, int64_t now_ns)
     const int64_t still_ns = now_ns - client->driver_heartbeat_changed_ns;
     if (still_ns > rsti_max_i64(client->driver_timeout_ns, RSTI_NS_PER_S)) {
         rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "its heartbeat stands still");
-    } else if (client->is_rstream && still_ns > HEARTBEAT_DOUBT_NS && is_replaced(client)) {
+    } else if (client->is_rstream && rsti_cnc_is_replaced(&client->cnc, client->dir)) {
+        /* The lock that is held is its successor's. */
         rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "it died, another one took its place");
     }
 }

@@ -9,8 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE_SIZE_MIN 4096
@@ -216,6 +218,10 @@ int rsti_cnc_open(rsti_cnc_t *cnc, const char *dir, bool read_only)
     uint8_t *base = NULL;
     const int64_t length = rsti_file_length(fd, path);
     int result = length < 0 ? (int)length : 0;
+    struct stat status;
+    if (result == 0 && fstat(fd, &status) != 0) {
+        result = RST_SET_ERRNO("looking at %s", path);
+    }
     if (result == 0 && length <= RSTI_CNC_HEADER_LENGTH) {
         result = RST_SET_ERR(RST_ENODRIVER, "%s has %lld bytes: not ready yet", path,
             (long long)length);
@@ -237,7 +243,21 @@ int rsti_cnc_open(rsti_cnc_t *cnc, const char *dir, bool read_only)
         return result;
     }
     set_regions(cnc, base, (size_t)length, &header);
+    cnc->device = status.st_dev;
+    cnc->inode = status.st_ino;
     return 0;
+}
+
+bool rsti_cnc_is_replaced(const rsti_cnc_t *cnc, const char *dir)
+{
+    char path[RSTI_PATH_MAX];
+    struct stat status;
+    const int length = snprintf(path, sizeof path, "%s/%s", dir, RSTI_CNC_FILE_NAME);
+    if (length < 0 || (size_t)length >= sizeof path || lstat(path, &status) != 0) {
+        return false;
+    }
+    /* Our mapping keeps the old file, so its inode cannot be another one's meanwhile. */
+    return status.st_dev != cnc->device || status.st_ino != cnc->inode;
 }
 
 void rsti_cnc_close(rsti_cnc_t *cnc)

@@ -41,6 +41,7 @@ typedef struct rsti_cnc_t {
     uint8_t *counter_metadata; size_t counter_metadata_length;
     uint8_t *counter_values; size_t counter_values_length;
     uint8_t *error_log;      size_t error_log_length;
+    uint64_t device, inode; /* of the file that was opened */
 } rsti_cnc_t;
 
 typedef struct rsti_cnc_params_t {
@@ -62,5 +63,8 @@ void rsti_cnc_publish(rsti_cnc_t *cnc);
 int rsti_cnc_open(rsti_cnc_t *cnc, const char *dir, bool read_only);
 void rsti_cnc_close(rsti_cnc_t *cnc);
 bool rsti_cnc_is_rstream(const rsti_cnc_t *cnc);
+/* Whether the name in dir is another file than the one opened by rsti_cnc_open: a later driver's.
+ * False when there is none. One system call. */
+bool rsti_cnc_is_replaced(const rsti_cnc_t *cnc, const char *dir);
 
 #endif

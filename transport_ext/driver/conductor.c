@@ -19,6 +19,7 @@ int rsti_conductor_init(rst_driver_t *driver, uint64_t seed)
     conductor->timer_due_ns = conductor->now_ns;
     conductor->clients_check_due_ns = conductor->now_ns;
     conductor->clientless_since_ns = conductor->now_ns;
+    conductor->image_error_due_ns = conductor->now_ns;
     conductor->ring_moved_ns = conductor->now_ns;
     conductor->next_session_id = (int32_t)(uint32_t)rsti_rng_next(&conductor->rng);
     conductor->next_receiver_id = (int64_t)rsti_rng_next(&conductor->rng);

@@ -166,7 +166,7 @@ void rsti_clients_check(rst_driver_t *driver, int64_t now_ns)
         rsti_driver_client_t *client = conductor->clients.items[i - 1];
         const int64_t heartbeat_ms = rsti_load_acquire_i64(
             rsti_counter_address(&driver->counters.counters, client->heartbeat_id));
-        if (client->is_closed || conductor->now_ms > heartbeat_ms + liveness_ms) {
+        if (client->is_closed || conductor->now_ms > rsti_saturating_add_i64(heartbeat_ms, liveness_ms)) {
             remove_client(driver, client);
         }
     }

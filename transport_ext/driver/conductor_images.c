@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define IMAGE_ERROR_INTERVAL_NS RSTI_NS_PER_S
+
 static bool is_match(const rsti_subscription_t *subscription,
     const rsti_agent_command_t *command)
 {
@@ -87,10 +89,14 @@ void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *comm
     if (result == 1) {
         return;
     }
-    if (result < 0) {
+    /* Anybody can write SETUPs of ever new sessions, and each would make an entry of its own. A
+     * publisher that is meant repeats its SETUP. */
+    rsti_conductor_t *conductor = &driver->conductor;
+    if (result < 0 && conductor->now_ns >= conductor->image_error_due_ns) {
         RST_APPEND_ERR("cannot create the image of session %" PRId32 " stream %" PRId32,
             command->session_id, command->stream_id);
         rsti_driver_log_trail(driver, "conductor");
+        conductor->image_error_due_ns = conductor->now_ns + IMAGE_ERROR_INTERVAL_NS;
     }
     rsti_error_clear();
     /* A closing endpoint has got its last command: it may be freed before this one is read. */

@@ -311,8 +311,7 @@ void rsti_publication_release(rst_driver_t *driver, rsti_publication_t *publicat
     if (publication->is_network) {
         rsti_network_publication_t *network = (rsti_network_publication_t *)(void *)publication;
         rsti_store_release_i32(&network->is_revoked_shared, is_revoke);
-        rsti_store_release_i64(&network->end_position,
-            rsti_load_relaxed_i64(&publication->file.log.metadata->end_of_stream_position));
+        rsti_store_release_i64(&network->end_position, publication->end_position);
         rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
     }
 }
@@ -379,11 +378,12 @@ void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer
         rsti_network_publication_t *publication = conductor->publications.items[i - 1];
         if (is_timer && publication->base.life <= RSTI_LIFE_DRAINING) {
             rsti_publication_check_blocked(driver, &publication->base,
-                rsti_load_acquire_i64(publication->snd_pos), now_ns);
+                rsti_load_acquire_i64(&publication->position), now_ns);
         }
         if (rsti_network_publication_on_life(driver, publication, now_ns)) {
             free_network(driver, i - 1);
-        } else if (publication->base.life == RSTI_LIFE_LINGER) {
+        } else if (publication->base.life == RSTI_LIFE_LINGER
+            && publication->base.ref_count == 0) {
             rsti_lower_deadline(next_deadline_ns,
                 publication->base.life_changed_ns + publication->base.options.linger_ns + 1);
         }

@@ -113,6 +113,21 @@ void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscriber
     rsti_subscribers_fini(subscribers);
 }
 
+void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_t *subscribers)
+{
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        rsti_subscriber_t *subscriber = &subscribers->items[i];
+        if (subscriber->is_refused && !subscriber->is_told) {
+            const rsti_subscription_t *subscription = subscriber->subscription;
+            (void)RST_SET_ERR(RST_ECORRUPT, "%s stream %" PRId32 ": counter %" PRId32
+                " holds an impossible position, %" PRId64 " is taken instead", subscription->uri,
+                subscription->stream_id, subscriber->counter_id, subscriber->accepted);
+            rsti_driver_log_trail(driver, "conductor");
+            subscriber->is_told = true;
+        }
+    }
+}
+
 static void free_subscription(rsti_subscription_t *subscription)
 {
     rsti_free(subscription->uri);

@@ -68,6 +68,8 @@ typedef enum rsti_threading_t {
         "reserve terms when they are needed, not at once")                                        \
     X(BOOL, reliable, "reliable-stream", "true", 0, 1, "default of reliable=")                    \
     X(BOOL, connect, "driver-connect", "true", 0, 1, "connect publication sockets")   \
+    X(BOOL, segmentation, "segmentation-offload", "true", 0, 1,                                   \
+        "let the kernel cut runs of equal datagrams")                                             \
     X(DURATION, nak_delay_ns, "nak-unicast-delay", "1us", 1000, RSTI_DURATION_MAX,                \
         "how long a gap is watched before its first NAK")                                         \
     X(NUMBER, nak_retry_ratio, "nak-unicast-retry-delay-ratio", "100", 1, 1000000,                \
@@ -81,7 +83,7 @@ typedef enum rsti_threading_t {
     X(DURATION, retransmit_linger_ns, "retransmit-unicast-linger", "10ms", 0, RSTI_DURATION_MAX,  \
         "how long a repeated NAK is ignored")                                                     \
     X(NUMBER, max_resend, "max-resend", "16", 1, 256, "concurrent retransmits of a group channel") \
-    X(NUMBER, max_messages_per_send, "max-messages-per-send", "16", 1, RSTI_MEDIA_BURST_MAX,      \
+    X(NUMBER, max_messages_per_send, "max-messages-per-send", "32", 1, RSTI_MEDIA_BURST_MAX,      \
         "datagrams per publication and pass")                                                     \
     X(NUMBER, status_poll_ratio, "send-to-status-poll-ratio", "6", 1, 1000,                       \
         "passes with data between two looks for status messages")                                 \
@@ -123,7 +125,7 @@ struct rst_driver_params_t {
     int64_t linger_ns, connection_timeout_ns, unblock_timeout_ns, sm_timeout_ns;
     int64_t initial_window, publication_window, so_rcvbuf, so_sndbuf;
     int64_t counters_length, to_driver_length, to_clients_length, error_length, page_size;
-    int64_t sparse, reliable, connect;
+    int64_t sparse, reliable, connect, segmentation;
     int64_t nak_delay_ns, nak_retry_ratio, nak_group_backoff_ns, nak_group_size;
     int64_t retransmit_delay_ns, retransmit_linger_ns, max_resend;
     int64_t max_messages_per_send, status_poll_ratio, session_limit;

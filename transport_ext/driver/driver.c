@@ -396,6 +396,11 @@ static void close_threads(rst_driver_t *driver)
         rsti_agent_stop(&thread->runner, thread_wake, thread);
     }
     driver->is_direct = true;
+    if (driver->is_started) {
+        /* What the conductor still gave them: it must have an owner to be freed by. */
+        (void)rsti_agent_queue_drain(driver, RSTI_AGENT_SENDER, SIZE_MAX);
+        (void)rsti_agent_queue_drain(driver, RSTI_AGENT_RECEIVER, SIZE_MAX);
+    }
     for (int32_t t = 0; t < driver->thread_count; t++) {
         rsti_driver_thread_t *thread = &driver->threads[t];
         if (thread->has_poller) {

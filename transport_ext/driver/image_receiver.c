@@ -54,8 +54,9 @@ static void on_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image,
 /* In order the readers see the data by themselves; gaps, new or closed, are the conductor's. */
 static void raise_hwm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t from, int64_t to)
 {
-    const int64_t hwm = rsti_load_relaxed_i64(image->hwm);
+    const int64_t hwm = rsti_load_relaxed_i64(&image->high_water);
     if (to > hwm) {
+        rsti_store_release_i64(&image->high_water, to);
         rsti_store_release_i64(image->hwm, to);
     }
     if (from != hwm) {
@@ -214,7 +215,9 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
         return;
     }
     const bool is_first_eos = is_draining && !image->is_eos_sm_sent;
-    if (change == image->sm_seen && now_ns <= image->sm_due_ns && !is_first_eos) {
+    const bool is_repeat = rsti_sm_repeat_is_due(&image->sm_repeat,
+        rsti_load_relaxed_i64(&image->high_water), image->mtu, now_ns);
+    if (change == image->sm_seen && now_ns <= image->sm_due_ns && !is_first_eos && !is_repeat) {
         return;
     }
     if (rsti_load_acquire_i32(&image->is_rejected)) {
@@ -230,6 +233,8 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     image->is_eos_sm_sent = image->is_eos_sm_sent || is_first_eos;
     image->last_sm_position = position;
     image->last_sm_window = window;
+    rsti_sm_repeat_on_sent(
+        &image->sm_repeat, position + window, receiver->driver->params.sm_timeout_ns);
     image->overrun_threshold = position + image->file.log.term_length / 2;
     image->sm_due_ns = now_ns + receiver->driver->params.sm_timeout_ns;
     count_active_transports(receiver, image, now_ns);
@@ -281,5 +286,5 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     }
     check_sm(receiver, image, now_ns);
     check_loss(receiver, image, now_ns);
-    return image->sm_due_ns + 1;
+    return rsti_min_i64(image->sm_due_ns + 1, image->sm_repeat.due_ns);
 }

@@ -81,6 +81,7 @@ typedef struct rsti_conductor_t {
     int64_t now_ns;
     int64_t now_ms;
     int64_t timer_due_ns;
+    int64_t image_error_due_ns; /* until then failures to make images are not logged again */
     int64_t clients_check_due_ns;
     int64_t clientless_since_ns;
     int64_t ring_head;
@@ -339,6 +340,8 @@ void rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribe
 void rsti_subscribers_tell_unavailable(rst_driver_t *driver,
     const rsti_subscribers_t *subscribers, int64_t image_id);
 void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers);
+/* Into the error log, once per subscriber: its position counter holds something impossible. */
+void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_t *subscribers);
 bool rsti_subscription_wants(const rsti_subscription_t *subscription, int32_t stream_id,
     int32_t session_id);
 

@@ -38,8 +38,7 @@ static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_sub
 {
     int64_t position = INT64_MAX;
     if (publication->base.life == RSTI_LIFE_DRAINING) {
-        position = rsti_load_relaxed_i64(
-            &publication->base.file.log.metadata->end_of_stream_position);
+        position = publication->base.end_position;
     } else if (has_subscribers) {
         position = publication->trip_limit - window(publication) + 1;
     }
@@ -49,11 +48,20 @@ static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_sub
     }
 }
 
+static bool subscribers_range(const rsti_ipc_publication_t *publication, int64_t *least,
+    int64_t *highest)
+{
+    const rsti_publication_t *base = &publication->base;
+    return rsti_subscribers_range(&base->subscribers, base->clean_position,
+        base->options.term_length, least, highest);
+}
+
 static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publication)
 {
     rsti_publication_t *base = &publication->base;
     int64_t least, highest;
-    if (rsti_subscribers_range(&base->subscribers, &least, &highest)) {
+    if (subscribers_range(publication, &least, &highest)) {
+        rsti_subscribers_tell_refused(driver, &base->subscribers);
         publication->consumer_position =
             rsti_max_i64(publication->consumer_position, highest);
         const int64_t proposed = least + window(publication);
@@ -66,7 +74,7 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
         tell_wake_position(publication, true);
         return;
     }
-    if (rsti_load_relaxed_i64(base->pub_lmt) > publication->consumer_position) {
+    if (base->limit > publication->consumer_position) {
         rsti_publication_clean_up_to(base, publication->consumer_position);
         rsti_publication_lower_limit(driver, base, publication->consumer_position);
         publication->trip_limit = publication->consumer_position;
@@ -79,10 +87,9 @@ static void update_draining(rst_driver_t *driver, rsti_ipc_publication_t *public
     int64_t now_ns)
 {
     rsti_publication_t *base = &publication->base;
-    const int64_t end =
-        rsti_load_relaxed_i64(&base->file.log.metadata->end_of_stream_position);
+    const int64_t end = base->end_position;
     int64_t least, highest;
-    if (rsti_subscribers_range(&base->subscribers, &least, &highest)) {
+    if (subscribers_range(publication, &least, &highest)) {
         publication->consumer_position =
             rsti_max_i64(publication->consumer_position, highest);
         if (least < end) {
@@ -123,7 +130,7 @@ bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t 
 int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publication)
 {
     int64_t least, highest;
-    if (rsti_subscribers_range(&publication->base.subscribers, &least, &highest)) {
+    if (subscribers_range(publication, &least, &highest)) {
         return rsti_min_i64(least, publication->consumer_position);
     }
     return publication->consumer_position;

@@ -66,6 +66,10 @@ int rsti_network_publication_create(rst_driver_t *driver,
     made->snd_naks_id = RSTI_NULL_COUNTER;
     made->snd_consumed_id = RSTI_NULL_COUNTER;
     made->end_position = INT64_MAX;
+    made->position = rsti_publication_start_position(&made->base);
+    made->limit = made->position;
+    made->resend_bytes_left = facts->options->term_length;
+    made->resend_refilled_ns = driver->conductor.now_ns;
     made->limit_wake_position = INT64_MAX;
     made->last_setup_ns = INT64_MIN / 2;
     made->last_send_ns = driver->conductor.now_ns;
@@ -111,7 +115,7 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
 {
     rsti_publication_t *base = &publication->base;
     const int64_t window = base->options.publication_window;
-    const int64_t limit = rsti_load_relaxed_i64(base->pub_lmt);
+    const int64_t limit = base->limit;
     int64_t wake_position = INT64_MAX;
     if (rsti_load_acquire_i32(&publication->has_receivers)) {
         const int64_t proposed = snd_pos + window;
@@ -121,7 +125,7 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
                 (void)rsti_publication_raise_limit(driver, base, proposed);
             }
         }
-        wake_position = rsti_load_relaxed_i64(base->pub_lmt) - window + window / 8;
+        wake_position = base->limit - window + window / 8;
     } else if (limit > snd_pos) {
         rsti_publication_clean_up_to(base, snd_pos - base->options.term_length);
         rsti_publication_lower_limit(driver, base, snd_pos);
@@ -135,7 +139,14 @@ void rsti_network_publication_update(rst_driver_t *driver,
     rsti_network_publication_t *publication, int64_t now_ns)
 {
     rsti_publication_t *base = &publication->base;
-    const int64_t snd_pos = rsti_load_acquire_i64(publication->snd_pos);
+    const int64_t snd_pos = rsti_load_acquire_i64(&publication->position);
+    if (base->life <= RSTI_LIFE_DRAINING && rsti_load_acquire_i32(&publication->is_corrupt)) {
+        rsti_publication_abort(driver, base, snd_pos, "an impossible frame stands there");
+        rsti_store_release_i32(&publication->is_revoked_shared, 1);
+        rsti_store_release_i64(&publication->end_position, snd_pos);
+        rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
+        return;
+    }
     if (base->life == RSTI_LIFE_ACTIVE) {
         const int64_t position = rsti_log_producer_position(&base->file.log);
         if (position != rsti_load_relaxed_i64(base->pub_pos)) {

@@ -24,7 +24,7 @@ struct rsti_network_publication_t {
     rsti_publication_t base;
     rsti_send_endpoint_t *endpoint;
     int32_t snd_pos_id, snd_lmt_id, snd_bpe_id, snd_naks_id, snd_consumed_id;
-    int64_t *snd_pos; /* written by: sender */
+    int64_t *snd_pos; /* written by: sender; told, never read: the words below count */
     int64_t *snd_lmt;
     int64_t *snd_bpe;
     int64_t *snd_naks;
@@ -34,10 +34,15 @@ struct rsti_network_publication_t {
     int64_t end_position;        /* INT64_MAX until no producer is left */
     int32_t is_revoked_shared;
     /* written by: sender, atomic */
+    int64_t position; /* sent up to here */
+    int32_t is_corrupt; /* what stands at position is no frame that a producer makes */
     int32_t has_receivers;
     int32_t has_unicast_eos;
     int32_t is_released;
     /* written by: sender */
+    int64_t limit; /* of flow control */
+    int64_t resend_bytes_left; /* see allow_resend */
+    int64_t resend_refilled_ns;
     bool has_initial_connection;
     bool is_setup_elicited;
     bool is_blocked;  /* flow control hit counted since the last successful send */

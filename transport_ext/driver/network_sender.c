@@ -4,6 +4,8 @@
 #include "logbuffer/reader.h"
 #include "util/error.h"
 
+#define RESEND_BYTES_PER_S (8 * RSTI_MB)
+
 static rst_driver_t *driver_of(rsti_sender_t *sender)
 {
     return sender->driver;
@@ -55,8 +57,9 @@ static void update_connected(rsti_sender_t *sender, rsti_network_publication_t *
 {
     const rsti_log_t *log = &publication->base.file.log;
     const int32_t has_receivers = publication->receiver_count > 0;
-    const int32_t is_connected =
-        has_receivers && publication->flow.strategy->has_required_receivers(&publication->flow);
+    const int32_t is_connected = has_receivers
+        && !rsti_load_acquire_i32(&publication->is_revoked_shared)
+        && publication->flow.strategy->has_required_receivers(&publication->flow);
     bool has_changed = false;
     if (rsti_load_relaxed_i32(&publication->has_receivers) != has_receivers) {
         rsti_store_release_i32(&publication->has_receivers, has_receivers);
@@ -94,7 +97,7 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
         };
         if (publication->is_setup_elicited) {
             publication->flow.strategy->on_setup(&publication->flow,
-                rsti_load_relaxed_i64(publication->snd_lmt), now_ns);
+                publication->limit, now_ns);
         }
         (void)transmit_frame(sender, publication, &setup, sizeof setup);
         publication->last_setup_ns = now_ns;
@@ -147,9 +150,20 @@ static void count_blocked(rsti_sender_t *sender, rsti_network_publication_t *pub
     }
 }
 
+/* The scan stopped at a committed frame: for want of room, or because no producer makes such a one.
+ * That would stop the stream for ever, and nobody would know. */
+static bool is_impossible(uint8_t *term, int32_t offset, int32_t term_length, int32_t mtu)
+{
+    const int32_t length = rsti_load_acquire_i32(rsti_frame_length_address(term, offset));
+    const int16_t type = ((const rsti_data_header_t *)(const void *)(term + offset))->frame.type;
+    return length > 0
+        && (!rsti_frame_fits(length, term_length - offset)
+            || (type != RSTI_FRAME_PAD && rsti_frame_span(length) > mtu));
+}
+
 /* Datagrams that start at position, as many as limit, burst and mtu allow. */
 static int32_t collect(rsti_sender_t *sender, const rsti_network_publication_t *publication,
-    int64_t position, int64_t limit, bool *is_blocked)
+    int64_t position, int64_t limit, bool *is_blocked, bool *is_corrupt)
 {
     const rsti_log_t *log = &publication->base.file.log;
     const int32_t most = (int32_t)driver_of(sender)->params.max_messages_per_send;
@@ -162,6 +176,8 @@ static int32_t collect(rsti_sender_t *sender, const rsti_network_publication_t *
         const int32_t length = rsti_term_scan(term, log->term_length, offset, room, &padding);
         if (length <= 0) {
             *is_blocked = length < 0;
+            *is_corrupt = is_impossible(term, offset, log->term_length,
+                publication->base.options.mtu);
             break;
         }
         position += length + padding;
@@ -176,11 +192,16 @@ static int32_t collect(rsti_sender_t *sender, const rsti_network_publication_t *
 static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos, int64_t now_ns)
 {
-    const int64_t limit = rsti_load_relaxed_i64(publication->snd_lmt);
+    const int64_t limit = publication->limit;
     bool is_blocked = limit <= snd_pos && publication->has_initial_connection;
-    const int32_t count = collect(sender, publication, snd_pos, limit, &is_blocked);
+    bool is_corrupt = false;
+    const int32_t count =
+        collect(sender, publication, snd_pos, limit, &is_blocked, &is_corrupt);
     if (count == 0) {
-        if (is_blocked) {
+        if (is_corrupt && !rsti_load_relaxed_i32(&publication->is_corrupt)) {
+            rsti_store_release_i32(&publication->is_corrupt, 1);
+            rsti_driver_wake_agent(driver_of(sender), RSTI_AGENT_CONDUCTOR);
+        } else if (is_blocked && !is_corrupt) {
             count_blocked(sender, publication);
         }
         return 0;
@@ -197,6 +218,9 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     }
     publication->is_blocked = false;
     publication->last_send_ns = now_ns;
+    publication->resend_bytes_left = rsti_min_i64(publication->resend_bytes_left + bytes,
+        publication->base.file.log.term_length);
+    rsti_store_release_i64(&publication->position, position);
     rsti_store_release_i64(publication->snd_pos, position);
     if (position >= rsti_load_acquire_i64(&publication->limit_wake_position)
         || is_at_end(publication, position)) {
@@ -220,7 +244,24 @@ static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *
 typedef struct resend_t {
     rsti_sender_t *sender;
     rsti_network_publication_t *publication;
+    int64_t now_ns;
 } resend_t;
+
+/* A NAK of 28 bytes may ask for megabytes, and anybody can write one. Law: what is sent again is at
+ * most what was sent once plus RESEND_BYTES_PER_S; a term of it can be saved up. A receiver that
+ * loses less than half of everything never meets it. */
+static int64_t allow_resend(rsti_network_publication_t *publication, int64_t now_ns)
+{
+    const int64_t passed_ns =
+        rsti_min_i64(now_ns - publication->resend_refilled_ns, RSTI_NS_PER_S);
+    const int64_t refill = RESEND_BYTES_PER_S / RSTI_NS_PER_MS * passed_ns / 1000;
+    if (refill > 0) {
+        publication->resend_refilled_ns = now_ns;
+        publication->resend_bytes_left = rsti_min_i64(
+            publication->resend_bytes_left + refill, publication->base.file.log.term_length);
+    }
+    return publication->resend_bytes_left;
+}
 
 static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t length)
 {
@@ -228,7 +269,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     rsti_sender_t *sender = context->sender;
     rsti_network_publication_t *publication = context->publication;
     const rsti_log_t *log = &publication->base.file.log;
-    const int64_t snd_pos = rsti_load_relaxed_i64(publication->snd_pos);
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     int64_t position = rsti_position(term_id, term_offset, log->position_bits,
         log->initial_term_id);
     const int64_t bottom = snd_pos - log->term_length / 2
@@ -237,11 +278,17 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
         return 0;
     }
     const int64_t term_end = (position / log->term_length + 1) * log->term_length;
-    const int64_t end = rsti_min_i64(rsti_min_i64(position + length, snd_pos), term_end);
+    const int64_t wanted = rsti_min_i64(rsti_min_i64(position + length, snd_pos), term_end);
+    const int64_t end =
+        rsti_min_i64(wanted, position + allow_resend(publication, context->now_ns));
     int64_t bytes = 0;
+    if (end < wanted) {
+        rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMIT_OVERFLOW, 1);
+    }
     while (position < end) {
-        bool is_blocked = false;
-        const int32_t count = collect(sender, publication, position, end, &is_blocked);
+        bool is_blocked = false, is_corrupt = false;
+        const int32_t count =
+            collect(sender, publication, position, end, &is_blocked, &is_corrupt);
         const int32_t sent = count == 0
             ? 0
             : transmit(sender, publication, sender->datagrams, count);
@@ -254,6 +301,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
         position = sender->ends[count - 1];
     }
     if (bytes > 0) {
+        publication->resend_bytes_left = rsti_max_i64(publication->resend_bytes_left - bytes, 0);
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITS_SENT, 1);
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITTED_BYTES, bytes);
     }
@@ -263,21 +311,22 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
 int64_t rsti_network_publication_send(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns)
 {
-    const int64_t snd_pos = rsti_load_relaxed_i64(publication->snd_pos);
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     check_setup(sender, publication, snd_pos, now_ns, next_deadline_ns);
     const int64_t bytes = send_data(sender, publication, snd_pos, now_ns);
     if (bytes == 0) {
         check_heartbeat(sender, publication, snd_pos, now_ns, next_deadline_ns);
-        const int64_t limit = rsti_load_relaxed_i64(publication->snd_lmt);
+        const int64_t limit = publication->limit;
         const int64_t idle_limit =
             publication->flow.strategy->on_idle(&publication->flow, limit, now_ns);
         if (idle_limit != limit) {
+            publication->limit = idle_limit;
             rsti_store_release_i64(publication->snd_lmt, idle_limit);
         }
         expire_receivers(sender, publication, now_ns);
     }
     if (publication->retransmit.active_count > 0) {
-        resend_t context = {sender, publication};
+        resend_t context = {sender, publication, now_ns};
         int64_t due_ns = RSTI_NO_DEADLINE;
         (void)rsti_retransmit_process(&publication->retransmit, now_ns, resend, &context, &due_ns);
         rsti_lower_deadline(next_deadline_ns, due_ns);
@@ -340,7 +389,7 @@ void rsti_network_publication_on_sm(rsti_sender_t *sender,
 {
     rst_driver_t *driver = driver_of(sender);
     const rsti_log_t *log = &publication->base.file.log;
-    const int64_t snd_pos = rsti_load_relaxed_i64(publication->snd_pos);
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     if (!rsti_sm_is_valid(sm, log->term_length)) {
         rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
         return;
@@ -377,10 +426,11 @@ void rsti_network_publication_on_sm(rsti_sender_t *sender,
         rsti_store_release_i32(&publication->has_unicast_eos, 0);
     }
     publication->has_initial_connection = true;
-    const int64_t limit = rsti_load_relaxed_i64(publication->snd_lmt);
+    const int64_t limit = publication->limit;
     const int64_t new_limit =
         publication->flow.strategy->on_status_message(&publication->flow, &facts, limit, now_ns);
     if (new_limit != limit) {
+        publication->limit = new_limit;
         rsti_store_release_i64(publication->snd_lmt, new_limit);
     }
     update_connected(sender, publication);
@@ -402,7 +452,7 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender,
     rsti_add_single_writer_i64(publication->snd_naks, 1);
     const int32_t length = rsti_retransmit_length(&publication->flow, term_length,
         nak->term_offset, nak->length);
-    resend_t context = {sender, publication};
+    resend_t context = {sender, publication, now_ns};
     if (rsti_retransmit_on_nak(&publication->retransmit, nak->term_id, nak->term_offset,
             nak->length, length, now_ns, resend, &context) < 0) {
         rsti_driver_count(driver, RSTI_SYSTEM_RETRANSMIT_OVERFLOW, 1);

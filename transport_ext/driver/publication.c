@@ -5,6 +5,7 @@
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 int rsti_subscribers_add(rsti_subscribers_t *subscribers, const rsti_subscriber_t *subscriber)
 {
@@ -18,7 +19,11 @@ int rsti_subscribers_add(rsti_subscribers_t *subscribers, const rsti_subscriber_
         subscribers->items = items;
         subscribers->capacity = capacity;
     }
-    subscribers->items[subscribers->count++] = *subscriber;
+    rsti_subscriber_t *added = &subscribers->items[subscribers->count++];
+    *added = *subscriber;
+    added->accepted = rsti_load_acquire_i64(added->position);
+    added->is_refused = false;
+    added->is_told = false;
     return 0;
 }
 
@@ -34,15 +39,28 @@ void rsti_subscribers_fini(rsti_subscribers_t *subscribers)
     memset(subscribers, 0, sizeof *subscribers);
 }
 
-bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t *least,
-    int64_t *highest)
+/* A log holds three terms, so nobody can have read more than that beyond what was cleaned. */
+static bool is_in_log(int64_t position, int64_t clean_position, int32_t term_length)
+{
+    return position >= clean_position
+        && position <= clean_position + RSTI_PARTITIONS * (int64_t)term_length
+        && (position & (RSTI_FRAME_ALIGNMENT - 1)) == 0;
+}
+
+bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t clean_position,
+    int32_t term_length, int64_t *least, int64_t *highest)
 {
     *least = INT64_MAX;
     *highest = INT64_MIN;
     for (int32_t i = 0; i < subscribers->count; i++) {
-        const int64_t position = rsti_load_acquire_i64(subscribers->items[i].position);
-        *least = rsti_min_i64(*least, position);
-        *highest = rsti_max_i64(*highest, position);
+        rsti_subscriber_t *subscriber = &subscribers->items[i];
+        const int64_t position = rsti_load_acquire_i64(subscriber->position);
+        subscriber->is_refused = !is_in_log(position, clean_position, term_length);
+        if (!subscriber->is_refused) {
+            subscriber->accepted = position;
+        }
+        *least = rsti_min_i64(*least, subscriber->accepted);
+        *highest = rsti_max_i64(*highest, subscriber->accepted);
     }
     return subscribers->count > 0;
 }
@@ -122,6 +140,8 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     }
     const int64_t start = rsti_publication_start_position(publication);
     publication->clean_position = start;
+    publication->limit = start;
+    publication->end_position = INT64_MAX;
     publication->blocked_position = start;
     publication->blocked_since_ns = driver->conductor.now_ns;
     rsti_stream_counter_t counter = {
@@ -161,11 +181,12 @@ void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication
 bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit)
 {
-    if (rsti_log_file_reserve(&publication->file, limit) < 0) {
+    const int64_t end = limit + rsti_max_message_length(publication->options.term_length);
+    if (rsti_log_file_reserve(&publication->file, end) < 0) {
         if (!publication->is_storage_error) {
             RST_APPEND_ERR("publication limit of stream %" PRId32 " session %" PRId32
                 " stays at %" PRId64, publication->stream_id, publication->session_id,
-                rsti_load_relaxed_i64(publication->pub_lmt));
+                publication->limit);
             rsti_driver_log_trail(driver, "conductor");
             publication->is_storage_error = true;
         }
@@ -173,6 +194,7 @@ bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publ
         return false;
     }
     publication->is_storage_error = false;
+    publication->limit = limit;
     rsti_store_release_i64(publication->pub_lmt, limit);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
     return true;
@@ -181,6 +203,7 @@ bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publ
 void rsti_publication_lower_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit)
 {
+    publication->limit = limit;
     rsti_store_release_i64(publication->pub_lmt, limit);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
 }
@@ -193,18 +216,64 @@ void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t posit
     }
 }
 
+/* How far the furthest consumer came: the sender, or the first of the IPC subscribers. */
+static int64_t consumer_position(const rsti_publication_t *publication)
+{
+    return publication->is_network
+        ? rsti_load_acquire_i64(
+              &((const rsti_network_publication_t *)(const void *)publication)->position)
+        : ((const rsti_ipc_publication_t *)(const void *)publication)->consumer_position;
+}
+
 void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t now_ns)
 {
     rsti_log_metadata_t *metadata = publication->file.log.metadata;
-    const int64_t position = rsti_log_producer_position(&publication->file.log);
-    rsti_store_release_i64(publication->pub_pos, position);
-    if (rsti_load_relaxed_i64(publication->pub_lmt) > position) {
-        rsti_store_release_i64(publication->pub_lmt, position);
+    const int64_t consumed = consumer_position(publication);
+    int64_t position = rsti_log_producer_position(&publication->file.log);
+    if (position < consumed
+        || !is_in_log(position, publication->clean_position, publication->options.term_length)) {
+        (void)RST_SET_ERR(RST_ECORRUPT, "publication of stream %" PRId32 " session %" PRId32
+            " ends at %" PRId64 ": its tail counters say %" PRId64, publication->stream_id,
+            publication->session_id, consumed, position);
+        rsti_driver_log_trail(driver, "conductor");
+        position = consumed;
     }
+    rsti_store_release_i64(publication->pub_pos, position);
+    publication->limit = rsti_min_i64(publication->limit, position);
+    rsti_store_release_i64(publication->pub_lmt, publication->limit);
+    publication->end_position = position;
     rsti_store_release_i64(&metadata->end_of_stream_position, position);
     rsti_publication_set_life(publication, RSTI_LIFE_DRAINING, now_ns);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_DATA);
+    rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
+}
+
+void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t position, const char *why)
+{
+    char text[192];
+    rsti_log_metadata_t *metadata = publication->file.log.metadata;
+    snprintf(text, sizeof text, "publication of stream %" PRId32 " session %" PRId32
+        " ends at %" PRId64 ": %s", publication->stream_id, publication->session_id, position,
+        why);
+    rsti_driver_log_error(driver, RST_ECORRUPT, text);
+    rsti_publication_lower_limit(driver, publication, position);
+    publication->end_position = position;
+    publication->is_revoked = true;
+    metadata->is_publication_revoked = 1;
+    rsti_store_release_i64(&metadata->end_of_stream_position, position);
+    rsti_store_release_i32(&metadata->is_connected, 0);
+    const rsti_response_t response = {
+        .type = RSTI_RSP_PUBLICATION_ERROR,
+        .registration_id = publication->registration_id,
+        .session_id = publication->session_id,
+        .stream_id = publication->stream_id,
+        .error_code = RSTI_DRIVER_GENERIC_ERROR,
+        .log_file = {text, (int32_t)strlen(text)},
+    };
+    rsti_respond(driver, &response);
+    rsti_publication_set_life(publication, RSTI_LIFE_LINGER, driver->conductor.now_ns);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
 }
 

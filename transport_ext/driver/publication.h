@@ -18,6 +18,9 @@ typedef struct rsti_subscriber_t {
     rsti_subscription_t *subscription;
     int32_t counter_id;
     int64_t *position;
+    int64_t accepted; /* last position that made sense: the counter is in shared memory */
+    bool is_refused;  /* the last look found an impossible one */
+    bool is_told;     /* which stands in the error log */
 } rsti_subscriber_t;
 
 typedef struct rsti_subscribers_t {
@@ -29,9 +32,10 @@ typedef struct rsti_subscribers_t {
 int rsti_subscribers_add(rsti_subscribers_t *subscribers, const rsti_subscriber_t *subscriber);
 void rsti_subscribers_remove_at(rsti_subscribers_t *subscribers, int32_t index);
 void rsti_subscribers_fini(rsti_subscribers_t *subscribers);
-/* Least and highest position; false when there is no subscriber. */
-bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t *least,
-    int64_t *highest);
+/* Least and highest position; false when there is no subscriber. A position counts when it lies in
+ * the memory that the log has, from clean_position on; else the last one that did. */
+bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t clean_position,
+    int32_t term_length, int64_t *least, int64_t *highest);
 
 typedef enum rsti_life_t {
     RSTI_LIFE_ACTIVE = 0,
@@ -59,6 +63,8 @@ typedef struct rsti_publication_t {
     int32_t pub_lmt_id;
     int64_t *pub_pos;
     int64_t *pub_lmt;
+    int64_t limit;        /* what pub_lmt should hold: shared memory is written, not believed */
+    int64_t end_position; /* INT64_MAX while there are producers */
     rsti_subscribers_t subscribers; /* IPC; spies come later */
     int64_t clean_position;
     int64_t blocked_position; /* consumer position at the last timer tick */
@@ -84,15 +90,20 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     const rsti_publication_facts_t *facts);
 void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication);
 int64_t rsti_publication_start_position(const rsti_publication_t *publication);
-/* Reserves the term of limit, stores limit and wakes producers. False: no storage, limit stays. */
+/* Reserves the terms up to where a producer may write below limit (its last message may begin just
+ * below it), stores limit and wakes producers. False: no storage, limit stays. */
 bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit);
 void rsti_publication_lower_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit);
 void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t position);
-/* No producer any more: limit and end of stream are the producer position. */
+/* No producer any more: limit and end of stream are the producer position, or the consumer's when
+ * the tails in shared memory say something impossible. */
 void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t now_ns);
+/* The log holds what no producer makes: the stream ends at position, as if it were revoked. */
+void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t position, const char *why);
 /* Pads over a claim whose producer died (memory reference 6). */
 void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t consumer_position, int64_t now_ns);

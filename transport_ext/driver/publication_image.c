@@ -105,6 +105,8 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->next_sm_position = image->join_position;
     image->next_sm_window = image->congestion.window;
     image->clean_position = image->join_position;
+    image->high_water = image->join_position;
+    image->received = image->join_position;
     image->rebuilt_hwm = image->join_position;
     image->rebuilt_from = image->join_position;
     image->loss_due_ns = RSTI_NO_DEADLINE;
@@ -114,6 +116,7 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->last_sm_position = image->join_position;
     image->last_sm_window = image->congestion.window;
     image->overrun_threshold = image->join_position + image->file.log.term_length / 2;
+    rsti_sm_repeat_init(&image->sm_repeat);
     image->sm_due_ns = INT64_MIN / 2; /* the first status message leaves at once */
     image->connection_count = 1;
     image->connections[0] = (rsti_connection_t){
@@ -178,6 +181,12 @@ void rsti_publication_image_destroy(rst_driver_t *driver, rsti_image_t *image)
     rsti_free(image->reject_reason);
     rsti_free(image->uri);
     rsti_free(image);
+}
+
+static bool subscribers_range(const rsti_image_t *image, int64_t *least, int64_t *highest)
+{
+    return rsti_subscribers_range(&image->subscribers, image->clean_position,
+        image->file.log.term_length, least, highest);
 }
 
 /* Sequence lock, writer's side: begin, fields, end. */
@@ -259,7 +268,7 @@ static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t posit
     image->next_sm_window = window;
     int64_t wake_position = position + window / 4 + 1;
     if (image->life == RSTI_LIFE_DRAINING) {
-        wake_position = rsti_min_i64(wake_position, rsti_load_relaxed_i64(image->rcv_pos));
+        wake_position = rsti_min_i64(wake_position, image->received);
     }
     rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position, wake_position);
     publish_sm(driver, image);
@@ -270,15 +279,17 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
     int64_t least, highest;
     if (image->life > RSTI_LIFE_DRAINING || image->is_told_unavailable
         || rsti_load_acquire_i32(&image->is_revoked)
-        || !rsti_subscribers_range(&image->subscribers, &least, &highest)) {
+        || !subscribers_range(image, &least, &highest)) {
         return RSTI_NO_DEADLINE;
     }
-    const int64_t hwm = rsti_load_acquire_i64(image->hwm);
-    const int64_t rcv_pos = rsti_load_relaxed_i64(image->rcv_pos);
+    rsti_subscribers_tell_refused(driver, &image->subscribers);
+    const int64_t hwm = rsti_load_acquire_i64(&image->high_water);
+    const int64_t rcv_pos = image->received;
     const int64_t from = rsti_max_i64(rcv_pos, highest);
     bool has_loss = false;
     const int64_t end = scan_for_loss(driver, image, from, hwm, now_ns, &has_loss);
     if (end > rcv_pos) {
+        image->received = end;
         rsti_store_release_i64(image->rcv_pos, end);
     }
     bool is_forced = false;
@@ -305,7 +316,7 @@ void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image)
 {
     int64_t least, highest;
     if (image->life <= RSTI_LIFE_DRAINING && !image->is_told_unavailable
-        && rsti_subscribers_range(&image->subscribers, &least, &highest)
+        && subscribers_range(image, &least, &highest)
         && least > image->next_sm_position) {
         schedule_sm(driver, image, least, image->next_sm_window);
     }
@@ -315,8 +326,8 @@ bool rsti_image_is_drained(const rsti_image_t *image)
 {
     int64_t least, highest;
     return image->is_told_unavailable
-        || !rsti_subscribers_range(&image->subscribers, &least, &highest)
-        || least >= rsti_load_relaxed_i64(image->rcv_pos);
+        || !subscribers_range(image, &least, &highest)
+        || least >= image->received;
 }
 
 bool rsti_image_accepts(const rsti_image_t *image)
@@ -329,9 +340,9 @@ bool rsti_image_accepts(const rsti_image_t *image)
 
 int64_t rsti_image_join_position(const rsti_image_t *image)
 {
-    const int64_t rcv_pos = rsti_load_relaxed_i64(image->rcv_pos);
+    const int64_t rcv_pos = image->received;
     int64_t least, highest;
-    return rsti_subscribers_range(&image->subscribers, &least, &highest)
+    return subscribers_range(image, &least, &highest)
         ? rsti_min_i64(least, rcv_pos)
         : rcv_pos;
 }
@@ -344,7 +355,7 @@ static void set_life(rst_driver_t *driver, rsti_image_t *image, rsti_life_t life
     if (life == RSTI_LIFE_DRAINING) {
         rsti_store_release_i32(&image->is_draining, 1);
         rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
-            rsti_load_relaxed_i64(image->rcv_pos));
+            image->received);
         rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
     }
 }
@@ -383,7 +394,7 @@ static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_
     const int64_t silent_ns =
         rsti_load_acquire_i64(&image->last_packet_ns) + driver->params.image_liveness_ns;
     const bool is_complete = rsti_load_acquire_i32(&image->is_end_of_stream)
-        && rsti_load_relaxed_i64(image->rcv_pos) >= rsti_load_acquire_i64(image->hwm);
+        && image->received >= rsti_load_acquire_i64(&image->high_water);
     if (image->subscribers.count == 0 || now_ns > silent_ns || is_complete
         || rsti_load_acquire_i32(&image->is_revoked)) {
         set_life(driver, image, RSTI_LIFE_DRAINING, now_ns);

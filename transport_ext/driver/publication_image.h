@@ -8,6 +8,7 @@
 #include "driver/publication.h"
 #include "driver/receive_endpoint.h"
 #include "flow/congestion.h"
+#include "flow/sm_repeat.h"
 #include "loss/loss_detector.h"
 
 #define RSTI_IMAGE_CONNECTIONS_MAX 8
@@ -35,8 +36,8 @@ struct rsti_image_t {
     char *uri; /* of the first subscription */
     char source[64];
     int32_t hwm_id, rcv_pos_id, naks_id;
-    int64_t *hwm;     /* written by: receiver */
-    int64_t *rcv_pos; /* written by: conductor */
+    int64_t *hwm;     /* written by: receiver; told, never read: high_water counts */
+    int64_t *rcv_pos; /* written by: conductor; told, never read: received counts */
     int64_t *naks;    /* written by: receiver */
     bool is_reliable;
     bool is_rejoin;
@@ -45,6 +46,7 @@ struct rsti_image_t {
     int64_t life_changed_ns;
     bool is_told_unavailable;
     rsti_subscribers_t subscribers;
+    int64_t received; /* end of contiguous data */
     rsti_loss_detector_t loss;
     rsti_congestion_t congestion;
     int64_t next_sm_position;
@@ -62,6 +64,7 @@ struct rsti_image_t {
     int32_t is_draining; /* status messages carry EOS */
     int32_t is_rejected;
     /* written by: receiver, atomic */
+    int64_t high_water;
     int64_t last_packet_ns;
     int32_t is_end_of_stream;
     int32_t is_revoked;
@@ -75,6 +78,7 @@ struct rsti_image_t {
     int64_t last_sm_window;
     int64_t overrun_threshold;
     int64_t sm_due_ns;
+    rsti_sm_repeat_t sm_repeat;
     bool is_superseded; /* a newer image of the same session exists: no status messages */
     bool is_touched;    /* got data in this burst: readers are woken at its end */
     bool is_eos_sm_sent;

@@ -27,6 +27,7 @@ int rsti_send_endpoint_create(rst_driver_t *driver, rsti_send_endpoint_t **endpo
     rsti_socket_params_t params = {
         .bind_address = udp->local_data,
         .so_sndbuf = buffer_length(channel->so_sndbuf, driver->params.so_sndbuf),
+        .use_segmentation = driver->params.segmentation,
         .so_rcvbuf = buffer_length(channel->so_rcvbuf, driver->params.so_rcvbuf),
     };
     if (made->is_connected) {

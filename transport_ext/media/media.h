@@ -25,6 +25,7 @@ typedef struct rsti_socket_params_t {
     struct sockaddr_storage connect_address; /* ss_family 0 = not connected */
     int32_t so_sndbuf; /* 0 = leave */
     int32_t so_rcvbuf;
+    bool use_segmentation; /* let the kernel cut runs of equal datagrams, when connected */
 } rsti_socket_params_t;
 
 typedef struct rsti_socket_t rsti_socket_t; /* opaque to callers */

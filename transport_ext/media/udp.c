@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,10 +18,22 @@
  * one call would let a peer that refuses everything hold the agent. */
 #define RECEIVE_ATTEMPTS_MAX 4
 
+/* Segmentation offload: one message to the kernel may hold a run of datagrams of one length (the
+ * last may be shorter), which it cuts itself. At most so many, and less than 64 KiB together. */
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#define SEGMENTS_MAX 64
+#define SEGMENTED_BYTES_MAX 65000
+
 typedef struct scratch_t {
     struct mmsghdr messages[RSTI_MEDIA_BURST_MAX];
     struct iovec vectors[RSTI_MEDIA_BURST_MAX];
 } scratch_t;
+
+typedef struct segment_control_t {
+    _Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
+} segment_control_t;
 
 /* Sockets of several agents count into the same two words. */
 typedef struct udp_media_t {
@@ -33,7 +46,10 @@ struct rsti_socket_t {
     udp_media_t *media;
     bool is_connected;
     int32_t granted_rcvbuf;
+    bool can_segment;
     scratch_t sending;
+    segment_control_t controls[RSTI_MEDIA_BURST_MAX];
+    int32_t spans[RSTI_MEDIA_BURST_MAX]; /* datagrams in each message being sent */
     scratch_t receiving;
 };
 
@@ -141,6 +157,7 @@ static int udp_open(void *media, const rsti_socket_params_t *params, rsti_socket
     opened->fd = fd;
     opened->media = media;
     opened->is_connected = params->connect_address.ss_family != AF_UNSPEC;
+    opened->can_segment = opened->is_connected && params->use_segmentation;
     opened->granted_rcvbuf = usable_rcvbuf(fd);
     scratch_init(&opened->sending);
     scratch_init(&opened->receiving);
@@ -165,16 +182,63 @@ static void *without_const(const void *pointer)
     return result;
 }
 
-static void prepare_send(rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
+/* Datagrams from the first on that one segmented message can carry. */
+static int run_length(const rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
 {
-    for (int i = 0; i < count; i++) {
-        struct msghdr *header = &socket->sending.messages[i].msg_hdr;
-        socket->sending.vectors[i].iov_base = datagrams[i].data;
-        socket->sending.vectors[i].iov_len = datagrams[i].length;
+    const size_t segment = datagrams[0].length;
+    size_t bytes = segment;
+    int run = 1;
+    if (!socket->can_segment || segment == 0) {
+        return 1;
+    }
+    while (run < count && run < SEGMENTS_MAX && datagrams[run].length <= segment &&
+        datagrams[run].length > 0 && bytes + datagrams[run].length <= SEGMENTED_BYTES_MAX) {
+        bytes += datagrams[run].length;
+        run++;
+        if (datagrams[run - 1].length < segment) {
+            break; /* a shorter one ends the run */
+        }
+    }
+    return run;
+}
+
+static void set_segment(struct msghdr *header, segment_control_t *control, size_t segment)
+{
+    const uint16_t length = (uint16_t)segment;
+    memset(control, 0, sizeof *control);
+    header->msg_control = control->bytes;
+    header->msg_controllen = sizeof control->bytes;
+    struct cmsghdr *first = CMSG_FIRSTHDR(header);
+    first->cmsg_level = IPPROTO_UDP;
+    first->cmsg_type = UDP_SEGMENT;
+    first->cmsg_len = CMSG_LEN(sizeof length);
+    memcpy(CMSG_DATA(first), &length, sizeof length);
+}
+
+/* Returns how many messages carry the datagrams. */
+static int prepare_send(rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
+{
+    int messages = 0;
+    for (int i = 0; i < count; messages++) {
+        const int run = run_length(socket, datagrams + i, count - i);
+        struct msghdr *header = &socket->sending.messages[messages].msg_hdr;
+        header->msg_iov = &socket->sending.vectors[i];
+        header->msg_iovlen = (size_t)run;
         header->msg_name = socket->is_connected ? NULL : without_const(&datagrams[i].address);
         header->msg_namelen =
             socket->is_connected ? 0 : rsti_netaddr_length(&datagrams[i].address);
+        header->msg_control = NULL;
+        header->msg_controllen = 0;
+        if (run > 1) {
+            set_segment(header, &socket->controls[messages], datagrams[i].length);
+        }
+        for (int k = 0; k < run; k++, i++) {
+            socket->sending.vectors[i].iov_base = datagrams[i].data;
+            socket->sending.vectors[i].iov_len = datagrams[i].length;
+        }
+        socket->spans[messages] = run;
     }
+    return messages;
 }
 
 static bool would_block(int errno_value)
@@ -203,26 +267,48 @@ static void tally(int64_t *counter, int64_t amount)
     }
 }
 
+/* A path, device or kernel that does not cut for us says so with one of these. */
+static bool is_segmentation_refused(int errno_value)
+{
+    return errno_value == EINVAL || errno_value == EIO || errno_value == EOPNOTSUPP ||
+        errno_value == EMSGSIZE;
+}
+
+static int datagrams_in(const rsti_socket_t *socket, int first_message, int messages)
+{
+    int datagrams = 0;
+    for (int i = first_message; i < first_message + messages; i++) {
+        datagrams += socket->spans[i];
+    }
+    return datagrams;
+}
+
 /* At most one burst. A refusal belongs to an earlier datagram and clears itself, so the one that
  * met it is tried once more: else every second SETUP to a peer that is about to come up would be
  * lost, and connecting would take twice as long. */
 static int send_burst(rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
 {
-    prepare_send(socket, datagrams, count);
-    int taken = 0;
-    int retried = -1; /* index that was already tried again */
-    while (taken < count) {
-        const int sent = sendmmsg(socket->fd, socket->sending.messages + taken,
-            (unsigned)(count - taken), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const int messages = prepare_send(socket, datagrams, count);
+    int done = 0;     /* messages */
+    int taken = 0;    /* datagrams */
+    int retried = -1; /* message that was already tried again */
+    while (done < messages) {
+        const int sent = sendmmsg(socket->fd, socket->sending.messages + done,
+            (unsigned)(messages - done), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent > 0) {
-            tally(socket->media->sent, sent);
-            taken += sent;
+            const int span = datagrams_in(socket, done, sent);
+            tally(socket->media->sent, span);
+            taken += span;
+            done += sent;
         } else if (sent < 0 && is_ignored(errno)) {
-            if (retried == taken) {
-                taken++;
+            if (retried == done) {
+                taken += socket->spans[done++];
             } else {
-                retried = taken;
+                retried = done;
             }
+        } else if (sent < 0 && socket->spans[done] > 1 && is_segmentation_refused(errno)) {
+            socket->can_segment = false;
+            break; /* the caller goes on behind the taken ones, in single datagrams */
         } else if (sent < 0 && !would_block(errno) && taken == 0) {
             return send_failure(&datagrams[0], socket->is_connected);
         } else {
@@ -240,12 +326,13 @@ static int udp_send(void *media, rsti_socket_t *socket, const rsti_datagram_t *d
     while (total < count) {
         const int burst =
             count - total < RSTI_MEDIA_BURST_MAX ? count - total : RSTI_MEDIA_BURST_MAX;
+        const bool could_segment = socket->can_segment;
         const int taken = send_burst(socket, datagrams + total, burst);
         if (taken < 0) {
             return total > 0 ? total : taken;
         }
         total += taken;
-        if (taken < burst) {
+        if (taken < burst && socket->can_segment == could_segment) {
             break;
         }
     }
