@@ -83,7 +83,7 @@ typedef enum rsti_threading_t {
     X(DURATION, retransmit_linger_ns, "retransmit-unicast-linger", "10ms", 0, RSTI_DURATION_MAX,  \
         "how long a repeated NAK is ignored")                                                     \
     X(NUMBER, max_resend, "max-resend", "16", 1, 256, "concurrent retransmits of a group channel") \
-    X(NUMBER, max_messages_per_send, "max-messages-per-send", "32", 1, RSTI_MEDIA_BURST_MAX,      \
+    X(NUMBER, max_messages_per_send, "max-messages-per-send", "16", 1, RSTI_MEDIA_BURST_MAX,      \
         "datagrams per publication and pass")                                                     \
     X(NUMBER, status_poll_ratio, "send-to-status-poll-ratio", "6", 1, 1000,                       \
         "passes with data between two looks for status messages")                                 \
