@@ -71,9 +71,10 @@ def fuzz() -> Outcome:
 def coverage() -> Outcome:
     """Line coverage of the C floors 0-3."""
     ok, text = workflow("cov")
-    rooms = "|".join(("util", "concurrent", "protocol", "channel", "logbuffer", "flow", "loss", "media", "cnc"))
-    command = [sys.executable, "-m", "gcovr", "--root", str(TRANSPORT), "--filter", rf".*/transport_ext/({rooms})/", str(ROOT / "build" / "c" / "cov")]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    rooms = ("util", "concurrent", "protocol", "channel", "logbuffer", "flow", "loss", "media", "cnc")
+    filters = [argument for room in rooms for argument in ("--filter", f"{room}/")]
+    command = [sys.executable, "-m", "gcovr", "--root", ".", *filters, str(ROOT / "build" / "c" / "cov")]
+    result = subprocess.run(command, cwd=TRANSPORT, capture_output=True, text=True, check=False)
     (OUT / "coverage.txt").write_text(result.stdout + result.stderr)
     total = re.search(r"^TOTAL\s+(\d+)\s+(\d+)\s+(\d+)%", result.stdout, re.MULTILINE)
     percent = int(total[3]) if total else 0

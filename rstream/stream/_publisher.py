@@ -266,14 +266,16 @@ class Publisher(Generic[T]):
 
     def _note_sent(self, position: int, count: int = 1) -> None:
         """Remember how far it came: a lost driver takes this knowledge along."""
+        if not self._was_connected:
+            self._look()
         self._reached = position
         self._sent += count
         if self._sent >= self._look_again:
             self._look_again = self._sent + CONSUMED_EVERY
             self._note_consumed()
-            self._look()
 
     def _note_consumed(self) -> None:
+        self._look()  # first: a new reader's position hides what the last one did not get
         consumed = self._core.consumed_position
         if consumed > self._consumed:
             self._consumed = consumed
@@ -284,12 +286,23 @@ class Publisher(Generic[T]):
         if is_connected == self._was_connected or not self._link.is_alive:
             return
         self._was_connected = is_connected
-        session_id, reached, consumed = self._core.session_id, self._reached, self._consumed
+        session_id, reached, consumed = (
+            self._core.session_id,
+            self._reached,
+            self._core.consumed_position,
+        )
         if is_connected:
             self._events.append(Connected(session_id=session_id, position=reached))
+            if not self._core.is_ipc:
+                # What went out after the last look, to nobody. The new reader acknowledges from
+                # where it begins.
+                self._report_gap(
+                    session_id, min(reached, consumed), "sent while no reader was there"
+                )
             return
+        self._consumed = max(self._consumed, consumed)
         self._events.append(
-            Disconnected(session_id=session_id, position=reached, consumed_position=consumed)
+            Disconnected(session_id=session_id, position=reached, consumed_position=self._consumed)
         )
         # In shared memory the next reader begins where the last one stopped. On the network it
         # begins after what was sent out, and that is where the limit stands without readers.

@@ -131,6 +131,18 @@ static void look_for_foreign_peers(rst_client_t *client)
     }
 }
 
+/* A waker that is killed between taking a sleeper's flag down and writing to its FIFO leaves a
+ * sleeper whom nobody can see any more: this look is what ends its sleep. */
+static void look_for_forgotten_sleepers(rst_client_t *client)
+{
+    for (size_t i = 0; i < client->waiters.count; i++) {
+        rst_waiter_t *waiter = client->waiters.items[i];
+        if (rsti_load_relaxed_i32(&waiter->armed) != 0) {
+            rsti_waiter_poll_for_loop(waiter);
+        }
+    }
+}
+
 static void keep_alive(rst_client_t *client, int64_t now_ns)
 {
     if (now_ns < client->keepalive_deadline_ns) {
@@ -139,6 +151,7 @@ static void keep_alive(rst_client_t *client, int64_t now_ns)
     client->keepalive_deadline_ns =
         rsti_saturating_add_i64(now_ns, client->keepalive_interval_ns);
     look_for_foreign_peers(client);
+    look_for_forgotten_sleepers(client);
     if (client->heartbeat_counter_id == RSTI_NULL_COUNTER) {
         return;
     }

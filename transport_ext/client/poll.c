@@ -99,7 +99,12 @@ static int poll_locked(rst_subscription_t *subscription, rsti_poll_t *poll, bool
         return prepared;
     }
     const int32_t state = rsti_client_state_now(subscription->client);
+    /* Read and spent under the lock: two pollers must not hand the same demand out twice. */
+    poll->demand = poll->is_demanded ? rsti_demand_now(subscription) : INT64_MAX;
     poll_images(subscription, poll, state == RST_CLIENT_OPEN);
+    if (poll->charged > 0) {
+        rsti_demand_spend(subscription, poll->charged);
+    }
     rsti_subscription_settle(subscription);
     if (batch->count > 0) {
         return batch->count;
@@ -176,13 +181,8 @@ int rsti_subscription_poll(rst_subscription_t *subscription, int32_t limit, int6
         .room = rsti_min_i32(limit, batch->capacity),
         .bytes_left = bytes_max > 0 ? bytes_max : INT64_MAX,
         .is_demanded = is_demanded,
-        .demand = is_demanded ? rsti_demand_now(subscription) : INT64_MAX,
     };
-    const int result = run_poll(subscription, &poll);
-    if (result > 0 && poll.charged > 0) {
-        rsti_demand_spend(subscription, poll.charged);
-    }
-    return result;
+    return run_poll(subscription, &poll);
 }
 
 RST_API int rst_subscription_poll(rst_subscription_t *subscription, int32_t limit,

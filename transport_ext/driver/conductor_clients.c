@@ -45,6 +45,7 @@ rsti_driver_client_t *rsti_client_get(rst_driver_t *driver, int64_t client_id)
         return NULL;
     }
     client->client_id = client_id;
+    client->heartbeat_changed_ns = driver->conductor.now_ns;
     client->heartbeat_id = allocate_heartbeat(driver, client_id);
     if (client->heartbeat_id < 0
         || rsti_ptr_array_add(&driver->conductor.clients, client) < 0) {
@@ -161,12 +162,18 @@ static void remove_client(rst_driver_t *driver, rsti_driver_client_t *client)
 void rsti_clients_check(rst_driver_t *driver, int64_t now_ns)
 {
     rsti_conductor_t *conductor = &driver->conductor;
-    const int64_t liveness_ms = driver->params.client_liveness_ns / RSTI_NS_PER_MS;
     for (size_t i = conductor->clients.count; i > 0; i--) {
         rsti_driver_client_t *client = conductor->clients.items[i - 1];
         const int64_t heartbeat_ms = rsti_load_acquire_i64(
             rsti_counter_address(&driver->counters.counters, client->heartbeat_id));
-        if (client->is_closed || conductor->now_ms > rsti_saturating_add_i64(heartbeat_ms, liveness_ms)) {
+        /* Only that it moves counts: a step of the wall clock, or a sleep of the machine, kills
+         * nobody, and a time in the far future does not keep a dead client. */
+        if (heartbeat_ms != client->heartbeat_ms) {
+            client->heartbeat_ms = heartbeat_ms;
+            client->heartbeat_changed_ns = now_ns;
+        }
+        if (client->is_closed
+            || now_ns > client->heartbeat_changed_ns + driver->params.client_liveness_ns) {
             remove_client(driver, client);
         }
     }

@@ -32,6 +32,7 @@ static int allocate_position(rst_driver_t *driver, rsti_subscription_t *subscrip
         .value = join_position,
     };
     subscriber->subscription = subscription;
+    subscriber->accepted = join_position;
     subscriber->counter_id =
         rsti_stream_counter_allocate(driver, &counter, &subscriber->position);
     return subscriber->counter_id < 0 ? -rst_last_error_code() : 0;

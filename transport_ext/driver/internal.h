@@ -45,6 +45,8 @@ typedef struct rsti_counter_link_t {
 typedef struct rsti_driver_client_t {
     int64_t client_id;
     int32_t heartbeat_id;
+    int64_t heartbeat_ms; /* as last seen, and when it changed by our own clock */
+    int64_t heartbeat_changed_ns;
     bool is_closed; /* by command */
     rsti_publication_link_t *publications;
     int32_t publication_count, publication_capacity;

@@ -21,7 +21,6 @@ int rsti_subscribers_add(rsti_subscribers_t *subscribers, const rsti_subscriber_
     }
     rsti_subscriber_t *added = &subscribers->items[subscribers->count++];
     *added = *subscriber;
-    added->accepted = rsti_load_acquire_i64(added->position);
     added->is_refused = false;
     added->is_told = false;
     return 0;

@@ -5,8 +5,8 @@
 #include <pthread.h>
 
 #define LONG_NS (10 * RSTI_NS_PER_S)
-#define POLLERS 3
-#define REQUESTED 5
+#define POLLERS 4
+#define REQUESTED 2
 
 static rst_client_t *client;
 static rst_subscription_t *subscription;
@@ -47,7 +47,6 @@ static void *poll_all(void *arg)
             (void)rsti_fetch_add_i64(&received_total, count);
         }
         rst_batch_release(batch);
-        (void)sched_yield();
     }
     rst_batch_destroy(batch);
     return NULL;
@@ -73,9 +72,9 @@ TEST(demand_is_spent_once)
         requested += REQUESTED;
         rst_subscription_request(subscription, REQUESTED);
         for (int i = 0; i < 5000 && rsti_load_acquire_i64(&received_total) < requested; i++) {
-            usleep(50);
+            usleep(20);
         }
-        usleep(50);
+        usleep(20);
         if (rsti_load_acquire_i64(&received_total) != requested) {
             break;
         }

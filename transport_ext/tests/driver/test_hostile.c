@@ -287,10 +287,29 @@ TEST(nonsense_in_a_heartbeat)
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
     const int32_t id = rsti_counters_find(&h->driver->counters.counters,
         RSTI_COUNTER_CLIENT_HEARTBEAT, CLIENT_ID);
-    rsti_counter_store(h->driver, id, INT64_MAX);
-    advance(h, 2 * RSTI_NS_PER_S, 500 * MS);
-    rsti_counter_store(h->driver, id, INT64_MIN);
-    advance(h, 2 * RSTI_NS_PER_S, 500 * MS);
+    for (size_t i = 0; i < NONSENSE_COUNT; i++) {
+        rsti_counter_store(h->driver, id, nonsense[i]);
+        advance(h, 2 * RSTI_NS_PER_S, 500 * MS);
+    }
+    CHECK_EQ(h->driver->conductor.clients.count, 1);
+    rsti_counter_store(h->driver, id, INT64_MAX); /* and never again */
+    advance(h, 13 * RSTI_NS_PER_S, 500 * MS);
+    CHECK_EQ(h->driver->conductor.clients.count, 0);
+    harness_close(h);
+}
+
+TEST(step_of_the_wall_clock_kills_nobody)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    advance_alive(h, 3 * RSTI_NS_PER_S, 100 * MS);
+    h->manual.epoch_ms_at_zero += 3600000;
+    advance(h, 2 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(h->driver->conductor.clients.count, 1);
+    /* Back again: who dies now is still found dead. */
+    keepalive(h);
+    h->manual.epoch_ms_at_zero -= 3600000;
+    advance(h, 13 * RSTI_NS_PER_S, 100 * MS);
     CHECK_EQ(h->driver->conductor.clients.count, 0);
     harness_close(h);
 }
@@ -417,7 +436,8 @@ TEST(late_reader_joins_where_the_last_one_left)
 CHECK_MAIN(RUN(limit_reserves_one_message_more), RUN(limit_stays_when_that_message_has_no_room),
     RUN(nonsense_in_an_ipc_position), RUN(nonsense_in_log_metadata),
     RUN(nonsense_in_a_publications_counters), RUN(nonsense_in_an_images_counters),
-    RUN(nonsense_in_a_heartbeat), RUN(frame_longer_than_the_mtu), RUN(frame_beyond_its_term),
+    RUN(nonsense_in_a_heartbeat), RUN(step_of_the_wall_clock_kills_nobody),
+    RUN(frame_longer_than_the_mtu), RUN(frame_beyond_its_term),
     RUN(frame_shorter_than_its_header), RUN(flood_of_naks_is_bounded),
     RUN(flood_of_impossible_setups_does_not_fill_the_error_log),
     RUN(late_reader_joins_where_the_last_one_left))
