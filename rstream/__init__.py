@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 try:
     from rstream import _core
-except ImportError as error:
+except ImportError as _error:
     # In a checkout Python finds the sources before the installed package.
-    if getattr(error, "name", "") != __name__:
+    if getattr(_error, "name", "") != __name__:
         raise  # it is there, and cannot be loaded
     raise ImportError(
         f"rstream in {__path__[0]} has no compiled part: these are sources that were not built. "
         "Leave the checkout's folder to use an installed rstream-transport, or build here with "
         "`pip install -e .`"
-    ) from error
+    ) from _error
 from rstream import abc, errors, policy, rate
 from rstream._core import (
     ADMIN_ACTION,
@@ -81,9 +81,25 @@ _LAZY_NAMES = {
 }
 
 
+_EXTRAS = {"reactivex": "rx", "pyspark": "spark", "pyarrow": "arrow", "ray": "ray"}
+
+
+def _load(name: str) -> Any:
+    try:
+        return importlib.import_module(f"rstream.{name}")
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        raise ModuleNotFoundError(
+            f'rstream.{name} needs {error.name}: pip install "rstream-transport[{extra}]"',
+            name=error.name,
+        ) from error
+
+
 def __getattr__(name: str) -> Any:
     if name in _LAZY_MODULES:
-        return importlib.import_module(f"rstream.{name}")
+        return _load(name)
     if name in _LAZY_NAMES:
         value = getattr(importlib.import_module(_LAZY_NAMES[name]), name)
         globals()[name] = value

@@ -14,23 +14,32 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rstream import _core
 from rstream.driver import rstreamd_path
-from rstream.errors import ConfigError, DriverTimeout
+from rstream.errors import ConfigError, DriverTimeout, RStreamError
 
 if TYPE_CHECKING:
     import argparse
 
 SIZE_MIN = 12
+SIZE_MAX = 16 << 20
+#: Beyond warm-up and measurement: starts, connecting, and a machine that is busy.
+SPARE_S = 60.0
 
 
 def run(options: argparse.Namespace) -> int:
     """Run one measurement, print it, write its JSON."""
     if options.size < SIZE_MIN:
         raise ConfigError(f"--size {options.size}: at least {SIZE_MIN} bytes (number and checksum are in each message)")
+    size_max = min(_term_length(options) // 8, SIZE_MAX)
+    if options.size > size_max:
+        raise ConfigError(f"--size {options.size}: at most {size_max} bytes (an eighth of the term, at most 16 MiB)")
+    if options.seconds <= 0 or options.warmup < 0:
+        raise ConfigError("--seconds must be more than 0, --warmup 0 or more")
     result = measure(options)
     text = json.dumps(result, indent=1)
     if options.json and options.json != "-":
@@ -70,9 +79,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         measuring = workers["subscriber" if options.kind == "throughput" else "ping"]
         other = workers["publisher" if options.kind == "throughput" else "pong"]
         try:
-            output, _ = measuring.communicate(timeout=options.warmup + options.seconds + 60)
-            if measuring.returncode != 0:
-                raise DriverTimeout(f"the measuring process ended with code {measuring.returncode}")
+            _await_end(measuring, other, options.warmup + options.seconds + SPARE_S)
+            output, _ = measuring.communicate()
             other_output, _ = other.communicate(b"stop\n", timeout=30)
         finally:
             for worker in workers.values():
@@ -122,8 +130,25 @@ def _start_worker(role: str, task: dict[str, Any]) -> subprocess.Popen[bytes]:
     )
 
 
+def _await_end(measuring: subprocess.Popen[bytes], other: subprocess.Popen[bytes], timeout_s: float) -> None:
+    """Waits for the measuring process; not for one whose partner has failed. Why it failed stands on standard error already."""
+    deadline_s = time.monotonic() + timeout_s
+    while measuring.poll() is None:
+        if other.poll() not in (None, 0):
+            raise RStreamError(f"no result: the other process ended with code {other.returncode}")
+        if time.monotonic() >= deadline_s:
+            raise DriverTimeout(f"no result within {timeout_s:g} s")
+        time.sleep(0.02)
+    if measuring.returncode != 0:
+        raise RStreamError(f"no result: the measuring process ended with code {measuring.returncode}")
+
+
+def _term_length(options: argparse.Namespace) -> int:
+    return getattr(options, "term_length", 1 << 20)
+
+
 def _channels(options: argparse.Namespace) -> list[str]:
-    term_length = getattr(options, "term_length", 1 << 20)
+    term_length = _term_length(options)
     if options.transport == "ipc":
         channel = f"aeron:ipc?term-length={term_length}"
         return [channel, channel]

@@ -13,6 +13,7 @@ from typing import Any
 
 from rstream import _core
 from rstream.client import Client
+from rstream.errors import RStreamError
 
 STREAM_PING, STREAM_PONG = 1001, 1002
 BLOCK_MESSAGES = 1024
@@ -196,4 +197,9 @@ def pong(task: dict[str, Any]) -> None:
 ROLES = {"publisher": publish, "subscriber": subscribe, "ping": ping, "pong": pong}
 
 if __name__ == "__main__":
-    ROLES[sys.argv[1]](json.loads(sys.argv[2]))
+    try:
+        ROLES[sys.argv[1]](json.loads(sys.argv[2]))
+    except RStreamError as error:
+        sys.exit(f"rstream bench, {sys.argv[1]}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)  # the parent, which got the same signal, says so

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rstream import _core
 from rstream.driver import resolve_dir, rstreamd_path
+from rstream.errors import DriverInUse
 
 if TYPE_CHECKING:
     import argparse
@@ -27,7 +28,11 @@ def run(options: argparse.Namespace) -> int:
         return 0
     driver_dir = resolve_dir(options.dir)
     if options.clean:
-        removed = _core.clean(driver_dir)
+        try:
+            removed = _core.clean(driver_dir)
+        except DriverInUse as error:
+            error.hint = "nothing was removed; it ends by itself when nobody has used it for a while, or kill it"
+            raise
         print(f"{driver_dir}: {removed} files of a dead driver removed")
         return 0
     arguments = [rstreamd_path(), "--dir", driver_dir, "--verbose"]

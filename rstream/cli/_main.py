@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from rstream import _core
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 def parser() -> argparse.ArgumentParser:
     """All commands with their options."""
     top = argparse.ArgumentParser(prog="rstream", description="Reactive streams over a NAK-reliable transport.")
+    top.add_argument("--version", action="version", version=f"rstream {_core.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="command")
 
     def add(name: str, text: str) -> argparse.ArgumentParser:

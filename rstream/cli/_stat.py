@@ -13,6 +13,7 @@ from rstream.driver import resolve_dir
 if TYPE_CHECKING:
     import argparse
 
+ALIVE = 2
 LIVES = {0: "no driver", 1: "dead driver", 2: "alive", 3: "alive (an Aeron driver)"}
 
 
@@ -25,7 +26,8 @@ def run(options: argparse.Namespace) -> int:
         now_s = time.monotonic()
         life = _core.probe(driver_dir)
         if life == 0:
-            print(f"rstream: no driver in {driver_dir}; other directories: {others(driver_dir) or 'none'}")
+            print(f"rstream: no driver in {driver_dir} (one starts with the first publisher or subscriber)", file=sys.stderr)
+            print("\n".join(others(driver_dir)), file=sys.stderr)
             return 1
         lines, before = screen(driver_dir, life, before, now_s - before_s, options.all)
         before_s = now_s
@@ -37,16 +39,25 @@ def run(options: argparse.Namespace) -> int:
         time.sleep(options.interval)
 
 
-def others(driver_dir: str) -> str:
-    """Driver directories beside this one: the usual reason why nothing arrives."""
-    found: list[str] = []
-    for parent in {os.path.dirname(driver_dir), "/dev/shm"}:
-        if os.path.isdir(parent):
-            for name in sorted(os.listdir(parent)):
-                path = os.path.join(parent, name)
-                if path != driver_dir and os.path.exists(os.path.join(path, "cnc.dat")):
-                    found.append(path)
-    return ", ".join(found)
+def others(driver_dir: str) -> list[str]:
+    """Driver directories beside this one: the usual reason why nothing arrives. Dead ones are counted only."""
+    alive: list[str] = []
+    dead = 0
+    for parent in sorted({os.path.dirname(driver_dir), "/dev/shm"}):
+        if not os.path.isdir(parent):
+            continue
+        for name in sorted(os.listdir(parent)):
+            path = os.path.join(parent, name)
+            if path == driver_dir or not os.path.exists(os.path.join(path, "cnc.dat")):
+                continue
+            if _core.probe(path) >= ALIVE:
+                alive.append(path)
+            else:
+                dead += 1
+    lines = [f"  alive: {path}   (rstream stat --dir {path})" for path in alive] or ["  no other driver is alive"]
+    if dead:
+        lines.append(f"  and {dead} directories of dead drivers (rstream driver --clean --dir DIR)")
+    return lines
 
 
 def screen(

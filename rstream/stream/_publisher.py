@@ -548,6 +548,7 @@ class Publisher(Generic[T]):
         try:
             if self._tell_end(header_of(kind, self._codec.codec_id, self.name), text, deadline_s):
                 self._wait_consumed(self._core.position, deadline_s, give_up_alone=True)
+            self._look()
             if self._link.is_alive and not self._core.is_connected:
                 self._report_gap(self._core.session_id, self._reached, "closed without readers")
         except DriverError as error:

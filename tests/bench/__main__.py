@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "bench"
 WORKER = Path(__file__).with_name("pyaeron_worker.py")
 #: pyaeron's settings that were the best ones when all were tried (`--explore` tries them again).
-BEST: dict[str, Any] = {"exclusive": True, "assemble": False, "limit": 256, "idle": "yielding"}
+BEST: dict[str, Any] = {"exclusive": True, "assemble": False, "limit": 256, "idle": "backoff"}
 
 
 def rstream_throughput(transport: str, options: argparse.Namespace, batch: str) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -201,3 +203,49 @@ def test_a_forked_child_makes_its_own_client(shared_dir):
                 os._exit(code)
         assert list(sub) == ["from the child"]
         assert os.waitpid(child, 0)[1] == 0
+
+
+def test_over_udp_a_publisher_learns_that_the_last_bytes_were_consumed(shared_dir):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        channel = f"aeron:udp?endpoint=127.0.0.1:{probe.getsockname()[1]}"
+    with stream.subscriber("tail", channel=channel, dir=shared_dir) as sub:
+        pub = stream.publisher("tail", channel=channel, dir=shared_dir)
+        pub.send_many(range(100))  # far less than a window: no status message is due for it
+        items = []
+        while len(items) < 100:
+            items += sub.poll()
+            sub.wait(1)
+        assert pub.wait_consumed(timeout_s=2)
+        closing = threading.Thread(target=pub.close)
+        started_s = time.monotonic()
+        closing.start()
+        while not sub.is_ended:
+            items += sub.poll()
+            sub.wait(0.1)
+        closing.join()
+        assert time.monotonic() - started_s < 2  # not the linger of five seconds
+        assert items == list(range(100))
+        assert [type(event) for event in pub.events()] == [stream.Connected]
+
+
+def test_a_publisher_without_readers_says_what_nobody_got(shared_dir):
+    with stream.subscriber("left", dir=shared_dir) as sub:
+        pub = stream.publisher("left", dir=shared_dir, linger_s=0)
+        pub.send_many(range(10))
+        while len(sub.poll()) == 0:
+            sub.wait(1)
+        pub.wait_consumed(timeout_s=2)
+        consumed = pub.position
+        pub.send_many(range(5))
+        session_id = pub.session_id
+    end = pub.position
+    deadline_s = time.monotonic() + 5
+    while pub.is_connected:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    pub.close()
+    connected, gone, gap = pub.events()
+    assert isinstance(connected, stream.Connected)
+    assert gone == stream.Disconnected(session_id=session_id, position=end, consumed_position=consumed)
+    assert gap == stream.Gap(session_id=session_id, from_position=consumed, to_position=end, reason=gap.reason)

@@ -66,3 +66,16 @@ def test_settings_and_options_match_the_driver() -> None:
 def test_client_settings_have_limits(bad: float) -> None:
     with pytest.raises(errors.ConfigError, match="keepalive_interval_s"):
         ClientConfig(keepalive_interval_s=bad)
+
+
+def test_client_timeouts_from_the_environment(monkeypatch):
+    assert ClientConfig().keepalive_interval_s == 0.5
+    monkeypatch.setenv("RSTREAM_KEEPALIVE_INTERVAL", "100ms")
+    monkeypatch.setenv("RSTREAM_DRIVER_TIMEOUT", "1s")
+    assert ClientConfig().keepalive_interval_s == pytest.approx(0.1)
+    assert ClientConfig().driver_timeout_s == 1.0
+    assert ClientConfig(driver_timeout_s=3).driver_timeout_s == 3
+    for wrong in ("", "soon", "-1s", "1 h", "0"):
+        monkeypatch.setenv("RSTREAM_KEEPALIVE_INTERVAL", wrong)
+        with pytest.raises(errors.ConfigError):
+            ClientConfig()

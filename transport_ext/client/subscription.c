@@ -4,6 +4,7 @@
 #include "util/alloc.h"
 #include "util/error.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -125,6 +126,10 @@ void rsti_subscription_add_image(rst_subscription_t *subscription,
         if (image != NULL && rsti_ptr_array_add(&subscription->images, image) == 0) {
             rsti_events_push(subscription, RST_IMAGE_AVAILABLE, image);
             (void)rsti_fetch_add_i32(&subscription->version, 1);
+        } else if (image == NULL && rst_last_error_detail() == ENOENT) {
+            /* It came and went before we looked. The driver keeps the log of a stream that has
+             * anything for us to read, so nothing is lost. */
+            rsti_error_clear();
         } else {
             /* The driver waits for a reader that cannot read: the user must hear of it. */
             note_error(subscription, rst_last_error_code(), rst_last_error_text());

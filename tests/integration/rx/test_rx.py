@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -182,3 +185,29 @@ def test_from_reader_reads_a_reader_that_is_open(driver_dir, name):
     _, again, refused, _ = collect(rx.from_reader(reader))
     assert refused.wait(5)
     assert again[0] is not None
+
+
+INTERRUPTED = """
+import sys
+import reactivex
+from rstream import rx
+first, second = (rx.from_stream(f"{sys.argv[2]}-{n}", dir=sys.argv[1]) for n in (1, 2))
+print("reads", flush=True)
+try:
+    (first if sys.argv[3] == "one" else reactivex.merge(first, second)).run()
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("count", ["one", "merged"])
+def test_ctrl_c_ends_run(driver_dir, name, count):
+    command = [sys.executable, "-c", INTERRUPTED, driver_dir, name, count]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        time.sleep(0.5)
+        program.send_signal(signal.SIGINT)
+        try:
+            assert program.wait(10) == 7
+        finally:
+            program.kill()

@@ -27,6 +27,7 @@ static bool read_some(churner_t *c, rst_subscription_t *subscription, rst_batch_
     int session_count = 0;
     while (now_ns() < end_ns) {
         if (rst_subscription_poll(subscription, 64, 0, batch) < 0) {
+            fprintf(stderr, "poll: %s\n", rst_last_error_text());
             return false;
         }
         int32_t count = 0;
@@ -113,6 +114,9 @@ static void *write_all(void *arg)
             c->rounds = number;
         } else {
             c->has_failed = result == RST_CLOSED || result == RST_ERROR;
+            if (c->has_failed) {
+                fprintf(stderr, "offer %" PRId64 ": %s\n", result, rst_last_error_text());
+            }
             usleep(50);
         }
     }
@@ -149,7 +153,7 @@ static void run(const char *threading, const char *channel)
     }
     rst_driver_close(driver);
     for (int i = 0; i <= CHURNERS; i++) {
-        CHECK(!churners[i].has_failed);
+        CHECK_EQ(churners[i].has_failed ? i : -1, -1);
         CHECK(churners[i].rounds > 3);
     }
     CHECK(received > 100);

@@ -1,0 +1,147 @@
+"""The command line: what it prints, and how it ends when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import rstream
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rstream.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+    )
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"rstream {rstream.__version__}\n"
+
+
+def test_which_prints_a_program() -> None:
+    assert os.access(run("driver", "--which").stdout.strip(), os.X_OK)
+
+
+def test_stat_without_a_driver_says_so(driver_dir: str) -> None:
+    done = run("stat", "--dir", driver_dir)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"rstream: no driver in {driver_dir}")
+
+
+def test_stat_says_why_a_stream_stands(driver_dir: str) -> None:
+    with rstream.Driver(dir=driver_dir), rstream.Client(dir=driver_dir) as client:
+        client.add_publication("aeron:ipc?term-length=64k", 7)
+        done = run("stat", "--once", "--dir", driver_dir)
+    assert done.returncode == 0, done.stderr
+    assert "stream 7 " in done.stdout
+    assert "no subscriber" in done.stdout
+
+
+def test_stat_ends_with_ctrl_c(driver_dir: str) -> None:
+    with rstream.Driver(dir=driver_dir):
+        command = [sys.executable, "-m", "rstream.cli", "stat", "--dir", driver_dir]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as stat:
+            assert stat.stdout is not None
+            stat.stdout.readline()
+            stat.send_signal(signal.SIGINT)
+            assert stat.wait(10) == 130
+
+
+def test_errors_of_a_driver(driver_dir: str) -> None:
+    with rstream.Driver(dir=driver_dir):
+        done = run("errors", "--dir", driver_dir)
+    assert done.returncode == 0
+    assert "0 distinct errors" in done.stdout
+
+
+def test_clean_leaves_a_living_driver_alone(driver_dir: str) -> None:
+    with rstream.Driver(dir=driver_dir):
+        done = run("driver", "--clean", "--dir", driver_dir)
+        assert done.returncode == 1
+        assert "nothing was removed" in done.stderr
+    assert run("driver", "--clean", "--dir", driver_dir).returncode == 0
+
+
+def test_doctor_names_what_it_looked_at(driver_dir: str) -> None:
+    done = run("doctor", "--dir", driver_dir)
+    assert "shared memory" in done.stdout
+    assert "none running" in done.stdout
+
+
+@pytest.mark.parametrize("transport", ["ipc", "udp"])
+def test_bench_throughput(transport: str) -> None:
+    done = run("bench", "throughput", "--transport", transport, "--seconds", "0.3", "--warmup", "0.2", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["messages_per_s"] > 0
+    assert result["lost"] == 0
+    assert (result["transport"], result["size"]) == (transport, 70)
+
+
+def test_bench_round_trip() -> None:
+    done = run("bench", "rtt", "--seconds", "0.3", "--warmup", "0.1", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert 0 < result["p50_us"] <= result["p99_us"] <= result["p999_us"]
+
+
+def test_bench_does_not_wait_for_a_process_that_failed() -> None:
+    begin_s = time.monotonic()
+    done = run("bench", "throughput", "--transport", "udp", "--mtu", "77", "--seconds", "1")
+    assert done.returncode == 1
+    assert "mtu=77" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert time.monotonic() - begin_s < 20
+
+
+def test_bench_refuses_sizes_that_cannot_be_sent() -> None:
+    assert "at least 12" in run("bench", "throughput", "--size", "5").stderr
+    assert "at most 131072" in run("bench", "rtt", "--size", "131073").stderr
+
+
+def test_sources_without_the_compiled_part_say_so(tmp_path: Path) -> None:
+    """In a checkout's folder Python finds the sources before the installed package."""
+    shutil.copytree(ROOT / "rstream", tmp_path / "rstream", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "import rstream"],  # -S: without the installed packages
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+    )
+    assert "no compiled part" in done.stderr
+    assert "pip install -e ." in done.stderr
+
+
+@pytest.mark.skipif(not (ROOT / ".ci" / "setup.sh").exists(), reason="no checkout")
+def test_setup_names_what_is_missing_first(tmp_path: Path) -> None:
+    for tool in ("bash", "dirname", "python3"):
+        (tmp_path / tool).symlink_to(sys.executable if tool == "python3" else shutil.which(tool) or tool)
+
+    def first_line(**environment: str) -> str:
+        done = subprocess.run(
+            [ROOT / ".ci" / "setup.sh"],
+            env={"PATH": str(tmp_path), **environment},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 2
+        return done.stderr.splitlines()[0]
+
+    assert "apt-get install gcc" in first_line()
+    assert "PYTHON names (/nonexistent)" in first_line(PYTHON="/nonexistent")
+    (tmp_path / "python3").unlink()
+    assert "apt-get install python3 python3-venv python3-dev" in first_line()
