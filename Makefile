@@ -2,8 +2,10 @@
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
-# Looked at when a target runs: the set-up may just have made the Java runtime.
-RUN = PATH="$(CURDIR)/build/venv/bin:$$PATH" PYTHONPATH="$(CURDIR)" \
+# What Matplotlib, pytest and Java would otherwise leave in the home folder and in /tmp goes to build/,
+# or is not made. Java is looked for when a target runs: the set-up may just have made it.
+RUN = MPLCONFIGDIR="$(CURDIR)/build/matplotlib" PYTEST_DEBUG_TEMPROOT="$(CURDIR)/build" \
+  SPARK_LAUNCHER_OPTS=-XX:-UsePerfData PATH="$(CURDIR)/build/venv/bin:$$PATH" PYTHONPATH="$(CURDIR)" \
   JAVA_HOME="$$([ -x build/java/bin/java ] && echo "$(CURDIR)/build/java" || echo "$$JAVA_HOME")"
 
 .PHONY: demo test bench lint prove sanitize coverage clean setup

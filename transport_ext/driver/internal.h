@@ -160,6 +160,7 @@ struct rst_driver_t {
     rsti_waker_t *waker;
     rsti_threading_t threading;
     bool is_direct; /* proxies call straight through */
+    bool wants_pass; /* is_direct: an agent woke another one of the same thread */
     bool is_started;
     int32_t is_idle; /* atomic; written by: conductor */
     rsti_driver_thread_t threads[RSTI_DRIVER_AGENTS];

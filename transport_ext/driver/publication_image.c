@@ -300,6 +300,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
     if (is_forced || least > image->next_sm_position + window / 4
         || (is_ack_due && least > image->next_sm_position) || window != image->next_sm_window) {
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position), window);
+        image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* else every message would be answered */
     }
     if (hwm <= image->next_sm_position) {
         return image->loss_due_ns;
