@@ -102,11 +102,12 @@ def idle() -> Outcome:
     """CPU of an idle driver with an idle publisher and subscriber, as a share of one core, over 20 s."""
     from rstream.cli._bench import _cpu_seconds
     from rstream.driver import rstreamd_path
+    from tests.support import free_port
 
     seconds = 20.0
     lines: list[str] = []
     good = True
-    for channel in ("aeron:ipc?term-length=1m", "aeron:udp?endpoint=127.0.0.1:24567|term-length=1m"):
+    for channel in ("aeron:ipc?term-length=1m", f"aeron:udp?endpoint=127.0.0.1:{free_port()}|term-length=1m"):
         directory = tempfile.mkdtemp(prefix="rstream-idle-", dir="/dev/shm")
         driver = subprocess.Popen([rstreamd_path(), "--dir", directory], stdin=subprocess.DEVNULL)
         try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import free_port
 
 ROOT = Path(__file__).parent.parent
 LAST_SCORE = "{'last': 999, 'sum': 504}"
@@ -35,11 +36,6 @@ def run(name: str, driver_dir: str, *arguments: str) -> str:
     assert process.returncode == 0, output
     return output
 
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def test_hello(driver_dir: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,6 +15,7 @@ import rstream
 from rstream import _core, metrics
 from rstream.client import Publication, Subscription
 from tests.interop.messages import SIZE_MAX, Messages
+from tests.support import free_port
 
 SEED = int(os.environ.get("RSTREAM_SEED", str(int(time.time()))))
 STREAM = 1001
@@ -94,11 +94,6 @@ def aeron_process(command: list[str], env: dict[str, str] | None = None) -> Iter
                 process.kill()
             process.communicate()
 
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def udp_channel(options: str = "") -> str:

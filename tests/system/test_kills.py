@@ -13,7 +13,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from typing import Any
 import pytest
 
 from rstream import _core
+from tests.support import free_port
 
 KILLS = int(os.environ.get("RSTREAM_KILLS", "3"))
 SEED = int(os.environ.get("RSTREAM_SEED", str(int(time.time()))))
@@ -246,11 +246,6 @@ class World:
         for process in self.publishers + self.subscribers:
             process.close()
 
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(params=["ipc", "udp"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ import pytest
 
 import rstream
 from rstream import metrics
+from tests.support import free_port
 
 COUNT = int(os.environ.get("RSTREAM_RELIABILITY_COUNT", "200000"))
 SEED = int(os.environ.get("RSTREAM_SEED", str(int(time.time()))))
@@ -28,11 +28,6 @@ SIZE = 70
 WAYS = [f"fault-{way}-{what}" for way in ("send", "receive") for what in ("data", "control")]
 ROOT = Path(__file__).resolve().parents[2]
 
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

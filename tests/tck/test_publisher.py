@@ -10,6 +10,7 @@ import pytest
 from rstream import abc, stream
 from rstream.driver import Driver
 from rstream.errors import RStreamError
+from tests.support import free_port
 
 from .publisher_verification import INFINITE, PublisherVerification
 
@@ -98,7 +99,5 @@ class TestOverSharedMemory(StreamPublisherTests):
 
 
 class TestOverUdp(StreamPublisherTests):
-    ports = itertools.count(47_200)
-
     def channel(self):
-        return f"aeron:udp?endpoint=127.0.0.1:{next(self.ports)}|term-length=64k"
+        return f"aeron:udp?endpoint=127.0.0.1:{free_port()}|term-length=64k"
