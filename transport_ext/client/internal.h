@@ -406,6 +406,7 @@ struct rst_waiter_t {
     int32_t generation;
     int32_t armed;    /* atomic: sleeps on fd */
     int32_t is_woken; /* atomic: rst_waiter_wake was called */
+    int64_t last_sleep_ns;  /* written by: the thread that waits */
     int32_t is_loop_polled; /* atomic: armed for an event loop and needs polling by the conductor */
     rst_client_t *client;
     int32_t waiter_id;

@@ -10,8 +10,10 @@
 #include "util/error.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 
+#define SPIN_NS INT64_C(20000)
 #define POLLING_SLICE_NS RSTI_NS_PER_MS
 #define WAITER_ID_MAX 0xFFFF
 
@@ -350,7 +352,7 @@ static int spin(rst_waiter_t *waiter, const rsti_clock_t *clock, int64_t until_n
         if (result != 0) {
             break;
         }
-        rsti_cpu_pause();
+        (void)sched_yield(); /* on few cores the one who is waited for may need this one */
     } while (rsti_clock_nano_time(clock) < until_ns);
     return result;
 }
@@ -366,8 +368,10 @@ RST_API int rst_waiter_wait(rst_waiter_t *waiter, int64_t timeout_ns, int64_t sp
     const rsti_clock_t clock = rsti_clock_system();
     const int64_t begin_ns = rsti_clock_nano_time(&clock);
     const int64_t until_ns = rsti_saturating_add_i64(begin_ns, rsti_max_i64(timeout_ns, 0));
+    /* As the driver's agents: where the last sleep was short, looking a little longer saves it. */
+    const int64_t look_ns = waiter->last_sleep_ns < 2 * SPIN_NS ? SPIN_NS : 0;
     const int64_t spin_until_ns = rsti_min_i64(until_ns,
-        rsti_saturating_add_i64(begin_ns, rsti_max_i64(spin_ns, 0)));
+        rsti_saturating_add_i64(begin_ns, rsti_max_i64(spin_ns, look_ns)));
     int result = spin(waiter, &clock, spin_until_ns);
     while (result == 0) {
         const int64_t left_ns = until_ns - rsti_clock_nano_time(&clock);
@@ -377,8 +381,10 @@ RST_API int rst_waiter_wait(rst_waiter_t *waiter, int64_t timeout_ns, int64_t sp
         bool needs_polling = false;
         result = arm(waiter, &needs_polling);
         if (result == 0) {
+            const int64_t asleep_ns = rsti_clock_nano_time(&clock);
             (void)rsti_wake_fifo_wait(waiter->fd,
                 needs_polling ? rsti_min_i64(left_ns, POLLING_SLICE_NS) : left_ns);
+            waiter->last_sleep_ns = rsti_clock_nano_time(&clock) - asleep_ns;
             disarm(waiter);
             result = look(waiter);
         }
