@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,14 +22,28 @@ WEATHER_SCHEMA = (
     "wind_speed DOUBLE, wind_gust DOUBLE, precip DOUBLE, pressure DOUBLE, visib DOUBLE, time_hour TIMESTAMP"
 )
 
+#: Errors only, on standard error.
+LOGGING = """
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+"""
+
 
 def session(work: Path) -> SparkSession:
     """A local Spark with two task threads, quiet, that keeps its files below ``work``."""
     from pyspark.sql import SparkSession
 
-    work.mkdir(parents=True, exist_ok=True)
-    logging = work / "log4j2.properties"
-    logging.write_text("rootLogger.level = error\n")
+    # Only what the launcher finds in its configuration folder reaches the JVM before its first lines.
+    conf = work / "conf"
+    conf.mkdir(parents=True, exist_ok=True)
+    (conf / "log4j2.properties").write_text(LOGGING)
+    os.environ["SPARK_CONF_DIR"] = str(conf)
+    os.environ["PYSPARK_SUBMIT_ARGS"] = "--driver-java-options -XX:-UsePerfData pyspark-shell"
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("rstream-flights")
@@ -39,7 +54,6 @@ def session(work: Path) -> SparkSession:
         .config("spark.sql.warehouse.dir", str(work / "warehouse"))
         .config("spark.driver.memory", "1g")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.extraJavaOptions", f"-XX:-UsePerfData -Dlog4j2.configurationFile=file:{logging}")
         .config("spark.sql.streaming.numRecentProgressUpdates", "1000")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
         .getOrCreate()
