@@ -199,9 +199,9 @@ def phase_rates(
     rates = []
     for first, final in spans:
         settled = first + SETTLE_S
-        if final - first < PHASE_MIN_S:
+        if final - settled < PHASE_MIN_S:
             raise SystemExit(
-                f"demo: FAILED a phase lasted {final - first:.1f} s, at least {PHASE_MIN_S} s are needed: "
+                f"demo: FAILED a phase lasted {final - settled:.1f} s once settled, at least {PHASE_MIN_S} s are needed: "
                 "the machine was much faster or slower than planned; try another --cost-us"
             )
         rates.append((rows_at(final) - rows_at(settled)) / (final - settled))

@@ -1,12 +1,11 @@
 """A stream as a Reactive Streams publisher: transport → on_next, under demand.
 
-Theory of operation. Each ``subscribe`` makes a transport subscription and a loop of its own. The
-loop may
-take one message more from the transport than was requested: the end of a stream is a message too,
-and must be seen without demand (§2.9). That one message is held back until it is requested. So
+Theory of operation. Each ``subscribe`` makes a transport subscription and a loop of its own. So
 
+    taken ≤ requested              the transport's own demand, enforced in C
     delivered ≤ requested          flow.Demand, checked before every on_next (§1.1)
-    taken ≤ requested + 1          the transport's own demand, enforced in C
+
+The end of a named stream is a message too, but it costs no demand and so is seen without (§2.9).
 
 What is not taken stays in the image, fills the window and slows the publisher down. ``request``
 adds to
@@ -196,7 +195,7 @@ class _Loop(Generic[T]):
             if wait_s > 0:
                 self._woken.wait(wait_s)
             return
-        reader.raise_demand(self._demand.pending + 1)
+        reader.raise_demand(self._demand.pending)
         items = reader.poll()
         if items:
             self._held.extend(items)

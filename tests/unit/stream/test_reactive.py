@@ -69,8 +69,7 @@ def test_only_what_was_requested_is_delivered_and_the_rest_stays_in_the_transpor
         recorder.subscription.request(2)
         settle(caller)
         assert recorder.signals == ["subscribe", 0, 1, 2, 3, 4]
-        consumed_bytes = 64 * 6  # five and the one that was looked at
-        assert pub._core.consumed_position <= consumed_bytes
+        assert pub._core.consumed_position <= 64 * 5  # C took no more than was requested
         recorder.subscription.request(100)
         run_until(caller, lambda: len(recorder.signals) == 11)
     run_until(caller, lambda: recorder.signals[-1] == "complete")
