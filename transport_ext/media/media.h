@@ -21,8 +21,14 @@ typedef struct rsti_datagram_t {
 } rsti_datagram_t;
 
 typedef struct rsti_socket_params_t {
-    struct sockaddr_storage bind_address;
+    struct sockaddr_storage bind_address; /* of a member of a group: wildcard and the group's port */
     struct sockaddr_storage connect_address; /* ss_family 0 = not connected */
+    struct sockaddr_storage group_address;   /* ss_family 0 = joins no group */
+    /* Interface to join the group on and to send multicast from; wildcard or ss_family 0: the
+     * system's choice. IPv6 also by interface_index. */
+    struct sockaddr_storage interface_address;
+    uint32_t interface_index; /* 0 = by address */
+    int32_t multicast_ttl;    /* 0 = leave */
     int32_t so_sndbuf; /* 0 = leave */
     int32_t so_rcvbuf;
     bool use_segmentation; /* let the kernel cut runs of equal datagrams, when connected */
@@ -48,6 +54,8 @@ typedef struct rsti_media_table_t {
     int64_t (*next_deadline_ns)(void *media, rsti_socket_t *socket);
     /* What a wrapping table calls when it is destroyed itself; may be NULL. */
     void (*destroy)(void *media);
+    /* A connected socket gets another peer (its name resolved to a new address): 0 or -RST_ESYS. */
+    int (*reconnect)(void *media, rsti_socket_t *socket, const struct sockaddr_storage *address);
 } rsti_media_table_t;
 
 typedef struct rsti_media_t {
