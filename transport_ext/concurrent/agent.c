@@ -93,6 +93,8 @@ static void idle(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadli
     case RSTI_IDLE_SPIN:
         rsti_cpu_pause();
         break;
+    case RSTI_IDLE_NOOP:
+        break;
     case RSTI_IDLE_YIELD:
         (void)sched_yield();
         break;

@@ -18,7 +18,8 @@ typedef int64_t (*rsti_do_work_t)(void *arg, int64_t now_ns, int64_t *next_deadl
 
 typedef enum rsti_idle_kind_t {
     RSTI_IDLE_BLOCK = 0, /* sleep until woken or the deadline: needs a sleeper */
-    RSTI_IDLE_SPIN,
+    RSTI_IDLE_SPIN,      /* pause instructions */
+    RSTI_IDLE_NOOP,      /* nothing at all */
     RSTI_IDLE_YIELD,
     RSTI_IDLE_BACKOFF,   /* 10 spins, 20 yields, then sleeps 1 us doubling to 1 ms */
     RSTI_IDLE_SLEEP      /* 1 ms */

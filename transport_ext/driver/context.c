@@ -1,6 +1,7 @@
 /* context.c: options by name. */
 #include "driver/context.h"
 
+#include "channel/channel.h"
 #include "concurrent/agent.h"
 #include "util/alloc.h"
 #include "util/bits.h"
@@ -18,6 +19,7 @@ typedef enum option_kind_t {
     KIND_TEXT,
     KIND_THREADING,
     KIND_IDLE,
+    KIND_TRISTATE,
     KIND_SIZE,
     KIND_DURATION,
     KIND_NUMBER,
@@ -43,7 +45,7 @@ static const rst_driver_option_t option_list[] = {
 };
 
 static const option_row_t option_rows[] = {
-    {KIND_TEXT, offsetof(struct rst_driver_params_t, dir), 0, 0},
+    {KIND_TEXT, offsetof(struct rst_driver_params_t, dir), 0, RSTI_PATH_MAX - 1},
 #define OPTION_ROW(kind, field, name, value, least, most, help)                                   \
     {KIND_##kind, offsetof(struct rst_driver_params_t, field), least, most},
     RSTI_DRIVER_OPTIONS(OPTION_ROW)
@@ -67,9 +69,17 @@ static const named_value_t threading_names[] = {
 static const named_value_t idle_names[] = {
     {"block", RSTI_IDLE_BLOCK},
     {"spin", RSTI_IDLE_SPIN},
+    {"noop", RSTI_IDLE_NOOP},
     {"yield", RSTI_IDLE_YIELD},
     {"backoff", RSTI_IDLE_BACKOFF},
     {"sleep", RSTI_IDLE_SLEEP},
+    {NULL, 0},
+};
+
+static const named_value_t tristate_names[] = {
+    {"true", RSTI_TRUE},
+    {"false", RSTI_FALSE},
+    {"infer", RSTI_INFER},
     {NULL, 0},
 };
 
@@ -97,6 +107,8 @@ static bool parse_number(const option_row_t *row, const char *text, int64_t *val
         return parse_name(threading_names, text, value);
     case KIND_IDLE:
         return parse_name(idle_names, text, value);
+    case KIND_TRISTATE:
+        return parse_name(tristate_names, text, value);
     case KIND_BOOL:
         if (!rsti_parse_bool(text, &flag)) {
             return false;
@@ -122,9 +134,9 @@ static int set_option(rst_driver_params_t *params, size_t index, const char *tex
     const rst_driver_option_t *option = &option_list[index];
     char *field = (char *)params + row->offset;
     if (row->kind == KIND_TEXT) {
-        if (strlen(text) >= RSTI_PATH_MAX) {
-            return RST_SET_ERR(RST_EINVAL, "%s: longer than %d bytes", option->name,
-                RSTI_PATH_MAX - 1);
+        if (strlen(text) > (size_t)row->most) {
+            return RST_SET_ERR(RST_EINVAL, "%s=%.60s…: longer than %" PRId64 " bytes",
+                option->name, text, row->most);
         }
         memcpy(field, text, strlen(text) + 1);
         return 0;

@@ -1,0 +1,221 @@
+/* options.h: every option of the driver, one row each; nothing else has to be written for a new one:
+ * the row makes the field of rst_driver_params_t, the flag --NAME of rstreamd, the variable
+ * RSTREAM_NAME, the default, the limits and the line of --help. A row that Aeron has too gets its
+ * name in Aeron's form, and a line in aeron_names.c.
+ *
+ * X(kind, field, name, default, least, most, help)
+ *
+ * Kinds: SIZE (bytes: k, m, g), DURATION (ns; s, ms, us, ns), NUMBER, BOOL, UNIT (a double from 0 to
+ * 1), SEED (any 64 bits), TEXT (char array; most = longest), and names from a short list: THREADING,
+ * IDLE, TRISTATE (true | false | infer). All but UNIT and TEXT are int64_t. */
+#ifndef RSTI_DRIVER_OPTIONS_H
+#define RSTI_DRIVER_OPTIONS_H
+
+#include <stdint.h>
+
+#define RSTI_OPTION_TEXT_MAX 1024 /* with the terminator; a row may allow less */
+#define RSTI_MB INT64_C(1048576)
+#define RSTI_GB INT64_C(1073741824)
+#define RSTI_DURATION_MAX INT64_C(3600000000000)
+
+/* Threads of the agents. */
+#define RSTI_OPTIONS_AGENTS(X)                                                                     \
+    X(THREADING, threading, "threading", "auto", 0, 0,                                             \
+        "dedicated | shared-network | shared | invoker | auto (shared on up to four cores)")       \
+    X(IDLE, idle_kind, "idle", "block", 0, 0,                                                      \
+        "block | spin | noop | yield | backoff | sleep: how an agent without work waits")          \
+    X(DURATION, idle_spin_ns, "idle-spin", "50us", 0, RSTI_NS_PER_S,                               \
+        "how long a blocking agent looks for work before it sleeps")
+
+/* The directory and the files in it. */
+#define RSTI_OPTIONS_FILES(X)                                                                      \
+    X(BOOL, remove_dir, "remove-dir-on-close", "true", 0, 1, "remove the directory at close")      \
+    X(SIZE, to_driver_length, "conductor-buffer-length", "1m", 65536, RSTI_GB / 2,                 \
+        "ring of commands; a power of two")                                                        \
+    X(SIZE, to_clients_length, "clients-buffer-length", "1m", 65536, RSTI_GB / 2,                  \
+        "ring of answers; a power of two")                                                         \
+    X(SIZE, counters_length, "counters-buffer-length", "1m", RSTI_MB, 500 * RSTI_MB,               \
+        "values of counters (128 bytes each); their labels take four times that")                  \
+    X(SIZE, error_length, "error-buffer-length", "256k", 65536, RSTI_GB / 2, "error log")          \
+    X(SIZE, loss_report_length, "loss-report-buffer-length", "1m", 1024, RSTI_GB / 2,              \
+        "loss report; longer ones are rounded up to pages")                                        \
+    X(SIZE, page_size, "file-page-size", "4096", 4096, RSTI_GB, "a power of two")                  \
+    X(BOOL, storage_checks, "perform-storage-checks", "true", 0, 1,                                \
+        "refuse a log for which the file system has no room")                                      \
+    X(SIZE, low_storage_warning, "low-file-store-warning-threshold", "160m", 0, INT64_MAX,         \
+        "less room than that left over for a log is written to the error log")
+
+/* Publications and subscriptions, where the channel does not say it. */
+#define RSTI_OPTIONS_STREAMS(X)                                                                    \
+    X(SIZE, term_length, "term-buffer-length", "16m", 65536, RSTI_GB,                              \
+        "term of a network publication; a power of two")                                           \
+    X(SIZE, ipc_term_length, "ipc-term-buffer-length", "64m", 65536, RSTI_GB,                      \
+        "term of an IPC publication; a power of two")                                              \
+    X(BOOL, sparse, "term-buffer-sparse-file", "true", 0, 1,                                       \
+        "reserve terms when they are needed, not at once")                                         \
+    X(SIZE, mtu, "mtu", "1408", 64, 65504, "datagram size; a multiple of 32")                      \
+    X(SIZE, ipc_mtu, "ipc-mtu", "1408", 64, 65504, "frame size of IPC; a multiple of 32")          \
+    X(SIZE, publication_window, "publication-term-window-length", "0", 0, RSTI_GB,                 \
+        "producer window of a network publication; 0: half a term")                                \
+    X(SIZE, ipc_publication_window, "ipc-publication-term-window-length", "0", 0, RSTI_GB,         \
+        "producer window of an IPC publication; 0: half a term")                                   \
+    X(SIZE, initial_window, "initial-window-length", "128k", 256, RSTI_GB, "receiver window")      \
+    X(BOOL, reliable, "reliable-stream", "true", 0, 1, "default of reliable=")                     \
+    X(BOOL, tether, "tether-subscriptions", "true", 0, 1, "default of tether=")                    \
+    X(BOOL, rejoin, "rejoin-stream", "true", 0, 1, "default of rejoin=")                           \
+    X(TRISTATE, receiver_group, "receiver-group-consideration", "infer", 0, 0,                     \
+        "default of group=: true | false | infer (multicast)")                                     \
+    X(BOOL, spies_simulate_connection, "spies-simulate-connection", "false", 0, 1,                 \
+        "default of ssc=: spies count as receivers")                                               \
+    X(NUMBER, reserved_session_low, "publication-reserved-session-id-low", "-1", INT32_MIN,        \
+        INT32_MAX, "session ids from here are never chosen by the driver")                         \
+    X(NUMBER, reserved_session_high, "publication-reserved-session-id-high", "1000", INT32_MIN,    \
+        INT32_MAX, "… up to here")                                                                 \
+    X(NUMBER, session_limit, "endpoint-session-limit", "1024", 16, 65536,                          \
+        "sessions that one receive endpoint can know")                                             \
+    X(NUMBER, stream_session_limit, "stream-session-limit", "2147483647", 1, INT32_MAX,            \
+        "images of one stream on one receive endpoint")
+
+/* How long things live. */
+#define RSTI_OPTIONS_LIFE(X)                                                                       \
+    X(DURATION, client_liveness_ns, "client-liveness-timeout", "10s", 1000, RSTI_DURATION_MAX,     \
+        "a client that is silent that long is given up")                                           \
+    X(DURATION, driver_timeout_ns, "driver-timeout", "10s", 1000, RSTI_DURATION_MAX,               \
+        "a driver directory whose heartbeat is older belongs to a dead driver")                    \
+    X(DURATION, timer_interval_ns, "timer-interval", "1s", 1000, RSTI_DURATION_MAX,                \
+        "rhythm of the conductor's timers")                                                        \
+    X(DURATION, idle_exit_ns, "idle-exit", "30s", 0, INT64_MAX,                                    \
+        "without clients for so long the driver says that it is idle; 0: never")                   \
+    X(DURATION, linger_ns, "publication-linger-timeout", "5s", 0, RSTI_DURATION_MAX,               \
+        "how long a closed publication still answers NAKs")                                        \
+    X(DURATION, connection_timeout_ns, "publication-connection-timeout", "5s", 1000,               \
+        RSTI_DURATION_MAX, "a receiver without status messages for so long is gone")               \
+    X(DURATION, unblock_timeout_ns, "publication-unblock-timeout", "15s", 1000,                    \
+        RSTI_DURATION_MAX, "after that a claim of a dead producer is padded")                      \
+    X(DURATION, image_liveness_ns, "image-liveness-timeout", "10s", 1000, RSTI_DURATION_MAX,       \
+        "an image without datagrams for so long is given up")                                      \
+    X(DURATION, untethered_window_limit_ns, "untethered-window-limit-timeout", "5s", 1000,         \
+        RSTI_DURATION_MAX, "an untethered subscriber at the window's end for so long is let go")   \
+    X(DURATION, untethered_linger_ns, "untethered-linger-timeout", "0", 0, RSTI_DURATION_MAX,      \
+        "how long it may still read then; 0: as untethered-window-limit-timeout")                  \
+    X(DURATION, untethered_resting_ns, "untethered-resting-timeout", "10s", 1000,                  \
+        RSTI_DURATION_MAX, "how long it rests before it may join again")                           \
+    X(DURATION, counter_reuse_ns, "counters-free-to-reuse-timeout", "1s", 0, RSTI_DURATION_MAX,    \
+        "how long a freed counter id rests")                                                       \
+    X(NUMBER, resource_free_limit, "driver-resource-free-limit", "1", 1, 1000000,                  \
+        "logs that one pass frees")
+
+/* Sockets, names and ports. */
+#define RSTI_OPTIONS_MEDIA(X)                                                                      \
+    X(SIZE, so_rcvbuf, "so-rcvbuf", "128k", 0, RSTI_GB, "socket receive buffer; 0: as it is")      \
+    X(SIZE, so_sndbuf, "so-sndbuf", "0", 0, RSTI_GB, "socket send buffer; 0: as it is")            \
+    X(NUMBER, multicast_ttl, "socket-multicast-ttl", "0", 0, 255,                                  \
+        "time to live of multicast; 0: the system's")                                              \
+    X(BOOL, connect, "driver-connect", "true", 0, 1, "connect publication sockets")                \
+    X(BOOL, segmentation, "segmentation-offload", "true", 0, 1,                                    \
+        "let the kernel cut runs of equal datagrams")                                              \
+    X(NUMBER, max_messages_per_send, "max-messages-per-send", "16", 1, RSTI_MEDIA_BURST_MAX,       \
+        "datagrams per publication and pass")                                                      \
+    X(NUMBER, status_poll_ratio, "send-to-status-poll-ratio", "6", 1, 1000,                        \
+        "passes with data between two looks for status messages")                                  \
+    X(DURATION, reresolution_interval_ns, "reresolution-check-interval", "1s", 0,                  \
+        RSTI_DURATION_MAX, "rhythm of looking up the names of silent peers again; 0: never")       \
+    X(TEXT, sender_ports, "sender-wildcard-port-range", "", 0, 31,                                 \
+        "\"low high\": ports for endpoints with port 0 of publications")                           \
+    X(TEXT, receiver_ports, "receiver-wildcard-port-range", "", 0, 31,                             \
+        "\"low high\": ports for endpoints with port 0 of subscriptions")                          \
+    X(TEXT, name_resolver, "name-resolver", "default", 0, 63,                                      \
+        "default | csv_table (names of name-resolver-init-args, for tests)")                       \
+    X(TEXT, name_resolver_args, "name-resolver-init-args", "", 0, RSTI_OPTION_TEXT_MAX - 1,        \
+        "arguments of the name resolver")
+
+/* How much may be sent (driver reference 8, wire reference 9 and 10). */
+#define RSTI_OPTIONS_FLOW(X)                                                                       \
+    X(DURATION, sm_timeout_ns, "status-message-timeout", "200ms", 1000, RSTI_DURATION_MAX,         \
+        "longest time between two status messages")                                                \
+    X(TEXT, unicast_fc, "unicast-flow-control", "unicast", 0, 63,                                  \
+        "flow control of unicast channels: unicast, or a registered name")                         \
+    X(TEXT, multicast_fc, "multicast-flow-control", "max", 0, 63,                                  \
+        "flow control of groups without fc=: max | min | tagged, or a registered name")            \
+    X(NUMBER, fc_group_tag, "flow-control-group-tag", "-1", INT64_MIN, INT64_MAX,                  \
+        "receivers that count for tagged flow control")                                            \
+    X(NUMBER, fc_group_min_size, "flow-control-group-min-size", "0", 0, INT32_MAX,                 \
+        "receivers without which a min or tagged group is not connected")                          \
+    X(DURATION, fc_receiver_timeout_ns, "flow-control-receiver-timeout", "5s", 1000,               \
+        RSTI_DURATION_MAX, "a receiver silent for so long leaves the group")                       \
+    X(NUMBER, unicast_rrwm, "unicast-flow-control-rrwm", "16", 1, 65536,                           \
+        "most bytes sent again for one NAK, in receiver windows; unicast")                         \
+    X(NUMBER, multicast_rrwm, "multicast-flow-control-rrwm", "4", 1, 65536,                        \
+        "the same for groups")                                                                     \
+    X(TEXT, receiver_group_tag, "receiver-group-tag", "", 0, 20,                                   \
+        "default of gtag=: a 64-bit number sent in status messages; empty: none")                  \
+    X(TEXT, congestion_control, "congestion-control", "static", 0, 63,                             \
+        "receiver window of streams without cc=: static | cubic")                                  \
+    X(BOOL, cubic_measure_rtt, "cubic-measure-rtt", "false", 0, 1, "cubic: measure round trips")   \
+    X(BOOL, cubic_tcp_mode, "cubic-tcp-mode", "false", 0, 1, "cubic: not below TCP's window")      \
+    X(DURATION, cubic_initial_rtt_ns, "cubic-initial-rtt", "100us", 1000, RSTI_DURATION_MAX,       \
+        "cubic: round trip until one is measured")
+
+/* Loss and its repair. */
+#define RSTI_OPTIONS_LOSS(X)                                                                       \
+    X(DURATION, nak_delay_ns, "nak-unicast-delay", "1us", 1000, RSTI_DURATION_MAX,                 \
+        "how long a gap is watched before its first NAK")                                          \
+    X(NUMBER, nak_retry_ratio, "nak-unicast-retry-delay-ratio", "100", 1, 1000000,                 \
+        "delay between NAKs for one gap, as a multiple of the first delay")                        \
+    X(DURATION, nak_group_backoff_ns, "nak-multicast-max-backoff", "10ms", 1000,                   \
+        RSTI_DURATION_MAX, "longest delay of a NAK in a group")                                    \
+    X(NUMBER, nak_group_size, "nak-multicast-group-size", "10", 1, 1000000,                        \
+        "assumed size of a group")                                                                 \
+    X(DURATION, retransmit_delay_ns, "retransmit-unicast-delay", "0", 0, RSTI_DURATION_MAX,        \
+        "how long a NAK waits for its answer")                                                     \
+    X(DURATION, retransmit_linger_ns, "retransmit-unicast-linger", "10ms", 0, RSTI_DURATION_MAX,   \
+        "how long a repeated NAK is ignored")                                                      \
+    X(NUMBER, max_resend, "max-resend", "16", 1, 256, "concurrent retransmits of a group channel")
+
+/* Faults for tests. */
+#define RSTI_OPTIONS_FAULTS(X)                                                                     \
+    X(UNIT, fault.send_data.loss, "fault-send-data-loss", "0", 0, 1, "0 … 1")                      \
+    X(UNIT, fault.send_data.duplicate, "fault-send-data-duplicate", "0", 0, 1, "0 … 1")            \
+    X(UNIT, fault.send_data.reorder, "fault-send-data-reorder", "0", 0, 1, "0 … 1")                \
+    X(UNIT, fault.send_control.loss, "fault-send-control-loss", "0", 0, 1, "0 … 1")                \
+    X(UNIT, fault.send_control.duplicate, "fault-send-control-duplicate", "0", 0, 1, "0 … 1")      \
+    X(UNIT, fault.send_control.reorder, "fault-send-control-reorder", "0", 0, 1, "0 … 1")          \
+    X(UNIT, fault.receive_data.loss, "fault-receive-data-loss", "0", 0, 1, "0 … 1")                \
+    X(UNIT, fault.receive_data.duplicate, "fault-receive-data-duplicate", "0", 0, 1, "0 … 1")      \
+    X(UNIT, fault.receive_data.reorder, "fault-receive-data-reorder", "0", 0, 1, "0 … 1")          \
+    X(UNIT, fault.receive_control.loss, "fault-receive-control-loss", "0", 0, 1, "0 … 1")          \
+    X(UNIT, fault.receive_control.duplicate, "fault-receive-control-duplicate", "0", 0, 1,         \
+        "0 … 1")                                                                                   \
+    X(UNIT, fault.receive_control.reorder, "fault-receive-control-reorder", "0", 0, 1, "0 … 1")    \
+    X(DURATION, fault.delay_ns, "fault-delay", "0", 0, RSTI_DURATION_MAX,                          \
+        "added to every datagram received")                                                        \
+    X(SEED, fault.seed, "fault-seed", "0", 0, 0, "seed of the faults; 0: from the system")
+
+/* The rows that make a field of their own; those of the faults are in rsti_fault_params_t. */
+#define RSTI_OPTIONS_WITH_FIELD(X)                                                                 \
+    RSTI_OPTIONS_AGENTS(X)                                                                         \
+    RSTI_OPTIONS_FILES(X)                                                                          \
+    RSTI_OPTIONS_STREAMS(X)                                                                        \
+    RSTI_OPTIONS_LIFE(X)                                                                           \
+    RSTI_OPTIONS_MEDIA(X)                                                                          \
+    RSTI_OPTIONS_FLOW(X)                                                                           \
+    RSTI_OPTIONS_LOSS(X)
+
+#define RSTI_DRIVER_OPTIONS(X)                                                                     \
+    RSTI_OPTIONS_WITH_FIELD(X)                                                                     \
+    RSTI_OPTIONS_FAULTS(X)
+
+#define RSTI_OPTION_FIELD_THREADING(field) int64_t field;
+#define RSTI_OPTION_FIELD_IDLE(field) int64_t field;
+#define RSTI_OPTION_FIELD_TRISTATE(field) int64_t field;
+#define RSTI_OPTION_FIELD_SIZE(field) int64_t field;
+#define RSTI_OPTION_FIELD_DURATION(field) int64_t field;
+#define RSTI_OPTION_FIELD_NUMBER(field) int64_t field;
+#define RSTI_OPTION_FIELD_BOOL(field) int64_t field;
+#define RSTI_OPTION_FIELD_UNIT(field) double field;
+#define RSTI_OPTION_FIELD_SEED(field) int64_t field;
+#define RSTI_OPTION_FIELD_TEXT(field) char field[RSTI_OPTION_TEXT_MAX];
+#define RSTI_OPTION_FIELD(kind, field, name, value, least, most, help)                             \
+    RSTI_OPTION_FIELD_##kind(field)
+
+#endif
