@@ -96,8 +96,18 @@ static void wire_destroy(void *media)
     ((wire_t *)media)->destroyed++;
 }
 
-static const rsti_media_table_t wire_table = {"wire", wire_open, wire_close, wire_send,
-    wire_receive, wire_local_address, wire_fd, wire_granted, wire_deadline, wire_destroy};
+static const rsti_media_table_t wire_table = {
+    .name = "wire",
+    .open = wire_open,
+    .close = wire_close,
+    .send = wire_send,
+    .receive = wire_receive,
+    .local_address = wire_local_address,
+    .fd = wire_fd,
+    .granted_rcvbuf = wire_granted,
+    .next_deadline_ns = wire_deadline,
+    .destroy = wire_destroy,
+};
 
 typedef struct bench_t {
     wire_t wire;
