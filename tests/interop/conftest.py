@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.interop.aeron import KINDS, Aeron, aeron_of
+from tests.interop.java import MissingError
+
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / "build" / "interop-venv"
 
@@ -51,3 +54,12 @@ def aeron_python() -> str:
             return str(python)
         reason = f"pip install pyaeron with {candidate}: {result.stderr.strip()[-300:]}"
     pytest.skip(f"no real Aeron peer: {reason}")
+
+
+@pytest.fixture(params=KINDS)
+def aeron(request: pytest.FixtureRequest, aeron_python: str) -> Aeron:
+    """Aeron in C, and in Java, current and older."""
+    try:
+        return aeron_of(str(request.param), aeron_python)
+    except MissingError as error:
+        pytest.skip(f"no {request.param} peer: {error}")

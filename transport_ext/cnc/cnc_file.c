@@ -164,6 +164,9 @@ static int check_mapping(uint8_t *base, size_t length, const char *path,
             version >> 16, (version >> 8) & 0xFF, version & 0xFF);
     }
     memcpy(header, base, sizeof *header);
+    if (header->file_page_size == 0) {
+        header->file_page_size = PAGE_SIZE_MIN; /* drivers before 1.47 leave the field alone */
+    }
     int64_t end;
     if (!are_lengths_possible(header, &end)) {
         return RST_SET_ERR(RST_ECORRUPT,

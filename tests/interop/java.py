@@ -1,0 +1,109 @@
+"""Aeron's Java client and driver as a peer: io.aeron:aeron-all through Maven, and Peer.java compiled against it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.interop.ends import SEED, STREAM, Peer, aeron_process
+from tests.interop.messages import SIZE_MAX, Messages
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACE = ROOT / "build" / "interop-java"
+SOURCE = Path(__file__).parent / "java" / "Peer.java"
+COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("sun.nio.ch", "jdk.internal.misc", "java.util.zip")]
+SMALL_VM = ["-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m", "-XX:-UsePerfData"]
+TOOLS = ("AeronStat", "ErrorStat", "LossStat", "StreamStat", "BacklogStat")
+
+
+class MissingError(Exception):
+    """No Java peer on this machine; the text says what is missing."""
+
+
+def _run(command: list[str], what: str) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    if result.returncode != 0:
+        raise MissingError(f"{what}: {(result.stdout + result.stderr).strip()[-400:]}")
+
+
+@dataclass(frozen=True)
+class Java:
+    """One release of aeron-all, ready to run."""
+
+    version: str
+    jar: Path
+    classes: Path
+
+    @classmethod
+    def prepare(cls, version: str) -> Java:
+        """Fetches the jar and compiles the peer, once; raises ``MissingError``."""
+        for program in ("java", "javac", "mvn"):
+            if shutil.which(program) is None:
+                raise MissingError(f"{program} is not installed")
+        place = PLACE / version
+        jar = place / f"aeron-all-{version}.jar"
+        if not jar.exists():
+            artifact = f"io.aeron:aeron-all:{version}"
+            _run(["mvn", "-q", "-B", COPY_GOAL, f"-Dartifact={artifact}", f"-DoutputDirectory={place}"], f"maven could not fetch {artifact}")
+        classes = place / "classes"
+        compiled = classes / "Peer.class"
+        if not compiled.exists() or compiled.stat().st_mtime < SOURCE.stat().st_mtime:
+            _run(["javac", "-cp", str(jar), "-d", str(classes), str(SOURCE)], "javac")
+        return cls(version, jar, classes)
+
+    def command(self, main: str, *arguments: str, settings: dict[str, str] | None = None) -> list[str]:
+        properties = [f"-D{name}={value}" for name, value in (settings or {}).items()]
+        return ["java", *OPENS, *SMALL_VM, *properties, "-cp", f"{self.jar}:{self.classes}", main, *arguments]
+
+    def tool(self, name: str, directory: str) -> str:
+        """What one of Aeron's own tools prints about a driver directory."""
+        arguments = ["watch=false"] if name == "AeronStat" else []
+        command = self.command(f"io.aeron.samples.{name}", *arguments, settings={"aeron.dir": directory})
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert result.returncode == 0, f"{name}: {result.stdout}{result.stderr}"
+        return result.stdout
+
+    @contextmanager
+    def driver(self, settings: dict[str, str] | None = None) -> Iterator[str]:
+        """The directory of a running Java media driver."""
+        with tempfile.TemporaryDirectory(prefix="rstream-java-", dir="/dev/shm", ignore_cleanup_errors=True) as place:
+            command = self.command("Peer", "driver", "--dir", f"{place}/driver", settings=settings)
+            with aeron_process(command) as process:
+                assert process.stdout is not None
+                word, directory, _ = process.stdout.readline().split()
+                assert word == "ready"
+                yield directory
+
+    @contextmanager
+    def peer(
+        self,
+        role: str,
+        channel: str,
+        count: int,
+        *,
+        directory: str | None = None,
+        size_max: int = SIZE_MAX,
+        settings: dict[str, str] | None = None,
+    ) -> Iterator[Peer]:
+        """A publishing or subscribing process, set up; with a driver of its own unless a directory is named."""
+        with tempfile.TemporaryDirectory(prefix="rstream-java-", dir="/dev/shm", ignore_cleanup_errors=True) as place:
+            feed = Path(place) / "messages"
+            messages = Messages(SEED, size_max)
+            with feed.open("wb") as file:
+                for _ in range(count):
+                    message = messages.next()
+                    file.write(len(message).to_bytes(4, "big") + message)
+            arguments = [role, "--channel", channel, "--stream", str(STREAM), "--messages", str(feed)]
+            if directory is not None:
+                arguments += ["--dir", directory]
+            with aeron_process(self.command("Peer", *arguments, settings=settings)) as process:
+                assert process.stdout is not None
+                word, where, client_id = process.stdout.readline().split()
+                assert word == "ready"
+                yield Peer(process, where, int(client_id), count)

@@ -1,0 +1,149 @@
+"""Every Aeron against us, over every kind of channel, with and without loss.
+
+What must hold: messages of 0 to 64 KiB arrive once, in order, unchanged; the subscriber sees the end of the stream; the peer's driver finds none of
+our datagrams invalid and logs no error. Loss is made by our driver, on data and on control, in both directions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+import rstream
+from rstream.client import Client
+from tests.interop.aeron import IS_WHOLE, JAVA_OLDER, KINDS, Aeron
+from tests.interop.ends import SEED, STREAM, await_end, counter, lossy_driver, receive_all, send_all
+from tests.support import free_port
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+COUNT = 400
+SIZE_MAX = 1 << 16
+LOSSES = ("0", "0.02", "0.2")
+CHANNELS = ("unicast", "multicast", "mdc", "min", "tagged")
+TAG = 101
+
+
+@dataclass(frozen=True)
+class Channels:
+    """The two URIs of one stream."""
+
+    publication: str
+    subscription: str
+
+
+def channels(kind: str) -> Channels:
+    port = free_port()
+    unicast = f"aeron:udp?endpoint=127.0.0.1:{port}|term-length=1m"
+    group = f"aeron:udp?endpoint=224.20.30.39:{port}|interface=127.0.0.1"
+    match kind:
+        case "unicast":
+            return Channels(unicast, unicast)
+        case "multicast":
+            return Channels(f"{group}|term-length=1m", group)
+        case "mdc":
+            control = f"control=127.0.0.1:{free_port()}|control-mode=dynamic"
+            return Channels(f"aeron:udp?{control}|term-length=1m", f"aeron:udp?endpoint=127.0.0.1:{port}|{control}")
+        case "min":
+            return Channels(f"{group}|term-length=1m|fc=min,g:/1,t:5s", group)
+        case _:
+            return Channels(f"{group}|term-length=1m|fc=tagged,g:{TAG}/1", f"{group}|gtag={TAG}")
+
+
+def rows() -> Iterator[tuple[str, str, str]]:
+    """Which Aeron, channel, loss. `make prove` runs them all; `make test` the older release over unicast only, and per channel one loss rate."""
+    for kind in KINDS:
+        for channel in CHANNELS:
+            for loss in LOSSES:
+                is_usual = loss == ("0.2" if channel == "mdc" else "0.02") or (channel, loss) == ("unicast", "0")
+                if kind.endswith(JAVA_OLDER):
+                    is_usual = (channel, loss) == ("unicast", "0.02")
+                if IS_WHOLE or is_usual:
+                    yield kind, channel, loss
+
+
+ROWS = pytest.mark.parametrize(("aeron", "channel", "loss"), list(rows()), indirect=["aeron"])
+
+
+@pytest.fixture(autouse=True)
+def _print_seed() -> None:
+    print(f"RSTREAM_SEED={SEED}")
+
+
+@contextlib.contextmanager
+def client_with_loss(directory: str, loss: str) -> Iterator[Client]:
+    kinds = [f"fault-{way}-{what}-loss" for way in ("send", "receive") for what in ("data", "control")]
+    with lossy_driver(directory, **dict.fromkeys(kinds, loss)), Client(dir=directory) as client:
+        yield client
+
+
+@ROWS
+def test_we_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) -> None:
+    uris = channels(channel)
+    with (
+        client_with_loss(driver_dir, loss) as client,
+        aeron.peer("subscribe", uris.subscription, COUNT, size_max=SIZE_MAX) as them,
+        client.add_publication(uris.publication, STREAM) as publication,
+    ):
+        send_all(publication, COUNT, SIZE_MAX)
+        them.await_done()
+        assert (counter(driver_dir, "Retransmits sent") > 0) == (loss != "0")
+        publication.close()
+        assert them.ask("await") == "ended True"
+        them.assert_nothing_invalid()
+        assert counter(driver_dir, "Invalid packets") == 0
+
+
+@ROWS
+def test_they_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) -> None:
+    uris = channels(channel)
+    with (
+        client_with_loss(driver_dir, loss) as client,
+        client.add_subscription(uris.subscription, STREAM) as subscription,
+        aeron.peer("publish", uris.publication, COUNT, size_max=SIZE_MAX) as them,
+    ):
+        receive_all(subscription, COUNT, SIZE_MAX)
+        them.await_done()
+        assert (counter(driver_dir, "NAKs sent") > 0) == (loss != "0")
+        assert them.ask("close") == "closed"
+        assert await_end(subscription).ended_in_order
+        them.assert_nothing_invalid()
+        assert counter(driver_dir, "Invalid packets") == 0
+
+
+@contextlib.contextmanager
+def driver_of(whose: str, aeron: Aeron, our_dir: str) -> Iterator[str]:
+    if whose == "ours":
+        with rstream.Driver(dir=our_dir) as driver:
+            yield driver.dir
+        return
+    with aeron.driver() as directory:
+        yield directory
+
+
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+def test_one_directory(aeron: Aeron, driver_dir: str, whose: str, medium: str) -> None:
+    """O2, O3: our client and theirs on one driver, whoever's it is, each as publisher and as subscriber."""
+    channel = "aeron:ipc" if medium == "ipc" else channels("unicast").publication
+    with driver_of(whose, aeron, driver_dir) as directory, Client(dir=directory, start_driver=False) as client:
+        with (
+            aeron.peer("subscribe", channel, COUNT, directory=directory, size_max=SIZE_MAX) as them,
+            client.add_publication(channel, STREAM) as publication,
+        ):
+            send_all(publication, COUNT, SIZE_MAX)
+            them.await_done()
+            publication.close()
+            assert them.ask("await") == "ended True"
+        with (
+            client.add_subscription(channel, STREAM) as subscription,
+            aeron.peer("publish", channel, COUNT, directory=directory, size_max=SIZE_MAX) as them,
+        ):
+            receive_all(subscription, COUNT, SIZE_MAX)
+            them.await_done()
+            assert them.ask("close") == "closed"
+            assert await_end(subscription).ended_in_order
+            them.assert_nothing_invalid()
