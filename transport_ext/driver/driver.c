@@ -294,6 +294,18 @@ static int open_cnc(rst_driver_t *driver)
     return 0;
 }
 
+static int open_loss_report(rst_driver_t *driver)
+{
+    if (rsti_loss_report_file_create(&driver->loss_file, driver->dir,
+            driver->params.loss_report_length, driver->params.page_size)
+        < 0) {
+        return -rst_last_error_code();
+    }
+    rsti_loss_report_init(&driver->loss_report, driver->loss_file.base, driver->loss_file.length);
+    rsti_driver_count(driver, RSTI_SYSTEM_BYTES_MAPPED, (int64_t)driver->loss_file.length);
+    return 0;
+}
+
 static rsti_threading_t choose_threading(const rst_driver_params_t *params)
 {
     if (params->threading != RSTI_THREADING_AUTO) {
@@ -311,7 +323,7 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
         return -rst_last_error_code();
     }
     if (open_media(driver, media) < 0 || open_cnc(driver) < 0
-        || rsti_waker_create(&driver->waker, driver->dir) < 0
+        || open_loss_report(driver) < 0 || rsti_waker_create(&driver->waker, driver->dir) < 0
         || rsti_conductor_init(driver, seed) < 0 || rsti_sender_init(&driver->sender, driver) < 0
         || rsti_receiver_init(&driver->receiver, driver) < 0 || prepare_threads(driver) < 0) {
         return -rst_last_error_code();
@@ -458,6 +470,7 @@ void rst_driver_close(rst_driver_t *driver)
         rsti_counters_manager_fini(&driver->counters);
         rsti_cnc_close(&driver->cnc);
     }
+    rsti_loss_report_file_close(&driver->loss_file);
     if (driver->lock_fd >= 0) {
         rsti_driver_dir_release(driver->dir, driver->lock_fd, driver->params.remove_dir != 0);
     }

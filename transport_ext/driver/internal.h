@@ -9,6 +9,7 @@
 #define RSTI_DRIVER_INTERNAL_H
 
 #include "cnc/cnc_file.h"
+#include "cnc/loss_report_file.h"
 #include "cnc/wake_fifo.h"
 #include "concurrent/agent.h"
 #include "concurrent/error_log.h"
@@ -157,6 +158,8 @@ struct rst_driver_t {
     rsti_broadcast_tx_t to_clients;
     rsti_counters_manager_t counters;
     rsti_error_log_t error_log;
+    rsti_loss_report_file_t loss_file;
+    rsti_loss_report_t loss_report; /* written by: conductor */
     rsti_waker_t *waker;
     rsti_threading_t threading;
     bool is_direct; /* proxies call straight through */
@@ -298,6 +301,10 @@ int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
     int64_t client_id);
 void rsti_counter_release(rst_driver_t *driver, int32_t *counter_id);
 void rsti_counter_store(rst_driver_t *driver, int32_t counter_id, int64_t value);
+
+/* conductor_reports.c */
+/* A gap whose NAK is due (or that is filled): into the loss report, each byte once. */
+void rsti_image_report_loss(rst_driver_t *driver, rsti_image_t *image, const rsti_gap_t *gap);
 
 /* conductor_clients.c */
 rsti_driver_client_t *rsti_client_find(rst_driver_t *driver, int64_t client_id);

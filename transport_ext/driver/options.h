@@ -37,7 +37,7 @@
     X(SIZE, counters_length, "counters-buffer-length", "1m", RSTI_MB, 500 * RSTI_MB,               \
         "values of counters (128 bytes each); their labels take four times that")                  \
     X(SIZE, error_length, "error-buffer-length", "256k", 65536, RSTI_GB / 2, "error log")          \
-    X(SIZE, loss_report_length, "loss-report-buffer-length", "1m", 1024, RSTI_GB / 2,              \
+    X(SIZE, loss_report_length, "loss-report-buffer-length", "64k", 1024, RSTI_GB / 2,              \
         "loss report; longer ones are rounded up to pages")                                        \
     X(SIZE, page_size, "file-page-size", "4096", 4096, RSTI_GB, "a power of two")                  \
     X(BOOL, storage_checks, "perform-storage-checks", "true", 0, 1,                                \

@@ -210,6 +210,7 @@ static void on_gap(void *arg, const rsti_gap_t *gap)
 {
     const gap_context_t *context = arg;
     rsti_image_t *image = context->image;
+    rsti_image_report_loss(context->driver, image, gap);
     const int64_t change = rsti_load_relaxed_i64(&image->loss_begin) + 1;
     rsti_store_release_i64(&image->loss_begin, change);
     rsti_fence();

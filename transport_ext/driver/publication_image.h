@@ -5,6 +5,7 @@
 #ifndef RSTI_DRIVER_PUBLICATION_IMAGE_H
 #define RSTI_DRIVER_PUBLICATION_IMAGE_H
 
+#include "concurrent/loss_report.h"
 #include "driver/publication.h"
 #include "driver/receive_endpoint.h"
 #include "flow/congestion.h"
@@ -48,6 +49,7 @@ struct rsti_image_t {
     rsti_subscribers_t subscribers;
     int64_t received; /* end of contiguous data */
     rsti_loss_detector_t loss;
+    rsti_loss_record_t loss_record; /* in the loss report */
     rsti_congestion_t congestion;
     int64_t next_sm_position;
     int32_t next_sm_window;

@@ -1,0 +1,110 @@
+/* What the driver writes for people who look later: loss report, error log, cycle times. */
+#include "tests/driver/harness.h"
+
+#define SENDER "127.0.0.1:30001"
+#define SESSION 1234
+
+static void send_setup(harness_t *h, rsti_socket_t *socket, int32_t session_id)
+{
+    const rsti_setup_t setup = {
+        .frame = {RSTI_SETUP_LENGTH, 0, 0, RSTI_FRAME_SETUP},
+        .session_id = session_id,
+        .stream_id = 10,
+        .initial_term_id = 7,
+        .active_term_id = 7,
+        .term_length = 65536,
+        .mtu = 1408,
+    };
+    inject(h, socket, SENDER, &setup, sizeof setup);
+    pass(h);
+    pass(h);
+}
+
+static void send_data(harness_t *h, rsti_socket_t *socket, int32_t session_id, int32_t offset,
+    int32_t length)
+{
+    uint8_t datagram[2048] = {0};
+    rsti_data_header_t header;
+    rsti_data_header_fill(
+        &header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, session_id, 10, 7, offset);
+    header.frame.frame_length = length;
+    header.reserved_value = 0;
+    memcpy(datagram, &header, sizeof header);
+    inject(h, socket, SENDER, datagram, (size_t)length);
+}
+
+typedef struct losses_t {
+    int count;
+    int64_t observations[4];
+    int64_t bytes[4];
+    int64_t first_ms[4];
+    int32_t session_id[4];
+    char text[4][256];
+} losses_t;
+
+static void on_loss(void *arg, const rsti_loss_view_t *view)
+{
+    losses_t *losses = arg;
+    const int i = losses->count++ % 4;
+    losses->observations[i] = view->observation_count;
+    losses->bytes[i] = view->bytes_lost;
+    losses->first_ms[i] = view->first_ms;
+    losses->session_id[i] = view->session_id;
+    (void)snprintf(losses->text[i], 256, "%d %.*s %.*s", view->stream_id,
+        (int)view->channel_length, view->channel, (int)view->source_length, view->source);
+}
+
+static losses_t read_losses(const harness_t *h)
+{
+    losses_t losses = {0};
+    rsti_loss_report_file_t file;
+    if (rsti_loss_report_file_open(&file, h->dir) == 0) {
+        (void)rsti_loss_report_read(file.base, file.length, on_loss, &losses);
+        rsti_loss_report_file_close(&file);
+    }
+    return losses;
+}
+
+/* K7, E6: asked for many times, reported once; a second image has a record of its own. */
+TEST(loss_is_in_the_report_once)
+{
+    const char *channel = "aeron:udp?endpoint=127.0.0.1:24500";
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, channel, 10);
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    rsti_socket_t *socket = endpoint->socket;
+    send_setup(h, socket, SESSION);
+    send_data(h, socket, SESSION, 0, 1024);
+    send_data(h, socket, SESSION, 3072, 1024);
+    pass(h);
+    CHECK_EQ(read_losses(h).count, 0); /* not before its NAK is due: it may just be late */
+    const int64_t begin_ms = rsti_clock_epoch_ms(&h->clock);
+    advance_alive(h, 500 * MS, MS);
+    CHECK(count_frames(h, RSTI_FRAME_NAK) > 100);
+    losses_t losses = read_losses(h);
+    CHECK_EQ(losses.count, 1);
+    CHECK_EQ(losses.observations[0], 1);
+    CHECK_EQ(losses.bytes[0], 2048);
+    CHECK_EQ(losses.first_ms[0] - begin_ms, 1);
+    CHECK_STR(losses.text[0], "10 aeron:udp?endpoint=127.0.0.1:24500 127.0.0.1:30001");
+    send_data(h, socket, SESSION, 1024, 1024); /* half of it comes: the rest was reported */
+    forget_frames(h);
+    advance_alive(h, 100 * MS, MS);
+    CHECK_EQ(read_losses(h).bytes[0], 2048);
+    send_data(h, socket, SESSION, 8192, 1024); /* a second gap opens behind the first */
+    send_data(h, socket, SESSION, 2048, 1024);
+    advance_alive(h, 100 * MS, MS);
+    losses = read_losses(h);
+    CHECK_EQ(losses.observations[0], 2);
+    CHECK_EQ(losses.bytes[0], 2048 + 4096);
+    send_setup(h, socket, SESSION + 1);
+    send_data(h, socket, SESSION + 1, 1024, 1024);
+    advance_alive(h, 100 * MS, MS);
+    losses = read_losses(h);
+    CHECK_EQ(losses.count, 2);
+    CHECK_EQ(losses.session_id[1], SESSION + 1);
+    CHECK_EQ(losses.bytes[1], 1024);
+    harness_close(h);
+}
+
+CHECK_MAIN(RUN(loss_is_in_the_report_once))
