@@ -1,0 +1,95 @@
+#include "flow/rtt.h"
+#include "tests/check.h"
+#include "util/rng.h"
+
+#define MS INT64_C(1000000)
+
+TEST(the_first_sample_is_the_estimate)
+{
+    rsti_rtt_t rtt;
+    rsti_rtt_init(&rtt);
+    CHECK_EQ(rtt.smoothed_ns, 0);
+    CHECK(rsti_rtt_on_sample(&rtt, 100 * MS));
+    CHECK_EQ(rtt.smoothed_ns, 100 * MS);
+    CHECK_EQ(rtt.deviation_ns, 50 * MS);
+    CHECK(rsti_rtt_on_sample(&rtt, 180 * MS));
+    CHECK_EQ(rtt.smoothed_ns, 110 * MS);
+    CHECK_EQ(rtt.deviation_ns, 57500000);
+    CHECK_EQ(rtt.least_ns, 100 * MS);
+}
+
+TEST(what_is_no_round_trip_changes_nothing)
+{
+    rsti_rtt_t rtt;
+    rsti_rtt_init(&rtt);
+    CHECK(!rsti_rtt_on_sample(&rtt, -1));
+    CHECK(!rsti_rtt_on_sample(&rtt, RSTI_RTT_MAX_NS + 1));
+    CHECK(!rsti_rtt_on_sample(&rtt, INT64_MIN));
+    CHECK(!rsti_rtt_on_sample(&rtt, INT64_MAX));
+    CHECK_EQ(rtt.smoothed_ns, 0);
+    CHECK(rsti_rtt_on_sample(&rtt, 0)); /* a clock that did not tick: the shortest one */
+    CHECK_EQ(rtt.smoothed_ns, 1);
+    CHECK(rsti_rtt_on_sample(&rtt, RSTI_RTT_MAX_NS));
+}
+
+TEST(estimates_stay_among_the_samples)
+{
+    rsti_rng_t rng;
+    rsti_rng_init(&rng, check_seed());
+    for (int run = 0; run < 200; run++) {
+        rsti_rtt_t rtt;
+        rsti_rtt_init(&rtt);
+        int64_t least = INT64_MAX, most = 0, first = 0;
+        const int64_t scale = (int64_t)1 << (run % 33);
+        for (int i = 0; i < 200; i++) {
+            const int64_t sample = 1 + (int64_t)(rsti_rng_unit(&rng) * (double)scale);
+            CHECK(rsti_rtt_on_sample(&rtt, sample));
+            first = i == 0 ? sample : first;
+            least = sample < least ? sample : least;
+            most = sample > most ? sample : most;
+            CHECK(rtt.smoothed_ns >= least && rtt.smoothed_ns <= most);
+            CHECK(rtt.deviation_ns >= 0);
+            CHECK(rtt.deviation_ns <= (most - least > first / 2 ? most - least : first / 2));
+            CHECK_EQ(rtt.least_ns, least);
+        }
+    }
+}
+
+TEST(it_follows_a_change)
+{
+    rsti_rtt_t rtt;
+    rsti_rtt_init(&rtt);
+    (void)rsti_rtt_on_sample(&rtt, MS);
+    for (int i = 0; i < 60; i++) {
+        (void)rsti_rtt_on_sample(&rtt, 50 * MS);
+    }
+    CHECK(rtt.smoothed_ns > 49 * MS);
+    CHECK(rtt.deviation_ns < MS);
+}
+
+TEST(asked_at_once_then_ever_less)
+{
+    rsti_rtt_t rtt;
+    rsti_rtt_init(&rtt);
+    CHECK(rsti_rtt_is_ask_due(&rtt, 0));
+    CHECK(rsti_rtt_is_ask_due(&rtt, -5));
+    rsti_rtt_on_asked(&rtt, 0);
+    CHECK(!rsti_rtt_is_ask_due(&rtt, RSTI_RTT_ASK_FIRST_NS - 1));
+    CHECK(rsti_rtt_is_ask_due(&rtt, RSTI_RTT_ASK_FIRST_NS)); /* no answer came */
+    (void)rsti_rtt_on_sample(&rtt, 40 * MS);
+    rsti_rtt_on_asked(&rtt, 0);
+    CHECK(!rsti_rtt_is_ask_due(&rtt, 40 * MS - 1)); /* not before the last one is back */
+    CHECK(rsti_rtt_is_ask_due(&rtt, 40 * MS));
+    for (int i = 0; i < RSTI_RTT_FIRST_SAMPLES; i++) {
+        (void)rsti_rtt_on_sample(&rtt, 40 * MS);
+    }
+    rsti_rtt_on_asked(&rtt, 0);
+    CHECK(!rsti_rtt_is_ask_due(&rtt, RSTI_RTT_ASK_NS - 1));
+    CHECK(rsti_rtt_is_ask_due(&rtt, RSTI_RTT_ASK_NS));
+    rsti_rtt_on_asked(&rtt, INT64_MAX - 1);
+    CHECK(!rsti_rtt_is_ask_due(&rtt, INT64_MAX - 1));
+}
+
+CHECK_MAIN(RUN(the_first_sample_is_the_estimate), RUN(what_is_no_round_trip_changes_nothing),
+    RUN(estimates_stay_among_the_samples), RUN(it_follows_a_change),
+    RUN(asked_at_once_then_ever_less))
