@@ -1,0 +1,213 @@
+/* repair.c: see the header for the laws. */
+#include "loss/repair.h"
+
+#include "util/clock.h"
+
+#include <string.h>
+
+#define BACK_OFF_MAX 16
+#define LINGER_MIN_NS INT64_C(50000)
+#define RETRY_DEVIATIONS 4
+
+void rsti_repair_init(rsti_repair_t *repair, int64_t position, int32_t term_length,
+    int64_t delay_ns)
+{
+    RST_ASSERT(position >= 0);
+    RST_ASSERT(delay_ns >= 0);
+    repair->gap_count = 0;
+    repair->term_length = term_length;
+    repair->known = position;
+    repair->unscanned = INT64_MAX;
+    repair->delay_ns = delay_ns;
+    repair->reorder_ns = 0;
+    repair->next_due_ns = RSTI_NO_DEADLINE;
+    rsti_repair_on_rtt(repair, RSTI_REPAIR_RTT_GUESS_NS, 0, 0);
+}
+
+void rsti_repair_on_rtt(rsti_repair_t *repair, int64_t smoothed_ns, int64_t deviation_ns,
+    int64_t least_ns)
+{
+    const int64_t retry_ns = smoothed_ns + smoothed_ns / 4 + RETRY_DEVIATIONS * deviation_ns;
+    repair->retry_ns = rsti_max_i64(retry_ns, RSTI_REPAIR_RETRY_MIN_NS);
+    repair->least_rtt_ns = least_ns;
+    repair->reorder_max_ns = smoothed_ns / 2;
+    repair->reorder_ns = rsti_min_i64(repair->reorder_ns, repair->reorder_max_ns);
+}
+
+int64_t rsti_repair_linger_ns(int64_t rtt_ns)
+{
+    return rsti_max_i64(rtt_ns, LINGER_MIN_NS);
+}
+
+/* First gap that ends behind the position; gap_count when there is none. */
+static int32_t find(const rsti_repair_t *repair, int64_t position)
+{
+    int32_t low = 0, high = repair->gap_count;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (repair->gaps[middle].end <= position) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void remove_gap(rsti_repair_t *repair, int32_t at)
+{
+    repair->gap_count--;
+    memmove(&repair->gaps[at], &repair->gaps[at + 1],
+        (size_t)(repair->gap_count - at) * sizeof repair->gaps[0]);
+}
+
+/* A full list forgets its last gap: what lies from there on is looked for later. */
+static bool insert_gap(rsti_repair_t *repair, int32_t at, rsti_repair_gap_t gap)
+{
+    if (repair->gap_count == RSTI_REPAIR_GAPS_MAX) {
+        if (at == repair->gap_count) {
+            repair->unscanned = rsti_min_i64(repair->unscanned, gap.begin);
+            return false;
+        }
+        repair->gap_count--;
+        repair->unscanned =
+            rsti_min_i64(repair->unscanned, repair->gaps[repair->gap_count].begin);
+    }
+    memmove(&repair->gaps[at + 1], &repair->gaps[at],
+        (size_t)(repair->gap_count - at) * sizeof repair->gaps[0]);
+    repair->gaps[at] = gap;
+    repair->gap_count++;
+    return true;
+}
+
+static void append(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t now_ns)
+{
+    const int64_t due_ns = rsti_saturating_add_i64(
+        now_ns, rsti_max_i64(repair->delay_ns, repair->reorder_ns));
+    while (begin < end) {
+        const int64_t term_end = (begin / repair->term_length + 1) * repair->term_length;
+        const rsti_repair_gap_t gap = {
+            .begin = begin,
+            .end = rsti_min_i64(end, term_end),
+            .found_ns = now_ns,
+            .due_ns = due_ns,
+        };
+        if (!insert_gap(repair, repair->gap_count, gap)) {
+            return;
+        }
+        repair->next_due_ns = rsti_min_i64(repair->next_due_ns, due_ns);
+        begin = gap.end;
+    }
+}
+
+/* Was it lost, or late? */
+static void learn(rsti_repair_t *repair, const rsti_repair_gap_t *gap, int64_t now_ns)
+{
+    if (gap->asked_count == 0 || now_ns - gap->asked_ns < repair->least_rtt_ns / 2) {
+        const int64_t late_ns = now_ns - gap->found_ns;
+        repair->reorder_ns = rsti_min_i64(repair->reorder_max_ns,
+            rsti_max_i64(repair->reorder_ns, late_ns + late_ns / 4));
+    } else {
+        repair->reorder_ns -= repair->reorder_ns / 16;
+    }
+}
+
+/* Takes [begin, end) out of the gap at index; returns the index where the next one is found. */
+static int32_t cut(rsti_repair_t *repair, int32_t at, int64_t begin, int64_t end)
+{
+    rsti_repair_gap_t *gap = &repair->gaps[at];
+    const bool is_front_left = begin > gap->begin;
+    const bool is_back_left = end < gap->end;
+    if (is_front_left && is_back_left) {
+        rsti_repair_gap_t back = *gap;
+        back.begin = end;
+        gap->end = begin;
+        (void)insert_gap(repair, at + 1, back);
+        return at + 2;
+    }
+    if (is_front_left) {
+        gap->end = begin;
+        return at + 1;
+    }
+    if (is_back_left) {
+        gap->begin = end;
+        return at + 1;
+    }
+    remove_gap(repair, at);
+    return at;
+}
+
+static bool close_gaps(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t now_ns)
+{
+    bool is_closed = false;
+    int32_t at = find(repair, begin);
+    while (at < repair->gap_count && repair->gaps[at].begin < end) {
+        if (!is_closed) {
+            learn(repair, &repair->gaps[at], now_ns);
+        }
+        is_closed = true;
+        at = cut(repair, at, begin, end);
+    }
+    if (repair->gap_count == 0) {
+        repair->next_due_ns = RSTI_NO_DEADLINE;
+    }
+    return is_closed;
+}
+
+bool rsti_repair_on_data(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t now_ns)
+{
+    RST_ASSERT(begin <= end);
+    bool is_closed = false;
+    if (begin < repair->known && repair->gap_count > 0) {
+        is_closed = close_gaps(repair, begin, end, now_ns);
+    } else if (begin > repair->known && repair->unscanned == INT64_MAX) {
+        append(repair, repair->known, begin, now_ns);
+    }
+    repair->known = rsti_max_i64(repair->known, end);
+    return is_closed;
+}
+
+void rsti_repair_ask(rsti_repair_t *repair, int64_t now_ns, rsti_repair_ask_t ask, void *arg)
+{
+    if (now_ns < repair->next_due_ns) {
+        return;
+    }
+    repair->next_due_ns = RSTI_NO_DEADLINE;
+    for (int32_t i = 0; i < repair->gap_count; i++) {
+        rsti_repair_gap_t *gap = &repair->gaps[i];
+        if (now_ns >= gap->due_ns) {
+            ask(arg, gap->begin, gap->end, gap->asked_count == 0);
+            const int64_t wait_ns = repair->retry_ns << rsti_min_i32(gap->asked_count, BACK_OFF_MAX);
+            gap->due_ns = rsti_saturating_add_i64(
+                now_ns, rsti_min_i64(wait_ns, RSTI_REPAIR_RETRY_MAX_NS));
+            gap->asked_ns = now_ns;
+            gap->asked_count += gap->asked_count < BACK_OFF_MAX;
+        }
+        repair->next_due_ns = rsti_min_i64(repair->next_due_ns, gap->due_ns);
+    }
+}
+
+void rsti_repair_scan(rsti_repair_t *repair, const rsti_log_t *log, int64_t now_ns)
+{
+    while (repair->unscanned < repair->known && repair->gap_count <= RSTI_REPAIR_GAPS_MAX / 2) {
+        const int64_t from = repair->unscanned;
+        const int32_t offset = rsti_position_offset(from, log->term_length);
+        const int64_t term_begin = from - offset;
+        rsti_gap_t gaps[RSTI_REPAIR_GAPS_MAX / 2];
+        int32_t contiguous;
+        const int32_t count = rsti_term_gap_scan_many(
+            log->terms[rsti_position_index(from, log->position_bits)], 0, offset,
+            (int32_t)rsti_min_i64(repair->known - term_begin, log->term_length), log->term_length,
+            &contiguous, gaps, RSTI_REPAIR_GAPS_MAX / 2);
+        repair->unscanned = INT64_MAX;
+        for (int32_t i = 0; i < count; i++) {
+            const int64_t begin = term_begin + gaps[i].term_offset;
+            append(repair, begin, begin + gaps[i].length, now_ns);
+        }
+        /* Fewer than asked for: this term is done. */
+        const int64_t scanned = count < RSTI_REPAIR_GAPS_MAX / 2
+            ? term_begin + log->term_length
+            : term_begin + gaps[count - 1].term_offset + gaps[count - 1].length;
+        repair->unscanned = scanned < repair->known ? scanned : INT64_MAX;
+    }
+}

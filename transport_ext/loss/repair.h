@@ -1,0 +1,68 @@
+/* repair.h: many gaps repaired at once, between rstream peers (docs/wire.md "Repair"). The receiver keeps
+ * it while it inserts, so a gap is found without looking at memory: a datagram that begins behind the
+ * end of what is known leaves one, a datagram inside one closes or splits it. Pure.
+ *
+ * When to ask. R = smoothed round trip + a quarter + four deviations, at least RSTI_REPAIR_RETRY_MIN_NS;
+ *     first NAK   found + max(delay, reorder wait),   reorder wait <= half a round trip
+ *     n-th retry  R * 2^(n - 1) after the one before, at most RSTI_REPAIR_RETRY_MAX_NS
+ * so for one gap at most 2 + log2(1 + t/R) NAKs leave in t < RSTI_REPAIR_RETRY_MAX_NS, and in all at
+ * most one per datagram received plus RSTI_REPAIR_GAPS_MAX per R: loss makes no storm of them.
+ *
+ * Reorder wait: a gap that closes before it was asked for, or sooner than the answer can be there, was
+ * no loss but a datagram that came late. The wait is raised to its lateness and a quarter, and every
+ * true loss lowers it by a sixteenth.
+ *
+ * When the list is full, gaps from unscanned on are not known; the caller looks for them in the log
+ * once the list is half empty: RSTI_REPAIR_GAPS_MAX / 2 repairs pay for one look. */
+#ifndef RSTI_LOSS_REPAIR_H
+#define RSTI_LOSS_REPAIR_H
+
+#include "logbuffer/rebuilder.h"
+
+#define RSTI_REPAIR_GAPS_MAX 128
+#define RSTI_REPAIR_RETRY_MIN_NS INT64_C(100000)
+#define RSTI_REPAIR_RETRY_MAX_NS INT64_C(1000000000)
+/* Until a round trip is measured. */
+#define RSTI_REPAIR_RTT_GUESS_NS INT64_C(10000000)
+
+typedef struct rsti_repair_gap_t {
+    int64_t begin, end; /* within one term */
+    int64_t found_ns;
+    int64_t asked_ns;
+    int64_t due_ns;
+    int32_t asked_count;
+} rsti_repair_gap_t;
+
+typedef struct rsti_repair_t {
+    rsti_repair_gap_t gaps[RSTI_REPAIR_GAPS_MAX]; /* in order */
+    int32_t gap_count;
+    int32_t term_length;
+    int64_t known;     /* everything below is here or in a gap */
+    int64_t unscanned; /* INT64_MAX: none; gaps from here on are not in the list */
+    int64_t delay_ns;
+    int64_t reorder_ns;
+    int64_t least_rtt_ns; /* 0 = unknown */
+    int64_t reorder_max_ns;
+    int64_t retry_ns;
+    int64_t next_due_ns;
+} rsti_repair_t;
+
+void rsti_repair_init(rsti_repair_t *repair, int64_t position, int32_t term_length,
+    int64_t delay_ns);
+/* A new measurement: it counts for what is asked for from now on. */
+void rsti_repair_on_rtt(rsti_repair_t *repair, int64_t smoothed_ns, int64_t deviation_ns,
+    int64_t least_ns);
+/* Something new lies in [begin, end); a heartbeat: begin = end. Returns whether it closed one of
+ * the gaps or a part. */
+bool rsti_repair_on_data(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t now_ns);
+/* Calls ask for every gap that is due; is_first: nobody was asked for it before. */
+typedef void (*rsti_repair_ask_t)(void *arg, int64_t begin, int64_t end, bool is_first);
+void rsti_repair_ask(rsti_repair_t *repair, int64_t now_ns, rsti_repair_ask_t ask, void *arg);
+/* Finds in the log what did not fit, when half of the list is free. Only the thread that inserts
+ * may call it. */
+void rsti_repair_scan(rsti_repair_t *repair, const rsti_log_t *log, int64_t now_ns);
+/* How long a sender ignores a repeated NAK: one round trip, so that a second NAK within it causes no
+ * second resend, while a lost retransmission is asked for again (R above) when it is over. */
+int64_t rsti_repair_linger_ns(int64_t rtt_ns);
+
+#endif
