@@ -18,12 +18,13 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
     if (channel->is_spy) {
         return RST_SET_ERR(RST_ENOTSUP, "aeron-spy: subscriptions are not supported yet");
     }
-    if (channel->control_mode != RSTI_CONTROL_NONE) {
+    if (channel->control_mode == RSTI_CONTROL_RESPONSE
+        || (is_publication && channel->control_mode != RSTI_CONTROL_NONE)) {
         return refuse("control-mode", channel->control_mode == RSTI_CONTROL_DYNAMIC ? "dynamic"
                 : channel->control_mode == RSTI_CONTROL_MANUAL                      ? "manual"
                                                                                    : "response");
     }
-    if (channel->control[0] != '\0') {
+    if (is_publication && channel->control[0] != '\0') {
         return refuse("control", channel->control);
     }
     if (channel->channel_tag != RSTI_CHANNEL_UNSET || channel->entity_tag != RSTI_CHANNEL_UNSET) {
@@ -47,8 +48,7 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
     return 0;
 }
 
-static int resolve(rst_driver_t *driver, const rsti_channel_t *channel,
-    rsti_udp_channel_t *udp, bool is_publication)
+static int resolve(const rsti_channel_t *channel, rsti_udp_channel_t *udp)
 {
     if (channel->endpoint[0] == '\0') {
         return RST_SET_ERR(RST_ECHANNEL, "channel %s: endpoint is missing", channel->uri);
@@ -61,20 +61,14 @@ static int resolve(rst_driver_t *driver, const rsti_channel_t *channel,
             "channel parameter endpoint=%s: multicast is not supported yet", channel->endpoint);
     }
     if (rsti_netaddr_port(&udp->remote_data) == 0) {
-        if (is_publication) {
-            return RST_SET_ERR(RST_ECHANNEL,
-                "channel parameter endpoint=%s: a publication needs a port other than 0",
-                channel->endpoint);
-        }
-        /* Every wildcard port is a socket of its own. */
-        const size_t used = strlen(udp->canonical);
-        snprintf(udp->canonical + used, sizeof udp->canonical - used, "-%" PRId32,
-            driver->conductor.wildcard_count++);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter endpoint=%s: a publication needs a port other than 0",
+            channel->endpoint);
     }
     return 0;
 }
 
-static int check_buffer(const char *name, int64_t asked, int64_t existing,
+int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
     const rsti_channel_t *channel)
 {
     if (asked != RSTI_CHANNEL_UNSET && asked != existing) {
@@ -91,7 +85,7 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     rsti_conductor_t *conductor = &driver->conductor;
     rsti_udp_channel_t udp;
     *is_closing = false;
-    if (resolve(driver, channel, &udp, true) < 0) {
+    if (resolve(channel, &udp) < 0) {
         return -rst_last_error_code();
     }
     for (size_t i = 0; i < conductor->send_endpoints.count; i++) {
@@ -99,8 +93,8 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
         if (strcmp(existing->udp.canonical, udp.canonical) == 0) {
             *is_closing = existing->is_closing;
             *endpoint = existing;
-            if (check_buffer("so-sndbuf", channel->so_sndbuf, existing->so_sndbuf, channel) < 0
-                || check_buffer("so-rcvbuf", channel->so_rcvbuf, existing->so_rcvbuf, channel)
+            if (rsti_channel_check_buffer("so-sndbuf", channel->so_sndbuf, existing->so_sndbuf, channel) < 0
+                || rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, existing->so_rcvbuf, channel)
                     < 0) {
                 return -rst_last_error_code();
             }
@@ -120,41 +114,6 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     return 0;
 }
 
-int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
-    const rsti_command_t *command, rsti_receive_endpoint_t **endpoint, bool *is_closing)
-{
-    rsti_conductor_t *conductor = &driver->conductor;
-    rsti_udp_channel_t udp;
-    *is_closing = false;
-    if (resolve(driver, channel, &udp, false) < 0) {
-        return -rst_last_error_code();
-    }
-    for (size_t i = 0; i < conductor->receive_endpoints.count; i++) {
-        rsti_receive_endpoint_t *existing = conductor->receive_endpoints.items[i];
-        if (strcmp(existing->udp.canonical, udp.canonical) == 0) {
-            *is_closing = existing->is_closing;
-            *endpoint = existing;
-            if (check_buffer("so-rcvbuf", channel->so_rcvbuf, existing->so_rcvbuf, channel) < 0
-                || check_buffer("so-sndbuf", channel->so_sndbuf, existing->so_sndbuf, channel)
-                    < 0) {
-                return -rst_last_error_code();
-            }
-            return 0;
-        }
-    }
-    if (rsti_receive_endpoint_create(driver, endpoint, channel, &udp, command->correlation_id,
-            command->client_id) < 0) {
-        return -rst_last_error_code();
-    }
-    if (rsti_ptr_array_add(&conductor->receive_endpoints, *endpoint) < 0) {
-        rsti_receive_endpoint_destroy(driver, *endpoint);
-        return -RST_ENOMEM;
-    }
-    const rsti_agent_command_t add = {.endpoint = *endpoint};
-    rsti_tell_receiver(driver, RSTI_AGENT_ADD_ENDPOINT, &add);
-    return 0;
-}
-
 void rsti_send_endpoint_put(rst_driver_t *driver, rsti_send_endpoint_t *endpoint)
 {
     if (endpoint->ref_count == 0 && !endpoint->is_closing) {
@@ -162,18 +121,6 @@ void rsti_send_endpoint_put(rst_driver_t *driver, rsti_send_endpoint_t *endpoint
         endpoint->is_closing = true;
         driver->conductor.closing_count++;
         rsti_tell_sender(driver, RSTI_AGENT_REMOVE_ENDPOINT, &remove);
-    }
-}
-
-void rsti_receive_endpoint_put(rst_driver_t *driver, rsti_receive_endpoint_t *endpoint)
-{
-    if (endpoint->subscription_count == 0 && endpoint->image_count == 0
-        && !endpoint->is_closing) {
-        const rsti_agent_command_t remove = {.endpoint = endpoint};
-        endpoint->is_closing = true;
-        driver->conductor.closing_count++;
-        rsti_counter_store(driver, endpoint->local_sockaddr_id, 2);
-        rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_ENDPOINT, &remove);
     }
 }
 
@@ -193,13 +140,5 @@ void rsti_endpoints_sweep(rst_driver_t *driver)
             conductor->closing_count--;
         }
     }
-    for (size_t i = conductor->receive_endpoints.count; i > 0; i--) {
-        rsti_receive_endpoint_t *endpoint = conductor->receive_endpoints.items[i - 1];
-        if (endpoint->is_closing && rsti_load_acquire_i32(&endpoint->is_released)
-            && !rsti_mpsc_rb_has_records(&conductor->queue)) {
-            rsti_ptr_array_remove_at(&conductor->receive_endpoints, i - 1);
-            rsti_receive_endpoint_destroy(driver, endpoint);
-            conductor->closing_count--;
-        }
-    }
+    rsti_receive_endpoints_sweep(driver);
 }

@@ -87,7 +87,8 @@ int32_t rsti_channel_counter_allocate(rst_driver_t *driver, int32_t type_id, con
     uint8_t key[RSTI_COUNTER_KEY_MAX];
     char label[RSTI_COUNTER_LABEL_MAX + 1];
     const size_t key_length = rsti_channel_key_encode(key, uri, strlen(uri));
-    snprintf(label, sizeof label, "%s: %s %s", name, uri, bound_address);
+    snprintf(label, sizeof label, "%s: %s%s%s", name, uri, bound_address[0] == '\0' ? "" : " ",
+        bound_address);
     const int32_t id = allocate(driver, type_id, key, key_length, label);
     if (id >= 0) {
         rsti_counters_set_ids(&driver->counters, id, registration_id, client_id, 0);

@@ -29,10 +29,10 @@ static const rsti_subscription_t *first_match(const rst_driver_t *driver,
 }
 
 /* The sender's datagrams and our window must fit the socket's buffer (wire reference 4.2). */
-static int check_fit(const rsti_receive_endpoint_t *endpoint, const rsti_setup_t *setup,
+static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup_t *setup,
     const rsti_subscription_t *subscription)
 {
-    const int32_t buffer = endpoint->granted_rcvbuf;
+    const int32_t buffer = transport->granted_rcvbuf;
     if (setup->mtu > subscription->window) {
         return RST_SET_ERR(RST_ECHANNEL, "session %" PRId32 " stream %" PRId32
             ": the sender's mtu=%" PRId32 " is longer than rcv-wnd=%" PRId32 " of %s",
@@ -52,18 +52,20 @@ static int create_image(rst_driver_t *driver, const rsti_agent_command_t *comman
 {
     rsti_conductor_t *conductor = &driver->conductor;
     rsti_receive_endpoint_t *endpoint = command->endpoint;
+    rsti_receive_transport_t *transport = command->object;
     const rsti_subscription_t *subscription = first_match(driver, command);
-    if (endpoint->is_closing || subscription == NULL) {
+    if (endpoint->is_closing || transport->is_closing || subscription == NULL) {
         return 0; /* nobody wants it any more */
     }
     const rsti_image_facts_t facts = {
         .endpoint = endpoint,
         .setup = &command->setup,
-        .control = &command->address,
+        .transport = transport,
+        .source = &command->address,
         .subscription = subscription,
     };
     rsti_image_t *image;
-    if (check_fit(endpoint, &command->setup, subscription) < 0
+    if (check_fit(transport, &command->setup, subscription) < 0
         || rsti_publication_image_create(driver, &image, &facts, conductor->now_ns) < 0) {
         return -rst_last_error_code();
     }

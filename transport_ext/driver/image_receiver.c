@@ -4,50 +4,89 @@
 
 #include "util/error.h"
 
-static rsti_connection_t *find_connection(rsti_image_t *image,
-    const struct sockaddr_storage *source)
+/* The connection of a transport; made when the transport brings the session for the first time. */
+static rsti_connection_t *get_connection(rsti_image_t *image,
+    rsti_receive_transport_t *transport, const struct sockaddr_storage *source, int64_t now_ns)
 {
-    for (int32_t i = 0; i < image->connection_count; i++) {
-        if (rsti_netaddr_equal(&image->connections[i].control, source)) {
-            return &image->connections[i];
-        }
+    RST_ASSERT(transport->slot < image->connection_capacity);
+    rsti_connection_t *connection = &image->connections[transport->slot];
+    if (connection->transport != transport) {
+        *connection = (rsti_connection_t){
+            .transport = transport,
+            .last_activity_ns = now_ns,
+            .last_frame_ns = now_ns,
+        };
+        connection->control = *rsti_receive_transport_control(transport, source);
     }
-    return NULL;
+    return connection;
 }
 
-static void refresh(rsti_image_t *image, rsti_connection_t *connection, int64_t now_ns)
+void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transport,
+    const rsti_setup_t *setup, const struct sockaddr_storage *source, int64_t now_ns)
 {
+    rsti_connection_t *connection = get_connection(image, transport, source, now_ns);
+    connection->last_activity_ns = now_ns;
+    connection->is_rstream = (setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0;
+}
+
+/* A frame that belongs to the stream came by this transport. */
+static rsti_connection_t *refresh(rsti_image_t *image, rsti_receive_transport_t *transport,
+    const struct sockaddr_storage *source, int64_t now_ns)
+{
+    rsti_connection_t *connection = get_connection(image, transport, source, now_ns);
     connection->last_activity_ns = now_ns;
     connection->last_frame_ns = now_ns;
     rsti_store_release_i64(&image->last_packet_ns, now_ns);
+    return connection;
 }
 
-/* The stream has ended when every transport that carries it said so. */
+/* The stream has ended when every transport that carries it said so, at the furthest position that
+ * one of them named. */
+static void check_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image)
+{
+    int64_t end = INT64_MIN;
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        const rsti_connection_t *connection = &image->connections[i];
+        if (connection->transport == NULL) {
+            continue;
+        }
+        if (!connection->is_eos) {
+            return;
+        }
+        end = rsti_max_i64(end, connection->eos_position);
+    }
+    if (end == INT64_MIN || rsti_load_relaxed_i32(&image->is_end_of_stream)) {
+        return;
+    }
+    rsti_store_release_i64(&image->file.log.metadata->end_of_stream_position, end);
+    rsti_store_release_i32(&image->is_end_of_stream, 1);
+    rsti_receiver_touch(receiver, image);
+    rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+}
+
 static void on_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image,
     rsti_connection_t *connection, int64_t position, uint8_t flags)
 {
     rst_driver_t *driver = receiver->driver;
-    rsti_log_metadata_t *metadata = image->file.log.metadata;
     connection->is_eos = true;
     connection->eos_position = position;
-    int64_t end = position;
-    for (int32_t i = 0; i < image->connection_count; i++) {
-        if (!image->connections[i].is_eos) {
-            return;
-        }
-        end = rsti_max_i64(end, image->connections[i].eos_position);
-    }
-    if (!rsti_load_relaxed_i32(&image->is_end_of_stream)) {
-        rsti_store_release_i64(&metadata->end_of_stream_position, end);
-        rsti_store_release_i32(&image->is_end_of_stream, 1);
-        rsti_receiver_touch(receiver, image);
-        rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
-    }
-    if ((flags & RSTI_FLAG_REVOKED) != 0 && !rsti_load_relaxed_i32(&image->is_revoked)) {
-        metadata->is_publication_revoked = 1;
+    check_end_of_stream(receiver, image);
+    if ((flags & RSTI_FLAG_REVOKED) != 0 && rsti_load_relaxed_i32(&image->is_end_of_stream)
+        && !rsti_load_relaxed_i32(&image->is_revoked)) {
+        image->file.log.metadata->is_publication_revoked = 1;
         rsti_store_release_i32(&image->is_revoked, 1);
         rsti_driver_count(driver, RSTI_SYSTEM_IMAGES_REVOKED, 1);
         rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
+    const rsti_receive_transport_t *transport)
+{
+    rsti_connection_t *connection = &image->connections[transport->slot];
+    if (connection->transport == transport) {
+        *connection = (rsti_connection_t){0};
+        check_end_of_stream(receiver, image); /* it may have been the one that was waited for */
     }
 }
 
@@ -64,16 +103,20 @@ static void raise_hwm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t fr
     }
 }
 
-static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
-    rsti_connection_t *connection, int64_t position, uint8_t flags, int64_t now_ns)
+/* One that is too old tells nothing, and keeps nothing alive. */
+static bool is_heartbeat_in_time(rsti_receiver_t *receiver, const rsti_image_t *image,
+    int64_t position)
 {
-    const int64_t least =
-        rsti_max_i64(0, image->last_sm_position - image->file.log.term_length);
-    if (position < least) {
-        rsti_driver_count(receiver->driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
-        return;
+    if (position >= rsti_max_i64(0, image->last_sm_position - image->file.log.term_length)) {
+        return true;
     }
-    refresh(image, connection, now_ns);
+    rsti_driver_count(receiver->driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
+    return false;
+}
+
+static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
+    rsti_connection_t *connection, int64_t position, uint8_t flags)
+{
     rsti_driver_count(receiver->driver, RSTI_SYSTEM_HEARTBEATS_RECEIVED, 1);
     raise_hwm(receiver, image, position, position);
     if ((flags & RSTI_FLAG_EOS) != 0) {
@@ -82,8 +125,8 @@ static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
 }
 
 void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
-    const uint8_t *datagram, size_t length, const struct sockaddr_storage *source,
-    int64_t now_ns)
+    rsti_receive_transport_t *transport, const uint8_t *datagram, size_t length,
+    const struct sockaddr_storage *source, int64_t now_ns)
 {
     rst_driver_t *driver = receiver->driver;
     const rsti_log_t *log = &image->file.log;
@@ -98,11 +141,6 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
         rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
         return;
     }
-    rsti_connection_t *connection = find_connection(image, source);
-    if (connection == NULL) {
-        /* The sender's address may change on its way; status messages stay with the first one. */
-        connection = &image->connections[0];
-    }
     const int64_t position = rsti_position(header.term_id, header.term_offset,
         log->position_bits, log->initial_term_id);
     if (position + walked > image->overrun_threshold) {
@@ -110,17 +148,20 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
         return;
     }
     if (rsti_packet_is_heartbeat(datagram, length)) {
-        on_heartbeat(receiver, image, connection, position, header.frame.flags, now_ns);
+        if (is_heartbeat_in_time(receiver, image, position)) {
+            on_heartbeat(receiver, image, refresh(image, transport, source, now_ns), position,
+                header.frame.flags);
+        }
         return;
     }
     if (position < image->last_sm_position) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
         if (position + walked >= image->last_sm_position - image->congestion.max_window) {
-            refresh(image, connection, now_ns);
+            (void)refresh(image, transport, source, now_ns);
         }
         return;
     }
-    refresh(image, connection, now_ns);
+    (void)refresh(image, transport, source, now_ns);
     uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
     if (rsti_term_insert(term, header.term_offset, datagram, length)) {
         rsti_receiver_touch(receiver, image);
@@ -133,11 +174,12 @@ static int32_t send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, cons
     size_t length, int64_t now_ns)
 {
     int32_t sent = 0;
-    for (int32_t i = 0; i < image->connection_count; i++) {
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
         const rsti_connection_t *connection = &image->connections[i];
-        if (now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
-            && rsti_receive_endpoint_send(receiver, image->endpoint, frame, length,
-                &connection->control)) {
+        if (connection->transport != NULL
+            && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
+            && rsti_receive_transport_send(
+                receiver, connection->transport, frame, length, &connection->control)) {
             sent++;
         }
     }
@@ -150,9 +192,8 @@ static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t posi
     const rsti_log_t *log = &image->file.log;
     const rsti_receive_endpoint_t *endpoint = image->endpoint;
     uint8_t frame[RSTI_SM_TAGGED_LENGTH];
-    const int32_t length = endpoint->has_group_tag ? RSTI_SM_TAGGED_LENGTH : RSTI_SM_LENGTH;
     const rsti_sm_t sm = {
-        .frame = {length, 0, is_draining ? RSTI_SM_FLAG_EOS : 0, RSTI_FRAME_SM},
+        .frame = {RSTI_SM_LENGTH, 0, is_draining ? RSTI_SM_FLAG_EOS : 0, RSTI_FRAME_SM},
         .session_id = image->session_id,
         .stream_id = image->stream_id,
         .consumption_term_id =
@@ -161,9 +202,8 @@ static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t posi
         .receiver_window = (int32_t)window,
         .receiver_id = endpoint->receiver_id,
     };
-    memcpy(frame, &sm, sizeof sm);
-    rsti_put_i64(frame + RSTI_SM_LENGTH, endpoint->group_tag);
-    const int32_t sent = send_to_live(receiver, image, frame, (size_t)length, now_ns);
+    const size_t length = rsti_sm_with_tag(frame, &sm, endpoint);
+    const int32_t sent = send_to_live(receiver, image, frame, length, now_ns);
     if (sent > 0) {
         rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, sent);
     }
@@ -195,9 +235,10 @@ static void count_active_transports(rsti_receiver_t *receiver, rsti_image_t *ima
     int64_t now_ns)
 {
     int32_t active = 0;
-    for (int32_t i = 0; i < image->connection_count; i++) {
-        active += now_ns <= image->connections[i].last_frame_ns
-            + receiver->driver->params.image_liveness_ns;
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        const rsti_connection_t *connection = &image->connections[i];
+        active += connection->transport != NULL
+            && now_ns <= connection->last_frame_ns + receiver->driver->params.image_liveness_ns;
     }
     rsti_store_release_i32(&image->file.log.metadata->active_transport_count, active);
 }

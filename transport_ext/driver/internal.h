@@ -222,6 +222,8 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_REMOVE_ENDPOINT,
     RSTI_AGENT_ADD_PUBLICATION,
     RSTI_AGENT_REMOVE_PUBLICATION,
+    RSTI_AGENT_ADD_TRANSPORT,
+    RSTI_AGENT_REMOVE_TRANSPORT,
     RSTI_AGENT_ADD_INTEREST,
     RSTI_AGENT_REMOVE_INTEREST,
     RSTI_AGENT_ADD_IMAGE,
@@ -234,7 +236,7 @@ typedef enum rsti_agent_command_type_t {
 
 typedef struct rsti_agent_command_t {
     void *endpoint; /* send or receive endpoint */
-    void *object;   /* publication, image, interest */
+    void *object;   /* publication, image, interest, transport */
     int64_t registration_id;
     int32_t stream_id;
     int32_t session_id;
@@ -368,8 +370,23 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     const rsti_command_t *command, rsti_send_endpoint_t **endpoint, bool *is_closing);
 int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     const rsti_command_t *command, rsti_receive_endpoint_t **endpoint, bool *is_closing);
+/* A socket buffer asked for must be that of the socket which is there. */
+int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
+    const rsti_channel_t *channel);
 void rsti_send_endpoint_put(rst_driver_t *driver, rsti_send_endpoint_t *endpoint);
 void rsti_receive_endpoint_put(rst_driver_t *driver, rsti_receive_endpoint_t *endpoint);
 void rsti_endpoints_sweep(rst_driver_t *driver);
+
+/* conductor_receive_endpoints.c: the addresses of a subscription or one of its destinations, and
+ * the transports of receive endpoints. */
+int rsti_receive_channel_resolve(const rsti_channel_t *channel, rsti_udp_channel_t *udp);
+/* Makes it and hands it to the receiver. */
+int rsti_receive_transport_add(rst_driver_t *driver, const rsti_transport_facts_t *facts);
+void rsti_receive_transport_remove(rst_driver_t *driver, rsti_receive_transport_t *transport);
+/* Closes what the receiver has released. */
+void rsti_receive_endpoints_sweep(rst_driver_t *driver);
+/* *frame: the status message with the endpoint's group tag, when it has one. Returns its length. */
+size_t rsti_sm_with_tag(uint8_t frame[RSTI_SM_TAGGED_LENGTH], const rsti_sm_t *sm,
+    const rsti_receive_endpoint_t *endpoint);
 
 #endif

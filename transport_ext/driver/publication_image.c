@@ -8,6 +8,16 @@
 #define DRAIN_SM_TIMEOUTS 5
 #define ACK_INTERVAL_NS (10 * RSTI_NS_PER_MS)
 
+/* Whether NAKs are held back as in a group (wire reference 9.2). */
+static bool is_group(const rsti_image_facts_t *facts)
+{
+    const rsti_tristate_t asked = facts->subscription->group;
+    return asked == RSTI_TRUE
+        || (asked == RSTI_INFER
+            && (facts->transport->udp.is_multicast
+                || (facts->setup->frame.flags & RSTI_SETUP_FLAG_GROUP) != 0));
+}
+
 static int create_log(rst_driver_t *driver, rsti_image_t *image,
     const rsti_image_facts_t *facts, int32_t window)
 {
@@ -24,9 +34,9 @@ static int create_log(rst_driver_t *driver, rsti_image_t *image,
         .mtu = setup->mtu,
         .page_size = (int32_t)driver->params.page_size,
         .receiver_window = window,
-        .socket_rcvbuf = facts->endpoint->granted_rcvbuf,
+        .socket_rcvbuf = facts->transport->granted_rcvbuf,
         .type = RSTI_LOG_IMAGE,
-        .group = (setup->frame.flags & RSTI_SETUP_FLAG_GROUP) != 0,
+        .group = is_group(facts),
         .rejoin = subscription->is_rejoin,
         .reliable = subscription->is_reliable,
         .sparse = subscription->is_sparse,
@@ -85,13 +95,10 @@ static void init_loss(rst_driver_t *driver, rsti_image_t *image,
 {
     const rst_driver_params_t *params = &driver->params;
     const rsti_subscription_t *subscription = facts->subscription;
-    const bool is_group = subscription->group == RSTI_TRUE
-        || (subscription->group == RSTI_INFER
-            && (facts->setup->frame.flags & RSTI_SETUP_FLAG_GROUP) != 0);
     rsti_feedback_delay_t delay;
     if (!subscription->is_reliable) {
         rsti_feedback_delay_unicast(&delay, 0, 1);
-    } else if (is_group) {
+    } else if (is_group(facts)) {
         rsti_feedback_delay_group(&delay, params->nak_group_backoff_ns,
             (double)params->nak_group_size);
     } else {
@@ -118,13 +125,14 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->overrun_threshold = image->join_position + image->file.log.term_length / 2;
     rsti_sm_repeat_init(&image->sm_repeat);
     image->sm_due_ns = INT64_MIN / 2; /* the first status message leaves at once */
-    image->connection_count = 1;
-    image->connections[0] = (rsti_connection_t){
+    rsti_connection_t *connection = &image->connections[facts->transport->slot];
+    *connection = (rsti_connection_t){
+        .transport = facts->transport,
         .last_activity_ns = now_ns,
         .last_frame_ns = now_ns,
         .is_rstream = (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0,
     };
-    image->connections[0].control = *facts->control;
+    connection->control = *rsti_receive_transport_control(facts->transport, facts->source);
     rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
         image->join_position + image->congestion.window / 4 + 1);
 }
@@ -151,9 +159,12 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->life_changed_ns = now_ns;
     made->join_position = rsti_position(setup->active_term_id, setup->term_offset,
         rsti_log2((uint32_t)setup->term_length), setup->initial_term_id);
-    rsti_netaddr_format(facts->control, made->source, sizeof made->source);
+    rsti_netaddr_format(facts->source, made->source, sizeof made->source);
     made->uri = rsti_strndup(subscription->uri, subscription->uri_length);
-    if (made->uri == NULL
+    made->connection_capacity = facts->endpoint->is_manual ? RSTI_RECEIVE_TRANSPORTS_MAX : 1;
+    made->connections =
+        rsti_alloc((size_t)made->connection_capacity * sizeof *made->connections);
+    if (made->uri == NULL || made->connections == NULL
         || rsti_congestion_init(&made->congestion, subscription->cc, subscription->window,
                setup->term_length, setup->mtu)
             < 0
@@ -179,6 +190,7 @@ void rsti_publication_image_destroy(rst_driver_t *driver, rsti_image_t *image)
         rsti_log_file_close(&image->file, true);
     }
     rsti_free(image->reject_reason);
+    rsti_free(image->connections);
     rsti_free(image->uri);
     rsti_free(image);
 }

@@ -12,12 +12,12 @@
 #include "flow/sm_repeat.h"
 #include "loss/loss_detector.h"
 
-#define RSTI_IMAGE_CONNECTIONS_MAX 8
 #define RSTI_CONNECTION_ACTIVITY_NS (5 * RSTI_NS_PER_S)
 
 /* One transport that carries this session; several with multi-destination subscriptions. */
 typedef struct rsti_connection_t {
-    struct sockaddr_storage control;
+    rsti_receive_transport_t *transport; /* NULL: this transport has not brought the session yet */
+    struct sockaddr_storage control;     /* taken once, when the connection is made */
     int64_t last_activity_ns;
     int64_t last_frame_ns;
     int64_t eos_position;
@@ -72,8 +72,8 @@ struct rsti_image_t {
     int32_t is_revoked;
     int32_t is_released;
     /* written by: receiver */
-    rsti_connection_t connections[RSTI_IMAGE_CONNECTIONS_MAX];
-    int32_t connection_count;
+    rsti_connection_t *connections; /* by slot of the transport */
+    int32_t connection_capacity;
     int64_t sm_seen;
     int64_t loss_seen;
     int64_t last_sm_position;
@@ -90,7 +90,8 @@ struct rsti_image_t {
 typedef struct rsti_image_facts_t {
     rsti_receive_endpoint_t *endpoint;
     const rsti_setup_t *setup;
-    const struct sockaddr_storage *control;
+    rsti_receive_transport_t *transport; /* that brought the SETUP */
+    const struct sockaddr_storage *source;
     const rsti_subscription_t *subscription; /* first that matches: its URI parameters count */
 } rsti_image_facts_t;
 
@@ -111,8 +112,13 @@ bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_n
 
 /* Receiver's side. */
 void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
-    const uint8_t *datagram, size_t length, const struct sockaddr_storage *source,
-    int64_t now_ns);
+    rsti_receive_transport_t *transport, const uint8_t *datagram, size_t length,
+    const struct sockaddr_storage *source, int64_t now_ns);
+/* A SETUP of a session that has its image: its transport belongs to it from now on. */
+void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transport,
+    const rsti_setup_t *setup, const struct sockaddr_storage *source, int64_t now_ns);
+void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
+    const rsti_receive_transport_t *transport);
 /* Status message, NAK or gap fill that is due. Returns the next deadline. */
 int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 

@@ -108,12 +108,46 @@ static void forget_in_state(rsti_receive_endpoint_t *endpoint,
     }
 }
 
+static void add_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
+    int64_t now_ns)
+{
+    rsti_receive_endpoint_t *endpoint = transport->endpoint;
+    transport->next = endpoint->transports;
+    endpoint->transports = transport;
+    rsti_driver_poll_add(
+        receiver->driver, RSTI_AGENT_RECEIVER, transport->socket, &transport->is_readable);
+    (void)rsti_receive_transport_elicit(receiver, transport, now_ns);
+}
+
+static void release_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *transport)
+{
+    rsti_driver_poll_remove(receiver->driver, RSTI_AGENT_RECEIVER, transport->socket);
+    rsti_store_release_i32(&transport->is_released, 1);
+    rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+}
+
+static void remove_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *transport)
+{
+    rsti_receive_endpoint_t *endpoint = transport->endpoint;
+    rsti_receive_transport_t **link = &endpoint->transports;
+    while (*link != NULL && *link != transport) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = transport->next;
+    }
+    for (rsti_image_t *image = receiver->images; image != NULL; image = image->next) {
+        if (image->endpoint == endpoint) {
+            rsti_image_remove_transport(receiver, image, transport);
+        }
+    }
+    release_transport(receiver, transport);
+}
+
 static void add_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint)
 {
     endpoint->next = receiver->endpoints;
     receiver->endpoints = endpoint;
-    rsti_driver_poll_add(
-        receiver->driver, RSTI_AGENT_RECEIVER, endpoint->socket, &endpoint->is_readable);
 }
 
 static void remove_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint)
@@ -125,9 +159,29 @@ static void remove_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t *
     if (*link != NULL) {
         *link = endpoint->next;
     }
-    rsti_driver_poll_remove(receiver->driver, RSTI_AGENT_RECEIVER, endpoint->socket);
+    while (endpoint->transports != NULL) {
+        rsti_receive_transport_t *transport = endpoint->transports;
+        endpoint->transports = transport->next;
+        release_transport(receiver, transport);
+    }
     rsti_store_release_i32(&endpoint->is_released, 1);
     rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+}
+
+static void add_interest(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
+    rsti_interest_t *interest, int64_t now_ns)
+{
+    const bool is_first = !rsti_dispatcher_has_interest(&endpoint->dispatcher);
+    rsti_dispatcher_add_interest(&endpoint->dispatcher, interest);
+    for (rsti_receive_transport_t *t = endpoint->transports; is_first && t != NULL;
+         t = t->next) {
+        t->elicit_due_ns = RSTI_NO_DEADLINE; /* at once */
+        (void)rsti_receive_transport_elicit(receiver, t, now_ns);
+    }
+    if (!is_first || interest->has_session) {
+        rsti_receive_endpoint_elicit(
+            receiver, endpoint, interest->stream_id, interest->session_id);
+    }
 }
 
 void rsti_receiver_on_command(rsti_receiver_t *receiver, int32_t type,
@@ -142,8 +196,14 @@ void rsti_receiver_on_command(rsti_receiver_t *receiver, int32_t type,
     case RSTI_AGENT_REMOVE_ENDPOINT:
         remove_endpoint(receiver, endpoint);
         break;
+    case RSTI_AGENT_ADD_TRANSPORT:
+        add_transport(receiver, command->object, now_ns);
+        break;
+    case RSTI_AGENT_REMOVE_TRANSPORT:
+        remove_transport(receiver, command->object);
+        break;
     case RSTI_AGENT_ADD_INTEREST:
-        rsti_dispatcher_add_interest(&endpoint->dispatcher, command->object);
+        add_interest(receiver, endpoint, command->object, now_ns);
         break;
     case RSTI_AGENT_REMOVE_INTEREST:
         rsti_dispatcher_remove_interest(&endpoint->dispatcher, command->registration_id);
@@ -166,7 +226,7 @@ void rsti_receiver_on_command(rsti_receiver_t *receiver, int32_t type,
     }
 }
 
-static void on_datagram(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
+static void on_datagram(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     const rsti_datagram_t *datagram, int64_t now_ns)
 {
     const uint8_t *data = datagram->data;
@@ -177,43 +237,43 @@ static void on_datagram(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endp
     switch (((const rsti_frame_header_t *)(const void *)data)->type) {
     case RSTI_FRAME_DATA:
     case RSTI_FRAME_PAD:
-        rsti_receive_endpoint_on_data(receiver, endpoint, data, datagram->length,
-            &datagram->address, now_ns);
+        rsti_receive_endpoint_on_data(
+            receiver, transport, data, datagram->length, &datagram->address, now_ns);
         break;
     case RSTI_FRAME_SETUP:
-        rsti_receive_endpoint_on_setup(receiver, endpoint, (const void *)data,
-            &datagram->address, now_ns);
+        rsti_receive_endpoint_on_setup(
+            receiver, transport, (const void *)data, &datagram->address, now_ns);
         break;
     case RSTI_FRAME_RTTM:
-        rsti_receive_endpoint_on_rttm(receiver, endpoint, (const void *)data, now_ns);
+        rsti_receive_endpoint_on_rttm(receiver, transport, (const void *)data, now_ns);
         break;
     default:
         break; /* control frames of other publishers' receivers: not for us */
     }
 }
 
-static int64_t poll_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
+static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     int64_t now_ns)
 {
     rst_driver_t *driver = receiver->driver;
     if (!rsti_driver_should_poll(
-            driver, RSTI_AGENT_RECEIVER, endpoint->socket, endpoint->is_readable, now_ns)) {
+            driver, RSTI_AGENT_RECEIVER, transport->socket, transport->is_readable, now_ns)) {
         return 0;
     }
     for (int i = 0; i < RSTI_MEDIA_BURST_MAX; i++) {
         receiver->datagrams[i].length = RSTI_DATAGRAM_MAX;
     }
-    const int count = driver->media.table->receive(driver->media.arg, endpoint->socket,
+    const int count = driver->media.table->receive(driver->media.arg, transport->socket,
         receiver->datagrams, RSTI_MEDIA_BURST_MAX);
     if (count < 0) {
         rsti_driver_log_trail(driver, "receiver");
         return 0;
     }
-    endpoint->is_readable = count == RSTI_MEDIA_BURST_MAX; /* fewer: drained */
+    transport->is_readable = count == RSTI_MEDIA_BURST_MAX; /* fewer: drained */
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += (int64_t)receiver->datagrams[i].length;
-        on_datagram(receiver, endpoint, &receiver->datagrams[i], now_ns);
+        on_datagram(receiver, transport, &receiver->datagrams[i], now_ns);
     }
     if (bytes > 0) {
         rsti_driver_count(driver, RSTI_SYSTEM_BYTES_RECEIVED, bytes);
@@ -221,18 +281,30 @@ static int64_t poll_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t 
     return bytes;
 }
 
+static int64_t poll_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
+    int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const rsti_media_t *media = &receiver->driver->media;
+    int64_t bytes = 0;
+    for (rsti_receive_transport_t *t = endpoint->transports; t != NULL; t = t->next) {
+        bytes += poll_transport(receiver, t, now_ns);
+        rsti_lower_deadline(next_deadline_ns,
+            media->table->next_deadline_ns(media->arg, t->socket));
+        rsti_lower_deadline(
+            next_deadline_ns, rsti_receive_transport_elicit(receiver, t, now_ns));
+    }
+    rsti_lower_deadline(next_deadline_ns,
+        rsti_dispatcher_expire(&endpoint->dispatcher, RSTI_PENDING_SETUP_NS, now_ns));
+    return bytes;
+}
+
 int64_t rsti_receiver_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
 {
     rsti_receiver_t *receiver = arg;
     rst_driver_t *driver = receiver->driver;
-    const rsti_media_t *media = &driver->media;
     int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_RECEIVER, COMMANDS_MAX);
     for (rsti_receive_endpoint_t *e = receiver->endpoints; e != NULL; e = e->next) {
-        work += poll_endpoint(receiver, e, now_ns);
-        rsti_lower_deadline(next_deadline_ns,
-            media->table->next_deadline_ns(media->arg, e->socket));
-        rsti_lower_deadline(next_deadline_ns,
-            rsti_dispatcher_expire(&e->dispatcher, RSTI_PENDING_SETUP_NS, now_ns));
+        work += poll_endpoint(receiver, e, now_ns, next_deadline_ns);
     }
     wake_touched(receiver);
     for (rsti_image_t *image = receiver->images; image != NULL; image = image->next) {

@@ -40,7 +40,7 @@ TEST(what_is_not_served_is_refused_by_name)
     check_refused(h, sub, "aeron-spy:" UDP, RSTI_DRIVER_NOT_SUPPORTED, "aeron-spy");
     check_refused(h, pub, UDP "|control=127.0.0.1:9999|control-mode=dynamic",
         RSTI_DRIVER_NOT_SUPPORTED, "control-mode=dynamic");
-    check_refused(h, sub, UDP "|control=127.0.0.1:9999", RSTI_DRIVER_NOT_SUPPORTED, "control=");
+    check_refused(h, sub, UDP "|control=127.0.0.1:0", RSTI_DRIVER_INVALID_CHANNEL, "control=");
     check_refused(h, pub, "aeron:udp?endpoint=224.0.1.1:40456", RSTI_DRIVER_NOT_SUPPORTED,
         "multicast");
     check_refused(h, pub, UDP "|tags=1", RSTI_DRIVER_NOT_SUPPORTED, "tags");
@@ -126,11 +126,11 @@ TEST(wildcard_port_is_shown)
     CHECK_EQ(h->driver->conductor.receive_endpoints.count, 2);
     const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
     const rsti_counter_metadata_t *metadata =
-        &h->driver->counters.counters.metadata[endpoint->local_sockaddr_id];
+        &h->driver->counters.counters.metadata[endpoint->owned[0]->local_sockaddr_id];
     CHECK_EQ(metadata->type_id, RSTI_COUNTER_LOCAL_SOCKADDR);
     CHECK_EQ(rsti_get_i32(metadata->key), endpoint->channel_status_id);
     CHECK_STR((const char *)metadata->key + 8, "127.0.0.1:50000");
-    CHECK_EQ(counter(h, endpoint->local_sockaddr_id), 1);
+    CHECK_EQ(counter(h, endpoint->owned[0]->local_sockaddr_id), 1);
     harness_close(h);
 }
 

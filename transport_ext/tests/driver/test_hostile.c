@@ -247,7 +247,7 @@ TEST(nonsense_in_an_images_counters)
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24500", 10);
     const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
-    send_setup(h, endpoint->socket, 1234, 1408);
+    send_setup(h, endpoint->owned[0]->socket, 1234, 1408);
     pass(h);
     pass(h);
     rsti_image_t *image = h->driver->conductor.images.items[0];
@@ -259,7 +259,7 @@ TEST(nonsense_in_an_images_counters)
         *image->rcv_pos = nonsense[i];
         image->file.log.metadata->term_length = (int32_t)nonsense[i];
         forget_frames(h);
-        send_data(h, endpoint->socket, received);
+        send_data(h, endpoint->owned[0]->socket, received);
         received += 1024;
         advance_alive(h, 300 * MS, 100 * MS);
         CHECK_EQ(*image->hwm, received);
@@ -271,7 +271,7 @@ TEST(nonsense_in_an_images_counters)
     *word = received;
     for (int i = 0; i < 200; i++) {
         forget_frames(h);
-        send_data(h, endpoint->socket, received);
+        send_data(h, endpoint->owned[0]->socket, received);
         pass(h);
         received += 1024;
         *word = received;
@@ -402,7 +402,7 @@ TEST(flood_of_impossible_setups_does_not_fill_the_error_log)
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24500|rcv-wnd=8k", 10);
     const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
     for (int i = 0; i < 2000; i++) {
-        send_setup(h, endpoint->socket, i, 65504); /* its mtu is longer than our window */
+        send_setup(h, endpoint->owned[0]->socket, i, 65504); /* its mtu is longer than our window */
         h->manual.now_ns += MS;
         keepalive(h);
         pass(h);

@@ -17,7 +17,7 @@ static void reader_open(reader_t *r, const char *channel)
     r->h = harness_open();
     r->id = add(r->h, RSTI_CMD_ADD_SUBSCRIPTION, channel, 10);
     r->endpoint = r->h->driver->conductor.receive_endpoints.items[0];
-    r->socket = r->endpoint->socket;
+    r->socket = r->endpoint->owned[0]->socket;
 }
 
 static void send_setup(reader_t *r)

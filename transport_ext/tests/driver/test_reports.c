@@ -72,7 +72,7 @@ TEST(loss_is_in_the_report_once)
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, channel, 10);
     const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
-    rsti_socket_t *socket = endpoint->socket;
+    rsti_socket_t *socket = endpoint->owned[0]->socket;
     send_setup(h, socket, SESSION);
     send_data(h, socket, SESSION, 0, 1024);
     send_data(h, socket, SESSION, 3072, 1024);

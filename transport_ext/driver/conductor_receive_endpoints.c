@@ -1,0 +1,179 @@
+/* conductor_receive_endpoints.c: which receive endpoint a subscription uses, and its transports (wire
+ * reference 5.1 and 13.2, driver reference 7). */
+#include "driver/internal.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+int rsti_receive_channel_resolve(const rsti_channel_t *channel, rsti_udp_channel_t *udp)
+{
+    if (rsti_udp_channel_resolve(udp, channel) < 0) {
+        return -rst_last_error_code();
+    }
+    if (udp->has_explicit_control && rsti_netaddr_port(&udp->remote_control) == 0) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter control=%s: a subscription needs a port other than 0",
+            channel->control);
+    }
+    return 0;
+}
+
+/* Addresses that are the same for several sockets do not name one: every such subscription has an
+ * endpoint of its own. */
+static void make_unique(rst_driver_t *driver, rsti_udp_channel_t *udp)
+{
+    if (!udp->is_unique) {
+        const size_t used = strlen(udp->canonical);
+        snprintf(udp->canonical + used, sizeof udp->canonical - used, "-%" PRId32,
+            driver->conductor.wildcard_count++);
+    }
+}
+
+static rsti_receive_endpoint_t *find(const rst_driver_t *driver, const rsti_udp_channel_t *udp)
+{
+    const rsti_ptr_array_t *endpoints = &driver->conductor.receive_endpoints;
+    for (size_t i = 0; i < endpoints->count; i++) {
+        rsti_receive_endpoint_t *existing = endpoints->items[i];
+        if (strcmp(existing->udp.canonical, udp->canonical) == 0) {
+            return existing;
+        }
+    }
+    return NULL;
+}
+
+/* The address that the only socket is bound to, behind the channel. */
+static void label_address(rst_driver_t *driver, const rsti_receive_endpoint_t *endpoint)
+{
+    char address[RSTI_NETADDR_TEXT_MAX];
+    char text[RSTI_NETADDR_TEXT_MAX + 1];
+    struct sockaddr_storage bound;
+    driver->media.table->local_address(driver->media.arg, endpoint->owned[0]->socket, &bound);
+    rsti_netaddr_format(&bound, address, sizeof address);
+    snprintf(text, sizeof text, " %s", address);
+    rsti_counters_append_label(
+        &driver->counters.counters, endpoint->channel_status_id, text);
+}
+
+static int create(rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_udp_channel_t *udp, const rsti_command_t *command,
+    rsti_receive_endpoint_t **endpoint)
+{
+    if (rsti_receive_endpoint_create(driver, endpoint, channel, udp, command->correlation_id,
+            command->client_id) < 0) {
+        return -rst_last_error_code();
+    }
+    const rsti_transport_facts_t facts = {
+        .endpoint = *endpoint,
+        .channel = channel,
+        .udp = udp,
+        .registration_id = command->correlation_id,
+        .client_id = command->client_id,
+    };
+    rsti_receive_transport_t *transport = NULL;
+    if ((!(*endpoint)->is_manual && rsti_receive_transport_create(driver, &transport, &facts) < 0)
+        || rsti_ptr_array_add(&driver->conductor.receive_endpoints, *endpoint) < 0) {
+        rsti_receive_endpoint_destroy(driver, *endpoint);
+        return -rst_last_error_code();
+    }
+    const rsti_agent_command_t add = {.endpoint = *endpoint, .object = transport};
+    rsti_tell_receiver(driver, RSTI_AGENT_ADD_ENDPOINT, &add);
+    if (transport != NULL) {
+        label_address(driver, *endpoint);
+        rsti_tell_receiver(driver, RSTI_AGENT_ADD_TRANSPORT, &add);
+    }
+    return 0;
+}
+
+int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_command_t *command, rsti_receive_endpoint_t **endpoint, bool *is_closing)
+{
+    rsti_udp_channel_t udp;
+    *is_closing = false;
+    if (rsti_receive_channel_resolve(channel, &udp) < 0) {
+        return -rst_last_error_code();
+    }
+    make_unique(driver, &udp);
+    *endpoint = find(driver, &udp);
+    if (*endpoint == NULL) {
+        return create(driver, channel, &udp, command, endpoint);
+    }
+    *is_closing = (*endpoint)->is_closing;
+    if (rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf, channel)
+            < 0
+        || rsti_channel_check_buffer(
+               "so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf, channel)
+            < 0) {
+        return -rst_last_error_code();
+    }
+    return 0;
+}
+
+void rsti_receive_endpoint_put(rst_driver_t *driver, rsti_receive_endpoint_t *endpoint)
+{
+    if (endpoint->subscription_count > 0 || endpoint->image_count > 0 || endpoint->is_closing) {
+        return;
+    }
+    const rsti_agent_command_t remove = {.endpoint = endpoint};
+    endpoint->is_closing = true;
+    driver->conductor.closing_count++;
+    for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
+        if (endpoint->owned[slot] != NULL && !endpoint->owned[slot]->is_closing) {
+            rsti_counter_store(driver, endpoint->owned[slot]->local_sockaddr_id, 2);
+        }
+    }
+    rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_ENDPOINT, &remove);
+}
+
+int rsti_receive_transport_add(rst_driver_t *driver, const rsti_transport_facts_t *facts)
+{
+    rsti_receive_transport_t *transport;
+    if (rsti_receive_transport_create(driver, &transport, facts) < 0) {
+        return -rst_last_error_code();
+    }
+    const rsti_agent_command_t add = {.endpoint = facts->endpoint, .object = transport};
+    rsti_tell_receiver(driver, RSTI_AGENT_ADD_TRANSPORT, &add);
+    return 0;
+}
+
+void rsti_receive_transport_remove(rst_driver_t *driver, rsti_receive_transport_t *transport)
+{
+    RST_ASSERT(!transport->is_closing);
+    const rsti_agent_command_t remove = {.endpoint = transport->endpoint, .object = transport};
+    transport->is_closing = true;
+    driver->conductor.closing_count++;
+    rsti_counter_store(driver, transport->local_sockaddr_id, 2);
+    rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_TRANSPORT, &remove);
+}
+
+static void sweep_transports(rst_driver_t *driver, rsti_receive_endpoint_t *endpoint)
+{
+    for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
+        rsti_receive_transport_t *transport = endpoint->owned[slot];
+        if (transport != NULL && transport->is_closing
+            && rsti_load_acquire_i32(&transport->is_released)) {
+            rsti_receive_transport_destroy(driver, transport);
+        }
+    }
+}
+
+void rsti_receive_endpoints_sweep(rst_driver_t *driver)
+{
+    rsti_conductor_t *conductor = &driver->conductor;
+    /* What the agent wrote before its release is still to be read when its queue is not empty. */
+    if (rsti_mpsc_rb_has_records(&conductor->queue)) {
+        return;
+    }
+    for (size_t i = conductor->receive_endpoints.count; i > 0; i--) {
+        rsti_receive_endpoint_t *endpoint = conductor->receive_endpoints.items[i - 1];
+        if (endpoint->is_manual) {
+            sweep_transports(driver, endpoint);
+        }
+        if (endpoint->is_closing && rsti_load_acquire_i32(&endpoint->is_released)) {
+            rsti_ptr_array_remove_at(&conductor->receive_endpoints, i - 1);
+            rsti_receive_endpoint_destroy(driver, endpoint);
+            conductor->closing_count--;
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/* receive_transport.h: one way by which datagrams reach a receive endpoint: a socket, and where
+ * control frames go. A plain subscription has one, a multi-destination subscription one per
+ * destination. Made and closed by the conductor, used by the receiver in between. */
+#ifndef RSTI_DRIVER_RECEIVE_TRANSPORT_H
+#define RSTI_DRIVER_RECEIVE_TRANSPORT_H
+
+#include "rstream/driver.h"
+
+#include "channel/channel.h"
+#include "media/media.h"
+
+/* Of one endpoint. An image has as many connections. */
+#define RSTI_RECEIVE_TRANSPORTS_MAX 64
+
+typedef struct rsti_receive_endpoint_t rsti_receive_endpoint_t;
+typedef struct rsti_receiver_t rsti_receiver_t;
+
+typedef struct rsti_receive_transport_t {
+    /* written by: conductor, before use */
+    rsti_receive_endpoint_t *endpoint;
+    int32_t slot; /* the index of its connection in every image of the endpoint */
+    int64_t registration_id;
+    rsti_udp_channel_t udp;
+    rsti_socket_t *socket;
+    int32_t local_sockaddr_id;
+    int32_t granted_rcvbuf;
+    int32_t ttl; /* multicast; 0 = the system's */
+    /* Control frames go to a fixed address: explicit control, or the control group of multicast.
+     * Else to the source of the frame that made the connection. */
+    bool has_control;
+    bool is_eliciting; /* explicit control: asks for SETUPs before anything came */
+    struct sockaddr_storage control;
+    /* written by: conductor */
+    bool is_closing;
+    /* written by: the agent's thread */
+    bool is_readable;
+    /* written by: receiver */
+    int64_t last_activity_ns;
+    int64_t elicit_due_ns;
+    int32_t is_released; /* atomic */
+    struct rsti_receive_transport_t *next;
+} rsti_receive_transport_t;
+
+typedef struct rsti_transport_facts_t {
+    rsti_receive_endpoint_t *endpoint;
+    const rsti_channel_t *channel;
+    const rsti_udp_channel_t *udp;
+    int64_t registration_id;
+    int64_t client_id;
+} rsti_transport_facts_t;
+
+/* Takes a slot of the endpoint. -RST_EFULL when all are taken. */
+int rsti_receive_transport_create(rst_driver_t *driver, rsti_receive_transport_t **transport,
+    const rsti_transport_facts_t *facts);
+/* Gives the slot back. */
+void rsti_receive_transport_destroy(rst_driver_t *driver, rsti_receive_transport_t *transport);
+
+/* Receiver's side. */
+/* Where control frames about what source sent go. */
+const struct sockaddr_storage *rsti_receive_transport_control(
+    const rsti_receive_transport_t *transport, const struct sockaddr_storage *source);
+/* Sends one control frame from the data socket. */
+bool rsti_receive_transport_send(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
+    const void *frame, size_t length, const struct sockaddr_storage *to);
+
+#endif
