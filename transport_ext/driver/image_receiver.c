@@ -327,5 +327,6 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     }
     check_sm(receiver, image, now_ns);
     check_loss(receiver, image, now_ns);
+    rsti_image_check_rtt(receiver, image, now_ns);
     return rsti_min_i64(image->sm_due_ns + 1, image->sm_repeat.due_ns);
 }

@@ -107,6 +107,21 @@ static void init_loss(rst_driver_t *driver, rsti_image_t *image,
     rsti_loss_detector_init(&image->loss, &delay, 1);
 }
 
+static int init_congestion(rst_driver_t *driver, rsti_image_t *image,
+    const rsti_image_facts_t *facts, int64_t now_ns)
+{
+    const rsti_congestion_params_t params = {
+        .cc_text = facts->subscription->cc,
+        .default_text = driver->params.congestion_control,
+        .window = facts->subscription->window,
+        .term_length = facts->setup->term_length,
+        .mtu = facts->setup->mtu,
+        .now_ns = now_ns,
+    };
+    rsti_rtt_init(&image->rtt);
+    return rsti_congestion_init(&image->congestion, &params);
+}
+
 static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts, int64_t now_ns)
 {
     image->next_sm_position = image->join_position;
@@ -165,9 +180,7 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->connections =
         rsti_alloc((size_t)made->connection_capacity * sizeof *made->connections);
     if (made->uri == NULL || made->connections == NULL
-        || rsti_congestion_init(&made->congestion, subscription->cc, subscription->window,
-               setup->term_length, setup->mtu)
-            < 0
+        || init_congestion(driver, made, facts, now_ns) < 0
         || create_log(driver, made, facts, made->congestion.window) < 0
         || allocate_counters(driver, made) < 0) {
         rsti_publication_image_destroy(driver, made);
@@ -306,9 +319,19 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         rsti_store_release_i64(image->rcv_pos, end);
     }
     bool is_forced = false;
-    const int32_t window = image->congestion.law->on_track_rebuild(&image->congestion, now_ns,
-        least, image->next_sm_position, hwm, from, rsti_max_i64(rcv_pos, end), has_loss,
-        &is_forced);
+    const rsti_rebuild_facts_t facts = {
+        .now_ns = now_ns,
+        .consumed = least,
+        .last_sm_position = image->next_sm_position,
+        .hwm = hwm,
+        .from = from,
+        .to = rsti_max_i64(rcv_pos, end),
+        .rtt_ns = rsti_load_acquire_i64(&image->rtt_ns),
+        .rtt_least_ns = rsti_load_acquire_i64(&image->rtt_least_ns),
+        .has_loss = has_loss,
+    };
+    const int32_t window =
+        image->congestion.law->on_rebuild(&image->congestion, &facts, &is_forced);
     const bool is_ack_due = now_ns >= image->ack_due_ns;
     if (is_forced || least > image->next_sm_position + window / 4
         || (is_ack_due && least > image->next_sm_position) || window != image->next_sm_window) {

@@ -9,6 +9,7 @@
 #include "driver/publication.h"
 #include "driver/receive_endpoint.h"
 #include "flow/congestion.h"
+#include "flow/rtt.h"
 #include "flow/sm_repeat.h"
 #include "loss/loss_detector.h"
 
@@ -71,7 +72,11 @@ struct rsti_image_t {
     int32_t is_end_of_stream;
     int32_t is_revoked;
     int32_t is_released;
+    int64_t rtt_ns;       /* smoothed round trip to the senders; 0: not measured yet */
+    int64_t rtt_least_ns;
     /* written by: receiver */
+    rsti_rtt_t rtt;
+    int64_t rtt_asked_hwm;
     rsti_connection_t *connections; /* by slot of the transport */
     int32_t connection_capacity;
     int64_t sm_seen;
@@ -121,5 +126,9 @@ void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
     const rsti_receive_transport_t *transport);
 /* Status message, NAK or gap fill that is due. Returns the next deadline. */
 int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
+
+/* image_rtt.c. Asks for the round trip when it is time. */
+void rsti_image_check_rtt(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
+void rsti_image_on_rtt_answer(rsti_image_t *image, const rsti_rttm_t *rttm, int64_t now_ns);
 
 #endif

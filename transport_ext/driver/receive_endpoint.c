@@ -212,11 +212,13 @@ void rsti_receive_endpoint_on_rttm(rsti_receiver_t *receiver,
     }
     const rsti_session_t *session = rsti_dispatcher_find(&endpoint->dispatcher, rttm->stream_id,
         rttm->session_id);
-    if (session == NULL || session->state != RSTI_SESSION_ACTIVE
-        || (rttm->frame.flags & RSTI_RTTM_FLAG_REPLY) == 0) {
-        return; /* answers: the static law of congestion measures nothing */
+    if (session == NULL || session->state != RSTI_SESSION_ACTIVE) {
+        return;
     }
-    (void)now_ns;
+    if ((rttm->frame.flags & RSTI_RTTM_FLAG_REPLY) == 0) {
+        rsti_image_on_rtt_answer(session->image, rttm, now_ns);
+        return;
+    }
     const rsti_image_t *image = session->image;
     const rsti_connection_t *connection = &image->connections[transport->slot];
     if (connection->transport != transport) {

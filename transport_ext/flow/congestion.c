@@ -7,25 +7,31 @@
 
 #include <string.h>
 
-int rsti_congestion_init(rsti_congestion_t *congestion, const char *cc_text, int32_t window,
-    int32_t term_length, int32_t mtu)
+static const rsti_congestion_law_t *const laws[] = {
+    &rsti_congestion_static,
+    NULL,
+};
+
+int rsti_congestion_init(rsti_congestion_t *congestion, const rsti_congestion_params_t *params)
 {
-    RST_ASSERT(window >= 0);
-    RST_ASSERT(rsti_is_power_of_two(term_length));
-    (void)mtu; /* laws that count in packets will need it */
-    if (cc_text != NULL && strcmp(cc_text, "cubic") == 0) {
-        return RST_SET_ERR(RST_ENOTSUP, "cc=cubic: only static is there so far");
+    RST_ASSERT(params->window >= 0);
+    RST_ASSERT(rsti_is_power_of_two(params->term_length));
+    const bool is_given = params->cc_text != NULL && params->cc_text[0] != '\0';
+    const char *name = is_given ? params->cc_text : params->default_text;
+    const rsti_congestion_law_t *law = NULL;
+    for (size_t i = 0; laws[i] != NULL && law == NULL; i++) {
+        law = strcmp(laws[i]->name, name) == 0 ? laws[i] : NULL;
     }
-    if (cc_text != NULL && *cc_text != '\0' && strcmp(cc_text, "static") != 0) {
-        return RST_SET_ERR(
-            RST_ECHANNEL, "cc=%s: unknown law, there are static and cubic", cc_text);
+    if (law == NULL) {
+        return RST_SET_ERR(RST_ECHANNEL, "%s=%s: unknown law, there is only static so far",
+            is_given ? "cc" : "congestion-control", name);
     }
-    const int32_t max_window = rsti_min_i32(window, term_length / 2);
+    const int32_t max_window = rsti_min_i32(params->window, params->term_length / 2);
     *congestion = (rsti_congestion_t){
-        .law = &rsti_congestion_static,
-        .window = max_window,
+        .law = law,
         .max_window = max_window,
-        .rtt_ns = 0,
+        .mtu = params->mtu,
+        .window = max_window,
     };
     return 0;
 }

@@ -1,4 +1,8 @@
-/* congestion.h: the receiver window an image announces (wire reference 11). Pure. */
+/* congestion.h: the receiver window an image announces (wire reference 11). Pure. Owner: conductor;
+ * what stands under "before use" the receiver reads too.
+ *
+ * Every law keeps  window <= max_window = min(configured, term_length / 2): a sender drops status
+ * messages with a larger window, and bytes beyond it would meet memory that is still being read. */
 #ifndef RSTI_FLOW_CONGESTION_H
 #define RSTI_FLOW_CONGESTION_H
 
@@ -7,29 +11,48 @@
 
 typedef struct rsti_congestion_t rsti_congestion_t;
 
+/* What one rebuild pass of an image found. */
+typedef struct rsti_rebuild_facts_t {
+    int64_t now_ns;
+    int64_t consumed;         /* least position of the subscribers */
+    int64_t last_sm_position; /* of the newest status message */
+    int64_t hwm;              /* end of the furthest frame seen */
+    int64_t from, to;         /* contiguous data ended at from before the pass, at to after it */
+    int64_t rtt_ns;           /* smoothed; 0: not measured yet */
+    int64_t rtt_least_ns;
+    bool has_loss;            /* a gap was found that was not known before */
+} rsti_rebuild_facts_t;
+
 typedef struct rsti_congestion_law_t {
     const char *name;
-    /* One rebuild pass. Returns the window in bytes; *force_sm when a status message must go out. */
-    int32_t (*on_track_rebuild)(rsti_congestion_t *congestion, int64_t now_ns,
-        int64_t new_consumption_position, int64_t last_sm_position, int64_t hwm_position,
-        int64_t starting_rebuild_position, int64_t ending_rebuild_position, bool loss_occurred,
+    /* Returns the window in bytes; *force_sm when a status message must go out. */
+    int32_t (*on_rebuild)(rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts,
         bool *force_sm);
-    bool (*should_measure_rtt)(rsti_congestion_t *congestion, int64_t now_ns);
-    void (*on_rtt_sent)(rsti_congestion_t *congestion, int64_t now_ns);
-    void (*on_rtt)(rsti_congestion_t *congestion, int64_t now_ns, int64_t rtt_ns);
 } rsti_congestion_law_t;
 
 struct rsti_congestion_t {
+    /* before use */
     const rsti_congestion_law_t *law;
-    int32_t window;     /* now */
-    int32_t max_window; /* min(configured, term_length / 2) */
-    int64_t rtt_ns;     /* 0 = unknown */
+    int32_t max_window;   /* min(configured, term_length / 2) */
+    int32_t mtu;
+    bool is_measuring;    /* the law wants the round trip, whoever the sender is */
+    int64_t rtt_floor_ns; /* then it is asked for every 4 x max(round trip, this); 0: at leisure */
+    /* written by: the law */
+    int32_t window; /* now */
 };
 
 extern const rsti_congestion_law_t rsti_congestion_static;
 
-/* cc text: "" or "static"; "cubic" joins later (-RST_ENOTSUP); anything else -RST_ECHANNEL. */
-int rsti_congestion_init(rsti_congestion_t *congestion, const char *cc_text, int32_t window,
-    int32_t term_length, int32_t mtu);
+typedef struct rsti_congestion_params_t {
+    const char *cc_text; /* of the channel; NULL or "": default_text */
+    const char *default_text;
+    int32_t window;      /* configured */
+    int32_t term_length;
+    int32_t mtu;
+    int64_t now_ns;
+} rsti_congestion_params_t;
+
+/* 0, or -RST_ECHANNEL naming cc and the value. */
+int rsti_congestion_init(rsti_congestion_t *congestion, const rsti_congestion_params_t *params);
 
 #endif

@@ -7,7 +7,11 @@
  *
  * When to ask: at once, again while the first few answers are missing, then every RSTI_RTT_ASK_NS
  * and never more often than once per round trip; the caller asks only while data moves, so an idle
- * stream measures nothing. Pure. */
+ * stream measures nothing.
+ *
+ * An answer counts when it echoes one of the last RSTI_RTT_PENDING questions and is the first to do
+ * so: who has not seen a question cannot forge an answer. The least round trip is forgotten after
+ * RSTI_RTT_MEMORY_NS to twice that, so that a longer way is believed. Pure. */
 #ifndef RSTI_FLOW_RTT_H
 #define RSTI_FLOW_RTT_H
 
@@ -19,12 +23,18 @@
 /* The first answers come quickly, or a single slow one would stand for long. */
 #define RSTI_RTT_ASK_FIRST_NS INT64_C(10000000)
 #define RSTI_RTT_FIRST_SAMPLES 8
+#define RSTI_RTT_PENDING 8
+#define RSTI_RTT_MEMORY_NS INT64_C(10000000000)
 
 typedef struct rsti_rtt_t {
     int64_t smoothed_ns;  /* 0 = unknown */
     int64_t deviation_ns;
-    int64_t least_ns;     /* of all samples; 0 = none yet */
+    int64_t least_ns;     /* of the samples remembered; 0 = none yet */
     int64_t ask_due_ns;
+    int64_t pending[RSTI_RTT_PENDING]; /* times of unanswered questions; INT64_MIN = none */
+    int32_t pending_next;
+    int64_t younger_least_ns; /* of the running period of memory; INT64_MAX = no sample in it */
+    int64_t memory_ends_ns;
     int32_t sample_count; /* stops counting at RSTI_RTT_FIRST_SAMPLES */
 } rsti_rtt_t;
 
@@ -32,6 +42,9 @@ void rsti_rtt_init(rsti_rtt_t *rtt);
 /* Samples outside of 0 … RSTI_RTT_MAX_NS are no round trips: false, and nothing changes. */
 bool rsti_rtt_on_sample(rsti_rtt_t *rtt, int64_t sample_ns);
 bool rsti_rtt_is_ask_due(const rsti_rtt_t *rtt, int64_t now_ns);
+/* A question with echo_timestamp now_ns goes out. */
 void rsti_rtt_on_asked(rsti_rtt_t *rtt, int64_t now_ns);
+/* held_ns: how long the peer says that it kept the frame. False: no answer that counts. */
+bool rsti_rtt_on_answer(rsti_rtt_t *rtt, int64_t echo_ns, int64_t held_ns, int64_t now_ns);
 
 #endif

@@ -90,6 +90,49 @@ TEST(asked_at_once_then_ever_less)
     CHECK(!rsti_rtt_is_ask_due(&rtt, INT64_MAX - 1));
 }
 
-CHECK_MAIN(RUN(the_first_sample_is_the_estimate), RUN(what_is_no_round_trip_changes_nothing),
+TEST(only_the_first_answer_to_a_question_of_ours_counts)
+{
+    rsti_rtt_t rtt;
+    rsti_rtt_init(&rtt);
+    CHECK(!rsti_rtt_on_answer(&rtt, INT64_MIN, 0, 0));
+    CHECK(!rsti_rtt_on_answer(&rtt, 100, 0, 200));
+    rsti_rtt_on_asked(&rtt, 100);
+    CHECK(!rsti_rtt_on_answer(&rtt, 101, 0, 200));
+    CHECK(rsti_rtt_on_answer(&rtt, 100, 30, 200));
+    CHECK_EQ(rtt.smoothed_ns, 70);
+    CHECK(!rsti_rtt_on_answer(&rtt, 100, 0, 300)); /* duplicated on the way */
+    rsti_rtt_on_asked(&rtt, 300);
+    CHECK(!rsti_rtt_on_answer(&rtt, 300, 101, 400)); /* held longer than it was away */
+    rsti_rtt_on_asked(&rtt, 400);
+    CHECK(!rsti_rtt_on_answer(&rtt, 400, -1, 500));
+    rsti_rtt_on_asked(&rtt, 500);
+    CHECK(!rsti_rtt_on_answer(&rtt, 500, 0, 499));
+    /* Late ones count as long as their question is remembered. */
+    for (int i = 0; i <= RSTI_RTT_PENDING; i++) {
+        rsti_rtt_on_asked(&rtt, 1000 + i);
+    }
+    CHECK(!rsti_rtt_on_answer(&rtt, 1000, 0, 1070));
+    CHECK(rsti_rtt_on_answer(&rtt, 1001, 0, 1071));
+    CHECK_EQ(rtt.smoothed_ns, 70);
+}
+
+TEST(the_least_is_forgotten_in_time)
+{
+    rsti_rtt_t rtt;
+    rsti_rtt_init(&rtt);
+    int64_t now_ns = 0;
+    for (int i = 0; i < 300; i++, now_ns += 100 * MS) {
+        rsti_rtt_on_asked(&rtt, now_ns);
+        const int64_t sample_ns = i == 0 ? MS : 5 * MS;
+        CHECK(rsti_rtt_on_answer(&rtt, now_ns, 0, now_ns + sample_ns));
+        CHECK(now_ns > RSTI_RTT_MEMORY_NS - 10 * MS || rtt.least_ns == MS);
+    }
+    CHECK(now_ns > 2 * RSTI_RTT_MEMORY_NS);
+    CHECK_EQ(rtt.least_ns, 5 * MS);
+}
+
+CHECK_MAIN(RUN(only_the_first_answer_to_a_question_of_ours_counts),
+    RUN(the_least_is_forgotten_in_time),
+    RUN(the_first_sample_is_the_estimate), RUN(what_is_no_round_trip_changes_nothing),
     RUN(estimates_stay_among_the_samples), RUN(it_follows_a_change),
     RUN(asked_at_once_then_ever_less))
