@@ -56,7 +56,10 @@ typedef struct rsti_channel_t {
     int64_t untethered_window_limit_ns, untethered_linger_ns, untethered_resting_ns;
     bool reliable, is_reliable_set;
     bool sparse, is_sparse_set;
-    bool eos, tether, rejoin, ssc;
+    bool eos;
+    bool tether, is_tether_set;
+    bool rejoin, is_rejoin_set;
+    bool ssc, is_ssc_set;
     rsti_tristate_t group;
 } rsti_channel_t;
 

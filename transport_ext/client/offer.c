@@ -46,7 +46,7 @@ static int64_t refuse_null(const char *what)
     return RST_ERROR;
 }
 
-/* After something was published: readers of an IPC log, or the sender. */
+/* After something was published: readers of an IPC log, or the sender and spies. */
 static inline void wake(rst_publication_t *publication)
 {
     if (!publication->is_rstream) {
@@ -54,6 +54,11 @@ static inline void wake(rst_publication_t *publication)
     }
     if (!publication->is_ipc) {
         rsti_client_wake_agent(publication->client, RSTI_AGENT_SENDER);
+        /* Its fence counts for this load too. */
+        if (rsti_load_relaxed_i32(&publication->ext->data_armed) != 0) {
+            rsti_wake_log(publication->ext, RSTI_WAIT_DATA, rsti_client_on_wake,
+                publication->client);
+        }
     } else if (rsti_wake_is_log_armed(publication->ext, RSTI_WAIT_DATA)) {
         rsti_wake_log(publication->ext, RSTI_WAIT_DATA, rsti_client_on_wake,
             publication->client);

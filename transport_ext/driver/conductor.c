@@ -45,10 +45,7 @@ void rsti_conductor_fini(rst_driver_t *driver)
         rsti_ipc_publication_destroy(driver, conductor->ipc_publications.items[i]);
     }
     for (size_t i = 0; i < conductor->subscriptions.count; i++) {
-        rsti_subscription_t *subscription = conductor->subscriptions.items[i];
-        rsti_free(subscription->uri);
-        rsti_free(subscription->name);
-        rsti_free(subscription);
+        rsti_subscription_free(conductor->subscriptions.items[i]);
     }
     for (size_t i = 0; i < conductor->send_endpoints.count; i++) {
         rsti_send_endpoint_destroy(driver, conductor->send_endpoints.items[i]);
@@ -203,6 +200,7 @@ static bool on_timer(rst_driver_t *driver, int64_t now_ns)
     conductor->timer_due_ns = now_ns + driver->params.timer_interval_ns;
     rsti_mpsc_rb_set_heartbeat(&driver->to_driver, conductor->now_ms);
     rsti_clients_check(driver, now_ns);
+    rsti_tethers_check(driver);
     check_blocked_ring(driver, now_ns);
     return true;
 }

@@ -15,8 +15,8 @@ static int refuse(const char *parameter, const char *value)
 
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication)
 {
-    if (channel->is_spy) {
-        return RST_SET_ERR(RST_ENOTSUP, "aeron-spy: subscriptions are not supported yet");
+    if (channel->is_spy && !is_publication) {
+        return 0; /* it has no socket of its own */
     }
     if (channel->control_mode == RSTI_CONTROL_RESPONSE
         || (is_publication && channel->control_mode != RSTI_CONTROL_NONE)) {
@@ -38,12 +38,6 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
     if (is_publication && channel->response_correlation_id != RSTI_CHANNEL_UNSET) {
         return RST_SET_ERR(RST_ENOTSUP,
             "channel parameter response-correlation-id is not supported yet");
-    }
-    if (!is_publication && !channel->tether) {
-        return refuse("tether", "false");
-    }
-    if (is_publication && channel->ssc) {
-        return refuse("ssc", "true");
     }
     return 0;
 }

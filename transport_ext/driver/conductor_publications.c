@@ -272,6 +272,8 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
         respond_ready(driver, command, publication, endpoint);
         if (is_new && endpoint == NULL) {
             rsti_link_ipc_subscribers(driver, (rsti_ipc_publication_t *)(void *)publication);
+        } else if (is_new) {
+            rsti_link_spies(driver, (rsti_network_publication_t *)(void *)publication);
         }
     }
     if (endpoint != NULL) {

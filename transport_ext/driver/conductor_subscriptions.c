@@ -1,4 +1,4 @@
-/* conductor_subscriptions.c: subscriptions, and what links them to logs (driver reference 6, memory
+/* conductor_subscriptions.c: adding and removing subscriptions (driver reference 6, memory
  * reference 15). */
 #include "driver/internal.h"
 
@@ -8,136 +8,24 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool rsti_subscription_wants(const rsti_subscription_t *subscription, int32_t stream_id,
-    int32_t session_id)
-{
-    return subscription->stream_id == stream_id
-        && (!subscription->has_session || subscription->session_id == session_id);
-}
-
-/* Subscriber position counter of subscription on a log; *subscriber is filled. */
-static int allocate_position(rst_driver_t *driver, rsti_subscription_t *subscription,
-    int64_t image_id, int32_t session_id, int64_t join_position, rsti_subscriber_t *subscriber)
-{
-    const rsti_stream_counter_t counter = {
-        .type_id = RSTI_COUNTER_SUBSCRIBER_POSITION,
-        .name = "sub-pos",
-        .registration_id = subscription->registration_id,
-        .client_id = subscription->client_id,
-        .reference_id = image_id,
-        .session_id = session_id,
-        .stream_id = subscription->stream_id,
-        .uri = subscription->uri,
-        .has_join_position = true,
-        .value = join_position,
-    };
-    subscriber->subscription = subscription;
-    subscriber->accepted = join_position;
-    subscriber->counter_id =
-        rsti_stream_counter_allocate(driver, &counter, &subscriber->position);
-    return subscriber->counter_id < 0 ? -rst_last_error_code() : 0;
-}
-
-static int link_log(rst_driver_t *driver, rsti_subscribers_t *subscribers,
-    rsti_subscription_t *subscription, int64_t image_id, int32_t session_id,
-    int64_t join_position, const char *path, const char *source)
-{
-    rsti_subscriber_t subscriber;
-    if (allocate_position(driver, subscription, image_id, session_id, join_position, &subscriber)
-        < 0) {
-        return -rst_last_error_code();
-    }
-    if (rsti_subscribers_add(subscribers, &subscriber) < 0) {
-        rsti_counter_release(driver, &subscriber.counter_id);
-        return -RST_ENOMEM;
-    }
-    rsti_respond_available(driver, image_id, session_id, subscription->stream_id, &subscriber,
-        path, source);
-    return 0;
-}
-
-int rsti_link_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication,
-    rsti_subscription_t *subscription)
-{
-    rsti_publication_t *base = &publication->base;
-    const int result = link_log(driver, &base->subscribers, subscription, base->registration_id,
-        base->session_id, rsti_ipc_publication_join_position(publication), base->file.path,
-        "aeron:ipc");
-    rsti_ipc_publication_on_subscribers_changed(driver, publication);
-    return result;
-}
-
-int rsti_link_image(rst_driver_t *driver, rsti_image_t *image, rsti_subscription_t *subscription)
-{
-    return link_log(driver, &image->subscribers, subscription, image->correlation_id,
-        image->session_id, rsti_image_join_position(image), image->file.path, image->source);
-}
-
-void rsti_link_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication)
-{
-    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
-    for (size_t i = 0; i < subscriptions->count; i++) {
-        rsti_subscription_t *subscription = subscriptions->items[i];
-        if (subscription->is_ipc
-            && rsti_subscription_wants(subscription, publication->base.stream_id,
-                publication->base.session_id)
-            && rsti_link_ipc(driver, publication, subscription) < 0) {
-            rsti_driver_log_trail(driver, "conductor");
-        }
-    }
-}
-
-void rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribers,
-    const rsti_subscription_t *subscription)
-{
-    for (int32_t i = subscribers->count; i > 0; i--) {
-        if (subscribers->items[i - 1].subscription == subscription) {
-            rsti_counter_release(driver, &subscribers->items[i - 1].counter_id);
-            rsti_subscribers_remove_at(subscribers, i - 1);
-        }
-    }
-}
-
-void rsti_subscribers_tell_unavailable(rst_driver_t *driver,
-    const rsti_subscribers_t *subscribers, int64_t image_id)
-{
-    for (int32_t i = 0; i < subscribers->count; i++) {
-        rsti_respond_unavailable(driver, image_id, subscribers->items[i].subscription);
-    }
-}
-
-void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers)
-{
-    for (int32_t i = 0; i < subscribers->count; i++) {
-        rsti_counter_release(driver, &subscribers->items[i].counter_id);
-    }
-    rsti_subscribers_fini(subscribers);
-}
-
-void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_t *subscribers)
-{
-    for (int32_t i = 0; i < subscribers->count; i++) {
-        rsti_subscriber_t *subscriber = &subscribers->items[i];
-        if (subscriber->is_refused && !subscriber->is_told) {
-            const rsti_subscription_t *subscription = subscriber->subscription;
-            (void)RST_SET_ERR(RST_ECORRUPT, "%s stream %" PRId32 ": counter %" PRId32
-                " holds an impossible position, %" PRId64 " is taken instead", subscription->uri,
-                subscription->stream_id, subscriber->counter_id, subscriber->accepted);
-            rsti_driver_log_trail(driver, "conductor");
-            subscriber->is_told = true;
-        }
-    }
-}
-
-static void free_subscription(rsti_subscription_t *subscription)
+void rsti_subscription_free(rsti_subscription_t *subscription)
 {
     rsti_free(subscription->uri);
     rsti_free(subscription->name);
+    rsti_free(subscription->canonical);
     rsti_free(subscription);
 }
 
+static void set_tether(const rst_driver_params_t *params, const rsti_channel_t *channel,
+    rsti_subscription_t *made)
+{
+    made->is_tethered = channel->is_tether_set ? channel->tether : params->tether != 0;
+    made->is_rejoin = channel->is_rejoin_set ? channel->rejoin : params->rejoin != 0;
+    made->tether_times = rsti_tether_times_of(params, channel);
+}
+
 static rsti_subscription_t *make_subscription(rst_driver_t *driver,
-    const rsti_channel_t *channel, const rsti_command_t *command)
+    const rsti_channel_t *channel, const rsti_command_t *command, const char *canonical)
 {
     const rst_driver_params_t *params = &driver->params;
     rsti_subscription_t *made = rsti_alloc(sizeof *made);
@@ -148,10 +36,12 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver,
     made->client_id = command->client_id;
     made->stream_id = command->stream_id;
     made->is_ipc = channel->media == RSTI_MEDIA_IPC;
+    made->is_spy = channel->is_spy;
+    made->channel_tag = channel->channel_tag;
     made->has_session = channel->session_id != RSTI_CHANNEL_UNSET;
     made->session_id = made->has_session ? (int32_t)channel->session_id : 0;
     made->is_reliable = channel->is_reliable_set ? channel->reliable : params->reliable != 0;
-    made->is_rejoin = channel->rejoin;
+    set_tether(params, channel, made);
     made->is_sparse = channel->is_sparse_set ? channel->sparse : params->sparse != 0;
     made->group = channel->group;
     made->nak_delay_ns = channel->nak_delay_ns == RSTI_CHANNEL_UNSET
@@ -164,9 +54,10 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver,
     made->uri = rsti_strndup(channel->uri, channel->uri_length);
     made->uri_length = channel->uri_length;
     made->name = rsti_strndup(channel->name, strlen(channel->name));
-    if (made->uri == NULL || made->name == NULL
+    made->canonical = rsti_strndup(canonical, strlen(canonical));
+    if (made->uri == NULL || made->name == NULL || made->canonical == NULL
         || rsti_ptr_array_add(&driver->conductor.subscriptions, made) < 0) {
-        free_subscription(made);
+        rsti_subscription_free(made);
         return NULL;
     }
     return made;
@@ -222,27 +113,18 @@ static void respond_ready(rst_driver_t *driver, const rsti_command_t *command,
     rsti_respond(driver, &response);
 }
 
-static void link_existing(rst_driver_t *driver, rsti_subscription_t *subscription)
+/* Of a spy: how it finds its publications. A tag alone names no address. */
+static int spied_canonical(const rsti_channel_t *channel, rsti_udp_channel_t *udp)
 {
-    const rsti_conductor_t *conductor = &driver->conductor;
-    for (size_t i = 0; subscription->is_ipc && i < conductor->ipc_publications.count; i++) {
-        rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
-        if (rsti_subscription_wants(subscription, publication->base.stream_id,
-                publication->base.session_id)
-            && rsti_ipc_publication_accepts(publication)
-            && rsti_link_ipc(driver, publication, subscription) < 0) {
-            rsti_driver_log_trail(driver, "conductor");
-        }
+    udp->canonical[0] = '\0';
+    if (channel->media != RSTI_MEDIA_UDP) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel \"%s\": only aeron:udp publications can be spied on", channel->uri);
     }
-    for (size_t i = 0; !subscription->is_ipc && i < conductor->images.count; i++) {
-        rsti_image_t *image = conductor->images.items[i];
-        if (image->endpoint == subscription->endpoint
-            && rsti_subscription_wants(subscription, image->stream_id, image->session_id)
-            && rsti_image_accepts(image)
-            && rsti_link_image(driver, image, subscription) < 0) {
-            rsti_driver_log_trail(driver, "conductor");
-        }
+    if (channel->endpoint[0] == '\0' && channel->control[0] == '\0') {
+        return 0;
     }
+    return rsti_udp_channel_resolve(udp, channel);
 }
 
 /* 1 added, 0 try again, negative with a trail. */
@@ -250,12 +132,17 @@ static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_channel_t *channel = &driver->conductor.channel;
     rsti_receive_endpoint_t *endpoint = NULL;
+    rsti_udp_channel_t spied = {0};
     if (rsti_client_get(driver, command->client_id) == NULL
         || rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
         || rsti_channel_check_supported(channel, false) < 0) {
         return -rst_last_error_code();
     }
-    if (channel->media == RSTI_MEDIA_UDP) {
+    if (channel->is_spy) {
+        if (spied_canonical(channel, &spied) < 0) {
+            return -rst_last_error_code();
+        }
+    } else if (channel->media == RSTI_MEDIA_UDP) {
         bool is_closing = false;
         if (rsti_receive_endpoint_get(driver, channel, command, &endpoint, &is_closing) < 0) {
             return -rst_last_error_code();
@@ -266,7 +153,8 @@ static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
     } else if (rsti_channel_check_name(driver, channel, command->stream_id) < 0) {
         return -rst_last_error_code();
     }
-    rsti_subscription_t *subscription = make_subscription(driver, channel, command);
+    rsti_subscription_t *subscription = make_subscription(driver, channel, command,
+        spied.canonical);
     if (subscription == NULL
         || (endpoint != NULL
             && (check_conflict(driver, subscription, endpoint) < 0
@@ -274,7 +162,7 @@ static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
         const int result = -rst_last_error_code();
         if (subscription != NULL) {
             rsti_ptr_array_remove(&driver->conductor.subscriptions, subscription);
-            free_subscription(subscription);
+            rsti_subscription_free(subscription);
         }
         if (endpoint != NULL) {
             rsti_receive_endpoint_put(driver, endpoint);
@@ -283,7 +171,7 @@ static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
     }
     respond_ready(driver, command,
         endpoint == NULL ? RSTI_NULL_COUNTER : endpoint->channel_status_id);
-    link_existing(driver, subscription);
+    rsti_link_existing(driver, subscription);
     return 1;
 }
 
@@ -299,18 +187,7 @@ bool rsti_on_add_subscription(rst_driver_t *driver, const rsti_command_t *comman
 void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscription)
 {
     rsti_conductor_t *conductor = &driver->conductor;
-    for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
-        rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
-        /* What it has consumed up to now is where the next reader begins. */
-        rsti_ipc_publication_update(driver, publication, conductor->now_ns);
-        rsti_subscribers_unlink(driver, &publication->base.subscribers, subscription);
-        rsti_ipc_publication_on_subscribers_changed(driver, publication);
-    }
-    for (size_t i = 0; i < conductor->images.count; i++) {
-        rsti_image_t *image = conductor->images.items[i];
-        rsti_image_note_consumed(driver, image);
-        rsti_subscribers_unlink(driver, &image->subscribers, subscription);
-    }
+    rsti_unlink_subscription(driver, subscription);
     rsti_ptr_array_remove(&conductor->subscriptions, subscription);
     rsti_receive_endpoint_t *endpoint = subscription->endpoint;
     if (endpoint != NULL) {
@@ -322,7 +199,7 @@ void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscri
         endpoint->subscription_count--;
         rsti_receive_endpoint_put(driver, endpoint);
     }
-    free_subscription(subscription);
+    rsti_subscription_free(subscription);
 }
 
 void rsti_on_remove_subscription(rst_driver_t *driver, const rsti_command_t *command)

@@ -60,6 +60,8 @@ struct rsti_subscription_t {
     int64_t client_id;
     int32_t stream_id;
     bool is_ipc;
+    bool is_spy;
+    bool is_tethered;
     bool has_session;
     int32_t session_id;
     char *uri;
@@ -73,6 +75,10 @@ struct rsti_subscription_t {
     int64_t nak_delay_ns;
     int32_t window;
     char cc[32];
+    rsti_tether_times_t tether_times; /* of images; logs of this driver bring their own */
+    /* Spies only. */
+    int64_t channel_tag;
+    char *canonical;
 };
 
 typedef struct rsti_conductor_t {
@@ -338,17 +344,30 @@ void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer
 
 /* conductor_subscriptions.c */
 bool rsti_on_add_subscription(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_subscription_free(rsti_subscription_t *subscription);
+/* Of a channel, where it says nothing the driver's. */
+rsti_tether_times_t rsti_tether_times_of(const rst_driver_params_t *params,
+    const rsti_channel_t *channel);
 void rsti_on_remove_subscription(rst_driver_t *driver, const rsti_command_t *command);
 void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscription);
-void rsti_link_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication);
-/* One subscriber of an IPC log or an image: counter, then AVAILABLE_IMAGE. */
+
+/* conductor_links.c */
+/* One subscriber of a log: counter, then AVAILABLE_IMAGE. */
 int rsti_link_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    rsti_subscription_t *subscription);
+int rsti_link_spy(rst_driver_t *driver, rsti_network_publication_t *publication,
     rsti_subscription_t *subscription);
 int rsti_link_image(rst_driver_t *driver, rsti_image_t *image,
     rsti_subscription_t *subscription);
-void rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribers,
+void rsti_link_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication);
+void rsti_link_spies(rst_driver_t *driver, rsti_network_publication_t *publication);
+/* To every log there is. */
+void rsti_link_existing(rst_driver_t *driver, rsti_subscription_t *subscription);
+void rsti_unlink_subscription(rst_driver_t *driver, const rsti_subscription_t *subscription);
+/* True when it was there. */
+bool rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     const rsti_subscription_t *subscription);
-/* UNAVAILABLE_IMAGE to each of them. */
+/* UNAVAILABLE_IMAGE to each of them that has it. */
 void rsti_subscribers_tell_unavailable(rst_driver_t *driver,
     const rsti_subscribers_t *subscribers, int64_t image_id);
 void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers);
@@ -356,6 +375,10 @@ void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscriber
 void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_t *subscribers);
 bool rsti_subscription_wants(const rsti_subscription_t *subscription, int32_t stream_id,
     int32_t session_id);
+bool rsti_subscription_spies_on(const rsti_subscription_t *subscription,
+    const rsti_network_publication_t *publication);
+/* Untethered subscribers; timer. */
+void rsti_tethers_check(rst_driver_t *driver);
 
 /* conductor_images.c */
 void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *command);

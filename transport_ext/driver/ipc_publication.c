@@ -120,7 +120,7 @@ bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t 
     int64_t now_ns)
 {
     rsti_publication_t *base = &publication->base;
-    if (base->life <= RSTI_LIFE_DRAINING && base->subscribers.count > 0) {
+    if (base->life <= RSTI_LIFE_DRAINING && rsti_subscribers_are_working(&base->subscribers)) {
         rsti_publication_check_blocked(driver, base, publication->consumer_position, now_ns);
     }
     return base->life == RSTI_LIFE_LINGER && base->ref_count == 0
@@ -148,7 +148,7 @@ void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
     if (base->life != RSTI_LIFE_ACTIVE) {
         return;
     }
-    const int32_t is_connected = base->subscribers.count > 0;
+    const int32_t is_connected = rsti_subscribers_are_working(&base->subscribers);
     if (!is_connected) {
         /* Before the word: a publisher that sees it looks how far its readers came. */
         update_active(driver, publication);

@@ -71,6 +71,8 @@ int rsti_network_publication_create(rst_driver_t *driver,
     made->resend_bytes_left = facts->options->term_length;
     made->resend_refilled_ns = driver->conductor.now_ns;
     made->limit_wake_position = INT64_MAX;
+    made->spy_position = made->position;
+    rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
     made->last_setup_ns = INT64_MIN / 2;
     made->last_send_ns = driver->conductor.now_ns;
     if (allocate_counters(driver, made, facts->client_id) < 0
@@ -110,28 +112,87 @@ static bool is_clean_enough(const rsti_publication_t *base, int64_t limit)
             && rsti_position_offset(base->clean_position, base->options.term_length) != 0);
 }
 
+static bool spies_range(const rsti_network_publication_t *publication, int64_t *least,
+    int64_t *highest)
+{
+    const rsti_publication_t *base = &publication->base;
+    return rsti_subscribers_range(&base->subscribers, base->clean_position,
+        base->options.term_length, least, highest);
+}
+
+/* The sender follows a number, not the list of spies, which is the conductor's. */
+static void tell_spy_position(rst_driver_t *driver, rsti_network_publication_t *publication,
+    int64_t highest)
+{
+    const int64_t position =
+        rsti_min_i64(highest, rsti_log_producer_position(&publication->base.file.log));
+    if (position > rsti_load_relaxed_i64(&publication->spy_position)) {
+        rsti_store_release_i64(&publication->spy_position, position);
+        rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
+    }
+}
+
+static void tell_wake_positions(rsti_network_publication_t *publication, int64_t sender_position,
+    int64_t spy_position)
+{
+    if (rsti_load_relaxed_i64(&publication->limit_wake_position) != sender_position) {
+        rsti_store_release_i64(&publication->limit_wake_position, sender_position);
+    }
+    int64_t *word = &publication->base.file.log.metadata->ext.conductor_position;
+    if (rsti_load_relaxed_i64(word) != spy_position) {
+        rsti_store_release_i64(word, spy_position);
+    }
+}
+
 static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t snd_pos)
 {
     rsti_publication_t *base = &publication->base;
     const int64_t window = base->options.publication_window;
     const int64_t limit = base->limit;
+    int64_t consumed = snd_pos, least = snd_pos, highest = snd_pos;
     int64_t wake_position = INT64_MAX;
-    if (rsti_load_acquire_i32(&publication->has_receivers)) {
-        const int64_t proposed = snd_pos + window;
+    const bool has_spies = spies_range(publication, &least, &highest);
+    if (has_spies) {
+        rsti_subscribers_tell_refused(driver, &base->subscribers);
+        consumed = rsti_min_i64(consumed, least);
+        if (base->is_ssc) {
+            tell_spy_position(driver, publication, highest);
+        }
+    }
+    if (rsti_load_acquire_i32(&publication->has_receivers) || (has_spies && base->is_ssc)) {
+        const int64_t proposed = consumed + window;
         if (proposed > limit) {
-            rsti_publication_clean_up_to(base, snd_pos - base->options.term_length);
+            rsti_publication_clean_up_to(base, consumed - base->options.term_length);
             if (is_clean_enough(base, proposed)) {
                 (void)rsti_publication_raise_limit(driver, base, proposed);
             }
         }
         wake_position = base->limit - window + window / 8;
     } else if (limit > snd_pos) {
-        rsti_publication_clean_up_to(base, snd_pos - base->options.term_length);
+        rsti_publication_clean_up_to(base, consumed - base->options.term_length);
         rsti_publication_lower_limit(driver, base, snd_pos);
     }
-    if (rsti_load_relaxed_i64(&publication->limit_wake_position) != wake_position) {
-        rsti_store_release_i64(&publication->limit_wake_position, wake_position);
+    tell_wake_positions(publication, wake_position, has_spies ? wake_position : INT64_MAX);
+}
+
+/* Everything is sent, or nobody is there to get it; and the spies have read all of it. */
+static void update_draining(rst_driver_t *driver, rsti_network_publication_t *publication,
+    int64_t snd_pos, int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
+    int64_t least, highest;
+    const bool has_spies = spies_range(publication, &least, &highest);
+    if (has_spies && base->is_ssc) {
+        tell_spy_position(driver, publication, highest);
+    }
+    if (has_spies && least < base->end_position) {
+        tell_wake_positions(publication, INT64_MAX, base->end_position);
+    } else if (snd_pos >= base->end_position
+        || !rsti_load_acquire_i32(&publication->has_receivers)) {
+        tell_wake_positions(publication, INT64_MAX, INT64_MAX);
+        rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
+        rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
     }
 }
 
@@ -153,10 +214,18 @@ void rsti_network_publication_update(rst_driver_t *driver,
             rsti_store_release_i64(base->pub_pos, position);
         }
         update_limit(driver, publication, snd_pos);
-    } else if (base->life == RSTI_LIFE_DRAINING
-        && (snd_pos >= rsti_load_relaxed_i64(&publication->end_position)
-            || !rsti_load_acquire_i32(&publication->has_receivers))) {
-        rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
+    } else if (base->life == RSTI_LIFE_DRAINING) {
+        update_draining(driver, publication, snd_pos, now_ns);
+    }
+}
+
+void rsti_network_publication_on_spies_changed(rst_driver_t *driver,
+    rsti_network_publication_t *publication)
+{
+    const int32_t has_spies = rsti_subscribers_are_working(&publication->base.subscribers);
+    if (rsti_load_relaxed_i32(&publication->has_spies) != has_spies) {
+        rsti_store_release_i32(&publication->has_spies, has_spies);
+        rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
     }
 }
 

@@ -33,6 +33,8 @@ struct rsti_network_publication_t {
     int64_t limit_wake_position; /* the sender wakes the conductor from here on */
     int64_t end_position;        /* INT64_MAX until no producer is left */
     int32_t is_revoked_shared;
+    int32_t has_spies;    /* working ones */
+    int64_t spy_position; /* ssc: how far the fastest spy came, never beyond what was published */
     /* written by: sender, atomic */
     int64_t position; /* sent up to here */
     int32_t is_corrupt; /* what stands at position is no frame that a producer makes */
@@ -65,6 +67,8 @@ void rsti_network_publication_destroy(rst_driver_t *driver,
     rsti_network_publication_t *publication);
 void rsti_network_publication_update(rst_driver_t *driver,
     rsti_network_publication_t *publication, int64_t now_ns);
+void rsti_network_publication_on_spies_changed(rst_driver_t *driver,
+    rsti_network_publication_t *publication);
 /* Time-based part of life; earlier calls are harmless. True when it may be freed. */
 bool rsti_network_publication_on_life(rst_driver_t *driver,
     rsti_network_publication_t *publication, int64_t now_ns);

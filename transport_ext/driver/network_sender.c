@@ -53,13 +53,20 @@ static bool is_at_end(const rsti_network_publication_t *publication, int64_t snd
     return snd_pos >= rsti_load_acquire_i64(&publication->end_position);
 }
 
+/* ssc=true: spies count as receivers. */
+static bool has_connecting_spies(const rsti_network_publication_t *publication)
+{
+    return publication->base.is_ssc && rsti_load_acquire_i32(&publication->has_spies);
+}
+
 static void update_connected(rsti_sender_t *sender, rsti_network_publication_t *publication)
 {
     const rsti_log_t *log = &publication->base.file.log;
     const int32_t has_receivers = publication->receiver_count > 0;
-    const int32_t is_connected = has_receivers
-        && !rsti_load_acquire_i32(&publication->is_revoked_shared)
-        && publication->flow.strategy->has_required_receivers(&publication->flow);
+    const bool is_heard =
+        has_receivers && publication->flow.strategy->has_required_receivers(&publication->flow);
+    const int32_t is_connected = !rsti_load_acquire_i32(&publication->is_revoked_shared)
+        && (is_heard || has_connecting_spies(publication));
     bool has_changed = false;
     if (rsti_load_relaxed_i32(&publication->has_receivers) != has_receivers) {
         rsti_store_release_i32(&publication->has_receivers, has_receivers);
@@ -308,6 +315,24 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     return 0;
 }
 
+/* Spies, and nobody to send to: the position goes along with the fastest of them (wire reference 7.1).
+ * Returns the limit that flow control is asked about. */
+static int64_t follow_spies(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t snd_pos)
+{
+    if (publication->receiver_count > 0 || !has_connecting_spies(publication)) {
+        return publication->limit;
+    }
+    const int64_t position =
+        rsti_max_i64(snd_pos, rsti_load_acquire_i64(&publication->spy_position));
+    if (position > snd_pos) {
+        rsti_store_release_i64(&publication->position, position);
+        rsti_store_release_i64(publication->snd_pos, position);
+        rsti_driver_wake_agent(driver_of(sender), RSTI_AGENT_CONDUCTOR);
+    }
+    return position;
+}
+
 int64_t rsti_network_publication_send(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns)
 {
@@ -316,10 +341,10 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
     const int64_t bytes = send_data(sender, publication, snd_pos, now_ns);
     if (bytes == 0) {
         check_heartbeat(sender, publication, snd_pos, now_ns, next_deadline_ns);
-        const int64_t limit = publication->limit;
+        const int64_t limit = follow_spies(sender, publication, snd_pos);
         const int64_t idle_limit =
             publication->flow.strategy->on_idle(&publication->flow, limit, now_ns);
-        if (idle_limit != limit) {
+        if (idle_limit != publication->limit) {
             publication->limit = idle_limit;
             rsti_store_release_i64(publication->snd_lmt, idle_limit);
         }

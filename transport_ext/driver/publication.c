@@ -7,63 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-int rsti_subscribers_add(rsti_subscribers_t *subscribers, const rsti_subscriber_t *subscriber)
-{
-    if (subscribers->count == subscribers->capacity) {
-        const int32_t capacity = subscribers->capacity == 0 ? 4 : subscribers->capacity * 2;
-        rsti_subscriber_t *items = rsti_realloc(subscribers->items,
-            (size_t)subscribers->capacity * sizeof *items, (size_t)capacity * sizeof *items);
-        if (items == NULL) {
-            return -RST_ENOMEM;
-        }
-        subscribers->items = items;
-        subscribers->capacity = capacity;
-    }
-    rsti_subscriber_t *added = &subscribers->items[subscribers->count++];
-    *added = *subscriber;
-    added->is_refused = false;
-    added->is_told = false;
-    return 0;
-}
-
-void rsti_subscribers_remove_at(rsti_subscribers_t *subscribers, int32_t index)
-{
-    RST_ASSERT(index >= 0 && index < subscribers->count);
-    subscribers->items[index] = subscribers->items[--subscribers->count];
-}
-
-void rsti_subscribers_fini(rsti_subscribers_t *subscribers)
-{
-    rsti_free(subscribers->items);
-    memset(subscribers, 0, sizeof *subscribers);
-}
-
-/* A log holds three terms, so nobody can have read more than that beyond what was cleaned. */
-static bool is_in_log(int64_t position, int64_t clean_position, int32_t term_length)
-{
-    return position >= clean_position
-        && position <= clean_position + RSTI_PARTITIONS * (int64_t)term_length
-        && (position & (RSTI_FRAME_ALIGNMENT - 1)) == 0;
-}
-
-bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t clean_position,
-    int32_t term_length, int64_t *least, int64_t *highest)
-{
-    *least = INT64_MAX;
-    *highest = INT64_MIN;
-    for (int32_t i = 0; i < subscribers->count; i++) {
-        rsti_subscriber_t *subscriber = &subscribers->items[i];
-        const int64_t position = rsti_load_acquire_i64(subscriber->position);
-        subscriber->is_refused = !is_in_log(position, clean_position, term_length);
-        if (!subscriber->is_refused) {
-            subscriber->accepted = position;
-        }
-        *least = rsti_min_i64(*least, subscriber->accepted);
-        *highest = rsti_max_i64(*highest, subscriber->accepted);
-    }
-    return subscribers->count > 0;
-}
-
 int64_t rsti_publication_start_position(const rsti_publication_t *publication)
 {
     const rsti_publication_options_t *options = &publication->options;
@@ -90,18 +33,19 @@ static int create_log(rst_driver_t *driver, rsti_publication_t *publication,
         .socket_sndbuf = facts->socket_sndbuf,
         .socket_rcvbuf = facts->socket_rcvbuf,
         .max_resend = channel->max_resend == RSTI_CHANNEL_UNSET ? 0 : (int32_t)channel->max_resend,
-        .entity_tag = -1,
+        .entity_tag = channel->entity_tag == RSTI_CHANNEL_UNSET ? -1 : channel->entity_tag,
         .response_correlation_id = -1,
         .linger_ns = options->linger_ns,
-        .untethered_window_limit_ns = 5 * RSTI_NS_PER_S,
-        .untethered_resting_ns = 10 * RSTI_NS_PER_S,
-        .untethered_linger_ns = 5 * RSTI_NS_PER_S,
+        .untethered_window_limit_ns = publication->tether_times.window_limit_ns,
+        .untethered_resting_ns = publication->tether_times.resting_ns,
+        .untethered_linger_ns = publication->tether_times.linger_ns,
         .type = facts->is_exclusive ? RSTI_LOG_EXCLUSIVE : RSTI_LOG_CONCURRENT,
-        .rejoin = channel->rejoin,
-        .reliable = channel->reliable,
+        .rejoin = channel->is_rejoin_set ? channel->rejoin : driver->params.rejoin != 0,
+        .reliable = channel->is_reliable_set ? channel->reliable : driver->params.reliable != 0,
         .sparse = options->sparse,
         .signal_eos = options->eos,
-        .tether = channel->tether,
+        .spies_simulate_connection = publication->is_ssc,
+        .tether = channel->is_tether_set ? channel->tether : driver->params.tether != 0,
         .name = channel->name,
     };
     if (rsti_log_file_create(&publication->file, driver->dir, "publications",
@@ -126,6 +70,12 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     publication->session_id = facts->session_id;
     publication->stream_id = facts->stream_id;
     publication->options = *facts->options;
+    publication->tether_times = rsti_tether_times_of(&driver->params, facts->channel);
+    publication->is_ssc = facts->channel->is_ssc_set
+        ? facts->channel->ssc
+        : driver->params.spies_simulate_connection != 0;
+    publication->channel_tag = facts->channel->channel_tag;
+    publication->entity_tag = facts->channel->entity_tag;
     publication->pub_pos_id = RSTI_NULL_COUNTER;
     publication->pub_lmt_id = RSTI_NULL_COUNTER;
     publication->uri = rsti_strndup(facts->channel->uri, facts->channel->uri_length);
@@ -231,7 +181,8 @@ void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publicatio
     const int64_t consumed = consumer_position(publication);
     int64_t position = rsti_log_producer_position(&publication->file.log);
     if (position < consumed
-        || !is_in_log(position, publication->clean_position, publication->options.term_length)) {
+        || !rsti_position_is_in_log(position, publication->clean_position,
+            publication->options.term_length)) {
         (void)RST_SET_ERR(RST_ECORRUPT, "publication of stream %" PRId32 " session %" PRId32
             " ends at %" PRId64 ": its tail counters say %" PRId64, publication->stream_id,
             publication->session_id, consumed, position);
@@ -272,6 +223,8 @@ void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publicatio
         .log_file = {text, (int32_t)strlen(text)},
     };
     rsti_respond(driver, &response);
+    rsti_subscribers_tell_unavailable(driver, &publication->subscribers,
+        publication->registration_id);
     rsti_publication_set_life(publication, RSTI_LIFE_LINGER, driver->conductor.now_ns);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
 }

@@ -7,35 +7,10 @@
 
 #include "channel/channel.h"
 #include "cnc/log_file.h"
+#include "driver/subscribers.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-typedef struct rsti_subscription_t rsti_subscription_t;
-
-/* One reader of a log: the counter that holds its position. */
-typedef struct rsti_subscriber_t {
-    rsti_subscription_t *subscription;
-    int32_t counter_id;
-    int64_t *position;
-    int64_t accepted; /* last position that made sense: the counter is in shared memory */
-    bool is_refused;  /* the last look found an impossible one */
-    bool is_told;     /* which stands in the error log */
-} rsti_subscriber_t;
-
-typedef struct rsti_subscribers_t {
-    rsti_subscriber_t *items;
-    int32_t count;
-    int32_t capacity;
-} rsti_subscribers_t;
-
-int rsti_subscribers_add(rsti_subscribers_t *subscribers, const rsti_subscriber_t *subscriber);
-void rsti_subscribers_remove_at(rsti_subscribers_t *subscribers, int32_t index);
-void rsti_subscribers_fini(rsti_subscribers_t *subscribers);
-/* Least and highest position; false when there is no subscriber. A position counts when it lies in
- * the memory that the log has, from clean_position on; else the last one that did. */
-bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t clean_position,
-    int32_t term_length, int64_t *least, int64_t *highest);
 
 typedef enum rsti_life_t {
     RSTI_LIFE_ACTIVE = 0,
@@ -58,6 +33,9 @@ typedef struct rsti_publication_t {
     char *name; /* "" when unnamed */
     int32_t ref_count;
     rsti_publication_options_t options;
+    rsti_tether_times_t tether_times; /* of its untethered subscribers */
+    bool is_ssc; /* spies simulate a connection */
+    int64_t channel_tag, entity_tag; /* RSTI_CHANNEL_UNSET */
     rsti_log_file_t file;
     int32_t pub_pos_id;
     int32_t pub_lmt_id;
@@ -65,7 +43,7 @@ typedef struct rsti_publication_t {
     int64_t *pub_lmt;
     int64_t limit;        /* what pub_lmt should hold: shared memory is written, not believed */
     int64_t end_position; /* INT64_MAX while there are producers */
-    rsti_subscribers_t subscribers; /* IPC; spies come later */
+    rsti_subscribers_t subscribers; /* IPC subscribers or spies */
     int64_t clean_position;
     int64_t blocked_position; /* consumer position at the last timer tick */
     int64_t blocked_since_ns;

@@ -40,7 +40,10 @@ static int create_log(rst_driver_t *driver, rsti_image_t *image,
         .rejoin = subscription->is_rejoin,
         .reliable = subscription->is_reliable,
         .sparse = subscription->is_sparse,
-        .tether = 1,
+        .tether = subscription->is_tethered,
+        .untethered_window_limit_ns = subscription->tether_times.window_limit_ns,
+        .untethered_resting_ns = subscription->tether_times.resting_ns,
+        .untethered_linger_ns = subscription->tether_times.linger_ns,
         .name = subscription->name,
     };
     if (rsti_log_file_create(&image->file, driver->dir, "images", image->correlation_id, &params)
@@ -370,7 +373,7 @@ bool rsti_image_is_drained(const rsti_image_t *image)
 bool rsti_image_accepts(const rsti_image_t *image)
 {
     /* An image that lost its last subscriber is already forgotten by the dispatcher. */
-    return image->subscribers.count > 0
+    return rsti_subscribers_are_working(&image->subscribers)
         && (image->life == RSTI_LIFE_ACTIVE
             || (image->life == RSTI_LIFE_DRAINING && !rsti_image_is_drained(image)));
 }
@@ -432,7 +435,7 @@ static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_
         rsti_load_acquire_i64(&image->last_packet_ns) + driver->params.image_liveness_ns;
     const bool is_complete = rsti_load_acquire_i32(&image->is_end_of_stream)
         && image->received >= rsti_load_acquire_i64(&image->high_water);
-    if (image->subscribers.count == 0 || now_ns > silent_ns || is_complete
+    if (!rsti_subscribers_are_working(&image->subscribers) || now_ns > silent_ns || is_complete
         || rsti_load_acquire_i32(&image->is_revoked)) {
         set_life(driver, image, RSTI_LIFE_DRAINING, now_ns);
     } else {
