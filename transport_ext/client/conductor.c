@@ -302,7 +302,7 @@ int rsti_client_conductor_init(rst_client_t *client)
         .do_work = rsti_client_do_work,
         .work_arg = client,
         .clock = rsti_clock_system(),
-        .idle_kind = RSTI_IDLE_BLOCK,
+        .idle = {.kind = RSTI_IDLE_BLOCK},
         .sleeper = {.arm = arm, .wait = sleep_on_fd, .disarm = disarm, .arg = client},
         .sleep_ns_max = RSTI_NO_DEADLINE,
     };

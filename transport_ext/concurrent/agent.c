@@ -5,14 +5,12 @@
 #include "util/error.h"
 #include "util/int_math.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
 
-#define BACKOFF_SPINS 10
-#define BACKOFF_YIELDS 20
-#define BACKOFF_SLEEP_NS_MIN INT64_C(1000)
-#define SLEEP_NS RSTI_NS_PER_MS
+#define PARK_DOUBLINGS_MAX 30 /* a second at least, as the least park is 1 ns */
 
 static bool is_running(const rsti_agent_runner_t *runner)
 {
@@ -84,9 +82,42 @@ static void block(rsti_agent_runner_t *runner, int64_t deadline_ns)
     runner->last_sleep_ns = rsti_clock_nano_time(&runner->clock) - begin_ns;
 }
 
+static void back_off(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadline_ns)
+{
+    const rsti_idle_params_t *idle = &runner->idle;
+    if (idle_count < idle->spins_max) {
+        rsti_cpu_pause();
+    } else if (idle_count - idle->spins_max < idle->yields_max) {
+        (void)sched_yield();
+    } else {
+        const int64_t doublings =
+            rsti_min_i64(idle_count - idle->spins_max - idle->yields_max, PARK_DOUBLINGS_MAX);
+        sleep_for(runner, rsti_min_i64(idle->park_min_ns << doublings, idle->park_max_ns),
+            deadline_ns);
+    }
+}
+
+static void obey(rsti_agent_runner_t *runner, int64_t deadline_ns)
+{
+    const int64_t *control = runner->idle.control;
+    switch (control != NULL ? rsti_load_relaxed_i64(control) : 0) {
+    case RSTI_IDLE_CONTROL_NOOP:
+        break;
+    case RSTI_IDLE_CONTROL_SPIN:
+        rsti_cpu_pause();
+        break;
+    case RSTI_IDLE_CONTROL_YIELD:
+        (void)sched_yield();
+        break;
+    default:
+        sleep_for(runner, RSTI_IDLE_CONTROL_PARK_NS, deadline_ns);
+        break;
+    }
+}
+
 static void idle(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadline_ns)
 {
-    switch (runner->idle_kind) {
+    switch (runner->idle.kind) {
     case RSTI_IDLE_BLOCK:
         block(runner, deadline_ns);
         break;
@@ -99,18 +130,13 @@ static void idle(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadli
         (void)sched_yield();
         break;
     case RSTI_IDLE_BACKOFF:
-        if (idle_count < BACKOFF_SPINS) {
-            rsti_cpu_pause();
-        } else if (idle_count < BACKOFF_SPINS + BACKOFF_YIELDS) {
-            (void)sched_yield();
-        } else {
-            int64_t doublings = rsti_min_i64(idle_count - BACKOFF_SPINS - BACKOFF_YIELDS, 10);
-            sleep_for(
-                runner, rsti_min_i64(BACKOFF_SLEEP_NS_MIN << doublings, SLEEP_NS), deadline_ns);
-        }
+        back_off(runner, idle_count, deadline_ns);
         break;
     case RSTI_IDLE_SLEEP:
-        sleep_for(runner, SLEEP_NS, deadline_ns);
+        sleep_for(runner, runner->idle.sleep_ns, deadline_ns);
+        break;
+    case RSTI_IDLE_CONTROLLABLE:
+        obey(runner, deadline_ns);
         break;
     }
 }
@@ -131,22 +157,46 @@ static void *run_agent(void *arg)
     return NULL;
 }
 
+/* The attribute rather than a call from the thread: a refusal must be an error of the start. */
+static int create_thread(rsti_agent_runner_t *runner)
+{
+    pthread_attr_t attributes;
+    int result = pthread_attr_init(&attributes);
+    if (result != 0) {
+        return result;
+    }
+    if (runner->is_pinned && (runner->cpu < 0 || runner->cpu >= CPU_SETSIZE)) {
+        result = EINVAL;
+    } else if (runner->is_pinned) {
+        cpu_set_t cpus;
+        CPU_ZERO(&cpus);
+        CPU_SET((size_t)runner->cpu, &cpus);
+        result = pthread_attr_setaffinity_np(&attributes, sizeof cpus, &cpus);
+    }
+    if (result == 0) {
+        result = pthread_create(&runner->thread, &attributes, run_agent, runner);
+    }
+    (void)pthread_attr_destroy(&attributes);
+    return result;
+}
+
 int rsti_agent_start(rsti_agent_runner_t *runner)
 {
     RST_ASSERT(!runner->is_started);
     RST_ASSERT(rsti_load_relaxed_i64(&runner->sleep_ns_max) > 0);
-    RST_ASSERT(runner->idle_kind != RSTI_IDLE_BLOCK || runner->sleeper.arm != NULL);
+    RST_ASSERT(runner->idle.kind != RSTI_IDLE_BLOCK || runner->sleeper.arm != NULL);
     rsti_store_release_i32(&runner->is_running, 1);
     /* The thread inherits the mask: it must not take a signal even in its first instructions. */
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = pthread_create(&runner->thread, NULL, run_agent, runner);
+    const int result = create_thread(runner);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (result != 0) {
         rsti_store_release_i32(&runner->is_running, 0);
-        (void)rsti_error_set_errno(result, "cannot start the thread \"%s\"", runner->name);
+        (void)rsti_error_set_errno(result, "cannot start the thread \"%s\"%s%.0d", runner->name,
+            runner->is_pinned ? " on cpu " : "", runner->is_pinned ? runner->cpu : 0);
         return RST_SET_ERR(RST_ESYS, "%s", rst_last_error_text());
     }
     runner->name[sizeof runner->name - 1] = '\0';

@@ -8,6 +8,7 @@
 #ifndef RSTI_CONCURRENT_AGENT_H
 #define RSTI_CONCURRENT_AGENT_H
 
+#include "concurrent/idle.h"
 #include "util/clock.h"
 
 #include <pthread.h>
@@ -15,15 +16,6 @@
 #include <stdint.h>
 
 typedef int64_t (*rsti_do_work_t)(void *arg, int64_t now_ns, int64_t *next_deadline_ns);
-
-typedef enum rsti_idle_kind_t {
-    RSTI_IDLE_BLOCK = 0, /* sleep until woken or the deadline: needs a sleeper */
-    RSTI_IDLE_SPIN,      /* pause instructions */
-    RSTI_IDLE_NOOP,      /* nothing at all */
-    RSTI_IDLE_YIELD,
-    RSTI_IDLE_BACKOFF,   /* 10 spins, 20 yields, then sleeps 1 us doubling to 1 ms */
-    RSTI_IDLE_SLEEP      /* 1 ms */
-} rsti_idle_kind_t;
 
 /* How the blocking strategy sleeps. arm() says "I sleep now" in shared memory and returns false
  * when sleeping is pointless; wait() sleeps at most timeout_ns (RSTI_NO_DEADLINE: until woken; it
@@ -44,7 +36,9 @@ typedef struct rsti_agent_runner_t {
     rsti_do_work_t do_work;
     void *work_arg;
     rsti_clock_t clock;
-    rsti_idle_kind_t idle_kind;
+    rsti_idle_params_t idle;
+    bool is_pinned; /* the thread runs on that cpu only */
+    int32_t cpu;
     rsti_sleeper_t sleeper;
     int64_t last_sleep_ns; /* written by: the thread; how long the last blocking wait lasted */
     int64_t sleep_ns_max; /* bound on any sleep; RSTI_NO_DEADLINE = none. May change while running
@@ -54,7 +48,8 @@ typedef struct rsti_agent_runner_t {
     bool is_started;
 } rsti_agent_runner_t;
 
-/* The thread blocks all signals and carries the name. 0 or -RST_ESYS. */
+/* The thread blocks all signals and carries the name. 0 or -RST_ESYS (also when it cannot run on its
+ * cpu). */
 int rsti_agent_start(rsti_agent_runner_t *runner);
 /* Asks the loop to end, wakes it (sleeper->disarm is not enough: pass wake) and joins. wake is
  * called after the flag is set and fenced, so rsti_wake_take_word() plus one byte is enough. Twice

@@ -2,6 +2,7 @@
 #include "driver/internal.h"
 
 #include "util/error.h"
+#include "util/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,51 @@ static int32_t allocate(rst_driver_t *driver, int32_t type_id, const void *key,
         label_length, driver->conductor.now_ms);
 }
 
+/* What follows the fixed label of some system counters; empty for the others. */
+static void label_suffix(const rst_driver_t *driver, rsti_system_counter_t counter, char *text,
+    size_t size)
+{
+    static const char *const modes[] = {
+        [RSTI_THREADING_AUTO] = "AUTO",
+        [RSTI_THREADING_SHARED] = "SHARED",
+        [RSTI_THREADING_SHARED_NETWORK] = "SHARED_NETWORK",
+        [RSTI_THREADING_DEDICATED] = "DEDICATED",
+        [RSTI_THREADING_INVOKER] = "INVOKER",
+    };
+    const rst_driver_params_t *params = &driver->params;
+    const char *mode = modes[driver->threading];
+    int64_t threshold_ns = 0;
+    char duration[RSTI_DURATION_TEXT_MAX];
+    text[0] = '\0';
+    switch (counter) {
+    case RSTI_SYSTEM_RESOLUTION_CHANGES:
+        (void)snprintf(text, size, ": driverName=null");
+        return;
+    case RSTI_SYSTEM_CONDUCTOR_MAX_CYCLE_TIME:
+    case RSTI_SYSTEM_SENDER_MAX_CYCLE_TIME:
+    case RSTI_SYSTEM_RECEIVER_MAX_CYCLE_TIME:
+        (void)snprintf(text, size, ": %s", mode);
+        return;
+    case RSTI_SYSTEM_CONDUCTOR_CYCLE_TIME_EXCEEDED:
+        threshold_ns = params->conductor_cycle_threshold_ns;
+        break;
+    case RSTI_SYSTEM_SENDER_CYCLE_TIME_EXCEEDED:
+        threshold_ns = params->sender_cycle_threshold_ns;
+        break;
+    case RSTI_SYSTEM_RECEIVER_CYCLE_TIME_EXCEEDED:
+        threshold_ns = params->receiver_cycle_threshold_ns;
+        break;
+    case RSTI_SYSTEM_NAME_RESOLVER_TIME_EXCEEDED:
+        threshold_ns = params->resolver_threshold_ns;
+        mode = "";
+        break;
+    default:
+        return;
+    }
+    rsti_format_duration(duration, sizeof duration, threshold_ns);
+    (void)snprintf(text, size, ": threshold=%s%s%s", duration, mode[0] != '\0' ? " " : "", mode);
+}
+
 int rsti_system_counters_init(rst_driver_t *driver)
 {
     static const char *const labels[] = {
@@ -25,7 +71,11 @@ int rsti_system_counters_init(rst_driver_t *driver)
 #undef SYSTEM_LABEL
     };
     for (int32_t i = 0; i < RSTI_SYSTEM_COUNTER_COUNT; i++) {
-        const int32_t id = allocate(driver, RSTI_COUNTER_SYSTEM, &i, sizeof i, labels[i]);
+        char suffix[64];
+        char label[RSTI_COUNTER_LABEL_MAX + 1];
+        label_suffix(driver, (rsti_system_counter_t)i, suffix, sizeof suffix);
+        (void)snprintf(label, sizeof label, "%s%s", labels[i], suffix);
+        const int32_t id = allocate(driver, RSTI_COUNTER_SYSTEM, &i, sizeof i, label);
         if (id != i) {
             return RST_SET_ERR(RST_EFULL, "system counter %" PRId32 " got id %" PRId32, i, id);
         }

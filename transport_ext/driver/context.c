@@ -20,6 +20,8 @@ typedef enum option_kind_t {
     KIND_THREADING,
     KIND_IDLE,
     KIND_TRISTATE,
+    KIND_NAMING,
+    KIND_TERMINATION,
     KIND_SIZE,
     KIND_DURATION,
     KIND_NUMBER,
@@ -66,22 +68,21 @@ static const named_value_t threading_names[] = {
     {NULL, 0},
 };
 
-static const named_value_t idle_names[] = {
-    {"block", RSTI_IDLE_BLOCK},
-    {"spin", RSTI_IDLE_SPIN},
-    {"noop", RSTI_IDLE_NOOP},
-    {"yield", RSTI_IDLE_YIELD},
-    {"backoff", RSTI_IDLE_BACKOFF},
-    {"sleep", RSTI_IDLE_SLEEP},
-    {NULL, 0},
-};
-
 static const named_value_t tristate_names[] = {
     {"true", RSTI_TRUE},
     {"false", RSTI_FALSE},
     {"infer", RSTI_INFER},
     {NULL, 0},
 };
+
+static const named_value_t naming_names[] = {
+    {"rstream", RSTI_NAMING_RSTREAM},
+    {"classic", RSTI_NAMING_CLASSIC},
+    {"new", RSTI_NAMING_NEW},
+    {NULL, 0},
+};
+
+static const named_value_t termination_names[] = {{"deny", 0}, {"allow", 1}, {NULL, 0}};
 
 const rst_driver_option_t *rst_driver_option_list(void)
 {
@@ -99,6 +100,20 @@ static bool parse_name(const named_value_t *names, const char *text, int64_t *va
     return false;
 }
 
+static bool parse_idle(const char *text, int64_t *value)
+{
+    rsti_idle_kind_t kind = RSTI_IDLE_BLOCK;
+    if (strcmp(text, "default") == 0) {
+        *value = RSTI_IDLE_AS_ALL;
+        return true;
+    }
+    if (!rsti_idle_parse_kind(text, &kind)) {
+        return false;
+    }
+    *value = kind;
+    return true;
+}
+
 static bool parse_number(const option_row_t *row, const char *text, int64_t *value)
 {
     bool flag;
@@ -106,9 +121,13 @@ static bool parse_number(const option_row_t *row, const char *text, int64_t *val
     case KIND_THREADING:
         return parse_name(threading_names, text, value);
     case KIND_IDLE:
-        return parse_name(idle_names, text, value);
+        return parse_idle(text, value);
     case KIND_TRISTATE:
         return parse_name(tristate_names, text, value);
+    case KIND_NAMING:
+        return parse_name(naming_names, text, value);
+    case KIND_TERMINATION:
+        return parse_name(termination_names, text, value);
     case KIND_BOOL:
         if (!rsti_parse_bool(text, &flag)) {
             return false;
@@ -219,6 +238,40 @@ int rst_driver_params_from_environment(rst_driver_params_t *params)
             RST_APPEND_ERR("from the environment variable %s", variable);
             return -RST_EINVAL;
         }
+    }
+    return 0;
+}
+
+int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
+    rsti_idle_params_t *idle)
+{
+    const struct {
+        const char *name;
+        int64_t kind;
+        const char *args;
+    } rows[] = {
+        [RSTI_IDLE_OF_CONDUCTOR] = {"conductor-idle-strategy", params->conductor_idle,
+            params->conductor_idle_args},
+        [RSTI_IDLE_OF_SENDER] = {"sender-idle-strategy", params->sender_idle,
+            params->sender_idle_args},
+        [RSTI_IDLE_OF_RECEIVER] = {"receiver-idle-strategy", params->receiver_idle,
+            params->receiver_idle_args},
+        [RSTI_IDLE_OF_NETWORK] = {"sharednetwork-idle-strategy", params->network_idle,
+            params->network_idle_args},
+        [RSTI_IDLE_OF_SHARED] = {"shared-idle-strategy", params->shared_idle,
+            params->shared_idle_args},
+    };
+    const bool is_own = rows[option].kind != RSTI_IDLE_AS_ALL;
+    const char *name = is_own ? rows[option].name : "idle";
+    const int64_t kind = is_own ? rows[option].kind : params->idle;
+    const char *args = is_own || rows[option].args[0] != '\0' ? rows[option].args
+                                                              : params->idle_args;
+    rsti_idle_params_init(
+        idle, kind == RSTI_IDLE_AS_ALL ? RSTI_IDLE_BLOCK : (rsti_idle_kind_t)kind);
+    if (!rsti_idle_parse_args(idle, args)) {
+        return RST_SET_ERR(RST_EINVAL, "%s-init-args=%s: backoff takes spins-yields-min-max as "
+            "10-20-1us-1ms, sleep a duration (both up to 1s), other strategies nothing", name,
+            args);
     }
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "rstream/driver.h"
 
 #include "cnc/driver_dir.h"
+#include "concurrent/idle.h"
 #include "driver/options.h"
 #include "media/interceptor.h"
 
@@ -18,11 +19,32 @@ typedef enum rsti_threading_t {
     RSTI_THREADING_INVOKER
 } rsti_threading_t;
 
+typedef enum rsti_naming_t {
+    RSTI_NAMING_RSTREAM = 0,
+    RSTI_NAMING_CLASSIC,
+    RSTI_NAMING_NEW
+} rsti_naming_t;
+
+/* Of an agent's own idle option: as the one for all agents; of that one: block. */
+#define RSTI_IDLE_AS_ALL (-1)
+
 struct rst_driver_params_t {
     char dir[RSTI_PATH_MAX]; /* "" = the default directory */
     RSTI_OPTIONS_WITH_FIELD(RSTI_OPTION_FIELD)
     rsti_fault_params_t fault;
 };
+
+typedef enum rsti_idle_option_t {
+    RSTI_IDLE_OF_CONDUCTOR = 0,
+    RSTI_IDLE_OF_SENDER,
+    RSTI_IDLE_OF_RECEIVER,
+    RSTI_IDLE_OF_NETWORK,
+    RSTI_IDLE_OF_SHARED
+} rsti_idle_option_t;
+/* How a thread of that kind waits: its own option, else the one for all. 0 or -RST_EINVAL naming the
+ * option whose arguments are malformed. */
+int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
+    rsti_idle_params_t *idle);
 
 void rsti_driver_params_init(rst_driver_params_t *params);
 /* Relations between options (driver reference, section 9). 0 or -RST_EINVAL naming the option. */

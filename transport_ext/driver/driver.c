@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define POLL_TAGS 16
-
 void rsti_driver_log_error(rst_driver_t *driver, int code, const char *text)
 {
     rsti_error_log_record(&driver->error_log, code, text, rsti_clock_epoch_ms(&driver->clock));
@@ -47,188 +45,6 @@ void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t k
     if (rsti_wake_is_log_armed(&log->metadata->ext, kind)) {
         rsti_wake_log(&log->metadata->ext, kind, on_wake, driver);
     }
-}
-
-int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
-    bool *is_readable)
-{
-    *is_readable = true; /* what came before the poller knew it */
-    rsti_driver_thread_t *thread = driver->thread_of[agent_id];
-    const int fd = driver->media.table->fd(driver->media.arg, socket);
-    if (thread == NULL || !thread->has_poller || fd < 0) {
-        return 0;
-    }
-    if (rsti_poller_add(&thread->poller, fd, is_readable) < 0) {
-        rsti_driver_log_trail(driver, "poller");
-        return -1;
-    }
-    return 0;
-}
-
-void rsti_driver_poll_remove(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket)
-{
-    rsti_driver_thread_t *thread = driver->thread_of[agent_id];
-    const int fd = driver->media.table->fd(driver->media.arg, socket);
-    if (thread != NULL && thread->has_poller && fd >= 0) {
-        rsti_poller_remove(&thread->poller, fd);
-    }
-}
-
-bool rsti_driver_should_poll(const rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
-    bool is_readable, int64_t now_ns)
-{
-    const rsti_driver_thread_t *thread = driver->thread_of[agent_id];
-    const rsti_media_t *media = &driver->media;
-    return is_readable || thread == NULL || !thread->is_hinted
-        || media->table->fd(media->arg, socket) < 0
-        || media->table->next_deadline_ns(media->arg, socket) <= now_ns;
-}
-
-/* ---- threads ---- */
-
-/* An empty recvmmsg costs as much as a poll of all sockets, so a blocking thread reads those only
- * that the poller named. It always asks before it sleeps; beside that every third pass. */
-#define PASSES_PER_HINT 3
-
-static void refresh_hints(rsti_driver_thread_t *thread, int64_t timeout_ns)
-{
-    void *tags[POLL_TAGS];
-    const int count = rsti_poller_wait(&thread->poller, timeout_ns, tags, POLL_TAGS);
-    for (int i = 0; i < count; i++) {
-        *(bool *)tags[i] = true;
-    }
-    thread->passes_since_hint = 0;
-}
-
-static int64_t run_agent(rst_driver_t *driver, int32_t agent_id, int64_t now_ns,
-    int64_t *next_deadline_ns)
-{
-    switch (agent_id) {
-    case RSTI_AGENT_SENDER:
-        return rsti_sender_do_work(&driver->sender, now_ns, next_deadline_ns);
-    case RSTI_AGENT_RECEIVER:
-        return rsti_receiver_do_work(&driver->receiver, now_ns, next_deadline_ns);
-    default:
-        return rsti_conductor_do_work(driver, now_ns, next_deadline_ns);
-    }
-}
-
-/* 1 when an agent asked for another pass of its own thread. */
-static int64_t take_wish(rst_driver_t *driver)
-{
-    if (!driver->is_direct || !driver->wants_pass) {
-        return 0;
-    }
-    driver->wants_pass = false;
-    return 1;
-}
-
-static int64_t thread_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
-{
-    rsti_driver_thread_t *thread = arg;
-    int64_t work = 0;
-    if (thread->is_hinted && thread->passes_since_hint++ >= PASSES_PER_HINT) {
-        refresh_hints(thread, 0);
-    }
-    for (int32_t i = 0; i < thread->agent_count; i++) {
-        work += run_agent(thread->driver, thread->agents[i], now_ns, next_deadline_ns);
-    }
-    return work + take_wish(thread->driver);
-}
-
-static bool thread_arm(void *arg)
-{
-    const rsti_driver_thread_t *thread = arg;
-    int32_t *words = thread->driver->cnc.ext->agent_armed;
-    for (int32_t i = 0; i < thread->agent_count; i++) {
-        rsti_wake_arm_word(&words[thread->agents[i]]);
-    }
-    return true;
-}
-
-static void thread_disarm(void *arg)
-{
-    const rsti_driver_thread_t *thread = arg;
-    int32_t *words = thread->driver->cnc.ext->agent_armed;
-    for (int32_t i = 0; i < thread->agent_count; i++) {
-        rsti_store_relaxed_i32(&words[thread->agents[i]], 0);
-    }
-}
-
-static void thread_wait(void *arg, int64_t timeout_ns)
-{
-    rsti_driver_thread_t *thread = arg;
-    refresh_hints(thread, timeout_ns);
-    thread_disarm(thread);
-}
-
-static void thread_wake(void *arg)
-{
-    rsti_driver_thread_t *thread = arg;
-    rsti_waker_wake(thread->driver->waker, 0, thread->fifo_id);
-}
-
-/* Which agents share which thread, in the order of a pass. The conductor's thread comes first. */
-static void plan_threads(rst_driver_t *driver)
-{
-    static const struct {
-        int32_t count;
-        int32_t agents[RSTI_DRIVER_AGENTS];
-        const char *name;
-    } plans[][RSTI_DRIVER_AGENTS] = {
-        [RSTI_THREADING_AUTO] = {{0, {0}, ""}},
-        [RSTI_THREADING_SHARED] = {{3,
-            {RSTI_AGENT_SENDER, RSTI_AGENT_RECEIVER, RSTI_AGENT_CONDUCTOR}, "rst-shared"}},
-        [RSTI_THREADING_SHARED_NETWORK] = {{1, {RSTI_AGENT_CONDUCTOR}, "rst-conductor"},
-            {2, {RSTI_AGENT_SENDER, RSTI_AGENT_RECEIVER}, "rst-network"}},
-        [RSTI_THREADING_DEDICATED] = {{1, {RSTI_AGENT_CONDUCTOR}, "rst-conductor"},
-            {1, {RSTI_AGENT_SENDER}, "rst-sender"}, {1, {RSTI_AGENT_RECEIVER}, "rst-receiver"}},
-        [RSTI_THREADING_INVOKER] = {{0, {0}, ""}},
-    };
-    for (int32_t t = 0; t < RSTI_DRIVER_AGENTS && plans[driver->threading][t].count > 0; t++) {
-        rsti_driver_thread_t *thread = &driver->threads[t];
-        thread->driver = driver;
-        thread->fifo_id = t;
-        thread->fifo_fd = -1;
-        thread->agent_count = plans[driver->threading][t].count;
-        snprintf(thread->runner.name, sizeof thread->runner.name, "%s",
-            plans[driver->threading][t].name);
-        for (int32_t i = 0; i < thread->agent_count; i++) {
-            const int32_t agent_id = plans[driver->threading][t].agents[i];
-            thread->agents[i] = agent_id;
-            driver->thread_of[agent_id] = thread;
-            driver->cnc.ext->agent_fifo[agent_id] = t;
-        }
-        driver->thread_count = t + 1;
-    }
-    driver->is_direct = driver->thread_count <= 1;
-}
-
-static int prepare_threads(rst_driver_t *driver)
-{
-    plan_threads(driver);
-    for (int32_t t = 0; t < driver->thread_count; t++) {
-        rsti_driver_thread_t *thread = &driver->threads[t];
-        thread->fifo_fd = rsti_wake_fifo_create(driver->dir, 0, thread->fifo_id);
-        if (thread->fifo_fd < 0 || rsti_poller_open(&thread->poller, thread->fifo_fd) < 0) {
-            return -rst_last_error_code();
-        }
-        thread->has_poller = true;
-        thread->is_hinted = driver->params.idle_kind == RSTI_IDLE_BLOCK;
-        thread->runner.do_work = thread_do_work;
-        thread->runner.work_arg = thread;
-        thread->runner.clock = driver->clock;
-        thread->runner.idle_kind = (rsti_idle_kind_t)driver->params.idle_kind;
-        thread->runner.sleep_ns_max = t == 0 ? RSTI_CONDUCTOR_SLEEP_MAX_NS : RSTI_NO_DEADLINE;
-        thread->runner.sleeper = (rsti_sleeper_t){
-            .arm = thread_arm,
-            .wait = thread_wait,
-            .disarm = thread_disarm,
-            .arg = thread,
-            .spin_ns = driver->params.idle_spin_ns,
-        };
-    }
-    return 0;
 }
 
 /* ---- opening ---- */
@@ -290,6 +106,7 @@ static int open_cnc(rst_driver_t *driver)
             < 0) {
         return -rst_last_error_code();
     }
+    rsti_cycles_init(driver);
     rsti_driver_count(driver, RSTI_SYSTEM_BYTES_MAPPED, (int64_t)cnc->length);
     return 0;
 }
@@ -325,7 +142,7 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
     if (open_media(driver, media) < 0 || open_cnc(driver) < 0
         || open_loss_report(driver) < 0 || rsti_waker_create(&driver->waker, driver->dir) < 0
         || rsti_conductor_init(driver, seed) < 0 || rsti_sender_init(&driver->sender, driver) < 0
-        || rsti_receiver_init(&driver->receiver, driver) < 0 || prepare_threads(driver) < 0) {
+        || rsti_receiver_init(&driver->receiver, driver) < 0 || rsti_threads_prepare(driver) < 0) {
         return -rst_last_error_code();
     }
     /* Correlation ids begin at 1: 0 is nobody. */
@@ -379,28 +196,13 @@ int rst_driver_start(rst_driver_t *driver)
             "threading=invoker: the caller runs the agents with rst_driver_do_work");
     }
     driver->is_started = true;
-    /* The conductor's thread is the first and starts last: clients are served when all run. */
-    for (int32_t t = driver->thread_count; t > 0; t--) {
-        if (rsti_agent_start(&driver->threads[t - 1].runner) < 0) {
-            return -rst_last_error_code();
-        }
-    }
-    return 0;
+    return rsti_threads_start(driver);
 }
 
 int64_t rst_driver_do_work(rst_driver_t *driver, int64_t *next_deadline_ns)
 {
-    static const int32_t order[] = {RSTI_AGENT_SENDER, RSTI_AGENT_RECEIVER, RSTI_AGENT_CONDUCTOR};
     *next_deadline_ns = RSTI_NO_DEADLINE;
-    if (driver->is_started) {
-        return 0;
-    }
-    const int64_t now_ns = rsti_clock_nano_time(&driver->clock);
-    int64_t work = 0;
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-        work += run_agent(driver, order[i], now_ns, next_deadline_ns);
-    }
-    return work + take_wish(driver);
+    return driver->is_started ? 0 : rsti_driver_pass(driver, next_deadline_ns);
 }
 
 const char *rst_driver_dir(const rst_driver_t *driver)
@@ -415,38 +217,12 @@ int rst_driver_is_idle(const rst_driver_t *driver)
 
 /* ---- closing ---- */
 
-static void close_threads(rst_driver_t *driver)
-{
-    for (int32_t t = 0; t < driver->thread_count; t++) {
-        rsti_driver_thread_t *thread = &driver->threads[t];
-        rsti_agent_stop(&thread->runner, thread_wake, thread);
-    }
-    driver->is_direct = true;
-    if (driver->is_started) {
-        /* What the conductor still gave them: it must have an owner to be freed by. */
-        (void)rsti_agent_queue_drain(driver, RSTI_AGENT_SENDER, SIZE_MAX);
-        (void)rsti_agent_queue_drain(driver, RSTI_AGENT_RECEIVER, SIZE_MAX);
-    }
-    for (int32_t t = 0; t < driver->thread_count; t++) {
-        rsti_driver_thread_t *thread = &driver->threads[t];
-        if (thread->has_poller) {
-            rsti_poller_close(&thread->poller);
-            thread->has_poller = false;
-        }
-        if (thread->fifo_fd >= 0) {
-            rsti_wake_fifo_remove(driver->dir, 0, thread->fifo_id);
-            rsti_fd_close(thread->fifo_fd);
-            thread->fifo_fd = -1;
-        }
-    }
-}
-
 void rst_driver_close(rst_driver_t *driver)
 {
     if (driver == NULL) {
         return;
     }
-    close_threads(driver);
+    rsti_threads_close(driver);
     if (driver->has_cnc) {
         if (driver->to_driver.trailer != NULL) {
             rsti_mpsc_rb_set_heartbeat(&driver->to_driver, -1);

@@ -149,6 +149,15 @@ typedef struct rsti_driver_thread_t {
     int64_t next_deadline_ns;
 } rsti_driver_thread_t;
 
+/* How long an agent's passes take: written by that agent. */
+typedef struct rsti_cycle_t {
+    int64_t *max;
+    int64_t *exceeded;
+    int64_t max_ns;
+    int64_t threshold_ns;
+    int64_t begin_ns;
+} rsti_cycle_t;
+
 struct rst_driver_t {
     rst_driver_params_t params;
     char dir[RSTI_PATH_MAX];
@@ -175,6 +184,8 @@ struct rst_driver_t {
     rsti_driver_thread_t threads[RSTI_DRIVER_AGENTS];
     int32_t thread_count;
     rsti_driver_thread_t *thread_of[RSTI_DRIVER_AGENTS]; /* by agent id; NULL without threads */
+    rsti_cycle_t cycles[RSTI_DRIVER_AGENTS];             /* by agent id */
+    int64_t promised_ns; /* without threads: when the caller was told to come back */
     rsti_conductor_t conductor;
     rsti_sender_t sender;
     rsti_receiver_t receiver;
@@ -183,6 +194,13 @@ struct rst_driver_t {
 /* driver.c: with an injected clock, media table (not taken over) and seed: for tests. */
 int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *params,
     const rsti_clock_t *clock, const rsti_media_t *media, uint64_t seed);
+/* threads.c */
+int rsti_threads_prepare(rst_driver_t *driver);
+int rsti_threads_start(rst_driver_t *driver);
+void rsti_threads_close(rst_driver_t *driver);
+void rsti_cycles_init(rst_driver_t *driver);
+/* One pass in the caller's thread. */
+int64_t rsti_driver_pass(rst_driver_t *driver, int64_t *next_deadline_ns);
 void rsti_driver_wake_agent(rst_driver_t *driver, int32_t agent_id);
 /* Wakes the clients that wait for this log. */
 void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t kind);

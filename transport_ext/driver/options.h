@@ -7,7 +7,7 @@
  *
  * Kinds: SIZE (bytes: k, m, g), DURATION (ns; s, ms, us, ns), NUMBER, BOOL, UNIT (a double from 0 to
  * 1), SEED (any 64 bits), TEXT (char array; most = longest), and names from a short list: THREADING,
- * IDLE, TRISTATE (true | false | infer). All but UNIT and TEXT are int64_t. */
+ * IDLE, TRISTATE (true | false | infer), NAMING, TERMINATION. All but UNIT and TEXT are int64_t. */
 #ifndef RSTI_DRIVER_OPTIONS_H
 #define RSTI_DRIVER_OPTIONS_H
 
@@ -22,14 +22,60 @@
 #define RSTI_OPTIONS_AGENTS(X)                                                                     \
     X(THREADING, threading, "threading", "auto", 0, 0,                                             \
         "dedicated | shared-network | shared | invoker | auto (shared on up to four cores)")       \
-    X(IDLE, idle_kind, "idle", "block", 0, 0,                                                      \
-        "block | spin | noop | yield | backoff | sleep: how an agent without work waits")          \
+    X(IDLE, idle, "idle", "block", 0, 0,                                                           \
+        "block | spin | noop | yield | backoff | sleep | controllable: how agents wait for work")  \
+    X(TEXT, idle_args, "idle-init-args", "", 0, 127,                                               \
+        "of backoff: spins-yields-min-max, as 10-20-1us-1ms; of sleep: a duration")                \
     X(DURATION, idle_spin_ns, "idle-spin", "50us", 0, RSTI_NS_PER_S,                               \
-        "how long a blocking agent looks for work before it sleeps")
+        "how long a blocking agent looks for work before it sleeps")                               \
+    X(IDLE, conductor_idle, "conductor-idle-strategy", "default", 0, 0,                            \
+        "how a conductor with a thread of its own waits; default: as idle says")                   \
+    X(TEXT, conductor_idle_args, "conductor-idle-strategy-init-args", "", 0, 127,                  \
+        "arguments of it")                                                                         \
+    X(IDLE, sender_idle, "sender-idle-strategy", "default", 0, 0,                                  \
+        "how a sender with a thread of its own waits; default: as idle says")                      \
+    X(TEXT, sender_idle_args, "sender-idle-strategy-init-args", "", 0, 127, "arguments of it")     \
+    X(IDLE, receiver_idle, "receiver-idle-strategy", "default", 0, 0,                              \
+        "how a receiver with a thread of its own waits; default: as idle says")                    \
+    X(TEXT, receiver_idle_args, "receiver-idle-strategy-init-args", "", 0, 127,                    \
+        "arguments of it")                                                                         \
+    X(IDLE, network_idle, "sharednetwork-idle-strategy", "default", 0, 0,                          \
+        "how sender and receiver in one thread wait; default: as idle says")                       \
+    X(TEXT, network_idle_args, "sharednetwork-idle-strategy-init-args", "", 0, 127,                \
+        "arguments of it")                                                                         \
+    X(IDLE, shared_idle, "shared-idle-strategy", "default", 0, 0,                                  \
+        "how all agents in one thread wait; default: as idle says")                                \
+    X(TEXT, shared_idle_args, "shared-idle-strategy-init-args", "", 0, 127, "arguments of it")     \
+    X(NAMING, thread_naming, "thread-naming", "rstream", 0, 0,                                     \
+        "rstream | classic | new: names of the threads (the last two: as Aeron names them)")       \
+    X(NUMBER, conductor_cpu, "conductor-cpu-affinity", "-1", -1, 1023,                             \
+        "cpu of its thread; -1: any (a shared thread: the first one given)")                       \
+    X(NUMBER, sender_cpu, "sender-cpu-affinity", "-1", -1, 1023,                                   \
+        "cpu of its thread; -1: any (a shared thread: the first one given)")                       \
+    X(NUMBER, receiver_cpu, "receiver-cpu-affinity", "-1", -1, 1023,                               \
+        "cpu of its thread; -1: any (a shared thread: the first one given)")                       \
+    X(DURATION, conductor_cycle_threshold_ns, "conductor-cycle-threshold", "100ms", 1,             \
+        RSTI_DURATION_MAX, "a pass that takes longer is counted")                                  \
+    X(DURATION, sender_cycle_threshold_ns, "sender-cycle-threshold", "100ms", 1,                   \
+        RSTI_DURATION_MAX, "a pass that takes longer is counted")                                  \
+    X(DURATION, receiver_cycle_threshold_ns, "receiver-cycle-threshold", "100ms", 1,               \
+        RSTI_DURATION_MAX, "a pass that takes longer is counted")                                  \
+    X(DURATION, resolver_threshold_ns, "name-resolver-threshold", "5s", 1, RSTI_DURATION_MAX,      \
+        "a name look-up that takes longer is counted")                                             \
+    X(TERMINATION, termination, "termination-validator", "deny", 0, 0,                             \
+        "deny | allow: whether a client may end the driver")                                       \
+    X(TEXT, termination_token, "termination-token", "", 0, 383,                                    \
+        "what it must bring for that; empty: anything")
 
 /* The directory and the files in it. */
 #define RSTI_OPTIONS_FILES(X)                                                                      \
     X(BOOL, remove_dir, "remove-dir-on-close", "true", 0, 1, "remove the directory at close")      \
+    X(BOOL, dir_delete_on_start, "dir-delete-on-start", "false", 0, 1,                             \
+        "take the directory though an Aeron driver's heartbeat in it is young")                    \
+    X(BOOL, dir_warn_if_exists, "dir-warn-if-exists", "false", 0, 1,                               \
+        "say on stderr that the directory was there")                                              \
+    X(BOOL, print_configuration, "print-configuration", "false", 0, 1,                             \
+        "print every option at the start")                                                         \
     X(SIZE, to_driver_length, "conductor-buffer-length", "1m", 65536, RSTI_GB / 2,                 \
         "ring of commands; a power of two")                                                        \
     X(SIZE, to_clients_length, "clients-buffer-length", "1m", 65536, RSTI_GB / 2,                  \
@@ -37,7 +83,7 @@
     X(SIZE, counters_length, "counters-buffer-length", "1m", RSTI_MB, 500 * RSTI_MB,               \
         "values of counters (128 bytes each); their labels take four times that")                  \
     X(SIZE, error_length, "error-buffer-length", "256k", 65536, RSTI_GB / 2, "error log")          \
-    X(SIZE, loss_report_length, "loss-report-buffer-length", "64k", 1024, RSTI_GB / 2,              \
+    X(SIZE, loss_report_length, "loss-report-buffer-length", "64k", 1024, RSTI_GB / 2,             \
         "loss report; longer ones are rounded up to pages")                                        \
     X(SIZE, page_size, "file-page-size", "4096", 4096, RSTI_GB, "a power of two")                  \
     X(BOOL, storage_checks, "perform-storage-checks", "true", 0, 1,                                \
@@ -208,6 +254,8 @@
 #define RSTI_OPTION_FIELD_THREADING(field) int64_t field;
 #define RSTI_OPTION_FIELD_IDLE(field) int64_t field;
 #define RSTI_OPTION_FIELD_TRISTATE(field) int64_t field;
+#define RSTI_OPTION_FIELD_NAMING(field) int64_t field;
+#define RSTI_OPTION_FIELD_TERMINATION(field) int64_t field;
 #define RSTI_OPTION_FIELD_SIZE(field) int64_t field;
 #define RSTI_OPTION_FIELD_DURATION(field) int64_t field;
 #define RSTI_OPTION_FIELD_NUMBER(field) int64_t field;

@@ -95,13 +95,13 @@ static void start(rsti_idle_kind_t kind, int64_t spin_ns, int64_t sleep_ns_max)
             .do_work = do_work,
             .work_arg = &worker,
             .clock = rsti_clock_system(),
-            .idle_kind = kind,
             .sleeper = {.arm = arm,
                 .wait = wait_on_pipe,
                 .disarm = disarm,
                 .arg = &worker,
                 .spin_ns = spin_ns},
             .sleep_ns_max = sleep_ns_max}};
+    rsti_idle_params_init(&worker.runner.idle, kind);
     if (pipe2(worker.pipe_fds, O_NONBLOCK) != 0 || rsti_agent_start(&worker.runner) != 0) {
         abort();
     }
@@ -131,7 +131,7 @@ static bool reaches(const int64_t *number, int64_t bound)
 
 TEST(every_idle_kind_works_and_stops)
 {
-    for (int kind = RSTI_IDLE_BLOCK; kind <= RSTI_IDLE_SLEEP; kind++) {
+    for (int kind = RSTI_IDLE_BLOCK; kind <= RSTI_IDLE_CONTROLLABLE; kind++) {
         start((rsti_idle_kind_t)kind, 0, RSTI_NO_DEADLINE);
         for (int i = 0; i < 50; i++) {
             (void)rsti_fetch_add_i64(&worker.wanted, 3);

@@ -107,4 +107,106 @@ TEST(loss_is_in_the_report_once)
     harness_close(h);
 }
 
-CHECK_MAIN(RUN(loss_is_in_the_report_once))
+typedef struct labels_t {
+    char text[RSTI_SYSTEM_COUNTER_COUNT][RSTI_COUNTER_LABEL_MAX + 1];
+    int count;
+    bool is_in_order;
+} labels_t;
+
+static bool on_counter(void *arg, const rsti_counter_view_t *view)
+{
+    labels_t *labels = arg;
+    int32_t key;
+    if (view->type_id != RSTI_COUNTER_SYSTEM || labels->count == RSTI_SYSTEM_COUNTER_COUNT) {
+        return false;
+    }
+    memcpy(&key, view->key, sizeof key);
+    labels->is_in_order = labels->is_in_order && key == labels->count
+        && view->counter_id == labels->count && view->registration_id == labels->count
+        && view->owner_id == -1;
+    memcpy(labels->text[labels->count++], view->label, sizeof view->label);
+    return true;
+}
+
+/* N26: what tools print; the whole list, because people search for these lines. */
+TEST(system_counters_carry_their_labels)
+{
+    static const char *const wanted[] = {"Bytes sent", "Bytes received",
+        "Failed offers to ReceiverProxy", "Failed offers to SenderProxy",
+        "Failed offers to DriverConductorProxy", "NAKs sent", "NAKs received",
+        "Status Messages sent", "Status Messages received", "Heartbeats sent",
+        "Heartbeats received", "Retransmits sent", "Flow control under runs",
+        "Flow control over runs", "Invalid packets", "Errors: version=0.1.0 commit=rstream",
+        "Short sends", "Failed attempts to free log buffers",
+        "Sender flow control limits, i.e. back-pressure events", "Unblocked Publications",
+        "Unblocked Control Commands", "Possible TTL Asymmetry",
+        "ControllableIdleStrategy status", "Loss gap fills", "Client liveness timeouts",
+        "Resolution changes: driverName=null",
+        "Conductor max cycle time doing its work in ns: INVOKER",
+        "Conductor work cycle exceeded threshold count: threshold=100ms INVOKER",
+        "Sender max cycle time doing its work in ns: INVOKER",
+        "Sender work cycle exceeded threshold count: threshold=100ms INVOKER",
+        "Receiver max cycle time doing its work in ns: INVOKER",
+        "Receiver work cycle exceeded threshold count: threshold=100ms INVOKER",
+        "NameResolver max time in ns", "NameResolver exceeded threshold count: threshold=5s",
+        "Aeron software: version=0.1.0 commit=rstream", "Bytes currently mapped",
+        "Retransmitted bytes", "Retransmit Pool Overflow count", "Error Frames received",
+        "Error Frames sent", "Publications Revoked", "Publication Images Revoked",
+        "Images rejected", "Control protocol version", "Status Messages rejected",
+        "Failed offers to NativeResourceAgentProxy"};
+    harness_t *h = harness_open();
+    labels_t *labels = calloc(1, sizeof *labels);
+    labels->is_in_order = true;
+    rsti_counters_for_each(&h->driver->counters.counters, on_counter, labels);
+    CHECK_EQ(labels->count, RSTI_SYSTEM_COUNTER_COUNT);
+    CHECK_EQ(labels->count, sizeof wanted / sizeof wanted[0]);
+    CHECK(labels->is_in_order);
+    for (int i = 0; i < labels->count; i++) {
+        CHECK_STR(labels->text[i], wanted[i]);
+    }
+    CHECK_EQ(counter(h, RSTI_SYSTEM_CONTROL_PROTOCOL_VERSION), 65536);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_VERSION), 256);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_BYTES_MAPPED),
+        (int64_t)(h->driver->cnc.length + h->driver->loss_file.length));
+    free(labels);
+    harness_close(h);
+}
+
+/* L11: a pass that comes later than the driver asked for is a stall; one that the driver did not ask
+ * for is none, however long nothing happened. */
+TEST(stalls_are_counted)
+{
+    harness_t *h = harness_open();
+    static const int32_t exceeded[] = {RSTI_SYSTEM_CONDUCTOR_CYCLE_TIME_EXCEEDED,
+        RSTI_SYSTEM_SENDER_CYCLE_TIME_EXCEEDED, RSTI_SYSTEM_RECEIVER_CYCLE_TIME_EXCEEDED};
+    static const int32_t max[] = {RSTI_SYSTEM_CONDUCTOR_MAX_CYCLE_TIME,
+        RSTI_SYSTEM_SENDER_MAX_CYCLE_TIME, RSTI_SYSTEM_RECEIVER_MAX_CYCLE_TIME};
+    int64_t deadline_ns;
+    for (int i = 0; i < 5; i++) {
+        (void)rst_driver_do_work(h->driver, &deadline_ns);
+    }
+    h->manual.now_ns = deadline_ns;
+    (void)rst_driver_do_work(h->driver, &deadline_ns);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(counter(h, exceeded[i]), 0);
+        CHECK_EQ(counter(h, max[i]), 0);
+    }
+    h->manual.now_ns = deadline_ns + 100 * MS; /* exactly the threshold: not beyond it */
+    (void)rst_driver_do_work(h->driver, &deadline_ns);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(counter(h, exceeded[i]), 0);
+        CHECK_EQ(counter(h, max[i]), 100 * MS);
+    }
+    h->manual.now_ns = deadline_ns + 100 * MS + 1;
+    (void)rst_driver_do_work(h->driver, &deadline_ns);
+    h->manual.now_ns = deadline_ns + 7;
+    (void)rst_driver_do_work(h->driver, &deadline_ns);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(counter(h, exceeded[i]), 1);
+        CHECK_EQ(counter(h, max[i]), 100 * MS + 1);
+    }
+    harness_close(h);
+}
+
+CHECK_MAIN(RUN(loss_is_in_the_report_once), RUN(system_counters_carry_their_labels),
+    RUN(stalls_are_counted))
