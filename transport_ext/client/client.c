@@ -236,6 +236,9 @@ static void free_client(rst_client_t *client)
     rsti_hash_map_fini(&client->pending);
     rsti_hash_map_fini(&client->publications);
     rsti_hash_map_fini(&client->subscriptions);
+    rsti_hash_map_fini(&client->user_counters);
+    rsti_free(client->counter_events.events);
+    rsti_outbox_fini(&client->outbox);
     rsti_ptr_array_fini(&client->waiters);
     rsti_ptr_array_fini(&client->logs);
     (void)pthread_cond_destroy(&client->answered);

@@ -21,19 +21,17 @@ int rsti_client_send(rst_client_t *client, const rsti_command_t *command)
         return RST_SET_ERR(RST_ETOOLARGE, "command %d does not fit %d bytes", (int)sent.type,
             COMMAND_LENGTH_MAX);
     }
-    const int result = rsti_mpsc_rb_write(&client->to_driver, sent.type, buffer, (size_t)length);
-    if (result != RSTI_RB_OK) {
-        return result == RSTI_RB_FULL
-            ? RST_SET_ERR(RST_EFULL, "the media driver in %s does not read its commands: its "
-                "ring is full", client->dir)
-            : RST_SET_ERR(RST_ETOOLARGE, "command of %" PRId64 " bytes is too long for the ring "
-                "of %s", length, client->dir);
+    const int result = rsti_outbox_send(&client->outbox, &client->to_driver, sent.type, buffer,
+        (size_t)length);
+    if (result < 0) {
+        return RST_APPEND_ERR("media driver in %s", client->dir);
     }
     rsti_client_wake_agent(client, RSTI_AGENT_CONDUCTOR);
     return 0;
 }
 
-void rsti_client_send_remove(rst_client_t *client, int32_t type, int64_t registration_id)
+void rsti_client_send_remove(rst_client_t *client, int32_t type, int64_t registration_id,
+    uint64_t flags)
 {
     if (rsti_client_state_now(client) != RST_CLIENT_OPEN) {
         return;
@@ -42,8 +40,10 @@ void rsti_client_send_remove(rst_client_t *client, int32_t type, int64_t registr
         .type = type,
         .correlation_id = rsti_mpsc_rb_next_correlation_id(&client->to_driver),
         .registration_id = registration_id,
+        .flags = flags,
     };
-    /* When the ring is full the driver does not work; it will give this client up as a whole. */
+    /* Kept when the ring is full. What is more than the outbox holds is lost with a driver that does
+     * not work: it will give this client up as a whole. */
     (void)rsti_client_send(client, &command);
 }
 
@@ -79,79 +79,64 @@ void rsti_pending_free(rsti_pending_t *pending)
     if (pending->subscription != NULL) {
         rsti_subscription_unref(pending->subscription);
     }
+    if (pending->counter != NULL) {
+        rsti_user_counter_unref(pending->counter);
+    }
     rsti_free(pending->channel);
     rsti_free(pending);
 }
 
-static rsti_pending_t *new_pending(const rst_client_t *client, const char *channel,
-    size_t channel_length, int32_t stream_id)
+rsti_pending_t *rsti_pending_create(const rst_client_t *client, rsti_pending_kind_t kind,
+    const char *text, size_t text_length, int32_t stream_id)
 {
     rsti_pending_t *pending = rsti_alloc(sizeof *pending);
     if (pending == NULL) {
         return NULL;
     }
-    pending->channel = rsti_strndup(channel, channel_length);
+    pending->channel = rsti_strndup(text, text_length);
     if (pending->channel == NULL) {
         rsti_free(pending);
         return NULL;
     }
+    pending->kind = kind;
     pending->stream_id = stream_id;
     pending->deadline_ns = rsti_saturating_add_i64(rsti_client_now_ns(),
         rsti_max_i64(client->driver_timeout_ns, RSTI_NS_PER_S));
     return pending;
 }
 
-static int64_t ask_locked(rst_client_t *client, rsti_pending_t *pending, int32_t command_type)
+static int64_t ask_locked(rst_client_t *client, rsti_pending_t *pending,
+    const rsti_command_t *command)
 {
     const int32_t state = rsti_client_state_now(client);
     if (state != RST_CLIENT_OPEN) {
         return rsti_client_state_error(client, state);
     }
     pending->correlation_id = rsti_mpsc_rb_next_correlation_id(&client->to_driver);
-    const rsti_command_t command = {
-        .type = command_type,
-        .correlation_id = pending->correlation_id,
-        .registration_id = -1,
-        .stream_id = pending->stream_id,
-        .channel = {.text = pending->channel, .length = (int32_t)strlen(pending->channel)},
-    };
+    rsti_command_t sent = *command;
+    sent.correlation_id = pending->correlation_id;
     int result = rsti_hash_map_put(&client->pending, pending->correlation_id, pending);
     if (result < 0) {
         return result;
     }
-    result = rsti_client_send(client, &command);
+    result = rsti_client_send(client, &sent);
     if (result < 0) {
         (void)rsti_hash_map_remove(&client->pending, pending->correlation_id);
         return result;
     }
     const int32_t count = rsti_load_relaxed_i32(&client->pending_count);
     rsti_store_release_i32(&client->pending_count, count + 1);
-    if (count == 0) {
+    if (count == 0 || client->outbox.count > 0) {
         rsti_client_kick_conductor(client); /* it looks more often while something is awaited */
     }
     return pending->correlation_id;
 }
 
-static int64_t ask(rst_client_t *client, const char *channel, int32_t stream_id,
-    int32_t command_type)
+int64_t rsti_client_ask(rst_client_t *client, rsti_pending_t *pending,
+    const rsti_command_t *command)
 {
-    const int checked = rsti_client_check(client);
-    if (checked < 0) {
-        return checked;
-    }
-    const size_t channel_length = channel != NULL ? strlen(channel) : 0;
-    if (channel_length == 0 || channel_length > RSTI_CHANNEL_URI_MAX) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel of %zu bytes: must be 1 to %d bytes long",
-            channel_length, RSTI_CHANNEL_URI_MAX);
-    }
-    rsti_pending_t *pending = new_pending(client, channel, channel_length, stream_id);
-    if (pending == NULL) {
-        return -RST_ENOMEM;
-    }
-    pending->is_subscription = command_type == RSTI_CMD_ADD_SUBSCRIPTION;
-    pending->is_exclusive = command_type == RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION;
     pthread_mutex_lock(&client->lock);
-    const int64_t result = ask_locked(client, pending, command_type);
+    const int64_t result = ask_locked(client, pending, command);
     pthread_mutex_unlock(&client->lock);
     if (result < 0) {
         rsti_pending_free(pending);
@@ -159,17 +144,44 @@ static int64_t ask(rst_client_t *client, const char *channel, int32_t stream_id,
     return result;
 }
 
+static int64_t add(rst_client_t *client, const char *channel, int32_t stream_id,
+    int32_t command_type)
+{
+    int checked = rsti_client_check(client);
+    if (checked == 0) {
+        checked = rsti_client_check_channel(client, channel);
+    }
+    if (checked < 0) {
+        return checked;
+    }
+    const size_t length = strlen(channel);
+    rsti_pending_t *pending = rsti_pending_create(client,
+        command_type == RSTI_CMD_ADD_SUBSCRIPTION ? RSTI_PENDING_SUBSCRIPTION
+                                                  : RSTI_PENDING_PUBLICATION,
+        channel, length, stream_id);
+    if (pending == NULL) {
+        return -RST_ENOMEM;
+    }
+    const rsti_command_t command = {
+        .type = command_type,
+        .registration_id = -1,
+        .stream_id = stream_id,
+        .channel = {.text = pending->channel, .length = (int32_t)length},
+    };
+    return rsti_client_ask(client, pending, &command);
+}
+
 RST_API int64_t rst_client_add_publication(rst_client_t *client, const char *channel,
     int32_t stream_id, bool is_exclusive)
 {
-    return ask(client, channel, stream_id,
+    return add(client, channel, stream_id,
         is_exclusive ? RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION : RSTI_CMD_ADD_PUBLICATION);
 }
 
 RST_API int64_t rst_client_add_subscription(rst_client_t *client, const char *channel,
     int32_t stream_id)
 {
-    return ask(client, channel, stream_id, RSTI_CMD_ADD_SUBSCRIPTION);
+    return add(client, channel, stream_id, RSTI_CMD_ADD_SUBSCRIPTION);
 }
 
 /* ---- waiting for the answer ---- */
@@ -192,6 +204,15 @@ static int fail_once(rst_client_t *client, rsti_pending_t *pending)
     return code;
 }
 
+/* Nothing is to be taken of it. */
+static void forget_operation(rst_client_t *client, rsti_pending_t *pending)
+{
+    if (pending->kind == RSTI_PENDING_OPERATION) {
+        (void)rsti_hash_map_remove(&client->pending, pending->correlation_id);
+        rsti_pending_free(pending);
+    }
+}
+
 static int await_locked(rst_client_t *client, int64_t correlation_id, int64_t timeout_ns)
 {
     int64_t now_ns = rsti_client_now_ns();
@@ -207,6 +228,7 @@ static int await_locked(rst_client_t *client, int64_t correlation_id, int64_t ti
                 correlation_id);
         }
         if (pending->state == RSTI_PENDING_READY) {
+            forget_operation(client, pending);
             return 1;
         }
         if (pending->state == RSTI_PENDING_FAILED) {
@@ -240,24 +262,24 @@ RST_API int rst_client_await(rst_client_t *client, int64_t correlation_id, int64
 }
 
 static rsti_pending_t *take_ready(rst_client_t *client, int64_t correlation_id,
-    bool is_subscription)
+    rsti_pending_kind_t kind)
 {
     rsti_pending_t *pending = rsti_hash_map_get(&client->pending, correlation_id);
-    if (pending == NULL || pending->state != RSTI_PENDING_READY
-        || pending->is_subscription != is_subscription) {
+    if (pending == NULL || pending->state != RSTI_PENDING_READY || pending->kind != kind) {
         return NULL;
     }
     (void)rsti_hash_map_remove(&client->pending, correlation_id);
     return pending;
 }
 
-static rsti_pending_t *take(rst_client_t *client, int64_t correlation_id, bool is_subscription)
+rsti_pending_t *rsti_client_take(rst_client_t *client, int64_t correlation_id,
+    rsti_pending_kind_t kind)
 {
     if (rsti_client_check(client) < 0) {
         return NULL;
     }
     pthread_mutex_lock(&client->lock);
-    rsti_pending_t *pending = take_ready(client, correlation_id, is_subscription);
+    rsti_pending_t *pending = take_ready(client, correlation_id, kind);
     pthread_mutex_unlock(&client->lock);
     if (pending == NULL) {
         (void)RST_SET_ERR(RST_EINVAL, "nothing is ready under correlation id %" PRId64,
@@ -269,7 +291,8 @@ static rsti_pending_t *take(rst_client_t *client, int64_t correlation_id, bool i
 RST_API rst_publication_t *rst_client_take_publication(rst_client_t *client,
     int64_t correlation_id)
 {
-    rsti_pending_t *pending = take(client, correlation_id, false);
+    rsti_pending_t *pending =
+        rsti_client_take(client, correlation_id, RSTI_PENDING_PUBLICATION);
     if (pending == NULL) {
         return NULL;
     }
@@ -282,7 +305,8 @@ RST_API rst_publication_t *rst_client_take_publication(rst_client_t *client,
 RST_API rst_subscription_t *rst_client_take_subscription(rst_client_t *client,
     int64_t correlation_id)
 {
-    rsti_pending_t *pending = take(client, correlation_id, true);
+    rsti_pending_t *pending =
+        rsti_client_take(client, correlation_id, RSTI_PENDING_SUBSCRIPTION);
     if (pending == NULL) {
         return NULL;
     }
@@ -299,6 +323,7 @@ RST_API void rst_client_cancel(rst_client_t *client, int64_t correlation_id)
     }
     rst_publication_t *publication = NULL;
     rst_subscription_t *subscription = NULL;
+    rst_user_counter_t *counter = NULL;
     pthread_mutex_lock(&client->lock);
     rsti_pending_t *pending = rsti_hash_map_get(&client->pending, correlation_id);
     if (pending != NULL && pending->state == RSTI_PENDING_SENT) {
@@ -306,12 +331,15 @@ RST_API void rst_client_cancel(rst_client_t *client, int64_t correlation_id)
     } else if (pending != NULL && pending->state != RSTI_PENDING_CANCELLED) {
         publication = pending->publication;
         subscription = pending->subscription;
+        counter = pending->counter;
         pending->publication = NULL;
         pending->subscription = NULL;
+        pending->counter = NULL;
         (void)rsti_hash_map_remove(&client->pending, correlation_id);
         rsti_pending_free(pending);
     }
     pthread_mutex_unlock(&client->lock);
     rst_publication_close(publication);
     rst_subscription_close(subscription);
+    rst_user_counter_close(counter);
 }

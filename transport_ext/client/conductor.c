@@ -30,6 +30,13 @@ static void kill_publication(void *arg, int64_t key, void *value)
     rsti_publication_kill(value);
 }
 
+static void kill_counter(void *arg, int64_t key, void *value)
+{
+    (void)arg;
+    (void)key;
+    rsti_user_counter_kill(value);
+}
+
 static void lose_images(void *arg, int64_t key, void *value)
 {
     const int32_t state = *(const int32_t *)arg;
@@ -55,6 +62,7 @@ void rsti_client_fail(rst_client_t *client, int32_t state, const char *text)
     rsti_store_release_i32(&client->state, state);
     rsti_hash_map_for_each(&client->publications, kill_publication, NULL);
     rsti_hash_map_for_each(&client->subscriptions, lose_images, &state);
+    rsti_hash_map_for_each(&client->user_counters, kill_counter, NULL);
     rsti_client_kick_waiters(client);
     (void)pthread_cond_broadcast(&client->answered);
 }
@@ -204,7 +212,33 @@ static void watch_driver(rst_client_t *client, int64_t now_ns)
     }
 }
 
+/* A conductor that did not run for so long gave no heartbeat: the driver may have given this client
+ * up already, and its counters and logs to others. */
+static void watch_oneself(rst_client_t *client, int64_t now_ns)
+{
+    const int64_t limit_ns = client->cnc.header->client_liveness_timeout_ns;
+    const int64_t last_ns = client->last_work_ns;
+    client->last_work_ns = now_ns;
+    if (last_ns != 0 && limit_ns > 0 && now_ns - last_ns > limit_ns
+        && rsti_client_state_now(client) == RST_CLIENT_OPEN) {
+        char text[sizeof client->failure];
+        (void)snprintf(text, sizeof text, "this client's conductor did not run for %" PRId64
+            " ms, longer than the client liveness timeout of %" PRId64 " ms",
+            (now_ns - last_ns) / RSTI_NS_PER_MS, limit_ns / RSTI_NS_PER_MS);
+        rsti_client_fail(client, RST_CLIENT_TIMED_OUT, text);
+    }
+}
+
 /* ---- the loop ---- */
+
+static int64_t flush_outbox(rst_client_t *client)
+{
+    const int32_t sent = rsti_outbox_flush(&client->outbox, &client->to_driver);
+    if (sent > 0) {
+        rsti_client_wake_agent(client, RSTI_AGENT_CONDUCTOR);
+    }
+    return sent;
+}
 
 static bool needs_polling_for_loops(rst_client_t *client)
 {
@@ -230,6 +264,9 @@ static int64_t next_deadline(const rst_client_t *client, int64_t now_ns, bool is
     if (is_polling) {
         deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_NS_PER_MS);
     }
+    if (client->outbox.count > 0) {
+        deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_CLIENT_POLL_AWAITING_NS);
+    }
     if (!client->is_rstream || client->heartbeat_counter_id == RSTI_NULL_COUNTER) {
         deadline_ns = rsti_min_i64(deadline_ns, now_ns
             + (is_awaiting ? RSTI_CLIENT_POLL_AWAITING_NS : RSTI_CLIENT_POLL_IDLE_NS));
@@ -243,6 +280,7 @@ int64_t rsti_client_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns
     int64_t work = 0;
     *next_deadline_ns = RSTI_NO_DEADLINE;
     pthread_mutex_lock(&client->lock);
+    watch_oneself(client, now_ns);
     if (rsti_client_state_now(client) == RST_CLIENT_OPEN) {
         work = rsti_client_receive(client);
         if (work < 0) {
@@ -250,6 +288,7 @@ int64_t rsti_client_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns
                 "this client could not keep up with its announcements");
             work = 0;
         }
+        work += flush_outbox(client);
     }
     if (rsti_client_state_now(client) == RST_CLIENT_OPEN) {
         find_heartbeat(client);

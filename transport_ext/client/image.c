@@ -53,6 +53,7 @@ rst_image_t *rsti_client_image_create(rst_subscription_t *subscription,
     image->correlation_id = response->correlation_id;
     image->session_id = response->session_id;
     image->scan_position = rsti_load_acquire_i64(&image->counter->value);
+    image->join_position = image->scan_position;
     image->delivered_position = image->scan_position;
     image->released_position = image->scan_position;
     image->lease_index = -1;
@@ -231,7 +232,7 @@ static inline bool admit(const rst_image_t *image, rsti_poll_t *poll, int32_t le
 }
 
 static inline void hand_out(rst_image_t *image, rsti_poll_t *poll, const uint8_t *data,
-    int32_t length, const rsti_fragment_t *fragment, uint8_t flags, int64_t end_position)
+    int32_t length, int64_t reserved_value, uint8_t flags, int64_t end_position)
 {
     rst_batch_t *batch = poll->batch;
     batch->messages[batch->count++] = (rst_message_t){
@@ -239,7 +240,7 @@ static inline void hand_out(rst_image_t *image, rsti_poll_t *poll, const uint8_t
         .length = length,
         .session_id = image->session_id,
         .position = end_position,
-        .reserved_value = fragment->header->reserved_value,
+        .reserved_value = reserved_value,
         .image_index = image->lease_index >= 0 ? image->lease_index : batch->lease_count,
         .flags = flags,
     };
@@ -259,22 +260,28 @@ static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll,
         return TAKE_DONE; /* dropped: its beginning was never here */
     }
     const bool is_end = (fragment->flags & RSTI_FLAG_END) != 0;
-    const int64_t reserved_value = fragment->header->reserved_value;
+    const bool is_begin = (fragment->flags & RSTI_FLAG_BEGIN) != 0;
+    /* The header of the frame that began the message speaks for all of it (memory reference 8). */
+    const int64_t reserved_value =
+        is_begin ? fragment->header->reserved_value : assembler->reserved_value;
     const int64_t charged_before = poll->charged;
     if (is_end && !admit(image, poll, total, reserved_value)) {
         return TAKE_FULL;
     }
-    if ((fragment->flags & RSTI_FLAG_BEGIN) != 0 && poll->is_demanded
+    if (is_begin && poll->is_demanded
         && poll->charged >= poll->demand && !is_free_of_demand(image, reserved_value)) {
         return TAKE_FULL; /* without demand it stays in the image and fills it */
     }
     poll->error = rsti_assembler_append(assembler, fragment->flags, fragment->payload,
         fragment->payload_length, position, end_position);
+    if (poll->error == 0 && is_begin) {
+        assembler->reserved_value = reserved_value;
+    }
     if (poll->error == 0 && is_end) {
         const uint8_t *data = NULL;
         poll->error = rsti_batch_own(poll->batch, assembler, &data);
         if (poll->error == 0) {
-            hand_out(image, poll, data, total, fragment,
+            hand_out(image, poll, data, total, reserved_value,
                 (uint8_t)(fragment->flags | RSTI_FLAG_BEGIN), end_position);
         } else {
             /* As if this fragment had not been read: the next poll tries again. */
@@ -301,8 +308,8 @@ static inline take_t take(rst_image_t *image, rsti_poll_t *poll, const rsti_frag
     if (image->assembler.next_position >= 0) {
         rsti_assembler_reset(&image->assembler); /* the rest of that message will not come */
     }
-    hand_out(image, poll, fragment->payload, fragment->payload_length, fragment,
-        fragment->flags, end_position);
+    hand_out(image, poll, fragment->payload, fragment->payload_length,
+        fragment->header->reserved_value, fragment->flags, end_position);
     return TAKE_DONE;
 }
 
@@ -322,6 +329,10 @@ static bool take_all(rst_image_t *image, rsti_poll_t *poll, const rsti_fragment_
         const int32_t at = (int32_t)((const uint8_t *)fragment->header - scan->term);
         if (!is_in_place(fragment, scan->term, scan->term_id)) {
             *stop = RSTI_STOP_CORRUPT;
+            return false;
+        }
+        if (scan->term_position + at >= poll->limit_position) {
+            *stop = RSTI_STOP_FULL;
             return false;
         }
         const int32_t end = at + aligned_length(fragment);
@@ -350,6 +361,9 @@ static rsti_stop_t scan_term(rst_image_t *image, rsti_poll_t *poll, scan_t *scan
             capacity, &next, &is_corrupt);
         if (!take_all(image, poll, fragments, count, scan, &stop)) {
             return stop;
+        }
+        if (scan->term_position + scan->offset >= poll->limit_position) {
+            return RSTI_STOP_FULL; /* padding that begins at the bound stays as well */
         }
         scan->offset = next;
         if (is_corrupt) {
@@ -385,4 +399,19 @@ rsti_stop_t rsti_image_poll_term(rst_image_t *image, rsti_poll_t *poll)
         rsti_batch_lease(poll->batch, image, begin);
     }
     return stop;
+}
+
+rsti_stop_t rsti_image_poll_block(rst_image_t *image, rsti_poll_t *poll)
+{
+    const int64_t begin = image->scan_position;
+    const uint8_t *frames = NULL;
+    bool is_corrupt = false;
+    const int32_t length = rsti_image_block(image, poll->block_length_max, &frames, &is_corrupt);
+    if (length == 0) {
+        return is_corrupt ? RSTI_STOP_CORRUPT : RSTI_STOP_EMPTY;
+    }
+    hand_out(image, poll, frames, length, 0, 0, begin + length);
+    image->scan_position = begin + length;
+    rsti_batch_lease(poll->batch, image, begin);
+    return RSTI_STOP_FULL;
 }

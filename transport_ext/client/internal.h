@@ -12,6 +12,7 @@
 #ifndef RSTI_CLIENT_INTERNAL_H
 #define RSTI_CLIENT_INTERNAL_H
 
+#include "client/outbox.h"
 #include "cnc/cnc_file.h"
 #include "cnc/driver_dir.h"
 #include "cnc/log_file.h"
@@ -20,6 +21,8 @@
 #include "logbuffer/appender.h"
 #include "logbuffer/reader.h"
 #include "protocol/command.h"
+#include "rstream/counter.h"
+#include "rstream/image.h"
 #include "rstream/rstream.h"
 #include "util/hash_map.h"
 #include "util/ptr_array.h"
@@ -32,6 +35,8 @@
 #define RSTI_CLIENT_POLL_AWAITING_NS RSTI_NS_PER_MS
 #define RSTI_CLIENT_POLL_IDLE_NS (16 * RSTI_NS_PER_MS)
 #define RSTI_EVENTS_MAX 256
+#define RSTI_COUNTER_EVENTS_MAX 256
+#define RSTI_PUBLICATION_ERRORS_MAX 16
 
 static inline int64_t rsti_client_now_ns(void)
 {
@@ -68,6 +73,13 @@ static inline rsti_log_ext_t *rsti_shared_log_ext(const rsti_shared_log_t *log)
 
 /* ---- client ---- */
 
+/* Ring of RSTI_COUNTER_EVENTS_MAX; made at the first event. Under client->lock. */
+typedef struct rsti_counter_events_t {
+    rst_counter_event_t *events;
+    uint32_t head, tail;
+    int64_t lost;
+} rsti_counter_events_t;
+
 struct rst_client_t {
     int32_t refs; /* atomic */
     int32_t generation;
@@ -82,6 +94,7 @@ struct rst_client_t {
 
     rsti_cnc_t cnc;
     rsti_mpsc_rb_t to_driver;
+    rsti_outbox_t outbox; /* under lock */
     rsti_broadcast_rx_t to_clients;
     rsti_counters_t counters;
     rsti_waker_t *waker; /* NULL beside an Aeron driver */
@@ -95,6 +108,8 @@ struct rst_client_t {
     int32_t pending_count;         /* atomic: unanswered; written under lock */
     rsti_hash_map_t publications;  /* correlation id -> rst_publication_t, not counted */
     rsti_hash_map_t subscriptions; /* registration id -> rst_subscription_t, not counted */
+    rsti_hash_map_t user_counters; /* correlation id -> rst_user_counter_t, not counted */
+    rsti_counter_events_t counter_events;
     rsti_ptr_array_t waiters;      /* not counted */
     int32_t next_waiter_id;
     char failure[256];             /* why the state is what it is */
@@ -103,6 +118,7 @@ struct rst_client_t {
     int32_t heartbeat_counter_id;
     int64_t keepalive_deadline_ns;
     int64_t watch_deadline_ns;
+    int64_t last_work_ns; /* 0 before the first */
     int64_t driver_heartbeat_ms;
     int64_t driver_heartbeat_changed_ns;
 
@@ -112,6 +128,8 @@ struct rst_client_t {
 
 /* 0, or negative with a trail: NULL, forked, closed, driver lost, timed out. */
 int rsti_client_check(const rst_client_t *client);
+/* What can be judged of a channel without the driver: 0, or -RST_ECHANNEL with a trail. */
+int rsti_client_check_channel(const rst_client_t *client, const char *channel);
 int rsti_client_state_error(const rst_client_t *client, int32_t state);
 void rsti_client_ref(rst_client_t *client);
 void rsti_client_unref(rst_client_t *client);
@@ -144,20 +162,41 @@ typedef enum rsti_pending_state_t {
     RSTI_PENDING_CANCELLED /* not wanted any more: undone when the answer comes */
 } rsti_pending_state_t;
 
+typedef enum rsti_pending_kind_t {
+    RSTI_PENDING_PUBLICATION,
+    RSTI_PENDING_SUBSCRIPTION,
+    RSTI_PENDING_COUNTER,
+    RSTI_PENDING_SESSION_ID,
+    RSTI_PENDING_OPERATION /* makes nothing: forgotten when it was awaited */
+} rsti_pending_kind_t;
+
 typedef struct rsti_pending_t {
     int64_t correlation_id;
     rsti_pending_state_t state;
-    bool is_subscription;
-    bool is_exclusive;
+    rsti_pending_kind_t kind;
     int32_t stream_id;
     int64_t deadline_ns;
-    char *channel;
+    char *channel; /* also: destination, label of a counter, reason: for the text of an error */
     rst_publication_t *publication;
     rst_subscription_t *subscription;
+    rst_user_counter_t *counter;
+    int64_t counter_registration_id; /* static counters */
+    bool is_static;
+    int32_t session_id;
     int error_code;
     int error_detail;
     char error_text[512];
 } rsti_pending_t;
+/* A new one, for stream_id and a text that tells it apart. NULL with a trail. */
+rsti_pending_t *rsti_pending_create(const rst_client_t *client, rsti_pending_kind_t kind,
+    const char *text, size_t text_length, int32_t stream_id);
+/* Sends the command under a new correlation id, which is the result; takes the pending over, also
+ * when it fails. */
+int64_t rsti_client_ask(rst_client_t *client, rsti_pending_t *pending,
+    const rsti_command_t *command);
+/* What is ready under this id and of this kind, taken out; NULL with a trail. */
+rsti_pending_t *rsti_client_take(rst_client_t *client, int64_t correlation_id,
+    rsti_pending_kind_t kind);
 void rsti_pending_finish(rst_client_t *client, rsti_pending_t *pending,
     rsti_pending_state_t state);
 void rsti_pending_fail(rst_client_t *client, rsti_pending_t *pending, int code, int detail,
@@ -165,7 +204,24 @@ void rsti_pending_fail(rst_client_t *client, rsti_pending_t *pending, int code, 
 void rsti_pending_free(rsti_pending_t *pending);
 /* Under client->lock: fills in the client id, sends, wakes the driver. */
 int rsti_client_send(rst_client_t *client, const rsti_command_t *command);
-void rsti_client_send_remove(rst_client_t *client, int32_t type, int64_t registration_id);
+void rsti_client_send_remove(rst_client_t *client, int32_t type, int64_t registration_id,
+    uint64_t flags);
+
+/* channel_status.c: RST_CHANNEL_…; and 1 stored, 0 not so many. */
+int64_t rsti_client_channel_status(const rst_client_t *client, int32_t channel_status_id);
+int rsti_client_local_address(const rst_client_t *client, int32_t channel_status_id, int index,
+    char *text, size_t size);
+
+/* ---- user counters: user_counter.c, under client->lock ---- */
+
+/* NULL with a trail. */
+rst_user_counter_t *rsti_user_counter_create(rst_client_t *client, const rsti_pending_t *pending,
+    int32_t counter_id);
+void rsti_user_counter_kill(rst_user_counter_t *counter);
+void rsti_user_counter_unref(rst_user_counter_t *counter);
+/* A counter of any client came or went: event, and ours is dead. */
+void rsti_client_on_counter(rst_client_t *client, int kind, int64_t registration_id,
+    int32_t counter_id);
 
 /* ---- publications ---- */
 
@@ -184,7 +240,12 @@ struct rst_publication_t {
     int64_t correlation_id; /* of our command */
     int64_t registration_id; /* of the publication, which may be shared */
     int32_t consumed_counter_id; /* atomic cache */
+    int32_t channel_status_id;
     char *channel;
+    /* under client->lock; ring of RSTI_PUBLICATION_ERRORS_MAX, made at the first error */
+    rst_publication_error_t *errors;
+    uint32_t errors_head, errors_tail;
+    int64_t errors_lost;
 };
 /* Under client->lock. NULL with a trail. */
 rst_publication_t *rsti_publication_create(rst_client_t *client, const rsti_pending_t *pending,
@@ -192,6 +253,8 @@ rst_publication_t *rsti_publication_create(rst_client_t *client, const rsti_pend
 void rsti_publication_ref(rst_publication_t *publication);
 void rsti_publication_unref(rst_publication_t *publication);
 void rsti_publication_kill(rst_publication_t *publication);
+/* publication_errors.c: to every handle of the publication. Under client->lock. */
+void rsti_client_on_publication_error(rst_client_t *client, const rsti_response_t *response);
 /* What a waiter wants to know. */
 bool rsti_publication_is_ready(const rst_publication_t *publication);
 
@@ -208,6 +271,10 @@ typedef struct rsti_assembler_t {
     int32_t length;
     int32_t length_max;
     int64_t next_position; /* where the next fragment must begin; -1: no message begun */
+    /* of the frame that began the message */
+    int64_t reserved_value;
+    int32_t term_id;
+    int32_t term_offset;
 } rsti_assembler_t;
 void rsti_assembler_init(rsti_assembler_t *assembler, int32_t length_max);
 void rsti_assembler_fini(rsti_assembler_t *assembler);
@@ -247,6 +314,7 @@ struct rst_image_t {
     int32_t session_id;
     bool is_corrupt;
     bool is_drained;
+    int64_t join_position;
     int64_t scan_position;      /* of the next frame to read */
     int64_t delivered_position; /* after the last message handed out */
     int64_t released_position;  /* as last told to the driver */
@@ -269,6 +337,9 @@ typedef struct rsti_poll_t {
     rst_batch_t *batch;
     int32_t room;
     int64_t bytes_left;
+    int64_t limit_position; /* only what begins below it */
+    int64_t only_image;     /* correlation id; -1: all of them */
+    int32_t block_length_max; /* > 0: one block of raw frames instead of messages */
     bool is_demanded;
     int64_t demand;
     int64_t charged;
@@ -283,6 +354,11 @@ void rsti_image_unref(rst_image_t *image);
 bool rsti_image_has_counter(const rst_image_t *image);
 /* Reads to the end of the term at most. */
 rsti_stop_t rsti_image_poll_term(rst_image_t *image, rsti_poll_t *poll);
+/* image_poll.c: raw frames from the scan position on, as rst_image_poll_block says: their length. */
+int32_t rsti_image_block(const rst_image_t *image, int32_t bytes_max, const uint8_t **frames,
+    bool *is_corrupt);
+/* Puts them into the batch. */
+rsti_stop_t rsti_image_poll_block(rst_image_t *image, rsti_poll_t *poll);
 /* Moves the position over everything that no batch holds any more. True: the driver's conductor
  * waits for that position. */
 bool rsti_image_move_position(rst_image_t *image);

@@ -261,6 +261,45 @@ RST_API int64_t rst_publication_offer_block(rst_publication_t *publication, cons
     return append_all(publication, &source, count, reserved_value, counted);
 }
 
+/* ---- what only an exclusive publication may do ---- */
+
+static int64_t refuse_shared(const rst_publication_t *publication, const char *what)
+{
+    (void)RST_SET_ERR(RST_EINVAL, "%s on channel %s, stream %" PRId32
+        ": only an exclusive publication can", what, publication->channel,
+        publication->appender.stream_id);
+    return RST_ERROR;
+}
+
+RST_API int64_t rst_publication_offer_frames(rst_publication_t *publication, const void *frames,
+    size_t length)
+{
+    if (!is_usable(publication)) {
+        return refuse(publication);
+    }
+    if (!publication->appender.is_exclusive) {
+        return refuse_shared(publication, "frames offered");
+    }
+    if (frames == NULL) {
+        return refuse_null("frames");
+    }
+    return finish(publication, rsti_append_frames(&publication->appender, frames, length));
+}
+
+RST_API int64_t rst_publication_append_padding(rst_publication_t *publication, size_t length)
+{
+    if (!is_usable(publication)) {
+        return refuse(publication);
+    }
+    if (!publication->appender.is_exclusive) {
+        return refuse_shared(publication, "padding");
+    }
+    if (length > (size_t)publication->max_message_length) {
+        return refuse_length(publication, length, publication->max_message_length, "padding");
+    }
+    return finish(publication, rsti_append_padding(&publication->appender, length));
+}
+
 /* ---- claims ---- */
 
 RST_API int64_t rst_publication_try_claim(rst_publication_t *publication, size_t length,

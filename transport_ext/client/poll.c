@@ -22,10 +22,12 @@ static bool poll_images_once(rst_subscription_t *subscription, rsti_poll_t *poll
     const size_t count = subscription->images.count;
     for (size_t i = 0; i < count; i++) {
         rst_image_t *image = subscription->images.items[(first + i) % count];
-        if (image->is_corrupt || !may_read(image, is_open)) {
+        if (image->is_corrupt || !may_read(image, is_open)
+            || (poll->only_image >= 0 && image->correlation_id != poll->only_image)) {
             continue;
         }
-        switch (rsti_image_poll_term(image, poll)) {
+        switch (poll->block_length_max > 0 ? rsti_image_poll_block(image, poll)
+                                           : rsti_image_poll_term(image, poll)) {
         case RSTI_STOP_EMPTY:
             break;
         case RSTI_STOP_TERM_END:
@@ -114,14 +116,24 @@ static int poll_locked(rst_subscription_t *subscription, rsti_poll_t *poll, bool
     return empty_result(subscription, poll, state);
 }
 
+static int refuse_busy(const rst_subscription_t *subscription)
+{
+    return RST_SET_ERR(RST_EBUSY, "another thread is polling channel %s, stream %" PRId32,
+        subscription->channel, subscription->stream_id);
+}
+
 static int enter(rst_subscription_t *subscription)
 {
     if (pthread_mutex_trylock(&subscription->lock) != 0) {
         if (rsti_load_relaxed_i32(&subscription->is_polling) != 0) {
-            return RST_SET_ERR(RST_EBUSY, "another thread is polling channel %s, stream %" PRId32,
-                subscription->channel, subscription->stream_id);
+            return refuse_busy(subscription);
         }
         pthread_mutex_lock(&subscription->lock); /* a release or the conductor: never for long */
+    }
+    if (rsti_load_relaxed_i32(&subscription->is_polling) != 0) {
+        /* A poll that calls back holds the mark, but no lock. */
+        pthread_mutex_unlock(&subscription->lock);
+        return refuse_busy(subscription);
     }
     rsti_store_relaxed_i32(&subscription->is_polling, 1);
     return 0;
@@ -168,21 +180,56 @@ static int check(const rst_subscription_t *subscription, const rst_batch_t *batc
     return 0;
 }
 
-int rsti_subscription_poll(rst_subscription_t *subscription, int32_t limit, int64_t bytes_max,
-    bool is_demanded, rst_batch_t *batch)
+static int start_poll(rst_subscription_t *subscription, int32_t limit, rsti_poll_t *poll,
+    rst_batch_t *batch)
 {
     const int checked = check(subscription, batch, limit);
     if (checked < 0) {
         return checked;
     }
     rst_batch_release(batch);
+    poll->batch = batch;
+    poll->room = rsti_min_i32(limit, batch->capacity);
+    return run_poll(subscription, poll);
+}
+
+int rsti_subscription_poll(rst_subscription_t *subscription, int32_t limit, int64_t bytes_max,
+    bool is_demanded, rst_batch_t *batch)
+{
     rsti_poll_t poll = {
-        .batch = batch,
-        .room = rsti_min_i32(limit, batch->capacity),
         .bytes_left = bytes_max > 0 ? bytes_max : INT64_MAX,
+        .limit_position = INT64_MAX,
+        .only_image = -1,
         .is_demanded = is_demanded,
     };
-    return run_poll(subscription, &poll);
+    return start_poll(subscription, limit, &poll, batch);
+}
+
+RST_API int rst_subscription_poll_bounded(rst_subscription_t *subscription,
+    int64_t image_correlation_id, int64_t limit_position, int32_t limit, rst_batch_t *batch)
+{
+    rsti_poll_t poll = {
+        .bytes_left = INT64_MAX,
+        .limit_position = limit_position,
+        .only_image = image_correlation_id,
+    };
+    return start_poll(subscription, limit, &poll, batch);
+}
+
+RST_API int rst_subscription_poll_block(rst_subscription_t *subscription, int32_t bytes_max,
+    rst_batch_t *batch)
+{
+    rsti_poll_t poll = {
+        .bytes_left = INT64_MAX,
+        .limit_position = INT64_MAX,
+        .only_image = -1,
+        .block_length_max = bytes_max,
+    };
+    if (bytes_max < RSTI_FRAME_ALIGNMENT) {
+        return RST_SET_ERR(RST_EINVAL, "block of %" PRId32 " bytes: must be at least %d",
+            bytes_max, RSTI_FRAME_ALIGNMENT);
+    }
+    return start_poll(subscription, 1, &poll, batch);
 }
 
 RST_API int rst_subscription_poll(rst_subscription_t *subscription, int32_t limit,

@@ -5,6 +5,9 @@
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+#define REMOVE_FLAG_REVOKE 1
 
 /* ---- life ---- */
 
@@ -41,6 +44,7 @@ rst_publication_t *rsti_publication_create(rst_client_t *client, const rsti_pend
     publication->client = client;
     publication->is_rstream = client->is_rstream;
     publication->is_ipc = response->channel_status_id < 0;
+    publication->channel_status_id = response->channel_status_id;
     publication->last_reason = RST_NOT_CONNECTED;
     publication->consumed_counter_id = RSTI_NULL_COUNTER;
     publication->correlation_id = pending->correlation_id;
@@ -70,6 +74,7 @@ void rsti_publication_unref(rst_publication_t *publication)
     if (publication->log != NULL) {
         rsti_shared_log_unref(publication->log);
     }
+    rsti_free(publication->errors);
     rsti_free(publication->channel);
     rsti_free(publication);
     rsti_client_unref(client);
@@ -80,12 +85,13 @@ void rsti_publication_kill(rst_publication_t *publication)
     rsti_store_release_i32(&publication->is_closed, 1);
 }
 
-RST_API void rst_publication_close(rst_publication_t *publication)
+static void close_with(rst_publication_t *publication, uint64_t flags)
 {
     if (publication == NULL) {
         return;
     }
     if (rsti_is_forked(publication->generation)) {
+        rsti_free(publication->errors);
         rsti_free(publication->channel);
         rsti_free(publication);
         return;
@@ -94,10 +100,21 @@ RST_API void rst_publication_close(rst_publication_t *publication)
     rsti_publication_kill(publication);
     pthread_mutex_lock(&client->lock);
     (void)rsti_hash_map_remove(&client->publications, publication->correlation_id);
-    rsti_client_send_remove(client, RSTI_CMD_REMOVE_PUBLICATION, publication->correlation_id);
+    rsti_client_send_remove(client, RSTI_CMD_REMOVE_PUBLICATION, publication->correlation_id,
+        flags);
     rsti_client_kick_waiters(client);
     pthread_mutex_unlock(&client->lock);
     rsti_publication_unref(publication);
+}
+
+RST_API void rst_publication_close(rst_publication_t *publication)
+{
+    close_with(publication, 0);
+}
+
+RST_API void rst_publication_revoke(rst_publication_t *publication)
+{
+    close_with(publication, REMOVE_FLAG_REVOKE);
 }
 
 /* ---- facts ---- */
@@ -144,6 +161,10 @@ RST_API void rst_publication_info(const rst_publication_t *publication,
         .is_exclusive = publication->appender.is_exclusive,
         .is_ipc = publication->is_ipc,
         .channel = publication->channel,
+        .correlation_id = publication->correlation_id,
+        .max_position = rsti_max_position(log->term_length),
+        .position_bits = log->position_bits,
+        .channel_status_id = publication->channel_status_id,
     };
 }
 
@@ -161,6 +182,51 @@ RST_API int64_t rst_publication_position_limit(const rst_publication_t *publicat
         return dead_reason(publication);
     }
     return rsti_load_acquire_i64(publication->appender.limit);
+}
+
+RST_API int64_t rst_publication_available_window(const rst_publication_t *publication)
+{
+    if (publication == NULL || is_dead(publication)) {
+        return dead_reason(publication);
+    }
+    return rsti_max_i64(0, rsti_load_acquire_i64(publication->appender.limit)
+        - rsti_log_producer_position(&publication->log->file.log));
+}
+
+RST_API int64_t rst_publication_next_frame(const rst_publication_t *publication, int32_t *term_id,
+    int32_t *term_offset)
+{
+    if (publication == NULL || is_dead(publication)) {
+        return dead_reason(publication);
+    }
+    if (term_id == NULL || term_offset == NULL) {
+        (void)RST_SET_ERR(RST_EINVAL, "no room for the term id or offset");
+        return RST_ERROR;
+    }
+    rsti_appender_next(&publication->appender, term_id, term_offset);
+    return 0;
+}
+
+RST_API int64_t rst_publication_channel_status(const rst_publication_t *publication)
+{
+    if (publication == NULL || is_dead(publication)) {
+        return dead_reason(publication);
+    }
+    return rsti_client_channel_status(publication->client, publication->channel_status_id);
+}
+
+RST_API int rst_publication_local_address(const rst_publication_t *publication, int index,
+    char *text, size_t size)
+{
+    if (text == NULL || size == 0) {
+        return RST_SET_ERR(RST_EINVAL, "no room for the address");
+    }
+    text[0] = '\0';
+    if (publication == NULL || is_dead(publication)) {
+        return 0;
+    }
+    return rsti_client_local_address(publication->client, publication->channel_status_id, index,
+        text, size);
 }
 
 static bool is_log_connected(const rst_publication_t *publication)

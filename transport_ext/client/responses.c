@@ -24,7 +24,7 @@ static bool drop_cancelled(rst_client_t *client, rsti_pending_t *pending, int32_
         return false;
     }
     if (remove_type != 0) {
-        rsti_client_send_remove(client, remove_type, pending->correlation_id);
+        rsti_client_send_remove(client, remove_type, pending->correlation_id, 0);
     }
     (void)rsti_hash_map_remove(&client->pending, pending->correlation_id);
     rsti_pending_finish(client, pending, RSTI_PENDING_CANCELLED);
@@ -41,18 +41,26 @@ static void on_error(rst_client_t *client, const rsti_response_t *response)
     }
 }
 
+/* The driver has it, we could not make our side of it: told, and undone. */
+static void fail_unmade(rst_client_t *client, rsti_pending_t *pending, int32_t remove_type)
+{
+    rsti_pending_fail(client, pending, rst_last_error_code(), rst_last_error_detail(),
+        rst_last_error_text(), strlen(rst_last_error_text()));
+    if (remove_type != 0) {
+        rsti_client_send_remove(client, remove_type, pending->correlation_id, 0);
+    }
+}
+
 static void on_publication_ready(rst_client_t *client, const rsti_response_t *response)
 {
     rsti_pending_t *pending = awaited(client, response->correlation_id);
-    if (pending == NULL || pending->is_subscription
+    if (pending == NULL || pending->kind != RSTI_PENDING_PUBLICATION
         || drop_cancelled(client, pending, RSTI_CMD_REMOVE_PUBLICATION)) {
         return;
     }
     pending->publication = rsti_publication_create(client, pending, response);
     if (pending->publication == NULL) {
-        rsti_pending_fail(client, pending, rst_last_error_code(), rst_last_error_detail(),
-            rst_last_error_text(), strlen(rst_last_error_text()));
-        rsti_client_send_remove(client, RSTI_CMD_REMOVE_PUBLICATION, pending->correlation_id);
+        fail_unmade(client, pending, RSTI_CMD_REMOVE_PUBLICATION);
         return;
     }
     rsti_pending_finish(client, pending, RSTI_PENDING_READY);
@@ -61,7 +69,7 @@ static void on_publication_ready(rst_client_t *client, const rsti_response_t *re
 static void on_subscription_ready(rst_client_t *client, const rsti_response_t *response)
 {
     rsti_pending_t *pending = awaited(client, response->correlation_id);
-    if (pending == NULL || !pending->is_subscription
+    if (pending == NULL || pending->kind != RSTI_PENDING_SUBSCRIPTION
         || drop_cancelled(client, pending, RSTI_CMD_REMOVE_SUBSCRIPTION)) {
         return;
     }
@@ -69,12 +77,48 @@ static void on_subscription_ready(rst_client_t *client, const rsti_response_t *r
     pending->subscription =
         rsti_subscription_create(client, pending, response->channel_status_id);
     if (pending->subscription == NULL) {
-        rsti_pending_fail(client, pending, rst_last_error_code(), rst_last_error_detail(),
-            rst_last_error_text(), strlen(rst_last_error_text()));
-        rsti_client_send_remove(client, RSTI_CMD_REMOVE_SUBSCRIPTION, pending->correlation_id);
+        fail_unmade(client, pending, RSTI_CMD_REMOVE_SUBSCRIPTION);
         return;
     }
     rsti_pending_finish(client, pending, RSTI_PENDING_READY);
+}
+
+static void on_counter_ready(rst_client_t *client, const rsti_response_t *response)
+{
+    rsti_pending_t *pending = awaited(client, response->correlation_id);
+    if (response->type == RSTI_RSP_COUNTER_READY) {
+        rsti_client_on_counter(client, RST_COUNTER_AVAILABLE, response->correlation_id,
+            response->counter_id);
+    }
+    if (pending == NULL || pending->kind != RSTI_PENDING_COUNTER
+        || drop_cancelled(client, pending, pending->is_static ? 0 : RSTI_CMD_REMOVE_COUNTER)) {
+        return;
+    }
+    pending->counter = rsti_user_counter_create(client, pending, response->counter_id);
+    if (pending->counter == NULL) {
+        fail_unmade(client, pending, pending->is_static ? 0 : RSTI_CMD_REMOVE_COUNTER);
+        return;
+    }
+    rsti_pending_finish(client, pending, RSTI_PENDING_READY);
+}
+
+static void on_next_session_id(rst_client_t *client, const rsti_response_t *response)
+{
+    rsti_pending_t *pending = awaited(client, response->correlation_id);
+    if (pending != NULL && pending->kind == RSTI_PENDING_SESSION_ID
+        && !drop_cancelled(client, pending, 0)) {
+        pending->session_id = response->session_id;
+        rsti_pending_finish(client, pending, RSTI_PENDING_READY);
+    }
+}
+
+static void on_operation_success(rst_client_t *client, const rsti_response_t *response)
+{
+    rsti_pending_t *pending = awaited(client, response->correlation_id);
+    if (pending != NULL && pending->kind == RSTI_PENDING_OPERATION
+        && !drop_cancelled(client, pending, 0)) {
+        rsti_pending_finish(client, pending, RSTI_PENDING_READY);
+    }
 }
 
 static void on_available_image(rst_client_t *client, const rsti_response_t *response)
@@ -128,8 +172,25 @@ static void on_record(void *arg, int32_t type, const void *record, size_t length
                 "it gave this client up: no heartbeat within its client liveness timeout");
         }
         break;
+    case RSTI_RSP_OPERATION_SUCCESS:
+        on_operation_success(client, &response);
+        break;
+    case RSTI_RSP_COUNTER_READY:
+    case RSTI_RSP_STATIC_COUNTER:
+        on_counter_ready(client, &response);
+        break;
+    case RSTI_RSP_UNAVAILABLE_COUNTER:
+        rsti_client_on_counter(client, RST_COUNTER_UNAVAILABLE, response.registration_id,
+            response.counter_id);
+        break;
+    case RSTI_RSP_NEXT_SESSION_ID:
+        on_next_session_id(client, &response);
+        break;
+    case RSTI_RSP_PUBLICATION_ERROR:
+        rsti_client_on_publication_error(client, &response);
+        break;
     default:
-        break; /* answers to removals, counters of others */
+        break;
     }
 }
 

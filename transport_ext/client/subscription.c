@@ -90,7 +90,7 @@ RST_API void rst_subscription_close(rst_subscription_t *subscription)
     pthread_mutex_lock(&client->lock);
     (void)rsti_hash_map_remove(&client->subscriptions, subscription->registration_id);
     rsti_subscription_kill(subscription);
-    rsti_client_send_remove(client, RSTI_CMD_REMOVE_SUBSCRIPTION, subscription->registration_id);
+    rsti_client_send_remove(client, RSTI_CMD_REMOVE_SUBSCRIPTION, subscription->registration_id, 0);
     rsti_client_kick_waiters(client);
     pthread_mutex_unlock(&client->lock);
     rsti_subscription_unref(subscription);
@@ -253,6 +253,7 @@ RST_API void rst_subscription_info(const rst_subscription_t *subscription,
         info->registration_id = subscription->registration_id;
         info->stream_id = subscription->stream_id;
         info->channel = subscription->channel;
+        info->channel_status_id = subscription->channel_status_id;
     }
 }
 
@@ -287,43 +288,30 @@ RST_API bool rst_subscription_is_closed(const rst_subscription_t *subscription)
     return !is_usable(subscription);
 }
 
-typedef struct address_search_t {
-    int32_t channel_status_id;
-    char *text;
-    size_t size;
-    int found;
-} address_search_t;
-
-static bool match_address(void *arg, const rsti_counter_view_t *view)
-{
-    address_search_t *search = arg;
-    if (view->type_id != RSTI_COUNTER_LOCAL_SOCKADDR || view->value != 1
-        || rsti_get_i32(view->key) != search->channel_status_id) {
-        return true;
-    }
-    const int32_t length = rsti_get_i32(view->key + 4);
-    if (length < 1 || length > RSTI_COUNTER_KEY_MAX - 8) {
-        return true;
-    }
-    search->found = 1;
-    (void)snprintf(search->text, search->size, "%.*s", (int)length, (const char *)view->key + 8);
-    return false;
-}
-
-RST_API int rst_subscription_local_address(const rst_subscription_t *subscription, char *text,
-    size_t size)
+RST_API int rst_subscription_local_address_at(const rst_subscription_t *subscription, int index,
+    char *text, size_t size)
 {
     if (text == NULL || size == 0) {
         return RST_SET_ERR(RST_EINVAL, "no room for the address");
     }
     text[0] = '\0';
-    if (!is_usable(subscription) || subscription->channel_status_id < 0) {
+    if (!is_usable(subscription)) {
         return 0;
     }
-    address_search_t search = {
-        .channel_status_id = subscription->channel_status_id, .text = text, .size = size};
-    rsti_counters_for_each(&subscription->client->counters, match_address, &search);
-    return search.found;
+    return rsti_client_local_address(subscription->client, subscription->channel_status_id, index,
+        text, size);
+}
+
+RST_API int rst_subscription_local_address(const rst_subscription_t *subscription, char *text,
+    size_t size)
+{
+    return rst_subscription_local_address_at(subscription, 0, text, size);
+}
+
+RST_API int64_t rst_subscription_channel_status(const rst_subscription_t *subscription)
+{
+    return !is_usable(subscription) ? RST_CLOSED
+        : rsti_client_channel_status(subscription->client, subscription->channel_status_id);
 }
 
 /* How far the driver has received, without looking at each frame. */

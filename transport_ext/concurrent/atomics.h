@@ -49,6 +49,7 @@
 
 RSTI_ATOMICS_FOR(i32, int32_t)
 RSTI_ATOMICS_FOR(i64, int64_t)
+RSTI_ATOMICS_FOR(u8, uint8_t)
 
 /* For a counter with one writer: relaxed read, release write, no locked instruction. */
 static inline void rsti_add_single_writer_i64(int64_t *to, int64_t value)

@@ -70,6 +70,14 @@ void rsti_counters_for_each(const rsti_counters_t *counters,
     }
 }
 
+_Bool rsti_counters_view(
+    const rsti_counters_t *counters, int32_t counter_id, rsti_counter_view_t *view)
+{
+    RST_ASSERT(counter_id >= 0 && counter_id <= counters->max_counter_id);
+    return rsti_load_acquire_i32(&counters->metadata[counter_id].state) == RSTI_COUNTER_ALLOCATED
+           && copy_counter(counters, counter_id, view);
+}
+
 int32_t rsti_counters_find(
     const rsti_counters_t *counters, int32_t type_id, int64_t registration_id)
 {

@@ -76,6 +76,9 @@ typedef struct rsti_counter_view_t {
 } rsti_counter_view_t;
 void rsti_counters_for_each(const rsti_counters_t *counters,
     _Bool (*on_counter)(void *arg, const rsti_counter_view_t *view), void *arg);
+/* One counter; false when it is not allocated, or was freed while it was copied. The id must exist. */
+_Bool rsti_counters_view(const rsti_counters_t *counters, int32_t counter_id,
+    rsti_counter_view_t *view);
 int32_t rsti_counters_find(const rsti_counters_t *counters, int32_t type_id,
     int64_t registration_id); /* id or RSTI_NULL_COUNTER */
 /* Appends to a label (client name), cut at the limit: bytes first, then the length with release. */

@@ -1,6 +1,7 @@
 /* appender.c: claiming a piece of the active term and writing frames into it. */
 #include "logbuffer/appender.h"
 
+#include "logbuffer/appender_internal.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -9,20 +10,6 @@
 /* Messages of one claim in rsti_append_many: enough to make the claim cheap, few enough that a
  * burst does not hold back the frames behind it for long. */
 #define BATCH_MAX 256
-
-/* Where the active term ended when the call looked. */
-typedef struct tail_t {
-    int32_t index;
-    int32_t term_id;
-    int32_t offset; /* clamped to the term length */
-} tail_t;
-
-typedef struct claim_t {
-    uint8_t *frame;
-    int32_t term_id;
-    int32_t term_offset;
-    int64_t position; /* behind the claim, or the reason why there is none */
-} claim_t;
 
 void rsti_appender_init(rsti_appender_t *appender, rsti_log_t *log, const int64_t *limit,
     int32_t session_id, int32_t stream_id, bool is_exclusive)
@@ -43,29 +30,6 @@ void rsti_appender_init(rsti_appender_t *appender, rsti_log_t *log, const int64_
     };
 }
 
-/* The order of memory reference 4.4: the negative length is visible before any other byte, so that
- * the unblocker can tell a claimed frame from memory nobody has touched. */
-static inline void begin_frame(uint8_t *frame, const rsti_appender_t *appender, int32_t length,
-    uint8_t flags, int16_t type, int32_t term_id, int32_t term_offset, int64_t reserved_value)
-{
-    rsti_store_release_i32(rsti_frame_length_address(frame, 0), -length);
-    rsti_release_fence();
-    rsti_data_header_t *header = (rsti_data_header_t *)(void *)frame;
-    header->frame.version = 0;
-    header->frame.flags = flags;
-    header->frame.type = type;
-    header->term_offset = term_offset;
-    header->session_id = appender->session_id;
-    header->stream_id = appender->stream_id;
-    header->term_id = term_id;
-    header->reserved_value = reserved_value;
-}
-
-static inline void commit_frame(uint8_t *frame, int32_t length)
-{
-    rsti_store_release_i32(rsti_frame_length_address(frame, 0), length);
-}
-
 static int64_t refusal(const rsti_log_t *log, int64_t position, int32_t required)
 {
     if (position + required >= rsti_max_position(log->term_length)) {
@@ -77,7 +41,7 @@ static int64_t refusal(const rsti_log_t *log, int64_t position, int32_t required
 
 /* Position before the message, or why it may not go: the limit is compared with the position
  * before the message, so a message may overshoot the limit by its own length. */
-static inline int64_t look(const rsti_appender_t *appender, int32_t required, tail_t *tail)
+static inline int64_t look(const rsti_appender_t *appender, int32_t required, rsti_tail_t *tail)
 {
     const rsti_log_t *log = appender->log;
     if (appender->is_exclusive) {
@@ -135,9 +99,9 @@ static int64_t end_of_log(
                 rsti_tail_pack(term_id, term_length));
         }
         uint8_t *frame = log->terms[index] + at;
-        begin_frame(frame, appender, term_length - at, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD,
+        rsti_frame_begin(frame, appender, term_length - at, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD,
             term_id, at, 0);
-        commit_frame(frame, term_length - at);
+        rsti_frame_commit(frame, term_length - at);
     }
     const int64_t end = rsti_position(
         term_id, term_length, log->position_bits, log->initial_term_id);
@@ -155,7 +119,7 @@ static int64_t end_of_log(
 
 /* false: claimed->position is why not. */
 static inline bool claim(
-    rsti_appender_t *appender, const tail_t *tail, int32_t required, claim_t *claimed)
+    rsti_appender_t *appender, const rsti_tail_t *tail, int32_t required, rsti_claim_t *claimed)
 {
     rsti_log_t *log = appender->log;
     int64_t *counter = &log->metadata->term_tail_counters[tail->index];
@@ -192,6 +156,17 @@ static inline bool claim(
     return true;
 }
 
+int64_t rsti_appender_look(const rsti_appender_t *appender, int32_t required, rsti_tail_t *tail)
+{
+    return look(appender, required, tail);
+}
+
+bool rsti_appender_claim(rsti_appender_t *appender, const rsti_tail_t *tail, int32_t required,
+    rsti_claim_t *claimed)
+{
+    return claim(appender, tail, required, claimed);
+}
+
 /* Reads the parts of a message in order, over their borders. */
 typedef struct gather_t {
     const rsti_iovec_t *part;
@@ -218,7 +193,7 @@ static void gather(gather_t *from, uint8_t *to, size_t length)
     }
 }
 
-static void write_fragments(const rsti_appender_t *appender, const claim_t *claimed,
+static void write_fragments(const rsti_appender_t *appender, const rsti_claim_t *claimed,
     const rsti_iovec_t *parts, int32_t length, int64_t reserved_value)
 {
     gather_t from = {.part = parts, .offset = 0};
@@ -232,10 +207,10 @@ static void write_fragments(const rsti_appender_t *appender, const claim_t *clai
             flags |= RSTI_FLAG_END;
         }
         const int32_t frame_length = payload + RSTI_DATA_HEADER_LENGTH;
-        begin_frame(frame, appender, frame_length, flags, RSTI_FRAME_DATA, claimed->term_id,
+        rsti_frame_begin(frame, appender, frame_length, flags, RSTI_FRAME_DATA, claimed->term_id,
             term_offset, reserved_value);
         gather(&from, frame + RSTI_DATA_HEADER_LENGTH, (size_t)payload);
-        commit_frame(frame, frame_length);
+        rsti_frame_commit(frame, frame_length);
         frame += rsti_frame_span(frame_length);
         term_offset += rsti_frame_span(frame_length);
         remaining -= payload;
@@ -252,12 +227,12 @@ int64_t rsti_append(rsti_appender_t *appender, const rsti_iovec_t *parts, size_t
     const int32_t required = is_whole
                                  ? rsti_frame_span(frame_length)
                                  : rsti_framed_length((int32_t)length, appender->max_payload);
-    tail_t tail;
+    rsti_tail_t tail;
     const int64_t before = look(appender, required, &tail);
     if (before < 0) {
         return before;
     }
-    claim_t claimed;
+    rsti_claim_t claimed;
     if (!claim(appender, &tail, required, &claimed)) {
         return claimed.position;
     }
@@ -265,7 +240,7 @@ int64_t rsti_append(rsti_appender_t *appender, const rsti_iovec_t *parts, size_t
         write_fragments(appender, &claimed, parts, (int32_t)length, reserved_value);
         return claimed.position;
     }
-    begin_frame(claimed.frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA,
+    rsti_frame_begin(claimed.frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA,
         claimed.term_id, claimed.term_offset, reserved_value);
     uint8_t *payload = claimed.frame + RSTI_DATA_HEADER_LENGTH;
     if (part_count == 1 && length > 0) {
@@ -273,7 +248,7 @@ int64_t rsti_append(rsti_appender_t *appender, const rsti_iovec_t *parts, size_t
     } else {
         gather(&(gather_t){.part = parts, .offset = 0}, payload, length);
     }
-    commit_frame(claimed.frame, frame_length);
+    rsti_frame_commit(claimed.frame, frame_length);
     return claimed.position;
 }
 
@@ -283,16 +258,16 @@ int64_t rsti_append_claim(rsti_appender_t *appender, size_t length, int64_t rese
     RST_ASSERT(length <= (size_t)appender->max_payload);
     const int32_t frame_length = (int32_t)length + RSTI_DATA_HEADER_LENGTH;
     const int32_t required = rsti_frame_span(frame_length);
-    tail_t tail;
+    rsti_tail_t tail;
     const int64_t before = look(appender, required, &tail);
     if (before < 0) {
         return before;
     }
-    claim_t claimed;
+    rsti_claim_t claimed;
     if (!claim(appender, &tail, required, &claimed)) {
         return claimed.position;
     }
-    begin_frame(claimed.frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA,
+    rsti_frame_begin(claimed.frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA,
         claimed.term_id, claimed.term_offset, reserved_value);
     *frame = (rsti_data_header_t *)(void *)claimed.frame;
     return claimed.position;
@@ -323,7 +298,7 @@ typedef struct batch_t {
 
 /* Takes messages while the position before each lies under the limit and it fits the term. The
  * first is always taken: if it does not fit, the claim fails and turns the log. */
-static void fill_batch(const rsti_appender_t *appender, const tail_t *tail, int64_t room_to_limit,
+static void fill_batch(const rsti_appender_t *appender, const rsti_tail_t *tail, int64_t room_to_limit,
     size_t count, void (*next)(void *arg, size_t index, const void **data, size_t *length),
     void *arg, batch_t *batch)
 {
@@ -354,7 +329,7 @@ int64_t rsti_append_many(rsti_appender_t *appender, size_t count,
     int64_t reserved_value, size_t *taken)
 {
     *taken = 0;
-    tail_t tail;
+    rsti_tail_t tail;
     const int64_t position = look(appender, RSTI_FRAME_ALIGNMENT, &tail);
     if (position < 0) {
         return position;
@@ -365,7 +340,7 @@ int64_t rsti_append_many(rsti_appender_t *appender, size_t count,
     if (batch.count == 0) {
         return count == 0 ? position : RST_ERROR;
     }
-    claim_t claimed;
+    rsti_claim_t claimed;
     if (!claim(appender, &tail, batch.required, &claimed)) {
         return claimed.position;
     }
@@ -374,12 +349,12 @@ int64_t rsti_append_many(rsti_appender_t *appender, size_t count,
     for (size_t i = 0; i < batch.count; i++) {
         const rsti_iovec_t *message = &batch.messages[i];
         const int32_t frame_length = (int32_t)message->length + RSTI_DATA_HEADER_LENGTH;
-        begin_frame(frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA,
+        rsti_frame_begin(frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA,
             claimed.term_id, term_offset, reserved_value);
         if (message->length > 0) {
             memcpy(frame + RSTI_DATA_HEADER_LENGTH, message->data, message->length);
         }
-        commit_frame(frame, frame_length);
+        rsti_frame_commit(frame, frame_length);
         frame += rsti_frame_span(frame_length);
         term_offset += rsti_frame_span(frame_length);
     }

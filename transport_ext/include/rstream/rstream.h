@@ -56,12 +56,20 @@ RST_API int64_t rst_client_add_subscription(rst_client_t *client, const char *ch
 /* Waits at most timeout_ns for the driver's answer: 1 ready, 0 not yet, negative: refused
  * (-RST_EREGISTRATION, rst_last_error_detail() is the driver's code), driver lost, timed out. */
 RST_API int rst_client_await(rst_client_t *client, int64_t correlation_id, int64_t timeout_ns);
+/* A command that makes nothing (a destination, a rejection) is forgotten when its await said 1. When
+ * the driver's ring is full a command waits in the client, in order, and goes when there is room;
+ * -RST_EFULL only when 1024 wait already. */
 /* Fetches what became ready, once. NULL when it is not. */
 RST_API rst_publication_t *rst_client_take_publication(rst_client_t *client,
     int64_t correlation_id);
 RST_API rst_subscription_t *rst_client_take_subscription(rst_client_t *client,
     int64_t correlation_id);
 RST_API void rst_client_cancel(rst_client_t *client, int64_t correlation_id);
+/* Asks for a session id that no publication of the stream uses: a correlation id. A driver whose
+ * control protocol is older than 1.0.0 does not know the command: then it is a random one, at once. */
+RST_API int64_t rst_client_next_session_id(rst_client_t *client, int32_t stream_id);
+RST_API int rst_client_take_session_id(rst_client_t *client, int64_t correlation_id,
+    int32_t *session_id); /* 0, -RST_EINVAL when it is not ready */
 
 /* ---- publications ---- */
 
@@ -83,6 +91,16 @@ RST_API int64_t rst_publication_offer_many(rst_publication_t *publication,
 RST_API int64_t rst_publication_offer_block(rst_publication_t *publication, const void *data,
     size_t size, size_t count, int64_t reserved_value, size_t *taken);
 
+/* Exclusive publications: length bytes of whole frames, made elsewhere (a stream that was recorded),
+ * are copied as they are. They must be DATA frames of this session and stream that lie where they
+ * say: the first at the publication's term id and offset, each on a multiple of 32, all within the
+ * rest of the term. RST_ERROR when they do not, with a text. */
+RST_API int64_t rst_publication_offer_frames(rst_publication_t *publication, const void *frames,
+    size_t length);
+/* Exclusive publications: moves the position by a PAD frame of length bytes and its header, which no
+ * reader sees. length: 0 to max_message_length. */
+RST_API int64_t rst_publication_append_padding(rst_publication_t *publication, size_t length);
+
 typedef struct rst_claim_t {
     uint8_t *data; /* length bytes, writable until commit or abort */
     size_t length;
@@ -96,7 +114,7 @@ RST_API int rst_claim_commit(rst_claim_t *claim);
 RST_API int rst_claim_abort(rst_claim_t *claim);
 
 typedef struct rst_publication_info_t {
-    int64_t registration_id;
+    int64_t registration_id; /* of the publication, which several handles may share */
     int32_t session_id;
     int32_t stream_id;
     int32_t initial_term_id;
@@ -107,6 +125,10 @@ typedef struct rst_publication_info_t {
     bool is_exclusive;
     bool is_ipc;
     const char *channel; /* as given; lives as long as the publication */
+    int64_t correlation_id;    /* of this handle */
+    int64_t max_position;      /* no message ends at it or behind it: 2^31 terms */
+    int32_t position_bits;     /* position >> this = terms since the first */
+    int32_t channel_status_id; /* counter; -1: IPC */
 } rst_publication_info_t;
 RST_API void rst_publication_info(const rst_publication_t *publication,
     rst_publication_info_t *info);
@@ -118,7 +140,49 @@ RST_API bool rst_publication_is_closed(const rst_publication_t *publication);
  * last status messages said); without readers, where the last one stopped or the next will begin.
  * RST_NOT_CONNECTED where it is not known. */
 RST_API int64_t rst_publication_consumed_position(const rst_publication_t *publication);
+/* Bytes that may be offered now; 0 when the limit is reached. RST_CLOSED. */
+RST_API int64_t rst_publication_available_window(const rst_publication_t *publication);
+/* Where the next frame goes, of an exclusive publication exactly: 0, or RST_CLOSED … */
+RST_API int64_t rst_publication_next_frame(const rst_publication_t *publication, int32_t *term_id,
+    int32_t *term_offset);
 RST_API void rst_publication_close(rst_publication_t *publication);
+/* Closes, and ends the stream at once: what was not sent or consumed yet is given up, and readers see
+ * their images revoked. Other handles of a shared publication are dead with it. */
+RST_API void rst_publication_revoke(rst_publication_t *publication);
+
+/* Destinations of a channel with control-mode=manual. Correlation ids to be awaited; that of an
+ * addition is also the id of the destination. */
+RST_API int64_t rst_publication_add_destination(rst_publication_t *publication, const char *uri);
+RST_API int64_t rst_publication_remove_destination(rst_publication_t *publication,
+    const char *uri);
+RST_API int64_t rst_publication_remove_destination_by_id(rst_publication_t *publication,
+    int64_t destination_id);
+
+/* State of a channel's endpoint, as its counter says: -1 errored, 0 initialising, 1 active, 2 closing.
+ * IPC and spies have no endpoint: 1. RST_CLOSED when the handle is closed. */
+#define RST_CHANNEL_ERRORED (-1)
+#define RST_CHANNEL_INITIALISING 0
+#define RST_CHANNEL_ACTIVE 1
+#define RST_CHANNEL_CLOSING 2
+RST_API int64_t rst_publication_channel_status(const rst_publication_t *publication);
+/* Local address number index, "ip:port": 1 stored, 0 there are not so many. */
+RST_API int rst_publication_local_address(const rst_publication_t *publication, int index,
+    char *text, size_t size);
+
+/* A receiver told the publication something is wrong (it rejected its image). */
+typedef struct rst_publication_error_t {
+    int32_t code;           /* 13: image rejected */
+    int32_t session_id;
+    int64_t receiver_id;
+    int64_t group_tag;      /* -1: none */
+    int64_t destination_id; /* -1: none */
+    char source[64];        /* "ip:port" of the receiver; "" for a local one */
+    char text[1024];
+} rst_publication_error_t;
+/* Next one in order: 1 stored, 0 none. A bounded queue of 16: the oldest goes when it is full. */
+RST_API int rst_publication_next_error(rst_publication_t *publication,
+    rst_publication_error_t *error);
+RST_API int64_t rst_publication_errors_lost(const rst_publication_t *publication);
 
 /* ---- subscriptions ---- */
 
@@ -148,6 +212,15 @@ RST_API void rst_batch_release(rst_batch_t *batch);
  * When the client was lost: what is in memory is handed out first, then -RST_EDRIVERLOST. */
 RST_API int rst_subscription_poll(rst_subscription_t *subscription, int32_t limit,
     int64_t bytes_max, rst_batch_t *batch);
+/* The same from one image (by correlation id) and only what begins below limit_position: for readers
+ * that may not run ahead of something else. */
+RST_API int rst_subscription_poll_bounded(rst_subscription_t *subscription,
+    int64_t image_correlation_id, int64_t limit_position, int32_t limit, rst_batch_t *batch);
+/* Raw frames, for recording: the batch gets one entry, whose data are contiguous frames with their
+ * headers, about bytes_max bytes at most (a frame that is longer: 0) and never beyond a term's end. A
+ * PAD frame comes alone. Images take turns. 1, 0 or as above. */
+RST_API int rst_subscription_poll_block(rst_subscription_t *subscription, int32_t bytes_max,
+    rst_batch_t *batch);
 /* Demand (request(n) of Reactive Streams), enforced here: poll_demanded hands out no more than was
  * requested and not yet delivered. Saturates at INT64_MAX. n >= 1. Any thread. From the first request
  * (or poll_demanded) on, a waiter counts data as ready only while there is demand. On a named stream
@@ -182,6 +255,7 @@ typedef struct rst_subscription_info_t {
     int64_t registration_id;
     int32_t stream_id;
     const char *channel;
+    int32_t channel_status_id; /* counter; -1: IPC, spy */
 } rst_subscription_info_t;
 RST_API void rst_subscription_info(const rst_subscription_t *subscription,
     rst_subscription_info_t *info);
@@ -190,6 +264,19 @@ RST_API int rst_subscription_image_count(const rst_subscription_t *subscription)
 /* Resolved bound address "ip:port" of a UDP subscription (port 0 resolved); 1 stored, 0 not known. */
 RST_API int rst_subscription_local_address(const rst_subscription_t *subscription, char *text,
     size_t size);
+/* The same for number index of several (destinations): 0 when there are not so many. */
+RST_API int rst_subscription_local_address_at(const rst_subscription_t *subscription, int index,
+    char *text, size_t size);
+RST_API int64_t rst_subscription_channel_status(const rst_subscription_t *subscription);
+/* Destinations of a subscription with control-mode=manual: correlation ids to be awaited. */
+RST_API int64_t rst_subscription_add_destination(rst_subscription_t *subscription,
+    const char *uri);
+RST_API int64_t rst_subscription_remove_destination(rst_subscription_t *subscription,
+    const char *uri);
+/* Refuses a publisher's session (its image, by correlation id): the driver stops receiving it and
+ * tells its publisher the reason, at most 1023 bytes. A correlation id to be awaited. */
+RST_API int64_t rst_subscription_reject_image(rst_subscription_t *subscription,
+    int64_t image_correlation_id, const char *reason);
 RST_API bool rst_subscription_is_closed(const rst_subscription_t *subscription);
 RST_API void rst_subscription_close(rst_subscription_t *subscription);
 /* Fill of the fullest image: received and not consumed bytes, and its window in bytes. */
