@@ -136,11 +136,19 @@ static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
     case RSTI_CMD_TERMINATE_DRIVER:
         refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR, "clients may not end this driver");
         break;
+    case RSTI_CMD_ADD_RCV_DESTINATION:
+        rsti_on_add_rcv_destination(driver, command);
+        break;
+    case RSTI_CMD_REMOVE_RCV_DESTINATION:
+        rsti_on_remove_rcv_destination(driver, command);
+        break;
+    case RSTI_CMD_REMOVE_DESTINATION_BY_ID:
+        if (rsti_on_remove_rcv_destination_by_id(driver, command)) {
+            break;
+        }
+        /* fall through */
     case RSTI_CMD_ADD_DESTINATION:
     case RSTI_CMD_REMOVE_DESTINATION:
-    case RSTI_CMD_ADD_RCV_DESTINATION:
-    case RSTI_CMD_REMOVE_RCV_DESTINATION:
-    case RSTI_CMD_REMOVE_DESTINATION_BY_ID:
         refuse(driver, command, RSTI_DRIVER_NOT_SUPPORTED,
             "destinations (control-mode=manual) are not supported yet");
         break;

@@ -426,7 +426,14 @@ int rsti_receive_transport_add(rst_driver_t *driver, const rsti_transport_facts_
 void rsti_receive_transport_remove(rst_driver_t *driver, rsti_receive_transport_t *transport);
 /* Closes what the receiver has released. */
 void rsti_receive_endpoints_sweep(rst_driver_t *driver);
-/* *frame: the status message with the endpoint's group tag, when it has one. Returns its length. */
+
+/* conductor_rcv_destinations.c */
+void rsti_on_add_rcv_destination(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *command);
+/* False: no subscription has a destination of that id, nothing was answered. */
+bool rsti_on_remove_rcv_destination_by_id(rst_driver_t *driver, const rsti_command_t *command);
+
+/* receive_endpoint.c: *frame: the status message with the endpoint's group tag, when it has one. Returns its length. */
 size_t rsti_sm_with_tag(uint8_t frame[RSTI_SM_TAGGED_LENGTH], const rsti_sm_t *sm,
     const rsti_receive_endpoint_t *endpoint);
 

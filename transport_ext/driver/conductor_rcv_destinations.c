@@ -1,0 +1,183 @@
+/* conductor_rcv_destinations.c: destinations of multi-destination subscriptions (wire reference 13.2):
+ * each is a transport more on the subscription's endpoint. */
+#include "driver/internal.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static rsti_subscription_t *find_subscription(const rst_driver_t *driver, int64_t registration_id)
+{
+    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    for (size_t i = 0; i < subscriptions->count; i++) {
+        rsti_subscription_t *subscription = subscriptions->items[i];
+        if (subscription->registration_id == registration_id) {
+            return subscription;
+        }
+    }
+    return NULL;
+}
+
+/* The subscription a command means, if it can have destinations; else NULL, and it is answered. */
+static rsti_subscription_t *target(rst_driver_t *driver, const rsti_command_t *command)
+{
+    rsti_subscription_t *subscription = find_subscription(driver, command->registration_id);
+    if (subscription == NULL) {
+        char text[96];
+        snprintf(text, sizeof text, "unknown subscription, registration id %" PRId64,
+            command->registration_id);
+        rsti_respond_error(
+            driver, command->correlation_id, RSTI_DRIVER_UNKNOWN_SUBSCRIPTION, text);
+        return NULL;
+    }
+    if (subscription->endpoint == NULL || !subscription->endpoint->is_manual) {
+        (void)RST_SET_ERR(RST_ECHANNEL, "channel %s: only a subscription with"
+            " control-mode=manual has destinations", subscription->uri);
+        rsti_respond_trail(driver, command->correlation_id);
+        return NULL;
+    }
+    return subscription;
+}
+
+static int refuse(const char *parameter, int64_t value)
+{
+    return RST_SET_ERR(RST_ECHANNEL, "channel parameter %s=%" PRId64
+        ": belongs to the subscription, not to a destination", parameter, value);
+}
+
+/* What all destinations of a subscription share cannot be said by one of them. */
+static int check_destination(const rsti_channel_t *channel)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } shared[] = {
+        {"mtu", channel->mtu},
+        {"rcv-wnd", channel->receiver_window},
+        {"so-rcvbuf", channel->so_rcvbuf},
+        {"so-sndbuf", channel->so_sndbuf},
+        {"response-correlation-id", channel->response_correlation_id},
+    };
+    for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
+        if (shared[i].value != RSTI_CHANNEL_UNSET) {
+            return refuse(shared[i].name, shared[i].value);
+        }
+    }
+    if (channel->control_mode == RSTI_CONTROL_RESPONSE
+        || channel->control_mode == RSTI_CONTROL_MANUAL) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter control-mode=%s: not for a destination",
+            channel->control_mode == RSTI_CONTROL_MANUAL ? "manual" : "response");
+    }
+    if (channel->is_spy || channel->media != RSTI_MEDIA_UDP) {
+        return RST_SET_ERR(RST_ENOTSUP, "destination %s: only aeron:udp is supported yet",
+            channel->uri);
+    }
+    if (channel->endpoint[0] == '\0' && channel->control[0] == '\0') {
+        return RST_SET_ERR(RST_ECHANNEL, "destination %s: endpoint is missing", channel->uri);
+    }
+    return 0;
+}
+
+/* The channel of the command; *udp are its addresses. */
+static int parse_destination(rst_driver_t *driver, const rsti_command_t *command,
+    rsti_udp_channel_t *udp)
+{
+    rsti_channel_t *channel = &driver->conductor.channel;
+    if (rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
+        || check_destination(channel) < 0 || rsti_receive_channel_resolve(channel, udp) < 0) {
+        return -rst_last_error_code();
+    }
+    return 0;
+}
+
+void rsti_on_add_rcv_destination(rst_driver_t *driver, const rsti_command_t *command)
+{
+    rsti_udp_channel_t udp;
+    rsti_subscription_t *subscription = target(driver, command);
+    if (subscription == NULL) {
+        return;
+    }
+    if (parse_destination(driver, command, &udp) == 0) {
+        const rsti_transport_facts_t facts = {
+            .endpoint = subscription->endpoint,
+            .channel = &driver->conductor.channel,
+            .udp = &udp,
+            .registration_id = command->correlation_id,
+            .client_id = command->client_id,
+        };
+        if (rsti_receive_transport_add(driver, &facts) == 0) {
+            rsti_respond_ok(driver, command->correlation_id);
+            return;
+        }
+    }
+    rsti_respond_trail(driver, command->correlation_id);
+}
+
+static rsti_receive_transport_t *find_by_address(const rsti_receive_endpoint_t *endpoint,
+    const rsti_udp_channel_t *udp)
+{
+    for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
+        rsti_receive_transport_t *transport = endpoint->owned[slot];
+        if (transport != NULL && !transport->is_closing
+            && strcmp(transport->udp.canonical, udp->canonical) == 0) {
+            return transport;
+        }
+    }
+    return NULL;
+}
+
+static rsti_receive_transport_t *find_by_id(const rsti_receive_endpoint_t *endpoint,
+    int64_t registration_id)
+{
+    for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
+        rsti_receive_transport_t *transport = endpoint->owned[slot];
+        if (transport != NULL && !transport->is_closing
+            && transport->registration_id == registration_id) {
+            return transport;
+        }
+    }
+    return NULL;
+}
+
+void rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *command)
+{
+    rsti_udp_channel_t udp;
+    const rsti_subscription_t *subscription = target(driver, command);
+    if (subscription == NULL) {
+        return;
+    }
+    if (parse_destination(driver, command, &udp) < 0) {
+        rsti_respond_trail(driver, command->correlation_id);
+        return;
+    }
+    rsti_receive_transport_t *transport = find_by_address(subscription->endpoint, &udp);
+    if (transport == NULL) {
+        (void)RST_SET_ERR(RST_ECHANNEL, "channel %s has no destination %s", subscription->uri,
+            driver->conductor.channel.uri);
+        rsti_respond_trail(driver, command->correlation_id);
+        return;
+    }
+    rsti_receive_transport_remove(driver, transport);
+    rsti_respond_ok(driver, command->correlation_id);
+}
+
+bool rsti_on_remove_rcv_destination_by_id(rst_driver_t *driver, const rsti_command_t *command)
+{
+    const rsti_ptr_array_t *endpoints = &driver->conductor.receive_endpoints;
+    /* Aeron's C client writes the destination's id into both fields: the destination's decides. */
+    for (size_t i = 0; i < endpoints->count; i++) {
+        rsti_receive_endpoint_t *endpoint = endpoints->items[i];
+        if (!endpoint->is_manual || endpoint->is_closing) {
+            continue;
+        }
+        rsti_receive_transport_t *transport = find_by_id(endpoint, command->destination_id);
+        if (transport != NULL) {
+            rsti_receive_transport_remove(driver, transport);
+            rsti_respond_ok(driver, command->correlation_id);
+            return true;
+        }
+    }
+    return false;
+}
