@@ -12,12 +12,13 @@
 
 #define MS RSTI_NS_PER_MS
 #define FRAMES_MAX 512
-#define SOCKETS_MAX 16
+#define SOCKETS_MAX 96
 #define CLIENT_ID 77
 
 struct rsti_socket_t {
     struct sockaddr_storage local;
     struct sockaddr_storage remote;
+    rsti_socket_params_t params;
     bool is_open;
 };
 
@@ -59,7 +60,8 @@ static inline int memory_open(void *arg, const rsti_socket_params_t *params,
     harness_t *h = arg;
     for (int i = 0; i < SOCKETS_MAX; i++) {
         rsti_socket_t *s = &h->sockets[i];
-        if (s->is_open && rsti_netaddr_port(&params->bind_address) != 0
+        if (s->is_open && params->group_address.ss_family == 0
+            && rsti_netaddr_port(&params->bind_address) != 0
             && rsti_netaddr_equal(&s->local, &params->bind_address)) {
             return RST_SET_ERR(RST_EINUSE, "address in use");
         }
@@ -68,6 +70,7 @@ static inline int memory_open(void *arg, const rsti_socket_params_t *params,
         rsti_socket_t *s = &h->sockets[i];
         if (!s->is_open) {
             s->is_open = true;
+            s->params = *params;
             s->local = params->bind_address;
             s->remote = params->connect_address;
             if (rsti_netaddr_port(&s->local) == 0) {
