@@ -2,6 +2,7 @@
  * (wire reference 8.2, 8.4, 9.3). */
 #include "driver/internal.h"
 
+#include "protocol/sm_items.h"
 #include "util/error.h"
 
 /* The connection of a transport; made when the transport brings the session for the first time. */
@@ -149,6 +150,7 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     }
     if (rsti_packet_is_heartbeat(datagram, length)) {
         if (is_heartbeat_in_time(receiver, image, position)) {
+            rsti_image_repair_on_data(image, position, position, now_ns);
             on_heartbeat(receiver, image, refresh(image, transport, source, now_ns), position,
                 header.frame.flags);
         }
@@ -165,12 +167,12 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
     if (rsti_term_insert(term, header.term_offset, datagram, length)) {
         rsti_receiver_touch(receiver, image);
+        rsti_image_repair_on_data(image, position, position + walked, now_ns);
     }
     raise_hwm(receiver, image, position, position + walked);
 }
 
-/* To every connection that is alive; returns how many. */
-static int32_t send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, const void *frame,
+int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, const void *frame,
     size_t length, int64_t now_ns)
 {
     int32_t sent = 0;
@@ -186,26 +188,59 @@ static int32_t send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, cons
     return sent;
 }
 
-static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
-    int64_t window, bool is_draining, int64_t now_ns)
+static rsti_sm_t sm_at(const rsti_image_t *image, int64_t position, int64_t window, uint8_t flags,
+    int32_t length)
 {
     const rsti_log_t *log = &image->file.log;
-    const rsti_receive_endpoint_t *endpoint = image->endpoint;
-    uint8_t frame[RSTI_SM_TAGGED_LENGTH];
-    const rsti_sm_t sm = {
-        .frame = {RSTI_SM_LENGTH, 0, is_draining ? RSTI_SM_FLAG_EOS : 0, RSTI_FRAME_SM},
+    return (rsti_sm_t){
+        .frame = {length, 0, flags, RSTI_FRAME_SM},
         .session_id = image->session_id,
         .stream_id = image->stream_id,
         .consumption_term_id =
             rsti_position_term_id(position, log->position_bits, log->initial_term_id),
         .consumption_term_offset = rsti_position_offset(position, log->term_length),
         .receiver_window = (int32_t)window,
-        .receiver_id = endpoint->receiver_id,
+        .receiver_id = image->endpoint->receiver_id,
     };
+}
+
+static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
+    int64_t window, bool is_draining, int64_t now_ns)
+{
+    const rsti_receive_endpoint_t *endpoint = image->endpoint;
+    uint8_t frame[RSTI_SM_TAGGED_LENGTH];
+    const rsti_sm_t sm = sm_at(
+        image, position, window, is_draining ? RSTI_SM_FLAG_EOS : 0, RSTI_SM_LENGTH);
     const size_t length = rsti_sm_with_tag(frame, &sm, endpoint);
-    const int32_t sent = send_to_live(receiver, image, frame, length, now_ns);
+    const int32_t sent = rsti_image_send_to_live(receiver, image, frame, length, now_ns);
     if (sent > 0) {
         rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, sent);
+    }
+}
+
+void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    const rsti_receive_endpoint_t *endpoint = image->endpoint;
+    uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
+    const uint8_t has_tag = endpoint->has_group_tag;
+    const int64_t rtt_ns = image->rtt.smoothed_ns;
+    rsti_sm_items_writer_t writer;
+    rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
+    (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TAG_PRESENT, &has_tag, sizeof has_tag);
+    (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_ROUND_TRIP, &rtt_ns, sizeof rtt_ns);
+    const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
+    const rsti_sm_t sm =
+        sm_at(image, image->last_sm_position, image->last_sm_window, 0, (int32_t)length);
+    memcpy(frame, &sm, sizeof sm);
+    rsti_put_i64(frame + RSTI_SM_LENGTH, has_tag ? endpoint->group_tag : 0);
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        const rsti_connection_t *connection = &image->connections[i];
+        if (connection->transport != NULL && connection->is_rstream
+            && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
+            && rsti_receive_transport_send(
+                receiver, connection->transport, frame, length, &connection->control)) {
+            rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, 1);
+        }
     }
 }
 
@@ -227,7 +262,7 @@ static void send_err(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     memcpy(frame, &err, sizeof err);
     memcpy(frame + RSTI_ERR_LENGTH, image->reject_reason, text_length);
     const int32_t sent =
-        send_to_live(receiver, image, frame, RSTI_ERR_LENGTH + text_length, now_ns);
+        rsti_image_send_to_live(receiver, image, frame, RSTI_ERR_LENGTH + text_length, now_ns);
     rsti_driver_count(receiver->driver, RSTI_SYSTEM_ERROR_FRAMES_SENT, sent);
 }
 
@@ -313,7 +348,7 @@ static void check_loss(rsti_receiver_t *receiver, rsti_image_t *image, int64_t n
         .term_offset = gap.term_offset,
         .length = gap.length,
     };
-    const int32_t sent = send_to_live(receiver, image, &nak, sizeof nak, now_ns);
+    const int32_t sent = rsti_image_send_to_live(receiver, image, &nak, sizeof nak, now_ns);
     if (sent > 0) {
         rsti_driver_count(receiver->driver, RSTI_SYSTEM_NAKS_SENT, sent);
         rsti_add_single_writer_i64(image->naks, sent);
@@ -328,5 +363,7 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     check_sm(receiver, image, now_ns);
     check_loss(receiver, image, now_ns);
     rsti_image_check_rtt(receiver, image, now_ns);
-    return rsti_min_i64(image->sm_due_ns + 1, image->sm_repeat.due_ns);
+    const int64_t repair_due_ns = rsti_image_repair_pending(receiver, image, now_ns);
+    return rsti_min_i64(
+        repair_due_ns, rsti_min_i64(image->sm_due_ns + 1, image->sm_repeat.due_ns));
 }

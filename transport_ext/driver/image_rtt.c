@@ -55,5 +55,6 @@ void rsti_image_on_rtt_answer(rsti_image_t *image, const rsti_rttm_t *rttm, int6
     if (rsti_rtt_on_answer(&image->rtt, rttm->echo_timestamp, rttm->reception_delta, now_ns)) {
         rsti_store_release_i64(&image->rtt_least_ns, image->rtt.least_ns);
         rsti_store_release_i64(&image->rtt_ns, image->rtt.smoothed_ns);
+        rsti_image_repair_on_rtt(image);
     }
 }

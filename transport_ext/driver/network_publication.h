@@ -18,6 +18,7 @@ typedef struct rsti_live_receiver_t {
     int64_t receiver_id;
     int64_t last_sm_ns;
     int64_t position; /* consumed, as the last status message said */
+    int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */
 } rsti_live_receiver_t;
 
 struct rsti_network_publication_t {
@@ -51,6 +52,8 @@ struct rsti_network_publication_t {
     bool has_sent_eos;
     int64_t last_setup_ns;
     int64_t last_send_ns; /* data or heartbeat */
+    int64_t rtt_ns;       /* the longest of the receivers', when all are rstream; else 0 */
+    int64_t tail_ns;      /* until the next heartbeat while they have not got all; see repair_sender.c */
     rsti_live_receiver_t receivers[RSTI_RECEIVERS_MAX];
     int32_t receiver_count;
     rsti_flow_control_t flow;
@@ -75,6 +78,15 @@ bool rsti_network_publication_on_life(rst_driver_t *driver,
 
 /* Sender's side. */
 typedef struct rsti_sender_t rsti_sender_t;
+/* repair_sender.c: towards rstream receivers (docs/wire.md, "Repair"). */
+/* Items behind a status message: what they say of its receiver. */
+void rsti_network_publication_on_items(rsti_network_publication_t *publication,
+    const rsti_sm_t *sm);
+/* The receivers have changed. */
+void rsti_network_publication_update_repair(rsti_network_publication_t *publication);
+/* Data went out, or a heartbeat did: when the next heartbeat is due after it. */
+void rsti_network_publication_on_tail(rsti_network_publication_t *publication, bool is_data);
+int64_t rsti_network_publication_heartbeat_ns(const rsti_network_publication_t *publication);
 int64_t rsti_network_publication_send(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns);
 void rsti_network_publication_on_sm(rsti_sender_t *sender,

@@ -127,7 +127,8 @@ static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *p
     const bool is_eos = is_revoked
         || (publication->base.options.eos && is_at_end(publication, snd_pos));
     /* The first one that tells the end does not wait for the interval. */
-    if (now_ns > publication->last_send_ns + RSTI_HEARTBEAT_INTERVAL_NS
+    const int64_t interval_ns = rsti_network_publication_heartbeat_ns(publication);
+    if (now_ns > publication->last_send_ns + interval_ns
         || (is_eos && !publication->has_sent_eos)) {
         const uint8_t flags = (uint8_t)(RSTI_FLAG_UNFRAGMENTED | (is_eos ? RSTI_FLAG_EOS : 0)
             | (is_revoked ? RSTI_FLAG_REVOKED : 0));
@@ -143,9 +144,10 @@ static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *p
             publication->has_sent_eos = is_eos;
         }
         publication->last_send_ns = now_ns;
+        rsti_network_publication_on_tail(publication, false);
     }
     rsti_lower_deadline(next_deadline_ns,
-        publication->last_send_ns + RSTI_HEARTBEAT_INTERVAL_NS + 1);
+        publication->last_send_ns + rsti_network_publication_heartbeat_ns(publication) + 1);
 }
 
 static void count_blocked(rsti_sender_t *sender, rsti_network_publication_t *publication)
@@ -225,6 +227,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     }
     publication->is_blocked = false;
     publication->last_send_ns = now_ns;
+    rsti_network_publication_on_tail(publication, true);
     publication->resend_bytes_left = rsti_min_i64(publication->resend_bytes_left + bytes,
         publication->base.file.log.term_length);
     rsti_store_release_i64(&publication->position, position);
@@ -243,6 +246,7 @@ static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *
     for (int32_t i = publication->receiver_count; i > 0; i--) {
         if (now_ns > publication->receivers[i - 1].last_sm_ns + timeout_ns) {
             publication->receivers[i - 1] = publication->receivers[--publication->receiver_count];
+            rsti_network_publication_update_repair(publication);
         }
     }
     update_connected(sender, publication);
@@ -395,7 +399,9 @@ static void touch_receiver(rsti_network_publication_t *publication, int64_t rece
     if (publication->receiver_count < RSTI_RECEIVERS_MAX) {
         oldest = publication->receiver_count++;
     }
-    publication->receivers[oldest] = (rsti_live_receiver_t){receiver_id, now_ns, position};
+    publication->receivers[oldest] =
+        (rsti_live_receiver_t){receiver_id, now_ns, position, .rtt_ns = 0};
+    rsti_network_publication_update_repair(publication);
 }
 
 static bool remove_receiver(rsti_network_publication_t *publication, int64_t receiver_id)
@@ -403,6 +409,7 @@ static bool remove_receiver(rsti_network_publication_t *publication, int64_t rec
     for (int32_t i = 0; i < publication->receiver_count; i++) {
         if (publication->receivers[i].receiver_id == receiver_id) {
             publication->receivers[i] = publication->receivers[--publication->receiver_count];
+            rsti_network_publication_update_repair(publication);
             return true;
         }
     }
@@ -447,6 +454,7 @@ void rsti_network_publication_on_sm(rsti_sender_t *sender,
         }
     } else {
         touch_receiver(publication, facts.receiver_id, facts.position, now_ns);
+        rsti_network_publication_on_items(publication, sm);
         tell_consumed(publication);
         rsti_store_release_i32(&publication->has_unicast_eos, 0);
     }

@@ -108,6 +108,9 @@ static void init_loss(rst_driver_t *driver, rsti_image_t *image,
         rsti_feedback_delay_unicast(&delay, subscription->nak_delay_ns, params->nak_retry_ratio);
     }
     rsti_loss_detector_init(&image->loss, &delay, 1);
+    rsti_image_repair_init(image, subscription->is_reliable && !is_group(facts)
+            && (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0,
+        subscription->nak_delay_ns);
 }
 
 static int init_congestion(rst_driver_t *driver, rsti_image_t *image,
@@ -253,6 +256,9 @@ static void on_gap(void *arg, const rsti_gap_t *gap)
 static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t from,
     int64_t hwm, int64_t now_ns, bool *has_loss)
 {
+    if (rsti_load_acquire_i32(&image->is_repaired)) {
+        return rsti_image_repair_rebuild(driver, image, from, hwm, has_loss);
+    }
     if (from == image->rebuilt_from && hwm == image->rebuilt_hwm && now_ns < image->loss_due_ns) {
         return from;
     }

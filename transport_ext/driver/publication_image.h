@@ -12,7 +12,10 @@
 #include "flow/rtt.h"
 #include "flow/sm_repeat.h"
 #include "loss/loss_detector.h"
+#include "loss/repair.h"
 
+/* Gaps on their way to the loss report. */
+#define RSTI_IMAGE_LOST_MAX 32
 #define RSTI_CONNECTION_ACTIVITY_NS (5 * RSTI_NS_PER_S)
 
 /* One transport that carries this session; several with multi-destination subscriptions. */
@@ -89,6 +92,16 @@ struct rsti_image_t {
     bool is_superseded; /* a newer image of the same session exists: no status messages */
     bool is_touched;    /* got data in this burst: readers are woken at its end */
     bool is_eos_sm_sent;
+    /* image_repair.c; written by: receiver */
+    int32_t is_repaired; /* atomic: the receiver finds and repairs gaps, all its sources are rstream */
+    rsti_repair_t repair;
+    bool has_news;       /* for the sender: an additional status message is due */
+    /* Ring: first asked for, for the conductor's report. */
+    struct {
+        int64_t begin, end;
+    } lost[RSTI_IMAGE_LOST_MAX];
+    int64_t lost_tail; /* atomic; written by: receiver */
+    int64_t lost_head; /* atomic; written by: conductor */
     struct rsti_image_t *next;
 };
 
@@ -124,6 +137,26 @@ void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transpor
     const rsti_setup_t *setup, const struct sockaddr_storage *source, int64_t now_ns);
 void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
     const rsti_receive_transport_t *transport);
+/* To every connection that is alive; returns how many. */
+int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, const void *frame,
+    size_t length, int64_t now_ns);
+/* The last plain one with items behind it: to rstream sources alone, and more often than needed is
+ * harmless (docs/wire.md, SM items). */
+void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
+
+/* image_repair.c: between rstream peers the receiver repairs, many gaps at once. */
+void rsti_image_repair_init(rsti_image_t *image, bool may_repair, int64_t delay_ns);
+/* What was inserted, or a heartbeat: begin = end. */
+void rsti_image_repair_on_data(rsti_image_t *image, int64_t begin, int64_t end, int64_t now_ns);
+/* NAKs that are due, and news for the sender. Returns the next deadline. */
+int64_t rsti_image_repair_pending(rsti_receiver_t *receiver, rsti_image_t *image,
+    int64_t now_ns);
+/* A round trip was measured. */
+void rsti_image_repair_on_rtt(rsti_image_t *image);
+/* Conductor's side: end of contiguous data from there on. */
+int64_t rsti_image_repair_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t from,
+    int64_t hwm, bool *has_loss);
+
 /* Status message, NAK or gap fill that is due. Returns the next deadline. */
 int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 

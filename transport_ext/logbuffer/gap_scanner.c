@@ -36,6 +36,14 @@ static int32_t gap_end(uint8_t *term, int32_t begin, int32_t limit_offset)
     return rsti_min_i32(at, limit_offset);
 }
 
+int32_t rsti_term_contiguous_end(
+    uint8_t *term, int32_t offset, int32_t limit_offset, int32_t term_length)
+{
+    int32_t at = offset;
+    (void)walk_frames(term, &at, rsti_min_i32(limit_offset, term_length), term_length);
+    return at;
+}
+
 int32_t rsti_term_gap_scan_many(uint8_t *term, int32_t term_id, int32_t offset,
     int32_t limit_offset, int32_t term_length, int32_t *contiguous_offset, rsti_gap_t *gaps,
     int32_t capacity)

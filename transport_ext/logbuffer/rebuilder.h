@@ -21,6 +21,10 @@ typedef struct rsti_gap_t {
 bool rsti_term_gap_scan(uint8_t *term, int32_t term_id, int32_t offset, int32_t limit_offset,
     int32_t term_length, int32_t *contiguous_offset, rsti_gap_t *gap);
 
+/* End of the contiguous run of frames from offset alone: nothing behind it is looked at. */
+int32_t rsti_term_contiguous_end(uint8_t *term, int32_t offset, int32_t limit_offset,
+    int32_t term_length);
+
 /* Several gaps in one pass; returns how many were stored (<= capacity). */
 int32_t rsti_term_gap_scan_many(uint8_t *term, int32_t term_id, int32_t offset,
     int32_t limit_offset, int32_t term_length, int32_t *contiguous_offset, rsti_gap_t *gaps,

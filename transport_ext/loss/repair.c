@@ -36,7 +36,7 @@ void rsti_repair_on_rtt(rsti_repair_t *repair, int64_t smoothed_ns, int64_t devi
 
 int64_t rsti_repair_linger_ns(int64_t rtt_ns)
 {
-    return rsti_max_i64(rtt_ns, LINGER_MIN_NS);
+    return rsti_min_i64(rsti_max_i64(rtt_ns, LINGER_MIN_NS), RSTI_REPAIR_RETRY_MAX_NS);
 }
 
 /* First gap that ends behind the position; gap_count when there is none. */

@@ -1,6 +1,7 @@
 /* retransmit_handler.c: NAKs that come in a burst lead to one resend. */
 #include "loss/retransmit_handler.h"
 
+#include "loss/repair.h"
 #include "util/alloc.h"
 #include "util/bits.h"
 #include "util/clock.h"
@@ -15,13 +16,33 @@ int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int3
     const int32_t pool_size
         = is_group ? rsti_min_i32(rsti_max_i32(max_resend, 1), RSTI_RETRANSMIT_POOL_MAX) : 1;
     *handler = (rsti_retransmit_handler_t){
-        .actions = rsti_alloc((size_t)pool_size * sizeof(rsti_retransmit_action_t)),
+        .actions = rsti_alloc((size_t)(is_group ? pool_size : RSTI_RETRANSMIT_POOL_REPAIR)
+                              * sizeof(rsti_retransmit_action_t)),
         .pool_size = pool_size,
         .is_group = is_group,
         .delay_ns = delay_ns,
         .linger_ns = linger_ns,
+        .standard_linger_ns = linger_ns,
+        .next_due_ns = RSTI_NO_DEADLINE,
     };
     return handler->actions != NULL ? 0 : RST_APPEND_ERR("retransmit handler");
+}
+
+void rsti_retransmit_set_rtt(rsti_retransmit_handler_t *handler, int64_t rtt_ns)
+{
+    if (handler->is_group) {
+        return;
+    }
+    handler->is_repairing = rtt_ns > 0;
+    handler->pool_size = handler->is_repairing ? RSTI_RETRANSMIT_POOL_REPAIR : 1;
+    handler->linger_ns =
+        handler->is_repairing ? rsti_repair_linger_ns(rtt_ns) : handler->standard_linger_ns;
+    if (!handler->is_repairing) {
+        handler->active_count = handler->actions[0].state != RSTI_RETRANSMIT_INACTIVE;
+        for (int32_t i = 1; i < RSTI_RETRANSMIT_POOL_REPAIR; i++) {
+            handler->actions[i].state = RSTI_RETRANSMIT_INACTIVE;
+        }
+    }
 }
 
 void rsti_retransmit_fini(rsti_retransmit_handler_t *handler)
@@ -38,17 +59,21 @@ static bool is_served(
            && term_offset < (int64_t)action->term_offset + action->length;
 }
 
-/* The action to use: unicast replaces its only one; a group takes a free one or none. */
+/* The action to use: unicast replaces its only one, or its oldest; a group takes a free one or none. */
 static rsti_retransmit_action_t *take_action(rsti_retransmit_handler_t *handler)
 {
+    rsti_retransmit_action_t *oldest = &handler->actions[0];
     for (int32_t i = 0; i < handler->pool_size; i++) {
         rsti_retransmit_action_t *action = &handler->actions[i];
         if (action->state == RSTI_RETRANSMIT_INACTIVE) {
             handler->active_count++;
             return action;
         }
+        if (action->expiry_ns < oldest->expiry_ns) {
+            oldest = action;
+        }
     }
-    return handler->is_group ? NULL : &handler->actions[0];
+    return handler->is_group ? NULL : oldest;
 }
 
 int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
@@ -78,12 +103,18 @@ int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
         action->state = RSTI_RETRANSMIT_LINGERING;
         action->expiry_ns = rsti_saturating_add_i64(now_ns, handler->linger_ns);
     }
+    handler->next_due_ns = rsti_min_i64(
+        handler->next_due_ns, rsti_saturating_add_i64(action->expiry_ns, 1));
     return 1;
 }
 
 int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
     rsti_on_resend_t on_resend, void *arg, int64_t *next_due_ns)
 {
+    *next_due_ns = handler->active_count > 0 ? handler->next_due_ns : RSTI_NO_DEADLINE;
+    if (handler->active_count == 0 || now_ns < handler->next_due_ns) {
+        return 0;
+    }
     *next_due_ns = RSTI_NO_DEADLINE;
     int resent = 0;
     for (int32_t i = 0; i < handler->pool_size && handler->active_count > 0; i++) {
@@ -106,5 +137,6 @@ int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
         *next_due_ns = rsti_min_i64(
             *next_due_ns, rsti_saturating_add_i64(action->expiry_ns, 1));
     }
+    handler->next_due_ns = *next_due_ns;
     return resent;
 }

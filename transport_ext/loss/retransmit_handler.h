@@ -1,5 +1,9 @@
 /* retransmit_handler.h: what a NAK makes the sender do (wire reference 9.4). Pure: the resend is a
- * callback given with the call. Unicast: one action; groups: a pool. */
+ * callback given with the call. Unicast: one action; groups: a pool.
+ *
+ * Towards rstream receivers of a unicast stream (docs/wire.md, "Repair") there is a pool too, an action
+ * lingers for a round trip, and a full pool gives the oldest action up instead of refusing: a NAK is never
+ * unheard, and what NAKs may cost is bounded in bytes by the caller. */
 #ifndef RSTI_LOSS_RETRANSMIT_HANDLER_H
 #define RSTI_LOSS_RETRANSMIT_HANDLER_H
 
@@ -7,6 +11,7 @@
 #include <stdint.h>
 
 #define RSTI_RETRANSMIT_POOL_MAX 256
+#define RSTI_RETRANSMIT_POOL_REPAIR 128
 
 typedef enum rsti_retransmit_state_t {
     RSTI_RETRANSMIT_INACTIVE = 0,
@@ -23,12 +28,15 @@ typedef struct rsti_retransmit_action_t {
 } rsti_retransmit_action_t;
 
 typedef struct rsti_retransmit_handler_t {
-    rsti_retransmit_action_t *actions; /* pool_size of them, allocated at init */
-    int32_t pool_size;
+    rsti_retransmit_action_t *actions; /* allocated at init, as many as there may be */
+    int32_t pool_size;                 /* in use */
     int32_t active_count;
     bool is_group;
+    bool is_repairing; /* the receivers are rstream */
     int64_t delay_ns;
     int64_t linger_ns;
+    int64_t standard_linger_ns; /* as at init */
+    int64_t next_due_ns;        /* lower bound: before it no timer is due */
 } rsti_retransmit_handler_t;
 
 /* Resends [term_offset, + length) of term_id; 0 or negative (counted by the caller). */
@@ -36,6 +44,9 @@ typedef int (*rsti_on_resend_t)(void *arg, int32_t term_id, int32_t term_offset,
 
 int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int32_t max_resend,
     int64_t delay_ns, int64_t linger_ns);
+/* The receivers of a unicast stream are rstream and this far away; 0: they are not, or not known to
+ * be. Actions that linger keep their time. */
+void rsti_retransmit_set_rtt(rsti_retransmit_handler_t *handler, int64_t rtt_ns);
 void rsti_retransmit_fini(rsti_retransmit_handler_t *handler);
 /* length is the NAK's, resend_length the clamped one. Returns 1 handled, 0 ignored, -1 pool full. */
 int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,

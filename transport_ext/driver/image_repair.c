@@ -1,0 +1,130 @@
+/* image_repair.c: the repair of an image whose sources are all rstream (docs/wire.md, "Repair"). The
+ * receiver keeps the list of gaps and asks for them itself: no pass of the conductor lies between a
+ * gap and its NAK, and as the only one that inserts it never sees half a frame. The conductor walks
+ * over what is contiguous and reports losses. */
+#include "driver/internal.h"
+
+void rsti_image_repair_init(rsti_image_t *image, bool may_repair, int64_t delay_ns)
+{
+    image->is_repaired = may_repair;
+    rsti_repair_init(&image->repair, image->join_position, image->file.log.term_length, delay_ns);
+}
+
+void rsti_image_repair_on_data(rsti_image_t *image, int64_t begin, int64_t end, int64_t now_ns)
+{
+    if (rsti_load_relaxed_i32(&image->is_repaired)) {
+        (void)rsti_repair_on_data(&image->repair, begin, end, now_ns);
+    }
+}
+
+/* An Aeron source among them: from now on its rules, by the conductor, for good. */
+static bool is_still_repaired(rsti_image_t *image)
+{
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        if (image->connections[i].transport != NULL && !image->connections[i].is_rstream) {
+            rsti_store_release_i32(&image->is_repaired, 0);
+            return false;
+        }
+    }
+    return true;
+}
+
+typedef struct ask_t {
+    rsti_receiver_t *receiver;
+    rsti_image_t *image;
+    int64_t now_ns;
+} ask_t;
+
+/* A full ring leaves it out of the report: the conductor is 32 losses behind. */
+static void report_lost(rsti_receiver_t *receiver, rsti_image_t *image, int64_t begin,
+    int64_t end)
+{
+    const int64_t tail = rsti_load_relaxed_i64(&image->lost_tail);
+    if (tail - rsti_load_acquire_i64(&image->lost_head) < RSTI_IMAGE_LOST_MAX) {
+        image->lost[tail % RSTI_IMAGE_LOST_MAX].begin = begin;
+        image->lost[tail % RSTI_IMAGE_LOST_MAX].end = end;
+        rsti_store_release_i64(&image->lost_tail, tail + 1);
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+static void send_nak(void *arg, int64_t begin, int64_t end, bool is_first)
+{
+    const ask_t *ask = arg;
+    rsti_receiver_t *receiver = ask->receiver;
+    rsti_image_t *image = ask->image;
+    const rsti_log_t *log = &image->file.log;
+    const rsti_nak_t nak = {
+        .frame = {RSTI_NAK_LENGTH, 0, 0, RSTI_FRAME_NAK},
+        .session_id = image->session_id,
+        .stream_id = image->stream_id,
+        .term_id = rsti_position_term_id(begin, log->position_bits, log->initial_term_id),
+        .term_offset = rsti_position_offset(begin, log->term_length),
+        .length = (int32_t)(end - begin),
+    };
+    const int32_t sent = rsti_image_send_to_live(receiver, image, &nak, sizeof nak, ask->now_ns);
+    if (sent > 0) {
+        rsti_driver_count(receiver->driver, RSTI_SYSTEM_NAKS_SENT, sent);
+        rsti_add_single_writer_i64(image->naks, sent);
+    }
+    if (is_first) {
+        report_lost(receiver, image, begin, end);
+    }
+}
+
+void rsti_image_repair_on_rtt(rsti_image_t *image)
+{
+    rsti_repair_on_rtt(&image->repair, image->rtt.smoothed_ns, image->rtt.deviation_ns,
+        image->rtt.least_ns);
+    image->has_news = true;
+}
+
+int64_t rsti_image_repair_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    if (!rsti_load_relaxed_i32(&image->is_repaired) || !is_still_repaired(image)
+        || rsti_load_acquire_i32(&image->is_rejected)) {
+        return RSTI_NO_DEADLINE;
+    }
+    ask_t ask = {receiver, image, now_ns};
+    rsti_repair_scan(&image->repair, &image->file.log, now_ns);
+    rsti_repair_ask(&image->repair, now_ns, send_nak, &ask);
+    if (image->has_news) {
+        image->has_news = false;
+        rsti_image_send_items(receiver, image, now_ns);
+    }
+    return image->repair.next_due_ns;
+}
+
+int64_t rsti_image_repair_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t from,
+    int64_t hwm, bool *has_loss)
+{
+    const rsti_log_t *log = &image->file.log;
+    int64_t head = rsti_load_relaxed_i64(&image->lost_head);
+    const int64_t tail = rsti_load_acquire_i64(&image->lost_tail);
+    for (; head < tail; head++) {
+        const int64_t begin = image->lost[head % RSTI_IMAGE_LOST_MAX].begin;
+        const rsti_gap_t gap = {
+            .term_id = rsti_position_term_id(begin, log->position_bits, log->initial_term_id),
+            .term_offset = rsti_position_offset(begin, log->term_length),
+            .length = (int32_t)(image->lost[head % RSTI_IMAGE_LOST_MAX].end - begin),
+        };
+        rsti_image_report_loss(driver, image, &gap);
+        rsti_store_release_i64(&image->lost_head, head + 1);
+        *has_loss = true;
+    }
+    image->loss_due_ns = RSTI_NO_DEADLINE;
+    image->rebuilt_hwm = -1; /* should the conductor take over, it scans */
+    int64_t end = from;
+    for (int32_t term = 0; term < RSTI_PARTITIONS && end < hwm; term++) {
+        const int32_t offset = rsti_position_offset(end, log->term_length);
+        const int64_t term_begin = end - offset;
+        end = term_begin
+            + rsti_term_contiguous_end(log->terms[rsti_position_index(end, log->position_bits)],
+                offset, (int32_t)rsti_min_i64(hwm - term_begin, log->term_length),
+                log->term_length);
+        if (end < term_begin + log->term_length) {
+            break;
+        }
+    }
+    return end;
+}
