@@ -9,6 +9,8 @@
 #ifndef RSTI_CHANNEL_CHANNEL_H
 #define RSTI_CHANNEL_CHANNEL_H
 
+#include "util/name_resolver.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -74,7 +76,7 @@ int rsti_channel_parse(rsti_channel_t *channel, const char *text, size_t length)
  *   ... and control  endpoint      control         control
  *   control alone    wildcard      control         control
  *   neither          wildcard      wildcard        interface, else the wildcard
- *   multicast        group         group + 1       interface, else the wildcard
+ *   multicast        group         group + 1       interface, else the first that can multicast
  *
  * A unicast receiver binds remote_data. A receiver without explicit control answers to the source
  * of what it received, not to remote_control. */
@@ -83,7 +85,9 @@ typedef struct rsti_udp_channel_t {
     struct sockaddr_storage remote_control;
     struct sockaddr_storage local_data;
     struct sockaddr_storage local_control;
-    struct sockaddr_storage interface_address; /* interface=, else the family's wildcard */
+    struct sockaddr_storage interface_address; /* interface=, else the family's wildcard;
+                                               * of multicast the first device that can */
+    uint32_t interface_index;                 /* of its device; 0 = none in particular */
     bool is_multicast;
     bool has_explicit_endpoint;
     bool has_explicit_control;
@@ -93,8 +97,11 @@ typedef struct rsti_udp_channel_t {
     char canonical[2 * RSTI_CHANNEL_HOST_MAX + 64];
 } rsti_udp_channel_t;
 
-/* 0, -RST_ECHANNEL or -RST_EUNKNOWNHOST with a trail that names the parameter. */
+/* 0, -RST_ECHANNEL or -RST_EUNKNOWNHOST with a trail that names the parameter. May block. */
 int rsti_udp_channel_resolve(rsti_udp_channel_t *udp, const rsti_channel_t *channel);
+/* With another resolver: also RSTI_LOOKUP_PENDING, then *udp holds nothing of use. */
+int rsti_udp_channel_resolve_with(rsti_udp_channel_t *udp, const rsti_channel_t *channel,
+    const rsti_name_resolver_t *resolver);
 
 /* Consistency of one publication's parameters (range, alignment, power of two, window; wire
  * reference 2 and 19.4), with the driver's defaults filled in. Refuses also what no publication can

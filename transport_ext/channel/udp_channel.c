@@ -3,6 +3,7 @@
 
 #include "util/bits.h"
 #include "util/error.h"
+#include "util/net_interface.h"
 #include "util/netaddr.h"
 
 #include <inttypes.h>
@@ -16,13 +17,26 @@ static struct sockaddr_storage wildcard(int family)
     return address;
 }
 
-static int resolve_param(const char *key, const char *text, struct sockaddr_storage *address)
+static int resolve_param(const rsti_name_resolver_t *resolver, const char *key, const char *text,
+    int family, struct sockaddr_storage *address)
 {
-    int result = rsti_netaddr_resolve(text, address);
+    int result = rsti_netaddr_resolve_with(resolver, text, family, address);
     if (result < 0) {
         (void)RST_APPEND_ERR("channel parameter %s=%s", key, text);
     }
     return result;
+}
+
+/* What is written as a number tells the family that names beside it are looked up in. */
+static int literal_family(const char *text)
+{
+    char host[RSTI_NETADDR_HOST_MAX];
+    uint16_t port;
+    struct sockaddr_storage address;
+    return rsti_netaddr_split(text, host, sizeof host, &port)
+            && rsti_netaddr_parse_numeric(host, &address)
+        ? address.ss_family
+        : AF_UNSPEC;
 }
 
 static uint8_t *last_byte(struct sockaddr_storage *address)
@@ -62,18 +76,27 @@ static void write_canonical(rsti_udp_channel_t *udp, const rsti_channel_t *chann
     (void)length;
 }
 
-static int resolve_interface(rsti_udp_channel_t *udp, const rsti_channel_t *channel, int family)
+static int resolve_interface(rsti_udp_channel_t *udp, const rsti_channel_t *channel,
+    const rsti_name_resolver_t *resolver, int family)
 {
+    rsti_net_interface_t found = {.address = wildcard(family == AF_UNSPEC ? AF_INET : family)};
     if (channel->interface_text[0] != '\0') {
-        return rsti_netaddr_interface(channel->interface_text, family, &udp->interface_address);
+        const int result =
+            rsti_net_interface_find(resolver, channel->interface_text, family, &found);
+        if (result != 0) {
+            return result;
+        }
+    } else if (udp->is_multicast) {
+        /* None found: the system's routes decide. */
+        (void)rsti_net_interface_for_multicast(family, &found);
     }
-    udp->interface_address = wildcard(family == AF_UNSPEC ? AF_INET : family);
+    udp->interface_address = found.address;
+    udp->interface_index = found.index;
     return 0;
 }
 
 static int use_multicast(rsti_udp_channel_t *udp, const rsti_channel_t *channel)
 {
-    udp->is_multicast = true;
     udp->remote_control = udp->remote_data;
     uint8_t *byte = last_byte(&udp->remote_control);
     if ((*byte & 1) == 0) {
@@ -82,39 +105,59 @@ static int use_multicast(rsti_udp_channel_t *udp, const rsti_channel_t *channel)
             channel->endpoint);
     }
     *byte = (uint8_t)(*byte + 1); /* odd, so only this byte changes */
+    udp->local_data = udp->interface_address;
     return 0;
 }
 
-int rsti_udp_channel_resolve(rsti_udp_channel_t *udp, const rsti_channel_t *channel)
+/* endpoint= and control=; *family: theirs, or AF_UNSPEC. */
+static int resolve_remotes(rsti_udp_channel_t *udp, const rsti_channel_t *channel,
+    const rsti_name_resolver_t *resolver, struct sockaddr_storage *control, int *family)
 {
+    int result = 0;
+    *family = AF_UNSPEC;
+    if (udp->has_explicit_control) {
+        *family = literal_family(channel->control);
+    }
+    if (udp->has_explicit_endpoint) {
+        result =
+            resolve_param(resolver, "endpoint", channel->endpoint, *family, &udp->remote_data);
+        if (result != 0) {
+            return result;
+        }
+        *family = udp->remote_data.ss_family;
+        udp->is_multicast = rsti_netaddr_is_multicast(&udp->remote_data);
+    }
+    if (udp->has_explicit_control) {
+        result = resolve_param(resolver, "control", channel->control, *family, control);
+        if (result != 0) {
+            return result;
+        }
+        if (udp->has_explicit_endpoint && control->ss_family != *family) {
+            return RST_SET_ERR(RST_ECHANNEL,
+                "channel parameter control=%s: address family differs from endpoint=%s",
+                channel->control, channel->endpoint);
+        }
+        *family = control->ss_family;
+    }
+    return 0;
+}
+
+int rsti_udp_channel_resolve_with(rsti_udp_channel_t *udp, const rsti_channel_t *channel,
+    const rsti_name_resolver_t *resolver)
+{
+    struct sockaddr_storage control = {0};
+    int family;
     *udp = (rsti_udp_channel_t){0};
     if (channel->media != RSTI_MEDIA_UDP) {
         return RST_SET_ERR(RST_ECHANNEL, "channel \"%s\": is not aeron:udp", channel->uri);
     }
     udp->has_explicit_endpoint = channel->endpoint[0] != '\0';
     udp->has_explicit_control = channel->control[0] != '\0';
-    struct sockaddr_storage control = {0};
-    int result = 0;
-    if (udp->has_explicit_endpoint) {
-        result = resolve_param("endpoint", channel->endpoint, &udp->remote_data);
+    int result = resolve_remotes(udp, channel, resolver, &control, &family);
+    if (result == 0) {
+        result = resolve_interface(udp, channel, resolver, family);
     }
-    if (result == 0 && udp->has_explicit_control) {
-        result = resolve_param("control", channel->control, &control);
-    }
-    if (result < 0) {
-        return result;
-    }
-    if (udp->has_explicit_endpoint && udp->has_explicit_control
-        && control.ss_family != udp->remote_data.ss_family) {
-        return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter control=%s: address family differs from endpoint=%s",
-            channel->control, channel->endpoint);
-    }
-    int family = udp->has_explicit_endpoint  ? udp->remote_data.ss_family
-                 : udp->has_explicit_control ? control.ss_family
-                                             : AF_UNSPEC;
-    result = resolve_interface(udp, channel, family);
-    if (result < 0) {
+    if (result != 0) {
         return result;
     }
     if (!udp->has_explicit_endpoint) {
@@ -122,13 +165,15 @@ int rsti_udp_channel_resolve(rsti_udp_channel_t *udp, const rsti_channel_t *chan
     }
     udp->local_data = udp->has_explicit_control ? control : udp->interface_address;
     udp->remote_control = udp->has_explicit_control ? control : udp->remote_data;
-    if (rsti_netaddr_is_multicast(&udp->remote_data)) {
-        udp->local_data = udp->interface_address;
-        result = use_multicast(udp, channel);
+    if (udp->is_multicast && (result = use_multicast(udp, channel)) != 0) {
+        return result;
     }
     udp->local_control = udp->local_data;
-    if (result == 0) {
-        write_canonical(udp, channel);
-    }
-    return result;
+    write_canonical(udp, channel);
+    return 0;
+}
+
+int rsti_udp_channel_resolve(rsti_udp_channel_t *udp, const rsti_channel_t *channel)
+{
+    return rsti_udp_channel_resolve_with(udp, channel, &rsti_system_resolver);
 }

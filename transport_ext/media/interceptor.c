@@ -401,6 +401,14 @@ static int64_t faulty_next_deadline_ns(void *media, rsti_socket_t *socket)
     return deadline_ns;
 }
 
+static int faulty_reconnect(void *media, rsti_socket_t *socket,
+    const struct sockaddr_storage *address)
+{
+    interceptor_t *interceptor = media;
+    return interceptor->inner.table->reconnect(interceptor->inner.arg, faulty(socket)->inner,
+        address);
+}
+
 static void interceptor_destroy(void *media)
 {
     interceptor_t *interceptor = media;
@@ -421,6 +429,7 @@ static const rsti_media_table_t faulty_table = {
     .granted_rcvbuf = faulty_granted_rcvbuf,
     .next_deadline_ns = faulty_next_deadline_ns,
     .destroy = interceptor_destroy,
+    .reconnect = faulty_reconnect,
 };
 
 static bool are_active(const rsti_fault_rates_t *rates)

@@ -1,6 +1,7 @@
 /* udp.c: real UDP sockets. Bursts go through sendmmsg / recvmmsg; the headers for them lie in the
  * socket, so that nothing is allocated or left to the stack's depth while data flows. */
 #include "media/media.h"
+#include "media/udp_socket.h"
 
 #include "concurrent/atomics.h"
 #include "util/alloc.h"
@@ -61,14 +62,6 @@ static void scratch_init(scratch_t *scratch)
     }
 }
 
-static int set_option(int fd, int level, int name, int value, const char *what)
-{
-    if (setsockopt(fd, level, name, &value, sizeof value) != 0) {
-        return RST_SET_ERRNO("setting %s to %d", what, value);
-    }
-    return 0;
-}
-
 /* Linux doubles what is asked for, to cover its own book-keeping, and reports the double: half of
  * the report is what datagrams may fill. */
 static int32_t usable_rcvbuf(int fd)
@@ -85,67 +78,9 @@ static int32_t usable_rcvbuf(int fd)
 #endif
 }
 
-static int set_options(int fd, sa_family_t family, const rsti_socket_params_t *params)
-{
-    int result = 0;
-    if (family == AF_INET6) {
-        /* Without this a socket on [::] would also take IPv4 and report mapped addresses, which
-         * compare unequal to the IPv4 addresses of the same peer. */
-        result = set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1, "IPV6_V6ONLY");
-    }
-    if (result == 0 && params->so_rcvbuf > 0) {
-        result = set_option(fd, SOL_SOCKET, SO_RCVBUF, params->so_rcvbuf, "SO_RCVBUF");
-    }
-    if (result == 0 && params->so_sndbuf > 0) {
-        result = set_option(fd, SOL_SOCKET, SO_SNDBUF, params->so_sndbuf, "SO_SNDBUF");
-    }
-    return result;
-}
-
-static int bind_and_connect(int fd, const rsti_socket_params_t *params)
-{
-    char text[RSTI_NETADDR_TEXT_MAX];
-    const struct sockaddr_storage *local = &params->bind_address;
-    const struct sockaddr_storage *remote = &params->connect_address;
-    if (local->ss_family != AF_UNSPEC &&
-        bind(fd, (const struct sockaddr *)local, rsti_netaddr_length(local)) != 0) {
-        return RST_SET_ERRNO("binding UDP socket to %s",
-            rsti_netaddr_format(local, text, sizeof text));
-    }
-    if (remote->ss_family != AF_UNSPEC &&
-        connect(fd, (const struct sockaddr *)remote, rsti_netaddr_length(remote)) != 0) {
-        return RST_SET_ERRNO("connecting UDP socket to %s",
-            rsti_netaddr_format(remote, text, sizeof text));
-    }
-    return 0;
-}
-
-static int open_fd(const rsti_socket_params_t *params)
-{
-    const sa_family_t family = params->bind_address.ss_family != AF_UNSPEC
-        ? params->bind_address.ss_family : params->connect_address.ss_family;
-    if (family != AF_INET && family != AF_INET6) {
-        return RST_SET_ERR(RST_EINVAL, "UDP socket: address family %d is neither IPv4 nor IPv6",
-            (int)family);
-    }
-    const int fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
-    if (fd < 0) {
-        return RST_SET_ERRNO("opening UDP socket");
-    }
-    int result = set_options(fd, family, params);
-    if (result == 0) {
-        result = bind_and_connect(fd, params);
-    }
-    if (result != 0) {
-        close(fd);
-        return result;
-    }
-    return fd;
-}
-
 static int udp_open(void *media, const rsti_socket_params_t *params, rsti_socket_t **socket)
 {
-    const int fd = open_fd(params);
+    const int fd = rsti_udp_open_fd(params);
     if (fd < 0) {
         return fd;
     }
@@ -412,6 +347,19 @@ static int64_t udp_next_deadline_ns(void *media, rsti_socket_t *socket)
     return RSTI_NO_DEADLINE;
 }
 
+static int udp_reconnect(void *media, rsti_socket_t *socket,
+    const struct sockaddr_storage *address)
+{
+    (void)media;
+    char text[RSTI_NETADDR_TEXT_MAX];
+    if (connect(socket->fd, (const struct sockaddr *)address, rsti_netaddr_length(address)) != 0) {
+        return RST_SET_ERRNO("connecting UDP socket to %s",
+            rsti_netaddr_format(address, text, sizeof text));
+    }
+    socket->is_connected = true;
+    return 0;
+}
+
 static void udp_destroy(void *media)
 {
     rsti_free(media);
@@ -428,6 +376,7 @@ static const rsti_media_table_t udp_table = {
     .granted_rcvbuf = udp_granted_rcvbuf,
     .next_deadline_ns = udp_next_deadline_ns,
     .destroy = udp_destroy,
+    .reconnect = udp_reconnect,
 };
 
 int rsti_media_udp_create(rsti_media_t *media)

@@ -151,6 +151,14 @@ static inline int64_t memory_deadline(void *arg, rsti_socket_t *socket)
     return RSTI_NO_DEADLINE;
 }
 
+static inline int memory_reconnect(void *arg, rsti_socket_t *socket,
+    const struct sockaddr_storage *address)
+{
+    (void)arg;
+    socket->remote = *address;
+    return 0;
+}
+
 static const rsti_media_table_t memory_table = {
     .name = "memory",
     .open = memory_open,
@@ -161,6 +169,7 @@ static const rsti_media_table_t memory_table = {
     .fd = memory_fd,
     .granted_rcvbuf = memory_rcvbuf,
     .next_deadline_ns = memory_deadline,
+    .reconnect = memory_reconnect,
 };
 
 /* ---- life ---- */

@@ -19,6 +19,7 @@ typedef struct wire_t {
     uint8_t (*arriving)[LENGTH];
     int arriving_first, arriving_last;
     int destroyed;
+    struct sockaddr_storage peer;
 } wire_t;
 
 static int wire_open(void *media, const rsti_socket_params_t *params, rsti_socket_t **socket)
@@ -96,6 +97,14 @@ static void wire_destroy(void *media)
     ((wire_t *)media)->destroyed++;
 }
 
+static int wire_reconnect(void *media, rsti_socket_t *socket,
+    const struct sockaddr_storage *address)
+{
+    (void)socket;
+    ((wire_t *)media)->peer = *address;
+    return 0;
+}
+
 static const rsti_media_table_t wire_table = {
     .name = "wire",
     .open = wire_open,
@@ -107,6 +116,7 @@ static const rsti_media_table_t wire_table = {
     .granted_rcvbuf = wire_granted,
     .next_deadline_ns = wire_deadline,
     .destroy = wire_destroy,
+    .reconnect = wire_reconnect,
 };
 
 typedef struct bench_t {
@@ -231,6 +241,9 @@ TEST(no_faults_change_nothing)
     }
     CHECK_EQ(bench.media.table->fd(bench.media.arg, bench.socket), 7);
     CHECK_EQ(bench.media.table->granted_rcvbuf(bench.media.arg, bench.socket), 4711);
+    const struct sockaddr_storage peer = {.ss_family = AF_INET6};
+    CHECK_EQ(bench.media.table->reconnect(bench.media.arg, bench.socket, &peer), 0);
+    CHECK_EQ(bench.wire.peer.ss_family, AF_INET6);
     bench_close(&bench);
     CHECK_EQ(bench.wire.destroyed, 1);
 }

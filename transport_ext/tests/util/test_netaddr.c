@@ -1,3 +1,4 @@
+#include "util/net_interface.h"
 #include "util/netaddr.h"
 
 #include "tests/check.h"
@@ -140,12 +141,12 @@ TEST(interfaces_that_every_machine_has)
         {"0.0.0.0:5/0", "0.0.0.0:5"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct sockaddr_storage address = {0};
+        rsti_net_interface_t found = {0};
         char text[RSTI_NETADDR_TEXT_MAX];
-        if (rsti_netaddr_interface(cases[i].text, AF_INET, &address) < 0) {
+        if (rsti_net_interface_find(&rsti_system_resolver, cases[i].text, AF_INET, &found) < 0) {
             CHECK_FAIL("%s", rst_last_error_text());
         }
-        CHECK_STR(rsti_netaddr_format(&address, text, sizeof text), cases[i].expected);
+        CHECK_STR(rsti_netaddr_format(&found.address, text, sizeof text), cases[i].expected);
     }
 }
 
@@ -155,8 +156,8 @@ TEST(interfaces_that_are_refused)
         "127.0.0.1/x", "127.0.0.1:65536", "127.0.0.1:1:2", "127.0.0.1/8/8", "127.0.0.1:", "{}",
         "{lo", "{no-such}", "{lo}/8", "[::1]", "[::1]x", "no-such-host.invalid"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct sockaddr_storage address = {0};
-        int result = rsti_netaddr_interface(texts[i], AF_INET, &address);
+        rsti_net_interface_t found = {0};
+        int result = rsti_net_interface_find(&rsti_system_resolver, texts[i], AF_INET, &found);
         if (result != -RST_ECHANNEL) {
             CHECK_FAIL("interface=%s gave %d", texts[i], result);
         }
