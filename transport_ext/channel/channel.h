@@ -91,6 +91,8 @@ typedef struct rsti_udp_channel_t {
     bool is_multicast;
     bool has_explicit_endpoint;
     bool has_explicit_control;
+    rsti_control_mode_t control_mode;
+    int64_t channel_tag; /* RSTI_CHANNEL_UNSET */
     /* Wire reference 19.2, with "#<tag>" where it is needed and there is a tag. When is_unique is
      * false the driver appends its "-<counter>". */
     bool is_unique;
@@ -102,6 +104,15 @@ int rsti_udp_channel_resolve(rsti_udp_channel_t *udp, const rsti_channel_t *chan
 /* With another resolver: also RSTI_LOOKUP_PENDING, then *udp holds nothing of use. */
 int rsti_udp_channel_resolve_with(rsti_udp_channel_t *udp, const rsti_channel_t *channel,
     const rsti_name_resolver_t *resolver);
+
+/* Which of the existing sockets a channel means (driver reference 7): first the one with its tag,
+ * then the one with its canonical form. 1: that one. 0: another. -RST_ECHANNEL with a trail: the tag
+ * is the same, but an address or the control-mode that the channel names is not. */
+int rsti_udp_channel_matches_tag(const rsti_udp_channel_t *udp, const rsti_udp_channel_t *existing);
+bool rsti_udp_channel_matches_form(const rsti_udp_channel_t *udp,
+    const rsti_udp_channel_t *existing);
+/* Neither endpoint nor control: only a tag, or destinations, can say where. */
+bool rsti_udp_channel_has_address(const rsti_udp_channel_t *udp);
 
 /* Consistency of one publication's parameters (range, alignment, power of two, window; wire
  * reference 2 and 19.4), with the driver's defaults filled in. Refuses also what no publication can

@@ -153,6 +153,8 @@ int rsti_udp_channel_resolve_with(rsti_udp_channel_t *udp, const rsti_channel_t 
     }
     udp->has_explicit_endpoint = channel->endpoint[0] != '\0';
     udp->has_explicit_control = channel->control[0] != '\0';
+    udp->control_mode = channel->control_mode;
+    udp->channel_tag = channel->channel_tag;
     int result = resolve_remotes(udp, channel, resolver, &control, &family);
     if (result == 0) {
         result = resolve_interface(udp, channel, resolver, family);
@@ -176,4 +178,41 @@ int rsti_udp_channel_resolve_with(rsti_udp_channel_t *udp, const rsti_channel_t 
 int rsti_udp_channel_resolve(rsti_udp_channel_t *udp, const rsti_channel_t *channel)
 {
     return rsti_udp_channel_resolve_with(udp, channel, &rsti_system_resolver);
+}
+
+bool rsti_udp_channel_has_address(const rsti_udp_channel_t *udp)
+{
+    return udp->has_explicit_endpoint || udp->has_explicit_control;
+}
+
+int rsti_udp_channel_matches_tag(const rsti_udp_channel_t *udp, const rsti_udp_channel_t *existing)
+{
+    if (udp->channel_tag == RSTI_CHANNEL_UNSET || udp->channel_tag != existing->channel_tag) {
+        return 0;
+    }
+    const char *different = NULL;
+    if (udp->has_explicit_endpoint
+        && !rsti_netaddr_equal(&udp->remote_data, &existing->remote_data)) {
+        different = "endpoint";
+    } else if (udp->has_explicit_control
+        && !rsti_netaddr_equal(&udp->remote_control, &existing->remote_control)) {
+        different = "control";
+    } else if ((udp->control_mode != RSTI_CONTROL_NONE || rsti_udp_channel_has_address(udp))
+        && udp->control_mode != existing->control_mode) {
+        different = "control-mode";
+    }
+    if (different != NULL) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter tags=%" PRId64 ": %s differs from that of the existing socket with"
+            " this tag", udp->channel_tag, different);
+    }
+    return 1;
+}
+
+bool rsti_udp_channel_matches_form(const rsti_udp_channel_t *udp,
+    const rsti_udp_channel_t *existing)
+{
+    return strcmp(udp->canonical, existing->canonical) == 0
+        && (udp->channel_tag == RSTI_CHANNEL_UNSET || existing->channel_tag == RSTI_CHANNEL_UNSET
+            || udp->channel_tag == existing->channel_tag);
 }

@@ -27,13 +27,10 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
     if (is_publication && channel->control[0] != '\0') {
         return refuse("control", channel->control);
     }
-    if (channel->channel_tag != RSTI_CHANNEL_UNSET || channel->entity_tag != RSTI_CHANNEL_UNSET) {
-        return RST_SET_ERR(RST_ENOTSUP, "channel parameter tags is not supported yet");
-    }
-    if (channel->session_tag != RSTI_CHANNEL_UNSET) {
-        return RST_SET_ERR(RST_ENOTSUP,
-            "channel parameter session-id=tag:%" PRId64 " is not supported yet",
-            channel->session_tag);
+    if (!is_publication && channel->session_tag != RSTI_CHANNEL_UNSET) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter session-id=tag:%" PRId64 ": only a publication can take the session"
+            " of another one", channel->session_tag);
     }
     if (is_publication && channel->response_correlation_id != RSTI_CHANNEL_UNSET) {
         return RST_SET_ERR(RST_ENOTSUP,
@@ -44,9 +41,6 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
 
 static int resolve(const rsti_channel_t *channel, rsti_udp_channel_t *udp)
 {
-    if (channel->endpoint[0] == '\0') {
-        return RST_SET_ERR(RST_ECHANNEL, "channel %s: endpoint is missing", channel->uri);
-    }
     if (rsti_udp_channel_resolve(udp, channel) < 0) {
         return -rst_last_error_code();
     }
@@ -54,7 +48,7 @@ static int resolve(const rsti_channel_t *channel, rsti_udp_channel_t *udp)
         return RST_SET_ERR(RST_ENOTSUP,
             "channel parameter endpoint=%s: multicast is not supported yet", channel->endpoint);
     }
-    if (rsti_netaddr_port(&udp->remote_data) == 0) {
+    if (udp->has_explicit_endpoint && rsti_netaddr_port(&udp->remote_data) == 0) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter endpoint=%s: a publication needs a port other than 0",
             channel->endpoint);
@@ -73,6 +67,38 @@ int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
     return 0;
 }
 
+/* A channel with neither address is whole only as the tag of a socket that exists. */
+int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp)
+{
+    if (rsti_udp_channel_has_address(udp) || udp->control_mode == RSTI_CONTROL_MANUAL
+        || udp->channel_tag == RSTI_CHANNEL_UNSET) {
+        return 0;
+    }
+    return RST_SET_ERR(RST_ECHANNEL, "channel \"%s\": there is no socket with tags=%" PRId64
+        " to use, and no endpoint or control to make one", channel->uri, udp->channel_tag);
+}
+
+/* 1 found, 0 not, negative with a trail. */
+static int find_send_endpoint(const rst_driver_t *driver, const rsti_udp_channel_t *udp,
+    rsti_send_endpoint_t **endpoint)
+{
+    const rsti_ptr_array_t *endpoints = &driver->conductor.send_endpoints;
+    for (size_t i = 0; i < endpoints->count; i++) {
+        *endpoint = endpoints->items[i];
+        const int result = rsti_udp_channel_matches_tag(udp, &(*endpoint)->udp);
+        if (result != 0) {
+            return result;
+        }
+    }
+    for (size_t i = 0; i < endpoints->count; i++) {
+        *endpoint = endpoints->items[i];
+        if (rsti_udp_channel_matches_form(udp, &(*endpoint)->udp)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     const rsti_command_t *command, rsti_send_endpoint_t **endpoint, bool *is_closing)
 {
@@ -82,18 +108,19 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     if (resolve(channel, &udp) < 0) {
         return -rst_last_error_code();
     }
-    for (size_t i = 0; i < conductor->send_endpoints.count; i++) {
-        rsti_send_endpoint_t *existing = conductor->send_endpoints.items[i];
-        if (strcmp(existing->udp.canonical, udp.canonical) == 0) {
-            *is_closing = existing->is_closing;
-            *endpoint = existing;
-            if (rsti_channel_check_buffer("so-sndbuf", channel->so_sndbuf, existing->so_sndbuf, channel) < 0
-                || rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, existing->so_rcvbuf, channel)
-                    < 0) {
-                return -rst_last_error_code();
-            }
-            return 0;
+    const int found = find_send_endpoint(driver, &udp, endpoint);
+    if (found > 0) {
+        *is_closing = (*endpoint)->is_closing;
+        if (rsti_channel_check_buffer(
+                "so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf, channel) < 0
+            || rsti_channel_check_buffer(
+                   "so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf, channel) < 0) {
+            return -rst_last_error_code();
         }
+        return 0;
+    }
+    if (found < 0 || rsti_channel_check_address(channel, &udp) < 0) {
+        return -rst_last_error_code();
     }
     if (rsti_send_endpoint_create(driver, endpoint, channel, &udp, command->correlation_id,
             command->client_id) < 0) {

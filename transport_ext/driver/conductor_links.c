@@ -146,7 +146,7 @@ bool rsti_subscription_spies_on(const rsti_subscription_t *subscription,
         return false;
     }
     if (subscription->channel_tag != RSTI_CHANNEL_UNSET
-        && subscription->channel_tag == endpoint->channel_tag) {
+        && subscription->channel_tag == endpoint->udp.channel_tag) {
         return true;
     }
     return strcmp(subscription->canonical, endpoint->udp.canonical) == 0

@@ -7,65 +7,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The lists that hold publications of one kind; items begin with rsti_publication_t. */
-static rsti_ptr_array_t *list_of(rst_driver_t *driver, bool is_network)
-{
-    return is_network ? &driver->conductor.publications : &driver->conductor.ipc_publications;
-}
-
-static const rsti_send_endpoint_t *endpoint_of(const rsti_publication_t *publication)
-{
-    return publication->is_network
-        ? ((const rsti_network_publication_t *)(const void *)publication)->endpoint
-        : NULL;
-}
-
-static rsti_publication_t *find_session(rst_driver_t *driver,
-    const rsti_send_endpoint_t *endpoint, bool is_network, int32_t stream_id, int32_t session_id)
-{
-    const rsti_ptr_array_t *list = list_of(driver, is_network);
-    for (size_t i = 0; i < list->count; i++) {
-        rsti_publication_t *publication = list->items[i];
-        if (publication->stream_id == stream_id && publication->session_id == session_id
-            && (endpoint == NULL || endpoint_of(publication) == endpoint)) {
-            return publication;
-        }
-    }
-    return NULL;
-}
-
-static int32_t next_session_id(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint,
-    bool any_kind, bool is_network, int32_t stream_id)
-{
-    const rst_driver_params_t *params = &driver->params;
-    rsti_conductor_t *conductor = &driver->conductor;
-    for (;;) {
-        const int32_t id = conductor->next_session_id;
-        if (id >= params->reserved_session_low && id <= params->reserved_session_high) {
-            conductor->next_session_id =
-                rsti_wrap_add_i32((int32_t)params->reserved_session_high, 1);
-            continue;
-        }
-        conductor->next_session_id = rsti_wrap_add_i32(id, 1);
-        const bool is_taken = any_kind
-            ? find_session(driver, NULL, true, stream_id, id) != NULL
-                || find_session(driver, NULL, false, stream_id, id) != NULL
-            : find_session(driver, endpoint, is_network, stream_id, id) != NULL;
-        if (!is_taken) {
-            return id;
-        }
-    }
-}
-
 static rsti_publication_t *find_shared(rst_driver_t *driver,
     const rsti_send_endpoint_t *endpoint, const rsti_channel_t *channel, int32_t stream_id)
 {
-    const rsti_ptr_array_t *list = list_of(driver, endpoint != NULL);
+    const rsti_ptr_array_t *list = rsti_publication_list(driver, endpoint != NULL);
     for (size_t i = 0; i < list->count; i++) {
         rsti_publication_t *publication = list->items[i];
         if (!publication->is_exclusive && publication->stream_id == stream_id
             && publication->life == RSTI_LIFE_ACTIVE && !publication->is_revoked
-            && (endpoint == NULL || endpoint_of(publication) == endpoint)
+            && (endpoint == NULL || rsti_publication_endpoint(publication) == endpoint)
             && (channel->session_id == RSTI_CHANNEL_UNSET
                 || channel->session_id == publication->session_id)) {
             return publication;
@@ -74,28 +24,28 @@ static rsti_publication_t *find_shared(rst_driver_t *driver,
     return NULL;
 }
 
-static int check_equal(const char *name, int64_t asked, int64_t existing)
-{
-    if (asked != RSTI_CHANNEL_UNSET && asked != existing) {
-        return RST_SET_ERR(RST_ECHANNEL, "%s=%" PRId64
-            " differs from the %" PRId64 " of the publication that is shared", name, asked,
-            existing);
-    }
-    return 0;
-}
-
 static int check_shared(const rsti_publication_t *publication, const rsti_channel_t *channel)
 {
     const rsti_publication_options_t *options = &publication->options;
-    if (check_equal("mtu", channel->mtu, options->mtu) < 0
-        || check_equal("term-length", channel->term_length, options->term_length) < 0) {
-        return -RST_ECHANNEL;
+    const struct {
+        const char *name;
+        int64_t asked;
+        int64_t existing;
+    } pairs[] = {
+        {"mtu", channel->mtu, options->mtu},
+        {"term-length", channel->term_length, options->term_length},
+        {"init-term-id", channel->initial_term_id, options->initial_term_id},
+        {"term-id", channel->term_id, options->term_id},
+        {"term-offset", channel->term_offset, options->term_offset},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (rsti_publication_check_equal(pairs[i].name, pairs[i].asked, pairs[i].existing) < 0) {
+            return -RST_ECHANNEL;
+        }
     }
-    if (channel->initial_term_id != RSTI_CHANNEL_UNSET
-        && (check_equal("init-term-id", channel->initial_term_id, options->initial_term_id) < 0
-            || check_equal("term-id", channel->term_id, options->term_id) < 0
-            || check_equal("term-offset", channel->term_offset, options->term_offset) < 0)) {
-        return -RST_ECHANNEL;
+    if (channel->is_ssc_set && channel->ssc != publication->is_ssc) {
+        return RST_SET_ERR(RST_ECHANNEL, "ssc=%s differs from that of the existing publication",
+            channel->ssc ? "true" : "false");
     }
     return 0;
 }
@@ -116,9 +66,11 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, boo
         options->term_id = options->initial_term_id;
         options->term_offset = 0;
     }
-    if (channel->publication_window == RSTI_CHANNEL_UNSET && params->publication_window > 0
-        && params->publication_window < options->publication_window) {
-        options->publication_window = (int32_t)params->publication_window;
+    const int64_t window =
+        is_network ? params->publication_window : params->ipc_publication_window;
+    if (channel->publication_window == RSTI_CHANNEL_UNSET && window > 0
+        && window < options->publication_window) {
+        options->publication_window = (int32_t)window;
     }
     if (!channel->is_sparse_set) {
         options->sparse = params->sparse != 0;
@@ -178,15 +130,15 @@ static rsti_publication_t *create(rst_driver_t *driver, const rsti_channel_t *ch
     };
     if (channel->session_id != RSTI_CHANNEL_UNSET) {
         facts.session_id = (int32_t)channel->session_id;
-        if (find_session(driver, endpoint, is_network, facts.stream_id, facts.session_id) != NULL) {
+        if (rsti_session_is_taken(driver, endpoint, facts.stream_id, facts.session_id)) {
             (void)RST_SET_ERR(RST_EINUSE, "session-id=%" PRId32
                 " clashes with a publication on the same channel and stream id %" PRId32,
                 facts.session_id, facts.stream_id);
             return NULL;
         }
     } else {
-        facts.session_id =
-            next_session_id(driver, endpoint, false, is_network, facts.stream_id);
+        const rsti_session_scope_t scope = {.endpoint = endpoint};
+        facts.session_id = rsti_session_next(driver, &scope, facts.stream_id);
     }
     if (!is_network) {
         rsti_ipc_publication_t *made;
@@ -240,7 +192,9 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
     rsti_driver_client_t *client = rsti_client_get(driver, command->client_id);
     if (client == NULL
         || rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
-        || rsti_channel_check_supported(channel, true) < 0) {
+        || rsti_channel_check_supported(channel, true) < 0
+        || (channel->session_tag != RSTI_CHANNEL_UNSET
+            && rsti_session_resolve_tag(driver, channel) < 0)) {
         return -rst_last_error_code();
     }
     rsti_send_endpoint_t *endpoint = NULL;
@@ -335,20 +289,6 @@ void rsti_on_remove_publication(rst_driver_t *driver, const rsti_command_t *comm
     snprintf(text, sizeof text, "unknown publication, registration id %" PRId64,
         command->registration_id);
     rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_UNKNOWN_PUBLICATION, text);
-}
-
-void rsti_on_next_session_id(rst_driver_t *driver, const rsti_command_t *command)
-{
-    if (rsti_client_get(driver, command->client_id) == NULL) {
-        rsti_respond_trail(driver, command->correlation_id);
-        return;
-    }
-    const rsti_response_t response = {
-        .type = RSTI_RSP_NEXT_SESSION_ID,
-        .correlation_id = command->correlation_id,
-        .session_id = next_session_id(driver, NULL, true, true, command->stream_id),
-    };
-    rsti_respond(driver, &response);
 }
 
 void rsti_publications_update(rst_driver_t *driver, int64_t now_ns)

@@ -31,16 +31,25 @@ static void make_unique(rst_driver_t *driver, rsti_udp_channel_t *udp)
     }
 }
 
-static rsti_receive_endpoint_t *find(const rst_driver_t *driver, const rsti_udp_channel_t *udp)
+/* 1 found, 0 not, negative with a trail. */
+static int find(const rst_driver_t *driver, const rsti_udp_channel_t *udp,
+    rsti_receive_endpoint_t **endpoint)
 {
     const rsti_ptr_array_t *endpoints = &driver->conductor.receive_endpoints;
     for (size_t i = 0; i < endpoints->count; i++) {
-        rsti_receive_endpoint_t *existing = endpoints->items[i];
-        if (strcmp(existing->udp.canonical, udp->canonical) == 0) {
-            return existing;
+        *endpoint = endpoints->items[i];
+        const int result = rsti_udp_channel_matches_tag(udp, &(*endpoint)->udp);
+        if (result != 0) {
+            return result;
         }
     }
-    return NULL;
+    for (size_t i = 0; i < endpoints->count; i++) {
+        *endpoint = endpoints->items[i];
+        if (rsti_udp_channel_matches_form(udp, &(*endpoint)->udp)) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* The address that the only socket is bound to, behind the channel. */
@@ -95,8 +104,11 @@ int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channe
         return -rst_last_error_code();
     }
     make_unique(driver, &udp);
-    *endpoint = find(driver, &udp);
-    if (*endpoint == NULL) {
+    const int found = find(driver, &udp, endpoint);
+    if (found < 0 || (found == 0 && rsti_channel_check_address(channel, &udp) < 0)) {
+        return -rst_last_error_code();
+    }
+    if (found == 0) {
         return create(driver, channel, &udp, command, endpoint);
     }
     *is_closing = (*endpoint)->is_closing;

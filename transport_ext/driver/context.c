@@ -305,6 +305,11 @@ int rsti_driver_params_validate(const rst_driver_params_t *params)
             "ns: must be longer than timer-interval=%" PRId64 "ns",
             params->client_liveness_ns, params->timer_interval_ns);
     }
+    if (params->reserved_session_high - params->reserved_session_low > INT32_MAX) {
+        return RST_SET_ERR(RST_EINVAL, "publication-reserved-session-id-high=%" PRId64
+            ": must leave half of all session ids from publication-reserved-session-id-low=%" PRId64,
+            params->reserved_session_high, params->reserved_session_low);
+    }
     if (params->so_rcvbuf > 0 && params->initial_window > params->so_rcvbuf) {
         return RST_SET_ERR(RST_EINVAL, "initial-window-length=%" PRId64
             ": must not be longer than so-rcvbuf=%" PRId64, params->initial_window,

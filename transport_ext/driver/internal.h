@@ -353,12 +353,27 @@ bool rsti_on_add_publication(rst_driver_t *driver, const rsti_command_t *command
 int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel,
     int32_t stream_id);
 void rsti_on_remove_publication(rst_driver_t *driver, const rsti_command_t *command);
-void rsti_on_next_session_id(rst_driver_t *driver, const rsti_command_t *command);
 void rsti_publication_release(rst_driver_t *driver, rsti_publication_t *publication,
     bool is_revoke);
 void rsti_publications_update(rst_driver_t *driver, int64_t now_ns);
 void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer,
     int64_t *next_deadline_ns);
+
+/* conductor_sessions.c */
+rsti_ptr_array_t *rsti_publication_list(rst_driver_t *driver, bool is_network);
+const rsti_send_endpoint_t *rsti_publication_endpoint(const rsti_publication_t *publication);
+/* -RST_ECHANNEL naming the parameter when it is given and not that of the publication. */
+int rsti_publication_check_equal(const char *name, int64_t asked, int64_t existing);
+typedef struct rsti_session_scope_t {
+    const rsti_send_endpoint_t *endpoint; /* NULL: IPC */
+    bool is_any_kind;                     /* on no publication of the stream at all */
+} rsti_session_scope_t;
+int32_t rsti_session_next(rst_driver_t *driver, const rsti_session_scope_t *scope,
+    int32_t stream_id);
+bool rsti_session_is_taken(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint,
+    int32_t stream_id, int32_t session_id);
+int rsti_session_resolve_tag(rst_driver_t *driver, rsti_channel_t *channel);
+void rsti_on_next_session_id(rst_driver_t *driver, const rsti_command_t *command);
 
 /* conductor_subscriptions.c */
 bool rsti_on_add_subscription(rst_driver_t *driver, const rsti_command_t *command);
@@ -405,6 +420,7 @@ void rsti_images_rebuild(rst_driver_t *driver, int64_t now_ns, int64_t *next_dea
 void rsti_images_check(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
 
 /* conductor_channels.c: what is served, and endpoints found or made. */
+int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp);
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication);
 /* *is_closing: it is just being closed, try again. References are counted by the caller. */
 int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,

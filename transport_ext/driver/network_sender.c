@@ -319,8 +319,8 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     return 0;
 }
 
-/* Spies, and nobody to send to: the position goes along with the fastest of them (wire reference 7.1).
- * Returns the limit that flow control is asked about. */
+/* Spies, and nobody to send to: the position goes along with the fastest of them (wire reference
+ * 7.1). Returns the limit that flow control is asked about. */
 static int64_t follow_spies(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos)
 {

@@ -21,7 +21,6 @@ int rsti_send_endpoint_create(rst_driver_t *driver, rsti_send_endpoint_t **endpo
     made->udp = *udp;
     made->so_sndbuf = channel->so_sndbuf;
     made->so_rcvbuf = channel->so_rcvbuf;
-    made->channel_tag = channel->channel_tag;
     made->channel_status_id = RSTI_NULL_COUNTER;
     made->local_sockaddr_id = RSTI_NULL_COUNTER;
     made->is_connected = driver->params.connect != 0;

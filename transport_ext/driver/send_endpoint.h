@@ -21,7 +21,6 @@ typedef struct rsti_send_endpoint_t {
     int32_t local_sockaddr_id;
     int64_t so_sndbuf; /* as asked for by the first channel; RSTI_CHANNEL_UNSET */
     int64_t so_rcvbuf;
-    int64_t channel_tag; /* of the first channel that had one; RSTI_CHANNEL_UNSET */
     bool is_connected;
     /* written by: conductor */
     int32_t ref_count;

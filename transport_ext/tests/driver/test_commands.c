@@ -44,7 +44,6 @@ TEST(what_is_not_served_is_refused_by_name)
     check_refused(h, sub, UDP "|control=127.0.0.1:0", RSTI_DRIVER_INVALID_CHANNEL, "control=");
     check_refused(h, pub, "aeron:udp?endpoint=224.0.1.1:40456", RSTI_DRIVER_NOT_SUPPORTED,
         "multicast");
-    check_refused(h, pub, UDP "|tags=1", RSTI_DRIVER_NOT_SUPPORTED, "tags");
     check_refused(h, pub, "aeron:udp?endpoint=127.0.0.1:0", RSTI_DRIVER_INVALID_CHANNEL, "port");
     check_refused(h, pub, "aeron:tcp?endpoint=127.0.0.1:1", RSTI_DRIVER_INVALID_CHANNEL, "tcp");
     check_refused(h, pub, UDP "|mtu=1400", RSTI_DRIVER_INVALID_CHANNEL, "mtu=1400");

@@ -2,7 +2,8 @@
 #include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
 
-#define CHANNEL "aeron:udp?endpoint=127.0.0.1:24400|term-length=64k|init-term-id=5|term-id=5|term-offset=0"
+#define CHANNEL                                                                                    \
+    "aeron:udp?endpoint=127.0.0.1:24400|term-length=64k|init-term-id=5|term-id=5|term-offset=0"
 #define SPY "aeron-spy:aeron:udp?endpoint=127.0.0.1:24400"
 #define RECEIVER "127.0.0.1:24400"
 #define WINDOW (32 * 1024)
@@ -298,7 +299,8 @@ TEST(untethered_spies)
     check_untethered_round(CHANNEL "|ssc=true", SPY);
 }
 
-/* N10: rejoin=false ends it; the times are the publication's; is_connected follows those that work. */
+/* N10: rejoin=false ends it; the times are the publication's; is_connected follows those that
+ * work. */
 TEST(untethered_without_rejoin_closes)
 {
     local_t l;

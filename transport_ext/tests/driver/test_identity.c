@@ -1,0 +1,214 @@
+/* Which socket, which publication, which session: tags, session ids, start positions, sharing. */
+#include "tests/driver/harness.h"
+#include "logbuffer/appender.h"
+
+#define UDP "aeron:udp?endpoint=127.0.0.1:24400"
+#define PUB RSTI_CMD_ADD_PUBLICATION
+#define XPUB RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION
+#define SUB RSTI_CMD_ADD_SUBSCRIPTION
+
+static void check_refused(harness_t *h, int32_t type, const char *channel, const char *word)
+{
+    const int64_t id = add(h, type, channel, 10);
+    const answer_t *error = answer(h, RSTI_RSP_ON_ERROR, id);
+    if (error == NULL || error->response.error_code != RSTI_DRIVER_INVALID_CHANNEL
+        || strstr(error->text, word) == NULL) {
+        CHECK_FAIL("%s: \"%s\", expected \"%s\"", channel, error == NULL ? "" : error->text, word);
+    }
+}
+
+static const rsti_publication_t *published(harness_t *h, int32_t type, const char *channel)
+{
+    const int64_t id = add(h, type, channel, 10);
+    const int32_t ready =
+        type == PUB ? RSTI_RSP_PUBLICATION_READY : RSTI_RSP_EXCLUSIVE_PUBLICATION_READY;
+    const answer_t *answered = answer(h, ready, id);
+    const int64_t registration_id = answered == NULL ? 0 : answered->response.registration_id;
+    for (int kind = 0; kind < 2; kind++) {
+        const rsti_ptr_array_t *list = rsti_publication_list(h->driver, kind);
+        for (size_t i = 0; i < list->count; i++) {
+            const rsti_publication_t *publication = list->items[i];
+            if (publication->registration_id == registration_id) {
+                return publication;
+            }
+        }
+    }
+    fprintf(stderr, "%s: %s\n", channel,
+        h->answer_count == 0 ? "" : h->answers[h->answer_count - 1].text);
+    abort();
+}
+
+/* L6: a tag names an existing socket; what the channel says besides must be true of it. */
+TEST(tags_find_sockets)
+{
+    harness_t *h = harness_open();
+    const rsti_ptr_array_t *senders = &h->driver->conductor.send_endpoints;
+    check_refused(h, PUB, "aeron:udp?tags=7", "tags=7");
+    (void)published(h, PUB, UDP "|tags=7,8");
+    CHECK_EQ(senders->count, 1);
+    (void)published(h, XPUB, "aeron:udp?tags=7");
+    (void)published(h, XPUB, UDP "|tags=7");
+    (void)published(h, XPUB, UDP);
+    CHECK_EQ(senders->count, 1);
+    check_refused(h, PUB, "aeron:udp?endpoint=127.0.0.1:24401|tags=7", "endpoint differs");
+    (void)published(h, XPUB, UDP "|tags=9"); /* the same form, but tags conflict */
+    CHECK_EQ(senders->count, 2);
+    const rsti_ptr_array_t *receivers = &h->driver->conductor.receive_endpoints;
+    check_refused(h, SUB, "aeron:udp?tags=17", "tags=17");
+    (void)add(h, SUB, "aeron:udp?endpoint=127.0.0.1:0|tags=17", 10);
+    (void)add(h, SUB, "aeron:udp?tags=17", 11);
+    (void)add(h, SUB, "aeron:udp?endpoint=127.0.0.1:0|tags=17", 12);
+    CHECK_EQ(receivers->count, 1);
+    check_refused(h, SUB, "aeron:udp?endpoint=127.0.0.1:24499|tags=17", "endpoint differs");
+    CHECK_EQ(receivers->count, 1);
+    harness_close(h);
+}
+
+/* N9: a spy finds its publication by channel tag, before and after, and when it is made anew. */
+TEST(spies_find_tags)
+{
+    harness_t *h = harness_open();
+    const int64_t spy = add(h, SUB, "aeron-spy:aeron:udp?tags=7", 10);
+    const rsti_publication_t *publication = published(h, XPUB, UDP "|tags=7|linger=0");
+    const int64_t first = publication->registration_id;
+    CHECK_EQ(answer(h, RSTI_RSP_AVAILABLE_IMAGE, first)->response.registration_id, spy);
+    (void)add(h, SUB, "aeron-spy:aeron:udp?tags=6", 10);
+    CHECK_EQ(publication->subscribers.count, 1);
+    (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, first);
+    advance_alive(h, 2 * RSTI_NS_PER_S, 100 * MS);
+    CHECK(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, first) != NULL);
+    publication = published(h, XPUB, UDP "|tags=7");
+    CHECK(answer(h, RSTI_RSP_AVAILABLE_IMAGE, publication->registration_id) != NULL);
+    harness_close(h);
+}
+
+/* L6, F5, N6: session-id=tag:n takes session, mtu and term length of the publication n. */
+TEST(session_by_tag)
+{
+    harness_t *h = harness_open();
+    check_refused(h, PUB, UDP "|session-id=tag:8", "tag:8");
+    const rsti_publication_t *model =
+        published(h, XPUB, UDP "|tags=7,8|session-id=55|mtu=1024|term-length=128k");
+    CHECK_EQ(model->file.log.metadata->entity_tag, 8);
+    const char *other = "aeron:udp?endpoint=127.0.0.1:24401|session-id=tag:8";
+    const rsti_publication_t *made = published(h, XPUB, other);
+    CHECK_EQ(made->session_id, 55);
+    CHECK_EQ(made->options.mtu, 1024);
+    CHECK_EQ(made->options.term_length, 128 * 1024);
+    CHECK_EQ(made->file.log.metadata->entity_tag, -1);
+    check_refused(h, XPUB, "aeron:udp?endpoint=127.0.0.1:24402|session-id=tag:8|mtu=1408",
+        "mtu=1408");
+    check_refused(h, XPUB, "aeron:udp?endpoint=127.0.0.1:24402|session-id=tag:8|term-length=64k",
+        "term-length=65536");
+    check_refused(h, SUB, UDP "|session-id=tag:8", "tag:8");
+    check_refused(h, XPUB, "aeron:ipc?session-id=tag:8", "tag:8"); /* of its own kind only */
+    const rsti_publication_t *ipc = published(h, XPUB, "aeron:ipc?tags=1,8|session-id=66");
+    CHECK_EQ(ipc->session_id, 66);
+    harness_close(h);
+}
+
+/* L8: chosen ids skip the reserved range and those in use, and wrap. */
+TEST(session_ids_avoid_others)
+{
+    harness_t *h = harness_open();
+    rsti_conductor_t *conductor = &h->driver->conductor;
+    (void)published(h, XPUB, "aeron:ipc?session-id=2147483647");
+    (void)published(h, XPUB, "aeron:ipc?session-id=-2147483648");
+    conductor->next_session_id = INT32_MAX - 1;
+    CHECK_EQ(published(h, XPUB, "aeron:ipc")->session_id, INT32_MAX - 1);
+    CHECK_EQ(published(h, XPUB, "aeron:ipc")->session_id, INT32_MIN + 1);
+    conductor->next_session_id = INT32_MAX;
+    CHECK_EQ(published(h, XPUB, UDP)->session_id, INT32_MAX); /* another socket, another space */
+    conductor->next_session_id = INT32_MAX - 1;
+    rsti_command_t c = {.type = RSTI_CMD_NEXT_SESSION_ID, .stream_id = 10};
+    const int64_t next = command(h, &c);
+    CHECK_EQ(answer(h, RSTI_RSP_NEXT_SESSION_ID, next)->response.session_id, INT32_MIN + 2);
+    conductor->next_session_id = -2;
+    CHECK_EQ(published(h, XPUB, UDP)->session_id, -2);
+    CHECK_EQ(published(h, XPUB, UDP)->session_id, 1001); /* -1 … 1000 are reserved */
+    harness_close(h);
+}
+
+/* Lesson 8: what lingers has given its session id up; what lives has not. */
+TEST(explicit_session_clashes_with_the_living)
+{
+    harness_t *h = harness_open();
+    const rsti_publication_t *first = published(h, PUB, UDP "|session-id=9");
+    CHECK_EQ(published(h, PUB, UDP "|session-id=9"), first);
+    int64_t id = add(h, XPUB, UDP "|session-id=9", 10);
+    CHECK_EQ(answer(h, RSTI_RSP_ON_ERROR, id)->response.error_code, RSTI_DRIVER_GENERIC_ERROR);
+    id = add(h, XPUB, UDP "|session-id=9", 11); /* N6: another stream */
+    CHECK(answer(h, RSTI_RSP_EXCLUSIVE_PUBLICATION_READY, id) != NULL);
+    const rsti_publication_t *other = published(h, PUB, UDP "|session-id=10");
+    CHECK(other != first);
+    (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, other->registration_id);
+    pass(h);
+    CHECK_EQ(other->life, RSTI_LIFE_LINGER);
+    const rsti_publication_t *again = published(h, XPUB, UDP "|session-id=10");
+    CHECK(again != other);
+    harness_close(h);
+}
+
+/* L1, N18: a shared publication is joined only by who says the same. */
+TEST(shared_parameters_must_agree)
+{
+    static const char *const kinds[] = {UDP "|", "aeron:ipc?"};
+    for (int kind = 0; kind < 2; kind++) {
+        harness_t *h = harness_open();
+        char channel[256];
+        snprintf(channel, sizeof channel,
+            "%smtu=1024|term-length=64k|init-term-id=3|term-id=4|term-offset=64", kinds[kind]);
+        const rsti_publication_t *first = published(h, PUB, channel);
+        CHECK_EQ(published(h, PUB, channel), first);
+        const char *const different[][2] = {
+            {"mtu=1408", "mtu=1408"},
+            {"term-length=128k", "term-length=131072"},
+            {"init-term-id=2|term-id=4|term-offset=64", "init-term-id=2"},
+            {"init-term-id=3|term-id=5|term-offset=64", "term-id=5"},
+            {"init-term-id=3|term-id=4|term-offset=96", "term-offset=96"},
+            {"ssc=true", "ssc=true"},
+        };
+        for (size_t i = 0; i < sizeof different / sizeof different[0]; i++) {
+            snprintf(channel, sizeof channel, "%s%s", kinds[kind], different[i][0]);
+            check_refused(h, PUB, channel, different[i][1]);
+            h->answer_count = 0;
+        }
+        CHECK_EQ(first->ref_count, 2);
+        harness_close(h);
+    }
+}
+
+/* N20, memory reference 18: a given start position stands in log and counters; at a term's end too. */
+TEST(start_position_is_everywhere)
+{
+    static const char *const kinds[] = {UDP "|", "aeron:ipc?"};
+    for (int kind = 0; kind < 2; kind++) {
+        harness_t *h = harness_open();
+        char channel[256];
+        snprintf(channel, sizeof channel,
+            "%sterm-length=64k|init-term-id=-3|term-id=5|term-offset=65536", kinds[kind]);
+        const rsti_publication_t *publication = published(h, XPUB, channel);
+        const int64_t start = 9 * 65536;
+        CHECK_EQ(rsti_log_producer_position(&publication->file.log), start);
+        CHECK_EQ(*publication->pub_pos, start);
+        CHECK_EQ(*publication->pub_lmt, start);
+        if (publication->is_network) {
+            const rsti_network_publication_t *network = (const void *)publication;
+            CHECK_EQ(*network->snd_pos, start);
+            CHECK_EQ(*network->snd_lmt, start);
+        }
+        const rsti_log_metadata_t *metadata = publication->file.log.metadata;
+        CHECK_EQ(metadata->active_term_count, 8);
+        CHECK_EQ(metadata->initial_term_id, -3);
+        (void)add(h, SUB, kind == 0 ? "aeron-spy:" UDP : "aeron:ipc", 10);
+        CHECK_EQ(*publication->subscribers.items[0].position, start);
+        if (kind == 1) {
+            CHECK_EQ(*publication->pub_lmt, start + 32 * 1024);
+        }
+        harness_close(h);
+    }
+}
+
+CHECK_MAIN(RUN(tags_find_sockets), RUN(spies_find_tags), RUN(session_by_tag),
+    RUN(session_ids_avoid_others), RUN(explicit_session_clashes_with_the_living),
+    RUN(shared_parameters_must_agree), RUN(start_position_is_everywhere))
