@@ -17,6 +17,7 @@
 #define FAKE_SESSION 4711
 #define FAKE_LOGS_MAX 320
 #define FAKE_NAME "fake"
+#define FAKE_TEXT_MAX 4160
 
 typedef struct fake_log_t {
     rsti_log_file_t file;
@@ -38,12 +39,15 @@ typedef struct fake_driver_t {
     bool is_silent;         /* reads no commands */
     int32_t refuse_code;    /* answers the next command with ON_ERROR */
     int32_t limit_counter;  /* answers with this one when >= 0 */
+    int32_t gone_counter;   /* announced as unavailable when a counter is removed */
     int64_t last_client_id;
     int64_t heartbeat_counter;
     int64_t last_removed;   /* registration id of the last REMOVE_… */
     int last_removed_type;
     int commands;
     bool was_client_closed;
+    rsti_command_t last; /* the last command; its texts are not kept, but: */
+    char last_text[FAKE_TEXT_MAX];
     fake_log_t *publication_log; /* of the next ADD_PUBLICATION */
 } fake_driver_t;
 
@@ -208,6 +212,35 @@ static inline void fake_publication_ready(const rsti_command_t *command)
     fake_respond(&response);
 }
 
+static inline void fake_add_counter(const rsti_command_t *command)
+{
+    const bool is_static = command->type == RSTI_CMD_ADD_STATIC_COUNTER;
+    const int32_t id = rsti_counters_allocate(&fake.counters, command->counter_type_id,
+        command->key.text, (size_t)command->key.length, command->label.text,
+        (size_t)command->label.length, fake_now_ms());
+    rsti_counters_set_ids(&fake.counters, id,
+        is_static ? command->registration_id : command->correlation_id,
+        is_static ? -1 : command->client_id, 0);
+    const rsti_response_t response = {
+        .type = is_static ? RSTI_RSP_STATIC_COUNTER : RSTI_RSP_COUNTER_READY,
+        .correlation_id = command->correlation_id,
+        .counter_id = fake.limit_counter >= 0 ? fake.limit_counter : id};
+    fake_respond(&response);
+}
+
+static inline void fake_remove_counter(const rsti_command_t *command)
+{
+    const rsti_response_t success = {.type = RSTI_RSP_OPERATION_SUCCESS,
+        .correlation_id = command->correlation_id};
+    const rsti_response_t gone = {.type = RSTI_RSP_UNAVAILABLE_COUNTER,
+        .registration_id = command->registration_id,
+        .counter_id = fake.gone_counter};
+    fake.last_removed = command->registration_id;
+    fake.last_removed_type = command->type;
+    fake_respond(&success);
+    fake_respond(&gone);
+}
+
 static inline void fake_answer(const rsti_command_t *command)
 {
     if (fake.refuse_code != 0) {
@@ -237,6 +270,30 @@ static inline void fake_answer(const rsti_command_t *command)
     case RSTI_CMD_CLIENT_CLOSE:
         fake.was_client_closed = true;
         break;
+    case RSTI_CMD_ADD_DESTINATION:
+    case RSTI_CMD_REMOVE_DESTINATION:
+    case RSTI_CMD_REMOVE_DESTINATION_BY_ID:
+    case RSTI_CMD_ADD_RCV_DESTINATION:
+    case RSTI_CMD_REMOVE_RCV_DESTINATION:
+    case RSTI_CMD_REJECT_IMAGE: {
+        const rsti_response_t response = {.type = RSTI_RSP_OPERATION_SUCCESS,
+            .correlation_id = command->correlation_id};
+        fake_respond(&response);
+        break;
+    }
+    case RSTI_CMD_ADD_COUNTER:
+    case RSTI_CMD_ADD_STATIC_COUNTER:
+        fake_add_counter(command);
+        break;
+    case RSTI_CMD_REMOVE_COUNTER:
+        fake_remove_counter(command);
+        break;
+    case RSTI_CMD_NEXT_SESSION_ID: {
+        const rsti_response_t response = {.type = RSTI_RSP_NEXT_SESSION_ID,
+            .correlation_id = command->correlation_id, .session_id = FAKE_SESSION + 1};
+        fake_respond(&response);
+        break;
+    }
     default:
         break;
     }
@@ -254,6 +311,9 @@ static inline rsti_rb_action_t fake_on_record(void *arg, int32_t type, const voi
                 fake_counter(RSTI_COUNTER_CLIENT_HEARTBEAT, command.client_id, 0, fake_now_ms());
         }
         fake.commands++;
+        fake.last = command;
+        snprintf(fake.last_text, sizeof fake.last_text, "%.*s", (int)command.channel.length,
+            command.channel.text != NULL ? command.channel.text : "");
         fake_answer(&command);
     }
     return RSTI_RB_CONTINUE;
