@@ -1,0 +1,163 @@
+"""Three hosts on a bridge, made of network namespaces: multicast, one host that loses 5 % of what comes, one behind 100 Mbit/s.
+
+What must hold: min flow control paces the publisher to the slow host and every host gets everything in order; max does not wait for the slow one;
+tagged waits for those that carry the tag and for nobody else.
+Needs root, ip, tc and nft; skips with the reason where the namespaces cannot be made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.timeout(180)]
+
+ROOT = Path(__file__).resolve().parents[2]
+GROUP = "224.20.30.41:40456"
+SLOW_BITS_PER_S = 100_000_000
+SECONDS = 2.0
+TAG = 5
+HOSTS = (1, 2, 3)
+LOSSY, SLOW = 2, 3
+OPTIONS = {"initial-window-length": "256k", "so-rcvbuf": "1m", "term-buffer-length": "4m", "publication-linger-timeout": "2s"}
+
+
+def _run(*command: str) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise OSError(f"{' '.join(command)}: {result.stderr.strip()}")
+
+
+@dataclass(frozen=True)
+class Network:
+    """Namespaces <prefix>0 (the bridge) to <prefix>3."""
+
+    prefix: str
+
+    def build(self) -> None:
+        switch = f"{self.prefix}0"
+        _run("ip", "netns", "add", switch)
+        _run("ip", "-n", switch, "link", "add", "br", "type", "bridge", "mcast_snooping", "0")
+        _run("ip", "-n", switch, "link", "set", "br", "up")
+        for host in HOSTS:
+            name, port = f"{self.prefix}{host}", f"p{host}"
+            _run("ip", "netns", "add", name)
+            _run("ip", "-n", switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
+            _run("ip", "-n", switch, "link", "set", port, "master", "br", "up")
+            for arguments in (
+                ("link", "set", "lo", "up"),
+                ("link", "set", "eth0", "up"),
+                ("addr", "add", f"10.77.0.{host}/24", "dev", "eth0"),
+                ("route", "add", "224.0.0.0/4", "dev", "eth0"),
+            ):
+                _run("ip", "-n", name, *arguments)
+        _run("tc", "-n", switch, "qdisc", "add", "dev", f"p{SLOW}", "root", "tbf", "rate", "100mbit", "burst", "64kb", "latency", "20ms")
+        rules = "table inet loss { chain in { type filter hook input priority 0; meta l4proto udp numgen random mod 100 < 5 drop; }; }"
+        _run("ip", "netns", "exec", f"{self.prefix}{LOSSY}", "nft", rules)
+
+    def remove(self) -> None:
+        for number in (0, *HOSTS):
+            subprocess.run(["ip", "netns", "del", f"{self.prefix}{number}"], capture_output=True, check=False)
+
+    def channel(self, host: int, options: str = "") -> str:
+        return f"aeron:udp?endpoint={GROUP}|interface=10.77.0.{host}{options}"
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Network]:
+    missing = [program for program in ("ip", "tc", "nft") if shutil.which(program) is None]
+    if os.geteuid() != 0 or missing:
+        pytest.skip(f"network namespaces need root and {missing or 'its rights'}")
+    made = Network(f"rs{os.getpid()}-")
+    try:
+        made.build()
+    except OSError as error:
+        made.remove()
+        pytest.skip(f"no network namespaces here: {error}")
+    yield made
+    made.remove()
+
+
+@contextlib.contextmanager
+def worker(network: Network, host: int, role: str, channel: str, directory: str) -> Iterator[subprocess.Popen[str]]:
+    task = json.dumps({"role": role, "dir": directory, "channel": channel, "options": OPTIONS})
+    command = ["ip", "netns", "exec", f"{network.prefix}{host}", sys.executable, "-m", "tests.system.network_worker", task]
+    environment = {**os.environ, "RSTREAM_HOST_TOKEN": f"host-{host}"}
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
+    try:
+        assert line_of(process) == "ready"
+        yield process
+    finally:
+        if process.poll() is None:
+            with contextlib.suppress(OSError):
+                process.communicate(timeout=20)
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline().strip()
+    assert line, "a host left; its text is on standard error"
+    return line
+
+
+def ask(process: subprocess.Popen[str], text: str) -> str:
+    assert process.stdin is not None
+    process.stdin.write(text + "\n")
+    process.stdin.flush()
+    return line_of(process)
+
+
+def run(network: Network, make_dir: Callable[[], str], publication: str, tags: dict[int, int]) -> tuple[float, list[dict[str, Any]]]:
+    """Publishes from host 1 to a subscriber on each host; returns the publisher's bits per second, and what each got."""
+    with contextlib.ExitStack() as stack:
+        subscribers = [
+            stack.enter_context(worker(network, host, "subscribe", network.channel(host, f"|gtag={tags[host]}" if host in tags else ""), make_dir()))
+            for host in HOSTS
+        ]
+        publisher = stack.enter_context(worker(network, 1, "publish", network.channel(1, publication), make_dir()))
+        for subscriber in subscribers:
+            assert line_of(subscriber) == "image"
+        sent = json.loads(ask(publisher, f"go {SECONDS}"))
+        assert ask(publisher, "close") == "closed"
+        came = [json.loads(line_of(subscriber)) for subscriber in subscribers]
+    print(f"{publication}: sent {sent}, came {came}")
+    for got in came:
+        assert got["is_ordered"]
+        got["is_all"] = got["is_complete"] and got["messages"] == sent["messages"]
+    return 8 * sent["bytes"] / sent["seconds"], came
+
+
+def test_min_paces_to_the_slow_host(network: Network, make_driver_dir: Callable[[], str]) -> None:
+    rate, came = run(network, make_driver_dir, "|fc=min,g:/3", {})
+    assert rate < 1.2 * SLOW_BITS_PER_S
+    assert all(got["is_all"] for got in came)
+
+
+def test_max_does_not_wait_for_the_slow_host(network: Network, make_driver_dir: Callable[[], str]) -> None:
+    rate, came = run(network, make_driver_dir, "|fc=max", {})
+    assert rate > 2 * SLOW_BITS_PER_S
+    assert came[0]["is_all"]
+    assert not came[SLOW - 1]["is_all"]
+
+
+def test_tagged_waits_for_the_tag(network: Network, make_driver_dir: Callable[[], str]) -> None:
+    paced, came = run(network, make_driver_dir, f"|fc=tagged,g:{TAG}/1", {SLOW: TAG})
+    assert paced < 1.2 * SLOW_BITS_PER_S
+    assert came[0]["is_all"]
+    assert came[SLOW - 1]["is_all"]
+    free, came = run(network, make_driver_dir, f"|fc=tagged,g:{TAG}/1", {1: TAG})
+    assert free > 2 * SLOW_BITS_PER_S
+    assert came[0]["is_all"]
