@@ -1,6 +1,6 @@
 """`make prove`: everything that takes long, once, on the finished commit. Writes build/prove/report.md.
 
-python -m tests.prove [SECTION ...]; sections: reliability kills interop churn fuzz sanitize coverage idle bench demo (default: all)
+python -m tests.prove [SECTION ...]; sections: reliability kills interop model churn fuzz sanitize coverage idle bench demo (default: all)
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def pytest_section(path: str, **environment: str) -> Callable[[], Outcome]:
         with log.open("w") as file:
             code = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, stdout=file, stderr=file, check=False).returncode
         text = log.read_text()
-        facts = re.findall(r"^(?:\.|F)?((?:RSTREAM_SEED|\{'received|kills:|churn:|idle:).*)$", text, re.MULTILINE)
+        facts = re.findall(r"^(?:\.|F)?((?:RSTREAM_SEED|\{'received|kills:|churn:|idle:|\d+ messages each).*)$", text, re.MULTILINE)
         return code == 0, "; ".join(facts)[:600] + " " + text.strip().splitlines()[-1]
 
     return run
@@ -141,6 +141,7 @@ SECTIONS: dict[str, Callable[[], Outcome]] = {
     "reliability": pytest_section("tests/system/test_reliability.py", RSTREAM_RELIABILITY_COUNT="10000000"),
     "kills": pytest_section("tests/system/test_kills.py", RSTREAM_KILLS="50"),
     "interop": pytest_section("tests/interop", RSTREAM_INTEROP_COUNT="100000", RSTREAM_INTEROP_WHOLE="1"),
+    "model": pytest_section("tests/test_log_buffer_model.py", RSTREAM_MODEL_LARGE="1"),
     "churn": pytest_section("tests/system/test_churn.py", RSTREAM_CHURN_COUNT="1000", RSTREAM_CHURN_S="600"),
     "sanitize": sanitize,
     "fuzz": fuzz,
