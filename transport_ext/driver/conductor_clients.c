@@ -19,6 +19,17 @@ rsti_driver_client_t *rsti_client_find(rst_driver_t *driver, int64_t client_id)
     return NULL;
 }
 
+bool rsti_client_is_rstream(rst_driver_t *driver, int64_t client_id)
+{
+    const rsti_driver_client_t *client = rsti_client_find(driver, client_id);
+    if (client == NULL) {
+        return false;
+    }
+    const rsti_heartbeat_ext_t *ext = (const rsti_heartbeat_ext_t *)(const void *)
+        driver->counters.counters.values[client->heartbeat_id].spare;
+    return rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC;
+}
+
 static int32_t allocate_heartbeat(rst_driver_t *driver, int64_t client_id)
 {
     char label[64];

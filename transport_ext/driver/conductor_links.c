@@ -269,14 +269,49 @@ bool rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribe
     return has_changed;
 }
 
-void rsti_subscribers_tell_unavailable(rst_driver_t *driver,
-    const rsti_subscribers_t *subscribers, int64_t image_id)
+/* False: it knows already, or it was let go before. */
+static bool tell_unavailable(rst_driver_t *driver, rsti_subscriber_t *subscriber,
+    int64_t image_id)
+{
+    if (subscriber->is_told_gone || subscriber->tether.state != RSTI_TETHER_ACTIVE) {
+        return false;
+    }
+    subscriber->is_told_gone = true;
+    rsti_respond_unavailable(driver, image_id, subscriber->subscription);
+    return true;
+}
+
+void rsti_subscribers_tell_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
+    int64_t image_id)
 {
     for (int32_t i = 0; i < subscribers->count; i++) {
-        if (subscribers->items[i].tether.state == RSTI_TETHER_ACTIVE) { /* else they know */
-            rsti_respond_unavailable(driver, image_id, subscribers->items[i].subscription);
+        (void)tell_unavailable(driver, &subscribers->items[i], image_id);
+    }
+}
+
+bool rsti_subscribers_tell_ours_unavailable(rst_driver_t *driver,
+    rsti_subscribers_t *subscribers, int64_t image_id)
+{
+    bool has_told = false;
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        rsti_subscriber_t *subscriber = &subscribers->items[i];
+        if (rsti_client_is_rstream(driver, subscriber->subscription->client_id)
+            && tell_unavailable(driver, subscriber, image_id)) {
+            has_told = true;
         }
     }
+    return has_told;
+}
+
+bool rsti_subscribers_know_unavailable(const rsti_subscribers_t *subscribers)
+{
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        const rsti_subscriber_t *subscriber = &subscribers->items[i];
+        if (!subscriber->is_told_gone && subscriber->tether.state == RSTI_TETHER_ACTIVE) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers)

@@ -29,6 +29,8 @@
 #define RSTI_CONTROL_BURST 16
 #define RSTI_CONTROL_BUFFER 2048
 #define RSTI_PENDING_SETUP_NS RSTI_NS_PER_S
+/* So many status message time-outs pass between the end of a stream and the going of its image. */
+#define RSTI_DRAIN_SM_TIMEOUTS 5
 /* A foreign client never wakes us: until one is there the conductor looks this often. */
 #define RSTI_CONDUCTOR_SLEEP_MAX_NS (50 * RSTI_NS_PER_MS)
 #define RSTI_FOREIGN_SLEEP_MAX_NS RSTI_NS_PER_MS
@@ -334,6 +336,8 @@ void rsti_image_report_loss(rst_driver_t *driver, rsti_image_t *image, const rst
 
 /* conductor_clients.c */
 rsti_driver_client_t *rsti_client_find(rst_driver_t *driver, int64_t client_id);
+/* It says so in its heartbeat counter. */
+bool rsti_client_is_rstream(rst_driver_t *driver, int64_t client_id);
 /* Makes it, with its heartbeat counter, at the first command; NULL with a trail. */
 rsti_driver_client_t *rsti_client_get(rst_driver_t *driver, int64_t client_id);
 int rsti_client_link_publication(rsti_driver_client_t *client, int64_t registration_id,
@@ -401,8 +405,14 @@ void rsti_unlink_subscription(rst_driver_t *driver, const rsti_subscription_t *s
 bool rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     const rsti_subscription_t *subscription);
 /* UNAVAILABLE_IMAGE to each of them that has it. */
-void rsti_subscribers_tell_unavailable(rst_driver_t *driver,
-    const rsti_subscribers_t *subscribers, int64_t image_id);
+void rsti_subscribers_tell_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
+    int64_t image_id);
+/* Only to rstream's clients, which read what is left and note the end by themselves. Aeron's forget
+ * an image as soon as they are told, so their users would miss its end of stream: they are told later.
+ * True when one was told. */
+bool rsti_subscribers_tell_ours_unavailable(rst_driver_t *driver,
+    rsti_subscribers_t *subscribers, int64_t image_id);
+bool rsti_subscribers_know_unavailable(const rsti_subscribers_t *subscribers);
 void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers);
 /* Into the error log, once per subscriber: its position counter holds something impossible. */
 void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_t *subscribers);

@@ -82,7 +82,8 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
     tell_wake_position(publication, false);
 }
 
-/* Every subscriber consumed everything: the stream ends for them. */
+/* Every subscriber consumed everything: the stream ends for them. Aeron's clients get time to see
+ * where, see on_timer. */
 static void update_draining(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns)
 {
@@ -98,7 +99,8 @@ static void update_draining(rst_driver_t *driver, rsti_ipc_publication_t *public
         }
     }
     rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
-    rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
+    (void)rsti_subscribers_tell_ours_unavailable(
+        driver, &base->subscribers, base->registration_id);
 }
 
 void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *publication,
@@ -123,8 +125,17 @@ bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t 
     if (base->life <= RSTI_LIFE_DRAINING && rsti_subscribers_are_working(&base->subscribers)) {
         rsti_publication_check_blocked(driver, base, publication->consumer_position, now_ns);
     }
-    return base->life == RSTI_LIFE_LINGER && base->ref_count == 0
-        && now_ns > base->life_changed_ns;
+    if (base->life != RSTI_LIFE_LINGER || now_ns <= base->life_changed_ns) {
+        return false;
+    }
+    if (!rsti_subscribers_know_unavailable(&base->subscribers)) {
+        if (now_ns >= base->life_changed_ns
+                + RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns) {
+            rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
+        }
+        return false; /* freed one tick after they were told */
+    }
+    return base->ref_count == 0;
 }
 
 int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publication)

@@ -5,7 +5,6 @@
 #include "util/alloc.h"
 #include "util/error.h"
 
-#define DRAIN_SM_TIMEOUTS 5
 #define ACK_INTERVAL_NS (10 * RSTI_NS_PER_MS)
 
 /* Whether NAKs are held back as in a group (wire reference 9.2). */
@@ -141,6 +140,7 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->sm_position = image->join_position;
     image->sm_window = image->congestion.window;
     image->last_packet_ns = now_ns;
+    image->drained_ns = INT64_MAX;
     image->last_sm_position = image->join_position;
     image->last_sm_window = image->congestion.window;
     image->overrun_threshold = image->join_position + image->file.log.term_length / 2;
@@ -410,9 +410,17 @@ static void set_life(rst_driver_t *driver, rsti_image_t *image, rsti_life_t life
  * comes now is no longer theirs. */
 static void tell_unavailable(rst_driver_t *driver, rsti_image_t *image)
 {
-    if (!image->is_told_unavailable) {
+    rsti_subscribers_tell_unavailable(driver, &image->subscribers, image->correlation_id);
+    image->is_told_unavailable = true;
+    rsti_driver_wake_log(driver, &image->file.log, RSTI_WAIT_DATA);
+}
+
+static void tell_ours_unavailable(rst_driver_t *driver, rsti_image_t *image)
+{
+    if (!image->is_told_unavailable
+        && rsti_subscribers_tell_ours_unavailable(
+            driver, &image->subscribers, image->correlation_id)) {
         image->is_told_unavailable = true;
-        rsti_subscribers_tell_unavailable(driver, &image->subscribers, image->correlation_id);
         rsti_driver_wake_log(driver, &image->file.log, RSTI_WAIT_DATA);
     }
 }
@@ -449,6 +457,31 @@ static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_
     }
 }
 
+/* Five status message time-outs after the end, and for clients of Aeron as long after they have read
+ * all: they forget an image as soon as they are told, and their users look for its end meanwhile. */
+static void check_draining(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
+    int64_t *next_deadline_ns)
+{
+    const int64_t wait_ns = RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;
+    const bool is_revoked = rsti_load_acquire_i32(&image->is_revoked) != 0;
+    const bool is_drained = is_revoked || rsti_image_is_drained(image);
+    int64_t due_ns = image->life_changed_ns + wait_ns;
+    if (is_drained && !is_revoked) {
+        tell_ours_unavailable(driver, image);
+        image->drained_ns = rsti_min_i64(image->drained_ns, now_ns);
+        if (!rsti_subscribers_know_unavailable(&image->subscribers)) {
+            due_ns = rsti_max_i64(due_ns, image->drained_ns + wait_ns);
+        }
+    }
+    if (is_revoked || (is_drained && now_ns >= due_ns)) {
+        tell_unavailable(driver, image);
+        set_life(driver, image, RSTI_LIFE_LINGER, now_ns);
+        leave_receiver(driver, image);
+    } else if (now_ns < due_ns) {
+        rsti_lower_deadline(next_deadline_ns, due_ns);
+    }
+}
+
 bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
     int64_t *next_deadline_ns)
 {
@@ -456,18 +489,7 @@ bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_n
         check_active(driver, image, now_ns, next_deadline_ns);
     }
     if (image->life == RSTI_LIFE_DRAINING) {
-        const int64_t due_ns =
-            image->life_changed_ns + DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;
-        const bool is_revoked = rsti_load_acquire_i32(&image->is_revoked) != 0;
-        if (is_revoked || rsti_image_is_drained(image)) {
-            tell_unavailable(driver, image);
-        }
-        if (is_revoked || (rsti_image_is_drained(image) && now_ns >= due_ns)) {
-            set_life(driver, image, RSTI_LIFE_LINGER, now_ns);
-            leave_receiver(driver, image);
-        } else if (now_ns < due_ns) {
-            rsti_lower_deadline(next_deadline_ns, due_ns);
-        }
+        check_draining(driver, image, now_ns, next_deadline_ns);
     }
     if (image->life == RSTI_LIFE_LINGER) {
         const int64_t due_ns = image->life_changed_ns + driver->params.image_liveness_ns;

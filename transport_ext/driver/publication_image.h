@@ -50,6 +50,7 @@ struct rsti_image_t {
     rsti_life_t life;
     int64_t life_changed_ns;
     bool is_told_unavailable;
+    int64_t drained_ns; /* draining, and first seen with all of it read; INT64_MAX before */
     rsti_subscribers_t subscribers;
     int64_t received; /* end of contiguous data */
     rsti_loss_detector_t loss;

@@ -253,6 +253,16 @@ static inline void keepalive(harness_t *h)
     }
 }
 
+/* The client says that it is one of rstream's; until then it is Aeron's. */
+static inline void become_rstream(harness_t *h)
+{
+    const int32_t id = rsti_counters_find(&h->driver->counters.counters,
+        RSTI_COUNTER_CLIENT_HEARTBEAT, CLIENT_ID);
+    rsti_heartbeat_ext_t *ext =
+        (rsti_heartbeat_ext_t *)(void *)h->driver->counters.counters.values[id].spare;
+    rsti_store_release_i32(&ext->magic, RSTI_EXT_MAGIC);
+}
+
 static inline void advance_alive(harness_t *h, int64_t ns, int64_t step_ns)
 {
     for (int64_t end = h->manual.now_ns + ns; h->manual.now_ns < end;) {

@@ -214,10 +214,13 @@ TEST(ipc_limit_follows_the_slowest_subscriber)
     harness_close(h);
 }
 
-TEST(ipc_end_of_stream)
+static void check_ipc_end_of_stream(bool is_rstream)
 {
     harness_t *h = harness_open();
     const int64_t sub = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    if (is_rstream) {
+        become_rstream(h);
+    }
     const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", 10);
     rsti_publication_t *base = h->driver->conductor.ipc_publications.items[0];
     rsti_appender_t appender;
@@ -233,10 +236,25 @@ TEST(ipc_end_of_stream)
     CHECK(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub) == NULL);
     *base->subscribers.items[0].position = 64;
     pass(h);
+    if (!is_rstream) {
+        /* An Aeron client's user needs time to see the end before its image is gone. */
+        advance_alive(h, 900 * MS, 100 * MS);
+        CHECK(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub) == NULL);
+        CHECK_EQ(h->driver->conductor.ipc_publications.count, 1);
+        advance_alive(h, 1100 * MS, 100 * MS);
+    }
     CHECK_EQ(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub)->response.registration_id, sub);
+    h->answer_count = 0;
     advance_alive(h, 2 * RSTI_NS_PER_S, 100 * MS);
+    CHECK(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub) == NULL); /* once */
     CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
     harness_close(h);
+}
+
+TEST(ipc_end_of_stream)
+{
+    check_ipc_end_of_stream(true);
+    check_ipc_end_of_stream(false);
 }
 
 TEST(dead_producer_is_unblocked)

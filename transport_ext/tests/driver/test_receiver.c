@@ -223,10 +223,12 @@ TEST(bad_datagrams_are_counted)
     harness_close(r.h);
 }
 
+/* N13, K2 */
 TEST(end_of_stream_drains_the_image)
 {
     reader_t r;
     reader_open(&r, UDP);
+    become_rstream(r.h);
     reader_connect(&r);
     rsti_image_t *image = image_of(&r);
     send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
@@ -243,6 +245,47 @@ TEST(end_of_stream_drains_the_image)
     CHECK(answer_of_type(r.h, RSTI_RSP_UNAVAILABLE_IMAGE) != NULL);
     advance_alive(r.h, 11 * RSTI_NS_PER_S, 200 * MS);
     CHECK(image_of(&r) == NULL);
+    harness_close(r.h);
+}
+
+/* An rstream reader is told as soon as it has read all; an Aeron client forgets an image when it is
+ * told, so its user gets five status message time-outs to see the end. */
+TEST(readers_are_told_of_the_end_as_they_can_take_it)
+{
+    for (int is_rstream = 0; is_rstream < 2; is_rstream++) {
+        reader_t r;
+        reader_open(&r, UDP);
+        if (is_rstream) {
+            become_rstream(r.h);
+        }
+        reader_connect(&r);
+        *image_of(&r)->subscribers.items[0].position = 1024;
+        send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
+        send_data(&r, 1024, 0, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
+        advance_alive(r.h, 990 * MS, 10 * MS);
+        CHECK_EQ(answer_of_type(r.h, RSTI_RSP_UNAVAILABLE_IMAGE) != NULL, is_rstream);
+        advance_alive(r.h, 50 * MS, 10 * MS);
+        CHECK(answer_of_type(r.h, RSTI_RSP_UNAVAILABLE_IMAGE) != NULL);
+        r.h->answer_count = 0;
+        advance_alive(r.h, 3000 * MS, 10 * MS);
+        CHECK(answer_of_type(r.h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL); /* once */
+        harness_close(r.h);
+    }
+}
+
+TEST(a_slow_aeron_reader_has_the_same_time_to_see_the_end)
+{
+    reader_t r;
+    reader_open(&r, UDP);
+    reader_connect(&r);
+    send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
+    send_data(&r, 1024, 0, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
+    advance_alive(r.h, 3000 * MS, 50 * MS);
+    *image_of(&r)->subscribers.items[0].position = 1024;
+    advance_alive(r.h, 950 * MS, 50 * MS);
+    CHECK(answer_of_type(r.h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL);
+    advance_alive(r.h, 150 * MS, 50 * MS);
+    CHECK(answer_of_type(r.h, RSTI_RSP_UNAVAILABLE_IMAGE) != NULL);
     harness_close(r.h);
 }
 
@@ -367,6 +410,8 @@ TEST(flood_of_sessions_is_bounded)
 CHECK_MAIN(RUN(setup_makes_an_image), RUN(unknown_session_is_asked_for_setup),
     RUN(gap_is_asked_for), RUN(unreliable_gap_is_filled), RUN(status_message_follows_consumption),
     RUN(bad_datagrams_are_counted), RUN(end_of_stream_drains_the_image),
+    RUN(readers_are_told_of_the_end_as_they_can_take_it),
+    RUN(a_slow_aeron_reader_has_the_same_time_to_see_the_end),
     RUN(silent_image_is_given_up_and_may_come_back), RUN(without_rejoin_it_stays_out),
     RUN(closed_subscription_says_goodbye_and_frees_the_socket), RUN(session_filter),
     RUN(rejected_image_sends_errors), RUN(flood_of_sessions_is_bounded))
