@@ -47,6 +47,72 @@ static int allocate_counters(rst_driver_t *driver, rsti_network_publication_t *p
     return 0;
 }
 
+static bool is_group_channel(const rsti_send_endpoint_t *endpoint, const rsti_channel_t *channel)
+{
+    return endpoint->udp.is_multicast || channel->control_mode == RSTI_CONTROL_DYNAMIC
+        || channel->control_mode == RSTI_CONTROL_MANUAL;
+}
+
+/* Its counter stands before the other ones of the publication (memory reference 18). */
+static int init_flow(rst_driver_t *driver, rsti_network_publication_t *publication,
+    const rsti_publication_facts_t *facts)
+{
+    const rst_driver_params_t *params = &driver->params;
+    const bool is_group = publication->is_group;
+    const rsti_flow_params_t flow = {
+        .fc_text = facts->channel->fc,
+        .is_group = is_group,
+        .default_name = is_group ? params->multicast_fc : params->unicast_fc,
+        .default_multiple = (int32_t)(is_group ? params->multicast_rrwm : params->unicast_rrwm),
+        .group_tag = params->fc_group_tag,
+        .group_min_size = (int32_t)params->fc_group_min_size,
+        .receiver_timeout_ns = params->fc_receiver_timeout_ns,
+        .channel = facts->channel->uri,
+        .stream_id = facts->stream_id,
+        .session_id = facts->session_id,
+    };
+    publication->fc_receivers_id = RSTI_NULL_COUNTER;
+    publication->receiver_capacity = is_group ? RSTI_GROUP_RECEIVERS_MAX : RSTI_RECEIVERS_MAX;
+    publication->receivers =
+        rsti_alloc((size_t)publication->receiver_capacity * sizeof *publication->receivers);
+    if (publication->receivers == NULL || rsti_flow_control_init(&publication->flow, &flow) < 0) {
+        return -rst_last_error_code();
+    }
+    if (!publication->flow.has_receivers) {
+        return 0;
+    }
+    const rsti_stream_counter_t counter = {
+        .type_id = RSTI_COUNTER_FC_RECEIVERS,
+        .name = "fc-receivers",
+        .registration_id = facts->registration_id,
+        .client_id = -1,
+        .session_id = facts->session_id,
+        .stream_id = facts->stream_id,
+        .uri = facts->channel->uri,
+    };
+    publication->fc_receivers_id =
+        rsti_stream_counter_allocate(driver, &counter, &publication->fc_receivers);
+    return publication->fc_receivers_id < 0 ? -rst_last_error_code() : 0;
+}
+
+static void fini_flow(rst_driver_t *driver, rsti_network_publication_t *publication)
+{
+    rsti_counter_release(driver, &publication->fc_receivers_id);
+    rsti_flow_control_fini(&publication->flow);
+    rsti_free(publication->receivers);
+}
+
+static int init_retransmit(rst_driver_t *driver, rsti_network_publication_t *publication,
+    const rsti_channel_t *channel)
+{
+    const rst_driver_params_t *params = &driver->params;
+    const int64_t max_resend =
+        channel->max_resend == RSTI_CHANNEL_UNSET ? params->max_resend : channel->max_resend;
+    return rsti_retransmit_init(&publication->retransmit, publication->is_group,
+        publication->is_group ? (int32_t)max_resend : 1, params->retransmit_delay_ns,
+        params->retransmit_linger_ns);
+}
+
 int rsti_network_publication_create(rst_driver_t *driver,
     rsti_network_publication_t **publication, const rsti_publication_facts_t *facts,
     rsti_send_endpoint_t *endpoint)
@@ -55,7 +121,10 @@ int rsti_network_publication_create(rst_driver_t *driver,
     if (made == NULL) {
         return -RST_ENOMEM;
     }
-    if (rsti_publication_init(driver, &made->base, facts) < 0) {
+    made->is_group = is_group_channel(endpoint, facts->channel);
+    if (init_flow(driver, made, facts) < 0
+        || rsti_publication_init(driver, &made->base, facts) < 0) {
+        fini_flow(driver, made);
         rsti_free(made);
         return -rst_last_error_code();
     }
@@ -76,9 +145,7 @@ int rsti_network_publication_create(rst_driver_t *driver,
     made->last_setup_ns = INT64_MIN / 2;
     made->last_send_ns = driver->conductor.now_ns;
     if (allocate_counters(driver, made, facts->client_id) < 0
-        || rsti_flow_control_init(&made->flow, facts->channel->fc, false) < 0
-        || rsti_retransmit_init(&made->retransmit, false, 1, driver->params.retransmit_delay_ns,
-               driver->params.retransmit_linger_ns) < 0) {
+        || init_retransmit(driver, made, facts->channel) < 0) {
         rsti_network_publication_destroy(driver, made);
         return -rst_last_error_code();
     }
@@ -96,7 +163,7 @@ void rsti_network_publication_destroy(rst_driver_t *driver,
     rsti_counter_release(driver, &publication->snd_bpe_id);
     rsti_counter_release(driver, &publication->snd_naks_id);
     rsti_counter_release(driver, &publication->snd_consumed_id);
-    rsti_flow_control_fini(&publication->flow);
+    fini_flow(driver, publication);
     rsti_retransmit_fini(&publication->retransmit);
     rsti_free(publication);
 }

@@ -10,7 +10,9 @@
 #include "flow/flow_control.h"
 #include "loss/retransmit_handler.h"
 
+/* Receivers whose life is watched; of unicast channels, and of groups. */
 #define RSTI_RECEIVERS_MAX 64
+#define RSTI_GROUP_RECEIVERS_MAX 256
 #define RSTI_HEARTBEAT_INTERVAL_NS (100 * RSTI_NS_PER_MS)
 #define RSTI_SETUP_INTERVAL_NS (100 * RSTI_NS_PER_MS)
 
@@ -30,6 +32,9 @@ struct rsti_network_publication_t {
     int64_t *snd_bpe;
     int64_t *snd_naks;
     int64_t *snd_consumed; /* what the slowest living receiver has consumed */
+    int32_t fc_receivers_id;
+    int64_t *fc_receivers; /* NULL: the flow control keeps no receivers */
+    bool is_group;         /* multicast, or several destinations */
     /* written by: conductor, atomic */
     int64_t limit_wake_position; /* the sender wakes the conductor from here on */
     int64_t end_position;        /* INT64_MAX until no producer is left */
@@ -54,7 +59,9 @@ struct rsti_network_publication_t {
     int64_t last_send_ns; /* data or heartbeat */
     int64_t rtt_ns;       /* the longest of the receivers', when all are rstream; else 0 */
     int64_t tail_ns;      /* until the next heartbeat while they have not got all; see repair_sender.c */
-    rsti_live_receiver_t receivers[RSTI_RECEIVERS_MAX];
+    bool is_refused_told; /* flow control had no room for a receiver: logged once */
+    rsti_live_receiver_t *receivers; /* receiver_capacity of them */
+    int32_t receiver_capacity;
     int32_t receiver_count;
     rsti_flow_control_t flow;
     rsti_retransmit_handler_t retransmit;
@@ -89,6 +96,9 @@ void rsti_network_publication_on_tail(rsti_network_publication_t *publication, b
 int64_t rsti_network_publication_heartbeat_ns(const rsti_network_publication_t *publication);
 int64_t rsti_network_publication_send(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns);
+/* A pass in which nothing was sent: limit at idle, and receivers that went silent. */
+void rsti_network_publication_on_idle(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t snd_pos, int64_t now_ns);
 void rsti_network_publication_on_sm(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns);
 void rsti_network_publication_on_nak(rsti_sender_t *sender,

@@ -53,35 +53,6 @@ static bool is_at_end(const rsti_network_publication_t *publication, int64_t snd
     return snd_pos >= rsti_load_acquire_i64(&publication->end_position);
 }
 
-/* ssc=true: spies count as receivers. */
-static bool has_connecting_spies(const rsti_network_publication_t *publication)
-{
-    return publication->base.is_ssc && rsti_load_acquire_i32(&publication->has_spies);
-}
-
-static void update_connected(rsti_sender_t *sender, rsti_network_publication_t *publication)
-{
-    const rsti_log_t *log = &publication->base.file.log;
-    const int32_t has_receivers = publication->receiver_count > 0;
-    const bool is_heard =
-        has_receivers && publication->flow.strategy->has_required_receivers(&publication->flow);
-    const int32_t is_connected = !rsti_load_acquire_i32(&publication->is_revoked_shared)
-        && (is_heard || has_connecting_spies(publication));
-    bool has_changed = false;
-    if (rsti_load_relaxed_i32(&publication->has_receivers) != has_receivers) {
-        rsti_store_release_i32(&publication->has_receivers, has_receivers);
-        has_changed = true;
-    }
-    if (rsti_load_relaxed_i32(&log->metadata->is_connected) != is_connected) {
-        rsti_store_release_i32(&log->metadata->is_connected, is_connected);
-        rsti_driver_wake_log(driver_of(sender), log, RSTI_WAIT_LIMIT);
-        has_changed = true;
-    }
-    if (has_changed) {
-        rsti_driver_wake_agent(driver_of(sender), RSTI_AGENT_CONDUCTOR);
-    }
-}
-
 static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
 {
@@ -92,7 +63,10 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
     }
     if (now_ns > publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS) {
         const rsti_setup_t setup = {
-            .frame = {RSTI_SETUP_LENGTH, 0, RSTI_SETUP_FLAG_RSTREAM, RSTI_FRAME_SETUP},
+            .frame = {RSTI_SETUP_LENGTH, 0,
+                (uint8_t)(RSTI_SETUP_FLAG_RSTREAM
+                    | (publication->is_group ? RSTI_SETUP_FLAG_GROUP : 0)),
+                RSTI_FRAME_SETUP},
             .term_offset = rsti_position_offset(snd_pos, log->term_length),
             .session_id = publication->base.session_id,
             .stream_id = publication->base.stream_id,
@@ -239,19 +213,6 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     return bytes;
 }
 
-static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    int64_t now_ns)
-{
-    const int64_t timeout_ns = driver_of(sender)->params.connection_timeout_ns;
-    for (int32_t i = publication->receiver_count; i > 0; i--) {
-        if (now_ns > publication->receivers[i - 1].last_sm_ns + timeout_ns) {
-            publication->receivers[i - 1] = publication->receivers[--publication->receiver_count];
-            rsti_network_publication_update_repair(publication);
-        }
-    }
-    update_connected(sender, publication);
-}
-
 typedef struct resend_t {
     rsti_sender_t *sender;
     rsti_network_publication_t *publication;
@@ -319,24 +280,6 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     return 0;
 }
 
-/* Spies, and nobody to send to: the position goes along with the fastest of them (wire reference
- * 7.1). Returns the limit that flow control is asked about. */
-static int64_t follow_spies(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    int64_t snd_pos)
-{
-    if (publication->receiver_count > 0 || !has_connecting_spies(publication)) {
-        return publication->limit;
-    }
-    const int64_t position =
-        rsti_max_i64(snd_pos, rsti_load_acquire_i64(&publication->spy_position));
-    if (position > snd_pos) {
-        rsti_store_release_i64(&publication->position, position);
-        rsti_store_release_i64(publication->snd_pos, position);
-        rsti_driver_wake_agent(driver_of(sender), RSTI_AGENT_CONDUCTOR);
-    }
-    return position;
-}
-
 int64_t rsti_network_publication_send(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns)
 {
@@ -345,14 +288,7 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
     const int64_t bytes = send_data(sender, publication, snd_pos, now_ns);
     if (bytes == 0) {
         check_heartbeat(sender, publication, snd_pos, now_ns, next_deadline_ns);
-        const int64_t limit = follow_spies(sender, publication, snd_pos);
-        const int64_t idle_limit =
-            publication->flow.strategy->on_idle(&publication->flow, limit, now_ns);
-        if (idle_limit != publication->limit) {
-            publication->limit = idle_limit;
-            rsti_store_release_i64(publication->snd_lmt, idle_limit);
-        }
-        expire_receivers(sender, publication, now_ns);
+        rsti_network_publication_on_idle(sender, publication, snd_pos, now_ns);
     }
     if (publication->retransmit.active_count > 0) {
         resend_t context = {sender, publication, now_ns};
@@ -361,112 +297,6 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
         rsti_lower_deadline(next_deadline_ns, due_ns);
     }
     return bytes;
-}
-
-static void tell_consumed(rsti_network_publication_t *publication)
-{
-    int64_t least = INT64_MAX;
-    for (int32_t i = 0; i < publication->receiver_count; i++) {
-        least = rsti_min_i64(least, publication->receivers[i].position);
-    }
-    if (least != INT64_MAX && least != rsti_load_relaxed_i64(publication->snd_consumed)) {
-        rsti_store_release_i64(publication->snd_consumed, least);
-    }
-}
-
-/* The last reader's last word stays readable when it is gone. */
-static void tell_last_consumed(rsti_network_publication_t *publication, int64_t position)
-{
-    if (position > rsti_load_relaxed_i64(publication->snd_consumed)) {
-        rsti_store_release_i64(publication->snd_consumed, position);
-    }
-}
-
-static void touch_receiver(rsti_network_publication_t *publication, int64_t receiver_id,
-    int64_t position, int64_t now_ns)
-{
-    int32_t oldest = 0;
-    for (int32_t i = 0; i < publication->receiver_count; i++) {
-        if (publication->receivers[i].receiver_id == receiver_id) {
-            publication->receivers[i].last_sm_ns = now_ns;
-            publication->receivers[i].position = position;
-            return;
-        }
-        if (publication->receivers[i].last_sm_ns < publication->receivers[oldest].last_sm_ns) {
-            oldest = i;
-        }
-    }
-    if (publication->receiver_count < RSTI_RECEIVERS_MAX) {
-        oldest = publication->receiver_count++;
-    }
-    publication->receivers[oldest] =
-        (rsti_live_receiver_t){receiver_id, now_ns, position, .rtt_ns = 0};
-    rsti_network_publication_update_repair(publication);
-}
-
-static bool remove_receiver(rsti_network_publication_t *publication, int64_t receiver_id)
-{
-    for (int32_t i = 0; i < publication->receiver_count; i++) {
-        if (publication->receivers[i].receiver_id == receiver_id) {
-            publication->receivers[i] = publication->receivers[--publication->receiver_count];
-            rsti_network_publication_update_repair(publication);
-            return true;
-        }
-    }
-    return false;
-}
-
-void rsti_network_publication_on_sm(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns)
-{
-    rst_driver_t *driver = driver_of(sender);
-    const rsti_log_t *log = &publication->base.file.log;
-    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
-    if (!rsti_sm_is_valid(sm, log->term_length)) {
-        rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
-        return;
-    }
-    rsti_driver_count(driver, RSTI_SYSTEM_SM_RECEIVED, 1);
-    if ((sm->frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
-        if (!is_at_end(publication, snd_pos)) {
-            publication->is_setup_elicited = true;
-        }
-        return;
-    }
-    rsti_sm_facts_t facts = {
-        .position = rsti_position(sm->consumption_term_id, sm->consumption_term_offset,
-            log->position_bits, log->initial_term_id),
-        .window = sm->receiver_window,
-        .receiver_id = sm->receiver_id,
-        .is_eos = (sm->frame.flags & RSTI_SM_FLAG_EOS) != 0,
-    };
-    if (!rsti_sm_is_in_window(facts.position, snd_pos, log->term_length)) {
-        rsti_driver_count(driver, RSTI_SYSTEM_SM_REJECTED, 1);
-        return;
-    }
-    facts.has_group_tag = rsti_sm_group_tag(sm, &facts.group_tag);
-    if (facts.is_eos) {
-        (void)remove_receiver(publication, facts.receiver_id);
-        if (publication->receiver_count == 0) {
-            tell_last_consumed(publication, rsti_min_i64(facts.position, snd_pos));
-            rsti_store_release_i32(&publication->has_unicast_eos, 1);
-            rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
-        }
-    } else {
-        touch_receiver(publication, facts.receiver_id, facts.position, now_ns);
-        rsti_network_publication_on_items(publication, sm);
-        tell_consumed(publication);
-        rsti_store_release_i32(&publication->has_unicast_eos, 0);
-    }
-    publication->has_initial_connection = true;
-    const int64_t limit = publication->limit;
-    const int64_t new_limit =
-        publication->flow.strategy->on_status_message(&publication->flow, &facts, limit, now_ns);
-    if (new_limit != limit) {
-        publication->limit = new_limit;
-        rsti_store_release_i64(publication->snd_lmt, new_limit);
-    }
-    update_connected(sender, publication);
 }
 
 void rsti_network_publication_on_nak(rsti_sender_t *sender,
@@ -502,23 +332,4 @@ void rsti_network_publication_on_rttm(rsti_sender_t *sender,
     answer.frame = (rsti_frame_header_t){RSTI_RTTM_LENGTH, 0, 0, RSTI_FRAME_RTTM};
     answer.reception_delta = 0;
     (void)transmit_frame(sender, publication, &answer, sizeof answer);
-}
-
-void rsti_network_publication_on_err(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_err_t *err, int64_t now_ns)
-{
-    rst_driver_t *driver = driver_of(sender);
-    publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);
-    if (!remove_receiver(publication, err->receiver_id)) {
-        return;
-    }
-    update_connected(sender, publication);
-    rsti_agent_command_t command = {
-        .registration_id = publication->base.registration_id,
-        .session_id = err->session_id,
-        .stream_id = err->stream_id,
-        .err = *err,
-    };
-    memcpy(command.text, (const uint8_t *)err + RSTI_ERR_LENGTH, (size_t)err->error_length);
-    (void)rsti_tell_conductor(driver, RSTI_AGENT_PUBLICATION_ERROR, &command);
 }

@@ -19,6 +19,13 @@ static int64_t on_idle(rsti_flow_control_t *flow, int64_t limit, int64_t now_ns)
     return limit;
 }
 
+static void on_setup_elicited(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm, int64_t now_ns)
+{
+    (void)flow;
+    (void)sm;
+    (void)now_ns;
+}
+
 static void on_setup(rsti_flow_control_t *flow, int64_t limit, int64_t now_ns)
 {
     (void)flow;
@@ -43,6 +50,7 @@ const rsti_flow_strategy_t rsti_flow_unicast = {
     .name = "unicast",
     .on_status_message = on_status_message,
     .on_idle = on_idle,
+    .on_setup_elicited = on_setup_elicited,
     .on_setup = on_setup,
     .on_error = on_error,
     .has_required_receivers = has_required_receivers,
@@ -52,6 +60,7 @@ const rsti_flow_strategy_t rsti_flow_max = {
     .name = "max",
     .on_status_message = on_status_message,
     .on_idle = on_idle,
+    .on_setup_elicited = on_setup_elicited,
     .on_setup = on_setup,
     .on_error = on_error,
     .has_required_receivers = has_required_receivers,

@@ -1,21 +1,40 @@
 /* flow_control.c: which strategy a channel gets, and its options (wire reference 10.1, 10.4). */
 #include "flow/flow_control.h"
 
-#include "util/alloc.h"
 #include "util/error.h"
 #include "util/int_math.h"
 #include "util/parse.h"
 
 #include <string.h>
 
-#define RETRANSMIT_MULTIPLE_UNICAST 16
 #define RETRANSMIT_MULTIPLE_GROUP 4
 #define RETRANSMIT_WINDOW_BYTES 131072
 #define OPTION_TEXT_MAX 64
 
-static int refuse(const char *fc_text, const char *what)
+/* By kind of channel; the first is what an option cannot be without. */
+static const rsti_flow_strategy_t *const unicast_strategies[] = {&rsti_flow_unicast, NULL};
+static const rsti_flow_strategy_t *const group_strategies[] = {
+    &rsti_flow_max, &rsti_flow_min, &rsti_flow_tagged, NULL};
+
+static const rsti_flow_strategy_t *find(const char *name, bool is_group)
 {
-    return RST_SET_ERR(RST_ECHANNEL, "fc=%s: %s", fc_text, what);
+    const rsti_flow_strategy_t *const *list = is_group ? group_strategies : unicast_strategies;
+    for (; *list != NULL; list++) {
+        if (strcmp((*list)->name, name) == 0) {
+            return *list;
+        }
+    }
+    return rsti_flow_find_registered(name) == NULL ? NULL : &rsti_flow_custom;
+}
+
+bool rsti_flow_is_known(const char *name, bool is_group)
+{
+    return find(name, is_group) != NULL;
+}
+
+static int refuse(const char *fc_text, const char *what, const char *which)
+{
+    return RST_SET_ERR(RST_ECHANNEL, "fc=%s: %s%s", fc_text, what, which);
 }
 
 /* "TAG", "TAG/N" or "/N". */
@@ -39,8 +58,9 @@ static bool parse_group(char *value, rsti_flow_options_t *options)
 
 static bool parse_option(char *option, rsti_flow_options_t *options)
 {
-    const bool is_group_strategy = strcmp(options->name, "max") != 0;
+    const bool is_group_strategy = strcmp(options->name, rsti_flow_max.name) != 0;
     if (strncmp(option, "rrwm:", 5) == 0) {
+        options->has_multiple = true;
         return rsti_parse_i32(option + 5, &options->retransmit_window_multiple)
                && options->retransmit_window_multiple >= 1;
     }
@@ -54,64 +74,73 @@ static bool parse_option(char *option, rsti_flow_options_t *options)
 
 int rsti_flow_options_parse(const char *fc_text, rsti_flow_options_t *options)
 {
-    static const char *const names[] = {"max", "min", "tagged"};
     *options = (rsti_flow_options_t){.retransmit_window_multiple = RETRANSMIT_MULTIPLE_GROUP};
     size_t length = strcspn(fc_text, ",");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strlen(names[i]) == length && strncmp(fc_text, names[i], length) == 0) {
-            options->name = names[i];
-        }
+    if (length < sizeof options->name) {
+        memcpy(options->name, fc_text, length);
     }
-    if (options->name == NULL) {
-        return refuse(fc_text, "unknown strategy, there are max, min and tagged");
+    if (find(options->name, true) == NULL) {
+        return refuse(fc_text,
+            "unknown strategy, there are max, min, tagged and registered ones", "");
     }
     const char *rest = fc_text + length;
     while (*rest == ',') {
         rest++;
         length = strcspn(rest, ",");
         char option[OPTION_TEXT_MAX];
+        char named[OPTION_TEXT_MAX];
         if (length >= sizeof option) {
-            return refuse(fc_text, "option too long");
+            return refuse(fc_text, "option too long: ", rest);
         }
         memcpy(option, rest, length);
         option[length] = '\0';
+        memcpy(named, option, length + 1);
         if (!parse_option(option, options)) {
-            return refuse(fc_text, "bad option");
+            return refuse(fc_text, "bad option: ", named);
         }
         rest += length;
     }
     return 0;
 }
 
-int rsti_flow_control_init(rsti_flow_control_t *flow, const char *fc_text, bool is_group)
+int rsti_flow_control_init(rsti_flow_control_t *flow, const rsti_flow_params_t *params)
 {
-    if (!is_group) {
-        *flow = (rsti_flow_control_t){
-            .strategy = &rsti_flow_unicast,
-            .retransmit_window_multiple = RETRANSMIT_MULTIPLE_UNICAST,
-        };
-        return 0;
+    const bool is_given =
+        params->is_group && params->fc_text != NULL && params->fc_text[0] != '\0';
+    rsti_flow_options_t options = {0};
+    *flow = (rsti_flow_control_t){0};
+    if (is_given) {
+        const int result = rsti_flow_options_parse(params->fc_text, &options);
+        if (result < 0) {
+            return result;
+        }
     }
-    rsti_flow_options_t options;
-    const int result = rsti_flow_options_parse(
-        fc_text == NULL || *fc_text == '\0' ? "max" : fc_text, &options);
-    if (result < 0) {
-        return result;
+    rsti_flow_params_t resolved = *params;
+    resolved.default_name = is_given ? options.name : params->default_name;
+    const rsti_flow_strategy_t *strategy = find(resolved.default_name, params->is_group);
+    if (strategy == NULL) {
+        return RST_SET_ERR(RST_EINVAL, "%s=%s: no such strategy",
+            params->is_group ? "multicast-flow-control" : "unicast-flow-control",
+            params->default_name);
     }
-    if (strcmp(options.name, "max") != 0) {
-        return RST_SET_ERR(RST_ENOTSUP, "fc=%s: only max is there so far", fc_text);
-    }
-    *flow = (rsti_flow_control_t){
-        .strategy = &rsti_flow_max,
-        .retransmit_window_multiple = options.retransmit_window_multiple,
-    };
-    return 0;
+    resolved.group_tag = options.has_group_tag ? options.group_tag : params->group_tag;
+    resolved.group_min_size =
+        options.has_group_min_size ? options.group_min_size : params->group_min_size;
+    resolved.receiver_timeout_ns =
+        options.has_timeout ? options.timeout_ns : params->receiver_timeout_ns;
+    flow->strategy = strategy;
+    flow->retransmit_window_multiple =
+        options.has_multiple ? options.retransmit_window_multiple : params->default_multiple;
+    flow->has_receivers = strategy->has_receivers;
+    return strategy->init == NULL ? 0 : strategy->init(flow, &resolved);
 }
 
 void rsti_flow_control_fini(rsti_flow_control_t *flow)
 {
-    rsti_free(flow->state);
-    flow->state = NULL;
+    if (flow->state != NULL) {
+        flow->strategy->fini(flow);
+        flow->state = NULL;
+    }
 }
 
 int32_t rsti_retransmit_length(

@@ -1,12 +1,27 @@
 /* flow_control.h: how far a network publication may send (wire reference 10). Pure: positions and
- * now_ns are arguments. A strategy is one constant table of functions; multicast strategies join
- * later. Law of unicast and max:  limit = max over status messages of (position + window), never
- * falling. */
+ * now_ns are arguments. A strategy is one constant table of functions and one small file:
+ *
+ *   unicast, max   limit' = max(limit, edge), edge = position + window of a status message
+ *   min            the least edge of the living receivers
+ *   tagged         the same over the receivers that carry the group's tag
+ *   (others)       registered by name, rst_flow_strategy_register
+ *
+ * Owner: the sender; init and fini: the conductor, before and after. */
 #ifndef RSTI_FLOW_FLOW_CONTROL_H
 #define RSTI_FLOW_FLOW_CONTROL_H
 
+#include "rstream/flow.h"
+
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Receivers of one group that min and tagged know. One more is treated like one that lags too far to
+ * join: it is served, it slows nobody, and it counts in refused_count. */
+#define RSTI_FLOW_RECEIVERS_MAX 256
+/* Strategies that can be registered in one process. */
+#define RSTI_FLOW_STRATEGIES_MAX 16
+#define RSTI_FLOW_NAME_MAX 32 /* with the terminator */
 
 typedef struct rsti_sm_facts_t {
     int64_t position; /* consumption position */
@@ -17,15 +32,20 @@ typedef struct rsti_sm_facts_t {
     int64_t group_tag;
 } rsti_sm_facts_t;
 
-#define RSTI_FLOW_STATE_BYTES 64
-
 typedef struct rsti_flow_control_t rsti_flow_control_t;
+typedef struct rsti_flow_params_t rsti_flow_params_t;
 
 typedef struct rsti_flow_strategy_t {
     const char *name;
+    bool has_receivers; /* keeps a list of them */
+    int (*init)(rsti_flow_control_t *flow, const rsti_flow_params_t *params); /* NULL: no state */
+    void (*fini)(rsti_flow_control_t *flow);                                  /* NULL: no state */
     int64_t (*on_status_message)(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm,
         int64_t limit, int64_t now_ns);                       /* new limit */
     int64_t (*on_idle)(rsti_flow_control_t *flow, int64_t limit, int64_t now_ns);
+    /* A receiver asked for a SETUP; later: it is about to be sent. */
+    void (*on_setup_elicited)(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm,
+        int64_t now_ns);
     void (*on_setup)(rsti_flow_control_t *flow, int64_t limit, int64_t now_ns);
     void (*on_error)(rsti_flow_control_t *flow, int64_t receiver_id, int64_t now_ns);
     bool (*has_required_receivers)(const rsti_flow_control_t *flow);
@@ -34,30 +54,55 @@ typedef struct rsti_flow_strategy_t {
 struct rsti_flow_control_t {
     const rsti_flow_strategy_t *strategy;
     int32_t retransmit_window_multiple; /* 16 unicast, 4 groups */
-    void *state;                        /* of strategies with receivers */
+    bool has_receivers;     /* the counter fc-receivers shows receiver_count */
+    int32_t receiver_count; /* written by strategies that have receivers */
+    int64_t refused_count;  /* receivers for whom the list was full */
+    void *state;
 };
 
 extern const rsti_flow_strategy_t rsti_flow_unicast;
 extern const rsti_flow_strategy_t rsti_flow_max;
+extern const rsti_flow_strategy_t rsti_flow_min;
+extern const rsti_flow_strategy_t rsti_flow_tagged;
+extern const rsti_flow_strategy_t rsti_flow_custom; /* speaks to a registered one */
 
 /* The fc text of a group channel, taken apart. */
 typedef struct rsti_flow_options_t {
-    const char *name; /* "max", "min" or "tagged" */
+    char name[RSTI_FLOW_NAME_MAX];
     bool has_group_tag;
     bool has_group_min_size;
     bool has_timeout;
+    bool has_multiple;
     int64_t group_tag;
     int64_t timeout_ns;
     int32_t group_min_size;
     int32_t retransmit_window_multiple;
 } rsti_flow_options_t;
-/* 0 or -RST_ECHANNEL. */
+/* 0 or -RST_ECHANNEL naming fc and the option. */
 int rsti_flow_options_parse(const char *fc_text, rsti_flow_options_t *options);
 
-/* Strategy for a channel: fc text ("" = default), group semantics. 0 or -RST_ECHANNEL /
- * -RST_ENOTSUP naming fc. */
-int rsti_flow_control_init(rsti_flow_control_t *flow, const char *fc_text, bool is_group);
+/* The channel's text and the driver's defaults for what it leaves out. */
+struct rsti_flow_params_t {
+    const char *fc_text;      /* NULL or "": default_name; unicast never reads it */
+    bool is_group;            /* multicast, or several destinations */
+    const char *default_name; /* of the kind of channel */
+    int32_t default_multiple;
+    int64_t group_tag;
+    int32_t group_min_size;
+    int64_t receiver_timeout_ns;
+    const char *channel; /* for registered strategies */
+    int32_t stream_id;
+    int32_t session_id;
+};
+/* 0; -RST_ECHANNEL naming fc, or -RST_EINVAL naming the driver's option, with the value; or what a
+ * registered strategy's init returns. */
+int rsti_flow_control_init(rsti_flow_control_t *flow, const rsti_flow_params_t *params);
 void rsti_flow_control_fini(rsti_flow_control_t *flow);
+
+/* Whether a strategy of that name is there for that kind of channel. */
+bool rsti_flow_is_known(const char *name, bool is_group);
+/* NULL: not registered. */
+const rst_flow_strategy_t *rsti_flow_find_registered(const char *name);
 
 /* min(length, term_length - term_offset, window * multiple), window = min(131072, term_length/2). */
 int32_t rsti_retransmit_length(const rsti_flow_control_t *flow, int32_t term_length,

@@ -184,20 +184,25 @@ def metadata(vectors: Vectors) -> Lines:
 
 
 def flow_control(vectors: Vectors) -> Lines:
+    """One row per event; a row whose name differs from the one before begins a new publication."""
     events = []
     for case in vectors["flow_control"]:
-        if case["name"] in ("unicast", "multicast_max"):
-            for event in case["events"]:
-                events.append((
-                    case["name"], event["on"], event["now_ns"], event.get("receiver_id", 0),
-                    event.get("position", 0), event.get("window", 0), event["snd_lmt_in"],
-                    event["snd_lmt_out"], event["has_required_receivers"],
-                ))
-    return table(
+        fc = re.search(r"fc=([^|]*)", case["channel"])
+        for event in case.get("events", []):
+            events.append((
+                case["name"], fc[1] if fc else "", "endpoint=224." in case["channel"], event["on"],
+                event["now_ns"], event.get("receiver_id", 0), event.get("position", 0),
+                event.get("window", 0), event.get("eos", False), "group_tag" in event,
+                event.get("group_tag", 0), event.get("snd_lmt_in", 0), "snd_lmt_out" in event,
+                event.get("snd_lmt_out", 0), event["has_required_receivers"],
+            ))
+    yield from table(
         "flow_control",
-        [("const char *", "name"), ("const char *", "on"), ("int64_t", "now_ns"),
-         ("int64_t", "receiver_id"), ("int64_t", "position"), ("int32_t", "window"),
-         ("int64_t", "limit_in"), ("int64_t", "limit_out"), ("bool", "has_required_receivers")],
+        [("const char *", "name"), ("const char *", "fc"), ("bool", "is_group"),
+         ("const char *", "on"), ("int64_t", "now_ns"), ("int64_t", "receiver_id"),
+         ("int64_t", "position"), ("int32_t", "window"), ("bool", "is_eos"), ("bool", "has_tag"),
+         ("int64_t", "tag"), ("int64_t", "limit_in"), ("bool", "has_limit_out"),
+         ("int64_t", "limit_out"), ("bool", "has_required_receivers")],
         events,
     )
 
@@ -222,21 +227,26 @@ def flow_options(vectors: Vectors) -> Lines:
 
 
 def congestion(vectors: Vectors) -> Lines:
+    """Rows of one name follow each other in time; the windows of TCP mode are not to be imitated."""
     rows = []
     for case in vectors["congestion_control"]:
-        if case["name"].startswith("static"):
-            size = re.search(r"rcv-wnd=(\d+)k", case["channel"])
-            configured = int(size[1]) * 1024 if size else 131072
-            rows += [
-                (case["name"], configured, case["term_length"], case["mtu"], case["max_window"],
-                 step["now_ns"], step["loss"], step["window"], step["force_sm"])
-                for step in case["steps"]
-            ]
+        if "steps" not in case:
+            continue
+        size = re.search(r"rcv-wnd=(\d+)k", case["channel"])
+        law = re.search(r"cc=(\w+)", case["channel"])
+        configured = int(size[1]) * 1024 if size else 131072
+        rows += [
+            (case["name"], law[1] if law else "", case["tcp_mode"], configured,
+             case["term_length"], case["mtu"], case["created_at_ns"], case["initial_window"],
+             case["max_window"], step["now_ns"], step["loss"], step["window"], step["force_sm"])
+            for step in case["steps"]
+        ]
     return table(
-        "congestion_static",
-        [("const char *", "name"), ("int32_t", "configured"), ("int32_t", "term_length"),
-         ("int32_t", "mtu"), ("int32_t", "max_window"), ("int64_t", "now_ns"), ("bool", "is_loss"),
-         ("int32_t", "window"), ("bool", "force_sm")],
+        "congestion",
+        [("const char *", "name"), ("const char *", "cc"), ("bool", "is_tcp_mode"),
+         ("int32_t", "configured"), ("int32_t", "term_length"), ("int32_t", "mtu"),
+         ("int64_t", "created_ns"), ("int32_t", "initial_window"), ("int32_t", "max_window"),
+         ("int64_t", "now_ns"), ("bool", "is_loss"), ("int32_t", "window"), ("bool", "force_sm")],
         rows,
     )
 

@@ -6,6 +6,7 @@
 #define RSTREAM_DRIVER_H
 
 #include "rstream/error.h"
+#include "rstream/flow.h"
 
 #include <stddef.h>
 #include <stdint.h>

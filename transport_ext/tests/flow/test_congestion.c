@@ -22,9 +22,12 @@ static int init(rsti_congestion_t *congestion, const char *cc, int32_t window, i
 /* I7 */
 TEST(the_static_window_is_the_vectors)
 {
-    for (size_t i = 0; i < COUNT(vector_congestion_static); i++) {
-        const vector_congestion_static_t *v = &vector_congestion_static[i];
+    for (size_t i = 0; i < COUNT(vector_congestion); i++) {
+        const vector_congestion_t *v = &vector_congestion[i];
         rsti_congestion_t congestion;
+        if (v->cc[0] != '\0') {
+            continue;
+        }
         CHECK_EQ(init(&congestion, i % 2 == 0 ? "" : "static", v->configured, v->term_length,
                      v->mtu),
             0);

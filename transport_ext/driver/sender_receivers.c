@@ -1,0 +1,240 @@
+/* sender_receivers.c: what the sender knows of a publication's receivers: which of them live, whether
+ * the publication is connected, and how far flow control lets it go (wire reference 7.3, 10, 12.4). */
+#include "driver/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ssc=true: spies count as receivers. */
+static bool has_connecting_spies(const rsti_network_publication_t *publication)
+{
+    return publication->base.is_ssc && rsti_load_acquire_i32(&publication->has_spies);
+}
+
+static void update_connected(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    rst_driver_t *driver = sender->driver;
+    const rsti_log_t *log = &publication->base.file.log;
+    const int32_t has_receivers = publication->receiver_count > 0;
+    const bool is_heard =
+        has_receivers && publication->flow.strategy->has_required_receivers(&publication->flow);
+    const int32_t is_connected = !rsti_load_acquire_i32(&publication->is_revoked_shared)
+        && (is_heard || has_connecting_spies(publication));
+    bool has_changed = false;
+    if (rsti_load_relaxed_i32(&publication->has_receivers) != has_receivers) {
+        rsti_store_release_i32(&publication->has_receivers, has_receivers);
+        has_changed = true;
+    }
+    if (rsti_load_relaxed_i32(&log->metadata->is_connected) != is_connected) {
+        rsti_store_release_i32(&log->metadata->is_connected, is_connected);
+        rsti_driver_wake_log(driver, log, RSTI_WAIT_LIMIT);
+        has_changed = true;
+    }
+    if (has_changed) {
+        rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+static void tell_refused(rsti_sender_t *sender, const rsti_network_publication_t *publication)
+{
+    char text[192];
+    snprintf(text, sizeof text, "sender: flow control %s of stream %" PRId32 " session %" PRId32
+        ": more than %d receivers, the others do not count", publication->flow.strategy->name,
+        publication->base.stream_id, publication->base.session_id, RSTI_FLOW_RECEIVERS_MAX);
+    rsti_driver_log_error(sender->driver, RST_EFULL, text);
+}
+
+/* What a call of the strategy left: limit and receivers, told in counters. */
+static void take_limit(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t limit)
+{
+    if (limit != publication->limit) {
+        publication->limit = limit;
+        rsti_store_release_i64(publication->snd_lmt, limit);
+    }
+    const rsti_flow_control_t *flow = &publication->flow;
+    if (publication->fc_receivers != NULL
+        && flow->receiver_count != rsti_load_relaxed_i64(publication->fc_receivers)) {
+        rsti_store_release_i64(publication->fc_receivers, flow->receiver_count);
+    }
+    if (flow->refused_count > 0 && !publication->is_refused_told) {
+        publication->is_refused_told = true;
+        tell_refused(sender, publication);
+    }
+}
+
+static void tell_consumed(rsti_network_publication_t *publication)
+{
+    int64_t least = INT64_MAX;
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        least = rsti_min_i64(least, publication->receivers[i].position);
+    }
+    if (least != INT64_MAX && least != rsti_load_relaxed_i64(publication->snd_consumed)) {
+        rsti_store_release_i64(publication->snd_consumed, least);
+    }
+}
+
+/* The last reader's last word stays readable when it is gone. */
+static void tell_last_consumed(rsti_network_publication_t *publication, int64_t position)
+{
+    if (position > rsti_load_relaxed_i64(publication->snd_consumed)) {
+        rsti_store_release_i64(publication->snd_consumed, position);
+    }
+}
+
+/* A receiver beyond the capacity takes the place of the one that was heard least recently: the
+ * publication stays connected, and how far it was consumed is known of those that are left. */
+static void touch_receiver(rsti_network_publication_t *publication, int64_t receiver_id,
+    int64_t position, int64_t now_ns)
+{
+    int32_t oldest = 0;
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        if (publication->receivers[i].receiver_id == receiver_id) {
+            publication->receivers[i].last_sm_ns = now_ns;
+            publication->receivers[i].position = position;
+            return;
+        }
+        if (publication->receivers[i].last_sm_ns < publication->receivers[oldest].last_sm_ns) {
+            oldest = i;
+        }
+    }
+    if (publication->receiver_count < publication->receiver_capacity) {
+        oldest = publication->receiver_count++;
+    }
+    publication->receivers[oldest] =
+        (rsti_live_receiver_t){receiver_id, now_ns, position, .rtt_ns = 0};
+    rsti_network_publication_update_repair(publication);
+}
+
+static bool remove_receiver(rsti_network_publication_t *publication, int64_t receiver_id)
+{
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        if (publication->receivers[i].receiver_id == receiver_id) {
+            publication->receivers[i] = publication->receivers[--publication->receiver_count];
+            rsti_network_publication_update_repair(publication);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t now_ns)
+{
+    const int64_t timeout_ns = sender->driver->params.connection_timeout_ns;
+    for (int32_t i = publication->receiver_count; i > 0; i--) {
+        if (now_ns > publication->receivers[i - 1].last_sm_ns + timeout_ns) {
+            publication->receivers[i - 1] = publication->receivers[--publication->receiver_count];
+            rsti_network_publication_update_repair(publication);
+        }
+    }
+    update_connected(sender, publication);
+}
+
+/* Spies, and nobody to send to: the position goes along with the fastest of them (wire reference
+ * 7.1). Returns the limit that flow control is asked about. */
+static int64_t follow_spies(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t snd_pos)
+{
+    if (publication->receiver_count > 0 || !has_connecting_spies(publication)) {
+        return publication->limit;
+    }
+    const int64_t position =
+        rsti_max_i64(snd_pos, rsti_load_acquire_i64(&publication->spy_position));
+    if (position > snd_pos) {
+        rsti_store_release_i64(&publication->position, position);
+        rsti_store_release_i64(publication->snd_pos, position);
+        rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+    }
+    return position;
+}
+
+void rsti_network_publication_on_idle(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t snd_pos, int64_t now_ns)
+{
+    const int64_t limit = follow_spies(sender, publication, snd_pos);
+    take_limit(sender, publication,
+        publication->flow.strategy->on_idle(&publication->flow, limit, now_ns));
+    expire_receivers(sender, publication, now_ns);
+}
+
+static void on_setup_elicited(rsti_network_publication_t *publication,
+    const rsti_sm_facts_t *facts, int64_t now_ns)
+{
+    publication->is_setup_elicited = true;
+    publication->flow.strategy->on_setup_elicited(&publication->flow, facts, now_ns);
+}
+
+static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_sm_t *sm, const rsti_sm_facts_t *facts, int64_t snd_pos, int64_t now_ns)
+{
+    if (!facts->is_eos) {
+        touch_receiver(publication, facts->receiver_id, facts->position, now_ns);
+        rsti_network_publication_on_items(publication, sm);
+        tell_consumed(publication);
+        rsti_store_release_i32(&publication->has_unicast_eos, 0);
+        return;
+    }
+    (void)remove_receiver(publication, facts->receiver_id);
+    if (publication->receiver_count == 0) {
+        tell_last_consumed(publication, rsti_min_i64(facts->position, snd_pos));
+        /* In a group others may be there whom nobody knows yet. */
+        rsti_store_release_i32(&publication->has_unicast_eos, !publication->is_group);
+        rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+void rsti_network_publication_on_sm(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns)
+{
+    rst_driver_t *driver = sender->driver;
+    const rsti_log_t *log = &publication->base.file.log;
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
+    if (!rsti_sm_is_valid(sm, log->term_length)) {
+        rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return;
+    }
+    rsti_driver_count(driver, RSTI_SYSTEM_SM_RECEIVED, 1);
+    rsti_sm_facts_t facts = {
+        .position = rsti_position(sm->consumption_term_id, sm->consumption_term_offset,
+            log->position_bits, log->initial_term_id),
+        .window = sm->receiver_window,
+        .receiver_id = sm->receiver_id,
+        .is_eos = (sm->frame.flags & RSTI_SM_FLAG_EOS) != 0,
+    };
+    facts.has_group_tag = rsti_sm_group_tag(sm, &facts.group_tag);
+    if ((sm->frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
+        if (snd_pos < rsti_load_acquire_i64(&publication->end_position)) {
+            on_setup_elicited(publication, &facts, now_ns);
+        }
+        return;
+    }
+    if (!rsti_sm_is_in_window(facts.position, snd_pos, log->term_length)) {
+        rsti_driver_count(driver, RSTI_SYSTEM_SM_REJECTED, 1);
+        return;
+    }
+    note_receiver(sender, publication, sm, &facts, snd_pos, now_ns);
+    publication->has_initial_connection = true;
+    take_limit(sender, publication,
+        publication->flow.strategy->on_status_message(
+            &publication->flow, &facts, publication->limit, now_ns));
+    update_connected(sender, publication);
+}
+
+void rsti_network_publication_on_err(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_err_t *err, int64_t now_ns)
+{
+    publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);
+    if (!remove_receiver(publication, err->receiver_id)) {
+        return;
+    }
+    update_connected(sender, publication);
+    rsti_agent_command_t command = {
+        .registration_id = publication->base.registration_id,
+        .session_id = err->session_id,
+        .stream_id = err->stream_id,
+        .err = *err,
+    };
+    memcpy(command.text, (const uint8_t *)err + RSTI_ERR_LENGTH, (size_t)err->error_length);
+    (void)rsti_tell_conductor(sender->driver, RSTI_AGENT_PUBLICATION_ERROR, &command);
+}
