@@ -66,6 +66,7 @@ static int create_image(rst_driver_t *driver, const rsti_agent_command_t *comman
     };
     rsti_image_t *image;
     if (check_fit(transport, &command->setup, subscription) < 0
+        || rsti_image_check_limits(driver, endpoint, &command->setup, subscription->is_sparse) < 0
         || rsti_publication_image_create(driver, &image, &facts, conductor->now_ns) < 0) {
         return -rst_last_error_code();
     }
@@ -95,8 +96,10 @@ void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *comm
      * publisher that is meant repeats its SETUP. */
     rsti_conductor_t *conductor = &driver->conductor;
     if (result < 0 && conductor->now_ns >= conductor->image_error_due_ns) {
-        RST_APPEND_ERR("cannot create the image of session %" PRId32 " stream %" PRId32,
-            command->session_id, command->stream_id);
+        if (result != -RST_EFULL) { /* a limit: one entry says it for all sessions */
+            RST_APPEND_ERR("cannot create the image of session %" PRId32 " stream %" PRId32,
+                command->session_id, command->stream_id);
+        }
         rsti_driver_log_trail(driver, "conductor");
         conductor->image_error_due_ns = conductor->now_ns + IMAGE_ERROR_INTERVAL_NS;
     }

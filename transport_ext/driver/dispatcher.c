@@ -53,14 +53,32 @@ rsti_session_t *rsti_dispatcher_find(rsti_dispatcher_t *dispatcher, int32_t stre
     return NULL;
 }
 
+static bool evict_oldest(rsti_dispatcher_t *dispatcher, rsti_session_state_t state)
+{
+    rsti_session_t *oldest = NULL;
+    if (dispatcher->counts[state] == 0) {
+        return false;
+    }
+    for (int32_t i = 0; i < dispatcher->capacity; i++) {
+        rsti_session_t *session = &dispatcher->sessions[i];
+        if (session->state == state && (oldest == NULL || session->since_ns < oldest->since_ns)) {
+            oldest = session; /* none is free, so each holds a session */
+        }
+    }
+    rsti_dispatcher_forget(dispatcher, oldest);
+    return true;
+}
+
 rsti_session_t *rsti_dispatcher_put(rsti_dispatcher_t *dispatcher, int32_t stream_id,
     int32_t session_id, rsti_session_state_t state, int64_t now_ns)
 {
     RST_ASSERT(rsti_dispatcher_find(dispatcher, stream_id, session_id) == NULL);
-    const int32_t index = dispatcher->free_head;
-    if (index == 0) {
+    if (dispatcher->free_head == 0 && !evict_oldest(dispatcher, RSTI_SESSION_COOL_DOWN)
+        && (state == RSTI_SESSION_PENDING_SETUP
+            || !evict_oldest(dispatcher, RSTI_SESSION_PENDING_SETUP))) {
         return NULL;
     }
+    const int32_t index = dispatcher->free_head;
     rsti_session_t *session = &dispatcher->sessions[index - 1];
     int32_t *bucket = bucket_of(dispatcher, stream_id, session_id);
     dispatcher->free_head = session->next;
@@ -72,15 +90,15 @@ rsti_session_t *rsti_dispatcher_put(rsti_dispatcher_t *dispatcher, int32_t strea
         .since_ns = now_ns,
     };
     *bucket = index;
-    dispatcher->pending_count += state == RSTI_SESSION_PENDING_SETUP;
+    dispatcher->counts[state]++;
     return session;
 }
 
 void rsti_dispatcher_set_state(rsti_dispatcher_t *dispatcher, rsti_session_t *session,
     rsti_session_state_t state, int64_t now_ns)
 {
-    dispatcher->pending_count += (state == RSTI_SESSION_PENDING_SETUP)
-        - (session->state == RSTI_SESSION_PENDING_SETUP);
+    dispatcher->counts[session->state]--;
+    dispatcher->counts[state]++;
     session->state = state;
     session->since_ns = now_ns;
     if (state != RSTI_SESSION_ACTIVE) {
@@ -96,7 +114,7 @@ void rsti_dispatcher_forget(rsti_dispatcher_t *dispatcher, rsti_session_t *sessi
         link = &dispatcher->sessions[*link - 1].next;
     }
     *link = session->next;
-    dispatcher->pending_count -= session->state == RSTI_SESSION_PENDING_SETUP;
+    dispatcher->counts[session->state]--;
     memset(session, 0, sizeof *session);
     session->next = dispatcher->free_head;
     dispatcher->free_head = index;
@@ -156,7 +174,7 @@ void rsti_dispatcher_remove_interest(rsti_dispatcher_t *dispatcher, int64_t regi
 int64_t rsti_dispatcher_expire(rsti_dispatcher_t *dispatcher, int64_t limit_ns, int64_t now_ns)
 {
     int64_t next_ns = RSTI_NO_DEADLINE;
-    if (dispatcher->pending_count == 0) {
+    if (dispatcher->counts[RSTI_SESSION_PENDING_SETUP] == 0) {
         return next_ns;
     }
     for (int32_t b = 0; b < RSTI_SESSION_BUCKETS; b++) {

@@ -1,7 +1,16 @@
 /* dispatcher.h: what a receive endpoint knows about sessions (wire reference 6.4). Owner: receiver.
- * The entries lie in one block made by the conductor; when all are taken new sessions are ignored
- * until one is forgotten. "No interest" is not stored: it is asked again, which a flood of unknown
- * sessions cannot fill. */
+ *
+ *   state              entered                                  data      SETUP
+ *   (none)             at first, and when forgotten             elicit    create image
+ *   PENDING_SETUP      a SETUP was elicited; forgotten in 1 s   ignored   create image
+ *   INIT_IN_PROGRESS   an image was asked for                   ignored   ignored
+ *   ACTIVE             the image is there                       inserted  refreshes its connection
+ *   COOL_DOWN          the image went without end of stream     ignored   ignored
+ *
+ * The entries lie in one block made by the conductor. When all are taken a new session takes the
+ * place of the oldest that cools down; a SETUP also that of the oldest elicited one, so that a flood
+ * of data cannot keep publishers out; else it is ignored. "No interest" is not stored: it is asked
+ * again, which a flood of unwanted sessions cannot fill. */
 #ifndef RSTI_DRIVER_DISPATCHER_H
 #define RSTI_DRIVER_DISPATCHER_H
 
@@ -14,7 +23,8 @@ typedef enum rsti_session_state_t {
     RSTI_SESSION_ACTIVE = 0,
     RSTI_SESSION_PENDING_SETUP,
     RSTI_SESSION_INIT_IN_PROGRESS,
-    RSTI_SESSION_COOL_DOWN
+    RSTI_SESSION_COOL_DOWN,
+    RSTI_SESSION_STATES
 } rsti_session_state_t;
 
 typedef struct rsti_session_t {
@@ -42,7 +52,7 @@ typedef struct rsti_dispatcher_t {
     rsti_session_t *sessions;
     int32_t capacity;
     int32_t free_head; /* index + 1 */
-    int32_t pending_count;
+    int32_t counts[RSTI_SESSION_STATES];
     int32_t buckets[RSTI_SESSION_BUCKETS]; /* index + 1 */
     rsti_interest_t *interests;
 } rsti_dispatcher_t;

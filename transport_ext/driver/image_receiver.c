@@ -38,6 +38,9 @@ static rsti_connection_t *refresh(rsti_image_t *image, rsti_receive_transport_t 
     connection->last_activity_ns = now_ns;
     connection->last_frame_ns = now_ns;
     rsti_store_release_i64(&image->last_packet_ns, now_ns);
+    if (!rsti_load_relaxed_i32(&image->has_frames)) {
+        rsti_store_relaxed_i32(&image->has_frames, 1);
+    }
     return connection;
 }
 

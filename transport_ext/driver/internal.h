@@ -429,6 +429,11 @@ void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command);
 void rsti_images_rebuild(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
 void rsti_images_check(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
 
+/* conductor_image_limits.c: -RST_EFULL when there are enough already. */
+int rsti_image_check_limits(rst_driver_t *driver, const rsti_receive_endpoint_t *endpoint,
+    const rsti_setup_t *setup, bool is_sparse);
+bool rsti_unproven_images_fit(int64_t held, int64_t wanted, int64_t most, int64_t usable);
+
 /* conductor_channels.c: what is served, and endpoints found or made. */
 int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp);
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication);

@@ -120,7 +120,9 @@
     X(NUMBER, session_limit, "endpoint-session-limit", "1024", 16, 65536,                          \
         "sessions that one receive endpoint can know")                                             \
     X(NUMBER, stream_session_limit, "stream-session-limit", "2147483647", 1, INT32_MAX,            \
-        "images of one stream on one receive endpoint")
+        "images of one stream on one receive endpoint")                                            \
+    X(SIZE, unproven_images_length, "unproven-images-length", "256m", 0, 1024 * RSTI_GB,           \
+        "memory of images that have not got a frame yet; one may be longer")
 
 /* How long things live. */
 #define RSTI_OPTIONS_LIFE(X)                                                                       \

@@ -73,6 +73,7 @@ struct rsti_image_t {
     /* written by: receiver, atomic */
     int64_t high_water;
     int64_t last_packet_ns;
+    int32_t has_frames; /* more than a SETUP came */
     int32_t is_end_of_stream;
     int32_t is_revoked;
     int32_t is_released;

@@ -399,9 +399,9 @@ TEST(flood_of_sessions_is_bounded)
             forget_frames(r.h);
         }
     }
-    CHECK_EQ(r.endpoint->dispatcher.pending_count, 1024);
+    CHECK_EQ(r.endpoint->dispatcher.counts[RSTI_SESSION_PENDING_SETUP], 1024);
     advance_alive(r.h, 1200 * MS, 100 * MS);
-    CHECK_EQ(r.endpoint->dispatcher.pending_count, 0);
+    CHECK_EQ(r.endpoint->dispatcher.counts[RSTI_SESSION_PENDING_SETUP], 0);
     reader_connect(&r);
     CHECK(image_of(&r) != NULL);
     harness_close(r.h);
