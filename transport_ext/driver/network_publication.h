@@ -8,6 +8,7 @@
 #include "driver/publication.h"
 #include "driver/send_endpoint.h"
 #include "flow/flow_control.h"
+#include "flow/pace.h"
 #include "loss/retransmit_handler.h"
 
 /* Receivers whose life is watched; of unicast channels, and of groups. */
@@ -20,6 +21,7 @@ typedef struct rsti_live_receiver_t {
     int64_t receiver_id;
     int64_t last_sm_ns;
     int64_t position; /* consumed, as the last status message said */
+    int64_t arrival_rate; /* bytes per second, 0: unknown */
     int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */
 } rsti_live_receiver_t;
 
@@ -58,6 +60,7 @@ struct rsti_network_publication_t {
     int64_t last_setup_ns;
     int64_t last_send_ns; /* data or heartbeat */
     int64_t rtt_ns;       /* the longest of the receivers', when all are rstream; else 0 */
+    rsti_pacer_t pacer;
     int64_t tail_ns;      /* until the next heartbeat while they have not got all; see repair_sender.c */
     bool is_refused_told; /* flow control had no room for a receiver: logged once */
     rsti_live_receiver_t *receivers; /* receiver_capacity of them */

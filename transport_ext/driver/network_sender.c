@@ -172,10 +172,27 @@ static int32_t collect(rsti_sender_t *sender, const rsti_network_publication_t *
     return count;
 }
 
-static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    int64_t snd_pos, int64_t now_ns)
+/* A burst is cut at whole datagrams of the mtu; before there is room for one, nothing goes out. */
+static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_pos,
+    int64_t now_ns, int64_t *next_deadline_ns)
 {
-    const int64_t limit = publication->limit;
+    const int64_t room = rsti_pacer_room(&publication->pacer, now_ns);
+    const int32_t mtu = publication->base.options.mtu;
+    if (room >= publication->limit - snd_pos) {
+        return publication->limit;
+    }
+    rsti_lower_deadline(next_deadline_ns,
+        rsti_pacer_due_ns(&publication->pacer, rsti_max_i64(mtu, RSTI_PACE_BURST_MIN / 2), now_ns));
+    return snd_pos + room - room % mtu;
+}
+
+static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const int64_t limit = paced_limit(publication, snd_pos, now_ns, next_deadline_ns);
+    if (limit == snd_pos && publication->limit > snd_pos) {
+        return 0;
+    }
     bool is_blocked = limit <= snd_pos && publication->has_initial_connection;
     bool is_corrupt = false;
     const int32_t count =
@@ -202,6 +219,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     publication->is_blocked = false;
     publication->last_send_ns = now_ns;
     rsti_network_publication_on_tail(publication, true);
+    rsti_pacer_on_sent(&publication->pacer, bytes);
     publication->resend_bytes_left = rsti_min_i64(publication->resend_bytes_left + bytes,
         publication->base.file.log.term_length);
     rsti_store_release_i64(&publication->position, position);
@@ -274,6 +292,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     }
     if (bytes > 0) {
         publication->resend_bytes_left = rsti_max_i64(publication->resend_bytes_left - bytes, 0);
+        rsti_pacer_on_sent(&publication->pacer, bytes);
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITS_SENT, 1);
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITTED_BYTES, bytes);
     }
@@ -285,7 +304,7 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
 {
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     check_setup(sender, publication, snd_pos, now_ns, next_deadline_ns);
-    const int64_t bytes = send_data(sender, publication, snd_pos, now_ns);
+    const int64_t bytes = send_data(sender, publication, snd_pos, now_ns, next_deadline_ns);
     if (bytes == 0) {
         check_heartbeat(sender, publication, snd_pos, now_ns, next_deadline_ns);
         rsti_network_publication_on_idle(sender, publication, snd_pos, now_ns);
@@ -313,6 +332,7 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender,
     }
     rsti_driver_count(driver, RSTI_SYSTEM_NAKS_RECEIVED, 1);
     rsti_add_single_writer_i64(publication->snd_naks, 1);
+    rsti_pacer_on_loss(&publication->pacer, now_ns);
     const int32_t length = rsti_retransmit_length(&publication->flow, term_length,
         nak->term_offset, nak->length);
     resend_t context = {sender, publication, now_ns};

@@ -9,6 +9,7 @@
 #include "driver/publication.h"
 #include "driver/receive_endpoint.h"
 #include "flow/congestion.h"
+#include "flow/pace.h"
 #include "flow/rtt.h"
 #include "flow/sm_repeat.h"
 #include "loss/loss_detector.h"
@@ -97,6 +98,7 @@ struct rsti_image_t {
     /* image_repair.c; written by: receiver */
     int32_t is_repaired; /* atomic: the receiver finds and repairs gaps, all its sources are rstream */
     rsti_repair_t repair;
+    rsti_arrival_t arrival;
     bool has_news;       /* for the sender: an additional status message is due */
     /* Ring: first asked for, for the conductor's report. */
     struct {

@@ -15,6 +15,7 @@
 
 typedef struct items_t {
     int64_t rtt_ns;
+    int64_t arrival_rate;
 } items_t;
 
 static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
@@ -22,20 +23,24 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
     items_t *items = arg;
     if (type == RSTI_SM_ITEM_ROUND_TRIP && length >= sizeof items->rtt_ns) {
         items->rtt_ns = rsti_get_i64(value);
+    } else if (type == RSTI_SM_ITEM_ARRIVAL_RATE && length >= sizeof items->arrival_rate) {
+        items->arrival_rate = rsti_get_i64(value);
     }
 }
 
 void rsti_network_publication_update_repair(rsti_network_publication_t *publication)
 {
-    int64_t rtt_ns = 0;
+    int64_t rtt_ns = 0, rate = INT64_MAX;
     for (int32_t i = 0; i < publication->receiver_count; i++) {
         if (publication->receivers[i].rtt_ns <= 0) {
             rtt_ns = 0;
             break;
         }
         rtt_ns = rsti_max_i64(rtt_ns, publication->receivers[i].rtt_ns);
+        rate = rsti_min_i64(rate, publication->receivers[i].arrival_rate);
     }
     publication->rtt_ns = publication->retransmit.is_group ? 0 : rtt_ns;
+    rsti_pacer_set(&publication->pacer, publication->rtt_ns > 0 ? rate : 0, publication->rtt_ns);
     rsti_retransmit_set_rtt(&publication->retransmit, publication->rtt_ns);
 }
 
@@ -52,6 +57,7 @@ void rsti_network_publication_on_items(rsti_network_publication_t *publication,
     for (int32_t i = 0; i < publication->receiver_count; i++) {
         if (publication->receivers[i].receiver_id == sm->receiver_id) {
             publication->receivers[i].rtt_ns = items.rtt_ns;
+            publication->receivers[i].arrival_rate = items.arrival_rate;
         }
     }
     rsti_network_publication_update_repair(publication);

@@ -8,6 +8,7 @@
 #define BACK_OFF_MAX 16
 #define LINGER_MIN_NS INT64_C(50000)
 #define RETRY_DEVIATIONS 4
+#define OVERTAKEN_SHARE 16
 
 void rsti_repair_init(rsti_repair_t *repair, int64_t position, int32_t term_length,
     int64_t delay_ns)
@@ -20,6 +21,7 @@ void rsti_repair_init(rsti_repair_t *repair, int64_t position, int32_t term_leng
     repair->unscanned = INT64_MAX;
     repair->delay_ns = delay_ns;
     repair->reorder_ns = 0;
+    repair->answered_ns = 0;
     repair->next_due_ns = RSTI_NO_DEADLINE;
     rsti_repair_on_rtt(repair, RSTI_REPAIR_RTT_GUESS_NS, 0, 0);
 }
@@ -36,7 +38,8 @@ void rsti_repair_on_rtt(rsti_repair_t *repair, int64_t smoothed_ns, int64_t devi
 
 int64_t rsti_repair_linger_ns(int64_t rtt_ns)
 {
-    return rsti_min_i64(rsti_max_i64(rtt_ns, LINGER_MIN_NS), RSTI_REPAIR_RETRY_MAX_NS);
+    return rsti_min_i64(
+        rsti_max_i64(rtt_ns - rtt_ns / 4, LINGER_MIN_NS), RSTI_REPAIR_RETRY_MAX_NS);
 }
 
 /* First gap that ends behind the position; gap_count when there is none. */
@@ -107,8 +110,12 @@ static void learn(rsti_repair_t *repair, const rsti_repair_gap_t *gap, int64_t n
         const int64_t late_ns = now_ns - gap->found_ns;
         repair->reorder_ns = rsti_min_i64(repair->reorder_max_ns,
             rsti_max_i64(repair->reorder_ns, late_ns + late_ns / 4));
-    } else {
-        repair->reorder_ns -= repair->reorder_ns / 16;
+        return;
+    }
+    repair->reorder_ns -= repair->reorder_ns / 16;
+    if (gap->asked_ns > repair->answered_ns) {
+        repair->answered_ns = gap->asked_ns;
+        repair->next_due_ns = rsti_min_i64(repair->next_due_ns, now_ns);
     }
 }
 
@@ -173,9 +180,11 @@ void rsti_repair_ask(rsti_repair_t *repair, int64_t now_ns, rsti_repair_ask_t as
         return;
     }
     repair->next_due_ns = RSTI_NO_DEADLINE;
+    const int64_t overtaken_ns = repair->answered_ns
+        - rsti_max_i64(repair->least_rtt_ns / OVERTAKEN_SHARE, repair->reorder_ns);
     for (int32_t i = 0; i < repair->gap_count; i++) {
         rsti_repair_gap_t *gap = &repair->gaps[i];
-        if (now_ns >= gap->due_ns) {
+        if (now_ns >= gap->due_ns || (gap->asked_count > 0 && gap->asked_ns < overtaken_ns)) {
             ask(arg, gap->begin, gap->end, gap->asked_count == 0);
             const int64_t wait_ns = repair->retry_ns << rsti_min_i32(gap->asked_count, BACK_OFF_MAX);
             gap->due_ns = rsti_saturating_add_i64(

@@ -5,8 +5,11 @@
  * When to ask. R = smoothed round trip + a quarter + four deviations, at least RSTI_REPAIR_RETRY_MIN_NS;
  *     first NAK   found + max(delay, reorder wait),   reorder wait <= half a round trip
  *     n-th retry  R * 2^(n - 1) after the one before, at most RSTI_REPAIR_RETRY_MAX_NS
- * so for one gap at most 2 + log2(1 + t/R) NAKs leave in t < RSTI_REPAIR_RETRY_MAX_NS, and in all at
- * most one per datagram received plus RSTI_REPAIR_GAPS_MAX per R: loss makes no storm of them.
+ *     overtaken   at once when a NAK that left a sixteenth of a round trip (and the reorder wait) later is
+ *                 answered: this NAK, or its answer, is lost
+ * so while no answer comes at most 2 + log2(1 + t/R) NAKs for one gap leave in t, and with answers one
+ * more per round trip; and in all at most one per datagram received plus RSTI_REPAIR_GAPS_MAX per round
+ * trip: loss makes no storm of them.
  *
  * Reorder wait: a gap that closes before it was asked for, or sooner than the answer can be there, was
  * no loss but a datagram that came late. The wait is raised to its lateness and a quarter, and every
@@ -43,6 +46,7 @@ typedef struct rsti_repair_t {
     int64_t reorder_ns;
     int64_t least_rtt_ns; /* 0 = unknown */
     int64_t reorder_max_ns;
+    int64_t answered_ns; /* when the newest NAK that was answered left */
     int64_t retry_ns;
     int64_t next_due_ns;
 } rsti_repair_t;
@@ -61,8 +65,8 @@ void rsti_repair_ask(rsti_repair_t *repair, int64_t now_ns, rsti_repair_ask_t as
 /* Finds in the log what did not fit, when half of the list is free. Only the thread that inserts
  * may call it. */
 void rsti_repair_scan(rsti_repair_t *repair, const rsti_log_t *log, int64_t now_ns);
-/* How long a sender ignores a repeated NAK: one round trip, so that a second NAK within it causes no
- * second resend, while a lost retransmission is asked for again (R above) when it is over. */
+/* How long a sender ignores a repeated NAK. A receiver asks again after a whole round trip at the
+ * earliest; three quarters of the smoothed one, because one round trip is shorter than another. */
 int64_t rsti_repair_linger_ns(int64_t rtt_ns);
 
 #endif

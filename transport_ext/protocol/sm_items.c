@@ -66,6 +66,7 @@ static uint8_t value_length_min(uint8_t type)
         return sizeof(uint8_t);
     case RSTI_SM_ITEM_DEMAND:
     case RSTI_SM_ITEM_ROUND_TRIP:
+    case RSTI_SM_ITEM_ARRIVAL_RATE:
         return sizeof(int64_t);
     default:
         return 0;

@@ -174,7 +174,8 @@ static const rsti_media_table_t memory_table = {
 
 /* ---- life ---- */
 
-static inline harness_t *harness_open(void)
+/* media NULL: the two lists. */
+static inline harness_t *harness_open_on(const rsti_media_t *media)
 {
     harness_t *h = calloc(1, sizeof *h);
     h->sent = calloc(FRAMES_MAX, sizeof *h->sent);
@@ -183,7 +184,7 @@ static inline harness_t *harness_open(void)
     h->manual.now_ns = RSTI_NS_PER_S;
     h->manual.epoch_ms_at_zero = 1700000000000;
     h->clock = rsti_clock_manual(&h->manual);
-    h->media = (rsti_media_t){&memory_table, h};
+    h->media = media != NULL ? *media : (rsti_media_t){&memory_table, h};
     static int harness_count; /* a failed test leaves its driver behind */
     snprintf(h->dir, sizeof h->dir, "/dev/shm/rstream-driver-test-%d-%d", (int)getpid(),
         harness_count++);
@@ -201,6 +202,11 @@ static inline harness_t *harness_open(void)
         exit(1);
     }
     return h;
+}
+
+static inline harness_t *harness_open(void)
+{
+    return harness_open_on(NULL);
 }
 
 static inline void harness_close(harness_t *h)

@@ -147,6 +147,26 @@ TEST(what_comes_late_is_waited_for)
     CHECK_EQ(repair.reorder_ns, MS / 2);
 }
 
+/* Of two NAKs the later one is answered: the earlier one, or its answer, was lost. */
+TEST(an_overtaken_nak_is_repeated_at_once)
+{
+    rsti_repair_t repair = repair_at(0);
+    rsti_repair_on_rtt(&repair, 16 * MS, 8 * MS, 16 * MS);
+    (void)rsti_repair_on_data(&repair, 128, 256, 0);
+    CHECK_EQ(ask(&repair, US).count, 1);
+    (void)rsti_repair_on_data(&repair, 384, 512, 500 * US); /* too near to say anything */
+    CHECK_EQ(ask(&repair, 501 * US).count, 1);
+    (void)rsti_repair_on_data(&repair, 640, 768, 2 * MS);
+    CHECK_EQ(ask(&repair, 2 * MS + US).count, 1);
+    CHECK(rsti_repair_on_data(&repair, 256, 384, 17 * MS));
+    CHECK_EQ(ask(&repair, 17 * MS).count, 0);
+    CHECK(rsti_repair_on_data(&repair, 512, 640, 18 * MS + US));
+    const asks_t asks = ask(&repair, 18 * MS + US);
+    CHECK_EQ(asks.count, 1);
+    CHECK_EQ(asks.begin[0], 0);
+    CHECK_EQ(ask(&repair, 18 * MS + 2 * US).count, 0); /* once */
+}
+
 /* Against a list of booleans: the gaps are what did not come, in order, whole, within terms. */
 static void run_model(rsti_rng_t *rng, int32_t units, double loss, memory_log_t *memory)
 {
@@ -232,5 +252,5 @@ TEST(a_full_list_is_filled_from_the_log)
 
 CHECK_MAIN(RUN(in_order_nothing_is_asked_for),
     RUN(gaps_are_asked_for_at_once_and_again_after_a_round_trip),
-    RUN(a_gap_never_crosses_a_term), RUN(retries_back_off), RUN(what_comes_late_is_waited_for),
+    RUN(a_gap_never_crosses_a_term), RUN(retries_back_off), RUN(what_comes_late_is_waited_for), RUN(an_overtaken_nak_is_repeated_at_once),
     RUN(the_list_is_what_is_missing), RUN(a_full_list_is_filled_from_the_log))

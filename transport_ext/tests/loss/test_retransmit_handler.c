@@ -127,5 +127,65 @@ TEST(pools_have_limits)
     rsti_retransmit_fini(&handler); /* harmless */
 }
 
+/* H5: towards rstream receivers. */
+TEST(many_at_once_and_a_round_trip_of_linger)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {0};
+    int64_t due_ns;
+    CHECK_EQ(rsti_retransmit_init(&handler, false, 16, 0, 10000000), 0);
+    rsti_retransmit_set_rtt(&handler, 4000000);
+    for (int32_t i = 0; i < 2; i++) { /* the second round is ignored */
+        for (int32_t at = 0; at < 8; at++) {
+            (void)rsti_retransmit_on_nak(
+                &handler, 5, at * 4096, 1408, 1408, i * 2999999, on_resend, &resends);
+        }
+        CHECK_EQ(resends.count, 8);
+    }
+    CHECK_EQ(handler.active_count, 8);
+    CHECK_EQ(rsti_retransmit_process(&handler, 3000000, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(handler.active_count, 8);
+    CHECK_EQ(due_ns, 3000001);
+    (void)rsti_retransmit_process(&handler, 3000001, on_resend, &resends, &due_ns);
+    CHECK_EQ(handler.active_count, 0);
+    CHECK_EQ(due_ns, RSTI_NO_DEADLINE);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 3000002, on_resend, &resends), 1);
+    /* On a short way a lost retransmission does not cost Aeron's 10 ms. */
+    rsti_retransmit_set_rtt(&handler, 20000);
+    CHECK_EQ(handler.linger_ns, 50000);
+    /* An Aeron receiver came: its numbers again. */
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 4096, 64, 64, 3000002, on_resend, &resends), 1);
+    rsti_retransmit_set_rtt(&handler, 0);
+    CHECK_EQ(handler.pool_size, 1);
+    CHECK_EQ(handler.linger_ns, 10000000);
+    CHECK(handler.active_count <= 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 8192, 64, 64, 3000003, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 8192, 64, 64, 3000004, on_resend, &resends), 0);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 9216, 64, 64, 3000004, on_resend, &resends), 1);
+    rsti_retransmit_fini(&handler);
+    /* Groups keep theirs. */
+    CHECK_EQ(rsti_retransmit_init(&handler, true, 16, 0, 10000000), 0);
+    rsti_retransmit_set_rtt(&handler, 4000000);
+    CHECK_EQ(handler.pool_size, 16);
+    CHECK_EQ(handler.linger_ns, 10000000);
+    rsti_retransmit_fini(&handler);
+}
+
+TEST(a_full_pool_gives_its_oldest_up)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {0};
+    CHECK_EQ(rsti_retransmit_init(&handler, false, 16, 0, 10000000), 0);
+    rsti_retransmit_set_rtt(&handler, 4000000);
+    for (int32_t i = 0; i <= RSTI_RETRANSMIT_POOL_REPAIR; i++) {
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, i * 64, 64, 64, i, on_resend, &resends), 1);
+    }
+    CHECK_EQ(handler.active_count, RSTI_RETRANSMIT_POOL_REPAIR);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 64, 64, 64, 999, on_resend, &resends), 0);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 999, on_resend, &resends), 1);
+    rsti_retransmit_fini(&handler);
+}
+
 CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers),
-    RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits))
+    RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits),
+    RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up))

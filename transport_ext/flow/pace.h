@@ -1,0 +1,70 @@
+/* pace.h: a long lossy link is not filled in bursts (docs/wire.md, "Repair"). Between rstream peers.
+ *
+ * Why: a lost datagram holds the consumption back, so the limit stands still for a round trip and then
+ * jumps. Sent at once, what the jump allows stands in the queue before the bottleneck, each further
+ * retransmission behind it, and the next jump is as large again: 100 Mbit/s, 100 ms, 1 % of loss and a
+ * window of three times their product stay at 0.70 of the link; spread out, at 0.97.
+ *
+ * Arrival law (receiver): within RSTI_ARRIVAL_WINDOW_NS the bytes behind the first datagram, divided by
+ * the time from the first to the last one. The rate A is the highest of the last one to two periods of
+ * RSTI_ARRIVAL_PERIODS round trips: idle times lower no estimate, and a slower link is believed. What
+ * the receiver wishes follows the queue, q = smoothed - least round trip L:
+ *     A * 9/8 while q <= L/8,  A while q <= L/4,  else A * 7/8
+ * so a faster link is found in steps of an eighth, and the queue stays short.
+ *
+ * Pacing law (sender): what is sent in any time t is at most  wish * t + burst,  burst what the wish
+ * makes in RSTI_PACE_BURST_NS, and at least RSTI_PACE_BURST_MIN bytes. What is sent again is sent at
+ * once and spends as well, down to minus one burst: it goes first, and cannot starve new data.
+ *
+ * It bites only while NAKs come (RSTI_PACE_LOSS_ROUND_TRIPS since the last one) and the round trip is at
+ * least RSTI_PACE_RTT_MIN_NS: on a short way there is no queue worth the care. Pure. */
+#ifndef RSTI_FLOW_PACE_H
+#define RSTI_FLOW_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RSTI_ARRIVAL_WINDOW_NS INT64_C(10000000)
+#define RSTI_ARRIVAL_PERIODS 8
+#define RSTI_PACE_BURST_NS INT64_C(1000000)
+#define RSTI_PACE_BURST_MIN (16 * 1024)
+#define RSTI_PACE_RTT_MIN_NS INT64_C(5000000)
+#define RSTI_PACE_LOSS_ROUND_TRIPS 16
+#define RSTI_PACE_RATE_MAX INT64_C(1000000000000)
+
+typedef struct rsti_arrival_t {
+    int64_t window_begin_ns; /* of the first datagram in it; INT64_MIN: none */
+    int64_t last_ns;
+    int64_t bytes;           /* behind the first datagram */
+    int64_t period_ends_ns;
+    int64_t younger, older;  /* highest rates of this period and of the one before */
+} rsti_arrival_t;
+
+void rsti_arrival_init(rsti_arrival_t *arrival);
+void rsti_arrival_on_data(rsti_arrival_t *arrival, int64_t bytes, int64_t rtt_ns, int64_t now_ns);
+/* Bytes per second; 0: not known. */
+int64_t rsti_arrival_rate(const rsti_arrival_t *arrival);
+
+/* What the sender is asked for. */
+int64_t rsti_arrival_wanted(const rsti_arrival_t *arrival, int64_t smoothed_rtt_ns,
+    int64_t least_rtt_ns);
+
+typedef struct rsti_pacer_t {
+    int64_t rate;     /* bytes per second, as the receivers say; 0 = unknown */
+    int64_t rtt_ns;
+    int64_t tokens;
+    int64_t filled_ns;
+    int64_t last_loss_ns;
+} rsti_pacer_t;
+
+void rsti_pacer_init(rsti_pacer_t *pacer);
+/* 0: not known any more. */
+void rsti_pacer_set(rsti_pacer_t *pacer, int64_t rate, int64_t rtt_ns);
+void rsti_pacer_on_loss(rsti_pacer_t *pacer, int64_t now_ns);
+/* How many bytes may be sent now; INT64_MAX: no pacing. */
+int64_t rsti_pacer_room(rsti_pacer_t *pacer, int64_t now_ns);
+/* When the room will be that large, at most a burst; the room was just asked for. */
+int64_t rsti_pacer_due_ns(const rsti_pacer_t *pacer, int64_t bytes, int64_t now_ns);
+void rsti_pacer_on_sent(rsti_pacer_t *pacer, int64_t bytes);
+
+#endif
