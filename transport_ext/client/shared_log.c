@@ -33,7 +33,7 @@ static int open_locked(rst_client_t *client, const char *path, size_t path_lengt
     log->refs = 1;
     result = rsti_ptr_array_add(&client->logs, log);
     if (result < 0) {
-        rsti_log_file_close(&log->file, false);
+        (void)rsti_log_file_close(&log->file, false);
         rsti_free(log);
         return result;
     }
@@ -73,7 +73,7 @@ void rsti_shared_log_unref(rsti_shared_log_t *log)
     }
     pthread_mutex_unlock(&client->logs_lock);
     if (is_last) {
-        rsti_log_file_close(&log->file, false);
+        (void)rsti_log_file_close(&log->file, false);
         rsti_free(log);
     }
 }

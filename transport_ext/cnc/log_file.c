@@ -236,14 +236,19 @@ int rsti_log_file_open(rsti_log_file_t *file, const char *dir, const char *path,
     return result;
 }
 
-void rsti_log_file_close(rsti_log_file_t *file, bool remove)
+int rsti_log_file_close(rsti_log_file_t *file, bool remove)
 {
     if (file->log.base != NULL) {
-        munmap(file->log.base, file->log.length);
+        if (munmap(file->log.base, file->log.length) != 0) {
+            return RST_SET_ERRNO("unmapping %s", file->path);
+        }
         memset(&file->log, 0, sizeof file->log);
     }
     if (remove && file->path[0] != '\0') {
-        unlink(file->path);
+        if (unlink(file->path) != 0 && errno != ENOENT) {
+            return RST_SET_ERRNO("removing %s", file->path);
+        }
         file->path[0] = '\0';
     }
+    return 0;
 }

@@ -53,6 +53,7 @@ void rsti_conductor_fini(rst_driver_t *driver)
     for (size_t i = 0; i < conductor->receive_endpoints.count; i++) {
         rsti_receive_endpoint_destroy(driver, conductor->receive_endpoints.items[i]);
     }
+    rsti_logs_fini(driver);
     rsti_ptr_array_fini(&conductor->clients);
     rsti_ptr_array_fini(&conductor->images);
     rsti_ptr_array_fini(&conductor->publications);
@@ -66,15 +67,17 @@ void rsti_conductor_fini(rst_driver_t *driver)
 
 static void on_publication_error(rst_driver_t *driver, const rsti_agent_command_t *command)
 {
-    const rsti_response_t response = {
-        .type = RSTI_RSP_PUBLICATION_ERROR,
+    const bool has_tag = (command->err.frame.flags & RSTI_ERR_FLAG_GROUP_TAG) != 0;
+    rsti_response_t response = {
         .registration_id = command->registration_id,
         .session_id = command->session_id,
         .stream_id = command->stream_id,
+        .receiver_id = command->err.receiver_id,
+        .group_tag = has_tag ? command->err.group_tag : -1,
         .error_code = command->err.error_code,
         .log_file = {command->text, command->err.error_length},
     };
-    rsti_respond(driver, &response);
+    rsti_respond_publication_error(driver, &response, &command->address);
 }
 
 void rsti_conductor_on_command(rst_driver_t *driver, int32_t type,
@@ -232,6 +235,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     rsti_images_check(driver, now_ns, next_deadline_ns);
     rsti_publications_check(driver, now_ns, is_timer, next_deadline_ns);
     rsti_endpoints_sweep(driver);
+    work += rsti_logs_free(driver, now_ns, next_deadline_ns);
     rsti_responses_wake(driver);
     if (now_ns >= conductor->clients_check_due_ns) {
         rsti_clients_check_foreign(driver, now_ns);

@@ -135,6 +135,18 @@ void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command)
         rsti_respond_ok(driver, command->correlation_id);
         return;
     }
+    for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
+        rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
+        if (publication->base.registration_id == command->registration_id
+            && rsti_ipc_publication_accepts(publication)) {
+            rsti_ipc_publication_reject(driver, publication, command->channel.text,
+                command->channel.length > RSTI_ERR_TEXT_MAX ? RSTI_ERR_TEXT_MAX
+                                                            : command->channel.length);
+            rsti_driver_count(driver, RSTI_SYSTEM_IMAGES_REJECTED, 1);
+            rsti_respond_ok(driver, command->correlation_id);
+            return;
+        }
+    }
     char text[96];
     snprintf(text, sizeof text, "no image %" PRId64 " to reject", command->registration_id);
     rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_GENERIC_ERROR, text);

@@ -262,7 +262,7 @@ static void send_err(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
         .stream_id = image->stream_id,
         .receiver_id = endpoint->receiver_id,
         .group_tag = endpoint->group_tag,
-        .error_code = 13,
+        .error_code = RSTI_DRIVER_IMAGE_REJECTED,
         .error_length = (int32_t)text_length,
     };
     memcpy(frame, &err, sizeof err);

@@ -89,6 +89,8 @@ typedef struct rsti_conductor_t {
     void *queue_memory;
     rsti_ptr_array_t clients, subscriptions, ipc_publications, publications, images;
     rsti_ptr_array_t send_endpoints, receive_endpoints;
+    rsti_ptr_array_t freed_logs; /* rsti_log_file_t of things that are gone */
+    int64_t free_retry_ns;
     int64_t now_ns;
     int64_t now_ms;
     int64_t timer_due_ns;
@@ -301,6 +303,9 @@ void rsti_respond_available(rst_driver_t *driver, int64_t image_id, int32_t sess
     const char *source);
 void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
     const rsti_subscription_t *subscription);
+/* The ids, code and text of response; source NULL: nobody on the network. */
+void rsti_respond_publication_error(rst_driver_t *driver, rsti_response_t *response,
+    const struct sockaddr_storage *source);
 void rsti_responses_wake(rst_driver_t *driver);
 
 /* conductor_counters.c */
@@ -422,6 +427,20 @@ bool rsti_subscription_spies_on(const rsti_subscription_t *subscription,
     const rsti_network_publication_t *publication);
 /* Untethered subscribers; timer. */
 void rsti_tethers_check(rst_driver_t *driver);
+
+/* conductor_logs.c */
+typedef enum rsti_storage_t {
+    RSTI_STORAGE_OK = 0,
+    RSTI_STORAGE_LOW, /* at most warning_threshold is left over */
+    RSTI_STORAGE_FULL
+} rsti_storage_t;
+rsti_storage_t rsti_storage_judge(int64_t usable, int64_t needed, int64_t warning_threshold);
+/* Before a log is made: 0 or -RST_ESTORAGE; little room is written to the error log. */
+int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length);
+/* Takes the file over, to be unmapped and removed in one of the next passes. */
+void rsti_log_release(rst_driver_t *driver, rsti_log_file_t *file);
+int64_t rsti_logs_free(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
+void rsti_logs_fini(rst_driver_t *driver);
 
 /* conductor_images.c */
 void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *command);

@@ -17,6 +17,7 @@ int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **p
     const int64_t start = rsti_publication_start_position(&made->base);
     made->trip_limit = start;
     made->consumer_position = start;
+    made->cool_down_ns = INT64_MIN;
     rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
     *publication = made;
     return 0;
@@ -125,6 +126,12 @@ bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t 
     if (base->life <= RSTI_LIFE_DRAINING && rsti_subscribers_are_working(&base->subscribers)) {
         rsti_publication_check_blocked(driver, base, publication->consumer_position, now_ns);
     }
+    if (publication->cool_down_ns != INT64_MIN && now_ns > publication->cool_down_ns) {
+        publication->cool_down_ns = INT64_MIN;
+        if (rsti_ipc_publication_accepts(publication)) {
+            rsti_link_ipc_subscribers(driver, publication);
+        }
+    }
     if (base->life != RSTI_LIFE_LINGER || now_ns <= base->life_changed_ns) {
         return false;
     }
@@ -149,7 +156,29 @@ int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publica
 
 bool rsti_ipc_publication_accepts(const rsti_ipc_publication_t *publication)
 {
-    return publication->base.life == RSTI_LIFE_ACTIVE;
+    return publication->base.life == RSTI_LIFE_ACTIVE && publication->cool_down_ns == INT64_MIN;
+}
+
+void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    const char *reason, int32_t length)
+{
+    rsti_publication_t *base = &publication->base;
+    rsti_response_t response = {
+        .registration_id = base->registration_id,
+        .session_id = base->session_id,
+        .stream_id = base->stream_id,
+        .receiver_id = -1,
+        .group_tag = -1,
+        .error_code = RSTI_DRIVER_IMAGE_REJECTED,
+        .log_file = {reason, length},
+    };
+    rsti_respond_publication_error(driver, &response, NULL);
+    rsti_ipc_publication_update(driver, publication, driver->conductor.now_ns);
+    rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
+    rsti_subscribers_clear(driver, &base->subscribers);
+    publication->cool_down_ns = driver->conductor.now_ns + driver->params.image_liveness_ns;
+    rsti_ipc_publication_on_subscribers_changed(driver, publication);
+    rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_DATA);
 }
 
 void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,

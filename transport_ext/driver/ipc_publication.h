@@ -10,6 +10,7 @@ typedef struct rsti_ipc_publication_t {
     rsti_publication_t base;
     int64_t trip_limit;
     int64_t consumer_position; /* highest that any subscriber reached */
+    int64_t cool_down_ns; /* rejected: no subscriber until then; INT64_MIN */
 } rsti_ipc_publication_t;
 
 int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **publication,
@@ -21,6 +22,10 @@ void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *p
 /* 1 s timer. True when the publication may be freed. */
 bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns);
+/* A subscriber wants no more of it: the publisher's clients are told, all subscribers lose it, and
+ * get it again after the image liveness timeout. */
+void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    const char *reason, int32_t length);
 int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publication);
 bool rsti_ipc_publication_accepts(const rsti_ipc_publication_t *publication);
 void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,

@@ -109,6 +109,7 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender,
 void rsti_network_publication_on_rttm(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_rttm_t *rttm);
 void rsti_network_publication_on_err(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_err_t *err, int64_t now_ns);
+    rsti_network_publication_t *publication, const rsti_err_t *err,
+    const struct sockaddr_storage *source, int64_t now_ns);
 
 #endif

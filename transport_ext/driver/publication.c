@@ -48,13 +48,16 @@ static int create_log(rst_driver_t *driver, rsti_publication_t *publication,
         .tether = channel->is_tether_set ? channel->tether : driver->params.tether != 0,
         .name = channel->name,
     };
+    if (rsti_log_check_storage(driver, params.term_length) < 0) {
+        return -rst_last_error_code();
+    }
     if (rsti_log_file_create(&publication->file, driver->dir, "publications",
             facts->registration_id, &params) < 0) {
         return -rst_last_error_code();
     }
     const int64_t start = rsti_publication_start_position(publication);
     if (rsti_log_file_reserve(&publication->file, start) < 0) {
-        rsti_log_file_close(&publication->file, true);
+        (void)rsti_log_file_close(&publication->file, true);
         return -rst_last_error_code();
     }
     rsti_driver_count(driver, RSTI_SYSTEM_BYTES_MAPPED, (int64_t)publication->file.log.length);
@@ -121,8 +124,7 @@ void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication
     rsti_subscribers_clear(driver, &publication->subscribers);
     rsti_counter_release(driver, &publication->pub_pos_id);
     rsti_counter_release(driver, &publication->pub_lmt_id);
-    rsti_driver_count(driver, RSTI_SYSTEM_BYTES_MAPPED, -(int64_t)publication->file.log.length);
-    rsti_log_file_close(&publication->file, true);
+    rsti_log_release(driver, &publication->file);
     rsti_free(publication->uri);
     rsti_free(publication->name);
 }
@@ -214,15 +216,16 @@ void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publicatio
     metadata->is_publication_revoked = 1;
     rsti_store_release_i64(&metadata->end_of_stream_position, position);
     rsti_store_release_i32(&metadata->is_connected, 0);
-    const rsti_response_t response = {
-        .type = RSTI_RSP_PUBLICATION_ERROR,
+    rsti_response_t response = {
         .registration_id = publication->registration_id,
         .session_id = publication->session_id,
         .stream_id = publication->stream_id,
+        .receiver_id = -1,
+        .group_tag = -1,
         .error_code = RSTI_DRIVER_GENERIC_ERROR,
         .log_file = {text, (int32_t)strlen(text)},
     };
-    rsti_respond(driver, &response);
+    rsti_respond_publication_error(driver, &response, NULL);
     rsti_subscribers_tell_unavailable(driver, &publication->subscribers,
         publication->registration_id);
     rsti_publication_set_life(publication, RSTI_LIFE_LINGER, driver->conductor.now_ns);

@@ -45,6 +45,9 @@ static int create_log(rst_driver_t *driver, rsti_image_t *image,
         .untethered_linger_ns = subscription->tether_times.linger_ns,
         .name = subscription->name,
     };
+    if (rsti_log_check_storage(driver, params.term_length) < 0) {
+        return -rst_last_error_code();
+    }
     if (rsti_log_file_create(&image->file, driver->dir, "images", image->correlation_id, &params)
         < 0) {
         return -rst_last_error_code();
@@ -52,7 +55,7 @@ static int create_log(rst_driver_t *driver, rsti_image_t *image,
     if (rsti_log_file_reserve(&image->file, image->join_position) < 0
         || rsti_log_file_reserve(&image->file, image->join_position + setup->term_length / 2)
             < 0) {
-        rsti_log_file_close(&image->file, true);
+        (void)rsti_log_file_close(&image->file, true);
         return -rst_last_error_code();
     }
     rsti_driver_count(driver, RSTI_SYSTEM_BYTES_MAPPED, (int64_t)image->file.log.length);
@@ -205,8 +208,7 @@ void rsti_publication_image_destroy(rst_driver_t *driver, rsti_image_t *image)
     rsti_counter_release(driver, &image->rcv_pos_id);
     rsti_counter_release(driver, &image->naks_id);
     if (image->file.log.base != NULL) {
-        rsti_driver_count(driver, RSTI_SYSTEM_BYTES_MAPPED, -(int64_t)image->file.log.length);
-        rsti_log_file_close(&image->file, true);
+        rsti_log_release(driver, &image->file);
     }
     rsti_free(image->reject_reason);
     rsti_free(image->connections);

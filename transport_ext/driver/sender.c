@@ -97,8 +97,10 @@ void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
 }
 
 static void on_control_frame(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
-    const uint8_t *data, size_t length, int64_t now_ns)
+    const rsti_datagram_t *datagram, int64_t now_ns)
 {
+    const uint8_t *data = datagram->data;
+    const size_t length = datagram->length;
     /* Every frame that concerns a publication names session and stream at the same place. */
     const int16_t type = ((const rsti_frame_header_t *)(const void *)data)->type;
     if (type != RSTI_FRAME_SM && type != RSTI_FRAME_NAK && type != RSTI_FRAME_RTTM
@@ -128,7 +130,8 @@ static void on_control_frame(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
         rsti_network_publication_on_rttm(sender, publication, (const void *)data);
         break;
     default:
-        rsti_network_publication_on_err(sender, publication, (const void *)data, now_ns);
+        rsti_network_publication_on_err(
+            sender, publication, (const void *)data, &datagram->address, now_ns);
         break;
     }
 }
@@ -159,7 +162,7 @@ static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
             rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
             continue;
         }
-        on_control_frame(sender, endpoint, datagram->data, datagram->length, now_ns);
+        on_control_frame(sender, endpoint, datagram, now_ns);
     }
     if (bytes > 0) {
         rsti_driver_count(driver, RSTI_SYSTEM_BYTES_RECEIVED, bytes);

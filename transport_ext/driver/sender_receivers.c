@@ -222,7 +222,8 @@ void rsti_network_publication_on_sm(rsti_sender_t *sender,
 }
 
 void rsti_network_publication_on_err(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_err_t *err, int64_t now_ns)
+    rsti_network_publication_t *publication, const rsti_err_t *err,
+    const struct sockaddr_storage *source, int64_t now_ns)
 {
     publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);
     if (!remove_receiver(publication, err->receiver_id)) {
@@ -233,6 +234,7 @@ void rsti_network_publication_on_err(rsti_sender_t *sender,
         .registration_id = publication->base.registration_id,
         .session_id = err->session_id,
         .stream_id = err->stream_id,
+        .address = *source,
         .err = *err,
     };
     memcpy(command.text, (const uint8_t *)err + RSTI_ERR_LENGTH, (size_t)err->error_length);
