@@ -260,7 +260,8 @@ static void update_draining(rst_driver_t *driver, rsti_network_publication_t *pu
         || !rsti_load_acquire_i32(&publication->has_receivers)) {
         tell_wake_positions(publication, INT64_MAX, INT64_MAX);
         rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
-        rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
+        (void)rsti_subscribers_tell_ours_unavailable(
+            driver, &base->subscribers, base->registration_id);
     }
 }
 
@@ -301,7 +302,13 @@ bool rsti_network_publication_on_life(rst_driver_t *driver,
     rsti_network_publication_t *publication, int64_t now_ns)
 {
     rsti_publication_t *base = &publication->base;
+    const int64_t told_ns =
+        base->life_changed_ns + RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;
+    if (base->life == RSTI_LIFE_LINGER && now_ns >= told_ns) {
+        rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
+    }
     if (base->life == RSTI_LIFE_LINGER && base->ref_count == 0
+        && rsti_subscribers_know_unavailable(&base->subscribers)
         && (now_ns > base->life_changed_ns + base->options.linger_ns
             || rsti_load_acquire_i32(&publication->has_unicast_eos))) {
         const rsti_agent_command_t remove = {

@@ -197,7 +197,7 @@ TEST(draining_unblocks_at_once)
         CHECK_EQ(frame->frame.type, RSTI_FRAME_PAD);
         CHECK_EQ(base->life, RSTI_LIFE_DRAINING);
         *base->subscribers.items[0].position = 160;
-        advance_alive(h, 2 * RSTI_NS_PER_S, 100 * MS);
+        advance_alive(h, 4 * RSTI_NS_PER_S, 100 * MS);
         CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
         harness_close(h);
     }

@@ -223,6 +223,9 @@ TEST(draining_waits_for_spies)
         pass(l.h);
         pass(l.h);
         CHECK_EQ(l.base->life, RSTI_LIFE_LINGER);
+        advance_alive(l.h, 900 * MS, 100 * MS); /* an Aeron client looks at the end meanwhile */
+        CHECK(answer_of_type(l.h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL);
+        advance_alive(l.h, 200 * MS, 100 * MS);
         CHECK_EQ(answer(l.h, RSTI_RSP_UNAVAILABLE_IMAGE, l.id)->response.registration_id, spy);
         CHECK_EQ(count_answers(l.h, RSTI_RSP_UNAVAILABLE_IMAGE), 1);
         advance_alive(l.h, 7 * RSTI_NS_PER_S, 100 * MS);
