@@ -1,4 +1,4 @@
-# make demo · test · bench · lint · prove · sanitize · coverage · clean
+# make demo · test · bench · lint · prove · sanitize · fuzz · coverage · clean
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
@@ -8,7 +8,9 @@ RUN = MPLCONFIGDIR="$(CURDIR)/build/matplotlib" PYTEST_DEBUG_TEMPROOT="$(CURDIR)
   SPARK_LAUNCHER_OPTS=-XX:-UsePerfData PATH="$(CURDIR)/build/venv/bin:$$PATH" PYTHONPATH="$(CURDIR)" \
   JAVA_HOME="$$([ -x build/java/bin/java ] && echo "$(CURDIR)/build/java" || echo "$$JAVA_HOME")"
 
-.PHONY: demo test bench lint prove sanitize coverage clean setup
+SECONDS ?= 60
+
+.PHONY: demo test bench lint prove sanitize fuzz coverage clean setup
 setup:
 	@.ci/setup.sh
 
@@ -29,6 +31,9 @@ prove: setup
 
 sanitize: setup
 	@cd transport_ext && for preset in asan tsan; do PATH="$(CURDIR)/build/venv/bin:$$PATH" cmake --workflow --preset $$preset || exit 1; done
+
+fuzz: setup
+	@$(RUN) $(PY) -m tests.fuzz $(SECONDS)
 
 coverage: setup
 	@$(RUN) $(PY) -m tests.prove coverage

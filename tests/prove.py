@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.fuzz import run_fuzzers
+
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "prove"
 TRANSPORT = ROOT / "transport_ext"
@@ -52,19 +54,7 @@ def sanitize() -> Outcome:
 
 def fuzz() -> Outcome:
     """10 million mutated frames through the decoders under ASan and UBSan, the other decoders a million each."""
-    workflow("asan")
-    programs = sorted((ROOT / "build" / "c" / "asan").rglob("fuzz_*"))
-    programs = [program for program in programs if program.is_file() and os.access(program, os.X_OK)]
-    lines: list[str] = []
-    good = bool(programs)
-    for program in programs:
-        count = 10_000_000 if program.name == "fuzz_frame" else 1_000_000
-        corpus = TRANSPORT / "fuzz" / "corpus" / program.name.removeprefix("fuzz_")
-        begin = time.monotonic()
-        result = subprocess.run([str(program), str(corpus), str(count)], capture_output=True, text=True, check=False)
-        good = good and result.returncode == 0
-        last = (result.stdout.strip() or result.stderr.strip() or "-").splitlines()[-1]
-        lines.append(f"{program.name} {count} in {time.monotonic() - begin:.0f} s: {last}")
+    good, lines = run_fuzzers(lambda name: "10000000" if name == "frame" else "1000000")
     return good, "; ".join(lines)
 
 

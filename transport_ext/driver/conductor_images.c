@@ -33,6 +33,11 @@ static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup
     const rsti_subscription_t *subscription)
 {
     const int32_t buffer = transport->granted_rcvbuf;
+    if (setup->mtu <= RSTI_DATA_HEADER_LENGTH) {
+        return RST_SET_ERR(RST_ECHANNEL, "session %" PRId32 " stream %" PRId32
+            ": the sender's mtu=%" PRId32 " has no room behind the header", setup->session_id,
+            setup->stream_id, setup->mtu);
+    }
     if (setup->mtu > subscription->window) {
         return RST_SET_ERR(RST_ECHANNEL, "session %" PRId32 " stream %" PRId32
             ": the sender's mtu=%" PRId32 " is longer than rcv-wnd=%" PRId32 " of %s",

@@ -1,9 +1,9 @@
 /* driver.c: runs one fuzz target without libFuzzer.
  *
- *     fuzz_frame CORPUS_FOLDER ITERATIONS [SEED]
+ *     fuzz_frame CORPUS_FOLDER ITERATIONS|SECONDSs [SEED]
  *
- * First every file of the folder, in the order of names, then ITERATIONS mutations of them. The
- * same seed and corpus give the same run; without SEED it is $RSTREAM_SEED, else random. When a
+ * First every file of the folder, in the order of names, then ITERATIONS mutations of them, or as
+ * many as fit into so many seconds ("30s"). The same seed and corpus give the same run; without SEED it is $RSTREAM_SEED, else random. When a
  * run dies, the input is printed as hex. */
 #include "fuzz/check.h"
 #include "util/clock.h"
@@ -15,6 +15,7 @@
 
 #define CORPUS_MAX 1024
 #define INPUT_MAX 8192
+#define CLOCK_EVERY 64
 
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
@@ -169,7 +170,7 @@ static void mutate(rsti_rng_t *rng)
 int main(int argc, char **argv)
 {
     if (argc < 3 || argc > 4) {
-        fprintf(stderr, "usage: %s CORPUS_FOLDER ITERATIONS [SEED]\n", argv[0]);
+        fprintf(stderr, "usage: %s CORPUS_FOLDER ITERATIONS|SECONDSs [SEED]\n", argv[0]);
         return 2;
     }
     read_corpus(argv[1]);
@@ -177,7 +178,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: no inputs there\n", argv[1]);
         return 2;
     }
-    uint64_t iterations = strtoull(argv[2], NULL, 0);
+    char *unit;
+    uint64_t iterations = strtoull(argv[2], &unit, 0);
     const char *seed_text = argc > 3 ? argv[3] : getenv("RSTREAM_SEED");
     uint64_t seed = seed_text != NULL ? strtoull(seed_text, NULL, 0) : rsti_rng_entropy();
     fprintf(stderr, "seed %" PRIu64 "\n", seed);
@@ -194,13 +196,22 @@ int main(int argc, char **argv)
     }
     rsti_rng_t rng;
     rsti_rng_init(&rng, seed);
-    for (uint64_t i = 0; i < iterations; i++) {
+    int64_t end_ns = INT64_MAX;
+    if (*unit == 's') {
+        end_ns = started_ns + (int64_t)iterations * RSTI_NS_PER_S;
+        iterations = UINT64_MAX;
+    }
+    uint64_t done = 0;
+    for (; done < iterations; done++) {
+        if (done % CLOCK_EVERY == 0 && rsti_clock_nano_time(&clock) >= end_ns) {
+            break;
+        }
         mutate(&rng);
         (void)LLVMFuzzerTestOneInput(current, current_size);
     }
     double elapsed_s = (double)(rsti_clock_nano_time(&clock) - started_ns) / (double)RSTI_NS_PER_S;
     printf("%zu inputs of the corpus, %" PRIu64 " mutations, %.0f per second, seed %" PRIu64 "\n",
-        corpus_count, iterations, (double)(corpus_count + iterations) / elapsed_s, seed);
+        corpus_count, done, (double)(corpus_count + done) / elapsed_s, seed);
     for (size_t i = 0; i < corpus_count; i++) {
         free(corpus[i].bytes);
     }

@@ -1,0 +1,57 @@
+"""`make fuzz SECONDS=n`: every fuzz target for n seconds, under ASan and UBSan, from the kept corpus.
+
+python -m tests.fuzz [SECONDS]   (default 60)
+A finding prints the input as hex; kept as a file in transport_ext/fuzz/corpus/<target>/ it is replayed by every later run. Same seed, same run:
+RSTREAM_SEED.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TRANSPORT = ROOT / "transport_ext"
+BUILD = ROOT / "build" / "c" / "asan"
+FINDING_CHARACTERS = 4000
+
+
+def build() -> None:
+    for step in (["cmake", "--preset", "asan"], ["cmake", "--build", "--preset", "asan"]):
+        result = subprocess.run(step, cwd=TRANSPORT, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            sys.exit(f"{' '.join(step)}: {(result.stdout + result.stderr)[-FINDING_CHARACTERS:]}")
+
+
+def run_fuzzers(amount: Callable[[str], str]) -> tuple[bool, list[str]]:
+    """Runs each target as long as ``amount(target)`` says (a count, or seconds with an s); whether all were clean, and a line for each."""
+    build()
+    programs = sorted(path for path in (BUILD / "fuzz").glob("fuzz_*") if path.is_file() and os.access(path, os.X_OK))
+    good, lines = bool(programs), []
+    for program in programs:
+        name = program.name.removeprefix("fuzz_")
+        began = time.monotonic()
+        command = [str(program), str(TRANSPORT / "fuzz" / "corpus" / name), amount(name)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        good = good and result.returncode == 0
+        verdict = "clean" if result.returncode == 0 else "FINDING"
+        last = (result.stdout.strip() or "-").splitlines()[-1]
+        lines.append(f"{name}: {verdict} in {time.monotonic() - began:.0f} s: {last}")
+        print(f"fuzz: {lines[-1]}", flush=True)
+        if result.returncode != 0:
+            print(result.stderr[-FINDING_CHARACTERS:], flush=True)
+    return good, lines
+
+
+def main() -> int:
+    seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    good, _ = run_fuzzers(lambda _: f"{seconds}s")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+/* fuzz_peer.c: a hostile peer. Input: datagrams (length 2 bytes, bytes), given in turn to the driver's
+ * publication (status messages, NAKs, errors, round-trip questions) and to its subscription (set-ups,
+ * data, padding, heartbeats). The driver is real, its clock turned by hand, its sockets in memory. After
+ * each datagram the laws hold: the sender never passes its limit, the limit lies within what a receiver
+ * may grant, the publisher's limit within a window of what was sent, and the receiver's position never
+ * runs away from what it holds. */
+#include "tests/driver/harness.h"
+
+#include "fuzz/check.h"
+
+#define STREAM_ID 1001
+#define TERM_LENGTH (64 * 1024)
+#define LIFE_INPUTS 512 /* then a fresh driver */
+#define STEP_NS (RSTI_NS_PER_MS / 4)
+
+static harness_t *h;
+static int inputs;
+
+static rsti_network_publication_t *publication(void)
+{
+    return h->driver->conductor.publications.items[0];
+}
+
+static void open_driver(void)
+{
+    h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:40456", STREAM_ID);
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION,
+        "aeron:udp?endpoint=127.0.0.1:40457|session-id=42|init-term-id=7|term-id=7|term-offset=0",
+        STREAM_ID);
+    FUZZ_CHECK(h->driver->conductor.publications.count == 1);
+}
+
+static void check_laws(void)
+{
+    const rsti_network_publication_t *p = publication();
+    const int64_t sent = rsti_load_acquire_i64(&p->position);
+    FUZZ_CHECK(sent >= 0);
+    FUZZ_CHECK(p->limit <= sent + TERM_LENGTH);
+    FUZZ_CHECK(p->base.limit <= sent + TERM_LENGTH / 2);
+    for (size_t i = 0; i < h->driver->conductor.images.count; i++) {
+        const rsti_image_t *image = h->driver->conductor.images.items[i];
+        const int64_t high_water = rsti_load_acquire_i64(&image->high_water);
+        FUZZ_CHECK(image->received <= high_water);
+        FUZZ_CHECK(high_water <= image->next_sm_position + image->file.log.term_length);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (h != NULL && inputs++ % LIFE_INPUTS == 0) {
+        harness_close(h);
+        h = NULL;
+    }
+    if (h == NULL) {
+        open_driver();
+    }
+    for (size_t at = 0, turn = 0; at + 2 <= size; turn++) {
+        size_t length = (size_t)fuzz_read(data + at, 2) & 2047;
+        at += 2;
+        length = length < size - at ? length : size - at;
+        /* The first socket is the subscription's, the second the publication's. */
+        inject(h, &h->sockets[turn % 2], "127.0.0.1:40457", data + at, length);
+        at += length;
+        h->manual.now_ns += STEP_NS;
+        keepalive(h);
+        pass(h);
+        check_laws();
+        forget_frames(h);
+        h->answer_count = 0;
+    }
+    return 0;
+}
