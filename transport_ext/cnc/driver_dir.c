@@ -98,20 +98,30 @@ static void user_name(char *name, size_t size)
     }
 }
 
+static int default_of(const char *prefix, char *path, size_t size)
+{
+    char name[128];
+    user_name(name, sizeof name);
+    if (is_usable_parent("/dev/shm")) {
+        return rsti_path_format(path, size, "/dev/shm/%s-%s", prefix, name);
+    }
+    const char *temporary = getenv("TMPDIR");
+    return rsti_path_format(path, size, "%s/%s-%s",
+        temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp", prefix, name);
+}
+
 int rsti_driver_dir_default(char *path, size_t size)
 {
     const char *given = getenv("RSTREAM_DIR");
     if (given != NULL && given[0] != '\0') {
         return rsti_path_format(path, size, "%s", given);
     }
-    char name[128];
-    user_name(name, sizeof name);
-    if (is_usable_parent("/dev/shm")) {
-        return rsti_path_format(path, size, "/dev/shm/rstream-%s", name);
-    }
-    const char *temporary = getenv("TMPDIR");
-    return rsti_path_format(path, size, "%s/rstream-%s",
-        temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp", name);
+    return default_of("rstream", path, size);
+}
+
+int rsti_driver_dir_aeron_default(char *path, size_t size)
+{
+    return default_of("aeron", path, size);
 }
 
 static void sleep_ms(long ms)
@@ -289,6 +299,28 @@ int rsti_driver_dir_acquire(const char *dir, int64_t driver_timeout_ms, int64_t 
     *lock_fd = held.lock_fd;
     rsti_fd_close(held.dir_fd);
     return 0;
+}
+
+bool rsti_driver_dir_exists(const char *dir)
+{
+    struct stat status;
+    return lstat(dir, &status) == 0;
+}
+
+int rsti_driver_dir_make_parents(const char *dir)
+{
+    char path[RSTI_PATH_MAX];
+    int result = rsti_path_format(path, sizeof path, "%s", dir);
+    for (char *c = path; result == 0 && *c != '\0'; c++) {
+        if (*c == '/' && c > path && c[1] != '\0' && c[1] != '/') {
+            *c = '\0';
+            if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+                result = RST_SET_ERRNO("making directory %s", path);
+            }
+            *c = '/';
+        }
+    }
+    return result;
 }
 
 static int32_t remove_all(const char *dir, const held_dir_t *held)

@@ -13,6 +13,9 @@
 /* $RSTREAM_DIR, else /dev/shm/rstream-<user>, else $TMPDIR or /tmp/rstream-<user>. */
 int rsti_driver_dir_default(char *path, size_t size);
 
+/* Where Aeron's drivers and clients meet: /dev/shm/aeron-<user>, else $TMPDIR or /tmp/aeron-<user>. */
+int rsti_driver_dir_aeron_default(char *path, size_t size);
+
 /* Driver side. Locks <dir>/driver.lock exclusively (kept open; the kernel drops it at death, kill
  * -9 included; a forked child lets go of it), refuses with -RST_EINUSE when a living driver holds it
  * (after trying for 200 ms) or an Aeron driver's heartbeat in cnc.dat is younger than
@@ -21,6 +24,9 @@ int rsti_driver_dir_default(char *path, size_t size);
  * publications/ images/ wake/. The directory's parent must exist. */
 int rsti_driver_dir_acquire(const char *dir, int64_t driver_timeout_ms, int64_t now_ms,
     int *lock_fd);
+bool rsti_driver_dir_exists(const char *dir);
+/* The directories above it, 0700, where they are missing. 0 or -RST_ESYS. */
+int rsti_driver_dir_make_parents(const char *dir);
 /* Removes everything and the directory itself when remove_dir, then the lock. */
 void rsti_driver_dir_release(const char *dir, int lock_fd, bool remove_dir);
 

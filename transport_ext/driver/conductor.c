@@ -100,6 +100,34 @@ static void refuse(rst_driver_t *driver, const rsti_command_t *command, int code
     rsti_respond_error(driver, command->correlation_id, code, text);
 }
 
+/* Compared to the end whatever differs first: the time taken tells nothing of the token. */
+static bool is_token(const char *token, const rsti_text_t *given)
+{
+    const size_t length = strlen(token);
+    int difference = 0;
+    if (given->length < 0 || (size_t)given->length != length) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        difference |= given->text[i] ^ token[i];
+    }
+    return difference == 0;
+}
+
+static void on_terminate(rst_driver_t *driver, const rsti_command_t *command)
+{
+    const rst_driver_params_t *params = &driver->params;
+    if (params->termination == 0) {
+        refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR,
+            "clients may not end this driver (termination-validator=deny)");
+    } else if (params->termination_token[0] != '\0'
+        && !is_token(params->termination_token, &command->channel)) {
+        refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR, "wrong token to end this driver");
+    } else {
+        rsti_store_release_i32(&driver->is_terminated, 1);
+    }
+}
+
 /* true: try this command again in the next pass. */
 static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
 {
@@ -137,7 +165,7 @@ static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
         rsti_on_reject_image(driver, command);
         break;
     case RSTI_CMD_TERMINATE_DRIVER:
-        refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR, "clients may not end this driver");
+        on_terminate(driver, command);
         break;
     case RSTI_CMD_ADD_RCV_DESTINATION:
         rsti_on_add_rcv_destination(driver, command);

@@ -6,6 +6,8 @@
 #include "util/alloc.h"
 #include "util/bits.h"
 #include "util/error.h"
+#include "util/format.h"
+#include "util/int_math.h"
 #include "util/parse.h"
 
 #include <ctype.h>
@@ -68,6 +70,21 @@ static const named_value_t threading_names[] = {
     {NULL, 0},
 };
 
+/* How idle strategies are called in answers; rsti_idle_parse_kind knows more names. */
+static const named_value_t idle_names[] = {
+    {"default", RSTI_IDLE_AS_ALL},
+    {"block", RSTI_IDLE_BLOCK},
+    {"spin", RSTI_IDLE_SPIN},
+    {"noop", RSTI_IDLE_NOOP},
+    {"yield", RSTI_IDLE_YIELD},
+    {"backoff", RSTI_IDLE_BACKOFF},
+    {"sleep", RSTI_IDLE_SLEEP},
+    {"controllable", RSTI_IDLE_CONTROLLABLE},
+    {NULL, 0},
+};
+
+static const named_value_t bool_names[] = {{"true", 1}, {"false", 0}, {NULL, 0}};
+
 static const named_value_t tristate_names[] = {
     {"true", RSTI_TRUE},
     {"false", RSTI_FALSE},
@@ -114,73 +131,102 @@ static bool parse_idle(const char *text, int64_t *value)
     return true;
 }
 
-static bool parse_number(const option_row_t *row, const char *text, int64_t *value)
+/* The short list that a kind takes its names from; NULL for the others. */
+static const named_value_t *names_of(option_kind_t kind)
 {
-    bool flag;
-    switch (row->kind) {
-    case KIND_THREADING:
-        return parse_name(threading_names, text, value);
+    return kind == KIND_THREADING ? threading_names
+        : kind == KIND_IDLE ? idle_names
+        : kind == KIND_TRISTATE ? tristate_names
+        : kind == KIND_NAMING ? naming_names
+        : kind == KIND_TERMINATION ? termination_names
+        : kind == KIND_BOOL ? bool_names : NULL;
+}
+
+static bool parse_number(option_kind_t kind, const char *text, int64_t *value)
+{
+    switch (kind) {
     case KIND_IDLE:
         return parse_idle(text, value);
-    case KIND_TRISTATE:
-        return parse_name(tristate_names, text, value);
-    case KIND_NAMING:
-        return parse_name(naming_names, text, value);
-    case KIND_TERMINATION:
-        return parse_name(termination_names, text, value);
-    case KIND_BOOL:
-        if (!rsti_parse_bool(text, &flag)) {
-            return false;
-        }
-        *value = flag;
-        return true;
     case KIND_SIZE:
-        return rsti_parse_size(text, value) && *value >= row->least && *value <= row->most;
+        return rsti_parse_size(text, value);
     case KIND_DURATION:
-        return rsti_parse_duration_ns(text, value) && *value >= row->least && *value <= row->most;
+        return rsti_parse_duration_ns(text, value);
     case KIND_NUMBER:
-        return rsti_parse_i64(text, value) && *value >= row->least && *value <= row->most;
     case KIND_SEED:
         return rsti_parse_i64(text, value);
     default:
-        return false;
+        return parse_name(names_of(kind), text, value);
     }
 }
 
-static int set_option(rst_driver_params_t *params, size_t index, const char *text)
+static bool has_limits(option_kind_t kind)
+{
+    return kind == KIND_SIZE || kind == KIND_DURATION || kind == KIND_NUMBER;
+}
+
+static int refuse(size_t index, const char *text)
 {
     const option_row_t *row = &option_rows[index];
     const rst_driver_option_t *option = &option_list[index];
-    char *field = (char *)params + row->offset;
-    if (row->kind == KIND_TEXT) {
-        if (strlen(text) > (size_t)row->most) {
-            return RST_SET_ERR(RST_EINVAL, "%s=%.60s…: longer than %" PRId64 " bytes",
-                option->name, text, row->most);
-        }
-        memcpy(field, text, strlen(text) + 1);
-        return 0;
+    if (!has_limits(row->kind)) {
+        return RST_SET_ERR(RST_EINVAL, "%s=%s: allowed: %s", option->name, text,
+            row->kind == KIND_BOOL ? "true | false" : option->help);
     }
+    return RST_SET_ERR(RST_EINVAL, "%s=%s: must be a %s from %" PRId64 " to %" PRId64,
+        option->name, text,
+        row->kind == KIND_SIZE ? "size (k, m, g)"
+            : row->kind == KIND_DURATION ? "duration (ns, us, ms, s), in ns"
+                                         : "number",
+        row->least, row->most);
+}
+
+static int set_text(char *field, size_t index, const char *text)
+{
+    const option_row_t *row = &option_rows[index];
     if (row->kind == KIND_UNIT) {
         double unit;
         if (!rsti_parse_unit(text, &unit)) {
-            return RST_SET_ERR(RST_EINVAL, "%s=%s: must be a number from 0 to 1", option->name,
-                text);
+            return RST_SET_ERR(RST_EINVAL, "%s=%s: must be a number from 0 to 1",
+                option_list[index].name, text);
         }
         memcpy(field, &unit, sizeof unit);
         return 0;
     }
+    if (strlen(text) > (size_t)row->most) {
+        return RST_SET_ERR(RST_EINVAL, "%s=%.60s…: longer than %" PRId64 " bytes",
+            option_list[index].name, text, row->most);
+    }
+    memcpy(field, text, strlen(text) + 1);
+    return 0;
+}
+
+/* clamp: NULL refuses what is out of range. */
+static int set_option(rst_driver_params_t *params, size_t index, const char *text,
+    rsti_clamp_t *clamp)
+{
+    const option_row_t *row = &option_rows[index];
+    char *field = (char *)params + row->offset;
     int64_t value = 0;
-    if (!parse_number(row, text, &value)) {
-        if (row->kind == KIND_SIZE || row->kind == KIND_DURATION || row->kind == KIND_NUMBER) {
-            return RST_SET_ERR(RST_EINVAL, "%s=%s: must be a %s from %" PRId64 " to %" PRId64,
-                option->name, text,
-                row->kind == KIND_SIZE ? "size (k, m, g)"
-                    : row->kind == KIND_DURATION ? "duration (ns, us, ms, s), in ns"
-                                                 : "number",
-                row->least, row->most);
+    if (row->kind == KIND_TEXT || row->kind == KIND_UNIT) {
+        return set_text(field, index, text);
+    }
+    if (!parse_number(row->kind, text, &value)) {
+        return refuse(index, text);
+    }
+    if (has_limits(row->kind)) {
+        const int64_t least = clamp != NULL && clamp->least != 0
+            ? rsti_max_i64(clamp->least, row->least) : row->least;
+        const int64_t most = clamp != NULL && clamp->most != 0
+            ? rsti_min_i64(clamp->most, row->most) : row->most;
+        const int64_t within = rsti_max_i64(rsti_min_i64(value, most), least);
+        if (within != value && clamp == NULL) {
+            return refuse(index, text);
         }
-        return RST_SET_ERR(RST_EINVAL, "%s=%s: allowed: %s", option->name, text,
-            row->kind == KIND_BOOL ? "true | false" : option->help);
+        if (within != value) {
+            clamp->is_clamped = true;
+            clamp->value = within;
+        }
+        value = within;
     }
     memcpy(field, &value, sizeof value);
     return 0;
@@ -190,7 +236,7 @@ void rsti_driver_params_init(rst_driver_params_t *params)
 {
     memset(params, 0, sizeof *params);
     for (size_t i = 0; option_list[i].name != NULL; i++) {
-        const int result = set_option(params, i, option_list[i].default_text);
+        const int result = set_option(params, i, option_list[i].default_text, NULL);
         RST_ASSERT(result == 0);
         (void)result;
     }
@@ -212,17 +258,70 @@ void rst_driver_params_destroy(rst_driver_params_t *params)
     rsti_free(params);
 }
 
+/* Index of the option, or negative with a trail. */
+static int find_option(const char *name, const char *value)
+{
+    for (int i = 0; option_list[i].name != NULL; i++) {
+        if (strcmp(option_list[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return RST_SET_ERR(RST_EINVAL, "unknown driver option %s (value %s)", name, value);
+}
+
 int rst_driver_params_set(rst_driver_params_t *params, const char *name, const char *value)
 {
     if (params == NULL || name == NULL || value == NULL) {
         return RST_SET_ERR(RST_EINVAL, "driver option: name and value must not be null");
     }
-    for (size_t i = 0; option_list[i].name != NULL; i++) {
-        if (strcmp(option_list[i].name, name) == 0) {
-            return set_option(params, i, value);
+    const int index = find_option(name, value);
+    return index < 0 ? index : set_option(params, (size_t)index, value, NULL);
+}
+
+int rsti_driver_params_set_clamped(rst_driver_params_t *params, const char *name,
+    const char *value, rsti_clamp_t *clamp)
+{
+    const int index = find_option(name, value);
+    return index < 0 ? index : set_option(params, (size_t)index, value, clamp);
+}
+
+static void format_number(option_kind_t kind, int64_t value, char *text, size_t size)
+{
+    const named_value_t *names = names_of(kind);
+    for (; names != NULL && names->name != NULL; names++) {
+        if (names->value == value) {
+            (void)snprintf(text, size, "%s", names->name);
+            return;
         }
     }
-    return RST_SET_ERR(RST_EINVAL, "unknown driver option %s (value %s)", name, value);
+    if (kind == KIND_DURATION) {
+        rsti_format_duration(text, size, value);
+    } else {
+        (void)snprintf(text, size, "%" PRId64, value);
+    }
+}
+
+int rst_driver_params_get(const rst_driver_params_t *params, const char *name, char *text,
+    size_t size)
+{
+    const int index = find_option(name, "asked for");
+    if (index < 0) {
+        return index;
+    }
+    const option_row_t *row = &option_rows[index];
+    const char *field = (const char *)params + row->offset;
+    double unit;
+    int64_t value;
+    if (row->kind == KIND_TEXT) {
+        (void)snprintf(text, size, "%s", field);
+    } else if (row->kind == KIND_UNIT) {
+        memcpy(&unit, field, sizeof unit);
+        (void)snprintf(text, size, "%.15g", unit);
+    } else {
+        memcpy(&value, field, sizeof value);
+        format_number(row->kind, value, text, size);
+    }
+    return 0;
 }
 
 int rst_driver_params_from_environment(rst_driver_params_t *params)
@@ -234,95 +333,10 @@ int rst_driver_params_from_environment(rst_driver_params_t *params)
             *c = (char)(*c == '-' ? '_' : toupper((unsigned char)*c));
         }
         const char *value = getenv(variable);
-        if (value != NULL && set_option(params, i, value) < 0) {
+        if (value != NULL && set_option(params, i, value, NULL) < 0) {
             RST_APPEND_ERR("from the environment variable %s", variable);
             return -RST_EINVAL;
         }
-    }
-    return 0;
-}
-
-int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
-    rsti_idle_params_t *idle)
-{
-    const struct {
-        const char *name;
-        int64_t kind;
-        const char *args;
-    } rows[] = {
-        [RSTI_IDLE_OF_CONDUCTOR] = {"conductor-idle-strategy", params->conductor_idle,
-            params->conductor_idle_args},
-        [RSTI_IDLE_OF_SENDER] = {"sender-idle-strategy", params->sender_idle,
-            params->sender_idle_args},
-        [RSTI_IDLE_OF_RECEIVER] = {"receiver-idle-strategy", params->receiver_idle,
-            params->receiver_idle_args},
-        [RSTI_IDLE_OF_NETWORK] = {"sharednetwork-idle-strategy", params->network_idle,
-            params->network_idle_args},
-        [RSTI_IDLE_OF_SHARED] = {"shared-idle-strategy", params->shared_idle,
-            params->shared_idle_args},
-    };
-    const bool is_own = rows[option].kind != RSTI_IDLE_AS_ALL;
-    const char *name = is_own ? rows[option].name : "idle";
-    const int64_t kind = is_own ? rows[option].kind : params->idle;
-    const char *args = is_own || rows[option].args[0] != '\0' ? rows[option].args
-                                                              : params->idle_args;
-    rsti_idle_params_init(
-        idle, kind == RSTI_IDLE_AS_ALL ? RSTI_IDLE_BLOCK : (rsti_idle_kind_t)kind);
-    if (!rsti_idle_parse_args(idle, args)) {
-        return RST_SET_ERR(RST_EINVAL, "%s-init-args=%s: backoff takes spins-yields-min-max as "
-            "10-20-1us-1ms, sleep a duration (both up to 1s), other strategies nothing", name,
-            args);
-    }
-    return 0;
-}
-
-int rsti_driver_params_validate(const rst_driver_params_t *params)
-{
-    if (params->mtu % 32 != 0 || params->ipc_mtu % 32 != 0) {
-        return RST_SET_ERR(RST_EINVAL, "mtu=%" PRId64 ", ipc-mtu=%" PRId64
-            ": must be multiples of 32", params->mtu, params->ipc_mtu);
-    }
-    const struct { const char *name; int64_t value; } powers[] = {
-        {"term-buffer-length", params->term_length},
-        {"ipc-term-buffer-length", params->ipc_term_length},
-        {"file-page-size", params->page_size},
-        {"conductor-buffer-length", params->to_driver_length},
-        {"clients-buffer-length", params->to_clients_length},
-    };
-    for (size_t i = 0; i < sizeof powers / sizeof powers[0]; i++) {
-        if (!rsti_is_power_of_two(powers[i].value)) {
-            return RST_SET_ERR(RST_EINVAL, "%s=%" PRId64 ": must be a power of two",
-                powers[i].name, powers[i].value);
-        }
-    }
-    if (params->unblock_timeout_ns <= params->client_liveness_ns) {
-        return RST_SET_ERR(RST_EINVAL, "publication-unblock-timeout=%" PRId64
-            "ns: must be longer than client-liveness-timeout=%" PRId64 "ns",
-            params->unblock_timeout_ns, params->client_liveness_ns);
-    }
-    if (params->client_liveness_ns <= params->timer_interval_ns) {
-        return RST_SET_ERR(RST_EINVAL, "client-liveness-timeout=%" PRId64
-            "ns: must be longer than timer-interval=%" PRId64 "ns",
-            params->client_liveness_ns, params->timer_interval_ns);
-    }
-    if (params->reserved_session_high - params->reserved_session_low > INT32_MAX) {
-        return RST_SET_ERR(RST_EINVAL, "publication-reserved-session-id-high=%" PRId64
-            ": must leave half of all session ids from publication-reserved-session-id-low=%" PRId64,
-            params->reserved_session_high, params->reserved_session_low);
-    }
-    if (params->so_rcvbuf > 0 && params->initial_window > params->so_rcvbuf) {
-        return RST_SET_ERR(RST_EINVAL, "initial-window-length=%" PRId64
-            ": must not be longer than so-rcvbuf=%" PRId64, params->initial_window,
-            params->so_rcvbuf);
-    }
-    if (params->so_sndbuf > 0 && params->mtu > params->so_sndbuf) {
-        return RST_SET_ERR(RST_EINVAL, "mtu=%" PRId64
-            ": must not be longer than so-sndbuf=%" PRId64, params->mtu, params->so_sndbuf);
-    }
-    if (params->mtu > params->initial_window) {
-        return RST_SET_ERR(RST_EINVAL, "mtu=%" PRId64
-            ": must not be longer than initial-window-length=%" PRId64, params->mtu,
-            params->initial_window);
     }
     return 0;
 }

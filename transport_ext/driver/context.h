@@ -46,8 +46,22 @@ typedef enum rsti_idle_option_t {
 int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
     rsti_idle_params_t *idle);
 
+/* Limits beside the option's own (0: none), and what became of the value. */
+typedef struct rsti_clamp_t {
+    int64_t least;
+    int64_t most;
+    bool is_clamped;
+    int64_t value; /* is_clamped: the limit that was taken */
+} rsti_clamp_t;
+/* As rst_driver_params_set, but a number out of range becomes the limit. */
+int rsti_driver_params_set_clamped(rst_driver_params_t *params, const char *name,
+    const char *value, rsti_clamp_t *clamp);
+
 void rsti_driver_params_init(rst_driver_params_t *params);
 /* Relations between options (driver reference, section 9). 0 or -RST_EINVAL naming the option. */
 int rsti_driver_params_validate(const rst_driver_params_t *params);
+/* The same with what this system gives to a socket. */
+int rsti_driver_params_check_sockets(const rst_driver_params_t *params,
+    const rsti_socket_probe_t *probe);
 
 #endif

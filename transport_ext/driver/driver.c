@@ -123,6 +123,41 @@ static int open_loss_report(rst_driver_t *driver)
     return 0;
 }
 
+/* Before anything is made: 0 or -RST_EINVAL. Where there are no sockets at all, shared memory still
+ * works: that is no reason to refuse. */
+static int probe_sockets(rst_driver_t *driver)
+{
+    const rst_driver_params_t *params = &driver->params;
+    if (rsti_media_udp_probe(params->so_rcvbuf, params->so_sndbuf, &driver->probe) < 0) {
+        driver->probe = (rsti_socket_probe_t){.rcvbuf = INT64_MAX, .sndbuf = INT64_MAX};
+        rsti_error_clear();
+        return 0;
+    }
+    return rsti_driver_params_check_sockets(params, &driver->probe);
+}
+
+static void warn_of_small_buffers(rst_driver_t *driver)
+{
+    const struct {
+        const char *option;
+        int64_t wanted;
+        int64_t given;
+        const char *limit;
+    } rows[] = {
+        {"so-rcvbuf", driver->params.so_rcvbuf, driver->probe.rcvbuf, "net.core.rmem_max"},
+        {"so-sndbuf", driver->params.so_sndbuf, driver->probe.sndbuf, "net.core.wmem_max"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].wanted > rows[i].given && rows[i].given > 0) {
+            char text[160];
+            (void)snprintf(text, sizeof text, "%s=%" PRId64 ": the system gives %" PRId64
+                " bytes only, raise %s", rows[i].option, rows[i].wanted, rows[i].given,
+                rows[i].limit);
+            rsti_driver_log_error(driver, 0, text);
+        }
+    }
+}
+
 static rsti_threading_t choose_threading(const rst_driver_params_t *params)
 {
     if (params->threading != RSTI_THREADING_AUTO) {
@@ -131,12 +166,28 @@ static rsti_threading_t choose_threading(const rst_driver_params_t *params)
     return sysconf(_SC_NPROCESSORS_ONLN) <= 4 ? RSTI_THREADING_SHARED : RSTI_THREADING_DEDICATED;
 }
 
+static int take_directory(rst_driver_t *driver)
+{
+    const rst_driver_params_t *params = &driver->params;
+    /* A driver of ours tells its life by its lock; only an Aeron driver's young heartbeat may belong
+     * to one that was killed, and only that is overridden. */
+    const int64_t timeout_ns = params->dir_delete_on_start != 0 ? 0 : params->driver_timeout_ns;
+    if (params->dir_warn_if_exists != 0 && rsti_driver_dir_exists(driver->dir)) {
+        fprintf(stderr, "rstream: warning: driver directory %s exists\n", driver->dir);
+    }
+    if ((params->dir_make_parents != 0 && rsti_driver_dir_make_parents(driver->dir) < 0)
+        || rsti_driver_dir_acquire(driver->dir, timeout_ns / RSTI_NS_PER_MS,
+               rsti_clock_epoch_ms(&driver->clock), &driver->lock_fd)
+            < 0) {
+        driver->lock_fd = -1;
+        return -rst_last_error_code();
+    }
+    return 0;
+}
+
 static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t seed)
 {
-    if (rsti_driver_dir_acquire(driver->dir, driver->params.driver_timeout_ns / RSTI_NS_PER_MS,
-            rsti_clock_epoch_ms(&driver->clock), &driver->lock_fd)
-        < 0) {
-        driver->lock_fd = -1;
+    if (take_directory(driver) < 0) {
         return -rst_last_error_code();
     }
     if (open_media(driver, media) < 0 || open_cnc(driver) < 0
@@ -145,6 +196,7 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
         || rsti_receiver_init(&driver->receiver, driver) < 0 || rsti_threads_prepare(driver) < 0) {
         return -rst_last_error_code();
     }
+    warn_of_small_buffers(driver);
     /* Correlation ids begin at 1: 0 is nobody. */
     (void)rsti_mpsc_rb_next_correlation_id(&driver->to_driver);
     rsti_mpsc_rb_set_heartbeat(&driver->to_driver, rsti_clock_epoch_ms(&driver->clock));
@@ -171,6 +223,9 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
         result = rsti_driver_dir_default(made->dir, sizeof made->dir);
     } else {
         memcpy(made->dir, params->dir, sizeof made->dir);
+    }
+    if (result == 0 && media == NULL) {
+        result = probe_sockets(made);
     }
     if (result < 0 || open_all(made, media, seed) < 0) {
         result = -rst_last_error_code();
@@ -213,6 +268,11 @@ const char *rst_driver_dir(const rst_driver_t *driver)
 int rst_driver_is_idle(const rst_driver_t *driver)
 {
     return rsti_load_relaxed_i32(&driver->is_idle);
+}
+
+int rst_driver_is_terminated(const rst_driver_t *driver)
+{
+    return rsti_load_relaxed_i32(&driver->is_terminated);
 }
 
 /* ---- closing ---- */

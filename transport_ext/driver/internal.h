@@ -171,6 +171,7 @@ struct rst_driver_t {
     rsti_media_t udp_media;   /* ours to destroy when owns_udp_media */
     bool owns_udp_media;
     bool has_interceptor;
+    rsti_socket_probe_t probe; /* all zero with an injected media table */
     rsti_cnc_t cnc;
     bool has_cnc;
     rsti_mpsc_rb_t to_driver;
@@ -185,6 +186,7 @@ struct rst_driver_t {
     bool wants_pass; /* is_direct: an agent woke another one of the same thread */
     bool is_started;
     int32_t is_idle; /* atomic; written by: conductor */
+    int32_t is_terminated; /* likewise */
     rsti_driver_thread_t threads[RSTI_DRIVER_AGENTS];
     int32_t thread_count;
     rsti_driver_thread_t *thread_of[RSTI_DRIVER_AGENTS]; /* by agent id; NULL without threads */

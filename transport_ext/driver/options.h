@@ -14,9 +14,10 @@
 #include <stdint.h>
 
 #define RSTI_OPTION_TEXT_MAX 1024 /* with the terminator; a row may allow less */
+#define RSTI_OPTION_NAME_MAX 64
 #define RSTI_MB INT64_C(1048576)
 #define RSTI_GB INT64_C(1073741824)
-#define RSTI_DURATION_MAX INT64_C(3600000000000)
+#define RSTI_DURATION_MAX INT64_C(31536000000000000) /* a year */
 
 /* Threads of the agents. */
 #define RSTI_OPTIONS_AGENTS(X)                                                                     \
@@ -70,6 +71,8 @@
 /* The directory and the files in it. */
 #define RSTI_OPTIONS_FILES(X)                                                                      \
     X(BOOL, remove_dir, "remove-dir-on-close", "true", 0, 1, "remove the directory at close")      \
+    X(BOOL, dir_make_parents, "dir-make-parents", "false", 0, 1,                                   \
+        "make the directories above it too")                                                       \
     X(BOOL, dir_delete_on_start, "dir-delete-on-start", "false", 0, 1,                             \
         "take the directory though an Aeron driver's heartbeat in it is young")                    \
     X(BOOL, dir_warn_if_exists, "dir-warn-if-exists", "false", 0, 1,                               \
@@ -164,6 +167,10 @@
         "let the kernel cut runs of equal datagrams")                                              \
     X(NUMBER, max_messages_per_send, "max-messages-per-send", "16", 1, RSTI_MEDIA_BURST_MAX,       \
         "datagrams per publication and pass")                                                      \
+    X(NUMBER, receiver_burst, "receiver-io-vector-capacity", "64", 1, RSTI_MEDIA_BURST_MAX,        \
+        "datagrams that a receiver takes from a socket at once")                                   \
+    X(NUMBER, sender_burst, "sender-io-vector-capacity", "16", 1, 16,                              \
+        "status messages and NAKs that a sender takes from a socket at once")                      \
     X(NUMBER, status_poll_ratio, "send-to-status-poll-ratio", "6", 1, 1000,                        \
         "passes with data between two looks for status messages")                                  \
     X(DURATION, reresolution_interval_ns, "reresolution-check-interval", "1s", 0,                  \

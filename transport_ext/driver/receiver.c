@@ -260,16 +260,17 @@ static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_
             driver, RSTI_AGENT_RECEIVER, transport->socket, transport->is_readable, now_ns)) {
         return 0;
     }
-    for (int i = 0; i < RSTI_MEDIA_BURST_MAX; i++) {
+    const int burst = (int)driver->params.receiver_burst;
+    for (int i = 0; i < burst; i++) {
         receiver->datagrams[i].length = RSTI_DATAGRAM_MAX;
     }
-    const int count = driver->media.table->receive(driver->media.arg, transport->socket,
-        receiver->datagrams, RSTI_MEDIA_BURST_MAX);
+    const int count = driver->media.table->receive(
+        driver->media.arg, transport->socket, receiver->datagrams, burst);
     if (count < 0) {
         rsti_driver_log_trail(driver, "receiver");
         return 0;
     }
-    transport->is_readable = count == RSTI_MEDIA_BURST_MAX; /* fewer: drained */
+    transport->is_readable = count == burst; /* fewer: drained */
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += (int64_t)receiver->datagrams[i].length;

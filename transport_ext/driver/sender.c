@@ -144,16 +144,17 @@ static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
             driver, RSTI_AGENT_SENDER, endpoint->socket, endpoint->is_readable, now_ns)) {
         return 0;
     }
-    for (int i = 0; i < RSTI_CONTROL_BURST; i++) {
+    const int burst = (int)driver->params.sender_burst;
+    for (int i = 0; i < burst; i++) {
         sender->control[i].length = RSTI_CONTROL_BUFFER;
     }
-    const int count = driver->media.table->receive(driver->media.arg, endpoint->socket,
-        sender->control, RSTI_CONTROL_BURST);
+    const int count = driver->media.table->receive(
+        driver->media.arg, endpoint->socket, sender->control, burst);
     if (count < 0) {
         rsti_driver_log_trail(driver, "sender");
         return 0;
     }
-    endpoint->is_readable = count == RSTI_CONTROL_BURST; /* fewer: drained */
+    endpoint->is_readable = count == burst; /* fewer: drained */
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         const rsti_datagram_t *datagram = &sender->control[i];

@@ -70,6 +70,13 @@ void rsti_media_udp_destroy(rsti_media_t *media);
  * A wrapping interceptor is above this, so what it loses is not counted, what it doubles is twice. */
 void rsti_media_udp_count(const rsti_media_t *media, int64_t *sent, int64_t *received);
 
+/* Usable bytes of the buffers of a socket that asks for these (0: for none). */
+typedef struct rsti_socket_probe_t {
+    int64_t rcvbuf;
+    int64_t sndbuf;
+} rsti_socket_probe_t;
+int rsti_media_udp_probe(int64_t so_rcvbuf, int64_t so_sndbuf, rsti_socket_probe_t *probe);
+
 /* The poller: which sockets are readable, and a way to be woken (wake_fd: a FIFO; -1 = none). */
 typedef struct rsti_poller_t {
     int epoll_fd;

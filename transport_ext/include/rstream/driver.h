@@ -14,14 +14,7 @@
 typedef struct rst_driver_t rst_driver_t;
 typedef struct rst_driver_params_t rst_driver_params_t;
 
-/* Defaults; then options by name: "dir", "threading" (dedicated | shared-network | shared | invoker,
- * default shared on up to four cores), "idle" (block | spin | yield | backoff | sleep),
- * "term-buffer-length", "ipc-term-buffer-length", "mtu", "ipc-mtu", "client-liveness-timeout",
- * "timer-interval", "image-liveness-timeout", "publication-linger-timeout",
- * "publication-connection-timeout", "publication-unblock-timeout", "status-message-timeout",
- * "initial-window-length", "so-rcvbuf", "so-sndbuf", "counters-buffer-length", "idle-exit",
- * "fault-send-data-loss" … (fault-{send,receive}-{data,control}-{loss,duplicate,reorder}),
- * "fault-delay", "fault-seed", …: rst_driver_option_list gives all of them. */
+/* Defaults; then options by name, see rst_driver_option_list and docs/configuration.md. */
 RST_API int rst_driver_params_create(rst_driver_params_t **params);
 RST_API void rst_driver_params_destroy(rst_driver_params_t *params);
 /* 0, or -RST_EINVAL naming the option, the value and what is allowed. */
@@ -30,6 +23,28 @@ RST_API int rst_driver_params_set(rst_driver_params_t *params, const char *name,
 /* Reads RSTREAM_<NAME_WITH_UNDERSCORES> for every option that is set in the environment. */
 RST_API int rst_driver_params_from_environment(rst_driver_params_t *params);
 
+
+/* The same by the names of Aeron's drivers, properties (aeron.term.buffer.length) or variables
+ * (AERON_TERM_BUFFER_LENGTH), with values as Aeron writes them. What has no effect here, is not known
+ * or was out of Aeron's range (the limit is taken then) is told to on_notice, which may be NULL; what
+ * is malformed is refused. Names that do not begin with aeron or rstream are nobody's: ignored. */
+typedef void (*rst_on_notice_t)(void *arg, const char *text);
+RST_API int rst_driver_params_set_aeron(rst_driver_params_t *params, const char *name,
+    const char *value, rst_on_notice_t on_notice, void *arg);
+/* "name=value", also "rstream.name.of.option=value". */
+RST_API int rst_driver_params_set_property(rst_driver_params_t *params, const char *assignment,
+    rst_on_notice_t on_notice, void *arg);
+/* A file in the syntax of Java's properties, at most 1 MiB. */
+RST_API int rst_driver_params_from_properties(rst_driver_params_t *params, const char *path,
+    rst_on_notice_t on_notice, void *arg);
+/* Every AERON_* variable. */
+RST_API int rst_driver_params_from_aeron_environment(rst_driver_params_t *params,
+    rst_on_notice_t on_notice, void *arg);
+RST_API int rst_driver_has_aeron_environment(void); /* 1 when one of them is known */
+/* What a driver that is started by Aeron's names begins with: Aeron's directory, lengths of counters
+ * and logs, no end by itself, the directory kept at the end. */
+RST_API int rst_driver_params_use_aeron_defaults(rst_driver_params_t *params);
+
 typedef struct rst_driver_option_t {
     const char *name;
     const char *default_text;
@@ -37,6 +52,12 @@ typedef struct rst_driver_option_t {
 } rst_driver_option_t;
 /* Terminated by an entry whose name is NULL. */
 RST_API const rst_driver_option_t *rst_driver_option_list(void);
+/* Calls for each name of Aeron's: option is NULL for one without effect here, then why says so. */
+RST_API void rst_driver_aeron_names(void (*on_name)(void *arg, const char *property,
+    const char *variable, const char *option, const char *why), void *arg);
+/* The value of an option as it is set, in its own syntax. 0 or -RST_EINVAL. */
+RST_API int rst_driver_params_get(const rst_driver_params_t *params, const char *name, char *text,
+    size_t size);
 
 /* Takes the directory (-RST_EINUSE when a living driver has it) and creates the files. */
 RST_API int rst_driver_open(rst_driver_t **driver, const rst_driver_params_t *params);
@@ -47,6 +68,9 @@ RST_API int64_t rst_driver_do_work(rst_driver_t *driver, int64_t *next_deadline_
 RST_API const char *rst_driver_dir(const rst_driver_t *driver);
 /* 1 when no client has been there for the idle-exit time (rstreamd then ends itself). */
 RST_API int rst_driver_is_idle(const rst_driver_t *driver);
+/* 1 when a client has asked the driver to end and termination-validator let it (rstreamd then ends
+ * itself; a program that embeds the driver closes it). */
+RST_API int rst_driver_is_terminated(const rst_driver_t *driver);
 /* Stops the agents, tells clients (heartbeat -1), removes all files. */
 RST_API void rst_driver_close(rst_driver_t *driver);
 

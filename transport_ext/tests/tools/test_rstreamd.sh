@@ -7,6 +7,9 @@ dir=$root/driver
 pid=
 failures=0
 unset RSTREAM_DIR
+for variable in $(env | sed -n 's/^\(AERON_[A-Za-z0-9_]*\)=.*/\1/p'); do
+    unset "$variable"
+done
 
 finish() {
     [ -n "$pid" ] && kill -KILL "$pid" 2>/dev/null
@@ -54,7 +57,8 @@ expect "--help lists the options" 0 $?
 expect_code 0 "" --version
 expect_code 2 "bogus" --bogus 1
 expect_code 2 "needs a value" --dir
-expect_code 2 "unexpected argument" foo
+expect_code 2 "unexpected argument" -x
+expect_code 2 "opening foo" foo
 expect_code 2 "mtu" --dir "$dir" --mtu=7
 RSTREAM_MTU=7 expect_code 2 "RSTREAM_MTU" --dir "$dir"
 expect_code 0 "" --dir "$dir" --idle-exit=1ms
@@ -78,6 +82,94 @@ kill -TERM $pid
 wait $pid
 expect "exit code of the successor" 0 $?
 pid=
+
+# ---- by the names of Aeron's drivers ----
+
+launch() { # launch ARGUMENTS...: in the background, until it is ready
+    "$program" --verbose "$@" >"$root/out" 2>"$root/err" </dev/null &
+    pid=$!
+    tries=0
+    while ! grep -q "^rstreamd: ready dir=$dir pid=$pid\$" "$root/out"; do
+        tries=$((tries + 1))
+        if [ $tries -gt 200 ] || ! kill -0 $pid 2>/dev/null; then
+            echo "FAILED: not ready: $(cat "$root/err")" >&2
+            exit 1
+        fi
+        sleep 0.05
+    done
+}
+
+finish_driver() { # finish_driver WHAT
+    kill -TERM $pid
+    wait $pid
+    expect "exit code of $1" 0 $?
+    pid=
+}
+
+threads() {
+    cat /proc/"$pid"/task/*/comm | grep -v "^rstreamd$" | sort | tr '\n' ' '
+}
+
+number_at() { # number_at OFFSET: of cnc.dat, 4 bytes
+    od -An -td4 -j "$1" -N4 "$dir/cnc.dat" | tr -d ' '
+}
+
+launch "-Daeron.dir=$dir" -Daeron.threading.mode=SHARED -Daeron.dir.delete.on.shutdown=true
+expect "threads" "rst-shared " "$(threads)"
+expect "counters as long as Aeron's" 8388608 "$(number_at 16)"
+finish_driver "a driver with properties"
+expect "directory, delete.on.shutdown" no "$([ -e "$dir" ] && echo yes || echo no)"
+
+dir=$root/a/b/driver
+launch "-Daeron.dir=$dir" -Daeron.threading.mode=DEDICATED -Daeron.thread.naming=classic
+expect "threads" "conductor receiver sender " "$(threads)"
+finish_driver "a dedicated driver"
+expect "directory without delete.on.shutdown" yes "$([ -e "$dir/cnc.dat" ] && echo yes || echo no)"
+expect "heartbeat of an ended driver" "-1" \
+    "$(od -An -td8 -j $((128 + 1048576 + 640)) -N8 "$dir/cnc.dat" | tr -d ' ')"
+
+# variables < files < what comes later on the command line; ours beat Aeron's in the environment
+cat >"$root/one.properties" <<END
+# comment
+aeron.dir = $dir
+aeron.threading.mode: SHARED_NETWORK
+aeron.thread.naming new
+aeron.client.liveness.timeout=9s
+aeron.print.configuration=true
+aeron.dir.warn.if.exists=true
+aeron.made.up=1
+END
+printf 'aeron.client.liveness.timeout=8s\n' >"$root/two.properties"
+AERON_CLIENT_LIVENESS_TIMEOUT=7s AERON_TIMER_INTERVAL=500ms RSTREAM_TIMER_INTERVAL=400ms \
+    launch "$root/one.properties" "$root/two.properties"
+expect "threads" "aeron-md-cnd aeron-md-net " "$(threads)"
+for line in client-liveness-timeout=8s timer-interval=400ms threading=shared-network idle-exit=0ns; do
+    grep -qx "$line" "$root/out"
+    expect "$line is printed" 0 $?
+done
+grep -q "aeron.made.up=1: not known" "$root/err"
+expect "an unknown name is told" 0 $?
+grep -q "$dir exists" "$root/err"
+expect "an existing directory is told" 0 $?
+expect_code 3 "living media driver" "-Daeron.dir=$dir"
+expect_code 3 "living media driver" "-Daeron.dir=$dir" -Daeron.dir.delete.on.start=true
+finish_driver "a driver with two files"
+launch "$root/one.properties" -Daeron.client.liveness.timeout=6s --timer-interval=300ms \
+    -Drstream.remove.dir.on.close=true
+grep -qx client-liveness-timeout=6s "$root/out"
+expect "what comes later wins" 0 $?
+finish_driver "a driver with a file and properties"
+expect "directory, remove-dir-on-close" no "$([ -e "$dir" ] && echo yes || echo no)"
+
+AERON_DIR=$dir AERON_DIR_DELETE_ON_SHUTDOWN=true launch
+expect "pid in cnc.dat" "$pid" "$(number_at 40)"
+finish_driver "a driver with variables alone"
+expect "directory, variable" no "$([ -e "$dir" ] && echo yes || echo no)"
+expect_code 2 "threading=invoker" "-Daeron.dir=$dir" -Daeron.threading.mode=INVOKER
+expect_code 2 "aeron.threading.mode=NONE" "-Daeron.dir=$dir" -Daeron.threading.mode=NONE
+expect_code 2 "client-liveness-timeout=1s: must be longer than timer-interval=1s" \
+    "-Daeron.dir=$dir" -Daeron.client.liveness.timeout=1s
+expect "nothing was made" no "$([ -e "$dir" ] && echo yes || echo no)"
 
 [ $failures -eq 0 ] && echo "rstreamd: all as expected"
 exit $failures

@@ -1,0 +1,163 @@
+#include "tools/arguments.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OPTION_NAME_MAX 64
+#define OPTION_VALUE_MAX 1024
+
+static int complain(void)
+{
+    fprintf(stderr, "rstreamd: %s\n", rst_last_error_text());
+    return EXIT_OPTIONS;
+}
+
+static void on_notice(void *arg, const char *text)
+{
+    (void)arg;
+    fprintf(stderr, "rstreamd: notice: %s\n", text);
+}
+
+void arguments_print_help(void)
+{
+    printf("usage: rstreamd [--NAME VALUE | --NAME=VALUE | -Daeron.NAME=VALUE | FILE.properties ...]\n"
+           "       rstreamd --help | --version\n\n"
+           "Runs an rstream media driver in the foreground until SIGINT or SIGTERM, or until no\n"
+           "client has been there for the idle-exit time.\n\n"
+           "  --verbose   print a line when ready\n\n"
+           "Options are also taken from the environment, as RSTREAM_<NAME> (upper case, _ for -), and\n"
+           "by the names of Aeron's drivers: properties with -D or in files (syntax of Java), and\n"
+           "AERON_* variables. What comes later wins: AERON_* variables, RSTREAM_* variables, then\n"
+           "the command line from left to right. Started by any of Aeron's names, the driver lives in\n"
+           "Aeron's directory (/dev/shm/aeron-<user>), keeps it at the end and never ends by itself,\n"
+           "unless told otherwise. docs/configuration.md lists both names of each option.\n\n"
+           "options:\n");
+    for (const rst_driver_option_t *option = rst_driver_option_list(); option->name != NULL;
+         option++) {
+        printf("  --%s VALUE\n        %s (default: %s)\n", option->name, option->help,
+            option->default_text != NULL && option->default_text[0] != '\0' ? option->default_text
+                                                                            : "none");
+    }
+    printf("\nexit codes: 0 ended in good order, 1 could not run, 2 bad options, 3 another media\n"
+           "driver has the directory\n");
+}
+
+void arguments_print_configuration(const rst_driver_params_t *params)
+{
+    for (const rst_driver_option_t *option = rst_driver_option_list(); option->name != NULL;
+         option++) {
+        char value[OPTION_VALUE_MAX];
+        if (rst_driver_params_get(params, option->name, value, sizeof value) == 0) {
+            printf("%s=%s\n", option->name, value);
+        }
+    }
+    (void)fflush(stdout);
+}
+
+/* One "--name=value" or "--name value"; returns how many arguments it took, 0 when it is wrong. */
+static int set_option(rst_driver_params_t *params, int argc, char **argv, int index)
+{
+    const char *text = argv[index] + 2;
+    const char *equals = strchr(text, '=');
+    const size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    char name[OPTION_NAME_MAX];
+    if (length == 0 || length >= sizeof name) {
+        fprintf(stderr, "rstreamd: unknown option %s, see rstreamd --help\n", argv[index]);
+        return 0;
+    }
+    memcpy(name, text, length);
+    name[length] = '\0';
+    if (equals == NULL && index + 1 >= argc) {
+        fprintf(stderr, "rstreamd: option --%s needs a value\n", name);
+        return 0;
+    }
+    if (rst_driver_params_set(params, name, equals != NULL ? equals + 1 : argv[index + 1]) != 0) {
+        (void)complain();
+        return 0;
+    }
+    return equals != NULL ? 1 : 2;
+}
+
+static bool is_property(const char *argument)
+{
+    return strncmp(argument, "-D", 2) == 0;
+}
+
+/* Everything that is no option is the name of a file, as Aeron's drivers have it. */
+static bool is_file(const char *argument)
+{
+    return argument[0] != '-';
+}
+
+/* How many arguments it took, 0 when it is wrong. */
+static int take(rst_driver_params_t *params, arguments_t *arguments, int argc, char **argv,
+    int index)
+{
+    const char *argument = argv[index];
+    if (strcmp(argument, "--version") == 0) {
+        arguments->wants_version = true;
+    } else if (strcmp(argument, "--verbose") == 0) {
+        arguments->is_verbose = true;
+    } else if (strncmp(argument, "--", 2) == 0) {
+        return set_option(params, argc, argv, index);
+    } else if (is_property(argument)) {
+        if (rst_driver_params_set_property(params, argument + 2, on_notice, NULL) < 0) {
+            (void)complain();
+            return 0;
+        }
+    } else if (is_file(argument)) {
+        if (rst_driver_params_from_properties(params, argument, on_notice, NULL) < 0) {
+            (void)complain();
+            return 0;
+        }
+    } else {
+        fprintf(stderr, "rstreamd: unexpected argument %s, see rstreamd --help\n", argument);
+        return 0;
+    }
+    return 1;
+}
+
+/* Whether the index is an argument of its own, not the value of the option before it, decides
+ * set_option later; here it is enough that a value never begins with -D or is a file by itself. */
+static bool uses_aerons_names(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "-Daeron.", 8) == 0 || strncmp(argv[i], "-DAERON_", 8) == 0) {
+            return true;
+        }
+        if (strncmp(argv[i], "--", 2) == 0) {
+            const bool has_value = strchr(argv[i], '=') == NULL
+                && strcmp(argv[i], "--version") != 0 && strcmp(argv[i], "--verbose") != 0;
+            i += has_value ? 1 : 0;
+        } else if (is_file(argv[i])) {
+            return true;
+        }
+    }
+    return rst_driver_has_aeron_environment() == 1;
+}
+
+int arguments_parse(rst_driver_params_t *params, arguments_t *arguments, int argc, char **argv)
+{
+    /* The command line is read first only for help: a bad environment must not hide it. */
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            arguments->wants_help = true;
+            return 0;
+        }
+    }
+    if (uses_aerons_names(argc, argv) && rst_driver_params_use_aeron_defaults(params) < 0) {
+        return complain();
+    }
+    if (rst_driver_params_from_aeron_environment(params, on_notice, NULL) < 0
+        || rst_driver_params_from_environment(params) < 0) {
+        return complain();
+    }
+    for (int index = 1; index < argc;) {
+        const int taken = take(params, arguments, argc, argv, index);
+        if (taken == 0) {
+            return EXIT_OPTIONS;
+        }
+        index += taken;
+    }
+    return 0;
+}

@@ -1,0 +1,28 @@
+/* arguments.h: what rstreamd is told, by environment, files and command line.
+ *
+ * Later beats earlier: defaults, AERON_* variables, RSTREAM_* variables, then the command line from
+ * left to right: --NAME VALUE, -Daeron.NAME=VALUE and FILE.properties alike. */
+#ifndef RSTI_TOOLS_ARGUMENTS_H
+#define RSTI_TOOLS_ARGUMENTS_H
+
+#include "rstream/driver.h"
+
+#include <stdbool.h>
+
+typedef struct arguments_t {
+    bool wants_help;
+    bool wants_version;
+    bool is_verbose;
+} arguments_t;
+
+/* 0, or EXIT_OPTIONS when something is wrong: told on stderr. */
+int arguments_parse(rst_driver_params_t *params, arguments_t *arguments, int argc, char **argv);
+void arguments_print_help(void);
+/* Every option and its value, one line each. */
+void arguments_print_configuration(const rst_driver_params_t *params);
+
+#define EXIT_FAILED 1
+#define EXIT_OPTIONS 2
+#define EXIT_IN_USE 3
+
+#endif
