@@ -38,6 +38,7 @@ expect_code() { # expect_code CODE TEXT-ON-STDERR ARGUMENTS...
 }
 
 start() {
+    : >"$root/ready"
     "$program" --dir "$dir" --verbose --idle-exit=60s >"$root/ready" 2>"$root/err" &
     pid=$!
     tries=0
@@ -86,6 +87,7 @@ pid=
 # ---- by the names of Aeron's drivers ----
 
 launch() { # launch ARGUMENTS...: in the background, until it is ready
+    : >"$root/out"
     "$program" --verbose "$@" >"$root/out" 2>"$root/err" </dev/null &
     pid=$!
     tries=0
