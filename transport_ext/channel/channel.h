@@ -114,6 +114,9 @@ bool rsti_udp_channel_matches_form(const rsti_udp_channel_t *udp,
 /* Neither endpoint nor control: only a tag, or destinations, can say where. */
 bool rsti_udp_channel_has_address(const rsti_udp_channel_t *udp);
 
+/* Refuses what only a whole publication or subscription can have; -RST_ECHANNEL. */
+int rsti_channel_check_destination(const rsti_channel_t *channel);
+
 /* Consistency of one publication's parameters (range, alignment, power of two, window; wire
  * reference 2 and 19.4), with the driver's defaults filled in. Refuses also what no publication can
  * have: a spy, port 0 as endpoint, control with neither endpoint nor control-mode nor tag. */

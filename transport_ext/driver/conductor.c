@@ -177,12 +177,12 @@ static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
         if (rsti_on_remove_rcv_destination_by_id(driver, command)) {
             break;
         }
-        /* fall through */
-    case RSTI_CMD_ADD_DESTINATION:
-    case RSTI_CMD_REMOVE_DESTINATION:
-        refuse(driver, command, RSTI_DRIVER_NOT_SUPPORTED,
-            "destinations (control-mode=manual) are not supported yet");
+        rsti_on_remove_destination_by_id(driver, command);
         break;
+    case RSTI_CMD_ADD_DESTINATION:
+        return rsti_on_add_destination(driver, command);
+    case RSTI_CMD_REMOVE_DESTINATION:
+        return rsti_on_remove_destination(driver, command);
     default:
         refuse(driver, command, RSTI_DRIVER_UNKNOWN_COMMAND, "unknown type");
         break;

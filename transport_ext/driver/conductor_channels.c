@@ -18,14 +18,8 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
     if (channel->is_spy && !is_publication) {
         return 0; /* it has no socket of its own */
     }
-    if (channel->control_mode == RSTI_CONTROL_RESPONSE
-        || (is_publication && channel->control_mode != RSTI_CONTROL_NONE)) {
-        return refuse("control-mode", channel->control_mode == RSTI_CONTROL_DYNAMIC ? "dynamic"
-                : channel->control_mode == RSTI_CONTROL_MANUAL                      ? "manual"
-                                                                                   : "response");
-    }
-    if (is_publication && channel->control[0] != '\0') {
-        return refuse("control", channel->control);
+    if (channel->control_mode == RSTI_CONTROL_RESPONSE) {
+        return refuse("control-mode", "response");
     }
     if (!is_publication && channel->session_tag != RSTI_CHANNEL_UNSET) {
         return RST_SET_ERR(RST_ECHANNEL,
@@ -39,19 +33,41 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
     return 0;
 }
 
-static int resolve(const rsti_channel_t *channel, rsti_udp_channel_t *udp)
+/* 0, RSTI_LOOKUP_PENDING, or negative with a trail. */
+static int resolve(rst_driver_t *driver, const rsti_channel_t *channel, rsti_udp_channel_t *udp)
 {
-    if (rsti_udp_channel_resolve(udp, channel) < 0) {
-        return -rst_last_error_code();
-    }
-    if (udp->is_multicast) {
-        return RST_SET_ERR(RST_ENOTSUP,
-            "channel parameter endpoint=%s: multicast is not supported yet", channel->endpoint);
+    const int result = rsti_udp_channel_resolve_with(udp, channel, &driver->resolver);
+    if (result != 0) {
+        return result;
     }
     if (udp->has_explicit_endpoint && rsti_netaddr_port(&udp->remote_data) == 0) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter endpoint=%s: a publication needs a port other than 0",
             channel->endpoint);
+    }
+    if (udp->is_multicast && udp->control_mode != RSTI_CONTROL_NONE) {
+        return RST_SET_ERR(RST_ECHANNEL, "channel parameter endpoint=%s: a group cannot have"
+            " destinations of its own (control-mode)", channel->endpoint);
+    }
+    /* Addresses that are the same for several sockets do not name one. */
+    if (!udp->is_unique) {
+        const size_t used = strlen(udp->canonical);
+        snprintf(udp->canonical + used, sizeof udp->canonical - used, "-%" PRId32,
+            driver->conductor.wildcard_count++);
+    }
+    return 0;
+}
+
+/* Two publications on one socket cannot disagree about whom it sends to. */
+static int check_mode(const rsti_channel_t *channel, const rsti_udp_channel_t *existing)
+{
+    const bool is_by_tag = channel->channel_tag != RSTI_CHANNEL_UNSET
+        && channel->channel_tag == existing->channel_tag;
+    if (channel->control_mode != existing->control_mode
+        && !(is_by_tag && channel->control_mode == RSTI_CONTROL_NONE)) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel %s: its control-mode differs from that of the channel's existing socket",
+            channel->uri);
     }
     return 0;
 }
@@ -105,13 +121,16 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     rsti_conductor_t *conductor = &driver->conductor;
     rsti_udp_channel_t udp;
     *is_closing = false;
-    if (resolve(channel, &udp) < 0) {
-        return -rst_last_error_code();
+    const int resolved = resolve(driver, channel, &udp);
+    if (resolved != 0) {
+        *is_closing = resolved == RSTI_LOOKUP_PENDING; /* either way: try again */
+        return *is_closing ? 0 : resolved;
     }
     const int found = find_send_endpoint(driver, &udp, endpoint);
     if (found > 0) {
         *is_closing = (*endpoint)->is_closing;
-        if (rsti_channel_check_buffer(
+        if (check_mode(channel, &(*endpoint)->udp) < 0
+            || rsti_channel_check_buffer(
                 "so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf, channel) < 0
             || rsti_channel_check_buffer(
                    "so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf, channel) < 0) {

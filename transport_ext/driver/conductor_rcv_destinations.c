@@ -40,35 +40,10 @@ static rsti_subscription_t *target(rst_driver_t *driver, const rsti_command_t *c
     return subscription;
 }
 
-static int refuse(const char *parameter, int64_t value)
-{
-    return RST_SET_ERR(RST_ECHANNEL, "channel parameter %s=%" PRId64
-        ": belongs to the subscription, not to a destination", parameter, value);
-}
-
-/* What all destinations of a subscription share cannot be said by one of them. */
 static int check_destination(const rsti_channel_t *channel)
 {
-    const struct {
-        const char *name;
-        int64_t value;
-    } shared[] = {
-        {"mtu", channel->mtu},
-        {"rcv-wnd", channel->receiver_window},
-        {"so-rcvbuf", channel->so_rcvbuf},
-        {"so-sndbuf", channel->so_sndbuf},
-        {"response-correlation-id", channel->response_correlation_id},
-    };
-    for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
-        if (shared[i].value != RSTI_CHANNEL_UNSET) {
-            return refuse(shared[i].name, shared[i].value);
-        }
-    }
-    if (channel->control_mode == RSTI_CONTROL_RESPONSE
-        || channel->control_mode == RSTI_CONTROL_MANUAL) {
-        return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter control-mode=%s: not for a destination",
-            channel->control_mode == RSTI_CONTROL_MANUAL ? "manual" : "response");
+    if (rsti_channel_check_destination(channel) < 0) {
+        return -rst_last_error_code();
     }
     if (channel->is_spy || channel->media != RSTI_MEDIA_UDP) {
         return RST_SET_ERR(RST_ENOTSUP, "destination %s: only aeron:udp is supported yet",

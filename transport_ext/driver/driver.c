@@ -217,6 +217,7 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
     made->params = *params;
     made->lock_fd = -1;
     made->clock = *clock;
+    made->resolver = rsti_system_resolver;
     made->threading = choose_threading(params);
     int result = 0;
     if (params->dir[0] == '\0') {

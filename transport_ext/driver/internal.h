@@ -120,6 +120,7 @@ struct rsti_sender_t {
     int64_t ends[RSTI_MEDIA_BURST_MAX]; /* position behind each datagram */
     rsti_datagram_t control[RSTI_CONTROL_BURST];
     uint8_t *control_buffers;
+    int64_t now_ns; /* of this pass */
     int64_t last_status_poll_ns;
     int32_t passes_since_poll;
     bool is_short;
@@ -168,6 +169,7 @@ struct rst_driver_t {
     int lock_fd;
     rsti_clock_t clock;
     rsti_media_t media;
+    rsti_name_resolver_t resolver; /* the conductor's */
     rsti_media_t udp_media;   /* ours to destroy when owns_udp_media */
     bool owns_udp_media;
     bool has_interceptor;
@@ -260,6 +262,8 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_REMOVE_IMAGE,
     RSTI_AGENT_REMOVE_COOL_DOWN,
     RSTI_AGENT_REMOVE_INIT,
+    RSTI_AGENT_ADD_DESTINATION,    /* of a send endpoint */
+    RSTI_AGENT_REMOVE_DESTINATION,
     RSTI_AGENT_CREATE_IMAGE,
     RSTI_AGENT_PUBLICATION_ERROR
 } rsti_agent_command_type_t;
@@ -270,7 +274,8 @@ typedef struct rsti_agent_command_t {
     int64_t registration_id;
     int32_t stream_id;
     int32_t session_id;
-    struct sockaddr_storage address; /* source of a SETUP or ERR */
+    struct sockaddr_storage address; /* source of a SETUP or ERR; of a destination */
+    bool has_name;                   /* of a destination: its address may change */
     rsti_setup_t setup;
     rsti_err_t err;
     char text[RSTI_ERR_TEXT_MAX + 1];
@@ -454,6 +459,21 @@ void rsti_images_check(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadl
 int rsti_image_check_limits(rst_driver_t *driver, const rsti_receive_endpoint_t *endpoint,
     const rsti_setup_t *setup, bool is_sparse);
 bool rsti_unproven_images_fit(int64_t held, int64_t wanted, int64_t most, int64_t usable);
+
+/* endpoint_sender.c: how many were taken; fewer is counted, and the pass comes again soon. */
+int32_t rsti_send_endpoint_send(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    rsti_datagram_t *datagrams, int32_t count);
+void rsti_send_endpoint_on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns);
+void rsti_send_endpoint_on_destination(rsti_sender_t *sender, int32_t type,
+    const rsti_agent_command_t *command);
+void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t now_ns, int64_t *next_deadline_ns);
+
+/* conductor_destinations.c: destinations of publications. true: try the command again. */
+bool rsti_on_add_destination(rst_driver_t *driver, const rsti_command_t *command);
+bool rsti_on_remove_destination(rst_driver_t *driver, const rsti_command_t *command);
+void rsti_on_remove_destination_by_id(rst_driver_t *driver, const rsti_command_t *command);
 
 /* conductor_channels.c: what is served, and endpoints found or made. */
 int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp);

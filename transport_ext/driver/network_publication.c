@@ -47,12 +47,6 @@ static int allocate_counters(rst_driver_t *driver, rsti_network_publication_t *p
     return 0;
 }
 
-static bool is_group_channel(const rsti_send_endpoint_t *endpoint, const rsti_channel_t *channel)
-{
-    return endpoint->udp.is_multicast || channel->control_mode == RSTI_CONTROL_DYNAMIC
-        || channel->control_mode == RSTI_CONTROL_MANUAL;
-}
-
 /* Its counter stands before the other ones of the publication (memory reference 18). */
 static int init_flow(rst_driver_t *driver, rsti_network_publication_t *publication,
     const rsti_publication_facts_t *facts)
@@ -121,7 +115,7 @@ int rsti_network_publication_create(rst_driver_t *driver,
     if (made == NULL) {
         return -RST_ENOMEM;
     }
-    made->is_group = is_group_channel(endpoint, facts->channel);
+    made->is_group = endpoint->is_group;
     if (init_flow(driver, made, facts) < 0
         || rsti_publication_init(driver, &made->base, facts) < 0) {
         fini_flow(driver, made);

@@ -102,7 +102,8 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
 /* A pass in which nothing was sent: limit at idle, and receivers that went silent. */
 void rsti_network_publication_on_idle(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t snd_pos, int64_t now_ns);
-void rsti_network_publication_on_sm(rsti_sender_t *sender,
+/* Whether it was accepted. */
+bool rsti_network_publication_on_sm(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns);
 void rsti_network_publication_on_nak(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_nak_t *nak, int64_t now_ns);

@@ -11,41 +11,13 @@ static rst_driver_t *driver_of(rsti_sender_t *sender)
     return sender->driver;
 }
 
-/* Sends count datagrams of sender->datagrams; returns how many went out. */
-static int32_t transmit(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    rsti_datagram_t *datagrams, int32_t count)
-{
-    rst_driver_t *driver = driver_of(sender);
-    rsti_send_endpoint_t *endpoint = publication->endpoint;
-    if (!endpoint->is_connected) {
-        for (int32_t i = 0; i < count; i++) {
-            datagrams[i].address = endpoint->udp.remote_data;
-        }
-    }
-    int sent = driver->media.table->send(driver->media.arg, endpoint->socket, datagrams, count);
-    if (sent < 0) {
-        rsti_driver_log_trail(driver, "sender");
-        sent = 0;
-    }
-    int64_t bytes = 0;
-    for (int i = 0; i < sent; i++) {
-        bytes += (int64_t)datagrams[i].length;
-    }
-    if (bytes > 0) {
-        rsti_driver_count(driver, RSTI_SYSTEM_BYTES_SENT, bytes);
-    }
-    if (sent < count) {
-        rsti_driver_count(driver, RSTI_SYSTEM_SHORT_SENDS, 1);
-        sender->is_short = true;
-    }
-    return sent;
-}
-
 static bool transmit_frame(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const void *frame, size_t length)
 {
-    rsti_datagram_t datagram = {.data = (uint8_t *)(uintptr_t)frame, .length = length};
-    return transmit(sender, publication, &datagram, 1) == 1;
+    rsti_datagram_t datagram;
+    datagram.data = (uint8_t *)(uintptr_t)frame;
+    datagram.length = length;
+    return rsti_send_endpoint_send(sender, publication->endpoint, &datagram, 1) == 1;
 }
 
 static bool is_at_end(const rsti_network_publication_t *publication, int64_t snd_pos)
@@ -62,11 +34,10 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
         return;
     }
     if (now_ns > publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS) {
+        const uint8_t flags = (uint8_t)(RSTI_SETUP_FLAG_RSTREAM
+            | (publication->is_group ? RSTI_SETUP_FLAG_GROUP : 0));
         const rsti_setup_t setup = {
-            .frame = {RSTI_SETUP_LENGTH, 0,
-                (uint8_t)(RSTI_SETUP_FLAG_RSTREAM
-                    | (publication->is_group ? RSTI_SETUP_FLAG_GROUP : 0)),
-                RSTI_FRAME_SETUP},
+            .frame = {RSTI_SETUP_LENGTH, 0, flags, RSTI_FRAME_SETUP},
             .term_offset = rsti_position_offset(snd_pos, log->term_length),
             .session_id = publication->base.session_id,
             .stream_id = publication->base.stream_id,
@@ -75,6 +46,7 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
                 rsti_position_term_id(snd_pos, log->position_bits, log->initial_term_id),
             .term_length = log->term_length,
             .mtu = publication->base.options.mtu,
+            .ttl = publication->endpoint->ttl,
         };
         if (publication->is_setup_elicited) {
             publication->flow.strategy->on_setup(&publication->flow,
@@ -206,7 +178,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
         }
         return 0;
     }
-    const int32_t sent = transmit(sender, publication, sender->datagrams, count);
+    const int32_t sent = rsti_send_endpoint_send(sender, publication->endpoint, sender->datagrams, count);
     if (sent == 0) {
         return 0;
     }
@@ -281,7 +253,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
             collect(sender, publication, position, end, &is_blocked, &is_corrupt);
         const int32_t sent = count == 0
             ? 0
-            : transmit(sender, publication, sender->datagrams, count);
+            : rsti_send_endpoint_send(sender, publication->endpoint, sender->datagrams, count);
         for (int32_t i = 0; i < sent; i++) {
             bytes += (int64_t)sender->datagrams[i].length;
         }

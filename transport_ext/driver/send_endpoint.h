@@ -1,12 +1,15 @@
-/* send_endpoint.h: one socket for all publications of a channel. Made by the conductor, used and
- * closed by the sender. */
+/* send_endpoint.h: the socket of all publications of a channel; of a group two, one connected to the
+ * group for data, one that is member of the group of control frames. Made by the conductor, used by
+ * the sender. */
 #ifndef RSTI_DRIVER_SEND_ENDPOINT_H
 #define RSTI_DRIVER_SEND_ENDPOINT_H
 
 #include "rstream/driver.h"
 
 #include "channel/channel.h"
+#include "driver/destination_tracker.h"
 #include "media/media.h"
+#include "util/ptr_array.h"
 
 #define RSTI_SEND_BUCKETS 64
 
@@ -15,21 +18,37 @@ typedef struct rsti_network_publication_t rsti_network_publication_t;
 typedef struct rsti_send_endpoint_t {
     /* written by: conductor, before use */
     rsti_udp_channel_t udp;
-    rsti_socket_t *socket;
+    rsti_socket_t *socket;      /* control frames come here */
+    rsti_socket_t *data_socket; /* the same, unless the channel is a connected group */
     bool is_readable; /* written by: the agent's thread */
     int32_t channel_status_id;
     int32_t local_sockaddr_id;
     int64_t so_sndbuf; /* as asked for by the first channel; RSTI_CHANNEL_UNSET */
     int64_t so_rcvbuf;
-    bool is_connected;
+    bool is_connected; /* data_socket */
+    bool is_group;     /* multicast or several destinations: group rules for NAKs and flow control */
+    int32_t ttl;       /* multicast; 0 = the system's */
+    int32_t destination_count_id; /* counter, when there are destinations */
     /* written by: conductor */
+    rsti_ptr_array_t manual; /* rsti_manual_destination_t: what clients added */
     int32_t ref_count;
     bool is_closing;
     /* written by: sender */
     int32_t is_released; /* atomic */
+    struct sockaddr_storage data_address; /* of a channel with one destination, not connected */
+    int64_t last_sm_ns;                   /* of any of its publications */
+    rsti_destination_tracker_t *destinations; /* NULL: one destination */
     rsti_network_publication_t *buckets[RSTI_SEND_BUCKETS]; /* chained by (stream, session) */
     struct rsti_send_endpoint_t *next;
 } rsti_send_endpoint_t;
+
+/* A destination as a client wrote it. */
+typedef struct rsti_manual_destination_t {
+    int64_t registration_id;
+    struct sockaddr_storage address; /* ss_family 0: its name has no address yet */
+    bool has_name;
+    char endpoint[RSTI_CHANNEL_HOST_MAX];
+} rsti_manual_destination_t;
 
 int rsti_send_endpoint_create(rst_driver_t *driver, rsti_send_endpoint_t **endpoint,
     const rsti_channel_t *channel, const rsti_udp_channel_t *udp, int64_t registration_id,

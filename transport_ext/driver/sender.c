@@ -5,6 +5,7 @@
 #include "util/error.h"
 
 #define COMMANDS_MAX 16
+#define UNKNOWN_TERM_LENGTH 1073741824 /* of a publication that is not here: the longest */
 #define SHORT_SEND_RETRY_NS INT64_C(50000)
 
 int rsti_sender_init(rsti_sender_t *sender, rst_driver_t *driver)
@@ -90,10 +91,31 @@ void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
     case RSTI_AGENT_REMOVE_PUBLICATION:
         remove_publication(sender, command->object);
         break;
+    case RSTI_AGENT_ADD_DESTINATION:
+    case RSTI_AGENT_REMOVE_DESTINATION:
+        rsti_send_endpoint_on_destination(sender, type, command);
+        break;
     default:
         RST_ASSERT(false);
         break;
     }
+}
+
+/* One for a publication that is not here still says where a receiver is. */
+static void on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm,
+    const struct sockaddr_storage *source, int64_t now_ns)
+{
+    if (publication != NULL) {
+        if (!rsti_network_publication_on_sm(sender, publication, sm, now_ns)) {
+            return;
+        }
+        endpoint->last_sm_ns = now_ns;
+    } else if (!rsti_sm_is_valid(sm, UNKNOWN_TERM_LENGTH)) {
+        rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return;
+    }
+    rsti_send_endpoint_on_sm(sender, endpoint, sm->receiver_id, source, now_ns);
 }
 
 static void on_control_frame(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
@@ -116,13 +138,14 @@ static void on_control_frame(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
             return;
         }
     }
+    if (type == RSTI_FRAME_SM) {
+        on_sm(sender, endpoint, publication, (const void *)data, &datagram->address, now_ns);
+        return;
+    }
     if (publication == NULL) {
         return;
     }
     switch (type) {
-    case RSTI_FRAME_SM:
-        rsti_network_publication_on_sm(sender, publication, (const void *)data, now_ns);
-        break;
     case RSTI_FRAME_NAK:
         rsti_network_publication_on_nak(sender, publication, (const void *)data, now_ns);
         break;
@@ -177,6 +200,7 @@ static int64_t poll_control(rsti_sender_t *sender, int64_t now_ns, int64_t *next
     int64_t bytes = 0;
     for (rsti_send_endpoint_t *e = sender->endpoints; e != NULL; e = e->next) {
         bytes += poll_endpoint(sender, e, now_ns);
+        rsti_send_endpoint_check(sender, e, now_ns, next_deadline_ns);
         rsti_lower_deadline(next_deadline_ns,
             media->table->next_deadline_ns(media->arg, e->socket));
     }
@@ -208,6 +232,7 @@ int64_t rsti_sender_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns
 {
     rsti_sender_t *sender = arg;
     rst_driver_t *driver = sender->driver;
+    sender->now_ns = now_ns;
     int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_SENDER, COMMANDS_MAX);
     sender->is_short = false;
     const int64_t sent = send_all(sender, now_ns, next_deadline_ns);

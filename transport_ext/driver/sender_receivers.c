@@ -184,7 +184,7 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
     }
 }
 
-void rsti_network_publication_on_sm(rsti_sender_t *sender,
+bool rsti_network_publication_on_sm(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns)
 {
     rst_driver_t *driver = sender->driver;
@@ -192,7 +192,7 @@ void rsti_network_publication_on_sm(rsti_sender_t *sender,
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     if (!rsti_sm_is_valid(sm, log->term_length)) {
         rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
-        return;
+        return false;
     }
     rsti_driver_count(driver, RSTI_SYSTEM_SM_RECEIVED, 1);
     rsti_sm_facts_t facts = {
@@ -207,11 +207,11 @@ void rsti_network_publication_on_sm(rsti_sender_t *sender,
         if (snd_pos < rsti_load_acquire_i64(&publication->end_position)) {
             on_setup_elicited(publication, &facts, now_ns);
         }
-        return;
+        return true;
     }
     if (!rsti_sm_is_in_window(facts.position, snd_pos, log->term_length)) {
         rsti_driver_count(driver, RSTI_SYSTEM_SM_REJECTED, 1);
-        return;
+        return false;
     }
     note_receiver(sender, publication, sm, &facts, snd_pos, now_ns);
     publication->has_initial_connection = true;
@@ -219,6 +219,7 @@ void rsti_network_publication_on_sm(rsti_sender_t *sender,
         publication->flow.strategy->on_status_message(
             &publication->flow, &facts, publication->limit, now_ns));
     update_connected(sender, publication);
+    return true;
 }
 
 void rsti_network_publication_on_err(rsti_sender_t *sender,

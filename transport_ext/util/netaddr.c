@@ -104,6 +104,15 @@ int rsti_netaddr_resolve(const char *text, struct sockaddr_storage *address)
     return rsti_netaddr_resolve_with(&rsti_system_resolver, text, AF_UNSPEC, address);
 }
 
+bool rsti_netaddr_has_name(const char *text)
+{
+    char host[RSTI_NETADDR_HOST_MAX];
+    uint16_t port;
+    struct sockaddr_storage address;
+    return rsti_netaddr_split(text, host, sizeof host, &port)
+        && !rsti_netaddr_parse_numeric(host, &address);
+}
+
 const char *rsti_netaddr_format(const struct sockaddr_storage *address, char *text, size_t size)
 {
     char host[INET6_ADDRSTRLEN] = "?";

@@ -21,6 +21,8 @@ int rsti_netaddr_resolve(const char *text, struct sockaddr_storage *address);
 /* The same with another resolver; family as there. RSTI_LOOKUP_PENDING: ask again later. */
 int rsti_netaddr_resolve_with(const rsti_name_resolver_t *resolver, const char *text, int family,
     struct sockaddr_storage *address);
+/* Whether "h:p" has a name in it that may come to mean another address. */
+bool rsti_netaddr_has_name(const char *text);
 /* "a.b.c.d:port" or "[v6]:port"; always terminated. Returns text. */
 const char *rsti_netaddr_format(const struct sockaddr_storage *address, char *text, size_t size);
 bool rsti_netaddr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);

@@ -45,6 +45,8 @@ typedef struct harness_t {
     frame_t *incoming;
     int incoming_count;
     uint16_t next_port;
+    struct sockaddr_storage bad_address; /* sending to it gives bad_result; ss_family 0: none */
+    int bad_result;                      /* 0: its socket is full; negative: an error */
     rst_driver_t *driver;
     rsti_broadcast_rx_t rx;
     answer_t answers[64];
@@ -95,9 +97,15 @@ static inline int memory_send(void *arg, rsti_socket_t *socket,
     harness_t *h = arg;
     int taken = 0;
     for (; taken < count && h->sent_count < FRAMES_MAX; taken++) {
+        const struct sockaddr_storage *to =
+            socket->remote.ss_family != 0 ? &socket->remote : &datagrams[taken].address;
+        if (h->bad_address.ss_family != 0 && rsti_netaddr_equal(to, &h->bad_address)) {
+            return taken > 0 || h->bad_result == 0
+                ? taken : RST_SET_ERR(-h->bad_result, "the network says no");
+        }
         frame_t *frame = &h->sent[h->sent_count++];
         frame->socket = socket;
-        frame->address = socket->remote.ss_family != 0 ? socket->remote : datagrams[taken].address;
+        frame->address = *to;
         frame->length = datagrams[taken].length;
         memcpy(frame->data, datagrams[taken].data, frame->length);
     }

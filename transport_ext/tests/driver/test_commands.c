@@ -39,11 +39,13 @@ TEST(what_is_not_served_is_refused_by_name)
     const int pub = RSTI_CMD_ADD_PUBLICATION, sub = RSTI_CMD_ADD_SUBSCRIPTION;
     check_refused(h, sub, "aeron-spy:aeron:ipc", RSTI_DRIVER_INVALID_CHANNEL, "aeron:ipc");
     check_refused(h, pub, "aeron-spy:" UDP, RSTI_DRIVER_INVALID_CHANNEL, "spy");
-    check_refused(h, pub, UDP "|control=127.0.0.1:9999|control-mode=dynamic",
-        RSTI_DRIVER_NOT_SUPPORTED, "control-mode=dynamic");
+    check_refused(h, pub, UDP "|control=127.0.0.1:9999|control-mode=response",
+        RSTI_DRIVER_NOT_SUPPORTED, "control-mode=response");
     check_refused(h, sub, UDP "|control=127.0.0.1:0", RSTI_DRIVER_INVALID_CHANNEL, "control=");
-    check_refused(h, pub, "aeron:udp?endpoint=224.0.1.1:40456", RSTI_DRIVER_NOT_SUPPORTED,
-        "multicast");
+    check_refused(h, pub, "aeron:udp?endpoint=224.0.1.2:40456", RSTI_DRIVER_INVALID_CHANNEL,
+        "odd");
+    check_refused(h, pub, "aeron:udp?endpoint=224.0.1.1:40456|control-mode=manual",
+        RSTI_DRIVER_INVALID_CHANNEL, "control-mode");
     check_refused(h, pub, "aeron:udp?endpoint=127.0.0.1:0", RSTI_DRIVER_INVALID_CHANNEL, "port");
     check_refused(h, pub, "aeron:tcp?endpoint=127.0.0.1:1", RSTI_DRIVER_INVALID_CHANNEL, "tcp");
     check_refused(h, pub, UDP "|mtu=1400", RSTI_DRIVER_INVALID_CHANNEL, "mtu=1400");

@@ -334,7 +334,7 @@ TEST(removing_the_destination_that_goes_on_ends_the_stream)
     CHECK(!b->is_open);
     CHECK_EQ(endpoint_at(h, 0)->owned_count, 1);
     CHECK_EQ(h->driver->conductor.closing_count, 0);
-    check_error(h, command(h, &c), RSTI_DRIVER_NOT_SUPPORTED, "destination"); /* it is gone */
+    check_error(h, command(h, &c), RSTI_DRIVER_UNKNOWN_PUBLICATION, "unknown"); /* it is gone */
     harness_close(h);
 }
 

@@ -1,0 +1,35 @@
+/* destination.c: what a destination's channel may not say, since all destinations of a publication or
+ * subscription share it (wire reference 19.4). */
+#include "channel/channel.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+
+int rsti_channel_check_destination(const rsti_channel_t *channel)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } shared[] = {
+        {"mtu", channel->mtu},
+        {"rcv-wnd", channel->receiver_window},
+        {"so-rcvbuf", channel->so_rcvbuf},
+        {"so-sndbuf", channel->so_sndbuf},
+        {"response-correlation-id", channel->response_correlation_id},
+    };
+    for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
+        if (shared[i].value != RSTI_CHANNEL_UNSET) {
+            return RST_SET_ERR(RST_ECHANNEL, "channel parameter %s=%" PRId64
+                ": belongs to the publication or subscription, not to a destination",
+                shared[i].name, shared[i].value);
+        }
+    }
+    if (channel->control_mode == RSTI_CONTROL_RESPONSE
+        || channel->control_mode == RSTI_CONTROL_MANUAL) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter control-mode=%s: not for a destination",
+            channel->control_mode == RSTI_CONTROL_MANUAL ? "manual" : "response");
+    }
+    return 0;
+}

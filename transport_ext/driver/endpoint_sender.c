@@ -1,0 +1,130 @@
+/* endpoint_sender.c: the sender's side of a send endpoint: datagrams to its one peer, its group or all
+ * its destinations, and what it learns of them (wire reference 7.1, 13.1). */
+#include "driver/internal.h"
+
+#include "util/error.h"
+
+static int64_t length_of(const rsti_datagram_t *datagrams, int32_t count)
+{
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < count; i++) {
+        bytes += (int64_t)datagrams[i].length;
+    }
+    return bytes;
+}
+
+static void set_address(rsti_datagram_t *datagrams, int32_t count,
+    const struct sockaddr_storage *address)
+{
+    for (int32_t i = 0; i < count; i++) {
+        memcpy(&datagrams[i].address, address, rsti_netaddr_length(address));
+    }
+}
+
+/* How many were taken; negative, and logged, when the first one met an error. */
+static int32_t send_once(rst_driver_t *driver, rsti_socket_t *socket,
+    const rsti_datagram_t *datagrams, int32_t count)
+{
+    const int sent = driver->media.table->send(driver->media.arg, socket, datagrams, count);
+    if (sent < 0) {
+        rsti_driver_log_trail(driver, "sender");
+    } else if (sent > 0) {
+        rsti_driver_count(driver, RSTI_SYSTEM_BYTES_SENT, length_of(datagrams, sent));
+    }
+    return sent;
+}
+
+/* All or nothing: an error at one destination is a short send for all of them, so they get the same
+ * again. A destination whose socket is full has lost what it was not sent, and asks for it. */
+static int32_t send_to_destinations(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
+    rsti_datagram_t *datagrams, int32_t count)
+{
+    rsti_destination_tracker_t *tracker = endpoint->destinations;
+    const int32_t first = rsti_destinations_rotate(tracker);
+    bool has_failed = false;
+    for (int32_t n = 0; n < tracker->count; n++) {
+        const rsti_destination_t *destination = &tracker->items[(first + n) % tracker->count];
+        if (destination->is_repeated || destination->address.ss_family == AF_UNSPEC) {
+            continue;
+        }
+        set_address(datagrams, count, &destination->address);
+        int32_t sent = send_once(driver, endpoint->data_socket, datagrams, count);
+        if (sent >= 0 && sent < count) {
+            /* Full, or an error that belongs to the next datagram: asked again, it says which. */
+            sent = send_once(driver, endpoint->data_socket, datagrams + sent, count - sent);
+        }
+        has_failed = has_failed || sent < 0;
+    }
+    return has_failed ? 0 : count;
+}
+
+int32_t rsti_send_endpoint_send(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    rsti_datagram_t *datagrams, int32_t count)
+{
+    rst_driver_t *driver = sender->driver;
+    int32_t sent;
+    if (endpoint->destinations != NULL) {
+        sent = send_to_destinations(driver, endpoint, datagrams, count);
+    } else {
+        if (!endpoint->is_connected) {
+            set_address(datagrams, count, &endpoint->data_address);
+        }
+        sent = rsti_max_i32(send_once(driver, endpoint->data_socket, datagrams, count), 0);
+    }
+    if (sent < count) {
+        rsti_driver_count(driver, RSTI_SYSTEM_SHORT_SENDS, 1);
+        sender->is_short = true;
+    }
+    return sent;
+}
+
+static void tell_destination_count(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint)
+{
+    const int32_t id = endpoint->destination_count_id;
+    const int64_t count = endpoint->destinations->count;
+    if (*rsti_counter_address(&driver->counters.counters, id) != count) {
+        rsti_counter_store(driver, id, count);
+    }
+}
+
+void rsti_send_endpoint_on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns)
+{
+    if (endpoint->destinations == NULL) {
+        return;
+    }
+    if (!rsti_destinations_on_sm(endpoint->destinations, receiver_id, source, now_ns)) {
+        char text[RSTI_NETADDR_TEXT_MAX];
+        (void)RST_SET_ERR(RST_EFULL, "channel %s: more than %d destinations, %s is not served",
+            endpoint->udp.canonical, RSTI_DESTINATIONS_MAX,
+            rsti_netaddr_format(source, text, sizeof text));
+        rsti_driver_log_trail(sender->driver, "sender");
+    }
+    tell_destination_count(sender->driver, endpoint);
+}
+
+void rsti_send_endpoint_on_destination(rsti_sender_t *sender, int32_t type,
+    const rsti_agent_command_t *command)
+{
+    rsti_send_endpoint_t *endpoint = command->endpoint;
+    if (type == RSTI_AGENT_ADD_DESTINATION) {
+        /* The conductor counts them too and adds none too many. */
+        const bool is_added = rsti_destinations_add(endpoint->destinations,
+            command->registration_id, &command->address, command->has_name, sender->now_ns);
+        RST_ASSERT(is_added);
+        (void)is_added;
+    } else {
+        (void)rsti_destinations_remove(endpoint->destinations, command->registration_id);
+    }
+    tell_destination_count(sender->driver, endpoint);
+}
+
+void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t now_ns, int64_t *next_deadline_ns)
+{
+    if (endpoint->destinations != NULL) {
+        rsti_destinations_expire(endpoint->destinations, now_ns);
+        tell_destination_count(sender->driver, endpoint);
+        rsti_lower_deadline(next_deadline_ns, endpoint->destinations->expiry_due_ns);
+    }
+}
