@@ -13,15 +13,32 @@ the other end. Names, codecs, demand and rejoining are in :mod:`rstream.stream`.
 
 from __future__ import annotations
 
-import math
 import os
 import time
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self
 
 from rstream import _core
-from rstream._core import Batch, Claim, Message
+from rstream._core import Batch, Claim, Counter, Message
+from rstream._facts import (
+    ChannelStatus,
+    CounterEvent,
+    CounterReading,
+    Image,
+    ImageEvent,
+    ReceiverError,
+)
+from rstream._handles import (
+    ADMIN_ACTION,
+    BACK_PRESSURED,
+    CLOSED,
+    ERROR,
+    MAX_POSITION_EXCEEDED,
+    NOT_CONNECTED,
+    Publication,
+    Subscription,
+    reason_name,
+)
 from rstream.config import ClientConfig
 from rstream.driver import (
     call_site,
@@ -33,7 +50,7 @@ from rstream.driver import (
 from rstream.errors import ConfigError, DriverNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from types import TracebackType
 
     from typing_extensions import Buffer
@@ -49,324 +66,22 @@ __all__ = (
     "MAX_POSITION_EXCEEDED",
     "NOT_CONNECTED",
     "Batch",
+    "ChannelStatus",
     "Claim",
     "Client",
+    "Counter",
+    "CounterEvent",
+    "CounterReading",
+    "Image",
     "ImageEvent",
     "Message",
     "Publication",
+    "ReceiverError",
     "Subscription",
     "reason_name",
 )
 
-NOT_CONNECTED: Final = -1
-BACK_PRESSURED: Final = -2
-ADMIN_ACTION: Final = -3
-CLOSED: Final = -4
-MAX_POSITION_EXCEEDED: Final = -5
-ERROR: Final = -6
-
-_REASONS: Final[dict[int, str]] = {
-    NOT_CONNECTED: "not connected",
-    BACK_PRESSURED: "back pressured",
-    ADMIN_ACTION: "admin action",
-    CLOSED: "closed",
-    MAX_POSITION_EXCEEDED: "max position exceeded",
-    ERROR: "error",
-}
 _ALIVE: Final = 2
-
-
-def reason_name(reason: int) -> str:
-    """The words for a negative result of ``offer``."""
-    return _REASONS.get(reason, f"position {reason}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageEvent:
-    """A publisher's session came into or went out of sight of a subscription.
-
-    Attributes:
-        kind: ``"available"`` or ``"unavailable"``; the latter comes after the last message.
-        session_id: the publisher instance.
-        correlation_id: the driver's number of the image.
-        position: where reading starts; unavailable: up to where it was consumed.
-        end_position: unavailable: where the stream ended in good order; None when it did not.
-        received_position: unavailable: everything below was received.
-        source: ``"ip:port"`` of the sender, or ``"aeron:ipc"``.
-    """
-
-    kind: Literal["available", "unavailable"]
-    session_id: int
-    correlation_id: int
-    position: int
-    end_position: int | None
-    received_position: int
-    source: str
-
-    @property
-    def is_available(self) -> bool:
-        return self.kind == "available"
-
-    @property
-    def ended_in_order(self) -> bool:
-        """Whether the publisher ended the stream and all of it was consumed."""
-        return self.end_position is not None and self.position >= self.end_position
-
-
-def _timeout(timeout_s: float | None) -> float:
-    return math.inf if timeout_s is None else timeout_s
-
-
-_CoreT = TypeVar("_CoreT", _core.Publication, _core.Subscription)
-
-
-class _Handle(Generic[_CoreT]):
-    """What publications and subscriptions share."""
-
-    core: _CoreT
-
-    @property
-    def channel(self) -> str:
-        """The channel as it was given."""
-        return self.core.channel
-
-    @property
-    def stream_id(self) -> int:
-        return self.core.stream_id
-
-    @property
-    def registration_id(self) -> int:
-        """The driver's number of this handle."""
-        return self.core.registration_id
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether the other side is there."""
-        return self.core.is_connected
-
-    @property
-    def is_closed(self) -> bool:
-        """Closed here, with the client, or because the driver went."""
-        return self.core.is_closed
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until something may have changed: messages, image events, room, connection.
-
-        Returns:
-            False after ``timeout_s`` (None: no limit). True may come early: look again.
-        Raises:
-            ClosedError: closed meanwhile. DriverLost: the driver died; messages that are in memory
-            can still be polled. ConcurrentUseError: another thread waits here.
-        """
-        return self.core.wait(_timeout(timeout_s))
-
-    def close(self) -> None:
-        """Close; idempotent."""
-        self.core.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        state = "closed" if self.is_closed else "connected" if self.is_connected else "waiting"
-        return f"<{type(self).__name__} {self.channel} stream {self.stream_id} {state}>"
-
-
-class Publication(_Handle[_core.Publication]):
-    """The sending side of a stream. Safe for threads, but an exclusive one belongs to one thread.
-
-    Attributes:
-        core: the extension's object, for layers above.
-    """
-
-    def __init__(self, core: _core.Publication) -> None:
-        self.core = core
-        # The methods below with the same names say what they do; these cost no Python call.
-        vars(self).update(
-            offer=core.offer,
-            offer_parts=core.offer_parts,
-            offer_many=core.offer_many,
-            offer_block=core.offer_block,
-            try_claim=core.try_claim,
-        )
-
-    @property
-    def session_id(self) -> int:
-        """This publisher instance."""
-        return self.core.session_id
-
-    @property
-    def term_length(self) -> int:
-        """Bytes of a term."""
-        return self.core.term_length
-
-    @property
-    def mtu(self) -> int:
-        """Largest datagram in bytes."""
-        return self.core.mtu
-
-    @property
-    def max_payload_length(self) -> int:
-        """Largest message in bytes that fits one frame; ``try_claim`` takes no more."""
-        return self.core.max_payload_length
-
-    @property
-    def max_message_length(self) -> int:
-        """Largest message in bytes."""
-        return self.core.max_message_length
-
-    @property
-    def is_exclusive(self) -> bool:
-        return self.core.is_exclusive
-
-    @property
-    def is_ipc(self) -> bool:
-        return self.core.is_ipc
-
-    @property
-    def position(self) -> int:
-        """Position after the last message, in bytes; CLOSED after the end."""
-        return self.core.position
-
-    @property
-    def position_limit(self) -> int:
-        """Up to here may be offered now."""
-        return self.core.position_limit
-
-    @property
-    def consumed_position(self) -> int:
-        """Every reader is known to have consumed up to here; without readers, where the last one
-        stopped. NOT_CONNECTED where it is not known.
-        """
-        return self.core.consumed_position
-
-    def offer(self, data: Buffer, reserved_value: int = 0, /) -> int:
-        """Append one message; never waits.
-
-        Args:
-            data: any contiguous buffer, up to ``max_message_length`` bytes.
-            reserved_value: 64 bits that travel with it.
-        Returns:
-            The position after it, or NOT_CONNECTED (-1), BACK_PRESSURED (-2), ADMIN_ACTION (-3, try again),
-            CLOSED (-4), MAX_POSITION_EXCEEDED (-5), ERROR (-6: see ``_core.last_error()``).
-        Cost: about 0.1 µs for small messages.
-        """
-        return self.core.offer(data, reserved_value)
-
-    def offer_parts(self, parts: Sequence[Buffer], reserved_value: int = 0, /) -> int:
-        """Append one message that lies in several buffers."""
-        return self.core.offer_parts(parts, reserved_value)
-
-    def offer_many(
-        self, messages: Sequence[Buffer], start: int = 0, reserved_value: int = 0, /
-    ) -> tuple[int, int]:
-        """Append ``messages[start:]`` in order until one is not taken.
-
-        Returns:
-            (how many were taken, position after the last one or, when none was, the reason).
-        Cost: about 25 ns for each small ``bytes``; readers are woken once.
-        """
-        return self.core.offer_many(messages, start, reserved_value)
-
-    def offer_block(
-        self, data: Buffer, size: int, start: int = 0, reserved_value: int = 0, /
-    ) -> tuple[int, int]:
-        """The same for messages of ``size`` bytes back to back; ``start`` counts messages."""
-        return self.core.offer_block(data, size, start, reserved_value)
-
-    def try_claim(self, length: int, reserved_value: int = 0, /) -> Claim | int:
-        """Reserve ``length`` bytes of the log to write into, or a negative reason.
-
-        ``with claim as view:`` commits at the end of the block, and aborts after an exception.
-        """
-        return self.core.try_claim(length, reserved_value)
-
-
-class Subscription(_Handle[_core.Subscription]):
-    """The receiving side of a stream: one consumer at a time.
-
-    Attributes:
-        core: the extension's object, for layers above.
-    """
-
-    def __init__(self, core: _core.Subscription) -> None:
-        self.core = core
-        vars(self).update(poll=core.poll, poll_demanded=core.poll_demanded, request=core.request)
-
-    @property
-    def image_count(self) -> int:
-        """How many publishers' sessions are in sight."""
-        return self.core.image_count
-
-    @property
-    def local_address(self) -> str | None:
-        """Bound ``ip:port`` of a UDP subscription, with the real port where 0 was asked for."""
-        return self.core.local_address
-
-    @property
-    def demand(self) -> int:
-        """Messages requested and not yet delivered."""
-        return self.core.demand
-
-    @property
-    def fill(self) -> tuple[int, int]:
-        """(bytes received and not consumed, window in bytes) of the fullest image."""
-        return self.core.fill
-
-    def poll(self, limit: int, bytes_max: int = 0, /) -> Batch:
-        """Up to ``limit`` whole messages that are already here; never waits.
-
-        Args:
-            limit: most messages, at least 1 (more than 65536 counts as 65536).
-            bytes_max: about how many bytes at most, the first message always fits; 0: no bound.
-        Returns:
-            A leased :class:`Batch`, empty when nothing is ready. Its memory stays valid until
-            :meth:`Batch.release`, the end of its ``with`` block or the next poll; the subscriber
-            position moves then.
-        Raises:
-            ClosedError: closed here. ConcurrentUseError: another thread waits or polls here.
-            BufferError: views of the last batch are alive. DriverLost: the driver died, and
-            everything that was in memory has been handed out.
-        Cost: about 0.2 µs, and about 30 ns for each small message copied to ``bytes``.
-        """
-        return self.core.poll(limit, bytes_max)
-
-    def poll_demanded(self, limit: int, bytes_max: int = 0, /) -> Batch:
-        """The same, but never more than was requested and not yet delivered."""
-        return self.core.poll_demanded(limit, bytes_max)
-
-    def request(self, n: int, /) -> None:
-        """Add to the demand; saturates at 2**63-1. Any thread."""
-        self.core.request(n)
-
-    def next_event(self) -> ImageEvent | None:
-        """The next image event in order, or None."""
-        event = self.core.next_event()
-        if event is None:
-            return None
-        kind, session_id, correlation_id, position, end_position, received_position, source = event
-        return ImageEvent(
-            kind="available" if kind == "available" else "unavailable",
-            session_id=session_id,
-            correlation_id=correlation_id,
-            position=position,
-            end_position=end_position,
-            received_position=received_position,
-            source=source,
-        )
-
-    def events(self) -> Iterator[ImageEvent]:
-        """The image events that are there."""
-        while (event := self.next_event()) is not None:
-            yield event
 
 
 class Client:
@@ -459,7 +174,8 @@ class Client:
         return Publication(
             self.core.add_publication(
                 str(channel), _stream_id(stream_id), exclusive, self._timeout_s(timeout_s)
-            )
+            ),
+            registration_timeout_s=self.config.registration_timeout_s,
         )
 
     def add_subscription(
@@ -469,8 +185,77 @@ class Client:
         return Subscription(
             self.core.add_subscription(
                 str(channel), _stream_id(stream_id), self._timeout_s(timeout_s)
-            )
+            ),
+            registration_timeout_s=self.config.registration_timeout_s,
         )
+
+    def next_session_id(self, stream_id: int, *, timeout_s: float | None = None) -> int:
+        """A session id that no publication of the stream uses, for ``session-id=`` of a channel.
+
+        A driver too old to know the question gives none: then it is a random one.
+        """
+        return self.core.next_session_id(_stream_id(stream_id), self._timeout_s(timeout_s))
+
+    def add_counter(
+        self, type_id: int, label: str, *, key: Buffer = b"", timeout_s: float | None = None
+    ) -> Counter:
+        """A counter of one's own, for everybody who looks into the driver directory.
+
+        Args:
+            type_id: what it counts, 1000 or above (Aeron and its products use those below).
+            label: text for people, at most 380 bytes.
+            key: at most 112 bytes for programs.
+            timeout_s: how long to wait for the driver; None: as configured.
+        Raises:
+            ConfigError: label or key too long. RegistrationError: refused, or no room.
+        """
+        return self.core.add_counter(type_id, key, label, self._timeout_s(timeout_s))
+
+    def add_static_counter(
+        self,
+        type_id: int,
+        label: str,
+        *,
+        registration_id: int,
+        key: Buffer = b"",
+        timeout_s: float | None = None,
+    ) -> Counter:
+        """A counter that belongs to nobody and outlives its maker, found by type and registration id.
+
+        Raises:
+            RegistrationError: there is such a counter, and it belongs to a client.
+        """
+        return self.core.add_static_counter(
+            type_id, registration_id, key, label, self._timeout_s(timeout_s)
+        )
+
+    def find_counter(self, type_id: int, registration_id: int) -> int | None:
+        """Place of the counter of that type and registration, of any client or the driver."""
+        return self.core.find_counter(type_id, registration_id)
+
+    def read_counter(self, counter_id: int) -> CounterReading | None:
+        """The counter at a place, or None when nobody has it."""
+        reading = self.core.read_counter(counter_id)
+        if reading is None:
+            return None
+        place, type_id, value, registration_id, owner_id, reference_id, label = reading
+        return CounterReading(
+            counter_id=place,
+            type_id=type_id,
+            value=value,
+            registration_id=registration_id,
+            owner_id=owner_id,
+            reference_id=reference_id,
+            label=label,
+        )
+
+    def counter_events(self) -> Iterator[CounterEvent]:
+        """Counters that came and went since the last look, of all clients; a bounded queue of 256."""
+        while (event := self.core.next_counter_event()) is not None:
+            is_available, counter_id, registration_id = event
+            yield CounterEvent(
+                is_available=is_available, counter_id=counter_id, registration_id=registration_id
+            )
 
     def _timeout_s(self, timeout_s: float | None) -> float:
         return self.config.registration_timeout_s if timeout_s is None else timeout_s

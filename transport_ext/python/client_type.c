@@ -122,13 +122,16 @@ static PyObject *client_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     return (PyObject *)self;
 }
 
-/* Waits for the driver's answer: 1 ready; -1 with an exception, the command is cancelled then. */
-static int await_answer(rsti_py_client_t *self, int64_t correlation_id, int64_t timeout_ns)
+int rsti_py_client_await(rsti_py_client_t *self, int64_t correlation_id, int64_t timeout_ns)
 {
     int64_t now_ns = rsti_py_now_ns();
     int64_t end_ns = timeout_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + timeout_ns;
     int result = 0;
 
+    if (correlation_id < 0) {
+        (void)rsti_py_raise(self->state, (int)correlation_id);
+        return -1;
+    }
     for (;;) {
         int64_t slice_ns = end_ns - now_ns < AWAIT_SLICE_NS ? end_ns - now_ns : AWAIT_SLICE_NS;
         self->inside++;
@@ -164,7 +167,7 @@ static int await_answer(rsti_py_client_t *self, int64_t correlation_id, int64_t 
     return -1;
 }
 
-static bool check_open(rsti_py_client_t *self)
+bool rsti_py_client_check_open(rsti_py_client_t *self)
 {
     if (self->is_closed) {
         (void)rsti_py_raise_text(self->state, RST_ECLOSED, "the client was closed");
@@ -180,21 +183,28 @@ typedef struct add_request_t {
     int64_t timeout_ns;
 } add_request_t;
 
+const char *rsti_py_get_text(rsti_py_state_t *state, PyObject *object)
+{
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(object, &size);
+
+    if (text != NULL && strlen(text) != (size_t)size) {
+        (void)rsti_py_raise_text(state, RST_ECHANNEL, "text with a zero character");
+        return NULL;
+    }
+    return text;
+}
+
 static bool get_request(rsti_py_client_t *self, PyObject *const *args, Py_ssize_t count,
     add_request_t *request)
 {
-    Py_ssize_t size;
-
-    request->channel = PyUnicode_AsUTF8AndSize(args[0], &size);
-    if (request->channel == NULL || !rsti_py_get_int32(args[1], &request->stream_id) ||
-        !rsti_py_get_timeout_ns(args[count - 1], &request->timeout_ns) || !check_open(self)) {
+    if (!rsti_py_get_int32(args[1], &request->stream_id) ||
+        !rsti_py_get_timeout_ns(args[count - 1], &request->timeout_ns) ||
+        !rsti_py_client_check_open(self)) {
         return false;
     }
-    if (strlen(request->channel) != (size_t)size) {
-        (void)rsti_py_raise_text(self->state, RST_ECHANNEL, "channel with a zero character");
-        return false;
-    }
-    return true;
+    request->channel = rsti_py_get_text(self->state, args[0]);
+    return request->channel != NULL;
 }
 
 static PyObject *client_add_publication(PyObject *object, PyObject *const *args, Py_ssize_t count)
@@ -215,10 +225,7 @@ static PyObject *client_add_publication(PyObject *object, PyObject *const *args,
     }
     correlation_id = rst_client_add_publication(self->client, request.channel, request.stream_id,
         is_exclusive != 0);
-    if (correlation_id < 0) {
-        return rsti_py_raise(self->state, (int)correlation_id);
-    }
-    if (await_answer(self, correlation_id, request.timeout_ns) < 0) {
+    if (rsti_py_client_await(self, correlation_id, request.timeout_ns) < 0) {
         return NULL;
     }
     publication = rst_client_take_publication(self->client, correlation_id);
@@ -241,10 +248,7 @@ static PyObject *client_add_subscription(PyObject *object, PyObject *const *args
     }
     correlation_id =
         rst_client_add_subscription(self->client, request.channel, request.stream_id);
-    if (correlation_id < 0) {
-        return rsti_py_raise(self->state, (int)correlation_id);
-    }
-    if (await_answer(self, correlation_id, request.timeout_ns) < 0) {
+    if (rsti_py_client_await(self, correlation_id, request.timeout_ns) < 0) {
         return NULL;
     }
     subscription = rst_client_take_subscription(self->client, correlation_id);
@@ -254,10 +258,32 @@ static PyObject *client_add_subscription(PyObject *object, PyObject *const *args
     return rsti_py_subscription_make(self, subscription);
 }
 
+static PyObject *client_next_session_id(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_py_client_t *self = (rsti_py_client_t *)object;
+    int64_t correlation_id;
+    int64_t timeout_ns;
+    int32_t session_id = 0;
+    int32_t stream_id;
+    int result;
+
+    if (!rsti_py_check_count("next_session_id", count, 2, 2) ||
+        !rsti_py_get_int32(args[0], &stream_id) ||
+        !rsti_py_get_timeout_ns(args[1], &timeout_ns) || !rsti_py_client_check_open(self)) {
+        return NULL;
+    }
+    correlation_id = rst_client_next_session_id(self->client, stream_id);
+    if (rsti_py_client_await(self, correlation_id, timeout_ns) < 0) {
+        return NULL;
+    }
+    result = rst_client_take_session_id(self->client, correlation_id, &session_id);
+    return result < 0 ? rsti_py_raise(self->state, result) : PyLong_FromLong(session_id);
+}
+
 static PyObject *client_waiter(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    return check_open((rsti_py_client_t *)object)
+    return rsti_py_client_check_open((rsti_py_client_t *)object)
         ? rsti_py_waiter_make((rsti_py_client_t *)object)
         : NULL;
 }
@@ -296,6 +322,22 @@ static PyMethodDef client_methods[] = {
     {"add_subscription", RSTI_PY_FASTCALL(client_add_subscription), METH_FASTCALL,
         "add_subscription($self, channel, stream_id, timeout_s, /)\n--\n\n"
         "Ask the driver for a subscription and wait for it."},
+    {"next_session_id", RSTI_PY_FASTCALL(client_next_session_id), METH_FASTCALL,
+        "next_session_id($self, stream_id, timeout_s, /)\n--\n\n"
+        "A session id that no publication of the stream uses."},
+    {"add_counter", RSTI_PY_FASTCALL(rsti_py_client_add_counter), METH_FASTCALL,
+        "add_counter($self, type_id, key, label, timeout_s, /)\n--\n\n"
+        "Ask the driver for a counter of one's own and wait for it."},
+    {"add_static_counter", RSTI_PY_FASTCALL(rsti_py_client_add_static_counter), METH_FASTCALL,
+        "add_static_counter($self, type_id, registration_id, key, label, timeout_s, /)\n--\n\n"
+        "A counter that belongs to nobody and outlives its maker."},
+    {"find_counter", RSTI_PY_FASTCALL(rsti_py_client_find_counter), METH_FASTCALL,
+        "find_counter($self, type_id, registration_id, /)\n--\n\nIts id, or None."},
+    {"read_counter", rsti_py_client_read_counter, METH_O,
+        "read_counter($self, counter_id, /)\n--\n\n"
+        "(id, type_id, value, registration_id, owner_id, reference_id, label), or None."},
+    {"next_counter_event", rsti_py_client_next_counter_event, METH_NOARGS,
+        "(is_available, counter_id, registration_id) of a counter that came or went, or None."},
     {"waiter", client_waiter, METH_NOARGS, "A new Waiter of this client."},
     {"close", client_close, METH_NOARGS, "Close all that it made, then the client. Idempotent."},
     {NULL, NULL, 0, NULL},

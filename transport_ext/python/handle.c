@@ -109,7 +109,11 @@ void rsti_py_handle_finish(rsti_py_handle_t *handle)
         rsti_py_subscription_destroy((rsti_py_subscription_t *)handle);
     } else {
         rsti_py_publication_t *publication = (rsti_py_publication_t *)handle;
-        rst_publication_close(publication->publication);
+        if (publication->is_revoking) {
+            rst_publication_revoke(publication->publication);
+        } else {
+            rst_publication_close(publication->publication);
+        }
         publication->publication = NULL;
     }
     unlink_handle(handle);

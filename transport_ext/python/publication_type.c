@@ -29,8 +29,7 @@ PyObject *rsti_py_publication_make(rsti_py_client_t *client, rst_publication_t *
     return (PyObject *)self;
 }
 
-/* Positions and Aeron's reasons are numbers; what lies below them (fork) is an exception. */
-static PyObject *position_result(const rsti_py_publication_t *self, int64_t position)
+PyObject *rsti_py_position_result(const rsti_py_publication_t *self, int64_t position)
 {
     return position >= RST_ERROR ? PyLong_FromLongLong(position)
                                  : rsti_py_raise_at(&self->handle, (int)position, NULL);
@@ -73,7 +72,7 @@ static PyObject *publication_offer(PyObject *object, PyObject *const *args, Py_s
             return NULL;
         }
     }
-    return position_result(self, position);
+    return rsti_py_position_result(self, position);
 }
 
 static PyObject *offer_views(rsti_py_publication_t *self, PyObject *items, int64_t reserved_value)
@@ -104,7 +103,7 @@ static PyObject *offer_views(rsti_py_publication_t *self, PyObject *items, int64
     }
     PyMem_Free(views);
     PyMem_Free(parts);
-    return position == INT64_MIN ? NULL : position_result(self, position);
+    return position == INT64_MIN ? NULL : rsti_py_position_result(self, position);
 }
 
 static PyObject *publication_offer_parts(PyObject *object, PyObject *const *args, Py_ssize_t count)
@@ -298,7 +297,7 @@ static PyObject *publication_try_claim(PyObject *object, PyObject *const *args, 
         position = rst_publication_try_claim(self->publication, (size_t)length, reserved_value,
             &claim);
     }
-    return position > 0 ? rsti_py_claim_make(self, &claim) : position_result(self, position);
+    return position > 0 ? rsti_py_claim_make(self, &claim) : rsti_py_position_result(self, position);
 }
 
 #define PUBLICATION_INFO(name, convert)                                                           \
@@ -312,6 +311,9 @@ PUBLICATION_INFO(term_length, PyLong_FromLong)
 PUBLICATION_INFO(mtu, PyLong_FromLong)
 PUBLICATION_INFO(max_payload_length, PyLong_FromLong)
 PUBLICATION_INFO(max_message_length, PyLong_FromLong)
+PUBLICATION_INFO(initial_term_id, PyLong_FromLong)
+PUBLICATION_INFO(position_bits, PyLong_FromLong)
+PUBLICATION_INFO(max_position, PyLong_FromLongLong)
 PUBLICATION_INFO(is_exclusive, PyBool_FromLong)
 PUBLICATION_INFO(is_ipc, PyBool_FromLong)
 
@@ -320,12 +322,14 @@ PUBLICATION_INFO(is_ipc, PyBool_FromLong)
     {                                                                                             \
         rsti_py_publication_t *self = (rsti_py_publication_t *)object;                            \
         (void)closure;                                                                            \
-        return position_result(self,                                                              \
+        return rsti_py_position_result(self,                                                              \
             self->handle.is_closed ? RST_CLOSED : function(self->publication));                   \
     }
 PUBLICATION_POSITION(position, rst_publication_position)
 PUBLICATION_POSITION(position_limit, rst_publication_position_limit)
 PUBLICATION_POSITION(consumed_position, rst_publication_consumed_position)
+PUBLICATION_POSITION(available_window, rst_publication_available_window)
+PUBLICATION_POSITION(channel_status, rst_publication_channel_status)
 
 #define PUBLICATION_STATE(name, expression)                                                       \
     static PyObject *publication_get_##name(PyObject *object, void *closure)                      \
@@ -360,6 +364,24 @@ static PyMethodDef publication_methods[] = {
     {"try_claim", RSTI_PY_FASTCALL(publication_try_claim), METH_FASTCALL,
         "try_claim($self, length, reserved_value=0, /)\n--\n\n"
         "Reserve a part of the log to write into, or a negative reason."},
+    {"offer_frames", rsti_py_publication_offer_frames, METH_O,
+        "offer_frames($self, frames, /)\n--\n\n"
+        "Append whole frames that were made elsewhere, as they are (exclusive publications)."},
+    {"append_padding", rsti_py_publication_append_padding, METH_O,
+        "append_padding($self, length, /)\n--\n\n"
+        "Move the position by a frame that no reader sees (exclusive publications)."},
+    {"add_destination", RSTI_PY_FASTCALL(rsti_py_publication_add_destination), METH_FASTCALL,
+        "add_destination($self, uri, timeout_s, /)\n--\n\n"
+        "Ask the driver to send there too, and wait: the id of the destination."},
+    {"remove_destination", RSTI_PY_FASTCALL(rsti_py_publication_remove_destination),
+        METH_FASTCALL,
+        "remove_destination($self, destination, timeout_s, /)\n--\n\n"
+        "The reverse, by URI or id."},
+    {"revoke", rsti_py_publication_revoke, METH_NOARGS,
+        "Close, and end the stream at once. Idempotent."},
+    {"next_error", rsti_py_publication_next_error, METH_NOARGS,
+        "(code, session_id, receiver_id, group_tag or None, destination_id or None, source, text), "
+        "or None."},
     {"wait", rsti_py_handle_wait, METH_O,
         "wait($self, timeout_s, /)\n--\n\nWait for room or a change of connection."},
     {"close", rsti_py_handle_close_method, METH_NOARGS, "Close. Idempotent."},
@@ -370,6 +392,22 @@ static PyGetSetDef publication_getset[] = {
     {"channel", rsti_py_handle_get_channel, NULL, "The channel as given.", NULL},
     {"stream_id", rsti_py_handle_get_stream_id, NULL, "The stream.", NULL},
     {"registration_id", rsti_py_handle_get_registration_id, NULL, "The driver's number.", NULL},
+    {"initial_term_id", publication_get_initial_term_id, NULL, "Of the stream's first term.",
+        NULL},
+    {"position_bits", publication_get_position_bits, NULL,
+        "position >> this: terms since the first.", NULL},
+    {"max_position", publication_get_max_position, NULL, "No message ends there or behind it.",
+        NULL},
+    {"available_window", publication_get_available_window, NULL,
+        "Bytes that may be offered now.", NULL},
+    {"channel_status", publication_get_channel_status, NULL,
+        "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
+    {"local_addresses", rsti_py_publication_get_local_addresses, NULL, "Bound UDP addresses.",
+        NULL},
+    {"next_frame", rsti_py_publication_get_next_frame, NULL,
+        "(term id, term offset) of the next frame; None after the end.", NULL},
+    {"errors_lost", rsti_py_publication_get_errors_lost, NULL,
+        "Errors that found the bounded queue full; 0 normally.", NULL},
     {"session_id", publication_get_session_id, NULL, "This publisher instance.", NULL},
     {"term_length", publication_get_term_length, NULL, "Bytes of a term.", NULL},
     {"mtu", publication_get_mtu, NULL, "Largest datagram in bytes.", NULL},

@@ -17,7 +17,9 @@
 #endif
 #include <Python.h>
 
+#include "rstream/counter.h"
 #include "rstream/driver.h"
+#include "rstream/image.h"
 #include "rstream/rstream.h"
 
 #include <stdbool.h>
@@ -33,6 +35,7 @@ typedef struct rsti_py_state_t {
     PyTypeObject *batch_type;
     PyTypeObject *message_type;
     PyTypeObject *waiter_type;
+    PyTypeObject *counter_type;
     PyObject *errors_by_code; /* dict of str to exception class, or NULL */
     PyObject *error_base;     /* exception class, or NULL */
 } rsti_py_state_t;
@@ -76,6 +79,7 @@ typedef struct rsti_py_publication_t {
     rsti_py_handle_t handle;
     rst_publication_t *publication;
     rst_publication_info_t info; /* its channel is not used: handle.channel is */
+    bool is_revoking; /* the end of this handle is the end of the stream */
 } rsti_py_publication_t;
 
 typedef struct rsti_py_batch_t rsti_py_batch_t;
@@ -118,6 +122,14 @@ typedef struct rsti_py_claim_t {
     bool is_pinned;
 } rsti_py_claim_t;
 
+typedef struct rsti_py_counter_t {
+    PyObject_HEAD
+    rsti_py_client_t *client; /* owned reference */
+    rst_user_counter_t *counter; /* NULL after close */
+    int64_t registration_id;
+    int32_t counter_id;
+} rsti_py_counter_t;
+
 struct rsti_py_waiter_t {
     PyObject_HEAD
     rsti_py_client_t *client; /* owned reference */
@@ -140,6 +152,7 @@ extern PyType_Spec rsti_py_subscription_spec;
 extern PyType_Spec rsti_py_batch_spec;
 extern PyType_Spec rsti_py_message_spec;
 extern PyType_Spec rsti_py_waiter_spec;
+extern PyType_Spec rsti_py_counter_spec;
 
 extern PyMethodDef rsti_py_tool_methods[];
 extern PyMethodDef rsti_py_bench_methods[];
@@ -198,6 +211,47 @@ int rsti_py_wait(rsti_py_client_t *client, const rsti_py_waiting_t *waiting, int
 
 /* client_type.c */
 void rsti_py_client_finish(rsti_py_client_t *client);
+/* Waits for the driver's answer: 1 ready; -1 with an exception, the command is cancelled then. A
+ * negative correlation id is the error of the command. */
+int rsti_py_client_await(rsti_py_client_t *client, int64_t correlation_id, int64_t timeout_ns);
+bool rsti_py_client_check_open(rsti_py_client_t *client);
+/* A text without zero characters, as UTF-8; NULL with an exception. */
+const char *rsti_py_get_text(rsti_py_state_t *state, PyObject *object);
+
+/* counter_type.c: methods of the client about counters, and the type. */
+PyObject *rsti_py_client_add_counter(PyObject *client, PyObject *const *args, Py_ssize_t count);
+PyObject *rsti_py_client_add_static_counter(PyObject *client, PyObject *const *args,
+    Py_ssize_t count);
+PyObject *rsti_py_client_find_counter(PyObject *client, PyObject *const *args, Py_ssize_t count);
+PyObject *rsti_py_client_read_counter(PyObject *client, PyObject *counter_id);
+PyObject *rsti_py_client_next_counter_event(PyObject *client, PyObject *unused);
+
+/* publication_commands.c, subscription_commands.c */
+PyObject *rsti_py_publication_add_destination(PyObject *self, PyObject *const *args,
+    Py_ssize_t count);
+PyObject *rsti_py_publication_remove_destination(PyObject *self, PyObject *const *args,
+    Py_ssize_t count);
+PyObject *rsti_py_publication_revoke(PyObject *self, PyObject *unused);
+PyObject *rsti_py_publication_offer_frames(PyObject *self, PyObject *frames);
+PyObject *rsti_py_publication_append_padding(PyObject *self, PyObject *length);
+PyObject *rsti_py_publication_next_error(PyObject *self, PyObject *unused);
+PyObject *rsti_py_publication_get_local_addresses(PyObject *self, void *closure);
+PyObject *rsti_py_publication_get_next_frame(PyObject *self, void *closure);
+PyObject *rsti_py_publication_get_errors_lost(PyObject *self, void *closure);
+PyObject *rsti_py_subscription_add_destination(PyObject *self, PyObject *const *args,
+    Py_ssize_t count);
+PyObject *rsti_py_subscription_remove_destination(PyObject *self, PyObject *const *args,
+    Py_ssize_t count);
+PyObject *rsti_py_subscription_reject(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *rsti_py_subscription_images(PyObject *self, PyObject *unused);
+PyObject *rsti_py_subscription_get_local_addresses(PyObject *self, void *closure);
+/* Positions and Aeron's reasons are numbers; what lies below them (fork) is an exception. */
+PyObject *rsti_py_position_result(const rsti_py_publication_t *publication, int64_t position);
+/* A list of the texts that address() stores for 0, 1 …; steals nothing. */
+PyObject *rsti_py_address_list(const void *handle,
+    int (*address)(const void *handle, int index, char *text, size_t size));
+/* Steals value; false when it is NULL. */
+bool rsti_py_put(PyObject *tuple, Py_ssize_t index, PyObject *value);
 
 /* subscription_type.c: ends the open lease; false when views of it are alive. */
 bool rsti_py_subscription_release(rsti_py_subscription_t *subscription);

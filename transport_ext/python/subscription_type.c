@@ -154,6 +154,37 @@ static PyObject *subscription_poll_demanded(PyObject *object, PyObject *const *a
         rst_subscription_poll_demanded(self->subscription, limit, bytes_max, self->batch));
 }
 
+static PyObject *subscription_poll_bounded(PyObject *object, PyObject *const *args,
+    Py_ssize_t count)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    int64_t image_id;
+    int64_t limit_position;
+    int64_t bytes_max;
+    int32_t limit;
+
+    if (!rsti_py_check_count("poll_bounded", count, 3, 3) ||
+        !rsti_py_get_int64(args[0], &image_id) || !rsti_py_get_int64(args[1], &limit_position) ||
+        !get_limits(args + 2, 1, &limit, &bytes_max) || !prepare(self, limit)) {
+        return NULL;
+    }
+    return hand_over(self,
+        rst_subscription_poll_bounded(self->subscription, image_id, limit_position, limit,
+            self->batch));
+}
+
+static PyObject *subscription_poll_block(PyObject *object, PyObject *bytes_max)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    int32_t length;
+
+    if (!rsti_py_get_int32(bytes_max, &length) || !prepare(self, 1)) {
+        return NULL;
+    }
+    return hand_over(self,
+        rst_subscription_poll_block(self->subscription, length, self->batch));
+}
+
 /* n beyond 64 bits is unbounded demand too. */
 static PyObject *subscription_request(PyObject *object, PyObject *argument)
 {
@@ -177,12 +208,6 @@ static PyObject *subscription_request(PyObject *object, PyObject *argument)
     Py_RETURN_NONE;
 }
 
-/* Steals value. */
-static bool put(PyObject *tuple, Py_ssize_t index, PyObject *value)
-{
-    return value != NULL && PyTuple_SetItem(tuple, index, value) == 0;
-}
-
 static PyObject *event_tuple(const rst_image_event_t *event)
 {
     bool is_available = event->kind == RST_IMAGE_AVAILABLE;
@@ -192,15 +217,15 @@ static PyObject *event_tuple(const rst_image_event_t *event)
     if (tuple == NULL) {
         return NULL;
     }
-    if (put(tuple, 0, PyUnicode_InternFromString(is_available ? "available" : "unavailable")) &&
-        put(tuple, 1, PyLong_FromLong(event->session_id)) &&
-        put(tuple, 2, PyLong_FromLongLong(event->correlation_id)) &&
-        put(tuple, 3, PyLong_FromLongLong(event->position)) &&
-        put(tuple, 4,
+    if (rsti_py_put(tuple, 0, PyUnicode_InternFromString(is_available ? "available" : "unavailable")) &&
+        rsti_py_put(tuple, 1, PyLong_FromLong(event->session_id)) &&
+        rsti_py_put(tuple, 2, PyLong_FromLongLong(event->correlation_id)) &&
+        rsti_py_put(tuple, 3, PyLong_FromLongLong(event->position)) &&
+        rsti_py_put(tuple, 4,
             has_end ? PyLong_FromLongLong(event->end_position) : rsti_py_self(Py_None, NULL)) &&
-        put(tuple, 5,
+        rsti_py_put(tuple, 5,
             PyLong_FromLongLong(is_available ? event->position : event->received_position)) &&
-        put(tuple, 6,
+        rsti_py_put(tuple, 6,
             PyUnicode_DecodeUTF8(event->source,
                 (Py_ssize_t)strnlen(event->source, sizeof(event->source)), "replace"))) {
         return tuple;
@@ -266,6 +291,16 @@ static PyObject *subscription_get_local_address(PyObject *object, void *closure)
     return PyUnicode_FromString(text);
 }
 
+static PyObject *subscription_get_channel_status(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+
+    (void)closure;
+    return PyLong_FromLongLong(self->handle.is_closed
+            ? RST_CLOSED
+            : rst_subscription_channel_status(self->subscription));
+}
+
 static PyObject *subscription_get_demand(PyObject *object, void *closure)
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
@@ -309,6 +344,23 @@ static PyMethodDef subscription_methods[] = {
     {"poll_demanded", RSTI_PY_FASTCALL(subscription_poll_demanded), METH_FASTCALL,
         "poll_demanded($self, limit, bytes_max=0, /)\n--\n\n"
         "The same, but no more than was requested and not yet delivered."},
+    {"poll_bounded", RSTI_PY_FASTCALL(subscription_poll_bounded), METH_FASTCALL,
+        "poll_bounded($self, image_id, limit_position, limit, /)\n--\n\n"
+        "The same from one image, and only what begins below limit_position."},
+    {"poll_block", subscription_poll_block, METH_O,
+        "poll_block($self, bytes_max, /)\n--\n\n"
+        "Raw frames with their headers, as one entry of a batch."},
+    {"add_destination", RSTI_PY_FASTCALL(rsti_py_subscription_add_destination), METH_FASTCALL,
+        "add_destination($self, uri, timeout_s, /)\n--\n\n"
+        "Ask the driver to receive there too, and wait."},
+    {"remove_destination", RSTI_PY_FASTCALL(rsti_py_subscription_remove_destination),
+        METH_FASTCALL,
+        "remove_destination($self, uri, timeout_s, /)\n--\n\nThe reverse."},
+    {"reject", RSTI_PY_FASTCALL(rsti_py_subscription_reject), METH_FASTCALL,
+        "reject($self, image_id, reason, timeout_s, /)\n--\n\n"
+        "Refuse a publisher's session, and tell it why."},
+    {"images", rsti_py_subscription_images, METH_NOARGS,
+        "A tuple for each image in sight; see the stub."},
     {"request", subscription_request, METH_O,
         "request($self, n, /)\n--\n\nAdd to the demand; saturates. Any thread."},
     {"wait", rsti_py_handle_wait, METH_O,
@@ -327,6 +379,10 @@ static PyGetSetDef subscription_getset[] = {
     {"is_closed", subscription_get_is_closed, NULL, "Closed here or with the client.", NULL},
     {"image_count", subscription_get_image_count, NULL, "Sessions seen now.", NULL},
     {"local_address", subscription_get_local_address, NULL, "Bound UDP address, or None.", NULL},
+    {"local_addresses", rsti_py_subscription_get_local_addresses, NULL, "Bound UDP addresses.",
+        NULL},
+    {"channel_status", subscription_get_channel_status, NULL,
+        "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
     {"demand", subscription_get_demand, NULL, "Requested and not yet delivered.", NULL},
     {"fill", subscription_get_fill, NULL,
         "(bytes received and not consumed, window) of the fullest image.", NULL},

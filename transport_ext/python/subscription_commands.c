@@ -1,0 +1,154 @@
+/* subscription_commands.c: what a subscription does beside polling: destinations, rejecting, looking
+ * at its images. */
+#include "state.h"
+
+#include <string.h>
+
+#define IMAGES_MAX 4096 /* more are not listed */
+
+static bool check_open(const rsti_py_subscription_t *self, const char *what)
+{
+    if (self->handle.is_closed) {
+        (void)rsti_py_raise_at(&self->handle, RST_ECLOSED, what);
+        return false;
+    }
+    return true;
+}
+
+static PyObject *ask_destination(PyObject *object, const char *name, PyObject *const *args,
+    Py_ssize_t count, int64_t (*ask)(rst_subscription_t *subscription, const char *uri))
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    int64_t timeout_ns;
+    const char *uri;
+
+    if (!rsti_py_check_count(name, count, 2, 2) ||
+        !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
+        !check_open(self, "destination asked for after close()")) {
+        return NULL;
+    }
+    uri = rsti_py_get_text(self->handle.state, args[0]);
+    if (uri == NULL ||
+        rsti_py_client_await(self->handle.client, ask(self->subscription, uri), timeout_ns) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *rsti_py_subscription_add_destination(PyObject *self, PyObject *const *args,
+    Py_ssize_t count)
+{
+    return ask_destination(self, "add_destination", args, count, rst_subscription_add_destination);
+}
+
+PyObject *rsti_py_subscription_remove_destination(PyObject *self, PyObject *const *args,
+    Py_ssize_t count)
+{
+    return ask_destination(self, "remove_destination", args, count,
+        rst_subscription_remove_destination);
+}
+
+PyObject *rsti_py_subscription_reject(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    int64_t timeout_ns;
+    int64_t image_id;
+    int64_t id;
+    const char *reason;
+
+    if (!rsti_py_check_count("reject", count, 3, 3) || !rsti_py_get_int64(args[0], &image_id) ||
+        !rsti_py_get_timeout_ns(args[2], &timeout_ns) ||
+        !check_open(self, "reject() after close()")) {
+        return NULL;
+    }
+    reason = rsti_py_get_text(self->handle.state, args[1]);
+    if (reason == NULL) {
+        return NULL;
+    }
+    id = rst_subscription_reject_image(self->subscription, image_id, reason);
+    if (rsti_py_client_await(self->handle.client, id, timeout_ns) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *end_or_none(int64_t position)
+{
+    return position == INT64_MAX ? rsti_py_self(Py_None, NULL) : PyLong_FromLongLong(position);
+}
+
+static PyObject *image_tuple(const rst_image_info_t *image)
+{
+    PyObject *tuple = PyTuple_New(11);
+
+    if (tuple != NULL && rsti_py_put(tuple, 0, PyLong_FromLongLong(image->correlation_id)) &&
+        rsti_py_put(tuple, 1, PyLong_FromLong(image->session_id)) &&
+        rsti_py_put(tuple, 2, PyLong_FromLong(image->initial_term_id)) &&
+        rsti_py_put(tuple, 3, PyLong_FromLong(image->term_length)) &&
+        rsti_py_put(tuple, 4, PyLong_FromLong(image->mtu)) &&
+        rsti_py_put(tuple, 5, PyLong_FromLong(image->active_transport_count)) &&
+        rsti_py_put(tuple, 6, PyLong_FromLongLong(image->join_position)) &&
+        rsti_py_put(tuple, 7, PyLong_FromLongLong(image->position)) &&
+        rsti_py_put(tuple, 8, end_or_none(image->end_of_stream_position)) &&
+        rsti_py_put(tuple, 9, PyBool_FromLong(image->is_revoked)) &&
+        rsti_py_put(tuple, 10,
+            PyUnicode_DecodeUTF8(image->source,
+                (Py_ssize_t)strnlen(image->source, sizeof(image->source)), "replace"))) {
+        return tuple;
+    }
+    Py_XDECREF(tuple);
+    return NULL;
+}
+
+static PyObject *image_list(const rst_image_info_t *images, int count)
+{
+    PyObject *list = PyList_New(count);
+
+    for (int i = 0; list != NULL && i < count; i++) {
+        PyObject *tuple = image_tuple(&images[i]);
+        if (tuple == NULL) {
+            Py_CLEAR(list);
+        } else {
+            (void)PyList_SetItem(list, i, tuple);
+        }
+    }
+    return list;
+}
+
+PyObject *rsti_py_subscription_images(PyObject *object, PyObject *unused)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    rst_image_info_t *images;
+    PyObject *list;
+    int capacity;
+    int count;
+
+    (void)unused;
+    if (self->handle.is_closed) {
+        return PyList_New(0);
+    }
+    capacity = rst_subscription_images(self->subscription, NULL, 0);
+    capacity = capacity < IMAGES_MAX ? capacity : IMAGES_MAX;
+    images = PyMem_Calloc((size_t)capacity + 1, sizeof(*images));
+    if (images == NULL) {
+        return PyErr_NoMemory();
+    }
+    count = rst_subscription_images(self->subscription, images, capacity);
+    list = image_list(images, count < capacity ? count : capacity);
+    PyMem_Free(images);
+    return list;
+}
+
+static int local_address(const void *handle, int index, char *text, size_t size)
+{
+    return rst_subscription_local_address_at(handle, index, text, size);
+}
+
+PyObject *rsti_py_subscription_get_local_addresses(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+
+    (void)closure;
+    return self->handle.is_closed ? PyList_New(0)
+                                  : rsti_py_address_list(self->subscription, local_address);
+}
