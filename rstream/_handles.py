@@ -314,8 +314,9 @@ class Publication(_Handle[_core.Publication]):
         self.core.remove_destination(what, self._command_timeout_s(timeout_s))
 
     def revoke(self) -> None:
-        """Close, and end the stream at once: what was not sent or read yet is given up, and readers
-        see their images revoked. Other handles of a shared publication end with it. Idempotent.
+        """Close, and end the stream of an exclusive publication at once: what was not sent or read
+        yet is given up, and readers see their images revoked. A shared publication is only closed,
+        as by Aeron. Idempotent.
         """
         self.core.revoke()
 
@@ -432,16 +433,22 @@ class Subscription(_Handle[_core.Subscription]):
         """
         self.core.reject(_image_id(image), reason, self._command_timeout_s(timeout_s))
 
-    def add_destination(self, channel: str | Channel, *, timeout_s: float | None = None) -> None:
+    def add_destination(self, channel: str | Channel, *, timeout_s: float | None = None) -> int:
         """Receive at one more address: for channels with ``control-mode=manual``. Streams of equal
-        session that come over several destinations are one image. Errors as
-        :meth:`Publication.add_destination`.
-        """
-        self.core.add_destination(str(channel), self._command_timeout_s(timeout_s))
+        session that come over several destinations are one image.
 
-    def remove_destination(self, channel: str | Channel, *, timeout_s: float | None = None) -> None:
-        """The reverse of :meth:`add_destination`, by the same channel."""
-        self.core.remove_destination(str(channel), self._command_timeout_s(timeout_s))
+        Returns and raises as :meth:`Publication.add_destination`.
+        """
+        return self.core.add_destination(str(channel), self._command_timeout_s(timeout_s))
+
+    def remove_destination(
+        self, destination: str | Channel | int, *, timeout_s: float | None = None
+    ) -> None:
+        """The reverse of :meth:`add_destination`, by the same channel or by id (Aeron's driver: by
+        channel only).
+        """
+        what = destination if isinstance(destination, int) else str(destination)
+        self.core.remove_destination(what, self._command_timeout_s(timeout_s))
 
     def request(self, n: int, /) -> None:
         """Add to the demand; saturates at 2**63-1. Any thread."""

@@ -102,24 +102,36 @@ RST_API int64_t rst_publication_remove_destination(rst_publication_t *publicatio
     return ask_of_publication(publication, RSTI_CMD_REMOVE_DESTINATION, uri);
 }
 
-RST_API int64_t rst_publication_remove_destination_by_id(rst_publication_t *publication,
-    int64_t destination_id)
+static int64_t ask_by_id(rst_client_t *client, int64_t registration_id, int64_t destination_id,
+    const char *channel, int32_t stream_id)
 {
-    const int checked = check_publication(publication);
-    if (checked < 0) {
-        return checked;
-    }
-    rsti_pending_t *pending = rsti_pending_create(publication->client, RSTI_PENDING_OPERATION,
-        publication->channel, strlen(publication->channel), publication->appender.stream_id);
+    rsti_pending_t *pending = rsti_pending_create(client, RSTI_PENDING_OPERATION, channel,
+        strlen(channel), stream_id);
     if (pending == NULL) {
         return -RST_ENOMEM;
     }
     const rsti_command_t command = {
         .type = RSTI_CMD_REMOVE_DESTINATION_BY_ID,
-        .registration_id = publication->registration_id,
+        .registration_id = registration_id,
         .destination_id = destination_id,
     };
-    return rsti_client_ask(publication->client, pending, &command);
+    return rsti_client_ask(client, pending, &command);
+}
+
+RST_API int64_t rst_publication_remove_destination_by_id(rst_publication_t *publication,
+    int64_t destination_id)
+{
+    const int checked = check_publication(publication);
+    return checked < 0 ? checked : ask_by_id(publication->client, publication->registration_id,
+        destination_id, publication->channel, publication->appender.stream_id);
+}
+
+RST_API int64_t rst_subscription_remove_destination_by_id(rst_subscription_t *subscription,
+    int64_t destination_id)
+{
+    const int checked = check_subscription(subscription);
+    return checked < 0 ? checked : ask_by_id(subscription->client, subscription->registration_id,
+        destination_id, subscription->channel, subscription->stream_id);
 }
 
 static int64_t ask_of_subscription(rst_subscription_t *subscription, int32_t type,

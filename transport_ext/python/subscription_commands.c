@@ -15,37 +15,57 @@ static bool check_open(const rsti_py_subscription_t *self, const char *what)
     return true;
 }
 
-static PyObject *ask_destination(PyObject *object, const char *name, PyObject *const *args,
-    Py_ssize_t count, int64_t (*ask)(rst_subscription_t *subscription, const char *uri))
+PyObject *rsti_py_subscription_add_destination(PyObject *object, PyObject *const *args,
+    Py_ssize_t count)
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
     int64_t timeout_ns;
+    int64_t id;
     const char *uri;
 
-    if (!rsti_py_check_count(name, count, 2, 2) ||
+    if (!rsti_py_check_count("add_destination", count, 2, 2) ||
         !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
-        !check_open(self, "destination asked for after close()")) {
+        !check_open(self, "add_destination() after close()")) {
         return NULL;
     }
     uri = rsti_py_get_text(self->handle.state, args[0]);
-    if (uri == NULL ||
-        rsti_py_client_await(self->handle.client, ask(self->subscription, uri), timeout_ns) < 0) {
+    if (uri == NULL) {
+        return NULL;
+    }
+    id = rst_subscription_add_destination(self->subscription, uri);
+    return rsti_py_client_await(self->handle.client, id, timeout_ns) < 0 ? NULL
+                                                                         : PyLong_FromLongLong(id);
+}
+
+PyObject *rsti_py_subscription_remove_destination(PyObject *object, PyObject *const *args,
+    Py_ssize_t count)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    int64_t timeout_ns;
+    int64_t id;
+
+    if (!rsti_py_check_count("remove_destination", count, 2, 2) ||
+        !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
+        !check_open(self, "remove_destination() after close()")) {
+        return NULL;
+    }
+    if (PyLong_Check(args[0])) {
+        int64_t destination_id;
+        if (!rsti_py_get_int64(args[0], &destination_id)) {
+            return NULL;
+        }
+        id = rst_subscription_remove_destination_by_id(self->subscription, destination_id);
+    } else {
+        const char *uri = rsti_py_get_text(self->handle.state, args[0]);
+        if (uri == NULL) {
+            return NULL;
+        }
+        id = rst_subscription_remove_destination(self->subscription, uri);
+    }
+    if (rsti_py_client_await(self->handle.client, id, timeout_ns) < 0) {
         return NULL;
     }
     Py_RETURN_NONE;
-}
-
-PyObject *rsti_py_subscription_add_destination(PyObject *self, PyObject *const *args,
-    Py_ssize_t count)
-{
-    return ask_destination(self, "add_destination", args, count, rst_subscription_add_destination);
-}
-
-PyObject *rsti_py_subscription_remove_destination(PyObject *self, PyObject *const *args,
-    Py_ssize_t count)
-{
-    return ask_destination(self, "remove_destination", args, count,
-        rst_subscription_remove_destination);
 }
 
 PyObject *rsti_py_subscription_reject(PyObject *object, PyObject *const *args, Py_ssize_t count)

@@ -352,10 +352,11 @@ static PyMethodDef subscription_methods[] = {
         "Raw frames with their headers, as one entry of a batch."},
     {"add_destination", RSTI_PY_FASTCALL(rsti_py_subscription_add_destination), METH_FASTCALL,
         "add_destination($self, uri, timeout_s, /)\n--\n\n"
-        "Ask the driver to receive there too, and wait."},
+        "Ask the driver to receive there too, and wait: the id of the destination."},
     {"remove_destination", RSTI_PY_FASTCALL(rsti_py_subscription_remove_destination),
         METH_FASTCALL,
-        "remove_destination($self, uri, timeout_s, /)\n--\n\nThe reverse."},
+        "remove_destination($self, destination, timeout_s, /)\n--\n\n"
+        "The reverse, by URI or id."},
     {"reject", RSTI_PY_FASTCALL(rsti_py_subscription_reject), METH_FASTCALL,
         "reject($self, image_id, reason, timeout_s, /)\n--\n\n"
         "Refuse a publisher's session, and tell it why."},

@@ -146,8 +146,8 @@ RST_API int64_t rst_publication_available_window(const rst_publication_t *public
 RST_API int64_t rst_publication_next_frame(const rst_publication_t *publication, int32_t *term_id,
     int32_t *term_offset);
 RST_API void rst_publication_close(rst_publication_t *publication);
-/* Closes, and ends the stream at once: what was not sent or consumed yet is given up, and readers see
- * their images revoked. Other handles of a shared publication are dead with it. */
+/* Closes, and ends the stream of an exclusive publication at once: what was not sent or consumed yet
+ * is given up, and readers see their images revoked. A shared one is only closed, as by Aeron. */
 RST_API void rst_publication_revoke(rst_publication_t *publication);
 
 /* Destinations of a channel with control-mode=manual. Correlation ids to be awaited; that of an
@@ -268,11 +268,14 @@ RST_API int rst_subscription_local_address(const rst_subscription_t *subscriptio
 RST_API int rst_subscription_local_address_at(const rst_subscription_t *subscription, int index,
     char *text, size_t size);
 RST_API int64_t rst_subscription_channel_status(const rst_subscription_t *subscription);
-/* Destinations of a subscription with control-mode=manual: correlation ids to be awaited. */
+/* Destinations of a subscription with control-mode=manual: as those of a publication. Aeron's driver
+ * removes them by channel only. */
 RST_API int64_t rst_subscription_add_destination(rst_subscription_t *subscription,
     const char *uri);
 RST_API int64_t rst_subscription_remove_destination(rst_subscription_t *subscription,
     const char *uri);
+RST_API int64_t rst_subscription_remove_destination_by_id(rst_subscription_t *subscription,
+    int64_t destination_id);
 /* Refuses a publisher's session (its image, by correlation id): the driver stops receiving it and
  * tells its publisher the reason, at most 1023 bytes. A correlation id to be awaited. */
 RST_API int64_t rst_subscription_reject_image(rst_subscription_t *subscription,
