@@ -12,37 +12,60 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Between any two accesses to shared memory another thread may run. The simulator (tests/sim) builds
+ * these rooms with RSTI_SIM and lets its seed decide at each access whether one does. */
+#ifdef RSTI_SIM
+extern int64_t rsti_sim_countdown;
+void rsti_sim_preempt(void);
+static inline void rsti_sim_point(void)
+{
+    if (--rsti_sim_countdown < 0) {
+        rsti_sim_preempt();
+    }
+}
+#else
+#define rsti_sim_point() ((void)0)
+#endif
+
 #define RSTI_ATOMICS_FOR(suffix, type)                                                   \
     static inline type rsti_load_relaxed_##suffix(const type *from)                      \
     {                                                                                    \
+        rsti_sim_point();                                                                \
         return __atomic_load_n(from, __ATOMIC_RELAXED);                                  \
     }                                                                                    \
     static inline type rsti_load_acquire_##suffix(const type *from)                      \
     {                                                                                    \
+        rsti_sim_point();                                                                \
         return __atomic_load_n(from, __ATOMIC_ACQUIRE);                                  \
     }                                                                                    \
     static inline void rsti_store_relaxed_##suffix(type *to, type value)                 \
     {                                                                                    \
+        rsti_sim_point();                                                                \
         __atomic_store_n(to, value, __ATOMIC_RELAXED);                                   \
     }                                                                                    \
     static inline void rsti_store_release_##suffix(type *to, type value)                 \
     {                                                                                    \
+        rsti_sim_point();                                                                \
         __atomic_store_n(to, value, __ATOMIC_RELEASE);                                   \
     }                                                                                    \
     static inline type rsti_fetch_add_##suffix(type *to, type value)                     \
     {                                                                                    \
+        rsti_sim_point();                                                                \
         return __atomic_fetch_add(to, value, __ATOMIC_ACQ_REL);                          \
     }                                                                                    \
     static inline type rsti_exchange_##suffix(type *to, type value)                      \
     {                                                                                    \
+        rsti_sim_point();                                                                \
         return __atomic_exchange_n(to, value, __ATOMIC_SEQ_CST);                         \
     }                                                                                    \
     static inline type rsti_fetch_or_##suffix(type *to, type bits)                       \
     {                                                                                    \
+        rsti_sim_point();                                                                \
         return __atomic_fetch_or(to, bits, __ATOMIC_SEQ_CST);                            \
     }                                                                                    \
     static inline bool rsti_cas_##suffix(type *to, type expected, type desired)          \
     {                                                                                    \
+        rsti_sim_point();                                                                \
         return __atomic_compare_exchange_n(to, &expected, desired, false,                \
             __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);                                         \
     }
@@ -54,6 +77,7 @@ RSTI_ATOMICS_FOR(u8, uint8_t)
 /* For a counter with one writer: relaxed read, release write, no locked instruction. */
 static inline void rsti_add_single_writer_i64(int64_t *to, int64_t value)
 {
+    rsti_sim_point();
     __atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + value, __ATOMIC_RELEASE);
 }
 
@@ -67,16 +91,19 @@ static inline void rsti_add_single_writer_i64(int64_t *to, int64_t value)
 
 static inline void rsti_fence(void)
 {
+    rsti_sim_point();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 static inline void rsti_release_fence(void)
 {
+    rsti_sim_point();
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 static inline void rsti_acquire_fence(void)
 {
+    rsti_sim_point();
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
@@ -96,10 +123,12 @@ static inline void rsti_copy_to_shared(uint8_t *shared, const void *from, size_t
         for (; i + 8 <= length; i += 8) {
             uint64_t word;
             memcpy(&word, source + i, sizeof word);
+            rsti_sim_point();
             __atomic_store_n((uint64_t *)(void *)(shared + i), word, __ATOMIC_RELAXED);
         }
     }
     for (; i < length; i++) {
+        rsti_sim_point();
         __atomic_store_n(shared + i, source[i], __ATOMIC_RELAXED);
     }
 }
@@ -107,6 +136,7 @@ static inline void rsti_copy_to_shared(uint8_t *shared, const void *from, size_t
 static inline void rsti_zero_shared(uint8_t *shared, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
+        rsti_sim_point();
         __atomic_store_n(shared + i, (uint8_t)0, __ATOMIC_RELAXED);
     }
 }
@@ -117,12 +147,14 @@ static inline void rsti_copy_from_shared(void *to, const uint8_t *shared, size_t
     size_t i = 0;
     if (((uintptr_t)shared & 7) == 0) {
         for (; i + 8 <= length; i += 8) {
+            rsti_sim_point();
             uint64_t word = __atomic_load_n(
                 (const uint64_t *)(const void *)(shared + i), __ATOMIC_RELAXED);
             memcpy(target + i, &word, sizeof word);
         }
     }
     for (; i < length; i++) {
+        rsti_sim_point();
         target[i] = __atomic_load_n(shared + i, __ATOMIC_RELAXED);
     }
 }

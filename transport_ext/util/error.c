@@ -23,7 +23,13 @@ typedef struct error_state_t {
     char text[RSTI_ERROR_TEXT_MAX];
 } error_state_t;
 
+#ifdef RSTI_SIM
+/* The simulator's threads are fibers of one thread (tests/sim/fibers.c). */
+void *rsti_sim_fiber_local(size_t size);
+#define last_error (*(error_state_t *)rsti_sim_fiber_local(sizeof(error_state_t)))
+#else
 static _Thread_local error_state_t last_error;
+#endif
 
 /* Formats beside the kept text first: an argument may well be rst_last_error_text() itself. */
 static void store_text(bool is_append, const char *format, va_list arguments)

@@ -1,0 +1,132 @@
+/* cast.h: who takes part in a run: drivers, clients, and what their applications do. scenario.c
+ * writes it, the actors (driver_actor.c, client_actor.c, publisher.c, subscriber.c) play it. */
+#ifndef RSTI_SIM_CAST_H
+#define RSTI_SIM_CAST_H
+
+#include "driver/internal.h"
+#include "rstream/rstream.h"
+#include "tests/sim/fibers.h"
+#include "tests/sim/model.h"
+#include "tests/sim/network.h"
+
+#define SIM_DRIVERS_MAX 6
+#define SIM_CLIENTS_MAX 12
+#define SIM_ROLES_MAX 32
+#define SIM_CHANNEL_MAX 256
+#define SIM_VIEWS_OPEN_MAX 24
+
+typedef struct sim_driver_t {
+    int32_t index;
+    int32_t host;
+    sim_process_t *process; /* of the incarnation that lives; NULL: none */
+    rst_driver_params_t params;
+    rst_driver_t *driver; /* NULL: not open */
+    int64_t counters_at_start;
+    bool should_stop;
+    bool has_ended;
+    int32_t deaths;
+} sim_driver_t;
+
+typedef struct sim_client_t {
+    int32_t index;
+    sim_driver_t *driver;
+    sim_process_t *process;
+    rst_client_t *client;
+    bool should_stop;
+    bool has_ended;
+    uint64_t roles_ended; /* changes when a role of this client ends */
+    int32_t deaths;
+} sim_client_t;
+
+typedef enum sim_method_t {
+    METHOD_OFFER,
+    METHOD_PARTS,
+    METHOD_CLAIM,
+    METHOD_MANY,
+    METHOD_BLOCK,
+    METHOD_COUNT
+} sim_method_t;
+
+typedef struct sim_publisher_t {
+    int32_t index;
+    sim_client_t *client;
+    char channel[SIM_CHANNEL_MAX];
+    int32_t stream_id;
+    bool is_ipc;
+    bool is_exclusive;
+    int32_t total;          /* messages */
+    int32_t length_max;
+    uint32_t methods;       /* bit per sim_method_t */
+    int64_t pause_ns_max;   /* between messages */
+    double abort_chance;    /* of a claim */
+    bool abandons_claim;    /* dies with a claim in its hands */
+    bool revokes;
+    int64_t start_ns;
+    /* as it goes */
+    sim_writer_t *writer;
+    rst_publication_t *publication;
+    int32_t sent;
+    bool is_running, is_done;
+} sim_publisher_t;
+
+typedef struct sim_subscriber_t {
+    int32_t index;
+    sim_client_t *client;
+    char channel[SIM_CHANNEL_MAX];
+    int32_t stream_id;
+    bool is_reliable;
+    int64_t start_ns;
+    int64_t leave_ns;       /* INT64_MAX: stays to the end */
+    int64_t pause_ns_max;   /* between polls */
+    int64_t stop_from_ns, stop_until_ns; /* consumes nothing in between */
+    int32_t batch;
+    bool uses_waiter;
+    bool holds_batches;     /* does other things before it releases */
+    bool uses_demand;
+    /* as it goes */
+    sim_view_t *views[SIM_VIEWS_OPEN_MAX];
+    int32_t view_sessions[SIM_VIEWS_OPEN_MAX];
+    int32_t view_count;
+    int64_t last_news_ns;
+    bool is_running, is_done;
+} sim_subscriber_t;
+
+typedef struct sim_cast_t {
+    char dir[128]; /* directory of this run */
+    sim_driver_t drivers[SIM_DRIVERS_MAX];
+    int32_t driver_count;
+    sim_client_t clients[SIM_CLIENTS_MAX];
+    int32_t client_count;
+    sim_publisher_t publishers[SIM_ROLES_MAX];
+    int32_t publisher_count;
+    sim_subscriber_t subscribers[SIM_ROLES_MAX];
+    int32_t subscriber_count;
+    int64_t calm_ns;      /* when the faults end */
+    bool is_gentle;       /* nothing dies and nothing is silent for long: all must arrive */
+    bool is_publishing_over;
+} sim_cast_t;
+
+extern sim_cast_t cast;
+
+void sim_driver_start(sim_driver_t *driver);
+void sim_client_start(sim_client_t *client);
+/* A role's fiber; returns when its work is done or its client is of no more use. */
+void sim_publisher_start(sim_publisher_t *publisher);
+void sim_subscriber_start(sim_subscriber_t *subscriber);
+void sim_publisher_on_death(sim_publisher_t *publisher);
+void sim_subscriber_on_death(sim_subscriber_t *subscriber);
+void sim_driver_kill(sim_driver_t *driver);
+void sim_client_kill(sim_client_t *client);
+
+/* scenario.c: writes the cast and puts what will go wrong on the agenda. */
+void sim_scenario_write(void);
+
+/* levels.c: what must hold in the drivers' memory between any two steps. */
+void sim_levels_init(void);
+void sim_levels_check(void);
+int64_t sim_levels_counters(const rst_driver_t *driver);
+
+/* play.c: the run from its first moment to the last check. */
+void sim_play(uint64_t seed, bool is_traced);
+
+#endif

@@ -1,0 +1,266 @@
+#include "tests/sim/fibers.h"
+
+#include "concurrent/atomics.h"
+#include "tests/sim/agenda.h"
+#include "tests/sim/hooks.h"
+#include "tests/sim/switch.h"
+#include "tests/sim/world.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define NEVER INT64_MAX
+#define TURNS_MAX 20000000
+#define CLOCK_READS_MAX 8
+
+/* A turn costs virtual time, so that busy fibers do not stop the clock. */
+#define TURN_COST_NS_MIN 100
+#define TURN_COST_NS_MAX 1500
+
+int64_t rsti_sim_countdown = INT64_MAX;
+
+static sim_fiber_t fibers[SIM_FIBERS_MAX];
+static int32_t fiber_count;
+static sim_fiber_t *current;
+static void *scheduler_stack_pointer;
+static int64_t preemption_mean;
+static uint64_t fd_epoch, fd_epoch_seen;
+static sim_fiber_t scheduler_locals; /* error trail of code that runs outside of all fibers */
+
+static const char *who(void)
+{
+    return current == NULL ? "the scheduler" : current->name;
+}
+
+void sim_fibers_init(void)
+{
+    memset(fibers, 0, sizeof fibers);
+    fiber_count = 0;
+    current = NULL;
+    preemption_mean = 0;
+    sim_who = who;
+}
+
+void sim_fibers_set_preemption(int64_t mean_accesses)
+{
+    preemption_mean = mean_accesses;
+}
+
+void *rsti_sim_fiber_local(size_t size)
+{
+    if (size > SIM_FIBER_LOCAL_SIZE) {
+        sim_fail("a fiber's local memory is too small for %zu bytes", size);
+    }
+    return current == NULL ? scheduler_locals.local : current->local;
+}
+
+sim_fiber_t *sim_fiber_current(void)
+{
+    return current;
+}
+
+sim_fiber_t *sim_fiber_by_id(int32_t id)
+{
+    return id >= 0 && id < fiber_count ? &fibers[id] : NULL;
+}
+
+/* ---- switching ---- */
+
+static void to_scheduler(void)
+{
+    sim_fiber_t *self = current;
+    self->errno_value = errno;
+    sim_switch(&self->stack_pointer, scheduler_stack_pointer, &self->fake_stack, NULL, 0);
+    errno = self->errno_value;
+}
+
+static void arm_countdown(void)
+{
+    rsti_sim_countdown = preemption_mean == 0
+        ? INT64_MAX
+        : (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)(2 * preemption_mean));
+}
+
+static void to_fiber(sim_fiber_t *fiber)
+{
+    void *fake_stack = NULL;
+    current = fiber;
+    fiber->state = FIBER_READY;
+    fiber->clock_reads = 0;
+    arm_countdown();
+    sim_switch(&scheduler_stack_pointer, fiber->stack_pointer, &fake_stack, fiber->stack,
+        SIM_STACK_SIZE);
+    rsti_sim_countdown = INT64_MAX;
+    current = NULL;
+    world.now_ns += sim_between(DICE_SCHEDULE, TURN_COST_NS_MIN, TURN_COST_NS_MAX);
+}
+
+static void run_entry(void)
+{
+    sim_switch_arrived(NULL);
+    sim_fiber_t *self = current;
+    (void)self->entry(self->arg);
+    self->ended = 1;
+    self->state = FIBER_ENDED;
+    sim_switch(&self->stack_pointer, scheduler_stack_pointer, NULL, NULL, 0);
+    sim_fail("a fiber that had ended was run");
+}
+
+sim_fiber_t *sim_fiber_start(sim_process_t *process, const char *name, void *(*entry)(void *),
+    void *arg)
+{
+    if (fiber_count == SIM_FIBERS_MAX) {
+        sim_fail("more than %d fibers", SIM_FIBERS_MAX);
+    }
+    sim_fiber_t *fiber = &fibers[fiber_count];
+    *fiber = (sim_fiber_t){.id = fiber_count, .process = process, .entry = entry, .arg = arg,
+        .state = FIBER_READY, .fd = -1};
+    fiber_count++;
+    snprintf(fiber->name, sizeof fiber->name, "%.14s/%.14s", process->name, name);
+    fiber->stack = mmap(NULL, SIM_STACK_SIZE, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (fiber->stack == MAP_FAILED) {
+        sim_fail("no memory for a stack");
+    }
+    fiber->stack_pointer =
+        sim_switch_prepare((uint8_t *)fiber->stack + SIM_STACK_SIZE, run_entry);
+    return fiber;
+}
+
+void sim_fibers_drop(const sim_process_t *process)
+{
+    for (int32_t i = 0; i < fiber_count; i++) {
+        if (fibers[i].process == process) {
+            fibers[i].state = FIBER_ENDED;
+            fibers[i].ended = 1;
+        }
+    }
+}
+
+/* ---- waiting ---- */
+
+void rsti_sim_preempt(void)
+{
+    if (current == NULL) {
+        rsti_sim_countdown = INT64_MAX;
+        return;
+    }
+    to_scheduler();
+}
+
+void sim_fiber_yield(void)
+{
+    if (current != NULL) {
+        to_scheduler();
+    }
+}
+
+void sim_fiber_read_clock(void)
+{
+    if (current != NULL && ++current->clock_reads >= CLOCK_READS_MAX) {
+        to_scheduler();
+    }
+}
+
+bool sim_fiber_wait(const uint64_t *word, int fd, int64_t wake_ns)
+{
+    sim_fiber_t *self = current;
+    if (self == NULL) {
+        sim_fail("the scheduler cannot wait");
+    }
+    self->state = FIBER_WAITING;
+    self->wake_ns = wake_ns;
+    self->word = word;
+    self->word_value = word == NULL ? 0 : *word;
+    self->fd = fd;
+    to_scheduler();
+    self->fd = -1;
+    self->word = NULL;
+    return self->wake_ns == 0; /* what the scheduler stores when something happened */
+}
+
+void sim_fiber_sleep_until(int64_t ns)
+{
+    (void)sim_fiber_wait(NULL, -1, ns);
+}
+
+void sim_fiber_sleep(int64_t ns)
+{
+    sim_fiber_sleep_until(world.now_ns + (ns > 0 ? ns : 0));
+}
+
+void sim_fibers_touch_fds(void)
+{
+    fd_epoch++;
+}
+
+/* ---- scheduling ---- */
+
+static bool is_readable(int fd)
+{
+    struct pollfd look = {.fd = fd, .events = POLLIN};
+    return sim_real_poll(&look, 1, 0) > 0;
+}
+
+static bool is_runnable(sim_fiber_t *fiber, int64_t *next_ns)
+{
+    int64_t from_ns = fiber->process->paused_until_ns;
+    if (fiber->state == FIBER_WAITING) {
+        const bool happened = (fiber->word != NULL && *fiber->word != fiber->word_value)
+            || (fiber->fd >= 0 && fd_epoch != fd_epoch_seen && is_readable(fiber->fd));
+        if (happened) {
+            fiber->wake_ns = 0;
+            fiber->state = FIBER_READY;
+        } else if (fiber->wake_ns > from_ns) {
+            from_ns = fiber->wake_ns;
+        }
+    } else if (fiber->state != FIBER_READY) {
+        return false;
+    }
+    if (from_ns < *next_ns) {
+        *next_ns = from_ns;
+    }
+    return from_ns <= world.now_ns;
+}
+
+/* A ready fiber by lot; *next_ns: when the first one will be ready. */
+static sim_fiber_t *choose(int64_t *next_ns)
+{
+    sim_fiber_t *ready[SIM_FIBERS_MAX];
+    uint64_t ready_count = 0;
+    *next_ns = NEVER;
+    for (int32_t i = 0; i < fiber_count; i++) {
+        if (is_runnable(&fibers[i], next_ns)) {
+            ready[ready_count++] = &fibers[i];
+        }
+    }
+    fd_epoch_seen = fd_epoch;
+    return ready_count == 0 ? NULL : ready[sim_below(DICE_SCHEDULE, ready_count)];
+}
+
+bool sim_fibers_run(bool (*should_stop)(void), int64_t limit_ns)
+{
+    for (int64_t turn = 0; turn < TURNS_MAX; turn++) {
+        if (should_stop()) {
+            return true;
+        }
+        if (world.now_ns >= limit_ns) {
+            return false;
+        }
+        const int64_t event_ns = sim_agenda_run_due();
+        int64_t next_ns;
+        sim_fiber_t *fiber = choose(&next_ns);
+        if (fiber != NULL) {
+            to_fiber(fiber);
+            continue;
+        }
+        next_ns = next_ns < event_ns ? next_ns : event_ns;
+        if (next_ns == NEVER) {
+            sim_fail("nobody will ever run again");
+        }
+        world.now_ns = next_ns < limit_ns ? next_ns : limit_ns;
+    }
+    sim_fail("more than %d turns", TURNS_MAX);
+}

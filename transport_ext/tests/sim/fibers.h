@@ -1,0 +1,74 @@
+/* fibers.h: the threads of the simulated processes, all in one real thread.
+ *
+ * A fiber runs until it waits (posix.c: sleeping, polling, locking, joining) or until an access to
+ * shared memory at which the seed takes the processor away from it (rsti_sim_point() in
+ * concurrent/atomics.h). Then the scheduler lets time go by, delivers what the network holds, and
+ * picks the next one. Between two such points nothing else runs, so the interleavings are those of
+ * a sequentially consistent machine; memory orders are the business of other tests. */
+#ifndef RSTI_SIM_FIBERS_H
+#define RSTI_SIM_FIBERS_H
+
+#include "tests/sim/process.h"
+
+#include <poll.h>
+#include <stdbool.h>
+
+#define SIM_FIBERS_MAX 160
+#define SIM_STACK_SIZE ((size_t)256 * 1024)
+#define SIM_FIBER_LOCAL_SIZE 2304
+
+typedef enum sim_fiber_state_t {
+    FIBER_FREE = 0,
+    FIBER_READY,
+    FIBER_WAITING, /* until wake_ns, a change of *word, or a readable descriptor */
+    FIBER_ENDED
+} sim_fiber_state_t;
+
+typedef struct sim_fiber_t {
+    int32_t id;
+    char name[32];
+    sim_process_t *process;
+    sim_fiber_state_t state;
+    int64_t wake_ns;
+    const uint64_t *word; /* NULL, or waits for it to differ from word_value */
+    uint64_t word_value;
+    int fd;               /* -1, or waits for it to be readable */
+    void *stack;
+    void *stack_pointer;
+    void *(*entry)(void *arg);
+    void *arg;
+    uint64_t ended; /* a word to wait for */
+    int errno_value;
+    int32_t clock_reads; /* in this turn */
+    uint8_t local[SIM_FIBER_LOCAL_SIZE];
+    void *fake_stack; /* of the address sanitizer */
+} sim_fiber_t;
+
+void sim_fibers_init(void);
+sim_fiber_t *sim_fiber_start(sim_process_t *process, const char *name, void *(*entry)(void *),
+    void *arg);
+sim_fiber_t *sim_fiber_current(void); /* NULL in the scheduler */
+sim_fiber_t *sim_fiber_by_id(int32_t id);
+void sim_fibers_drop(const sim_process_t *process);
+/* How many accesses to shared memory a fiber makes on average before it may lose the processor; 0:
+ * it never does. */
+void sim_fibers_set_preemption(int64_t mean_accesses);
+
+/* ---- called by fibers ---- */
+
+void sim_fiber_yield(void);
+/* Who looks at the clock again and again waits for time to go by. */
+void sim_fiber_read_clock(void);
+void sim_fiber_sleep(int64_t ns);
+void sim_fiber_sleep_until(int64_t ns);
+/* True when the word changed or the descriptor became readable before wake_ns. */
+bool sim_fiber_wait(const uint64_t *word, int fd, int64_t wake_ns);
+
+/* ---- called by the scheduler's owner ---- */
+
+/* Descriptors may have become readable: those who wait for one look again. */
+void sim_fibers_touch_fds(void);
+/* Runs until should_stop() says so (asked between two turns) or limit_ns is reached; false then. */
+bool sim_fibers_run(bool (*should_stop)(void), int64_t limit_ns);
+
+#endif

@@ -1,0 +1,274 @@
+#include "tests/sim/laws.h"
+
+#include "logbuffer/descriptor.h"
+#include "tests/sim/world.h"
+#include "util/bits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STREAMS_MAX 256
+#define RECEIVERS_MAX 512
+
+/* A publication as its datagrams show it. */
+typedef struct stream_t {
+    int32_t process_id; /* who sends */
+    int32_t session_id, stream_id;
+    int32_t initial_term_id, term_length, mtu;
+    int64_t highest; /* end of what was sent */
+    int64_t limit;   /* highest position + window of all status messages that arrived */
+    bool has_setup;
+} stream_t;
+
+typedef struct receiver_t {
+    int32_t process_id;
+    int32_t session_id, stream_id;
+    int64_t receiver_id;
+    int64_t position;
+} receiver_t;
+
+static stream_t streams[STREAMS_MAX];
+static int stream_count;
+static receiver_t receivers[RECEIVERS_MAX];
+static int receiver_count;
+static bool was_first;
+
+void sim_laws_init(void)
+{
+    stream_count = 0;
+    receiver_count = 0;
+    was_first = false;
+}
+
+/* process_id -1: whoever sends it; the youngest one. */
+static stream_t *find(int32_t process_id, int32_t session_id, int32_t stream_id)
+{
+    for (int i = stream_count; i > 0; i--) {
+        stream_t *stream = &streams[i - 1];
+        if (stream->session_id == session_id && stream->stream_id == stream_id
+            && (process_id < 0 || stream->process_id == process_id)) {
+            return stream;
+        }
+    }
+    return NULL;
+}
+
+static int64_t position_of(const stream_t *stream, int32_t term_id, int32_t term_offset)
+{
+    return rsti_position(term_id, term_offset, rsti_log2((uint32_t)stream->term_length),
+        stream->initial_term_id);
+}
+
+bool sim_frame_is_data(const uint8_t *data, size_t length)
+{
+    rsti_frame_header_t header;
+    if (length <= RSTI_DATA_HEADER_LENGTH) {
+        return false;
+    }
+    memcpy(&header, data, sizeof header);
+    return header.type == RSTI_FRAME_DATA || header.type == RSTI_FRAME_PAD;
+}
+
+bool sim_laws_is_first_transmission(const uint8_t *data, size_t length)
+{
+    return was_first && sim_frame_is_data(data, length);
+}
+
+/* ---- leaving ---- */
+
+static void on_setup(int32_t process_id, const uint8_t *data)
+{
+    rsti_setup_t setup;
+    memcpy(&setup, data, sizeof setup);
+    stream_t *stream = find(process_id, setup.session_id, setup.stream_id);
+    if (stream == NULL) {
+        if (stream_count == STREAMS_MAX) {
+            sim_fail("more than %d streams on the wire", STREAMS_MAX);
+        }
+        stream = &streams[stream_count++];
+        *stream = (stream_t){.process_id = process_id, .session_id = setup.session_id,
+            .stream_id = setup.stream_id, .limit = -1};
+    }
+    stream->initial_term_id = setup.initial_term_id;
+    stream->term_length = setup.term_length;
+    stream->mtu = setup.mtu;
+    stream->has_setup = true;
+    if (!rsti_setup_is_valid(&setup)) {
+        sim_fail("a SETUP leaves that no receiver may accept");
+    }
+}
+
+static void on_data(int32_t process_id, const uint8_t *data, size_t length)
+{
+    rsti_data_header_t header;
+    memcpy(&header, data, sizeof header);
+    stream_t *stream = find(process_id, header.session_id, header.stream_id);
+    if (stream == NULL) {
+        sim_fail("data of stream %d leave before any SETUP", header.stream_id);
+    }
+    const int64_t begin = position_of(stream, header.term_id, header.term_offset);
+    if (rsti_packet_is_heartbeat(data, length)) {
+        return;
+    }
+    const int64_t accounted = rsti_packet_validate(data, length, stream->term_length);
+    if (accounted <= 0 || (length > (size_t)stream->mtu && header.frame.type != RSTI_FRAME_PAD)) {
+        sim_fail("a datagram of %zu bytes leaves at position %" PRId64
+                 " that no receiver may accept (mtu %d)", length, begin, stream->mtu);
+    }
+    const int64_t end = begin + accounted;
+    /* Padding up to a term's end is sent as its header: only that must be allowed. */
+    if (begin + (int64_t)length > stream->limit) {
+        sim_fail("stream %d: position %" PRId64 " leaves, receivers allow %" PRId64,
+            header.stream_id, begin + (int64_t)length, stream->limit);
+    }
+    was_first = begin >= stream->highest;
+    if (begin > stream->highest && stream->highest > 0) {
+        sim_fail("stream %d: data leave at %" PRId64 ", those before it only up to %" PRId64,
+            header.stream_id, begin, stream->highest);
+    }
+    stream->highest = end > stream->highest ? end : stream->highest;
+    sim_count(was_first ? "wire: data" : "wire: data again");
+}
+
+static receiver_t *receiver_of(int32_t process_id, const rsti_sm_t *sm)
+{
+    for (int i = 0; i < receiver_count; i++) {
+        receiver_t *receiver = &receivers[i];
+        if (receiver->process_id == process_id && receiver->receiver_id == sm->receiver_id
+            && receiver->session_id == sm->session_id && receiver->stream_id == sm->stream_id) {
+            return receiver;
+        }
+    }
+    if (receiver_count == RECEIVERS_MAX) {
+        return NULL;
+    }
+    receiver_t *made = &receivers[receiver_count++];
+    *made = (receiver_t){.process_id = process_id, .session_id = sm->session_id,
+        .stream_id = sm->stream_id, .receiver_id = sm->receiver_id, .position = -1};
+    return made;
+}
+
+static void on_sm(int32_t process_id, const uint8_t *data)
+{
+    rsti_sm_t sm;
+    memcpy(&sm, data, sizeof sm);
+    const stream_t *stream = find(-1, sm.session_id, sm.stream_id);
+    if ((sm.frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0 || stream == NULL) {
+        return;
+    }
+    const int64_t position =
+        position_of(stream, sm.consumption_term_id, sm.consumption_term_offset);
+    if (sm.receiver_window < 0 || sm.receiver_window > stream->term_length / 2) {
+        sim_fail("stream %d: a window of %d is announced, a term has %d", sm.stream_id,
+            sm.receiver_window, stream->term_length);
+    }
+    receiver_t *receiver = receiver_of(process_id, &sm);
+    if (receiver != NULL) {
+        if (position < receiver->position) {
+            sim_fail("stream %d: consumption goes back from %" PRId64 " to %" PRId64,
+                sm.stream_id, receiver->position, position);
+        }
+        receiver->position = position;
+    }
+}
+
+static void on_nak(const uint8_t *data)
+{
+    rsti_nak_t nak;
+    memcpy(&nak, data, sizeof nak);
+    const stream_t *stream = find(-1, nak.session_id, nak.stream_id);
+    if (stream == NULL) {
+        return;
+    }
+    if (!rsti_nak_is_valid(&nak, stream->term_length) || nak.length <= 0) {
+        sim_fail("stream %d: a NAK for %d bytes at %d leaves", nak.stream_id, nak.length,
+            nak.term_offset);
+    }
+    const int64_t end =
+        position_of(stream, nak.term_id, nak.term_offset) + nak.length;
+    if (end > stream->highest) {
+        sim_fail("stream %d: a NAK asks for %" PRId64 ", sent is %" PRId64, nak.stream_id, end,
+            stream->highest);
+    }
+}
+
+void sim_laws_on_send(int32_t host, int32_t process_id, const struct sockaddr_storage *to,
+    const uint8_t *data, size_t length)
+{
+    rsti_frame_header_t header;
+    (void)host;
+    (void)to;
+    was_first = false;
+    if (!rsti_frame_is_acceptable(data, length)) {
+        sim_fail("a datagram of %zu bytes leaves that is no frame", length);
+    }
+    memcpy(&header, data, sizeof header);
+    switch (header.type) {
+    case RSTI_FRAME_DATA:
+    case RSTI_FRAME_PAD:
+        on_data(process_id, data, length);
+        break;
+    case RSTI_FRAME_SETUP:
+        sim_count("wire: SETUP");
+        on_setup(process_id, data);
+        break;
+    case RSTI_FRAME_SM:
+        sim_count("wire: SM");
+        on_sm(process_id, data);
+        break;
+    case RSTI_FRAME_NAK:
+        sim_count("wire: NAK");
+        on_nak(data);
+        break;
+    case RSTI_FRAME_RTTM:
+        sim_count("wire: RTTM");
+        break;
+    case RSTI_FRAME_ERR:
+        sim_count("wire: ERR");
+        break;
+    default:
+        sim_count("wire: other");
+        break;
+    }
+}
+
+/* ---- arriving ---- */
+
+void sim_laws_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
+{
+    rsti_sm_t sm;
+    if (!rsti_frame_is_acceptable(data, length) || length < sizeof sm) {
+        return;
+    }
+    memcpy(&sm, data, sizeof sm);
+    if (sm.frame.type != RSTI_FRAME_SM || (sm.frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
+        return;
+    }
+    stream_t *stream = find(process_id, sm.session_id, sm.stream_id);
+    if (stream == NULL) {
+        return;
+    }
+    const int64_t limit = sm.receiver_window
+        + position_of(stream, sm.consumption_term_id, sm.consumption_term_offset);
+    if (limit > stream->limit) {
+        stream->limit = limit;
+    }
+}
+
+bool sim_laws_beyond_window(rsti_data_header_t *header)
+{
+    const stream_t *stream = find(-1, header->session_id, header->stream_id);
+    if (stream == NULL) {
+        return false;
+    }
+    const int64_t position = stream->limit + stream->term_length + stream->term_length / 4;
+    const int64_t aligned = position & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
+    header->term_id = (int32_t)((uint32_t)stream->initial_term_id
+        + (uint32_t)(aligned / stream->term_length));
+    header->term_offset = (int32_t)(aligned % stream->term_length);
+    if (header->term_offset + header->frame.frame_length > stream->term_length) {
+        header->term_offset = 0;
+    }
+    return true;
+}

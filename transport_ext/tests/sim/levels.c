@@ -1,0 +1,153 @@
+/* levels.c: laws of the drivers' own memory, looked at between two turns of any fibers: limits and
+ * positions, cleaned terms, windows. White box: it reads the structures of the driver. */
+#include "tests/sim/cast.h"
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define WATCHED_MAX 512
+
+/* What was seen last of a publication or an image. */
+typedef struct watched_t {
+    int32_t process_id;
+    int64_t id;
+    int64_t limit;
+    int64_t position;
+} watched_t;
+
+static watched_t watched[WATCHED_MAX];
+static int watched_count;
+
+void sim_levels_init(void)
+{
+    watched_count = 0;
+}
+
+static watched_t *watch(int32_t process_id, int64_t id)
+{
+    for (int i = 0; i < watched_count; i++) {
+        if (watched[i].process_id == process_id && watched[i].id == id) {
+            return &watched[i];
+        }
+    }
+    if (watched_count == WATCHED_MAX) {
+        sim_fail("more than %d logs", WATCHED_MAX);
+    }
+    watched_t *made = &watched[watched_count++];
+    *made = (watched_t){.process_id = process_id, .id = id, .limit = -1, .position = -1};
+    return made;
+}
+
+/* ---- publications ---- */
+
+static bool is_zero(const uint8_t *bytes, size_t length)
+{
+    return length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
+}
+
+/* What producers may write to next is clean: a reader must find zeros behind the last frame. */
+static void check_clean(const rsti_publication_t *publication, int64_t from, int64_t to)
+{
+    const rsti_log_t *log = &publication->file.log;
+    while (from < to) {
+        const int32_t offset = rsti_position_offset(from, log->term_length);
+        int64_t length = log->term_length - offset;
+        length = length < to - from ? length : to - from;
+        const uint8_t *term = log->terms[rsti_position_index(from, log->position_bits)];
+        if (!is_zero(term + offset, (size_t)length)) {
+            sim_fail("stream %d: the limit allows position %" PRId64
+                     ", where old bytes lie between %" PRId64 " and %" PRId64,
+                publication->stream_id, to, from, from + length);
+        }
+        from += length;
+    }
+}
+
+static void check_publication(const sim_driver_t *driver, const rsti_publication_t *publication)
+{
+    watched_t *seen = watch(driver->process->id, publication->registration_id);
+    const int64_t limit = rsti_load_acquire_i64(publication->pub_lmt);
+    const int64_t tail = rsti_log_producer_position(&publication->file.log);
+    if (limit > seen->limit) {
+        const int64_t from = tail > seen->limit ? tail : seen->limit;
+        if (seen->limit >= 0) {
+            check_clean(publication, from, limit);
+        }
+        seen->limit = limit;
+    }
+    const int32_t window = publication->file.log.term_length / 2;
+    int64_t least = INT64_MAX;
+    for (int32_t i = 0; i < publication->subscribers.count; i++) {
+        const int64_t at = rsti_load_acquire_i64(publication->subscribers.items[i].position);
+        least = at < least ? at : least;
+    }
+    if (!publication->is_network && publication->subscribers.count > 0
+        && publication->life == RSTI_LIFE_ACTIVE && limit > least + window && limit > tail
+        && limit != seen->position) {
+        sim_fail("IPC stream %d: the limit is %" PRId64 ", the slowest reader stands at %" PRId64
+                 " and the window is %d", publication->stream_id, limit, least, window);
+    }
+    if (tail > limit + 2 * window && publication->life == RSTI_LIFE_ACTIVE) {
+        sim_fail("stream %d: producers are at %" PRId64 ", the limit is %" PRId64,
+            publication->stream_id, tail, limit);
+    }
+}
+
+/* ---- images ---- */
+
+static void check_image(const sim_driver_t *driver, const rsti_image_t *image)
+{
+    watched_t *seen = watch(driver->process->id, image->correlation_id);
+    const int32_t term_length = image->file.log.term_length;
+    const int64_t high_water = rsti_load_acquire_i64(&image->high_water);
+    if (high_water > image->last_sm_position + term_length / 2
+        && high_water > image->join_position + term_length / 2) {
+        sim_fail("image of stream %d: received up to %" PRId64 ", the last status message said %"
+                 PRId64, image->stream_id, high_water, image->last_sm_position);
+    }
+    if (image->received < seen->position) {
+        sim_fail("image of stream %d: its position goes back from %" PRId64 " to %" PRId64,
+            image->stream_id, seen->position, image->received);
+    }
+    seen->position = image->received;
+    if (image->next_sm_window > term_length / 2) {
+        sim_fail("image of stream %d: window %d of a term of %d", image->stream_id,
+            image->next_sm_window, term_length);
+    }
+}
+
+static void check_driver(const sim_driver_t *driver)
+{
+    const rsti_conductor_t *conductor = &driver->driver->conductor;
+    for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
+        const rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
+        check_publication(driver, &publication->base);
+    }
+    for (size_t i = 0; i < conductor->publications.count; i++) {
+        const rsti_network_publication_t *publication = conductor->publications.items[i];
+        check_publication(driver, &publication->base);
+    }
+    for (size_t i = 0; i < conductor->images.count; i++) {
+        check_image(driver, conductor->images.items[i]);
+    }
+}
+
+void sim_levels_check(void)
+{
+    for (int32_t i = 0; i < cast.driver_count; i++) {
+        if (cast.drivers[i].driver != NULL && cast.drivers[i].process->is_alive) {
+            check_driver(&cast.drivers[i]);
+        }
+    }
+}
+
+int64_t sim_levels_counters(const rst_driver_t *driver)
+{
+    int64_t allocated = 0;
+    const rsti_counters_t *counters = &driver->counters.counters;
+    for (int32_t id = 0; id <= counters->max_counter_id; id++) {
+        allocated += rsti_load_acquire_i32(&counters->metadata[id].state) == RSTI_COUNTER_ALLOCATED;
+    }
+    return allocated;
+}

@@ -1,0 +1,208 @@
+#include "tests/sim/links.h"
+
+#include "protocol/frame.h"
+#include "tests/sim/agenda.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FORGED_MAX 256
+
+static sim_link_t links[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
+
+void sim_links_init(void)
+{
+    memset(links, 0, sizeof links);
+    for (int from = 0; from < SIM_HOSTS_MAX; from++) {
+        for (int to = 0; to < SIM_HOSTS_MAX; to++) {
+            links[from][to].delay_ns = from == to ? 2 * SIM_US : 50 * SIM_US;
+        }
+    }
+}
+
+sim_link_t *sim_link(int32_t from, int32_t to)
+{
+    return &links[from][to];
+}
+
+void sim_links_heal(void)
+{
+    for (int from = 0; from < SIM_HOSTS_MAX; from++) {
+        for (int to = 0; to < SIM_HOSTS_MAX; to++) {
+            const sim_link_t before = links[from][to];
+            links[from][to] = (sim_link_t){.delay_ns = before.delay_ns,
+                .jitter_ns = before.jitter_ns, .rate = before.rate,
+                .queue_bytes = before.queue_bytes, .free_ns = before.free_ns};
+        }
+    }
+}
+
+/* ---- loss ---- */
+
+static bool is_in_fixed_gap(const sim_link_t *link, const uint8_t *data, size_t length)
+{
+    if (link->gap_stride == 0 || !sim_laws_is_first_transmission(data, length)) {
+        return false;
+    }
+    rsti_data_header_t header;
+    memcpy(&header, data, sizeof header);
+    return header.term_offset / link->gap_stride % 2 == 1;
+}
+
+/* NULL: goes through, else the fault's name. */
+static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length)
+{
+    if (link->is_cut) {
+        return "fault: cut";
+    }
+    if (link->mtu > 0 && length > link->mtu) {
+        return "fault: too long for the link";
+    }
+    if (link->is_data_only && !sim_frame_is_data(data, length)) {
+        return NULL;
+    }
+    link->counter++;
+    if (link->is_in_burst) {
+        link->is_in_burst = !sim_chance(DICE_NETWORK, link->burst_end);
+        return "fault: burst loss";
+    }
+    if (sim_chance(DICE_NETWORK, link->burst_begin)) {
+        link->is_in_burst = true;
+        return "fault: burst loss";
+    }
+    if (link->period > 0 && link->counter % link->period == 0) {
+        return "fault: periodic loss";
+    }
+    if (is_in_fixed_gap(link, data, length)) {
+        return "fault: fixed gap";
+    }
+    return sim_chance(DICE_NETWORK, link->loss) ? "fault: random loss" : NULL;
+}
+
+/* ---- damage ---- */
+
+/* In ways that the protocol can see; a changed payload is what checksums of UDP are for. */
+static void damage(sim_packet_t *packet)
+{
+    switch (sim_below(DICE_NETWORK, 5)) {
+    case 0:
+        packet->data[4] = (uint8_t)(packet->data[4] + 1 + sim_below(DICE_NETWORK, 254));
+        break;
+    case 1:
+        packet->data[7] = 0x7F; /* no such type */
+        break;
+    case 2:
+        packet->length = sim_below(DICE_NETWORK, RSTI_FRAME_HEADER_LENGTH + 12);
+        break;
+    case 3:
+        packet->data[3] = 0xFF; /* a negative length */
+        break;
+    default:
+        for (size_t i = 0; i < packet->length; i++) {
+            packet->data[i] = (uint8_t)(sim_below(DICE_NETWORK, 255) + 1);
+        }
+        break;
+    }
+}
+
+/* A frame that looks like the one that just passed, of a session that does not exist or at a place
+ * where it must not be. */
+static sim_packet_t *forged_from(const uint8_t *data, size_t length)
+{
+    sim_packet_t *packet = sim_packet_make(data, length < FORGED_MAX ? length : FORGED_MAX);
+    const bool is_data = sim_frame_is_data(data, length);
+    if (packet->length < 20) {
+        return packet;
+    }
+    if (is_data && sim_chance(DICE_NETWORK, 0.5)) {
+        rsti_data_header_t header;
+        memcpy(&header, packet->data, sizeof header);
+        header.frame.frame_length = (int32_t)packet->length;
+        if (!sim_laws_beyond_window(&header)) {
+            header.session_id ^= 0x5A5A5A5A;
+        }
+        memcpy(packet->data, &header, sizeof header);
+        memset(packet->data + sizeof header, 0xEE, packet->length - sizeof header);
+        return packet;
+    }
+    const size_t session_at = is_data ? 12 : 8; /* data: behind the term offset */
+    packet->data[session_at] ^= 0x5A;
+    packet->data[session_at + 2] ^= 0xA5;
+    return packet;
+}
+
+/* ---- on its way ---- */
+
+static void arrive(void *arg, int64_t number)
+{
+    (void)number;
+    sim_network_deliver(arg);
+}
+
+/* When it will be there; -1: the link's queue is full. */
+static int64_t arrival_ns(sim_link_t *link, size_t length)
+{
+    int64_t leaves_ns = world.now_ns;
+    if (link->rate > 0) {
+        const int64_t free_ns = link->free_ns > world.now_ns ? link->free_ns : world.now_ns;
+        const int64_t queued = (free_ns - world.now_ns) * link->rate / SIM_S;
+        if (queued > link->queue_bytes) {
+            return -1;
+        }
+        link->free_ns = free_ns + (int64_t)length * SIM_S / link->rate;
+        leaves_ns = link->free_ns;
+    }
+    int64_t at_ns = leaves_ns + link->delay_ns;
+    if (link->jitter_ns > 0) {
+        at_ns += (int64_t)sim_below(DICE_NETWORK, (uint64_t)link->jitter_ns);
+    }
+    if (sim_chance(DICE_NETWORK, link->reorder)) {
+        at_ns += (int64_t)sim_below(DICE_NETWORK, (uint64_t)link->reorder_ns + 1);
+        sim_count("fault: reordered");
+    }
+    return at_ns;
+}
+
+static void dispatch(sim_link_t *link, sim_packet_t *packet)
+{
+    const int64_t at_ns = arrival_ns(link, packet->length);
+    if (at_ns < 0) {
+        sim_count("fault: link queue full");
+        free(packet);
+        return;
+    }
+    sim_agenda_add(at_ns, arrive, packet, 0);
+}
+
+void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_storage *from,
+    const struct sockaddr_storage *to, const uint8_t *data, size_t length)
+{
+    sim_link_t *link = &links[from_host][to_host];
+    const char *lost = why_lost(link, data, length);
+    sim_trace_frame(from_host, to_host, data, length, lost);
+    if (lost != NULL) {
+        sim_count(lost);
+        return;
+    }
+    const int copies = 1 + sim_chance(DICE_NETWORK, link->duplicate)
+        + sim_chance(DICE_NETWORK, link->forge);
+    for (int copy = 0; copy < copies; copy++) {
+        const bool is_forged = copy > 0 && sim_chance(DICE_NETWORK,
+            link->forge / (link->forge + link->duplicate));
+        sim_packet_t *packet =
+            is_forged ? forged_from(data, length) : sim_packet_make(data, length);
+        packet->from = *from;
+        packet->to = *to;
+        packet->from_host = from_host;
+        packet->to_host = to_host;
+        if (copy > 0) {
+            sim_count(is_forged ? "fault: forged" : "fault: duplicated");
+        } else if (sim_chance(DICE_NETWORK, link->corrupt) && length > RSTI_FRAME_HEADER_LENGTH) {
+            damage(packet);
+            sim_count("fault: damaged");
+        }
+        dispatch(link, packet);
+    }
+}

@@ -1,0 +1,31 @@
+/* network.h: a network in memory behind the drivers' media table: hosts with an IPv4 and an IPv6
+ * address each, sockets, groups, and between each two hosts a link in each direction with faults of
+ * its own (links.h). */
+#ifndef RSTI_SIM_NETWORK_H
+#define RSTI_SIM_NETWORK_H
+
+#include "media/media.h"
+#include "tests/sim/process.h"
+
+#define SIM_HOSTS_MAX 6
+#define SIM_SOCKETS_MAX 256
+
+typedef struct sim_packet_t {
+    struct sim_packet_t *next;
+    struct sockaddr_storage from, to;
+    int32_t from_host, to_host;
+    size_t length;
+    uint8_t data[];
+} sim_packet_t;
+
+void sim_network_init(void);
+/* The media table of the drivers on that host. */
+rsti_media_t sim_network_media(int32_t host);
+/* "10.0.0.1" or "fd00::1" in the notation of endpoints. */
+const char *sim_host_address(int32_t host, bool is_ipv6);
+/* Takes the packet; it arrives now, at whoever listens to its address on its host then. */
+void sim_network_deliver(sim_packet_t *packet);
+sim_packet_t *sim_packet_make(const uint8_t *data, size_t length);
+int sim_network_open_sockets(void);
+
+#endif

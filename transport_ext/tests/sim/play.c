@@ -1,0 +1,209 @@
+/* play.c: a run: the cast plays, the faults end, all must come to its end, nothing may be left. */
+#include "tests/sim/agenda.h"
+#include "tests/sim/cast.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/links.h"
+#include "tests/sim/world.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PUBLISHING_NS_MAX (100 * SIM_S)
+#define READING_NS_MAX (60 * SIM_S)
+#define SETTLING_NS_MAX (30 * SIM_S)
+#define TURNS_PER_LOOK 4
+
+sim_cast_t cast;
+
+pid_t __real_getpid(void);
+
+static void become_calm(void *arg, int64_t number)
+{
+    (void)arg;
+    (void)number;
+    sim_event("calm");
+    world.is_calm = true;
+    sim_links_heal();
+    for (int32_t i = 0; i < cast.driver_count; i++) {
+        if (cast.drivers[i].process != NULL) {
+            cast.drivers[i].process->paused_until_ns = 0;
+        }
+    }
+    for (int32_t i = 0; i < cast.client_count; i++) {
+        if (cast.clients[i].process != NULL) {
+            cast.clients[i].process->paused_until_ns = 0;
+        }
+    }
+}
+
+/* ---- when a phase is over ---- */
+
+static void look(void)
+{
+    static uint64_t turns;
+    if (turns++ % TURNS_PER_LOOK == 0) {
+        sim_levels_check();
+    }
+}
+
+static bool has_published(void)
+{
+    look();
+    for (int32_t i = 0; i < cast.publisher_count; i++) {
+        if (!cast.publishers[i].is_done || cast.publishers[i].is_running) {
+            return false;
+        }
+    }
+    return world.is_calm;
+}
+
+static bool has_read(void)
+{
+    look();
+    for (int32_t i = 0; i < cast.client_count; i++) {
+        if (!cast.clients[i].has_ended) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_settled(void)
+{
+    look();
+    for (int32_t i = 0; i < cast.driver_count; i++) {
+        const sim_driver_t *driver = &cast.drivers[i];
+        if (driver->driver == NULL
+            || sim_levels_counters(driver->driver) > driver->counters_at_start) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_stopped(void)
+{
+    for (int32_t i = 0; i < cast.driver_count; i++) {
+        if (!cast.drivers[i].has_ended) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- what is wrong when it does not end ---- */
+
+static void tell_clients(void)
+{
+    for (int32_t i = 0; i < cast.publisher_count; i++) {
+        const sim_publisher_t *p = &cast.publishers[i];
+        if (p->is_running || !p->is_done) {
+            fprintf(stderr, "  publisher %d (client %d, %s, stream %d) sent %d of %d\n", i,
+                p->client->index, p->channel, p->stream_id, p->sent, p->total);
+        }
+    }
+    for (int32_t i = 0; i < cast.subscriber_count; i++) {
+        const sim_subscriber_t *s = &cast.subscribers[i];
+        if (s->is_running || !s->is_done) {
+            fprintf(stderr, "  subscriber %d (client %d, %s, stream %d) has %d images\n", i,
+                s->client->index, s->channel, s->stream_id, s->view_count);
+        }
+    }
+}
+
+static void tell_counters(void)
+{
+    for (int32_t i = 0; i < cast.driver_count; i++) {
+        const rsti_counters_t *counters = &cast.drivers[i].driver->counters.counters;
+        for (int32_t id = 0; id <= counters->max_counter_id; id++) {
+            const rsti_counter_metadata_t *metadata = &counters->metadata[id];
+            if (metadata->state == RSTI_COUNTER_ALLOCATED
+                && metadata->type_id != RSTI_COUNTER_SYSTEM) {
+                fprintf(stderr, "  driver %d: counter %d \"%.*s\"\n", i, id,
+                    metadata->label_length, (const char *)metadata->label);
+            }
+        }
+    }
+}
+
+/* ---- what may be left ---- */
+
+static void check_directory(const sim_driver_t *driver, const char *below)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%.400s%s", driver->params.dir, below);
+    DIR *stream = opendir(path);
+    const struct dirent *entry;
+    while (stream != NULL && (entry = readdir(stream)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            sim_fail("driver %d leaves the file %s/%s", driver->index, below, entry->d_name);
+        }
+    }
+    if (stream != NULL) {
+        closedir(stream);
+    }
+}
+
+static void end_processes(void)
+{
+    for (int32_t i = 0; i < cast.client_count; i++) {
+        sim_process_exit(cast.clients[i].process);
+    }
+    for (int32_t i = 0; i < cast.driver_count; i++) {
+        check_directory(&cast.drivers[i], "/publications");
+        check_directory(&cast.drivers[i], "/images");
+    }
+    for (int32_t i = 0; i < cast.driver_count; i++) {
+        cast.drivers[i].should_stop = true;
+    }
+    if (!sim_fibers_run(has_stopped, world.now_ns + 5 * SIM_S)) {
+        sim_fail("the drivers do not stop");
+    }
+    for (int32_t i = 0; i < cast.driver_count; i++) {
+        sim_process_exit(cast.drivers[i].process);
+        if (access(cast.drivers[i].params.dir, F_OK) == 0) {
+            check_directory(&cast.drivers[i], "");
+        }
+    }
+    if (sim_network_open_sockets() != 0) {
+        sim_fail("%d sockets are left open", sim_network_open_sockets());
+    }
+}
+
+void sim_play(uint64_t seed, bool is_traced)
+{
+    sim_world_init(seed, is_traced);
+    memset(&cast, 0, sizeof cast);
+    snprintf(cast.dir, sizeof cast.dir, "/dev/shm/rstream-sim-%d-%" PRIu64, (int)__real_getpid(),
+        seed);
+    sim_processes_init();
+    sim_handles_init();
+    sim_fibers_init();
+    sim_agenda_init();
+    sim_network_init();
+    sim_laws_init();
+    sim_levels_init();
+    sim_model_init();
+    sim_scenario_write();
+    sim_agenda_add(cast.calm_ns, become_calm, NULL, 0);
+    if (!sim_fibers_run(has_published, world.now_ns + PUBLISHING_NS_MAX)) {
+        tell_clients();
+        sim_fail("publishers do not come to an end");
+    }
+    sim_event("all is published");
+    cast.is_publishing_over = true;
+    if (!sim_fibers_run(has_read, world.now_ns + READING_NS_MAX)) {
+        tell_clients();
+        sim_fail("subscribers do not come to an end");
+    }
+    if (!sim_fibers_run(is_settled, world.now_ns + SETTLING_NS_MAX)) {
+        tell_counters();
+        sim_fail("the drivers keep counters of what is gone");
+    }
+    end_processes();
+    sim_model_judge(cast.is_gentle);
+    sim_event("end: %" PRId64 " messages delivered", sim_model_delivered());
+}

@@ -1,0 +1,284 @@
+/* publisher.c: an application that publishes. */
+#include "tests/sim/cast.h"
+#include "tests/sim/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define AWAIT_NS (2 * SIM_S)
+#define RETRY_NS (20 * SIM_MS)
+#define MANY_MAX 8
+#define NOT_CONNECTED_NS_MAX (8 * SIM_S) /* of calm: then nobody wants it */
+
+typedef struct draft_t {
+    int32_t count;
+    int32_t lengths[MANY_MAX];
+    uint8_t bytes[MANY_MAX][SIM_MESSAGE_MAX];
+} draft_t;
+
+static draft_t drafts[SIM_ROLES_MAX];
+
+static rst_publication_t *add(sim_publisher_t *self, rst_client_t *client)
+{
+    const int64_t id = rst_client_add_publication(client, self->channel, self->stream_id,
+        self->is_exclusive);
+    if (id < 0 || rst_client_await(client, id, AWAIT_NS) != 1) {
+        sim_event("publisher %d is refused: %s", self->index, rst_last_error_text());
+        if (id >= 0) {
+            rst_client_cancel(client, id);
+        }
+        return NULL;
+    }
+    return rst_client_take_publication(client, id);
+}
+
+static int32_t draw_length(const sim_publisher_t *self)
+{
+    switch (sim_below(DICE_ACTOR, 8)) {
+    case 0:
+        return (int32_t)sim_below(DICE_ACTOR, 40);
+    case 1:
+        return self->length_max;
+    default:
+        return (int32_t)sim_below(DICE_ACTOR, (uint64_t)self->length_max + 1);
+    }
+}
+
+static void draft(sim_publisher_t *self, draft_t *d, int32_t count, bool is_equal, bool is_named)
+{
+    d->count = count;
+    for (int32_t i = 0; i < count; i++) {
+        d->lengths[i] = i > 0 && is_equal ? d->lengths[0] : draw_length(self);
+        if (is_named && d->lengths[i] < SIM_ID_LENGTH) {
+            d->lengths[i] = SIM_ID_LENGTH;
+        }
+        sim_writer_fill(self->writer, sim_writer_next(self->writer) + i, d->bytes[i],
+            (size_t)d->lengths[i]);
+    }
+    sim_writer_attempts(self->writer, count, d->lengths);
+}
+
+/* ---- ways to publish: position, or the reason why not ---- */
+
+static int64_t offer(sim_publisher_t *self, draft_t *d, bool in_parts)
+{
+    draft(self, d, 1, false, false);
+    const size_t length = (size_t)d->lengths[0];
+    const int64_t identity =
+        sim_writer_identity(self->writer, sim_writer_next(self->writer));
+    int64_t position;
+    if (in_parts) {
+        const size_t cut = sim_below(DICE_ACTOR, length + 1);
+        const rst_message_part_t parts[] = {
+            {d->bytes[0], cut}, {d->bytes[0] + cut, length - cut}};
+        position = rst_publication_offer_parts(self->publication, parts, 2, identity);
+    } else {
+        position = rst_publication_offer(self->publication, d->bytes[0], length, identity);
+    }
+    sim_writer_took(self->writer, position > 0, position);
+    return position;
+}
+
+static int64_t claim(sim_publisher_t *self, draft_t *d)
+{
+    rst_claim_t claimed;
+    rst_publication_info_t info;
+    rst_publication_info(self->publication, &info);
+    draft(self, d, 1, false, false);
+    if (d->lengths[0] > info.max_payload_length) {
+        d->lengths[0] = info.max_payload_length;
+        sim_writer_attempts(self->writer, 1, d->lengths);
+    }
+    const int32_t number = sim_writer_next(self->writer);
+    const int64_t position = rst_publication_try_claim(self->publication, (size_t)d->lengths[0],
+        sim_writer_identity(self->writer, number), &claimed);
+    if (position <= 0) {
+        sim_writer_took(self->writer, 0, position);
+        return position;
+    }
+    memcpy(claimed.data, d->bytes[0], (size_t)d->lengths[0]);
+    if (sim_chance(DICE_ACTOR, 0.1)) {
+        sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, 2 * SIM_MS));
+    }
+    if (sim_chance(DICE_ACTOR, self->abort_chance)) {
+        sim_count("publisher: claim aborted");
+        (void)rst_claim_abort(&claimed);
+        sim_writer_took(self->writer, 0, position);
+    } else {
+        (void)rst_claim_commit(&claimed);
+        sim_writer_took(self->writer, 1, position);
+    }
+    return position;
+}
+
+static int64_t offer_many(sim_publisher_t *self, draft_t *d)
+{
+    rst_message_part_t messages[MANY_MAX];
+    size_t taken = 0;
+    draft(self, d, 1 + (int32_t)sim_below(DICE_ACTOR, MANY_MAX), false, true);
+    for (int32_t i = 0; i < d->count; i++) {
+        messages[i] = (rst_message_part_t){d->bytes[i], (size_t)d->lengths[i]};
+    }
+    const int64_t position = rst_publication_offer_many(self->publication, messages,
+        (size_t)d->count, 0, &taken);
+    sim_writer_took(self->writer, (int32_t)taken, position);
+    return position;
+}
+
+static int64_t offer_block(sim_publisher_t *self, draft_t *d)
+{
+    size_t taken = 0;
+    draft(self, d, 1 + (int32_t)sim_below(DICE_ACTOR, MANY_MAX), true, true);
+    uint8_t *block = d->bytes[0];
+    for (int32_t i = 1; i < d->count; i++) { /* back to back */
+        memmove(block + i * d->lengths[0], d->bytes[i], (size_t)d->lengths[0]);
+    }
+    const int64_t position = rst_publication_offer_block(self->publication, block,
+        (size_t)d->lengths[0], (size_t)d->count, 0, &taken);
+    sim_writer_took(self->writer, (int32_t)taken, position);
+    return position;
+}
+
+static int64_t publish_some(sim_publisher_t *self)
+{
+    draft_t *d = &drafts[self->index];
+    sim_method_t method;
+    do {
+        method = (sim_method_t)sim_below(DICE_ACTOR, METHOD_COUNT);
+    } while ((self->methods & 1u << method) == 0);
+    switch (method) {
+    case METHOD_PARTS:
+        sim_count("publisher: offer of parts");
+        return offer(self, d, true);
+    case METHOD_CLAIM:
+        sim_count("publisher: claim");
+        return claim(self, d);
+    case METHOD_MANY:
+        sim_count("publisher: offer of many");
+        return offer_many(self, d);
+    case METHOD_BLOCK:
+        sim_count("publisher: offer of a block");
+        return offer_block(self, d);
+    default:
+        sim_count("publisher: offer");
+        return offer(self, d, false);
+    }
+}
+
+/* ---- life ---- */
+
+static const char *reason_name(int64_t reason)
+{
+    switch (reason) {
+    case RST_NOT_CONNECTED:
+        return "publisher: not connected";
+    case RST_BACK_PRESSURED:
+        return "publisher: back pressure";
+    case RST_ADMIN_ACTION:
+        return "publisher: admin action";
+    default:
+        return "publisher: closed";
+    }
+}
+
+static bool is_worth_waiting(int64_t reason, int64_t refused_since_ns)
+{
+    if (reason == RST_NOT_CONNECTED) {
+        return !world.is_calm || world.now_ns - refused_since_ns < NOT_CONNECTED_NS_MAX;
+    }
+    return reason == RST_BACK_PRESSURED || reason == RST_ADMIN_ACTION;
+}
+
+/* True: all is sent. */
+static bool publish(sim_publisher_t *self)
+{
+    int64_t refused_since_ns = world.now_ns;
+    while (self->sent < self->total) {
+        const int32_t before = sim_writer_next(self->writer);
+        const int64_t position = publish_some(self);
+        self->sent += sim_writer_next(self->writer) - before;
+        if (position > 0) {
+            refused_since_ns = world.now_ns;
+            if (self->pause_ns_max > 0) {
+                sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, (uint64_t)self->pause_ns_max));
+            }
+            continue;
+        }
+        sim_count(reason_name(position));
+        if (position == RST_ERROR) {
+            sim_fail("publisher %d: %s", self->index, rst_last_error_text());
+        }
+        if (!is_worth_waiting(position, refused_since_ns)) {
+            return position == RST_NOT_CONNECTED;
+        }
+        sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, SIM_MS) + 1000);
+    }
+    return true;
+}
+
+static void begin_writer(sim_publisher_t *self)
+{
+    rst_publication_info_t info;
+    rst_publication_info(self->publication, &info);
+    self->writer = sim_writer_begin(self->client->driver->process->id, info.session_id,
+        info.stream_id, info.max_payload_length, info.is_ipc);
+    if (self->length_max > info.max_message_length) {
+        self->length_max = info.max_message_length;
+    }
+    sim_event("publisher %d is writer of session %d on stream %d", self->index, info.session_id,
+        info.stream_id);
+}
+
+static void run(sim_publisher_t *self)
+{
+    rst_client_t *client = self->client->client;
+    sim_fiber_sleep_until(self->start_ns);
+    while (self->publication == NULL) {
+        self->publication = add(self, client);
+        if (self->publication == NULL) {
+            if (rst_client_state(client) != RST_CLIENT_OPEN) {
+                return;
+            }
+            sim_fiber_sleep(RETRY_NS);
+        }
+    }
+    begin_writer(self);
+    self->is_done = publish(self);
+    sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, 2 * SIM_MS));
+    if (rst_client_state(client) != RST_CLIENT_OPEN) {
+        sim_writer_lost(self->writer);
+    }
+    rst_publication_t *closed = self->publication;
+    self->publication = NULL;
+    sim_event("publisher %d closes after %d messages", self->index, self->sent);
+    sim_writer_end(self->writer, false);
+    rst_publication_close(closed);
+    self->writer = NULL;
+}
+
+static void *publisher_main(void *arg)
+{
+    sim_publisher_t *self = arg;
+    run(self);
+    self->is_running = false;
+    self->client->roles_ended++;
+    return NULL;
+}
+
+void sim_publisher_start(sim_publisher_t *publisher)
+{
+    char name[24];
+    snprintf(name, sizeof name, "publisher%d", publisher->index);
+    publisher->is_running = true;
+    (void)sim_fiber_start(publisher->client->process, name, publisher_main, publisher);
+}
+
+void sim_publisher_on_death(sim_publisher_t *publisher)
+{
+    if (publisher->writer != NULL) {
+        sim_writer_lost(publisher->writer);
+    }
+    publisher->writer = NULL;
+    publisher->publication = NULL;
+    publisher->is_running = false;
+}

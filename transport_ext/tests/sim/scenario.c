@@ -1,0 +1,310 @@
+/* scenario.c: rolls a scenario: who takes part, over which channels, and what goes wrong when. */
+#include "tests/sim/agenda.h"
+#include "tests/sim/cast.h"
+#include "tests/sim/links.h"
+#include "tests/sim/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TERM_LENGTH 65536
+#define PORT 40000
+
+static int64_t between(int64_t least, int64_t most)
+{
+    return sim_between(DICE_SCENARIO, least, most);
+}
+
+static bool chance(double probability)
+{
+    return sim_chance(DICE_SCENARIO, probability);
+}
+
+/* Mostly small, sometimes large: 1 … 2^bits. */
+static int64_t skewed(int bits)
+{
+    return between(1, INT64_C(1) << between(0, bits));
+}
+
+/* ---- drivers ---- */
+
+static void roll_driver(int32_t host)
+{
+    static const int threadings[] = {RSTI_THREADING_INVOKER, RSTI_THREADING_INVOKER,
+        RSTI_THREADING_SHARED, RSTI_THREADING_SHARED_NETWORK, RSTI_THREADING_DEDICATED,
+        RSTI_THREADING_DEDICATED};
+    sim_driver_t *driver = &cast.drivers[cast.driver_count];
+    *driver = (sim_driver_t){.index = cast.driver_count++, .host = host};
+    rst_driver_params_t *params = &driver->params;
+    rsti_driver_params_init(params);
+    char dir[sizeof cast.dir];
+    memcpy(dir, cast.dir, sizeof dir);
+    snprintf(params->dir, sizeof params->dir, "%s-%d", dir, driver->index);
+    params->threading = threadings[between(0, 5)];
+    params->idle = chance(0.8) ? RSTI_IDLE_BLOCK
+        : chance(0.5)               ? RSTI_IDLE_BACKOFF
+                                    : RSTI_IDLE_SLEEP;
+    params->idle_spin_ns = chance(0.5) ? 0 : 5 * SIM_US;
+    params->term_length = TERM_LENGTH;
+    params->ipc_term_length = TERM_LENGTH;
+    params->mtu = 32 * between(6, 44);
+    params->ipc_mtu = 32 * between(6, 44);
+    params->to_driver_length = 65536;
+    params->to_clients_length = 65536;
+    params->error_length = 65536;
+    params->client_liveness_ns = 2 * SIM_S;
+    params->unblock_timeout_ns = 3 * SIM_S;
+    params->image_liveness_ns = 2 * SIM_S;
+    params->connection_timeout_ns = 1 * SIM_S;
+    params->fc_receiver_timeout_ns = 1 * SIM_S;
+    params->linger_ns = 500 * SIM_MS;
+    params->timer_interval_ns = 50 * SIM_MS;
+    params->counter_reuse_ns = 10 * SIM_MS;
+    params->idle_exit_ns = 0;
+    params->low_storage_warning = 0;
+    params->max_messages_per_send = between(1, 16);
+    sim_count(params->threading == RSTI_THREADING_INVOKER ? "driver: invoker"
+            : params->threading == RSTI_THREADING_SHARED  ? "driver: shared"
+            : params->threading == RSTI_THREADING_DEDICATED ? "driver: dedicated"
+                                                            : "driver: shared network");
+}
+
+static sim_client_t *add_client(sim_driver_t *driver)
+{
+    for (int32_t i = 0; i < cast.client_count; i++) {
+        if (cast.clients[i].driver == driver
+            && (chance(0.4) || cast.client_count == SIM_CLIENTS_MAX)) {
+            return &cast.clients[i];
+        }
+    }
+    if (cast.client_count == SIM_CLIENTS_MAX) {
+        sim_fail("more than %d clients", SIM_CLIENTS_MAX);
+    }
+    sim_client_t *client = &cast.clients[cast.client_count];
+    *client = (sim_client_t){.index = cast.client_count++, .driver = driver};
+    return client;
+}
+
+/* ---- streams ---- */
+
+static int64_t roll_start(void)
+{
+    return SIM_S + (chance(0.6) ? between(0, 2 * SIM_MS) : between(0, 300 * SIM_MS));
+}
+
+static void add_publisher(sim_driver_t *driver, const char *channel, int32_t stream_id,
+    bool is_ipc, int32_t total)
+{
+    sim_publisher_t *publisher = &cast.publishers[cast.publisher_count];
+    *publisher = (sim_publisher_t){
+        .index = cast.publisher_count++,
+        .client = add_client(driver),
+        .stream_id = stream_id,
+        .is_ipc = is_ipc,
+        .is_exclusive = chance(0.5),
+        .total = total,
+        .length_max = (int32_t)skewed(13),
+        .methods = (uint32_t)between(1, (1 << METHOD_COUNT) - 1),
+        .pause_ns_max = chance(0.4) ? 0 : skewed(20),
+        .abort_chance = chance(0.3) ? 0.2 : 0,
+        .start_ns = roll_start(),
+    };
+    snprintf(publisher->channel, sizeof publisher->channel, "%s", channel);
+}
+
+static void add_subscriber(sim_driver_t *driver, const char *channel, int32_t stream_id,
+    bool is_reliable)
+{
+    sim_subscriber_t *subscriber = &cast.subscribers[cast.subscriber_count];
+    *subscriber = (sim_subscriber_t){
+        .index = cast.subscriber_count++,
+        .client = add_client(driver),
+        .stream_id = stream_id,
+        .is_reliable = is_reliable,
+        .start_ns = roll_start(),
+        .leave_ns = chance(0.15) ? SIM_S + between(0, 500 * SIM_MS) : INT64_MAX,
+        .pause_ns_max = skewed(22),
+        .batch = (int32_t)skewed(8),
+        .uses_waiter = chance(0.4),
+        .holds_batches = chance(0.3),
+        .uses_demand = chance(0.2),
+    };
+    if (chance(0.15)) {
+        subscriber->stop_from_ns = SIM_S + between(0, 100 * SIM_MS);
+        subscriber->stop_until_ns = subscriber->stop_from_ns + between(0, 600 * SIM_MS);
+    }
+    snprintf(subscriber->channel, sizeof subscriber->channel, "%s", channel);
+}
+
+static sim_driver_t *any_driver(void)
+{
+    return &cast.drivers[between(0, cast.driver_count - 1)];
+}
+
+static void roll_stream(int32_t number)
+{
+    char publish[SIM_CHANNEL_MAX];
+    char subscribe[SIM_CHANNEL_MAX];
+    sim_driver_t *source = any_driver();
+    sim_driver_t *target = any_driver();
+    const bool is_ipc = chance(0.35);
+    const bool is_reliable = is_ipc || chance(0.85);
+    if (is_ipc) {
+        sim_count("stream: IPC");
+        target = source;
+        snprintf(publish, sizeof publish, "aeron:ipc");
+        snprintf(subscribe, sizeof subscribe, "aeron:ipc");
+    } else {
+        const bool is_ipv6 = chance(0.2);
+        sim_count(is_ipv6 ? "stream: unicast, IPv6" : "stream: unicast, IPv4");
+        snprintf(publish, sizeof publish, "aeron:udp?endpoint=%s:%d",
+            sim_host_address(target->host, is_ipv6), PORT + number / 2);
+        snprintf(subscribe, sizeof subscribe, "%.200s%s", publish,
+            is_reliable ? "" : "|reliable=false");
+        sim_count(is_reliable ? "stream: reliable" : "stream: unreliable");
+    }
+    const int32_t total = (int32_t)between(1, 300);
+    for (int64_t i = between(1, 3); i > 0; i--) {
+        add_publisher(source, publish, 10 + number, is_ipc, total);
+    }
+    for (int64_t i = between(1, 2); i > 0; i--) {
+        add_subscriber(target, subscribe, 10 + number, is_reliable);
+    }
+}
+
+/* ---- faults ---- */
+
+static void roll_link(sim_link_t *link)
+{
+    link->delay_ns = skewed(21);
+    link->jitter_ns = chance(0.5) ? 0 : skewed(20);
+    if (chance(0.3)) {
+        link->rate = between(1, 50) * 1000000;
+        link->queue_bytes = 2000 + skewed(18);
+    }
+    link->loss = chance(0.4) ? 0.2 / (double)skewed(6) : 0;
+    if (chance(0.15)) {
+        link->burst_begin = 0.02;
+        link->burst_end = 0.3;
+    }
+    link->period = chance(0.1) ? (int32_t)between(2, 40) : 0;
+    link->gap_stride = chance(0.1) ? (int32_t)between(1, 16) * 1024 : 0;
+    link->duplicate = chance(0.25) ? 0.1 : 0;
+    link->reorder = chance(0.25) ? 0.1 : 0;
+    link->reorder_ns = skewed(22);
+    link->corrupt = chance(0.15) ? 0.03 : 0;
+    link->forge = chance(0.15) ? 0.03 : 0;
+    link->is_data_only = chance(0.2);
+}
+
+static void cut(void *arg, int64_t is_cut)
+{
+    sim_link_t *link = arg;
+    link->is_cut = is_cut != 0 && !world.is_calm;
+    sim_event("a link is %s", link->is_cut ? "cut" : "whole");
+}
+
+static void pause_process(void *arg, int64_t ns)
+{
+    sim_process_t **process = arg;
+    if (*process != NULL && !world.is_calm) {
+        sim_event("%s is paused for %lld us", (*process)->name, (long long)ns / 1000);
+        sim_count("fault: paused");
+        (*process)->paused_until_ns = world.now_ns + ns;
+    }
+}
+
+static void start_driver(void *arg, int64_t number)
+{
+    (void)number;
+    sim_driver_start(arg);
+}
+
+static void start_client(void *arg, int64_t number)
+{
+    (void)number;
+    sim_client_start(arg);
+}
+
+static void kill_driver(void *arg, int64_t restart_after_ns)
+{
+    sim_driver_t *driver = arg;
+    const int32_t deaths = driver->deaths;
+    if (!world.is_calm) {
+        sim_driver_kill(driver);
+    }
+    if (driver->deaths > deaths) {
+        sim_agenda_add(world.now_ns + restart_after_ns, start_driver, driver, 0);
+    }
+}
+
+static void kill_client(void *arg, int64_t restart_after_ns)
+{
+    sim_client_t *client = arg;
+    const int32_t deaths = client->deaths;
+    if (!world.is_calm) {
+        sim_client_kill(client);
+    }
+    if (client->deaths > deaths) {
+        sim_agenda_add(world.now_ns + restart_after_ns, start_client, client, 0);
+    }
+}
+
+static void roll_faults(void)
+{
+    const int64_t end_ns = cast.calm_ns - SIM_S;
+    if (chance(0.7)) {
+        for (int32_t from = 0; from < cast.driver_count; from++) {
+            for (int32_t to = 0; to < cast.driver_count; to++) {
+                roll_link(sim_link(cast.drivers[from].host, cast.drivers[to].host));
+            }
+        }
+    }
+    for (int64_t i = chance(0.3) ? between(1, 3) : 0; i > 0; i--) {
+        sim_link_t *link = sim_link(any_driver()->host, any_driver()->host);
+        const int64_t at_ns = SIM_S + between(0, end_ns);
+        sim_agenda_add(at_ns, cut, link, 1);
+        sim_agenda_add(at_ns + between(0, cast.is_gentle ? 300 * SIM_MS : end_ns), cut, link, 0);
+    }
+    for (int64_t i = chance(0.3) ? between(1, 4) : 0; i > 0; i--) {
+        sim_process_t **process = chance(0.5)
+            ? &any_driver()->process
+            : &cast.clients[between(0, cast.client_count - 1)].process;
+        sim_agenda_add(SIM_S + between(0, end_ns), pause_process, process,
+            between(0, cast.is_gentle ? 300 * SIM_MS : 2500 * SIM_MS));
+    }
+    if (cast.is_gentle) {
+        return;
+    }
+    for (int64_t i = between(0, 2); i > 0; i--) {
+        sim_client_t *client = &cast.clients[between(0, cast.client_count - 1)];
+        sim_agenda_add(SIM_S + between(0, end_ns), kill_client, client, between(0, SIM_S));
+    }
+    if (chance(0.4)) {
+        sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, any_driver(), between(0, SIM_S));
+    }
+}
+
+/* ---- all of it ---- */
+
+void sim_scenario_write(void)
+{
+    static const int64_t preemption[] = {0, 4, 30, 200, 2000};
+    for (int64_t hosts = between(1, 3), host = 0; host < hosts; host++) {
+        roll_driver((int32_t)host);
+    }
+    for (int64_t streams = skewed(2), i = 0; i < streams; i++) {
+        roll_stream((int32_t)i);
+    }
+    cast.is_gentle = chance(0.5);
+    sim_count(cast.is_gentle ? "run: gentle" : "run: rough");
+    cast.calm_ns = SIM_S + skewed(11) * SIM_MS;
+    roll_faults();
+    sim_fibers_set_preemption(preemption[between(0, 4)]);
+    for (int32_t i = 0; i < cast.driver_count; i++) {
+        sim_driver_start(&cast.drivers[i]);
+    }
+    for (int32_t i = 0; i < cast.client_count; i++) {
+        sim_client_start(&cast.clients[i]);
+    }
+}

@@ -1,0 +1,229 @@
+/* subscriber.c: an application that reads. */
+#include "tests/sim/cast.h"
+#include "tests/sim/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define AWAIT_NS (2 * SIM_S)
+#define RETRY_NS (20 * SIM_MS)
+#define QUIET_NS (3 * SIM_S)    /* without images, after the last publisher: nothing will come */
+#define WAIT_NS (50 * SIM_MS)
+
+static rst_subscription_t *add(sim_subscriber_t *self, rst_client_t *client)
+{
+    const int64_t id = rst_client_add_subscription(client, self->channel, self->stream_id);
+    if (id < 0 || rst_client_await(client, id, AWAIT_NS) != 1) {
+        sim_event("subscriber %d is refused: %s", self->index, rst_last_error_text());
+        if (id >= 0) {
+            rst_client_cancel(client, id);
+        }
+        return NULL;
+    }
+    return rst_client_take_subscription(client, id);
+}
+
+/* ---- images ---- */
+
+static int32_t find_view(const sim_subscriber_t *self, int32_t session_id)
+{
+    for (int32_t i = 0; i < self->view_count; i++) {
+        if (self->view_sessions[i] == session_id) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static sim_view_t *open_view(sim_subscriber_t *self, int32_t session_id, int64_t join_position)
+{
+    if (self->view_count == SIM_VIEWS_OPEN_MAX) {
+        sim_fail("subscriber %d has more than %d images", self->index, SIM_VIEWS_OPEN_MAX);
+    }
+    sim_view_t *view = sim_view_begin(self->index, session_id, self->stream_id, join_position,
+        self->is_reliable);
+    self->views[self->view_count] = view;
+    self->view_sessions[self->view_count++] = session_id;
+    return view;
+}
+
+static void close_view(sim_subscriber_t *self, int32_t i)
+{
+    self->view_count--;
+    self->views[i] = self->views[self->view_count];
+    self->view_sessions[i] = self->view_sessions[self->view_count];
+}
+
+static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription)
+{
+    rst_image_event_t event;
+    while (rst_subscription_next_event(subscription, &event) == 1) {
+        const int32_t i = find_view(self, event.session_id);
+        self->last_news_ns = world.now_ns;
+        if (event.kind == RST_IMAGE_AVAILABLE) {
+            sim_count("subscriber: image available");
+            if (i >= 0) {
+                sim_view_joined(self->views[i], event.position);
+            } else {
+                (void)open_view(self, event.session_id, event.position);
+            }
+        } else if (i >= 0) {
+            sim_count(event.end_position == INT64_MAX ? "subscriber: image lost"
+                                                      : "subscriber: image ended");
+            sim_view_end(self->views[i], event.position, event.end_position);
+            close_view(self, i);
+        }
+        sim_event("subscriber %d: image of session %d %s at %lld", self->index, event.session_id,
+            event.kind == RST_IMAGE_AVAILABLE ? "comes" : "goes", (long long)event.position);
+    }
+    if (rst_subscription_events_lost(subscription) > 0) {
+        sim_fail("subscriber %d lost events", self->index);
+    }
+}
+
+/* ---- messages ---- */
+
+static int poll_some(sim_subscriber_t *self, rst_subscription_t *subscription, rst_batch_t *batch)
+{
+    if (!self->uses_demand) {
+        return rst_subscription_poll(subscription, self->batch,
+            sim_chance(DICE_ACTOR, 0.2) ? 2000 : 0, batch);
+    }
+    if (rst_subscription_demand(subscription) == 0) {
+        rst_subscription_request(subscription, 1 + (int64_t)sim_below(DICE_ACTOR, 64));
+    }
+    const int64_t demand = rst_subscription_demand(subscription);
+    const int count = rst_subscription_poll_demanded(subscription, self->batch, 0, batch);
+    if (count > demand) {
+        sim_fail("subscriber %d asked for %lld and got %d", self->index, (long long)demand, count);
+    }
+    return count;
+}
+
+static void take_messages(sim_subscriber_t *self, rst_batch_t *batch)
+{
+    int32_t count;
+    const rst_message_t *messages = rst_batch_messages(batch, &count);
+    for (int32_t i = 0; i < count; i++) {
+        const rst_message_t *message = &messages[i];
+        const int32_t v = find_view(self, message->session_id);
+        sim_view_t *view =
+            v >= 0 ? self->views[v] : open_view(self, message->session_id, -1);
+        sim_view_got(view, message->data, (size_t)message->length, message->position,
+            message->reserved_value);
+    }
+    sim_count_many("subscriber: messages", count);
+}
+
+static bool is_finished(const sim_subscriber_t *self, const rst_subscription_t *subscription)
+{
+    if (world.now_ns >= self->leave_ns) {
+        return true;
+    }
+    return cast.is_publishing_over && rst_subscription_image_count(subscription) == 0
+        && world.now_ns - self->last_news_ns > QUIET_NS;
+}
+
+static void wait_for_more(sim_subscriber_t *self, rst_waiter_t *waiter)
+{
+    if (waiter != NULL) {
+        (void)rst_waiter_wait(waiter, WAIT_NS, 0);
+    } else {
+        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)self->pause_ns_max + 1));
+    }
+}
+
+/* True: it has seen what it wanted. */
+static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, rst_batch_t *batch,
+    rst_waiter_t *waiter)
+{
+    while (!is_finished(self, subscription)) {
+        if (world.now_ns >= self->stop_from_ns && world.now_ns < self->stop_until_ns) {
+            sim_count("subscriber: stopped for a while");
+            sim_fiber_sleep_until(self->stop_until_ns);
+        }
+        take_events(self, subscription);
+        const int count = poll_some(self, subscription, batch);
+        if (count < 0) {
+            sim_event("subscriber %d: %s", self->index, rst_last_error_text());
+            take_events(self, subscription);
+            return false;
+        }
+        if (count > 0) {
+            take_messages(self, batch);
+            self->last_news_ns = world.now_ns;
+            if (self->holds_batches) {
+                sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, SIM_MS));
+                /* What was handed out must still be there. */
+            }
+            rst_batch_release(batch);
+            if (self->pause_ns_max > 0 && sim_chance(DICE_ACTOR, 0.3)) {
+                sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, (uint64_t)self->pause_ns_max));
+            }
+        } else {
+            wait_for_more(self, waiter);
+        }
+    }
+    return true;
+}
+
+static void run(sim_subscriber_t *self)
+{
+    rst_client_t *client = self->client->client;
+    rst_subscription_t *subscription = NULL;
+    rst_waiter_t *waiter = NULL;
+    rst_batch_t *batch = NULL;
+    sim_fiber_sleep_until(self->start_ns);
+    while (subscription == NULL) {
+        subscription = add(self, client);
+        if (subscription == NULL) {
+            if (rst_client_state(client) != RST_CLIENT_OPEN) {
+                return;
+            }
+            sim_fiber_sleep(RETRY_NS);
+        }
+    }
+    if (rst_batch_create(&batch, self->batch) < 0) {
+        sim_fail("subscriber %d: %s", self->index, rst_last_error_text());
+    }
+    if (self->uses_waiter && rst_waiter_create(&waiter, client) == 0) {
+        (void)rst_waiter_attach_subscription(waiter, subscription);
+    }
+    self->last_news_ns = world.now_ns;
+    self->is_done = read_all(self, subscription, batch, waiter);
+    sim_event("subscriber %d closes", self->index);
+    for (; self->view_count > 0; self->view_count--) {
+        sim_view_left(self->views[self->view_count - 1]);
+    }
+    if (waiter != NULL) {
+        rst_waiter_destroy(waiter);
+    }
+    rst_subscription_close(subscription);
+    rst_batch_destroy(batch);
+}
+
+static void *subscriber_main(void *arg)
+{
+    sim_subscriber_t *self = arg;
+    run(self);
+    self->is_running = false;
+    self->client->roles_ended++;
+    return NULL;
+}
+
+void sim_subscriber_start(sim_subscriber_t *subscriber)
+{
+    char name[24];
+    snprintf(name, sizeof name, "subscriber%d", subscriber->index);
+    subscriber->is_running = true;
+    subscriber->view_count = 0;
+    (void)sim_fiber_start(subscriber->client->process, name, subscriber_main, subscriber);
+}
+
+void sim_subscriber_on_death(sim_subscriber_t *subscriber)
+{
+    for (; subscriber->view_count > 0; subscriber->view_count--) {
+        sim_view_left(subscriber->views[subscriber->view_count - 1]);
+    }
+    subscriber->is_running = false;
+}

@@ -1,0 +1,78 @@
+/* world.h: one simulated world: its seed, its time, its chronicle.
+ *
+ * A simulator process runs one world, so the world is global. Everything that happens in it follows
+ * from the seed: separate generators for separate questions, so that a new fault on the network does
+ * not change who is scheduled when. */
+#ifndef RSTI_SIM_WORLD_H
+#define RSTI_SIM_WORLD_H
+
+#include "util/clock.h"
+#include "util/rng.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_US INT64_C(1000)
+#define SIM_MS INT64_C(1000000)
+#define SIM_S INT64_C(1000000000)
+#define SIM_EPOCH_MS INT64_C(1700000000000)
+
+typedef enum sim_dice_t {
+    DICE_SCENARIO, /* who takes part and what is to go wrong */
+    DICE_SCHEDULE, /* which fiber runs next, and for how long */
+    DICE_NETWORK,  /* what becomes of a datagram */
+    DICE_ACTOR,    /* what applications do */
+    DICE_PRODUCT,  /* seeds of the drivers, getrandom() */
+    DICE_COUNT
+} sim_dice_t;
+
+typedef struct sim_world_t {
+    uint64_t seed;
+    int64_t now_ns;
+    uint64_t hash;      /* over every event: two runs of one seed end with the same */
+    uint64_t event_count;
+    bool is_traced;     /* events are printed */
+    bool is_calm;       /* no more faults: what was sent must arrive now */
+    rsti_rng_t dice[DICE_COUNT];
+} sim_world_t;
+
+extern sim_world_t world;
+
+void sim_world_init(uint64_t seed, bool is_traced);
+
+/* ---- dice ---- */
+
+static inline uint64_t sim_below(sim_dice_t dice, uint64_t limit)
+{
+    return rsti_rng_below(&world.dice[dice], limit);
+}
+
+static inline int64_t sim_between(sim_dice_t dice, int64_t least, int64_t most)
+{
+    return least + (int64_t)sim_below(dice, (uint64_t)(most - least) + 1);
+}
+
+static inline bool sim_chance(sim_dice_t dice, double probability)
+{
+    return probability > 0 && rsti_rng_unit(&world.dice[dice]) < probability;
+}
+
+/* ---- the chronicle ---- */
+
+/* An event: hashed always, printed when traced. Formats without pointers, pids and paths only. */
+void sim_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Bytes that belong to the last event. */
+void sim_hash_bytes(const void *bytes, size_t length);
+/* What the scenarios exercised; the histogram of main.c adds it up over all seeds. */
+void sim_count(const char *name);
+void sim_count_many(const char *name, int64_t amount);
+void sim_counts_write(int fd);
+/* The run is wrong: prints why and how to replay, and ends this process. */
+_Noreturn void sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What sim_fail says before the reason (who runs): set by fibers.c. */
+extern const char *(*sim_who)(void);
+
+#define SIM_FAILED 1 /* exit status of a failed run */
+
+#endif
