@@ -125,6 +125,7 @@ void sim_scenario_write(void);
 void sim_levels_init(void);
 void sim_levels_check(void);
 int64_t sim_levels_counters(const rst_driver_t *driver);
+int64_t sim_levels_logs(const rst_driver_t *driver);
 
 /* play.c: the run from its first moment to the last check. */
 void sim_play(uint64_t seed, bool is_traced);

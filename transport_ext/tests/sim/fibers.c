@@ -26,6 +26,7 @@ static int32_t fiber_count;
 static sim_fiber_t *current;
 static void *scheduler_stack_pointer;
 static int64_t preemption_mean;
+static int64_t turns;
 static uint64_t fd_epoch, fd_epoch_seen;
 static sim_fiber_t scheduler_locals; /* error trail of code that runs outside of all fibers */
 
@@ -240,9 +241,14 @@ static sim_fiber_t *choose(int64_t *next_ns)
     return ready_count == 0 ? NULL : ready[sim_below(DICE_SCHEDULE, ready_count)];
 }
 
+int64_t sim_fibers_turns(void)
+{
+    return turns;
+}
+
 bool sim_fibers_run(bool (*should_stop)(void), int64_t limit_ns)
 {
-    for (int64_t turn = 0; turn < TURNS_MAX; turn++) {
+    for (; turns < TURNS_MAX; turns++) {
         if (should_stop()) {
             return true;
         }

@@ -69,6 +69,7 @@ bool sim_fiber_wait(const uint64_t *word, int fd, int64_t wake_ns);
 /* Descriptors may have become readable: those who wait for one look again. */
 void sim_fibers_touch_fds(void);
 /* Runs until should_stop() says so (asked between two turns) or limit_ns is reached; false then. */
+int64_t sim_fibers_turns(void);
 bool sim_fibers_run(bool (*should_stop)(void), int64_t limit_ns);
 
 #endif

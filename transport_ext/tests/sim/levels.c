@@ -151,3 +151,10 @@ int64_t sim_levels_counters(const rst_driver_t *driver)
     }
     return allocated;
 }
+
+int64_t sim_levels_logs(const rst_driver_t *driver)
+{
+    const rsti_conductor_t *conductor = &driver->conductor;
+    return (int64_t)(conductor->ipc_publications.count + conductor->publications.count
+        + conductor->images.count);
+}

@@ -33,8 +33,7 @@ void sim_links_heal(void)
         for (int to = 0; to < SIM_HOSTS_MAX; to++) {
             const sim_link_t before = links[from][to];
             links[from][to] = (sim_link_t){.delay_ns = before.delay_ns,
-                .jitter_ns = before.jitter_ns, .rate = before.rate,
-                .queue_bytes = before.queue_bytes, .free_ns = before.free_ns};
+                .jitter_ns = before.jitter_ns};
         }
     }
 }

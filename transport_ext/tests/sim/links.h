@@ -30,7 +30,7 @@ typedef struct sim_link_t {
 
 void sim_links_init(void);
 sim_link_t *sim_link(int32_t from, int32_t to);
-/* All faults that come by chance end; delays and rates stay. */
+/* All faults end; delays stay. */
 void sim_links_heal(void);
 /* Sends a copy on its way, or not. */
 void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_storage *from,

@@ -77,7 +77,8 @@ static bool is_settled(void)
     for (int32_t i = 0; i < cast.driver_count; i++) {
         const sim_driver_t *driver = &cast.drivers[i];
         if (driver->driver == NULL
-            || sim_levels_counters(driver->driver) > driver->counters_at_start) {
+            || sim_levels_counters(driver->driver) > driver->counters_at_start
+            || sim_levels_logs(driver->driver) > 0) {
             return false;
         }
     }
@@ -205,5 +206,6 @@ void sim_play(uint64_t seed, bool is_traced)
     }
     end_processes();
     sim_model_judge(cast.is_gentle);
+    sim_count_many("turns", sim_fibers_turns());
     sim_event("end: %" PRId64 " messages delivered", sim_model_delivered());
 }

@@ -7,6 +7,7 @@
 
 #define AWAIT_NS (2 * SIM_S)
 #define RETRY_NS (20 * SIM_MS)
+#define IDLE_NS_MAX (20 * SIM_MS)
 #define MANY_MAX 8
 #define NOT_CONNECTED_NS_MAX (8 * SIM_S) /* of calm: then nobody wants it */
 
@@ -211,7 +212,9 @@ static bool publish(sim_publisher_t *self)
         if (!is_worth_waiting(position, refused_since_ns)) {
             return position == RST_NOT_CONNECTED;
         }
-        sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, SIM_MS) + 1000);
+        const int64_t idle_ns = (world.now_ns - refused_since_ns) / 4;
+        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR,
+            (uint64_t)(idle_ns < IDLE_NS_MAX ? idle_ns + 1 : IDLE_NS_MAX)));
     }
     return true;
 }

@@ -57,7 +57,7 @@ static void roll_driver(int32_t host)
     params->image_liveness_ns = 2 * SIM_S;
     params->connection_timeout_ns = 1 * SIM_S;
     params->fc_receiver_timeout_ns = 1 * SIM_S;
-    params->linger_ns = 500 * SIM_MS;
+    params->linger_ns = 5 * SIM_S;
     params->timer_interval_ns = 50 * SIM_MS;
     params->counter_reuse_ns = 10 * SIM_MS;
     params->idle_exit_ns = 0;

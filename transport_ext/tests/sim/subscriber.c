@@ -8,6 +8,7 @@
 #define AWAIT_NS (2 * SIM_S)
 #define RETRY_NS (20 * SIM_MS)
 #define QUIET_NS (3 * SIM_S)    /* without images, after the last publisher: nothing will come */
+#define IDLE_NS_MAX (20 * SIM_MS)
 #define WAIT_NS (50 * SIM_MS)
 
 static rst_subscription_t *add(sim_subscriber_t *self, rst_client_t *client)
@@ -129,7 +130,11 @@ static void wait_for_more(sim_subscriber_t *self, rst_waiter_t *waiter)
     if (waiter != NULL) {
         (void)rst_waiter_wait(waiter, WAIT_NS, 0);
     } else {
-        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)self->pause_ns_max + 1));
+        /* The longer nothing comes, the longer it looks away. */
+        const int64_t idle_ns = (world.now_ns - self->last_news_ns) / 4;
+        const int64_t longest_ns =
+            self->pause_ns_max + (idle_ns < IDLE_NS_MAX ? idle_ns : IDLE_NS_MAX);
+        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)longest_ns + 1));
     }
 }
 
