@@ -137,20 +137,28 @@ void rsti_error_log_record(rsti_error_log_t *log, int code, const char *text, in
     }
 }
 
-size_t rsti_error_log_read(const void *buffer, size_t length, rsti_error_log_on_error_t on_error,
-    void *arg)
+size_t rsti_error_log_read_since(const void *buffer, size_t length, int64_t since_ms,
+    rsti_error_log_on_error_t on_error, void *arg)
 {
     size_t count = 0;
     size_t offset = 0;
     size_t entry_length;
     const entry_t *entry;
     while ((entry = entry_at(buffer, length, offset, &entry_length)) != NULL) {
-        on_error(arg, rsti_load_acquire_i32(&entry->observation_count),
-            rsti_load_relaxed_i64(&entry->first_observation_ms),
-            rsti_load_acquire_i64(&entry->last_observation_ms), (const char *)(entry + 1),
-            entry_length - sizeof(entry_t));
-        count++;
+        const int64_t last_ms = rsti_load_acquire_i64(&entry->last_observation_ms);
+        if (last_ms >= since_ms) {
+            on_error(arg, rsti_load_acquire_i32(&entry->observation_count),
+                rsti_load_relaxed_i64(&entry->first_observation_ms), last_ms,
+                (const char *)(entry + 1), entry_length - sizeof(entry_t));
+            count++;
+        }
         offset = align_entry(offset + entry_length);
     }
     return count;
+}
+
+size_t rsti_error_log_read(const void *buffer, size_t length, rsti_error_log_on_error_t on_error,
+    void *arg)
+{
+    return rsti_error_log_read_since(buffer, length, INT64_MIN, on_error, arg);
 }

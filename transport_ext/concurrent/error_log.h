@@ -28,5 +28,8 @@ typedef void (*rsti_error_log_on_error_t)(void *arg, int32_t observations, int64
 /* Validates lengths; returns how many were read. */
 size_t rsti_error_log_read(const void *buffer, size_t length, rsti_error_log_on_error_t on_error,
     void *arg);
+/* Only those last seen at since_ms or later. */
+size_t rsti_error_log_read_since(const void *buffer, size_t length, int64_t since_ms,
+    rsti_error_log_on_error_t on_error, void *arg);
 
 #endif

@@ -326,7 +326,28 @@ RST_API int rst_tool_counters(rst_tool_t *tool, rst_counter_t *counters, int cap
 RST_API int64_t rst_tool_heartbeat_age_ms(rst_tool_t *tool); /* -1: shut down in good order */
 RST_API int64_t rst_tool_pid(rst_tool_t *tool);
 /* Calls per distinct error; returns how many. */
+RST_API int rst_tool_errors_since(rst_tool_t *tool, int64_t since_ms,
+    void (*on_error)(void *arg, int32_t observations, int64_t first_ms, int64_t last_ms,
+        const char *text), void *arg);
 RST_API int rst_tool_errors(rst_tool_t *tool, void (*on_error)(void *arg, int32_t observations,
     int64_t first_ms, int64_t last_ms, const char *text), void *arg);
+
+typedef struct rst_loss_t { /* what one image lost */
+    int64_t observations;
+    int64_t bytes_lost;
+    int64_t first_ms;
+    int64_t last_ms;
+    int32_t session_id;
+    int32_t stream_id;
+    char channel[4096];
+    char source[512];
+} rst_loss_t;
+/* Calls per image that lost something; returns how many. */
+RST_API int rst_tool_losses(rst_tool_t *tool, void (*on_entry)(void *arg, const rst_loss_t *loss),
+    void *arg);
+/* Asks the driver of dir (NULL: the default one) to end; it does when its termination-validator
+ * allows it and the token is right. No answer comes back but the driver's end, or an error in its
+ * error log. -RST_EINVAL for a token longer than 384 bytes, -RST_EFULL. */
+RST_API int rst_tool_terminate(const char *dir, const void *token, size_t length);
 
 #endif

@@ -29,6 +29,7 @@ static void on_error(void *arg, int32_t observations, int64_t first_ms, int64_t 
     (void)snprintf(seen->text[i], sizeof seen->text[i], "%.*s", (int)text_length, text);
 }
 
+/* E5 */
 TEST(entries_match_the_vector)
 {
     memset(memory, 0, sizeof memory);
@@ -70,6 +71,33 @@ TEST(codes_tell_errors_apart)
     rsti_error_log_fini(&log);
 }
 
+/* E5 */
+TEST(errors_since_a_time)
+{
+    memset(memory, 0, sizeof memory);
+    rsti_error_log_t log;
+    CHECK_EQ(rsti_error_log_init(&log, memory, sizeof memory, NULL), 0);
+    rsti_error_log_record(&log, 0, "old", 100);
+    rsti_error_log_record(&log, 0, "again", 100);
+    rsti_error_log_record(&log, 0, "again", 300);
+    rsti_error_log_record(&log, 0, "new", 200);
+    static const struct {
+        int64_t since_ms;
+        size_t count;
+        const char *first;
+    } rows[] = {{INT64_MIN, 3, "old"}, {0, 3, "old"}, {100, 3, "old"}, {101, 2, "again"},
+        {200, 2, "again"}, {201, 1, "again"}, {300, 1, "again"}, {301, 0, ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        seen_t seen = {0};
+        CHECK_EQ(rsti_error_log_read_since(
+                     memory, sizeof memory, rows[i].since_ms, on_error, &seen),
+            rows[i].count);
+        CHECK_EQ(seen.count, rows[i].count);
+        CHECK_STR(seen.text[0], rows[i].first);
+    }
+    rsti_error_log_fini(&log);
+}
+
 TEST(a_log_that_is_there_is_continued)
 {
     memset(memory, 0, sizeof memory);
@@ -86,6 +114,7 @@ TEST(a_log_that_is_there_is_continued)
     rsti_error_log_fini(&log);
 }
 
+/* E5 */
 TEST(a_full_log_goes_to_stderr)
 {
     memset(memory, 0, sizeof memory);
@@ -177,6 +206,7 @@ static void add_up(void *arg, int32_t observations, int64_t first_ms, int64_t la
     *(int64_t *)arg += observations;
 }
 
+/* E5 */
 TEST(threads_share_the_log)
 {
     memset(memory, 0, sizeof memory);
@@ -204,5 +234,5 @@ TEST(threads_share_the_log)
 }
 
 CHECK_MAIN(RUN(entries_match_the_vector), RUN(codes_tell_errors_apart),
-    RUN(a_log_that_is_there_is_continued), RUN(a_full_log_goes_to_stderr), RUN(long_texts_are_cut),
+    RUN(errors_since_a_time), RUN(a_log_that_is_there_is_continued), RUN(a_full_log_goes_to_stderr), RUN(long_texts_are_cut),
     RUN(foreign_lengths_are_not_trusted), RUN(threads_share_the_log))

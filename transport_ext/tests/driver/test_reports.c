@@ -208,5 +208,50 @@ TEST(stalls_are_counted)
     harness_close(h);
 }
 
+static int64_t terminate(harness_t *h, const char *token)
+{
+    rsti_command_t c = {
+        .type = RSTI_CMD_TERMINATE_DRIVER,
+        .channel = {token, (int32_t)strlen(token)},
+    };
+    return command(h, &c);
+}
+
+/* L16: nobody ends the driver unless an option says so, and with a token only who brings it. */
+TEST(who_may_end_the_driver)
+{
+    static const struct {
+        int64_t is_allowed;
+        const char *token;
+        const char *given;
+        bool ends;
+    } rows[] = {
+        {0, "", "", false},
+        {0, "", "any", false},
+        {0, "secret", "secret", false},
+        {1, "", "", true},
+        {1, "", "any", true},
+        {1, "secret", "secret", true},
+        {1, "secret", "", false},
+        {1, "secret", "secre", false},
+        {1, "secret", "secrets", false},
+        {1, "secret", "Secret", false},
+        {1, "secret", "secreT", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        harness_t *h = harness_open();
+        h->driver->params.termination = rows[i].is_allowed;
+        snprintf(h->driver->params.termination_token, sizeof h->driver->params.termination_token,
+            "%s", rows[i].token);
+        const int64_t id = terminate(h, rows[i].given);
+        CHECK_EQ(rst_driver_is_terminated(h->driver), rows[i].ends);
+        CHECK_EQ(answer_of_type(h, RSTI_RSP_ON_ERROR) != NULL, !rows[i].ends);
+        CHECK_EQ(rows[i].ends || answer_of_type(h, RSTI_RSP_ON_ERROR)->response.correlation_id == id,
+            1);
+        CHECK_EQ(counter(h, RSTI_SYSTEM_ERRORS), rows[i].ends ? 0 : 1);
+        harness_close(h);
+    }
+}
+
 CHECK_MAIN(RUN(loss_is_in_the_report_once), RUN(system_counters_carry_their_labels),
-    RUN(stalls_are_counted))
+    RUN(stalls_are_counted), RUN(who_may_end_the_driver))
