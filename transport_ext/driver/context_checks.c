@@ -1,6 +1,8 @@
 /* context_checks.c: what options have to do with each other (driver reference, section 9). */
 #include "driver/context.h"
 
+#include "flow/congestion.h"
+#include "flow/flow_control.h"
 #include "util/bits.h"
 #include "util/error.h"
 #include "util/format.h"
@@ -164,12 +166,32 @@ static int check_idle(const rst_driver_params_t *params)
     return 0;
 }
 
+/* Names of laws, which others may have registered. */
+static int check_names(const rst_driver_params_t *params)
+{
+    if (!rsti_flow_is_known(params->unicast_fc, false)) {
+        return RST_SET_ERR(RST_EINVAL, "unicast-flow-control=%s: no such strategy",
+            params->unicast_fc);
+    }
+    if (!rsti_flow_is_known(params->multicast_fc, true)) {
+        return RST_SET_ERR(RST_EINVAL, "multicast-flow-control=%s: no such strategy",
+            params->multicast_fc);
+    }
+    if (!rsti_congestion_is_known(params->congestion_control)) {
+        return RST_SET_ERR(RST_EINVAL,
+            "congestion-control=%s: unknown law, there are static, cubic and auto",
+            params->congestion_control);
+    }
+    return 0;
+}
+
 int rsti_driver_params_validate(const rst_driver_params_t *params)
 {
     int result = check_lengths(params);
     result = result < 0 ? result : check_times(params);
     result = result < 0 ? result : check_windows(params);
     result = result < 0 ? result : check_numbers(params);
+    result = result < 0 ? result : check_names(params);
     return result < 0 ? result : check_idle(params);
 }
 

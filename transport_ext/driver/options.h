@@ -205,7 +205,7 @@
     X(TEXT, receiver_group_tag, "receiver-group-tag", "", 0, 20,                                   \
         "default of gtag=: a 64-bit number sent in status messages; empty: none")                  \
     X(TEXT, congestion_control, "congestion-control", "static", 0, 63,                             \
-        "receiver window of streams without cc=: static | cubic")                                  \
+        "receiver window of streams without cc=: static | cubic | auto")                           \
     X(BOOL, cubic_measure_rtt, "cubic-measure-rtt", "false", 0, 1, "cubic: measure round trips")   \
     X(BOOL, cubic_tcp_mode, "cubic-tcp-mode", "false", 0, 1, "cubic: not below TCP's window")      \
     X(DURATION, cubic_initial_rtt_ns, "cubic-initial-rtt", "100us", 1000, RSTI_DURATION_MAX,       \

@@ -115,21 +115,6 @@ static void init_loss(rst_driver_t *driver, rsti_image_t *image,
         subscription->nak_delay_ns);
 }
 
-static int init_congestion(rst_driver_t *driver, rsti_image_t *image,
-    const rsti_image_facts_t *facts, int64_t now_ns)
-{
-    const rsti_congestion_params_t params = {
-        .cc_text = facts->subscription->cc,
-        .default_text = driver->params.congestion_control,
-        .window = facts->subscription->window,
-        .term_length = facts->setup->term_length,
-        .mtu = facts->setup->mtu,
-        .now_ns = now_ns,
-    };
-    rsti_rtt_init(&image->rtt);
-    return rsti_congestion_init(&image->congestion, &params);
-}
-
 static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts, int64_t now_ns)
 {
     image->next_sm_position = image->join_position;
@@ -177,6 +162,8 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->mtu = setup->mtu;
     made->is_reliable = subscription->is_reliable;
     made->is_rejoin = subscription->is_rejoin;
+    made->cc_rtt_id = RSTI_NULL_COUNTER;
+    made->cc_window_id = RSTI_NULL_COUNTER;
     made->hwm_id = RSTI_NULL_COUNTER;
     made->rcv_pos_id = RSTI_NULL_COUNTER;
     made->naks_id = RSTI_NULL_COUNTER;
@@ -189,8 +176,9 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->connections =
         rsti_alloc((size_t)made->connection_capacity * sizeof *made->connections);
     if (made->uri == NULL || made->connections == NULL
-        || init_congestion(driver, made, facts, now_ns) < 0
+        || rsti_image_congestion_init(driver, made, facts, now_ns) < 0
         || create_log(driver, made, facts, made->congestion.window) < 0
+        || rsti_image_congestion_counters(driver, made) < 0
         || allocate_counters(driver, made) < 0) {
         rsti_publication_image_destroy(driver, made);
         return -rst_last_error_code();
@@ -204,6 +192,7 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
 void rsti_publication_image_destroy(rst_driver_t *driver, rsti_image_t *image)
 {
     rsti_subscribers_clear(driver, &image->subscribers);
+    rsti_image_congestion_fini(driver, image);
     rsti_counter_release(driver, &image->hwm_id);
     rsti_counter_release(driver, &image->rcv_pos_id);
     rsti_counter_release(driver, &image->naks_id);
@@ -329,7 +318,6 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         image->received = end;
         rsti_store_release_i64(image->rcv_pos, end);
     }
-    bool is_forced = false;
     const rsti_rebuild_facts_t facts = {
         .now_ns = now_ns,
         .consumed = least,
@@ -341,15 +329,13 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         .rtt_least_ns = rsti_load_acquire_i64(&image->rtt_least_ns),
         .has_loss = has_loss,
     };
-    const int32_t window =
-        image->congestion.law->on_rebuild(&image->congestion, &facts, &is_forced);
-    const bool is_ack_due = now_ns >= image->ack_due_ns;
-    if (is_forced || least > image->next_sm_position + window / 4
-        || (is_ack_due && least > image->next_sm_position) || window != image->next_sm_window) {
-        schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position), window);
+    const bool is_ack_due = image->is_acked_soon && now_ns >= image->ack_due_ns;
+    if (rsti_image_congestion_rebuild(image, &facts, is_ack_due)) {
+        schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
+            image->congestion.window);
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* else every message would be answered */
     }
-    if (hwm <= image->next_sm_position) {
+    if (hwm <= image->next_sm_position || !image->is_acked_soon) {
         return image->loss_due_ns;
     }
     /* Consumed below the threshold: told a little later, because publishers that wait until they

@@ -45,6 +45,10 @@ struct rsti_image_t {
     int64_t *hwm;     /* written by: receiver; told, never read: high_water counts */
     int64_t *rcv_pos; /* written by: conductor; told, never read: received counts */
     int64_t *naks;    /* written by: receiver */
+    int32_t cc_rtt_id, cc_window_id; /* of laws that have counters */
+    int64_t *cc_rtt;
+    int64_t *cc_window;
+    bool is_acked_soon; /* the sender is rstream: it may wait until it was understood */
     bool is_reliable;
     bool is_rejoin;
     /* written by: conductor */
@@ -163,6 +167,15 @@ int64_t rsti_image_repair_rebuild(rst_driver_t *driver, rsti_image_t *image, int
 
 /* Status message, NAK or gap fill that is due. Returns the next deadline. */
 int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
+
+/* image_congestion.c */
+int rsti_image_congestion_init(rst_driver_t *driver, rsti_image_t *image,
+    const rsti_image_facts_t *facts, int64_t now_ns);
+int rsti_image_congestion_counters(rst_driver_t *driver, rsti_image_t *image);
+void rsti_image_congestion_fini(rst_driver_t *driver, rsti_image_t *image);
+/* One rebuild pass; true when a status message is to be scheduled. */
+bool rsti_image_congestion_rebuild(rsti_image_t *image, const rsti_rebuild_facts_t *facts,
+    bool is_ack_due);
 
 /* image_rtt.c. Asks for the round trip when it is time. */
 void rsti_image_check_rtt(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);

@@ -9,8 +9,25 @@
 
 static const rsti_congestion_law_t *const laws[] = {
     &rsti_congestion_static,
+    &rsti_congestion_cubic,
+    &rsti_congestion_auto,
     NULL,
 };
+
+static const rsti_congestion_law_t *find(const char *name)
+{
+    for (size_t i = 0; laws[i] != NULL; i++) {
+        if (strcmp(laws[i]->name, name) == 0) {
+            return laws[i];
+        }
+    }
+    return NULL;
+}
+
+bool rsti_congestion_is_known(const char *name)
+{
+    return find(name) != NULL;
+}
 
 int rsti_congestion_init(rsti_congestion_t *congestion, const rsti_congestion_params_t *params)
 {
@@ -18,12 +35,10 @@ int rsti_congestion_init(rsti_congestion_t *congestion, const rsti_congestion_pa
     RST_ASSERT(rsti_is_power_of_two(params->term_length));
     const bool is_given = params->cc_text != NULL && params->cc_text[0] != '\0';
     const char *name = is_given ? params->cc_text : params->default_text;
-    const rsti_congestion_law_t *law = NULL;
-    for (size_t i = 0; laws[i] != NULL && law == NULL; i++) {
-        law = strcmp(laws[i]->name, name) == 0 ? laws[i] : NULL;
-    }
+    const rsti_congestion_law_t *law = find(name);
     if (law == NULL) {
-        return RST_SET_ERR(RST_ECHANNEL, "%s=%s: unknown law, there is only static so far",
+        return RST_SET_ERR(RST_ECHANNEL,
+            "%s=%s: unknown law, there are static, cubic and auto",
             is_given ? "cc" : "congestion-control", name);
     }
     const int32_t max_window = rsti_min_i32(params->window, params->term_length / 2);
@@ -33,5 +48,8 @@ int rsti_congestion_init(rsti_congestion_t *congestion, const rsti_congestion_pa
         .mtu = params->mtu,
         .window = max_window,
     };
+    if (law->init != NULL) {
+        law->init(congestion, params);
+    }
     return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 typedef struct rsti_congestion_t rsti_congestion_t;
+typedef struct rsti_congestion_params_t rsti_congestion_params_t;
 
 /* What one rebuild pass of an image found. */
 typedef struct rsti_rebuild_facts_t {
@@ -25,10 +26,40 @@ typedef struct rsti_rebuild_facts_t {
 
 typedef struct rsti_congestion_law_t {
     const char *name;
+    /* Counters of an image that show round trip (ns) and window (bytes); NULL: none. */
+    const char *rtt_counter;
+    const char *window_counter;
+    /* Optional. window is max_window before it. */
+    void (*init)(rsti_congestion_t *congestion, const rsti_congestion_params_t *params);
     /* Returns the window in bytes; *force_sm when a status message must go out. */
     int32_t (*on_rebuild)(rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts,
         bool *force_sm);
 } rsti_congestion_law_t;
+
+/* Cubic counts in datagrams of mtu bytes. */
+typedef struct rsti_cubic_t {
+    int64_t initial_rtt_ns;
+    bool is_tcp_mode;
+    int32_t max_cwnd, cwnd, w_max;
+    double k; /* seconds from a loss until the window is w_max again */
+    int64_t epoch_ns; /* last loss */
+    int64_t updated_ns;
+} rsti_cubic_t;
+
+#define RSTI_AUTO_SAMPLES 8
+
+/* What an interval of the law saw, and the last ones that count. */
+typedef struct rsti_auto_t {
+    double drains[RSTI_AUTO_SAMPLES]; /* bytes per second */
+    int64_t gaps[RSTI_AUTO_SAMPLES];  /* ns */
+    int32_t next, count;
+    int64_t started_ns; /* of the running interval; INT64_MIN: before the first */
+    int64_t started_at; /* consumed then */
+    int64_t started_limit;
+    int64_t gap_ns;     /* longest one in it */
+    int64_t consumed;   /* in the last pass */
+    int64_t waiting_ns; /* since then there is something to read; INT64_MIN: there was nothing */
+} rsti_auto_t;
 
 struct rsti_congestion_t {
     /* before use */
@@ -38,21 +69,32 @@ struct rsti_congestion_t {
     bool is_measuring;    /* the law wants the round trip, whoever the sender is */
     int64_t rtt_floor_ns; /* then it is asked for every 4 x max(round trip, this); 0: at leisure */
     /* written by: the law */
-    int32_t window; /* now */
+    int32_t window;  /* now */
+    int64_t rtt_ns;  /* the one that the law goes by */
+    union {
+        rsti_cubic_t cubic;
+        rsti_auto_t automatic;
+    } state;
 };
 
 extern const rsti_congestion_law_t rsti_congestion_static;
+extern const rsti_congestion_law_t rsti_congestion_cubic;
+extern const rsti_congestion_law_t rsti_congestion_auto;
 
-typedef struct rsti_congestion_params_t {
+struct rsti_congestion_params_t {
     const char *cc_text; /* of the channel; NULL or "": default_text */
     const char *default_text;
     int32_t window;      /* configured */
     int32_t term_length;
     int32_t mtu;
     int64_t now_ns;
-} rsti_congestion_params_t;
+    bool cubic_measure_rtt;
+    bool cubic_tcp_mode;
+    int64_t cubic_initial_rtt_ns;
+};
 
-/* 0, or -RST_ECHANNEL naming cc and the value. */
+/* 0, or -RST_ECHANNEL naming cc (or congestion-control, when it is the driver's) and the value. */
+bool rsti_congestion_is_known(const char *name);
 int rsti_congestion_init(rsti_congestion_t *congestion, const rsti_congestion_params_t *params);
 
 #endif

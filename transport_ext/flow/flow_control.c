@@ -11,8 +11,9 @@
 #define RETRANSMIT_WINDOW_BYTES 131072
 #define OPTION_TEXT_MAX 64
 
-/* By kind of channel; the first is what an option cannot be without. */
-static const rsti_flow_strategy_t *const unicast_strategies[] = {&rsti_flow_unicast, NULL};
+/* By kind of channel. On unicast only the driver's option chooses. */
+static const rsti_flow_strategy_t *const unicast_strategies[] = {
+    &rsti_flow_unicast, &rsti_flow_max, &rsti_flow_min, &rsti_flow_tagged, NULL};
 static const rsti_flow_strategy_t *const group_strategies[] = {
     &rsti_flow_max, &rsti_flow_min, &rsti_flow_tagged, NULL};
 

@@ -47,7 +47,7 @@ typedef struct rst_flow_strategy_t {
     const char *name;   /* 1 to 31 of a-z 0-9 - _ . ; copied */
     size_t state_bytes; /* up to 1 MiB, zeroed, aligned to a cache line; 0: state is NULL */
     int (*init)(void *state, const rst_flow_facts_t *facts); /* optional; negative: refused */
-    void (*fini)(void *state);                               /* optional */
+    void (*fini)(void *state); /* optional; only after an init that succeeded */
     int64_t (*on_status_message)(
         void *state, const rst_flow_message_t *message, int64_t limit, int64_t now_ns);
     /* In passes in which nothing was sent. */
