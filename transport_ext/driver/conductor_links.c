@@ -289,6 +289,30 @@ void rsti_subscribers_tell_unavailable(rst_driver_t *driver, rsti_subscribers_t 
     }
 }
 
+static void tell_one_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
+    const rsti_subscription_t *subscription, int64_t image_id)
+{
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        if (subscribers->items[i].subscription == subscription) {
+            (void)tell_unavailable(driver, &subscribers->items[i], image_id);
+        }
+    }
+}
+
+void rsti_subscription_tell_unavailable(rst_driver_t *driver,
+    const rsti_subscription_t *subscription)
+{
+    const rsti_conductor_t *conductor = &driver->conductor;
+    const rsti_ptr_array_t *lists[] = {&conductor->ipc_publications, &conductor->publications};
+    for (size_t l = 0; l < 2; l++) {
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            rsti_publication_t *base = lists[l]->items[i];
+            tell_one_unavailable(
+                driver, &base->subscribers, subscription, base->registration_id);
+        }
+    }
+}
+
 bool rsti_subscribers_tell_ours_unavailable(rst_driver_t *driver,
     rsti_subscribers_t *subscribers, int64_t image_id)
 {

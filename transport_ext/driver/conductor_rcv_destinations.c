@@ -1,5 +1,6 @@
-/* conductor_rcv_destinations.c: destinations of multi-destination subscriptions (wire reference 13.2):
- * each is a transport more on the subscription's endpoint. */
+/* conductor_rcv_destinations.c: destinations of multi-destination subscriptions (wire reference 13.2). A
+ * UDP destination is a transport more on the subscription's endpoint; an IPC or spy destination links
+ * the subscription to logs of this driver. */
 #include "driver/internal.h"
 
 #include "util/error.h"
@@ -12,7 +13,8 @@ static rsti_subscription_t *find_subscription(const rst_driver_t *driver, int64_
     const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
     for (size_t i = 0; i < subscriptions->count; i++) {
         rsti_subscription_t *subscription = subscriptions->items[i];
-        if (subscription->registration_id == registration_id) {
+        if (subscription->registration_id == registration_id
+            && subscription->destination_id == 0) {
             return subscription;
         }
     }
@@ -40,54 +42,80 @@ static rsti_subscription_t *target(rst_driver_t *driver, const rsti_command_t *c
     return subscription;
 }
 
+/* Logs of this driver bring it, not a socket. */
+static bool is_local(const rsti_channel_t *channel)
+{
+    return channel->is_spy || channel->media == RSTI_MEDIA_IPC;
+}
+
 static int check_destination(const rsti_channel_t *channel)
 {
     if (rsti_channel_check_destination(channel) < 0) {
         return -rst_last_error_code();
     }
-    if (channel->is_spy || channel->media != RSTI_MEDIA_UDP) {
-        return RST_SET_ERR(RST_ENOTSUP, "destination %s: only aeron:udp is supported yet",
-            channel->uri);
-    }
-    if (channel->endpoint[0] == '\0' && channel->control[0] == '\0') {
+    if (!is_local(channel) && channel->endpoint[0] == '\0' && channel->control[0] == '\0') {
         return RST_SET_ERR(RST_ECHANNEL, "destination %s: endpoint is missing", channel->uri);
     }
     return 0;
 }
 
-/* The channel of the command; *udp are its addresses. */
+/* The channel of the command; *udp are its addresses, when it has a socket. */
 static int parse_destination(rst_driver_t *driver, const rsti_command_t *command,
     rsti_udp_channel_t *udp)
 {
     rsti_channel_t *channel = &driver->conductor.channel;
     if (rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
-        || check_destination(channel) < 0 || rsti_receive_channel_resolve(channel, udp) < 0) {
+        || check_destination(channel) < 0
+        || (!is_local(channel) && rsti_receive_channel_resolve(channel, udp) < 0)) {
         return -rst_last_error_code();
     }
+    return 0;
+}
+
+static int add_local(rst_driver_t *driver, const rsti_subscription_t *parent,
+    const rsti_command_t *command)
+{
+    rsti_subscription_t *made = rsti_subscription_make_destination(
+        driver, parent, &driver->conductor.channel, command->correlation_id);
+    if (made == NULL) {
+        return -rst_last_error_code();
+    }
+    rsti_respond_ok(driver, command->correlation_id);
+    rsti_link_existing(driver, made);
+    return 0;
+}
+
+static int add_transport(rst_driver_t *driver, const rsti_subscription_t *subscription,
+    const rsti_udp_channel_t *udp, const rsti_command_t *command)
+{
+    const rsti_transport_facts_t facts = {
+        .endpoint = subscription->endpoint,
+        .channel = &driver->conductor.channel,
+        .udp = udp,
+        .registration_id = command->correlation_id,
+        .client_id = command->client_id,
+    };
+    if (rsti_receive_transport_add(driver, &facts) < 0) {
+        return -rst_last_error_code();
+    }
+    rsti_respond_ok(driver, command->correlation_id);
     return 0;
 }
 
 void rsti_on_add_rcv_destination(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_udp_channel_t udp;
-    rsti_subscription_t *subscription = target(driver, command);
+    const rsti_subscription_t *subscription = target(driver, command);
     if (subscription == NULL) {
         return;
     }
-    if (parse_destination(driver, command, &udp) == 0) {
-        const rsti_transport_facts_t facts = {
-            .endpoint = subscription->endpoint,
-            .channel = &driver->conductor.channel,
-            .udp = &udp,
-            .registration_id = command->correlation_id,
-            .client_id = command->client_id,
-        };
-        if (rsti_receive_transport_add(driver, &facts) == 0) {
-            rsti_respond_ok(driver, command->correlation_id);
-            return;
-        }
+    if (parse_destination(driver, command, &udp) < 0
+        || (is_local(&driver->conductor.channel)
+                ? add_local(driver, subscription, command)
+                : add_transport(driver, subscription, &udp, command))
+            < 0) {
+        rsti_respond_trail(driver, command->correlation_id);
     }
-    rsti_respond_trail(driver, command->correlation_id);
 }
 
 static rsti_receive_transport_t *find_by_address(const rsti_receive_endpoint_t *endpoint,
@@ -116,9 +144,52 @@ static rsti_receive_transport_t *find_by_id(const rsti_receive_endpoint_t *endpo
     return NULL;
 }
 
+static rsti_subscription_t *find_local(const rst_driver_t *driver, int64_t registration_id,
+    const rsti_channel_t *channel)
+{
+    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    for (size_t i = 0; i < subscriptions->count; i++) {
+        rsti_subscription_t *subscription = subscriptions->items[i];
+        if (subscription->registration_id == registration_id && subscription->destination_id != 0
+            && strcmp(subscription->uri, channel->uri) == 0) {
+            return subscription;
+        }
+    }
+    return NULL;
+}
+
+static rsti_subscription_t *find_local_by_id(const rst_driver_t *driver, int64_t destination_id)
+{
+    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    for (size_t i = 0; i < subscriptions->count; i++) {
+        rsti_subscription_t *subscription = subscriptions->items[i];
+        if (destination_id != 0 && subscription->destination_id == destination_id) {
+            return subscription;
+        }
+    }
+    return NULL;
+}
+
+/* First that it is done, then which images that costs (memory reference 15). */
+static void remove_local(rst_driver_t *driver, rsti_subscription_t *destination,
+    const rsti_command_t *command)
+{
+    rsti_respond_ok(driver, command->correlation_id);
+    rsti_subscription_tell_unavailable(driver, destination);
+    rsti_subscription_remove(driver, destination);
+}
+
+static void remove_transport(rst_driver_t *driver, rsti_receive_transport_t *transport,
+    const rsti_command_t *command)
+{
+    rsti_receive_transport_remove(driver, transport);
+    rsti_respond_ok(driver, command->correlation_id);
+}
+
 void rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_udp_channel_t udp;
+    const rsti_channel_t *channel = &driver->conductor.channel;
     const rsti_subscription_t *subscription = target(driver, command);
     if (subscription == NULL) {
         return;
@@ -127,15 +198,20 @@ void rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *
         rsti_respond_trail(driver, command->correlation_id);
         return;
     }
-    rsti_receive_transport_t *transport = find_by_address(subscription->endpoint, &udp);
-    if (transport == NULL) {
+    rsti_receive_transport_t *transport =
+        is_local(channel) ? NULL : find_by_address(subscription->endpoint, &udp);
+    rsti_subscription_t *local = is_local(channel)
+        ? find_local(driver, subscription->registration_id, channel)
+        : NULL;
+    if (transport != NULL) {
+        remove_transport(driver, transport, command);
+    } else if (local != NULL) {
+        remove_local(driver, local, command);
+    } else {
         (void)RST_SET_ERR(RST_ECHANNEL, "channel %s has no destination %s", subscription->uri,
-            driver->conductor.channel.uri);
+            channel->uri);
         rsti_respond_trail(driver, command->correlation_id);
-        return;
     }
-    rsti_receive_transport_remove(driver, transport);
-    rsti_respond_ok(driver, command->correlation_id);
 }
 
 bool rsti_on_remove_rcv_destination_by_id(rst_driver_t *driver, const rsti_command_t *command)
@@ -143,16 +219,19 @@ bool rsti_on_remove_rcv_destination_by_id(rst_driver_t *driver, const rsti_comma
     const rsti_ptr_array_t *endpoints = &driver->conductor.receive_endpoints;
     /* Aeron's C client writes the destination's id into both fields: the destination's decides. */
     for (size_t i = 0; i < endpoints->count; i++) {
-        rsti_receive_endpoint_t *endpoint = endpoints->items[i];
-        if (!endpoint->is_manual || endpoint->is_closing) {
-            continue;
-        }
-        rsti_receive_transport_t *transport = find_by_id(endpoint, command->destination_id);
+        const rsti_receive_endpoint_t *endpoint = endpoints->items[i];
+        rsti_receive_transport_t *transport = endpoint->is_manual && !endpoint->is_closing
+            ? find_by_id(endpoint, command->destination_id)
+            : NULL;
         if (transport != NULL) {
-            rsti_receive_transport_remove(driver, transport);
-            rsti_respond_ok(driver, command->correlation_id);
+            remove_transport(driver, transport, command);
             return true;
         }
+    }
+    rsti_subscription_t *local = find_local_by_id(driver, command->destination_id);
+    if (local != NULL) {
+        remove_local(driver, local, command);
+        return true;
     }
     return false;
 }

@@ -127,6 +127,30 @@ static int spied_canonical(const rsti_channel_t *channel, rsti_udp_channel_t *ud
     return rsti_udp_channel_resolve(udp, channel);
 }
 
+rsti_subscription_t *rsti_subscription_make_destination(rst_driver_t *driver,
+    const rsti_subscription_t *parent, const rsti_channel_t *channel, int64_t destination_id)
+{
+    rsti_udp_channel_t spied = {0};
+    if (channel->is_spy && spied_canonical(channel, &spied) < 0) {
+        return NULL;
+    }
+    const rsti_command_t command = {
+        .correlation_id = parent->registration_id,
+        .client_id = parent->client_id,
+        .stream_id = parent->stream_id,
+    };
+    rsti_subscription_t *made = make_subscription(driver, channel, &command, spied.canonical);
+    if (made != NULL) {
+        made->destination_id = destination_id;
+        made->is_tethered = parent->is_tethered;
+        made->is_rejoin = parent->is_rejoin;
+        made->tether_times = parent->tether_times;
+        made->has_session = parent->has_session;
+        made->session_id = parent->session_id;
+    }
+    return made;
+}
+
 /* 1 added, 0 try again, negative with a trail. */
 static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
 {
@@ -205,14 +229,18 @@ void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscri
 void rsti_on_remove_subscription(rst_driver_t *driver, const rsti_command_t *command)
 {
     const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
-    for (size_t i = 0; i < subscriptions->count; i++) {
-        rsti_subscription_t *subscription = subscriptions->items[i];
+    bool is_found = false;
+    for (size_t i = subscriptions->count; i > 0; i--) { /* itself and its local destinations */
+        rsti_subscription_t *subscription = subscriptions->items[i - 1];
         if (subscription->registration_id == command->registration_id
             && subscription->client_id == command->client_id) {
             rsti_subscription_remove(driver, subscription);
-            rsti_respond_ok(driver, command->correlation_id);
-            return;
+            is_found = true;
         }
+    }
+    if (is_found) {
+        rsti_respond_ok(driver, command->correlation_id);
+        return;
     }
     char text[96];
     snprintf(text, sizeof text, "unknown subscription, registration id %" PRId64,

@@ -60,6 +60,9 @@ typedef struct rsti_driver_client_t {
 struct rsti_subscription_t {
     int64_t registration_id;
     int64_t client_id;
+    /* 0, or this stands for an IPC or spy destination of the subscription with the same registration
+     * id: that one has the endpoint, this one the links. */
+    int64_t destination_id;
     int32_t stream_id;
     bool is_ipc;
     bool is_spy;
@@ -397,6 +400,9 @@ void rsti_subscription_free(rsti_subscription_t *subscription);
 /* Of a channel, where it says nothing the driver's. */
 rsti_tether_times_t rsti_tether_times_of(const rst_driver_params_t *params,
     const rsti_channel_t *channel);
+/* An IPC or spy destination of parent; NULL with a trail. */
+rsti_subscription_t *rsti_subscription_make_destination(rst_driver_t *driver,
+    const rsti_subscription_t *parent, const rsti_channel_t *channel, int64_t destination_id);
 void rsti_on_remove_subscription(rst_driver_t *driver, const rsti_command_t *command);
 void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscription);
 
@@ -413,6 +419,9 @@ void rsti_link_spies(rst_driver_t *driver, rsti_network_publication_t *publicati
 /* To every log there is. */
 void rsti_link_existing(rst_driver_t *driver, rsti_subscription_t *subscription);
 void rsti_unlink_subscription(rst_driver_t *driver, const rsti_subscription_t *subscription);
+/* UNAVAILABLE_IMAGE of all that it is linked to. */
+void rsti_subscription_tell_unavailable(rst_driver_t *driver,
+    const rsti_subscription_t *subscription);
 /* True when it was there. */
 bool rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     const rsti_subscription_t *subscription);

@@ -447,6 +447,91 @@ TEST(destinations_have_a_limit)
     harness_close(h);
 }
 
+/* Answers of a type that name a log and a subscription. */
+static int count_images(const harness_t *h, int32_t type, int64_t log_id, int64_t subscription_id)
+{
+    int count = 0;
+    for (int i = 0; i < h->answer_count; i++) {
+        count += h->answers[i].type == type
+            && h->answers[i].response.correlation_id == log_id
+            && h->answers[i].response.registration_id == subscription_id;
+    }
+    return count;
+}
+
+/* N8, L7: logs of this driver join a multi-destination subscription and leave it. */
+static void check_local_destination(const char *publication, const char *channel, bool is_by_id)
+{
+    harness_t *h = harness_open();
+    const int64_t id = add(h, RSTI_CMD_ADD_SUBSCRIPTION, MANUAL, STREAM);
+    const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, publication, STREAM);
+    const int64_t other = add(h, RSTI_CMD_ADD_PUBLICATION, publication, STREAM + 1);
+    CHECK_EQ(count_images(h, RSTI_RSP_AVAILABLE_IMAGE, pub, id), 0);
+    const int64_t added = add_destination(h, id, channel);
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, added) != NULL);
+    CHECK_EQ(count_images(h, RSTI_RSP_AVAILABLE_IMAGE, pub, id), 1);
+    CHECK_EQ(count_images(h, RSTI_RSP_AVAILABLE_IMAGE, other, id), 0);
+    check_error(h, destination(h, RSTI_CMD_REMOVE_RCV_DESTINATION, id, "aeron:ipc?alias=x"),
+        RSTI_DRIVER_INVALID_CHANNEL, "alias=x");
+    h->answer_count = 0;
+    int64_t removed;
+    if (is_by_id) {
+        rsti_command_t c = {
+            .type = RSTI_CMD_REMOVE_DESTINATION_BY_ID,
+            .registration_id = id,
+            .destination_id = added,
+        };
+        removed = command(h, &c);
+    } else {
+        removed = destination(h, RSTI_CMD_REMOVE_RCV_DESTINATION, id, channel);
+    }
+    /* First that it is done, then what it cost. */
+    CHECK_EQ(h->answers[0].type, RSTI_RSP_OPERATION_SUCCESS);
+    CHECK_EQ(h->answers[0].response.correlation_id, removed);
+    CHECK_EQ(h->answers[1].type, RSTI_RSP_UNAVAILABLE_IMAGE);
+    CHECK_EQ(count_images(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub, id), 1);
+    /* Again, and a publication that comes later is found as well. */
+    h->answer_count = 0;
+    (void)add_destination(h, id, channel);
+    CHECK_EQ(count_images(h, RSTI_RSP_AVAILABLE_IMAGE, pub, id), 1);
+    const int64_t gone = take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, id);
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, gone) != NULL);
+    CHECK_EQ(h->driver->conductor.subscriptions.count, 0);
+    pass(h);
+    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
+    harness_close(h);
+}
+
+TEST(ipc_destination)
+{
+    check_local_destination("aeron:ipc", "aeron:ipc", false);
+    check_local_destination("aeron:ipc", "aeron:ipc", true);
+}
+
+TEST(spy_destination)
+{
+    const char *udp = "aeron:udp?endpoint=127.0.0.1:24700";
+    check_local_destination(udp, "aeron-spy:aeron:udp?endpoint=127.0.0.1:24700", false);
+    check_local_destination(udp, "aeron-spy:aeron:udp?endpoint=127.0.0.1:24700", true);
+}
+
+TEST(local_destinations_go_with_a_dead_client)
+{
+    harness_t *h = harness_open();
+    const int64_t id = add(h, RSTI_CMD_ADD_SUBSCRIPTION, MANUAL, STREAM);
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", STREAM);
+    (void)add_destination(h, id, "aeron:ipc");
+    (void)add_destination(h, id, "aeron:udp?endpoint=127.0.0.1:24501");
+    (void)add_destination(h, id, "aeron-spy:aeron:udp?endpoint=127.0.0.1:24700");
+    CHECK_EQ(h->driver->conductor.subscriptions.count, 3);
+    advance(h, 14 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(h->driver->conductor.clients.count, 0);
+    CHECK_EQ(h->driver->conductor.subscriptions.count, 0);
+    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor.closing_count, 0);
+    harness_close(h);
+}
+
 /* Two manual subscriptions share nothing. N16: port 0 is resolved per destination. */
 TEST(manual_subscriptions_are_apart)
 {
@@ -471,4 +556,5 @@ CHECK_MAIN(RUN(a_group_is_joined_and_answered_at_its_control_address),
     RUN(removing_the_destination_that_goes_on_ends_the_stream),
     RUN(destination_is_removed_by_its_channel),
     RUN(setup_of_a_removed_destination_makes_no_image), RUN(destinations_are_checked),
-    RUN(destinations_have_a_limit), RUN(manual_subscriptions_are_apart))
+    RUN(destinations_have_a_limit), RUN(ipc_destination), RUN(spy_destination),
+    RUN(local_destinations_go_with_a_dead_client), RUN(manual_subscriptions_are_apart))
