@@ -39,6 +39,9 @@ def probe(dir: str, /) -> int:
 def clean(dir: str, /) -> int:
     """Files removed. Raises DriverError when a driver lives there."""
 
+def check_channel(uri: str, /) -> None:
+    """Raises ChannelError when the URI is malformed, NotSupported when no driver of ours serves it."""
+
 def name_hash(name: str, /) -> int: ...
 def encode_header(kind: int, flags: int, codec_id: int, target: int, name_hash: int, /) -> int:
     """The 64-bit reserved value (signed), docs/wire.md."""

@@ -15,21 +15,21 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from rstream._channel_keys import KEYS, Key, check_value, text_of, value_of
 from rstream.errors import ChannelError
 
 __all__ = ("Channel",)
 
-_TERM_MIN: Final = 64 * 1024
 _TERM_MAX: Final = 1 << 30
 _MTU_MIN: Final = 64
-_MTU_MAX: Final = 65504
+_FRAME_ALIGNMENT: Final = 32
 _URI_MAX: Final = 4095
 
-_SIZE = re.compile(r"(\d{1,18})([kKmMgG]?)")
-_DURATION = re.compile(r"(\d{1,18})(s|ms|us|ns)?", re.IGNORECASE)
 _PORT = re.compile(r".*:(\d{1,5})")
-_NS_PER: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1, "": 1}
-_FACTOR: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_SESSION_TAG = re.compile(r"tag:(-?[0-9]{1,19})")
+_TAGS = re.compile(r"(-?[0-9]{1,19})(?:,(-?[0-9]{1,19}))?")
+_TAG_LIMITS: Final = (-(2**63) + 1, 2**63 - 1)
+_SPY: Final = "aeron-spy:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,31 @@ class Channel:
         sparse: log file without reserved pages.
         name: name of the stream (key ``rs-name``), checked between rstream peers.
         alias: a label for people.
+        spy: subscription: reads what a publication of this driver sends (``aeron-spy:``).
+        ttl: multicast hops, 0 to 255; 0: the system's.
+        session_tag: publication: the session, mtu and term length of the publication that has this
+            entity tag (``session-id=tag:n``).
+        stream_id: says to people and tools which stream is meant; drivers do not read it.
+        initial_term_id, term_id, term_offset: publication: where the stream begins; all three or
+            none; see :meth:`at_position`.
+        eos: publication: False sends no end of stream.
+        tether: subscription: False lets the stream go on when this reader is too slow.
+        group: subscription: whether gaps are asked for as in a group; ``"infer"``: by the channel.
+        rejoin: subscription: False does not come back to a stream that it was cut off from.
+        spies_simulate_connection: publication: spies alone count as connected (``ssc``).
+        flow_control: publication: ``"max"``, ``"min"``, ``"tagged,g:7"`` … (``fc``).
+        group_tag: subscription: 64 bits told to tagged flow control (``gtag``).
+        congestion_control: subscription: ``"static"``, ``"cubic"`` … (``cc``).
+        channel_tag, entity_tag: name the socket, and the publication or subscription (``tags``).
+        socket_sndbuf, socket_rcvbuf: bytes of the socket's buffers.
+        nak_delay_s: subscription: how long a gap may stand before it is asked for.
+        max_resend: publication: retransmissions at once to a group, 1 to 256.
+        untethered_window_limit_timeout_s, untethered_linger_timeout_s,
+            untethered_resting_timeout_s: subscription: how an untethered reader is cut off, and when
+            it comes back.
+        send_timestamp_offset, receive_timestamp_offset, media_timestamp_offset: where time stamps go
+            into messages: a byte, or ``"reserved"``.
+        response_correlation_id: publication: the image that it answers, or ``"prototype"``.
         extra: further Aeron keys as pairs, passed on as they are.
     """
 
@@ -71,19 +96,51 @@ class Channel:
     sparse: bool | None = None
     name: str | None = None
     alias: str | None = None
+    spy: bool = False
+    ttl: int | None = None
+    session_tag: int | None = None
+    stream_id: int | None = None
+    initial_term_id: int | None = None
+    term_id: int | None = None
+    term_offset: int | None = None
+    eos: bool | None = None
+    tether: bool | None = None
+    group: bool | Literal["infer"] | None = None
+    rejoin: bool | None = None
+    spies_simulate_connection: bool | None = None
+    flow_control: str | None = None
+    group_tag: int | None = None
+    congestion_control: str | None = None
+    channel_tag: int | None = None
+    entity_tag: int | None = None
+    socket_sndbuf: int | None = None
+    socket_rcvbuf: int | None = None
+    nak_delay_s: float | None = None
+    max_resend: int | None = None
+    untethered_window_limit_timeout_s: float | None = None
+    untethered_linger_timeout_s: float | None = None
+    untethered_resting_timeout_s: float | None = None
+    send_timestamp_offset: int | Literal["reserved"] | None = None
+    receive_timestamp_offset: int | Literal["reserved"] | None = None
+    media_timestamp_offset: int | Literal["reserved"] | None = None
+    response_correlation_id: int | Literal["prototype"] | None = None
     extra: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         self._check_address()
+        for row in KEYS:
+            value = getattr(self, row.field)
+            if value is not None:
+                check_value(row, value)
         self._check_sizes()
-        if self.session_id is not None and not -(2**31) <= self.session_id < 2**31:
-            raise ChannelError(f"session_id={self.session_id}: must fit 32 bits with sign")
-        if self.linger_s is not None and not 0 <= self.linger_s <= 3600:
-            raise ChannelError(f"linger_s={self.linger_s}: must be 0 to 3600 seconds")
+        self._check_tags()
+        self._check_start()
         texts = [
             ("endpoint", self.endpoint),
             ("interface", self.interface),
             ("control", self.control),
+            ("flow_control", self.flow_control),
+            ("congestion_control", self.congestion_control),
             ("name", self.name),
             ("alias", self.alias),
             *self.extra,
@@ -106,9 +163,11 @@ class Channel:
                 if getattr(self, key) is not None:
                     raise ChannelError(f"{key}={getattr(self, key)!r}: an IPC channel has none")
             return
-        has_tags = any(key == "tags" for key, _ in self.extra)
-        is_later = has_tags or self.control_mode in ("manual", "response")
-        if self.endpoint is None and self.control is None and not is_later:
+        is_found_otherwise = self.channel_tag is not None or self.control_mode in (
+            "manual",
+            "response",
+        )
+        if self.endpoint is None and self.control is None and not is_found_otherwise:
             raise ChannelError(
                 "UDP channel without endpoint or control: give Channel.udp('host:port'), the "
                 "address where the *reader* listens"
@@ -125,23 +184,52 @@ class Channel:
             raise ChannelError(
                 f"control_mode={self.control_mode!r}: must be dynamic, manual or response"
             )
+        if self.control_mode == "dynamic" and self.control is None:
+            raise ChannelError("control_mode='dynamic': needs control='host:port'")
+
+    def _check_tags(self) -> None:
+        for field in ("channel_tag", "entity_tag", "session_tag"):
+            tag = getattr(self, field)
+            if tag is not None and not (
+                isinstance(tag, int) and _TAG_LIMITS[0] <= tag <= _TAG_LIMITS[1]
+            ):
+                raise ChannelError(f"{field}={tag!r}: must be a number that fits 64 bits with sign")
+        if self.entity_tag is not None and self.channel_tag is None:
+            raise ChannelError(f"entity_tag={self.entity_tag}: needs channel_tag")
+        if self.session_tag is not None and self.session_id is not None:
+            raise ChannelError(
+                f"session_tag={self.session_tag}: cannot go with session_id={self.session_id}"
+            )
+
+    def _check_start(self) -> None:
+        start = (self.initial_term_id, self.term_id, self.term_offset)
+        if start == (None, None, None):
+            return
+        if self.initial_term_id is None or self.term_id is None or self.term_offset is None:
+            raise ChannelError("initial_term_id, term_id and term_offset go together")
+        if self.term_offset % _FRAME_ALIGNMENT or self.term_offset > (
+            self.term_length or _TERM_MAX
+        ):
+            raise ChannelError(
+                f"term_offset={self.term_offset}: must be a multiple of {_FRAME_ALIGNMENT}, at most "
+                "the term length"
+            )
+        if (self.term_id - self.initial_term_id) % (1 << 32) >= 1 << 31:
+            raise ChannelError(
+                f"term_id={self.term_id}: must be less than 2**31 terms behind "
+                f"initial_term_id={self.initial_term_id}"
+            )
 
     def _check_sizes(self) -> None:
         mtu, term = self.mtu, self.term_length
-        if mtu is not None and (not _MTU_MIN <= mtu <= _MTU_MAX or mtu % 32):
-            raise ChannelError(f"mtu={mtu}: must be {_MTU_MIN} to {_MTU_MAX} and a multiple of 32")
-        if term is not None and (not _TERM_MIN <= term <= _TERM_MAX or term & (term - 1)):
-            raise ChannelError(
-                f"term_length={term}: must be a power of two, {_TERM_MIN} to {_TERM_MAX}"
-            )
+        if mtu is not None and mtu % _FRAME_ALIGNMENT:
+            raise ChannelError(f"mtu={mtu}: must be a multiple of {_FRAME_ALIGNMENT}")
+        if term is not None and term & (term - 1):
+            raise ChannelError(f"term_length={term}: must be a power of two")
         window = self.publication_window
         if window is not None and not (mtu or _MTU_MIN) <= window <= (term or _TERM_MAX) // 2:
             raise ChannelError(
                 f"publication_window={window}: must be at least the mtu, at most half a term"
-            )
-        if self.receiver_window is not None and not 256 <= self.receiver_window <= _TERM_MAX:
-            raise ChannelError(
-                f"receiver_window={self.receiver_window}: must be 256 to {_TERM_MAX}"
             )
 
     @classmethod
@@ -212,6 +300,26 @@ class Channel:
         """The channel itself, or the parsed URI."""
         return channel if isinstance(channel, Channel) else cls.parse(channel)
 
+    def at_position(self, position: int, *, initial_term_id: int) -> Channel:
+        """A copy for a publication that begins at a position of a stream.
+
+        Args:
+            position: in bytes of the stream, a multiple of 32; ``term_length`` must be set.
+            initial_term_id: term id at position 0, 32 bits with sign.
+        """
+        if self.term_length is None:
+            raise ChannelError("at_position: needs term_length")
+        if position < 0 or position % _FRAME_ALIGNMENT or position > self.term_length << 31:
+            raise ChannelError(
+                f"position={position}: must be a multiple of {_FRAME_ALIGNMENT}, 0 to 2**31 terms"
+            )
+        terms, offset = divmod(position, self.term_length)
+        return self.replace(
+            initial_term_id=initial_term_id,
+            term_id=(initial_term_id + terms + 2**31) % 2**32 - 2**31,
+            term_offset=offset,
+        )
+
     @property
     def is_ipc(self) -> bool:
         return self.media == "ipc"
@@ -227,90 +335,69 @@ class Channel:
 
     def __str__(self) -> str:
         parts: list[str] = []
-        for key, field in _KEYS.items():
-            value = getattr(self, field)
-            if value is None:
-                continue
-            if field == "linger_s":
-                value = f"{round(value * 1e9)}ns"
-            elif isinstance(value, bool):
-                value = "true" if value else "false"
-            parts.append(f"{key}={value}")
+        for row in KEYS:
+            value = getattr(self, row.field)
+            if row.field == "session_id" and self.session_tag is not None:
+                parts.append(f"{row.key}=tag:{self.session_tag}")
+            elif value is not None:
+                parts.append(f"{row.key}={text_of(row, value)}")
+        if self.channel_tag is not None:
+            second = "" if self.entity_tag is None else f",{self.entity_tag}"
+            parts.append(f"tags={self.channel_tag}{second}")
         parts += [f"{key}={value}" for key, value in self.extra]
-        head = f"aeron:{self.media}"
+        head = f"{_SPY if self.spy else ''}aeron:{self.media}"
         return f"{head}?{'|'.join(parts)}" if parts else head
 
 
-#: URI key to field, in the order in which they are written.
-_KEYS: Final[dict[str, str]] = {
-    "endpoint": "endpoint",
-    "interface": "interface",
-    "control": "control",
-    "control-mode": "control_mode",
-    "session-id": "session_id",
-    "mtu": "mtu",
-    "term-length": "term_length",
-    "pub-wnd": "publication_window",
-    "rcv-wnd": "receiver_window",
-    "linger": "linger_s",
-    "reliable": "reliable",
-    "sparse": "sparse",
-    "rs-name": "name",
-    "alias": "alias",
-}
-_SIZES: Final = frozenset({"mtu", "term_length", "publication_window", "receiver_window"})
-_BOOLS: Final = frozenset({"reliable", "sparse"})
+_ROWS: Final[dict[str, Key]] = {row.key: row for row in KEYS}
 
 
 def _parse(uri: str) -> dict[str, Any]:
-    if not uri.startswith("aeron:"):
+    rest = uri.removeprefix(_SPY)
+    if not rest.startswith("aeron:"):
         raise ChannelError(
             f"channel {uri!r}: must begin with 'aeron:udp?' or 'aeron:ipc', for example "
             "'aeron:udp?endpoint=localhost:40123'"
         )
-    media, question, query = uri[len("aeron:") :].partition("?")
+    media, question, query = rest[len("aeron:") :].partition("?")
     if media not in ("ipc", "udp"):
         raise ChannelError(f"channel {uri!r}: media {media!r} must be 'ipc' or 'udp'")
     if media == "udp" and not question:
         raise ChannelError(f"channel {uri!r}: '?' with parameters must follow 'aeron:udp'")
-    fields: dict[str, Any] = {"media": media}
+    fields: dict[str, Any] = {"media": media, "spy": rest != uri}
     extra: list[tuple[str, str]] = []
+    seen: set[str] = set()
     for part in query.split("|") if query else ():
         key, equals, value = part.partition("=")
         if not equals or not key or not value:
             raise ChannelError(f"channel {uri!r}: parameter {part!r} must be key=value")
-        field = _KEYS.get(key)
-        if field is None and key.startswith("rs-"):
-            raise ChannelError(f"channel {uri!r}: unknown key {key!r} of rstream")
-        if field is None or (field == "session_id" and value.startswith("tag:")):
-            extra.append((key, value))
-        else:
-            fields[field] = _value(uri, key, field, value)
+        if key in seen and (key in _ROWS or key == "tags"):
+            raise ChannelError(f"channel {uri!r}: {key}={value!r}: given twice")
+        seen.add(key)
+        _take(uri, fields, extra, key, value)
     if extra:
         fields["extra"] = tuple(extra)
     return fields
 
 
-def _value(uri: str, key: str, field: str, text: str) -> Any:
-    if field in _SIZES:
-        match = _SIZE.fullmatch(text)
+def _take(
+    uri: str, fields: dict[str, Any], extra: list[tuple[str, str]], key: str, value: str
+) -> None:
+    row = _ROWS.get(key)
+    if key == "tags":
+        match = _TAGS.fullmatch(value)
         if match is None:
             raise ChannelError(
-                f"channel {uri!r}: {key}={text!r} must be a size such as 65536 or 64k"
+                f"channel {uri!r}: tags={value!r} must be a number, or two with a comma between"
             )
-        return int(match[1]) * _FACTOR[match[2].lower()]
-    if field == "linger_s":
-        match = _DURATION.fullmatch(text)
-        if match is None:
-            raise ChannelError(f"channel {uri!r}: {key}={text!r} must be a duration such as 5s")
-        return int(match[1]) * _NS_PER[(match[2] or "").lower()] / 1e9
-    if field in _BOOLS:
-        if text not in ("true", "false"):
-            raise ChannelError(f"channel {uri!r}: {key}={text!r} must be true or false")
-        return text == "true"
-    if field == "session_id":
-        try:
-            return int(text)
-        except ValueError:
-            raise ChannelError(f"channel {uri!r}: {key}={text!r} must be an integer") from None
-    return text
+        fields["channel_tag"] = int(match[1])
+        if match[2] is not None:
+            fields["entity_tag"] = int(match[2])
+    elif key == "session-id" and (match := _SESSION_TAG.fullmatch(value)) is not None:
+        fields["session_tag"] = int(match[1])
+    elif row is not None:
+        fields[row.field] = value_of(uri, row, value)
+    elif key.startswith("rs-"):
+        raise ChannelError(f"channel {uri!r}: unknown key {key!r} of rstream")
+    else:
+        extra.append((key, value))

@@ -223,13 +223,8 @@ def test_a_recorded_stream_is_offered_again(client):
         session_id=publication.session_id,
         term_length=publication.term_length,
         mtu=publication.mtu,
-    ).replace(extra=(
-        ("init-term-id", str(publication.initial_term_id)),
-        ("term-id", str(publication.initial_term_id)),
-        ("term-offset", "0"),
-    ))  # fmt: skip
+    ).at_position(0, initial_term_id=publication.initial_term_id)
     publication.close()
-    until(lambda: subscription.image_count == 0 or subscription.next_event() and False)
     replay = client.add_publication(again, 9, exclusive=True)
     reader = client.add_subscription(IPC, 9)
     until(lambda: replay.is_connected)

@@ -1,6 +1,7 @@
 /* tools.c: looking into a driver directory, and small facts. */
 #include "state.h"
 
+#include "channel/channel.h"
 #include "protocol/data_header.h"
 
 #include <stdlib.h>
@@ -309,7 +310,28 @@ static PyObject *driver_options(PyObject *module, PyObject *unused)
     return list;
 }
 
+/* What the C core says of a channel, without a driver. */
+static PyObject *tool_check_channel(PyObject *module, PyObject *argument)
+{
+    rsti_py_state_t *state = rsti_py_state_of_module(module);
+    rsti_channel_t channel;
+    const char *uri = rsti_py_get_text(state, argument);
+    int result;
+
+    if (uri == NULL) {
+        return NULL;
+    }
+    result = rsti_channel_parse(&channel, uri, strlen(uri));
+    if (result < 0) {
+        return rsti_py_raise(state, result);
+    }
+    Py_RETURN_NONE;
+}
+
 PyMethodDef rsti_py_tool_methods[] = {
+    {"check_channel", tool_check_channel, METH_O,
+        "check_channel($module, uri, /)\n--\n\n"
+        "Refuses a URI that is malformed (ChannelError) or not served at all (NotSupported)."},
     {"_set_errors", RSTI_PY_FASTCALL(set_errors), METH_FASTCALL,
         "_set_errors($module, by_code, base, /)\n--\n\nException classes by C code name."},
     {"last_error", last_error, METH_NOARGS,
