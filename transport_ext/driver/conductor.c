@@ -87,6 +87,8 @@ void rsti_conductor_on_command(rst_driver_t *driver, int32_t type,
         rsti_on_create_image(driver, command);
     } else if (type == RSTI_AGENT_PUBLICATION_ERROR) {
         on_publication_error(driver, command);
+    } else if (type == RSTI_AGENT_RESPONSE_SETUP) {
+        rsti_on_response_setup(driver, command);
     } else {
         RST_ASSERT(false);
     }

@@ -7,28 +7,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static int refuse(const char *parameter, const char *value)
-{
-    return RST_SET_ERR(RST_ENOTSUP, "channel parameter %s=%s is not supported yet", parameter,
-        value);
-}
-
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication)
 {
     if (channel->is_spy && !is_publication) {
         return 0; /* it has no socket of its own */
     }
-    if (channel->control_mode == RSTI_CONTROL_RESPONSE) {
-        return refuse("control-mode", "response");
-    }
     if (!is_publication && channel->session_tag != RSTI_CHANNEL_UNSET) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter session-id=tag:%" PRId64 ": only a publication can take the session"
             " of another one", channel->session_tag);
-    }
-    if (is_publication && channel->response_correlation_id != RSTI_CHANNEL_UNSET) {
-        return RST_SET_ERR(RST_ENOTSUP,
-            "channel parameter response-correlation-id is not supported yet");
     }
     return 0;
 }

@@ -135,7 +135,8 @@ bool rsti_subscription_wants(const rsti_subscription_t *subscription, int32_t st
     int32_t session_id)
 {
     return subscription->stream_id == stream_id
-        && (!subscription->has_session || subscription->session_id == session_id);
+        && (subscription->has_session ? subscription->session_id == session_id
+                                      : !subscription->is_response);
 }
 
 bool rsti_subscription_spies_on(const rsti_subscription_t *subscription,

@@ -16,6 +16,7 @@ static rsti_publication_t *find_shared(rst_driver_t *driver,
         if (!publication->is_exclusive && publication->stream_id == stream_id
             && publication->life == RSTI_LIFE_ACTIVE && !publication->is_revoked
             && (endpoint == NULL || rsti_publication_endpoint(publication) == endpoint)
+            && publication->response_correlation_id == rsti_response_id_of(channel)
             && (channel->session_id == RSTI_CHANNEL_UNSET
                 || channel->session_id == publication->session_id)) {
             return publication;
@@ -60,6 +61,10 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, boo
             params->linger_ns)
         < 0) {
         return -rst_last_error_code();
+    }
+    if (channel->response_correlation_id == RSTI_CHANNEL_PROTOTYPE) {
+        options->term_length = RSTI_TERM_MIN_LENGTH; /* it only keeps the socket open */
+        options->publication_window = RSTI_TERM_MIN_LENGTH / 2;
     }
     if (!options->has_position) {
         options->initial_term_id = (int32_t)(uint32_t)rsti_rng_next(&driver->conductor.rng);
@@ -194,7 +199,8 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
         || rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
         || rsti_channel_check_supported(channel, true) < 0
         || (channel->session_tag != RSTI_CHANNEL_UNSET
-            && rsti_session_resolve_tag(driver, channel) < 0)) {
+            && rsti_session_resolve_tag(driver, channel) < 0)
+        || rsti_response_check_publication(driver, channel) < 0) {
         return -rst_last_error_code();
     }
     rsti_send_endpoint_t *endpoint = NULL;
@@ -224,6 +230,9 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
         result = -rst_last_error_code();
     } else {
         respond_ready(driver, command, publication, endpoint);
+        if (is_new) {
+            rsti_response_on_publication(driver, publication);
+        }
         if (is_new && endpoint == NULL) {
             rsti_link_ipc_subscribers(driver, (rsti_ipc_publication_t *)(void *)publication);
         } else if (is_new) {

@@ -37,6 +37,7 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver,
     made->stream_id = command->stream_id;
     made->is_ipc = channel->media == RSTI_MEDIA_IPC;
     made->is_spy = channel->is_spy;
+    made->is_response = channel->control_mode == RSTI_CONTROL_RESPONSE;
     made->channel_tag = channel->channel_tag;
     made->has_session = channel->session_id != RSTI_CHANNEL_UNSET;
     made->session_id = made->has_session ? (int32_t)channel->session_id : 0;
@@ -74,18 +75,20 @@ static int check_conflict(rst_driver_t *driver, const rsti_subscription_t *made,
             || other->session_id != made->session_id) {
             continue;
         }
-        if (other->is_reliable != made->is_reliable || other->is_rejoin != made->is_rejoin) {
+        const char *different = other->is_reliable != made->is_reliable ? "reliable"
+            : other->is_rejoin != made->is_rejoin                        ? "rejoin"
+            : other->is_response != made->is_response                    ? "control-mode"
+                                                                         : NULL;
+        if (different != NULL) {
             return RST_SET_ERR(RST_ECHANNEL, "channel %s: %s= differs from that of %s, which is on "
-                "the same socket and stream id %" PRId32, made->uri,
-                other->is_reliable != made->is_reliable ? "reliable" : "rejoin", other->uri,
+                "the same socket and stream id %" PRId32, made->uri, different, other->uri,
                 made->stream_id);
         }
     }
     return 0;
 }
 
-static int add_interest(rst_driver_t *driver, rsti_subscription_t *subscription,
-    rsti_receive_endpoint_t *endpoint)
+int rsti_subscription_add_interest(rst_driver_t *driver, const rsti_subscription_t *subscription)
 {
     rsti_interest_t *interest = rsti_alloc(sizeof *interest);
     if (interest == NULL) {
@@ -95,10 +98,23 @@ static int add_interest(rst_driver_t *driver, rsti_subscription_t *subscription,
     interest->stream_id = subscription->stream_id;
     interest->has_session = subscription->has_session;
     interest->session_id = subscription->session_id;
-    subscription->endpoint = endpoint;
-    endpoint->subscription_count++;
-    const rsti_agent_command_t command = {.endpoint = endpoint, .object = interest};
+    const rsti_agent_command_t command = {
+        .endpoint = subscription->endpoint,
+        .object = interest,
+    };
     rsti_tell_receiver(driver, RSTI_AGENT_ADD_INTEREST, &command);
+    return 0;
+}
+
+static int use_endpoint(rst_driver_t *driver, rsti_subscription_t *subscription,
+    rsti_receive_endpoint_t *endpoint)
+{
+    subscription->endpoint = endpoint;
+    const bool is_waiting = subscription->is_response && !subscription->has_session;
+    if (!is_waiting && rsti_subscription_add_interest(driver, subscription) < 0) {
+        return -RST_ENOMEM;
+    }
+    endpoint->subscription_count++;
     return 0;
 }
 
@@ -182,7 +198,7 @@ static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
     if (subscription == NULL
         || (endpoint != NULL
             && (check_conflict(driver, subscription, endpoint) < 0
-                || add_interest(driver, subscription, endpoint) < 0))) {
+                || use_endpoint(driver, subscription, endpoint) < 0))) {
         const int result = -rst_last_error_code();
         if (subscription != NULL) {
             rsti_ptr_array_remove(&driver->conductor.subscriptions, subscription);

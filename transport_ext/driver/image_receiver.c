@@ -361,6 +361,28 @@ static void check_loss(rsti_receiver_t *receiver, rsti_image_t *image, int64_t n
     }
 }
 
+/* The session of the publication that answers, until somebody listens to that (wire reference 14).
+ * Returns when to tell it again. */
+static int64_t check_response(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    const int64_t session = rsti_load_acquire_i64(&image->response_session);
+    if (session == RSTI_NO_SESSION) {
+        return RSTI_NO_DEADLINE;
+    }
+    if (session != image->response_told || now_ns > image->response_due_ns) {
+        const rsti_rsp_setup_t setup = {
+            .frame = {RSTI_RSP_SETUP_LENGTH, 0, 0, RSTI_FRAME_RSP_SETUP},
+            .session_id = image->session_id,
+            .stream_id = image->stream_id,
+            .response_session_id = (int32_t)session,
+        };
+        (void)rsti_image_send_to_live(receiver, image, &setup, sizeof setup, now_ns);
+        image->response_told = session;
+        image->response_due_ns = now_ns + receiver->driver->params.sm_timeout_ns;
+    }
+    return image->response_due_ns + 1;
+}
+
 int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     if (image->is_superseded) {
@@ -370,6 +392,7 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     check_loss(receiver, image, now_ns);
     rsti_image_check_rtt(receiver, image, now_ns);
     const int64_t repair_due_ns = rsti_image_repair_pending(receiver, image, now_ns);
-    return rsti_min_i64(
-        repair_due_ns, rsti_min_i64(image->sm_due_ns + 1, image->sm_repeat.due_ns));
+    const int64_t response_due_ns = check_response(receiver, image, now_ns);
+    return rsti_min_i64(rsti_min_i64(repair_due_ns, response_due_ns),
+        rsti_min_i64(image->sm_due_ns + 1, image->sm_repeat.due_ns));
 }

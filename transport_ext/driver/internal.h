@@ -67,6 +67,7 @@ struct rsti_subscription_t {
     bool is_ipc;
     bool is_spy;
     bool is_tethered;
+    bool is_response; /* control-mode=response: wants nothing until a session is told */
     bool has_session;
     int32_t session_id;
     char *uri;
@@ -268,7 +269,8 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_ADD_DESTINATION,    /* of a send endpoint */
     RSTI_AGENT_REMOVE_DESTINATION,
     RSTI_AGENT_CREATE_IMAGE,
-    RSTI_AGENT_PUBLICATION_ERROR
+    RSTI_AGENT_PUBLICATION_ERROR,
+    RSTI_AGENT_RESPONSE_SETUP
 } rsti_agent_command_type_t;
 
 typedef struct rsti_agent_command_t {
@@ -394,7 +396,19 @@ bool rsti_session_is_taken(rst_driver_t *driver, const rsti_send_endpoint_t *end
 int rsti_session_resolve_tag(rst_driver_t *driver, rsti_channel_t *channel);
 void rsti_on_next_session_id(rst_driver_t *driver, const rsti_command_t *command);
 
+/* conductor_response_channels.c */
+int64_t rsti_response_id_of(const rsti_channel_t *channel);
+/* What response-correlation-id names must be there. 0 or -RST_ECHANNEL. */
+int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *channel);
+/* A publication is there: whoever waits for its session is told. */
+void rsti_response_on_publication(rst_driver_t *driver, rsti_publication_t *publication);
+/* It is connected, or going: nobody needs to be told any more. */
+void rsti_response_settle(rst_driver_t *driver, rsti_network_publication_t *publication);
+/* A publisher's driver told the session of our responses. */
+void rsti_on_response_setup(rst_driver_t *driver, const rsti_agent_command_t *command);
+
 /* conductor_subscriptions.c */
+int rsti_subscription_add_interest(rst_driver_t *driver, const rsti_subscription_t *subscription);
 bool rsti_on_add_subscription(rst_driver_t *driver, const rsti_command_t *command);
 void rsti_subscription_free(rsti_subscription_t *subscription);
 /* Of a channel, where it says nothing the driver's. */

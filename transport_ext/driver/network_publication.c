@@ -123,6 +123,7 @@ int rsti_network_publication_create(rst_driver_t *driver,
         return -rst_last_error_code();
     }
     made->endpoint = endpoint;
+    made->answered_image_id = -1;
     made->snd_pos_id = RSTI_NULL_COUNTER;
     made->snd_lmt_id = RSTI_NULL_COUNTER;
     made->snd_bpe_id = RSTI_NULL_COUNTER;
@@ -264,6 +265,10 @@ void rsti_network_publication_update(rst_driver_t *driver,
 {
     rsti_publication_t *base = &publication->base;
     const int64_t snd_pos = rsti_load_acquire_i64(&publication->position);
+    if (publication->answered_image_id >= 0
+        && (base->life != RSTI_LIFE_ACTIVE || rsti_load_acquire_i32(&publication->has_receivers))) {
+        rsti_response_settle(driver, publication);
+    }
     if (base->life <= RSTI_LIFE_DRAINING && rsti_load_acquire_i32(&publication->is_corrupt)) {
         rsti_publication_abort(driver, base, snd_pos, "an impossible frame stands there");
         rsti_store_release_i32(&publication->is_revoked_shared, 1);

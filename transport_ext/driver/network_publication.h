@@ -28,6 +28,7 @@ typedef struct rsti_live_receiver_t {
 struct rsti_network_publication_t {
     rsti_publication_t base;
     rsti_send_endpoint_t *endpoint;
+    int64_t answered_image_id; /* whose publisher is told our session; -1: none, or connected */
     int32_t snd_pos_id, snd_lmt_id, snd_bpe_id, snd_naks_id, snd_consumed_id;
     int64_t *snd_pos; /* written by: sender; told, never read: the words below count */
     int64_t *snd_lmt;
@@ -66,6 +67,7 @@ struct rsti_network_publication_t {
     rsti_live_receiver_t *receivers; /* receiver_capacity of them */
     int32_t receiver_capacity;
     int32_t receiver_count;
+    struct sockaddr_storage response_address; /* of who asked for our set-up; ss_family 0: nobody */
     rsti_flow_control_t flow;
     rsti_retransmit_handler_t retransmit;
     rsti_network_publication_t *next;        /* sender's list */
@@ -109,6 +111,8 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_nak_t *nak, int64_t now_ns);
 void rsti_network_publication_on_rttm(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_rttm_t *rttm);
+void rsti_network_publication_on_response_setup(rsti_sender_t *sender,
+    const rsti_network_publication_t *publication, const rsti_rsp_setup_t *setup);
 void rsti_network_publication_on_err(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_err_t *err,
     const struct sockaddr_storage *source, int64_t now_ns);

@@ -11,13 +11,32 @@ static rst_driver_t *driver_of(rsti_sender_t *sender)
     return sender->driver;
 }
 
+/* Responses go to whoever asked for the set-up; until somebody did, nothing is to be sent. */
+static bool is_waiting_for_address(const rsti_network_publication_t *publication)
+{
+    return publication->base.is_response
+        && publication->response_address.ss_family == AF_UNSPEC;
+}
+
+static int32_t transmit(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    rsti_datagram_t *datagrams, int32_t count)
+{
+    if (is_waiting_for_address(publication)) {
+        return count;
+    }
+    if (publication->base.is_response) {
+        publication->endpoint->data_address = publication->response_address;
+    }
+    return rsti_send_endpoint_send(sender, publication->endpoint, datagrams, count);
+}
+
 static bool transmit_frame(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const void *frame, size_t length)
 {
     rsti_datagram_t datagram;
     datagram.data = (uint8_t *)(uintptr_t)frame;
     datagram.length = length;
-    return rsti_send_endpoint_send(sender, publication->endpoint, &datagram, 1) == 1;
+    return transmit(sender, publication, &datagram, 1) == 1;
 }
 
 static bool is_at_end(const rsti_network_publication_t *publication, int64_t snd_pos)
@@ -30,12 +49,15 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
 {
     const rsti_log_t *log = &publication->base.file.log;
     if ((publication->has_initial_connection && !publication->is_setup_elicited)
-        || is_at_end(publication, snd_pos)) {
+        || is_at_end(publication, snd_pos) || is_waiting_for_address(publication)) {
         return;
     }
     if (now_ns > publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS) {
+        const bool is_request = !publication->base.is_response
+            && publication->base.response_correlation_id >= 0;
         const uint8_t flags = (uint8_t)(RSTI_SETUP_FLAG_RSTREAM
-            | (publication->is_group ? RSTI_SETUP_FLAG_GROUP : 0));
+            | (publication->is_group ? RSTI_SETUP_FLAG_GROUP : 0)
+            | (is_request ? RSTI_SETUP_FLAG_SEND_RESPONSE : 0));
         const rsti_setup_t setup = {
             .frame = {RSTI_SETUP_LENGTH, 0, flags, RSTI_FRAME_SETUP},
             .term_offset = rsti_position_offset(snd_pos, log->term_length),
@@ -178,7 +200,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
         }
         return 0;
     }
-    const int32_t sent = rsti_send_endpoint_send(sender, publication->endpoint, sender->datagrams, count);
+    const int32_t sent = transmit(sender, publication, sender->datagrams, count);
     if (sent == 0) {
         return 0;
     }
@@ -253,7 +275,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
             collect(sender, publication, position, end, &is_blocked, &is_corrupt);
         const int32_t sent = count == 0
             ? 0
-            : rsti_send_endpoint_send(sender, publication->endpoint, sender->datagrams, count);
+            : transmit(sender, publication, sender->datagrams, count);
         for (int32_t i = 0; i < sent; i++) {
             bytes += (int64_t)sender->datagrams[i].length;
         }
@@ -324,4 +346,18 @@ void rsti_network_publication_on_rttm(rsti_sender_t *sender,
     answer.frame = (rsti_frame_header_t){RSTI_RTTM_LENGTH, 0, 0, RSTI_FRAME_RTTM};
     answer.reception_delta = 0;
     (void)transmit_frame(sender, publication, &answer, sizeof answer);
+}
+
+void rsti_network_publication_on_response_setup(rsti_sender_t *sender,
+    const rsti_network_publication_t *publication, const rsti_rsp_setup_t *setup)
+{
+    const rsti_publication_t *base = &publication->base;
+    if (base->is_response || base->response_correlation_id < 0) {
+        return;
+    }
+    const rsti_agent_command_t command = {
+        .registration_id = base->response_correlation_id,
+        .session_id = setup->response_session_id,
+    };
+    (void)rsti_tell_conductor(driver_of(sender), RSTI_AGENT_RESPONSE_SETUP, &command);
 }

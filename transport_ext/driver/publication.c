@@ -34,7 +34,8 @@ static int create_log(rst_driver_t *driver, rsti_publication_t *publication,
         .socket_rcvbuf = facts->socket_rcvbuf,
         .max_resend = channel->max_resend == RSTI_CHANNEL_UNSET ? 0 : (int32_t)channel->max_resend,
         .entity_tag = channel->entity_tag == RSTI_CHANNEL_UNSET ? -1 : channel->entity_tag,
-        .response_correlation_id = -1,
+        .response_correlation_id = publication->response_correlation_id,
+        .is_response = publication->is_response,
         .linger_ns = options->linger_ns,
         .untethered_window_limit_ns = publication->tether_times.window_limit_ns,
         .untethered_resting_ns = publication->tether_times.resting_ns,
@@ -77,6 +78,8 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     publication->is_ssc = facts->channel->is_ssc_set
         ? facts->channel->ssc
         : driver->params.spies_simulate_connection != 0;
+    publication->is_response = facts->channel->control_mode == RSTI_CONTROL_RESPONSE;
+    publication->response_correlation_id = rsti_response_id_of(facts->channel);
     publication->channel_tag = facts->channel->channel_tag;
     publication->entity_tag = facts->channel->entity_tag;
     publication->pub_pos_id = RSTI_NULL_COUNTER;

@@ -36,6 +36,10 @@ typedef struct rsti_publication_t {
     rsti_tether_times_t tether_times; /* of its untethered subscribers */
     bool is_ssc; /* spies simulate a connection */
     int64_t channel_tag, entity_tag; /* RSTI_CHANNEL_UNSET */
+    bool is_response; /* control-mode=response: goes to whoever asks for its set-up */
+    /* Of a request the subscription for the responses, of a response the image of the requests; -1:
+     * none, -2: prototype. */
+    int64_t response_correlation_id;
     rsti_log_file_t file;
     int32_t pub_pos_id;
     int32_t pub_lmt_id;

@@ -36,6 +36,7 @@ static int create_log(rst_driver_t *driver, rsti_image_t *image,
         .socket_rcvbuf = facts->transport->granted_rcvbuf,
         .type = RSTI_LOG_IMAGE,
         .group = is_group(facts),
+        .is_response = subscription->is_response,
         .rejoin = subscription->is_rejoin,
         .reliable = subscription->is_reliable,
         .sparse = subscription->is_sparse,
@@ -164,6 +165,9 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->is_rejoin = subscription->is_rejoin;
     made->cc_rtt_id = RSTI_NULL_COUNTER;
     made->cc_window_id = RSTI_NULL_COUNTER;
+    made->wants_responses = (setup->frame.flags & RSTI_SETUP_FLAG_SEND_RESPONSE) != 0;
+    made->response_session = RSTI_NO_SESSION;
+    made->response_told = RSTI_NO_SESSION;
     made->hwm_id = RSTI_NULL_COUNTER;
     made->rcv_pos_id = RSTI_NULL_COUNTER;
     made->naks_id = RSTI_NULL_COUNTER;

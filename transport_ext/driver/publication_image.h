@@ -17,6 +17,7 @@
 
 /* Gaps on their way to the loss report. */
 #define RSTI_IMAGE_LOST_MAX 32
+#define RSTI_NO_SESSION INT64_MIN
 #define RSTI_CONNECTION_ACTIVITY_NS (5 * RSTI_NS_PER_S)
 
 /* One transport that carries this session; several with multi-destination subscriptions. */
@@ -51,6 +52,7 @@ struct rsti_image_t {
     bool is_acked_soon; /* the sender is rstream: it may wait until it was understood */
     bool is_reliable;
     bool is_rejoin;
+    bool wants_responses; /* the set-up said that its publisher waits for a response channel */
     /* written by: conductor */
     rsti_life_t life;
     int64_t life_changed_ns;
@@ -75,6 +77,7 @@ struct rsti_image_t {
     int64_t loss_begin, loss_term, loss_offset, loss_length, loss_end;
     int32_t is_draining; /* status messages carry EOS */
     int32_t is_rejected;
+    int64_t response_session; /* to be told to the publisher; RSTI_NO_SESSION */
     /* written by: receiver, atomic */
     int64_t high_water;
     int64_t last_packet_ns;
@@ -95,6 +98,8 @@ struct rsti_image_t {
     int64_t last_sm_window;
     int64_t overrun_threshold;
     int64_t sm_due_ns;
+    int64_t response_told; /* session last sent in a response set-up */
+    int64_t response_due_ns;
     rsti_sm_repeat_t sm_repeat;
     bool is_superseded; /* a newer image of the same session exists: no status messages */
     bool is_touched;    /* got data in this burst: readers are woken at its end */

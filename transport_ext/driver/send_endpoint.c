@@ -132,7 +132,8 @@ int rsti_send_endpoint_create(rst_driver_t *driver, rsti_send_endpoint_t **endpo
     made->last_sm_ns = driver->conductor.now_ns;
     if (make_destinations(made) == 0) {
         made->is_group = udp->is_multicast || made->destinations != NULL;
-        made->is_connected = driver->params.connect != 0 && made->destinations == NULL;
+        made->is_connected = driver->params.connect != 0 && made->destinations == NULL
+            && udp->control_mode != RSTI_CONTROL_RESPONSE;
         if (open_sockets(driver, made, channel) == 0
             && allocate_counters(driver, made, channel, registration_id, client_id) == 0) {
             *endpoint = made;

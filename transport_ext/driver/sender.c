@@ -110,6 +110,9 @@ static void on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
         if (!rsti_network_publication_on_sm(sender, publication, sm, now_ns)) {
             return;
         }
+        if (publication->base.is_response && (sm->frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
+            publication->response_address = *source;
+        }
         endpoint->last_sm_ns = now_ns;
     } else if (!rsti_sm_is_valid(sm, UNKNOWN_TERM_LENGTH)) {
         rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
@@ -126,7 +129,7 @@ static void on_control_frame(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
     /* Every frame that concerns a publication names session and stream at the same place. */
     const int16_t type = ((const rsti_frame_header_t *)(const void *)data)->type;
     if (type != RSTI_FRAME_SM && type != RSTI_FRAME_NAK && type != RSTI_FRAME_RTTM
-        && type != RSTI_FRAME_ERR) {
+        && type != RSTI_FRAME_ERR && type != RSTI_FRAME_RSP_SETUP) {
         return;
     }
     rsti_network_publication_t *publication = rsti_send_endpoint_find(endpoint,
@@ -148,6 +151,9 @@ static void on_control_frame(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
     switch (type) {
     case RSTI_FRAME_NAK:
         rsti_network_publication_on_nak(sender, publication, (const void *)data, now_ns);
+        break;
+    case RSTI_FRAME_RSP_SETUP:
+        rsti_network_publication_on_response_setup(sender, publication, (const void *)data);
         break;
     case RSTI_FRAME_RTTM:
         rsti_network_publication_on_rttm(sender, publication, (const void *)data);

@@ -129,6 +129,7 @@ void rsti_log_metadata_init(rsti_log_metadata_t *metadata, const rsti_log_params
     metadata->untethered_resting_timeout_ns = params->untethered_resting_ns;
     rsti_put_i64(metadata->untethered_linger_timeout_ns, params->untethered_linger_ns);
     metadata->group = params->group;
+    metadata->is_response = params->is_response;
     metadata->rejoin = params->rejoin;
     metadata->reliable = params->reliable;
     metadata->sparse = params->sparse;

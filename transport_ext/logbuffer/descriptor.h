@@ -111,7 +111,8 @@ typedef struct rsti_log_params_t {
     int64_t linger_ns;
     int64_t untethered_window_limit_ns, untethered_resting_ns, untethered_linger_ns;
     uint8_t type;
-    uint8_t group, rejoin, reliable, sparse, signal_eos, spies_simulate_connection, tether;
+    uint8_t group, is_response, rejoin, reliable, sparse, signal_eos, spies_simulate_connection;
+    uint8_t tether;
     const char *name; /* stream name or NULL */
 } rsti_log_params_t;
 void rsti_log_metadata_init(rsti_log_metadata_t *metadata, const rsti_log_params_t *params);

@@ -110,6 +110,13 @@ typedef struct rsti_err_t {
     int32_t error_code;
     int32_t error_length;
 } rsti_err_t;
+
+typedef struct rsti_rsp_setup_t {
+    rsti_frame_header_t frame;
+    int32_t session_id; /* of the request */
+    int32_t stream_id;
+    int32_t response_session_id;
+} rsti_rsp_setup_t;
 #pragma pack(pop)
 
 _Static_assert(sizeof(rsti_data_header_t) == RSTI_DATA_HEADER_LENGTH, "data header");
@@ -119,6 +126,7 @@ _Static_assert(sizeof(rsti_sm_t) == RSTI_SM_LENGTH, "status message");
 _Static_assert(sizeof(rsti_nak_t) == RSTI_NAK_LENGTH, "NAK");
 _Static_assert(sizeof(rsti_rttm_t) == RSTI_RTTM_LENGTH, "RTTM");
 _Static_assert(sizeof(rsti_err_t) == RSTI_ERR_LENGTH, "error frame");
+_Static_assert(sizeof(rsti_rsp_setup_t) == RSTI_RSP_SETUP_LENGTH, "response set-up");
 
 /* First gate, for every datagram (wire reference 4.1; stricter: a control frame's frame_length
  * must also cover its struct). */

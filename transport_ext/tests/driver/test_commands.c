@@ -40,7 +40,7 @@ TEST(what_is_not_served_is_refused_by_name)
     check_refused(h, sub, "aeron-spy:aeron:ipc", RSTI_DRIVER_INVALID_CHANNEL, "aeron:ipc");
     check_refused(h, pub, "aeron-spy:" UDP, RSTI_DRIVER_INVALID_CHANNEL, "spy");
     check_refused(h, pub, UDP "|control=127.0.0.1:9999|control-mode=response",
-        RSTI_DRIVER_NOT_SUPPORTED, "control-mode=response");
+        RSTI_DRIVER_INVALID_CHANNEL, "control-mode=response");
     check_refused(h, sub, UDP "|control=127.0.0.1:0", RSTI_DRIVER_INVALID_CHANNEL, "control=");
     check_refused(h, pub, "aeron:udp?endpoint=224.0.1.2:40456", RSTI_DRIVER_INVALID_CHANNEL,
         "odd");
