@@ -1,6 +1,6 @@
 """`make prove`: everything that takes long, once, on the finished commit. Writes build/prove/report.md.
 
-python -m tests.prove [SECTION ...]; sections: reliability kills interop model churn fuzz sanitize coverage idle bench demo (default: all)
+python -m tests.prove [SECTION ...]; sections: reliability kills interop model churn fuzz sanitize coverage repair idle bench demo (default: all)
 """
 
 from __future__ import annotations
@@ -71,6 +71,21 @@ def coverage() -> Outcome:
     return ok and percent >= 90, f"{text}; lines of floors 0-3 covered: {percent} %"
 
 
+def repair() -> Outcome:
+    """What loss costs: on a link in virtual time, and over real sockets with and without it, in turns."""
+    ok, _ = workflow("dev")
+    lines: list[str] = []
+    for name in ("test_driver_repair", "test_system_repair"):
+        programs = sorted((ROOT / "build" / "c" / "dev").rglob(name))
+        if not programs:
+            return False, f"{name} is not built"
+        result = subprocess.run([str(programs[0])], env={**os.environ, "RSTREAM_REPAIR": "strict"}, capture_output=True, text=True, check=False)
+        (OUT / f"{name}.log").write_text(result.stdout + result.stderr)
+        ok = ok and result.returncode == 0
+        lines += re.findall(r"^repair: (.*)$", result.stderr, re.MULTILINE)
+    return ok, "; ".join(lines)
+
+
 IDLE = """
 import sys, time
 from rstream.client import Client
@@ -136,6 +151,7 @@ SECTIONS: dict[str, Callable[[], Outcome]] = {
     "sanitize": sanitize,
     "fuzz": fuzz,
     "coverage": coverage,
+    "repair": repair,
     "idle": idle,
     "bench": command("tests.bench"),
     "demo": command("examples.flights"),

@@ -226,7 +226,7 @@ void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, int64
     const rsti_receive_endpoint_t *endpoint = image->endpoint;
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
     const uint8_t has_tag = endpoint->has_group_tag;
-    const int64_t rtt_ns = image->rtt.smoothed_ns;
+    const int64_t rtt_ns = image->rtt.least_ns;
     const int64_t rate = rsti_arrival_wanted(
         &image->arrival, image->rtt.smoothed_ns, image->rtt.least_ns);
     rsti_sm_items_writer_t writer;

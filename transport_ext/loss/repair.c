@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define BACK_OFF_MAX 16
+#define BACK_OFF_MAX 20
 #define LINGER_MIN_NS INT64_C(50000)
 #define RETRY_DEVIATIONS 4
 #define OVERTAKEN_SHARE 16
@@ -22,6 +22,7 @@ void rsti_repair_init(rsti_repair_t *repair, int64_t position, int32_t term_leng
     repair->delay_ns = delay_ns;
     repair->reorder_ns = 0;
     repair->answered_ns = 0;
+    repair->last_ns = 0;
     repair->next_due_ns = RSTI_NO_DEADLINE;
     rsti_repair_on_rtt(repair, RSTI_REPAIR_RTT_GUESS_NS, 0, 0);
 }
@@ -29,7 +30,8 @@ void rsti_repair_init(rsti_repair_t *repair, int64_t position, int32_t term_leng
 void rsti_repair_on_rtt(rsti_repair_t *repair, int64_t smoothed_ns, int64_t deviation_ns,
     int64_t least_ns)
 {
-    const int64_t retry_ns = smoothed_ns + smoothed_ns / 4 + RETRY_DEVIATIONS * deviation_ns;
+    const int64_t retry_ns = smoothed_ns
+        + rsti_min_i64(smoothed_ns / 4 + RETRY_DEVIATIONS * deviation_ns, 2 * smoothed_ns);
     repair->retry_ns = rsti_max_i64(retry_ns, RSTI_REPAIR_RETRY_MIN_NS);
     repair->least_rtt_ns = least_ns;
     repair->reorder_max_ns = smoothed_ns / 2;
@@ -39,7 +41,7 @@ void rsti_repair_on_rtt(rsti_repair_t *repair, int64_t smoothed_ns, int64_t devi
 int64_t rsti_repair_linger_ns(int64_t rtt_ns)
 {
     return rsti_min_i64(
-        rsti_max_i64(rtt_ns - rtt_ns / 4, LINGER_MIN_NS), RSTI_REPAIR_RETRY_MAX_NS);
+        rsti_max_i64(rtt_ns - rtt_ns / 8, LINGER_MIN_NS), RSTI_REPAIR_RETRY_MAX_NS);
 }
 
 /* First gap that ends behind the position; gap_count when there is none. */
@@ -85,7 +87,7 @@ static bool insert_gap(rsti_repair_t *repair, int32_t at, rsti_repair_gap_t gap)
 
 static void append(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t now_ns)
 {
-    const int64_t due_ns = rsti_saturating_add_i64(
+    const int64_t first_ns = rsti_saturating_add_i64(
         now_ns, rsti_max_i64(repair->delay_ns, repair->reorder_ns));
     while (begin < end) {
         const int64_t term_end = (begin / repair->term_length + 1) * repair->term_length;
@@ -93,12 +95,12 @@ static void append(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t no
             .begin = begin,
             .end = rsti_min_i64(end, term_end),
             .found_ns = now_ns,
-            .due_ns = due_ns,
+            .due_ns = first_ns,
         };
         if (!insert_gap(repair, repair->gap_count, gap)) {
             return;
         }
-        repair->next_due_ns = rsti_min_i64(repair->next_due_ns, due_ns);
+        repair->next_due_ns = rsti_min_i64(repair->next_due_ns, first_ns);
         begin = gap.end;
     }
 }
@@ -165,6 +167,7 @@ bool rsti_repair_on_data(rsti_repair_t *repair, int64_t begin, int64_t end, int6
 {
     RST_ASSERT(begin <= end);
     bool is_closed = false;
+    repair->last_ns = now_ns;
     if (begin < repair->known && repair->gap_count > 0) {
         is_closed = close_gaps(repair, begin, end, now_ns);
     } else if (begin > repair->known && repair->unscanned == INT64_MAX) {
@@ -174,25 +177,45 @@ bool rsti_repair_on_data(rsti_repair_t *repair, int64_t begin, int64_t end, int6
     return is_closed;
 }
 
+static int64_t backed_off_ns(int64_t wait_ns, int32_t asked_count)
+{
+    const int32_t doublings = rsti_max_i32(asked_count - RSTI_REPAIR_PATIENT, 0);
+    return rsti_min_i64(wait_ns << doublings, RSTI_REPAIR_RETRY_MAX_NS);
+}
+
+/* When the gap is asked for again, as far as is known now. */
+static int64_t due_ns(const rsti_repair_t *repair, const rsti_repair_gap_t *gap)
+{
+    if (gap->asked_count == 0 || repair->least_rtt_ns == 0) {
+        return gap->due_ns;
+    }
+    const int64_t overtaken_ns = repair->answered_ns
+        - rsti_max_i64(repair->least_rtt_ns / OVERTAKEN_SHARE, repair->reorder_ns);
+    if (gap->asked_ns < overtaken_ns) {
+        return INT64_MIN;
+    }
+    const int64_t silence_ns =
+        rsti_max_i64(2 * repair->least_rtt_ns, RSTI_REPAIR_RETRY_MIN_NS);
+    return rsti_min_i64(gap->due_ns, rsti_max_i64(gap->asked_ns, repair->last_ns)
+            + backed_off_ns(silence_ns, gap->asked_count));
+}
+
 void rsti_repair_ask(rsti_repair_t *repair, int64_t now_ns, rsti_repair_ask_t ask, void *arg)
 {
     if (now_ns < repair->next_due_ns) {
         return;
     }
     repair->next_due_ns = RSTI_NO_DEADLINE;
-    const int64_t overtaken_ns = repair->answered_ns
-        - rsti_max_i64(repair->least_rtt_ns / OVERTAKEN_SHARE, repair->reorder_ns);
     for (int32_t i = 0; i < repair->gap_count; i++) {
         rsti_repair_gap_t *gap = &repair->gaps[i];
-        if (now_ns >= gap->due_ns || (gap->asked_count > 0 && gap->asked_ns < overtaken_ns)) {
+        if (now_ns >= due_ns(repair, gap)) {
             ask(arg, gap->begin, gap->end, gap->asked_count == 0);
-            const int64_t wait_ns = repair->retry_ns << rsti_min_i32(gap->asked_count, BACK_OFF_MAX);
-            gap->due_ns = rsti_saturating_add_i64(
-                now_ns, rsti_min_i64(wait_ns, RSTI_REPAIR_RETRY_MAX_NS));
-            gap->asked_ns = now_ns;
             gap->asked_count += gap->asked_count < BACK_OFF_MAX;
+            gap->asked_ns = now_ns;
+            gap->due_ns = rsti_saturating_add_i64(
+                now_ns, backed_off_ns(repair->retry_ns, gap->asked_count));
         }
-        repair->next_due_ns = rsti_min_i64(repair->next_due_ns, gap->due_ns);
+        repair->next_due_ns = rsti_min_i64(repair->next_due_ns, due_ns(repair, gap));
     }
 }
 

@@ -18,7 +18,7 @@ enum {
     RSTI_SM_ITEM_FILL = 2,        /* later */
     RSTI_SM_ITEM_DEMAND = 3,      /* i64 cumulative elements */
     RSTI_SM_ITEM_ACKS = 4,        /* later */
-    RSTI_SM_ITEM_ROUND_TRIP = 5,  /* i64 ns */
+    RSTI_SM_ITEM_ROUND_TRIP = 5,  /* i64 ns, the least of the last ones */
     RSTI_SM_ITEM_ARRIVAL_RATE = 6 /* i64 bytes per second that it asks for; 0: any */
 };
 

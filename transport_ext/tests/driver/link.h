@@ -28,6 +28,7 @@ typedef struct link_params_t {
     double control_loss;      /* … from 1 to 0 */
     double reorder;           /* from 0 to 1: held back for reorder_ns */
     int64_t reorder_ns;
+    int64_t step_ns;          /* how often the agents run at most; 0: LINK_STEP_NS */
     uint64_t seed;
     bool is_aeron; /* the mark of an rstream sender is taken from the SETUPs on their way */
 } link_params_t;
@@ -214,6 +215,7 @@ static inline link_t *link_open(const link_params_t *params)
 {
     link_t *l = calloc(1, sizeof *l);
     l->params = *params;
+    l->params.step_ns = params->step_ns > 0 ? params->step_ns : LINK_STEP_NS;
     rsti_rng_init(&l->rng, params->seed);
     for (int i = 0; i < 2; i++) {
         l->ways[i].packets = calloc(LINK_PACKETS_MAX, sizeof *l->ways[i].packets);
@@ -307,7 +309,7 @@ static inline void link_step(link_t *l, int64_t until_ns)
     if (l->offer_gap_ns > 0) {
         next_ns = rsti_min_i64(next_ns, l->offer_due_ns);
     }
-    l->now_ns = rsti_max_i64(next_ns, l->now_ns + LINK_STEP_NS);
+    l->now_ns = rsti_max_i64(next_ns, l->now_ns + l->params.step_ns);
 }
 
 static inline void link_run(link_t *l, int64_t ns)

@@ -35,7 +35,7 @@ static result_t run(const char *name, const link_params_t *params, int64_t ns)
         && link_counter(l, 1, RSTI_SYSTEM_INVALID_PACKETS) == 0
         && link_counter(l, 0, RSTI_SYSTEM_RETRANSMIT_OVERFLOW) == 0;
     fprintf(stderr,
-        "%s, loss %.3f: %.3f of link x (1 - loss), round trip %.1f ms, %" PRId64 " lost, %" PRId64
+        "repair: %s, loss %.3f: %.3f of link x (1 - loss), round trip %.1f ms, %" PRId64 " lost, %" PRId64
         " overflowed, %" PRId64 " reordered, %.2f NAKs per loss, %.4f sent again\n",
         name, params->loss, result.share, (double)l->image->rtt.smoothed_ns / 1e6,
         l->ways[0].lost, l->ways[0].overflowed, l->ways[0].reordered, result.naks_per_loss,
@@ -63,6 +63,47 @@ TEST(a_long_thin_link_stays_full)
     CHECK(result.naks_per_loss < 1.1);
     CHECK(result.resent_share < 0.015);
     CHECK(result.is_good);
+}
+
+static double loopback(double loss, const char *window, bool is_aeron)
+{
+    const link_params_t params = {
+        .rate_bytes_per_s = 400000000,
+        .delay_ns = 20000,
+        .loss = loss,
+        .step_ns = 5000,
+        .seed = check_seed(),
+        .is_aeron = is_aeron,
+    };
+    link_t *l = link_open(&params);
+    if (!link_stream(l, window, TERM)) {
+        link_close(l);
+        return 0;
+    }
+    link_run(l, 100 * MS);
+    const int64_t before = l->bytes_read;
+    link_run(l, 300 * MS);
+    const double rate = (double)(l->bytes_read - before) / 0.3;
+    fprintf(stderr, "repair: short and fast%s, %s, loss %.2f: %.0f MB/s, round trip %.0f us, %" PRId64
+        " lost, %" PRId64 " NAKs\n", is_aeron ? ", Aeron's" : "", window, loss, rate / 1e6,
+        (double)l->image->rtt.smoothed_ns / 1e3, l->ways[0].lost,
+        link_counter(l, 1, RSTI_SYSTEM_NAKS_SENT));
+    link_close(l);
+    return rate;
+}
+
+/* As a loopback that its processors bound. */
+TEST(a_short_fast_link)
+{
+    static const char *windows[] = {"rcv-wnd=128k", "rcv-wnd=512k"};
+    for (int i = 0; i < 2; i++) {
+        const double whole = loopback(0, windows[i], false);
+        const double one = loopback(0.01, windows[i], false);
+        CHECK(one >= 0.85 * whole);
+        CHECK(one > 1.1 * loopback(0.01, windows[i], true));
+        CHECK(loopback(0.02, windows[i], false) >= 0.8 * whole);
+        CHECK(loopback(0.2, windows[i], false) >= 0.5 * whole);
+    }
 }
 
 TEST(worse_links)
@@ -94,19 +135,17 @@ TEST(reordering_is_no_loss)
     link_params_t params = long_thin_link(0);
     params.reorder = 0.02;
     params.reorder_ns = 3 * MS;
-    const link_params_t aeron = params;
     link_t *l = link_open(&params);
     CHECK(link_stream(l, WINDOW, TERM));
     link_run(l, 10 * RSTI_NS_PER_S);
     const int64_t naks = link_counter(l, 1, RSTI_SYSTEM_NAKS_SENT);
-    fprintf(stderr, "reordered %" PRId64 ", NAKs %" PRId64 "\n", l->ways[0].reordered, naks);
+    fprintf(stderr, "repair: reordered %" PRId64 ", NAKs %" PRId64 "\n", l->ways[0].reordered, naks);
     CHECK(l->ways[0].reordered > 1000);
     CHECK(naks <= l->ways[0].reordered / 50);
     CHECK(l->bytes_read > 9 * RATE);
     link_close(l);
     params.loss = 0.01;
     CHECK(run("reordered", &params, 10 * RSTI_NS_PER_S).naks_per_loss < 1.5);
-    (void)aeron;
 }
 
 /* The mark is what makes the difference: without it one gap at a time, Aeron's numbers. */
@@ -181,21 +220,21 @@ TEST(a_lost_tail_is_missed_soon)
 {
     int32_t heartbeats = 0;
     const int64_t aeron_ns = lose_the_tail(100000, 1, true, &heartbeats);
-    fprintf(stderr, "Aeron's: %.1f ms, %d heartbeats\n", (double)aeron_ns / 1e6, heartbeats);
+    fprintf(stderr, "repair: lost tail, Aeron's: %.1f ms, %d heartbeats\n", (double)aeron_ns / 1e6, heartbeats);
     CHECK(aeron_ns > 99 * MS);
     int64_t ns = lose_the_tail(100000, 1, false, &heartbeats);
-    fprintf(stderr, "short: %.1f ms, %d heartbeats\n", (double)ns / 1e6, heartbeats);
+    fprintf(stderr, "repair: lost tail, short way: %.1f ms, %d heartbeats\n", (double)ns / 1e6, heartbeats);
     CHECK(ns > 0 && ns < 3 * MS);
     CHECK(heartbeats <= 20);
     ns = lose_the_tail(100000, 2, false, &heartbeats); /* and the first retransmission */
-    fprintf(stderr, "short, twice: %.1f ms\n", (double)ns / 1e6);
+    fprintf(stderr, "repair: lost tail, short way, twice: %.1f ms\n", (double)ns / 1e6);
     CHECK(ns > 0 && ns < 4 * MS);
     ns = lose_the_tail(25 * MS, 1, false, &heartbeats);
-    fprintf(stderr, "long: %.1f ms, %d heartbeats\n", (double)ns / 1e6, heartbeats);
+    fprintf(stderr, "repair: lost tail, long way: %.1f ms, %d heartbeats\n", (double)ns / 1e6, heartbeats);
     CHECK(ns > 0 && ns < 25 * MS + 15 * MS + 60 * MS);
     CHECK(heartbeats <= 16);
 }
 
-CHECK_MAIN(RUN(a_long_thin_link_stays_full), RUN(worse_links), RUN(a_short_queue),
+CHECK_MAIN(RUN(a_long_thin_link_stays_full), RUN(a_short_fast_link), RUN(worse_links), RUN(a_short_queue),
     RUN(reordering_is_no_loss), RUN(an_aeron_sender_gets_aerons_naks),
     RUN(a_lost_tail_is_missed_soon))

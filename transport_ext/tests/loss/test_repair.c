@@ -77,7 +77,7 @@ TEST(gaps_are_asked_for_at_once_and_again_after_a_round_trip)
     CHECK_EQ(asks.count, 1);
     CHECK_EQ(asks.first_count, 0);
     CHECK_EQ(asks.begin[0], 256);
-    CHECK_EQ(repair.next_due_ns, US + 10 + (14 + 28) * MS); /* it backs off */
+    CHECK_EQ(repair.next_due_ns, US + 10 + (14 + 14) * MS);
     CHECK(rsti_repair_on_data(&repair, 256, 384, 20 * MS));
     CHECK(rsti_repair_on_data(&repair, 384, 512, 20 * MS));
     CHECK_EQ(repair.gap_count, 0);
@@ -97,7 +97,7 @@ TEST(a_gap_never_crosses_a_term)
     CHECK_EQ(asks.end[2], 2 * TERM + 96);
 }
 
-/* NAKs for one gap in t: at most 2 + log2(1 + t / R). */
+/* NAKs for one gap in t: at most RSTI_REPAIR_PATIENT + 2 + log2(1 + t / 2L). */
 TEST(retries_back_off)
 {
     rsti_repair_t repair = repair_at(0);
@@ -106,8 +106,8 @@ TEST(retries_back_off)
     int32_t count = 0;
     for (int64_t now_ns = 0; now_ns < RSTI_REPAIR_RETRY_MAX_NS; now_ns += 50 * US) {
         count += ask(&repair, now_ns).count;
-        int32_t most = 2;
-        for (int64_t t = repair.retry_ns; t <= now_ns; t *= 2) {
+        int32_t most = RSTI_REPAIR_PATIENT + 2;
+        for (int64_t t = 200 * US; t <= now_ns; t *= 2) {
             most++;
         }
         CHECK(count <= most);
@@ -116,6 +116,23 @@ TEST(retries_back_off)
     for (int64_t s = 2; s < 100; s++) { /* and goes on for ever */
         CHECK(ask(&repair, s * RSTI_REPAIR_RETRY_MAX_NS).count >= 1 || s < 3);
     }
+}
+
+/* Nothing comes any more: the answer is not behind anything. */
+TEST(silence_is_loss)
+{
+    rsti_repair_t repair = repair_at(0);
+    rsti_repair_on_rtt(&repair, 20 * MS, 20 * MS, 2 * MS); /* long queues, until now */
+    CHECK_EQ(repair.retry_ns, 60 * MS);
+    (void)rsti_repair_on_data(&repair, 128, 256, 0);
+    CHECK_EQ(ask(&repair, US).count, 1);
+    (void)rsti_repair_on_data(&repair, 256, 384, 3 * MS); /* the queue is still coming */
+    CHECK_EQ(ask(&repair, 6 * MS).count, 0);
+    CHECK_EQ(repair.next_due_ns, 7 * MS);
+    CHECK_EQ(ask(&repair, 7 * MS).count, 1);
+    CHECK_EQ(ask(&repair, 11 * MS).count, 1);
+    CHECK_EQ(ask(&repair, 18 * MS).count, 0); /* and it backs off */
+    CHECK_EQ(ask(&repair, 19 * MS).count, 1);
 }
 
 TEST(what_comes_late_is_waited_for)
@@ -252,5 +269,5 @@ TEST(a_full_list_is_filled_from_the_log)
 
 CHECK_MAIN(RUN(in_order_nothing_is_asked_for),
     RUN(gaps_are_asked_for_at_once_and_again_after_a_round_trip),
-    RUN(a_gap_never_crosses_a_term), RUN(retries_back_off), RUN(what_comes_late_is_waited_for), RUN(an_overtaken_nak_is_repeated_at_once),
+    RUN(a_gap_never_crosses_a_term), RUN(retries_back_off), RUN(silence_is_loss), RUN(what_comes_late_is_waited_for), RUN(an_overtaken_nak_is_repeated_at_once),
     RUN(the_list_is_what_is_missing), RUN(a_full_list_is_filled_from_the_log))

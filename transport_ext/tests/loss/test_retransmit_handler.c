@@ -138,30 +138,30 @@ TEST(many_at_once_and_a_round_trip_of_linger)
     for (int32_t i = 0; i < 2; i++) { /* the second round is ignored */
         for (int32_t at = 0; at < 8; at++) {
             (void)rsti_retransmit_on_nak(
-                &handler, 5, at * 4096, 1408, 1408, i * 2999999, on_resend, &resends);
+                &handler, 5, at * 4096, 1408, 1408, i * 3499999, on_resend, &resends);
         }
         CHECK_EQ(resends.count, 8);
     }
     CHECK_EQ(handler.active_count, 8);
-    CHECK_EQ(rsti_retransmit_process(&handler, 3000000, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(rsti_retransmit_process(&handler, 3500000, on_resend, &resends, &due_ns), 0);
     CHECK_EQ(handler.active_count, 8);
-    CHECK_EQ(due_ns, 3000001);
-    (void)rsti_retransmit_process(&handler, 3000001, on_resend, &resends, &due_ns);
+    CHECK_EQ(due_ns, 3500001);
+    (void)rsti_retransmit_process(&handler, 3500001, on_resend, &resends, &due_ns);
     CHECK_EQ(handler.active_count, 0);
     CHECK_EQ(due_ns, RSTI_NO_DEADLINE);
-    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 3000002, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 3500002, on_resend, &resends), 1);
     /* On a short way a lost retransmission does not cost Aeron's 10 ms. */
     rsti_retransmit_set_rtt(&handler, 20000);
     CHECK_EQ(handler.linger_ns, 50000);
     /* An Aeron receiver came: its numbers again. */
-    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 4096, 64, 64, 3000002, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 4096, 64, 64, 3500002, on_resend, &resends), 1);
     rsti_retransmit_set_rtt(&handler, 0);
     CHECK_EQ(handler.pool_size, 1);
     CHECK_EQ(handler.linger_ns, 10000000);
     CHECK(handler.active_count <= 1);
-    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 8192, 64, 64, 3000003, on_resend, &resends), 1);
-    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 8192, 64, 64, 3000004, on_resend, &resends), 0);
-    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 9216, 64, 64, 3000004, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 8192, 64, 64, 3500003, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 8192, 64, 64, 3500004, on_resend, &resends), 0);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 9216, 64, 64, 3500004, on_resend, &resends), 1);
     rsti_retransmit_fini(&handler);
     /* Groups keep theirs. */
     CHECK_EQ(rsti_retransmit_init(&handler, true, 16, 0, 10000000), 0);
