@@ -49,6 +49,7 @@ static rsti_connection_t *refresh(rsti_image_t *image, rsti_receive_transport_t 
 static void check_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image)
 {
     int64_t end = INT64_MIN;
+    bool is_revoked = false;
     for (int32_t i = 0; i < image->connection_capacity; i++) {
         const rsti_connection_t *connection = &image->connections[i];
         if (connection->transport == NULL) {
@@ -58,30 +59,32 @@ static void check_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image)
             return;
         }
         end = rsti_max_i64(end, connection->eos_position);
+        is_revoked = is_revoked || connection->is_revoked;
     }
-    if (end == INT64_MIN || rsti_load_relaxed_i32(&image->is_end_of_stream)) {
+    if (end == INT64_MIN) {
         return;
     }
-    rsti_store_release_i64(&image->file.log.metadata->end_of_stream_position, end);
-    rsti_store_release_i32(&image->is_end_of_stream, 1);
-    rsti_receiver_touch(receiver, image);
-    rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    if (!rsti_load_relaxed_i32(&image->is_end_of_stream)) {
+        rsti_store_release_i64(&image->file.log.metadata->end_of_stream_position, end);
+        rsti_store_release_i32(&image->is_end_of_stream, 1);
+        rsti_receiver_touch(receiver, image);
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
+    if (is_revoked && !rsti_load_relaxed_i32(&image->is_revoked)) {
+        image->file.log.metadata->is_publication_revoked = 1;
+        rsti_store_release_i32(&image->is_revoked, 1);
+        rsti_driver_count(receiver->driver, RSTI_SYSTEM_IMAGES_REVOKED, 1);
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
 }
 
 static void on_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image,
     rsti_connection_t *connection, int64_t position, uint8_t flags)
 {
-    rst_driver_t *driver = receiver->driver;
     connection->is_eos = true;
+    connection->is_revoked = connection->is_revoked || (flags & RSTI_FLAG_REVOKED) != 0;
     connection->eos_position = position;
     check_end_of_stream(receiver, image);
-    if ((flags & RSTI_FLAG_REVOKED) != 0 && rsti_load_relaxed_i32(&image->is_end_of_stream)
-        && !rsti_load_relaxed_i32(&image->is_revoked)) {
-        image->file.log.metadata->is_publication_revoked = 1;
-        rsti_store_release_i32(&image->is_revoked, 1);
-        rsti_driver_count(driver, RSTI_SYSTEM_IMAGES_REVOKED, 1);
-        rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
-    }
 }
 
 void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
@@ -308,6 +311,7 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
             image->sm_due_ns = now_ns + receiver->driver->params.sm_timeout_ns;
         }
         image->sm_seen = change;
+        rsti_sm_repeat_init(&image->sm_repeat); /* there is no status message to repeat */
         return;
     }
     send_sm(receiver, image, position, window, is_draining, now_ns);

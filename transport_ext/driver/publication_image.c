@@ -372,6 +372,7 @@ bool rsti_image_accepts(const rsti_image_t *image)
 {
     /* An image that lost its last subscriber is already forgotten by the dispatcher. */
     return rsti_subscribers_are_working(&image->subscribers)
+        && !rsti_load_relaxed_i32(&image->is_rejected)
         && (image->life == RSTI_LIFE_ACTIVE
             || (image->life == RSTI_LIFE_DRAINING && !rsti_image_is_drained(image)));
 }

@@ -28,6 +28,7 @@ typedef struct rsti_connection_t {
     int64_t last_frame_ns;
     int64_t eos_position;
     bool is_eos;
+    bool is_revoked; /* its end of stream said so */
     bool is_rstream; /* its SETUP said so: additional status messages are understood */
 } rsti_connection_t;
 

@@ -1,0 +1,309 @@
+/* How an image answers, is refused and ends: tags and round trips, old and early frames, rejection and
+ * revocation (wire reference 8 and 12). */
+#include "tests/driver/harness.h"
+
+#define UDP "aeron:udp?endpoint=127.0.0.1:24500"
+#define SENDER "127.0.0.1:30001"
+#define SESSION 1234
+#define STREAM 10
+#define TERM 65536
+
+typedef struct reader_t {
+    harness_t *h;
+    int64_t id;
+    rsti_receive_endpoint_t *endpoint;
+    rsti_socket_t *socket;
+} reader_t;
+
+static rsti_image_t *image_of(const reader_t *r)
+{
+    return r->h->driver->conductor.images.count == 0
+        ? NULL
+        : r->h->driver->conductor.images.items[0];
+}
+
+static void reader_setup(const reader_t *r)
+{
+    const rsti_setup_t setup = {
+        .frame = {RSTI_SETUP_LENGTH, 0, 0, RSTI_FRAME_SETUP},
+        .session_id = SESSION,
+        .stream_id = STREAM,
+        .initial_term_id = 7,
+        .active_term_id = 7,
+        .term_length = TERM,
+        .mtu = 1408,
+    };
+    inject(r->h, r->socket, SENDER, &setup, sizeof setup);
+    pass(r->h);
+    pass(r->h);
+}
+
+static void reader_open(reader_t *r, const char *channel)
+{
+    r->h = harness_open();
+    r->id = add(r->h, RSTI_CMD_ADD_SUBSCRIPTION, channel, STREAM);
+    r->endpoint = r->h->driver->conductor.receive_endpoints.items[0];
+    r->socket = r->endpoint->owned[0]->socket;
+    reader_setup(r);
+}
+
+static void send_data(const reader_t *r, int64_t position, int32_t length, uint8_t flags)
+{
+    uint8_t datagram[2048] = {0};
+    rsti_data_header_t header;
+    rsti_data_header_fill(&header, flags, RSTI_FRAME_DATA, SESSION, STREAM,
+        7 + (int32_t)(position / TERM), (int32_t)(position % TERM));
+    header.frame.frame_length = length;
+    memcpy(datagram, &header, sizeof header);
+    inject(r->h, r->socket, SENDER, datagram,
+        length == 0 ? 32 : (size_t)rsti_align_i32(length, 32));
+}
+
+static int64_t reject(const reader_t *r, const char *reason)
+{
+    rsti_command_t c = {
+        .type = RSTI_CMD_REJECT_IMAGE,
+        .registration_id = image_of(r)->correlation_id,
+        .channel = {reason, (int32_t)strlen(reason)},
+    };
+    return command(r->h, &c);
+}
+
+static int count_answers(const harness_t *h, int32_t type, int64_t subscription_id)
+{
+    int count = 0;
+    for (int i = 0; i < h->answer_count; i++) {
+        count += h->answers[i].type == type
+            && h->answers[i].response.registration_id == subscription_id;
+    }
+    return count;
+}
+
+/* ---- what every answer carries ---- */
+
+TEST(group_tag_is_in_status_messages_and_errors)
+{
+    reader_t r;
+    reader_open(&r, UDP "|gtag=-7");
+    const frame_t *frame = last_frame(r.h, RSTI_FRAME_SM);
+    CHECK_EQ(frame->length, RSTI_SM_TAGGED_LENGTH);
+    CHECK_EQ(rsti_get_i32(frame->data), RSTI_SM_TAGGED_LENGTH);
+    CHECK_EQ(rsti_get_i64(frame->data + RSTI_SM_LENGTH), -7);
+    (void)reject(&r, "no");
+    advance_alive(r.h, 300 * MS, 50 * MS);
+    const rsti_err_t *err = (const void *)last_frame(r.h, RSTI_FRAME_ERR)->data;
+    CHECK_EQ(err->frame.flags, RSTI_ERR_FLAG_GROUP_TAG);
+    CHECK_EQ(err->group_tag, -7);
+    CHECK_EQ(err->receiver_id, r.endpoint->receiver_id);
+    /* Lesson 23: the tag of one channel is not another's. */
+    (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501", STREAM);
+    const rsti_receive_endpoint_t *other = r.h->driver->conductor.receive_endpoints.items[1];
+    CHECK(!other->has_group_tag);
+    harness_close(r.h);
+}
+
+TEST(driver_gives_the_group_tag_where_the_channel_has_none)
+{
+    harness_t *h = harness_open();
+    snprintf(h->driver->params.receiver_group_tag, sizeof h->driver->params.receiver_group_tag,
+        "99");
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION,
+        UDP "|control=127.0.0.1:24600|control-mode=dynamic", STREAM);
+    const frame_t *frame = last_frame(h, RSTI_FRAME_SM);
+    CHECK_EQ(frame->length, RSTI_SM_TAGGED_LENGTH);
+    CHECK_EQ(rsti_get_i64(frame->data + RSTI_SM_LENGTH), 99);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501|gtag=5", STREAM);
+    const rsti_receive_endpoint_t *other = h->driver->conductor.receive_endpoints.items[1];
+    CHECK_EQ(other->group_tag, 5);
+    harness_close(h);
+}
+
+/* O6 */
+TEST(round_trip_requests_are_answered_to_whom_they_ask)
+{
+    reader_t r;
+    reader_open(&r, UDP);
+    forget_frames(r.h);
+    const int64_t asked[] = {0, r.endpoint->receiver_id, r.endpoint->receiver_id + 1};
+    for (int i = 0; i < 3; i++) {
+        const rsti_rttm_t request = {
+            .frame = {RSTI_RTTM_LENGTH, 0, RSTI_RTTM_FLAG_REPLY, RSTI_FRAME_RTTM},
+            .session_id = SESSION,
+            .stream_id = STREAM,
+            .echo_timestamp = 4711,
+            .receiver_id = asked[i],
+        };
+        forget_frames(r.h);
+        inject(r.h, r.socket, SENDER, &request, sizeof request);
+        pass(r.h);
+        const frame_t *frame = last_frame(r.h, RSTI_FRAME_RTTM);
+        if (i == 2) {
+            CHECK(frame == NULL);
+            continue;
+        }
+        const rsti_rttm_t *answer = (const void *)frame->data;
+        CHECK_EQ(answer->frame.flags, 0);
+        CHECK_EQ(answer->echo_timestamp, 4711);
+        CHECK_EQ(answer->reception_delta, 0);
+        CHECK_EQ(answer->receiver_id, r.endpoint->receiver_id);
+        const struct sockaddr_storage sender = address_of(SENDER);
+        CHECK(rsti_netaddr_equal(&frame->address, &sender));
+    }
+    harness_close(r.h);
+}
+
+/* ---- frames that come too late or too early ---- */
+
+/* K3: an old frame is dropped, yet it keeps its transport alive; a much older one does not. */
+TEST(old_frames_are_under_runs)
+{
+    reader_t r;
+    reader_open(&r, UDP "|rcv-wnd=8k");
+    for (int64_t position = 0; position < 24 * 1024; position += 1024) {
+        send_data(&r, position, 1024, RSTI_FLAG_UNFRAGMENTED);
+        pass(r.h);
+        *image_of(&r)->subscribers.items[0].position = position + 1024;
+        advance_alive(r.h, 11 * MS, 11 * MS);
+    }
+    const rsti_image_t *image = image_of(&r);
+    CHECK(image->last_sm_position > 16 * 1024);
+    const int64_t before_ns = image->last_packet_ns;
+    r.h->manual.now_ns += 50 * MS;
+    send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
+    pass(r.h);
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS), 1);
+    CHECK_EQ(image->last_packet_ns, before_ns);
+    send_data(&r, image->last_sm_position - 4096, 1024, RSTI_FLAG_UNFRAGMENTED);
+    pass(r.h);
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS), 2);
+    CHECK_EQ(image->last_packet_ns, r.h->manual.now_ns);
+    harness_close(r.h);
+}
+
+/* K5: exactly up to the threshold, not a frame more; a heartbeat beyond it neither. */
+TEST(early_frames_are_over_runs)
+{
+    reader_t r;
+    reader_open(&r, UDP);
+    const int64_t threshold = TERM / 2;
+    CHECK_EQ(image_of(&r)->overrun_threshold, threshold);
+    send_data(&r, threshold - 1024, 1024, RSTI_FLAG_UNFRAGMENTED);
+    send_data(&r, threshold, 0, RSTI_FLAG_UNFRAGMENTED);
+    pass(r.h);
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 0);
+    CHECK_EQ(image_of(&r)->high_water, threshold);
+    send_data(&r, threshold, 32, RSTI_FLAG_UNFRAGMENTED);
+    send_data(&r, threshold + 32, 0, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
+    pass(r.h);
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 2);
+    CHECK_EQ(image_of(&r)->high_water, threshold);
+    CHECK_EQ(image_of(&r)->is_end_of_stream, 0);
+    harness_close(r.h);
+}
+
+/* ---- rejected ---- */
+
+/* N11: after ten seconds without frames it goes, and a publisher that is still there comes back. */
+TEST(rejected_image_goes_and_may_come_back)
+{
+    reader_t r;
+    reader_open(&r, UDP);
+    CHECK(answer(r.h, RSTI_RSP_OPERATION_SUCCESS, reject(&r, "bad data")) != NULL);
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_IMAGES_REJECTED), 1);
+    CHECK(answer(r.h, RSTI_RSP_ON_ERROR, reject(&r, "again")) != NULL); /* only once */
+    /* A subscription that comes now is not given what was refused. */
+    const int64_t late = add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, UDP, STREAM);
+    CHECK_EQ(count_answers(r.h, RSTI_RSP_AVAILABLE_IMAGE, late), 0);
+    r.h->answer_count = 0;
+    for (int i = 0; i < 120; i++) {
+        send_data(&r, 0, 64, RSTI_FLAG_UNFRAGMENTED);
+        advance_alive(r.h, 100 * MS, 50 * MS);
+        forget_frames(r.h);
+    }
+    CHECK_EQ(count_answers(r.h, RSTI_RSP_UNAVAILABLE_IMAGE, r.id), 1);
+    reader_setup(&r);
+    CHECK_EQ(count_answers(r.h, RSTI_RSP_AVAILABLE_IMAGE, r.id), 1);
+    CHECK_EQ(count_answers(r.h, RSTI_RSP_AVAILABLE_IMAGE, late), 1);
+    harness_close(r.h);
+}
+
+TEST(rejected_image_stays_out_without_rejoin)
+{
+    reader_t r;
+    reader_open(&r, UDP "|rejoin=false");
+    (void)reject(&r, "bad data");
+    advance_alive(r.h, 13 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(count_answers(r.h, RSTI_RSP_UNAVAILABLE_IMAGE, r.id), 1);
+    r.h->answer_count = 0;
+    reader_setup(&r);
+    CHECK_EQ(count_answers(r.h, RSTI_RSP_AVAILABLE_IMAGE, r.id), 0);
+    harness_close(r.h);
+}
+
+TEST(a_reason_is_cut_to_what_a_frame_holds)
+{
+    reader_t r;
+    reader_open(&r, UDP);
+    static char reason[RSTI_ERR_TEXT_MAX + 2];
+    memset(reason, 'x', sizeof reason - 1);
+    (void)reject(&r, reason);
+    advance_alive(r.h, 300 * MS, 50 * MS);
+    const frame_t *frame = last_frame(r.h, RSTI_FRAME_ERR);
+    CHECK_EQ(frame->length, RSTI_ERR_LENGTH + RSTI_ERR_TEXT_MAX);
+    CHECK_EQ(((const rsti_err_t *)(const void *)frame->data)->error_length, RSTI_ERR_TEXT_MAX);
+    harness_close(r.h);
+}
+
+TEST(a_rejected_image_does_not_keep_the_receiver_busy)
+{
+    reader_t r;
+    reader_open(&r, UDP "|rcv-wnd=4k");
+    for (int i = 0; i < 3; i++) {
+        send_data(&r, i * 1376, 1376, RSTI_FLAG_UNFRAGMENTED);
+        pass(r.h);
+    }
+    (void)reject(&r, "bad data");
+    for (int i = 0; i < 100; i++) {
+        r.h->manual.now_ns += 10 * MS;
+        keepalive(r.h);
+        int64_t deadline = 0;
+        (void)rst_driver_do_work(r.h->driver, &deadline);
+        CHECK(deadline > r.h->manual.now_ns);
+    }
+    harness_close(r.h);
+}
+
+/* ---- revoked ---- */
+
+/* N12: unavailable at once, also what was not read. */
+TEST(revoked_image_goes_at_once)
+{
+    reader_t r;
+    reader_open(&r, UDP);
+    send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
+    send_data(&r, 4096, 1024, RSTI_FLAG_UNFRAGMENTED);
+    pass(r.h);
+    rsti_image_t *image = image_of(&r);
+    forget_frames(r.h);
+    send_data(&r, 8192, 0, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS | RSTI_FLAG_REVOKED);
+    pass(r.h);
+    CHECK_EQ(image->file.log.metadata->is_publication_revoked, 1);
+    CHECK_EQ(image->file.log.metadata->end_of_stream_position, 8192);
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_IMAGES_REVOKED), 1);
+    CHECK_EQ(count_answers(r.h, RSTI_RSP_UNAVAILABLE_IMAGE, r.id), 1);
+    forget_frames(r.h);
+    advance_alive(r.h, 500 * MS, MS);
+    CHECK_EQ(count_frames(r.h, RSTI_FRAME_NAK), 0);
+    /* No cool-down: another publication of the session may come. */
+    r.h->answer_count = 0;
+    reader_setup(&r);
+    CHECK_EQ(count_answers(r.h, RSTI_RSP_AVAILABLE_IMAGE, r.id), 1);
+    harness_close(r.h);
+}
+
+CHECK_MAIN(RUN(group_tag_is_in_status_messages_and_errors),
+    RUN(driver_gives_the_group_tag_where_the_channel_has_none),
+    RUN(round_trip_requests_are_answered_to_whom_they_ask), RUN(old_frames_are_under_runs),
+    RUN(early_frames_are_over_runs), RUN(rejected_image_goes_and_may_come_back),
+    RUN(rejected_image_stays_out_without_rejoin), RUN(a_reason_is_cut_to_what_a_frame_holds),
+    RUN(a_rejected_image_does_not_keep_the_receiver_busy), RUN(revoked_image_goes_at_once))
