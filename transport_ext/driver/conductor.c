@@ -26,6 +26,12 @@ int rsti_conductor_init(rst_driver_t *driver, uint64_t seed)
     if (conductor->next_receiver_id == 0) {
         conductor->next_receiver_id = 1;
     }
+    if (rsti_port_manager_init(&conductor->sender_ports, "sender-wildcard-port-range",
+            driver->params.sender_ports) < 0
+        || rsti_port_manager_init(&conductor->receiver_ports, "receiver-wildcard-port-range",
+               driver->params.receiver_ports) < 0) {
+        return -rst_last_error_code();
+    }
     return rsti_agent_queue_create(&conductor->queue, &conductor->queue_memory);
 }
 
@@ -61,6 +67,8 @@ void rsti_conductor_fini(rst_driver_t *driver)
     rsti_ptr_array_fini(&conductor->subscriptions);
     rsti_ptr_array_fini(&conductor->send_endpoints);
     rsti_ptr_array_fini(&conductor->receive_endpoints);
+    rsti_port_manager_fini(&conductor->sender_ports);
+    rsti_port_manager_fini(&conductor->receiver_ports);
     rsti_free(conductor->queue_memory);
     conductor->queue_memory = NULL;
 }

@@ -16,6 +16,7 @@
 #include "driver/context.h"
 #include "driver/ipc_publication.h"
 #include "driver/network_publication.h"
+#include "driver/port_manager.h"
 #include "driver/publication_image.h"
 #include "driver/receive_endpoint.h"
 #include "driver/send_endpoint.h"
@@ -106,6 +107,7 @@ typedef struct rsti_conductor_t {
     int32_t next_session_id;
     int64_t next_receiver_id;
     int32_t wildcard_count;
+    rsti_port_manager_t sender_ports, receiver_ports;
     int32_t closing_count; /* endpoints that wait for their agent's release */
     bool has_responses;
     bool is_retry; /* a command was left in the ring */

@@ -40,10 +40,12 @@ static int open_socket(rst_driver_t *driver, rsti_receive_transport_t *transport
         rsti_netaddr_set_port(&params.bind_address, rsti_netaddr_port(&udp->remote_data));
         params.group_address = udp->remote_data;
         params.interface_address = udp->interface_address;
+        params.interface_index = udp->interface_index;
         params.multicast_ttl = transport->ttl;
     }
     const rsti_media_t *media = &driver->media;
-    if (media->table->open(media->arg, &params, &transport->socket) < 0) {
+    if (rsti_port_manager_open(&driver->conductor.receiver_ports, media, &params,
+            &transport->socket, &transport->managed_port) < 0) {
         return -rst_last_error_code();
     }
     transport->granted_rcvbuf = media->table->granted_rcvbuf(media->arg, transport->socket);
@@ -100,6 +102,7 @@ void rsti_receive_transport_destroy(rst_driver_t *driver, rsti_receive_transport
     rsti_counter_release(driver, &transport->local_sockaddr_id);
     if (transport->socket != NULL) {
         driver->media.table->close(driver->media.arg, transport->socket);
+        rsti_port_manager_give(&driver->conductor.receiver_ports, transport->managed_port);
     }
     endpoint->owned[transport->slot] = NULL;
     endpoint->owned_count--;

@@ -24,6 +24,7 @@ typedef struct rsti_receive_transport_t {
     rsti_socket_t *socket;
     int32_t local_sockaddr_id;
     int32_t granted_rcvbuf;
+    uint16_t managed_port; /* goes back to the port manager; 0: none */
     int32_t ttl; /* multicast; 0 = the system's */
     /* Control frames go to a fixed address: explicit control, or the control group of multicast.
      * Else to the source of the frame that made the connection. */

@@ -66,11 +66,13 @@ static int open_sockets(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     if (endpoint->is_connected) {
         params.connect_address = udp->remote_data;
     }
-    if (open_one(driver, &params, &endpoint->socket) < 0) {
-        return -rst_last_error_code();
-    }
+    /* Nobody has to find a publication that is found by its data. */
+    const int result = udp->has_explicit_control
+        ? rsti_port_manager_open(&driver->conductor.sender_ports, &driver->media, &params,
+              &endpoint->socket, &endpoint->managed_port)
+        : open_one(driver, &params, &endpoint->socket);
     endpoint->data_socket = endpoint->socket;
-    return 0;
+    return result;
 }
 
 static int allocate_counters(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
@@ -156,6 +158,7 @@ void rsti_send_endpoint_destroy(rst_driver_t *driver, rsti_send_endpoint_t *endp
     }
     if (endpoint->socket != NULL) {
         media->table->close(media->arg, endpoint->socket);
+        rsti_port_manager_give(&driver->conductor.sender_ports, endpoint->managed_port);
     }
     for (size_t i = 0; i < endpoint->manual.count; i++) {
         rsti_free(endpoint->manual.items[i]);

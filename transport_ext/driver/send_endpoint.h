@@ -27,6 +27,7 @@ typedef struct rsti_send_endpoint_t {
     int64_t so_rcvbuf;
     bool is_connected; /* data_socket */
     bool is_group;     /* multicast or several destinations: group rules for NAKs and flow control */
+    uint16_t managed_port; /* goes back to the port manager; 0: none */
     int32_t ttl;       /* multicast; 0 = the system's */
     int32_t destination_count_id; /* counter, when there are destinations */
     /* written by: conductor */

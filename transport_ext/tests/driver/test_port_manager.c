@@ -1,0 +1,151 @@
+/* F10, N16: ports for those that ask for any. */
+#include "driver/port_manager.h"
+
+#include "tests/check.h"
+#include "tests/driver/harness.h"
+
+static rsti_port_manager_t manager;
+
+/* The port that an address gets; 0 when none is left. */
+static int take(const char *text)
+{
+    struct sockaddr_storage address = address_of(text);
+    return rsti_port_manager_take(&manager, &address) == 0 ? rsti_netaddr_port(&address) : 0;
+}
+
+TEST(the_system_chooses_without_a_range)
+{
+    CHECK_EQ(rsti_port_manager_init(&manager, "x", ""), 0);
+    CHECK_EQ(take("127.0.0.1:0"), 0);
+    CHECK_EQ(take("127.0.0.1:7"), 7);
+    rsti_port_manager_give(&manager, 7);
+    CHECK_EQ(rsti_port_manager_init(&manager, "x", "0 0"), 0);
+    CHECK_EQ(take("127.0.0.1:0"), 0);
+    rsti_port_manager_fini(&manager);
+}
+
+TEST(ports_go_round_and_used_ones_are_skipped)
+{
+    CHECK_EQ(rsti_port_manager_init(&manager, "x", "20000 20003"), 0);
+    CHECK_EQ(take("127.0.0.1:20001"), 20001); /* somebody wanted this very one */
+    CHECK_EQ(take("127.0.0.1:30000"), 30000); /* not ours to manage */
+    CHECK_EQ(take("127.0.0.1:0"), 20000);
+    CHECK_EQ(take("[::1]:0"), 20002);
+    rsti_port_manager_give(&manager, 20000);
+    CHECK_EQ(take("0.0.0.0:0"), 20003); /* not the one just given back */
+    CHECK_EQ(take("127.0.0.1:0"), 20000);
+    struct sockaddr_storage address = address_of("127.0.0.1:0");
+    CHECK_EQ(rsti_port_manager_take(&manager, &address), -RST_EINUSE);
+    CHECK(strstr(rst_last_error_text(), "20003") != NULL);
+    CHECK_EQ(take("127.0.0.1:20001"), 20001); /* a second user, on another address */
+    rsti_port_manager_give(&manager, 20001);
+    CHECK_EQ(take("127.0.0.1:0"), 0); /* the first one still has it */
+    rsti_port_manager_give(&manager, 20001);
+    CHECK_EQ(take("127.0.0.1:0"), 20001);
+    rsti_port_manager_give(&manager, 30000);
+    rsti_port_manager_fini(&manager);
+}
+
+TEST(bad_ranges_are_refused)
+{
+    static const char *const ranges[] = {"20000", "20001 20000", "0 5", "1 65536", "a b", "1 2 3",
+        "-1 5", "20000-20010", " ", "1 "};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (rsti_port_manager_init(&manager, "sender-wildcard-port-range", ranges[i])
+                != -RST_EINVAL
+            || strstr(rst_last_error_text(), "sender-wildcard-port-range=") == NULL) {
+            CHECK_FAIL("\"%s\": %s", ranges[i], rst_last_error_text());
+        }
+    }
+    CHECK_EQ(rsti_port_manager_init(&manager, "x", "1 65535"), 0);
+    rsti_port_manager_fini(&manager);
+}
+
+/* What a client reads of the address: the counter's label (type 14). */
+static const char *label_of(const harness_t *h, int32_t counter_id)
+{
+    static char text[RSTI_COUNTER_LABEL_MAX + 1];
+    const rsti_counter_metadata_t *metadata =
+        &h->driver->counters.counters.metadata[counter_id];
+    snprintf(text, sizeof text, "%.*s", (int)metadata->label_length, metadata->label);
+    return text;
+}
+
+TEST(channels_with_port_0_get_ports_of_the_range)
+{
+    harness_t *h = harness_open();
+    rst_driver_t *driver = h->driver;
+    CHECK_EQ(rsti_port_manager_init(&driver->conductor.sender_ports, "x", "21000 21001"), 0);
+    CHECK_EQ(rsti_port_manager_init(&driver->conductor.receiver_ports, "x", "22000 22000"), 0);
+    const char *mdc = "aeron:udp?control=127.0.0.1:0|control-mode=dynamic";
+    const int64_t first = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10); /* each is a socket of its own */
+    const int64_t third = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
+    CHECK(answer(h, RSTI_RSP_ON_ERROR, third) != NULL);
+    CHECK_EQ(driver->conductor.send_endpoints.count, 2);
+    const rsti_send_endpoint_t *endpoint = driver->conductor.send_endpoints.items[0];
+    CHECK_EQ(rsti_netaddr_port(&endpoint->socket->local), 21000);
+    CHECK(strstr(label_of(h, endpoint->local_sockaddr_id), "127.0.0.1:21000") != NULL);
+    CHECK(strstr(label_of(h, endpoint->channel_status_id), "127.0.0.1:21000") != NULL);
+    /* Unicast publications are not found by their port: the system's will do. */
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=127.0.0.1:24400", 10);
+    endpoint = driver->conductor.send_endpoints.items[2];
+    CHECK(rsti_netaddr_port(&endpoint->socket->local) >= 50000);
+
+    const int64_t reader =
+        add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
+    const rsti_receive_endpoint_t *receiving = driver->conductor.receive_endpoints.items[0];
+    CHECK_EQ(rsti_netaddr_port(&receiving->owned[0]->socket->local), 22000);
+    const int64_t refused =
+        add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
+    CHECK(answer(h, RSTI_RSP_ON_ERROR, refused) != NULL);
+
+    /* Closed, they are free again. */
+    (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, first);
+    (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, reader);
+    advance_alive(h, 12000 * MS, 100 * MS);
+    const int64_t again = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
+    CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, again) != NULL);
+    const int64_t reader_again =
+        add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
+    CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, reader_again) != NULL);
+    harness_close(h);
+}
+
+/* A port of the range that another program has is passed over. */
+TEST(a_port_that_somebody_else_has_is_passed_over)
+{
+    harness_t *h = harness_open();
+    rst_driver_t *driver = h->driver;
+    CHECK_EQ(rsti_port_manager_init(&driver->conductor.sender_ports, "x", "21000 21002"), 0);
+    rsti_socket_t *foreign;
+    rsti_socket_params_t params = {.bind_address = address_of("127.0.0.1:21000")};
+    CHECK_EQ(h->media.table->open(h, &params, &foreign), 0);
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control=127.0.0.1:0|control-mode=dynamic",
+        10);
+    const rsti_send_endpoint_t *endpoint = driver->conductor.send_endpoints.items[0];
+    CHECK_EQ(rsti_netaddr_port(&endpoint->socket->local), 21001);
+    harness_close(h);
+}
+
+/* N17: the error names the address, nothing stays behind, and it works once the port is free. */
+TEST(a_busy_port_is_an_error_until_it_is_free)
+{
+    harness_t *h = harness_open();
+    rsti_socket_t *foreign;
+    rsti_socket_params_t params = {.bind_address = address_of("127.0.0.1:24401")};
+    const char *mdc = "aeron:udp?control=127.0.0.1:24401|control-mode=dynamic";
+    CHECK_EQ(h->media.table->open(h, &params, &foreign), 0);
+    const int64_t refused = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
+    CHECK(answer(h, RSTI_RSP_ON_ERROR, refused) != NULL);
+    CHECK_EQ(h->driver->conductor.send_endpoints.count, 0);
+    h->media.table->close(h, foreign);
+    const int64_t served = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
+    CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, served) != NULL);
+    harness_close(h);
+}
+
+CHECK_MAIN(RUN(the_system_chooses_without_a_range), RUN(ports_go_round_and_used_ones_are_skipped),
+    RUN(bad_ranges_are_refused), RUN(channels_with_port_0_get_ports_of_the_range),
+    RUN(a_port_that_somebody_else_has_is_passed_over),
+    RUN(a_busy_port_is_an_error_until_it_is_free))
