@@ -27,6 +27,7 @@ static int parse_udp(const char *params)
     return parse(uri);
 }
 
+/* F8 */
 TEST(channels_match_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_channels); i++) {
@@ -49,6 +50,7 @@ TEST(channels_match_the_vectors)
     }
 }
 
+/* F1, F2 */
 TEST(grammar)
 {
     static const struct {
@@ -102,6 +104,7 @@ TEST(grammar)
     }
 }
 
+/* F1 */
 TEST(length_limit_and_zero_bytes)
 {
     static char uri[RSTI_CHANNEL_URI_MAX + 2];
@@ -115,6 +118,7 @@ TEST(length_limit_and_zero_bytes)
     CHECK_EQ(rsti_channel_parse(&channel, NULL, 0), -RST_ECHANNEL);
 }
 
+/* F6 */
 TEST(defaults)
 {
     CHECK_EQ(parse("aeron:ipc"), 0);
@@ -138,6 +142,7 @@ TEST(defaults)
     }
 }
 
+/* F3, F6 */
 TEST(every_parameter_arrives)
 {
     CHECK_EQ(parse("aeron-spy:aeron:udp?endpoint=[::1]:40456|interface={lo}:7|control=h:0|"
@@ -188,6 +193,7 @@ TEST(every_parameter_arrives)
     CHECK_STR(channel.name, "ticks of a");
 }
 
+/* F3, F6 */
 TEST(values)
 {
     static const struct {
@@ -240,6 +246,7 @@ TEST(values)
     }
 }
 
+/* F3 */
 TEST(tags_and_prototype)
 {
     CHECK_EQ(parse_udp("session-id=tag:77|tags=5|response-correlation-id=prototype"), 0);
@@ -250,6 +257,7 @@ TEST(tags_and_prototype)
     CHECK_EQ(channel.response_correlation_id, RSTI_CHANNEL_PROTOTYPE);
 }
 
+/* F3 */
 TEST(text_limits)
 {
     static const char *const keys[] = {"interface", "fc", "rs-name", "cc", "alias"};
@@ -270,6 +278,7 @@ TEST(text_limits)
     }
 }
 
+/* F1 */
 TEST(refusals_name_the_parameter_and_its_value)
 {
     static const struct {

@@ -20,6 +20,7 @@ static void end(void)
     fake_close();
 }
 
+/* M9 */
 TEST(open_without_driver)
 {
     rst_client_t *none;
@@ -38,6 +39,7 @@ TEST(open_without_driver)
     CHECK_EQ(rst_client_add_publication(NULL, "aeron:ipc", 1, false), -RST_EINVAL);
 }
 
+/* M9 */
 TEST(open_beside_dead_driver)
 {
     CHECK(fake_open("dead"));
@@ -51,6 +53,116 @@ TEST(open_beside_dead_driver)
     fake_close();
 }
 
+/* A CnC file by hand: bytes of it, then the rest. */
+static void write_cnc(size_t length, const void *bytes, size_t size)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/cnc.dat", fake.dir);
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    CHECK_EQ(fwrite(bytes, 1, size, file), size);
+    CHECK_EQ(ftruncate(fileno(file), (off_t)length), 0);
+    CHECK_EQ(fclose(file), 0);
+}
+
+/* M9: an empty file, a short one, one without version, one of another major version. */
+TEST(open_beside_a_partly_written_file)
+{
+    rst_client_t *none;
+    rst_client_params_t params;
+    int32_t header[32] = {0};
+    CHECK(fake_open("partly"));
+    rst_client_params_init(&params);
+    params.dir = fake.dir;
+    params.driver_timeout_ms = 30;
+    write_cnc(0, header, 0);
+    CHECK_EQ(rst_client_open(&none, &params), -RST_ENODRIVER);
+    write_cnc(128, header, sizeof header);
+    CHECK_EQ(rst_client_open(&none, &params), -RST_ENODRIVER);
+    write_cnc(1 << 20, header, sizeof header);
+    CHECK_EQ(rst_client_open(&none, &params), -RST_ENODRIVER);
+    CHECK(none == NULL);
+    header[0] = 1 << 16;
+    write_cnc(1 << 20, header, sizeof header);
+    CHECK_EQ(rst_client_open(&none, &params), -RST_EVERSION);
+    /* Ready, but shorter than its regions say. */
+    header[0] = 512;
+    header[1] = 1 << 24;
+    write_cnc(4096, header, sizeof header);
+    CHECK(rst_client_open(&none, &params) < 0);
+    fake_close();
+}
+
+static void *publish_late(void *arg)
+{
+    (void)arg;
+    usleep(50000);
+    rsti_store_release_i32(&fake.cnc.header->cnc_version, 512);
+    return NULL;
+}
+
+/* M9: a driver that is still starting is waited for. */
+TEST(open_waits_for_a_starting_driver)
+{
+    CHECK(fake_open("starting"));
+    rsti_store_release_i32(&fake.cnc.header->cnc_version, 0);
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, publish_late, NULL), 0);
+    client = fake_client(50);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(client != NULL);
+    end();
+}
+
+/* M9: a heartbeat of the past, of a driver of Aeron's that has no lock to look at. */
+TEST(open_beside_a_stale_driver)
+{
+    rst_client_t *none;
+    rst_client_params_t params;
+    CHECK(fake_open("stale"));
+    fake.cnc.ext->magic = 0;
+    rst_client_params_init(&params);
+    params.dir = fake.dir;
+    params.driver_timeout_ms = 30;
+    rsti_mpsc_rb_set_heartbeat(&fake.ring, fake_now_ms() - 60000);
+    CHECK_EQ(rst_client_open(&none, &params), -RST_ENODRIVER);
+    CHECK(strstr(rst_last_error_text(), "not been heard of") != NULL);
+    rsti_mpsc_rb_set_heartbeat(&fake.ring, 0);
+    CHECK_EQ(rst_client_open(&none, &params), -RST_ENODRIVER);
+    rsti_mpsc_rb_set_heartbeat(&fake.ring, -1);
+    CHECK_EQ(rst_client_open(&none, &params), -RST_ENODRIVER);
+    rsti_mpsc_rb_set_heartbeat(&fake.ring, fake_now_ms());
+    params.driver_timeout_ms = 2000;
+    CHECK_EQ(rst_client_open(&client, &params), 0);
+    CHECK_EQ(rst_client_is_aeron_driver(client), 1);
+    rst_client_close(client);
+    fake_close();
+}
+
+/* M5: the name is cut at its limit, what follows it stays. */
+TEST(long_names_are_cut)
+{
+    char name[151];
+    char wanted[160];
+    memset(name, 'n', sizeof name);
+    name[150] = '\0';
+    snprintf(wanted, sizeof wanted, " name=%.*s version=", RSTI_CLIENT_NAME_MAX, name);
+    CHECK(fake_open("named"));
+    rst_client_params_t params;
+    rst_client_params_init(&params);
+    params.dir = fake.dir;
+    params.name = name;
+    CHECK_EQ(rst_client_open(&client, &params), 0);
+    fake_pump();
+    const char *label = fake.counters.counters.metadata[fake.heartbeat_counter].label;
+    const int32_t *length =
+        &fake.counters.counters.metadata[fake.heartbeat_counter].label_length;
+    FAKE_UNTIL(rsti_load_acquire_i32(length) > 110);
+    CHECK(strstr(label, wanted) != NULL);
+    end();
+}
+
+/* M5 */
 TEST(hello_and_heartbeat)
 {
     CHECK(begin("hello"));
@@ -72,6 +184,7 @@ TEST(hello_and_heartbeat)
     fake_close();
 }
 
+/* M1 */
 TEST(refused_command)
 {
     CHECK(begin("refused"));
@@ -88,6 +201,7 @@ TEST(refused_command)
     end();
 }
 
+/* M1 */
 TEST(answer_takes_time)
 {
     CHECK(begin("slow"));
@@ -110,6 +224,7 @@ TEST(answer_takes_time)
     end();
 }
 
+/* M6 */
 TEST(cancelled)
 {
     CHECK(begin("cancelled"));
@@ -185,6 +300,7 @@ TEST(impossible_answers)
     end();
 }
 
+/* M4, D11 */
 TEST(lapped)
 {
     CHECK(begin("lapped"));
@@ -201,6 +317,7 @@ TEST(lapped)
     end();
 }
 
+/* M4 */
 TEST(driver_dies)
 {
     CHECK(begin("dies"));
@@ -241,6 +358,7 @@ TEST(driver_dies)
     end();
 }
 
+/* M4 */
 TEST(driver_shuts_down)
 {
     CHECK(begin("shut"));
@@ -252,6 +370,7 @@ TEST(driver_shuts_down)
     end();
 }
 
+/* M4 */
 TEST(driver_is_replaced)
 {
     CHECK(begin("replaced"));
@@ -286,6 +405,7 @@ static void expect_timed_out(void)
     rst_subscription_close(subscription);
 }
 
+/* M4 */
 TEST(client_timed_out)
 {
     CHECK(begin("timed-out"));
@@ -293,6 +413,7 @@ TEST(client_timed_out)
     end();
 }
 
+/* M4 */
 TEST(heartbeat_counter_taken_away)
 {
     CHECK(begin("taken"));
@@ -304,6 +425,7 @@ TEST(heartbeat_counter_taken_away)
     end();
 }
 
+/* M6, M7 */
 TEST(handles_outlive_the_client)
 {
     CHECK(begin("outlive"));
@@ -455,7 +577,9 @@ TEST(directories)
     CHECK_EQ(rst_driver_probe(""), -RST_EINVAL);
 }
 
-CHECK_MAIN(RUN(open_without_driver), RUN(open_beside_dead_driver), RUN(hello_and_heartbeat),
+CHECK_MAIN(RUN(open_without_driver), RUN(open_beside_dead_driver),
+    RUN(open_beside_a_partly_written_file), RUN(open_waits_for_a_starting_driver),
+    RUN(open_beside_a_stale_driver), RUN(long_names_are_cut), RUN(hello_and_heartbeat),
     RUN(refused_command), RUN(answer_takes_time), RUN(cancelled), RUN(impossible_answers),
     RUN(lapped), RUN(driver_dies), RUN(driver_shuts_down), RUN(driver_is_replaced),
     RUN(client_timed_out), RUN(heartbeat_counter_taken_away), RUN(handles_outlive_the_client),

@@ -65,6 +65,7 @@ static const rst_message_t *message(int32_t index)
     return &rst_batch_messages(batch, NULL)[index];
 }
 
+/* A5, A6, A7 */
 TEST(publication_facts)
 {
     fake_log_t *log = begin_ipc("facts", false, 0);
@@ -132,7 +133,9 @@ static void stream(bool is_exclusive, const char *name)
     end();
 }
 
+/* A1, A2, N21 */
 TEST(stream_concurrent) { stream(false, "concurrent"); }
+/* A11 */
 TEST(stream_exclusive) { stream(true, "exclusive"); }
 
 TEST(offers_of_many)
@@ -188,6 +191,7 @@ TEST(offers_of_many)
     end();
 }
 
+/* A3 */
 TEST(offer_of_parts)
 {
     fake_log_t *log = begin_ipc("parts", false, 0);
@@ -212,6 +216,7 @@ TEST(offer_of_parts)
     end();
 }
 
+/* A4 */
 TEST(claims)
 {
     fake_log_t *log = begin_ipc("claims", false, 0);
@@ -312,6 +317,7 @@ TEST(conductor_is_woken_at_its_position)
     end();
 }
 
+/* C2, C3, C5 */
 TEST(fragments)
 {
     CHECK(begin("fragments"));
@@ -359,6 +365,7 @@ TEST(fragments)
     end();
 }
 
+/* B2 */
 TEST(padding_and_term_ends)
 {
     CHECK(begin("padding"));
@@ -378,6 +385,7 @@ TEST(padding_and_term_ends)
     end();
 }
 
+/* B1 */
 TEST(limits_of_a_batch)
 {
     CHECK(begin("limits"));
@@ -433,6 +441,7 @@ TEST(leases_out_of_order)
     end();
 }
 
+/* B8 */
 TEST(images_in_turn)
 {
     CHECK(begin("turn"));
@@ -513,6 +522,7 @@ TEST(demand)
     end();
 }
 
+/* B9 */
 TEST(unavailable_drains)
 {
     CHECK(begin("unavailable"));
@@ -572,6 +582,7 @@ TEST(counter_reused_before_we_hear)
     end();
 }
 
+/* M2 */
 TEST(events_are_bounded)
 {
     CHECK(begin("bounded"));

@@ -435,6 +435,52 @@ TEST(facts_of_a_publication)
     fake_close();
 }
 
+static void expect_reason(rst_publication_t *publication, int64_t reason)
+{
+    rst_claim_t claim;
+    size_t taken = 1;
+    const rst_message_part_t part = {.data = "x", .length = 1};
+    CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), reason);
+    CHECK_EQ(rst_publication_offer_parts(publication, &part, 1, 0), reason);
+    CHECK_EQ(rst_publication_offer_many(publication, &part, 1, 0, &taken), reason);
+    CHECK_EQ(taken, 0);
+    CHECK_EQ(rst_publication_offer_block(publication, "x", 1, 1, 0, &taken), reason);
+    CHECK_EQ(rst_publication_try_claim(publication, 1, 0, &claim), reason);
+    CHECK(claim.frame == NULL);
+    CHECK_EQ(rst_publication_offer_frames(publication, "x", 1), reason);
+    CHECK_EQ(rst_publication_append_padding(publication, 1), reason);
+}
+
+/* A5, A7: nothing, closed, too long; nothing is written. */
+TEST(offers_that_cannot_be)
+{
+    CHECK(begin("cannot"));
+    expect_reason(NULL, RST_ERROR);
+    rst_publication_t *publication = fake_publish(client, "aeron:ipc", true);
+    rst_publication_t *shared = fake_publish(client, "aeron:ipc", false);
+    CHECK(publication != NULL && shared != NULL);
+    rsti_store_release_i64(fake_value(fake.publication_log->counter_id), FAKE_TERM / 2);
+    static uint8_t bytes[FAKE_TERM];
+    rst_claim_t claim;
+    const size_t most = FAKE_TERM / 8;
+    const rst_message_part_t parts[] = {{bytes, most}, {bytes, 1}};
+    CHECK_EQ(rst_publication_offer(publication, bytes, most + 1, 0), RST_ERROR);
+    CHECK_EQ(rst_publication_offer_parts(publication, parts, 2, 0), RST_ERROR);
+    CHECK_EQ(rst_publication_append_padding(publication, most + 1), RST_ERROR);
+    CHECK_EQ(rst_publication_try_claim(publication, FAKE_MTU - 31, 0, &claim), RST_ERROR);
+    CHECK_EQ(rst_publication_offer_frames(publication, NULL, 64), RST_ERROR);
+    CHECK_EQ(rst_publication_offer_frames(shared, bytes, 64), RST_ERROR);
+    CHECK_EQ(rst_publication_append_padding(shared, 1), RST_ERROR);
+    CHECK(strstr(rst_last_error_text(), "exclusive") != NULL);
+    CHECK_EQ(rst_publication_position(publication), 0);
+    CHECK(rst_publication_offer_parts(publication, parts, 1, 0) > 0);
+    rst_client_close(client);
+    expect_reason(publication, RST_CLOSED);
+    rst_publication_close(publication);
+    rst_publication_close(shared);
+    fake_close();
+}
+
 /* ---- a driver that does not read ---- */
 
 /* M6: commands wait in order and go when there is room; only beyond the limit they are refused. */
@@ -534,5 +580,6 @@ TEST(malformed_channels)
 CHECK_MAIN(RUN(publication_destinations), RUN(subscription_destinations), RUN(rejected_image),
     RUN(revoked_publication), RUN(next_session_ids), RUN(user_counters), RUN(counter_limits),
     RUN(static_counters), RUN(counter_taken_back), RUN(counter_events_are_bounded),
-    RUN(never_taken), RUN(publication_errors), RUN(facts_of_a_publication), RUN(full_ring),
+    RUN(never_taken), RUN(publication_errors), RUN(facts_of_a_publication),
+    RUN(offers_that_cannot_be), RUN(full_ring),
     RUN(largest_command), RUN(conductor_that_did_not_run), RUN(malformed_channels))

@@ -43,6 +43,7 @@ static void on_record(void *arg, int32_t type, const void *record, size_t length
     memcpy(seen->record, record, length);
 }
 
+/* D1 */
 TEST(regions_are_checked)
 {
     rsti_broadcast_rx_t rx;
@@ -53,6 +54,7 @@ TEST(regions_are_checked)
         rsti_broadcast_rx_init(&rx, memory + 4, 64 + RSTI_BROADCAST_TRAILER_LENGTH), -RST_EINVAL);
 }
 
+/* D11 */
 TEST(first_record_matches_the_vector)
 {
     rsti_broadcast_trailer_t *trailer = make(0);
@@ -64,6 +66,7 @@ TEST(first_record_matches_the_vector)
     CHECK_EQ(trailer->latest, 0);
 }
 
+/* D11 */
 TEST(wrap_matches_the_vector)
 {
     rsti_broadcast_trailer_t *trailer = make(1008);
@@ -86,6 +89,7 @@ TEST(wrap_matches_the_vector)
     rsti_broadcast_rx_fini(&rx);
 }
 
+/* D2, D11 */
 TEST(transmit_refuses)
 {
     (void)make(0);
@@ -96,6 +100,7 @@ TEST(transmit_refuses)
     CHECK_EQ(rsti_broadcast_transmit(&tx, 1, record, 0), 0);
 }
 
+/* D11 */
 TEST(in_order_and_a_late_join_starts_at_the_latest)
 {
     (void)make(0);
@@ -120,6 +125,7 @@ TEST(in_order_and_a_late_join_starts_at_the_latest)
     rsti_broadcast_rx_fini(&late);
 }
 
+/* D11 */
 TEST(lapped_before_the_copy)
 {
     (void)make(0);
@@ -143,6 +149,7 @@ TEST(lapped_before_the_copy)
     rsti_broadcast_rx_fini(&rx);
 }
 
+/* D11 */
 TEST(lapped_by_an_intent)
 {
     rsti_broadcast_trailer_t *trailer = make(0);
@@ -298,6 +305,7 @@ static void *receive_all(void *arg)
     return NULL;
 }
 
+/* D11 */
 TEST(receivers_see_whole_records_or_a_lap)
 {
     (void)make(0);

@@ -38,6 +38,7 @@ TEST(regions_are_checked)
     CHECK_EQ(counters.max_counter_id, COUNTERS - 1);
 }
 
+/* E4 */
 TEST(client_heartbeat_matches_the_vector)
 {
     make();
@@ -57,6 +58,7 @@ TEST(client_heartbeat_matches_the_vector)
     rsti_counters_manager_fini(&manager);
 }
 
+/* E1 */
 TEST(reuse_waits_for_the_cool_down_and_resets)
 {
     make();
@@ -82,6 +84,7 @@ TEST(reuse_waits_for_the_cool_down_and_resets)
     rsti_counters_manager_fini(&manager);
 }
 
+/* E1 */
 TEST(full_is_an_error_until_something_is_freed)
 {
     make();
@@ -99,6 +102,7 @@ TEST(full_is_an_error_until_something_is_freed)
     rsti_counters_manager_fini(&manager);
 }
 
+/* E1 */
 TEST(freeing_nonsense_does_nothing)
 {
     make();
@@ -126,6 +130,7 @@ static _Bool on_counter(void *arg, const rsti_counter_view_t *view)
     return seen->count != seen->stop_at;
 }
 
+/* E2 */
 TEST(iteration_skips_reclaimed_and_stops_at_unused)
 {
     static seen_t seen;
@@ -156,6 +161,7 @@ TEST(iteration_skips_reclaimed_and_stops_at_unused)
     rsti_counters_manager_fini(&manager);
 }
 
+/* E3 */
 TEST(keys_and_labels_are_cut)
 {
     static seen_t seen;
@@ -176,6 +182,7 @@ TEST(keys_and_labels_are_cut)
     rsti_counters_manager_fini(&manager);
 }
 
+/* E3 */
 TEST(labels_grow_to_their_limit)
 {
     make();
@@ -194,6 +201,7 @@ TEST(labels_grow_to_their_limit)
     rsti_counters_manager_fini(&manager);
 }
 
+/* E3 */
 TEST(foreign_label_lengths_are_bounded)
 {
     static const int32_t lengths[] = {-1, INT32_MIN, 381, INT32_MAX};
@@ -210,6 +218,7 @@ TEST(foreign_label_lengths_are_bounded)
     }
 }
 
+/* E4 */
 TEST(propose_max_never_lowers)
 {
     int64_t value = 5;
@@ -241,6 +250,7 @@ static void *read_all(void *arg)
     return NULL;
 }
 
+/* E1, E2 */
 TEST(readers_never_see_a_mixture)
 {
     make();

@@ -53,6 +53,7 @@ TEST(entries_match_the_vector)
     rsti_error_log_fini(&log);
 }
 
+/* E5 */
 TEST(codes_tell_errors_apart)
 {
     memset(memory, 0, sizeof memory);

@@ -55,6 +55,7 @@ static rsti_rb_action_t on_record(void *arg, int32_t type, const void *record, s
     return seen->count == seen->act_at ? seen->action : RSTI_RB_CONTINUE;
 }
 
+/* D1 */
 TEST(capacity_must_be_a_power_of_two)
 {
     static _Alignas(64) uint8_t memory[4096];
@@ -69,6 +70,7 @@ TEST(capacity_must_be_a_power_of_two)
     CHECK_EQ(rsti_mpsc_rb_init(&ring, memory + 1, 64 + RSTI_RB_TRAILER_LENGTH), -RST_EINVAL);
 }
 
+/* D2 */
 TEST(types_and_lengths_are_checked)
 {
     fixture_t *fixture = make(0, 0);
@@ -86,6 +88,7 @@ TEST(types_and_lengths_are_checked)
     CHECK_EQ(rsti_mpsc_rb_size(&fixture->ring), 136 + 8);
 }
 
+/* D3 */
 TEST(two_writes_match_the_vector)
 {
     fixture_t *fixture = make(0, 0);
@@ -111,6 +114,7 @@ TEST(two_writes_match_the_vector)
     CHECK_MEM(fixture->memory, zeros, CAPACITY);
 }
 
+/* D3 */
 TEST(wrap_with_padding_matches_the_vector)
 {
     fixture_t *fixture = make(1008, 1008);
@@ -129,6 +133,7 @@ TEST(wrap_with_padding_matches_the_vector)
     CHECK_EQ(fixture->ring.trailer->head_position, 1056);
 }
 
+/* D3 */
 TEST(full_is_said_and_room_is_used_to_the_last_byte)
 {
     static const uint8_t record[128];
@@ -152,6 +157,7 @@ TEST(full_is_said_and_room_is_used_to_the_last_byte)
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 100), RSTI_RB_OK);
 }
 
+/* D3 */
 TEST(a_stale_head_cache_is_refreshed)
 {
     static const uint8_t record[128];
@@ -166,6 +172,7 @@ TEST(a_stale_head_cache_is_refreshed)
     CHECK_EQ(fixture->ring.trailer->head_cache_position, 512);
 }
 
+/* D4, D6 */
 TEST(open_claims_are_invisible)
 {
     fixture_t *fixture = make(0, 0);
@@ -186,6 +193,7 @@ TEST(open_claims_are_invisible)
     CHECK_EQ(seen.types[1], 5);
 }
 
+/* D6 */
 TEST(aborted_claims_are_skipped)
 {
     fixture_t *fixture = make(0, 0);
@@ -199,6 +207,7 @@ TEST(aborted_claims_are_skipped)
     CHECK_EQ(fixture->ring.trailer->head_position, 24 + 16);
 }
 
+/* D6 */
 TEST(commit_and_abort_check_the_offset)
 {
     fixture_t *fixture = make(0, 0);
@@ -216,6 +225,7 @@ TEST(commit_and_abort_check_the_offset)
     CHECK_EQ(rsti_mpsc_rb_commit(&fixture->ring, CAPACITY), RSTI_RB_OK);
 }
 
+/* D5 */
 TEST(abort_and_break_while_reading)
 {
     fixture_t *fixture = make(0, 0);
@@ -235,6 +245,7 @@ TEST(abort_and_break_while_reading)
     CHECK_EQ(seen.types[1], 4);
 }
 
+/* D7 */
 TEST(unblock_claimed_matches_the_vector)
 {
     fixture_t *fixture = make(0, 0);
@@ -249,6 +260,7 @@ TEST(unblock_claimed_matches_the_vector)
     CHECK_EQ(seen.types[0], 6);
 }
 
+/* D7 */
 TEST(unblock_zero_gap_matches_the_vector)
 {
     fixture_t *fixture = make(64, 128);
@@ -261,6 +273,7 @@ TEST(unblock_zero_gap_matches_the_vector)
     CHECK_EQ(seen.types[0], 9);
 }
 
+/* D7 */
 TEST(unblock_zero_gap_at_index_0)
 {
     fixture_t *fixture = make(0, 64);
@@ -271,6 +284,7 @@ TEST(unblock_zero_gap_at_index_0)
     CHECK_EQ(rsti_get_i32(fixture->memory + 32), 18);
 }
 
+/* D7 */
 TEST(unblock_leaves_a_claim_of_this_moment)
 {
     fixture_t *fixture = make(0, 64);
@@ -279,6 +293,7 @@ TEST(unblock_leaves_a_claim_of_this_moment)
     CHECK(!rsti_mpsc_rb_unblock(&fixture->ring));
 }
 
+/* D7 */
 TEST(unblock_gap_up_to_the_end_of_the_buffer)
 {
     fixture_t *fixture = make(1008, 1024 + 64);
@@ -292,6 +307,7 @@ TEST(unblock_gap_up_to_the_end_of_the_buffer)
     CHECK_EQ(seen.types[0], 9);
 }
 
+/* D7 */
 TEST(unblock_a_full_ring)
 {
     fixture_t *fixture = make(8, 1024 + 8);
@@ -373,6 +389,7 @@ TEST(hostile_memory)
     }
 }
 
+/* D8 */
 TEST(heartbeat_and_correlation)
 {
     fixture_t *fixture = make(0, 0);
@@ -464,6 +481,7 @@ static rsti_rb_action_t consume(void *arg, int32_t type, const void *record, siz
     return RSTI_RB_CONTINUE;
 }
 
+/* D8, D9 */
 TEST(many_producers_lose_nothing_and_keep_their_order)
 {
     static _Alignas(64) uint8_t memory[4096 + RSTI_RB_TRAILER_LENGTH];

@@ -261,14 +261,19 @@ static void run_race(int producer_count, bool is_exclusive)
     }
     CHECK_EQ(rsti_log_producer_position(&race.memory.log), race.sub_position);
     CHECK(race.memory.log.metadata->active_term_count >= 10);
+    /* Each term end turned the log exactly once. */
+    CHECK_EQ(race.memory.log.metadata->active_term_count,
+        (race.sub_position - 1) >> race.memory.log.position_bits);
     memory_log_fini(&race.memory);
 }
 
+/* A14, A15, N21 */
 TEST(four_producers_race_over_term_ends)
 {
     run_race(4, false);
 }
 
+/* A11, N21 */
 TEST(one_exclusive_producer_against_its_reader)
 {
     run_race(1, true);

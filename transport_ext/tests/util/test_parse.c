@@ -5,6 +5,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
+/* F4 */
 TEST(sizes_match_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_sizes); i++) {
@@ -17,6 +18,7 @@ TEST(sizes_match_the_vectors)
     }
 }
 
+/* F4 */
 TEST(durations_match_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_durations); i++) {
@@ -29,6 +31,7 @@ TEST(durations_match_the_vectors)
     }
 }
 
+/* F4 */
 TEST(units_refuse_overflow)
 {
     int64_t value = 5;
@@ -45,6 +48,7 @@ TEST(units_refuse_overflow)
     CHECK(!rsti_parse_size("1k ", &value));
 }
 
+/* F3 */
 TEST(integers_have_their_limits)
 {
     int64_t wide = 1;
@@ -67,6 +71,7 @@ TEST(integers_have_their_limits)
     CHECK_EQ(narrow, INT32_MIN);
 }
 
+/* F3 */
 TEST(integers_refuse_garbage)
 {
     static const char *const texts[] = {"", "-", "+1", "--1", "1-", "0x10", "1.0", " 1", "1 ", "a"};
@@ -79,6 +84,7 @@ TEST(integers_refuse_garbage)
     }
 }
 
+/* F3 */
 TEST(booleans_are_exact)
 {
     bool value = false;
