@@ -55,6 +55,15 @@ def read_counters(dir: str, /) -> list[tuple[int, int, int, int, int, int, str]]
 def read_errors(dir: str, /) -> list[tuple[int, int, int, str]]:
     """(observations, first_ms, last_ms, text)."""
 
+def read_losses(dir: str, /) -> list[tuple[int, int, int, int, int, int, str, str]]:
+    """(observations, bytes_lost, first_ms, last_ms, session_id, stream_id, channel, source)."""
+
+def terminate(dir: str, token: bytes, /) -> None:
+    """Asks the driver to end; it does when its ``termination-validator`` allows it."""
+
+def aeron_names() -> list[tuple[str, str, str | None, str | None]]:
+    """(property, variable, option or None, why it has none or None) of each name of Aeron's drivers."""
+
 def driver_info(dir: str, /) -> tuple[int, int]:
     """(pid, age of the last heartbeat in ms; -1 after an orderly end)."""
 

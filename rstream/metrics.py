@@ -40,6 +40,20 @@ class Counter:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What one image lost: each byte counts once, however often it was asked for again."""
+
+    observations: int
+    bytes_lost: int
+    first_ms: int
+    last_ms: int
+    session_id: int
+    stream_id: int
+    channel: str
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StreamCounter:
     """A counter of one stream, its label taken apart."""
 
@@ -84,6 +98,12 @@ class ImageState:
     consumed: int
     received: int | None  # rcv-pos; None for IPC, where the publisher position says it
     highest: int | None
+
+
+def losses(dir: str) -> list[Loss]:
+    """The loss report of a driver directory, in the order in which images first lost something."""
+    names = [field.name for field in dataclasses.fields(Loss)]
+    return [Loss(**dict(zip(names, row, strict=True))) for row in _core.read_losses(dir)]  # pyright: ignore[reportArgumentType]
 
 
 def counters(driver_dir: str) -> list[Counter]:

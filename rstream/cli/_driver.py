@@ -1,4 +1,4 @@
-"""``rstream driver`` and ``rstream errors``."""
+"""``rstream driver``, ``rstream errors`` and ``rstream loss``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rstream import _core
+from rstream import _core, metrics
 from rstream.driver import resolve_dir, rstreamd_path
 from rstream.errors import DriverInUse
 
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """``--which``, ``--clean``, ``--list-options``, the errors, or the driver itself in the foreground."""
+    """``--which``, ``--clean``, ``--list-options``, ``--terminate``, the reports, or the driver itself in the foreground."""
     if options.command == "errors":
         return errors(resolve_dir(options.dir))
+    if options.command == "loss":
+        return losses(resolve_dir(options.dir))
     if options.which:
         print(rstreamd_path())
         return 0
@@ -35,6 +37,10 @@ def run(options: argparse.Namespace) -> int:
             raise
         print(f"{driver_dir}: {removed} files of a dead driver removed")
         return 0
+    if options.terminate:
+        _core.terminate(driver_dir, options.token.encode())
+        print(f"{driver_dir}: asked to end; if it goes on, `rstream errors` says why")
+        return 0
     arguments = [rstreamd_path(), "--dir", driver_dir, "--verbose"]
     for option in options.options:
         name, equals, value = option.partition("=")
@@ -42,14 +48,33 @@ def run(options: argparse.Namespace) -> int:
             print(f"rstream driver: {option!r}: write name=value", file=sys.stderr)
             return 2
         arguments.append(f"--{name.lstrip('-')}={value}")
-    os.execv(arguments[0], arguments)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AERON_")}
+    os.execve(arguments[0], arguments, environment)
+
+
+def local_time(epoch_ms: int) -> str:
+    """As Aeron's tools print times: 2026-03-01 12:00:00.123+0000."""
+    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC).astimezone()
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{epoch_ms % 1000:03d}{moment:%z}"
 
 
 def errors(driver_dir: str) -> int:
-    """Distinct errors, oldest first."""
+    """Distinct errors, oldest first, as Aeron's ErrorStat prints them."""
     found = _core.read_errors(driver_dir)
     for observations, first_ms, last_ms, text in found:
-        first, last = (datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds") for ms in (first_ms, last_ms))
-        print(f"{observations} x, first {first}, last {last}\n  {text}")
-    print(f"{driver_dir}: {len(found)} distinct errors")
+        print(f"***\n{observations} observations from {local_time(first_ms)} to {local_time(last_ms)} for:\n {text}")
+    print(f"\n{len(found)} distinct errors observed.")
+    return 0
+
+
+def losses(driver_dir: str) -> int:
+    """Losses as Aeron's LossStat prints them: comma-separated, a header line, the count."""
+    found = metrics.losses(driver_dir)
+    print("#OBSERVATION_COUNT,TOTAL_BYTES_LOST,FIRST_OBSERVATION,LAST_OBSERVATION,SESSION_ID,STREAM_ID,CHANNEL,SOURCE")
+    for one in found:
+        print(
+            f"{one.observations},{one.bytes_lost},{local_time(one.first_ms)},{local_time(one.last_ms)},"
+            f"{one.session_id},{one.stream_id},{one.channel},{one.source}"
+        )
+    print(f"{len(found)} loss entries")
     return 0

@@ -35,7 +35,11 @@ def parser() -> argparse.ArgumentParser:
     driver.add_argument("--list-options", action="store_true", help="print every option of the driver")
     driver.add_argument("options", nargs="*", metavar="name=value", help="driver options, for example mtu=8192")
 
+    driver.add_argument("--terminate", action="store_true", help="ask the driver to end (its option termination-validator must allow it)")
+    driver.add_argument("--token", default="", help="what --terminate brings along")
+
     add("errors", "Print the distinct errors that a driver logged.")
+    add("loss", "Print what the readers of a driver lost on the way, one line for each source.")
 
     bench = commands.add_parser("bench", help="Measure throughput or round trip between two processes.")
     kinds = bench.add_subparsers(dest="kind", required=True, metavar="kind")
@@ -66,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from rstream.cli import _stat
 
             return _stat.run(options)
-        if options.command in ("driver", "errors"):
+        if options.command in ("driver", "errors", "loss"):
             from rstream.cli import _driver
 
             return _driver.run(options)

@@ -78,8 +78,8 @@ def screen(
         rate = ""
         if before and seconds > 0 and counter.type_id != metrics.TYPE_CLIENT_HEARTBEAT:
             change = (counter.value - before.get(counter.id, 0)) / seconds
-            rate = f"{change:+,.0f}/s" if change else ""
-        lines.append(f"  {counter.id:4d} {counter.value:>20,d} {rate:>16} {counter.label}")
+            rate = f"  ({change:+,.0f}/s)" if change else ""
+        lines.append(f"{counter.id:5d}: {counter.value:>26,d} - {counter.label}{rate}")
     return lines, now
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import rstream
+from rstream import _core
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,8 +45,9 @@ def test_stat_without_a_driver_says_so(driver_dir: str) -> None:
 
 def test_stat_says_why_a_stream_stands(driver_dir: str) -> None:
     with rstream.Driver(dir=driver_dir), rstream.Client(dir=driver_dir) as client:
-        client.add_publication("aeron:ipc?term-length=64k", 7)
+        publication = client.add_publication("aeron:ipc?term-length=64k", 7)
         done = run("stat", "--once", "--dir", driver_dir)
+        publication.close()
     assert done.returncode == 0, done.stderr
     assert "stream 7 " in done.stdout
     assert "no subscriber" in done.stdout
@@ -65,6 +68,70 @@ def test_errors_of_a_driver(driver_dir: str) -> None:
         done = run("errors", "--dir", driver_dir)
     assert done.returncode == 0
     assert "0 distinct errors" in done.stdout
+
+
+def test_errors_and_losses_as_aerons_tools_print_them(driver_dir: str) -> None:
+    options = {"fault-receive-data-loss": "0.2", "fault-seed": "5", "term-buffer-length": "65536"}
+    channel = "aeron:udp?endpoint=127.0.0.1:24577"
+    with rstream.Driver(dir=driver_dir, options=options), rstream.Client(dir=driver_dir) as client:
+        with pytest.raises(rstream.RStreamError):
+            client.add_publication("aeron:udp?endpoint=127.0.0.1:1|mtu=7", 7)
+        with client.add_subscription(channel, 7) as subscription, client.add_publication(channel, 7) as publication:
+            received, sent, deadline_s = 0, 0, time.monotonic() + 30
+            while received < 300 and time.monotonic() < deadline_s:
+                if sent < 300 and publication.offer(bytes(1000)) > 0:
+                    sent += 1
+                batch = subscription.poll(10)
+                received += len(batch)
+                batch.release()
+            assert received == 300
+        errors = run("errors", "--dir", driver_dir)
+        losses = run("loss", "--dir", driver_dir)
+    assert re.search(r"^\*\*\*\n1 observations from \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}[+-]\d{4} to .* for:\n .*mtu=7", errors.stdout)
+    assert "1 distinct errors observed." in errors.stdout
+    header, line, count = losses.stdout.splitlines()
+    assert header.startswith("#OBSERVATION_COUNT,TOTAL_BYTES_LOST,")
+    assert count == "1 loss entries"
+    observations, lost, *_, stream_id, lost_channel, source = line.split(",")
+    assert int(observations) > 0
+    assert 0 < int(lost) <= 300 * 1056  # no byte twice, though some were lost again and again
+    assert (stream_id, lost_channel) == ("7", channel)
+    assert source.startswith("127.0.0.1:")
+
+
+def test_terminate_needs_an_option_and_its_token(driver_dir: str) -> None:
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        program = run("driver", "--which").stdout.strip()
+        driver = subprocess.Popen([program, "--dir", driver_dir, "--verbose", *arguments], stdout=subprocess.PIPE, text=True)
+        assert driver.stdout is not None
+        assert driver.stdout.readline().startswith("rstreamd: ready")
+        return driver
+
+    with start() as driver:
+        assert run("driver", "--terminate", "--dir", driver_dir).returncode == 0
+        with pytest.raises(subprocess.TimeoutExpired):
+            driver.wait(1)
+        assert "termination-validator=deny" in run("errors", "--dir", driver_dir).stdout
+        driver.terminate()
+        assert driver.wait(10) == 0
+    with start("--termination-validator=allow", "--termination-token=open sesame") as driver:
+        assert run("driver", "--terminate", "--token", "open barley", "--dir", driver_dir).returncode == 0
+        with pytest.raises(subprocess.TimeoutExpired):
+            driver.wait(1)
+        assert run("driver", "--terminate", "--token", "open sesame", "--dir", driver_dir).returncode == 0
+        assert driver.wait(10) == 0
+    assert not os.path.exists(driver_dir)
+    assert run("driver", "--terminate", "--dir", driver_dir).returncode == 1
+
+
+def test_aeron_variables_do_not_reach_the_shared_driver(driver_dir: str) -> None:
+    code = "import sys, rstream; print(rstream.driver.ensure_driver(sys.argv[1], timeout_s=30))"
+    environment = os.environ | {"AERON_DIR": driver_dir + "-aeron", "AERON_THREADING_MODE": "NONSENSE"}
+    done = subprocess.run([sys.executable, "-c", code, driver_dir], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == driver_dir
+    assert not os.path.exists(driver_dir + "-aeron")
+    os.kill(_core.driver_info(driver_dir)[0], signal.SIGTERM)
 
 
 def test_clean_leaves_a_living_driver_alone(driver_dir: str) -> None:

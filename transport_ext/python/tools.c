@@ -280,6 +280,72 @@ static PyObject *read_errors(PyObject *module, PyObject *argument)
     return list;
 }
 
+static PyObject *decode(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+static void on_loss(void *arg, const rst_loss_t *loss)
+{
+    PyObject *channel;
+    PyObject *source;
+
+    if (PyErr_Occurred() != NULL) {
+        return;
+    }
+    channel = decode(loss->channel);
+    source = channel == NULL ? NULL : decode(loss->source);
+    if (source == NULL) {
+        Py_XDECREF(channel);
+        return;
+    }
+    (void)append(arg,
+        Py_BuildValue("(LLLLiiNN)", (long long)loss->observations, (long long)loss->bytes_lost,
+            (long long)loss->first_ms, (long long)loss->last_ms, loss->session_id,
+            loss->stream_id, channel, source));
+}
+
+static PyObject *read_losses(PyObject *module, PyObject *argument)
+{
+    rst_tool_t *tool;
+    PyObject *list;
+    int result = 0;
+
+    if (open_tool(module, argument, &tool) == NULL) {
+        return NULL;
+    }
+    list = PyList_New(0);
+    if (list != NULL) {
+        result = rst_tool_losses(tool, on_loss, list);
+        if (result < 0 && PyErr_Occurred() == NULL) {
+            (void)rsti_py_raise(rsti_py_state_of_module(module), result);
+        }
+        if (PyErr_Occurred() != NULL) {
+            Py_CLEAR(list);
+        }
+    }
+    rst_tool_close(tool);
+    return list;
+}
+
+static PyObject *terminate(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    const char *dir;
+    char *token;
+    Py_ssize_t length;
+    int result;
+
+    if (!rsti_py_check_count("terminate", count, 2, 2) || (dir = get_text(args[0])) == NULL ||
+        PyBytes_AsStringAndSize(args[1], &token, &length) < 0) {
+        return NULL;
+    }
+    result = rst_tool_terminate(dir, token, (size_t)length);
+    if (result < 0) {
+        return rsti_py_raise(rsti_py_state_of_module(module), result);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *driver_info(PyObject *module, PyObject *argument)
 {
     rst_tool_t *tool;
@@ -328,6 +394,29 @@ static PyObject *tool_check_channel(PyObject *module, PyObject *argument)
     Py_RETURN_NONE;
 }
 
+static void on_aeron_name(void *arg, const char *property, const char *variable,
+    const char *option, const char *why)
+{
+    if (PyErr_Occurred() == NULL) {
+        (void)append(arg, Py_BuildValue("(sszz)", property, variable, option, why));
+    }
+}
+
+static PyObject *aeron_names(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+
+    (void)module;
+    (void)unused;
+    if (list != NULL) {
+        rst_driver_aeron_names(on_aeron_name, list);
+        if (PyErr_Occurred() != NULL) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
 PyMethodDef rsti_py_tool_methods[] = {
     {"check_channel", tool_check_channel, METH_O,
         "check_channel($module, uri, /)\n--\n\n"
@@ -348,6 +437,11 @@ PyMethodDef rsti_py_tool_methods[] = {
         "(kind, flags, codec_id, target, name_hash), or None for a plain Aeron message."},
     {"read_counters", read_counters, METH_O, "Every counter of a driver directory."},
     {"read_errors", read_errors, METH_O, "The distinct errors of a driver directory."},
+    {"read_losses", read_losses, METH_O, "What the images of a driver directory lost."},
+    {"terminate", RSTI_PY_FASTCALL(terminate), METH_FASTCALL,
+        "terminate($module, dir, token, /)\n--\n\nAsk the driver of the directory to end."},
+    {"aeron_names", aeron_names, METH_NOARGS,
+        "(property, variable, option or None, why it has none or None) of each name of Aeron's."},
     {"driver_info", driver_info, METH_O, "(pid, age of the last heartbeat in ms)."},
     {"driver_options", driver_options, METH_NOARGS, "(name, default, help) of each option."},
     {NULL, NULL, 0, NULL},
