@@ -154,8 +154,11 @@ typedef struct rsti_driver_thread_t {
     int fifo_fd;
     rsti_poller_t poller;
     bool has_poller;
-    /* Blocking threads ask the poller which sockets to read instead of trying each of them. */
+    /* Blocking threads, and those with many sockets, ask the poller which sockets to read instead of
+     * trying each of them. */
     bool is_hinted;
+    bool is_blocking;
+    int32_t socket_count;
     int32_t passes_since_hint;
     int64_t next_deadline_ns;
 } rsti_driver_thread_t;

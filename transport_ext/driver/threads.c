@@ -8,6 +8,15 @@
 
 #define POLL_TAGS 16
 
+/* So many sockets are read one by one, as Aeron's driver does. */
+#define SOCKETS_TRIED_MAX 5
+
+static void count_sockets(rsti_driver_thread_t *thread, int32_t change)
+{
+    thread->socket_count += change;
+    thread->is_hinted = thread->is_blocking || thread->socket_count > SOCKETS_TRIED_MAX;
+}
+
 int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
     bool *is_readable)
 {
@@ -21,6 +30,7 @@ int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket
         rsti_driver_log_trail(driver, "poller");
         return -1;
     }
+    count_sockets(thread, 1);
     return 0;
 }
 
@@ -30,6 +40,7 @@ void rsti_driver_poll_remove(rst_driver_t *driver, int32_t agent_id, rsti_socket
     const int fd = driver->media.table->fd(driver->media.arg, socket);
     if (thread != NULL && thread->has_poller && fd >= 0) {
         rsti_poller_remove(&thread->poller, fd);
+        count_sockets(thread, -1);
     }
 }
 
@@ -296,7 +307,8 @@ int rsti_threads_prepare(rst_driver_t *driver)
         }
         choose_cpu(&driver->params, thread);
         thread->has_poller = true;
-        thread->is_hinted = runner->idle.kind == RSTI_IDLE_BLOCK;
+        thread->is_blocking = runner->idle.kind == RSTI_IDLE_BLOCK;
+        thread->is_hinted = thread->is_blocking;
         runner->do_work = thread_do_work;
         runner->work_arg = thread;
         runner->clock = driver->clock;
