@@ -35,7 +35,7 @@ typedef struct rsti_tracked_gap_t {
 typedef struct rsti_loss_detector_t {
     rsti_tracked_gap_t gaps[RSTI_LOSS_GAPS_MAX];
     int32_t gap_count;
-    int32_t gap_capacity; /* 1 towards Aeron peers; more between rstream peers (later) */
+    int32_t gap_capacity; /* 1: rstream peers are repaired by the receiver, loss/repair.h */
     rsti_feedback_delay_t delay;
 } rsti_loss_detector_t;
 

@@ -82,6 +82,22 @@ static fate_t roll(flow_t *flow, const rsti_fault_rates_t *rates)
     return fate;
 }
 
+static bool is_dropped(const interceptor_t *interceptor, const rsti_datagram_t *datagram,
+    bool is_sent)
+{
+    if (interceptor->params.drop == NULL) {
+        return false;
+    }
+    const rsti_fault_view_t view = {
+        .data = datagram->data,
+        .length = datagram->length,
+        .peer = &datagram->address,
+        .is_sent = is_sent,
+        .is_data = is_data(datagram->data, datagram->length),
+    };
+    return interceptor->params.drop(interceptor->params.drop_arg, &view);
+}
+
 /* --- sockets --- */
 
 static int flow_init(flow_t *flow, uint64_t seed, bool is_delay_line)
@@ -183,6 +199,7 @@ static int plan_send(const interceptor_t *interceptor, faulty_socket_t *socket,
             ? &interceptor->params.send_data : &interceptor->params.send_control;
         socket->rng_before[i] = socket->out.rng;
         socket->fates[i] = roll(&socket->out, rates);
+        socket->fates[i].is_lost |= is_dropped(interceptor, &datagrams[i], true);
         const fate_t fate = socket->fates[i];
         const int copies = fate.is_lost || fate.is_reordered ? 0 : fate.is_doubled ? 2 : 1;
         for (int copy = 0; copy < copies; copy++) {
@@ -305,7 +322,7 @@ static bool admit(interceptor_t *interceptor, flow_t *flow, const rsti_datagram_
     const int64_t delay_ns = interceptor->params.delay_ns;
     const fate_t fate = roll(flow, is_data(datagram->data, datagram->length)
             ? &interceptor->params.receive_data : &interceptor->params.receive_control);
-    if (fate.is_lost) {
+    if (fate.is_lost || is_dropped(interceptor, datagram, false)) {
         count(&interceptor->lost);
         return false;
     }
@@ -441,7 +458,7 @@ bool rsti_fault_is_active(const rsti_fault_params_t *params)
 {
     return are_active(&params->send_data) || are_active(&params->send_control) ||
         are_active(&params->receive_data) || are_active(&params->receive_control) ||
-        params->delay_ns > 0;
+        params->delay_ns > 0 || params->drop != NULL;
 }
 
 static bool is_unit(double rate)

@@ -16,10 +16,23 @@ typedef struct rsti_fault_rates_t {
     double reorder;
 } rsti_fault_rates_t;
 
+/* One datagram, for those who choose it themselves (media/fault_target.h). */
+typedef struct rsti_fault_view_t {
+    const uint8_t *data;
+    size_t length;
+    const struct sockaddr_storage *peer; /* of connected sockets that send: zero */
+    bool is_sent;                        /* else received */
+    bool is_data;
+} rsti_fault_view_t;
+
 typedef struct rsti_fault_params_t {
     rsti_fault_rates_t send_data, send_control, receive_data, receive_control;
     int64_t delay_ns; /* added to everything received */
     uint64_t seed;
+    /* Tests in C: true loses it, whatever the dice say; NULL: the dice alone. Called by the agents'
+     * threads; a send that is refused and tried again asks again. */
+    bool (*drop)(void *arg, const rsti_fault_view_t *datagram);
+    void *drop_arg;
 } rsti_fault_params_t;
 
 bool rsti_fault_is_active(const rsti_fault_params_t *params);

@@ -164,6 +164,58 @@ TEST(an_aeron_sender_gets_aerons_naks)
     link_close(l);
 }
 
+/* p99 in us of messages that leave the link mostly idle; the way itself is taken off. */
+static int64_t latency_us(const char *name, const link_params_t *params, int64_t gap_ns,
+    int32_t burst, int64_t ns)
+{
+    int64_t p99_ns = -1;
+    link_t *l = link_open(params);
+    l->offer_gap_ns = gap_ns;
+    l->offer_burst = burst;
+    l->offer_due_ns = INT64_MAX;
+    if (link_stream(l, WINDOW, TERM)) {
+        l->offer_due_ns = l->now_ns;
+        link_run(l, RSTI_NS_PER_S);
+        l->latency_count = 0;
+        link_run(l, ns);
+        p99_ns = link_latency_ns(l, 0.99) - params->delay_ns;
+        fprintf(stderr, "repair: latency, %s%s, loss %.2f: p50 %.3f p99 %.3f p99.9 %.3f ms beyond the way\n",
+            name, params->is_aeron ? ", Aeron's" : "", params->loss,
+            (double)(link_latency_ns(l, 0.5) - params->delay_ns) / 1e6, (double)p99_ns / 1e6,
+            (double)(link_latency_ns(l, 0.999) - params->delay_ns) / 1e6);
+    }
+    link_close(l);
+    return p99_ns / 1000;
+}
+
+TEST(what_loss_costs_in_latency)
+{
+    static const struct {
+        const char *name;
+        int64_t delay_ns, gap_ns, ns;
+        int32_t burst;
+    } ways[] = {
+        {"short way, one each ms", 20000, MS, 20 * RSTI_NS_PER_S, 1},
+        {"short way, ten each 20 ms", 20000, 20 * MS, 40 * RSTI_NS_PER_S, 10},
+        {"100 ms, half full", 50 * MS, 10 * MS, 20 * RSTI_NS_PER_S, 44},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        link_params_t params = {
+            .rate_bytes_per_s = ways[i].delay_ns > MS ? RATE : 400000000,
+            .delay_ns = ways[i].delay_ns,
+            .loss = 0.01,
+            .seed = check_seed(),
+        };
+        const int64_t ours = latency_us(ways[i].name, &params, ways[i].gap_ns, ways[i].burst,
+            ways[i].ns);
+        params.is_aeron = true;
+        const int64_t aerons = latency_us(ways[i].name, &params, ways[i].gap_ns, ways[i].burst,
+            ways[i].ns);
+        CHECK(ours >= 0 && aerons >= 0);
+        CHECK(ours <= aerons);
+    }
+}
+
 /* The last datagram of a burst is lost, then nothing comes. */
 typedef struct victim_t {
     int64_t position;
@@ -237,4 +289,5 @@ TEST(a_lost_tail_is_missed_soon)
 
 CHECK_MAIN(RUN(a_long_thin_link_stays_full), RUN(a_short_fast_link), RUN(worse_links), RUN(a_short_queue),
     RUN(reordering_is_no_loss), RUN(an_aeron_sender_gets_aerons_naks),
+    RUN(what_loss_costs_in_latency),
     RUN(a_lost_tail_is_missed_soon))

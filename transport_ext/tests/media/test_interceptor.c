@@ -479,6 +479,37 @@ TEST(hold_queue_keeps_bytes_whole_over_many_wraps)
     rsti_hold_queue_fini(&queue);
 }
 
+static bool is_third(void *arg, const rsti_fault_view_t *datagram)
+{
+    int32_t *calls = arg;
+    *calls += 1;
+    return datagram->is_data && number_of(datagram->data) % 3 == 0;
+}
+
+/* P: a function decides instead of the dice. */
+TEST(what_the_drop_function_names_is_lost)
+{
+    static int32_t numbers[QUEUE_MAX];
+    bench_t bench;
+    rsti_fault_counts_t counts;
+    int32_t calls = 0;
+    const rsti_fault_params_t params = {.seed = 1, .drop = is_third, .drop_arg = &calls};
+    CHECK(rsti_fault_is_active(&params));
+    CHECK(bench_open(&bench, &params));
+    send_numbers(&bench, RSTI_FRAME_DATA, 0, 30);
+    CHECK_EQ(bench.wire.sent_count, 20);
+    CHECK_EQ(number_of(bench.wire.sent[0]), 1);
+    send_numbers(&bench, RSTI_FRAME_NAK, 0, 30);
+    CHECK_EQ(bench.wire.sent_count, 50);
+    arrive(&bench, RSTI_FRAME_DATA, 30);
+    CHECK_EQ(receive_all(&bench, numbers, QUEUE_MAX), 20);
+    CHECK_EQ(numbers[19], 29);
+    CHECK_EQ(calls, 90);
+    rsti_media_interceptor_counts(&bench.media, &counts);
+    CHECK_EQ(counts.lost, 20);
+    bench_close(&bench);
+}
+
 TEST(impossible_rates_are_refused)
 {
     rsti_media_t media;
@@ -500,4 +531,4 @@ CHECK_MAIN(RUN(no_faults_change_nothing), RUN(rates_hold_per_direction_and_kind)
     RUN(reordered_ones_come_later_and_are_not_lost),
     RUN(reordered_sends_leave_after_a_millisecond_at_the_latest), RUN(delay_keeps_order_and_time),
     RUN(full_delay_line_loses), RUN(hold_queue_keeps_bytes_whole_over_many_wraps),
-    RUN(impossible_rates_are_refused))
+    RUN(what_the_drop_function_names_is_lost), RUN(impossible_rates_are_refused))

@@ -1,0 +1,44 @@
+/* fault_target.h: datagrams that are lost on purpose, not by dice: for the interceptor's drop function.
+ * What is called "first transmission" below is told by offsets: streams send in order, so whatever
+ * begins below what was already dropped is sent again. One target serves the sockets of one agent. */
+#ifndef RSTI_MEDIA_FAULT_TARGET_H
+#define RSTI_MEDIA_FAULT_TARGET_H
+
+#include "media/interceptor.h"
+
+/* Which frames are meant: all that the given facts are true of. */
+typedef struct rsti_fault_filter_t {
+    bool has_type, has_stream, has_session, has_port;
+    int16_t type; /* of the first frame */
+    int32_t stream_id;
+    int32_t session_id;
+    uint16_t port; /* the peer's */
+    int32_t direction; /* 0: both, 1: sent, 2: received */
+} rsti_fault_filter_t;
+bool rsti_fault_filter_matches(const rsti_fault_filter_t *filter,
+    const rsti_fault_view_t *datagram);
+
+/* Drops everything that the filter matches while is_on. A drop function: arg is the target. */
+typedef struct rsti_fault_cut_t {
+    rsti_fault_filter_t filter;
+    bool is_on;
+    int64_t dropped;
+} rsti_fault_cut_t;
+bool rsti_fault_cut(void *arg, const rsti_fault_view_t *datagram);
+
+/* Drops the first transmission of every data datagram that begins in one of the gaps
+ *     [first + k * period, first + k * period + length),  k < count,  of term_id.
+ * count 1: one fixed range. */
+typedef struct rsti_fault_gaps_t {
+    rsti_fault_filter_t filter;
+    int32_t term_id;
+    int32_t first;
+    int32_t period;
+    int32_t length;
+    int32_t count;
+    int32_t dropped_to; /* starts at 0 */
+    int64_t dropped;
+} rsti_fault_gaps_t;
+bool rsti_fault_gaps(void *arg, const rsti_fault_view_t *datagram);
+
+#endif
