@@ -182,6 +182,9 @@ static const rsti_media_table_t memory_table = {
 
 /* ---- life ---- */
 
+/* Driver options of the next harness: names and values in turn, and NULL. */
+static const char *const *harness_options;
+
 /* media NULL: the two lists. */
 static inline harness_t *harness_open_on(const rsti_media_t *media)
 {
@@ -202,6 +205,12 @@ static inline harness_t *harness_open_on(const rsti_media_t *media)
     params.threading = RSTI_THREADING_INVOKER;
     params.term_length = 64 * 1024;
     params.ipc_term_length = 64 * 1024;
+    for (; harness_options != NULL && *harness_options != NULL; harness_options += 2) {
+        if (rst_driver_params_set(&params, harness_options[0], harness_options[1]) < 0) {
+            fprintf(stderr, "harness: %s\n", rst_last_error_text());
+            exit(1);
+        }
+    }
     if (rsti_driver_open_with(&h->driver, &params, &h->clock, &h->media, 42) < 0
         || rsti_broadcast_rx_init(&h->rx, h->driver->cnc.to_clients,
                h->driver->cnc.to_clients_length)
