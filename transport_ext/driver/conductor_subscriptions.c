@@ -44,7 +44,8 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver,
     made->is_reliable = channel->is_reliable_set ? channel->reliable : params->reliable != 0;
     set_tether(params, channel, made);
     made->is_sparse = channel->is_sparse_set ? channel->sparse : params->sparse != 0;
-    made->group = channel->group;
+    made->group = channel->group == RSTI_INFER ? (rsti_tristate_t)params->receiver_group
+                                               : channel->group;
     made->nak_delay_ns = channel->nak_delay_ns == RSTI_CHANNEL_UNSET
         ? params->nak_delay_ns
         : rsti_max_i64(channel->nak_delay_ns, 1);

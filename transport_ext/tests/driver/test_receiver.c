@@ -407,6 +407,32 @@ TEST(flood_of_sessions_is_bounded)
     harness_close(r.h);
 }
 
+/* receiver-group-consideration: what group= says when the channel does not. */
+TEST(a_driver_may_take_every_sender_for_a_groups)
+{
+    static const struct {
+        rsti_tristate_t of_driver;
+        const char *channel;
+        bool is_group;
+    } rows[] = {
+        {RSTI_INFER, UDP, false},
+        {RSTI_TRUE, UDP, true},
+        {RSTI_FALSE, UDP, false},
+        {RSTI_TRUE, UDP "|group=false", false},
+        {RSTI_FALSE, UDP "|group=true", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        reader_t r = {.h = harness_open()};
+        r.h->driver->params.receiver_group = rows[i].of_driver;
+        r.id = add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, rows[i].channel, 10);
+        r.endpoint = r.h->driver->conductor.receive_endpoints.items[0];
+        r.socket = r.endpoint->owned[0]->socket;
+        reader_connect(&r);
+        CHECK_EQ(image_of(&r)->loss.delay.is_group, rows[i].is_group);
+        harness_close(r.h);
+    }
+}
+
 CHECK_MAIN(RUN(setup_makes_an_image), RUN(unknown_session_is_asked_for_setup),
     RUN(gap_is_asked_for), RUN(unreliable_gap_is_filled), RUN(status_message_follows_consumption),
     RUN(bad_datagrams_are_counted), RUN(end_of_stream_drains_the_image),
@@ -414,4 +440,5 @@ CHECK_MAIN(RUN(setup_makes_an_image), RUN(unknown_session_is_asked_for_setup),
     RUN(a_slow_aeron_reader_has_the_same_time_to_see_the_end),
     RUN(silent_image_is_given_up_and_may_come_back), RUN(without_rejoin_it_stays_out),
     RUN(closed_subscription_says_goodbye_and_frees_the_socket), RUN(session_filter),
-    RUN(rejected_image_sends_errors), RUN(flood_of_sessions_is_bounded))
+    RUN(rejected_image_sends_errors), RUN(flood_of_sessions_is_bounded),
+    RUN(a_driver_may_take_every_sender_for_a_groups))
