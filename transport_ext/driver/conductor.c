@@ -93,6 +93,8 @@ void rsti_conductor_on_command(rst_driver_t *driver, int32_t type,
 {
     if (type == RSTI_AGENT_CREATE_IMAGE) {
         rsti_on_create_image(driver, command);
+    } else if (type == RSTI_AGENT_RESOLVE_CONTROL) {
+        rsti_on_resolve_control(driver, command);
     } else if (type == RSTI_AGENT_PUBLICATION_ERROR) {
         on_publication_error(driver, command);
     } else if (type == RSTI_AGENT_RESPONSE_SETUP) {
@@ -178,11 +180,9 @@ static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
         on_terminate(driver, command);
         break;
     case RSTI_CMD_ADD_RCV_DESTINATION:
-        rsti_on_add_rcv_destination(driver, command);
-        break;
+        return rsti_on_add_rcv_destination(driver, command);
     case RSTI_CMD_REMOVE_RCV_DESTINATION:
-        rsti_on_remove_rcv_destination(driver, command);
-        break;
+        return rsti_on_remove_rcv_destination(driver, command);
     case RSTI_CMD_REMOVE_DESTINATION_BY_ID:
         if (rsti_on_remove_rcv_destination_by_id(driver, command)) {
             break;

@@ -59,17 +59,17 @@ static int check_destination(const rsti_channel_t *channel)
     return 0;
 }
 
-/* The channel of the command; *udp are its addresses, when it has a socket. */
+/* The channel of the command; *udp are its addresses, when it has a socket. 0, RSTI_LOOKUP_PENDING, or
+ * negative with a trail. */
 static int parse_destination(rst_driver_t *driver, const rsti_command_t *command,
     rsti_udp_channel_t *udp)
 {
     rsti_channel_t *channel = &driver->conductor.channel;
     if (rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
-        || check_destination(channel) < 0
-        || (!is_local(channel) && rsti_receive_channel_resolve(channel, udp) < 0)) {
+        || check_destination(channel) < 0) {
         return -rst_last_error_code();
     }
-    return 0;
+    return is_local(channel) ? 0 : rsti_receive_channel_resolve(driver, channel, udp);
 }
 
 static int add_local(rst_driver_t *driver, const rsti_subscription_t *parent,
@@ -102,20 +102,26 @@ static int add_transport(rst_driver_t *driver, const rsti_subscription_t *subscr
     return 0;
 }
 
-void rsti_on_add_rcv_destination(rst_driver_t *driver, const rsti_command_t *command)
+bool rsti_on_add_rcv_destination(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_udp_channel_t udp;
     const rsti_subscription_t *subscription = target(driver, command);
     if (subscription == NULL) {
-        return;
+        return false;
     }
-    if (parse_destination(driver, command, &udp) < 0
-        || (is_local(&driver->conductor.channel)
-                ? add_local(driver, subscription, command)
-                : add_transport(driver, subscription, &udp, command))
-            < 0) {
+    int result = parse_destination(driver, command, &udp);
+    if (result == RSTI_LOOKUP_PENDING) {
+        return true;
+    }
+    if (result == 0) {
+        result = is_local(&driver->conductor.channel)
+            ? add_local(driver, subscription, command)
+            : add_transport(driver, subscription, &udp, command);
+    }
+    if (result < 0) {
         rsti_respond_trail(driver, command->correlation_id);
     }
+    return false;
 }
 
 static rsti_receive_transport_t *find_by_address(const rsti_receive_endpoint_t *endpoint,
@@ -186,17 +192,20 @@ static void remove_transport(rst_driver_t *driver, rsti_receive_transport_t *tra
     rsti_respond_ok(driver, command->correlation_id);
 }
 
-void rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *command)
+bool rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_udp_channel_t udp;
     const rsti_channel_t *channel = &driver->conductor.channel;
     const rsti_subscription_t *subscription = target(driver, command);
     if (subscription == NULL) {
-        return;
+        return false;
     }
-    if (parse_destination(driver, command, &udp) < 0) {
-        rsti_respond_trail(driver, command->correlation_id);
-        return;
+    const int result = parse_destination(driver, command, &udp);
+    if (result != 0) {
+        if (result < 0) {
+            rsti_respond_trail(driver, command->correlation_id);
+        }
+        return result == RSTI_LOOKUP_PENDING;
     }
     rsti_receive_transport_t *transport =
         is_local(channel) ? NULL : find_by_address(subscription->endpoint, &udp);
@@ -212,6 +221,7 @@ void rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *
             channel->uri);
         rsti_respond_trail(driver, command->correlation_id);
     }
+    return false;
 }
 
 bool rsti_on_remove_rcv_destination_by_id(rst_driver_t *driver, const rsti_command_t *command)

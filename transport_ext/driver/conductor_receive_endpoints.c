@@ -7,10 +7,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-int rsti_receive_channel_resolve(const rsti_channel_t *channel, rsti_udp_channel_t *udp)
+int rsti_receive_channel_resolve(rst_driver_t *driver, const rsti_channel_t *channel,
+    rsti_udp_channel_t *udp)
 {
-    if (rsti_udp_channel_resolve(udp, channel) < 0) {
-        return -rst_last_error_code();
+    const int result = rsti_udp_channel_resolve_with(udp, channel, &driver->resolver);
+    if (result != 0) {
+        return result;
     }
     if (udp->has_explicit_control && rsti_netaddr_port(&udp->remote_control) == 0) {
         return RST_SET_ERR(RST_ECHANNEL,
@@ -100,8 +102,10 @@ int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channe
 {
     rsti_udp_channel_t udp;
     *is_closing = false;
-    if (rsti_receive_channel_resolve(channel, &udp) < 0) {
-        return -rst_last_error_code();
+    const int resolved = rsti_receive_channel_resolve(driver, channel, &udp);
+    if (resolved != 0) {
+        *is_closing = resolved == RSTI_LOOKUP_PENDING; /* either way: try again */
+        return *is_closing ? 0 : resolved;
     }
     make_unique(driver, &udp);
     const int found = find(driver, &udp, endpoint);

@@ -138,6 +138,8 @@ struct rsti_receiver_t {
     void *queue_memory;
     rsti_receive_endpoint_t *endpoints;
     rsti_image_t *images;
+    int32_t named_count; /* transports whose control address is a name */
+    int64_t names_due_ns;
     rsti_datagram_t datagrams[RSTI_MEDIA_BURST_MAX];
     uint8_t *buffers;
     rsti_image_t *touched[RSTI_MEDIA_BURST_MAX];
@@ -265,6 +267,8 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_REMOVE_PUBLICATION,
     RSTI_AGENT_ADD_TRANSPORT,
     RSTI_AGENT_REMOVE_TRANSPORT,
+    RSTI_AGENT_RESOLVE_CONTROL,
+    RSTI_AGENT_SET_CONTROL,
     RSTI_AGENT_ADD_INTEREST,
     RSTI_AGENT_REMOVE_INTEREST,
     RSTI_AGENT_ADD_IMAGE,
@@ -520,7 +524,9 @@ void rsti_endpoints_sweep(rst_driver_t *driver);
 
 /* conductor_receive_endpoints.c: the addresses of a subscription or one of its destinations, and
  * the transports of receive endpoints. */
-int rsti_receive_channel_resolve(const rsti_channel_t *channel, rsti_udp_channel_t *udp);
+/* 0, RSTI_LOOKUP_PENDING, or negative with a trail. */
+int rsti_receive_channel_resolve(rst_driver_t *driver, const rsti_channel_t *channel,
+    rsti_udp_channel_t *udp);
 /* Makes it and hands it to the receiver. */
 int rsti_receive_transport_add(rst_driver_t *driver, const rsti_transport_facts_t *facts);
 void rsti_receive_transport_remove(rst_driver_t *driver, rsti_receive_transport_t *transport);
@@ -528,10 +534,18 @@ void rsti_receive_transport_remove(rst_driver_t *driver, rsti_receive_transport_
 void rsti_receive_endpoints_sweep(rst_driver_t *driver);
 
 /* conductor_rcv_destinations.c */
-void rsti_on_add_rcv_destination(rst_driver_t *driver, const rsti_command_t *command);
-void rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *command);
+/* True: leave the command in the ring and try it again. */
+bool rsti_on_add_rcv_destination(rst_driver_t *driver, const rsti_command_t *command);
+bool rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *command);
 /* False: no subscription has a destination of that id, nothing was answered. */
 bool rsti_on_remove_rcv_destination_by_id(rst_driver_t *driver, const rsti_command_t *command);
+
+/* receive_names.c */
+void rsti_receiver_check_names(rsti_receiver_t *receiver, int64_t now_ns,
+    int64_t *next_deadline_ns);
+void rsti_on_resolve_control(rst_driver_t *driver, const rsti_agent_command_t *command);
+void rsti_receiver_set_control(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
+    const struct sockaddr_storage *address, int64_t now_ns);
 
 /* receive_endpoint.c: *frame: the status message with the endpoint's group tag, when it has one. Returns its length. */
 size_t rsti_sm_with_tag(uint8_t frame[RSTI_SM_TAGGED_LENGTH], const rsti_sm_t *sm,

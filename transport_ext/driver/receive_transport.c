@@ -81,6 +81,10 @@ int rsti_receive_transport_create(rst_driver_t *driver, rsti_receive_transport_t
     made->has_control = made->udp.is_multicast || made->udp.has_explicit_control;
     made->is_eliciting = made->udp.has_explicit_control;
     made->control = made->udp.remote_control;
+    made->resolved_control = made->control;
+    if (made->is_eliciting && rsti_netaddr_has_name(channel->control)) {
+        memcpy(made->control_name, channel->control, sizeof made->control_name);
+    }
     made->last_activity_ns = driver->conductor.now_ns;
     made->elicit_due_ns = RSTI_NO_DEADLINE;
     if (take_slot(facts->endpoint, made) < 0) {

@@ -29,13 +29,15 @@ typedef struct rsti_receive_transport_t {
     /* Control frames go to a fixed address: explicit control, or the control group of multicast.
      * Else to the source of the frame that made the connection. */
     bool has_control;
+    char control_name[RSTI_CHANNEL_HOST_MAX]; /* explicit control by name; "" else */
     bool is_eliciting; /* explicit control: asks for SETUPs before anything came */
-    struct sockaddr_storage control;
     /* written by: conductor */
     bool is_closing;
+    struct sockaddr_storage resolved_control; /* what control_name meant at last */
     /* written by: the agent's thread */
     bool is_readable;
     /* written by: receiver */
+    struct sockaddr_storage control;
     int64_t last_activity_ns;
     int64_t elicit_due_ns;
     int32_t is_released; /* atomic */

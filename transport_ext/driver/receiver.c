@@ -114,6 +114,7 @@ static void add_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *t
     rsti_receive_endpoint_t *endpoint = transport->endpoint;
     transport->next = endpoint->transports;
     endpoint->transports = transport;
+    receiver->named_count += transport->control_name[0] != '\0';
     rsti_driver_poll_add(
         receiver->driver, RSTI_AGENT_RECEIVER, transport->socket, &transport->is_readable);
     (void)rsti_receive_transport_elicit(receiver, transport, now_ns);
@@ -121,6 +122,7 @@ static void add_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *t
 
 static void release_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *transport)
 {
+    receiver->named_count -= transport->control_name[0] != '\0';
     rsti_driver_poll_remove(receiver->driver, RSTI_AGENT_RECEIVER, transport->socket);
     rsti_store_release_i32(&transport->is_released, 1);
     rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
@@ -201,6 +203,9 @@ void rsti_receiver_on_command(rsti_receiver_t *receiver, int32_t type,
         break;
     case RSTI_AGENT_REMOVE_TRANSPORT:
         remove_transport(receiver, command->object);
+        break;
+    case RSTI_AGENT_SET_CONTROL:
+        rsti_receiver_set_control(receiver, command->object, &command->address, now_ns);
         break;
     case RSTI_AGENT_ADD_INTEREST:
         add_interest(receiver, endpoint, command->object, now_ns);
@@ -308,6 +313,7 @@ int64_t rsti_receiver_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_
         work += poll_endpoint(receiver, e, now_ns, next_deadline_ns);
     }
     wake_touched(receiver);
+    rsti_receiver_check_names(receiver, now_ns, next_deadline_ns);
     for (rsti_image_t *image = receiver->images; image != NULL; image = image->next) {
         rsti_lower_deadline(next_deadline_ns, rsti_image_send_pending(receiver, image, now_ns));
     }

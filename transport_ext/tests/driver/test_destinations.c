@@ -202,6 +202,95 @@ TEST(another_subscription_on_explicit_control_asks_for_its_stream)
     harness_close(h);
 }
 
+/* A name whose answer changes; RSTI_LOOKUP_PENDING, when told so, every first time. */
+typedef struct names_t {
+    const char *answer; /* NULL: unknown */
+    bool is_slow;
+    int asked;
+} names_t;
+
+static int resolve_name(void *arg, const char *host, int family, struct sockaddr_storage *address)
+{
+    names_t *names = arg;
+    (void)family;
+    names->asked++;
+    if (names->is_slow && names->asked % 2 == 1) {
+        return RSTI_LOOKUP_PENDING;
+    }
+    if (names->answer == NULL) {
+        return RST_SET_ERR(RST_EUNKNOWNHOST, "unknown host %s", host);
+    }
+    *address = address_of(names->answer);
+    return 0;
+}
+
+/* N15, J4's other side: the publisher moves. */
+TEST(a_silent_control_address_is_looked_up_again)
+{
+    harness_t *h = harness_open();
+    names_t names = {.answer = "127.0.0.1:0", .is_slow = true};
+    h->driver->resolver = (rsti_name_resolver_t){resolve_name, &names};
+    const int64_t id = add(h, RSTI_CMD_ADD_SUBSCRIPTION,
+        "aeron:udp?endpoint=127.0.0.1:24500|control=publisher:24600|control-mode=dynamic",
+        STREAM);
+    pass(h); /* the first look-up took longer than a pass */
+    CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, id) != NULL);
+    rsti_socket_t *socket = socket_of(endpoint_at(h, 0), 0);
+    CHECK_EQ(count_sent(h, RSTI_FRAME_SM, socket, "127.0.0.1:24600"), 1);
+    names.is_slow = false;
+    send_setup(h, socket, SENDER, 0);
+    pass(h);
+    pass(h);
+    names.answer = "127.0.0.9:0";
+    const int asked = names.asked;
+    for (int i = 0; i < 10; i++) { /* it speaks: nobody asks */
+        send_data(h, socket, SENDER, 0, 0, RSTI_FLAG_UNFRAGMENTED);
+        advance_alive(h, RSTI_NS_PER_S, 100 * MS);
+    }
+    CHECK_EQ(names.asked, asked);
+    forget_frames(h);
+    advance_alive(h, 7 * RSTI_NS_PER_S, 100 * MS); /* silent for more than 5 s */
+    CHECK(names.asked > asked);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_RESOLUTION_CHANGES), 1);
+    CHECK(count_sent(h, RSTI_FRAME_SM, socket, "127.0.0.9:24600") >= 1);
+    send_data(h, socket, SENDER, 0, 0, RSTI_FLAG_UNFRAGMENTED);
+    forget_frames(h);
+    advance_alive(h, 250 * MS, 50 * MS); /* the image's status messages go there as well */
+    CHECK(count_sent(h, RSTI_FRAME_SM, socket, "127.0.0.9:24600") >= 1);
+    CHECK_EQ(count_sent(h, RSTI_FRAME_SM, socket, "127.0.0.1:24600"), 0);
+    names.answer = NULL; /* a failing look-up changes nothing */
+    advance_alive(h, 7 * RSTI_NS_PER_S, 100 * MS);
+    names.answer = "127.0.0.1:0"; /* back to where it was */
+    advance_alive(h, 2 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_RESOLUTION_CHANGES), 2);
+    harness_close(h);
+}
+
+TEST(numeric_control_addresses_are_not_looked_up)
+{
+    harness_t *h = harness_open();
+    names_t names = {.answer = "127.0.0.9:0"};
+    h->driver->resolver = (rsti_name_resolver_t){resolve_name, &names};
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, MDC, STREAM);
+    advance_alive(h, 10 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(names.asked, 0);
+    harness_close(h);
+}
+
+TEST(destination_by_a_slow_name)
+{
+    harness_t *h = harness_open();
+    names_t names = {.answer = "127.0.0.1:0", .is_slow = true};
+    const int64_t id = add(h, RSTI_CMD_ADD_SUBSCRIPTION, MANUAL, STREAM);
+    h->driver->resolver = (rsti_name_resolver_t){resolve_name, &names};
+    const int64_t added = add_destination(h, id, "aeron:udp?endpoint=reader:24501");
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, added) == NULL);
+    pass(h);
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, added) != NULL);
+    CHECK_EQ(endpoint_at(h, 0)->owned_count, 1);
+    harness_close(h);
+}
+
 /* ---- destinations ---- */
 
 /* K1, N8 */
@@ -549,6 +638,8 @@ TEST(manual_subscriptions_are_apart)
 CHECK_MAIN(RUN(a_group_is_joined_and_answered_at_its_control_address),
     RUN(data_of_an_unknown_session_elicits_at_the_control_group), RUN(two_groups_on_one_port),
     RUN(explicit_control_is_asked_at_once_and_every_second),
+    RUN(a_silent_control_address_is_looked_up_again),
+    RUN(numeric_control_addresses_are_not_looked_up), RUN(destination_by_a_slow_name),
     RUN(another_subscription_on_explicit_control_asks_for_its_stream),
     RUN(equal_streams_of_two_destinations_are_one_image),
     RUN(silent_destinations_are_not_answered),
