@@ -1,5 +1,5 @@
-/* image_congestion.c: the conductor's side of an image's window: the law that the channel asks for, its
- * counters, and when the sender is told (wire reference 8.2, 11). */
+/* image_congestion.c: the conductor's side of an image's window: the law that the channel asks
+ * for, its counters, and when the sender is told (wire reference 8.2, 11). */
 #include "driver/internal.h"
 
 #include "flow/sm_due.h"

@@ -1,5 +1,6 @@
-/* sender_receivers.c: what the sender knows of a publication's receivers: which of them live, whether
- * the publication is connected, and how far flow control lets it go (wire reference 7.3, 10, 12.4). */
+/* sender_receivers.c: what the sender knows of a publication's receivers: which of them live,
+ * whether the publication is connected, and how far flow control lets it go (wire reference 7.3,
+ * 10, 12.4). */
 #include "driver/internal.h"
 
 #include <inttypes.h>

@@ -1,21 +1,26 @@
-/* cc_auto.c: the window follows what the readers drain in a round trip. With D the drain, R the least
- * round trip remembered, G the longest time that the readers left data unread between two looks:
+/* cc_auto.c: the window follows what the readers drain in a round trip. With D the drain, R the
+ * least round trip remembered, G the longest time that the readers left data unread between two
+ * looks:
  *
  *     window = clamp(2 * D * (R + G), min(4 MTU, max_window), max_window)
  *
- * Why 2: a status message leaves when a quarter of the window is consumed, so a stream that is held by
- * its window alone drains 3/4 * window / (R + G) or more; each interval then makes the window at least
- * 3/2 of what it was, until something else holds the stream. A slow reader gets a short queue; a fast one
- * on a long way a window that fills the way, found at runtime.
+ * Why 2: a status message leaves when a quarter of the window is consumed, so a stream that is
+ * held by its window alone drains 3/4 * window / (R + G) or more; each interval then makes the
+ * window at least 3/2 of what it was, until something else holds the stream. A slow reader gets a
+ * short queue; a fast one on a long way a window that fills the way, found at runtime.
  *
  * Measured over intervals of (smoothed round trip + G), at least INTERVAL_MIN_NS. D and G are the
  * greatest of the last RSTI_AUTO_SAMPLES intervals that count:
- *   - an interval without consumption does not: a reader that pauses finds its window as it was, and
- *     what happens around a pause (data unread for longer than PAUSE_NS) is neither drain nor gap;
+ *   - an interval without consumption does not: a reader that pauses finds its window as it was,
+ *     and what happens around a pause (data unread for longer than PAUSE_NS) is neither drain nor
+ *     gap;
  *   - one in which the sender did not use its credit (it did not come further than half a window
- *     below the limit that stood at the beginning) counts only when it drained more than any other: a
- *     quiet publisher makes the window no smaller.
- * Changes of less than an eighth are not announced. Until a round trip is known the window stays. */
+ *     below the limit that stood at the beginning) counts only when it drained more than any other:
+ *     a quiet publisher makes the window no smaller.
+ * Changes of less than an eighth are not announced. Until a round trip is known the window stays.
+ *
+ * A queue that the window itself makes on the way (W > D * R does) is part of the round trip once
+ * the older, shorter ones are forgotten (rtt.h); then only max_window ends the growth. */
 #include "flow/congestion.h"
 
 #include "util/int_math.h"

@@ -1,4 +1,5 @@
-/* fc_min.c: as fast as the slowest receiver. Law: fc_receivers.h, with every receiver in the group. */
+/* fc_min.c: as fast as the slowest receiver. Law: fc_receivers.h, with every receiver in the
+ * group. */
 #include "flow/fc_receivers.h"
 
 static int64_t on_status_message(

@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Receivers of one group that min and tagged know. One more is treated like one that lags too far to
- * join: it is served, it slows nobody, and it counts in refused_count. */
+/* Receivers of one group that min and tagged know. One more is treated like one that lags too far
+ * to join: it is served, it slows nobody, and it counts in refused_count. */
 #define RSTI_FLOW_RECEIVERS_MAX 256
 /* Strategies that can be registered in one process. */
 #define RSTI_FLOW_STRATEGIES_MAX 16
@@ -104,7 +104,8 @@ bool rsti_flow_is_known(const char *name, bool is_group);
 /* NULL: not registered. */
 const rst_flow_strategy_t *rsti_flow_find_registered(const char *name);
 
-/* min(length, term_length - term_offset, window * multiple), window = min(131072, term_length/2). */
+/* min(length, term_length - term_offset, window * multiple) with
+ * window = min(131072, term_length / 2). */
 int32_t rsti_retransmit_length(const rsti_flow_control_t *flow, int32_t term_length,
     int32_t term_offset, int32_t length);
 

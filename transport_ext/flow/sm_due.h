@@ -1,6 +1,7 @@
 /* sm_due.h: when the conductor schedules a status message for an image (wire reference 8.2).
  *
- * With p the position and w the window of the last one, c what the slowest local reader has consumed:
+ * With p the position and w the window of the last one, c what the slowest local reader has
+ * consumed:
  *     the law of congestion wants it,  or  c > p + w / 4,  or  c lies in a later term than p,
  *     or  the window is another one,   or  an acknowledgement is due and c > p.
  * The receiver repeats the last one after the status message timeout, whatever happens. Pure. */

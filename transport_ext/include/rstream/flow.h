@@ -39,9 +39,9 @@ typedef struct rst_flow_facts_t {
  * a microsecond or so: they run between two datagrams of all publications.
  *
  * limit is the highest position that may be sent; what on_status_message and on_idle return is the
- * new one. A limit below what was already sent stops the publication and takes nothing back; one that
- * is more than term_length / 2 above the slowest receiver makes that receiver lose data for good.
- * now_ns is monotonic and comes from the driver's clock; do not ask another one. */
+ * new one. A limit below what was already sent stops the publication and takes nothing back; one
+ * that is more than term_length / 2 above the slowest receiver makes that receiver lose data for
+ * good. now_ns is monotonic and comes from the driver's clock; do not ask another one. */
 typedef struct rst_flow_strategy_t {
     size_t struct_size; /* sizeof(rst_flow_strategy_t) */
     const char *name;   /* 1 to 31 of a-z 0-9 - _ . ; copied */
@@ -64,9 +64,9 @@ typedef struct rst_flow_strategy_t {
     int32_t (*receiver_count)(const void *state);
 } rst_flow_strategy_t;
 
-/* For the whole process and its life: there is no way back. Before the drivers that shall know it are
- * opened, from one thread at a time. The table is copied. 0; -RST_EINVAL naming what is wrong (a name
- * that exists counts); -RST_EFULL when 16 are registered. */
+/* For the whole process and its life: there is no way back. Before the drivers that shall know it
+ * are opened, from one thread at a time. The table is copied. 0; -RST_EINVAL naming what is wrong
+ * (a name that exists counts); -RST_EFULL when 16 are registered. */
 RST_API int rst_flow_strategy_register(const rst_flow_strategy_t *strategy);
 
 #endif

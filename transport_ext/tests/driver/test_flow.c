@@ -1,5 +1,5 @@
-/* test_flow.c: how far a publication goes: who its receivers are, when it is connected, what slows it
- * and what no longer does (wire reference 4.2, 7.3, 10). */
+/* test_flow.c: how far a publication goes: who its receivers are, when it is connected, what slows
+ * it and what no longer does (wire reference 4.2, 7.3, 10). */
 #include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
 

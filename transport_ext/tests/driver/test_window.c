@@ -1,5 +1,5 @@
-/* test_window.c: what a receiver tells its sender: windows by the law of its channel, status messages by
- * the rules, round trips (wire reference 8.2, 8.5, 11). */
+/* test_window.c: what a receiver tells its sender: windows by the law of its channel, status
+ * messages by the rules, round trips (wire reference 8.2, 8.5, 11). */
 #include "tests/driver/harness.h"
 
 #define UDP "aeron:udp?endpoint=127.0.0.1:24500"
@@ -308,7 +308,8 @@ TEST(auto_finds_a_small_window_for_a_slow_reader)
     harness_close(r.h);
 }
 
-/* I8: under max the sender does not wait; who stands still loses the stream after the image's time. */
+/* I8: under max the sender does not wait; who stands still loses the stream after the image's
+ * time. */
 TEST(a_laggard_is_timed_out)
 {
     reader_t r;

@@ -1,6 +1,7 @@
 /* test_auto.c: the automatic window in a small world: one sender without end, a link with a rate, a
- * way with a length, and a reader. It must find the window that keeps the slowest of them busy, keep
- * the queue in front of a slow reader short, stay within its bounds, and be there again after pauses. */
+ * way with a length, and a reader. It must find the window that keeps the slowest of them busy,
+ * keep the queue in front of a slow reader short, stay within its bounds, and be there again after
+ * pauses. */
 #include "flow/congestion.h"
 #include "flow/sm_due.h"
 #include "tests/check.h"
@@ -164,7 +165,8 @@ static void rebuild(world_t *w)
 
 static void run(world_t *w, int64_t ns)
 {
-    for (const int64_t end_ns = w->now_ns + ns; w->now_ns < end_ns && check_failures == w->failures;) {
+    const int64_t end_ns = w->now_ns + ns;
+    while (w->now_ns < end_ns && check_failures == w->failures) {
         w->now_ns += w->step_ns;
         send(w);
         read(w);
@@ -192,7 +194,8 @@ static double capacity(const world_t *w)
 {
     const double by_window = 0.75 * w->max_window
                              / ((double)(w->rtt_ns + w->poll_gap_ns + 2 * w->step_ns) / 1e9);
-    return least_of(least_of((double)w->link_bytes_per_s, (double)w->reader_bytes_per_s), by_window);
+    const double by_rate = least_of((double)w->link_bytes_per_s, (double)w->reader_bytes_per_s);
+    return least_of(by_rate, by_window);
 }
 
 static const int64_t ways_ns[] = {50 * US, MS, 20 * MS, 100 * MS};
@@ -224,13 +227,15 @@ TEST(the_window_fills_the_way)
                 w.rtt_ns / US, w.link_bytes_per_s, w.poll_gap_ns / US, rate, capacity(&w),
                 w.congestion.window);
         }
-        /* And not much more than fills it: twice the product, twice again for what a quarter costs. */
+        /* And not much more than fills it: twice the product, twice again for what a quarter
+         * costs. */
         const double product =
             capacity(&w) * (double)(w.rtt_ns + w.poll_gap_ns + 4 * w.step_ns) / 1e9;
         if (w.congestion.window > 6 * product + 8 * MTU) {
             CHECK_FAIL("way %" PRId64 " us, link %" PRId64 ", gap %" PRId64
                        " us: window %d for a product of %.0f",
-                w.rtt_ns / US, w.link_bytes_per_s, w.poll_gap_ns / US, w.congestion.window, product);
+                w.rtt_ns / US, w.link_bytes_per_s, w.poll_gap_ns / US, w.congestion.window,
+                product);
         }
     }
 }

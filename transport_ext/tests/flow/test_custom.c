@@ -1,5 +1,5 @@
-/* test_custom.c: strategies that are registered by name: what is refused, what they are told, and that
- * their answers count. A program of its own: what is registered stays. */
+/* test_custom.c: strategies that are registered by name: what is refused, what they are told, and
+ * that their answers count. A program of its own: what is registered stays. */
 #include "flow/flow_control.h"
 #include "rstream/error.h"
 #include "rstream/flow.h"
