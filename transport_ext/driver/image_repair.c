@@ -80,6 +80,7 @@ void rsti_image_repair_on_rtt(rsti_image_t *image)
 {
     rsti_repair_on_rtt(&image->repair, image->rtt.smoothed_ns, image->rtt.deviation_ns,
         image->rtt.least_ns);
+    rsti_sm_repeat_on_rtt(&image->sm_repeat, image->rtt.least_ns);
     image->has_news = true;
 }
 

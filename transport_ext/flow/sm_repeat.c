@@ -11,8 +11,14 @@ void rsti_sm_repeat_init(rsti_sm_repeat_t *repeat)
     }
     repeat->next = 0;
     repeat->limit = -1;
+    repeat->first_ns = RSTI_SM_REPEAT_NS;
     repeat->interval_ns = RSTI_SM_REPEAT_NS;
     repeat->due_ns = RSTI_NO_DEADLINE;
+}
+
+void rsti_sm_repeat_on_rtt(rsti_sm_repeat_t *repeat, int64_t least_ns)
+{
+    repeat->first_ns = rsti_max_i64(least_ns + least_ns / 4, RSTI_SM_REPEAT_MIN_NS);
 }
 
 void rsti_sm_repeat_on_sent(rsti_sm_repeat_t *repeat, int64_t limit, int64_t timeout_ns)
@@ -21,7 +27,7 @@ void rsti_sm_repeat_on_sent(rsti_sm_repeat_t *repeat, int64_t limit, int64_t tim
         repeat->limits[repeat->next] = repeat->limit;
         repeat->next = (repeat->next + 1) % RSTI_SM_REPEAT_LIMITS;
         repeat->limit = limit;
-        repeat->interval_ns = RSTI_SM_REPEAT_NS;
+        repeat->interval_ns = repeat->first_ns;
     } else {
         repeat->interval_ns = rsti_min_i64(repeat->interval_ns * 2, timeout_ns);
     }

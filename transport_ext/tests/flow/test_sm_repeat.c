@@ -72,12 +72,31 @@ TEST(several_lost_in_a_row_are_seen_as_far_as_limits_are_remembered)
     CHECK_EQ(repeat.due_ns, RSTI_NO_DEADLINE);
 }
 
+TEST(the_first_interval_follows_the_round_trip)
+{
+    static const int64_t round_trips[][2] = {
+        {1000, RSTI_SM_REPEAT_MIN_NS}, {100000000, 125000000}};
+    for (int i = 0; i < 2; i++) {
+        rsti_sm_repeat_init(&repeat);
+        rsti_sm_repeat_on_rtt(&repeat, round_trips[i][0]);
+        announce(WINDOW);
+        announce(2 * WINDOW);
+        CHECK(!rsti_sm_repeat_is_due(&repeat, WINDOW - 100, MTU, 0));
+        CHECK_EQ(repeat.due_ns, round_trips[i][1]);
+        announce(2 * WINDOW);
+        CHECK(!rsti_sm_repeat_is_due(&repeat, WINDOW - 100, MTU, 0));
+        CHECK_EQ(repeat.due_ns,
+            2 * round_trips[i][1] < TIMEOUT_NS ? 2 * round_trips[i][1] : TIMEOUT_NS);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const check_case_t cases[] = {
         RUN(repeats_at_growing_intervals_while_the_sender_stands_at_an_old_limit),
         RUN(leaves_alone_who_stands_elsewhere),
         RUN(several_lost_in_a_row_are_seen_as_far_as_limits_are_remembered),
+        RUN(the_first_interval_follows_the_round_trip),
     };
     return check_run(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL);
 }
