@@ -12,7 +12,7 @@ from rstream.errors import ConfigError
 __all__ = ("ClientConfig", "DriverConfig", "DriverSettings")
 
 _THREADING: Final = ("auto", "shared", "shared-network", "dedicated", "invoker")
-_IDLE: Final = ("block", "spin", "yield", "backoff", "sleep")
+_IDLE: Final = ("block", "spin", "noop", "yield", "backoff", "sleep", "controllable")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +23,8 @@ class DriverConfig:
         threading: who runs conductor, sender and receiver: ``"dedicated"`` a thread each,
             ``"shared-network"`` two threads, ``"shared"`` one, ``"invoker"`` the caller by
             ``do_work``; ``"auto"``: shared on up to four cores, else dedicated.
-        idle: how a thread without work waits: ``"block"`` (no CPU), ``"spin"``, ``"yield"``,
-            ``"backoff"``, ``"sleep"``.
+        idle: how a thread without work waits: ``"block"`` (no CPU), ``"spin"``, ``"noop"``,
+            ``"yield"``, ``"backoff"``, ``"sleep"``, ``"controllable"`` (as system counter 22 says).
         term_length, ipc_term_length: bytes of a term when the channel does not say it.
         mtu, ipc_mtu: largest datagram and IPC frame in bytes.
         client_liveness_timeout_s: a client silent for so long is given up (10).
@@ -42,7 +42,7 @@ class DriverConfig:
     """
 
     threading: Literal["auto", "shared", "shared-network", "dedicated", "invoker"] | None = None
-    idle: Literal["block", "spin", "yield", "backoff", "sleep"] | None = None
+    idle: Literal["block", "spin", "noop", "yield", "backoff", "sleep", "controllable"] | None = None
     term_length: int | None = None
     ipc_term_length: int | None = None
     mtu: int | None = None
@@ -156,7 +156,7 @@ class DriverSettings(TypedDict, total=False):
     """The fields of :class:`DriverConfig` as keywords."""
 
     threading: Literal["auto", "shared", "shared-network", "dedicated", "invoker"] | None
-    idle: Literal["block", "spin", "yield", "backoff", "sleep"] | None
+    idle: Literal["block", "spin", "noop", "yield", "backoff", "sleep", "controllable"] | None
     term_length: int | None
     ipc_term_length: int | None
     mtu: int | None

@@ -62,7 +62,7 @@ def errors(driver_dir: str) -> int:
     """Distinct errors, oldest first, as Aeron's ErrorStat prints them."""
     found = _core.read_errors(driver_dir)
     for observations, first_ms, last_ms, text in found:
-        print(f"***\n{observations} observations from {local_time(first_ms)} to {local_time(last_ms)} for:\n {text}")
+        print(f"\n{observations} observations from {local_time(first_ms)} to {local_time(last_ms)} for:\n{text}")
     print(f"\n{len(found)} distinct errors observed.")
     return 0
 

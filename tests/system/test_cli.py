@@ -87,7 +87,7 @@ def test_errors_and_losses_as_aerons_tools_print_them(driver_dir: str) -> None:
             assert received == 300
         errors = run("errors", "--dir", driver_dir)
         losses = run("loss", "--dir", driver_dir)
-    assert re.search(r"^\*\*\*\n1 observations from \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}[+-]\d{4} to .* for:\n .*mtu=7", errors.stdout)
+    assert re.search(r"^\n1 observations from \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}[+-]\d{4} to .* for:\n.*mtu=7", errors.stdout)
     assert "1 distinct errors observed." in errors.stdout
     header, line, count = losses.stdout.splitlines()
     assert header.startswith("#OBSERVATION_COUNT,TOTAL_BYTES_LOST,")
