@@ -70,7 +70,8 @@ static void init_tails(rsti_log_metadata_t *metadata, const rsti_log_params_t *p
 {
     const int32_t count = rsti_wrap_sub_i32(params->term_id, params->initial_term_id);
     RST_ASSERT(count >= 0);
-    RST_ASSERT(params->term_offset >= 0 && params->term_offset < params->term_length);
+    /* At the very end of a term too: a channel may begin there, and the first append rotates. */
+    RST_ASSERT(params->term_offset >= 0 && params->term_offset <= params->term_length);
     const uint32_t active = (uint32_t)count % RSTI_PARTITIONS;
     int64_t *tails = metadata->term_tail_counters;
     /* The two idle partitions look as if they had been used two and one terms ago, which is what
