@@ -95,6 +95,8 @@ void rsti_conductor_on_command(rst_driver_t *driver, int32_t type,
         rsti_on_create_image(driver, command);
     } else if (type == RSTI_AGENT_RESOLVE_CONTROL) {
         rsti_on_resolve_control(driver, command);
+    } else if (type == RSTI_AGENT_RERESOLVE) {
+        rsti_on_reresolve(driver, command);
     } else if (type == RSTI_AGENT_PUBLICATION_ERROR) {
         on_publication_error(driver, command);
     } else if (type == RSTI_AGENT_RESPONSE_SETUP) {
@@ -261,6 +263,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     conductor->now_ns = now_ns;
     conductor->now_ms = rsti_clock_epoch_ms(&driver->clock);
     conductor->is_retry = false;
+    conductor->is_looking_up = false;
     rsti_endpoints_sweep(driver);
     const bool is_timer = on_timer(driver, now_ns);
     int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_CONDUCTOR, AGENT_COMMANDS_MAX);
@@ -268,6 +271,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
         work += (int64_t)rsti_mpsc_rb_read(&driver->to_driver, CLIENT_COMMANDS_MAX,
             on_client_command, driver);
     }
+    rsti_reresolutions_poll(driver, now_ns, next_deadline_ns);
     rsti_images_rebuild(driver, now_ns, next_deadline_ns);
     rsti_publications_update(driver, now_ns);
     rsti_images_check(driver, now_ns, next_deadline_ns);
@@ -280,5 +284,5 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     }
     rsti_lower_deadline(next_deadline_ns, conductor->timer_due_ns);
     rsti_lower_deadline(next_deadline_ns, conductor->clients_check_due_ns);
-    return work + (conductor->is_retry ? 1 : 0);
+    return work + (conductor->is_retry && !conductor->is_looking_up ? 1 : 0);
 }

@@ -34,6 +34,14 @@ void rsti_driver_wake_agent(rst_driver_t *driver, int32_t agent_id)
     }
 }
 
+void rsti_driver_wake_from_outside(rst_driver_t *driver, int32_t agent_id)
+{
+    rsti_cnc_ext_t *ext = driver->cnc.ext;
+    if (rsti_wake_take_word(&ext->agent_armed[agent_id])) {
+        rsti_waker_wake(driver->waker, 0, ext->agent_fifo[agent_id]);
+    }
+}
+
 static void on_wake(void *arg, int64_t client_id, int32_t waiter_id)
 {
     rst_driver_t *driver = arg;
@@ -193,7 +201,8 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
     if (open_media(driver, media) < 0 || open_cnc(driver) < 0
         || open_loss_report(driver) < 0 || rsti_waker_create(&driver->waker, driver->dir) < 0
         || rsti_conductor_init(driver, seed) < 0 || rsti_sender_init(&driver->sender, driver) < 0
-        || rsti_receiver_init(&driver->receiver, driver) < 0 || rsti_threads_prepare(driver) < 0) {
+        || rsti_receiver_init(&driver->receiver, driver) < 0 || rsti_threads_prepare(driver) < 0
+        || rsti_names_init(driver) < 0) {
         return -rst_last_error_code();
     }
     warn_of_small_buffers(driver);
@@ -217,7 +226,6 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
     made->params = *params;
     made->lock_fd = -1;
     made->clock = *clock;
-    made->resolver = rsti_system_resolver;
     made->threading = choose_threading(params);
     int result = 0;
     if (params->dir[0] == '\0') {
@@ -284,6 +292,7 @@ void rst_driver_close(rst_driver_t *driver)
         return;
     }
     rsti_threads_close(driver);
+    rsti_name_lookup_destroy(driver->lookup);
     if (driver->has_cnc) {
         if (driver->to_driver.trailer != NULL) {
             rsti_mpsc_rb_set_heartbeat(&driver->to_driver, -1);

@@ -128,3 +128,52 @@ void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpo
         rsti_lower_deadline(next_deadline_ns, endpoint->destinations->expiry_due_ns);
     }
 }
+
+void rsti_send_endpoint_on_resolved(rsti_sender_t *sender, const rsti_agent_command_t *command)
+{
+    const rst_driver_t *driver = sender->driver;
+    rsti_send_endpoint_t *endpoint = command->endpoint;
+    if (endpoint->destinations != NULL) {
+        (void)rsti_destinations_move(
+            endpoint->destinations, command->registration_id, &command->address);
+        return;
+    }
+    endpoint->data_address = command->address;
+    if (endpoint->is_connected
+        && driver->media.table->reconnect(
+               driver->media.arg, endpoint->data_socket, &command->address) < 0) {
+        rsti_driver_log_trail(sender->driver, "sender");
+    }
+}
+
+static void ask_again(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t registration_id)
+{
+    const rsti_agent_command_t ask = {
+        .endpoint = endpoint,
+        .registration_id = registration_id,
+    };
+    (void)rsti_tell_conductor(sender->driver, RSTI_AGENT_RERESOLVE, &ask);
+}
+
+bool rsti_send_endpoint_check_names(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t now_ns)
+{
+    const rsti_destination_tracker_t *tracker = endpoint->destinations;
+    if (tracker == NULL) {
+        if (endpoint->has_name && now_ns > endpoint->last_sm_ns + RSTI_DESTINATION_TIMEOUT_NS) {
+            ask_again(sender, endpoint, -1);
+        }
+        return endpoint->has_name;
+    }
+    bool has_name = false;
+    for (int32_t i = 0; i < tracker->count; i++) {
+        const rsti_destination_t *destination = &tracker->items[i];
+        has_name |= destination->has_name;
+        if (destination->has_name
+            && now_ns > destination->last_activity_ns + RSTI_DESTINATION_TIMEOUT_NS) {
+            ask_again(sender, endpoint, destination->registration_id);
+        }
+    }
+    return has_name;
+}

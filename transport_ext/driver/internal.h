@@ -15,6 +15,7 @@
 #include "concurrent/error_log.h"
 #include "driver/context.h"
 #include "driver/ipc_publication.h"
+#include "driver/name_lookup.h"
 #include "driver/network_publication.h"
 #include "driver/port_manager.h"
 #include "driver/publication_image.h"
@@ -88,6 +89,14 @@ struct rsti_subscription_t {
     char *canonical;
 };
 
+/* A name whose address went silent and is looked up again. */
+typedef struct rsti_reresolution_t {
+    void *endpoint;
+    int64_t registration_id; /* of a manual destination; -1: the endpoint's own */
+} rsti_reresolution_t;
+/* At once; more are asked for again in a second. */
+#define RSTI_RERESOLUTIONS_MAX 64
+
 typedef struct rsti_conductor_t {
     rsti_rng_t rng;
     rsti_mpsc_rb_t queue; /* from sender and receiver */
@@ -110,6 +119,9 @@ typedef struct rsti_conductor_t {
     rsti_port_manager_t sender_ports, receiver_ports;
     int32_t closing_count; /* endpoints that wait for their agent's release */
     bool has_responses;
+    bool is_looking_up; /* a name, in another thread: that is no work to stay awake for */
+    rsti_reresolution_t reresolutions[RSTI_RERESOLUTIONS_MAX];
+    int32_t reresolution_count;
     bool is_retry; /* a command was left in the ring */
     rsti_channel_t channel;
     uint8_t response[RSTI_RESPONSE_MAX];
@@ -127,6 +139,8 @@ struct rsti_sender_t {
     rsti_datagram_t control[RSTI_CONTROL_BURST];
     uint8_t *control_buffers;
     int64_t now_ns; /* of this pass */
+    int64_t names_due_ns; /* when silent names are looked for */
+    bool has_names;       /* at the last look */
     int64_t last_status_poll_ns;
     int32_t passes_since_poll;
     bool is_short;
@@ -181,6 +195,7 @@ struct rst_driver_t {
     rsti_clock_t clock;
     rsti_media_t media;
     rsti_name_resolver_t resolver; /* the conductor's */
+    rsti_name_lookup_t *lookup;    /* NULL: names are looked up while the conductor waits */
     rsti_media_t udp_media;   /* ours to destroy when owns_udp_media */
     bool owns_udp_media;
     bool has_interceptor;
@@ -221,6 +236,8 @@ void rsti_cycles_init(rst_driver_t *driver);
 /* One pass in the caller's thread. */
 int64_t rsti_driver_pass(rst_driver_t *driver, int64_t *next_deadline_ns);
 void rsti_driver_wake_agent(rst_driver_t *driver, int32_t agent_id);
+/* From a thread that is none of the agents'. */
+void rsti_driver_wake_from_outside(rst_driver_t *driver, int32_t agent_id);
 /* Wakes the clients that wait for this log. */
 void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t kind);
 void rsti_driver_log_error(rst_driver_t *driver, int code, const char *text);
@@ -277,6 +294,8 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_REMOVE_INIT,
     RSTI_AGENT_ADD_DESTINATION,    /* of a send endpoint */
     RSTI_AGENT_REMOVE_DESTINATION,
+    RSTI_AGENT_RESOLVED,  /* to the sender: an endpoint or destination has another address */
+    RSTI_AGENT_RERESOLVE, /* to the conductor: nothing came from there for long */
     RSTI_AGENT_CREATE_IMAGE,
     RSTI_AGENT_PUBLICATION_ERROR,
     RSTI_AGENT_RESPONSE_SETUP
@@ -499,8 +518,17 @@ void rsti_send_endpoint_on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpo
     int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns);
 void rsti_send_endpoint_on_destination(rsti_sender_t *sender, int32_t type,
     const rsti_agent_command_t *command);
+void rsti_send_endpoint_on_resolved(rsti_sender_t *sender, const rsti_agent_command_t *command);
+/* Names whose addresses are silent are asked for again; true when there is any name at all. */
+bool rsti_send_endpoint_check_names(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t now_ns);
 void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     int64_t now_ns, int64_t *next_deadline_ns);
+
+/* conductor_names.c */
+int rsti_names_init(rst_driver_t *driver);
+void rsti_on_reresolve(rst_driver_t *driver, const rsti_agent_command_t *command);
+void rsti_reresolutions_poll(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
 
 /* conductor_destinations.c: destinations of publications. true: try the command again. */
 bool rsti_on_add_destination(rst_driver_t *driver, const rsti_command_t *command);

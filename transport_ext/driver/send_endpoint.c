@@ -131,6 +131,9 @@ int rsti_send_endpoint_create(rst_driver_t *driver, rsti_send_endpoint_t **endpo
     made->destination_count_id = RSTI_NULL_COUNTER;
     made->ttl = !udp->is_multicast ? 0 : or_default(channel->ttl, driver->params.multicast_ttl);
     made->data_address = udp->remote_data;
+    made->has_name = udp->control_mode == RSTI_CONTROL_NONE && !udp->is_multicast
+        && rsti_netaddr_has_name(channel->endpoint);
+    memcpy(made->endpoint_text, channel->endpoint, sizeof made->endpoint_text);
     made->last_sm_ns = driver->conductor.now_ns;
     if (make_destinations(made) == 0) {
         made->is_group = udp->is_multicast || made->destinations != NULL;

@@ -28,9 +28,11 @@ typedef struct rsti_send_endpoint_t {
     bool is_connected; /* data_socket */
     bool is_group;     /* multicast or several destinations: group rules for NAKs and flow control */
     uint16_t managed_port; /* goes back to the port manager; 0: none */
+    bool has_name;         /* of its one peer; its address may change */
     int32_t ttl;       /* multicast; 0 = the system's */
     int32_t destination_count_id; /* counter, when there are destinations */
     /* written by: conductor */
+    char endpoint_text[RSTI_CHANNEL_HOST_MAX]; /* endpoint= of the first channel */
     rsti_ptr_array_t manual; /* rsti_manual_destination_t: what clients added */
     int32_t ref_count;
     bool is_closing;

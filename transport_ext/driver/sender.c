@@ -95,6 +95,9 @@ void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
     case RSTI_AGENT_REMOVE_DESTINATION:
         rsti_send_endpoint_on_destination(sender, type, command);
         break;
+    case RSTI_AGENT_RESOLVED:
+        rsti_send_endpoint_on_resolved(sender, command);
+        break;
     default:
         RST_ASSERT(false);
         break;
@@ -234,6 +237,24 @@ static int64_t send_all(rsti_sender_t *sender, int64_t now_ns, int64_t *next_dea
     return bytes;
 }
 
+static void check_names(rsti_sender_t *sender, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const int64_t interval_ns = sender->driver->params.reresolution_interval_ns;
+    if (interval_ns == 0 || sender->endpoints == NULL) {
+        return;
+    }
+    if (now_ns >= sender->names_due_ns) {
+        sender->has_names = false;
+        for (rsti_send_endpoint_t *e = sender->endpoints; e != NULL; e = e->next) {
+            sender->has_names |= rsti_send_endpoint_check_names(sender, e, now_ns);
+        }
+        sender->names_due_ns = now_ns + interval_ns;
+    }
+    if (sender->has_names) {
+        rsti_lower_deadline(next_deadline_ns, sender->names_due_ns);
+    }
+}
+
 int64_t rsti_sender_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
 {
     rsti_sender_t *sender = arg;
@@ -248,6 +269,7 @@ int64_t rsti_sender_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns
         || now_ns > sender->last_status_poll_ns + driver->params.sm_timeout_ns / 2) {
         work += poll_control(sender, now_ns, next_deadline_ns);
     }
+    check_names(sender, now_ns, next_deadline_ns);
     if (sender->is_short) {
         rsti_lower_deadline(next_deadline_ns, now_ns + SHORT_SEND_RETRY_NS);
     }

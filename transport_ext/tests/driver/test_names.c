@@ -1,0 +1,275 @@
+/* Names: looked up beside the conductor, and again when their addresses go silent (wire reference
+ * 18). The harness's driver waits for a table whose answers the test switches. */
+#include "tests/driver/harness.h"
+
+#include "driver/name_lookup.h"
+
+#include <pthread.h>
+
+#define STREAM 10
+#define OLD "127.0.0.1:24400"
+#define NEW "127.0.0.2:24400"
+
+typedef struct table_t {
+    const char *answer; /* NULL: unknown */
+    int asked;
+} table_t;
+
+static int resolve(void *arg, const char *host, int family, struct sockaddr_storage *address)
+{
+    table_t *table = arg;
+    (void)family;
+    table->asked++;
+    if (table->answer == NULL || !rsti_netaddr_parse_numeric(table->answer, address)) {
+        return RST_SET_ERR(RST_EUNKNOWNHOST, "cannot resolve host \"%s\": not in the table", host);
+    }
+    return 0;
+}
+
+static harness_t *open_with(table_t *table, const char *answer)
+{
+    harness_t *h = harness_open();
+    *table = (table_t){.answer = answer};
+    h->driver->resolver = (rsti_name_resolver_t){resolve, table};
+    return h;
+}
+
+static void send_sm(harness_t *h, const char *from)
+{
+    const rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
+    const rsti_log_t *log = &publication->base.file.log;
+    const rsti_sm_t sm = {
+        .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
+        .session_id = publication->base.session_id,
+        .stream_id = STREAM,
+        .consumption_term_id = log->initial_term_id,
+        .receiver_window = 32 * 1024,
+        .receiver_id = 99,
+    };
+    inject(h, publication->endpoint->socket, from, &sm, sizeof sm);
+}
+
+static bool went_to(const harness_t *h, const char *to)
+{
+    const struct sockaddr_storage address = address_of(to);
+    const frame_t *frame = &h->sent[h->sent_count - 1];
+    return h->sent_count > 0 && rsti_netaddr_equal(&frame->address, &address);
+}
+
+/* J4, N15: silent for five seconds, then looked up every second; and back again. */
+TEST(a_silent_endpoint_is_looked_up_again)
+{
+    table_t table;
+    harness_t *h = open_with(&table, "127.0.0.1");
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24400", STREAM);
+    CHECK_EQ(table.asked, 1);
+    advance_alive(h, 900 * MS, 100 * MS);
+    CHECK(went_to(h, OLD));
+    send_sm(h, OLD);
+    table.answer = "127.0.0.2";
+    advance_alive(h, 4900 * MS, 100 * MS);
+    CHECK_EQ(table.asked, 1); /* it spoke, so it is where it was */
+    CHECK_EQ(counter(h, RSTI_SYSTEM_RESOLUTION_CHANGES), 0);
+    advance_alive(h, 2000 * MS, 100 * MS);
+    CHECK(table.asked >= 2);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_RESOLUTION_CHANGES), 1);
+    forget_frames(h);
+    advance_alive(h, 300 * MS, 50 * MS);
+    CHECK(went_to(h, NEW));
+    table.answer = "127.0.0.1";
+    advance_alive(h, 2000 * MS, 100 * MS);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_RESOLUTION_CHANGES), 2);
+    forget_frames(h);
+    advance_alive(h, 300 * MS, 50 * MS);
+    CHECK(went_to(h, OLD));
+    /* What cannot be looked up stays what it was, and is told once. */
+    table.answer = NULL;
+    const int64_t errors = counter(h, RSTI_SYSTEM_ERRORS);
+    advance_alive(h, 3000 * MS, 100 * MS);
+    CHECK(counter(h, RSTI_SYSTEM_ERRORS) > errors);
+    CHECK(went_to(h, OLD));
+    harness_close(h);
+}
+
+TEST(numbers_and_living_peers_are_not_looked_up)
+{
+    table_t table;
+    harness_t *h = open_with(&table, "127.0.0.1");
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=" OLD, STREAM);
+    advance_alive(h, 10000 * MS, 100 * MS);
+    CHECK_EQ(table.asked, 0);
+    harness_close(h);
+    h = open_with(&table, "127.0.0.1");
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24400", STREAM);
+    for (int i = 0; i < 100; i++) {
+        send_sm(h, OLD);
+        advance_alive(h, 100 * MS, 50 * MS);
+    }
+    CHECK_EQ(table.asked, 1);
+    harness_close(h);
+}
+
+/* N15: a name without an address is no error for a manual destination; it is tried again. */
+TEST(a_manual_destination_may_be_resolved_later_and_move)
+{
+    table_t table;
+    harness_t *h = open_with(&table, NULL);
+    const int64_t id =
+        add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control-mode=manual", STREAM);
+    const char *channel = "aeron:udp?endpoint=reader:24400";
+    rsti_command_t c = {
+        .type = RSTI_CMD_ADD_DESTINATION,
+        .registration_id = id,
+        .channel = {channel, (int32_t)strlen(channel)},
+    };
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, command(h, &c)) != NULL);
+    advance_alive(h, 4000 * MS, 100 * MS);
+    CHECK_EQ(h->sent_count, 0);
+    table.answer = "127.0.0.1";
+    advance_alive(h, 3000 * MS, 100 * MS);
+    CHECK(went_to(h, OLD));
+    CHECK_EQ(counter(h, RSTI_SYSTEM_RESOLUTION_CHANGES), 1);
+    table.answer = "127.0.0.2";
+    forget_frames(h);
+    advance_alive(h, 2000 * MS, 100 * MS);
+    CHECK(went_to(h, NEW));
+    CHECK_EQ(counter(h, RSTI_SYSTEM_RESOLUTION_CHANGES), 2);
+    /* Removed by its name, whatever that means now. */
+    c.type = RSTI_CMD_REMOVE_DESTINATION;
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, command(h, &c)) != NULL);
+    forget_frames(h);
+    advance_alive(h, 1000 * MS, 100 * MS);
+    CHECK_EQ(h->sent_count, 0);
+    harness_close(h);
+}
+
+/* L14: what comes back for an endpoint that is closing is dropped. */
+TEST(what_is_gone_is_not_looked_up)
+{
+    table_t table;
+    harness_t *h = open_with(&table, "127.0.0.1");
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24400", STREAM);
+    const rsti_agent_command_t stale = {
+        .endpoint = h, /* no endpoint at all */
+        .registration_id = -1,
+    };
+    CHECK(rsti_tell_conductor(h->driver, RSTI_AGENT_RERESOLVE, &stale));
+    pass(h);
+    CHECK_EQ(table.asked, 1);
+    CHECK_EQ(h->driver->conductor.reresolution_count, 0);
+    harness_close(h);
+}
+
+TEST(an_unknown_endpoint_is_refused_by_name)
+{
+    table_t table;
+    harness_t *h = open_with(&table, NULL);
+    const int64_t id =
+        add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24400", STREAM);
+    const answer_t *error = answer(h, RSTI_RSP_ON_ERROR, id);
+    CHECK(error != NULL);
+    CHECK_EQ(error->response.error_code, RSTI_DRIVER_UNKNOWN_HOST);
+    CHECK(strstr(error->text, "endpoint=reader:24400") != NULL);
+    harness_close(h);
+}
+
+/* ---- in a thread ---- */
+
+typedef struct slow_t {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_open; /* the answer may leave */
+    int done;
+} slow_t;
+
+static int resolve_slowly(void *arg, const char *host, int family,
+    struct sockaddr_storage *address)
+{
+    slow_t *slow = arg;
+    (void)family;
+    pthread_mutex_lock(&slow->lock);
+    while (!slow->is_open) {
+        pthread_cond_wait(&slow->changed, &slow->lock);
+    }
+    pthread_mutex_unlock(&slow->lock);
+    return strcmp(host, "known") == 0 && rsti_netaddr_parse_numeric("10.0.0.1", address)
+        ? 0 : RST_SET_ERR(RST_EUNKNOWNHOST, "nobody knows %s", host);
+}
+
+static void on_done(void *arg, int64_t took_ns)
+{
+    slow_t *slow = arg;
+    (void)took_ns;
+    pthread_mutex_lock(&slow->lock);
+    slow->done++;
+    pthread_cond_broadcast(&slow->changed);
+    pthread_mutex_unlock(&slow->lock);
+}
+
+static void open_and_wait(slow_t *slow, int done)
+{
+    pthread_mutex_lock(&slow->lock);
+    slow->is_open = true;
+    pthread_cond_broadcast(&slow->changed);
+    while (slow->done < done) {
+        pthread_cond_wait(&slow->changed, &slow->lock);
+    }
+    pthread_mutex_unlock(&slow->lock);
+}
+
+TEST(lookups_are_asked_for_until_they_are_there)
+{
+    static slow_t slow = {
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    rsti_manual_clock_t manual = {.now_ns = RSTI_NS_PER_S};
+    rsti_name_lookup_params_t params = {
+        .inner = {resolve_slowly, &slow}, .on_done = on_done, .arg = &slow};
+    params.clock = rsti_clock_manual(&manual);
+    rsti_name_lookup_t *lookup;
+    struct sockaddr_storage address;
+    CHECK_EQ(rsti_name_lookup_create(&lookup, &params), 0);
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "known", AF_INET, &address), RSTI_LOOKUP_PENDING);
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "known", AF_INET, &address), RSTI_LOOKUP_PENDING);
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "other", AF_INET, &address), RSTI_LOOKUP_PENDING);
+    open_and_wait(&slow, 2);
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "known", AF_INET, &address), 0);
+    const struct sockaddr_storage expected = address_of("10.0.0.1:0");
+    CHECK(rsti_netaddr_equal(&address, &expected));
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "other", AF_INET, &address), -RST_EUNKNOWNHOST);
+    CHECK(strstr(rst_last_error_text(), "nobody knows other") != NULL);
+    CHECK_EQ(slow.done, 2);
+    /* Nobody wants the answer any more: the next one who does gets a new one. */
+    manual.now_ns += RSTI_LOOKUP_FRESH_NS + 1;
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "known", AF_INET, &address), RSTI_LOOKUP_PENDING);
+    open_and_wait(&slow, 3);
+    manual.now_ns += 2 * RSTI_NS_PER_S; /* whoever asked comes by once a second */
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "known", AF_INET, &address), 0);
+    rsti_name_lookup_destroy(lookup);
+}
+
+TEST(too_many_names_at_once_are_refused)
+{
+    static slow_t slow = {
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    rsti_manual_clock_t manual = {.now_ns = RSTI_NS_PER_S};
+    rsti_name_lookup_params_t params = {
+        .inner = {resolve_slowly, &slow}, .on_done = on_done, .arg = &slow};
+    params.clock = rsti_clock_manual(&manual);
+    rsti_name_lookup_t *lookup;
+    struct sockaddr_storage address;
+    CHECK_EQ(rsti_name_lookup_create(&lookup, &params), 0);
+    for (int i = 0; i <= RSTI_LOOKUPS_MAX; i++) {
+        char host[16];
+        snprintf(host, sizeof host, "host-%d", i);
+        CHECK_EQ(rsti_name_lookup_resolve(lookup, host, AF_INET, &address),
+            i < RSTI_LOOKUPS_MAX ? RSTI_LOOKUP_PENDING : -RST_EFULL);
+    }
+    open_and_wait(&slow, RSTI_LOOKUPS_MAX);
+    rsti_name_lookup_destroy(lookup);
+}
+
+CHECK_MAIN(RUN(a_silent_endpoint_is_looked_up_again),
+    RUN(numbers_and_living_peers_are_not_looked_up),
+    RUN(a_manual_destination_may_be_resolved_later_and_move), RUN(what_is_gone_is_not_looked_up),
+    RUN(an_unknown_endpoint_is_refused_by_name),
+    RUN(lookups_are_asked_for_until_they_are_there), RUN(too_many_names_at_once_are_refused))
