@@ -61,6 +61,7 @@ static bool poke_i32(const char *dir, int64_t offset, int32_t value)
     return poke(dir, offset, &value, sizeof value);
 }
 
+/* E7 */
 TEST(layout_is_the_references)
 {
     char dir[512], path[600];
@@ -93,6 +94,7 @@ TEST(layout_is_the_references)
     CHECK(strstr(rst_last_error_text(), path) != NULL);
 }
 
+/* E7 */
 TEST(client_sees_it_when_it_is_ready)
 {
     char dir[512];
@@ -135,6 +137,7 @@ TEST(client_sees_it_when_it_is_ready)
     CHECK(!rsti_cnc_is_rstream(&client));
 }
 
+/* E7 */
 TEST(versions)
 {
     char dir[512];
@@ -151,6 +154,7 @@ TEST(versions)
     CHECK_EQ(rsti_cnc_open(&cnc, dir, false), -RST_EVERSION);
 }
 
+/* E7 */
 TEST(impossible_lengths)
 {
     static const int32_t wrong[] = {0, -1, 1, 767, 896, 1000, INT32_MAX, INT32_MIN, 1 << 30};
@@ -181,6 +185,7 @@ TEST(impossible_lengths)
     rsti_cnc_close(&cnc);
 }
 
+/* E7 */
 TEST(truncated_at_every_border)
 {
     static const int64_t lengths[] = {0, 1, 127, 128, 129, 4096, 65536, REGIONS_END - 1};
@@ -269,6 +274,7 @@ static int create_in_small_fs(const char *dir)
     return 0;
 }
 
+/* N27 */
 TEST(full_storage_is_an_error_with_numbers)
 {
     char dir[512];

@@ -71,6 +71,7 @@ static void touch(const char *dir, const char *name)
     }
 }
 
+/* N27 */
 TEST(acquire_makes_a_private_directory)
 {
     char dir[512];
@@ -102,6 +103,7 @@ TEST(acquire_makes_a_private_directory)
     CHECK_EQ(rsti_driver_dir_probe(dir, TIMEOUT_MS, NOW_MS), RSTI_DRIVER_ABSENT);
 }
 
+/* N27 */
 TEST(release_without_removal_leaves_a_dead_driver)
 {
     char dir[512];
@@ -315,6 +317,7 @@ TEST(forked_child_lets_go_of_the_lock)
     close(ready[1]);
 }
 
+/* N27 */
 TEST(foreign_driver_is_seen_by_its_heartbeat)
 {
     char dir[512];
@@ -336,6 +339,7 @@ TEST(foreign_driver_is_seen_by_its_heartbeat)
     rsti_driver_dir_release(dir, lock_fd, true);
 }
 
+/* N27 */
 TEST(ended_foreign_driver_is_dead)
 {
     char dir[512];
@@ -363,6 +367,7 @@ static bool find_error_log(char *path, size_t size)
     return found;
 }
 
+/* N27 */
 TEST(error_log_is_saved_beside)
 {
     char dir[512], with_slash[520], path[600], text[1024];

@@ -84,7 +84,7 @@ wait $pid
 expect "exit code of the successor" 0 $?
 pid=
 
-# ---- by the names of Aeron's drivers ----
+# ---- by the names of Aeron's drivers (L15, N27) ----
 
 launch() { # launch ARGUMENTS...: in the background, until it is ready
     : >"$root/out"
