@@ -201,6 +201,75 @@ TEST(early_frames_are_over_runs)
     harness_close(r.h);
 }
 
+/* ---- datagrams that are not what a sender makes ---- */
+
+typedef struct frame_facts_t {
+    int32_t length; /* as the header says */
+    int16_t type;
+    int32_t offset;
+} frame_facts_t;
+
+typedef struct packet_row_t {
+    const char *what;
+    frame_facts_t first, second; /* the second stands where the first one ends; length 0: none */
+    size_t length;               /* of the datagram */
+    bool is_taken;
+} packet_row_t;
+
+static void send_packet(const reader_t *r, const packet_row_t *row)
+{
+    uint8_t datagram[512] = {0};
+    const frame_facts_t *frames[] = {&row->first, &row->second};
+    size_t at = 0;
+    for (int i = 0; i < 2 && (i == 0 || row->second.length != 0); i++) {
+        rsti_data_header_t header;
+        rsti_data_header_fill(&header, RSTI_FLAG_UNFRAGMENTED, frames[i]->type, SESSION, STREAM, 7,
+            0);
+        header.term_offset = frames[i]->offset;
+        header.frame.frame_length = frames[i]->length;
+        memcpy(datagram + at, &header, sizeof header);
+        at += 64;
+    }
+    inject(r->h, r->socket, SENDER, datagram, row->length);
+}
+
+/* K4, lesson 3: every frame of a datagram counts, not the first alone. */
+TEST(malformed_datagrams_are_dropped_whole)
+{
+    enum { DATA = RSTI_FRAME_DATA, PAD = RSTI_FRAME_PAD };
+    static const packet_row_t rows[] = {
+        {"one frame", {64, DATA, 0}, {0}, 64, true},
+        {"two frames", {64, DATA, 64}, {64, DATA, 128}, 128, true},
+        {"a padding longer than the datagram", {64, DATA, 192}, {1024, PAD, 256}, 96, true},
+        {"first offset not on a boundary", {64, DATA, 16}, {0}, 64, false},
+        {"negative first offset", {64, DATA, -64}, {0}, 64, false},
+        {"first offset at the term's end", {64, DATA, TERM}, {0}, 64, false},
+        {"second offset wrong", {64, DATA, 0}, {64, DATA, 96}, 128, false},
+        {"second length negative", {64, DATA, 0}, {-64, DATA, 64}, 128, false},
+        {"second frame of another type", {64, DATA, 0}, {64, RSTI_FRAME_SM, 64}, 128, false},
+        {"trailing bytes", {64, DATA, 0}, {0}, 96, false},
+        {"data longer than the datagram", {96, DATA, 0}, {0}, 64, false},
+        {"second data longer than the datagram", {64, DATA, 0}, {96, DATA, 64}, 128, false},
+        {"not a multiple of 32", {64, DATA, 0}, {0}, 63, false},
+        {"shorter than a header", {64, DATA, 0}, {0}, 31, false},
+        {"beyond the term's end", {128, PAD, TERM - 64}, {0}, 32, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        reader_t r;
+        reader_open(&r, UDP);
+        const int64_t invalid = counter(r.h, RSTI_SYSTEM_INVALID_PACKETS);
+        const int64_t before = image_of(&r)->high_water;
+        send_packet(&r, &rows[i]);
+        pass(r.h);
+        const bool is_taken = image_of(&r)->high_water > before;
+        const bool is_counted = counter(r.h, RSTI_SYSTEM_INVALID_PACKETS) == invalid + 1;
+        if (is_taken != rows[i].is_taken || is_counted == rows[i].is_taken) {
+            CHECK_FAIL("%s: taken %d, counted as invalid %d", rows[i].what, is_taken, is_counted);
+        }
+        harness_close(r.h);
+    }
+}
+
 /* ---- rejected ---- */
 
 /* N11: after ten seconds without frames it goes, and a publisher that is still there comes back. */
@@ -309,6 +378,7 @@ TEST(revoked_image_goes_at_once)
 CHECK_MAIN(RUN(group_tag_is_in_status_messages_and_errors),
     RUN(driver_gives_the_group_tag_where_the_channel_has_none),
     RUN(round_trip_requests_are_answered_to_whom_they_ask), RUN(old_frames_are_under_runs),
-    RUN(early_frames_are_over_runs), RUN(rejected_image_goes_and_may_come_back),
+    RUN(early_frames_are_over_runs), RUN(malformed_datagrams_are_dropped_whole),
+    RUN(rejected_image_goes_and_may_come_back),
     RUN(rejected_image_stays_out_without_rejoin), RUN(a_reason_is_cut_to_what_a_frame_holds),
     RUN(a_rejected_image_does_not_keep_the_receiver_busy), RUN(revoked_image_goes_at_once))
