@@ -91,6 +91,8 @@ def test_fork_leaves_dead_handles(driver_dir):
         client = Client(sys.argv[1], start_driver=False)
         subscription = client.add_subscription("aeron:ipc", 1)
         publication = client.add_publication("aeron:ipc", 1)
+        counter = client.add_counter(1001, "mine")
+        (image,) = subscription.images()
         while publication.offer(b"before") < 0: pass
         view = memoryview(subscription.poll(1).messages()[0])
         pid = os.fork()
@@ -99,6 +101,12 @@ def test_fork_leaves_dead_handles(driver_dir):
                 lambda: publication.offer(b"x"), lambda: publication.offer_many([b"x"]),
                 lambda: publication.try_claim(3), lambda: client.add_publication("aeron:ipc", 2),
                 lambda: client.state, lambda: driver.do_work(), lambda: subscription.wait(0.1),
+                lambda: counter.value, lambda: counter.add(1), lambda: client.add_counter(1001, "x"),
+                lambda: client.read_counter(0), lambda: list(client.counter_events()),
+                lambda: client.next_session_id(1), lambda: list(publication.errors()),
+                lambda: publication.add_destination("aeron:udp?endpoint=localhost:1"),
+                lambda: subscription.add_destination("aeron:udp?endpoint=localhost:1"),
+                lambda: subscription.reject(image),
             ]
             for number, use in enumerate(uses):
                 try:

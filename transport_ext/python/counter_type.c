@@ -191,6 +191,11 @@ static bool is_closed(const rsti_py_counter_t *self)
 /* A write that went nowhere is a mistake that must be heard of. */
 static bool check_open(const rsti_py_counter_t *self)
 {
+    if (rsti_py_is_forked(self->client)) {
+        (void)rsti_py_raise_text(self->client->state, RST_EFORKED,
+            "this counter was made before fork: open a new client here");
+        return false;
+    }
     if (is_closed(self)) {
         (void)rsti_py_raise_text(self->client->state, RST_ECLOSED, "the counter is closed");
         return false;
