@@ -1,5 +1,6 @@
-/* conductor_logs.c: room for logs before they are made (memory reference 1.1), and freeing them: a few
- * in a pass, because giving back hundreds of megabytes takes time; what fails is tried again. */
+/* conductor_logs.c: room for logs before they are made (memory reference 1.1), and freeing them: a
+ * few in a pass, because giving back hundreds of megabytes takes time; what fails is tried
+ * again. */
 #include "driver/internal.h"
 
 #include "util/alloc.h"

@@ -4,9 +4,9 @@
  *   R  subscription, control-mode=response      I  image of the requests, whose set-up had the flag
  *   P  publication of requests, names R         Q  publication of responses, names I
  *
- * I's receiver tells P's sender the session of Q until Q is connected; R then wants that session and
- * asks Q's control address for a set-up, and where that came from is where Q sends to. Over IPC all
- * four are in one driver, and I is P. */
+ * I's receiver tells P's sender the session of Q until Q is connected; R then wants that session
+ * and asks Q's control address for a set-up, and where that came from is where Q sends to. Over IPC
+ * all four are in one driver, and I is P. */
 #include "driver/internal.h"
 
 #include "util/error.h"

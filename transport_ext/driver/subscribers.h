@@ -31,8 +31,8 @@ void rsti_subscribers_fini(rsti_subscribers_t *subscribers);
 /* Some subscriber holds the window: not all of them rest. */
 bool rsti_subscribers_are_working(const rsti_subscribers_t *subscribers);
 /* Least and highest position of the working subscribers; false when there is none. A position
- * counts when it lies in the memory that the log has, from clean_position on; else the last one that
- * did. */
+ * counts when it lies in the memory that the log has, from clean_position on; else the last one
+ * that did. */
 bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t clean_position,
     int32_t term_length, int64_t *least, int64_t *highest);
 /* A log holds three terms, so nobody can have read more than that beyond what was cleaned. */

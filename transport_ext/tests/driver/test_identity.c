@@ -178,7 +178,8 @@ TEST(shared_parameters_must_agree)
     }
 }
 
-/* N20, memory reference 18: a given start position stands in log and counters; at a term's end too. */
+/* N20, memory reference 18: a given start position stands in log and counters; at a term's end
+ * too. */
 TEST(start_position_is_everywhere)
 {
     static const char *const kinds[] = {UDP "|", "aeron:ipc?"};
@@ -204,6 +205,13 @@ TEST(start_position_is_everywhere)
         CHECK_EQ(*publication->subscribers.items[0].position, start);
         if (kind == 1) {
             CHECK_EQ(*publication->pub_lmt, start + 32 * 1024);
+            rsti_log_t log = publication->file.log;
+            rsti_appender_t appender;
+            rsti_appender_init(&appender, &log, publication->pub_lmt, publication->session_id, 10,
+                true);
+            const rsti_iovec_t part = {"hello", 5};
+            CHECK_EQ(rsti_append(&appender, &part, 1, 5, 0), RST_ADMIN_ACTION);
+            CHECK_EQ(rsti_append(&appender, &part, 1, 5, 0), start + 64);
         }
         harness_close(h);
     }

@@ -334,8 +334,85 @@ TEST(untethered_without_rejoin_closes)
     harness_close(l.h);
 }
 
+/* --- images: the same for readers of what comes by the network -------------------------------- */
+
+#define READERS "aeron:udp?endpoint=127.0.0.1:24500"
+
+static void receive_frame(harness_t *h, int64_t position, int32_t length)
+{
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    uint8_t datagram[1024] = {0};
+    rsti_data_header_t header;
+    rsti_data_header_fill(&header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, 1234, 10,
+        7 + (int32_t)(position >> 16), (int32_t)(position & 0xFFFF));
+    header.frame.frame_length = length;
+    memcpy(datagram, &header, sizeof header);
+    inject(h, endpoint->owned[0]->socket, RECEIVER, datagram, length == 0 ? 32 : (size_t)length);
+    pass(h);
+}
+
+static void receive_nothing(harness_t *h, int64_t position, int seconds)
+{
+    for (int i = 0; i < seconds; i++) {
+        receive_frame(h, position, 0);
+        advance_alive(h, 1000 * MS, 100 * MS);
+        forget_frames(h);
+    }
+}
+
+/* N10: the times are the subscription's; the status messages go on without the slow one; rejoined,
+ * it begins where the others are. */
+TEST(untethered_readers_of_an_image)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, READERS, 10);
+    const int64_t slow = add(h, RSTI_CMD_ADD_SUBSCRIPTION,
+        READERS "|tether=false|untethered-window-limit-timeout=3s|untethered-linger-timeout=2s"
+                "|untethered-resting-timeout=4s", 10);
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_setup_t setup = {
+        .frame = {RSTI_SETUP_LENGTH, 0, 0, RSTI_FRAME_SETUP},
+        .session_id = 1234,
+        .stream_id = 10,
+        .initial_term_id = 7,
+        .active_term_id = 7,
+        .term_length = 65536,
+        .mtu = 1408,
+    };
+    inject(h, endpoint->owned[0]->socket, RECEIVER, &setup, sizeof setup);
+    pass(h);
+    pass(h);
+    CHECK_EQ(h->driver->conductor.images.count, 1);
+    rsti_image_t *image = h->driver->conductor.images.items[0];
+    const int64_t end = 24 * 1024;
+    for (int64_t position = 0; position < end; position += 1024) {
+        receive_frame(h, position, 1024);
+    }
+    CHECK_EQ(*image->rcv_pos, end);
+    *image->subscribers.items[0].position = end;
+    h->answer_count = 0;
+    receive_nothing(h, end, 2);
+    CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL);
+    CHECK_EQ(image->next_sm_position, 0);
+    receive_nothing(h, end, 3);
+    CHECK_EQ(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE)->response.registration_id, slow);
+    CHECK_EQ(image->next_sm_position, 0); /* it lingers, and still holds the window */
+    receive_nothing(h, end, 3);
+    CHECK_EQ(image->next_sm_position, end);
+    CHECK_EQ(image->subscribers.items[1].tether.state, RSTI_TETHER_RESTING);
+    h->answer_count = 0;
+    receive_nothing(h, end, 5);
+    const answer_t *again = answer_of_type(h, RSTI_RSP_AVAILABLE_IMAGE);
+    CHECK(again != NULL);
+    CHECK_EQ(again->response.registration_id, slow);
+    CHECK_EQ(*image->subscribers.items[1].position, end);
+    CHECK_EQ(image->life, RSTI_LIFE_ACTIVE);
+    harness_close(h);
+}
+
 CHECK_MAIN(RUN(spy_finds_its_publication), RUN(spy_bounds_the_limit),
     RUN(connected_by_receivers_or_spies), RUN(position_follows_the_fastest_spy),
     RUN(spy_cannot_run_ahead_of_the_publisher), RUN(draining_waits_for_spies),
     RUN(revoked_publication_lets_spies_go), RUN(untethered_readers_of_ipc),
-    RUN(untethered_spies), RUN(untethered_without_rejoin_closes))
+    RUN(untethered_spies), RUN(untethered_without_rejoin_closes),
+    RUN(untethered_readers_of_an_image))
