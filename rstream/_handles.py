@@ -260,7 +260,10 @@ class Publication(_Handle[_core.Publication]):
     def offer_block(
         self, data: Buffer, size: int, start: int = 0, reserved_value: int = 0, /
     ) -> tuple[int, int]:
-        """The same for messages of ``size`` bytes back to back; ``start`` counts messages."""
+        """The same for messages of ``size`` bytes back to back; ``start`` counts messages.
+
+        Aeron's ``offerBlock``, which takes finished frames, is :meth:`offer_frames`.
+        """
         return self.core.offer_block(data, size, start, reserved_value)
 
     def try_claim(self, length: int, reserved_value: int = 0, /) -> Claim | int:

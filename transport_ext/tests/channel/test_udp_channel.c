@@ -19,6 +19,7 @@ static int resolve(const char *uri)
         CHECK_STR(rsti_netaddr_format(&(address), address_text, sizeof address_text), expected);  \
     } while (0)
 
+/* F7, F8: this file */
 TEST(endpoint_alone)
 {
     CHECK_EQ(resolve("aeron:udp?endpoint=127.0.0.1:40456"), 0);

@@ -10,6 +10,7 @@ typedef struct split_case_t {
     int port;
 } split_case_t;
 
+/* F7: this file */
 TEST(split_takes_host_and_port)
 {
     static const split_case_t cases[] = {
