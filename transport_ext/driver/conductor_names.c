@@ -2,6 +2,7 @@
  * went silent (wire reference 18). */
 #include "driver/internal.h"
 
+#include "util/alloc.h"
 #include "util/error.h"
 
 /* While a look-up is under way its thread wakes us; this is for the wake-up that got lost. */
@@ -44,12 +45,33 @@ static int resolve_in_thread(void *arg, const char *host, int family,
     return result;
 }
 
-int rsti_names_init(rst_driver_t *driver)
+/* The table stands before the system, with a counter per row to switch it by. */
+static int use_table(rst_driver_t *driver)
 {
-    driver->resolver = (rsti_name_resolver_t){resolve_waiting, driver};
-    if (driver->thread_count == 0) {
-        return 0; /* the caller runs the agents: names cost it their time */
+    rsti_csv_resolver_t *table = rsti_alloc(sizeof *table);
+    if (table == NULL) {
+        return -RST_ENOMEM;
     }
+    driver->name_table = table;
+    if (rsti_csv_resolver_parse(table, driver->params.name_resolver_args) < 0) {
+        return -rst_last_error_code();
+    }
+    for (int32_t i = 0; i < table->count; i++) {
+        const int32_t id = rsti_channel_counter_allocate(
+            driver, RSTI_COUNTER_NAME_ENTRY, "rs-name-entry", table->rows[i].name, "", i, -1);
+        if (id < 0) {
+            return id;
+        }
+        rsti_counter_store(driver, id, 0);
+        table->rows[i].choice = rsti_counter_address(&driver->counters.counters, id);
+    }
+    table->next = driver->resolver;
+    driver->resolver = (rsti_name_resolver_t){rsti_csv_resolve, table};
+    return 0;
+}
+
+static int use_thread(rst_driver_t *driver)
+{
     const rsti_name_lookup_params_t params = {
         .inner = rsti_system_resolver,
         .clock = driver->clock,
@@ -58,6 +80,28 @@ int rsti_names_init(rst_driver_t *driver)
     };
     driver->resolver.resolve = resolve_in_thread;
     return rsti_name_lookup_create(&driver->lookup, &params);
+}
+
+int rsti_names_init(rst_driver_t *driver)
+{
+    const char *kind = driver->params.name_resolver;
+    driver->resolver = (rsti_name_resolver_t){resolve_waiting, driver};
+    /* When the caller runs the agents, names cost it their time. */
+    if (driver->thread_count > 0 && use_thread(driver) < 0) {
+        return -rst_last_error_code();
+    }
+    if (strcmp(kind, "csv_table") == 0) {
+        return use_table(driver);
+    }
+    return strcmp(kind, "default") == 0
+        ? 0
+        : RST_SET_ERR(RST_EINVAL, "name-resolver=%s: must be default or csv_table", kind);
+}
+
+void rsti_names_fini(rst_driver_t *driver)
+{
+    rsti_name_lookup_destroy(driver->lookup);
+    rsti_free(driver->name_table);
 }
 
 /* ---- again ---- */

@@ -292,7 +292,7 @@ void rst_driver_close(rst_driver_t *driver)
         return;
     }
     rsti_threads_close(driver);
-    rsti_name_lookup_destroy(driver->lookup);
+    rsti_names_fini(driver);
     if (driver->has_cnc) {
         if (driver->to_driver.trailer != NULL) {
             rsti_mpsc_rb_set_heartbeat(&driver->to_driver, -1);

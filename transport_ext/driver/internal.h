@@ -14,6 +14,7 @@
 #include "concurrent/agent.h"
 #include "concurrent/error_log.h"
 #include "driver/context.h"
+#include "driver/csv_resolver.h"
 #include "driver/ipc_publication.h"
 #include "driver/name_lookup.h"
 #include "driver/network_publication.h"
@@ -195,6 +196,7 @@ struct rst_driver_t {
     rsti_clock_t clock;
     rsti_media_t media;
     rsti_name_resolver_t resolver; /* the conductor's */
+    rsti_csv_resolver_t *name_table; /* NULL: the system's names only */
     rsti_name_lookup_t *lookup;    /* NULL: names are looked up while the conductor waits */
     rsti_media_t udp_media;   /* ours to destroy when owns_udp_media */
     bool owns_udp_media;
@@ -527,6 +529,7 @@ void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpo
 
 /* conductor_names.c */
 int rsti_names_init(rst_driver_t *driver);
+void rsti_names_fini(rst_driver_t *driver);
 void rsti_on_reresolve(rst_driver_t *driver, const rsti_agent_command_t *command);
 void rsti_reresolutions_poll(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
 

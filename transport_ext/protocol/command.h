@@ -138,7 +138,10 @@ enum {
     /* "rs-datagrams-sent", "rs-datagrams-received": UDP datagrams that the system took from the
      * driver and handed to it, all sockets together; no key, owner -1. */
     RSTI_COUNTER_DATAGRAMS_SENT = 7302,
-    RSTI_COUNTER_DATAGRAMS_RECEIVED = 7303
+    RSTI_COUNTER_DATAGRAMS_RECEIVED = 7303,
+    /* "rs-name-entry": which answer of its row a name of name-resolver=csv_table has: 0, 1, or -1 for
+     * none; channel key (the name), owner -1. Tests write it. */
+    RSTI_COUNTER_NAME_ENTRY = 7304
 };
 
 /* System counter ids = position in the table (memory reference 17). */

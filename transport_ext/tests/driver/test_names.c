@@ -173,6 +173,59 @@ TEST(an_unknown_endpoint_is_refused_by_name)
     harness_close(h);
 }
 
+/* N15: the table that drivers of other programs are tested with. */
+TEST(a_table_gives_the_answer_that_its_counter_says)
+{
+    harness_t *h = harness_open();
+    rst_driver_t *driver = h->driver;
+    snprintf(driver->params.name_resolver, sizeof driver->params.name_resolver, "csv_table");
+    snprintf(driver->params.name_resolver_args, sizeof driver->params.name_resolver_args,
+        "reader,127.0.0.1,127.0.0.2|other,[::1,localhost");
+    CHECK_EQ(rsti_names_init(driver), 0);
+    int64_t *choice = rsti_counter_address(&driver->counters.counters,
+        rsti_counters_find(&driver->counters.counters, RSTI_COUNTER_NAME_ENTRY, 0));
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24400", STREAM);
+    advance_alive(h, 1000 * MS, 100 * MS);
+    CHECK(went_to(h, OLD));
+    rsti_store_release_i64(choice, 1);
+    advance_alive(h, 7000 * MS, 100 * MS);
+    CHECK(went_to(h, NEW));
+    rsti_store_release_i64(choice, -1);
+    const int64_t refused =
+        add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24401", STREAM);
+    CHECK(answer(h, RSTI_RSP_ON_ERROR, refused) != NULL);
+    harness_close(h);
+}
+
+TEST(bad_tables_and_kinds_are_refused)
+{
+    static const char *const tables[] = {"a", "a,b", "a,b,c,d", "a,,c", ",b,c", "a,b,c||d,e,f"};
+    static rsti_csv_resolver_t table;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        if (rsti_csv_resolver_parse(&table, tables[i]) != -RST_EINVAL
+            || strstr(rst_last_error_text(), "name-resolver-init-args") == NULL) {
+            CHECK_FAIL("\"%s\" gave: %s", tables[i], rst_last_error_text());
+        }
+    }
+    CHECK_EQ(rsti_csv_resolver_parse(&table, "a,b,c|d,e,f|"), 0);
+    CHECK_EQ(table.count, 2);
+    CHECK_EQ(rsti_csv_resolver_parse(&table, ""), 0);
+    CHECK_EQ(table.count, 0);
+    char text[6 * (RSTI_CSV_ROWS_MAX + 1) + 1] = "";
+    for (int i = 0; i <= RSTI_CSV_ROWS_MAX; i++) {
+        CHECK_EQ(rsti_csv_resolver_parse(&table, text), 0);
+        strcat(text, "a,b,c|");
+    }
+    CHECK_EQ(rsti_csv_resolver_parse(&table, text), -RST_EINVAL);
+    rst_driver_params_t params;
+    rst_driver_t *driver = NULL;
+    rsti_driver_params_init(&params);
+    snprintf(params.dir, sizeof params.dir, "/dev/shm/rstream-names-test-%d", (int)getpid());
+    snprintf(params.name_resolver, sizeof params.name_resolver, "gossip");
+    CHECK_EQ(rst_driver_open(&driver, &params), -RST_EINVAL);
+    CHECK(strstr(rst_last_error_text(), "name-resolver=gossip") != NULL);
+}
+
 /* ---- in a thread ---- */
 
 typedef struct slow_t {
@@ -272,4 +325,5 @@ CHECK_MAIN(RUN(a_silent_endpoint_is_looked_up_again),
     RUN(numbers_and_living_peers_are_not_looked_up),
     RUN(a_manual_destination_may_be_resolved_later_and_move), RUN(what_is_gone_is_not_looked_up),
     RUN(an_unknown_endpoint_is_refused_by_name),
+    RUN(a_table_gives_the_answer_that_its_counter_says), RUN(bad_tables_and_kinds_are_refused),
     RUN(lookups_are_asked_for_until_they_are_there), RUN(too_many_names_at_once_are_refused))
