@@ -31,6 +31,7 @@ TEST(endpoint_alone)
     CHECK(udp.is_unique && !udp.is_multicast);
 }
 
+/* F8 */
 TEST(interface_binds_the_sender)
 {
     CHECK_EQ(resolve("aeron:udp?endpoint=127.0.0.1:40456|interface=127.0.0.1:5000"), 0);
@@ -38,6 +39,7 @@ TEST(interface_binds_the_sender)
     CHECK_STR(udp.canonical, "UDP-127.0.0.1:5000-127.0.0.1:40456");
 }
 
+/* F8 */
 TEST(control_binds_the_sender)
 {
     CHECK_EQ(resolve("aeron:udp?endpoint=127.0.0.1:40456|control=127.0.0.1:40457"), 0);
@@ -51,6 +53,7 @@ TEST(control_binds_the_sender)
     CHECK_STR(udp.canonical, "UDP-[::1]:40457-[::]:0");
 }
 
+/* F7 */
 TEST(multicast_control_is_the_next_address)
 {
     CHECK_EQ(resolve("aeron:udp?endpoint=224.0.1.1:40456|interface=127.0.0.1"), 0);
@@ -65,6 +68,7 @@ TEST(multicast_control_is_the_next_address)
     CHECK(strstr(rst_last_error_text(), "[ff02::4]:40456") != NULL);
 }
 
+/* F8 */
 TEST(ambiguous_forms_ask_for_a_suffix)
 {
     CHECK_EQ(resolve("aeron:udp?endpoint=127.0.0.1:0"), 0);

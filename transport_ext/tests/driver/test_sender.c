@@ -67,6 +67,7 @@ static int64_t offer(publisher_t *p, size_t length)
     return rsti_append(&p->appender, &part, 1, length, 0);
 }
 
+/* J1, J2 */
 TEST(setup_is_repeated_until_a_status_message)
 {
     publisher_t p;

@@ -56,6 +56,7 @@ TEST(split_takes_host_and_port)
     CHECK(!rsti_netaddr_split(long_text, host, sizeof host, &port));
 }
 
+/* F7 */
 TEST(resolve_and_format_round_trip)
 {
     static const char *const texts[] = {
@@ -124,6 +125,7 @@ TEST(equality_and_kinds)
     CHECK(rsti_netaddr_is_multicast(&six));
 }
 
+/* F7 */
 TEST(interfaces_that_every_machine_has)
 {
     static const struct {
@@ -151,6 +153,7 @@ TEST(interfaces_that_every_machine_has)
     }
 }
 
+/* F7 */
 TEST(interfaces_that_are_refused)
 {
     static const char *const texts[] = {"", "240.0.0.77", "240.0.0.0/24", "127.0.0.1/33",
