@@ -156,5 +156,5 @@ int64_t sim_levels_logs(const rst_driver_t *driver)
 {
     const rsti_conductor_t *conductor = &driver->conductor;
     return (int64_t)(conductor->ipc_publications.count + conductor->publications.count
-        + conductor->images.count);
+        + conductor->images.count + conductor->freed_logs.count);
 }

@@ -14,6 +14,7 @@
 #define PUBLISHING_NS_MAX (100 * SIM_S)
 #define READING_NS_MAX (60 * SIM_S)
 #define SETTLING_NS_MAX (30 * SIM_S)
+#define QUIET_NS (200 * SIM_MS)
 #define TURNS_PER_LOOK 4
 
 sim_cast_t cast;
@@ -83,6 +84,11 @@ static bool is_settled(void)
         }
     }
     return true;
+}
+
+static bool never(void)
+{
+    return false;
 }
 
 static bool has_stopped(void)
@@ -204,6 +210,7 @@ void sim_play(uint64_t seed, bool is_traced)
         tell_counters();
         sim_fail("the drivers keep counters of what is gone");
     }
+    (void)sim_fibers_run(never, world.now_ns + QUIET_NS); /* an agent may be in the midst of it */
     end_processes();
     sim_model_judge(cast.is_gentle);
     sim_count_many("turns", sim_fibers_turns());
