@@ -6,6 +6,7 @@
 #include "protocol/data_header.h"
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/fault.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -100,8 +101,12 @@ bool rsti_image_has_counter(const rst_image_t *image)
 
 bool rsti_image_move_position(rst_image_t *image)
 {
+#if RSTI_FAULT == RSTI_FAULT_LEASE
+    const int64_t position = image->scan_position;
+#else
     const int64_t position =
         image->oldest_lease != NULL ? image->oldest_lease->begin : image->scan_position;
+#endif
     if (position <= image->released_position) {
         return false;
     }

@@ -6,6 +6,7 @@
 #include "cnc/files.h"
 #include "util/bits.h"
 #include "util/error.h"
+#include "util/fault.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -244,7 +245,7 @@ int rsti_log_file_close(rsti_log_file_t *file, bool remove)
         }
         memset(&file->log, 0, sizeof file->log);
     }
-    if (remove && file->path[0] != '\0') {
+    if (remove && file->path[0] != '\0' && RSTI_FAULT != RSTI_FAULT_LOG_FILE) {
         if (unlink(file->path) != 0 && errno != ENOENT) {
             return RST_SET_ERRNO("removing %s", file->path);
         }

@@ -3,6 +3,7 @@
 #include "concurrent/atomics.h"
 #include "util/bits.h"
 #include "util/error.h"
+#include "util/fault.h"
 
 #define CAPACITY_MIN 64
 #define RECORD_ALIGNMENT 8
@@ -321,6 +322,9 @@ bool rsti_mpsc_rb_unblock(rsti_mpsc_rb_t *ring)
         ring->corrupt_count++;
     }
     rsti_store_relaxed_i32(&header->type, RSTI_RB_PADDING);
+#if RSTI_FAULT == RSTI_FAULT_UNBLOCK
+    record_length += 8;
+#endif
     rsti_store_release_i32(&header->length, (int32_t)record_length);
     return true;
 }

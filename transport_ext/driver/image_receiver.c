@@ -4,6 +4,7 @@
 
 #include "protocol/sm_items.h"
 #include "util/error.h"
+#include "util/fault.h"
 
 /* The connection of a transport; made when the transport brings the session for the first time. */
 static rsti_connection_t *get_connection(rsti_image_t *image,
@@ -150,7 +151,7 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     }
     const int64_t position = rsti_position(header.term_id, header.term_offset,
         log->position_bits, log->initial_term_id);
-    if (position + walked > image->overrun_threshold) {
+    if (position + walked > image->overrun_threshold && RSTI_FAULT != RSTI_FAULT_OVERRUN) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS, 1);
         return;
     }

@@ -2,6 +2,7 @@
 #include "driver/internal.h"
 
 #include "util/alloc.h"
+#include "util/fault.h"
 
 int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **publication,
     const rsti_publication_facts_t *facts)
@@ -67,6 +68,9 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
             rsti_max_i64(publication->consumer_position, highest);
         const int64_t proposed = least + window(publication);
         if (proposed > publication->trip_limit) {
+#if RSTI_FAULT == RSTI_FAULT_LIMIT
+            (void)rsti_publication_raise_limit(driver, base, proposed);
+#endif
             rsti_publication_clean_up_to(base, least);
             if (rsti_publication_raise_limit(driver, base, proposed)) {
                 publication->trip_limit = proposed + window(publication) / 8;

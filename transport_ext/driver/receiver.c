@@ -3,6 +3,7 @@
 
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/fault.h"
 
 #define COMMANDS_MAX 16
 /* Largest datagram, plus a step that keeps the buffers out of one another's cache sets. */
@@ -88,7 +89,8 @@ static void remove_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t
     rsti_session_t *session =
         rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
     if (session != NULL && session->image == image) {
-        if (rsti_load_relaxed_i32(&image->is_end_of_stream)) {
+        if (rsti_load_relaxed_i32(&image->is_end_of_stream)
+            || RSTI_FAULT == RSTI_FAULT_COOL_DOWN) {
             rsti_dispatcher_forget(dispatcher, session);
         } else {
             rsti_dispatcher_set_state(dispatcher, session, RSTI_SESSION_COOL_DOWN, now_ns);

@@ -3,6 +3,7 @@
 
 #include "util/bits.h"
 #include "util/error.h"
+#include "util/fault.h"
 #include "util/int_math.h"
 
 #include <string.h>
@@ -41,7 +42,11 @@ int rsti_congestion_init(rsti_congestion_t *congestion, const rsti_congestion_pa
             "%s=%s: unknown law, there are static, cubic and auto",
             is_given ? "cc" : "congestion-control", name);
     }
+#if RSTI_FAULT == RSTI_FAULT_WINDOW
+    const int32_t max_window = params->window;
+#else
     const int32_t max_window = rsti_min_i32(params->window, params->term_length / 2);
+#endif
     *congestion = (rsti_congestion_t){
         .law = law,
         .max_window = max_window,

@@ -5,6 +5,8 @@
 
 #include "logbuffer/appender.h"
 
+#include "util/fault.h"
+
 /* Where the active term ended when the call looked. */
 typedef struct rsti_tail_t {
     int32_t index;
@@ -31,7 +33,11 @@ static inline void rsti_frame_begin(uint8_t *frame, const rsti_appender_t *appen
     int32_t length, uint8_t flags, int16_t type, int32_t term_id, int32_t term_offset,
     int64_t reserved_value)
 {
+#if RSTI_FAULT == RSTI_FAULT_COMMIT_ORDER
+    rsti_store_release_i32(rsti_frame_length_address(frame, 0), length);
+#else
     rsti_store_release_i32(rsti_frame_length_address(frame, 0), -length);
+#endif
     rsti_release_fence();
     rsti_data_header_t *header = (rsti_data_header_t *)(void *)frame;
     header->frame.version = 0;

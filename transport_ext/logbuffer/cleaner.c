@@ -1,6 +1,8 @@
 /* cleaner.c: zeroing what every consumer has read (memory reference 5). */
 #include "logbuffer/rebuilder.h"
 
+#include "util/fault.h"
+
 #include <string.h>
 
 void rsti_log_clean(const rsti_log_t *log, int64_t position, int32_t length)
@@ -10,6 +12,9 @@ void rsti_log_clean(const rsti_log_t *log, int64_t position, int32_t length)
     const int32_t offset = rsti_position_offset(position, log->term_length);
     RST_ASSERT(length <= log->term_length - offset);
     uint8_t *begin = log->terms[rsti_position_index(position, log->position_bits)] + offset;
+#if RSTI_FAULT == RSTI_FAULT_CLEANER
+    length += offset + length < log->term_length ? RSTI_FRAME_ALIGNMENT : 0;
+#endif
     memset(begin + 8, 0, (size_t)length - 8);
     rsti_store_release_i64((int64_t *)(void *)begin, 0);
 }

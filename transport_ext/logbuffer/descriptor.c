@@ -3,6 +3,7 @@
 
 #include "protocol/data_header.h"
 #include "util/error.h"
+#include "util/fault.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -165,5 +166,9 @@ bool rsti_log_rotate(rsti_log_metadata_t *metadata, int32_t current_term_count,
             break;
         }
     }
+#if RSTI_FAULT == RSTI_FAULT_ROTATION
+    rsti_store_release_i32(&metadata->active_term_count, next_count);
+    return true;
+#endif
     return rsti_cas_i32(&metadata->active_term_count, current_term_count, next_count);
 }

@@ -1,6 +1,8 @@
 /* gap_scanner.c: where frames are missing in a term that is being rebuilt. */
 #include "logbuffer/rebuilder.h"
 
+#include "util/fault.h"
+
 static int32_t length_at(uint8_t *term, int32_t offset)
 {
     return rsti_load_acquire_i32(rsti_frame_length_address(term, offset));
@@ -59,6 +61,9 @@ int32_t rsti_term_gap_scan_many(uint8_t *term, int32_t term_id, int32_t offset,
     *contiguous_offset = at;
     while (is_gap && count < capacity) {
         const int32_t end = gap_end(term, at, limit);
+#if RSTI_FAULT == RSTI_FAULT_GAP_BEGIN
+        at += end - at > RSTI_FRAME_ALIGNMENT ? RSTI_FRAME_ALIGNMENT : 0;
+#endif
         gaps[count++]
             = (rsti_gap_t){.term_id = term_id, .term_offset = at, .length = end - at};
         at = end;

@@ -6,6 +6,7 @@
 #include "util/bits.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/fault.h"
 #include "util/int_math.h"
 
 int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int32_t max_resend,
@@ -54,6 +55,11 @@ void rsti_retransmit_fini(rsti_retransmit_handler_t *handler)
 static bool is_served(
     const rsti_retransmit_action_t *action, int32_t term_id, int32_t term_offset)
 {
+#if RSTI_FAULT == RSTI_FAULT_LINGER
+    if (action->state == RSTI_RETRANSMIT_LINGERING) {
+        return false;
+    }
+#endif
     return action->state != RSTI_RETRANSMIT_INACTIVE && action->term_id == term_id
            && term_offset >= action->term_offset
            && term_offset < (int64_t)action->term_offset + action->length;

@@ -3,6 +3,7 @@
 #include "protocol/frame.h"
 
 #include "util/bits.h"
+#include "util/fault.h"
 #include "util/int_math.h"
 
 #include <string.h>
@@ -209,5 +210,8 @@ int32_t rsti_framed_length(int32_t length, int32_t max_payload_length)
     int32_t last = rest == 0
                        ? 0
                        : rsti_align_i32(rest + RSTI_DATA_HEADER_LENGTH, RSTI_FRAME_ALIGNMENT);
+#if RSTI_FAULT == RSTI_FAULT_FRAMED_LENGTH
+    last -= whole > 0 && last > RSTI_FRAME_ALIGNMENT ? RSTI_FRAME_ALIGNMENT : 0;
+#endif
     return whole * (max_payload_length + RSTI_DATA_HEADER_LENGTH) + last;
 }

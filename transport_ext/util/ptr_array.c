@@ -3,6 +3,7 @@
 #include "util/alloc.h"
 #include "util/bits.h"
 #include "util/error.h"
+#include "util/fault.h"
 
 #define CAPACITY_MIN 8
 
@@ -31,7 +32,11 @@ int rsti_ptr_array_add(rsti_ptr_array_t *array, void *item)
 void rsti_ptr_array_remove_at(rsti_ptr_array_t *array, size_t index)
 {
     RST_ASSERT(index < array->count);
+#if RSTI_FAULT == RSTI_FAULT_REMOVE
+    array->count--;
+#else
     array->items[index] = array->items[--array->count];
+#endif
     array->items[array->count] = NULL;
 }
 

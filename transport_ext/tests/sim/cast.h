@@ -35,6 +35,8 @@ typedef struct sim_client_t {
     bool should_stop;
     bool has_ended;
     uint64_t roles_ended; /* changes when a role of this client ends */
+    sim_activity_t doom;  /* it dies in the midst of such a call, after doom_turns more turns */
+    int64_t doom_turns;
     int32_t deaths;
 } sim_client_t;
 
@@ -120,6 +122,9 @@ void sim_client_kill(sim_client_t *client);
 
 /* scenario.c: writes the cast and puts what will go wrong on the agenda. */
 void sim_scenario_write(void);
+
+/* A client whose doom it is dies now. */
+void sim_scenario_on_turn(const sim_fiber_t *fiber);
 
 /* levels.c: what must hold in the drivers' memory between any two steps. */
 void sim_levels_init(void);

@@ -27,6 +27,7 @@ static sim_fiber_t *current;
 static void *scheduler_stack_pointer;
 static int64_t preemption_mean;
 static int64_t turns;
+static void (*after_turn)(const sim_fiber_t *fiber);
 static uint64_t fd_epoch, fd_epoch_seen;
 static sim_fiber_t scheduler_locals; /* error trail of code that runs outside of all fibers */
 
@@ -160,9 +161,22 @@ void sim_fiber_yield(void)
 
 void sim_fiber_read_clock(void)
 {
-    if (current != NULL && ++current->clock_reads >= CLOCK_READS_MAX) {
-        to_scheduler();
+    if (current != NULL) {
+        if (++current->clock_reads >= CLOCK_READS_MAX) {
+            to_scheduler();
+        }
+        current->clock_ns = world.now_ns;
     }
+}
+
+void sim_fiber_set_activity(sim_activity_t activity)
+{
+    current->activity = activity;
+}
+
+void sim_fibers_set_on_turn(void (*on_turn)(const sim_fiber_t *fiber))
+{
+    after_turn = on_turn;
 }
 
 bool sim_fiber_wait(const uint64_t *word, int fd, int64_t wake_ns)
@@ -260,6 +274,9 @@ bool sim_fibers_run(bool (*should_stop)(void), int64_t limit_ns)
         sim_fiber_t *fiber = choose(&next_ns);
         if (fiber != NULL) {
             to_fiber(fiber);
+            if (after_turn != NULL) {
+                after_turn(fiber);
+            }
             continue;
         }
         next_ns = next_ns < event_ns ? next_ns : event_ns;

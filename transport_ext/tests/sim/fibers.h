@@ -24,6 +24,14 @@ typedef enum sim_fiber_state_t {
     FIBER_ENDED
 } sim_fiber_state_t;
 
+/* What the application does at the moment; a death may be meant for one of these. */
+typedef enum sim_activity_t {
+    ACTIVITY_NONE,
+    ACTIVITY_COMMAND,
+    ACTIVITY_PUBLISH,
+    ACTIVITY_POLL
+} sim_activity_t;
+
 typedef struct sim_fiber_t {
     int32_t id;
     char name[32];
@@ -40,6 +48,8 @@ typedef struct sim_fiber_t {
     uint64_t ended; /* a word to wait for */
     int errno_value;
     int32_t clock_reads; /* in this turn */
+    int64_t clock_ns;    /* what the clock said when it was read last */
+    sim_activity_t activity;
     uint8_t local[SIM_FIBER_LOCAL_SIZE];
     void *fake_stack; /* of the address sanitizer */
 } sim_fiber_t;
@@ -57,6 +67,7 @@ void sim_fibers_set_preemption(int64_t mean_accesses);
 /* ---- called by fibers ---- */
 
 void sim_fiber_yield(void);
+void sim_fiber_set_activity(sim_activity_t activity);
 /* Who looks at the clock again and again waits for time to go by. */
 void sim_fiber_read_clock(void);
 void sim_fiber_sleep(int64_t ns);
@@ -65,6 +76,9 @@ void sim_fiber_sleep_until(int64_t ns);
 bool sim_fiber_wait(const uint64_t *word, int fd, int64_t wake_ns);
 
 /* ---- called by the scheduler's owner ---- */
+
+/* Called after each turn with the fiber that had it. */
+void sim_fibers_set_on_turn(void (*on_turn)(const sim_fiber_t *fiber));
 
 /* Descriptors may have become readable: those who wait for one look again. */
 void sim_fibers_touch_fds(void);

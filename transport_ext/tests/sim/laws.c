@@ -1,8 +1,10 @@
 #include "tests/sim/laws.h"
 
 #include "logbuffer/descriptor.h"
+#include "tests/sim/fibers.h"
 #include "tests/sim/world.h"
 #include "util/bits.h"
+#include "util/netaddr.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +12,14 @@
 
 #define STREAMS_MAX 256
 #define RECEIVERS_MAX 512
+/* Below the shortest linger that a driver may use (loss/repair.c: 50 us). */
+#define LINGER_NS INT64_C(45000)
+
+/* Where a retransmission began, and when by the sender's own clock. */
+typedef struct again_t {
+    int64_t position;
+    int64_t clock_ns;
+} again_t;
 
 /* A publication as its datagrams show it. */
 typedef struct stream_t {
@@ -19,6 +29,10 @@ typedef struct stream_t {
     int64_t highest; /* end of what was sent */
     int64_t limit;   /* highest position + window of all status messages that arrived */
     bool has_setup;
+    struct sockaddr_storage first_peer;
+    bool is_split; /* goes to several destinations */
+    int64_t again_end, again_clock_ns; /* of what was sent again last */
+    again_t again;
 } stream_t;
 
 typedef struct receiver_t {
@@ -99,7 +113,27 @@ static void on_setup(int32_t process_id, const uint8_t *data)
     }
 }
 
-static void on_data(int32_t process_id, const uint8_t *data, size_t length)
+/* However often it was asked for: within the linger time it leaves once. */
+static void check_again(stream_t *stream, int64_t begin, int64_t end)
+{
+    const sim_fiber_t *fiber = sim_fiber_current();
+    const int64_t clock_ns = fiber == NULL ? world.now_ns : fiber->clock_ns;
+    const bool goes_on = stream->again_end == begin && stream->again_clock_ns == clock_ns;
+    stream->again_end = end;
+    stream->again_clock_ns = clock_ns;
+    if (goes_on) {
+        return;
+    }
+    if (stream->again.clock_ns != 0 && stream->again.position == begin
+        && clock_ns - stream->again.clock_ns < LINGER_NS) {
+        sim_fail("stream %d: %" PRId64 " is sent again, %" PRId64 " ns after the last time",
+            stream->stream_id, begin, clock_ns - stream->again.clock_ns);
+    }
+    stream->again = (again_t){begin, clock_ns};
+}
+
+static void on_data(int32_t process_id, const struct sockaddr_storage *to, const uint8_t *data,
+    size_t length)
 {
     rsti_data_header_t header;
     memcpy(&header, data, sizeof header);
@@ -126,6 +160,13 @@ static void on_data(int32_t process_id, const uint8_t *data, size_t length)
     if (begin > stream->highest && stream->highest > 0) {
         sim_fail("stream %d: data leave at %" PRId64 ", those before it only up to %" PRId64,
             header.stream_id, begin, stream->highest);
+    }
+    if (!was_first && !rsti_netaddr_equal(to, &stream->first_peer)) {
+        stream->is_split = true;
+    }
+    stream->first_peer = *to;
+    if (!was_first && !stream->is_split) {
+        check_again(stream, begin, end);
     }
     stream->highest = end > stream->highest ? end : stream->highest;
     sim_count(was_first ? "wire: data" : "wire: data again");
@@ -198,7 +239,6 @@ void sim_laws_on_send(int32_t host, int32_t process_id, const struct sockaddr_st
 {
     rsti_frame_header_t header;
     (void)host;
-    (void)to;
     was_first = false;
     if (!rsti_frame_is_acceptable(data, length)) {
         sim_fail("a datagram of %zu bytes leaves that is no frame", length);
@@ -207,7 +247,7 @@ void sim_laws_on_send(int32_t host, int32_t process_id, const struct sockaddr_st
     switch (header.type) {
     case RSTI_FRAME_DATA:
     case RSTI_FRAME_PAD:
-        on_data(process_id, data, length);
+        on_data(process_id, to, data, length);
         break;
     case RSTI_FRAME_SETUP:
         sim_count("wire: SETUP");

@@ -117,6 +117,27 @@ static void check_image(const sim_driver_t *driver, const rsti_image_t *image)
     }
 }
 
+/* While a session that broke off cools down, it does not come back. */
+static void check_cool_down(const rsti_ptr_array_t *images)
+{
+    for (size_t i = 0; i < images->count; i++) {
+        const rsti_image_t *old = images->items[i];
+        if (!rsti_load_acquire_i32(&old->is_released)
+            || rsti_load_acquire_i32(&old->is_end_of_stream)) {
+            continue;
+        }
+        for (size_t k = 0; k < images->count; k++) {
+            const rsti_image_t *image = images->items[k];
+            if (image->endpoint == old->endpoint && image->session_id == old->session_id
+                && image->stream_id == old->stream_id
+                && image->correlation_id > old->correlation_id) {
+                sim_fail("stream %d session %d is back while it cools down", old->stream_id,
+                    old->session_id);
+            }
+        }
+    }
+}
+
 static void check_driver(const sim_driver_t *driver)
 {
     const rsti_conductor_t *conductor = &driver->driver->conductor;
@@ -131,6 +152,7 @@ static void check_driver(const sim_driver_t *driver)
     for (size_t i = 0; i < conductor->images.count; i++) {
         check_image(driver, conductor->images.items[i]);
     }
+    check_cool_down(&conductor->images);
 }
 
 void sim_levels_check(void)

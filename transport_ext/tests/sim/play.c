@@ -195,6 +195,7 @@ void sim_play(uint64_t seed, bool is_traced)
     sim_levels_init();
     sim_model_init();
     sim_scenario_write();
+    sim_fibers_set_on_turn(sim_scenario_on_turn);
     sim_agenda_add(cast.calm_ns, become_calm, NULL, 0);
     if (!sim_fibers_run(has_published, world.now_ns + PUBLISHING_NS_MAX)) {
         tell_clients();

@@ -21,8 +21,10 @@ static draft_t drafts[SIM_ROLES_MAX];
 
 static rst_publication_t *add(sim_publisher_t *self, rst_client_t *client)
 {
+    sim_fiber_set_activity(ACTIVITY_COMMAND);
     const int64_t id = rst_client_add_publication(client, self->channel, self->stream_id,
         self->is_exclusive);
+    sim_fiber_set_activity(ACTIVITY_NONE);
     if (id < 0 || rst_client_await(client, id, AWAIT_NS) != 1) {
         sim_event("publisher %d is refused: %s", self->index, rst_last_error_text());
         if (id >= 0) {
@@ -196,7 +198,9 @@ static bool publish(sim_publisher_t *self)
     int64_t refused_since_ns = world.now_ns;
     while (self->sent < self->total) {
         const int32_t before = sim_writer_next(self->writer);
+        sim_fiber_set_activity(ACTIVITY_PUBLISH);
         const int64_t position = publish_some(self);
+        sim_fiber_set_activity(ACTIVITY_NONE);
         self->sent += sim_writer_next(self->writer) - before;
         if (position > 0) {
             refused_since_ns = world.now_ns;
@@ -255,6 +259,7 @@ static void run(sim_publisher_t *self)
     self->publication = NULL;
     sim_event("publisher %d closes after %d messages", self->index, self->sent);
     sim_writer_end(self->writer, false);
+    sim_fiber_set_activity(ACTIVITY_COMMAND);
     rst_publication_close(closed);
     self->writer = NULL;
 }

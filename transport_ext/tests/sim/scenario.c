@@ -9,6 +9,8 @@
 
 #define TERM_LENGTH 65536
 #define PORT 40000
+#define BYTES_MAX (1024 * 1024) /* of a publisher */
+#define MESSAGES_MAX 1500
 
 static int64_t between(int64_t least, int64_t most)
 {
@@ -93,8 +95,10 @@ static int64_t roll_start(void)
 }
 
 static void add_publisher(sim_driver_t *driver, const char *channel, int32_t stream_id,
-    bool is_ipc, int32_t total)
+    bool is_ipc)
 {
+    const int64_t length_max = skewed(13);
+    const int64_t total = BYTES_MAX / (length_max + 64) + 1;
     sim_publisher_t *publisher = &cast.publishers[cast.publisher_count];
     *publisher = (sim_publisher_t){
         .index = cast.publisher_count++,
@@ -102,8 +106,8 @@ static void add_publisher(sim_driver_t *driver, const char *channel, int32_t str
         .stream_id = stream_id,
         .is_ipc = is_ipc,
         .is_exclusive = chance(0.5),
-        .total = total,
-        .length_max = (int32_t)skewed(13),
+        .total = (int32_t)between(1, total < MESSAGES_MAX ? total : MESSAGES_MAX),
+        .length_max = (int32_t)length_max,
         .methods = (uint32_t)between(1, (1 << METHOD_COUNT) - 1),
         .pause_ns_max = chance(0.4) ? 0 : skewed(20),
         .abort_chance = chance(0.3) ? 0.2 : 0,
@@ -163,9 +167,8 @@ static void roll_stream(int32_t number)
             is_reliable ? "" : "|reliable=false");
         sim_count(is_reliable ? "stream: reliable" : "stream: unreliable");
     }
-    const int32_t total = (int32_t)between(1, 300);
     for (int64_t i = between(1, 3); i > 0; i--) {
-        add_publisher(source, publish, 10 + number, is_ipc, total);
+        add_publisher(source, publish, 10 + number, is_ipc);
     }
     for (int64_t i = between(1, 2); i > 0; i--) {
         add_subscriber(target, subscribe, 10 + number, is_reliable);
@@ -250,6 +253,25 @@ static void kill_client(void *arg, int64_t restart_after_ns)
     }
 }
 
+void sim_scenario_on_turn(const sim_fiber_t *fiber)
+{
+    if (fiber->activity == ACTIVITY_NONE || fiber->state != FIBER_READY || world.is_calm) {
+        return;
+    }
+    for (int32_t i = 0; i < cast.client_count; i++) {
+        sim_client_t *client = &cast.clients[i];
+        if (client->process == fiber->process && client->doom == fiber->activity
+            && client->doom_turns-- == 0) {
+            sim_count(client->doom == ACTIVITY_COMMAND ? "fault: client killed in a command"
+                    : client->doom == ACTIVITY_PUBLISH ? "fault: client killed while publishing"
+                                                       : "fault: client killed while polling");
+            client->doom = ACTIVITY_NONE;
+            kill_client(client, SIM_S);
+            return;
+        }
+    }
+}
+
 static void roll_faults(void)
 {
     const int64_t end_ns = cast.calm_ns - SIM_S;
@@ -280,6 +302,12 @@ static void roll_faults(void)
         sim_client_t *client = &cast.clients[between(0, cast.client_count - 1)];
         sim_agenda_add(SIM_S + between(0, end_ns), kill_client, client, between(0, SIM_S));
     }
+    for (int32_t i = 0; i < cast.client_count; i++) {
+        if (chance(0.35)) {
+            cast.clients[i].doom = (sim_activity_t)between(ACTIVITY_COMMAND, ACTIVITY_POLL);
+            cast.clients[i].doom_turns = skewed(6);
+        }
+    }
     if (chance(0.4)) {
         sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, any_driver(), between(0, SIM_S));
     }
@@ -298,7 +326,7 @@ void sim_scenario_write(void)
     }
     cast.is_gentle = chance(0.5);
     sim_count(cast.is_gentle ? "run: gentle" : "run: rough");
-    cast.calm_ns = SIM_S + skewed(11) * SIM_MS;
+    cast.calm_ns = SIM_S + (10 + skewed(11)) * SIM_MS;
     roll_faults();
     sim_fibers_set_preemption(preemption[between(0, 4)]);
     for (int32_t i = 0; i < cast.driver_count; i++) {

@@ -13,7 +13,9 @@
 
 static rst_subscription_t *add(sim_subscriber_t *self, rst_client_t *client)
 {
+    sim_fiber_set_activity(ACTIVITY_COMMAND);
     const int64_t id = rst_client_add_subscription(client, self->channel, self->stream_id);
+    sim_fiber_set_activity(ACTIVITY_NONE);
     if (id < 0 || rst_client_await(client, id, AWAIT_NS) != 1) {
         sim_event("subscriber %d is refused: %s", self->index, rst_last_error_text());
         if (id >= 0) {
@@ -116,6 +118,29 @@ static void take_messages(sim_subscriber_t *self, rst_batch_t *batch)
     sim_count_many("subscriber: messages", count);
 }
 
+static uint64_t sum_of(const rst_batch_t *batch)
+{
+    int32_t count;
+    uint64_t sum = 0;
+    const rst_message_t *messages = rst_batch_messages(batch, &count);
+    for (int32_t i = 0; i < count; i++) {
+        for (int32_t at = 0; at < messages[i].length; at++) {
+            sum = sum * 31 + messages[i].data[at];
+        }
+    }
+    return sum;
+}
+
+/* What was handed out stays as it is until it is released. */
+static void hold(const sim_subscriber_t *self, const rst_batch_t *batch)
+{
+    const uint64_t before = sum_of(batch);
+    sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, 20 * SIM_MS));
+    if (sum_of(batch) != before) {
+        sim_fail("subscriber %d: a batch changed while it was held", self->index);
+    }
+}
+
 static bool is_finished(const sim_subscriber_t *self, const rst_subscription_t *subscription)
 {
     if (world.now_ns >= self->leave_ns) {
@@ -148,7 +173,9 @@ static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, r
             sim_fiber_sleep_until(self->stop_until_ns);
         }
         take_events(self, subscription);
+        sim_fiber_set_activity(ACTIVITY_POLL);
         const int count = poll_some(self, subscription, batch);
+        sim_fiber_set_activity(ACTIVITY_NONE);
         if (count < 0) {
             sim_event("subscriber %d: %s", self->index, rst_last_error_text());
             take_events(self, subscription);
@@ -158,8 +185,7 @@ static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, r
             take_messages(self, batch);
             self->last_news_ns = world.now_ns;
             if (self->holds_batches) {
-                sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, SIM_MS));
-                /* What was handed out must still be there. */
+                hold(self, batch);
             }
             rst_batch_release(batch);
             if (self->pause_ns_max > 0 && sim_chance(DICE_ACTOR, 0.3)) {
