@@ -69,9 +69,11 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
         const int64_t proposed = least + window(publication);
         if (proposed > publication->trip_limit) {
 #if RSTI_FAULT == RSTI_FAULT_LIMIT
-            (void)rsti_publication_raise_limit(driver, base, proposed);
-#endif
+            rsti_publication_clean_up_to(base, least + window(publication) / 2
+                - RSTI_PARTITIONS * base->options.term_length);
+#else
             rsti_publication_clean_up_to(base, least);
+#endif
             if (rsti_publication_raise_limit(driver, base, proposed)) {
                 publication->trip_limit = proposed + window(publication) / 8;
             }

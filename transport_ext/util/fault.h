@@ -14,7 +14,7 @@
 #define RSTI_FAULT_LINGER 4          /* loss: a repeated NAK is answered at once, every time */
 #define RSTI_FAULT_CLEANER 5         /* logbuffer: one frame too many is zeroed */
 #define RSTI_FAULT_ROTATION 6        /* logbuffer: the term count is stored without a look */
-#define RSTI_FAULT_LIMIT 7           /* driver: the limit rises before the term is clean */
+#define RSTI_FAULT_LIMIT 7           /* driver: the limit rises into a term that is not clean */
 #define RSTI_FAULT_OVERRUN 8         /* driver: data beyond the window are taken */
 #define RSTI_FAULT_COOL_DOWN 9       /* driver: a session that ended may come back at once */
 #define RSTI_FAULT_UNBLOCK 10        /* concurrent: the padding over a dead claim is 8 too long */

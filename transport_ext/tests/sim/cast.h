@@ -83,7 +83,8 @@ typedef struct sim_subscriber_t {
     int64_t stop_from_ns, stop_until_ns; /* consumes nothing in between */
     int32_t batch;
     bool uses_waiter;
-    bool holds_batches;     /* does other things before it releases */
+    bool holds_batches;     /* keeps each until it has the next one */
+    double reject_chance;   /* of an image, at each message */
     bool uses_demand;
     /* as it goes */
     sim_view_t *views[SIM_VIEWS_OPEN_MAX];

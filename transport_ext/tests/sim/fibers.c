@@ -26,6 +26,8 @@ static int32_t fiber_count;
 static sim_fiber_t *current;
 static void *scheduler_stack_pointer;
 static int64_t preemption_mean;
+static double absence_chance;
+static int64_t absence_ns_max;
 static int64_t turns;
 static void (*after_turn)(const sim_fiber_t *fiber);
 static uint64_t fd_epoch, fd_epoch_seen;
@@ -48,6 +50,12 @@ void sim_fibers_init(void)
 void sim_fibers_set_preemption(int64_t mean_accesses)
 {
     preemption_mean = mean_accesses;
+}
+
+void sim_fibers_set_absence(double chance, int64_t ns_max)
+{
+    absence_chance = chance;
+    absence_ns_max = ns_max;
 }
 
 void *rsti_sim_fiber_local(size_t size)
@@ -91,6 +99,7 @@ static void to_fiber(sim_fiber_t *fiber)
     current = fiber;
     fiber->state = FIBER_READY;
     fiber->clock_reads = 0;
+    fiber->absent_until_ns = 0;
     arm_countdown();
     sim_switch(&scheduler_stack_pointer, fiber->stack_pointer, &fake_stack, fiber->stack,
         SIM_STACK_SIZE);
@@ -148,6 +157,11 @@ void rsti_sim_preempt(void)
     if (current == NULL) {
         rsti_sim_countdown = INT64_MAX;
         return;
+    }
+    if (!world.is_calm && sim_chance(DICE_SCHEDULE, absence_chance)) {
+        sim_count("fault: away in the midst of it");
+        current->absent_until_ns =
+            world.now_ns + (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)absence_ns_max);
     }
     to_scheduler();
 }
@@ -233,6 +247,8 @@ static bool is_runnable(sim_fiber_t *fiber, int64_t *next_ns)
         }
     } else if (fiber->state != FIBER_READY) {
         return false;
+    } else if (fiber->absent_until_ns > from_ns) {
+        from_ns = fiber->absent_until_ns;
     }
     if (from_ns < *next_ns) {
         *next_ns = from_ns;

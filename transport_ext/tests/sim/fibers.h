@@ -38,6 +38,7 @@ typedef struct sim_fiber_t {
     sim_process_t *process;
     sim_fiber_state_t state;
     int64_t wake_ns;
+    int64_t absent_until_ns; /* ready, but the processor is elsewhere */
     const uint64_t *word; /* NULL, or waits for it to differ from word_value */
     uint64_t word_value;
     int fd;               /* -1, or waits for it to be readable */
@@ -63,6 +64,8 @@ void sim_fibers_drop(const sim_process_t *process);
 /* How many accesses to shared memory a fiber makes on average before it may lose the processor; 0:
  * it never does. */
 void sim_fibers_set_preemption(int64_t mean_accesses);
+/* How often one that loses it stays away for up to that long, as under a busy system. */
+void sim_fibers_set_absence(double chance, int64_t ns_max);
 
 /* ---- called by fibers ---- */
 

@@ -33,7 +33,7 @@ void sim_links_heal(void)
         for (int to = 0; to < SIM_HOSTS_MAX; to++) {
             const sim_link_t before = links[from][to];
             links[from][to] = (sim_link_t){.delay_ns = before.delay_ns,
-                .jitter_ns = before.jitter_ns};
+                .jitter_ns = before.jitter_ns, .is_to_aeron = before.is_to_aeron};
         }
     }
 }
@@ -132,6 +132,20 @@ static sim_packet_t *forged_from(const uint8_t *data, size_t length)
     return packet;
 }
 
+/* ---- peers that are no rstream ---- */
+
+static void hide_rstream(sim_packet_t *packet)
+{
+    rsti_setup_t setup;
+    if (packet->length >= sizeof setup) {
+        memcpy(&setup, packet->data, sizeof setup);
+        if (setup.frame.type == RSTI_FRAME_SETUP) {
+            setup.frame.flags &= (uint8_t)~RSTI_SETUP_FLAG_RSTREAM;
+            memcpy(packet->data, &setup, sizeof setup);
+        }
+    }
+}
+
 /* ---- on its way ---- */
 
 static void arrive(void *arg, int64_t number)
@@ -192,6 +206,9 @@ void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_st
             link->forge / (link->forge + link->duplicate));
         sim_packet_t *packet =
             is_forged ? forged_from(data, length) : sim_packet_make(data, length);
+        if (link->is_to_aeron) {
+            hide_rstream(packet);
+        }
         packet->from = *from;
         packet->to = *to;
         packet->from_host = from_host;

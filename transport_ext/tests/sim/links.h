@@ -21,6 +21,7 @@ typedef struct sim_link_t {
     int64_t queue_bytes;
     size_t mtu;         /* longer datagrams are dropped; 0: no limit */
     bool is_cut;
+    bool is_to_aeron;   /* SETUPs lose the flag by which rstream peers know each other */
     bool is_data_only;  /* loss of datagrams with data, not of control frames */
     /* as it goes */
     bool is_in_burst;

@@ -36,6 +36,7 @@ typedef struct run_t {
 struct sim_view_t {
     int32_t subscriber;
     int32_t session_id, stream_id;
+    int64_t image_id;
     int64_t join_position, last_position;
     int64_t end_position;
     bool is_reliable, has_join, has_ended, has_left;
@@ -169,8 +170,14 @@ sim_view_t *sim_view_begin(int32_t subscriber, int32_t session_id, int32_t strea
     return view;
 }
 
-void sim_view_joined(sim_view_t *view, int64_t join_position)
+int64_t sim_view_image_id(const sim_view_t *view)
 {
+    return view->image_id;
+}
+
+void sim_view_joined(sim_view_t *view, int64_t join_position, int64_t image_id)
+{
+    view->image_id = image_id;
     view->has_join = true;
     view->join_position = join_position;
 }

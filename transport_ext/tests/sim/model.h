@@ -41,7 +41,8 @@ void sim_writer_lost(sim_writer_t *writer);
 sim_view_t *sim_view_begin(int32_t subscriber, int32_t session_id, int32_t stream_id,
     int64_t join_position, bool is_reliable);
 /* Known only later. */
-void sim_view_joined(sim_view_t *view, int64_t join_position);
+void sim_view_joined(sim_view_t *view, int64_t join_position, int64_t image_id);
+int64_t sim_view_image_id(const sim_view_t *view); /* 0: not known yet */
 void sim_view_got(sim_view_t *view, const uint8_t *message, size_t length, int64_t position,
     int64_t reserved_value);
 /* end_position: INT64_MAX when the stream did not end in good order. */

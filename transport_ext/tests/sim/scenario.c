@@ -198,6 +198,7 @@ static void roll_link(sim_link_t *link)
     link->corrupt = chance(0.15) ? 0.03 : 0;
     link->forge = chance(0.15) ? 0.03 : 0;
     link->is_data_only = chance(0.2);
+    link->is_to_aeron = chance(0.3);
 }
 
 static void cut(void *arg, int64_t is_cut)
@@ -308,6 +309,9 @@ static void roll_faults(void)
             cast.clients[i].doom_turns = skewed(6);
         }
     }
+    for (int32_t i = 0; i < cast.subscriber_count; i++) {
+        cast.subscribers[i].reject_chance = chance(0.2) ? 0.01 : 0;
+    }
     if (chance(0.4)) {
         sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, any_driver(), between(0, SIM_S));
     }
@@ -317,7 +321,7 @@ static void roll_faults(void)
 
 void sim_scenario_write(void)
 {
-    static const int64_t preemption[] = {0, 4, 30, 200, 2000};
+    static const int64_t preemption[] = {0, 2000, 200, 30, 4, 1};
     for (int64_t hosts = between(1, 3), host = 0; host < hosts; host++) {
         roll_driver((int32_t)host);
     }
@@ -328,7 +332,10 @@ void sim_scenario_write(void)
     sim_count(cast.is_gentle ? "run: gentle" : "run: rough");
     cast.calm_ns = SIM_S + (10 + skewed(11)) * SIM_MS;
     roll_faults();
-    sim_fibers_set_preemption(preemption[between(0, 4)]);
+    sim_fibers_set_preemption(preemption[cast.is_gentle ? between(0, 5) : between(2, 5)]);
+    if (chance(0.3)) {
+        sim_fibers_set_absence(0.3 / (double)skewed(10), skewed(25));
+    }
     for (int32_t i = 0; i < cast.driver_count; i++) {
         sim_driver_start(&cast.drivers[i]);
     }

@@ -66,9 +66,10 @@ static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription
         if (event.kind == RST_IMAGE_AVAILABLE) {
             sim_count("subscriber: image available");
             if (i >= 0) {
-                sim_view_joined(self->views[i], event.position);
+                sim_view_joined(self->views[i], event.position, event.correlation_id);
             } else {
-                (void)open_view(self, event.session_id, event.position);
+                sim_view_joined(open_view(self, event.session_id, -1), event.position,
+                    event.correlation_id);
             }
         } else if (i >= 0) {
             sim_count(event.end_position == INT64_MAX ? "subscriber: image lost"
@@ -118,6 +119,13 @@ static void take_messages(sim_subscriber_t *self, rst_batch_t *batch)
     sim_count_many("subscriber: messages", count);
 }
 
+/* A batch in the hands of the application. */
+typedef struct held_t {
+    rst_batch_t *batch;
+    uint64_t sum;
+    bool is_full;
+} held_t;
+
 static uint64_t sum_of(const rst_batch_t *batch)
 {
     int32_t count;
@@ -132,12 +140,32 @@ static uint64_t sum_of(const rst_batch_t *batch)
 }
 
 /* What was handed out stays as it is until it is released. */
-static void hold(const sim_subscriber_t *self, const rst_batch_t *batch)
+static void release(sim_subscriber_t *self, held_t *held)
 {
-    const uint64_t before = sum_of(batch);
-    sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, 20 * SIM_MS));
-    if (sum_of(batch) != before) {
-        sim_fail("subscriber %d: a batch changed while it was held", self->index);
+    if (held->is_full) {
+        if (sum_of(held->batch) != held->sum) {
+            sim_fail("subscriber %d: a batch changed while it was held", self->index);
+        }
+        rst_batch_release(held->batch);
+        held->is_full = false;
+    }
+}
+
+static void maybe_reject(sim_subscriber_t *self, rst_subscription_t *subscription,
+    rst_batch_t *batch)
+{
+    int32_t count;
+    const rst_message_t *messages = rst_batch_messages(batch, &count);
+    if (world.is_calm || !sim_chance(DICE_ACTOR, self->reject_chance)) {
+        return;
+    }
+    const int32_t v = find_view(self, messages[0].session_id);
+    if (v >= 0 && sim_view_image_id(self->views[v]) != 0) {
+        sim_count("subscriber: image rejected");
+        sim_event("subscriber %d rejects session %d", self->index, messages[0].session_id);
+        sim_view_left(self->views[v]);
+        (void)rst_subscription_reject_image(subscription, sim_view_image_id(self->views[v]),
+            "enough");
     }
 }
 
@@ -164,15 +192,16 @@ static void wait_for_more(sim_subscriber_t *self, rst_waiter_t *waiter)
 }
 
 /* True: it has seen what it wanted. */
-static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, rst_batch_t *batch,
+static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, held_t held[2],
     rst_waiter_t *waiter)
 {
-    while (!is_finished(self, subscription)) {
+    for (int turn = 0; !is_finished(self, subscription);) {
         if (world.now_ns >= self->stop_from_ns && world.now_ns < self->stop_until_ns) {
             sim_count("subscriber: stopped for a while");
             sim_fiber_sleep_until(self->stop_until_ns);
         }
         take_events(self, subscription);
+        rst_batch_t *batch = held[turn].batch;
         sim_fiber_set_activity(ACTIVITY_POLL);
         const int count = poll_some(self, subscription, batch);
         sim_fiber_set_activity(ACTIVITY_NONE);
@@ -184,14 +213,21 @@ static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, r
         if (count > 0) {
             take_messages(self, batch);
             self->last_news_ns = world.now_ns;
+            maybe_reject(self, subscription, batch);
+            held[turn].is_full = true;
+            held[turn].sum = self->holds_batches ? sum_of(batch) : 0;
             if (self->holds_batches) {
-                hold(self, batch);
+                turn = 1 - turn;
+                release(self, &held[turn]);
+            } else {
+                held[turn].is_full = false;
+                rst_batch_release(batch);
             }
-            rst_batch_release(batch);
             if (self->pause_ns_max > 0 && sim_chance(DICE_ACTOR, 0.3)) {
                 sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, (uint64_t)self->pause_ns_max));
             }
         } else {
+            release(self, &held[1 - turn]); /* else its publisher might wait for ever */
             wait_for_more(self, waiter);
         }
     }
@@ -203,7 +239,7 @@ static void run(sim_subscriber_t *self)
     rst_client_t *client = self->client->client;
     rst_subscription_t *subscription = NULL;
     rst_waiter_t *waiter = NULL;
-    rst_batch_t *batch = NULL;
+    held_t held[2] = {{0}};
     sim_fiber_sleep_until(self->start_ns);
     while (subscription == NULL) {
         subscription = add(self, client);
@@ -214,14 +250,15 @@ static void run(sim_subscriber_t *self)
             sim_fiber_sleep(RETRY_NS);
         }
     }
-    if (rst_batch_create(&batch, self->batch) < 0) {
+    if (rst_batch_create(&held[0].batch, self->batch) < 0
+        || rst_batch_create(&held[1].batch, self->batch) < 0) {
         sim_fail("subscriber %d: %s", self->index, rst_last_error_text());
     }
     if (self->uses_waiter && rst_waiter_create(&waiter, client) == 0) {
         (void)rst_waiter_attach_subscription(waiter, subscription);
     }
     self->last_news_ns = world.now_ns;
-    self->is_done = read_all(self, subscription, batch, waiter);
+    self->is_done = read_all(self, subscription, held, waiter);
     sim_event("subscriber %d closes", self->index);
     for (; self->view_count > 0; self->view_count--) {
         sim_view_left(self->views[self->view_count - 1]);
@@ -230,7 +267,8 @@ static void run(sim_subscriber_t *self)
         rst_waiter_destroy(waiter);
     }
     rst_subscription_close(subscription);
-    rst_batch_destroy(batch);
+    rst_batch_destroy(held[0].batch);
+    rst_batch_destroy(held[1].batch);
 }
 
 static void *subscriber_main(void *arg)
