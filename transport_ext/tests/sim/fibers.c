@@ -88,9 +88,11 @@ static void to_scheduler(void)
 
 static void arm_countdown(void)
 {
-    rsti_sim_countdown = preemption_mean == 0
-        ? INT64_MAX
-        : (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)(2 * preemption_mean));
+    const bool is_nervous =
+        current->activity != ACTIVITY_NONE && current->activity == current->nervous_in;
+    const int64_t mean = is_nervous ? 1 : preemption_mean;
+    rsti_sim_countdown =
+        mean == 0 ? INT64_MAX : (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)(2 * mean));
 }
 
 static void to_fiber(sim_fiber_t *fiber)
@@ -186,6 +188,7 @@ void sim_fiber_read_clock(void)
 void sim_fiber_set_activity(sim_activity_t activity)
 {
     current->activity = activity;
+    arm_countdown();
 }
 
 void sim_fibers_set_on_turn(void (*on_turn)(const sim_fiber_t *fiber))

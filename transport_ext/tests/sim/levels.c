@@ -117,12 +117,12 @@ static void check_image(const sim_driver_t *driver, const rsti_image_t *image)
     }
 }
 
-/* While a session that broke off cools down, it does not come back. */
+/* With rejoin=false a session that broke off does not come back while its image lives. */
 static void check_cool_down(const rsti_ptr_array_t *images)
 {
     for (size_t i = 0; i < images->count; i++) {
         const rsti_image_t *old = images->items[i];
-        if (!rsti_load_acquire_i32(&old->is_released)
+        if (old->is_rejoin || !rsti_load_acquire_i32(&old->is_released)
             || rsti_load_acquire_i32(&old->is_end_of_stream)) {
             continue;
         }

@@ -278,7 +278,8 @@ void sim_publisher_start(sim_publisher_t *publisher)
     char name[24];
     snprintf(name, sizeof name, "publisher%d", publisher->index);
     publisher->is_running = true;
-    (void)sim_fiber_start(publisher->client->process, name, publisher_main, publisher);
+    sim_fiber_start(publisher->client->process, name, publisher_main, publisher)->nervous_in =
+        publisher->client->doom;
 }
 
 void sim_publisher_on_death(sim_publisher_t *publisher)

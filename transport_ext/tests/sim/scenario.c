@@ -95,9 +95,9 @@ static int64_t roll_start(void)
 }
 
 static void add_publisher(sim_driver_t *driver, const char *channel, int32_t stream_id,
-    bool is_ipc)
+    bool is_ipc, bool is_hot)
 {
-    const int64_t length_max = skewed(13);
+    const int64_t length_max = is_hot ? between(1000, 8000) : skewed(13);
     const int64_t total = BYTES_MAX / (length_max + 64) + 1;
     sim_publisher_t *publisher = &cast.publishers[cast.publisher_count];
     *publisher = (sim_publisher_t){
@@ -105,11 +105,11 @@ static void add_publisher(sim_driver_t *driver, const char *channel, int32_t str
         .client = add_client(driver),
         .stream_id = stream_id,
         .is_ipc = is_ipc,
-        .is_exclusive = chance(0.5),
+        .is_exclusive = !is_hot && chance(0.5),
         .total = (int32_t)between(1, total < MESSAGES_MAX ? total : MESSAGES_MAX),
         .length_max = (int32_t)length_max,
         .methods = (uint32_t)between(1, (1 << METHOD_COUNT) - 1),
-        .pause_ns_max = chance(0.4) ? 0 : skewed(20),
+        .pause_ns_max = is_hot || chance(0.4) ? 0 : skewed(20),
         .abort_chance = chance(0.3) ? 0.2 : 0,
         .start_ns = roll_start(),
     };
@@ -163,12 +163,13 @@ static void roll_stream(int32_t number)
         sim_count(is_ipv6 ? "stream: unicast, IPv6" : "stream: unicast, IPv4");
         snprintf(publish, sizeof publish, "aeron:udp?endpoint=%s:%d",
             sim_host_address(target->host, is_ipv6), PORT + number / 2);
-        snprintf(subscribe, sizeof subscribe, "%.200s%s", publish,
-            is_reliable ? "" : "|reliable=false");
+        snprintf(subscribe, sizeof subscribe, "%.200s%s%s", publish,
+            is_reliable ? "" : "|reliable=false", chance(0.3) ? "|rejoin=false" : "");
         sim_count(is_reliable ? "stream: reliable" : "stream: unreliable");
     }
-    for (int64_t i = between(1, 3); i > 0; i--) {
-        add_publisher(source, publish, 10 + number, is_ipc);
+    const bool is_hot = chance(0.15); /* many terms, and who is late is far behind */
+    for (int64_t i = between(1 + is_hot, 3); i > 0; i--) {
+        add_publisher(source, publish, 10 + number, is_ipc, is_hot);
     }
     for (int64_t i = between(1, 2); i > 0; i--) {
         add_subscriber(target, subscribe, 10 + number, is_reliable);
@@ -310,7 +311,7 @@ static void roll_faults(void)
         }
     }
     for (int32_t i = 0; i < cast.subscriber_count; i++) {
-        cast.subscribers[i].reject_chance = chance(0.2) ? 0.01 : 0;
+        cast.subscribers[i].reject_chance = chance(0.25) ? 0.1 / (double)skewed(6) : 0;
     }
     if (chance(0.4)) {
         sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, any_driver(), between(0, SIM_S));

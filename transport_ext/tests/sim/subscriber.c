@@ -286,7 +286,8 @@ void sim_subscriber_start(sim_subscriber_t *subscriber)
     snprintf(name, sizeof name, "subscriber%d", subscriber->index);
     subscriber->is_running = true;
     subscriber->view_count = 0;
-    (void)sim_fiber_start(subscriber->client->process, name, subscriber_main, subscriber);
+    sim_fiber_start(subscriber->client->process, name, subscriber_main, subscriber)->nervous_in =
+        subscriber->client->doom;
 }
 
 void sim_subscriber_on_death(sim_subscriber_t *subscriber)
