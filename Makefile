@@ -1,4 +1,4 @@
-# make demo · test · bench · lint · prove · sanitize · fuzz · coverage · clean
+# make demo · test · bench · lint · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
@@ -10,7 +10,7 @@ RUN = MPLCONFIGDIR="$(CURDIR)/build/matplotlib" PYTEST_DEBUG_TEMPROOT="$(CURDIR)
 
 SECONDS ?= 60
 
-.PHONY: demo test bench lint prove sanitize fuzz coverage clean setup
+.PHONY: demo test bench lint prove sanitize fuzz sim sim-build sim-faults coverage clean setup
 setup:
 	@.ci/setup.sh
 
@@ -34,6 +34,20 @@ sanitize: setup
 
 fuzz: setup
 	@$(RUN) $(PY) -m tests.fuzz $(SECONDS)
+
+# make sim SEED=n: one run with its chronicle; make sim SEEDS=n [FROM=m]: n runs, from a random seed on.
+SIM_BUILD := build/c/sim
+sim-build: setup
+	@PATH="$(CURDIR)/build/venv/bin:$$PATH" cmake -S transport_ext -B $(SIM_BUILD) -G Ninja > /dev/null
+	@PATH="$(CURDIR)/build/venv/bin:$$PATH" cmake --build $(SIM_BUILD) --target $(or $(SIM_TARGET),sim) > $(SIM_BUILD)/build.log || { cat $(SIM_BUILD)/build.log; exit 1; }
+
+sim: sim-build
+	@if [ -n "$(SEED)" ]; then $(SIM_BUILD)/tests/sim/sim --seed $(SEED); \
+	else $(SIM_BUILD)/tests/sim/sim --seeds $(or $(SEEDS),1000) --from $(or $(FROM),$(shell od -An -N4 -tu4 /dev/urandom)); fi
+
+sim-faults: SIM_TARGET = sim-faults
+sim-faults: sim-build
+	@transport_ext/tests/sim/faults.sh $(SIM_BUILD)
 
 coverage: setup
 	@$(RUN) $(PY) -m tests.prove coverage

@@ -155,7 +155,7 @@ static void arrive(void *arg, int64_t number)
 }
 
 /* When it will be there; -1: the link's queue is full. */
-static int64_t arrival_ns(sim_link_t *link, size_t length)
+static int64_t arrival_ns(sim_link_t *link, size_t length, bool is_forged)
 {
     int64_t leaves_ns = world.now_ns;
     if (link->rate > 0) {
@@ -168,6 +168,9 @@ static int64_t arrival_ns(sim_link_t *link, size_t length)
         leaves_ns = link->free_ns;
     }
     int64_t at_ns = leaves_ns + link->delay_ns;
+    if (is_forged) {
+        return at_ns; /* held back, it might come when its place is inside the window */
+    }
     if (link->jitter_ns > 0) {
         at_ns += (int64_t)sim_below(DICE_NETWORK, (uint64_t)link->jitter_ns);
     }
@@ -178,9 +181,9 @@ static int64_t arrival_ns(sim_link_t *link, size_t length)
     return at_ns;
 }
 
-static void dispatch(sim_link_t *link, sim_packet_t *packet)
+static void dispatch(sim_link_t *link, sim_packet_t *packet, bool is_forged)
 {
-    const int64_t at_ns = arrival_ns(link, packet->length);
+    const int64_t at_ns = arrival_ns(link, packet->length, is_forged);
     if (at_ns < 0) {
         sim_count("fault: link queue full");
         free(packet);
@@ -219,6 +222,6 @@ void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_st
             damage(packet);
             sim_count("fault: damaged");
         }
-        dispatch(link, packet);
+        dispatch(link, packet, is_forged);
     }
 }
