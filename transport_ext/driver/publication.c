@@ -254,7 +254,8 @@ void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *pu
         }
     }
     if (is_draining || now_ns > publication->blocked_since_ns + driver->params.unblock_timeout_ns) {
-        if (rsti_log_unblock(log, consumer_position)) {
+        if (is_draining ? rsti_log_unblock_to_tail(log, consumer_position)
+                        : rsti_log_unblock(log, consumer_position)) {
             rsti_driver_count(driver, RSTI_SYSTEM_UNBLOCKED_PUBLICATIONS, 1);
             rsti_driver_wake_log(driver, log, RSTI_WAIT_DATA);
             rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);

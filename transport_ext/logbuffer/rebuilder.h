@@ -42,6 +42,8 @@ int32_t rsti_log_clean_up_to(const rsti_log_t *log, int64_t *clean_position, int
 
 /* Dead producer at blocked_position (memory reference 6): true when unblocked. */
 bool rsti_log_unblock(const rsti_log_t *log, int64_t blocked_position);
+/* The same when no producer is left: then zeros up to the tail are a dead claim too. */
+bool rsti_log_unblock_to_tail(const rsti_log_t *log, int64_t blocked_position);
 /* The term part of it, for tests against vectors. */
 typedef enum rsti_unblock_t {
     RSTI_UNBLOCK_NONE = 0,

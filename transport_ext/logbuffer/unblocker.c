@@ -117,3 +117,29 @@ bool rsti_log_unblock(const rsti_log_t *log, int64_t blocked_position)
     }
     return false;
 }
+
+bool rsti_log_unblock_to_tail(const rsti_log_t *log, int64_t blocked_position)
+{
+    if (rsti_log_unblock(log, blocked_position)) {
+        return true;
+    }
+    if (blocked_position < 0 || blocked_position >= rsti_max_position(log->term_length)) {
+        return false;
+    }
+    const int32_t count = (int32_t)(blocked_position >> log->position_bits);
+    const int32_t offset = rsti_position_offset(blocked_position, log->term_length);
+    const int32_t index = rsti_term_index(count);
+    uint8_t *term = log->terms[index];
+    const int64_t raw = rsti_load_acquire_i64(&log->metadata->term_tail_counters[index]);
+    const int32_t term_id = rsti_tail_term_id(raw);
+    const int32_t tail = rsti_tail_offset(raw, log->term_length);
+    if (rsti_wrap_sub_i32(term_id, log->initial_term_id) != count || tail <= offset
+        || ((tail | offset) & (RSTI_FRAME_ALIGNMENT - 1)) != 0
+        || !is_zero_back_to(term, tail, offset)) {
+        return false;
+    }
+    const int64_t first_word
+        = rsti_load_acquire_i64((const int64_t *)(const void *)(term + offset));
+    return (int32_t)first_word == 0
+           && put_padding(log, term, offset, tail - offset, term_id, first_word);
+}

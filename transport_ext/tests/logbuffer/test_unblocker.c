@@ -52,6 +52,24 @@ TEST(a_dead_claim_becomes_padding)
     memory_log_fini(&memory);
 }
 
+/* Its producer died between moving the tail and saying so in the frame; nobody will write behind. */
+TEST(zeros_up_to_the_tail_are_padded_when_no_producer_is_left)
+{
+    memory_log_t memory;
+    memory_log_init(&memory, TERM_ID, TERM);
+    rsti_log_t *log = &memory.log;
+    put_frame(log->terms[0], RSTI_FRAME_DATA, 64, 0, TERM_ID);
+    log->metadata->term_tail_counters[0] = rsti_tail_pack(TERM_ID, 192);
+    CHECK(!rsti_log_unblock(log, 64));
+    CHECK(!rsti_log_unblock_to_tail(log, 0)); /* complete */
+    CHECK(rsti_log_unblock_to_tail(log, 64));
+    CHECK_EQ(frame_at(log->terms[0], 64).frame.frame_length, 128);
+    CHECK_EQ(frame_at(log->terms[0], 64).frame.type, RSTI_FRAME_PAD);
+    CHECK(!rsti_log_unblock_to_tail(log, 64));
+    CHECK(!rsti_log_unblock_to_tail(log, 192)); /* nobody claimed anything */
+    memory_log_fini(&memory);
+}
+
 TEST(zeros_to_the_end_are_padded_and_rotated)
 {
     memory_log_t memory;
@@ -144,6 +162,7 @@ TEST(scribbled_logs_are_never_left)
 }
 
 CHECK_MAIN(RUN(terms_are_unblocked_as_the_vectors), RUN(a_dead_claim_becomes_padding),
+    RUN(zeros_up_to_the_tail_are_padded_when_no_producer_is_left),
     RUN(zeros_to_the_end_are_padded_and_rotated), RUN(a_full_term_nobody_turned_is_rotated),
     RUN(a_tail_moved_by_a_dead_rotator_is_finished),
     RUN(impossible_positions_and_claims_do_nothing), RUN(scribbled_logs_are_never_left))
