@@ -294,6 +294,9 @@ static bool unblock_gap(
     if (!is_zero(ring, index, at)) {
         return false; /* it was alive after all */
     }
+#if RSTI_FAULT == RSTI_FAULT_UNBLOCK
+    at += 8;
+#endif
     write_padding(ring, index, (int32_t)(at - index));
     return true;
 }

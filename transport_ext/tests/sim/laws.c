@@ -275,10 +275,28 @@ void sim_laws_on_send(int32_t host, int32_t process_id, const struct sockaddr_st
 
 /* ---- arriving ---- */
 
+/* A sender with one place for what it sends again forgets it for another NAK. */
+static void on_nak_arrival(int32_t process_id, const uint8_t *data)
+{
+    rsti_nak_t nak;
+    memcpy(&nak, data, sizeof nak);
+    stream_t *stream = find(process_id, nak.session_id, nak.stream_id);
+    if (stream != NULL
+        && position_of(stream, nak.term_id, nak.term_offset) != stream->again.position) {
+        stream->again.clock_ns = 0;
+    }
+}
+
 void sim_laws_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
 {
     rsti_sm_t sm;
-    if (!rsti_frame_is_acceptable(data, length) || length < sizeof sm) {
+    if (!rsti_frame_is_acceptable(data, length)) {
+        return;
+    }
+    if (((const rsti_frame_header_t *)(const void *)data)->type == RSTI_FRAME_NAK) {
+        on_nak_arrival(process_id, data);
+    }
+    if (length < sizeof sm) {
         return;
     }
     memcpy(&sm, data, sizeof sm);

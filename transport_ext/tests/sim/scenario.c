@@ -305,9 +305,10 @@ static void roll_faults(void)
         sim_agenda_add(SIM_S + between(0, end_ns), kill_client, client, between(0, SIM_S));
     }
     for (int32_t i = 0; i < cast.client_count; i++) {
-        if (chance(0.35)) {
+        if (chance(0.5)) {
             cast.clients[i].doom = (sim_activity_t)between(ACTIVITY_COMMAND, ACTIVITY_POLL);
-            cast.clients[i].doom_turns = skewed(6);
+            cast.clients[i].doom_turns =
+                cast.clients[i].doom == ACTIVITY_COMMAND ? between(0, 30) : skewed(6);
         }
     }
     for (int32_t i = 0; i < cast.subscriber_count; i++) {
