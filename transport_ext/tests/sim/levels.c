@@ -126,7 +126,8 @@ static void check_cool_down(const rsti_ptr_array_t *images)
 {
     for (size_t i = 0; i < images->count; i++) {
         const rsti_image_t *old = images->items[i];
-        if (old->is_rejoin || !rsti_load_acquire_i32(&old->is_released)
+        /* Superseded: its subscriptions had gone, new ones made a new image before it ended. */
+        if (old->is_rejoin || old->is_superseded || !rsti_load_acquire_i32(&old->is_released)
             || rsti_load_acquire_i32(&old->is_end_of_stream)) {
             continue;
         }

@@ -15,7 +15,7 @@
 #define READING_NS_MAX (60 * SIM_S)
 #define SETTLING_NS_MAX (30 * SIM_S)
 #define QUIET_NS (200 * SIM_MS)
-#define TURNS_PER_LOOK 4
+#define TURNS_PER_LOOK 6
 
 sim_cast_t cast;
 

@@ -9,8 +9,8 @@
 
 #define TERM_LENGTH 65536
 #define PORT 40000
-#define BYTES_MAX (1024 * 1024) /* of a publisher */
-#define MESSAGES_MAX 1500
+#define BYTES_MAX (768 * 1024) /* of a publisher */
+#define MESSAGES_MAX 1000
 
 static int64_t between(int64_t least, int64_t most)
 {
@@ -311,8 +311,10 @@ static void roll_faults(void)
                 cast.clients[i].doom == ACTIVITY_COMMAND ? between(0, 30) : skewed(6);
         }
     }
-    for (int32_t i = 0; i < cast.subscriber_count; i++) {
-        cast.subscribers[i].reject_chance = chance(0.25) ? 0.1 / (double)skewed(6) : 0;
+    const bool has_rejects = chance(0.4);
+    for (int32_t i = 0; has_rejects && i < cast.subscriber_count; i++) {
+        cast.subscribers[i].holds_batches = false; /* a rejected image's log is cleaned at once */
+        cast.subscribers[i].reject_chance = chance(0.6) ? 0.1 / (double)skewed(6) : 0;
     }
     if (chance(0.4)) {
         sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, any_driver(), between(0, SIM_S));
