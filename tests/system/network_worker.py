@@ -21,6 +21,8 @@ STREAM = 77
 PAYLOAD_BYTES = 1376
 NUMBER = struct.Struct("<q")
 END_S = 60.0
+STALL_S = 3.0
+LINGER_S = 3.0
 
 
 def tell(text: str) -> None:
@@ -35,8 +37,19 @@ def publish(client: Client, channel: str) -> None:
             if word == "go":
                 tell(json.dumps(send_for(publication, float(arguments[0]))))
             else:
+                drain(publication)
                 break
     tell("closed")
+    time.sleep(LINGER_S)  # the driver still answers NAKs and says where the stream ended
+
+
+def drain(publication: Publication) -> None:
+    """Until the slowest living receiver has everything, or nothing moves any more."""
+    last, moved = -1, time.monotonic()
+    while publication.consumed_position < publication.position and time.monotonic() < moved + STALL_S:
+        if publication.consumed_position != last:
+            last, moved = publication.consumed_position, time.monotonic()
+        time.sleep(0.01)
 
 
 def send_for(publication: Publication, seconds: float) -> dict[str, float]:

@@ -47,13 +47,13 @@ class Network:
     def build(self) -> None:
         switch = f"{self.prefix}0"
         _run("ip", "netns", "add", switch)
-        _run("ip", "-n", switch, "link", "add", "br", "type", "bridge", "mcast_snooping", "0")
-        _run("ip", "-n", switch, "link", "set", "br", "up")
+        _run("ip", "-n", switch, "link", "add", "name", "br0", "type", "bridge", "mcast_snooping", "0")
+        _run("ip", "-n", switch, "link", "set", "br0", "up")
         for host in HOSTS:
             name, port = f"{self.prefix}{host}", f"p{host}"
             _run("ip", "netns", "add", name)
             _run("ip", "-n", switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
-            _run("ip", "-n", switch, "link", "set", port, "master", "br", "up")
+            _run("ip", "-n", switch, "link", "set", port, "master", "br0", "up")
             for arguments in (
                 ("link", "set", "lo", "up"),
                 ("link", "set", "eth0", "up"),
