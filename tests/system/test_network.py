@@ -98,12 +98,10 @@ def worker(network: Network, host: int, role: str, channel: str, directory: str)
         assert line_of(process) == "ready"
         yield process
     finally:
-        if process.poll() is None:
-            with contextlib.suppress(OSError):
-                process.communicate(timeout=20)
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=20)
+        process.kill()
+        process.communicate()
 
 
 def line_of(process: subprocess.Popen[str]) -> str:

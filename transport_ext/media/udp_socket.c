@@ -93,13 +93,18 @@ static int set_outgoing(int fd, sa_family_t family, const rsti_socket_params_t *
     return ttl > 0 ? set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, ttl, "IP_MULTICAST_TTL") : 0;
 }
 
-/* Several sockets may share the port of their groups: before the bind. */
+/* Several sockets may share the port of their groups: before the bind. On Linux SO_REUSEADDR is
+ * enough, also beside sockets that have set both; with SO_REUSEPORT the kernel (6.18 does) hands a
+ * datagram that came from another host to one socket of the port, chosen by its source, be it a
+ * member of the group or not. */
 static int share_port(int fd, sa_family_t family)
 {
     int result = set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
+#ifndef __linux__
     if (result == 0) {
         result = set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
     }
+#endif
     /* Else this socket would get what other sockets on its port joined. */
     if (result == 0) {
         result = family == AF_INET6
