@@ -98,6 +98,52 @@ def logs(vectors: Vectors) -> Iterable[str]:
         yield from c_bytes(f"vector_{name}_{field}", by_name(vectors["logs"], name)[field])
 
 
+# Structs that C code maps onto memory or datagrams. Those of commands and responses are written by
+# functions, whose bytes the section "commands" holds. Our words for their fields, where they differ:
+MAPPED = {
+    "frame_header": {},
+    "data_header": {},
+    "setup_header": {},
+    "nak_header": {},
+    "status_message_header": {},
+    "error_header": {"frame_header": "frame"},
+    "rttm_header": {},
+    "response_setup_header": {},
+    "rb_descriptor": {"consumer_heartbeat": "consumer_heartbeat_ms"},
+    "broadcast_descriptor": {
+        "tail_intent_counter": "tail_intent",
+        "tail_counter": "tail",
+        "latest_counter": "latest",
+    },
+    "counter_value_descriptor": {"counter_value": "value"},
+    "counter_metadata_descriptor": {},
+    "loss_reporter_entry": {
+        "total_bytes_lost": "bytes_lost",
+        "first_observation_timestamp": "first_ms",
+        "last_observation_timestamp": "last_ms",
+    },
+    "cnc_metadata": {
+        "client_liveness_timeout": "client_liveness_timeout_ns",
+        "start_timestamp": "start_timestamp_ms",
+    },
+}
+
+
+@header("layouts")
+def layouts(vectors: Vectors) -> Iterable[str]:
+    """One X(field, offset, size) per field of each struct."""
+    for case in vectors["struct_offsets"]:
+        words = MAPPED.get(case["struct"])
+        if words is None:
+            continue
+        yield f"#define VECTOR_{case['struct'].upper()}_SIZE {case['size']}"
+        yield f"#define VECTOR_{case['struct'].upper()}(X) \\"
+        names = {field: words.get(field, field.replace("_buffer_length", "_length"))
+            for field in case["fields"]}
+        rows = [f"    X({names[f]}, {at}, {size})" for f, (at, size) in case["fields"].items()]
+        yield from " \\\n".join(rows).split("\n")
+
+
 def main(path: str) -> None:
     vectors = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     folder = pathlib.Path(__file__).parent / "vectors"

@@ -538,6 +538,36 @@ TEST(sessions_are_kept_apart)
     end();
 }
 
+/* C4: two messages in four frames, one behind the other, then of two sessions turn by turn. */
+TEST(two_messages_in_four_frames)
+{
+    CHECK(begin("four"));
+    fake_log_t *logs[2] = {fake_image(subscription), fake_image(subscription)};
+    int64_t at[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        at[0] = fake_frame(logs[0], at[0], RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "ab", 2, i);
+        at[0] = fake_frame(logs[0], at[0], RSTI_FLAG_END, RSTI_FRAME_DATA, i == 0 ? "c" : "d", 1, i);
+    }
+    expect(logs[0]);
+    CHECK_EQ(poll_messages(10), 4);
+    CHECK_EQ(seen.count, 2);
+    CHECK_STR(seen.text[0], "abc");
+    CHECK_STR(seen.text[1], "abd");
+    expect(logs[0]);
+    for (int half = 0; half < 2; half++) {
+        for (int i = 0; i < 2; i++) {
+            const uint8_t flag = half == 0 ? RSTI_FLAG_BEGIN : RSTI_FLAG_END;
+            const char *text = i == 0 ? (half == 0 ? "a1" : "a2") : (half == 0 ? "b1" : "b2");
+            at[i] = fake_frame(logs[i], at[i], flag, RSTI_FRAME_DATA, text, 2, 0);
+            CHECK_EQ(poll_messages(10), 1);
+            CHECK_EQ(seen.count, half == 0 ? 0 : i + 1);
+        }
+    }
+    CHECK_STR(seen.text[0], "a1a2");
+    CHECK_STR(seen.text[1], "b1b2");
+    end();
+}
+
 /* C8: one message as long as the stream allows. */
 TEST(largest_message)
 {
@@ -727,5 +757,5 @@ CHECK_MAIN(RUN(polls_what_is_there), RUN(padding_ends_a_poll), RUN(actions),
     RUN(closed_inside_a_callback), RUN(closed_inside_other_polls), RUN(no_poll_inside_a_poll),
     RUN(bounded), RUN(bounded_batches), RUN(blocks), RUN(block_batches),
     RUN(messages_are_assembled), RUN(abort_on_the_last_fragment), RUN(sessions_are_kept_apart),
-    RUN(largest_message), RUN(images_take_turns), RUN(held_image_outlives_everything),
+    RUN(two_messages_in_four_frames), RUN(largest_message), RUN(images_take_turns), RUN(held_image_outlives_everything),
     RUN(facts_of_an_image), RUN(position_is_set), RUN(corrupt_frames))

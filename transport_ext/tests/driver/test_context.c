@@ -257,6 +257,10 @@ TEST(out_of_range)
     CHECK_EQ(rst_driver_params_set(&params, "max-resend", "1000"), -RST_EINVAL);
     CHECK(strstr(rst_last_error_text(), "max-resend=1000") != NULL);
     CHECK_STR(get("max-resend"), "16");
+    /* I7: a round trip of nothing would let the window grow without end. */
+    CHECK_EQ(rst_driver_params_set(&params, "cubic-initial-rtt", "1us"), 0);
+    CHECK_EQ(rst_driver_params_set(&params, "cubic-initial-rtt", "999ns"), -RST_EINVAL);
+    CHECK(strstr(rst_last_error_text(), "cubic-initial-rtt=999ns") != NULL);
 }
 
 TEST(malformed_values_are_refused_by_name)

@@ -1,6 +1,7 @@
 /* How publications end: rejected, revoked, unblocked; what is told, what is freed, what is kept. */
 #include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
+#include "tests/cnc/small_fs.h"
 
 #include <sys/stat.h>
 
@@ -174,6 +175,29 @@ TEST(storage_is_judged_before_a_log_is_made)
     harness_close(h);
 }
 
+static int ask_for_too_much(const char *dir)
+{
+    (void)dir;
+    harness_t *h = harness_open();
+    const int64_t id = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?term-length=64m", 10);
+    const answer_t *error = answer(h, RSTI_RSP_ON_ERROR, id);
+    SMALL_FS_CHECK(error != NULL);
+    SMALL_FS_CHECK(error->response.error_code == RSTI_DRIVER_STORAGE_SPACE);
+    SMALL_FS_CHECK(error->response.error_code == 12);
+    SMALL_FS_CHECK(strstr(error->text, "term-length=67108864") != NULL);
+    SMALL_FS_CHECK(h->driver->conductor.ipc_publications.count == 0);
+    const int64_t small = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?term-length=64k", 10);
+    SMALL_FS_CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, small) != NULL);
+    harness_close(h);
+    return 0;
+}
+
+/* L10: what does not fit is refused with Aeron's code for it, what fits is served. */
+TEST(storage_that_is_full_is_error_12)
+{
+    CHECK_EQ(small_fs_run("/dev/shm", 128 << 20, ask_for_too_much), 0);
+}
+
 /* N22, lesson 25: while draining a dead producer's claim is padded at the next tick, of exclusive
  * publications too; a living stream waits for the timeout. */
 TEST(draining_unblocks_at_once)
@@ -286,5 +310,6 @@ TEST(memory_ahead_of_the_limit_is_clean)
 
 CHECK_MAIN(RUN(rejected_ipc_image_cools_down), RUN(error_frames_reach_the_publisher),
     RUN(freeing_is_tried_again), RUN(storage_is_judged_before_a_log_is_made),
+    RUN(storage_that_is_full_is_error_12),
     RUN(draining_unblocks_at_once), RUN(revoked_ipc_publication),
     RUN(memory_ahead_of_the_limit_is_clean))

@@ -362,6 +362,51 @@ TEST(frame_shorter_than_its_header) { corrupt_frame(7, 1024); }
 
 /* ---- floods ---- */
 
+/* O10: random datagrams at both sockets, some with the beginning of a frame: nothing but what was
+ * received and what was invalid is counted, and both streams go on. */
+TEST(random_datagrams_are_counted_and_dropped)
+{
+    publisher_t p;
+    publisher_open(&p);
+    harness_t *h = p.h;
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24500", 10);
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    rsti_socket_t *sockets[] = {p.socket, endpoint->owned[0]->socket};
+    int64_t before[RSTI_SYSTEM_COUNTER_COUNT];
+    for (int32_t id = 0; id < RSTI_SYSTEM_COUNTER_COUNT; id++) {
+        before[id] = counter(h, id);
+    }
+    rsti_rng_t rng;
+    rsti_rng_init(&rng, check_seed());
+    int64_t bytes = 0;
+    for (int i = 0; i < 20000; i++) {
+        uint8_t datagram[256];
+        const size_t length = rsti_rng_below(&rng, sizeof datagram + 1);
+        for (size_t k = 0; k < sizeof datagram; k++) {
+            datagram[k] = (uint8_t)rsti_rng_next(&rng);
+        }
+        datagram[4] |= 1; /* a version that is none: no dice make a frame of it */
+        if (i % 2 == 0) {
+            rsti_put_i32(datagram, (int32_t)length);
+        }
+        bytes += (int64_t)length;
+        inject(h, sockets[i / 2 % 2], SENDER, datagram, length);
+        pass(h);
+    }
+    for (int32_t id = 0; id < RSTI_SYSTEM_COUNTER_COUNT; id++) {
+        const int64_t moved = counter(h, id) - before[id];
+        CHECK_EQ(moved, id == RSTI_SYSTEM_INVALID_PACKETS ? 20000
+            : id == RSTI_SYSTEM_BYTES_RECEIVED ? bytes : 0);
+    }
+    CHECK_EQ(h->driver->conductor.images.count, 0);
+    send_sm(&p, 0);
+    CHECK(offer(&p.appender, 992) > 0);
+    pass(h);
+    CHECK_EQ(*p.publication->snd_pos, 1024);
+    harness_close(h);
+}
+
+
 TEST(flood_of_naks_is_bounded)
 {
     publisher_t p;
@@ -439,5 +484,6 @@ CHECK_MAIN(RUN(limit_reserves_one_message_more), RUN(limit_stays_when_that_messa
     RUN(nonsense_in_a_heartbeat), RUN(step_of_the_wall_clock_kills_nobody),
     RUN(frame_longer_than_the_mtu), RUN(frame_beyond_its_term),
     RUN(frame_shorter_than_its_header), RUN(flood_of_naks_is_bounded),
+    RUN(random_datagrams_are_counted_and_dropped),
     RUN(flood_of_impossible_setups_does_not_fill_the_error_log),
     RUN(late_reader_joins_where_the_last_one_left))

@@ -109,6 +109,22 @@ TEST(numbers_and_living_peers_are_not_looked_up)
     harness_close(h);
 }
 
+/* J4: a server of responses sends to whom it learnt of: it has no endpoint to look up. */
+TEST(response_channels_are_not_looked_up)
+{
+    table_t table;
+    harness_t *h = open_with(&table, "127.0.0.1");
+    const int64_t id = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, "aeron:udp?control-mode=response|"
+        "control=server:24500|response-correlation-id=prototype", STREAM);
+    CHECK(answer(h, RSTI_RSP_EXCLUSIVE_PUBLICATION_READY, id) != NULL);
+    const int asked = table.asked;
+    table.answer = "127.0.0.2";
+    advance_alive(h, 20 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(table.asked, asked);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_RESOLUTION_CHANGES), 0);
+    harness_close(h);
+}
+
 /* N15: a name without an address is no error for a manual destination; it is tried again. */
 TEST(a_manual_destination_may_be_resolved_later_and_move)
 {
@@ -324,6 +340,6 @@ TEST(too_many_names_at_once_are_refused)
 CHECK_MAIN(RUN(a_silent_endpoint_is_looked_up_again),
     RUN(numbers_and_living_peers_are_not_looked_up),
     RUN(a_manual_destination_may_be_resolved_later_and_move), RUN(what_is_gone_is_not_looked_up),
-    RUN(an_unknown_endpoint_is_refused_by_name),
+    RUN(response_channels_are_not_looked_up), RUN(an_unknown_endpoint_is_refused_by_name),
     RUN(a_table_gives_the_answer_that_its_counter_says), RUN(bad_tables_and_kinds_are_refused),
     RUN(lookups_are_asked_for_until_they_are_there), RUN(too_many_names_at_once_are_refused))

@@ -155,6 +155,60 @@ TEST(gap_is_asked_for)
     harness_close(r.h);
 }
 
+/* H6: the first NAK waits as long as the channel says. */
+TEST(the_channel_gives_the_delay_of_naks)
+{
+    reader_t r;
+    reader_open(&r, UDP "|nak-delay=5ms");
+    reader_connect(&r);
+    send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
+    send_data(&r, 3072, 1024, RSTI_FLAG_UNFRAGMENTED);
+    pass(r.h);
+    advance_alive(r.h, 4900000, 100000);
+    CHECK_EQ(count_frames(r.h, RSTI_FRAME_NAK), 0);
+    advance_alive(r.h, 300000, 100000);
+    CHECK_EQ(count_frames(r.h, RSTI_FRAME_NAK), 1);
+    harness_close(r.h);
+}
+
+/* N20: a stream that stands somewhere in its third term is joined there. */
+TEST(a_standing_stream_is_joined_where_it_stands)
+{
+    reader_t r;
+    reader_open(&r, UDP);
+    const rsti_setup_t setup = {
+        .frame = {RSTI_SETUP_LENGTH, 0, 0, RSTI_FRAME_SETUP},
+        .session_id = SESSION,
+        .stream_id = 10,
+        .initial_term_id = 7,
+        .active_term_id = 9,
+        .term_offset = 4096,
+        .term_length = 65536,
+        .mtu = 1408,
+    };
+    const int64_t position = 2 * 65536 + 4096;
+    inject(r.h, r.socket, SENDER, &setup, sizeof setup);
+    pass(r.h);
+    pass(r.h);
+    const rsti_image_t *image = image_of(&r);
+    CHECK(image != NULL);
+    CHECK_EQ(*image->subscribers.items[0].position, position);
+    CHECK_EQ(*image->rcv_pos, position);
+    const rsti_sm_t *sm = (const void *)last_frame(r.h, RSTI_FRAME_SM)->data;
+    CHECK_EQ(sm->consumption_term_id, 9);
+    CHECK_EQ(sm->consumption_term_offset, 4096);
+    for (int i = 0; i < 150; i++) { /* it lives on heartbeats, and asks for nothing */
+        send_data(&r, position, 0, RSTI_FLAG_UNFRAGMENTED);
+        advance_alive(r.h, 100 * MS, 100 * MS);
+        CHECK_EQ(count_frames(r.h, RSTI_FRAME_NAK), 0);
+        forget_frames(r.h);
+    }
+    send_data(&r, position, 1024, RSTI_FLAG_UNFRAGMENTED);
+    pass(r.h);
+    CHECK_EQ(*image->rcv_pos, position + 1024);
+    harness_close(r.h);
+}
+
 TEST(unreliable_gap_is_filled)
 {
     reader_t r;
@@ -434,7 +488,8 @@ TEST(a_driver_may_take_every_sender_for_a_groups)
 }
 
 CHECK_MAIN(RUN(setup_makes_an_image), RUN(unknown_session_is_asked_for_setup),
-    RUN(gap_is_asked_for), RUN(unreliable_gap_is_filled), RUN(status_message_follows_consumption),
+    RUN(gap_is_asked_for), RUN(the_channel_gives_the_delay_of_naks),
+    RUN(a_standing_stream_is_joined_where_it_stands), RUN(unreliable_gap_is_filled), RUN(status_message_follows_consumption),
     RUN(bad_datagrams_are_counted), RUN(end_of_stream_drains_the_image),
     RUN(readers_are_told_of_the_end_as_they_can_take_it),
     RUN(a_slow_aeron_reader_has_the_same_time_to_see_the_end),

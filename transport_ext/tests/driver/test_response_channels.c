@@ -161,6 +161,38 @@ TEST(clients_get_their_own_responses)
     pair_close(&p);
 }
 
+/* N14: responses over several terms, while requests go on. */
+TEST(responses_over_several_terms)
+{
+    pair_t p;
+    pair_open(&p);
+    (void)add(p.server, SUB, REQUESTS, 10);
+    int64_t subscription;
+    const int64_t image_id = ask(&p, &subscription);
+    const int64_t id = add_with_id(p.server, PUB, RESPONSES "|", image_id, 20);
+    rsti_network_publication_t *responses = network_of(p.server, id);
+    run(&p, 100 * MS);
+    const rsti_image_t *image = image_of(p.client, responses->base.session_id);
+    const int64_t term = responses->base.options.term_length;
+    rsti_publication_t *base = &responses->base;
+    rsti_appender_t appender;
+    rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 20, true);
+    static const uint8_t message[992];
+    const rsti_iovec_t part = {message, sizeof message};
+    for (int i = 0; i < 1000 && *image->rcv_pos <= 4 * term; i++) {
+        for (int k = 0; k < 16; k++) {
+            (void)rsti_append(&appender, &part, 1, part.length, 0);
+        }
+        run(&p, 10 * MS);
+        *image->subscribers.items[0].position = *image->rcv_pos;
+    }
+    CHECK(*image->rcv_pos > 4 * term);
+    run(&p, 100 * MS);
+    CHECK_EQ(*image->rcv_pos, *responses->snd_pos);
+    CHECK_EQ(counter(p.client, RSTI_SYSTEM_INVALID_PACKETS), 0);
+    pair_close(&p);
+}
+
 /* Without anybody listening the session is told again every status message timeout, until the
  * publication goes. */
 TEST(session_is_told_until_somebody_listens)
@@ -279,6 +311,7 @@ TEST(forged_set_ups_change_nothing)
     pair_close(&p);
 }
 
-CHECK_MAIN(RUN(clients_get_their_own_responses), RUN(session_is_told_until_somebody_listens),
+CHECK_MAIN(RUN(clients_get_their_own_responses), RUN(responses_over_several_terms),
+    RUN(session_is_told_until_somebody_listens),
     RUN(wrong_correlation_ids_are_refused), RUN(prototype_holds_the_socket),
     RUN(responses_over_ipc), RUN(forged_set_ups_change_nothing))

@@ -102,6 +102,59 @@ TEST(setup_is_repeated_until_a_status_message)
     harness_close(p.h);
 }
 
+/* J1 */
+TEST(setup_goes_out_at_once_and_then_every_100_ms)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, UDP, 10);
+    pass(h);
+    CHECK_EQ(count_frames(h, RSTI_FRAME_SETUP), 1); /* the clock did not move */
+    for (int i = 2; i <= 5; i++) {
+        advance_alive(h, 100 * MS, MS); /* the interval is over when it is exceeded */
+        CHECK_EQ(count_frames(h, RSTI_FRAME_SETUP), i - 1);
+        advance_alive(h, MS, MS);
+        CHECK_EQ(count_frames(h, RSTI_FRAME_SETUP), i);
+    }
+    harness_close(h);
+}
+
+/* J2: a receiver that asks for set-ups over and over does not silence the heartbeats. */
+TEST(heartbeats_go_on_between_elicited_setups)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    for (int i = 0; i < 100; i++) {
+        send_sm(&p, RSTI_SM_FLAG_SEND_SETUP, 0, 0);
+        advance_alive(p.h, 10 * MS, 2 * MS);
+    }
+    const int heartbeats = count_frames(p.h, RSTI_FRAME_DATA);
+    CHECK(heartbeats >= 9 && heartbeats <= 11);
+    CHECK(count_frames(p.h, RSTI_FRAME_SETUP) >= 5);
+    harness_close(p.h);
+}
+
+/* N22: a claim that nobody commits is padded and sent, while receivers go on talking. */
+TEST(a_dead_claim_is_padded_and_sent)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    rsti_data_header_t *frame;
+    CHECK_EQ(rsti_append_claim(&p.appender, 100, 0, &frame), 160);
+    CHECK_EQ(offer(&p, 96), 160 + 128);
+    for (int i = 0; i < 170 && *p.publication->snd_pos == 0; i++) {
+        send_sm(&p, 0, 0, 32 * 1024);
+        forget_frames(p.h);
+        advance_alive(p.h, 100 * MS, 50 * MS);
+        CHECK(i > 140 || frame->frame.type != RSTI_FRAME_PAD);
+    }
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_UNBLOCKED_PUBLICATIONS), 1);
+    CHECK_EQ(frame->frame.type, RSTI_FRAME_PAD);
+    CHECK_EQ(*p.publication->snd_pos, 160 + 128);
+    harness_close(p.h);
+}
+
 TEST(data_respects_window_and_mtu)
 {
     publisher_t p;
@@ -325,6 +378,8 @@ TEST(limit_waits_for_clean_memory)
 }
 
 CHECK_MAIN(RUN(setup_is_repeated_until_a_status_message), RUN(data_respects_window_and_mtu),
+    RUN(setup_goes_out_at_once_and_then_every_100_ms),
+    RUN(heartbeats_go_on_between_elicited_setups), RUN(a_dead_claim_is_padded_and_sent),
     RUN(nak_is_answered_once), RUN(rttm_request_is_answered), RUN(silent_receiver_disconnects),
     RUN(error_frame_reaches_the_client), RUN(end_of_stream_then_linger),
     RUN(receiver_that_leaves_ends_linger), RUN(revoked_publication_says_so),

@@ -129,6 +129,30 @@ TEST(a_large_message_is_cut_from_any_parts)
     both(fragments);
 }
 
+/* N3: a message that fills its last fragment leaves nothing behind it, not even an empty one. */
+static void exact_multiples(bool is_exclusive)
+{
+    for (int32_t count = 1; count <= 3; count++) {
+        rig_t rig;
+        rig_init(&rig, is_exclusive);
+        CHECK_EQ(append(&rig, pattern, (size_t)(count * PAYLOAD_MAX)), count * MEMORY_LOG_MTU);
+        for (int32_t i = 0; i < count; i++) {
+            const rsti_data_header_t header = frame_at(rig.log->terms[0], i * MEMORY_LOG_MTU);
+            CHECK_EQ(header.frame.frame_length, MEMORY_LOG_MTU);
+            CHECK_EQ(header.frame.flags, (i == 0 ? 0x80 : 0) | (i == count - 1 ? 0x40 : 0));
+            CHECK_MEM(rig.log->terms[0] + i * MEMORY_LOG_MTU + 32, pattern + i * PAYLOAD_MAX,
+                PAYLOAD_MAX);
+        }
+        CHECK_EQ(frame_at(rig.log->terms[0], count * MEMORY_LOG_MTU).frame.frame_length, 0);
+        rig_fini(&rig);
+    }
+}
+
+TEST(exact_multiples_of_the_payload)
+{
+    both(exact_multiples);
+}
+
 static void small_parts(bool is_exclusive)
 {
     rig_t rig;
@@ -458,7 +482,8 @@ TEST(many_messages_stop_at_the_term_end)
 }
 
 CHECK_MAIN(RUN(a_small_message_is_one_frame), RUN(a_large_message_is_cut_from_any_parts),
-    RUN(a_small_message_is_gathered), RUN(a_claim_is_invisible_until_committed),
+    RUN(exact_multiples_of_the_payload), RUN(a_small_message_is_gathered),
+    RUN(a_claim_is_invisible_until_committed),
     RUN(the_limit_stops_the_next_message),
     RUN(the_end_of_a_term_is_padded_and_the_log_turned_once),
     RUN(a_term_filled_exactly_needs_no_padding), RUN(the_end_of_the_stream_is_told),
