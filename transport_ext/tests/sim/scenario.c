@@ -163,13 +163,22 @@ static void roll_stream(int32_t number)
         sim_count(is_ipv6 ? "stream: unicast, IPv6" : "stream: unicast, IPv4");
         snprintf(publish, sizeof publish, "aeron:udp?endpoint=%s:%d",
             sim_host_address(target->host, is_ipv6), PORT + number / 2);
-        snprintf(subscribe, sizeof subscribe, "%.200s%s%s", publish,
-            is_reliable ? "" : "|reliable=false", chance(0.3) ? "|rejoin=false" : "");
+        static const char *const laws[] = {"", "", "|cc=static", "|cc=cubic", "|cc=auto"};
+        const char *law = laws[between(0, 4)];
+        sim_count(law[0] == '\0' ? "stream: congestion control by default" : law + 1);
+        snprintf(subscribe, sizeof subscribe, "%.200s%s%s%s", publish,
+            is_reliable ? "" : "|reliable=false", chance(0.3) ? "|rejoin=false" : "", law);
         sim_count(is_reliable ? "stream: reliable" : "stream: unreliable");
     }
     const bool is_hot = chance(0.15); /* many terms, and who is late is far behind */
     for (int64_t i = between(1 + is_hot, 3); i > 0; i--) {
         add_publisher(source, publish, 10 + number, is_ipc, is_hot);
+    }
+    if (!is_ipc && chance(0.2)) {
+        char spy[SIM_CHANNEL_MAX];
+        snprintf(spy, sizeof spy, "aeron-spy:%.200s", publish);
+        sim_count("stream: spied on");
+        add_subscriber(source, spy, 10 + number, true);
     }
     for (int64_t i = between(1, 2); i > 0; i--) {
         add_subscriber(target, subscribe, 10 + number, is_reliable);
