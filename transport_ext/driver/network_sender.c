@@ -247,6 +247,42 @@ static int64_t allow_resend(rsti_network_publication_t *publication, int64_t now
     return publication->resend_bytes_left;
 }
 
+/* The oldest position of which a resend may begin; older terms may be wiped any moment. */
+static int64_t resend_bottom(const rsti_log_t *log, int64_t snd_pos)
+{
+    return snd_pos - log->term_length / 2 - rsti_max_message_length(log->term_length);
+}
+
+/* Whether a frame of this publication begins there. A NAK may name any multiple of 32: inside a
+ * frame lies payload, and that must never be sent as if it were a header. The header has to name its
+ * own place, so that one of another place that was published as payload is not taken for it. */
+static bool is_frame_at(const rsti_network_publication_t *publication, int32_t term_id,
+    int32_t term_offset)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    const int64_t position =
+        rsti_position(term_id, term_offset, log->position_bits, log->initial_term_id);
+    uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
+    const int32_t length = rsti_load_acquire_i32(rsti_frame_length_address(term, term_offset));
+    const rsti_data_header_t *header = (const void *)(term + term_offset);
+    return length > 0 && rsti_frame_fits(length, log->term_length - term_offset)
+        && (header->frame.type == RSTI_FRAME_DATA || header->frame.type == RSTI_FRAME_PAD)
+        && header->term_offset == term_offset && header->term_id == term_id
+        && header->session_id == publication->base.session_id
+        && header->stream_id == publication->base.stream_id;
+}
+
+/* Nothing is said of what was not sent yet or is too old: such a NAK is late, not wrong. */
+static bool is_inside_frame(const rsti_network_publication_t *publication, const rsti_nak_t *nak)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
+    const int64_t position = rsti_position(nak->term_id, nak->term_offset, log->position_bits,
+        log->initial_term_id);
+    return position >= rsti_max_i64(resend_bottom(log, snd_pos), 0) && position < snd_pos
+        && !is_frame_at(publication, nak->term_id, nak->term_offset);
+}
+
 static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t length)
 {
     const resend_t *context = arg;
@@ -256,9 +292,8 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     int64_t position = rsti_position(term_id, term_offset, log->position_bits,
         log->initial_term_id);
-    const int64_t bottom = snd_pos - log->term_length / 2
-        - rsti_max_message_length(log->term_length);
-    if (position < bottom || position >= snd_pos || position < 0) {
+    if (position < resend_bottom(log, snd_pos) || position >= snd_pos || position < 0
+        || !is_frame_at(publication, term_id, term_offset)) {
         return 0;
     }
     const int64_t term_end = (position / log->term_length + 1) * log->term_length;
@@ -317,7 +352,8 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender,
 {
     rst_driver_t *driver = driver_of(sender);
     const int32_t term_length = publication->base.file.log.term_length;
-    if (!rsti_nak_is_valid(nak, term_length)) {
+    if (!rsti_nak_is_valid(nak, term_length)
+        || (nak->length > 0 && is_inside_frame(publication, nak))) {
         rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
         return;
     }

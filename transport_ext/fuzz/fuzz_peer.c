@@ -2,8 +2,10 @@
  * publication (status messages, NAKs, errors, round-trip questions) and to its subscription (set-ups,
  * data, padding, heartbeats). The driver is real, its clock turned by hand, its sockets in memory. After
  * each datagram the laws hold: the sender never passes its limit, the limit lies within what a receiver
- * may grant, the publisher's limit within a window of what was sent, and the receiver's position never
- * runs away from what it holds. */
+ * may grant, the publisher's limit within a window of what was sent, the receiver's position never
+ * runs away from what it holds, and what is sent as data stands in the log at the place that it names
+ * (the messages look like headers, so that payload taken for a frame is seen). */
+#include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
 #include "fuzz/check.h"
@@ -13,8 +15,11 @@
 #define LIFE_INPUTS 512 /* then a fresh driver */
 #define STEP_NS (RSTI_NS_PER_MS / 4)
 
+#define MESSAGE_HEADERS 31
+
 static harness_t *h;
 static int inputs;
+static rsti_appender_t appender;
 
 static rsti_network_publication_t *publication(void)
 {
@@ -29,6 +34,38 @@ static void open_driver(void)
         "aeron:udp?endpoint=127.0.0.1:40457|session-id=42|init-term-id=7|term-id=7|term-offset=0",
         STREAM_ID);
     FUZZ_CHECK(h->driver->conductor.publications.count == 1);
+    rsti_publication_t *base = &publication()->base;
+    rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, STREAM_ID,
+        false);
+}
+
+/* As much as fits; each 32 bytes of a message are a header that names a place further on. */
+static void offer(void)
+{
+    rsti_data_header_t headers[MESSAGE_HEADERS];
+    for (int32_t i = 0; i < MESSAGE_HEADERS; i++) {
+        rsti_data_header_fill(&headers[i], RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, 42, STREAM_ID,
+            7, 4096 + i * RSTI_FRAME_ALIGNMENT);
+        headers[i].frame.frame_length = 2 * RSTI_DATA_HEADER_LENGTH;
+    }
+    const rsti_iovec_t part = {headers, sizeof headers};
+    (void)rsti_append(&appender, &part, 1, sizeof headers, 0);
+}
+
+static void check_sent(const frame_t *frame)
+{
+    const rsti_log_t *log = &publication()->base.file.log;
+    const rsti_data_header_t *header = (const void *)frame->data;
+    if (frame->socket != &h->sockets[1] || header->frame.frame_length == 0
+        || (header->frame.type != RSTI_FRAME_DATA && header->frame.type != RSTI_FRAME_PAD)) {
+        return;
+    }
+    const int64_t position = rsti_position(header->term_id, header->term_offset,
+        log->position_bits, log->initial_term_id);
+    FUZZ_CHECK(position >= 0 && position < rsti_load_acquire_i64(&publication()->position));
+    FUZZ_CHECK(header->term_offset + (int64_t)frame->length <= TERM_LENGTH);
+    FUZZ_CHECK(memcmp(frame->data, log->terms[rsti_position_index(position, log->position_bits)]
+                   + header->term_offset, frame->length) == 0);
 }
 
 static void check_laws(void)
@@ -64,8 +101,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at += length;
         h->manual.now_ns += STEP_NS;
         keepalive(h);
+        offer();
         pass(h);
         check_laws();
+        for (int i = 0; i < h->sent_count; i++) {
+            check_sent(&h->sent[i]);
+        }
         forget_frames(h);
         h->answer_count = 0;
     }

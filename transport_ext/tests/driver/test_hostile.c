@@ -360,6 +360,73 @@ TEST(frame_longer_than_the_mtu) { corrupt_frame(2048, 1024); }
 TEST(frame_beyond_its_term) { corrupt_frame(INT32_MAX, 0); }
 TEST(frame_shorter_than_its_header) { corrupt_frame(7, 1024); }
 
+/* ---- NAKs that name no frame ---- */
+
+static void send_nak(publisher_t *p, int32_t term_offset, int32_t length)
+{
+    const rsti_nak_t nak = {
+        .frame = {RSTI_NAK_LENGTH, 0, 0, RSTI_FRAME_NAK},
+        .session_id = p->publication->base.session_id,
+        .stream_id = 10,
+        .term_id = 5,
+        .term_offset = term_offset,
+        .length = length,
+    };
+    inject(p->h, p->socket, RECEIVER, &nak, sizeof nak);
+    pass(p->h);
+}
+
+/* A message of which every 32 bytes look like a header, at the place that shift bytes away is. */
+static void offer_headers(publisher_t *p, int32_t begin, int32_t shift, int32_t session_id,
+    int32_t frame_length)
+{
+    rsti_data_header_t headers[31];
+    for (int32_t i = 0; i < 31; i++) {
+        rsti_data_header_fill(&headers[i], RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, session_id, 10,
+            5, begin + (i + 1) * 32 + shift);
+        headers[i].frame.frame_length = frame_length;
+    }
+    const rsti_iovec_t part = {headers, sizeof headers};
+    CHECK_EQ(rsti_append(&p->appender, &part, 1, sizeof headers, 0), begin + 1024);
+}
+
+TEST(nak_inside_a_frame_is_refused)
+{
+    publisher_t p;
+    publisher_open(&p);
+    const int32_t session_id = p.publication->base.session_id;
+    CHECK_EQ(offer(&p.appender, 992), 1024);                         /* zeros */
+    offer_headers(&p, 1024, 4096, session_id, 64);                   /* another place */
+    offer_headers(&p, 2048, 0, session_id + 1, 64);                  /* another session */
+    offer_headers(&p, 3072, 0, session_id, INT32_MAX);               /* beyond the term */
+    offer_headers(&p, 4096, 0, session_id, -64);                     /* not committed */
+    for (int i = 0; i < 4; i++) {
+        pass(p.h);
+    }
+    CHECK_EQ(*p.publication->snd_pos, 5 * 1024);
+    forget_frames(p.h);
+    int64_t invalid = 0;
+    for (int32_t offset = 0; offset < 5 * 1024; offset += 32) {
+        if (offset % 1024 != 0) {
+            send_nak(&p, offset, 1024);
+            invalid++;
+        }
+    }
+    advance(p.h, MS, MS / 10); /* nothing comes later either */
+    CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 0);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_INVALID_PACKETS), invalid);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_RETRANSMITS_SENT), 0);
+    CHECK_EQ(*p.publication->snd_naks, 0);
+    /* Where a frame begins, it is answered; what was not sent yet is no lie. */
+    send_nak(&p, 1024, 1024);
+    CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 1);
+    CHECK_EQ(((const rsti_data_header_t *)(const void *)p.h->sent[0].data)->term_offset, 1024);
+    send_nak(&p, 6 * 1024 + 32, 1024);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_INVALID_PACKETS), invalid);
+    CHECK_EQ(*p.publication->snd_naks, 2);
+    harness_close(p.h);
+}
+
 /* ---- floods ---- */
 
 /* O10: random datagrams at both sockets, some with the beginning of a frame: nothing but what was
@@ -485,5 +552,6 @@ CHECK_MAIN(RUN(limit_reserves_one_message_more), RUN(limit_stays_when_that_messa
     RUN(frame_longer_than_the_mtu), RUN(frame_beyond_its_term),
     RUN(frame_shorter_than_its_header), RUN(flood_of_naks_is_bounded),
     RUN(random_datagrams_are_counted_and_dropped),
+    RUN(nak_inside_a_frame_is_refused),
     RUN(flood_of_impossible_setups_does_not_fill_the_error_log),
     RUN(late_reader_joins_where_the_last_one_left))
