@@ -8,6 +8,8 @@
 #include "util/alloc.h"
 #include "util/error.h"
 
+#include <ftw.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MS RSTI_NS_PER_MS
@@ -185,9 +187,40 @@ static const rsti_media_table_t memory_table = {
 /* Driver options of the next harness: names and values in turn, and NULL. */
 static const char *const *harness_options;
 
+static int harness_count; /* opened by this process, ever */
+
+static inline void harness_dir(char *dir, size_t size, int pid, int number)
+{
+    snprintf(dir, size, "/dev/shm/rstream-driver-test-%d-%d", pid, number);
+}
+
+static inline int harness_remove(const char *path, const struct stat *status, int type,
+    struct FTW *at)
+{
+    (void)status;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+/* A failed test and a fuzz target leave their driver as it is: its files go with the process. */
+static inline void harness_at_exit(void)
+{
+    for (int i = 0; i < harness_count; i++) {
+        char dir[128];
+        harness_dir(dir, sizeof dir, (int)getpid(), i);
+        if (access(dir, F_OK) == 0) {
+            (void)nftw(dir, harness_remove, 8, FTW_DEPTH | FTW_PHYS);
+        }
+    }
+}
+
 /* media NULL: the two lists. */
 static inline harness_t *harness_open_on(const rsti_media_t *media)
 {
+    if (harness_count == 0) {
+        (void)atexit(harness_at_exit);
+    }
     harness_t *h = calloc(1, sizeof *h);
     h->sent = calloc(FRAMES_MAX, sizeof *h->sent);
     h->incoming = calloc(FRAMES_MAX, sizeof *h->incoming);
@@ -196,9 +229,7 @@ static inline harness_t *harness_open_on(const rsti_media_t *media)
     h->manual.epoch_ms_at_zero = 1700000000000;
     h->clock = rsti_clock_manual(&h->manual);
     h->media = media != NULL ? *media : (rsti_media_t){&memory_table, h};
-    static int harness_count; /* a failed test leaves its driver behind */
-    snprintf(h->dir, sizeof h->dir, "/dev/shm/rstream-driver-test-%d-%d", (int)getpid(),
-        harness_count++);
+    harness_dir(h->dir, sizeof h->dir, (int)getpid(), harness_count++);
     rst_driver_params_t params;
     rsti_driver_params_init(&params);
     snprintf(params.dir, sizeof params.dir, "%s", h->dir);
