@@ -164,11 +164,13 @@ TEST(an_aeron_sender_gets_aerons_naks)
     link_close(l);
 }
 
-/* p99 in us of messages that leave the link mostly idle; the way itself is taken off. */
+/* In us, of messages that leave the link mostly idle; the way itself is taken off. At p99.5: with one
+ * datagram of a hundred lost, p99 lies on the border between those that were repaired and the others,
+ * and a few losses more or less in a seed decide on which side. Half of the lost ones lie beyond p99.5. */
 static int64_t latency_us(const char *name, const link_params_t *params, int64_t gap_ns,
     int32_t burst, int64_t ns)
 {
-    int64_t p99_ns = -1;
+    int64_t repaired_ns = -1;
     link_t *l = link_open(params);
     l->offer_gap_ns = gap_ns;
     l->offer_burst = burst;
@@ -178,14 +180,14 @@ static int64_t latency_us(const char *name, const link_params_t *params, int64_t
         link_run(l, RSTI_NS_PER_S);
         l->latency_count = 0;
         link_run(l, ns);
-        p99_ns = link_latency_ns(l, 0.99) - params->delay_ns;
-        fprintf(stderr, "repair: latency, %s%s, loss %.2f: p50 %.3f p99 %.3f p99.9 %.3f ms beyond the way\n",
+        repaired_ns = link_latency_ns(l, 0.995) - params->delay_ns;
+        fprintf(stderr, "repair: latency, %s%s, loss %.2f: p50 %.3f p99.5 %.3f p99.9 %.3f ms beyond the way\n",
             name, params->is_aeron ? ", Aeron's" : "", params->loss,
-            (double)(link_latency_ns(l, 0.5) - params->delay_ns) / 1e6, (double)p99_ns / 1e6,
+            (double)(link_latency_ns(l, 0.5) - params->delay_ns) / 1e6, (double)repaired_ns / 1e6,
             (double)(link_latency_ns(l, 0.999) - params->delay_ns) / 1e6);
     }
     link_close(l);
-    return p99_ns / 1000;
+    return repaired_ns / 1000;
 }
 
 TEST(what_loss_costs_in_latency)
