@@ -133,6 +133,29 @@ def test_a_slow_reader_past_the_death_of_the_publisher(hosts, drivers):
     assert len(subscription.poll(1)) == 0
 
 
+@pytest.mark.parametrize("pairs", [1, 10])
+def test_ping_and_pong(hosts, pairs):
+    """N29: each ping comes back as its pong, of every pair; and again after the echoing end was made anew."""
+    for _ in range(2):
+        with ExitStack() as stack:
+            ends = []
+            for _ in range(pairs):
+                ping, asked = across(hosts)
+                pong, answered = across(hosts[::-1])
+                for handle in (ping, asked, pong, answered):
+                    stack.callback(handle.close)
+                ends.append((ping, asked, pong, answered))
+            for number in range(50):
+                for index, (ping, _, _, _) in enumerate(ends):
+                    send(ping, b"%d of %d" % (number, index))
+                for index, (_, asked, pong, _) in enumerate(ends):
+                    (message,) = receive(asked, 1)
+                    assert message == b"%d of %d" % (number, index)
+                    send(pong, message)
+                for index, (_, _, _, answered) in enumerate(ends):
+                    assert receive(answered, 1) == [b"%d of %d" % (number, index)]
+
+
 @pytest.mark.parametrize(
     ("channel", "stream_id"), [("same", 7), ("same", 8), ("other", 7), ("other", 8)]
 )

@@ -6,9 +6,10 @@ UDP in both directions, whoever's driver it is.
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -89,6 +90,50 @@ def heartbeat_ms(them: Peer) -> int:
         for c in metrics.counters(them.directory)
         if c.type_id == metrics.TYPE_CLIENT_HEARTBEAT and c.registration_id == them.client_id
     )
+
+
+def counter_at(directory: str, label: str) -> int:
+    return next(c.value for c in metrics.counters(directory) if c.label.startswith(label))
+
+
+def until(condition: Callable[[], bool], timeout_s: float = 15.0) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline_s, "not in time"
+        time.sleep(0.05)
+
+
+def test_a_stopped_aeron_client_is_given_up(aeron_python: str, driver_dir: str) -> None:
+    """O2: our driver takes back what it had, and a client of ours hears of it; what it leaves behind is nothing."""
+    options = {"client-liveness-timeout": "1500ms", "timer-interval": "100ms"}
+    with rstream.Driver(dir=driver_dir, options=options), Client(dir=driver_dir, start_driver=False) as client:
+        is_given_up = False
+        with client.add_subscription("aeron:ipc", STREAM) as subscription, suppress(AssertionError):
+            with peer(aeron_python, "publish", "aeron:ipc", 1, directory=driver_dir) as them:
+                receive_all(subscription, 1)
+                them.await_done()
+                them.process.send_signal(signal.SIGSTOP)
+                try:
+                    until(lambda: counter_at(driver_dir, "Client liveness timeouts") == 1)
+                    await_end(subscription)
+                    until(lambda: all(c.owner_id != them.client_id for c in metrics.counters(driver_dir)))
+                    is_given_up = True
+                finally:
+                    them.process.send_signal(signal.SIGCONT)  # it finds itself closed and leaves with an error
+        assert is_given_up
+        assert counter_at(driver_dir, "Client liveness timeouts") == 1
+
+
+def test_our_counters_on_aerons_driver(aeron_python: str, driver_dir: str) -> None:
+    """O3: made, written, read by everybody, static ones found again; gone with their client."""
+    with driver_of("aerons", aeron_python, driver_dir) as directory:
+        with Client(dir=directory, start_driver=False) as client:
+            counter = client.add_counter(1234, "of ours", key=b"key")
+            counter.value = 7
+            (seen,) = (c for c in metrics.counters(directory) if c.type_id == 1234)
+            assert (seen.label, seen.value, seen.registration_id) == ("of ours", 7, counter.registration_id)
+        until(lambda: all(c.type_id != 1234 for c in metrics.counters(directory)))
+        assert counter_at(directory, "Errors") == 0
 
 
 def test_aerons_client_lives_on_our_driver(aeron_python: str, driver_dir: str) -> None:

@@ -32,7 +32,7 @@ COUNT = int(os.environ.get("RSTREAM_INTEROP_COUNT", "5000"))
 WRAP_OPTIONS = "|term-length=64k|init-term-id=2147483647|term-id=2147483647|term-offset=0"
 WRAP_COUNT = 2000
 WRAP_SIZE_MAX = 4096  # 64 KiB terms take messages of up to 8 KiB
-WRAP_TERMS_MIN = 8
+WRAP_TERMS_MIN = 10
 
 
 @pytest.fixture(autouse=True)

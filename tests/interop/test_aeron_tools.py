@@ -71,6 +71,29 @@ def test_aeron_stat_prints_our_counters(java: Java, driver_dir: str) -> None:
         assert "has 0 backlog bytes" in java.tool("BacklogStat", driver.dir)
 
 
+def test_loss_stat_prints_our_losses(java: Java, driver_dir: str) -> None:
+    channel = udp_channel("|term-length=64k")
+    options = {"fault-receive-data-loss": "0.2", "fault-seed": "5"}
+    with (
+        rstream.Driver(dir=driver_dir, options=options) as driver,
+        Client(dir=driver.dir, start_driver=False) as client,
+        client.add_subscription(channel, STREAM) as subscription,
+        client.add_publication(channel, STREAM) as publication,
+    ):
+        received, sent = 0, 0
+        while received < 300:
+            sent += sent < 300 and publication.offer(bytes(1000)) > 0
+            with subscription.poll(10) as batch:
+                received += len(batch)
+        ((observations, lost, _, _, session_id, stream_id, lost_channel, source),) = _core.read_losses(driver.dir)
+        assert lost > 0
+        (line,) = (line for line in java.tool("LossStat", driver.dir).splitlines() if channel in line)
+        fields = line.split(",")
+        assert [int(number) for number in fields[:2]] == [observations, lost]
+        assert [int(number) for number in fields[4:6]] == [session_id, stream_id]
+        assert fields[6:] == [lost_channel, source]
+
+
 def test_error_stat_prints_our_errors(java: Java, driver_dir: str) -> None:
     with rstream.Driver(dir=driver_dir) as driver, Client(dir=driver.dir, start_driver=False) as client:
         for channel in ("aeron:udp?endpoint=127.0.0.1:1|mtu=7", "aeron:udp?endpoint=127.0.0.1:1|term-length=7", "aeron:udp?endpoint=127.0.0.1:1|mtu=7"):

@@ -7,7 +7,9 @@ our datagrams invalid and logs no error. Loss is made by our driver, on data and
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -15,7 +17,16 @@ import pytest
 import rstream
 from rstream.client import Client
 from tests.interop.aeron import IS_WHOLE, JAVA_OLDER, KINDS, Aeron
-from tests.interop.ends import SEED, STREAM, await_end, counter, lossy_driver, receive_all, send_all
+from tests.interop.ends import (
+    SEED,
+    STREAM,
+    await_end,
+    counter,
+    lossy_driver,
+    peer,
+    receive_all,
+    send_all,
+)
 from tests.support import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -112,6 +123,58 @@ def test_they_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) ->
         assert await_end(subscription).ended_in_order
         them.assert_nothing_invalid()
         assert counter(driver_dir, "Invalid packets") == 0
+
+
+@pytest.mark.parametrize("strategy", ["min,g:/2", f"tagged,g:{TAG}/2"])
+def test_a_group_of_both(aeron: Aeron, driver_dir: str, make_driver_dir: Callable[[], str], strategy: str) -> None:
+    """O5: an Aeron receiver and one of ours, each on a driver of its own, read one stream; both count."""
+    group = f"aeron:udp?endpoint=224.20.30.39:{free_port()}|interface=127.0.0.1"
+    reader = f"{group}|gtag={TAG}"
+    with (
+        client_with_loss(driver_dir, "0.02") as client,
+        rstream.Driver(dir=make_driver_dir()) as other,
+        Client(dir=other.dir, start_driver=False) as ours,
+        ours.add_subscription(reader, STREAM) as subscription,
+        client.add_publication(f"{group}|term-length=1m|fc={strategy}", STREAM) as publication,
+    ):
+        time.sleep(0.5)
+        assert not publication.is_connected  # one of two
+        with aeron.peer("subscribe", reader, COUNT, size_max=SIZE_MAX) as them:
+            with ThreadPoolExecutor(1) as pool:
+                sending = pool.submit(send_all, publication, COUNT, SIZE_MAX)
+                receive_all(subscription, COUNT, SIZE_MAX)
+                sending.result()
+            them.await_done()
+            assert counter(driver_dir, "fc-receivers") == 2
+            publication.close()
+            assert them.ask("await") == "ended True"
+            assert await_end(subscription).ended_in_order
+            them.assert_nothing_invalid()
+
+
+def test_revoked_and_rejected(aeron_python: str, driver_dir: str) -> None:
+    """O7: what we revoke is over for an Aeron subscriber; an Aeron publisher that we reject hears of it."""
+    out, back = channels("unicast").publication, channels("unicast").publication
+    with rstream.Driver(dir=driver_dir), Client(dir=driver_dir, start_driver=False) as client:
+        publication = client.add_publication(out, STREAM, exclusive=True)
+        with peer(aeron_python, "subscribe", out, 10, size_max=SIZE_MAX) as them:
+            send_all(publication, 10, SIZE_MAX)
+            them.await_done()
+            publication.revoke()
+            assert them.ask("await") == "ended True"
+            assert counter(them.directory, "Publication Images Revoked") == 1
+            them.assert_nothing_invalid()
+        subscription = client.add_subscription(back, STREAM)
+        with peer(aeron_python, "publish", back, 10, size_max=SIZE_MAX) as them:
+            receive_all(subscription, 10, SIZE_MAX)
+            them.await_done()
+            (image,) = subscription.images()
+            subscription.reject(image, "not this one")
+            deadline = time.monotonic() + 15
+            while counter(them.directory, "Error Frames received") == 0:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            assert counter(them.directory, "Invalid packets") == 0
 
 
 @contextlib.contextmanager
