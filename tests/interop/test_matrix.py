@@ -16,7 +16,7 @@ import pytest
 
 import rstream
 from rstream.client import Client
-from tests.interop.aeron import IS_WHOLE, JAVA_OLDER, KINDS, Aeron
+from tests.interop.aeron import IS_WHOLE, JAVA_CURRENT, JAVA_OLDER, KINDS, Aeron
 from tests.interop.ends import (
     SEED,
     STREAM,
@@ -27,6 +27,7 @@ from tests.interop.ends import (
     receive_all,
     send_all,
 )
+from tests.interop.java import Java, MissingError
 from tests.support import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -175,6 +176,36 @@ def test_revoked_and_rejected(aeron_python: str, driver_dir: str) -> None:
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             assert counter(them.directory, "Invalid packets") == 0
+
+
+def test_they_revoke_and_reject(driver_dir: str) -> None:
+    """O7: what an Aeron publisher revokes is over for us; an Aeron subscriber that rejects us is heard."""
+    try:
+        java = Java.prepare(JAVA_CURRENT)
+    except MissingError as error:
+        pytest.skip(f"no Java peer: {error}")
+    out, back = channels("unicast").publication, channels("unicast").publication
+    with rstream.Driver(dir=driver_dir), Client(dir=driver_dir, start_driver=False) as client:
+        subscription = client.add_subscription(back, STREAM)
+        with java.peer("publish-exclusive", back, 10, size_max=SIZE_MAX) as them:
+            receive_all(subscription, 10, SIZE_MAX)
+            them.await_done()
+            assert them.ask("revoke") == "revoked"
+            await_end(subscription)
+            assert counter(driver_dir, "Publication Images Revoked") == 1
+            them.assert_nothing_invalid()
+        publication = client.add_publication(out, STREAM)
+        with java.peer("subscribe", out, 10, size_max=SIZE_MAX) as them:
+            send_all(publication, 10, SIZE_MAX)
+            them.await_done()
+            assert them.ask("reject") == "rejected"
+            deadline = time.monotonic() + 15
+            while not (heard := list(publication.errors())):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            assert heard[0].text == "not this one"
+            assert counter(them.directory, "Invalid packets") == 0
+        assert counter(driver_dir, "Invalid packets") == 0
 
 
 @contextlib.contextmanager

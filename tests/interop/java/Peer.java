@@ -1,4 +1,5 @@
 import io.aeron.Aeron;
+import io.aeron.ExclusivePublication;
 import io.aeron.FragmentAssembler;
 import io.aeron.Image;
 import io.aeron.Publication;
@@ -22,7 +23,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  *
  * <pre>java -cp aeron-all.jar Peer.java ROLE --channel URI --stream N --messages FILE [--dir DIR]</pre>
  *
- * ROLE is driver, publish or subscribe; without --dir an embedded driver is started (settings by -Daeron...).
+ * ROLE is driver, publish, publish-exclusive or subscribe; without --dir an embedded driver is started (settings by -Daeron...).
  * FILE holds the messages to send or to expect, each a big-endian 32-bit length and its bytes.
  */
 public final class Peer {
@@ -158,6 +159,15 @@ public final class Peer {
                     handle.close();
                     tell("closed");
                     break;
+                // What the older release does not have is not known when this is compiled.
+                case "revoke":
+                    ExclusivePublication.class.getMethod("revoke").invoke(handle);
+                    tell("revoked");
+                    break;
+                case "reject":
+                    Image.class.getMethod("reject", String.class).invoke(((Subscription)handle).images().get(0), "not this one");
+                    tell("rejected");
+                    break;
                 case "await":
                     tell(awaitEnd((Subscription)handle));
                     break;
@@ -174,8 +184,10 @@ public final class Peer {
         try (Aeron aeron = Aeron.connect(context)) {
             final int stream = Integer.parseInt(options.get("stream"));
             final String channel = options.get("channel");
-            if (role.equals("publish")) {
-                try (Publication publication = aeron.addPublication(channel, stream)) {
+            if (!role.equals("subscribe")) {
+                try (Publication publication = role.equals("publish")
+                    ? aeron.addPublication(channel, stream)
+                    : aeron.addExclusivePublication(channel, stream)) {
                     tell("ready " + dir + " " + aeron.clientId());
                     tell("done " + publish(publication, options.get("messages")));
                     obey(publication);
