@@ -43,9 +43,8 @@ def page(text: str) -> str:
     """The page with its tables made anew."""
     for marker, table in (("options", options_table()), ("without effect", without_effect_table())):
         begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->\n"
-        text, count = re.subn(
-            re.escape(begin) + ".*?" + re.escape(end), lambda _: begin + "\n".join(table) + "\n" + end, text, flags=re.DOTALL
-        )
+        made = begin + "\n".join(table) + "\n" + end
+        text, count = re.subn(re.escape(begin) + ".*?" + re.escape(end), made.replace("\\", r"\\"), text, flags=re.DOTALL)
         assert count == 1, f"{PAGE.name} has no place for {marker}"
     return text
 

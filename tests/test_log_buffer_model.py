@@ -42,6 +42,7 @@ def explore(place: Path, fault: int, messages: int, deaths: int) -> str:
 
 @pytest.mark.parametrize(("messages", "deaths"), SIZES)
 def test_every_order_is_right(tmp_path: Path, messages: int, deaths: int) -> None:
+    """A14, N21."""
     report = explore(tmp_path, 0, messages, deaths)
     states = re.search(r"(\S+) states, stored", report)
     assert states is not None

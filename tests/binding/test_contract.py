@@ -18,6 +18,7 @@ from tests.binding._util import IPC, pair, receive, send, until
 
 @pytest.mark.parametrize("channel", [IPC, "aeron:udp?endpoint=localhost:0"])
 def test_every_way_to_offer_arrives_in_order(client, channel):
+    """N1."""
     publication, subscription = pair(client, channel=channel)
     send(publication, b"one", b"")
     assert publication.offer(memoryview(b"two"), 5) > 0
@@ -103,6 +104,7 @@ def test_demand_is_enforced(client):
 
 
 def test_reasons_are_aerons_numbers(client):
+    """A6."""
     lonely = client.add_publication(IPC, 99)
     assert lonely.offer(b"x") == NOT_CONNECTED == -1
     assert lonely.offer_many([b"x"]) == (0, NOT_CONNECTED)
@@ -222,6 +224,7 @@ def test_channel_value_and_text_are_the_same(client):
 
 
 def test_claim_aborts_after_an_exception_and_readers_skip_it(client):
+    """A4."""
     publication, subscription = pair(client)
     with pytest.raises(KeyError), publication.try_claim(4) as view:
         view[:] = b"evil"

@@ -157,6 +157,7 @@ def test_pairs_of_closes_in_every_order(driver, driver_dir):
 
 
 def test_use_after_close_says_closed(client):
+    """A5."""
     publication, subscription = pair(client)
     waiter = client.core.waiter()
     waiter.attach(subscription.core)

@@ -62,6 +62,7 @@ def driver_of(whose: str, python: str, our_dir: str) -> Iterator[str]:
 @pytest.mark.parametrize("medium", ["ipc", "udp"])
 @pytest.mark.parametrize("whose", ["ours", "aerons"])
 def test_both_clients_on_one_driver(aeron_python: str, driver_dir: str, whose: str, medium: str) -> None:
+    """O2, O3."""
     channel = "aeron:ipc" if medium == "ipc" else udp_channel()
     with driver_of(whose, aeron_python, driver_dir) as directory, Client(dir=directory, start_driver=False) as client:
         with (
@@ -137,7 +138,7 @@ def test_our_counters_on_aerons_driver(aeron_python: str, driver_dir: str) -> No
 
 
 def test_aerons_client_lives_on_our_driver(aeron_python: str, driver_dir: str) -> None:
-    """It finds its heartbeat counter and keeps it up; our driver would give it up after a second without."""
+    """O2: it finds its heartbeat counter and keeps it up; our driver would give it up after a second without."""
     with (
         rstream.Driver(dir=driver_dir, options={"client-liveness-timeout": "1500ms", "timer-interval": "100ms"}),
         peer(aeron_python, "publish", "aeron:ipc", 1, directory=driver_dir) as them,

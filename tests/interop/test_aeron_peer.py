@@ -47,6 +47,7 @@ def report(directory: str, what: str, began_s: float) -> None:
 
 
 def test_we_publish_and_aeron_subscribes(aeron_python: str, driver_dir: str) -> None:
+    """O1."""
     channel = udp_channel()
     with (
         lossy_driver(driver_dir),
@@ -66,6 +67,7 @@ def test_we_publish_and_aeron_subscribes(aeron_python: str, driver_dir: str) -> 
 
 
 def test_aeron_publishes_and_we_subscribe(aeron_python: str, driver_dir: str) -> None:
+    """O1."""
     channel = udp_channel()
     with (
         lossy_driver(driver_dir),
@@ -85,6 +87,7 @@ def test_aeron_publishes_and_we_subscribe(aeron_python: str, driver_dir: str) ->
 
 
 def test_term_ids_wrap_when_we_publish(aeron_python: str, driver_dir: str) -> None:
+    """O1, O8."""
     channel = udp_channel()
     with (
         lossy_driver(driver_dir),
@@ -99,6 +102,7 @@ def test_term_ids_wrap_when_we_publish(aeron_python: str, driver_dir: str) -> No
 
 
 def test_term_ids_wrap_when_aeron_publishes(aeron_python: str, driver_dir: str) -> None:
+    """O1, O8."""
     channel = udp_channel()
     with (
         lossy_driver(driver_dir),

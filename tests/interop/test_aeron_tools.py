@@ -42,6 +42,7 @@ def counters_of_aeron_stat(text: str) -> dict[int, tuple[int, str]]:
 
 
 def test_aeron_stat_prints_our_counters(java: Java, driver_dir: str) -> None:
+    """O2, O4."""
     channel = udp_channel("|term-length=256k")
     with (
         rstream.Driver(dir=driver_dir) as driver,
@@ -72,6 +73,7 @@ def test_aeron_stat_prints_our_counters(java: Java, driver_dir: str) -> None:
 
 
 def test_loss_stat_prints_our_losses(java: Java, driver_dir: str) -> None:
+    """O4."""
     channel = udp_channel("|term-length=64k")
     options = {"fault-receive-data-loss": "0.2", "fault-seed": "5"}
     with (
@@ -95,6 +97,7 @@ def test_loss_stat_prints_our_losses(java: Java, driver_dir: str) -> None:
 
 
 def test_error_stat_prints_our_errors(java: Java, driver_dir: str) -> None:
+    """O4."""
     with rstream.Driver(dir=driver_dir) as driver, Client(dir=driver.dir, start_driver=False) as client:
         for channel in ("aeron:udp?endpoint=127.0.0.1:1|mtu=7", "aeron:udp?endpoint=127.0.0.1:1|term-length=7", "aeron:udp?endpoint=127.0.0.1:1|mtu=7"):
             with pytest.raises(rstream.RStreamError):

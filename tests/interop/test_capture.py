@@ -70,6 +70,7 @@ def recording(tshark: str, capture: Path, ports: tuple[int, int]) -> Iterator[No
 
 
 def test_every_datagram_is_decoded(aeron_python: str, driver_dir: str, tshark: str, tmp_path: Path) -> None:
+    """O6, O9."""
     ports = (free_port(), free_port())
     capture = tmp_path / "aeron.pcap"
     with recording(tshark, capture, ports):

@@ -94,6 +94,7 @@ def client_with_loss(directory: str, loss: str) -> Iterator[Client]:
 
 @ROWS
 def test_we_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) -> None:
+    """O1, O5, O7, O9."""
     uris = channels(channel)
     with (
         client_with_loss(driver_dir, loss) as client,
@@ -111,6 +112,7 @@ def test_we_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) -> N
 
 @ROWS
 def test_they_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) -> None:
+    """O1, O5, O7, O9."""
     uris = channels(channel)
     with (
         client_with_loss(driver_dir, loss) as client,

@@ -100,6 +100,7 @@ def test_errors_and_losses_as_aerons_tools_print_them(driver_dir: str) -> None:
 
 
 def test_terminate_needs_an_option_and_its_token(driver_dir: str) -> None:
+    """L16."""
     def start(*arguments: str) -> subprocess.Popen[str]:
         program = run("driver", "--which").stdout.strip()
         driver = subprocess.Popen([program, "--dir", driver_dir, "--verbose", *arguments], stdout=subprocess.PIPE, text=True)
@@ -170,6 +171,7 @@ def test_bench_throughput(transport: str) -> None:
 
 
 def test_bench_round_trip() -> None:
+    """N29."""
     done = run("bench", "rtt", "--seconds", "0.3", "--warmup", "0.1", "--json", "-")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

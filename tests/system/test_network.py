@@ -139,12 +139,14 @@ def run(network: Network, make_dir: Callable[[], str], publication: str, tags: d
 
 
 def test_min_paces_to_the_slow_host(network: Network, make_driver_dir: Callable[[], str]) -> None:
+    """I8."""
     rate, came = run(network, make_driver_dir, "|fc=min,g:/3", {})
     assert rate < 1.2 * SLOW_BITS_PER_S
     assert all(got["is_all"] for got in came)
 
 
 def test_max_does_not_wait_for_the_slow_host(network: Network, make_driver_dir: Callable[[], str]) -> None:
+    """I8."""
     rate, came = run(network, make_driver_dir, "|fc=max", {})
     assert rate > 2 * SLOW_BITS_PER_S
     assert came[0]["is_all"]
@@ -152,6 +154,7 @@ def test_max_does_not_wait_for_the_slow_host(network: Network, make_driver_dir: 
 
 
 def test_tagged_waits_for_the_tag(network: Network, make_driver_dir: Callable[[], str]) -> None:
+    """I8."""
     paced, came = run(network, make_driver_dir, f"|fc=tagged,g:{TAG}/1", {SLOW: TAG})
     assert paced < 1.2 * SLOW_BITS_PER_S
     assert came[0]["is_all"]

@@ -147,6 +147,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
 def test_every_parameter_goes_round_and_the_core_reads_it(
     data: st.DataObject, field: str, is_ipc: bool
 ) -> None:
+    """F3."""
     value = data.draw(VALUES[field])
     address = {} if is_ipc else {"endpoint": "localhost:1"}
     channel = Channel(media="ipc" if is_ipc else "udp", **address, **{field: value})  # type: ignore[arg-type]
@@ -197,6 +198,7 @@ def test_parameters_go_together(fields: set[str], data: st.DataObject) -> None:
 def test_limits_of_every_parameter(
     field: str, legal: tuple[object, ...], illegal: tuple[object, ...]
 ) -> None:
+    """F3."""
     for value in legal:
         channel = Channel(**{field: value})  # type: ignore[arg-type]
         assert Channel.parse(str(channel)) == channel
@@ -234,6 +236,7 @@ def test_limits_of_every_parameter(
     ],
 )
 def test_bad_characters_overflows_and_half_settings(query: str) -> None:
+    """F3."""
     with pytest.raises(ChannelError):
         Channel.parse(f"aeron:ipc?{query}")
 
@@ -258,6 +261,7 @@ def test_what_goes_together() -> None:
     frames=st.integers(0, 2**11 - 1),
 )
 def test_initial_position(initial: int, term_bits: int, terms: int, frames: int) -> None:
+    """F3."""
     position = (terms << term_bits) + 32 * frames
     channel = Channel.ipc(term_length=1 << term_bits).at_position(position, initial_term_id=initial)
     assert channel.term_id is not None

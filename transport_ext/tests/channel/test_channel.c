@@ -142,7 +142,7 @@ TEST(defaults)
     }
 }
 
-/* F3, F6 */
+/* F3, F6, F2 */
 TEST(every_parameter_arrives)
 {
     CHECK_EQ(parse("aeron-spy:aeron:udp?endpoint=[::1]:40456|interface={lo}:7|control=h:0|"
@@ -193,7 +193,7 @@ TEST(every_parameter_arrives)
     CHECK_STR(channel.name, "ticks of a");
 }
 
-/* F3, F6 */
+/* F3, F6, F5 */
 TEST(values)
 {
     static const struct {
@@ -278,7 +278,7 @@ TEST(text_limits)
     }
 }
 
-/* F1 */
+/* F1, F6, N25 */
 TEST(refusals_name_the_parameter_and_its_value)
 {
     static const struct {

@@ -18,6 +18,7 @@ static int parse(const char *params)
                       : rsti_publication_options(&options, &channel, 1408, 1 << 24, 5000 * MS);
 }
 
+/* F5 */
 TEST(defaults)
 {
     CHECK_EQ(parse(""), 0);
@@ -28,6 +29,7 @@ TEST(defaults)
     CHECK(options.eos && options.sparse && !options.has_position);
 }
 
+/* F5 */
 TEST(given_values)
 {
     CHECK_EQ(parse("mtu=8k|term-length=128k|pub-wnd=16k|linger=1ms|eos=false|sparse=false|"
@@ -43,6 +45,7 @@ TEST(given_values)
     CHECK_EQ(options.term_offset, 131072);
 }
 
+/* F5, N18 */
 TEST(limits)
 {
     static const struct {
@@ -79,6 +82,7 @@ static int options_of(const char *uri)
     return result < 0 ? 1 : rsti_publication_options(&options, &channel, 1408, 65536, 0);
 }
 
+/* F5, N18 */
 TEST(what_no_publication_can_have)
 {
     CHECK_EQ(options_of("aeron-spy:aeron:ipc"), -RST_ECHANNEL);

@@ -85,6 +85,7 @@ TEST(ambiguous_forms_ask_for_a_suffix)
     CHECK_STR(udp.canonical, "UDP-0.0.0.0:0-127.0.0.1:1");
 }
 
+/* F8 */
 TEST(the_longest_texts_fit_the_canonical_form)
 {
     /* Host names of this length do not resolve; ports may have leading zeros. */
@@ -102,6 +103,7 @@ TEST(the_longest_texts_fit_the_canonical_form)
     CHECK_EQ(strlen(udp.canonical), 4 + 255 + 1 + 255 + strlen("#-9223372036854775807"));
 }
 
+/* F7, F8 */
 TEST(what_cannot_be_resolved_is_named)
 {
     CHECK_EQ(resolve("aeron:udp?endpoint=no-such-host.invalid:1"), -RST_EUNKNOWNHOST);

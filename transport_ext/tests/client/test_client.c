@@ -114,7 +114,7 @@ TEST(open_waits_for_a_starting_driver)
     end();
 }
 
-/* M9: a heartbeat of the past, of a driver of Aeron's that has no lock to look at. */
+/* M9, O3: a heartbeat of the past, of a driver of Aeron's that has no lock to look at. */
 TEST(open_beside_a_stale_driver)
 {
     rst_client_t *none;
@@ -201,7 +201,7 @@ TEST(refused_command)
     end();
 }
 
-/* M1 */
+/* M1, M2 */
 TEST(answer_takes_time)
 {
     CHECK(begin("slow"));
@@ -425,7 +425,7 @@ TEST(heartbeat_counter_taken_away)
     end();
 }
 
-/* M6, M7 */
+/* M6, M7, B9 */
 TEST(handles_outlive_the_client)
 {
     CHECK(begin("outlive"));

@@ -133,9 +133,9 @@ static void stream(bool is_exclusive, const char *name)
     end();
 }
 
-/* A1, A2, N21 */
+/* A1, A2, N21, A16, N1, N3 */
 TEST(stream_concurrent) { stream(false, "concurrent"); }
-/* A11 */
+/* A11, N3 */
 TEST(stream_exclusive) { stream(true, "exclusive"); }
 
 TEST(offers_of_many)
@@ -216,7 +216,7 @@ TEST(offer_of_parts)
     end();
 }
 
-/* A4 */
+/* A4, A7, A16 */
 TEST(claims)
 {
     fake_log_t *log = begin_ipc("claims", false, 0);
@@ -365,7 +365,7 @@ TEST(fragments)
     end();
 }
 
-/* B2 */
+/* B2, N1 */
 TEST(padding_and_term_ends)
 {
     CHECK(begin("padding"));
@@ -522,7 +522,7 @@ TEST(demand)
     end();
 }
 
-/* B9 */
+/* B9, M2 */
 TEST(unavailable_drains)
 {
     CHECK(begin("unavailable"));

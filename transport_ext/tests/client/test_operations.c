@@ -55,7 +55,7 @@ TEST(publication_destinations)
     end();
 }
 
-/* M3 */
+/* M3, M7 */
 TEST(subscription_destinations)
 {
     CHECK(begin("rcv-destinations"));
@@ -378,6 +378,7 @@ TEST(publication_errors)
 
 /* ---- facts ---- */
 
+/* N17 */
 /* A11, N26: where the next frame goes, how much may go, the state and addresses of the endpoint. */
 TEST(facts_of_a_publication)
 {
@@ -451,7 +452,7 @@ static void expect_reason(rst_publication_t *publication, int64_t reason)
     CHECK_EQ(rst_publication_append_padding(publication, 1), reason);
 }
 
-/* A5, A7: nothing, closed, too long; nothing is written. */
+/* A5, A7, A12: nothing, closed, too long; nothing is written. */
 TEST(offers_that_cannot_be)
 {
     CHECK(begin("cannot"));

@@ -218,6 +218,7 @@ static void close_and_release(int call)
     }
 }
 
+/* B4 */
 TEST(closed_inside_other_polls)
 {
     CHECK(begin("close-3"));
@@ -260,6 +261,7 @@ static void poll_again(int call)
     }
 }
 
+/* M7 */
 TEST(no_poll_inside_a_poll)
 {
     CHECK(begin("inside"));
@@ -312,6 +314,7 @@ static void expect_bounded(int64_t start)
     rst_image_release(image);
 }
 
+/* B3, B6 */
 TEST(bounded)
 {
     CHECK(begin("bounded"));
@@ -368,6 +371,7 @@ static void on_block(void *arg, const void *frames, size_t length, int32_t sessi
     *(block_t *)arg = (block_t){frames, length, session_id, term_id};
 }
 
+/* B7, N1 */
 TEST(blocks)
 {
     CHECK(begin("blocks"));
@@ -516,6 +520,7 @@ TEST(abort_on_the_last_fragment)
     end();
 }
 
+/* C4 */
 /* C7: fragments of two sessions interleave; each is put together apart. What one had begun goes with
  * its image. */
 TEST(sessions_are_kept_apart)
@@ -546,7 +551,8 @@ TEST(two_messages_in_four_frames)
     int64_t at[2] = {0};
     for (int i = 0; i < 2; i++) {
         at[0] = fake_frame(logs[0], at[0], RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "ab", 2, i);
-        at[0] = fake_frame(logs[0], at[0], RSTI_FLAG_END, RSTI_FRAME_DATA, i == 0 ? "c" : "d", 1, i);
+        at[0] = fake_frame(logs[0], at[0], RSTI_FLAG_END, RSTI_FRAME_DATA, i == 0 ? "c" : "d", 1,
+            i);
     }
     expect(logs[0]);
     CHECK_EQ(poll_messages(10), 4);
@@ -674,7 +680,7 @@ TEST(held_image_outlives_everything)
     rst_image_release(NULL);
 }
 
-/* B10 */
+/* B10, B3 */
 TEST(facts_of_an_image)
 {
     CHECK(begin("facts"));
@@ -757,5 +763,6 @@ CHECK_MAIN(RUN(polls_what_is_there), RUN(padding_ends_a_poll), RUN(actions),
     RUN(closed_inside_a_callback), RUN(closed_inside_other_polls), RUN(no_poll_inside_a_poll),
     RUN(bounded), RUN(bounded_batches), RUN(blocks), RUN(block_batches),
     RUN(messages_are_assembled), RUN(abort_on_the_last_fragment), RUN(sessions_are_kept_apart),
-    RUN(two_messages_in_four_frames), RUN(largest_message), RUN(images_take_turns), RUN(held_image_outlives_everything),
+    RUN(two_messages_in_four_frames), RUN(largest_message), RUN(images_take_turns),
+    RUN(held_image_outlives_everything),
     RUN(facts_of_an_image), RUN(position_is_set), RUN(corrupt_frames))

@@ -379,6 +379,7 @@ TEST(full_table_of_sleepers)
     end();
 }
 
+/* O3 */
 TEST(beside_an_aeron_driver)
 {
     CHECK(fake_open("aeron"));

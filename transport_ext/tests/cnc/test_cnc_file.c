@@ -274,7 +274,7 @@ static int create_in_small_fs(const char *dir)
     return 0;
 }
 
-/* N27 */
+/* N27, L10 */
 TEST(full_storage_is_an_error_with_numbers)
 {
     char dir[512];

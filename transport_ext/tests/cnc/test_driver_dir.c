@@ -160,6 +160,7 @@ static void kill_driver(pid_t child)
     waitpid(child, NULL, 0);
 }
 
+/* N27 */
 TEST(kill_is_seen_at_once_and_the_next_driver_takes_over)
 {
     char dir[512];
@@ -231,6 +232,7 @@ TEST(askers_do_not_disturb_a_start)
     CHECK_EQ(failures, 0);
 }
 
+/* N27 */
 /* Many start at once, again and again: at any time at most one has the directory, and each round
  * somebody gets it though the loser's view of the directory is removed under its feet. */
 TEST(racing_starters_exclude_each_other)

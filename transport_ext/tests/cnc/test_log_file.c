@@ -79,6 +79,7 @@ TEST(driver_and_client_share_it)
     rsti_log_file_close(&driver, true);
 }
 
+/* N27 */
 TEST(terms_are_reserved_one_by_one)
 {
     char dir[512];
@@ -121,6 +122,7 @@ TEST(start_position_decides_which_term_is_first)
     rsti_log_file_close(&file, true);
 }
 
+/* N27 */
 TEST(not_sparse_takes_everything_at_once)
 {
     char dir[512];
@@ -274,6 +276,7 @@ static int reserve_in_small_fs(const char *dir)
     return 0;
 }
 
+/* L10 */
 TEST(full_storage_stops_before_the_term)
 {
     char dir[512];

@@ -38,7 +38,7 @@ TEST(regions_are_checked)
     CHECK_EQ(counters.max_counter_id, COUNTERS - 1);
 }
 
-/* E4 */
+/* E4, E2 */
 TEST(client_heartbeat_matches_the_vector)
 {
     make();

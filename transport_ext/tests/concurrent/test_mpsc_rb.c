@@ -70,7 +70,7 @@ TEST(capacity_must_be_a_power_of_two)
     CHECK_EQ(rsti_mpsc_rb_init(&ring, memory + 1, 64 + RSTI_RB_TRAILER_LENGTH), -RST_EINVAL);
 }
 
-/* D2 */
+/* D2, D8 */
 TEST(types_and_lengths_are_checked)
 {
     fixture_t *fixture = make(0, 0);
@@ -88,7 +88,7 @@ TEST(types_and_lengths_are_checked)
     CHECK_EQ(rsti_mpsc_rb_size(&fixture->ring), 136 + 8);
 }
 
-/* D3 */
+/* D3, D4 */
 TEST(two_writes_match_the_vector)
 {
     fixture_t *fixture = make(0, 0);
@@ -133,7 +133,7 @@ TEST(wrap_with_padding_matches_the_vector)
     CHECK_EQ(fixture->ring.trailer->head_position, 1056);
 }
 
-/* D3 */
+/* D3, D10 */
 TEST(full_is_said_and_room_is_used_to_the_last_byte)
 {
     static const uint8_t record[128];
@@ -389,7 +389,7 @@ TEST(hostile_memory)
     }
 }
 
-/* D8 */
+/* D8, D1 */
 TEST(heartbeat_and_correlation)
 {
     fixture_t *fixture = make(0, 0);

@@ -18,6 +18,7 @@ static void check_refused(harness_t *h, int32_t type, const char *channel, int c
     }
 }
 
+/* L9 */
 TEST(first_command_makes_a_heartbeat_counter)
 {
     harness_t *h = harness_open();
@@ -33,6 +34,7 @@ TEST(first_command_makes_a_heartbeat_counter)
     harness_close(h);
 }
 
+/* L1, L2, N18 */
 TEST(what_is_not_served_is_refused_by_name)
 {
     harness_t *h = harness_open();
@@ -56,6 +58,7 @@ TEST(what_is_not_served_is_refused_by_name)
     harness_close(h);
 }
 
+/* L2 */
 TEST(bad_commands_are_answered)
 {
     harness_t *h = harness_open();
@@ -92,6 +95,7 @@ TEST(names_may_not_share_a_stream_id)
     harness_close(h);
 }
 
+/* L1, N4, N5 */
 TEST(shared_and_exclusive_publications)
 {
     harness_t *h = harness_open();
@@ -116,6 +120,7 @@ TEST(shared_and_exclusive_publications)
     harness_close(h);
 }
 
+/* L1, N16 */
 TEST(wildcard_port_is_shown)
 {
     harness_t *h = harness_open();
@@ -134,6 +139,7 @@ TEST(wildcard_port_is_shown)
     harness_close(h);
 }
 
+/* L9 */
 TEST(user_counters)
 {
     harness_t *h = harness_open();
@@ -155,6 +161,7 @@ TEST(user_counters)
     harness_close(h);
 }
 
+/* L3 */
 TEST(silent_client_is_given_up)
 {
     harness_t *h = harness_open();
@@ -177,6 +184,7 @@ TEST(silent_client_is_given_up)
     harness_close(h);
 }
 
+/* N2 */
 TEST(ipc_limit_follows_the_slowest_subscriber)
 {
     harness_t *h = harness_open();
@@ -259,6 +267,7 @@ TEST(ipc_end_of_stream)
     check_ipc_end_of_stream(false);
 }
 
+/* N22 */
 TEST(dead_producer_is_unblocked)
 {
     harness_t *h = harness_open();
@@ -278,6 +287,7 @@ TEST(dead_producer_is_unblocked)
     harness_close(h);
 }
 
+/* N27 */
 TEST(directory_has_one_driver)
 {
     harness_t *h = harness_open();

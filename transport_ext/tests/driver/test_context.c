@@ -172,6 +172,7 @@ static const struct {
 };
 #define ROWS (sizeof aeron_rows / sizeof aeron_rows[0])
 
+/* I7, L15 */
 TEST(every_name_of_aerons_sets_its_option)
 {
     for (size_t i = 0; i < ROWS; i++) {
@@ -206,6 +207,7 @@ static void check_name(void *arg, const char *property, const char *variable, co
     }
 }
 
+/* L15 */
 TEST(the_table_above_is_complete)
 {
     int missing = 0;
@@ -214,7 +216,7 @@ TEST(the_table_above_is_complete)
     CHECK_EQ(missing, 0);
 }
 
-/* L15: numbers beyond a limit become the limit, with a word about it; by our own names they are
+/* L15, I7: numbers beyond a limit become the limit, with a word about it; by our own names they are
  * refused. */
 TEST(out_of_range)
 {
@@ -263,6 +265,7 @@ TEST(out_of_range)
     CHECK(strstr(rst_last_error_text(), "cubic-initial-rtt=999ns") != NULL);
 }
 
+/* L15 */
 TEST(malformed_values_are_refused_by_name)
 {
     static const struct {
@@ -311,6 +314,7 @@ TEST(names_without_effect_and_names_of_nobody)
     CHECK_MEM(&params, &untouched, sizeof params);
 }
 
+/* L15 */
 TEST(properties_of_a_file)
 {
     char path[] = "/tmp/rstream-properties-XXXXXX";
@@ -358,6 +362,7 @@ TEST(single_properties)
     CHECK_EQ(rst_driver_params_set_property(&params, "foo", NULL, NULL), 0);
 }
 
+/* L15 */
 TEST(the_environment)
 {
     (void)unsetenv("AERON_MTU_LENGTH");
@@ -440,6 +445,7 @@ TEST(options_that_do_not_go_together_are_refused)
     }
 }
 
+/* L15 */
 TEST(buffers_that_the_system_does_not_give_are_refused)
 {
     start();

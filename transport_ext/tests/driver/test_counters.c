@@ -42,7 +42,7 @@ static int32_t next_counter_id(const harness_t *h)
     return h->driver->counters.high_water_mark + 1;
 }
 
-/* N26: in allocation order, with owner and registration ids, of everything a client can add. */
+/* N26, N4: in allocation order, with owner and registration ids, of everything a client can add. */
 TEST(stream_counters_in_order)
 {
     harness_t *h = harness_open();
@@ -134,6 +134,7 @@ static int32_t gone_counter(const harness_t *h, int64_t registration_id)
     return -1;
 }
 
+/* N26 */
 /* L9, L3: a static counter is found again, is nobody's and survives the client; one that belongs to
  * a client is not taken for it. */
 TEST(static_counters)
@@ -162,6 +163,7 @@ TEST(static_counters)
     harness_close(h);
 }
 
+/* N17 */
 /* L5, lesson 9: the same channel closed and opened at once, over and over: nothing is refused, and
  * in the end nothing is left. */
 TEST(closed_and_reopened_at_once)

@@ -115,6 +115,7 @@ TEST(manual_destinations_learn_their_receiver)
     CHECK_EQ(tracker.items[0].registration_id, 12);
 }
 
+/* N7 */
 TEST(an_address_added_twice_is_one_until_one_goes)
 {
     rsti_destinations_init(&tracker, true);

@@ -92,6 +92,7 @@ static void check_error(harness_t *h, int64_t id, int32_t code, const char *word
 
 /* ---- groups ---- */
 
+/* N19 */
 TEST(a_group_is_joined_and_answered_at_its_control_address)
 {
     harness_t *h = harness_open();
@@ -120,6 +121,7 @@ TEST(a_group_is_joined_and_answered_at_its_control_address)
     harness_close(h);
 }
 
+/* N19 */
 TEST(data_of_an_unknown_session_elicits_at_the_control_group)
 {
     harness_t *h = harness_open();
@@ -138,6 +140,7 @@ TEST(data_of_an_unknown_session_elicits_at_the_control_group)
     harness_close(h);
 }
 
+/* N19 */
 /* driver.md 13, lesson 1 is the socket's part; here: two groups on one port are two endpoints. */
 TEST(two_groups_on_one_port)
 {
@@ -277,6 +280,7 @@ TEST(numeric_control_addresses_are_not_looked_up)
     harness_close(h);
 }
 
+/* N15 */
 TEST(destination_by_a_slow_name)
 {
     harness_t *h = harness_open();
@@ -293,7 +297,7 @@ TEST(destination_by_a_slow_name)
 
 /* ---- destinations ---- */
 
-/* K1, N8 */
+/* K1, N8, K3 */
 TEST(equal_streams_of_two_destinations_are_one_image)
 {
     harness_t *h = harness_open();
@@ -334,7 +338,7 @@ TEST(equal_streams_of_two_destinations_are_one_image)
     harness_close(h);
 }
 
-/* K1: control frames go to those that were active within the last 5 seconds. */
+/* K1, K3: control frames go to those that were active within the last 5 seconds. */
 TEST(silent_destinations_are_not_answered)
 {
     harness_t *h = harness_open();
@@ -396,6 +400,7 @@ TEST(the_stream_ends_when_all_destinations_ended)
     harness_close(h);
 }
 
+/* K2 */
 TEST(removing_the_destination_that_goes_on_ends_the_stream)
 {
     harness_t *h = harness_open();
@@ -427,7 +432,7 @@ TEST(removing_the_destination_that_goes_on_ends_the_stream)
     harness_close(h);
 }
 
-/* N8: the port is free again; each destination has its own address counter. */
+/* N8, K1, L7: the port is free again; each destination has its own address counter. */
 TEST(destination_is_removed_by_its_channel)
 {
     harness_t *h = harness_open();
@@ -591,12 +596,14 @@ static void check_local_destination(const char *publication, const char *channel
     harness_close(h);
 }
 
+/* L7, N8 */
 TEST(ipc_destination)
 {
     check_local_destination("aeron:ipc", "aeron:ipc", false);
     check_local_destination("aeron:ipc", "aeron:ipc", true);
 }
 
+/* L7, N8 */
 TEST(spy_destination)
 {
     const char *udp = "aeron:udp?endpoint=127.0.0.1:24700";
@@ -604,6 +611,7 @@ TEST(spy_destination)
     check_local_destination(udp, "aeron-spy:aeron:udp?endpoint=127.0.0.1:24700", true);
 }
 
+/* L3 */
 TEST(local_destinations_go_with_a_dead_client)
 {
     harness_t *h = harness_open();

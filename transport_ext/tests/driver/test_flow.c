@@ -154,7 +154,7 @@ TEST(min_goes_with_the_slowest_until_it_is_gone)
     harness_close(p.h);
 }
 
-/* I3 */
+/* I3, N13 */
 TEST(who_says_goodbye_holds_nobody_up)
 {
     publisher_t p;
@@ -306,7 +306,7 @@ TEST(a_status_message_from_far_away_is_no_sign_of_life)
     harness_close(p.h);
 }
 
-/* J6 */
+/* J6, N20 */
 TEST(a_start_position_far_from_the_reader_does_not_connect)
 {
     publisher_t p;
@@ -323,7 +323,7 @@ TEST(a_start_position_far_from_the_reader_does_not_connect)
     harness_close(p.h);
 }
 
-/* I1 */
+/* I1, F9 */
 TEST(a_bad_fc_is_refused_by_name_on_groups_only)
 {
     publisher_t p;
@@ -364,7 +364,7 @@ TEST(more_receivers_than_are_watched_keep_the_stream_connected)
     harness_close(p.h);
 }
 
-/* A rush of joiners (driver reference 13, 23). */
+/* I6: a rush of joiners (driver reference 13, 23). */
 TEST(fifty_join_a_min_group_at_once)
 {
     publisher_t p;
@@ -398,6 +398,7 @@ static int64_t half_on_message(
     return edge > limit ? edge : limit;
 }
 
+/* I1 */
 TEST(a_registered_strategy_serves_a_channel)
 {
     const rst_flow_strategy_t half = {

@@ -298,6 +298,7 @@ TEST(nonsense_in_a_heartbeat)
     harness_close(h);
 }
 
+/* L11 */
 TEST(step_of_the_wall_clock_kills_nobody)
 {
     harness_t *h = harness_open();
@@ -474,6 +475,7 @@ TEST(random_datagrams_are_counted_and_dropped)
 }
 
 
+/* H6 */
 TEST(flood_of_naks_is_bounded)
 {
     publisher_t p;
@@ -508,6 +510,7 @@ TEST(flood_of_naks_is_bounded)
     harness_close(p.h);
 }
 
+/* N18 */
 TEST(flood_of_impossible_setups_does_not_fill_the_error_log)
 {
     harness_t *h = harness_open();
@@ -527,6 +530,7 @@ TEST(flood_of_impossible_setups_does_not_fill_the_error_log)
 
 /* ---- what a reader had read counts after it left ---- */
 
+/* N2 */
 TEST(late_reader_joins_where_the_last_one_left)
 {
     harness_t *h = harness_open();

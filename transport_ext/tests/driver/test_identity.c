@@ -38,7 +38,7 @@ static const rsti_publication_t *published(harness_t *h, int32_t type, const cha
     abort();
 }
 
-/* L6: a tag names an existing socket; what the channel says besides must be true of it. */
+/* L6, N18: a tag names an existing socket; what the channel says besides must be true of it. */
 TEST(tags_find_sockets)
 {
     harness_t *h = harness_open();
@@ -129,7 +129,7 @@ TEST(session_ids_avoid_others)
     harness_close(h);
 }
 
-/* Lesson 8: what lingers has given its session id up; what lives has not. */
+/* L1, N6: lesson 8: what lingers has given its session id up; what lives has not. */
 TEST(explicit_session_clashes_with_the_living)
 {
     harness_t *h = harness_open();

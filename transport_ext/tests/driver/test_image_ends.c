@@ -296,6 +296,7 @@ TEST(rejected_image_goes_and_may_come_back)
     harness_close(r.h);
 }
 
+/* N11 */
 TEST(rejected_image_stays_out_without_rejoin)
 {
     reader_t r;
@@ -309,6 +310,7 @@ TEST(rejected_image_stays_out_without_rejoin)
     harness_close(r.h);
 }
 
+/* N11 */
 TEST(a_reason_is_cut_to_what_a_frame_holds)
 {
     reader_t r;

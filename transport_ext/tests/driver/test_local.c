@@ -202,7 +202,7 @@ TEST(spy_cannot_run_ahead_of_the_publisher)
     harness_close(l.h);
 }
 
-/* Draining waits for spies; then they are told. With and without receivers. */
+/* N9: draining waits for spies; then they are told. With and without receivers. */
 TEST(draining_waits_for_spies)
 {
     for (int has_receiver = 0; has_receiver < 2; has_receiver++) {
@@ -292,11 +292,13 @@ static void check_untethered_round(const char *channel, const char *reader_chann
     harness_close(h);
 }
 
+/* L13, N10 */
 TEST(untethered_readers_of_ipc)
 {
     check_untethered_round("aeron:ipc?term-length=64k", "aeron:ipc");
 }
 
+/* L13, N10 */
 TEST(untethered_spies)
 {
     check_untethered_round(CHANNEL "|ssc=true", SPY);

@@ -1,4 +1,4 @@
-/* Destinations of a subscription of every kind: groups, explicit control, buffers that they inherit,
+/* Destinations of a subscription of every kind: groups, explicit control, inherited buffers,
  * and a reader that catches up by one and then goes live by another. */
 #include "tests/driver/harness.h"
 
@@ -75,8 +75,8 @@ static int count_sent(const harness_t *h, int16_t type, const char *to)
     return count;
 }
 
-/* N8, N19: two groups of one port, explicit control and a plain address in one subscription; each is
- * answered as its kind is. */
+/* N8, N19: two groups of one port, explicit control and a plain address in one subscription; each
+ * is answered as its kind is. */
 TEST(destinations_of_every_kind)
 {
     harness_t *h = harness_open();
@@ -125,8 +125,8 @@ TEST(destinations_inherit_the_buffers)
     harness_close(h);
 }
 
-/* N8: a recording is replayed into one destination until the live stream of the other is reached; then
- * the first one goes, and the stream goes on without a seam. */
+/* N8: a recording is replayed into one destination until the live stream of the other is reached;
+ * then the first one goes, and the stream goes on without a seam. */
 TEST(a_reader_catches_up_and_goes_live)
 {
     harness_t *h = harness_open();

@@ -56,7 +56,7 @@ static bool went_to(const harness_t *h, const char *to)
     return h->sent_count > 0 && rsti_netaddr_equal(&frame->address, &address);
 }
 
-/* J4, N15: silent for five seconds, then looked up every second; and back again. */
+/* J4, N15, L14, P: silent for five seconds, then looked up every second; and back again. */
 TEST(a_silent_endpoint_is_looked_up_again)
 {
     table_t table;
@@ -91,6 +91,7 @@ TEST(a_silent_endpoint_is_looked_up_again)
     harness_close(h);
 }
 
+/* J4 */
 TEST(numbers_and_living_peers_are_not_looked_up)
 {
     table_t table;
@@ -176,6 +177,7 @@ TEST(what_is_gone_is_not_looked_up)
     harness_close(h);
 }
 
+/* N15 */
 TEST(an_unknown_endpoint_is_refused_by_name)
 {
     table_t table;
@@ -189,7 +191,7 @@ TEST(an_unknown_endpoint_is_refused_by_name)
     harness_close(h);
 }
 
-/* N15: the table that drivers of other programs are tested with. */
+/* N15, P: the table that drivers of other programs are tested with. */
 TEST(a_table_gives_the_answer_that_its_counter_says)
 {
     harness_t *h = harness_open();
@@ -286,6 +288,7 @@ static void open_and_wait(slow_t *slow, int done)
     pthread_mutex_unlock(&slow->lock);
 }
 
+/* N15 */
 TEST(lookups_are_asked_for_until_they_are_there)
 {
     static slow_t slow = {

@@ -13,6 +13,7 @@ static int take(const char *text)
     return rsti_port_manager_take(&manager, &address) == 0 ? rsti_netaddr_port(&address) : 0;
 }
 
+/* F10 */
 TEST(the_system_chooses_without_a_range)
 {
     CHECK_EQ(rsti_port_manager_init(&manager, "x", ""), 0);
@@ -24,6 +25,7 @@ TEST(the_system_chooses_without_a_range)
     rsti_port_manager_fini(&manager);
 }
 
+/* F10, N16 */
 TEST(ports_go_round_and_used_ones_are_skipped)
 {
     CHECK_EQ(rsti_port_manager_init(&manager, "x", "20000 20003"), 0);
@@ -46,6 +48,7 @@ TEST(ports_go_round_and_used_ones_are_skipped)
     rsti_port_manager_fini(&manager);
 }
 
+/* F10 */
 TEST(bad_ranges_are_refused)
 {
     static const char *const ranges[] = {"20000", "20001 20000", "0 5", "1 65536", "a b", "1 2 3",
@@ -71,6 +74,7 @@ static const char *label_of(const harness_t *h, int32_t counter_id)
     return text;
 }
 
+/* F10, N16 */
 TEST(channels_with_port_0_get_ports_of_the_range)
 {
     harness_t *h = harness_open();
@@ -112,7 +116,7 @@ TEST(channels_with_port_0_get_ports_of_the_range)
     harness_close(h);
 }
 
-/* A port of the range that another program has is passed over. */
+/* F10: a port of the range that another program has is passed over. */
 TEST(a_port_that_somebody_else_has_is_passed_over)
 {
     harness_t *h = harness_open();

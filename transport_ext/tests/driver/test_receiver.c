@@ -64,6 +64,7 @@ static void reader_connect(reader_t *r)
     forget_frames(r->h);
 }
 
+/* L4 */
 TEST(setup_makes_an_image)
 {
     reader_t r;
@@ -94,6 +95,7 @@ TEST(setup_makes_an_image)
     harness_close(r.h);
 }
 
+/* K6 */
 TEST(unknown_session_is_asked_for_setup)
 {
     reader_t r;
@@ -120,6 +122,7 @@ TEST(unknown_session_is_asked_for_setup)
     harness_close(r.h);
 }
 
+/* H2, K5 */
 TEST(gap_is_asked_for)
 {
     reader_t r;
@@ -209,6 +212,7 @@ TEST(a_standing_stream_is_joined_where_it_stands)
     harness_close(r.h);
 }
 
+/* F6, H7 */
 TEST(unreliable_gap_is_filled)
 {
     reader_t r;
@@ -252,6 +256,7 @@ TEST(status_message_follows_consumption)
     harness_close(r.h);
 }
 
+/* K4, O10 */
 TEST(bad_datagrams_are_counted)
 {
     reader_t r;
@@ -302,6 +307,7 @@ TEST(end_of_stream_drains_the_image)
     harness_close(r.h);
 }
 
+/* N13 */
 /* An rstream reader is told as soon as it has read all; an Aeron client forgets an image when it is
  * told, so its user gets five status message time-outs to see the end. */
 TEST(readers_are_told_of_the_end_as_they_can_take_it)
@@ -343,6 +349,7 @@ TEST(a_slow_aeron_reader_has_the_same_time_to_see_the_end)
     harness_close(r.h);
 }
 
+/* K6 */
 TEST(silent_image_is_given_up_and_may_come_back)
 {
     reader_t r;
@@ -371,6 +378,7 @@ TEST(without_rejoin_it_stays_out)
     harness_close(r.h);
 }
 
+/* L5, N2, N13 */
 TEST(closed_subscription_says_goodbye_and_frees_the_socket)
 {
     reader_t r;
@@ -401,6 +409,7 @@ TEST(closed_subscription_says_goodbye_and_frees_the_socket)
     harness_close(r.h);
 }
 
+/* F6, L4, N6 */
 TEST(session_filter)
 {
     reader_t r;
@@ -414,6 +423,7 @@ TEST(session_filter)
     harness_close(r.h);
 }
 
+/* N11 */
 TEST(rejected_image_sends_errors)
 {
     reader_t r;
@@ -461,7 +471,7 @@ TEST(flood_of_sessions_is_bounded)
     harness_close(r.h);
 }
 
-/* receiver-group-consideration: what group= says when the channel does not. */
+/* F6: receiver-group-consideration: what group= says when the channel does not. */
 TEST(a_driver_may_take_every_sender_for_a_groups)
 {
     static const struct {
@@ -489,7 +499,8 @@ TEST(a_driver_may_take_every_sender_for_a_groups)
 
 CHECK_MAIN(RUN(setup_makes_an_image), RUN(unknown_session_is_asked_for_setup),
     RUN(gap_is_asked_for), RUN(the_channel_gives_the_delay_of_naks),
-    RUN(a_standing_stream_is_joined_where_it_stands), RUN(unreliable_gap_is_filled), RUN(status_message_follows_consumption),
+    RUN(a_standing_stream_is_joined_where_it_stands), RUN(unreliable_gap_is_filled),
+    RUN(status_message_follows_consumption),
     RUN(bad_datagrams_are_counted), RUN(end_of_stream_drains_the_image),
     RUN(readers_are_told_of_the_end_as_they_can_take_it),
     RUN(a_slow_aeron_reader_has_the_same_time_to_see_the_end),

@@ -106,6 +106,7 @@ TEST(a_short_fast_link)
     }
 }
 
+/* H6 */
 TEST(worse_links)
 {
     link_params_t params = long_thin_link(0.02);

@@ -193,7 +193,7 @@ TEST(responses_over_several_terms)
     pair_close(&p);
 }
 
-/* Without anybody listening the session is told again every status message timeout, until the
+/* N14: without anybody listening the session is told again every status message timeout, until the
  * publication goes. */
 TEST(session_is_told_until_somebody_listens)
 {
@@ -216,7 +216,7 @@ TEST(session_is_told_until_somebody_listens)
     pair_close(&p);
 }
 
-/* N14: what the ids name must be there and be of the right kind. */
+/* N14, F5: what the ids name must be there and be of the right kind. */
 TEST(wrong_correlation_ids_are_refused)
 {
     pair_t p;
@@ -285,7 +285,7 @@ TEST(responses_over_ipc)
     harness_close(h);
 }
 
-/* Anybody can send response set-ups: a subscription that has its image keeps it. */
+/* N14: anybody can send response set-ups: a subscription that has its image keeps it. */
 TEST(forged_set_ups_change_nothing)
 {
     pair_t p;

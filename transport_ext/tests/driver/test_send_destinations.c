@@ -105,6 +105,7 @@ static int64_t destination_count(const publisher_t *p)
 
 /* ---- groups ---- */
 
+/* N19 */
 TEST(a_group_has_a_socket_for_data_and_one_for_control)
 {
     publisher_t p;
@@ -229,6 +230,7 @@ TEST(rejected_status_messages_do_not_count)
     harness_close(p.h);
 }
 
+/* N7 */
 TEST(silent_destinations_go_after_five_seconds)
 {
     publisher_t p;
@@ -325,6 +327,7 @@ TEST(a_full_socket_at_one_destination_is_its_own_loss)
 
 /* ---- manual ---- */
 
+/* L7, N7 */
 TEST(manual_destinations_are_added_and_removed)
 {
     publisher_t p;
@@ -432,7 +435,7 @@ TEST(what_is_no_destination_is_refused)
     harness_close(h);
 }
 
-/* The second client of a shared publication has an id of its own for it. */
+/* L7: the second client of a shared publication has an id of its own for it. */
 TEST(both_ids_of_a_shared_publication_are_known)
 {
     publisher_t p;

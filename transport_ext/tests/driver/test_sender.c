@@ -155,6 +155,7 @@ TEST(a_dead_claim_is_padded_and_sent)
     harness_close(p.h);
 }
 
+/* J5 */
 TEST(data_respects_window_and_mtu)
 {
     publisher_t p;
@@ -193,6 +194,7 @@ TEST(data_respects_window_and_mtu)
     harness_close(p.h);
 }
 
+/* H5, H6 */
 TEST(nak_is_answered_once)
 {
     publisher_t p;
@@ -228,6 +230,7 @@ TEST(nak_is_answered_once)
     harness_close(p.h);
 }
 
+/* O6 */
 TEST(rttm_request_is_answered)
 {
     publisher_t p;
@@ -249,6 +252,7 @@ TEST(rttm_request_is_answered)
     harness_close(p.h);
 }
 
+/* N2 */
 TEST(silent_receiver_disconnects)
 {
     publisher_t p;
@@ -289,6 +293,7 @@ TEST(error_frame_reaches_the_client)
     harness_close(p.h);
 }
 
+/* J7, N13 */
 TEST(end_of_stream_then_linger)
 {
     publisher_t p;
@@ -315,6 +320,7 @@ TEST(end_of_stream_then_linger)
     harness_close(p.h);
 }
 
+/* J7, N13 */
 TEST(receiver_that_leaves_ends_linger)
 {
     publisher_t p;
@@ -327,6 +333,7 @@ TEST(receiver_that_leaves_ends_linger)
     harness_close(p.h);
 }
 
+/* J7, N12 */
 TEST(revoked_publication_says_so)
 {
     publisher_t p;
@@ -354,6 +361,7 @@ TEST(revoked_publication_says_so)
     harness_close(p.h);
 }
 
+/* J3 */
 TEST(limit_waits_for_clean_memory)
 {
     publisher_t p;

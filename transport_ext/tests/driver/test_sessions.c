@@ -104,6 +104,7 @@ static int state_of(const ear_t *e, int32_t session_id)
 
 /* ---- K6: the states ---- */
 
+/* K6 */
 TEST(one_image_per_session_however_often_it_is_set_up)
 {
     ear_t e;
@@ -127,6 +128,7 @@ TEST(one_image_per_session_however_often_it_is_set_up)
     harness_close(e.h);
 }
 
+/* K6 */
 TEST(data_of_a_new_session_elicits_once_and_nothing_when_unwanted)
 {
     ear_t e;
@@ -148,7 +150,7 @@ TEST(data_of_a_new_session_elicits_once_and_nothing_when_unwanted)
     harness_close(e.h);
 }
 
-/* Lesson 7: the disk is full once. */
+/* K6: lesson 7: the disk is full once. */
 TEST(an_image_that_could_not_be_made_is_made_by_a_later_setup)
 {
     ear_t e;
@@ -180,6 +182,7 @@ TEST(no_cool_down_after_the_end_of_a_stream)
     harness_close(e.h);
 }
 
+/* K6 */
 TEST(without_rejoin_a_silent_session_stays_out_until_all_interest_is_new)
 {
     ear_t e;
@@ -201,7 +204,7 @@ TEST(without_rejoin_a_silent_session_stays_out_until_all_interest_is_new)
     harness_close(e.h);
 }
 
-/* The image of a session that came back is not forgotten with the one before. */
+/* K6, L5: the image of a session that came back is not forgotten with the one before. */
 TEST(going_of_an_old_image_keeps_the_newer_one)
 {
     ear_t e;
@@ -225,7 +228,7 @@ TEST(going_of_an_old_image_keeps_the_newer_one)
     harness_close(e.h);
 }
 
-/* Lesson 24, N6 */
+/* K6, L4: lesson 24, N6 */
 TEST(wildcard_and_session_filters_are_removed_in_every_order)
 {
     const char *channels[3] = {UDP, UDP "|session-id=1", UDP "|session-id=2"};
@@ -263,7 +266,7 @@ TEST(wildcard_and_session_filters_are_removed_in_every_order)
     }
 }
 
-/* L4 */
+/* L4, N4 */
 TEST(a_second_subscription_joins_the_image_where_the_first_one_is)
 {
     ear_t e;
@@ -325,7 +328,7 @@ static int entries_with(const harness_t *h, const char *word)
     return search.found;
 }
 
-/* N24: refused are new sessions only, and each stream counts alone. */
+/* N24, K6: refused are new sessions only, and each stream counts alone. */
 TEST(stream_session_limit)
 {
     ear_t e;

@@ -49,6 +49,7 @@ TEST(goes_its_round)
     check_steps(true, steps, sizeof steps / sizeof steps[0]);
 }
 
+/* L13 */
 TEST(without_rejoin_it_is_over)
 {
     const step_t steps[] = {
@@ -59,6 +60,7 @@ TEST(without_rejoin_it_is_over)
     check_steps(false, steps, sizeof steps / sizeof steps[0]);
 }
 
+/* L13 */
 TEST(tethered_never_moves)
 {
     rsti_tether_t tether = untethered(true);

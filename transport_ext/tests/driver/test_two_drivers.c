@@ -1,5 +1,5 @@
-/* Two drivers on a link in virtual time: what one sends the other receives, and what is lost on the way
- * comes again, by rule. */
+/* Two drivers on a link in virtual time: what one sends the other receives, and what is lost on the
+ * way comes again, by rule. */
 #include "media/fault_target.h"
 #include "tests/driver/link.h"
 

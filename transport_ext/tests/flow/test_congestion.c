@@ -49,6 +49,7 @@ TEST(the_static_window_is_the_vectors)
     }
 }
 
+/* I7 */
 TEST(receiver_windows_are_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_windows); i++) {
@@ -122,6 +123,7 @@ TEST(tcp_mode_is_clamped)
     CHECK_EQ(row, COUNT(cwnds));
 }
 
+/* O6 */
 TEST(cubic_bounds_hold_everywhere)
 {
     rsti_rng_t rng;

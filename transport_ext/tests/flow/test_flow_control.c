@@ -385,6 +385,7 @@ TEST(an_overtaken_status_message_lowers_the_limit_at_idle)
     rsti_flow_control_fini(&flow);
 }
 
+/* H5 */
 TEST(a_resend_is_clamped)
 {
     const rsti_flow_control_t unicast = {.retransmit_window_multiple = 16};

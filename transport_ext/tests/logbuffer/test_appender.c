@@ -78,6 +78,7 @@ static void small_message(bool is_exclusive)
     rig_fini(&rig);
 }
 
+/* A1, A11, A16 */
 TEST(a_small_message_is_one_frame)
 {
     both(small_message);
@@ -124,6 +125,7 @@ static void fragments(bool is_exclusive)
     }
 }
 
+/* A2, A3 */
 TEST(a_large_message_is_cut_from_any_parts)
 {
     both(fragments);
@@ -148,6 +150,7 @@ static void exact_multiples(bool is_exclusive)
     }
 }
 
+/* N3 */
 TEST(exact_multiples_of_the_payload)
 {
     both(exact_multiples);
@@ -165,6 +168,7 @@ static void small_parts(bool is_exclusive)
     rig_fini(&rig);
 }
 
+/* A3 */
 TEST(a_small_message_is_gathered)
 {
     both(small_parts);
@@ -202,6 +206,7 @@ static void claims(bool is_exclusive)
     rig_fini(&rig);
 }
 
+/* A4, A11 */
 TEST(a_claim_is_invisible_until_committed)
 {
     both(claims);
@@ -230,6 +235,7 @@ static void limits(bool is_exclusive)
     rig_fini(&rig);
 }
 
+/* A6, A11 */
 TEST(the_limit_stops_the_next_message)
 {
     both(limits);
@@ -263,6 +269,7 @@ static void end_of_term(bool is_exclusive)
     rig_fini(&rig);
 }
 
+/* A8, A11 */
 TEST(the_end_of_a_term_is_padded_and_the_log_turned_once)
 {
     both(end_of_term);
@@ -283,6 +290,7 @@ static void exact_end(bool is_exclusive)
     rig_fini(&rig);
 }
 
+/* A8 */
 TEST(a_term_filled_exactly_needs_no_padding)
 {
     both(exact_end);
@@ -319,6 +327,7 @@ static void end_of_stream(bool is_exclusive)
     rig_fini(&rig);
 }
 
+/* A6, A9, N20 */
 TEST(the_end_of_the_stream_is_told)
 {
     both(end_of_stream);
@@ -476,6 +485,7 @@ static void many_and_term_end(bool is_exclusive)
     rig_fini(&rig);
 }
 
+/* A8 */
 TEST(many_messages_stop_at_the_term_end)
 {
     both(many_and_term_end);

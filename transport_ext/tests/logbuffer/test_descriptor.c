@@ -7,6 +7,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* G6 */
 TEST(positions_are_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_positions); i++) {
@@ -30,6 +31,7 @@ TEST(positions_are_the_vectors)
     CHECK_EQ(rsti_max_position(65536), INT64_C(65536) << 31);
 }
 
+/* G6 */
 TEST(initial_tails_are_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_initial_tails); i++) {
@@ -45,6 +47,7 @@ TEST(initial_tails_are_the_vectors)
     }
 }
 
+/* G6 */
 TEST(a_start_position_selects_its_partition)
 {
     rsti_log_params_t params = memory_log_params(INT32_MAX, RSTI_TERM_MIN_LENGTH);

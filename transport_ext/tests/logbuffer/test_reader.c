@@ -18,6 +18,7 @@ static uint8_t *new_term(void)
     return term;
 }
 
+/* G1 */
 TEST(scans_are_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_term_scanner); i++) {
@@ -35,6 +36,7 @@ TEST(scans_are_the_vectors)
     }
 }
 
+/* G1 */
 TEST(a_scan_goes_over_a_padding_of_one_header)
 {
     uint8_t *term = new_term();
@@ -46,6 +48,7 @@ TEST(a_scan_goes_over_a_padding_of_one_header)
     free(term);
 }
 
+/* G1 */
 TEST(a_scan_ends_at_the_term_and_refuses_other_offsets)
 {
     uint8_t *term = new_term();
@@ -60,6 +63,7 @@ TEST(a_scan_ends_at_the_term_and_refuses_other_offsets)
     free(term);
 }
 
+/* B1 */
 TEST(reads_nothing_one_several_and_up_to_the_capacity)
 {
     uint8_t *term = new_term();
@@ -87,6 +91,7 @@ TEST(reads_nothing_one_several_and_up_to_the_capacity)
     free(term);
 }
 
+/* B2 */
 TEST(padding_is_passed_silently)
 {
     uint8_t *term = new_term();

@@ -40,6 +40,7 @@ TEST(a_datagram_is_inserted_once)
     memory_log_fini(&memory);
 }
 
+/* G2 */
 TEST(the_header_of_a_padding_is_all_that_is_written)
 {
     memory_log_t memory;
@@ -64,6 +65,7 @@ TEST(the_header_of_a_padding_is_all_that_is_written)
     memory_log_fini(&memory);
 }
 
+/* G2 */
 TEST(gaps_are_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_gap_scanner); i++) {
@@ -90,6 +92,7 @@ TEST(gaps_are_the_vectors)
     }
 }
 
+/* G2 */
 TEST(several_gaps_in_one_pass)
 {
     memory_log_t memory;
@@ -143,6 +146,7 @@ TEST(gaps_are_filled_once)
     memory_log_fini(&memory);
 }
 
+/* G3 */
 TEST(a_gap_with_a_frame_inside_is_not_filled)
 {
     memory_log_t memory;
@@ -158,6 +162,7 @@ TEST(a_gap_with_a_frame_inside_is_not_filled)
     memory_log_fini(&memory);
 }
 
+/* J3 */
 TEST(cleaning_stops_at_term_ends)
 {
     memory_log_t memory;
@@ -288,6 +293,7 @@ static void play_one_term(rsti_rng_t *rng)
     memory_log_fini(&memory);
 }
 
+/* G2 */
 TEST(inserting_in_any_order_leaves_the_gaps_of_the_model)
 {
     rsti_rng_t rng;

@@ -8,6 +8,7 @@
 #define TERM RSTI_TERM_MIN_LENGTH
 #define TERM_ID 100
 
+/* G4 */
 TEST(terms_are_unblocked_as_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_term_unblocker); i++) {
@@ -33,6 +34,7 @@ TEST(terms_are_unblocked_as_the_vectors)
     }
 }
 
+/* G4, N22 */
 TEST(a_dead_claim_becomes_padding)
 {
     memory_log_t memory;
@@ -70,6 +72,7 @@ TEST(zeros_up_to_the_tail_are_padded_when_no_producer_is_left)
     memory_log_fini(&memory);
 }
 
+/* G4 */
 TEST(zeros_to_the_end_are_padded_and_rotated)
 {
     memory_log_t memory;
@@ -83,6 +86,7 @@ TEST(zeros_to_the_end_are_padded_and_rotated)
     memory_log_fini(&memory);
 }
 
+/* G4 */
 TEST(a_full_term_nobody_turned_is_rotated)
 {
     memory_log_t memory;
@@ -98,6 +102,7 @@ TEST(a_full_term_nobody_turned_is_rotated)
     memory_log_fini(&memory);
 }
 
+/* G4 */
 TEST(a_tail_moved_by_a_dead_rotator_is_finished)
 {
     memory_log_t memory;
@@ -111,6 +116,7 @@ TEST(a_tail_moved_by_a_dead_rotator_is_finished)
     memory_log_fini(&memory);
 }
 
+/* G4 */
 TEST(impossible_positions_and_claims_do_nothing)
 {
     memory_log_t memory;

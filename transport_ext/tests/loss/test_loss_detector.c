@@ -54,6 +54,7 @@ static int64_t scan(rig_t *rig, int64_t from, int64_t hwm, int64_t now_ns)
         on_gap, &rig->naks, &rig->is_loss, &rig->due_ns);
 }
 
+/* H1, H2 */
 TEST(the_timeline_is_the_vectors)
 {
     rig_t rig;
@@ -78,6 +79,7 @@ TEST(the_timeline_is_the_vectors)
     memory_log_fini(&rig.memory);
 }
 
+/* H1 */
 TEST(an_empty_or_whole_log_asks_for_nothing)
 {
     rig_t rig;
@@ -96,6 +98,7 @@ TEST(an_empty_or_whole_log_asks_for_nothing)
     memory_log_fini(&rig.memory);
 }
 
+/* H1, H3 */
 TEST(without_delay_the_first_scan_asks)
 {
     rig_t rig;
@@ -109,6 +112,7 @@ TEST(without_delay_the_first_scan_asks)
     memory_log_fini(&rig.memory);
 }
 
+/* H2 */
 TEST(timers_tell_when_they_are_due)
 {
     rig_t rig;
@@ -128,6 +132,7 @@ TEST(timers_tell_when_they_are_due)
     memory_log_fini(&rig.memory);
 }
 
+/* H2 */
 TEST(a_gap_of_another_length_is_a_new_one)
 {
     rig_t rig;
@@ -144,7 +149,7 @@ TEST(a_gap_of_another_length_is_a_new_one)
     memory_log_fini(&rig.memory);
 }
 
-/* The mark lies in a later term: the gap ends with its own. */
+/* H3: the mark lies in a later term: the gap ends with its own. */
 TEST(a_gap_ends_with_its_term)
 {
     rig_t rig;
@@ -165,6 +170,7 @@ TEST(a_gap_ends_with_its_term)
     memory_log_fini(&rig.memory);
 }
 
+/* H3 */
 TEST(gaps_are_repaired_one_after_the_other)
 {
     rig_t rig;
@@ -235,6 +241,7 @@ TEST(unicast_delays_are_constant)
     CHECK_EQ(rsti_feedback_delay_next(&delay, true, NULL), INT64_MAX);
 }
 
+/* H4 */
 TEST(group_delays_follow_the_formula)
 {
     rsti_feedback_delay_t delay;
@@ -256,6 +263,7 @@ TEST(group_delays_follow_the_formula)
     CHECK(last >= (int64_t)VECTOR_GROUP_MAX_BACKOFF_NS - 2);
 }
 
+/* H4 */
 TEST(group_delays_are_drawn_again)
 {
     rsti_feedback_delay_t delay;

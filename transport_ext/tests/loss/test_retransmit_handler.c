@@ -25,6 +25,7 @@ static int on_resend(void *arg, int32_t term_id, int32_t term_offset, int32_t le
     return 0;
 }
 
+/* H5 */
 TEST(events_are_the_vectors)
 {
     rsti_retransmit_handler_t handler = {0};
@@ -65,6 +66,7 @@ TEST(events_are_the_vectors)
     rsti_retransmit_fini(&handler);
 }
 
+/* H5 */
 TEST(a_delayed_resend_waits_then_lingers)
 {
     rsti_retransmit_handler_t handler;
@@ -109,6 +111,7 @@ TEST(a_delayed_action_is_replaced_in_unicast)
     rsti_retransmit_fini(&handler);
 }
 
+/* H5 */
 TEST(pools_have_limits)
 {
     rsti_retransmit_handler_t handler;

@@ -28,6 +28,7 @@ static rsti_fault_view_t nak(int32_t stream_id)
     return (rsti_fault_view_t){bytes, sizeof frame, &peer, false, false};
 }
 
+/* P */
 TEST(one_range_once)
 {
     rsti_fault_gaps_t gaps = {.term_id = 5, .first = 1408, .length = 2816, .count = 1};
@@ -42,6 +43,7 @@ TEST(one_range_once)
     CHECK_EQ(gaps.dropped, 2);
 }
 
+/* P */
 TEST(many_gaps_once)
 {
     rsti_fault_gaps_t gaps = {
@@ -64,6 +66,7 @@ TEST(many_gaps_once)
     CHECK(!rsti_fault_gaps(&gaps, &heartbeat));
 }
 
+/* P */
 TEST(by_stream_session_port_type_and_direction)
 {
     (void)rsti_netaddr_resolve("127.0.0.1:4000", &peer);

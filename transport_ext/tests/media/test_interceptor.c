@@ -248,6 +248,7 @@ TEST(no_faults_change_nothing)
     CHECK_EQ(bench.wire.destroyed, 1);
 }
 
+/* P */
 TEST(rates_hold_per_direction_and_kind)
 {
     bench_t bench;
@@ -293,6 +294,7 @@ static int run_mixed(uint64_t seed, int32_t *numbers)
     return sent;
 }
 
+/* P */
 TEST(same_seed_same_fates)
 {
     static int32_t a[QUEUE_MAX], b[QUEUE_MAX], c[QUEUE_MAX];
@@ -304,7 +306,7 @@ TEST(same_seed_same_fates)
     CHECK(other != sent || memcmp(a, c, (size_t)sent * sizeof a[0]) != 0);
 }
 
-/* What the socket did not take is offered again and its dice fall as before. */
+/* P: what the socket did not take is offered again and its dice fall as before. */
 TEST(short_sends_do_not_change_fates)
 {
     static int32_t expected[QUEUE_MAX];
@@ -510,6 +512,7 @@ TEST(what_the_drop_function_names_is_lost)
     bench_close(&bench);
 }
 
+/* P */
 TEST(impossible_rates_are_refused)
 {
     rsti_media_t media;

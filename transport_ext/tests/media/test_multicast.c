@@ -164,17 +164,19 @@ static void each_sees_its_own(const family_t *family)
     media.table->close(media.arg, to_second);
 }
 
+/* N19 */
 TEST(two_groups_on_one_port_ipv4)
 {
     each_sees_its_own(&v4);
 }
 
+/* N19 */
 TEST(two_groups_on_one_port_ipv6)
 {
     each_sees_its_own(&v6);
 }
 
-/* A member can send to another group, as receivers do with the group of control. */
+/* N19: a member can send to another group, as receivers do with the group of control. */
 TEST(members_send_by_their_interface)
 {
     if (!has_multicast(&v4)) {

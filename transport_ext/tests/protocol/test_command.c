@@ -377,6 +377,7 @@ TEST(counter_keys)
     CHECK_EQ(key[111], 0);
 }
 
+/* N26 */
 TEST(system_counters_have_their_ids)
 {
     CHECK_EQ(RSTI_SYSTEM_BYTES_SENT, 0);

@@ -8,6 +8,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TERM INT32_C(65536)
 
+/* G5 */
 TEST(first_gate_matches_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_frames); i++) {
@@ -172,6 +173,7 @@ static bool is_acceptable(int16_t type, int32_t frame_length, size_t length)
     return result;
 }
 
+/* G5 */
 TEST(control_frames_are_as_long_as_their_struct)
 {
     static const struct {
@@ -208,6 +210,7 @@ TEST(data_datagrams_are_multiples_of_32)
     }
 }
 
+/* G5 */
 TEST(no_other_type_or_version_passes)
 {
     for (int32_t type = INT16_MIN; type <= INT16_MAX; type++) {
@@ -298,6 +301,7 @@ TEST(sm_limits)
     }
 }
 
+/* I5 */
 TEST(group_tag_only_at_exactly_44)
 {
     for (int32_t frame_length = 36; frame_length <= 72; frame_length++) {
@@ -327,6 +331,7 @@ TEST(err_limits)
     }
 }
 
+/* J5 */
 TEST(sm_window_matches_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_sm_windows); i++) {
@@ -340,6 +345,7 @@ TEST(sm_window_matches_the_vectors)
     CHECK(rsti_sm_is_in_window(INT64_MAX, INT64_MAX, 1 << 30));
 }
 
+/* G5 */
 TEST(packets_match_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_packets); i++) {
@@ -417,6 +423,7 @@ TEST(frames_of_one_datagram_are_of_one_term)
     CHECK_EQ(validate(128, TERM), -1);
 }
 
+/* G5 */
 TEST(only_a_final_pad_reaches_beyond)
 {
     put_frame(0, RSTI_FRAME_PAD, TERM, 0);
@@ -449,6 +456,7 @@ TEST(the_largest_datagram_is_walked_to_its_end)
     CHECK_EQ(validate(65504, TERM), -1);
 }
 
+/* K5 */
 TEST(heartbeats_lie_inside_the_term)
 {
     put_frame(0, RSTI_FRAME_DATA, 0, TERM - 32);
@@ -481,6 +489,7 @@ TEST(lengths_match_the_vectors)
     CHECK_EQ(rsti_max_payload_length(1408), 1376);
 }
 
+/* O10 */
 /* Datagrams of random bytes at random addresses: nothing to expect but that nothing breaks, and
  * that what is accepted keeps the promises of the header file. */
 TEST(unaligned_and_flipped_datagrams)

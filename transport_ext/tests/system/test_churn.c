@@ -159,8 +159,10 @@ static void run(const char *threading, const char *channel)
     CHECK(received > 100);
 }
 
+/* N5 */
 TEST(ipc_dedicated) { run("dedicated", "aeron:ipc"); }
 TEST(ipc_shared) { run("shared", "aeron:ipc"); }
+/* N5 */
 TEST(udp_dedicated) { run("dedicated", udp_channel("")); }
 TEST(udp_network) { run("shared-network", udp_channel("")); }
 TEST(udp_shared) { run("shared", udp_channel("")); }

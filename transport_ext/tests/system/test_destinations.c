@@ -50,9 +50,12 @@ static void merge(const char *idle)
     rst_driver_close(driver);
 }
 
+/* N7 */
 TEST(many_destinations_of_a_blocking_thread) { merge("block"); }
+/* N8 */
 TEST(many_destinations_of_a_yielding_thread) { merge("yield"); }
 
+/* N7 */
 TEST(dynamic_destination_asks_for_its_stream)
 {
     char channel[160];

@@ -27,6 +27,7 @@ static void flow_under(const char *law, const char *option)
 TEST(static_window) { flow_under("static", NULL); }
 /* I7, O6 */
 TEST(cubic_window) { flow_under("cubic", NULL); }
+/* O6 */
 TEST(cubic_that_measures) { flow_under("cubic", "cubic-measure-rtt=true"); }
 TEST(cubic_in_tcp_mode) { flow_under("cubic", "cubic-tcp-mode=true"); }
 TEST(automatic_window) { flow_under("auto", NULL); }

@@ -199,7 +199,9 @@ static void block_and_wake(const char *name, const char *channel)
     clean();
 }
 
+/* N2 */
 TEST(blocked_writer_ipc) { block_and_wake("block-ipc", "aeron:ipc"); }
+/* N2 */
 TEST(blocked_writer_udp) { block_and_wake("block-udp", udp_channel("")); }
 
 static void driver_is_killed(const char *name, const char *channel)
@@ -346,6 +348,7 @@ static void writer_is_killed(const char *name, const char *channel)
 TEST(writer_is_killed_ipc) { writer_is_killed("writer-ipc", "aeron:ipc"); }
 TEST(writer_is_killed_udp) { writer_is_killed("writer-udp", udp_channel("")); }
 
+/* N16 */
 TEST(bound_address_is_told)
 {
     name_dir("address");

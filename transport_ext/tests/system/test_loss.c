@@ -60,8 +60,11 @@ static void run(const char *threading, bool is_exclusive)
     rst_driver_close(there);
 }
 
+/* H6, N1 */
 TEST(shared) { run("shared", false); }
+/* H6 */
 TEST(dedicated) { run("dedicated", false); }
+/* H6 */
 TEST(exclusive) { run("shared", true); }
 
 CHECK_MAIN(RUN(shared), RUN(dedicated), RUN(exclusive))

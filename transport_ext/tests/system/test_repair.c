@@ -133,6 +133,7 @@ static double share(const char *name, const char *const *faults, const char *par
     return middle;
 }
 
+/* H6 */
 TEST(one_percent)
 {
     char seed[64];
@@ -141,6 +142,7 @@ TEST(one_percent)
     CHECK(share("1 % lost", faults, "|term-length=16m") >= (is_strict() ? 0.85 : 0.1));
 }
 
+/* H6 */
 TEST(more)
 {
     const char *two[] = {"fault-seed=7", "fault-receive-data-loss=0.02", NULL};

@@ -28,10 +28,13 @@ static void run(const char *threading, const char *channel, int64_t count, size_
     CHECK_EQ(access(dir, F_OK), -1);
 }
 
+/* N1 */
 TEST(ipc_shared) { run("shared", "aeron:ipc", 50000, 100); }
 TEST(ipc_dedicated) { run("dedicated", "aeron:ipc", 50000, 4000); }
+/* N1 */
 TEST(udp_shared) { run("shared", udp_channel(""), 50000, 100); }
 TEST(udp_network) { run("shared-network", udp_channel(""), 50000, 3000); }
+/* N1 */
 TEST(udp_dedicated) { run("dedicated", udp_channel(""), 50000, 3000); }
 
 /* A driver with an idle stream must use next to nothing: under 2 % here, noise included. */

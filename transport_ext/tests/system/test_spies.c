@@ -68,7 +68,9 @@ static void check_spies(const char *threading)
     rst_driver_close(driver);
 }
 
+/* N9 */
 TEST(spies_under_load_dedicated) { check_spies("dedicated"); }
+/* N9 */
 TEST(spies_under_load_shared) { check_spies("shared"); }
 
 CHECK_MAIN(RUN(spies_under_load_dedicated), RUN(spies_under_load_shared))

@@ -80,6 +80,7 @@ TEST(resolve_and_format_round_trip)
     CHECK(!rsti_netaddr_is_multicast(&none));
 }
 
+/* F7 */
 TEST(resolve_names_what_is_wrong)
 {
     struct sockaddr_storage address;
@@ -125,7 +126,7 @@ TEST(equality_and_kinds)
     CHECK(rsti_netaddr_is_multicast(&six));
 }
 
-/* F7 */
+/* F7, N19 */
 TEST(interfaces_that_every_machine_has)
 {
     static const struct {

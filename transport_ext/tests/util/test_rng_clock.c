@@ -72,6 +72,7 @@ TEST(system_clock_moves_forward)
     CHECK(rsti_clock_epoch_ms(&clock) > INT64_C(1600000000000));
 }
 
+/* P */
 TEST(manual_clock_is_turned_by_hand)
 {
     rsti_manual_clock_t manual = {.now_ns = 0, .epoch_ms_at_zero = 1000};
