@@ -7,6 +7,7 @@ UDP in both directions, whoever's driver it is.
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +33,21 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 COUNT = 1000
 KEEPALIVE_S = 0.5
+
+OUR_CLIENT = """
+import sys, time
+from rstream.client import Client
+client = Client(dir=sys.argv[1], start_driver=False)
+publication = client.add_publication("aeron:ipc", int(sys.argv[2]))
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(200):
+    if publication.is_closed:
+        break
+    time.sleep(0.05)
+print(publication.is_closed, flush=True)
+sys.stdin.read()
+"""
 
 AERON_DRIVER = """
 import sys, pyaeron
@@ -123,6 +139,29 @@ def test_a_stopped_aeron_client_is_given_up(aeron_python: str, driver_dir: str) 
                     them.process.send_signal(signal.SIGCONT)  # it finds itself closed and leaves with an error
         assert is_given_up
         assert counter_at(driver_dir, "Client liveness timeouts") == 1
+
+
+def test_a_stopped_client_of_ours_is_given_up(aeron_python: str) -> None:
+    """O3: Aeron's driver takes back what it had; woken up, its publication is closed."""
+    short = {"AERON_CLIENT_LIVENESS_TIMEOUT": "1500ms", "AERON_TIMER_INTERVAL": "100ms"}
+    with aeron_process([aeron_python, "-c", AERON_DRIVER], short) as driver:
+        assert driver.stdout is not None
+        directory = driver.stdout.readline().strip()
+        before = len(metrics.counters(directory))
+        with aeron_process([sys.executable, "-c", OUR_CLIENT, directory, str(STREAM)]) as ours:
+            assert ours.stdout is not None
+            assert ours.stdin is not None
+            ours.stdout.readline()
+            assert len(metrics.counters(directory)) > before
+            ours.send_signal(signal.SIGSTOP)
+            try:
+                until(lambda: counter_at(directory, "Client liveness timeouts") == 1)
+                until(lambda: len(metrics.counters(directory)) == before)
+            finally:
+                ours.send_signal(signal.SIGCONT)
+            ours.stdin.write("\n")
+            ours.stdin.flush()
+            assert ours.stdout.readline().strip() == "True"
 
 
 def test_our_counters_on_aerons_driver(aeron_python: str, driver_dir: str) -> None:
