@@ -331,7 +331,7 @@ TEST(too_many_names_at_once_are_refused)
     struct sockaddr_storage address;
     CHECK_EQ(rsti_name_lookup_create(&lookup, &params), 0);
     for (int i = 0; i <= RSTI_LOOKUPS_MAX; i++) {
-        char host[16];
+        char host[24];
         snprintf(host, sizeof host, "host-%d", i);
         CHECK_EQ(rsti_name_lookup_resolve(lookup, host, AF_INET, &address),
             i < RSTI_LOOKUPS_MAX ? RSTI_LOOKUP_PENDING : -RST_EFULL);
