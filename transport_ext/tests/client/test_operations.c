@@ -379,6 +379,7 @@ TEST(publication_errors)
 /* ---- facts ---- */
 
 /* N17 */
+/* N17 */
 /* A11, N26: where the next frame goes, how much may go, the state and addresses of the endpoint. */
 TEST(facts_of_a_publication)
 {

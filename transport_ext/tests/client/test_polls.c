@@ -521,6 +521,7 @@ TEST(abort_on_the_last_fragment)
 }
 
 /* C4 */
+/* C4 */
 /* C7: fragments of two sessions interleave; each is put together apart. What one had begun goes with
  * its image. */
 TEST(sessions_are_kept_apart)

@@ -233,6 +233,7 @@ TEST(askers_do_not_disturb_a_start)
 }
 
 /* N27 */
+/* N27 */
 /* Many start at once, again and again: at any time at most one has the directory, and each round
  * somebody gets it though the loser's view of the directory is removed under its feet. */
 TEST(racing_starters_exclude_each_other)

@@ -135,6 +135,7 @@ static int32_t gone_counter(const harness_t *h, int64_t registration_id)
 }
 
 /* N26 */
+/* N26 */
 /* L9, L3: a static counter is found again, is nobody's and survives the client; one that belongs to
  * a client is not taken for it. */
 TEST(static_counters)
@@ -163,6 +164,7 @@ TEST(static_counters)
     harness_close(h);
 }
 
+/* N17 */
 /* N17 */
 /* L5, lesson 9: the same channel closed and opened at once, over and over: nothing is refused, and
  * in the end nothing is left. */

@@ -141,6 +141,7 @@ TEST(data_of_an_unknown_session_elicits_at_the_control_group)
 }
 
 /* N19 */
+/* N19 */
 /* driver.md 13, lesson 1 is the socket's part; here: two groups on one port are two endpoints. */
 TEST(two_groups_on_one_port)
 {

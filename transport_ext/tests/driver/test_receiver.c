@@ -308,6 +308,7 @@ TEST(end_of_stream_drains_the_image)
 }
 
 /* N13 */
+/* N13 */
 /* An rstream reader is told as soon as it has read all; an Aeron client forgets an image when it is
  * told, so its user gets five status message time-outs to see the end. */
 TEST(readers_are_told_of_the_end_as_they_can_take_it)

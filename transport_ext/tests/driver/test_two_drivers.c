@@ -112,7 +112,7 @@ TEST(a_pattern_of_gaps_is_repaired)
     }
 }
 
-/* H6, O1: a tenth of everything is lost in both directions, at random; the stream is whole. */
+/* H6: a tenth of everything is lost in both directions, at random; the stream is whole. */
 TEST(a_tenth_of_everything_is_lost)
 {
     for (int is_aeron = 0; is_aeron < 2; is_aeron++) {

@@ -490,6 +490,7 @@ TEST(lengths_match_the_vectors)
 }
 
 /* O10 */
+/* O10 */
 /* Datagrams of random bytes at random addresses: nothing to expect but that nothing breaks, and
  * that what is accepted keeps the promises of the header file. */
 TEST(unaligned_and_flipped_datagrams)
