@@ -185,17 +185,18 @@ def metadata(vectors: Vectors) -> Lines:
 
 def flow_control(vectors: Vectors) -> Lines:
     """One row per event; a row whose name differs from the one before begins a new publication."""
-    events = []
-    for case in vectors["flow_control"]:
-        fc = re.search(r"fc=([^|]*)", case["channel"])
-        for event in case.get("events", []):
-            events.append((
-                case["name"], fc[1] if fc else "", "endpoint=224." in case["channel"], event["on"],
-                event["now_ns"], event.get("receiver_id", 0), event.get("position", 0),
-                event.get("window", 0), event.get("eos", False), "group_tag" in event,
-                event.get("group_tag", 0), event.get("snd_lmt_in", 0), "snd_lmt_out" in event,
-                event.get("snd_lmt_out", 0), event["has_required_receivers"],
-            ))
+    events = [
+        (
+            case["name"], fc[1] if fc else "", "endpoint=224." in case["channel"], event["on"],
+            event["now_ns"], event.get("receiver_id", 0), event.get("position", 0),
+            event.get("window", 0), event.get("eos", False), "group_tag" in event,
+            event.get("group_tag", 0), event.get("snd_lmt_in", 0), "snd_lmt_out" in event,
+            event.get("snd_lmt_out", 0), event["has_required_receivers"],
+        )
+        for case in vectors["flow_control"]
+        for fc in [re.search(r"fc=([^|]*)", case["channel"])]
+        for event in case.get("events", [])
+    ]
     yield from table(
         "flow_control",
         [("const char *", "name"), ("const char *", "fc"), ("bool", "is_group"),
