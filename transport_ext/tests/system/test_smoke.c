@@ -2,6 +2,8 @@
  * system that stays idle. */
 #include "tests/system/transport.h"
 
+#include <dirent.h>
+
 static void run(const char *threading, const char *channel, int64_t count, size_t length_max)
 {
     char mode[64];
@@ -66,8 +68,62 @@ TEST(idle_uses_no_cpu)
     CHECK(used_us < 40000);
 }
 
+/* How long the threads of this process were ready to run and had no processor, all together: second
+ * number of schedstat. 0 where the system does not say. */
+static int64_t delayed_ns(void)
+{
+    int64_t sum_ns = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *entry;
+    while (tasks != NULL && (entry = readdir(tasks)) != NULL) {
+        char path[300];
+        int64_t ran_ns = 0, waited_ns = 0;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
+        FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
+        if (file != NULL) {
+            if (fscanf(file, "%" SCNd64 " %" SCNd64, &ran_ns, &waited_ns) == 2) {
+                sum_ns += waited_ns;
+            }
+            fclose(file);
+        }
+    }
+    if (tasks != NULL) {
+        closedir(tasks);
+    }
+    return sum_ns;
+}
+
+/* Where a wake-up is lost, all sleep until a timer goes on: the sender's is due HEARTBEAT_NS after it
+ * sent last, the others later. Who was woken on a busy machine is ready meanwhile. So a quarter of
+ * that is late, beside the time that somebody was ready. */
+#define HEARTBEAT_NS INT64_C(100000000)
+#define IDLE_US 20000
+#define TRIES 10 /* in turn one message, and more than fit at once */
+
+/* How many of TRIES / 2, of the kind with fewer. */
+static int count_woken(rst_publication_t *publication, rst_subscription_t *subscription)
+{
+    int woken[2] = {0, 0};
+    for (int i = 0; i < TRIES; i++) {
+        usleep(IDLE_US);
+        const int64_t before_ns = delayed_ns();
+        const int64_t begin = now_ns();
+        if (stream(publication, subscription, i % 2 == 0 ? 1 : 100, 1300, INT64_C(5000000000)) < 0) {
+            return -1;
+        }
+        const int64_t took_ns = now_ns() - begin, ready_ns = delayed_ns() - before_ns;
+        const bool is_woken = took_ns < HEARTBEAT_NS / 4 + ready_ns;
+        if (!is_woken) {
+            fprintf(stderr, "%d: %.1f ms, ready %.1f\n", i, (double)took_ns / 1e6,
+                (double)ready_ns / 1e6);
+        }
+        woken[i % 2] += is_woken;
+    }
+    return woken[0] < woken[1] ? woken[0] : woken[1];
+}
+
 /* Everybody sleeps; then one message must come through at once, and a full publication must be
- * told of room at once: wake-ups, not timers. Of many tries the median counts, other programs run too. */
+ * told of room at once: wake-ups, not timers. Most of the tries count, other programs run too. */
 static void wake(const char *threading, const char *channel)
 {
     char mode[64];
@@ -81,20 +137,13 @@ static void wake(const char *threading, const char *channel)
     rst_publication_t *publication = add_publication(client, channel, false);
     CHECK(subscription != NULL && publication != NULL);
     CHECK(stream(publication, subscription, 10, 100, INT64_C(5000000000)) >= 0);
-    int fast = 0;
-    for (int i = 0; i < 9; i++) {
-        usleep(60000);
-        const int64_t begin = now_ns();
-        CHECK(stream(publication, subscription, i % 2 == 0 ? 1 : 100, 1300,
-                  INT64_C(5000000000)) >= 0);
-        fast += now_ns() - begin < INT64_C(5000000);
-    }
-    fprintf(stderr, "%s %s: %d of 9 within 5 ms\n", threading, channel, fast);
+    const int woken = count_woken(publication, subscription);
+    fprintf(stderr, "%s %s: woken %d of %d times\n", threading, channel, woken, TRIES / 2);
     rst_publication_close(publication);
     rst_subscription_close(subscription);
     rst_client_close(client);
     rst_driver_close(driver);
-    CHECK(fast >= 5);
+    CHECK(woken > TRIES / 4);
 }
 
 TEST(wake_ipc_shared) { wake("shared", "aeron:ipc"); }
