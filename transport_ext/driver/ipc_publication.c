@@ -82,7 +82,11 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
         return;
     }
     if (base->limit > publication->consumer_position) {
-        rsti_publication_clean_up_to(base, publication->consumer_position);
+        /* Readers that were just parted by a rejection may still look at what they were given: their
+         * bytes stay as long as those of an image that is gone, the time of the cool-down. */
+        if (publication->cool_down_ns == INT64_MIN) {
+            rsti_publication_clean_up_to(base, publication->consumer_position);
+        }
         rsti_publication_lower_limit(driver, base, publication->consumer_position);
         publication->trip_limit = publication->consumer_position;
     }

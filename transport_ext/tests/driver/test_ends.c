@@ -72,6 +72,49 @@ TEST(rejected_ipc_image_cools_down)
     harness_close(h);
 }
 
+/* N11: what a reader was given stays as it is through the cool-down, also when another reader of the
+ * rejected stream is further on. */
+TEST(rejected_ipc_image_leaves_its_bytes)
+{
+    harness_t *h = harness_open();
+    const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?term-length=64k", 10);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    rsti_publication_t *base = ipc_publication(h);
+    rsti_appender_t appender;
+    rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
+    uint8_t message[992];
+    memset(message, 0x5A, sizeof message);
+    const rsti_iovec_t part = {message, sizeof message};
+    for (int i = 1; i <= 8; i++) {
+        CHECK_EQ(rsti_append(&appender, &part, 1, sizeof message, 0), i * 1024);
+    }
+    *base->subscribers.items[1].position = 8 * 1024; /* the other holds all of it */
+    pass(h);
+    (void)reject(h, pub, "no more of that");
+    advance_alive(h, 9 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(base->subscribers.count, 0);
+    CHECK_EQ(*base->pub_lmt, 8 * 1024);
+    for (int i = 0; i < 8; i++) {
+        const uint8_t *frame = base->file.log.terms[0] + i * 1024;
+        CHECK_EQ(*rsti_frame_length_address(base->file.log.terms[0], i * 1024), 1024);
+        CHECK(memcmp(frame + RSTI_DATA_HEADER_LENGTH, message, sizeof message) == 0);
+    }
+    /* Then the stream goes on, and cleans behind its new readers. */
+    advance_alive(h, 3 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(base->subscribers.count, 2);
+    int64_t position = 8 * 1024;
+    for (int i = 0; i < 200; i++) {
+        const int64_t result = rsti_append(&appender, &part, 1, sizeof message, 0);
+        position = result > 0 ? result : position;
+        *base->subscribers.items[0].position = position;
+        *base->subscribers.items[1].position = position;
+        pass(h);
+    }
+    CHECK(position > 2 * 65536);
+    harness_close(h);
+}
+
 /* N11, memory reference 14: an error frame of a live receiver comes to the publisher's clients with
  * all that is known of who sent it; of anybody else it is counted and dropped. */
 TEST(error_frames_reach_the_publisher)
@@ -308,7 +351,8 @@ TEST(memory_ahead_of_the_limit_is_clean)
     harness_close(h);
 }
 
-CHECK_MAIN(RUN(rejected_ipc_image_cools_down), RUN(error_frames_reach_the_publisher),
+CHECK_MAIN(RUN(rejected_ipc_image_cools_down), RUN(rejected_ipc_image_leaves_its_bytes),
+    RUN(error_frames_reach_the_publisher),
     RUN(freeing_is_tried_again), RUN(storage_is_judged_before_a_log_is_made),
     RUN(storage_that_is_full_is_error_12),
     RUN(draining_unblocks_at_once), RUN(revoked_ipc_publication),

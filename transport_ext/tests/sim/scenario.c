@@ -322,7 +322,6 @@ static void roll_faults(void)
     }
     const bool has_rejects = chance(0.4);
     for (int32_t i = 0; has_rejects && i < cast.subscriber_count; i++) {
-        cast.subscribers[i].holds_batches = false; /* a rejected image's log is cleaned at once */
         cast.subscribers[i].reject_chance = chance(0.6) ? 0.1 / (double)skewed(6) : 0;
     }
     if (chance(0.4)) {
