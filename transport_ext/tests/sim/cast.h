@@ -14,6 +14,7 @@
 #define SIM_ROLES_MAX 32
 #define SIM_CHANNEL_MAX 256
 #define SIM_VIEWS_OPEN_MAX 24
+#define SIM_DESTINATIONS_MAX 6
 
 typedef struct sim_driver_t {
     int32_t index;
@@ -40,6 +41,19 @@ typedef struct sim_client_t {
     int32_t deaths;
 } sim_client_t;
 
+/* Destinations of a channel with control-mode=manual: they come and go while its owner works. */
+typedef struct sim_destination_t {
+    char channel[96];
+    int64_t id; /* while it is there; 0: it is not */
+} sim_destination_t;
+
+typedef struct sim_destinations_t {
+    sim_destination_t items[SIM_DESTINATIONS_MAX];
+    int32_t count;
+    double churn; /* chance at a message that one goes or comes back */
+    int64_t retry_ns;
+} sim_destinations_t;
+
 typedef enum sim_method_t {
     METHOD_OFFER,
     METHOD_PARTS,
@@ -64,6 +78,7 @@ typedef struct sim_publisher_t {
     bool abandons_claim;    /* dies with a claim in its hands */
     bool revokes;
     int64_t start_ns;
+    sim_destinations_t destinations;
     /* as it goes */
     sim_writer_t *writer;
     rst_publication_t *publication;
@@ -77,6 +92,9 @@ typedef struct sim_subscriber_t {
     char channel[SIM_CHANNEL_MAX];
     int32_t stream_id;
     bool is_reliable;
+    bool is_in_group;
+    bool is_sure;           /* must get all to the end in a gentle run */
+    sim_destinations_t destinations;
     int64_t start_ns;
     int64_t leave_ns;       /* INT64_MAX: stays to the end */
     int64_t pause_ns_max;   /* between polls */
@@ -113,6 +131,16 @@ extern sim_cast_t cast;
 
 void sim_driver_start(sim_driver_t *driver);
 void sim_client_start(sim_client_t *client);
+/* destinations.c: adds all that are not there, or (now and then) lets one go or come back. */
+typedef struct sim_channel_t {
+    rst_client_t *client;
+    rst_publication_t *publication; /* this one or the other one */
+    rst_subscription_t *subscription;
+} sim_channel_t;
+void sim_destinations_add(sim_destinations_t *destinations, const sim_channel_t *channel);
+void sim_destinations_forget(sim_destinations_t *destinations); /* its channel is new */
+void sim_destinations_churn(sim_destinations_t *destinations, const sim_channel_t *channel);
+
 /* A role's fiber; returns when its work is done or its client is of no more use. */
 void sim_publisher_start(sim_publisher_t *publisher);
 void sim_subscriber_start(sim_subscriber_t *subscriber);
@@ -120,6 +148,9 @@ void sim_publisher_on_death(sim_publisher_t *publisher);
 void sim_subscriber_on_death(sim_subscriber_t *subscriber);
 void sim_driver_kill(sim_driver_t *driver);
 void sim_client_kill(sim_client_t *client);
+
+/* Some datagrams of the stream go nowhere, because its destinations come and go. */
+bool sim_cast_has_destinations(int32_t stream_id);
 
 /* scenario.c: writes the cast and puts what will go wrong on the agenda. */
 void sim_scenario_write(void);

@@ -39,7 +39,7 @@ struct sim_view_t {
     int64_t image_id;
     int64_t join_position, last_position;
     int64_t end_position;
-    bool is_reliable, has_join, has_ended, has_left;
+    bool is_reliable, is_sure, has_join, has_ended, has_left;
     run_t runs[RUNS_MAX];
     int32_t run_count;
 };
@@ -158,7 +158,7 @@ void sim_writer_lost(sim_writer_t *writer)
 /* ---- reading ---- */
 
 sim_view_t *sim_view_begin(int32_t subscriber, int32_t session_id, int32_t stream_id,
-    int64_t join_position, bool is_reliable)
+    int64_t join_position, bool is_reliable, bool is_sure)
 {
     if (view_count == VIEWS_MAX) {
         sim_fail("more than %d images", VIEWS_MAX);
@@ -166,7 +166,7 @@ sim_view_t *sim_view_begin(int32_t subscriber, int32_t session_id, int32_t strea
     sim_view_t *view = &views[view_count++];
     *view = (sim_view_t){.subscriber = subscriber, .session_id = session_id,
         .stream_id = stream_id, .join_position = join_position, .has_join = join_position >= 0,
-        .is_reliable = is_reliable, .last_position = -1};
+        .is_reliable = is_reliable, .is_sure = is_sure, .last_position = -1};
     return view;
 }
 
@@ -303,7 +303,7 @@ static void judge_writer(const sim_view_t *view, const sim_writer_t *writer, boo
     for (int32_t i = 0; i < view->run_count; i++) {
         run = view->runs[i].writer == writer ? &view->runs[i] : run;
     }
-    const bool wants_end = is_complete && !view->has_left && !writer->is_lost
+    const bool wants_end = is_complete && view->is_sure && !view->has_left && !writer->is_lost
         && !writer->is_revoked && writer->is_ended;
     if (run != NULL) {
         judge_begin(view, writer, run->first);

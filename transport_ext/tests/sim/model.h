@@ -39,7 +39,7 @@ void sim_writer_lost(sim_writer_t *writer);
 
 /* sure: whether this reader must see all to the end (no death or long silence between them). */
 sim_view_t *sim_view_begin(int32_t subscriber, int32_t session_id, int32_t stream_id,
-    int64_t join_position, bool is_reliable);
+    int64_t join_position, bool is_reliable, bool is_sure);
 /* Known only later. */
 void sim_view_joined(sim_view_t *view, int64_t join_position, int64_t image_id);
 int64_t sim_view_image_id(const sim_view_t *view); /* 0: not known yet */

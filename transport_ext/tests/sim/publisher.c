@@ -195,8 +195,11 @@ static bool is_worth_waiting(int64_t reason, int64_t refused_since_ns)
 /* True: all is sent. */
 static bool publish(sim_publisher_t *self)
 {
+    const sim_channel_t channel = {self->client->client, self->publication, NULL};
     int64_t refused_since_ns = world.now_ns;
+    sim_destinations_add(&self->destinations, &channel);
     while (self->sent < self->total) {
+        sim_destinations_churn(&self->destinations, &channel);
         const int32_t before = sim_writer_next(self->writer);
         sim_fiber_set_activity(ACTIVITY_PUBLISH);
         const int64_t position = publish_some(self);
@@ -232,8 +235,8 @@ static void begin_writer(sim_publisher_t *self)
     if (self->length_max > info.max_message_length) {
         self->length_max = info.max_message_length;
     }
-    sim_event("publisher %d is writer of session %d on stream %d", self->index, info.session_id,
-        info.stream_id);
+    sim_event("publisher %d is writer of session %d on stream %d, %s", self->index,
+        info.session_id, info.stream_id, self->channel);
 }
 
 static void run(sim_publisher_t *self)
@@ -278,6 +281,7 @@ void sim_publisher_start(sim_publisher_t *publisher)
     char name[24];
     snprintf(name, sizeof name, "publisher%d", publisher->index);
     publisher->is_running = true;
+    sim_destinations_forget(&publisher->destinations);
     sim_fiber_start(publisher->client->process, name, publisher_main, publisher)->nervous_in =
         publisher->client->doom;
 }

@@ -1,32 +1,13 @@
 /* scenario.c: rolls a scenario: who takes part, over which channels, and what goes wrong when. */
 #include "tests/sim/agenda.h"
-#include "tests/sim/cast.h"
 #include "tests/sim/links.h"
-#include "tests/sim/world.h"
+#include "tests/sim/rolls.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define TERM_LENGTH 65536
-#define PORT 40000
-#define BYTES_MAX (768 * 1024) /* of a publisher */
 #define MESSAGES_MAX 1000
-
-static int64_t between(int64_t least, int64_t most)
-{
-    return sim_between(DICE_SCENARIO, least, most);
-}
-
-static bool chance(double probability)
-{
-    return sim_chance(DICE_SCENARIO, probability);
-}
-
-/* Mostly small, sometimes large: 1 … 2^bits. */
-static int64_t skewed(int bits)
-{
-    return between(1, INT64_C(1) << between(0, bits));
-}
 
 /* ---- drivers ---- */
 
@@ -94,11 +75,11 @@ static int64_t roll_start(void)
     return SIM_S + (chance(0.6) ? between(0, 2 * SIM_MS) : between(0, 300 * SIM_MS));
 }
 
-static void add_publisher(sim_driver_t *driver, const char *channel, int32_t stream_id,
+sim_publisher_t *sim_roll_publisher(sim_driver_t *driver, const char *channel, int32_t stream_id,
     bool is_ipc, bool is_hot)
 {
     const int64_t length_max = is_hot ? between(1000, 8000) : skewed(13);
-    const int64_t total = BYTES_MAX / (length_max + 64) + 1;
+    const int64_t total = SIM_BYTES_MAX / (length_max + 64) + 1;
     sim_publisher_t *publisher = &cast.publishers[cast.publisher_count];
     *publisher = (sim_publisher_t){
         .index = cast.publisher_count++,
@@ -114,10 +95,11 @@ static void add_publisher(sim_driver_t *driver, const char *channel, int32_t str
         .start_ns = roll_start(),
     };
     snprintf(publisher->channel, sizeof publisher->channel, "%s", channel);
+    return publisher;
 }
 
-static void add_subscriber(sim_driver_t *driver, const char *channel, int32_t stream_id,
-    bool is_reliable)
+sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel,
+    int32_t stream_id, bool is_reliable, bool is_sure)
 {
     sim_subscriber_t *subscriber = &cast.subscribers[cast.subscriber_count];
     *subscriber = (sim_subscriber_t){
@@ -125,6 +107,7 @@ static void add_subscriber(sim_driver_t *driver, const char *channel, int32_t st
         .client = add_client(driver),
         .stream_id = stream_id,
         .is_reliable = is_reliable,
+        .is_sure = is_sure,
         .start_ns = roll_start(),
         .leave_ns = chance(0.15) ? SIM_S + between(0, 500 * SIM_MS) : INT64_MAX,
         .pause_ns_max = skewed(22),
@@ -138,9 +121,10 @@ static void add_subscriber(sim_driver_t *driver, const char *channel, int32_t st
         subscriber->stop_until_ns = subscriber->stop_from_ns + between(0, 600 * SIM_MS);
     }
     snprintf(subscriber->channel, sizeof subscriber->channel, "%s", channel);
+    return subscriber;
 }
 
-static sim_driver_t *any_driver(void)
+sim_driver_t *sim_roll_any_driver(void)
 {
     return &cast.drivers[between(0, cast.driver_count - 1)];
 }
@@ -149,8 +133,8 @@ static void roll_stream(int32_t number)
 {
     char publish[SIM_CHANNEL_MAX];
     char subscribe[SIM_CHANNEL_MAX];
-    sim_driver_t *source = any_driver();
-    sim_driver_t *target = any_driver();
+    sim_driver_t *source = sim_roll_any_driver();
+    sim_driver_t *target = sim_roll_any_driver();
     const bool is_ipc = chance(0.35);
     const bool is_reliable = is_ipc || chance(0.85);
     if (is_ipc) {
@@ -162,7 +146,7 @@ static void roll_stream(int32_t number)
         const bool is_ipv6 = chance(0.2);
         sim_count(is_ipv6 ? "stream: unicast, IPv6" : "stream: unicast, IPv4");
         snprintf(publish, sizeof publish, "aeron:udp?endpoint=%s:%d",
-            sim_host_address(target->host, is_ipv6), PORT + number / 2);
+            sim_host_address(target->host, is_ipv6), SIM_PORT + number / 2);
         static const char *const laws[] = {"", "", "|cc=static", "|cc=cubic", "|cc=auto"};
         const char *law = laws[between(0, 4)];
         sim_count(law[0] == '\0' ? "stream: congestion control by default" : law + 1);
@@ -172,16 +156,16 @@ static void roll_stream(int32_t number)
     }
     const bool is_hot = chance(0.15); /* many terms, and who is late is far behind */
     for (int64_t i = between(1 + is_hot, 3); i > 0; i--) {
-        add_publisher(source, publish, 10 + number, is_ipc, is_hot);
+        (void)sim_roll_publisher(source, publish, 10 + number, is_ipc, is_hot);
     }
     if (!is_ipc && chance(0.2)) {
         char spy[SIM_CHANNEL_MAX];
         snprintf(spy, sizeof spy, "aeron-spy:%.200s", publish);
         sim_count("stream: spied on");
-        add_subscriber(source, spy, 10 + number, true);
+        (void)sim_roll_subscriber(source, spy, 10 + number, true, true);
     }
     for (int64_t i = between(1, 2); i > 0; i--) {
-        add_subscriber(target, subscribe, 10 + number, is_reliable);
+        (void)sim_roll_subscriber(target, subscribe, 10 + number, is_reliable, true);
     }
 }
 
@@ -294,14 +278,14 @@ static void roll_faults(void)
         }
     }
     for (int64_t i = chance(0.3) ? between(1, 3) : 0; i > 0; i--) {
-        sim_link_t *link = sim_link(any_driver()->host, any_driver()->host);
+        sim_link_t *link = sim_link(sim_roll_any_driver()->host, sim_roll_any_driver()->host);
         const int64_t at_ns = SIM_S + between(0, end_ns);
         sim_agenda_add(at_ns, cut, link, 1);
         sim_agenda_add(at_ns + between(0, cast.is_gentle ? 300 * SIM_MS : end_ns), cut, link, 0);
     }
     for (int64_t i = chance(0.3) ? between(1, 4) : 0; i > 0; i--) {
         sim_process_t **process = chance(0.5)
-            ? &any_driver()->process
+            ? &sim_roll_any_driver()->process
             : &cast.clients[between(0, cast.client_count - 1)].process;
         sim_agenda_add(SIM_S + between(0, end_ns), pause_process, process,
             between(0, cast.is_gentle ? 300 * SIM_MS : 2500 * SIM_MS));
@@ -325,7 +309,7 @@ static void roll_faults(void)
         cast.subscribers[i].reject_chance = chance(0.6) ? 0.1 / (double)skewed(6) : 0;
     }
     if (chance(0.4)) {
-        sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, any_driver(), between(0, SIM_S));
+        sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, sim_roll_any_driver(), between(0, SIM_S));
     }
 }
 
@@ -338,7 +322,14 @@ void sim_scenario_write(void)
         roll_driver((int32_t)host);
     }
     for (int64_t streams = skewed(2), i = 0; i < streams; i++) {
-        roll_stream((int32_t)i);
+        const int64_t kind = between(0, 9);
+        if (kind < 6) {
+            roll_stream((int32_t)i);
+        } else if (kind < 9) {
+            sim_roll_group_stream((int32_t)i);
+        } else {
+            sim_roll_merged_stream((int32_t)i);
+        }
     }
     cast.is_gentle = chance(0.5);
     sim_count(cast.is_gentle ? "run: gentle" : "run: rough");

@@ -8,6 +8,7 @@
 #define AWAIT_NS (2 * SIM_S)
 #define RETRY_NS (20 * SIM_MS)
 #define QUIET_NS (3 * SIM_S)    /* without images, after the last publisher: nothing will come */
+#define GIVEN_UP_NS (15 * SIM_S)
 #define IDLE_NS_MAX (20 * SIM_MS)
 #define WAIT_NS (50 * SIM_MS)
 
@@ -44,7 +45,7 @@ static sim_view_t *open_view(sim_subscriber_t *self, int32_t session_id, int64_t
         sim_fail("subscriber %d has more than %d images", self->index, SIM_VIEWS_OPEN_MAX);
     }
     sim_view_t *view = sim_view_begin(self->index, session_id, self->stream_id, join_position,
-        self->is_reliable);
+        self->is_reliable, self->is_sure);
     self->views[self->view_count] = view;
     self->view_sessions[self->view_count++] = session_id;
     return view;
@@ -174,6 +175,11 @@ static bool is_finished(const sim_subscriber_t *self, const rst_subscription_t *
     if (world.now_ns >= self->leave_ns) {
         return true;
     }
+    /* What was published and not sent waits for a group that will not be whole again. */
+    if (self->is_in_group && !cast.is_gentle && cast.is_publishing_over
+        && world.now_ns - self->last_news_ns > GIVEN_UP_NS) {
+        return true;
+    }
     return cast.is_publishing_over && rst_subscription_image_count(subscription) == 0
         && world.now_ns - self->last_news_ns > QUIET_NS;
 }
@@ -195,12 +201,15 @@ static void wait_for_more(sim_subscriber_t *self, rst_waiter_t *waiter)
 static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, held_t held[2],
     rst_waiter_t *waiter)
 {
+    const sim_channel_t channel = {self->client->client, NULL, subscription};
+    sim_destinations_add(&self->destinations, &channel);
     for (int turn = 0; !is_finished(self, subscription);) {
         if (world.now_ns >= self->stop_from_ns && world.now_ns < self->stop_until_ns) {
             sim_count("subscriber: stopped for a while");
             sim_fiber_sleep_until(self->stop_until_ns);
         }
         take_events(self, subscription);
+        sim_destinations_churn(&self->destinations, &channel);
         rst_batch_t *batch = held[turn].batch;
         sim_fiber_set_activity(ACTIVITY_POLL);
         const int count = poll_some(self, subscription, batch);
@@ -286,6 +295,7 @@ void sim_subscriber_start(sim_subscriber_t *subscriber)
     snprintf(name, sizeof name, "subscriber%d", subscriber->index);
     subscriber->is_running = true;
     subscriber->view_count = 0;
+    sim_destinations_forget(&subscriber->destinations);
     sim_fiber_start(subscriber->client->process, name, subscriber_main, subscriber)->nervous_in =
         subscriber->client->doom;
 }

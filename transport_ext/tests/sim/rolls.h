@@ -1,0 +1,39 @@
+/* rolls.h: how scenarios are rolled: scenario.c the drivers, plain streams and faults, groups.c the
+ * streams that go to several receivers or come from several sources. */
+#ifndef RSTI_SIM_ROLLS_H
+#define RSTI_SIM_ROLLS_H
+
+#include "tests/sim/cast.h"
+#include "tests/sim/world.h"
+
+#define SIM_PORT 40000
+#define SIM_BYTES_MAX (512 * 1024) /* of a publisher */
+
+static inline int64_t between(int64_t least, int64_t most)
+{
+    return sim_between(DICE_SCENARIO, least, most);
+}
+
+static inline bool chance(double probability)
+{
+    return sim_chance(DICE_SCENARIO, probability);
+}
+
+/* Mostly small, sometimes large: 1 … 2^bits. */
+static inline int64_t skewed(int bits)
+{
+    return between(1, INT64_C(1) << between(0, bits));
+}
+
+sim_driver_t *sim_roll_any_driver(void);
+sim_publisher_t *sim_roll_publisher(sim_driver_t *driver, const char *channel, int32_t stream_id,
+    bool is_ipc, bool is_hot);
+/* sure: it must get all to the end where nothing dies; it is not where others may go ahead of it. */
+sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel,
+    int32_t stream_id, bool is_reliable, bool is_sure);
+
+/* groups.c */
+void sim_roll_group_stream(int32_t number);
+void sim_roll_merged_stream(int32_t number);
+
+#endif
