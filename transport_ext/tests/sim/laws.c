@@ -144,6 +144,9 @@ static void on_data(int32_t process_id, const struct sockaddr_storage *to, const
     }
     const int64_t begin = position_of(stream, header.term_id, header.term_offset);
     if (rsti_packet_is_heartbeat(data, length)) {
+        if (begin > stream->highest && sim_cast_has_destinations(header.stream_id)) {
+            stream->highest = begin; /* what lies before it left when nobody was there */
+        }
         return;
     }
     const int64_t accounted = rsti_packet_validate(data, length, stream->term_length);
