@@ -77,6 +77,7 @@ typedef struct sim_publisher_t {
     double abort_chance;    /* of a claim */
     bool abandons_claim;    /* dies with a claim in its hands */
     bool revokes;
+    bool asks_session;      /* for a session id of its own */
     int64_t start_ns;
     sim_destinations_t destinations;
     /* as it goes */

@@ -19,10 +19,36 @@ typedef struct draft_t {
 
 static draft_t drafts[SIM_ROLES_MAX];
 
+/* The channel with a session id that the driver gave. */
+static void write_channel(const sim_publisher_t *self, rst_client_t *client, char *channel,
+    size_t size)
+{
+    int32_t session_id;
+    snprintf(channel, size, "%s", self->channel);
+    if (!self->asks_session) {
+        return;
+    }
+    const int64_t id = rst_client_next_session_id(client, self->stream_id);
+    if (id < 0) {
+        return;
+    }
+    if (rst_client_await(client, id, AWAIT_NS) == 1
+        && rst_client_take_session_id(client, id, &session_id) == 0) {
+        const size_t used = strlen(channel);
+        snprintf(channel + used, size - used, "%csession-id=%d",
+            strchr(channel, '?') == NULL ? '?' : '|', session_id);
+        sim_count("publisher: asked for a session id");
+    } else {
+        rst_client_cancel(client, id);
+    }
+}
+
 static rst_publication_t *add(sim_publisher_t *self, rst_client_t *client)
 {
+    char channel[SIM_CHANNEL_MAX + 32];
     sim_fiber_set_activity(ACTIVITY_COMMAND);
-    const int64_t id = rst_client_add_publication(client, self->channel, self->stream_id,
+    write_channel(self, client, channel, sizeof channel);
+    const int64_t id = rst_client_add_publication(client, channel, self->stream_id,
         self->is_exclusive);
     sim_fiber_set_activity(ACTIVITY_NONE);
     if (id < 0 || rst_client_await(client, id, AWAIT_NS) != 1) {
@@ -226,6 +252,17 @@ static bool publish(sim_publisher_t *self)
     return true;
 }
 
+/* What receivers that rejected their image had to say. */
+static void take_errors(sim_publisher_t *self)
+{
+    rst_publication_error_t error;
+    while (rst_publication_next_error(self->publication, &error) == 1) {
+        sim_count("publisher: told of a rejected image");
+        sim_event("publisher %d: session %d is rejected: %s", self->index, error.session_id,
+            error.text);
+    }
+}
+
 static void begin_writer(sim_publisher_t *self)
 {
     rst_publication_info_t info;
@@ -258,12 +295,18 @@ static void run(sim_publisher_t *self)
     if (rst_client_state(client) != RST_CLIENT_OPEN) {
         sim_writer_lost(self->writer);
     }
+    take_errors(self);
     rst_publication_t *closed = self->publication;
     self->publication = NULL;
     sim_event("publisher %d closes after %d messages", self->index, self->sent);
-    sim_writer_end(self->writer, false);
+    sim_writer_end(self->writer, self->revokes);
     sim_fiber_set_activity(ACTIVITY_COMMAND);
-    rst_publication_close(closed);
+    if (self->revokes) {
+        sim_count("publisher: revoked");
+        rst_publication_revoke(closed);
+    } else {
+        rst_publication_close(closed);
+    }
     self->writer = NULL;
 }
 

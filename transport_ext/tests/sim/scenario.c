@@ -41,6 +41,9 @@ static void roll_driver(int32_t host)
     params->connection_timeout_ns = 1 * SIM_S;
     params->fc_receiver_timeout_ns = 1 * SIM_S;
     params->linger_ns = 5 * SIM_S;
+    params->untethered_window_limit_ns = between(51, 200) * SIM_MS;
+    params->untethered_linger_ns = between(51, 200) * SIM_MS;
+    params->untethered_resting_ns = 3 * SIM_S; /* longer than a process may be paused */
     params->timer_interval_ns = 50 * SIM_MS;
     params->counter_reuse_ns = 10 * SIM_MS;
     params->idle_exit_ns = 0;
@@ -129,6 +132,19 @@ sim_driver_t *sim_roll_any_driver(void)
     return &cast.drivers[between(0, cast.driver_count - 1)];
 }
 
+/* Where the first term's id is about to wrap, or somewhere inside a term. */
+static void place(char *channel, size_t size)
+{
+    char rest[128];
+    const int32_t first = INT32_MAX - (int32_t)between(0, 2);
+    const int32_t terms = (int32_t)between(0, 2);
+    snprintf(rest, sizeof rest, "%cterm-length=%d|init-term-id=%d|term-id=%d|term-offset=%d",
+        strchr(channel, '?') == NULL ? '?' : '|', TERM_LENGTH, first,
+        (int32_t)((uint32_t)first + (uint32_t)terms), (int32_t)(chance(0.5) ? 0 : between(0, 2000) * 32));
+    strncat(channel, rest, size - strlen(channel) - 1);
+    sim_count("stream: placed, term ids wrap");
+}
+
 static void roll_stream(int32_t number)
 {
     char publish[SIM_CHANNEL_MAX];
@@ -154,9 +170,17 @@ static void roll_stream(int32_t number)
             is_reliable ? "" : "|reliable=false", chance(0.3) ? "|rejoin=false" : "", law);
         sim_count(is_reliable ? "stream: reliable" : "stream: unreliable");
     }
+    const bool is_placed = chance(0.2);
+    if (is_placed) {
+        place(publish, sizeof publish);
+    }
     const bool is_hot = chance(0.15); /* many terms, and who is late is far behind */
     for (int64_t i = between(1 + is_hot, 3); i > 0; i--) {
-        (void)sim_roll_publisher(source, publish, 10 + number, is_ipc, is_hot);
+        sim_publisher_t *publisher =
+            sim_roll_publisher(source, publish, 10 + number, is_ipc, is_hot);
+        publisher->is_exclusive = publisher->is_exclusive || is_placed;
+        publisher->revokes = publisher->is_exclusive && chance(0.15);
+        publisher->asks_session = publisher->is_exclusive && chance(0.3);
     }
     if (!is_ipc && chance(0.2)) {
         char spy[SIM_CHANNEL_MAX];
@@ -165,7 +189,14 @@ static void roll_stream(int32_t number)
         (void)sim_roll_subscriber(source, spy, 10 + number, true, true);
     }
     for (int64_t i = between(1, 2); i > 0; i--) {
-        (void)sim_roll_subscriber(target, subscribe, 10 + number, is_reliable, true);
+        const bool is_tethered = chance(0.8);
+        if (!is_tethered) {
+            sim_count("subscriber: tether=false");
+        }
+        char channel[SIM_CHANNEL_MAX + 16];
+        snprintf(channel, sizeof channel, "%s%s", subscribe,
+            is_tethered ? "" : is_ipc ? "?tether=false" : "|tether=false");
+        (void)sim_roll_subscriber(target, channel, 10 + number, is_reliable, is_tethered);
     }
 }
 
