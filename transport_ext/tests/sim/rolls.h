@@ -1,5 +1,5 @@
-/* rolls.h: how scenarios are rolled: scenario.c the drivers, plain streams and faults, groups.c the
- * streams that go to several receivers or come from several sources. */
+/* rolls.h: how scenarios are rolled: scenario.c the drivers and plain streams, mishaps.c the
+ * faults, groups.c the streams that go to several receivers or come from several sources. */
 #ifndef RSTI_SIM_ROLLS_H
 #define RSTI_SIM_ROLLS_H
 
@@ -31,6 +31,9 @@ sim_publisher_t *sim_roll_publisher(sim_driver_t *driver, const char *channel, i
 /* sure: it must get all to the end where nothing dies; it is not where others may go ahead of it. */
 sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel,
     int32_t stream_id, bool is_reliable, bool is_sure);
+
+/* mishaps.c */
+void sim_roll_faults(void);
 
 /* groups.c */
 void sim_roll_group_stream(int32_t number);
