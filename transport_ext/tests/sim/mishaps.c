@@ -131,7 +131,9 @@ void sim_roll_faults(void)
     }
     for (int32_t i = 0; i < cast.client_count; i++) {
         if (chance(0.5)) {
-            cast.clients[i].doom = (sim_activity_t)between(ACTIVITY_COMMAND, ACTIVITY_POLL);
+            cast.clients[i].doom = chance(0.5)
+                ? ACTIVITY_PUBLISH
+                : (sim_activity_t)between(ACTIVITY_COMMAND, ACTIVITY_POLL);
             cast.clients[i].doom_turns =
                 cast.clients[i].doom == ACTIVITY_COMMAND ? between(0, 30) : skewed(6);
         }
