@@ -197,6 +197,19 @@ static void thread_disarm(void *arg)
     }
 }
 
+/* The last pass may have read the FIFO dry for a wake-up that was no work by its count (a status
+ * message that was due): the word is down then, and nobody would write again. */
+static bool was_woken(const rsti_driver_thread_t *thread)
+{
+    const int32_t *words = thread->driver->cnc.ext->agent_armed;
+    for (int32_t i = 0; i < thread->agent_count; i++) {
+        if (rsti_load_relaxed_i32(&words[thread->agents[i]]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void thread_wait(void *arg, int64_t timeout_ns)
 {
     rsti_driver_thread_t *thread = arg;
@@ -204,7 +217,7 @@ static void thread_wait(void *arg, int64_t timeout_ns)
     /* The sleep is no part of a cycle, what came before it is. */
     measure_cycles(driver, thread->agents, thread->agent_count,
         rsti_clock_nano_time(&driver->clock));
-    refresh_hints(thread, timeout_ns);
+    refresh_hints(thread, was_woken(thread) ? 0 : timeout_ns);
     thread_disarm(thread);
     restart_cycles(driver, thread->agents, thread->agent_count,
         rsti_clock_nano_time(&driver->clock));
