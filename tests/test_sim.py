@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 TRANSPORT = Path(__file__).resolve().parents[1] / "transport_ext"
-BUILD = TRANSPORT.parent / "build" / "c" / "sim"
+BUILD = TRANSPORT.parent / "build" / "c" / "dev"  # the one of test_ctest: nothing is built twice
 KEPT = TRANSPORT / "tests" / "sim" / "seeds.txt"
 
 
@@ -19,11 +19,8 @@ KEPT = TRANSPORT / "tests" / "sim" / "seeds.txt"
 def sim() -> Path:
     cmake = shutil.which("cmake")
     assert cmake is not None, "cmake is part of the group dev: run make setup"
-    for command in (
-        [cmake, "-S", str(TRANSPORT), "-B", str(BUILD), "-G", "Ninja"],
-        [cmake, "--build", str(BUILD), "--target", "sim"],
-    ):
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
+    for command in ([cmake, "--preset", "dev"], [cmake, "--build", "--preset", "dev", "--target", "sim"]):
+        made = subprocess.run(command, cwd=TRANSPORT, capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stdout + made.stderr
     return BUILD / "tests" / "sim" / "sim"
 
