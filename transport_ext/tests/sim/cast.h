@@ -38,6 +38,8 @@ typedef struct sim_client_t {
     uint64_t roles_ended; /* changes when a role of this client ends */
     sim_activity_t doom;  /* it dies in the midst of such a call, after doom_turns more turns */
     int64_t doom_turns;
+    int32_t claim_deaths;         /* so often it dies with an open claim in the ring to the driver */
+    int64_t command_patience_ns;  /* how long it waits for an answer; 0: as all do */
     int32_t deaths;
 } sim_client_t;
 
@@ -158,6 +160,11 @@ void sim_scenario_write(void);
 
 /* A client whose doom it is dies now. */
 void sim_scenario_on_turn(const sim_fiber_t *fiber);
+/* dead_claim.c: the same for one that has just claimed its place in the ring to the driver. */
+void sim_dead_claim_on_turn(const sim_fiber_t *fiber);
+
+/* client_actor.c: 1: the command is answered. A patient client's must be. */
+int sim_client_await(const sim_client_t *client, int64_t correlation_id);
 
 /* levels.c: what must hold in the drivers' memory between any two steps. */
 void sim_levels_init(void);

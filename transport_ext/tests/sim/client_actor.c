@@ -8,6 +8,22 @@
 #define RETRY_NS (5 * SIM_MS)
 #define DRIVER_TIMEOUT_MS 1000
 #define KEEPALIVE_NS (100 * SIM_MS)
+#define AWAIT_NS (2 * SIM_S)
+
+int sim_client_await(const sim_client_t *client, int64_t correlation_id)
+{
+    const int64_t patience_ns = client->command_patience_ns;
+    if (correlation_id < 0) {
+        return -1;
+    }
+    const int result = rst_client_await(client->client, correlation_id,
+        patience_ns > 0 ? patience_ns : AWAIT_NS);
+    if (patience_ns > 0 && result != 1) {
+        sim_fail("a command of client %d is not answered: %s", client->index,
+            rst_last_error_text());
+    }
+    return result;
+}
 
 static bool has_running_roles(const sim_client_t *client)
 {
@@ -50,7 +66,9 @@ static void *client_main(void *arg)
         rst_client_params_init(&params);
         params.dir = self->driver->params.dir;
         params.name = self->index % 2 == 0 ? "sim" : NULL;
-        params.driver_timeout_ms = DRIVER_TIMEOUT_MS;
+        params.driver_timeout_ms = self->command_patience_ns > 0
+            ? self->command_patience_ns / SIM_MS
+            : DRIVER_TIMEOUT_MS;
         params.keepalive_interval_ns = KEEPALIVE_NS;
         rst_client_t *opened;
         if (rst_client_open(&opened, &params) < 0) {

@@ -149,8 +149,17 @@ static void check_cool_down(const rsti_ptr_array_t *images)
     }
 }
 
+/* Whoever dies in the midst of a command: what the conductor reads are whole records. */
+static void check_ring(const sim_driver_t *driver)
+{
+    if (driver->driver->to_driver.corrupt_count != 0) {
+        sim_fail("driver %d finds impossible lengths in its ring", driver->index);
+    }
+}
+
 static void check_driver(const sim_driver_t *driver)
 {
+    check_ring(driver);
     const rsti_conductor_t *conductor = &driver->driver->conductor;
     for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
         const rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];

@@ -68,9 +68,8 @@ static void kill_driver(void *arg, int64_t restart_after_ns)
     }
 }
 
-static void kill_client(void *arg, int64_t restart_after_ns)
+void sim_client_kill_for(sim_client_t *client, int64_t restart_after_ns)
 {
-    sim_client_t *client = arg;
     const int32_t deaths = client->deaths;
     if (!world.is_calm) {
         sim_client_kill(client);
@@ -80,8 +79,14 @@ static void kill_client(void *arg, int64_t restart_after_ns)
     }
 }
 
+static void kill_client(void *arg, int64_t restart_after_ns)
+{
+    sim_client_kill_for(arg, restart_after_ns);
+}
+
 void sim_scenario_on_turn(const sim_fiber_t *fiber)
 {
+    sim_dead_claim_on_turn(fiber);
     if (fiber->activity == ACTIVITY_NONE || fiber->state != FIBER_READY || world.is_calm) {
         return;
     }
@@ -93,7 +98,7 @@ void sim_scenario_on_turn(const sim_fiber_t *fiber)
                     : client->doom == ACTIVITY_PUBLISH ? "fault: client killed while publishing"
                                                        : "fault: client killed while polling");
             client->doom = ACTIVITY_NONE;
-            kill_client(client, SIM_S);
+            sim_client_kill_for(client, SIM_S);
             return;
         }
     }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AWAIT_NS (2 * SIM_S)
 #define RETRY_NS (20 * SIM_MS)
 #define IDLE_NS_MAX (20 * SIM_MS)
 #define MANY_MAX 8
@@ -32,7 +31,7 @@ static void write_channel(const sim_publisher_t *self, rst_client_t *client, cha
     if (id < 0) {
         return;
     }
-    if (rst_client_await(client, id, AWAIT_NS) == 1
+    if (sim_client_await(self->client, id) == 1
         && rst_client_take_session_id(client, id, &session_id) == 0) {
         const size_t used = strlen(channel);
         snprintf(channel + used, size - used, "%csession-id=%d",
@@ -51,7 +50,7 @@ static rst_publication_t *add(sim_publisher_t *self, rst_client_t *client)
     const int64_t id = rst_client_add_publication(client, channel, self->stream_id,
         self->is_exclusive);
     sim_fiber_set_activity(ACTIVITY_NONE);
-    if (id < 0 || rst_client_await(client, id, AWAIT_NS) != 1) {
+    if (sim_client_await(self->client, id) != 1) {
         sim_event("publisher %d is refused: %s", self->index, rst_last_error_text());
         if (id >= 0) {
             rst_client_cancel(client, id);

@@ -25,6 +25,7 @@ static inline int64_t skewed(int bits)
     return between(1, INT64_C(1) << between(0, bits));
 }
 
+sim_driver_t *sim_roll_driver(int32_t host);
 sim_driver_t *sim_roll_any_driver(void);
 sim_publisher_t *sim_roll_publisher(sim_driver_t *driver, const char *channel, int32_t stream_id,
     bool is_ipc, bool is_hot);
@@ -34,6 +35,10 @@ sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel,
 
 /* mishaps.c */
 void sim_roll_faults(void);
+void sim_client_kill_for(sim_client_t *client, int64_t restart_after_ns);
+
+/* dead_claim.c */
+void sim_roll_dead_claim(void);
 
 /* groups.c */
 void sim_roll_group_stream(int32_t number);

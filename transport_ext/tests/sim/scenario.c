@@ -9,7 +9,7 @@
 
 /* ---- drivers ---- */
 
-static void roll_driver(int32_t host)
+sim_driver_t *sim_roll_driver(int32_t host)
 {
     static const int threadings[] = {RSTI_THREADING_INVOKER, RSTI_THREADING_INVOKER,
         RSTI_THREADING_SHARED, RSTI_THREADING_SHARED_NETWORK, RSTI_THREADING_DEDICATED,
@@ -51,6 +51,7 @@ static void roll_driver(int32_t host)
             : params->threading == RSTI_THREADING_SHARED  ? "driver: shared"
             : params->threading == RSTI_THREADING_DEDICATED ? "driver: dedicated"
                                                             : "driver: shared network");
+    return driver;
 }
 
 static sim_client_t *add_client(sim_driver_t *driver)
@@ -205,7 +206,7 @@ static void roll_stream(int32_t number)
 static void roll_race(void)
 {
     static const char channel[] = "aeron:ipc";
-    roll_driver(0);
+    (void)sim_roll_driver(0);
     for (int i = 0; i < 3; i++) {
         sim_publisher_t *publisher =
             sim_roll_publisher(&cast.drivers[0], channel, 10, true, true);
@@ -233,7 +234,7 @@ static void roll_world(void)
 {
     static const int64_t preemption[] = {0, 2000, 200, 30, 4, 1};
     for (int64_t hosts = between(1, 3), host = 0; host < hosts; host++) {
-        roll_driver((int32_t)host);
+        (void)sim_roll_driver((int32_t)host);
     }
     for (int64_t streams = skewed(2), i = 0; i < streams; i++) {
         const int64_t kind = between(0, 9);
@@ -257,7 +258,9 @@ static void roll_world(void)
 
 void sim_scenario_write(void)
 {
-    if (chance(0.05)) {
+    if (sim_chance(DICE_MISHAP, 0.04)) {
+        sim_roll_dead_claim();
+    } else if (chance(0.05)) {
         roll_race();
     } else {
         roll_world();

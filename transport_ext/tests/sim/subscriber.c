@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AWAIT_NS (2 * SIM_S)
 #define RETRY_NS (20 * SIM_MS)
 #define QUIET_NS (3 * SIM_S)    /* without images, after the last publisher: nothing will come */
 #define GIVEN_UP_NS (15 * SIM_S)
@@ -17,7 +16,7 @@ static rst_subscription_t *add(sim_subscriber_t *self, rst_client_t *client)
     sim_fiber_set_activity(ACTIVITY_COMMAND);
     const int64_t id = rst_client_add_subscription(client, self->channel, self->stream_id);
     sim_fiber_set_activity(ACTIVITY_NONE);
-    if (id < 0 || rst_client_await(client, id, AWAIT_NS) != 1) {
+    if (sim_client_await(self->client, id) != 1) {
         sim_event("subscriber %d is refused: %s", self->index, rst_last_error_text());
         if (id >= 0) {
             rst_client_cancel(client, id);

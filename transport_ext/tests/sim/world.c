@@ -30,7 +30,8 @@ void sim_world_init(uint64_t seed, bool is_traced)
     world.hash = UINT64_C(0xcbf29ce484222325);
     world.is_traced = is_traced;
     for (uint64_t i = 0; i < DICE_COUNT; i++) {
-        rsti_rng_init(&world.dice[i], seed * DICE_COUNT + i);
+        rsti_rng_init(&world.dice[i],
+            i < DICE_FIRST_COUNT ? seed * DICE_FIRST_COUNT + i : ~(seed * 64 + i));
     }
     count_count = 0;
 }

@@ -24,6 +24,9 @@ typedef enum sim_dice_t {
     DICE_NETWORK,  /* what becomes of a datagram */
     DICE_ACTOR,    /* what applications do */
     DICE_PRODUCT,  /* seeds of the drivers, getrandom() */
+    DICE_FIRST_COUNT,
+    /* Those that came later have seeds of their own: the others roll as they did. */
+    DICE_MISHAP = DICE_FIRST_COUNT, /* deaths in a ring, failing system calls */
     DICE_COUNT
 } sim_dice_t;
 

@@ -1,0 +1,72 @@
+/* dead_claim.c: clients that die between claiming their place in the ring to the driver and the end of
+ * their command there. All who come after them stand behind the dead claim until the driver takes it
+ * for padding; then each of their commands must be answered. */
+#include "concurrent/atomics.h"
+#include "tests/sim/rolls.h"
+
+#define PATIENCE_NS (8 * SIM_S) /* the driver looks after a client's liveness, each time */
+#define DEATHS_MAX 2
+
+static int64_t seen_tail;
+static sim_fiber_t const *claimer; /* who moved the tail, and is doomed */
+static int64_t turns_left;
+
+/* ---- the cast ---- */
+
+void sim_roll_dead_claim(void)
+{
+    sim_driver_t *driver = sim_roll_driver(0);
+    seen_tail = 0;
+    claimer = NULL;
+    for (int64_t i = between(4, 6); i > 0; i--) {
+        sim_publisher_t *publisher =
+            sim_roll_publisher(driver, "aeron:ipc", 10, true, false);
+        publisher->total = (int32_t)between(1, 20);
+        publisher->asks_session = publisher->is_exclusive;
+        publisher->start_ns = SIM_S + between(0, SIM_S);
+    }
+    sim_subscriber_t *subscriber = sim_roll_subscriber(driver, "aeron:ipc", 10, true, true);
+    subscriber->leave_ns = INT64_MAX;
+    cast.clients[0].doom = ACTIVITY_COMMAND;
+    cast.clients[0].doom_turns = INT64_MAX; /* not by the count of its turns */
+    cast.clients[0].claim_deaths = (int32_t)between(1, DEATHS_MAX);
+    for (int32_t i = 1; i < cast.client_count; i++) {
+        cast.clients[i].command_patience_ns = PATIENCE_NS;
+    }
+    cast.calm_ns = 4 * SIM_S;
+    sim_fibers_set_preemption(between(2, 30));
+    sim_count("run: a death in the ring");
+}
+
+/* ---- the deaths ---- */
+
+static void die(sim_client_t *client)
+{
+    claimer = NULL;
+    client->claim_deaths--;
+    sim_count("fault: client killed in a claim");
+    sim_client_kill_for(client, between(0, SIM_S));
+}
+
+void sim_dead_claim_on_turn(const sim_fiber_t *fiber)
+{
+    sim_client_t *client = &cast.clients[0];
+    if (client->claim_deaths == 0 || client->driver->driver == NULL) {
+        return;
+    }
+    const rsti_rb_trailer_t *trailer = client->driver->driver->to_driver.trailer;
+    const int64_t tail = rsti_load_relaxed_i64(&trailer->tail_position);
+    const bool has_claimed = tail != seen_tail;
+    seen_tail = tail;
+    if (fiber->process != client->process || fiber->activity != ACTIVITY_COMMAND
+        || fiber->state != FIBER_READY) {
+        return;
+    }
+    if (has_claimed && chance(0.7)) {
+        claimer = fiber;
+        turns_left = between(0, 3);
+    }
+    if (fiber == claimer && turns_left-- == 0) {
+        die(client);
+    }
+}
