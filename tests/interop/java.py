@@ -1,4 +1,4 @@
-"""Aeron's Java client and driver as a peer: io.aeron:aeron-all through Maven, and Peer.java compiled against it."""
+"""Aeron's Java client and driver as a peer: io.aeron:aeron-all through Maven, and what lies in java/ compiled against it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from tests.interop.messages import SIZE_MAX, Messages
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "interop-java"
-SOURCE = Path(__file__).parent / "java" / "Peer.java"
+SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
 COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("sun.nio.ch", "jdk.internal.misc", "java.util.zip")]
 SMALL_VM = ["-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m", "-XX:-UsePerfData"]
+EXPERIMENTAL = {"aeron.enable.experimental.features": "true"}  # the older release has response channels behind it
 TOOLS = ("AeronStat", "ErrorStat", "LossStat", "StreamStat", "BacklogStat")
 
 
@@ -52,9 +53,10 @@ class Java:
             artifact = f"io.aeron:aeron-all:{version}"
             _run(["mvn", "-q", "-B", COPY_GOAL, f"-Dartifact={artifact}", f"-DoutputDirectory={place}"], f"maven could not fetch {artifact}")
         classes = place / "classes"
-        compiled = classes / "Peer.class"
-        if not compiled.exists() or compiled.stat().st_mtime < SOURCE.stat().st_mtime:
-            _run(["javac", "-cp", str(jar), "-d", str(classes), str(SOURCE)], "javac")
+        for source in SOURCES:
+            compiled = classes / f"{source.stem}.class"
+            if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
+                _run(["javac", "-cp", str(jar), "-d", str(classes), str(source)], "javac")
         return cls(version, jar, classes)
 
     def command(self, main: str, *arguments: str, settings: dict[str, str] | None = None) -> list[str]:
@@ -92,6 +94,20 @@ class Java:
         settings: dict[str, str] | None = None,
     ) -> Iterator[Peer]:
         """A publishing or subscribing process, set up; with a driver of its own unless a directory is named."""
+        arguments = ["Peer", role, "--channel", channel]
+        if directory is not None:
+            arguments += ["--dir", directory]
+        with self._process(arguments, count, size_max, settings) as peer:
+            yield peer
+
+    @contextmanager
+    def responder(self, role: str, requests: str, responses: str, count: int, *, size_max: int = SIZE_MAX) -> Iterator[Peer]:
+        """``request`` or ``respond`` on response channels, on a driver of its own."""
+        with self._process(["Response", role, "--requests", requests, "--responses", responses], count, size_max, EXPERIMENTAL) as peer:
+            yield peer
+
+    @contextmanager
+    def _process(self, arguments: list[str], count: int, size_max: int, settings: dict[str, str] | None) -> Iterator[Peer]:
         with tempfile.TemporaryDirectory(prefix="rstream-java-", dir="/dev/shm", ignore_cleanup_errors=True) as place:
             feed = Path(place) / "messages"
             messages = Messages(SEED, size_max)
@@ -99,10 +115,8 @@ class Java:
                 for _ in range(count):
                     message = messages.next()
                     file.write(len(message).to_bytes(4, "big") + message)
-            arguments = [role, "--channel", channel, "--stream", str(STREAM), "--messages", str(feed)]
-            if directory is not None:
-                arguments += ["--dir", directory]
-            with aeron_process(self.command("Peer", *arguments, settings=settings)) as process:
+            more = ["--stream", str(STREAM), "--messages", str(feed)]
+            with aeron_process(self.command(*arguments, *more, settings=settings)) as process:
                 assert process.stdout is not None
                 word, where, client_id = process.stdout.readline().split()
                 assert word == "ready"

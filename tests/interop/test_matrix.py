@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 COUNT = 400
 SIZE_MAX = 1 << 16
 LOSSES = ("0", "0.02", "0.2")
-CHANNELS = ("unicast", "multicast", "mdc", "min", "tagged")
+CHANNELS = ("unicast", "cubic", "multicast", "mdc", "min", "tagged")
 TAG = 101
 
 
@@ -54,6 +54,8 @@ def channels(kind: str) -> Channels:
     match kind:
         case "unicast":
             return Channels(unicast, unicast)
+        case "cubic":  # its receiver measures the round trip
+            return Channels(unicast, f"{unicast}|cc=cubic")
         case "multicast":
             return Channels(f"{group}|term-length=1m", group)
         case "mdc":
@@ -71,7 +73,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
         for channel in CHANNELS:
             for loss in LOSSES:
                 is_usual = loss == ("0.2" if channel == "mdc" else "0.02") or (channel, loss) == ("unicast", "0")
-                if kind.endswith(JAVA_OLDER):
+                if kind.endswith(JAVA_OLDER) or (channel == "cubic" and kind == "c"):
                     is_usual = (channel, loss) == ("unicast", "0.02")
                 if IS_WHOLE or is_usual:
                     yield kind, channel, loss
