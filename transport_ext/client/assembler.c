@@ -25,6 +25,13 @@ void rsti_assembler_reset(rsti_assembler_t *assembler)
     assembler->next_position = -1;
 }
 
+void rsti_assembler_begin(rsti_assembler_t *assembler, const rsti_data_header_t *header)
+{
+    assembler->reserved_value = header->reserved_value;
+    assembler->term_id = header->term_id;
+    assembler->term_offset = header->term_offset;
+}
+
 int32_t rsti_assembler_would_be(const rsti_assembler_t *assembler, uint8_t flags,
     int32_t fragment_length, int64_t position)
 {

@@ -280,7 +280,7 @@ static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll,
     poll->error = rsti_assembler_append(assembler, fragment->flags, fragment->payload,
         fragment->payload_length, position, end_position);
     if (poll->error == 0 && is_begin) {
-        assembler->reserved_value = reserved_value;
+        rsti_assembler_begin(assembler, fragment->header);
     }
     if (poll->error == 0 && is_end) {
         const uint8_t *data = NULL;

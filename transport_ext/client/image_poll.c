@@ -188,7 +188,7 @@ static int hand_out_assembled(walk_t *walk, rst_fragment_t *fragment, int32_t to
 }
 
 /* An action, or negative. */
-static int hand_out(walk_t *walk, rst_fragment_t *fragment)
+static int hand_out(walk_t *walk, const rsti_data_header_t *header, rst_fragment_t *fragment)
 {
     rsti_assembler_t *assembler = &walk->image->assembler;
     if (!walk->params->is_assembling
@@ -211,9 +211,7 @@ static int hand_out(walk_t *walk, rst_fragment_t *fragment)
         return result;
     }
     if ((fragment->flags & RSTI_FLAG_BEGIN) != 0) {
-        assembler->reserved_value = fragment->reserved_value;
-        assembler->term_id = fragment->term_id;
-        assembler->term_offset = fragment->term_offset;
+        rsti_assembler_begin(assembler, header);
     }
     return (fragment->flags & RSTI_FLAG_END) == 0 ? RST_POLL_CONTINUE
                                                   : hand_out_assembled(walk, fragment, total);
@@ -224,7 +222,7 @@ static int take(walk_t *walk, const rsti_data_header_t *header, int32_t length)
 {
     rst_fragment_t fragment = fragment_of(walk, header, length);
     const int32_t span = rsti_frame_span(length);
-    const int action = hand_out(walk, &fragment);
+    const int action = hand_out(walk, header, &fragment);
     if (action == RST_POLL_ABORT || action < 0) {
         return action < 0 ? action : 0;
     }

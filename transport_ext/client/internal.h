@@ -279,6 +279,8 @@ typedef struct rsti_assembler_t {
 void rsti_assembler_init(rsti_assembler_t *assembler, int32_t length_max);
 void rsti_assembler_fini(rsti_assembler_t *assembler);
 void rsti_assembler_reset(rsti_assembler_t *assembler);
+/* Any kind of poll may end the message: it tells of the frame that began it. */
+void rsti_assembler_begin(rsti_assembler_t *assembler, const rsti_data_header_t *header);
 /* Length after this fragment; -1: it does not belong to the message begun (joined in the middle, a
  * gap that was filled, too long) and is dropped. Changes nothing. */
 int32_t rsti_assembler_would_be(const rsti_assembler_t *assembler, uint8_t flags,

@@ -489,6 +489,34 @@ TEST(messages_are_assembled)
     end();
 }
 
+/* A message that one kind of poll began and another ends still names the frame that began it. */
+TEST(polls_take_turns_in_one_message)
+{
+    CHECK(begin("kinds"));
+    const int64_t start = 3 * FAKE_TERM + 64;
+    fake_log_t *log = fake_image_named(subscription, start, NULL);
+    int64_t at = fake_frame(log, start, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "ab", 2, 41);
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 0);
+    at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "c", 1, 42);
+    expect(log);
+    CHECK_EQ(poll_messages(100), 1);
+    CHECK_EQ(seen.count, 1);
+    CHECK_STR(seen.text[0], "abc");
+    CHECK_EQ(seen.fragments[0].reserved_value, 41);
+    rst_image_info_t info;
+    CHECK_EQ(rst_subscription_images(subscription, &info, 1), 1);
+    CHECK_EQ(seen.fragments[0].term_id, rsti_wrap_add_i32(info.initial_term_id, 3));
+    CHECK_EQ(seen.fragments[0].term_offset, 64);
+    CHECK_EQ(stored(log), at);
+    at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "de", 2, 51);
+    CHECK_EQ(poll_messages(100), 1);
+    (void)fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "f", 1, 52);
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 1);
+    CHECK_EQ(rst_batch_messages(batch, NULL)->reserved_value, 51);
+    CHECK_EQ(rst_batch_messages(batch, NULL)->length, 3);
+    end();
+}
+
 /* C6: after an ABORT on the last fragment the message comes again, header included. */
 TEST(abort_on_the_last_fragment)
 {
@@ -763,7 +791,8 @@ TEST(corrupt_frames)
 CHECK_MAIN(RUN(polls_what_is_there), RUN(padding_ends_a_poll), RUN(actions),
     RUN(closed_inside_a_callback), RUN(closed_inside_other_polls), RUN(no_poll_inside_a_poll),
     RUN(bounded), RUN(bounded_batches), RUN(blocks), RUN(block_batches),
-    RUN(messages_are_assembled), RUN(abort_on_the_last_fragment), RUN(sessions_are_kept_apart),
+    RUN(messages_are_assembled), RUN(polls_take_turns_in_one_message),
+    RUN(abort_on_the_last_fragment), RUN(sessions_are_kept_apart),
     RUN(two_messages_in_four_frames), RUN(largest_message), RUN(images_take_turns),
     RUN(held_image_outlives_everything),
     RUN(facts_of_an_image), RUN(position_is_set), RUN(corrupt_frames))
