@@ -89,6 +89,9 @@ typedef struct sim_publisher_t {
     bool is_running, is_done;
 } sim_publisher_t;
 
+/* readings.c: whole messages by any poll that makes them, or frames. */
+typedef enum sim_reading_t { READING_BATCHES, READING_WHOLE, READING_RAW } sim_reading_t;
+
 typedef struct sim_subscriber_t {
     int32_t index;
     sim_client_t *client;
@@ -107,6 +110,7 @@ typedef struct sim_subscriber_t {
     bool holds_batches;     /* keeps each until it has the next one */
     double reject_chance;   /* of an image, at each message */
     bool uses_demand;
+    sim_reading_t reading;
     /* as it goes */
     sim_view_t *views[SIM_VIEWS_OPEN_MAX];
     int32_t view_sessions[SIM_VIEWS_OPEN_MAX];

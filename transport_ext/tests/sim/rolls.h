@@ -40,6 +40,9 @@ void sim_client_kill_for(sim_client_t *client, int64_t restart_after_ns);
 /* dead_claim.c */
 void sim_roll_dead_claim(void);
 
+/* faces.c: after all others, with dice of its own. */
+void sim_roll_faces(void);
+
 /* groups.c */
 void sim_roll_group_stream(int32_t number);
 void sim_roll_merged_stream(int32_t number);

@@ -265,6 +265,7 @@ void sim_scenario_write(void)
     } else {
         roll_world();
     }
+    sim_roll_faces();
     for (int32_t i = 0; i < cast.driver_count; i++) {
         sim_driver_start(&cast.drivers[i]);
     }

@@ -1,5 +1,6 @@
 /* subscriber.c: an application that reads. */
 #include "tests/sim/cast.h"
+#include "tests/sim/readings.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
@@ -62,6 +63,7 @@ static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription
     rst_image_event_t event;
     while (rst_subscription_next_event(subscription, &event) == 1) {
         const int32_t i = find_view(self, event.session_id);
+        sim_reading_on_event(self, event.session_id);
         self->last_news_ns = world.now_ns;
         if (event.kind == RST_IMAGE_AVAILABLE) {
             sim_count("subscriber: image available");
@@ -104,17 +106,27 @@ static int poll_some(sim_subscriber_t *self, rst_subscription_t *subscription, r
     return count;
 }
 
+void sim_subscriber_got(sim_subscriber_t *reader, const rst_message_t *message)
+{
+    const int32_t v = find_view(reader, message->session_id);
+    sim_view_t *view =
+        v >= 0 ? reader->views[v] : open_view(reader, message->session_id, -1);
+    sim_view_got(view, message->data, (size_t)message->length, message->position,
+        message->reserved_value);
+}
+
 static void take_messages(sim_subscriber_t *self, rst_batch_t *batch)
 {
     int32_t count;
     const rst_message_t *messages = rst_batch_messages(batch, &count);
     for (int32_t i = 0; i < count; i++) {
-        const rst_message_t *message = &messages[i];
-        const int32_t v = find_view(self, message->session_id);
-        sim_view_t *view =
-            v >= 0 ? self->views[v] : open_view(self, message->session_id, -1);
-        sim_view_got(view, message->data, (size_t)message->length, message->position,
-            message->reserved_value);
+        if (self->reading == READING_RAW) {
+            sim_reading_take_block(self, &messages[i]);
+        } else if (self->reading == READING_WHOLE) {
+            sim_reading_take_message(self, &messages[i]);
+        } else {
+            sim_subscriber_got(self, &messages[i]);
+        }
     }
     sim_count_many("subscriber: messages", count);
 }
@@ -196,6 +208,13 @@ static void wait_for_more(sim_subscriber_t *self, rst_waiter_t *waiter)
     }
 }
 
+static void pause_reading(const sim_subscriber_t *self)
+{
+    if (self->pause_ns_max > 0 && sim_chance(DICE_ACTOR, 0.3)) {
+        sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, (uint64_t)self->pause_ns_max));
+    }
+}
+
 /* True: it has seen what it wanted. */
 static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, held_t held[2],
     rst_waiter_t *waiter)
@@ -211,14 +230,19 @@ static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, h
         sim_destinations_churn(&self->destinations, &channel);
         rst_batch_t *batch = held[turn].batch;
         sim_fiber_set_activity(ACTIVITY_POLL);
-        const int count = poll_some(self, subscription, batch);
+        sim_poll_t poll = {self, subscription, batch, true};
+        const int count = self->reading == READING_BATCHES ? poll_some(self, subscription, batch)
+                                                           : sim_reading_poll(&poll);
         sim_fiber_set_activity(ACTIVITY_NONE);
         if (count < 0) {
             sim_event("subscriber %d: %s", self->index, rst_last_error_text());
             take_events(self, subscription);
             return false;
         }
-        if (count > 0) {
+        if (count > 0 && !poll.is_in_batch) {
+            self->last_news_ns = world.now_ns;
+            pause_reading(self);
+        } else if (count > 0) {
             take_messages(self, batch);
             self->last_news_ns = world.now_ns;
             maybe_reject(self, subscription, batch);
@@ -231,9 +255,7 @@ static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, h
                 held[turn].is_full = false;
                 rst_batch_release(batch);
             }
-            if (self->pause_ns_max > 0 && sim_chance(DICE_ACTOR, 0.3)) {
-                sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, (uint64_t)self->pause_ns_max));
-            }
+            pause_reading(self);
         } else {
             release(self, &held[1 - turn]); /* else its publisher might wait for ever */
             wait_for_more(self, waiter);
@@ -275,6 +297,7 @@ static void run(sim_subscriber_t *self)
         rst_waiter_destroy(waiter);
     }
     rst_subscription_close(subscription);
+    sim_reading_end(self);
     rst_batch_destroy(held[0].batch);
     rst_batch_destroy(held[1].batch);
 }
@@ -294,6 +317,7 @@ void sim_subscriber_start(sim_subscriber_t *subscriber)
     snprintf(name, sizeof name, "subscriber%d", subscriber->index);
     subscriber->is_running = true;
     subscriber->view_count = 0;
+    sim_reading_begin(subscriber);
     sim_destinations_forget(&subscriber->destinations);
     sim_fiber_start(subscriber->client->process, name, subscriber_main, subscriber)->nervous_in =
         subscriber->client->doom;

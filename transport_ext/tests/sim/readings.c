@@ -1,0 +1,594 @@
+/* readings.c: the other ways to read. A reader either takes whole messages, by any poll that makes
+ * them, in any order; or raw frames, which it puts together itself. What a callback says (abort,
+ * break, commit) must be what comes of it. */
+#include "tests/sim/readings.h"
+
+#include "logbuffer/descriptor.h"
+#include "protocol/frame.h"
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define IMAGES_MAX 8
+#define BEHIND_MAX 8192
+#define BLOCK_MAX 20000
+
+/* A message whose frames come one by one. */
+typedef struct assembly_t {
+    int32_t session_id;
+    int32_t length;
+    int64_t next_position; /* 0: nothing begun */
+    int64_t reserved_value;
+    uint8_t bytes[SIM_MESSAGE_MAX];
+} assembly_t;
+
+typedef struct memory_t {
+    assembly_t assemblies[SIM_VIEWS_OPEN_MAX];
+    rst_image_t *kept;       /* a handle that is held for long */
+    int32_t aborted_session; /* what comes next of it must end at: */
+    int64_t aborted_position; /* 0: nothing was aborted */
+} memory_t;
+
+static memory_t memories[SIM_ROLES_MAX];
+
+/* One call of a poll that calls back. */
+typedef struct sitting_t {
+    sim_poll_t *poll;
+    rst_poll_params_t params;
+    bool can_skip;           /* there is a handle of the image */
+    int32_t read;
+    int32_t session_id;      /* of the last call */
+    bool is_over;            /* of that session: aborted or broken off */
+    int64_t end;             /* of what was handed out last */
+    int64_t skip_to;         /* 0, or behind what was aborted and need not come again */
+    int64_t stored_position; /* at least, by the last commit */
+} sitting_t;
+
+void sim_reading_begin(const sim_subscriber_t *reader)
+{
+    memory_t *memory = &memories[reader->index];
+    for (int32_t i = 0; i < SIM_VIEWS_OPEN_MAX; i++) {
+        memory->assemblies[i].next_position = 0;
+    }
+    memory->kept = NULL;
+    memory->aborted_position = 0;
+}
+
+void sim_reading_on_event(const sim_subscriber_t *reader, int32_t session_id)
+{
+    memory_t *memory = &memories[reader->index];
+    for (int32_t i = 0; i < SIM_VIEWS_OPEN_MAX; i++) {
+        if (memory->assemblies[i].session_id == session_id) {
+            memory->assemblies[i].next_position = 0;
+        }
+    }
+    if (memory->aborted_session == session_id) {
+        memory->aborted_position = 0;
+    }
+}
+
+/* ---- frames become messages ---- */
+
+static assembly_t *assembly_of(const sim_subscriber_t *reader, int32_t session_id, bool is_begin)
+{
+    assembly_t *unused = NULL;
+    memory_t *memory = &memories[reader->index];
+    for (int32_t i = 0; i < SIM_VIEWS_OPEN_MAX; i++) {
+        assembly_t *assembly = &memory->assemblies[i];
+        if (assembly->next_position == 0) {
+            unused = assembly;
+        } else if (assembly->session_id == session_id) {
+            return assembly;
+        }
+    }
+    if (is_begin && unused == NULL) {
+        sim_fail("subscriber %d: messages of more sessions than it has images", reader->index);
+    }
+    return is_begin ? unused : NULL;
+}
+
+static void take_whole(sim_subscriber_t *reader, const rst_fragment_t *fragment,
+    const uint8_t *data, int32_t length, int64_t reserved_value)
+{
+    const rst_message_t message = {.data = data, .length = length,
+        .session_id = fragment->session_id, .position = fragment->position,
+        .reserved_value = reserved_value};
+    sim_subscriber_got(reader, &message);
+    sim_count("reading: messages");
+}
+
+static void take_fragment(sim_subscriber_t *reader, const rst_fragment_t *fragment)
+{
+    const bool is_begin = (fragment->flags & RSTI_FLAG_BEGIN) != 0;
+    const bool is_end = (fragment->flags & RSTI_FLAG_END) != 0;
+    const int32_t span = rsti_frame_span(fragment->length + RSTI_DATA_HEADER_LENGTH);
+    if (is_begin && is_end) {
+        take_whole(reader, fragment, fragment->data, fragment->length, fragment->reserved_value);
+        return;
+    }
+    assembly_t *assembly = assembly_of(reader, fragment->session_id, is_begin);
+    if (assembly == NULL
+        || (!is_begin && assembly->next_position != fragment->position - span)) {
+        return; /* its beginning was never here */
+    }
+    if (is_begin) {
+        assembly->session_id = fragment->session_id;
+        assembly->reserved_value = fragment->reserved_value;
+        assembly->length = 0;
+    }
+    if (fragment->length > SIM_MESSAGE_MAX - assembly->length) {
+        sim_fail("subscriber %d: a message grows beyond %d bytes", reader->index, SIM_MESSAGE_MAX);
+    }
+    memcpy(assembly->bytes + assembly->length, fragment->data, (size_t)fragment->length);
+    assembly->length += fragment->length;
+    assembly->next_position = is_end ? 0 : fragment->position;
+    if (is_end) {
+        take_whole(reader, fragment, assembly->bytes, assembly->length, assembly->reserved_value);
+    }
+}
+
+/* What was aborted comes again before anything else of its session. */
+static void check_again(const sim_subscriber_t *reader, int32_t session_id, int64_t position)
+{
+    memory_t *memory = &memories[reader->index];
+    if (memory->aborted_position == 0 || memory->aborted_session != session_id) {
+        return;
+    }
+    if (memory->aborted_position != position) {
+        sim_fail("subscriber %d aborted what ends at %" PRId64 " of session %d, then %" PRId64
+                 " came", reader->index, memory->aborted_position, session_id, position);
+    }
+    sim_count("reading: aborted, came again");
+    memory->aborted_position = 0;
+}
+
+/* A block is whole frames that say where they lie, and padding comes alone. */
+static void take_frames(sim_subscriber_t *reader, const uint8_t *frames, size_t length,
+    int32_t session_id, int64_t begin)
+{
+    rsti_data_header_t header;
+    for (size_t at = 0; at < length;) {
+        memcpy(&header, frames + at, sizeof header);
+        const int32_t span = rsti_frame_span(header.frame.frame_length);
+        if (header.frame.frame_length <= 0 || (size_t)span > length - at) {
+            sim_fail("subscriber %d: a block of %zu bytes has a frame of %d at %zu", reader->index,
+                length, header.frame.frame_length, at);
+        }
+        if (header.frame.type == RSTI_FRAME_PAD) {
+            if (at != 0 || (size_t)span != length) {
+                sim_fail("subscriber %d: padding does not come alone", reader->index);
+            }
+            return;
+        }
+        const rst_fragment_t fragment = {
+            .data = frames + at + RSTI_DATA_HEADER_LENGTH,
+            .length = header.frame.frame_length - RSTI_DATA_HEADER_LENGTH,
+            .session_id = session_id,
+            .flags = header.frame.flags,
+            .reserved_value = header.reserved_value,
+            .position = begin + (int64_t)at + span,
+        };
+        if (header.session_id != session_id || header.stream_id != reader->stream_id) {
+            sim_fail("subscriber %d: a block has a frame of another stream", reader->index);
+        }
+        check_again(reader, session_id, fragment.position);
+        take_fragment(reader, &fragment);
+        at += (size_t)span;
+    }
+}
+
+void sim_reading_take_block(sim_subscriber_t *reader, const rst_message_t *block)
+{
+    take_frames(reader, block->data, (size_t)block->length, block->session_id,
+        block->position - block->length);
+}
+
+void sim_reading_take_message(sim_subscriber_t *reader, const rst_message_t *message)
+{
+    check_again(reader, message->session_id, message->position);
+    sim_subscriber_got(reader, message);
+}
+
+/* ---- callbacks ---- */
+
+static bool find_image(const sitting_t *sitting, int32_t session_id, rst_image_info_t *info)
+{
+    rst_image_info_t images[IMAGES_MAX];
+    const int count =
+        rst_subscription_images(sitting->poll->subscription, images, IMAGES_MAX);
+    int found = 0;
+    for (int i = 0; i < count && i < IMAGES_MAX; i++) {
+        if (images[i].session_id == session_id) {
+            *info = images[i];
+            found++;
+        }
+    }
+    return found == 1; /* two: one ends, and the session is back already */
+}
+
+static int64_t position_in(const rst_image_info_t *info, int32_t term_id, int32_t term_offset)
+{
+    int32_t bits = 0;
+    while (INT32_C(1) << bits < info->term_length) {
+        bits++;
+    }
+    return rsti_position(term_id, term_offset, bits, info->initial_term_id);
+}
+
+/* The place that a fragment or message names is where it lies. */
+static void check_place(const sitting_t *sitting, const rst_fragment_t *fragment)
+{
+    rst_image_info_t info;
+    if (!find_image(sitting, fragment->session_id, &info)) {
+        return; /* it went, and what was received of it is read with a handle */
+    }
+    const int64_t begin = position_in(&info, fragment->term_id, fragment->term_offset);
+    const int32_t framed =
+        rsti_framed_length(fragment->length, info.mtu - RSTI_DATA_HEADER_LENGTH);
+    if (begin + framed != fragment->position) {
+        sim_fail("subscriber %d: %d bytes at term %d offset %d end at %" PRId64,
+            sitting->poll->reader->index, fragment->length, fragment->term_id,
+            fragment->term_offset, fragment->position);
+    }
+    if (begin >= sitting->params.limit_position) {
+        sim_fail("subscriber %d: a message begins at %" PRId64 ", the bound is %" PRId64,
+            sitting->poll->reader->index, begin, sitting->params.limit_position);
+    }
+    const bool is_stored = info.position >= sitting->stored_position;
+    if (!is_stored && !sitting->poll->reader->holds_batches) {
+        sim_fail("subscriber %d: %" PRId64 " was committed, the position is %" PRId64,
+            sitting->poll->reader->index, sitting->stored_position, info.position);
+    }
+}
+
+static rst_poll_action_t on_inner_fragment(void *arg, const rst_fragment_t *fragment)
+{
+    (void)arg;
+    sim_fail("a poll inside a poll hands out what ends at %" PRId64, fragment->position);
+}
+
+/* Another poll inside a callback is refused, and nothing moves under it. */
+static void check_alone(const sitting_t *sitting, const rst_fragment_t *fragment)
+{
+    rst_subscription_t *subscription = sitting->poll->subscription;
+    rst_image_t *image =
+        rst_subscription_image_by_session(subscription, fragment->session_id);
+    sim_count("reading: poll inside a poll");
+    if (rst_subscription_poll(subscription, 1, 0, sitting->poll->batch) != -RST_EBUSY
+        || rst_subscription_poll_each(subscription, &sitting->params, NULL,
+               on_inner_fragment) != -RST_EBUSY) {
+        sim_fail("subscriber %d polls inside a poll", sitting->poll->reader->index);
+    }
+    if (image != NULL && rst_image_set_position(image, fragment->position) != -RST_EBUSY) {
+        sim_fail("subscriber %d moves its position inside a poll", sitting->poll->reader->index);
+    }
+    rst_image_release(image);
+}
+
+static rst_poll_action_t draw_action(void)
+{
+    switch (sim_below(DICE_ACTOR, 20)) {
+    case 0:
+        return RST_POLL_ABORT;
+    case 1:
+        return RST_POLL_BREAK;
+    case 2:
+    case 3:
+    case 4:
+        return RST_POLL_COMMIT;
+    default:
+        return RST_POLL_CONTINUE;
+    }
+}
+
+static void take(const sitting_t *sitting, const rst_fragment_t *fragment)
+{
+    sim_subscriber_t *reader = sitting->poll->reader;
+    if (sitting->params.is_assembling) {
+        take_whole(reader, fragment, fragment->data, fragment->length, fragment->reserved_value);
+    } else {
+        take_fragment(reader, fragment);
+    }
+}
+
+/* It comes again, or the reader goes on behind what it has seen. */
+static void abort_at(sitting_t *sitting, const rst_fragment_t *fragment)
+{
+    memory_t *memory = &memories[sitting->poll->reader->index];
+    sim_count("reading: aborted");
+    if (sitting->can_skip && memory->aborted_position == 0 && sim_chance(DICE_ACTOR, 0.4)) {
+        sitting->skip_to = fragment->position;
+        take(sitting, fragment);
+    } else if (memory->aborted_position == 0) {
+        memory->aborted_session = fragment->session_id;
+        memory->aborted_position = fragment->position;
+    }
+}
+
+static rst_poll_action_t on_fragment(void *arg, const rst_fragment_t *fragment)
+{
+    sitting_t *sitting = arg;
+    sim_subscriber_t *reader = sitting->poll->reader;
+    const bool is_same = sitting->end > 0 && sitting->session_id == fragment->session_id;
+    if (is_same && sitting->is_over) {
+        sim_fail("subscriber %d: more comes of session %d than it wanted", reader->index,
+            fragment->session_id);
+    }
+    if (sitting->read >= sitting->params.limit) {
+        sim_fail("subscriber %d: more than %d fragments", reader->index, sitting->params.limit);
+    }
+    if (!is_same) {
+        sitting->stored_position = 0;
+    }
+    check_again(reader, fragment->session_id, fragment->position);
+    if (sim_chance(DICE_ACTOR, 0.25)) {
+        check_place(sitting, fragment);
+    }
+    if (sim_chance(DICE_ACTOR, 0.02)) {
+        check_alone(sitting, fragment);
+    }
+    const rst_poll_action_t action = draw_action();
+    sitting->session_id = fragment->session_id;
+    sitting->end = fragment->position;
+    sitting->is_over = action == RST_POLL_ABORT || action == RST_POLL_BREAK;
+    if (action == RST_POLL_ABORT) {
+        abort_at(sitting, fragment);
+        return action;
+    }
+    if (action == RST_POLL_COMMIT) {
+        sitting->stored_position = fragment->position;
+    }
+    sitting->read++;
+    take(sitting, fragment);
+    return action;
+}
+
+/* ---- polls ---- */
+
+static sitting_t sit(sim_poll_t *poll, bool is_assembling)
+{
+    sitting_t sitting = {.poll = poll};
+    rst_poll_params_init(&sitting.params);
+    sitting.params.limit = 1 + (int32_t)sim_below(DICE_ACTOR, (uint64_t)poll->reader->batch);
+    sitting.params.is_assembling = is_assembling;
+    return sitting;
+}
+
+static bool pick_image(const sim_poll_t *poll, rst_image_info_t *info)
+{
+    rst_image_info_t images[IMAGES_MAX];
+    const int count = rst_subscription_images(poll->subscription, images, IMAGES_MAX);
+    if (count <= 0) {
+        return false;
+    }
+    *info = images[sim_below(DICE_ACTOR, (uint64_t)(count < IMAGES_MAX ? count : IMAGES_MAX))];
+    return true;
+}
+
+static int judge(const sitting_t *sitting, int result)
+{
+    /* Fragments are counted, also where whole messages are handed out. */
+    if (result >= 0 && (result < sitting->read
+        || (result > sitting->read && !sitting->params.is_assembling))) {
+        sim_fail("subscriber %d: a poll read %d and says %d", sitting->poll->reader->index,
+            sitting->read, result);
+    }
+    return result;
+}
+
+static int poll_each(sim_poll_t *poll, bool is_assembling)
+{
+    sitting_t sitting = sit(poll, is_assembling);
+    return judge(&sitting, rst_subscription_poll_each(poll->subscription, &sitting.params,
+        &sitting, on_fragment));
+}
+
+static bool is_refusal(int result)
+{
+    return result == -RST_EINVAL || result == -RST_ECLOSED; /* the image may go at any time */
+}
+
+static void move_on(const sitting_t *sitting, rst_image_t *image)
+{
+    rst_image_info_t info;
+    rst_image_info(image, &info);
+    if (!is_refusal(rst_image_set_position(image, info.position - RSTI_FRAME_ALIGNMENT))
+        || !is_refusal(rst_image_set_position(image, info.position + 1))) {
+        sim_fail("subscriber %d may go back, or to where no frame lies",
+            sitting->poll->reader->index);
+    }
+    if (sitting->skip_to > 0) {
+        const int result = rst_image_set_position(image, sitting->skip_to);
+        sim_count("reading: skipped what it had seen");
+        if (result < 0 && result != -RST_ECLOSED) {
+            sim_fail("subscriber %d: %s", sitting->poll->reader->index, rst_last_error_text());
+        }
+    }
+}
+
+static rst_image_t *take_image(const sim_poll_t *poll, const rst_image_info_t *info)
+{
+    memory_t *memory = &memories[poll->reader->index];
+    rst_image_t *image = memory->kept;
+    memory->kept = NULL;
+    if (image == NULL) {
+        image = sim_chance(DICE_ACTOR, 0.5)
+            ? rst_subscription_image_at(poll->subscription, 0)
+            : rst_subscription_image_by_session(poll->subscription, info->session_id);
+    }
+    return image;
+}
+
+/* Handles are held for long now and then: until the image went, or its subscription. */
+static void put_image(const sim_poll_t *poll, rst_image_t *image)
+{
+    memory_t *memory = &memories[poll->reader->index];
+    if (sim_chance(DICE_ACTOR, 0.3)) {
+        memory->kept = image;
+    } else {
+        rst_image_release(image);
+    }
+}
+
+static int poll_image(sim_poll_t *poll, bool is_assembling)
+{
+    rst_image_info_t picked;
+    rst_image_info_t before;
+    rst_image_info_t after;
+    if (!pick_image(poll, &picked)) {
+        return 0;
+    }
+    rst_image_t *image = take_image(poll, &picked);
+    if (image == NULL) {
+        return 0; /* it went just now */
+    }
+    sitting_t sitting = sit(poll, is_assembling);
+    sitting.can_skip = true;
+    rst_image_info(image, &before);
+    if (sim_chance(DICE_ACTOR, 0.5)) {
+        sim_count("reading: bounded, by callbacks");
+        sitting.params.limit_position =
+            before.position + (int64_t)sim_below(DICE_ACTOR, BEHIND_MAX);
+    }
+    const int result = judge(&sitting,
+        rst_image_poll(image, &sitting.params, &sitting, on_fragment));
+    rst_image_info(image, &after);
+    if (before.is_closed && result > 0) {
+        sim_fail("subscriber %d reads of an image that is closed", poll->reader->index);
+    }
+    if (sitting.read > 0 && !after.is_closed && !poll->reader->holds_batches
+        && after.position < (sitting.is_over ? sitting.stored_position : sitting.end)) {
+        sim_fail("subscriber %d read up to %" PRId64 ", its position is %" PRId64,
+            poll->reader->index, sitting.end, after.position);
+    }
+    move_on(&sitting, image);
+    put_image(poll, image);
+    return result;
+}
+
+static int poll_bounded(sim_poll_t *poll)
+{
+    rst_image_info_t image;
+    int32_t count;
+    if (!pick_image(poll, &image)) {
+        return 0;
+    }
+    const int64_t bound = image.position + (int64_t)sim_below(DICE_ACTOR, BEHIND_MAX);
+    const int result = rst_subscription_poll_bounded(poll->subscription, image.correlation_id,
+        bound, poll->reader->batch, poll->batch);
+    const rst_message_t *messages = rst_batch_messages(poll->batch, &count);
+    for (int32_t i = 0; i < count; i++) {
+        const int64_t begin = messages[i].position
+            - rsti_framed_length(messages[i].length, image.mtu - RSTI_DATA_HEADER_LENGTH);
+        if (messages[i].session_id != image.session_id || begin >= bound) {
+            sim_fail("subscriber %d: bounded by %" PRId64 " of session %d it got %" PRId64
+                     " of session %d", poll->reader->index, bound, image.session_id, begin,
+                messages[i].session_id);
+        }
+    }
+    poll->is_in_batch = true;
+    return result;
+}
+
+typedef struct blocks_t {
+    sim_subscriber_t *reader;
+    rst_image_info_t info;
+} blocks_t;
+
+static void on_block(void *arg, const void *frames, size_t length, int32_t session_id,
+    int32_t term_id)
+{
+    const blocks_t *blocks = arg;
+    rsti_data_header_t header;
+    memcpy(&header, frames, sizeof header);
+    if (header.term_id != term_id) {
+        sim_fail("subscriber %d: a block of term %d is said to be of %d", blocks->reader->index,
+            header.term_id, term_id);
+    }
+    /* Where batches are held the image's position lies behind. */
+    const int64_t begin = position_in(&blocks->info, term_id, header.term_offset);
+    if (begin < blocks->info.position) {
+        sim_fail("subscriber %d: a block at %" PRId64 " comes after %" PRId64,
+            blocks->reader->index, begin, blocks->info.position);
+    }
+    take_frames(blocks->reader, frames, length, session_id, begin);
+}
+
+static int poll_image_block(sim_poll_t *poll)
+{
+    rst_image_info_t info;
+    if (!pick_image(poll, &info)) {
+        return 0;
+    }
+    rst_image_t *image = take_image(poll, &info);
+    if (image == NULL) {
+        return 0;
+    }
+    blocks_t blocks = {.reader = poll->reader};
+    rst_image_info(image, &blocks.info);
+    const int32_t most = 2048 + (int32_t)sim_below(DICE_ACTOR, BLOCK_MAX);
+    const int64_t result = rst_image_poll_block(image, most, &blocks, on_block);
+    put_image(poll, image);
+    return (int)result;
+}
+
+static int poll_block(sim_poll_t *poll)
+{
+    poll->is_in_batch = true;
+    return rst_subscription_poll_block(poll->subscription,
+        2048 + (int32_t)sim_below(DICE_ACTOR, BLOCK_MAX), poll->batch);
+}
+
+int sim_reading_poll(sim_poll_t *poll)
+{
+    poll->is_in_batch = false;
+    const uint64_t way = sim_below(DICE_ACTOR, 4);
+    if (poll->reader->reading == READING_RAW) {
+        switch (way) {
+        case 0:
+            sim_count("reading: fragments of each image");
+            return poll_each(poll, false);
+        case 1:
+            sim_count("reading: fragments of one image");
+            return poll_image(poll, false);
+        case 2:
+            sim_count("reading: a block of one image");
+            return poll_image_block(poll);
+        default:
+            sim_count("reading: a block");
+            return poll_block(poll);
+        }
+    }
+    switch (way) {
+    case 0:
+        sim_count("reading: messages of each image");
+        return poll_each(poll, true);
+    case 1:
+        sim_count("reading: messages of one image");
+        return poll_image(poll, true);
+    case 2:
+        sim_count("reading: bounded");
+        return poll_bounded(poll);
+    default:
+        poll->is_in_batch = true;
+        return rst_subscription_poll(poll->subscription, poll->reader->batch, 0, poll->batch);
+    }
+}
+
+void sim_reading_end(const sim_subscriber_t *reader)
+{
+    memory_t *memory = &memories[reader->index];
+    rst_image_info_t info;
+    rst_image_t *image = memory->kept;
+    if (image == NULL) {
+        return;
+    }
+    sim_count("reading: a handle of a closed image");
+    rst_image_info(image, &info);
+    if (!info.is_closed || rst_image_set_position(image, info.position) != -RST_ECLOSED) {
+        sim_fail("subscriber %d closed, an image of it did not", reader->index);
+    }
+    rst_image_release(image);
+    memory->kept = NULL;
+}
