@@ -23,7 +23,10 @@ import pytest
 pytestmark = [pytest.mark.timeout(180)]
 
 ROOT = Path(__file__).resolve().parents[2]
-GROUP = "224.20.30.41:40456"
+FAMILIES = {
+    "IPv4": ("224.20.30.41:40456", "10.77.0.{}"),
+    "IPv6": ("[ff05::4141]:40457", "[fd77::{}]"),
+}
 SLOW_BITS_PER_S = 100_000_000
 SECONDS = 2.0
 TAG = 5
@@ -58,6 +61,7 @@ class Network:
                 ("link", "set", "lo", "up"),
                 ("link", "set", "eth0", "up"),
                 ("addr", "add", f"10.77.0.{host}/24", "dev", "eth0"),
+                ("addr", "add", f"fd77::{host}/64", "dev", "eth0", "nodad"),
                 ("route", "add", "224.0.0.0/4", "dev", "eth0"),
             ):
                 _run("ip", "-n", name, *arguments)
@@ -69,8 +73,9 @@ class Network:
         for number in (0, *HOSTS):
             subprocess.run(["ip", "netns", "del", f"{self.prefix}{number}"], capture_output=True, check=False)
 
-    def channel(self, host: int, options: str = "") -> str:
-        return f"aeron:udp?endpoint={GROUP}|interface=10.77.0.{host}{options}"
+    def channel(self, host: int, options: str = "", family: str = "IPv4") -> str:
+        group, address = FAMILIES[family]
+        return f"aeron:udp?endpoint={group}|interface={address.format(host)}{options}"
 
 
 @pytest.fixture(scope="module")
@@ -118,14 +123,14 @@ def ask(process: subprocess.Popen[str], text: str) -> str:
     return line_of(process)
 
 
-def run(network: Network, make_dir: Callable[[], str], publication: str, tags: dict[int, int]) -> tuple[float, list[dict[str, Any]]]:
+def run(
+    network: Network, make_dir: Callable[[], str], publication: str, tags: dict[int, int], family: str = "IPv4"
+) -> tuple[float, list[dict[str, Any]]]:
     """Publishes from host 1 to a subscriber on each host; returns the publisher's bits per second, and what each got."""
     with contextlib.ExitStack() as stack:
-        subscribers = [
-            stack.enter_context(worker(network, host, "subscribe", network.channel(host, f"|gtag={tags[host]}" if host in tags else ""), make_dir()))
-            for host in HOSTS
-        ]
-        publisher = stack.enter_context(worker(network, 1, "publish", network.channel(1, publication), make_dir()))
+        subscriptions = {host: network.channel(host, f"|gtag={tags[host]}" if host in tags else "", family) for host in HOSTS}
+        subscribers = [stack.enter_context(worker(network, host, "subscribe", channel, make_dir())) for host, channel in subscriptions.items()]
+        publisher = stack.enter_context(worker(network, 1, "publish", network.channel(1, publication, family), make_dir()))
         for subscriber in subscribers:
             assert line_of(subscriber) == "image"
         sent = json.loads(ask(publisher, f"go {SECONDS}"))
@@ -138,9 +143,10 @@ def run(network: Network, make_dir: Callable[[], str], publication: str, tags: d
     return 8 * sent["bytes"] / sent["seconds"], came
 
 
-def test_min_paces_to_the_slow_host(network: Network, make_driver_dir: Callable[[], str]) -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_min_paces_to_the_slow_host(network: Network, make_driver_dir: Callable[[], str], family: str) -> None:
     """I8."""
-    rate, came = run(network, make_driver_dir, "|fc=min,g:/3", {})
+    rate, came = run(network, make_driver_dir, "|fc=min,g:/3", {}, family)
     assert rate < 1.2 * SLOW_BITS_PER_S
     assert all(got["is_all"] for got in came)
 
