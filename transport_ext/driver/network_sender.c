@@ -253,6 +253,11 @@ static int64_t resend_bottom(const rsti_log_t *log, int64_t snd_pos)
     return snd_pos - log->term_length / 2 - rsti_max_message_length(log->term_length);
 }
 
+static bool is_resendable(const rsti_log_t *log, int64_t position, int64_t snd_pos)
+{
+    return position >= rsti_max_i64(resend_bottom(log, snd_pos), 0) && position < snd_pos;
+}
+
 /* Whether a frame of this publication begins there. A NAK may name any multiple of 32: inside a
  * frame lies payload, and that must never be sent as if it were a header. The header has to name its
  * own place, so that one of another place that was published as payload is not taken for it. */
@@ -272,15 +277,22 @@ static bool is_frame_at(const rsti_network_publication_t *publication, int32_t t
         && header->stream_id == publication->base.stream_id;
 }
 
-/* Nothing is said of what was not sent yet or is too old: such a NAK is late, not wrong. */
-static bool is_inside_frame(const rsti_network_publication_t *publication, const rsti_nak_t *nak)
+/* What was not sent yet or is too old is not asked of anybody: such a NAK is late, not wrong. */
+typedef enum nak_kind_t { NAK_ANSWERABLE, NAK_LATE, NAK_WRONG } nak_kind_t;
+
+static nak_kind_t judge_nak(const rsti_network_publication_t *publication, const rsti_nak_t *nak)
 {
     const rsti_log_t *log = &publication->base.file.log;
-    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
+    if (!rsti_nak_is_valid(nak, log->term_length)) {
+        return NAK_WRONG;
+    }
     const int64_t position = rsti_position(nak->term_id, nak->term_offset, log->position_bits,
         log->initial_term_id);
-    return position >= rsti_max_i64(resend_bottom(log, snd_pos), 0) && position < snd_pos
-        && !is_frame_at(publication, nak->term_id, nak->term_offset);
+    if (nak->length == 0
+        || !is_resendable(log, position, rsti_load_relaxed_i64(&publication->position))) {
+        return NAK_LATE;
+    }
+    return is_frame_at(publication, nak->term_id, nak->term_offset) ? NAK_ANSWERABLE : NAK_WRONG;
 }
 
 static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t length)
@@ -292,9 +304,8 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     int64_t position = rsti_position(term_id, term_offset, log->position_bits,
         log->initial_term_id);
-    if (position < resend_bottom(log, snd_pos) || position >= snd_pos || position < 0
-        || !is_frame_at(publication, term_id, term_offset)) {
-        return 0;
+    if (!is_resendable(log, position, snd_pos) || !is_frame_at(publication, term_id, term_offset)) {
+        return -1;
     }
     const int64_t term_end = (position / log->term_length + 1) * log->term_length;
     const int64_t wanted = rsti_min_i64(rsti_min_i64(position + length, snd_pos), term_end);
@@ -325,7 +336,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITS_SENT, 1);
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITTED_BYTES, bytes);
     }
-    return 0;
+    return bytes > 0 ? 0 : -1;
 }
 
 int64_t rsti_network_publication_send(rsti_sender_t *sender,
@@ -352,8 +363,8 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender,
 {
     rst_driver_t *driver = driver_of(sender);
     const int32_t term_length = publication->base.file.log.term_length;
-    if (!rsti_nak_is_valid(nak, term_length)
-        || (nak->length > 0 && is_inside_frame(publication, nak))) {
+    const nak_kind_t kind = judge_nak(publication, nak);
+    if (kind == NAK_WRONG) {
         rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
         return;
     }
@@ -362,6 +373,9 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender,
     }
     rsti_driver_count(driver, RSTI_SYSTEM_NAKS_RECEIVED, 1);
     rsti_add_single_writer_i64(publication->snd_naks, 1);
+    if (kind == NAK_LATE) {
+        return;
+    }
     rsti_pacer_on_loss(&publication->pacer, now_ns);
     const int32_t length = rsti_retransmit_length(&publication->flow, term_length,
         nak->term_offset, nak->length);

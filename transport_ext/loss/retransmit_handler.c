@@ -66,13 +66,12 @@ static bool is_served(
 }
 
 /* The action to use: unicast replaces its only one, or its oldest; a group takes a free one or none. */
-static rsti_retransmit_action_t *take_action(rsti_retransmit_handler_t *handler)
+static rsti_retransmit_action_t *find_action(rsti_retransmit_handler_t *handler)
 {
     rsti_retransmit_action_t *oldest = &handler->actions[0];
     for (int32_t i = 0; i < handler->pool_size; i++) {
         rsti_retransmit_action_t *action = &handler->actions[i];
         if (action->state == RSTI_RETRANSMIT_INACTIVE) {
-            handler->active_count++;
             return action;
         }
         if (action->expiry_ns < oldest->expiry_ns) {
@@ -94,10 +93,14 @@ int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
             return 0;
         }
     }
-    rsti_retransmit_action_t *action = take_action(handler);
+    rsti_retransmit_action_t *action = find_action(handler);
     if (action == NULL) {
         return -1;
     }
+    if (handler->delay_ns == 0 && on_resend(arg, term_id, term_offset, resend_length) < 0) {
+        return 0; /* whoever has the place keeps it */
+    }
+    handler->active_count += action->state == RSTI_RETRANSMIT_INACTIVE;
     action->term_id = term_id;
     action->term_offset = term_offset;
     action->length = resend_length;
@@ -105,7 +108,6 @@ int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
         action->state = RSTI_RETRANSMIT_DELAYED;
         action->expiry_ns = rsti_saturating_add_i64(now_ns, handler->delay_ns);
     } else {
-        (void)on_resend(arg, term_id, term_offset, resend_length);
         action->state = RSTI_RETRANSMIT_LINGERING;
         action->expiry_ns = rsti_saturating_add_i64(now_ns, handler->linger_ns);
     }
@@ -134,7 +136,11 @@ int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
                 handler->active_count--;
                 continue;
             }
-            (void)on_resend(arg, action->term_id, action->term_offset, action->length);
+            if (on_resend(arg, action->term_id, action->term_offset, action->length) < 0) {
+                action->state = RSTI_RETRANSMIT_INACTIVE;
+                handler->active_count--;
+                continue;
+            }
             action->state = RSTI_RETRANSMIT_LINGERING;
             action->expiry_ns = rsti_saturating_add_i64(now_ns, handler->linger_ns);
             resent++;

@@ -39,7 +39,8 @@ typedef struct rsti_retransmit_handler_t {
     int64_t next_due_ns;        /* lower bound: before it no timer is due */
 } rsti_retransmit_handler_t;
 
-/* Resends [term_offset, + length) of term_id; 0 or negative (counted by the caller). */
+/* Resends [term_offset, + length) of term_id; 0, or negative when nothing was sent: such a NAK takes no
+ * place, and is heard again when it is repeated. */
 typedef int (*rsti_on_resend_t)(void *arg, int32_t term_id, int32_t term_offset, int32_t length);
 
 int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int32_t max_resend,

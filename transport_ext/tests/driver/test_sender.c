@@ -230,6 +230,55 @@ TEST(nak_is_answered_once)
     harness_close(p.h);
 }
 
+/* H6: Aeron's unicast has one place for what it sends again. A NAK that cannot be answered, late or
+ * invented, does not take it from one that can. */
+TEST(nak_without_an_answer_takes_no_place)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    for (int i = 0; i < 40; i++) {
+        (void)offer(&p, 96);
+    }
+    pass(p.h);
+    send_nak(&p, 1408, 1408);
+    pass(p.h);
+    forget_frames(p.h);
+    const rsti_pacer_t pacer = p.publication->pacer;
+    send_nak(&p, 40 * 128, 1408);  /* not sent yet */
+    send_nak(&p, 60000 & ~31, 32); /* far from sent */
+    send_nak(&p, 1408, 1408);
+    pass(p.h);
+    CHECK_EQ(p.h->sent_count, 0); /* still lingers */
+    CHECK_EQ(*p.publication->snd_naks, 4);
+    CHECK(memcmp(&pacer, &p.publication->pacer, sizeof pacer) == 0); /* and tells of no loss */
+    harness_close(p.h);
+}
+
+/* H6: nor one whose answer the limit of what is sent again, or the socket, does not let out. */
+TEST(nak_that_could_not_be_answered_is_answered_when_repeated)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    for (int i = 0; i < 40; i++) {
+        (void)offer(&p, 96);
+    }
+    pass(p.h);
+    forget_frames(p.h);
+    p.publication->resend_bytes_left = 0;
+    p.publication->resend_refilled_ns = p.h->manual.now_ns;
+    send_nak(&p, 1408, 1408);
+    pass(p.h);
+    CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 0);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_RETRANSMIT_OVERFLOW), 1);
+    p.publication->resend_bytes_left = 4096;
+    send_nak(&p, 1408, 1408);
+    pass(p.h);
+    CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 1);
+    harness_close(p.h);
+}
+
 /* O6 */
 TEST(rttm_request_is_answered)
 {
@@ -388,7 +437,8 @@ TEST(limit_waits_for_clean_memory)
 CHECK_MAIN(RUN(setup_is_repeated_until_a_status_message), RUN(data_respects_window_and_mtu),
     RUN(setup_goes_out_at_once_and_then_every_100_ms),
     RUN(heartbeats_go_on_between_elicited_setups), RUN(a_dead_claim_is_padded_and_sent),
-    RUN(nak_is_answered_once), RUN(rttm_request_is_answered), RUN(silent_receiver_disconnects),
+    RUN(nak_is_answered_once), RUN(nak_without_an_answer_takes_no_place),
+    RUN(nak_that_could_not_be_answered_is_answered_when_repeated), RUN(rttm_request_is_answered), RUN(silent_receiver_disconnects),
     RUN(error_frame_reaches_the_client), RUN(end_of_stream_then_linger),
     RUN(receiver_that_leaves_ends_linger), RUN(revoked_publication_says_so),
     RUN(limit_waits_for_clean_memory))

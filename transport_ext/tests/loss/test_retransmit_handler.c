@@ -13,6 +13,7 @@ typedef struct resends_t {
     int32_t term_offset;
     int32_t length;
     int count;
+    int result;
 } resends_t;
 
 static int on_resend(void *arg, int32_t term_id, int32_t term_offset, int32_t length)
@@ -22,7 +23,7 @@ static int on_resend(void *arg, int32_t term_id, int32_t term_offset, int32_t le
     resends->term_offset = term_offset;
     resends->length = length;
     resends->count++;
-    return 0;
+    return resends->result;
 }
 
 /* H5 */
@@ -189,6 +190,35 @@ TEST(a_full_pool_gives_its_oldest_up)
     rsti_retransmit_fini(&handler);
 }
 
+/* H5: what could not be sent holds no place, and is sent when it is asked for again. */
+TEST(nothing_sent_takes_no_place)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {.result = -1};
+    int64_t due_ns;
+    for (int is_group = 0; is_group < 2; is_group++) {
+        CHECK_EQ(rsti_retransmit_init(&handler, is_group != 0, 1, 0, 5000), 0);
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 0, on_resend, &resends), 0);
+        CHECK_EQ(handler.active_count, 0);
+        resends.result = 0;
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 1, on_resend, &resends), 1);
+        resends.result = -1;
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 64, 64, 64, 2, on_resend, &resends),
+            is_group != 0 ? -1 : 0);
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 3, on_resend, &resends), 0);
+        CHECK_EQ(resends.term_offset, is_group != 0 ? 0 : 64);
+        CHECK_EQ(handler.active_count, 1);
+        rsti_retransmit_fini(&handler);
+    }
+    CHECK_EQ(rsti_retransmit_init(&handler, true, 1, 1000, 5000), 0);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 0, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_process(&handler, 1001, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(handler.active_count, 0);
+    CHECK_EQ(due_ns, RSTI_NO_DEADLINE);
+    rsti_retransmit_fini(&handler);
+}
+
 CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers),
     RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits),
-    RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up))
+    RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up),
+    RUN(nothing_sent_takes_no_place))

@@ -280,14 +280,26 @@ void sim_laws_on_send(int32_t host, int32_t process_id, const struct sockaddr_st
 
 /* ---- arriving ---- */
 
-/* A sender with one place for what it sends again forgets it for another NAK. */
+/* Whether it asks for what was sent and is still there. */
+static bool is_answerable(const stream_t *stream, const rsti_nak_t *nak, int64_t position)
+{
+    return rsti_nak_is_valid(nak, stream->term_length) && nak->length > 0
+        && position < stream->highest
+        && position >= stream->highest - stream->term_length / 2
+            - rsti_max_message_length(stream->term_length);
+}
+
+/* A sender with one place for what it sends again forgets it for another NAK that it answers. */
 static void on_nak_arrival(int32_t process_id, const uint8_t *data)
 {
     rsti_nak_t nak;
     memcpy(&nak, data, sizeof nak);
     stream_t *stream = find(process_id, nak.session_id, nak.stream_id);
-    if (stream != NULL
-        && position_of(stream, nak.term_id, nak.term_offset) != stream->again.position) {
+    if (stream == NULL) {
+        return;
+    }
+    const int64_t position = position_of(stream, nak.term_id, nak.term_offset);
+    if (position != stream->again.position && is_answerable(stream, &nak, position)) {
         stream->again.clock_ns = 0;
     }
 }

@@ -4,10 +4,12 @@
 #include "tests/sim/agenda.h"
 #include "tests/sim/laws.h"
 #include "tests/sim/world.h"
+#include "util/int_math.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define NAKS_FORGED 16 /* they are few: so much more often */
 #define FORGED_MAX 256
 
 static sim_link_t links[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
@@ -106,6 +108,16 @@ static void damage(sim_packet_t *packet)
     }
 }
 
+static bool is_nak(const uint8_t *data, size_t length)
+{
+    rsti_frame_header_t header;
+    if (length < RSTI_NAK_LENGTH) {
+        return false;
+    }
+    memcpy(&header, data, sizeof header);
+    return header.type == RSTI_FRAME_NAK;
+}
+
 /* A frame that looks like the one that just passed, of a session that does not exist or at a place
  * where it must not be. */
 static sim_packet_t *forged_from(const uint8_t *data, size_t length)
@@ -124,6 +136,14 @@ static sim_packet_t *forged_from(const uint8_t *data, size_t length)
         }
         memcpy(packet->data, &header, sizeof header);
         memset(packet->data + sizeof header, 0xEE, packet->length - sizeof header);
+        return packet;
+    }
+    if (is_nak(data, length) && sim_chance(DICE_NETWORK, 0.5)) {
+        rsti_nak_t nak; /* a term too early or too late: what is no longer or not yet there */
+        memcpy(&nak, packet->data, sizeof nak);
+        nak.term_id = rsti_wrap_add_i32(nak.term_id, sim_chance(DICE_NETWORK, 0.5) ? 1 : -1);
+        memcpy(packet->data, &nak, sizeof nak);
+        sim_count("fault: a NAK out of place");
         return packet;
     }
     const size_t session_at = is_data ? 12 : 8; /* data: behind the term offset */
@@ -202,11 +222,12 @@ void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_st
         sim_count(lost);
         return;
     }
-    const int copies = 1 + sim_chance(DICE_NETWORK, link->duplicate)
-        + sim_chance(DICE_NETWORK, link->forge);
+    const double forge = is_nak(data, length) ? NAKS_FORGED * link->forge : link->forge;
+    const int copies =
+        1 + sim_chance(DICE_NETWORK, link->duplicate) + sim_chance(DICE_NETWORK, forge);
     for (int copy = 0; copy < copies; copy++) {
         const bool is_forged = copy > 0 && sim_chance(DICE_NETWORK,
-            link->forge / (link->forge + link->duplicate));
+            forge / (forge + link->duplicate));
         sim_packet_t *packet =
             is_forged ? forged_from(data, length) : sim_packet_make(data, length);
         if (link->is_to_aeron) {

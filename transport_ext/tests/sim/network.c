@@ -246,6 +246,7 @@ static int sim_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *data
     while (count < capacity && socket->first != NULL) {
         sim_packet_t *packet = socket->first;
         rsti_datagram_t *datagram = &datagrams[count++];
+        sim_laws_on_arrival(socket->process_id, packet->data, packet->length);
         const bool is_cut = packet->length > datagram->length;
         memcpy(datagram->data, packet->data, is_cut ? datagram->length : packet->length);
         datagram->length = is_cut ? 0 : packet->length;
@@ -359,7 +360,6 @@ static void enqueue(rsti_socket_t *socket, const sim_packet_t *packet)
     }
     socket->last = copy;
     socket->queued_bytes += packet->length;
-    sim_laws_on_arrival(socket->process_id, packet->data, packet->length);
 }
 
 void sim_network_deliver(sim_packet_t *packet)
