@@ -1,6 +1,6 @@
 """`make prove`: everything that takes long, once, on the finished commit. Writes build/prove/report.md.
 
-python -m tests.prove [SECTION ...]; sections: reliability kills interop model churn fuzz sanitize coverage repair idle bench demo (default: all)
+python -m tests.prove [SECTION ...]; sections: sim sim-coverage sim-faults reliability kills interop model churn sanitize fuzz coverage repair idle bench demo (default: all)
 """
 
 from __future__ import annotations
@@ -50,6 +50,48 @@ def workflow(preset: str) -> Outcome:
 def sanitize() -> Outcome:
     outcomes = [workflow(preset) for preset in ("asan", "tsan")]
     return all(ok for ok, _ in outcomes), "; ".join(text for _, text in outcomes)
+
+
+def simulate() -> Outcome:
+    """100 000 worlds from fresh seeds, in one run."""
+    first = int.from_bytes(os.urandom(4), "big")
+    result = subprocess.run(["make", "-s", "sim", "SEEDS=100000", f"FROM={first}"], cwd=ROOT, capture_output=True, text=True, check=False)
+    (OUT / "sim.log").write_text(result.stdout + result.stderr)
+    return result.returncode == 0, "; ".join(re.findall(r"^(?:seed \d+.*|\d+ seeds from.*)$", result.stdout + result.stderr, re.MULTILINE))[:600]
+
+
+def sim_coverage() -> Outcome:
+    """Lines of the agents and their laws that 300 simulated worlds run through, and nothing else."""
+    build = ROOT / "build" / "c" / "sim-coverage"
+    options = ["-DRST_TESTS=ON", "-DRST_COVERAGE=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=-O1"]
+    rooms = [argument for room in ("driver", "client", "flow", "loss") for argument in ("--filter", f"{room}/")]
+    steps = (
+        ["cmake", "-S", str(TRANSPORT), "-B", str(build), "-G", "Ninja", *options],
+        ["cmake", "--build", str(build), "--target", "sim"],
+        [str(build / "tests" / "sim" / "sim"), "--seeds", "300", "--from", "1"],
+        [sys.executable, "-m", "gcovr", "--root", ".", *rooms, "--gcov-ignore-parse-errors=all", str(build / "tests" / "sim")],
+    )
+    for old in build.rglob("*.gcda"):
+        old.unlink()
+    output = ""
+    with (OUT / "sim-coverage.log").open("w") as log:
+        for step in steps:
+            result = subprocess.run(step, cwd=TRANSPORT, capture_output=True, text=True, check=False)
+            output = result.stdout
+            log.write(result.stdout + result.stderr)
+            if result.returncode != 0:
+                return False, f"{step[0]} failed: {(result.stdout + result.stderr).strip()[-300:]}"
+    total = re.search(r"^TOTAL\s+(\d+)\s+(\d+)\s+(\d+)%", output, re.MULTILINE)
+    percent = int(total[3]) if total else 0
+    return percent >= 90, f"lines of driver, client, flow and loss covered by simulation alone: {percent} %"
+
+
+def sim_faults() -> Outcome:
+    """Each deliberate fault is found within 1000 worlds."""
+    result = subprocess.run(["make", "-s", "sim-faults"], cwd=ROOT, capture_output=True, text=True, check=False)
+    (OUT / "sim-faults.log").write_text(result.stdout + result.stderr)
+    faults = re.findall(r"^ *\d+ .*$", result.stdout, re.MULTILINE)
+    return result.returncode == 0, f"{len(faults)} faults, not found: {result.stdout.count('NOT FOUND')}"
 
 
 def fuzz() -> Outcome:
@@ -143,6 +185,9 @@ def command(*arguments: str) -> Callable[[], Outcome]:
 
 
 SECTIONS: dict[str, Callable[[], Outcome]] = {
+    "sim": simulate,
+    "sim-coverage": sim_coverage,
+    "sim-faults": sim_faults,
     "reliability": pytest_section("tests/system/test_reliability.py", RSTREAM_RELIABILITY_COUNT="10000000"),
     "kills": pytest_section("tests/system/test_kills.py", RSTREAM_KILLS="50"),
     "interop": pytest_section("tests/interop", RSTREAM_INTEROP_COUNT="100000", RSTREAM_INTEROP_WHOLE="1"),
