@@ -119,6 +119,26 @@ typedef struct sim_subscriber_t {
     bool is_running, is_done;
 } sim_subscriber_t;
 
+/* bystanders.h */
+typedef enum sim_bystander_kind_t {
+    BYSTANDER_TALLY,
+    BYSTANDER_LOOKER,
+    BYSTANDER_MISUSE,
+    BYSTANDER_ECHO,
+    BYSTANDER_KINDS
+} sim_bystander_kind_t;
+
+#define SIM_BYSTANDERS_MAX 8
+typedef struct sim_bystander_t {
+    int32_t index;
+    sim_bystander_kind_t kind;
+    sim_client_t *client;
+    int64_t start_ns;
+    int64_t pause_ns_max; /* between rounds, and within */
+    int32_t rounds;       /* that are left */
+    bool is_running, is_done;
+} sim_bystander_t;
+
 typedef struct sim_cast_t {
     char dir[128]; /* directory of this run */
     sim_driver_t drivers[SIM_DRIVERS_MAX];
@@ -129,6 +149,8 @@ typedef struct sim_cast_t {
     int32_t publisher_count;
     sim_subscriber_t subscribers[SIM_ROLES_MAX];
     int32_t subscriber_count;
+    sim_bystander_t bystanders[SIM_BYSTANDERS_MAX];
+    int32_t bystander_count;
     int64_t calm_ns;      /* when the faults end */
     bool is_gentle;       /* nothing dies and nothing is silent for long: all must arrive */
     bool is_publishing_over;
@@ -151,8 +173,10 @@ void sim_destinations_churn(sim_destinations_t *destinations, const sim_channel_
 /* A role's fiber; returns when its work is done or its client is of no more use. */
 void sim_publisher_start(sim_publisher_t *publisher);
 void sim_subscriber_start(sim_subscriber_t *subscriber);
+void sim_bystander_start(sim_bystander_t *bystander);
 void sim_publisher_on_death(sim_publisher_t *publisher);
 void sim_subscriber_on_death(sim_subscriber_t *subscriber);
+void sim_bystander_on_death(sim_bystander_t *bystander);
 void sim_driver_kill(sim_driver_t *driver);
 void sim_client_kill(sim_client_t *client);
 
@@ -175,6 +199,11 @@ void sim_levels_init(void);
 void sim_levels_check(void);
 int64_t sim_levels_counters(const rst_driver_t *driver);
 int64_t sim_levels_logs(const rst_driver_t *driver);
+
+/* tallies.c: counters that outlive their makers, and what they say in the end. */
+void sim_tallies_init(void);
+int64_t sim_tallies_static(const sim_driver_t *driver);
+void sim_tallies_judge(void);
 
 /* play.c: the run from its first moment to the last check. */
 void sim_play(uint64_t seed, bool is_traced);

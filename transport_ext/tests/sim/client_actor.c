@@ -37,6 +37,11 @@ static bool has_running_roles(const sim_client_t *client)
             return true;
         }
     }
+    for (int32_t i = 0; i < cast.bystander_count; i++) {
+        if (cast.bystanders[i].client == client && cast.bystanders[i].is_running) {
+            return true;
+        }
+    }
     return false;
 }
 
@@ -52,6 +57,12 @@ static bool start_roles(sim_client_t *client)
     for (int32_t i = 0; i < cast.subscriber_count; i++) {
         if (cast.subscribers[i].client == client && !cast.subscribers[i].is_done) {
             sim_subscriber_start(&cast.subscribers[i]);
+            has_any = true;
+        }
+    }
+    for (int32_t i = 0; i < cast.bystander_count; i++) {
+        if (cast.bystanders[i].client == client && !cast.bystanders[i].is_done) {
+            sim_bystander_start(&cast.bystanders[i]);
             has_any = true;
         }
     }
@@ -117,6 +128,11 @@ void sim_client_kill(sim_client_t *client)
     for (int32_t i = 0; i < cast.subscriber_count; i++) {
         if (cast.subscribers[i].client == client) {
             sim_subscriber_on_death(&cast.subscribers[i]);
+        }
+    }
+    for (int32_t i = 0; i < cast.bystander_count; i++) {
+        if (cast.bystanders[i].client == client) {
+            sim_bystander_on_death(&cast.bystanders[i]);
         }
     }
 }

@@ -16,10 +16,42 @@ static void roll_readings(void)
     }
 }
 
+static sim_client_t *pick_client(void)
+{
+    return &cast.clients[sim_below(DICE_FACES, (uint64_t)cast.client_count)];
+}
+
+/* One of a kind in a client: whoever looks at its events takes them from the others. */
+static void roll_bystanders(void)
+{
+    for (int64_t i = sim_between(DICE_FACES, 1, 3); i > 0; i--) {
+        sim_bystander_t rolled = {
+            .index = cast.bystander_count,
+            .kind = (sim_bystander_kind_t)sim_below(DICE_FACES, BYSTANDER_KINDS),
+            .client = pick_client(),
+            .start_ns = SIM_S + sim_between(DICE_FACES, 0, 100 * SIM_MS),
+            .pause_ns_max = sim_between(DICE_FACES, 1, 20) * SIM_MS,
+            .rounds = (int32_t)sim_between(DICE_FACES, 1, 4),
+        };
+        bool is_there = false;
+        for (int32_t k = 0; k < cast.bystander_count; k++) {
+            is_there = is_there || (cast.bystanders[k].kind == rolled.kind
+                && cast.bystanders[k].client == rolled.client);
+        }
+        if (!is_there) {
+            cast.bystanders[cast.bystander_count++] = rolled;
+        }
+    }
+}
+
 void sim_roll_faces(void)
 {
     if (maybe(0.15)) {
         sim_count("run: readers read in other ways");
         roll_readings();
+    }
+    if (maybe(0.15)) {
+        sim_count("run: with bystanders");
+        roll_bystanders();
     }
 }

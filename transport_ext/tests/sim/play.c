@@ -83,7 +83,8 @@ static bool is_settled(void)
     for (int32_t i = 0; i < cast.driver_count; i++) {
         const sim_driver_t *driver = &cast.drivers[i];
         if (driver->driver == NULL
-            || sim_levels_counters(driver->driver) > driver->counters_at_start
+            || sim_levels_counters(driver->driver) - sim_tallies_static(driver)
+                > driver->counters_at_start
             || sim_levels_logs(driver->driver) > 0) {
             return false;
         }
@@ -199,6 +200,7 @@ void sim_play(uint64_t seed, bool is_traced)
     sim_laws_init();
     sim_levels_init();
     sim_model_init();
+    sim_tallies_init();
     sim_scenario_write();
     sim_fibers_set_on_turn(sim_scenario_on_turn);
     sim_agenda_add(cast.calm_ns, become_calm, NULL, 0);
@@ -217,6 +219,7 @@ void sim_play(uint64_t seed, bool is_traced)
         sim_fail("the drivers keep counters of what is gone");
     }
     (void)sim_fibers_run(never, world.now_ns + QUIET_NS); /* an agent may be in the midst of it */
+    sim_tallies_judge();
     end_processes();
     sim_model_judge(cast.is_gentle);
     sim_count_many("turns", sim_fibers_turns());
