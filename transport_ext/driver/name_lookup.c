@@ -17,6 +17,7 @@ typedef struct slot_t {
     int result;
     bool is_taken;
     int64_t wanted_ns; /* last asked for, or answered */
+    int64_t taken_ns;  /* first */
     struct sockaddr_storage address;
     char host[RSTI_NETADDR_HOST_MAX];
     char error[RSTI_NETADDR_HOST_MAX + 128];
@@ -133,9 +134,15 @@ static int start_thread(rsti_name_lookup_t *lookup)
 
 static bool is_stale(const slot_t *slot, int64_t now_ns)
 {
-    return slot->state == STATE_DONE
-        && now_ns > slot->wanted_ns
-            + (slot->is_taken ? RSTI_LOOKUP_FRESH_NS : RSTI_LOOKUP_UNTAKEN_NS);
+    if (slot->state != STATE_DONE) {
+        return false;
+    }
+    if (!slot->is_taken) {
+        return now_ns > slot->wanted_ns + RSTI_LOOKUP_UNTAKEN_NS;
+    }
+    return now_ns > slot->wanted_ns + RSTI_LOOKUP_FRESH_NS
+        || now_ns > slot->taken_ns
+            + (slot->result < 0 ? RSTI_LOOKUP_FRESH_NS : RSTI_LOOKUP_KEPT_NS);
 }
 
 /* A new one, or an old answer that nobody wants any more. */
@@ -191,6 +198,7 @@ int rsti_name_lookup_resolve(void *arg, const char *host, int family,
     } else if (slot->state != STATE_DONE) {
         result = RSTI_LOOKUP_PENDING;
     } else {
+        slot->taken_ns = slot->is_taken ? slot->taken_ns : now_ns;
         slot->wanted_ns = now_ns;
         slot->is_taken = true;
         *address = slot->address;

@@ -10,8 +10,11 @@
 /* Names being looked up, and answers that are still fresh. */
 #define RSTI_LOOKUPS_MAX 32
 /* An answer that was taken is kept while it is asked for, and so long after: a command with two names
- * needs both at once, and a name that is looked up again needs a new one. */
+ * needs both at once, and a name that is looked up again needs a new one. A failure is kept so long
+ * however often it is asked for: it ends its command, and the next one may have better luck. */
 #define RSTI_LOOKUP_FRESH_NS (500 * RSTI_NS_PER_MS)
+/* No answer is kept longer, once it was taken: what it names may have moved. */
+#define RSTI_LOOKUP_KEPT_NS (10 * RSTI_NS_PER_S)
 /* One that nobody has taken yet. */
 #define RSTI_LOOKUP_UNTAKEN_NS (10 * RSTI_NS_PER_S)
 

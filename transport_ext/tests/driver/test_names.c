@@ -319,6 +319,43 @@ TEST(lookups_are_asked_for_until_they_are_there)
     rsti_name_lookup_destroy(lookup);
 }
 
+/* Asked again and again, an answer is not for ever: a failure may have been of the moment, and an
+ * address may have moved. */
+TEST(answers_grow_old_however_often_they_are_asked_for)
+{
+    static slow_t slow = {.lock = PTHREAD_MUTEX_INITIALIZER,
+        .changed = PTHREAD_COND_INITIALIZER, .is_open = true};
+    rsti_manual_clock_t manual = {.now_ns = RSTI_NS_PER_S};
+    rsti_name_lookup_params_t params = {
+        .inner = {resolve_slowly, &slow}, .on_done = on_done, .arg = &slow};
+    params.clock = rsti_clock_manual(&manual);
+    rsti_name_lookup_t *lookup;
+    struct sockaddr_storage address;
+    CHECK_EQ(rsti_name_lookup_create(&lookup, &params), 0);
+    const struct {
+        const char *host;
+        int result;
+        int64_t kept_ns;
+    } cases[] = {{"other", -RST_EUNKNOWNHOST, RSTI_LOOKUP_FRESH_NS},
+        {"known", 0, RSTI_LOOKUP_KEPT_NS}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *host = cases[i].host;
+        CHECK_EQ(rsti_name_lookup_resolve(lookup, host, AF_INET, &address), RSTI_LOOKUP_PENDING);
+        open_and_wait(&slow, (int)i + 1);
+        CHECK_EQ(rsti_name_lookup_resolve(lookup, host, AF_INET, &address), cases[i].result);
+        const int64_t taken_ns = manual.now_ns;
+        while (manual.now_ns < taken_ns + cases[i].kept_ns) {
+            manual.now_ns += 20 * RSTI_NS_PER_MS;
+            CHECK_EQ(rsti_name_lookup_resolve(lookup, host, AF_INET, &address), cases[i].result);
+        }
+        manual.now_ns += 20 * RSTI_NS_PER_MS;
+        CHECK_EQ(rsti_name_lookup_resolve(lookup, host, AF_INET, &address), RSTI_LOOKUP_PENDING);
+        open_and_wait(&slow, (int)i + 2);
+        slow.done--; /* each case counts its first one */
+    }
+    rsti_name_lookup_destroy(lookup);
+}
+
 TEST(too_many_names_at_once_are_refused)
 {
     static slow_t slow = {
@@ -345,4 +382,5 @@ CHECK_MAIN(RUN(a_silent_endpoint_is_looked_up_again),
     RUN(a_manual_destination_may_be_resolved_later_and_move), RUN(what_is_gone_is_not_looked_up),
     RUN(response_channels_are_not_looked_up), RUN(an_unknown_endpoint_is_refused_by_name),
     RUN(a_table_gives_the_answer_that_its_counter_says), RUN(bad_tables_and_kinds_are_refused),
-    RUN(lookups_are_asked_for_until_they_are_there), RUN(too_many_names_at_once_are_refused))
+    RUN(lookups_are_asked_for_until_they_are_there),
+    RUN(answers_grow_old_however_often_they_are_asked_for), RUN(too_many_names_at_once_are_refused))
