@@ -10,8 +10,9 @@
 #include "tests/sim/network.h"
 
 #define SIM_DRIVERS_MAX 6
-#define SIM_CLIENTS_MAX 12
-#define SIM_ROLES_MAX 32
+#define SIM_CLIENTS_MAX 20
+#define SIM_ROLES_MAX 40
+#define SIM_PARTS_MAX 8
 #define SIM_CHANNEL_MAX 256
 #define SIM_VIEWS_OPEN_MAX 24
 #define SIM_DESTINATIONS_MAX 6
@@ -80,11 +81,17 @@ typedef struct sim_publisher_t {
     bool abandons_claim;    /* dies with a claim in its hands */
     bool revokes;
     bool asks_session;      /* for a session id of its own */
+    int32_t session_base;   /* asks for this one, each new handle for the next one; 0: it does not */
+    char led_channel[SIM_CHANNEL_MAX]; /* used instead while the leader publishes */
+    const struct sim_publisher_t *leader;
+    const struct sim_subscriber_t *follows; /* sends to where that one listens */
+    bool must_send_all;     /* in a gentle run: somebody is or will be there */
     int64_t start_ns;
     sim_destinations_t destinations;
     /* as it goes */
     sim_writer_t *writer;
     rst_publication_t *publication;
+    int32_t handles; /* it has had so many */
     int32_t sent;
     bool is_running, is_done;
 } sim_publisher_t;
@@ -100,6 +107,8 @@ typedef struct sim_subscriber_t {
     bool is_reliable;
     bool is_in_group;
     bool is_sure;           /* must get all to the end in a gentle run */
+    int32_t only_session;   /* wants only this one; 0: all */
+    bool is_any_port;       /* of its driver's range */
     sim_destinations_t destinations;
     int64_t start_ns;
     int64_t leave_ns;       /* INT64_MAX: stays to the end */
@@ -116,6 +125,7 @@ typedef struct sim_subscriber_t {
     int32_t view_sessions[SIM_VIEWS_OPEN_MAX];
     int32_t view_count;
     int64_t last_news_ns;
+    char address[64]; /* where it listens, once it knows */
     bool is_running, is_done;
 } sim_subscriber_t;
 
@@ -139,6 +149,22 @@ typedef struct sim_bystander_t {
     bool is_running, is_done;
 } sim_bystander_t;
 
+/* A role with a file of its own. */
+typedef struct sim_part_t sim_part_t;
+typedef struct sim_part_kind_t {
+    const char *name;
+    bool is_source;                 /* nothing is over before it is done */
+    bool (*play)(sim_part_t *self); /* true: done; false: again with the next client */
+} sim_part_kind_t;
+
+struct sim_part_t {
+    const sim_part_kind_t *kind;
+    int32_t number; /* among its kind */
+    sim_client_t *client;
+    int64_t start_ns;
+    bool is_running, is_done;
+};
+
 typedef struct sim_cast_t {
     char dir[128]; /* directory of this run */
     sim_driver_t drivers[SIM_DRIVERS_MAX];
@@ -151,6 +177,8 @@ typedef struct sim_cast_t {
     int32_t subscriber_count;
     sim_bystander_t bystanders[SIM_BYSTANDERS_MAX];
     int32_t bystander_count;
+    sim_part_t parts[SIM_PARTS_MAX];
+    int32_t part_count;
     int64_t calm_ns;      /* when the faults end */
     bool is_gentle;       /* nothing dies and nothing is silent for long: all must arrive */
     bool is_publishing_over;
@@ -177,6 +205,26 @@ void sim_bystander_start(sim_bystander_t *bystander);
 void sim_publisher_on_death(sim_publisher_t *publisher);
 void sim_subscriber_on_death(sim_subscriber_t *subscriber);
 void sim_bystander_on_death(sim_bystander_t *bystander);
+
+/* channels.c: the channel to publish on now; false: it cannot be told yet. */
+bool sim_publisher_channel(const sim_publisher_t *publisher, rst_client_t *client, char *channel,
+    size_t size);
+/* The address that a socket got lies in the range that its driver was given. */
+void sim_ports_check(const sim_driver_t *driver, const char *address, bool is_of_sender);
+
+/* parts.c */
+void sim_part_start(sim_part_t *part);
+void sim_parts_on_death(const sim_client_t *client);
+bool sim_parts_run(const sim_client_t *client);
+bool sim_parts_start(sim_client_t *client); /* false: none is left to be played */
+bool sim_parts_have_published(void);
+/* 1: done, 0: refused with the error trail, negative: the client is of no more use. */
+int sim_part_await(const sim_part_t *part, int64_t correlation_id);
+rst_publication_t *sim_part_publish(const sim_part_t *part, const char *channel, int32_t stream_id,
+    bool is_exclusive);
+rst_subscription_t *sim_part_subscribe(const sim_part_t *part, const char *channel,
+    int32_t stream_id);
+
 void sim_driver_kill(sim_driver_t *driver);
 void sim_client_kill(sim_client_t *client);
 

@@ -42,12 +42,12 @@ static bool has_running_roles(const sim_client_t *client)
             return true;
         }
     }
-    return false;
+    return sim_parts_run(client);
 }
 
 static bool start_roles(sim_client_t *client)
 {
-    bool has_any = false;
+    bool has_any = sim_parts_start(client);
     for (int32_t i = 0; i < cast.publisher_count; i++) {
         if (cast.publishers[i].client == client && !cast.publishers[i].is_done) {
             sim_publisher_start(&cast.publishers[i]);
@@ -135,4 +135,5 @@ void sim_client_kill(sim_client_t *client)
             sim_bystander_on_death(&cast.bystanders[i]);
         }
     }
+    sim_parts_on_death(client);
 }

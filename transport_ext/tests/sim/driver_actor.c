@@ -1,5 +1,6 @@
 /* driver_actor.c: a media driver's process. */
 #include "tests/sim/cast.h"
+#include "tests/sim/names.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
@@ -43,6 +44,7 @@ static void *driver_main(void *arg)
     }
     self->counters_at_start = sim_levels_counters(opened);
     self->driver = opened;
+    sim_names_on_open(self);
     sim_event("driver %d is open", self->index);
     if (self->params.threading == RSTI_THREADING_INVOKER) {
         run_invoked(self);

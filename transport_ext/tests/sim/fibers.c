@@ -152,6 +152,16 @@ void sim_fibers_drop(const sim_process_t *process)
     }
 }
 
+bool sim_fibers_alive(const sim_process_t *process)
+{
+    for (int32_t i = 0; i < fiber_count; i++) {
+        if (fibers[i].process == process && fibers[i].state != FIBER_ENDED) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- waiting ---- */
 
 void rsti_sim_preempt(void)

@@ -13,7 +13,7 @@
 #include <poll.h>
 #include <stdbool.h>
 
-#define SIM_FIBERS_MAX 160
+#define SIM_FIBERS_MAX 224
 #define SIM_STACK_SIZE ((size_t)256 * 1024)
 #define SIM_FIBER_LOCAL_SIZE 2304
 
@@ -62,6 +62,7 @@ sim_fiber_t *sim_fiber_start(sim_process_t *process, const char *name, void *(*e
 sim_fiber_t *sim_fiber_current(void); /* NULL in the scheduler */
 sim_fiber_t *sim_fiber_by_id(int32_t id);
 void sim_fibers_drop(const sim_process_t *process);
+bool sim_fibers_alive(const sim_process_t *process);
 /* How many accesses to shared memory a fiber makes on average before it may lose the processor; 0:
  * it never does. */
 void sim_fibers_set_preemption(int64_t mean_accesses);

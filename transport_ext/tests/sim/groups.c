@@ -18,7 +18,7 @@ typedef enum group_kind_t {
     GROUP_KINDS
 } group_kind_t;
 
-typedef enum law_t { LAW_MAX, LAW_MIN, LAW_TAGGED, LAWS } law_t;
+typedef enum law_t { LAW_MAX, LAW_MIN, LAW_TAGGED, LAWS, LAW_OWN = LAWS } law_t;
 
 /* Who takes part in a group: at most one member on each host. */
 typedef struct group_t {
@@ -33,8 +33,8 @@ typedef struct group_t {
 
 static const char *const kind_names[GROUP_KINDS] = {
     "group: multicast", "group: dynamic destinations", "group: manual destinations"};
-static const char *const law_names[LAWS] = {
-    "group: fc=max", "group: fc=min", "group: fc=tagged"};
+static const char *const law_names[LAWS + 1] = {
+    "group: fc=max", "group: fc=min", "group: fc=tagged", "group: fc=" SIM_STRATEGY};
 
 static void flow_control(const group_t *group, char *text, size_t size)
 {
@@ -46,6 +46,9 @@ static void flow_control(const group_t *group, char *text, size_t size)
         break;
     case LAW_TAGGED:
         snprintf(text, size, "|fc=tagged,g:%d/%d,t:%s", TAG, least, timeout);
+        break;
+    case LAW_OWN:
+        snprintf(text, size, "|fc=" SIM_STRATEGY ",g:/%d,t:%s", least, timeout);
         break;
     default:
         snprintf(text, size, "%s", chance(0.5) ? "|fc=max" : "");
@@ -126,18 +129,24 @@ static void roll_sources(const group_t *group, const char *channel)
     }
 }
 
-void sim_roll_group_stream(int32_t number)
+static group_t group_of(int32_t number, group_kind_t kind, law_t law)
 {
-    char channel[SIM_CHANNEL_MAX];
     group_t group = {
         .number = number,
-        .kind = (group_kind_t)between(0, GROUP_KINDS - 1),
-        .law = (law_t)between(0, LAWS - 1),
+        .kind = kind,
+        .law = law,
         .source = sim_roll_any_driver(),
         .member_count = (int32_t)between(1, cast.driver_count),
         .is_ipv6 = chance(0.2),
     };
     group.is_whole = chance(0.5);
+    return group;
+}
+
+static void roll_group(group_t group)
+{
+    char channel[SIM_CHANNEL_MAX];
+    const int32_t number = group.number;
     if (group.is_whole && group.law != LAW_MAX) {
         sim_count("group: each must get all");
     }
@@ -159,6 +168,19 @@ void sim_roll_group_stream(int32_t number)
             }
         }
     }
+}
+
+void sim_roll_group_stream(int32_t number)
+{
+    const group_kind_t kind = (group_kind_t)between(0, GROUP_KINDS - 1);
+    const law_t law = (law_t)between(0, LAWS - 1);
+    roll_group(group_of(number, kind, law));
+}
+
+void sim_roll_custom_group(int32_t number)
+{
+    sim_strategy_register();
+    roll_group(group_of(number, (group_kind_t)between(0, GROUP_KINDS - 1), LAW_OWN));
 }
 
 /* A subscription with destinations of its own: sources that send to different ports of its host, or

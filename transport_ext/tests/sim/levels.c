@@ -157,6 +157,23 @@ static void check_ring(const sim_driver_t *driver)
     }
 }
 
+static void check_session_limit(const rsti_ptr_array_t *images, int64_t most)
+{
+    for (size_t i = 0; most < INT32_MAX && i < images->count; i++) {
+        const rsti_image_t *one = images->items[i];
+        int64_t count = 0;
+        for (size_t k = 0; k < images->count; k++) {
+            const rsti_image_t *other = images->items[k];
+            count += other->endpoint == one->endpoint && other->stream_id == one->stream_id
+                && other->life <= RSTI_LIFE_DRAINING;
+        }
+        if (count > most) {
+            sim_fail("stream %d has %" PRId64 " images, %" PRId64 " are allowed", one->stream_id,
+                count, most);
+        }
+    }
+}
+
 static void check_driver(const sim_driver_t *driver)
 {
     check_ring(driver);
@@ -173,6 +190,7 @@ static void check_driver(const sim_driver_t *driver)
         check_image(driver, conductor->images.items[i]);
     }
     check_cool_down(&conductor->images);
+    check_session_limit(&conductor->images, driver->params.stream_session_limit);
 }
 
 void sim_levels_check(void)

@@ -58,7 +58,7 @@ static bool has_published(void)
             return false;
         }
     }
-    return world.is_calm;
+    return world.is_calm && sim_parts_have_published();
 }
 
 static bool has_read(void)
@@ -100,8 +100,8 @@ static bool never(void)
 static bool has_stopped(void)
 {
     for (int32_t i = 0; i < cast.driver_count; i++) {
-        if (!cast.drivers[i].has_ended) {
-            return false;
+        if (!cast.drivers[i].has_ended || sim_fibers_alive(cast.drivers[i].process)) {
+            return false; /* a look-up of names may be on its way yet */
         }
     }
     return true;
@@ -123,6 +123,12 @@ static void tell_clients(void)
         if (s->is_running || !s->is_done) {
             fprintf(stderr, "  subscriber %d (client %d, %s, stream %d) has %d images\n", i,
                 s->client->index, s->channel, s->stream_id, s->view_count);
+        }
+    }
+    for (int32_t i = 0; i < cast.part_count; i++) {
+        const sim_part_t *p = &cast.parts[i];
+        if (p->is_running || !p->is_done) {
+            fprintf(stderr, "  %s %d (client %d)\n", p->kind->name, p->number, p->client->index);
         }
     }
 }

@@ -31,11 +31,14 @@ ssize_t __wrap_getrandom(void *bytes, size_t length, unsigned flags);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     void *(*entry)(void *), void *arg);
 int __wrap_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_detach(pthread_t thread);
 int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before);
 int __wrap_pthread_setname_np(pthread_t thread, const char *name);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
     const struct timespec *until);
+int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_signal(pthread_cond_t *condition);
 int __wrap_pthread_cond_broadcast(pthread_cond_t *condition);
 int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
     const sigset_t *mask);
@@ -119,6 +122,12 @@ int __wrap_pthread_join(pthread_t thread, void **result)
     return 0;
 }
 
+int __wrap_pthread_detach(pthread_t thread)
+{
+    (void)thread;
+    return 0;
+}
+
 int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
     (void)how;
@@ -163,6 +172,21 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mu
     const bool happened = sim_fiber_wait(&condition_epoch, -1, to_ns(until));
     (void)__wrap_pthread_mutex_lock(mutex);
     return happened ? 0 : ETIMEDOUT;
+}
+
+int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+{
+    (void)condition;
+    (void)pthread_mutex_unlock(mutex);
+    (void)sim_fiber_wait(&condition_epoch, -1, INT64_MAX);
+    return __wrap_pthread_mutex_lock(mutex);
+}
+
+int __wrap_pthread_cond_signal(pthread_cond_t *condition)
+{
+    (void)condition;
+    condition_epoch++;
+    return 0;
 }
 
 int __wrap_pthread_cond_broadcast(pthread_cond_t *condition)

@@ -9,6 +9,7 @@
 #define IDLE_NS_MAX (20 * SIM_MS)
 #define MANY_MAX 8
 #define NOT_CONNECTED_NS_MAX (8 * SIM_S) /* of calm: then nobody wants it */
+#define NOT_FOUND_NS_MAX (40 * SIM_S)    /* of calm: then something is wrong */
 
 typedef struct draft_t {
     int32_t count;
@@ -18,37 +19,13 @@ typedef struct draft_t {
 
 static draft_t drafts[SIM_ROLES_MAX];
 
-/* The channel with a session id that the driver gave. */
-static void write_channel(const sim_publisher_t *self, rst_client_t *client, char *channel,
-    size_t size)
-{
-    int32_t session_id;
-    snprintf(channel, size, "%s", self->channel);
-    if (!self->asks_session) {
-        return;
-    }
-    const int64_t id = rst_client_next_session_id(client, self->stream_id);
-    if (id < 0) {
-        return;
-    }
-    if (sim_client_await(self->client, id) == 1
-        && rst_client_take_session_id(client, id, &session_id) == 0) {
-        const size_t used = strlen(channel);
-        snprintf(channel + used, size - used, "%csession-id=%d",
-            strchr(channel, '?') == NULL ? '?' : '|', session_id);
-        sim_count("publisher: asked for a session id");
-    } else {
-        rst_client_cancel(client, id);
-    }
-}
-
 static rst_publication_t *add(sim_publisher_t *self, rst_client_t *client)
 {
     char channel[SIM_CHANNEL_MAX + 32];
     sim_fiber_set_activity(ACTIVITY_COMMAND);
-    write_channel(self, client, channel, sizeof channel);
-    const int64_t id = rst_client_add_publication(client, channel, self->stream_id,
-        self->is_exclusive);
+    const int64_t id = sim_publisher_channel(self, client, channel, sizeof channel)
+        ? rst_client_add_publication(client, channel, self->stream_id, self->is_exclusive)
+        : -1;
     sim_fiber_set_activity(ACTIVITY_NONE);
     if (sim_client_await(self->client, id) != 1) {
         sim_event("publisher %d is refused: %s", self->index, rst_last_error_text());
@@ -209,10 +186,16 @@ static const char *reason_name(int64_t reason)
     }
 }
 
-static bool is_worth_waiting(int64_t reason, int64_t refused_since_ns)
+static bool is_worth_waiting(const sim_publisher_t *self, int64_t reason, int64_t refused_since_ns)
 {
     if (reason == RST_NOT_CONNECTED) {
-        return !world.is_calm || world.now_ns - refused_since_ns < NOT_CONNECTED_NS_MAX;
+        const bool must_send_all = self->must_send_all && cast.is_gentle;
+        const int64_t longest_ns = must_send_all ? NOT_FOUND_NS_MAX : NOT_CONNECTED_NS_MAX;
+        const bool is_waiting = !world.is_calm || world.now_ns - refused_since_ns < longest_ns;
+        if (!is_waiting && must_send_all) {
+            sim_fail("publisher %d finds nobody on %s", self->index, self->channel);
+        }
+        return is_waiting;
     }
     return reason == RST_BACK_PRESSURED || reason == RST_ADMIN_ACTION;
 }
@@ -241,7 +224,7 @@ static bool publish(sim_publisher_t *self)
         if (position == RST_ERROR) {
             sim_fail("publisher %d: %s", self->index, rst_last_error_text());
         }
-        if (!is_worth_waiting(position, refused_since_ns)) {
+        if (!is_worth_waiting(self, position, refused_since_ns)) {
             return position == RST_NOT_CONNECTED;
         }
         const int64_t idle_ns = (world.now_ns - refused_since_ns) / 4;
@@ -270,6 +253,13 @@ static void begin_writer(sim_publisher_t *self)
         info.stream_id, info.max_payload_length, info.is_ipc);
     if (self->length_max > info.max_message_length) {
         self->length_max = info.max_message_length;
+    }
+    self->handles++;
+    if (self->follows != NULL && self->channel[0] != '\0') {
+        char address[64];
+        if (rst_publication_local_address(self->publication, 0, address, sizeof address) == 1) {
+            sim_ports_check(self->client->driver, address, true);
+        }
     }
     sim_event("publisher %d is writer of session %d on stream %d, %s", self->index,
         info.session_id, info.stream_id, self->channel);

@@ -33,6 +33,10 @@ sim_publisher_t *sim_roll_publisher(sim_driver_t *driver, const char *channel, i
 sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel,
     int32_t stream_id, bool is_reliable, bool is_sure);
 
+/* A client, and now and then one more role of one that is there. */
+sim_client_t *sim_roll_client(sim_driver_t *driver);
+void sim_roll_part(const sim_part_kind_t *kind, int32_t number, sim_driver_t *driver);
+
 /* mishaps.c */
 void sim_roll_faults(void);
 void sim_client_kill_for(sim_client_t *client, int64_t restart_after_ns);
@@ -46,5 +50,28 @@ void sim_roll_faces(void);
 /* groups.c */
 void sim_roll_group_stream(int32_t number);
 void sim_roll_merged_stream(int32_t number);
+void sim_roll_custom_group(int32_t number); /* under a law of flow control of its own */
+
+/* extras.c: what only some worlds have, rolled after all else. */
+void sim_roll_extras(void);
+
+/* strategy.c */
+#define SIM_STRATEGY "slowest"
+void sim_strategy_register(void);
+
+/* variants.c */
+void sim_roll_any_ports(int32_t number);
+void sim_roll_session_stream(int32_t number);
+void sim_roll_tagged_streams(int32_t number); /* three numbers */
+void sim_roll_control_stream(int32_t number);
+void sim_roll_local_destinations(int32_t number);
+void sim_roll_spied_stream(int32_t number);
+void sim_roll_session_limit(void);
+void sim_roll_long_way(void);
+
+/* names.c, responses.c, refusals.c */
+void sim_roll_named_stream(int32_t number);
+void sim_roll_service(void);
+void sim_roll_refusals(void);
 
 #endif

@@ -54,7 +54,7 @@ sim_driver_t *sim_roll_driver(int32_t host)
     return driver;
 }
 
-static sim_client_t *add_client(sim_driver_t *driver)
+sim_client_t *sim_roll_client(sim_driver_t *driver)
 {
     for (int32_t i = 0; i < cast.client_count; i++) {
         if (cast.clients[i].driver == driver
@@ -85,7 +85,7 @@ sim_publisher_t *sim_roll_publisher(sim_driver_t *driver, const char *channel, i
     sim_publisher_t *publisher = &cast.publishers[cast.publisher_count];
     *publisher = (sim_publisher_t){
         .index = cast.publisher_count++,
-        .client = add_client(driver),
+        .client = sim_roll_client(driver),
         .stream_id = stream_id,
         .is_ipc = is_ipc,
         .is_exclusive = !is_hot && chance(0.5),
@@ -106,7 +106,7 @@ sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel,
     sim_subscriber_t *subscriber = &cast.subscribers[cast.subscriber_count];
     *subscriber = (sim_subscriber_t){
         .index = cast.subscriber_count++,
-        .client = add_client(driver),
+        .client = sim_roll_client(driver),
         .stream_id = stream_id,
         .is_reliable = is_reliable,
         .is_sure = is_sure,
@@ -254,6 +254,7 @@ static void roll_world(void)
     if (chance(0.3)) {
         sim_fibers_set_absence(0.3 / (double)skewed(10), skewed(25));
     }
+    sim_roll_extras();
 }
 
 void sim_scenario_write(void)

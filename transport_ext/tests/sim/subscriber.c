@@ -44,6 +44,10 @@ static sim_view_t *open_view(sim_subscriber_t *self, int32_t session_id, int64_t
     if (self->view_count == SIM_VIEWS_OPEN_MAX) {
         sim_fail("subscriber %d has more than %d images", self->index, SIM_VIEWS_OPEN_MAX);
     }
+    if (self->only_session != 0 && session_id != self->only_session) {
+        sim_fail("subscriber %d wants session %d and gets %d", self->index, self->only_session,
+            session_id);
+    }
     sim_view_t *view = sim_view_begin(self->index, session_id, self->stream_id, join_position,
         self->is_reliable, self->is_sure);
     self->views[self->view_count] = view;
@@ -215,6 +219,16 @@ static void pause_reading(const sim_subscriber_t *self)
     }
 }
 
+/* Which port of the range it got: for those that want to send to it. */
+static void note_address(sim_subscriber_t *self, const rst_subscription_t *subscription)
+{
+    if (self->is_any_port && self->address[0] == '\0'
+        && rst_subscription_local_address(subscription, self->address, sizeof self->address)
+            == 1) {
+        sim_ports_check(self->client->driver, self->address, false);
+    }
+}
+
 /* True: it has seen what it wanted. */
 static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, held_t held[2],
     rst_waiter_t *waiter)
@@ -227,6 +241,7 @@ static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, h
             sim_fiber_sleep_until(self->stop_until_ns);
         }
         take_events(self, subscription);
+        note_address(self, subscription);
         sim_destinations_churn(&self->destinations, &channel);
         rst_batch_t *batch = held[turn].batch;
         sim_fiber_set_activity(ACTIVITY_POLL);
@@ -318,6 +333,7 @@ void sim_subscriber_start(sim_subscriber_t *subscriber)
     subscriber->is_running = true;
     subscriber->view_count = 0;
     sim_reading_begin(subscriber);
+    subscriber->address[0] = '\0';
     sim_destinations_forget(&subscriber->destinations);
     sim_fiber_start(subscriber->client->process, name, subscriber_main, subscriber)->nervous_in =
         subscriber->client->doom;

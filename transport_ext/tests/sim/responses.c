@@ -1,0 +1,371 @@
+/* responses.c: askers, each with a response channel, and the one who answers all of them. What an asker
+ * gets must be the answers to its own requests of this attempt, each once and in order. */
+#include "tests/sim/rolls.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SERVICE_STREAM 60
+#define SERVICE_PORT (SIM_PORT + 5000)
+#define ASKERS_MAX 4
+#define CALLERS_MAX 24
+#define LENGTH_MAX 3000
+#define ANSWER_NS_MAX (30 * SIM_S)  /* in a gentle run */
+#define ATTEMPT_NS_MAX (5 * SIM_S)  /* in a rough one: then it asks anew */
+#define OFFER_NS_MAX (10 * SIM_S)
+#define QUIET_NS (3 * SIM_S)
+
+typedef enum say_t { REQUEST = 1, ANSWER = 2 } say_t;
+
+typedef struct header_t {
+    int32_t say;
+    int32_t asker, attempt, number;
+} header_t;
+
+typedef struct asker_t {
+    int32_t total, window;
+    int32_t attempt;
+    int64_t pause_ns_max;
+    bool is_exclusive;
+} asker_t;
+
+typedef struct caller_t {
+    int32_t session_id;
+    rst_publication_t *answers;
+} caller_t;
+
+static struct {
+    bool is_ipc, has_prototype;
+    char requests[96], answers[96];
+    asker_t askers[ASKERS_MAX];
+} service;
+
+/* ---- what is said ---- */
+
+static size_t length_of(const header_t *header)
+{
+    const uint32_t mixed = (uint32_t)header->asker * 7919 + (uint32_t)header->number * 104729
+        + (uint32_t)header->say * 31;
+    return sizeof *header + mixed % (mixed % 4 == 0 ? LENGTH_MAX : 64);
+}
+
+static uint8_t byte_at(const header_t *header, size_t i)
+{
+    return (uint8_t)((size_t)header->number * 31 + (size_t)header->asker * 7
+        + (size_t)header->attempt * 13 + (size_t)header->say + i);
+}
+
+static size_t write_message(const header_t *header, uint8_t *message)
+{
+    const size_t length = length_of(header);
+    memcpy(message, header, sizeof *header);
+    for (size_t i = sizeof *header; i < length; i++) {
+        message[i] = byte_at(header, i);
+    }
+    return length;
+}
+
+static header_t read_message(const rst_message_t *message, say_t say)
+{
+    header_t header;
+    if (message->length < (int32_t)sizeof header) {
+        sim_fail("a request or an answer comes with %d bytes", message->length);
+    }
+    memcpy(&header, message->data, sizeof header);
+    if (header.say != (int32_t)say || (size_t)message->length != length_of(&header)) {
+        sim_fail("a message of %d bytes comes where a %s is due", message->length,
+            say == REQUEST ? "request" : "answer");
+    }
+    for (size_t i = sizeof header; i < (size_t)message->length; i++) {
+        if (message->data[i] != byte_at(&header, i)) {
+            sim_fail("byte %zu of message %d of asker %d is wrong", i, header.number, header.asker);
+        }
+    }
+    return header;
+}
+
+static bool is_open(const sim_part_t *self)
+{
+    return rst_client_state(self->client->client) == RST_CLIENT_OPEN;
+}
+
+/* ---- who asks ---- */
+
+/* The number of answers that came so far, or -1: the stream of answers has a hole. */
+static int32_t take_answers(const sim_part_t *self, rst_subscription_t *subscription,
+    rst_batch_t *batch, int32_t answered, int32_t asked)
+{
+    int32_t count = 0;
+    if (rst_subscription_poll(subscription, 8, 0, batch) <= 0) {
+        return answered;
+    }
+    const rst_message_t *messages = rst_batch_messages(batch, &count);
+    for (int32_t i = 0; i < count && answered >= 0; i++) {
+        const header_t header = read_message(&messages[i], ANSWER);
+        if (header.asker != self->number
+            || header.attempt != service.askers[self->number].attempt) {
+            sim_fail("asker %d, attempt %d, gets an answer for asker %d, attempt %d", self->number,
+                service.askers[self->number].attempt, header.asker, header.attempt);
+        }
+        if (header.number < answered || header.number >= asked
+            || (header.number > answered && cast.is_gentle)) {
+            sim_fail("asker %d gets answer %d, %d is next and %d are asked", self->number,
+                header.number, answered, asked);
+        }
+        answered = header.number == answered ? answered + 1 : -1;
+        sim_count("asker: answers");
+    }
+    rst_batch_release(batch);
+    return answered;
+}
+
+/* True: all is answered. */
+static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscription_t *answers,
+    rst_batch_t *batch)
+{
+    uint8_t message[sizeof(header_t) + LENGTH_MAX];
+    const asker_t *asker = &service.askers[self->number];
+    const int64_t patience_ns = cast.is_gentle ? ANSWER_NS_MAX : ATTEMPT_NS_MAX;
+    int32_t asked = 0, answered = 0;
+    for (int64_t news_ns = world.now_ns; answered < asker->total && is_open(self);) {
+        const int32_t before = answered + asked;
+        if (asked < asker->total && asked - answered < asker->window) {
+            const header_t header = {REQUEST, self->number, asker->attempt, asked};
+            const size_t length = write_message(&header, message);
+            asked += rst_publication_offer(requests, message, length, 0) > 0;
+        }
+        answered = take_answers(self, answers, batch, answered, asked);
+        if (answered < 0) {
+            sim_count("asker: a hole in the answers");
+            return false;
+        }
+        if (answered + asked > before) {
+            news_ns = world.now_ns;
+        } else if (world.now_ns - news_ns > patience_ns) {
+            return false;
+        }
+        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)asker->pause_ns_max));
+    }
+    return answered == asker->total;
+}
+
+static bool attempt(sim_part_t *self, rst_batch_t *batch)
+{
+    char channel[SIM_CHANNEL_MAX];
+    asker_t *asker = &service.askers[self->number];
+    bool is_done = false;
+    rst_subscription_info_t info;
+    rst_publication_t *requests = NULL;
+    rst_subscription_t *answers =
+        sim_part_subscribe(self, service.answers, SERVICE_STREAM + 1);
+    if (answers == NULL) {
+        return false;
+    }
+    asker->attempt++;
+    rst_subscription_info(answers, &info);
+    snprintf(channel, sizeof channel, "%s%cresponse-correlation-id=%" PRId64, service.requests,
+        service.is_ipc ? '?' : '|', info.registration_id);
+    requests = sim_part_publish(self, channel, SERVICE_STREAM, asker->is_exclusive);
+    if (requests != NULL) {
+        is_done = converse(self, requests, answers, batch);
+        rst_publication_close(requests);
+    }
+    rst_subscription_close(answers);
+    return is_done;
+}
+
+static bool ask(sim_part_t *self)
+{
+    rst_batch_t *batch;
+    bool is_done = false;
+    if (rst_batch_create(&batch, 8) < 0) {
+        sim_fail("asker %d: %s", self->number, rst_last_error_text());
+    }
+    while (!is_done && is_open(self)) {
+        is_done = attempt(self, batch);
+        if (!is_done && cast.is_gentle) {
+            sim_fail("asker %d is not answered", self->number);
+        }
+        sim_count(is_done ? "asker: all is answered" : "asker: asks anew");
+    }
+    rst_batch_destroy(batch);
+    return is_done;
+}
+
+/* ---- who answers ---- */
+
+static caller_t *find_caller(caller_t *callers, int32_t session_id)
+{
+    for (int32_t i = 0; i < CALLERS_MAX; i++) {
+        if (callers[i].answers != NULL && callers[i].session_id == session_id) {
+            return &callers[i];
+        }
+    }
+    return NULL;
+}
+
+/* Refused when the image that is to be answered has gone meanwhile. */
+static void greet(const sim_part_t *self, caller_t *callers, const rst_image_event_t *event)
+{
+    char channel[SIM_CHANNEL_MAX];
+    rst_client_t *client = self->client->client;
+    snprintf(channel, sizeof channel, "%s|response-correlation-id=%" PRId64, service.answers,
+        event->correlation_id);
+    const int64_t id = rst_client_add_publication(client, channel, SERVICE_STREAM + 1,
+        sim_chance(DICE_ACTOR, 0.5));
+    if (sim_part_await(self, id) != 1) {
+        sim_count("responder: response channel refused");
+        return;
+    }
+    for (int32_t i = 0; i < CALLERS_MAX; i++) {
+        if (callers[i].answers == NULL) {
+            callers[i] = (caller_t){event->session_id, rst_client_take_publication(client, id)};
+            return;
+        }
+    }
+    sim_fail("responder %d: more than %d callers", self->number, CALLERS_MAX);
+}
+
+static bool take_callers(const sim_part_t *self, rst_subscription_t *subscription,
+    caller_t *callers)
+{
+    rst_image_event_t event;
+    bool has_news = false;
+    while (rst_subscription_next_event(subscription, &event) == 1) {
+        caller_t *caller = find_caller(callers, event.session_id);
+        has_news = true;
+        if (caller != NULL) {
+            rst_publication_close(caller->answers);
+            *caller = (caller_t){0};
+        }
+        if (event.kind == RST_IMAGE_AVAILABLE) {
+            greet(self, callers, &event);
+        }
+    }
+    return has_news;
+}
+
+static void answer(const sim_part_t *self, caller_t *caller, const header_t *request)
+{
+    uint8_t message[sizeof(header_t) + LENGTH_MAX];
+    const header_t header = {ANSWER, request->asker, request->attempt, request->number};
+    const size_t length = write_message(&header, message);
+    const int64_t begin_ns = world.now_ns;
+    const int64_t patience_ns = cast.is_gentle ? OFFER_NS_MAX : SIM_S;
+    while (rst_publication_offer(caller->answers, message, length, 0) <= 0) {
+        if (world.now_ns - begin_ns > patience_ns || !is_open(self)) {
+            sim_count("responder: nobody wants the answer");
+            rst_publication_close(caller->answers);
+            *caller = (caller_t){0}; /* what follows could only be a stream with a hole */
+            return;
+        }
+        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, SIM_MS));
+    }
+    sim_count("responder: answers");
+}
+
+static void answer_all(const sim_part_t *self, caller_t *callers, const rst_batch_t *batch)
+{
+    int32_t count;
+    const rst_message_t *messages = rst_batch_messages(batch, &count);
+    for (int32_t i = 0; i < count; i++) {
+        const header_t request = read_message(&messages[i], REQUEST);
+        caller_t *caller = find_caller(callers, messages[i].session_id);
+        if (caller != NULL) {
+            answer(self, caller, &request);
+        }
+    }
+}
+
+static bool serve(sim_part_t *self, rst_subscription_t *subscription, rst_batch_t *batch)
+{
+    caller_t callers[CALLERS_MAX] = {{0}};
+    bool is_over = false;
+    for (int64_t news_ns = world.now_ns; !is_over && is_open(self);) {
+        const bool has_callers = take_callers(self, subscription, callers);
+        const int count = rst_subscription_poll(subscription, 4, 0, batch);
+        if (count < 0) {
+            break;
+        }
+        if (count > 0) {
+            (void)take_callers(self, subscription, callers);
+            answer_all(self, callers, batch);
+            rst_batch_release(batch);
+        }
+        if (count > 0 || has_callers) {
+            news_ns = world.now_ns;
+        } else {
+            sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, 2 * SIM_MS));
+        }
+        is_over = cast.is_publishing_over && rst_subscription_image_count(subscription) == 0
+            && world.now_ns - news_ns > QUIET_NS;
+    }
+    for (int32_t i = 0; i < CALLERS_MAX; i++) {
+        if (callers[i].answers != NULL) {
+            rst_publication_close(callers[i].answers);
+        }
+    }
+    return is_over;
+}
+
+static bool respond(sim_part_t *self)
+{
+    char channel[SIM_CHANNEL_MAX];
+    rst_batch_t *batch;
+    rst_publication_t *prototype = NULL;
+    bool is_done = false;
+    rst_subscription_t *subscription = sim_part_subscribe(self, service.requests, SERVICE_STREAM);
+    if (subscription == NULL) {
+        return false;
+    }
+    if (service.has_prototype) {
+        sim_count("responder: keeps the socket open");
+        snprintf(channel, sizeof channel, "%s|response-correlation-id=prototype",
+            service.answers);
+        prototype = sim_part_publish(self, channel, SERVICE_STREAM + 1, false);
+    }
+    if (rst_batch_create(&batch, 4) < 0) {
+        sim_fail("responder %d: %s", self->number, rst_last_error_text());
+    }
+    is_done = serve(self, subscription, batch);
+    rst_batch_destroy(batch);
+    if (prototype != NULL) {
+        rst_publication_close(prototype);
+    }
+    rst_subscription_close(subscription);
+    return is_done;
+}
+
+/* ---- rolls ---- */
+
+static const sim_part_kind_t asker_kind = {"asker", true, ask};
+static const sim_part_kind_t responder_kind = {"responder", false, respond};
+
+void sim_roll_service(void)
+{
+    sim_driver_t *server = sim_roll_any_driver();
+    service.is_ipc = chance(0.25);
+    service.has_prototype = chance(0.3);
+    if (service.is_ipc) {
+        snprintf(service.requests, sizeof service.requests, "aeron:ipc");
+        snprintf(service.answers, sizeof service.answers, "aeron:ipc?control-mode=response");
+    } else {
+        const char *host = sim_host_address(server->host, chance(0.2));
+        snprintf(service.requests, sizeof service.requests, "aeron:udp?endpoint=%s:%d", host,
+            SERVICE_PORT);
+        snprintf(service.answers, sizeof service.answers,
+            "aeron:udp?control-mode=response|control=%s:%d", host, SERVICE_PORT + 1);
+    }
+    sim_count(service.is_ipc ? "responses: IPC" : "responses: UDP");
+    sim_roll_part(&responder_kind, 0, server);
+    for (int32_t count = (int32_t)between(1, ASKERS_MAX), i = 0; i < count; i++) {
+        service.askers[i] = (asker_t){
+            .total = (int32_t)between(1, 30),
+            .window = (int32_t)skewed(4),
+            .pause_ns_max = skewed(21),
+            .is_exclusive = chance(0.7),
+        };
+        sim_roll_part(&asker_kind, i, service.is_ipc ? server : sim_roll_any_driver());
+    }
+}
