@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_PORT (SIM_PORT + 7000)
+#define NAMED_PORT (SIM_PORT + 6500) /* apart from the ranges of variants.c */
 #define NOBODYS_HOST (SIM_HOSTS_MAX - 1)
 #define MOVER "mover"
 
