@@ -90,7 +90,7 @@ static int find_send_endpoint(const rst_driver_t *driver, const rsti_udp_channel
         *endpoint = endpoints->items[i];
         const int result = rsti_udp_channel_matches_tag(udp, &(*endpoint)->udp);
         if (result != 0) {
-            return result;
+            return (*endpoint)->is_closing ? 1 : result; /* its tag is just becoming free */
         }
     }
     for (size_t i = 0; i < endpoints->count; i++) {
@@ -115,7 +115,10 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     }
     const int found = find_send_endpoint(driver, &udp, endpoint);
     if (found > 0) {
-        *is_closing = (*endpoint)->is_closing;
+        *is_closing = (*endpoint)->is_closing; /* then it is nothing to agree with */
+        if (*is_closing) {
+            return 0;
+        }
         if (check_mode(channel, &(*endpoint)->udp) < 0
             || rsti_channel_check_buffer(
                 "so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf, channel) < 0
@@ -151,17 +154,23 @@ void rsti_send_endpoint_put(rst_driver_t *driver, rsti_send_endpoint_t *endpoint
     }
 }
 
+bool rsti_is_let_go(const rst_driver_t *driver, const int32_t *is_released)
+{
+    /* The release first: only then everything that the agent wrote before it counts. And the length,
+     * not the first record: that may be one that the other agent is still writing. */
+    return rsti_load_acquire_i32(is_released)
+        && rsti_mpsc_rb_size(&driver->conductor.queue) == 0;
+}
+
 void rsti_endpoints_sweep(rst_driver_t *driver)
 {
     rsti_conductor_t *conductor = &driver->conductor;
     if (conductor->closing_count == 0) {
         return;
     }
-    /* What the agent wrote before its release is still to be read when its queue is not empty. */
     for (size_t i = conductor->send_endpoints.count; i > 0; i--) {
         rsti_send_endpoint_t *endpoint = conductor->send_endpoints.items[i - 1];
-        if (endpoint->is_closing && rsti_load_acquire_i32(&endpoint->is_released)
-            && !rsti_mpsc_rb_has_records(&conductor->queue)) {
+        if (endpoint->is_closing && rsti_is_let_go(driver, &endpoint->is_released)) {
             rsti_ptr_array_remove_at(&conductor->send_endpoints, i - 1);
             rsti_send_endpoint_destroy(driver, endpoint);
             conductor->closing_count--;

@@ -227,7 +227,10 @@ void rsti_on_remove_destination_by_id(rst_driver_t *driver, const rsti_command_t
     const rsti_ptr_array_t *endpoints = &driver->conductor.send_endpoints;
     /* Aeron's C client writes the destination's id into both fields: the destination's decides. */
     for (size_t i = 0; i < endpoints->count; i++) {
-        if (remove_by_id(driver, endpoints->items[i], command->destination_id)) {
+        rsti_send_endpoint_t *endpoint = endpoints->items[i];
+        /* The sender lets a closing one go with the command that it has got already. */
+        if (!endpoint->is_closing
+            && remove_by_id(driver, endpoint, command->destination_id)) {
             rsti_respond_ok(driver, command->correlation_id);
             return;
         }

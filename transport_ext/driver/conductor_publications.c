@@ -333,10 +333,9 @@ void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer
         }
         if (rsti_network_publication_on_life(driver, publication, now_ns)) {
             free_network(driver, i - 1);
-        } else if (publication->base.life == RSTI_LIFE_LINGER
-            && publication->base.ref_count == 0) {
+        } else {
             rsti_lower_deadline(next_deadline_ns,
-                publication->base.life_changed_ns + publication->base.options.linger_ns + 1);
+                rsti_network_publication_life_due_ns(driver, publication));
         }
     }
     for (size_t i = conductor->ipc_publications.count; is_timer && i > 0; i--) {

@@ -42,7 +42,7 @@ static int find(const rst_driver_t *driver, const rsti_udp_channel_t *udp,
         *endpoint = endpoints->items[i];
         const int result = rsti_udp_channel_matches_tag(udp, &(*endpoint)->udp);
         if (result != 0) {
-            return result;
+            return (*endpoint)->is_closing ? 1 : result; /* its tag is just becoming free */
         }
     }
     for (size_t i = 0; i < endpoints->count; i++) {
@@ -115,7 +115,10 @@ int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channe
     if (found == 0) {
         return create(driver, channel, &udp, command, endpoint);
     }
-    *is_closing = (*endpoint)->is_closing;
+    *is_closing = (*endpoint)->is_closing; /* then it is nothing to agree with */
+    if (*is_closing) {
+        return 0;
+    }
     if (rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf, channel)
             < 0
         || rsti_channel_check_buffer(
@@ -168,7 +171,7 @@ static void sweep_transports(rst_driver_t *driver, rsti_receive_endpoint_t *endp
     for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
         rsti_receive_transport_t *transport = endpoint->owned[slot];
         if (transport != NULL && transport->is_closing
-            && rsti_load_acquire_i32(&transport->is_released)) {
+            && rsti_is_let_go(driver, &transport->is_released)) {
             rsti_receive_transport_destroy(driver, transport);
         }
     }
@@ -177,16 +180,12 @@ static void sweep_transports(rst_driver_t *driver, rsti_receive_endpoint_t *endp
 void rsti_receive_endpoints_sweep(rst_driver_t *driver)
 {
     rsti_conductor_t *conductor = &driver->conductor;
-    /* What the agent wrote before its release is still to be read when its queue is not empty. */
-    if (rsti_mpsc_rb_has_records(&conductor->queue)) {
-        return;
-    }
     for (size_t i = conductor->receive_endpoints.count; i > 0; i--) {
         rsti_receive_endpoint_t *endpoint = conductor->receive_endpoints.items[i - 1];
         if (endpoint->is_manual) {
             sweep_transports(driver, endpoint);
         }
-        if (endpoint->is_closing && rsti_load_acquire_i32(&endpoint->is_released)) {
+        if (endpoint->is_closing && rsti_is_let_go(driver, &endpoint->is_released)) {
             rsti_ptr_array_remove_at(&conductor->receive_endpoints, i - 1);
             rsti_receive_endpoint_destroy(driver, endpoint);
             conductor->closing_count--;

@@ -552,6 +552,8 @@ int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
 void rsti_send_endpoint_put(rst_driver_t *driver, rsti_send_endpoint_t *endpoint);
 void rsti_receive_endpoint_put(rst_driver_t *driver, rsti_receive_endpoint_t *endpoint);
 void rsti_endpoints_sweep(rst_driver_t *driver);
+/* Whether what an agent has released may be freed: nothing in the conductor's queue names it. */
+bool rsti_is_let_go(const rst_driver_t *driver, const int32_t *is_released);
 
 /* conductor_receive_endpoints.c: the addresses of a subscription or one of its destinations, and
  * the transports of receive endpoints. */

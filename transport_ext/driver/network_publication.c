@@ -297,13 +297,29 @@ void rsti_network_publication_on_spies_changed(rst_driver_t *driver,
     }
 }
 
+/* When the spies of Aeron clients are told, too. */
+static int64_t told_ns(const rst_driver_t *driver, const rsti_publication_t *base)
+{
+    return base->life_changed_ns + RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;
+}
+
+int64_t rsti_network_publication_life_due_ns(const rst_driver_t *driver,
+    const rsti_network_publication_t *publication)
+{
+    const rsti_publication_t *base = &publication->base;
+    if (base->life != RSTI_LIFE_LINGER || base->ref_count > 0) {
+        return RSTI_NO_DEADLINE;
+    }
+    return rsti_subscribers_know_unavailable(&base->subscribers)
+        ? base->life_changed_ns + base->options.linger_ns + 1
+        : told_ns(driver, base);
+}
+
 bool rsti_network_publication_on_life(rst_driver_t *driver,
     rsti_network_publication_t *publication, int64_t now_ns)
 {
     rsti_publication_t *base = &publication->base;
-    const int64_t told_ns =
-        base->life_changed_ns + RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;
-    if (base->life == RSTI_LIFE_LINGER && now_ns >= told_ns) {
+    if (base->life == RSTI_LIFE_LINGER && now_ns >= told_ns(driver, base)) {
         rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
     }
     if (base->life == RSTI_LIFE_LINGER && base->ref_count == 0

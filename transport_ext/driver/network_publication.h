@@ -87,6 +87,9 @@ void rsti_network_publication_on_spies_changed(rst_driver_t *driver,
 /* Time-based part of life; earlier calls are harmless. True when it may be freed. */
 bool rsti_network_publication_on_life(rst_driver_t *driver,
     rsti_network_publication_t *publication, int64_t now_ns);
+/* When it is to be called again. */
+int64_t rsti_network_publication_life_due_ns(const rst_driver_t *driver,
+    const rsti_network_publication_t *publication);
 
 /* Sender's side. */
 typedef struct rsti_sender_t rsti_sender_t;

@@ -175,9 +175,12 @@ static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_
     if (room >= publication->limit - snd_pos) {
         return publication->limit;
     }
+    if (room >= mtu) {
+        return snd_pos + room - room % mtu; /* when that is used up the next pass asks again */
+    }
     rsti_lower_deadline(next_deadline_ns,
         rsti_pacer_due_ns(&publication->pacer, rsti_max_i64(mtu, RSTI_PACE_BURST_MIN / 2), now_ns));
-    return snd_pos + room - room % mtu;
+    return snd_pos;
 }
 
 static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publication,
