@@ -121,7 +121,14 @@ void rsti_subscription_add_image(rst_subscription_t *subscription,
     const rsti_response_t *response)
 {
     pthread_mutex_lock(&subscription->lock);
-    if (find_image(subscription, response->correlation_id) == NULL) {
+    rst_image_t *known = find_image(subscription, response->correlation_id);
+    if (known != NULL && known->state == RSTI_IMAGE_CLOSING) {
+        /* Parted and joined again, before the end of the first time was read: what lies between is
+         * the driver's to clean. */
+        rsti_subscription_finish_image(subscription, known);
+        known = NULL;
+    }
+    if (known == NULL) {
         rst_image_t *image = rsti_client_image_create(subscription, response);
         if (image != NULL && rsti_ptr_array_add(&subscription->images, image) == 0) {
             rsti_events_push(subscription, RST_IMAGE_AVAILABLE, image);

@@ -564,6 +564,32 @@ TEST(unavailable_drains)
     end();
 }
 
+/* An untethered reader that did not poll for long: parted from its image, and joined again further
+ * on, before it looked. What it had not read is no longer the driver's promise. */
+TEST(an_image_comes_back_before_its_end_was_read)
+{
+    CHECK(begin("rejoin"));
+    fake_log_t *log = fake_image(subscription);
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    const int64_t joined = fake_data(log, 0, "missed");
+    fake_unavailable(subscription, log);
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    (void)fake_data(log, joined, "next");
+    rsti_store_release_i64(fake_value(log->counter_id), joined);
+    fake_available(subscription, log, 1);
+    FAKE_UNTIL(rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_image_count(subscription), 1);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_AVAILABLE);
+    CHECK_EQ(event.correlation_id, log->id);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    CHECK_MEM(message(0)->data, "next", 4);
+    end();
+}
+
 TEST(counter_reused_before_we_hear)
 {
     CHECK(begin("reused"));
@@ -712,5 +738,6 @@ CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive)
     RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position), RUN(fragments),
     RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
     RUN(images_in_turn), RUN(demand), RUN(unavailable_drains),
+    RUN(an_image_comes_back_before_its_end_was_read),
     RUN(counter_reused_before_we_hear), RUN(events_are_bounded), RUN(corrupt_frames),
     RUN(mutated_logs), RUN(local_address))
