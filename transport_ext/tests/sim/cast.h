@@ -16,6 +16,8 @@
 #define SIM_CHANNEL_MAX 256
 #define SIM_VIEWS_OPEN_MAX 24
 #define SIM_DESTINATIONS_MAX 6
+/* All files of a run lie below it: process, seed. */
+#define SIM_HOME "/dev/shm/rstream-sim-%d-%" PRIu64
 
 typedef struct sim_driver_t {
     int32_t index;
@@ -166,7 +168,7 @@ struct sim_part_t {
 };
 
 typedef struct sim_cast_t {
-    char dir[128]; /* directory of this run */
+    char dir[128]; /* SIM_HOME of this run */
     sim_driver_t drivers[SIM_DRIVERS_MAX];
     int32_t driver_count;
     sim_client_t clients[SIM_CLIENTS_MAX];

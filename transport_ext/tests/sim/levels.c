@@ -207,7 +207,11 @@ int64_t sim_levels_counters(const rst_driver_t *driver)
     int64_t allocated = 0;
     const rsti_counters_t *counters = &driver->counters.counters;
     for (int32_t id = 0; id <= counters->max_counter_id; id++) {
-        allocated += rsti_load_acquire_i32(&counters->metadata[id].state) == RSTI_COUNTER_ALLOCATED;
+        const int32_t state = rsti_load_acquire_i32(&counters->metadata[id].state);
+        if (state == RSTI_COUNTER_UNUSED) {
+            break; /* ids are given in order: all behind it are as new */
+        }
+        allocated += state == RSTI_COUNTER_ALLOCATED;
     }
     return allocated;
 }

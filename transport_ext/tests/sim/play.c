@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PUBLISHING_NS_MAX (100 * SIM_S)
@@ -79,7 +80,7 @@ static bool is_settled(void)
     if (world.now_ns < next_ns) {
         return false; /* counting all counters at each turn would be most of a run */
     }
-    next_ns = world.now_ns + SIM_MS;
+    next_ns = world.now_ns + 20 * SIM_MS;
     for (int32_t i = 0; i < cast.driver_count; i++) {
         const sim_driver_t *driver = &cast.drivers[i];
         if (driver->driver == NULL
@@ -192,12 +193,46 @@ static void end_processes(void)
     }
 }
 
+/* The place of the drivers' directories. */
+static void make_home(uint64_t seed)
+{
+    snprintf(cast.dir, sizeof cast.dir, SIM_HOME, (int)__real_getpid(), seed);
+    if (mkdir(cast.dir, 0700) != 0) {
+        sim_fail("cannot make %s", cast.dir);
+    }
+}
+
+/* What outlives its driver on purpose is the error log of one that died. */
+static void remove_home(void)
+{
+    static const char kept[] = "-error.log";
+    DIR *stream = opendir(cast.dir);
+    const struct dirent *entry;
+    while (stream != NULL && (entry = readdir(stream)) != NULL) {
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        const size_t length = strlen(entry->d_name);
+        if (length < sizeof kept
+            || strcmp(entry->d_name + length - (sizeof kept - 1), kept) != 0) {
+            sim_fail("%s is left", entry->d_name);
+        }
+        sim_count("driver: error log of a dead one kept");
+        (void)unlinkat(dirfd(stream), entry->d_name, 0);
+    }
+    if (stream != NULL) {
+        closedir(stream);
+    }
+    if (rmdir(cast.dir) != 0) {
+        sim_fail("cannot remove %s", cast.dir);
+    }
+}
+
 void sim_play(uint64_t seed, bool is_traced)
 {
     sim_world_init(seed, is_traced);
     memset(&cast, 0, sizeof cast);
-    snprintf(cast.dir, sizeof cast.dir, "/dev/shm/rstream-sim-%d-%" PRIu64, (int)__real_getpid(),
-        seed);
+    make_home(seed);
     sim_processes_init();
     sim_handles_init();
     sim_fibers_init();
@@ -227,6 +262,7 @@ void sim_play(uint64_t seed, bool is_traced)
     (void)sim_fibers_run(never, world.now_ns + QUIET_NS); /* an agent may be in the midst of it */
     sim_tallies_judge();
     end_processes();
+    remove_home();
     sim_model_judge(cast.is_gentle);
     sim_count_many("turns", sim_fibers_turns());
     sim_event("end: %" PRId64 " messages delivered", sim_model_delivered());

@@ -78,16 +78,13 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-/* A run that failed leaves its directories. */
-static void remove_directories(pid_t pid, uint64_t seed)
+/* A run that failed leaves what its drivers made. */
+static void remove_home(pid_t pid, uint64_t seed)
 {
-    for (int i = 0; i < SIM_DRIVERS_MAX; i++) {
-        char path[128];
-        snprintf(path, sizeof path, "/dev/shm/rstream-sim-%d-%" PRIu64 "-%d", (int)pid, seed, i);
-        if (access(path, F_OK) == 0
-            && nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) != 0) {
-            fprintf(stderr, "cannot remove %s\n", path);
-        }
+    char path[128];
+    snprintf(path, sizeof path, SIM_HOME, (int)pid, seed);
+    if (access(path, F_OK) == 0 && nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) != 0) {
+        fprintf(stderr, "cannot remove %s\n", path);
     }
 }
 
@@ -124,7 +121,7 @@ static bool finish(job_t *job)
     (void)waitpid(job->pid, &status, 0);
     const bool is_clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!is_clean) {
-        remove_directories(job->pid, job->seed);
+        remove_home(job->pid, job->seed);
         if (WIFSIGNALED(status)) {
             fprintf(stderr, "seed %" PRIu64 ": %s\n", job->seed,
                 WTERMSIG(status) == SIGALRM ? "takes too long" : strsignal(WTERMSIG(status)));

@@ -20,7 +20,7 @@ sim_driver_t *sim_roll_driver(int32_t host)
     rsti_driver_params_init(params);
     char dir[sizeof cast.dir];
     memcpy(dir, cast.dir, sizeof dir);
-    snprintf(params->dir, sizeof params->dir, "%s-%d", dir, driver->index);
+    snprintf(params->dir, sizeof params->dir, "%s/driver-%d", dir, driver->index);
     params->threading = threadings[between(0, 5)];
     params->idle = chance(0.8) ? RSTI_IDLE_BLOCK
         : chance(0.5)               ? RSTI_IDLE_BACKOFF

@@ -224,6 +224,9 @@ int64_t sim_tallies_static(const sim_driver_t *driver)
     int64_t count = 0;
     const rsti_counters_t *counters = &driver->driver->counters.counters;
     for (int32_t id = 0; static_count > 0 && id <= counters->max_counter_id; id++) {
+        if (counters->metadata[id].state == RSTI_COUNTER_UNUSED) {
+            break;
+        }
         count += counters->metadata[id].state == RSTI_COUNTER_ALLOCATED
             && counters->metadata[id].type_id == TYPE_STATIC;
     }
