@@ -18,7 +18,7 @@ int sim_bystander_await(const sim_bystander_t *self, int64_t id, const char *wha
 {
     rst_client_t *client = self->client->client;
     const int result = id < 0 ? (int)id : rst_client_await(client, id, AWAIT_NS);
-    if (result == 0) {
+    if (result == 0 || result == -RST_ETIMEDOUT) {
         sim_count("bystander: no answer in time");
         rst_client_cancel(client, id);
     } else if (result < 0 && rst_client_state(client) == RST_CLIENT_OPEN) {

@@ -1,5 +1,5 @@
-/* bystanders.h: roles of a client beside publishing and reading: who keeps counters (tallies.c), who
- * looks into the driver's directory as the tools do (looker.c), who asks for what is wrong
+/* bystanders.h: roles of a client beside publishing and reading: who keeps counters (tallies.c),
+ * who looks into the driver's directory as the tools do (looker.c), who asks for what is wrong
  * (misuse.c), who talks to itself (echo.c). bystanders.c runs them. */
 #ifndef RSTI_SIM_BYSTANDERS_H
 #define RSTI_SIM_BYSTANDERS_H

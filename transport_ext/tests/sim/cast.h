@@ -80,7 +80,9 @@ typedef struct sim_publisher_t {
     uint32_t methods;       /* bit per sim_method_t */
     int64_t pause_ns_max;   /* between messages */
     double abort_chance;    /* of a claim */
-    bool abandons_claim;    /* dies with a claim in its hands */
+    bool abandons_claim;    /* once: of a shared log the driver gives it up */
+    bool has_more_ways;     /* publisher_more.c: frames and padding of an exclusive one */
+    bool uses_waiter;
     bool revokes;
     bool asks_session;      /* for a session id of its own */
     int32_t session_base;   /* asks for this one, each new handle for the next one; 0: it does not */
@@ -94,6 +96,7 @@ typedef struct sim_publisher_t {
     sim_writer_t *writer;
     rst_publication_t *publication;
     int32_t handles; /* it has had so many */
+    rst_waiter_t *waiter;
     int32_t sent;
     bool is_running, is_done;
 } sim_publisher_t;
@@ -229,6 +232,12 @@ rst_subscription_t *sim_part_subscribe(const sim_part_t *part, const char *chann
 
 void sim_driver_kill(sim_driver_t *driver);
 void sim_client_kill(sim_client_t *client);
+
+/* publisher_more.c: position, or the reason why not, as the ways of publisher.c. */
+int64_t sim_publisher_more(sim_publisher_t *publisher);
+int64_t sim_publisher_abandon(sim_publisher_t *publisher);
+void sim_publisher_wait(sim_publisher_t *publisher, int64_t timeout_ns);
+void sim_publisher_end_waits(sim_publisher_t *publisher);
 
 /* Some datagrams of the stream go nowhere, because its destinations come and go. */
 bool sim_cast_has_destinations(int32_t stream_id);

@@ -16,6 +16,28 @@ static void roll_readings(void)
     }
 }
 
+/* Nobody else turns the log while it holds a claim. */
+static bool is_alone(const sim_publisher_t *publisher)
+{
+    bool is_alone = true;
+    for (int32_t i = 0; i < cast.publisher_count; i++) {
+        const sim_publisher_t *other = &cast.publishers[i];
+        is_alone = is_alone && (other == publisher || other->stream_id != publisher->stream_id
+            || publisher->is_exclusive || other->is_exclusive);
+    }
+    return is_alone;
+}
+
+static void roll_publishing(void)
+{
+    for (int32_t i = 0; i < cast.publisher_count; i++) {
+        sim_publisher_t *publisher = &cast.publishers[i];
+        publisher->uses_waiter = maybe(0.5);
+        publisher->has_more_ways = publisher->is_exclusive && maybe(0.6);
+        publisher->abandons_claim = maybe(0.5) && is_alone(publisher);
+    }
+}
+
 static sim_client_t *pick_client(void)
 {
     return &cast.clients[sim_below(DICE_FACES, (uint64_t)cast.client_count)];
@@ -49,6 +71,10 @@ void sim_roll_faces(void)
     if (maybe(0.15)) {
         sim_count("run: readers read in other ways");
         roll_readings();
+    }
+    if (maybe(0.15)) {
+        sim_count("run: publishers have more ways");
+        roll_publishing();
     }
     if (maybe(0.15)) {
         sim_count("run: with bystanders");

@@ -24,7 +24,7 @@ static void refused_there(const sim_bystander_t *self, const char *what, int64_t
 {
     rst_client_t *client = self->client->client;
     const int result = id < 0 ? (int)id : rst_client_await(client, id, AWAIT_NS);
-    if (result == 0) {
+    if (result == 0 || result == -RST_ETIMEDOUT) {
         rst_client_cancel(client, id);
     } else if (rst_client_state(client) == RST_CLIENT_OPEN
         && (result != -RST_EREGISTRATION || rst_last_error_detail() != detail)) {

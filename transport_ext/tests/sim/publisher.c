@@ -148,6 +148,12 @@ static int64_t publish_some(sim_publisher_t *self)
 {
     draft_t *d = &drafts[self->index];
     sim_method_t method;
+    if (self->has_more_ways && sim_chance(DICE_ACTOR, 0.2)) {
+        return sim_publisher_more(self);
+    }
+    if (self->abandons_claim && sim_chance(DICE_ACTOR, 0.1)) {
+        return sim_publisher_abandon(self);
+    }
     do {
         method = (sim_method_t)sim_below(DICE_ACTOR, METHOD_COUNT);
     } while ((self->methods & 1u << method) == 0);
@@ -228,6 +234,9 @@ static bool publish(sim_publisher_t *self)
             return position == RST_NOT_CONNECTED;
         }
         const int64_t idle_ns = (world.now_ns - refused_since_ns) / 4;
+        if (self->uses_waiter) {
+            sim_publisher_wait(self, IDLE_NS_MAX);
+        }
         sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR,
             (uint64_t)(idle_ns < IDLE_NS_MAX ? idle_ns + 1 : IDLE_NS_MAX)));
     }
@@ -285,6 +294,7 @@ static void run(sim_publisher_t *self)
         sim_writer_lost(self->writer);
     }
     take_errors(self);
+    sim_publisher_end_waits(self);
     rst_publication_t *closed = self->publication;
     self->publication = NULL;
     sim_event("publisher %d closes after %d messages", self->index, self->sent);
@@ -325,5 +335,6 @@ void sim_publisher_on_death(sim_publisher_t *publisher)
     }
     publisher->writer = NULL;
     publisher->publication = NULL;
+    publisher->waiter = NULL;
     publisher->is_running = false;
 }

@@ -14,23 +14,7 @@
 #define BEHIND_MAX 8192
 #define BLOCK_MAX 20000
 
-/* A message whose frames come one by one. */
-typedef struct assembly_t {
-    int32_t session_id;
-    int32_t length;
-    int64_t next_position; /* 0: nothing begun */
-    int64_t reserved_value;
-    uint8_t bytes[SIM_MESSAGE_MAX];
-} assembly_t;
-
-typedef struct memory_t {
-    assembly_t assemblies[SIM_VIEWS_OPEN_MAX];
-    rst_image_t *kept;       /* a handle that is held for long */
-    int32_t aborted_session; /* what comes next of it must end at: */
-    int64_t aborted_position; /* 0: nothing was aborted */
-} memory_t;
-
-static memory_t memories[SIM_ROLES_MAX];
+static rst_image_t *kept[SIM_ROLES_MAX]; /* a handle that is held for long */
 
 /* One call of a poll that calls back. */
 typedef struct sitting_t {
@@ -47,147 +31,8 @@ typedef struct sitting_t {
 
 void sim_reading_begin(const sim_subscriber_t *reader)
 {
-    memory_t *memory = &memories[reader->index];
-    for (int32_t i = 0; i < SIM_VIEWS_OPEN_MAX; i++) {
-        memory->assemblies[i].next_position = 0;
-    }
-    memory->kept = NULL;
-    memory->aborted_position = 0;
-}
-
-void sim_reading_on_event(const sim_subscriber_t *reader, int32_t session_id)
-{
-    memory_t *memory = &memories[reader->index];
-    for (int32_t i = 0; i < SIM_VIEWS_OPEN_MAX; i++) {
-        if (memory->assemblies[i].session_id == session_id) {
-            memory->assemblies[i].next_position = 0;
-        }
-    }
-    if (memory->aborted_session == session_id) {
-        memory->aborted_position = 0;
-    }
-}
-
-/* ---- frames become messages ---- */
-
-static assembly_t *assembly_of(const sim_subscriber_t *reader, int32_t session_id, bool is_begin)
-{
-    assembly_t *unused = NULL;
-    memory_t *memory = &memories[reader->index];
-    for (int32_t i = 0; i < SIM_VIEWS_OPEN_MAX; i++) {
-        assembly_t *assembly = &memory->assemblies[i];
-        if (assembly->next_position == 0) {
-            unused = assembly;
-        } else if (assembly->session_id == session_id) {
-            return assembly;
-        }
-    }
-    if (is_begin && unused == NULL) {
-        sim_fail("subscriber %d: messages of more sessions than it has images", reader->index);
-    }
-    return is_begin ? unused : NULL;
-}
-
-static void take_whole(sim_subscriber_t *reader, const rst_fragment_t *fragment,
-    const uint8_t *data, int32_t length, int64_t reserved_value)
-{
-    const rst_message_t message = {.data = data, .length = length,
-        .session_id = fragment->session_id, .position = fragment->position,
-        .reserved_value = reserved_value};
-    sim_subscriber_got(reader, &message);
-    sim_count("reading: messages");
-}
-
-static void take_fragment(sim_subscriber_t *reader, const rst_fragment_t *fragment)
-{
-    const bool is_begin = (fragment->flags & RSTI_FLAG_BEGIN) != 0;
-    const bool is_end = (fragment->flags & RSTI_FLAG_END) != 0;
-    const int32_t span = rsti_frame_span(fragment->length + RSTI_DATA_HEADER_LENGTH);
-    if (is_begin && is_end) {
-        take_whole(reader, fragment, fragment->data, fragment->length, fragment->reserved_value);
-        return;
-    }
-    assembly_t *assembly = assembly_of(reader, fragment->session_id, is_begin);
-    if (assembly == NULL
-        || (!is_begin && assembly->next_position != fragment->position - span)) {
-        return; /* its beginning was never here */
-    }
-    if (is_begin) {
-        assembly->session_id = fragment->session_id;
-        assembly->reserved_value = fragment->reserved_value;
-        assembly->length = 0;
-    }
-    if (fragment->length > SIM_MESSAGE_MAX - assembly->length) {
-        sim_fail("subscriber %d: a message grows beyond %d bytes", reader->index, SIM_MESSAGE_MAX);
-    }
-    memcpy(assembly->bytes + assembly->length, fragment->data, (size_t)fragment->length);
-    assembly->length += fragment->length;
-    assembly->next_position = is_end ? 0 : fragment->position;
-    if (is_end) {
-        take_whole(reader, fragment, assembly->bytes, assembly->length, assembly->reserved_value);
-    }
-}
-
-/* What was aborted comes again before anything else of its session. */
-static void check_again(const sim_subscriber_t *reader, int32_t session_id, int64_t position)
-{
-    memory_t *memory = &memories[reader->index];
-    if (memory->aborted_position == 0 || memory->aborted_session != session_id) {
-        return;
-    }
-    if (memory->aborted_position != position) {
-        sim_fail("subscriber %d aborted what ends at %" PRId64 " of session %d, then %" PRId64
-                 " came", reader->index, memory->aborted_position, session_id, position);
-    }
-    sim_count("reading: aborted, came again");
-    memory->aborted_position = 0;
-}
-
-/* A block is whole frames that say where they lie, and padding comes alone. */
-static void take_frames(sim_subscriber_t *reader, const uint8_t *frames, size_t length,
-    int32_t session_id, int64_t begin)
-{
-    rsti_data_header_t header;
-    for (size_t at = 0; at < length;) {
-        memcpy(&header, frames + at, sizeof header);
-        const int32_t span = rsti_frame_span(header.frame.frame_length);
-        if (header.frame.frame_length <= 0 || (size_t)span > length - at) {
-            sim_fail("subscriber %d: a block of %zu bytes has a frame of %d at %zu", reader->index,
-                length, header.frame.frame_length, at);
-        }
-        if (header.frame.type == RSTI_FRAME_PAD) {
-            if (at != 0 || (size_t)span != length) {
-                sim_fail("subscriber %d: padding does not come alone", reader->index);
-            }
-            return;
-        }
-        const rst_fragment_t fragment = {
-            .data = frames + at + RSTI_DATA_HEADER_LENGTH,
-            .length = header.frame.frame_length - RSTI_DATA_HEADER_LENGTH,
-            .session_id = session_id,
-            .flags = header.frame.flags,
-            .reserved_value = header.reserved_value,
-            .position = begin + (int64_t)at + span,
-        };
-        if (header.session_id != session_id || header.stream_id != reader->stream_id) {
-            sim_fail("subscriber %d: a block has a frame of another stream", reader->index);
-        }
-        check_again(reader, session_id, fragment.position);
-        take_fragment(reader, &fragment);
-        at += (size_t)span;
-    }
-}
-
-void sim_reading_take_block(sim_subscriber_t *reader, const rst_message_t *block)
-{
-    take_frames(reader, block->data, (size_t)block->length, block->session_id,
-        block->position - block->length);
-}
-
-void sim_reading_take_message(sim_subscriber_t *reader, const rst_message_t *message)
-{
-    check_again(reader, message->session_id, message->position);
-    sim_subscriber_got(reader, message);
+    kept[reader->index] = NULL;
+    sim_frames_begin(reader);
 }
 
 /* ---- callbacks ---- */
@@ -286,23 +131,22 @@ static void take(const sitting_t *sitting, const rst_fragment_t *fragment)
 {
     sim_subscriber_t *reader = sitting->poll->reader;
     if (sitting->params.is_assembling) {
-        take_whole(reader, fragment, fragment->data, fragment->length, fragment->reserved_value);
+        sim_frames_take_whole(reader, fragment, fragment->data, fragment->length, fragment->reserved_value);
     } else {
-        take_fragment(reader, fragment);
+        sim_frames_take(reader, fragment);
     }
 }
 
 /* It comes again, or the reader goes on behind what it has seen. */
 static void abort_at(sitting_t *sitting, const rst_fragment_t *fragment)
 {
-    memory_t *memory = &memories[sitting->poll->reader->index];
+    const sim_subscriber_t *reader = sitting->poll->reader;
     sim_count("reading: aborted");
-    if (sitting->can_skip && memory->aborted_position == 0 && sim_chance(DICE_ACTOR, 0.4)) {
+    if (sitting->can_skip && !sim_frames_has_aborted(reader) && sim_chance(DICE_ACTOR, 0.4)) {
         sitting->skip_to = fragment->position;
         take(sitting, fragment);
-    } else if (memory->aborted_position == 0) {
-        memory->aborted_session = fragment->session_id;
-        memory->aborted_position = fragment->position;
+    } else {
+        sim_frames_aborted(reader, fragment->session_id, fragment->position);
     }
 }
 
@@ -321,7 +165,7 @@ static rst_poll_action_t on_fragment(void *arg, const rst_fragment_t *fragment)
     if (!is_same) {
         sitting->stored_position = 0;
     }
-    check_again(reader, fragment->session_id, fragment->position);
+    sim_frames_check_again(reader, fragment->session_id, fragment->position);
     if (sim_chance(DICE_ACTOR, 0.25)) {
         check_place(sitting, fragment);
     }
@@ -409,9 +253,8 @@ static void move_on(const sitting_t *sitting, rst_image_t *image)
 
 static rst_image_t *take_image(const sim_poll_t *poll, const rst_image_info_t *info)
 {
-    memory_t *memory = &memories[poll->reader->index];
-    rst_image_t *image = memory->kept;
-    memory->kept = NULL;
+    rst_image_t *image = kept[poll->reader->index];
+    kept[poll->reader->index] = NULL;
     if (image == NULL) {
         image = sim_chance(DICE_ACTOR, 0.5)
             ? rst_subscription_image_at(poll->subscription, 0)
@@ -423,9 +266,8 @@ static rst_image_t *take_image(const sim_poll_t *poll, const rst_image_info_t *i
 /* Handles are held for long now and then: until the image went, or its subscription. */
 static void put_image(const sim_poll_t *poll, rst_image_t *image)
 {
-    memory_t *memory = &memories[poll->reader->index];
     if (sim_chance(DICE_ACTOR, 0.3)) {
-        memory->kept = image;
+        kept[poll->reader->index] = image;
     } else {
         rst_image_release(image);
     }
@@ -512,7 +354,7 @@ static void on_block(void *arg, const void *frames, size_t length, int32_t sessi
         sim_fail("subscriber %d: a block at %" PRId64 " comes after %" PRId64,
             blocks->reader->index, begin, blocks->info.position);
     }
-    take_frames(blocks->reader, frames, length, session_id, begin);
+    sim_frames_take_block(blocks->reader, frames, length, session_id, begin);
 }
 
 static int poll_image_block(sim_poll_t *poll)
@@ -578,9 +420,8 @@ int sim_reading_poll(sim_poll_t *poll)
 
 void sim_reading_end(const sim_subscriber_t *reader)
 {
-    memory_t *memory = &memories[reader->index];
     rst_image_info_t info;
-    rst_image_t *image = memory->kept;
+    rst_image_t *image = kept[reader->index];
     if (image == NULL) {
         return;
     }
@@ -590,5 +431,5 @@ void sim_reading_end(const sim_subscriber_t *reader)
         sim_fail("subscriber %d closed, an image of it did not", reader->index);
     }
     rst_image_release(image);
-    memory->kept = NULL;
+    kept[reader->index] = NULL;
 }

@@ -16,14 +16,26 @@ typedef struct sim_poll_t {
 void sim_reading_begin(const sim_subscriber_t *reader);
 /* As rst_subscription_poll, in one of the reader's ways. */
 int sim_reading_poll(sim_poll_t *poll);
-/* A message of a batch that one of those polls filled. */
-void sim_reading_take_message(sim_subscriber_t *reader, const rst_message_t *message);
-/* One entry of a batch that a block poll filled. */
-void sim_reading_take_block(sim_subscriber_t *reader, const rst_message_t *block);
-/* An image came or went. */
-void sim_reading_on_event(const sim_subscriber_t *reader, int32_t session_id);
 /* The subscription is closed; handles of images may be there still. */
 void sim_reading_end(const sim_subscriber_t *reader);
+
+/* ---- reading_frames.c ---- */
+
+void sim_frames_begin(const sim_subscriber_t *reader);
+/* An image came or went. */
+void sim_frames_on_event(const sim_subscriber_t *reader, int32_t session_id);
+/* A whole message of a batch. */
+void sim_frames_got(sim_subscriber_t *reader, const rst_message_t *message);
+/* One that a callback got; data: all of it. */
+void sim_frames_take_whole(sim_subscriber_t *reader, const rst_fragment_t *fragment,
+    const uint8_t *data, int32_t length, int64_t reserved_value);
+void sim_frames_take(sim_subscriber_t *reader, const rst_fragment_t *fragment);
+/* Raw frames of one session; begin: the position where they lie. */
+void sim_frames_take_block(sim_subscriber_t *reader, const uint8_t *frames, size_t length,
+    int32_t session_id, int64_t begin);
+void sim_frames_aborted(const sim_subscriber_t *reader, int32_t session_id, int64_t position);
+bool sim_frames_has_aborted(const sim_subscriber_t *reader);
+void sim_frames_check_again(const sim_subscriber_t *reader, int32_t session_id, int64_t position);
 
 /* subscriber.c: a whole message came. */
 void sim_subscriber_got(sim_subscriber_t *reader, const rst_message_t *message);

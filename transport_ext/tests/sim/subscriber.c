@@ -67,7 +67,7 @@ static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription
     rst_image_event_t event;
     while (rst_subscription_next_event(subscription, &event) == 1) {
         const int32_t i = find_view(self, event.session_id);
-        sim_reading_on_event(self, event.session_id);
+        sim_frames_on_event(self, event.session_id);
         self->last_news_ns = world.now_ns;
         if (event.kind == RST_IMAGE_AVAILABLE) {
             sim_count("subscriber: image available");
@@ -125,9 +125,10 @@ static void take_messages(sim_subscriber_t *self, rst_batch_t *batch)
     const rst_message_t *messages = rst_batch_messages(batch, &count);
     for (int32_t i = 0; i < count; i++) {
         if (self->reading == READING_RAW) {
-            sim_reading_take_block(self, &messages[i]);
+            sim_frames_take_block(self, messages[i].data, (size_t)messages[i].length,
+                messages[i].session_id, messages[i].position - messages[i].length);
         } else if (self->reading == READING_WHOLE) {
-            sim_reading_take_message(self, &messages[i]);
+            sim_frames_got(self, &messages[i]);
         } else {
             sim_subscriber_got(self, &messages[i]);
         }

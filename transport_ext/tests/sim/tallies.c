@@ -25,10 +25,12 @@ typedef struct static_t {
 
 static static_t statics[STATICS_MAX];
 static int32_t static_count;
+static bool has_asked;
 
 void sim_tallies_init(void)
 {
     static_count = 0;
+    has_asked = false;
 }
 
 static static_t *static_of(int32_t process_id, int64_t registration_id)
@@ -115,7 +117,7 @@ static void ask_for_anothers(const sim_bystander_t *self, const own_t *own)
     const int64_t id = rst_client_add_static_counter(own->client, own->type_id,
         rst_user_counter_registration_id(own->counter), NULL, 0, "another's");
     const int result = id < 0 ? (int)id : rst_client_await(own->client, id, 2 * SIM_S);
-    if (result == 0) {
+    if (result == 0 || result == -RST_ETIMEDOUT) {
         rst_client_cancel(own->client, id);
     } else if (rst_client_state(own->client) == RST_CLIENT_OPEN
         && result != -RST_EREGISTRATION) {
@@ -177,6 +179,7 @@ static void share_static(const sim_bystander_t *self)
     rst_client_t *client = self->client->client;
     const int32_t process_id = self->client->driver->process->id;
     const int64_t registration_id = 1 + (int64_t)sim_below(DICE_ACTOR, STATIC_IDS);
+    has_asked = true; /* it is made also if we never hear of it */
     const int64_t id = rst_client_add_static_counter(client, TYPE_STATIC, registration_id, "key", 3,
         "everybody's");
     if (!sim_bystander_await(self, id, "a static counter")) {
@@ -223,7 +226,7 @@ int64_t sim_tallies_static(const sim_driver_t *driver)
 {
     int64_t count = 0;
     const rsti_counters_t *counters = &driver->driver->counters.counters;
-    for (int32_t id = 0; static_count > 0 && id <= counters->max_counter_id; id++) {
+    for (int32_t id = 0; has_asked && id <= counters->max_counter_id; id++) {
         if (counters->metadata[id].state == RSTI_COUNTER_UNUSED) {
             break;
         }
