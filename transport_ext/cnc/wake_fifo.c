@@ -12,6 +12,7 @@
 #include "cnc/driver_dir.h"
 #include "cnc/files.h"
 #include "util/alloc.h"
+#include "util/bits.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -39,6 +40,7 @@ struct rsti_waker_t {
     pthread_mutex_t lock;
     int64_t wake_count;
     char dir[RSTI_PATH_MAX];
+    int kept[RSTI_WAKER_KEPT]; /* of client 0; descriptor + 1, 0 = none */
     writer_t writers[CACHE_SETS][CACHE_WAYS];
 };
 
@@ -216,16 +218,38 @@ static writer_t *find_writer(rsti_waker_t *waker, int64_t client_id, int32_t wai
     return oldest;
 }
 
+void rsti_waker_keep(rsti_waker_t *waker, int32_t agent_fifo, int fd)
+{
+    RST_ASSERT(agent_fifo >= 0 && agent_fifo < RSTI_WAKER_KEPT);
+    (void)pthread_mutex_lock(&waker->lock);
+    waker->kept[agent_fifo] = fd + 1;
+    (void)pthread_mutex_unlock(&waker->lock);
+}
+
+/* -1: there is no such FIFO. */
+static int writing_fd(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id)
+{
+    if (client_id == 0 && waiter_id >= 0 && waiter_id < RSTI_WAKER_KEPT
+        && waker->kept[waiter_id] != 0) {
+        return waker->kept[waiter_id] - 1;
+    }
+    writer_t *writer = find_writer(waker, client_id, waiter_id);
+    if (writer == NULL) {
+        return -1;
+    }
+    writer->used_at = ++waker->wake_count;
+    return writer->fd;
+}
+
 void rsti_waker_wake(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id)
 {
     const uint8_t byte = 1;
     (void)pthread_mutex_lock(&waker->lock);
-    writer_t *writer = find_writer(waker, client_id, waiter_id);
-    if (writer != NULL) {
-        writer->used_at = ++waker->wake_count;
+    const int fd = writing_fd(waker, client_id, waiter_id);
+    if (fd >= 0) {
         ssize_t written;
         do {
-            written = write(writer->fd, &byte, 1);
+            written = write(fd, &byte, 1);
         } while (written < 0 && errno == EINTR);
         /* Full: the sleeper has bytes enough to wake up from. */
     }

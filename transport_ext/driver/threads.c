@@ -318,6 +318,7 @@ int rsti_threads_prepare(rst_driver_t *driver)
             || choose_idle(driver, thread, &runner->idle) < 0) {
             return -rst_last_error_code();
         }
+        rsti_waker_keep(driver->waker, thread->fifo_id, thread->fifo_fd);
         choose_cpu(&driver->params, thread);
         thread->has_poller = true;
         thread->is_blocking = runner->idle.kind == RSTI_IDLE_BLOCK;
@@ -370,6 +371,7 @@ void rsti_threads_close(rst_driver_t *driver)
             thread->has_poller = false;
         }
         if (thread->fifo_fd >= 0) {
+            rsti_waker_keep(driver->waker, thread->fifo_id, -1);
             rsti_wake_fifo_remove(driver->dir, 0, thread->fifo_id);
             rsti_fd_close(thread->fifo_fd);
             thread->fifo_fd = -1;

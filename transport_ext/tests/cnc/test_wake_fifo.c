@@ -193,6 +193,28 @@ TEST(what_is_no_fifo_is_not_written)
     CHECK(strstr(rst_last_error_text(), "1.0") != NULL);
 }
 
+/* The name stands for any reason why it cannot be opened, such as too many open files. */
+TEST(agents_are_woken_without_another_descriptor)
+{
+    char dir[512];
+    rsti_waker_t *waker = NULL;
+    make_dir(dir, sizeof dir, "kept");
+    const int fd = rsti_wake_fifo_create(dir, 0, 2);
+    CHECK_EQ(rsti_waker_create(&waker, dir), 0);
+    rsti_waker_keep(waker, 2, fd);
+    rsti_wake_fifo_remove(dir, 0, 2);
+    rsti_waker_wake(waker, 0, 1);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 0);
+    rsti_waker_wake(waker, 0, 2);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 1);
+    rsti_waker_keep(waker, 2, -1);
+    rsti_waker_wake(waker, 0, 2);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 0);
+    rsti_waker_destroy(waker);
+    close(fd);
+}
+
 TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process),
     RUN(vanished_sleeper_harms_nobody), RUN(cache_is_bounded_and_right),
-    RUN(fifos_of_a_dead_client_go), RUN(what_is_no_fifo_is_not_written))
+    RUN(fifos_of_a_dead_client_go), RUN(what_is_no_fifo_is_not_written),
+    RUN(agents_are_woken_without_another_descriptor))
