@@ -70,8 +70,7 @@ rsti_driver_client_t *rsti_client_get(rst_driver_t *driver, int64_t client_id)
     return client;
 }
 
-int rsti_client_link_publication(rsti_driver_client_t *client, int64_t registration_id,
-    rsti_publication_t *publication)
+int rsti_client_reserve_link(rsti_driver_client_t *client)
 {
     if (client->publication_count == client->publication_capacity) {
         const int32_t capacity = client->publication_capacity * 2 + 4;
@@ -84,10 +83,16 @@ int rsti_client_link_publication(rsti_driver_client_t *client, int64_t registrat
         client->publications = links;
         client->publication_capacity = capacity;
     }
+    return 0;
+}
+
+void rsti_client_link_publication(rsti_driver_client_t *client, int64_t registration_id,
+    rsti_publication_t *publication)
+{
+    RST_ASSERT(client->publication_count < client->publication_capacity);
     client->publications[client->publication_count++] =
         (rsti_publication_link_t){registration_id, publication};
     publication->ref_count++;
-    return 0;
 }
 
 static int link_counter(rsti_driver_client_t *client, int64_t registration_id,

@@ -7,6 +7,7 @@
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #define RETRY_INTERVAL_NS RSTI_NS_PER_S
 
@@ -58,17 +59,26 @@ static bool free_log(rst_driver_t *driver, rsti_log_file_t *file)
     return result == 0;
 }
 
+/* A log may be let go because something failed: what failed is still to be told. */
 void rsti_log_release(rst_driver_t *driver, rsti_log_file_t *file)
 {
     rsti_conductor_t *conductor = &driver->conductor;
+    const int code = rst_last_error_code(), detail = rst_last_error_detail();
+    char text[RSTI_ERROR_TEXT_MAX] = "";
     if (file->log.base == NULL && file->path[0] == '\0') {
         return; /* never made */
+    }
+    if (code != 0) {
+        snprintf(text, sizeof text, "%s", rst_last_error_text());
     }
     rsti_log_file_t *queued = rsti_alloc(sizeof *queued);
     if (queued == NULL || rsti_ptr_array_add(&conductor->freed_logs, queued) < 0) {
         rsti_free(queued);
         rsti_error_clear();
         (void)free_log(driver, file);
+        if (code != 0) {
+            (void)rsti_error_set(code, detail, "%s", text);
+        }
         return;
     }
     *queued = *file;

@@ -195,7 +195,8 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_channel_t *channel = &driver->conductor.channel;
     rsti_driver_client_t *client = rsti_client_get(driver, command->client_id);
-    if (client == NULL
+    /* Room for the link first: a publication that nobody is linked to would stay for ever. */
+    if (client == NULL || rsti_client_reserve_link(client) < 0
         || rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
         || rsti_channel_check_supported(channel, true) < 0
         || (channel->session_tag != RSTI_CHANNEL_UNSET
@@ -225,10 +226,10 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
     } else if (check_shared(publication, channel) < 0) {
         publication = NULL;
     }
-    if (publication == NULL
-        || rsti_client_link_publication(client, command->correlation_id, publication) < 0) {
+    if (publication == NULL) {
         result = -rst_last_error_code();
     } else {
+        rsti_client_link_publication(client, command->correlation_id, publication);
         respond_ready(driver, command, publication, endpoint);
         if (is_new) {
             rsti_response_on_publication(driver, publication);

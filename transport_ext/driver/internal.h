@@ -387,7 +387,9 @@ rsti_driver_client_t *rsti_client_find(rst_driver_t *driver, int64_t client_id);
 bool rsti_client_is_rstream(rst_driver_t *driver, int64_t client_id);
 /* Makes it, with its heartbeat counter, at the first command; NULL with a trail. */
 rsti_driver_client_t *rsti_client_get(rst_driver_t *driver, int64_t client_id);
-int rsti_client_link_publication(rsti_driver_client_t *client, int64_t registration_id,
+/* Room for one more link: then linking cannot fail. */
+int rsti_client_reserve_link(rsti_driver_client_t *client);
+void rsti_client_link_publication(rsti_driver_client_t *client, int64_t registration_id,
     rsti_publication_t *publication);
 void rsti_clients_check(rst_driver_t *driver, int64_t now_ns);
 void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns);
