@@ -26,6 +26,7 @@ typedef struct sim_driver_t {
     rst_driver_params_t params;
     rst_driver_t *driver; /* NULL: not open */
     int64_t counters_at_start;
+    bool is_serving; /* its start is over */
     bool should_stop;
     bool has_ended;
     int32_t deaths;

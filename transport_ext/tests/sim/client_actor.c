@@ -1,6 +1,7 @@
 /* client_actor.c: a client's process: connects, runs its roles, and starts again when its driver
  * was lost. */
 #include "tests/sim/cast.h"
+#include "tests/sim/scarcity.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
@@ -18,6 +19,9 @@ int sim_client_await(const sim_client_t *client, int64_t correlation_id)
     }
     const int result = rst_client_await(client->client, correlation_id,
         patience_ns > 0 ? patience_ns : AWAIT_NS);
+    if (result < 0) {
+        sim_scarcity_judge(rst_last_error_text());
+    }
     if (patience_ns > 0 && result != 1) {
         sim_fail("a command of client %d is not answered: %s", client->index,
             rst_last_error_text());

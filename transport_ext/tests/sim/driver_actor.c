@@ -9,6 +9,7 @@
 
 static void run_invoked(sim_driver_t *self)
 {
+    self->is_serving = true;
     while (!self->should_stop) {
         int64_t deadline_ns;
         const int64_t work = rst_driver_do_work(self->driver, &deadline_ns);
@@ -26,6 +27,7 @@ static void run_threads(sim_driver_t *self)
     if (rst_driver_start(self->driver) < 0) {
         sim_fail("driver %d does not start: %s", self->index, rst_last_error_text());
     }
+    self->is_serving = true;
     while (!self->should_stop) {
         sim_fiber_sleep(20 * SIM_MS);
     }
@@ -64,6 +66,7 @@ void sim_driver_start(sim_driver_t *driver)
     snprintf(name, sizeof name, "driver%d.%d", driver->index, driver->deaths);
     driver->process = sim_process_start(name, driver->host);
     driver->driver = NULL;
+    driver->is_serving = false;
     driver->has_ended = false;
     (void)sim_fiber_start(driver->process, "main", driver_main, driver);
 }

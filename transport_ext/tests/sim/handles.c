@@ -2,9 +2,11 @@
  * linker's --wrap): each has an owner, so that a killed process loses them, and one that ends in
  * good order can be asked what it left behind. */
 #include "tests/sim/process.h"
+#include "tests/sim/scarcity.h"
 #include "tests/sim/world.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,6 +34,9 @@ int __real_closedir(DIR *stream);
 int __real_fclose(FILE *file);
 void *__real_mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *base, size_t length);
+int __real_ftruncate(int fd, off_t length);
+int __real_posix_fallocate(int fd, off_t offset, off_t length);
+int __real_unlink(const char *path);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_openat(int dir_fd, const char *path, int flags, ...);
 int __wrap_close(int fd);
@@ -41,6 +46,9 @@ int __wrap_closedir(DIR *stream);
 int __wrap_fclose(FILE *file);
 void *__wrap_mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset);
 int __wrap_munmap(void *base, size_t length);
+int __wrap_ftruncate(int fd, off_t length);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t length);
+int __wrap_unlink(const char *path);
 
 void sim_handles_init(void)
 {
@@ -74,6 +82,10 @@ int __wrap_open(const char *path, int flags, ...)
     va_start(arguments, flags);
     const unsigned mode = (flags & O_CREAT) != 0 ? va_arg(arguments, unsigned) : 0;
     va_end(arguments);
+    if (sim_scarcity_strikes(SCARCE_DESCRIPTORS)) {
+        errno = EMFILE;
+        return -1;
+    }
     return adopt(__real_open(path, flags, mode));
 }
 
@@ -119,10 +131,40 @@ int __wrap_fclose(FILE *file)
     return __real_fclose(file);
 }
 
+/* ---- files ---- */
+
+int __wrap_ftruncate(int fd, off_t length)
+{
+    if (sim_scarcity_strikes(SCARCE_STORAGE)) {
+        errno = EFBIG;
+        return -1;
+    }
+    return __real_ftruncate(fd, length);
+}
+
+int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
+{
+    return sim_scarcity_strikes(SCARCE_STORAGE) ? ENOSPC
+                                                : __real_posix_fallocate(fd, offset, length);
+}
+
+int __wrap_unlink(const char *path)
+{
+    if (strstr(path, ".logbuffer") != NULL && sim_scarcity_strikes(SCARCE_REMOVALS)) {
+        errno = EBUSY;
+        return -1;
+    }
+    return __real_unlink(path);
+}
+
 /* ---- mappings ---- */
 
 void *__wrap_mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset)
 {
+    if (fd >= 0 && sim_scarcity_strikes(SCARCE_MAPPINGS)) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
     void *base = __real_mmap(at, length, protection, flags, fd, offset);
     if (base != MAP_FAILED && fd >= 0) {
         if (mapping_count == SIM_MAPPINGS_MAX) {

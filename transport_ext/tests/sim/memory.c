@@ -1,6 +1,7 @@
 /* memory.c: takes the place of util/alloc.c: the same contract, and every block knows its process.
  * What is freed is overwritten, so that a use after free shows. */
 #include "tests/sim/process.h"
+#include "tests/sim/scarcity.h"
 #include "util/alloc.h"
 #include "util/bits.h"
 #include "util/error.h"
@@ -26,6 +27,10 @@ static int64_t count_of[SIM_PROCESSES_MAX];
 void *rsti_alloc(size_t size)
 {
     if (size > SIZE_MAX - sizeof(block_t) - RSTI_CACHE_LINE) {
+        (void)RST_SET_ERR(RST_ENOMEM, "cannot allocate %zu bytes", size);
+        return NULL;
+    }
+    if (sim_scarcity_strikes(SCARCE_MEMORY)) {
         (void)RST_SET_ERR(RST_ENOMEM, "cannot allocate %zu bytes", size);
         return NULL;
     }

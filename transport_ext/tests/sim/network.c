@@ -3,10 +3,12 @@
 #include "concurrent/atomics.h"
 #include "tests/sim/laws.h"
 #include "tests/sim/links.h"
+#include "tests/sim/scarcity.h"
 #include "tests/sim/world.h"
 #include "util/error.h"
 #include "util/netaddr.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +143,10 @@ static int sim_open(void *media, const rsti_socket_params_t *params, rsti_socket
         sim_count("media: address refused");
         return RST_SET_ERR(RST_EINUSE, "binding UDP socket to %s",
             rsti_netaddr_format(&params->bind_address, text, sizeof text));
+    }
+    if (sim_scarcity_strikes(SCARCE_DESCRIPTORS)) {
+        errno = EMFILE;
+        return RST_SET_ERRNO("opening UDP socket");
     }
     rsti_socket_t *made = free_socket();
     *made = (rsti_socket_t){.is_open = true, .host = host,

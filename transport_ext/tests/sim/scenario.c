@@ -1,5 +1,6 @@
 /* scenario.c: rolls a scenario: who takes part, and over which channels. */
 #include "tests/sim/rolls.h"
+#include "tests/sim/scarcity.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -265,6 +266,7 @@ void sim_scenario_write(void)
         roll_race();
     } else {
         roll_world();
+        sim_roll_scarcity();
     }
     sim_roll_faces();
     for (int32_t i = 0; i < cast.driver_count; i++) {
