@@ -9,6 +9,8 @@
 
 #define CLIENT_COMMANDS_MAX 16
 #define AGENT_COMMANDS_MAX 64
+/* Agents that are behind with their commands do not say when they are not any more. */
+#define ROOM_POLL_NS INT64_C(100000)
 
 int rsti_conductor_init(rst_driver_t *driver, uint64_t seed)
 {
@@ -270,6 +272,8 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     if (rsti_proxies_have_room(driver)) {
         work += (int64_t)rsti_mpsc_rb_read(&driver->to_driver, CLIENT_COMMANDS_MAX,
             on_client_command, driver);
+    } else if (rsti_mpsc_rb_has_records(&driver->to_driver)) {
+        rsti_lower_deadline(next_deadline_ns, now_ns + ROOM_POLL_NS);
     }
     rsti_reresolutions_poll(driver, now_ns, next_deadline_ns);
     rsti_images_rebuild(driver, now_ns, next_deadline_ns);

@@ -109,6 +109,10 @@ static void on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     rsti_network_publication_t *publication, const rsti_sm_t *sm,
     const struct sockaddr_storage *source, int64_t now_ns)
 {
+    if (rsti_netaddr_port(source) == 0) {
+        rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return; /* it is no address to send to: sending there would be refused for ever */
+    }
     if (publication != NULL) {
         if (!rsti_network_publication_on_sm(sender, publication, sm, now_ns)) {
             return;

@@ -178,6 +178,25 @@ TEST(a_paced_publication_without_data_sleeps)
     harness_close(h);
 }
 
+/* Commands that wait because the sender is behind: nobody wakes the conductor when it no longer is. */
+TEST(commands_do_not_wait_long_for_room)
+{
+    harness_t *h = harness_open();
+    const rsti_agent_command_t filler = {.registration_id = 0};
+    int64_t deadline_ns = RSTI_NO_DEADLINE;
+    pass(h);
+    while (rsti_proxies_have_room(h->driver)) {
+        CHECK_EQ(rsti_mpsc_rb_write(&h->driver->sender.queue, RSTI_AGENT_RESOLVED, &filler,
+            sizeof filler), RSTI_RB_OK);
+    }
+    (void)write_add(h, RSTI_CMD_ADD_SUBSCRIPTION, READER);
+    (void)rsti_conductor_do_work(h->driver, h->manual.now_ns, &deadline_ns);
+    CHECK(rsti_mpsc_rb_has_records(&h->driver->to_driver));
+    CHECK(deadline_ns <= h->manual.now_ns + MS);
+    CHECK(deadline_ns > h->manual.now_ns);
+    harness_close(h);
+}
+
 /* Until an Aeron client is told that the image is gone the publication stays, be its linger over. */
 TEST(a_publication_that_lingers_for_a_spy_sleeps)
 {
@@ -245,5 +264,6 @@ CHECK_MAIN(RUN(an_endpoint_stays_until_the_last_words_of_its_agent_are_read),
     RUN(a_publication_with_another_buffer_waits_for_the_closing_socket),
     RUN(a_closing_endpoint_gets_no_command_about_its_destinations),
     RUN(a_paced_publication_without_data_sleeps),
+    RUN(commands_do_not_wait_long_for_room),
     RUN(a_publication_that_lingers_for_a_spy_sleeps),
     RUN(readers_beyond_the_last_destination_are_one_error))

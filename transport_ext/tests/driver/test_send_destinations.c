@@ -230,6 +230,24 @@ TEST(rejected_status_messages_do_not_count)
     harness_close(p.h);
 }
 
+/* Sending there is refused, and a refusal at one destination holds all of them back: whoever writes
+ * such a datagram could stop the publication. */
+TEST(a_reader_without_a_port_is_none)
+{
+    publisher_t p;
+    publisher_open(&p, DYNAMIC);
+    send_sm(&p, "127.0.0.1:0", 7);
+    send_sm_of(&p, "127.0.0.1:0", 8, 0, 99, STREAM + 1, 0);
+    pass(p.h);
+    CHECK_EQ(destination_count(&p), 0);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_INVALID_PACKETS), 2);
+    CHECK_EQ(p.publication->receiver_count, 0);
+    send_sm(&p, A, 7);
+    pass(p.h);
+    CHECK_EQ(destination_count(&p), 1);
+    harness_close(p.h);
+}
+
 /* N7 */
 TEST(silent_destinations_go_after_five_seconds)
 {
@@ -485,6 +503,7 @@ CHECK_MAIN(RUN(a_group_has_a_socket_for_data_and_one_for_control),
     RUN(unicast_setups_are_no_group), RUN(unicast_with_control_is_bound_to_it),
     RUN(dynamic_destinations_come_with_status_messages),
     RUN(rejected_status_messages_do_not_count), RUN(silent_destinations_go_after_five_seconds),
+    RUN(a_reader_without_a_port_is_none),
     RUN(retransmits_reach_all_destinations), RUN(an_error_at_one_destination_sends_to_all_again),
     RUN(a_full_socket_at_one_destination_is_its_own_loss),
     RUN(manual_destinations_are_added_and_removed), RUN(without_destinations_a_send_is_complete),
