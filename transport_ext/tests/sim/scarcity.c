@@ -72,9 +72,15 @@ void sim_scarcity_judge(const char *error_text)
     }
 }
 
+/* Some count on an answer of a certain kind to each of their commands. */
+static bool has_strict_commands(void)
+{
+    return cast.part_count > 0 || cast.bystander_count > 0 || cast.clients[0].claim_deaths > 0;
+}
+
 void sim_roll_scarcity(void)
 {
-    if (!sim_chance(DICE_MISHAP, WORLDS)) {
+    if (!sim_chance(DICE_MISHAP, WORLDS) || has_strict_commands()) {
         return;
     }
     for (int64_t i = roll(1, 4); i > 0; i--) {

@@ -266,9 +266,9 @@ void sim_scenario_write(void)
         roll_race();
     } else {
         roll_world();
-        sim_roll_scarcity();
     }
     sim_roll_faces();
+    sim_roll_scarcity();
     for (int32_t i = 0; i < cast.driver_count; i++) {
         sim_driver_start(&cast.drivers[i]);
     }
