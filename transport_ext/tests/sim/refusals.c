@@ -57,6 +57,8 @@ static const probe_t probes[] = {
     {EXCLUSIVE, false, "aeron:ipc?pub-wnd=1", "pub-wnd=1"},
     {PUB, false, "aeron:udp?endpoint=H:P|bogus", "must be key=value"},
     {PUB, false, "aeron:udp?endpoint=H:P|mtu=1024|mtu=1024", "given twice"},
+    {SUB, false, "aeron:ipc?rs-name=beta", "fall on the same IPC stream id"},
+    {PUB, false, "aeron:ipc?rs-name=beta", "fall on the same IPC stream id"},
     /* laws of flow and congestion */
     {PUB, false, "aeron:udp?control=H:S|control-mode=dynamic|fc=sideways", "sideways"},
     /* responses */
@@ -87,7 +89,7 @@ static const probe_t probes[] = {
 
 /* What it has and what is to clash with it. */
 typedef struct own_t {
-    rst_publication_t *tagged, *shared, *manual;
+    rst_publication_t *tagged, *shared, *manual, *named;
     rst_subscription_t *plain, *merged;
 } own_t;
 
@@ -202,13 +204,14 @@ static bool add_own(const sim_part_t *self, own_t *own)
             channel, sizeof channel),
         STREAM);
     own->merged = sim_part_subscribe(self, "aeron:udp?control-mode=manual", STREAM);
-    return own->tagged != NULL && own->shared != NULL && own->manual != NULL && own->plain != NULL
+    own->named = sim_part_publish(self, "aeron:ipc?rs-name=alpha", STREAM, false);
+    return own->named != NULL && own->tagged != NULL && own->shared != NULL && own->manual != NULL && own->plain != NULL
         && own->merged != NULL;
 }
 
 static void close_own(own_t *own)
 {
-    rst_publication_t *publications[] = {own->tagged, own->shared, own->manual};
+    rst_publication_t *publications[] = {own->tagged, own->shared, own->manual, own->named};
     rst_subscription_t *subscriptions[] = {own->plain, own->merged};
     for (size_t i = 0; i < sizeof publications / sizeof publications[0]; i++) {
         if (publications[i] != NULL) {

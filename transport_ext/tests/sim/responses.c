@@ -1,5 +1,6 @@
-/* responses.c: askers, each with a response channel, and the one who answers all of them. What an asker
- * gets must be the answers to its own requests of this attempt, each once and in order. */
+/* responses.c: askers, each with a response channel, and the one who answers all of them, and now and
+ * then goes on with another publication. What an asker gets must be the answers to its own requests of
+ * this attempt, each once, and in order on each session. */
 #include "tests/sim/rolls.h"
 
 #include <inttypes.h>
@@ -11,6 +12,8 @@
 #define ASKERS_MAX 4
 #define CALLERS_MAX 24
 #define LENGTH_MAX 3000
+#define REQUESTS_MAX 30
+#define SESSIONS_MAX 32 /* of answers in one attempt */
 #define ANSWER_NS_MAX (30 * SIM_S)  /* in a gentle run */
 #define ATTEMPT_NS_MAX (5 * SIM_S)  /* in a rough one: then it asks anew */
 #define OFFER_NS_MAX (10 * SIM_S)
@@ -30,13 +33,24 @@ typedef struct asker_t {
     bool is_exclusive;
 } asker_t;
 
+/* What an asker got in one attempt. */
+typedef struct answered_t {
+    bool has[REQUESTS_MAX];
+    int32_t count;
+    int32_t sessions[SESSIONS_MAX];
+    int32_t last[SESSIONS_MAX]; /* number of that session */
+    int32_t session_count;
+} answered_t;
+
 typedef struct caller_t {
     int32_t session_id;
+    int64_t image_id;
     rst_publication_t *answers;
 } caller_t;
 
 static struct {
     bool is_ipc, has_prototype;
+    double renewal; /* chance before an answer */
     char requests[96], answers[96];
     asker_t askers[ASKERS_MAX];
 } service;
@@ -92,32 +106,55 @@ static bool is_open(const sim_part_t *self)
 
 /* ---- who asks ---- */
 
-/* The number of answers that came so far, or -1: the stream of answers has a hole. */
-static int32_t take_answers(const sim_part_t *self, rst_subscription_t *subscription,
-    rst_batch_t *batch, int32_t answered, int32_t asked)
+static int32_t session_of(answered_t *answered, int32_t session_id)
+{
+    int32_t i = 0;
+    while (i < answered->session_count && answered->sessions[i] != session_id) {
+        i++;
+    }
+    if (i == SESSIONS_MAX) {
+        sim_fail("answers come on more than %d sessions", SESSIONS_MAX);
+    }
+    if (i == answered->session_count) {
+        answered->sessions[i] = session_id;
+        answered->last[i] = -1;
+        answered->session_count++;
+    }
+    return i;
+}
+
+static void take_answer(const sim_part_t *self, const rst_message_t *message,
+    answered_t *answered, int32_t asked)
+{
+    const header_t header = read_message(message, ANSWER);
+    const int32_t session = session_of(answered, message->session_id);
+    const int32_t attempt = service.askers[self->number].attempt;
+    if (header.asker != self->number || header.attempt != attempt) {
+        sim_fail("asker %d, attempt %d, gets an answer for asker %d, attempt %d", self->number,
+            attempt, header.asker, header.attempt);
+    }
+    if (header.number < 0 || header.number >= asked || answered->has[header.number]
+        || header.number <= answered->last[session]) {
+        sim_fail("asker %d gets answer %d, the last one of this session was %d, %d are asked",
+            self->number, header.number, answered->last[session], asked);
+    }
+    answered->has[header.number] = true;
+    answered->last[session] = header.number;
+    answered->count++;
+    sim_count("asker: answers");
+}
+
+static void take_answers(const sim_part_t *self, rst_subscription_t *subscription,
+    rst_batch_t *batch, answered_t *answered, int32_t asked)
 {
     int32_t count = 0;
-    if (rst_subscription_poll(subscription, 8, 0, batch) <= 0) {
-        return answered;
-    }
-    const rst_message_t *messages = rst_batch_messages(batch, &count);
-    for (int32_t i = 0; i < count && answered >= 0; i++) {
-        const header_t header = read_message(&messages[i], ANSWER);
-        if (header.asker != self->number
-            || header.attempt != service.askers[self->number].attempt) {
-            sim_fail("asker %d, attempt %d, gets an answer for asker %d, attempt %d", self->number,
-                service.askers[self->number].attempt, header.asker, header.attempt);
+    if (rst_subscription_poll(subscription, 8, 0, batch) > 0) {
+        const rst_message_t *messages = rst_batch_messages(batch, &count);
+        for (int32_t i = 0; i < count; i++) {
+            take_answer(self, &messages[i], answered, asked);
         }
-        if (header.number < answered || header.number >= asked
-            || (header.number > answered && cast.is_gentle)) {
-            sim_fail("asker %d gets answer %d, %d is next and %d are asked", self->number,
-                header.number, answered, asked);
-        }
-        answered = header.number == answered ? answered + 1 : -1;
-        sim_count("asker: answers");
+        rst_batch_release(batch);
     }
-    rst_batch_release(batch);
-    return answered;
 }
 
 /* True: all is answered. */
@@ -127,27 +164,24 @@ static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscrip
     uint8_t message[sizeof(header_t) + LENGTH_MAX];
     const asker_t *asker = &service.askers[self->number];
     const int64_t patience_ns = cast.is_gentle ? ANSWER_NS_MAX : ATTEMPT_NS_MAX;
-    int32_t asked = 0, answered = 0;
-    for (int64_t news_ns = world.now_ns; answered < asker->total && is_open(self);) {
-        const int32_t before = answered + asked;
-        if (asked < asker->total && asked - answered < asker->window) {
+    answered_t answered = {.count = 0};
+    int32_t asked = 0;
+    for (int64_t news_ns = world.now_ns; answered.count < asker->total && is_open(self);) {
+        const int32_t before = answered.count + asked;
+        if (asked < asker->total && asked - answered.count < asker->window) {
             const header_t header = {REQUEST, self->number, asker->attempt, asked};
             const size_t length = write_message(&header, message);
             asked += rst_publication_offer(requests, message, length, 0) > 0;
         }
-        answered = take_answers(self, answers, batch, answered, asked);
-        if (answered < 0) {
-            sim_count("asker: a hole in the answers");
-            return false;
-        }
-        if (answered + asked > before) {
+        take_answers(self, answers, batch, &answered, asked);
+        if (answered.count + asked > before) {
             news_ns = world.now_ns;
         } else if (world.now_ns - news_ns > patience_ns) {
             return false;
         }
         sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)asker->pause_ns_max));
     }
-    return answered == asker->total;
+    return answered.count == asker->total;
 }
 
 static bool attempt(sim_part_t *self, rst_batch_t *batch)
@@ -206,25 +240,40 @@ static caller_t *find_caller(caller_t *callers, int32_t session_id)
 }
 
 /* Refused when the image that is to be answered has gone meanwhile. */
-static void greet(const sim_part_t *self, caller_t *callers, const rst_image_event_t *event)
+static rst_publication_t *greet(const sim_part_t *self, int64_t image_id)
 {
     char channel[SIM_CHANNEL_MAX];
     rst_client_t *client = self->client->client;
     snprintf(channel, sizeof channel, "%s|response-correlation-id=%" PRId64, service.answers,
-        event->correlation_id);
+        image_id);
     const int64_t id = rst_client_add_publication(client, channel, SERVICE_STREAM + 1,
         sim_chance(DICE_ACTOR, 0.5));
     if (sim_part_await(self, id) != 1) {
         sim_count("responder: response channel refused");
-        return;
+        return NULL;
     }
-    for (int32_t i = 0; i < CALLERS_MAX; i++) {
-        if (callers[i].answers == NULL) {
-            callers[i] = (caller_t){event->session_id, rst_client_take_publication(client, id)};
-            return;
-        }
+    return rst_client_take_publication(client, id);
+}
+
+static void add_caller(const sim_part_t *self, caller_t *callers, const rst_image_event_t *event)
+{
+    int32_t i = 0;
+    while (i < CALLERS_MAX && callers[i].answers != NULL) {
+        i++;
     }
-    sim_fail("responder %d: more than %d callers", self->number, CALLERS_MAX);
+    if (i == CALLERS_MAX) {
+        sim_fail("responder %d: more than %d callers", self->number, CALLERS_MAX);
+    }
+    callers[i] = (caller_t){event->session_id, event->correlation_id,
+        greet(self, event->correlation_id)};
+}
+
+/* The same caller goes on with another session. */
+static void renew(const sim_part_t *self, caller_t *caller)
+{
+    sim_count("responder: another publication");
+    rst_publication_close(caller->answers);
+    caller->answers = greet(self, caller->image_id);
 }
 
 static bool take_callers(const sim_part_t *self, rst_subscription_t *subscription,
@@ -240,7 +289,7 @@ static bool take_callers(const sim_part_t *self, rst_subscription_t *subscriptio
             *caller = (caller_t){0};
         }
         if (event.kind == RST_IMAGE_AVAILABLE) {
-            greet(self, callers, &event);
+            add_caller(self, callers, &event);
         }
     }
     return has_news;
@@ -272,7 +321,10 @@ static void answer_all(const sim_part_t *self, caller_t *callers, const rst_batc
     for (int32_t i = 0; i < count; i++) {
         const header_t request = read_message(&messages[i], REQUEST);
         caller_t *caller = find_caller(callers, messages[i].session_id);
-        if (caller != NULL) {
+        if (caller != NULL && sim_chance(DICE_ACTOR, service.renewal)) {
+            renew(self, caller);
+        }
+        if (caller != NULL && caller->answers != NULL) {
             answer(self, caller, &request);
         }
     }
@@ -347,6 +399,7 @@ void sim_roll_service(void)
     sim_driver_t *server = sim_roll_any_driver();
     service.is_ipc = chance(0.25);
     service.has_prototype = chance(0.3);
+    service.renewal = chance(0.4) ? 0.1 : 0;
     if (service.is_ipc) {
         snprintf(service.requests, sizeof service.requests, "aeron:ipc");
         snprintf(service.answers, sizeof service.answers, "aeron:ipc?control-mode=response");
@@ -361,7 +414,7 @@ void sim_roll_service(void)
     sim_roll_part(&responder_kind, 0, server);
     for (int32_t count = (int32_t)between(1, ASKERS_MAX), i = 0; i < count; i++) {
         service.askers[i] = (asker_t){
-            .total = (int32_t)between(1, 30),
+            .total = (int32_t)between(1, REQUESTS_MAX),
             .window = (int32_t)skewed(4),
             .pause_ns_max = skewed(21),
             .is_exclusive = chance(0.7),
