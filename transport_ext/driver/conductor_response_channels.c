@@ -143,10 +143,17 @@ void rsti_on_response_setup(rst_driver_t *driver, const rsti_agent_command_t *co
 {
     rsti_subscription_t *subscription =
         find_subscription(driver, command->registration_id, false);
-    if (subscription == NULL
-        || (subscription->has_session
-            && (subscription->session_id == command->session_id
-                || has_image(driver, subscription)))) {
+    if (subscription == NULL || (subscription->has_session && has_image(driver, subscription))) {
+        return;
+    }
+    if (subscription->has_session && subscription->session_id == command->session_id) {
+        /* Told again, so who answers has not heard of us: what asked it for a set-up was lost. */
+        const rsti_agent_command_t elicit = {
+            .endpoint = subscription->endpoint,
+            .stream_id = subscription->stream_id,
+            .session_id = subscription->session_id,
+        };
+        rsti_tell_receiver(driver, RSTI_AGENT_ELICIT, &elicit);
         return;
     }
     if (subscription->has_session) {

@@ -290,6 +290,7 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_SET_CONTROL,
     RSTI_AGENT_ADD_INTEREST,
     RSTI_AGENT_REMOVE_INTEREST,
+    RSTI_AGENT_ELICIT, /* to the receiver: ask for the set-up of one session again */
     RSTI_AGENT_ADD_IMAGE,
     RSTI_AGENT_REMOVE_IMAGE,
     RSTI_AGENT_REMOVE_COOL_DOWN,

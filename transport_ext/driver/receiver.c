@@ -215,6 +215,9 @@ void rsti_receiver_on_command(rsti_receiver_t *receiver, int32_t type,
     case RSTI_AGENT_REMOVE_INTEREST:
         rsti_dispatcher_remove_interest(&endpoint->dispatcher, command->registration_id);
         break;
+    case RSTI_AGENT_ELICIT:
+        rsti_receive_endpoint_elicit(receiver, endpoint, command->stream_id, command->session_id);
+        break;
     case RSTI_AGENT_ADD_IMAGE:
         add_image(receiver, command->object, now_ns);
         break;

@@ -14,7 +14,18 @@ typedef struct pair_t {
     harness_t *client;
     harness_t *server;
     int response_setups;
+    int losses; /* of status messages that ask for the set-up of a session */
 } pair_t;
+
+static bool asks_for_session(const frame_t *frame)
+{
+    rsti_sm_t sm;
+    if (frame_type(frame) != RSTI_FRAME_SM) {
+        return false;
+    }
+    memcpy(&sm, frame->data, sizeof sm);
+    return (sm.frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0 && sm.session_id != 0;
+}
 
 /* What from sent arrives at the sockets of to with that port; a driver hears itself too. */
 static void relay(pair_t *p, harness_t *from, harness_t *to)
@@ -22,6 +33,10 @@ static void relay(pair_t *p, harness_t *from, harness_t *to)
     for (int i = 0; i < from->sent_count; i++) {
         const frame_t *frame = &from->sent[i];
         p->response_setups += frame_type(frame) == RSTI_FRAME_RSP_SETUP;
+        if (p->losses > 0 && asks_for_session(frame)) {
+            p->losses--;
+            continue;
+        }
         for (int k = 0; k < SOCKETS_MAX; k++) {
             rsti_socket_t *socket = &to->sockets[k];
             if (socket->is_open
@@ -193,6 +208,25 @@ TEST(responses_over_several_terms)
     pair_close(&p);
 }
 
+/* N14: who answers is asked for a set-up until it comes. */
+TEST(lost_questions_for_a_set_up_are_repeated)
+{
+    pair_t p;
+    pair_open(&p);
+    (void)add(p.server, SUB, REQUESTS, 10);
+    int64_t subscription;
+    const int64_t image_id = ask(&p, &subscription);
+    p.losses = 2;
+    const int64_t id = add_with_id(p.server, PUB, RESPONSES "|", image_id, 20);
+    const rsti_network_publication_t *responses = network_of(p.server, id);
+    run(&p, 1000 * MS);
+    CHECK_EQ(p.losses, 0);
+    CHECK_EQ(responses->base.file.log.metadata->is_connected, 1);
+    CHECK_EQ(image_of(p.client, responses->base.session_id)->session_id,
+        responses->base.session_id);
+    pair_close(&p);
+}
+
 /* N14: without anybody listening the session is told again every status message timeout, until the
  * publication goes. */
 TEST(session_is_told_until_somebody_listens)
@@ -312,6 +346,7 @@ TEST(forged_set_ups_change_nothing)
 }
 
 CHECK_MAIN(RUN(clients_get_their_own_responses), RUN(responses_over_several_terms),
+    RUN(lost_questions_for_a_set_up_are_repeated),
     RUN(session_is_told_until_somebody_listens),
     RUN(wrong_correlation_ids_are_refused), RUN(prototype_holds_the_socket),
     RUN(responses_over_ipc), RUN(forged_set_ups_change_nothing))
