@@ -1,5 +1,5 @@
-/* echo.c: who talks to itself over a stream of its own, and looks at every fact that a handle tells,
- * waits by a waiter or as an event loop does, and closes its client before its handles. */
+/* echo.c: who talks to itself over a stream of its own, and looks at every fact that a handle
+ * tells, waits by a waiter or as an event loop does, and closes its client before its handles. */
 #include "rstream/counter.h"
 #include "rstream/image.h"
 #include "tests/sim/bystanders.h"
@@ -311,7 +311,8 @@ void sim_echo_round(sim_bystander_t *self)
 {
     static int32_t rounds;
     rst_client_params_t params;
-    echo_t echo = {.self = self, .stream_id = STREAM_ID + rounds++, .is_ipc = sim_chance(DICE_ACTOR, 0.5),
+    echo_t echo = {.self = self, .stream_id = STREAM_ID + rounds++,
+        .is_ipc = sim_chance(DICE_ACTOR, 0.5),
         .is_exclusive = sim_chance(DICE_ACTOR, 0.5), .channel = "aeron:ipc"};
     if (!echo.is_ipc) {
         snprintf(echo.channel, sizeof echo.channel, "aeron:udp?endpoint=%s:%d",

@@ -1,5 +1,5 @@
-/* misuse.c: who asks for what is wrong: each must be refused, by the error that names what is wrong,
- * and leave nothing behind. */
+/* misuse.c: who asks for what is wrong: each must be refused, by the error that names what is
+ * wrong, and leave nothing behind. */
 #include "rstream/counter.h"
 #include "tests/sim/bystanders.h"
 #include "tests/sim/world.h"

@@ -1,5 +1,5 @@
-/* reading_frames.c: raw frames become messages again, as a reader of frames must do it; and what was
- * aborted comes again before anything else. */
+/* reading_frames.c: raw frames become messages again, as a reader of frames must do it; and
+ * what was aborted comes again before anything else. */
 #include "tests/sim/readings.h"
 
 #include "protocol/frame.h"
@@ -97,7 +97,8 @@ void sim_frames_take(sim_subscriber_t *reader, const rst_fragment_t *fragment)
     const bool is_end = (fragment->flags & RSTI_FLAG_END) != 0;
     const int32_t span = rsti_frame_span(fragment->length + RSTI_DATA_HEADER_LENGTH);
     if (is_begin && is_end) {
-        sim_frames_take_whole(reader, fragment, fragment->data, fragment->length, fragment->reserved_value);
+        sim_frames_take_whole(reader, fragment, fragment->data, fragment->length,
+            fragment->reserved_value);
         return;
     }
     assembly_t *assembly = assembly_of(reader, fragment->session_id, is_begin);
@@ -117,7 +118,8 @@ void sim_frames_take(sim_subscriber_t *reader, const rst_fragment_t *fragment)
     assembly->length += fragment->length;
     assembly->next_position = is_end ? 0 : fragment->position;
     if (is_end) {
-        sim_frames_take_whole(reader, fragment, assembly->bytes, assembly->length, assembly->reserved_value);
+        sim_frames_take_whole(reader, fragment, assembly->bytes, assembly->length,
+            assembly->reserved_value);
     }
 }
 

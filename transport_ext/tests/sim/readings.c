@@ -131,7 +131,8 @@ static void take(const sitting_t *sitting, const rst_fragment_t *fragment)
 {
     sim_subscriber_t *reader = sitting->poll->reader;
     if (sitting->params.is_assembling) {
-        sim_frames_take_whole(reader, fragment, fragment->data, fragment->length, fragment->reserved_value);
+        sim_frames_take_whole(reader, fragment, fragment->data, fragment->length,
+            fragment->reserved_value);
     } else {
         sim_frames_take(reader, fragment);
     }
