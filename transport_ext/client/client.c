@@ -73,7 +73,7 @@ static int try_connect(rst_client_t *client)
     client->is_rstream = rsti_cnc_is_rstream(&client->cnc);
     result = client->is_rstream ? check_lock(client) : 0;
     if (result == 0) {
-        result = rsti_mpsc_rb_init(&client->to_driver, client->cnc.to_driver,
+        result = rsti_rb_init(&client->to_driver.rb, client->cnc.to_driver,
             client->cnc.to_driver_length);
     }
     if (result == 0) {

@@ -46,7 +46,7 @@ RST_API int rst_tool_open(rst_tool_t **tool, const char *dir)
         opened->cnc.counter_values_length, opened->cnc.counter_metadata,
         opened->cnc.counter_metadata_length);
     if (result == 0) {
-        result = rsti_mpsc_rb_init(&opened->to_driver, opened->cnc.to_driver,
+        result = rsti_rb_init(&opened->to_driver.rb, opened->cnc.to_driver,
             opened->cnc.to_driver_length);
     }
     if (result < 0) {
@@ -206,7 +206,7 @@ static int write_terminate(const rsti_cnc_t *cnc, const void *token, size_t leng
 {
     uint8_t buffer[TOKEN_LENGTH_MAX + 64];
     rsti_mpsc_rb_t ring;
-    const int result = rsti_mpsc_rb_init(&ring, cnc->to_driver, cnc->to_driver_length);
+    const int result = rsti_rb_init(&ring.rb, cnc->to_driver, cnc->to_driver_length);
     if (result < 0) {
         return result;
     }

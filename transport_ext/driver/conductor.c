@@ -34,7 +34,7 @@ int rsti_conductor_init(rst_driver_t *driver, uint64_t seed)
                driver->params.receiver_ports) < 0) {
         return -rst_last_error_code();
     }
-    return rsti_agent_queue_create(&conductor->queue, &conductor->queue_memory);
+    return rsti_agent_queue_create(&conductor->queue.rb, &conductor->queue_memory);
 }
 
 void rsti_conductor_fini(rst_driver_t *driver)
@@ -232,8 +232,8 @@ static rsti_rb_action_t on_client_command(void *arg, int32_t type, const void *r
 static void check_blocked_ring(rst_driver_t *driver, int64_t now_ns)
 {
     rsti_conductor_t *conductor = &driver->conductor;
-    const int64_t head = rsti_load_acquire_i64(&driver->to_driver.trailer->head_position);
-    if (head != conductor->ring_head || rsti_mpsc_rb_size(&driver->to_driver) == 0) {
+    const int64_t head = rsti_load_acquire_i64(&driver->to_driver.rb.trailer->head_position);
+    if (head != conductor->ring_head || rsti_rb_size(&driver->to_driver.rb) == 0) {
         conductor->ring_head = head;
         conductor->ring_moved_ns = now_ns;
         return;
@@ -270,9 +270,9 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     const bool is_timer = on_timer(driver, now_ns);
     int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_CONDUCTOR, AGENT_COMMANDS_MAX);
     if (rsti_proxies_have_room(driver)) {
-        work += (int64_t)rsti_mpsc_rb_read(&driver->to_driver, CLIENT_COMMANDS_MAX,
+        work += (int64_t)rsti_rb_read(&driver->to_driver.rb, CLIENT_COMMANDS_MAX,
             on_client_command, driver);
-    } else if (rsti_mpsc_rb_has_records(&driver->to_driver)) {
+    } else if (rsti_rb_has_records(&driver->to_driver.rb)) {
         rsti_lower_deadline(next_deadline_ns, now_ns + ROOM_POLL_NS);
     }
     rsti_reresolutions_poll(driver, now_ns, next_deadline_ns);

@@ -159,7 +159,7 @@ bool rsti_is_let_go(const rst_driver_t *driver, const int32_t *is_released)
     /* The release first: only then everything that the agent wrote before it counts. And the length,
      * not the first record: that may be one that the other agent is still writing. */
     return rsti_load_acquire_i32(is_released)
-        && rsti_mpsc_rb_size(&driver->conductor.queue) == 0;
+        && rsti_rb_size(&driver->conductor.queue.rb) == 0;
 }
 
 void rsti_endpoints_sweep(rst_driver_t *driver)

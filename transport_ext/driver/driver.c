@@ -101,7 +101,7 @@ static int open_cnc(rst_driver_t *driver)
         return -rst_last_error_code();
     }
     driver->has_cnc = true;
-    if (rsti_mpsc_rb_init(&driver->to_driver, cnc->to_driver, cnc->to_driver_length) < 0
+    if (rsti_rb_init(&driver->to_driver.rb, cnc->to_driver, cnc->to_driver_length) < 0
         || rsti_broadcast_tx_init(&driver->to_clients, cnc->to_clients, cnc->to_clients_length) < 0
         || rsti_counters_manager_init(&driver->counters, cnc->counter_values,
                cnc->counter_values_length, cnc->counter_metadata, cnc->counter_metadata_length,
@@ -294,7 +294,7 @@ void rst_driver_close(rst_driver_t *driver)
     rsti_threads_close(driver);
     rsti_names_fini(driver);
     if (driver->has_cnc) {
-        if (driver->to_driver.trailer != NULL) {
+        if (driver->to_driver.rb.trailer != NULL) {
             rsti_mpsc_rb_set_heartbeat(&driver->to_driver, -1);
         }
         driver->conductor.has_responses = true; /* clients look at the heartbeat when woken */

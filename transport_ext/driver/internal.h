@@ -13,6 +13,7 @@
 #include "cnc/wake_fifo.h"
 #include "concurrent/agent.h"
 #include "concurrent/error_log.h"
+#include "concurrent/spsc_rb.h"
 #include "driver/context.h"
 #include "driver/csv_resolver.h"
 #include "driver/ipc_publication.h"
@@ -130,7 +131,7 @@ typedef struct rsti_conductor_t {
 
 struct rsti_sender_t {
     rst_driver_t *driver;
-    rsti_mpsc_rb_t queue;
+    rsti_spsc_rb_t queue; /* from the conductor */
     void *queue_memory;
     rsti_network_publication_t *publications;
     rsti_network_publication_t *start; /* where this pass begins */
@@ -149,7 +150,7 @@ struct rsti_sender_t {
 
 struct rsti_receiver_t {
     rst_driver_t *driver;
-    rsti_mpsc_rb_t queue;
+    rsti_spsc_rb_t queue; /* from the conductor */
     void *queue_memory;
     rsti_receive_endpoint_t *endpoints;
     rsti_image_t *images;
@@ -324,7 +325,7 @@ void rsti_receiver_on_command(rsti_receiver_t *receiver, int32_t type,
 void rsti_conductor_on_command(rst_driver_t *driver, int32_t type,
     const rsti_agent_command_t *command);
 
-int rsti_agent_queue_create(rsti_mpsc_rb_t *queue, void **memory);
+int rsti_agent_queue_create(rsti_rb_t *queue, void **memory);
 int64_t rsti_agent_queue_drain(rst_driver_t *driver, int32_t agent_id, size_t limit);
 /* Never fails: waits for room while the agent works. */
 void rsti_tell_sender(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command);

@@ -9,14 +9,14 @@
 
 _Static_assert(sizeof(rsti_agent_command_t) < RSTI_AGENT_QUEUE_CAPACITY / 8, "ring message limit");
 
-int rsti_agent_queue_create(rsti_mpsc_rb_t *queue, void **memory)
+int rsti_agent_queue_create(rsti_rb_t *queue, void **memory)
 {
     const size_t length = RSTI_AGENT_QUEUE_CAPACITY + RSTI_RB_TRAILER_LENGTH;
     *memory = rsti_alloc(length);
     if (*memory == NULL) {
         return -RST_ENOMEM;
     }
-    return rsti_mpsc_rb_init(queue, *memory, length);
+    return rsti_rb_init(queue, *memory, length);
 }
 
 static bool is_same_thread(const rst_driver_t *driver, int32_t from, int32_t to)
@@ -24,13 +24,14 @@ static bool is_same_thread(const rst_driver_t *driver, int32_t from, int32_t to)
     return driver->is_direct || driver->thread_of[from] == driver->thread_of[to];
 }
 
-static void write_or_wait(rst_driver_t *driver, rsti_mpsc_rb_t *queue, int32_t agent_id,
+/* Only the conductor tells them anything, so their rings have one producer. */
+static void write_or_wait(rst_driver_t *driver, rsti_spsc_rb_t *queue, int32_t agent_id,
     int32_t type, const rsti_agent_command_t *command)
 {
     const rsti_system_counter_t fails = agent_id == RSTI_AGENT_SENDER
         ? RSTI_SYSTEM_SENDER_PROXY_FAILS
         : RSTI_SYSTEM_RECEIVER_PROXY_FAILS;
-    while (rsti_mpsc_rb_write(queue, type, command, sizeof *command) != RSTI_RB_OK) {
+    while (rsti_spsc_rb_write(queue, type, command, sizeof *command) != RSTI_RB_OK) {
         rsti_driver_count(driver, fails, 1);
         rsti_driver_wake_agent(driver, agent_id);
         sched_yield();
@@ -71,8 +72,8 @@ bool rsti_tell_conductor(rst_driver_t *driver, int32_t type, const rsti_agent_co
 bool rsti_proxies_have_room(const rst_driver_t *driver)
 {
     const size_t most = RSTI_AGENT_QUEUE_CAPACITY / 2;
-    return rsti_mpsc_rb_size(&driver->sender.queue) < most
-        && rsti_mpsc_rb_size(&driver->receiver.queue) < most;
+    return rsti_rb_size(&driver->sender.queue.rb) < most
+        && rsti_rb_size(&driver->receiver.queue.rb) < most;
 }
 
 typedef struct drain_t {
@@ -103,12 +104,12 @@ static rsti_rb_action_t on_record(void *arg, int32_t type, const void *record, s
 
 int64_t rsti_agent_queue_drain(rst_driver_t *driver, int32_t agent_id, size_t limit)
 {
-    rsti_mpsc_rb_t *queue = agent_id == RSTI_AGENT_SENDER ? &driver->sender.queue
-        : agent_id == RSTI_AGENT_RECEIVER                  ? &driver->receiver.queue
-                                                            : &driver->conductor.queue;
-    if (!rsti_mpsc_rb_has_records(queue)) {
+    rsti_rb_t *queue = agent_id == RSTI_AGENT_SENDER ? &driver->sender.queue.rb
+        : agent_id == RSTI_AGENT_RECEIVER             ? &driver->receiver.queue.rb
+                                                       : &driver->conductor.queue.rb;
+    if (!rsti_rb_has_records(queue)) {
         return 0;
     }
     drain_t drain = {driver, agent_id};
-    return (int64_t)rsti_mpsc_rb_read(queue, limit, on_record, &drain);
+    return (int64_t)rsti_rb_read(queue, limit, on_record, &drain);
 }

@@ -19,7 +19,7 @@ int rsti_receiver_init(rsti_receiver_t *receiver, rst_driver_t *driver)
     for (size_t i = 0; i < RSTI_MEDIA_BURST_MAX; i++) {
         receiver->datagrams[i].data = receiver->buffers + i * BUFFER_STRIDE;
     }
-    return rsti_agent_queue_create(&receiver->queue, &receiver->queue_memory);
+    return rsti_agent_queue_create(&receiver->queue.rb, &receiver->queue_memory);
 }
 
 void rsti_receiver_fini(rsti_receiver_t *receiver)

@@ -18,7 +18,7 @@ int rsti_sender_init(rsti_sender_t *sender, rst_driver_t *driver)
     for (int i = 0; i < RSTI_CONTROL_BURST; i++) {
         sender->control[i].data = sender->control_buffers + (size_t)i * RSTI_CONTROL_BUFFER;
     }
-    return rsti_agent_queue_create(&sender->queue, &sender->queue_memory);
+    return rsti_agent_queue_create(&sender->queue.rb, &sender->queue_memory);
 }
 
 void rsti_sender_fini(rsti_sender_t *sender)

@@ -47,7 +47,7 @@ static void fill(rsti_cnc_t *cnc)
     rsti_error_log_record(&errors, 2, "something else", 6);
     rsti_error_log_fini(&errors);
     rsti_mpsc_rb_t ring;
-    FUZZ_CHECK(rsti_mpsc_rb_init(&ring, cnc->to_driver, cnc->to_driver_length) == 0);
+    FUZZ_CHECK(rsti_rb_init(&ring.rb, cnc->to_driver, cnc->to_driver_length) == 0);
     rsti_mpsc_rb_set_heartbeat(&ring, 1);
     rsti_broadcast_tx_t tx;
     FUZZ_CHECK(rsti_broadcast_tx_init(&tx, cnc->to_clients, cnc->to_clients_length) == 0);
@@ -110,7 +110,7 @@ static void read_as_client(void)
         rsti_broadcast_rx_fini(&rx);
     }
     rsti_mpsc_rb_t ring;
-    if (rsti_mpsc_rb_init(&ring, cnc.to_driver, cnc.to_driver_length) == 0) {
+    if (rsti_rb_init(&ring.rb, cnc.to_driver, cnc.to_driver_length) == 0) {
         (void)rsti_mpsc_rb_write(&ring, 1, "a command", 9);
     }
     rsti_cnc_close(&cnc);

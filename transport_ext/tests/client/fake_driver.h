@@ -76,7 +76,7 @@ static inline bool fake_open(const char *name)
     };
     if (rsti_driver_dir_acquire(fake.dir, 1000, fake_now_ms(), &fake.lock_fd) < 0
         || rsti_cnc_create(&fake.cnc, fake.dir, &params) < 0
-        || rsti_mpsc_rb_init(&fake.ring, fake.cnc.to_driver, fake.cnc.to_driver_length) < 0
+        || rsti_rb_init(&fake.ring.rb, fake.cnc.to_driver, fake.cnc.to_driver_length) < 0
         || rsti_broadcast_tx_init(&fake.tx, fake.cnc.to_clients, fake.cnc.to_clients_length) < 0
         || rsti_counters_manager_init(&fake.counters, fake.cnc.counter_values,
                fake.cnc.counter_values_length, fake.cnc.counter_metadata,
@@ -322,7 +322,7 @@ static inline rsti_rb_action_t fake_on_record(void *arg, int32_t type, const voi
 static inline void fake_pump(void)
 {
     if (!fake.is_silent) {
-        (void)rsti_mpsc_rb_read(&fake.ring, 100, fake_on_record, NULL);
+        (void)rsti_rb_read(&fake.ring.rb, 100, fake_on_record, NULL);
     }
     rsti_mpsc_rb_set_heartbeat(&fake.ring, fake_now_ms());
 }

@@ -25,7 +25,7 @@ static void begin(const char *name)
 {
     temp_path(dir, sizeof dir, name);
     if (mkdir(dir, 0700) != 0 || rsti_cnc_create(&cnc, dir, &params) < 0
-        || rsti_mpsc_rb_init(&ring, cnc.to_driver, cnc.to_driver_length) < 0) {
+        || rsti_rb_init(&ring.rb, cnc.to_driver, cnc.to_driver_length) < 0) {
         fprintf(stderr, "%s\n", rst_last_error_text());
         abort();
     }
@@ -60,16 +60,16 @@ TEST(the_request_to_end_carries_its_token)
     begin("terminate");
     terminate_t seen = {0};
     CHECK_EQ(rst_tool_terminate(dir, "secret", 6), 0);
-    CHECK_EQ(rsti_mpsc_rb_read(&ring, 10, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_read(&ring.rb, 10, on_record, &seen), 1);
     CHECK_EQ(seen.type, RSTI_CMD_TERMINATE_DRIVER);
     CHECK_STR(seen.token, "secret");
     CHECK_EQ(rst_tool_terminate(dir, NULL, 0), 0);
-    CHECK_EQ(rsti_mpsc_rb_read(&ring, 10, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_read(&ring.rb, 10, on_record, &seen), 1);
     CHECK_EQ(seen.length, 0);
     char token[385];
     memset(token, 'x', sizeof token);
     CHECK_EQ(rst_tool_terminate(dir, token, 384), 0);
-    CHECK_EQ(rsti_mpsc_rb_read(&ring, 10, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_read(&ring.rb, 10, on_record, &seen), 1);
     CHECK_EQ(seen.length, 384);
     rsti_cnc_close(&cnc);
 }

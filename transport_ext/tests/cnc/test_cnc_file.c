@@ -34,7 +34,7 @@ static bool make_ready(const char *dir, const rsti_cnc_params_t *with)
     rsti_cnc_t cnc;
     rsti_mpsc_rb_t ring;
     if (rsti_cnc_create(&cnc, dir, with) != 0 ||
-        rsti_mpsc_rb_init(&ring, cnc.to_driver, cnc.to_driver_length) != 0) {
+        rsti_rb_init(&ring.rb, cnc.to_driver, cnc.to_driver_length) != 0) {
         return false;
     }
     rsti_mpsc_rb_set_heartbeat(&ring, 1);
@@ -107,7 +107,7 @@ TEST(client_sees_it_when_it_is_ready)
     CHECK(strstr(rst_last_error_text(), dir) != NULL);
     CHECK_EQ(rsti_cnc_create(&driver, dir, &params), 0);
     CHECK_EQ(rsti_cnc_open(&client, dir, false), -RST_ENODRIVER);
-    CHECK_EQ(rsti_mpsc_rb_init(&ring, driver.to_driver, driver.to_driver_length), 0);
+    CHECK_EQ(rsti_rb_init(&ring.rb, driver.to_driver, driver.to_driver_length), 0);
     rsti_cnc_publish(&driver);
     CHECK_EQ(rsti_cnc_open(&client, dir, false), -RST_ENODRIVER);
     rsti_mpsc_rb_set_heartbeat(&ring, 99);

@@ -33,7 +33,7 @@ static bool make_cnc(const char *dir, int64_t heartbeat_ms, bool is_ours, const 
     rsti_cnc_t cnc;
     rsti_mpsc_rb_t ring;
     if (rsti_cnc_create(&cnc, dir, &small_cnc) != 0 ||
-        rsti_mpsc_rb_init(&ring, cnc.to_driver, cnc.to_driver_length) != 0) {
+        rsti_rb_init(&ring.rb, cnc.to_driver, cnc.to_driver_length) != 0) {
         return false;
     }
     rsti_mpsc_rb_set_heartbeat(&ring, heartbeat_ms);

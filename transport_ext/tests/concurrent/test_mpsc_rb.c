@@ -2,6 +2,7 @@
 
 #include "concurrent/atomics.h"
 #include "tests/check.h"
+#include "tests/concurrent/ring_records.h"
 #include "tests/vectors/ring_and_broadcast.h"
 #include "util/bits.h"
 #include "util/error.h"
@@ -10,7 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#define CAPACITY 1024
+#define CAPACITY RING_CAPACITY
 
 typedef struct fixture_t {
     _Alignas(64) uint8_t memory[CAPACITY + RSTI_RB_TRAILER_LENGTH];
@@ -21,12 +22,12 @@ static fixture_t *make(int64_t head, int64_t tail)
 {
     static fixture_t fixture;
     memset(&fixture, 0, sizeof fixture);
-    if (rsti_mpsc_rb_init(&fixture.ring, fixture.memory, sizeof fixture.memory) < 0) {
+    if (rsti_rb_init(&fixture.ring.rb, fixture.memory, sizeof fixture.memory) < 0) {
         abort();
     }
-    fixture.ring.trailer->head_position = head;
-    fixture.ring.trailer->head_cache_position = head;
-    fixture.ring.trailer->tail_position = tail;
+    fixture.ring.rb.trailer->head_position = head;
+    fixture.ring.rb.trailer->head_cache_position = head;
+    fixture.ring.rb.trailer->tail_position = tail;
     return &fixture;
 }
 
@@ -36,38 +37,19 @@ static void put_record(fixture_t *fixture, size_t index, int32_t length, int32_t
     rsti_put_i32(fixture->memory + index + 4, type);
 }
 
-typedef struct seen_t {
-    size_t count;
-    int32_t types[64];
-    size_t lengths[64];
-    uint8_t last[CAPACITY];
-    size_t act_at;
-    rsti_rb_action_t action;
-} seen_t;
-
-static rsti_rb_action_t on_record(void *arg, int32_t type, const void *record, size_t length)
-{
-    seen_t *seen = arg;
-    seen->types[seen->count] = type;
-    seen->lengths[seen->count] = length;
-    memcpy(seen->last, record, length);
-    seen->count++;
-    return seen->count == seen->act_at ? seen->action : RSTI_RB_CONTINUE;
-}
-
 /* D1 */
 TEST(capacity_must_be_a_power_of_two)
 {
     static _Alignas(64) uint8_t memory[4096];
     rsti_mpsc_rb_t ring;
-    CHECK_EQ(rsti_mpsc_rb_init(&ring, memory, 1024 + RSTI_RB_TRAILER_LENGTH), 0);
-    CHECK_EQ(ring.max_message_length, 128);
-    CHECK((uint8_t *)ring.trailer == memory + 1024);
-    CHECK_EQ(rsti_mpsc_rb_init(&ring, memory, 64 + RSTI_RB_TRAILER_LENGTH), 0);
-    CHECK_EQ(rsti_mpsc_rb_init(&ring, memory, 32 + RSTI_RB_TRAILER_LENGTH), -RST_EINVAL);
-    CHECK_EQ(rsti_mpsc_rb_init(&ring, memory, 1000 + RSTI_RB_TRAILER_LENGTH), -RST_EINVAL);
-    CHECK_EQ(rsti_mpsc_rb_init(&ring, memory, 0), -RST_EINVAL);
-    CHECK_EQ(rsti_mpsc_rb_init(&ring, memory + 1, 64 + RSTI_RB_TRAILER_LENGTH), -RST_EINVAL);
+    CHECK_EQ(rsti_rb_init(&ring.rb, memory, 1024 + RSTI_RB_TRAILER_LENGTH), 0);
+    CHECK_EQ(ring.rb.max_message_length, 128);
+    CHECK((uint8_t *)ring.rb.trailer == memory + 1024);
+    CHECK_EQ(rsti_rb_init(&ring.rb, memory, 64 + RSTI_RB_TRAILER_LENGTH), 0);
+    CHECK_EQ(rsti_rb_init(&ring.rb, memory, 32 + RSTI_RB_TRAILER_LENGTH), -RST_EINVAL);
+    CHECK_EQ(rsti_rb_init(&ring.rb, memory, 1000 + RSTI_RB_TRAILER_LENGTH), -RST_EINVAL);
+    CHECK_EQ(rsti_rb_init(&ring.rb, memory, 0), -RST_EINVAL);
+    CHECK_EQ(rsti_rb_init(&ring.rb, memory + 1, 64 + RSTI_RB_TRAILER_LENGTH), -RST_EINVAL);
 }
 
 /* D2, D8 */
@@ -82,10 +64,10 @@ TEST(types_and_lengths_are_checked)
     }
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 129), RSTI_RB_INVALID);
     CHECK_EQ(rsti_mpsc_rb_try_claim(&fixture->ring, 1, 129), RSTI_RB_INVALID);
-    CHECK_EQ(rsti_mpsc_rb_size(&fixture->ring), 0);
+    CHECK_EQ(rsti_rb_size(&fixture->ring.rb), 0);
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 128), RSTI_RB_OK);
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, NULL, 0), RSTI_RB_OK);
-    CHECK_EQ(rsti_mpsc_rb_size(&fixture->ring), 136 + 8);
+    CHECK_EQ(rsti_rb_size(&fixture->ring.rb), 136 + 8);
 }
 
 /* D3, D4 */
@@ -95,21 +77,21 @@ TEST(two_writes_match_the_vector)
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 101, "abc", 3), RSTI_RB_OK);
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 102, "12345678", 8), RSTI_RB_OK);
     CHECK_MEM(fixture->memory, vector_mpsc_two_writes_buffer_first_48, 48);
-    CHECK_EQ(fixture->ring.trailer->tail_position, 32);
-    CHECK_EQ(fixture->ring.trailer->head_position, 0);
+    CHECK_EQ(fixture->ring.rb.trailer->tail_position, 32);
+    CHECK_EQ(fixture->ring.rb.trailer->head_position, 0);
 
     seen_t seen = {0};
-    CHECK(rsti_mpsc_rb_has_records(&fixture->ring));
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 1, on_record, &seen), 1);
+    CHECK(rsti_rb_has_records(&fixture->ring.rb));
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 1, on_record, &seen), 1);
     CHECK_EQ(seen.types[0], 101);
     CHECK_EQ(seen.lengths[0], 3);
     CHECK_MEM(seen.last, "abc", 3);
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 1);
     CHECK_EQ(seen.types[1], 102);
     CHECK_MEM(seen.last, "12345678", 8);
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 0);
-    CHECK(!rsti_mpsc_rb_has_records(&fixture->ring));
-    CHECK_EQ(fixture->ring.trailer->head_position, 32);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 0);
+    CHECK(!rsti_rb_has_records(&fixture->ring.rb));
+    CHECK_EQ(fixture->ring.rb.trailer->head_position, 32);
     static const uint8_t zeros[CAPACITY];
     CHECK_MEM(fixture->memory, zeros, CAPACITY);
 }
@@ -121,16 +103,16 @@ TEST(wrap_with_padding_matches_the_vector)
     uint8_t record[20];
     memset(record, 0x5A, sizeof record);
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 7, record, sizeof record), RSTI_RB_OK);
-    CHECK_EQ(fixture->ring.trailer->tail_position, 1056);
+    CHECK_EQ(fixture->ring.rb.trailer->tail_position, 1056);
     CHECK_MEM(fixture->memory + 1008, vector_mpsc_wrap_with_padding_at_1008, 16);
     CHECK_MEM(fixture->memory, vector_mpsc_wrap_with_padding_at_0, 32);
     /* The padding and the record lie in two pieces: two reads. */
     seen_t seen = {0};
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 0);
-    CHECK(rsti_mpsc_rb_has_records(&fixture->ring));
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 0);
+    CHECK(rsti_rb_has_records(&fixture->ring.rb));
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 1);
     CHECK_EQ(seen.types[0], 7);
-    CHECK_EQ(fixture->ring.trailer->head_position, 1056);
+    CHECK_EQ(fixture->ring.rb.trailer->head_position, 1056);
 }
 
 /* D3, D10 */
@@ -140,7 +122,7 @@ TEST(full_is_said_and_room_is_used_to_the_last_byte)
     fixture_t *fixture = make(0, 1024 - 16);
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 9), RSTI_RB_FULL);
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 8), RSTI_RB_OK);
-    CHECK_EQ(rsti_mpsc_rb_size(&fixture->ring), 1024);
+    CHECK_EQ(rsti_rb_size(&fixture->ring.rb), 1024);
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 0), RSTI_RB_FULL);
 
     fixture = make(16, 1024); /* room for exactly one record of 16 at index 0 */
@@ -149,9 +131,9 @@ TEST(full_is_said_and_room_is_used_to_the_last_byte)
 
     fixture = make(16, 1024 - 8); /* needs padding of 8, and then does not fit in front of head */
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 10), RSTI_RB_FULL);
-    CHECK_EQ(fixture->ring.trailer->tail_position, 1024 - 8);
+    CHECK_EQ(fixture->ring.rb.trailer->tail_position, 1024 - 8);
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 8), RSTI_RB_OK);
-    CHECK_EQ(fixture->ring.trailer->tail_position, 1024 + 16);
+    CHECK_EQ(fixture->ring.rb.trailer->tail_position, 1024 + 16);
 
     fixture = make(1024 - 8, 1024 - 8); /* empty, padding needed */
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 100), RSTI_RB_OK);
@@ -162,14 +144,14 @@ TEST(a_stale_head_cache_is_refreshed)
 {
     static const uint8_t record[128];
     fixture_t *fixture = make(0, 1024);
-    fixture->ring.trailer->head_position = 1024;
+    fixture->ring.rb.trailer->head_position = 1024;
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 20), RSTI_RB_OK);
-    CHECK_EQ(fixture->ring.trailer->head_cache_position, 1024);
+    CHECK_EQ(fixture->ring.rb.trailer->head_cache_position, 1024);
 
     fixture = make(0, 1008); /* the same, for the space in front of the head */
-    fixture->ring.trailer->head_position = 512;
+    fixture->ring.rb.trailer->head_position = 512;
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 1, record, 20), RSTI_RB_OK);
-    CHECK_EQ(fixture->ring.trailer->head_cache_position, 512);
+    CHECK_EQ(fixture->ring.rb.trailer->head_cache_position, 512);
 }
 
 /* D4, D6 */
@@ -181,13 +163,13 @@ TEST(open_claims_are_invisible)
     CHECK_EQ(offset, 8);
     CHECK_EQ(rsti_get_i32(fixture->memory), -20);
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 5, "zz", 2), RSTI_RB_OK);
-    CHECK(!rsti_mpsc_rb_has_records(&fixture->ring));
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 0);
+    CHECK(!rsti_rb_has_records(&fixture->ring.rb));
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 0);
     memset(fixture->memory + offset, 0x77, 12);
-    CHECK_EQ(rsti_mpsc_rb_commit(&fixture->ring, offset), RSTI_RB_OK);
-    CHECK_EQ(rsti_mpsc_rb_commit(&fixture->ring, offset), RSTI_RB_INVALID);
-    CHECK_EQ(rsti_mpsc_rb_abort(&fixture->ring, offset), RSTI_RB_INVALID);
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 2);
+    CHECK_EQ(rsti_rb_commit(&fixture->ring.rb, offset), RSTI_RB_OK);
+    CHECK_EQ(rsti_rb_commit(&fixture->ring.rb, offset), RSTI_RB_INVALID);
+    CHECK_EQ(rsti_rb_abort(&fixture->ring.rb, offset), RSTI_RB_INVALID);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 2);
     CHECK_EQ(seen.types[0], 6);
     CHECK_EQ(seen.lengths[0], 12);
     CHECK_EQ(seen.types[1], 5);
@@ -200,11 +182,11 @@ TEST(aborted_claims_are_skipped)
     seen_t seen = {0};
     int64_t offset = rsti_mpsc_rb_try_claim(&fixture->ring, 6, 12);
     CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 5, "zz", 2), RSTI_RB_OK);
-    CHECK_EQ(rsti_mpsc_rb_abort(&fixture->ring, offset), RSTI_RB_OK);
-    CHECK_EQ(rsti_mpsc_rb_abort(&fixture->ring, offset), RSTI_RB_INVALID);
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_abort(&fixture->ring.rb, offset), RSTI_RB_OK);
+    CHECK_EQ(rsti_rb_abort(&fixture->ring.rb, offset), RSTI_RB_INVALID);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 1);
     CHECK_EQ(seen.types[0], 5);
-    CHECK_EQ(fixture->ring.trailer->head_position, 24 + 16);
+    CHECK_EQ(fixture->ring.rb.trailer->head_position, 24 + 16);
 }
 
 /* D6 */
@@ -215,14 +197,14 @@ TEST(commit_and_abort_check_the_offset)
         INT64_MIN, -8, 0, 4, 7, 9, 16, CAPACITY, CAPACITY + 8, INT64_MAX - 7};
     CHECK_EQ(rsti_mpsc_rb_try_claim(&fixture->ring, 1, 8), 8);
     for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
-        CHECK_EQ(rsti_mpsc_rb_commit(&fixture->ring, offsets[i]), RSTI_RB_INVALID);
-        CHECK_EQ(rsti_mpsc_rb_abort(&fixture->ring, offsets[i]), RSTI_RB_INVALID);
+        CHECK_EQ(rsti_rb_commit(&fixture->ring.rb, offsets[i]), RSTI_RB_INVALID);
+        CHECK_EQ(rsti_rb_abort(&fixture->ring.rb, offsets[i]), RSTI_RB_INVALID);
     }
-    CHECK_EQ(rsti_mpsc_rb_commit(&fixture->ring, 8), RSTI_RB_OK);
+    CHECK_EQ(rsti_rb_commit(&fixture->ring.rb, 8), RSTI_RB_OK);
     /* A claim without payload that ends with the buffer has its payload at the very end. */
     fixture = make(CAPACITY - 8, CAPACITY - 8);
     CHECK_EQ(rsti_mpsc_rb_try_claim(&fixture->ring, 1, 0), CAPACITY);
-    CHECK_EQ(rsti_mpsc_rb_commit(&fixture->ring, CAPACITY), RSTI_RB_OK);
+    CHECK_EQ(rsti_rb_commit(&fixture->ring.rb, CAPACITY), RSTI_RB_OK);
 }
 
 /* D5 */
@@ -233,16 +215,31 @@ TEST(abort_and_break_while_reading)
         CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, type, "x", 1), RSTI_RB_OK);
     }
     seen_t seen = {.act_at = 2, .action = RSTI_RB_ABORT};
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 1);
-    CHECK_EQ(fixture->ring.trailer->head_position, 16);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 1);
+    CHECK_EQ(fixture->ring.rb.trailer->head_position, 16);
     seen = (seen_t){.act_at = 1, .action = RSTI_RB_BREAK};
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 1);
     CHECK_EQ(seen.types[0], 2);
-    CHECK_EQ(fixture->ring.trailer->head_position, 32);
+    CHECK_EQ(fixture->ring.rb.trailer->head_position, 32);
     seen = (seen_t){0};
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 2);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 2);
     CHECK_EQ(seen.types[0], 3);
     CHECK_EQ(seen.types[1], 4);
+}
+
+static int write_many(void *ring, int32_t type)
+{
+    return rsti_mpsc_rb_write(ring, type, "12345678", 8);
+}
+
+/* D5 */
+TEST(commit_gives_room_back_while_reading)
+{
+    fixture_t *fixture = make(0, 0);
+    check_commit(&fixture->ring.rb, &fixture->ring, write_many);
+    /* Where what is given back ends with the buffer. */
+    fixture = make(CAPACITY - 32, CAPACITY - 32);
+    check_commit(&fixture->ring.rb, &fixture->ring, write_many);
 }
 
 /* D7 */
@@ -256,7 +253,7 @@ TEST(unblock_claimed_matches_the_vector)
     CHECK_MEM(fixture->memory, vector_mpsc_unblock_claimed_first_40, 40);
     CHECK(!rsti_mpsc_rb_unblock(&fixture->ring));
     seen_t seen = {0};
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 1);
     CHECK_EQ(seen.types[0], 6);
 }
 
@@ -269,7 +266,7 @@ TEST(unblock_zero_gap_matches_the_vector)
     CHECK_MEM(fixture->memory + 64, vector_mpsc_unblock_zero_gap_at_64_at_64, 32);
     CHECK_MEM(fixture->memory + 96, vector_mpsc_unblock_zero_gap_at_64_at_96, 8);
     seen_t seen = {0};
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 1);
     CHECK_EQ(seen.types[0], 9);
 }
 
@@ -301,9 +298,9 @@ TEST(unblock_gap_up_to_the_end_of_the_buffer)
     CHECK(rsti_mpsc_rb_unblock(&fixture->ring));
     CHECK_EQ(rsti_get_i32(fixture->memory + 1008), 16);
     seen_t seen = {0};
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 0);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 0);
     CHECK(rsti_mpsc_rb_unblock(&fixture->ring));
-    CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 1);
     CHECK_EQ(seen.types[0], 9);
 }
 
@@ -333,12 +330,12 @@ TEST(impossible_records_are_skipped)
         fixture_t *fixture = make(0, 64);
         put_record(fixture, 0, lengths[i], 3);
         seen_t seen = {0};
-        CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 0);
+        CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 0);
         CHECK_EQ(seen.count, 0);
-        CHECK_EQ(fixture->ring.corrupt_count, 1);
-        CHECK_EQ(fixture->ring.trailer->head_position, 64);
+        CHECK_EQ(fixture->ring.rb.corrupt_count, 1);
+        CHECK_EQ(fixture->ring.rb.trailer->head_position, 64);
         CHECK_EQ(rsti_mpsc_rb_write(&fixture->ring, 4, "ok", 2), RSTI_RB_OK);
-        CHECK_EQ(rsti_mpsc_rb_read(&fixture->ring, 10, on_record, &seen), 1);
+        CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 1);
     }
     static const int32_t claims[] = {-1, -7, -72, -2000, INT32_MIN};
     for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
@@ -346,7 +343,7 @@ TEST(impossible_records_are_skipped)
         put_record(fixture, 0, claims[i], 3);
         CHECK(rsti_mpsc_rb_unblock(&fixture->ring));
         CHECK_EQ(rsti_get_i32(fixture->memory), 64);
-        CHECK_EQ(rsti_mpsc_rb_commit(&fixture->ring, 8), RSTI_RB_INVALID);
+        CHECK_EQ(rsti_rb_commit(&fixture->ring.rb, 8), RSTI_RB_INVALID);
     }
 }
 
@@ -364,7 +361,7 @@ TEST(hostile_memory)
     rsti_rng_init(&rng, check_seed());
     for (int round = 0; round < 20000; round++) {
         fixture_t *fixture = make(0, 0);
-        rsti_rb_trailer_t *trailer = fixture->ring.trailer;
+        rsti_rb_trailer_t *trailer = fixture->ring.rb.trailer;
         int shift = (int)rsti_rng_below(&rng, 64);
         trailer->head_position = (int64_t)(rsti_rng_next(&rng) >> shift);
         trailer->tail_position = (int64_t)(rsti_rng_next(&rng) >> shift);
@@ -376,14 +373,14 @@ TEST(hostile_memory)
         }
         seen_t seen = {0};
         (void)rsti_mpsc_rb_unblock(&fixture->ring);
-        (void)rsti_mpsc_rb_has_records(&fixture->ring);
-        CHECK(rsti_mpsc_rb_size(&fixture->ring) <= CAPACITY);
+        (void)rsti_rb_has_records(&fixture->ring.rb);
+        CHECK(rsti_rb_size(&fixture->ring.rb) <= CAPACITY);
         (void)rsti_mpsc_rb_write(&fixture->ring, 1, "12345678", 8);
         int64_t offset = rsti_mpsc_rb_try_claim(&fixture->ring, 1, 100);
         CHECK(offset < 0 || offset + 100 <= CAPACITY);
-        (void)rsti_mpsc_rb_commit(&fixture->ring, (int64_t)rsti_rng_below(&rng, CAPACITY + 64));
+        (void)rsti_rb_commit(&fixture->ring.rb, (int64_t)rsti_rng_below(&rng, CAPACITY + 64));
         for (int i = 0; i < 4; i++) {
-            (void)rsti_mpsc_rb_read(&fixture->ring, 16, on_record, &seen);
+            (void)rsti_rb_read(&fixture->ring.rb, 16, on_record, &seen);
             (void)rsti_mpsc_rb_unblock(&fixture->ring);
         }
     }
@@ -404,7 +401,6 @@ TEST(heartbeat_and_correlation)
 
 /* --- many producers --------------------------------------------------------------------------- */
 
-#define PRODUCERS 4
 #define RECORDS_EACH 20000
 
 typedef struct producer_t {
@@ -412,19 +408,6 @@ typedef struct producer_t {
     int32_t id;
     int64_t correlation_sum;
 } producer_t;
-
-/* Length and content follow from producer and sequence, so the consumer can check every byte. */
-static size_t length_of(int32_t id, int32_t sequence)
-{
-    return 8 + (size_t)((sequence * 7 + id * 3) % 90);
-}
-
-static void fill(uint8_t *record, int32_t id, int32_t sequence)
-{
-    rsti_put_i32(record, id);
-    rsti_put_i32(record + 4, sequence);
-    memset(record + 8, (uint8_t)(id + sequence), length_of(id, sequence) - 8);
-}
 
 static void *produce(void *arg)
 {
@@ -444,11 +427,11 @@ static void *produce(void *arg)
             } else {
                 int64_t offset = rsti_mpsc_rb_try_claim(ring, producer->id, length);
                 if (offset >= 0 && is_to_abort) {
-                    (void)rsti_mpsc_rb_abort(ring, offset);
+                    (void)rsti_rb_abort(&ring->rb, offset);
                     is_to_abort = false;
                 } else if (offset >= 0) {
-                    fill(ring->buffer + offset, producer->id, sequence);
-                    (void)rsti_mpsc_rb_commit(ring, offset);
+                    fill(ring->rb.buffer + offset, producer->id, sequence);
+                    (void)rsti_rb_commit(&ring->rb, offset);
                     break;
                 }
             }
@@ -458,58 +441,35 @@ static void *produce(void *arg)
     return NULL;
 }
 
-typedef struct consumer_t {
-    int32_t next[PRODUCERS + 1];
-    size_t count;
-    int errors;
-} consumer_t;
-
-static rsti_rb_action_t consume(void *arg, int32_t type, const void *record, size_t length)
-{
-    consumer_t *consumer = arg;
-    uint8_t expected[128];
-    if (type < 1 || type > PRODUCERS) {
-        consumer->errors++;
-        return RSTI_RB_BREAK;
-    }
-    int32_t sequence = consumer->next[type]++;
-    fill(expected, type, sequence);
-    if (length != length_of(type, sequence) || memcmp(expected, record, length) != 0) {
-        consumer->errors++;
-    }
-    consumer->count++;
-    return RSTI_RB_CONTINUE;
-}
-
 /* D8, D9 */
 TEST(many_producers_lose_nothing_and_keep_their_order)
 {
     static _Alignas(64) uint8_t memory[4096 + RSTI_RB_TRAILER_LENGTH];
     rsti_mpsc_rb_t ring;
     memset(memory, 0, sizeof memory);
-    CHECK_EQ(rsti_mpsc_rb_init(&ring, memory, sizeof memory), 0);
-    producer_t producers[PRODUCERS];
-    pthread_t threads[PRODUCERS];
-    for (int32_t i = 0; i < PRODUCERS; i++) {
+    CHECK_EQ(rsti_rb_init(&ring.rb, memory, sizeof memory), 0);
+    producer_t producers[RING_PRODUCERS_MAX];
+    pthread_t threads[RING_PRODUCERS_MAX];
+    for (int32_t i = 0; i < RING_PRODUCERS_MAX; i++) {
         producers[i] = (producer_t){.ring = &ring, .id = i + 1};
         CHECK_EQ(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
     }
     consumer_t consumer = {0};
-    while (consumer.count < (size_t)PRODUCERS * RECORDS_EACH && consumer.errors == 0) {
-        if (rsti_mpsc_rb_read(&ring, 32, consume, &consumer) == 0) {
+    while (consumer.count < (size_t)RING_PRODUCERS_MAX * RECORDS_EACH && consumer.errors == 0) {
+        if (rsti_rb_read(&ring.rb, 32, consume, &consumer) == 0) {
             (void)sched_yield();
         }
     }
     int64_t correlation_sum = 0;
-    for (int i = 0; i < PRODUCERS; i++) {
+    for (int i = 0; i < RING_PRODUCERS_MAX; i++) {
         CHECK_EQ(consumer.errors, 0); /* before the join: a failed consumer would hang producers */
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
         correlation_sum += producers[i].correlation_sum;
     }
     /* Each id once: the sum of 0 … n-1. */
-    int64_t n = (int64_t)PRODUCERS * RECORDS_EACH;
+    int64_t n = (int64_t)RING_PRODUCERS_MAX * RECORDS_EACH;
     CHECK_EQ(correlation_sum, n * (n - 1) / 2);
-    CHECK_EQ(ring.corrupt_count, 0);
+    CHECK_EQ(ring.rb.corrupt_count, 0);
 }
 
 CHECK_MAIN(RUN(capacity_must_be_a_power_of_two), RUN(types_and_lengths_are_checked),
@@ -517,6 +477,7 @@ CHECK_MAIN(RUN(capacity_must_be_a_power_of_two), RUN(types_and_lengths_are_check
     RUN(full_is_said_and_room_is_used_to_the_last_byte), RUN(a_stale_head_cache_is_refreshed),
     RUN(open_claims_are_invisible), RUN(aborted_claims_are_skipped),
     RUN(commit_and_abort_check_the_offset), RUN(abort_and_break_while_reading),
+    RUN(commit_gives_room_back_while_reading),
     RUN(unblock_claimed_matches_the_vector), RUN(unblock_zero_gap_matches_the_vector),
     RUN(unblock_zero_gap_at_index_0), RUN(unblock_leaves_a_claim_of_this_moment),
     RUN(unblock_gap_up_to_the_end_of_the_buffer), RUN(unblock_a_full_ring),

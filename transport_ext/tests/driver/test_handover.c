@@ -186,12 +186,12 @@ TEST(commands_do_not_wait_long_for_room)
     int64_t deadline_ns = RSTI_NO_DEADLINE;
     pass(h);
     while (rsti_proxies_have_room(h->driver)) {
-        CHECK_EQ(rsti_mpsc_rb_write(&h->driver->sender.queue, RSTI_AGENT_RESOLVED, &filler,
+        CHECK_EQ(rsti_spsc_rb_write(&h->driver->sender.queue, RSTI_AGENT_RESOLVED, &filler,
             sizeof filler), RSTI_RB_OK);
     }
     (void)write_add(h, RSTI_CMD_ADD_SUBSCRIPTION, READER);
     (void)rsti_conductor_do_work(h->driver, h->manual.now_ns, &deadline_ns);
-    CHECK(rsti_mpsc_rb_has_records(&h->driver->to_driver));
+    CHECK(rsti_rb_has_records(&h->driver->to_driver.rb));
     CHECK(deadline_ns <= h->manual.now_ns + MS);
     CHECK(deadline_ns > h->manual.now_ns);
     harness_close(h);

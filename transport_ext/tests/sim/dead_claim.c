@@ -54,7 +54,7 @@ void sim_dead_claim_on_turn(const sim_fiber_t *fiber)
     if (client->claim_deaths == 0 || client->driver->driver == NULL) {
         return;
     }
-    const rsti_rb_trailer_t *trailer = client->driver->driver->to_driver.trailer;
+    const rsti_rb_trailer_t *trailer = client->driver->driver->to_driver.rb.trailer;
     const int64_t tail = rsti_load_relaxed_i64(&trailer->tail_position);
     const bool has_claimed = tail != seen_tail;
     seen_tail = tail;

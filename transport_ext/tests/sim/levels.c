@@ -152,7 +152,7 @@ static void check_cool_down(const rsti_ptr_array_t *images)
 /* Whoever dies in the midst of a command: what the conductor reads are whole records. */
 static void check_ring(const sim_driver_t *driver)
 {
-    if (driver->driver->to_driver.corrupt_count != 0) {
+    if (driver->driver->to_driver.rb.corrupt_count != 0) {
         sim_fail("driver %d finds impossible lengths in its ring", driver->index);
     }
 }
