@@ -17,7 +17,7 @@ int rsti_conductor_init(rst_driver_t *driver, uint64_t seed)
     rsti_conductor_t *conductor = &driver->conductor;
     rsti_rng_init(&conductor->rng, seed);
     conductor->now_ns = rsti_clock_nano_time(&driver->clock);
-    conductor->now_ms = rsti_clock_epoch_ms(&driver->clock);
+    rsti_cached_epoch_init(&conductor->epoch, &driver->clock, conductor->now_ns);
     conductor->timer_due_ns = conductor->now_ns;
     conductor->clients_check_due_ns = conductor->now_ns;
     conductor->clientless_since_ns = conductor->now_ns;
@@ -251,7 +251,7 @@ static bool on_timer(rst_driver_t *driver, int64_t now_ns)
         return false;
     }
     conductor->timer_due_ns = now_ns + driver->params.timer_interval_ns;
-    rsti_mpsc_rb_set_heartbeat(&driver->to_driver, conductor->now_ms);
+    rsti_mpsc_rb_set_heartbeat(&driver->to_driver, conductor->epoch.now_ms);
     rsti_clients_check(driver, now_ns);
     rsti_tethers_check(driver);
     check_blocked_ring(driver, now_ns);
@@ -263,7 +263,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     rst_driver_t *driver = arg;
     rsti_conductor_t *conductor = &driver->conductor;
     conductor->now_ns = now_ns;
-    conductor->now_ms = rsti_clock_epoch_ms(&driver->clock);
+    rsti_cached_epoch_update(&conductor->epoch, &driver->clock, now_ns);
     conductor->is_retry = false;
     conductor->is_looking_up = false;
     rsti_endpoints_sweep(driver);

@@ -35,11 +35,11 @@ static int32_t allocate_heartbeat(rst_driver_t *driver, int64_t client_id)
     char label[64];
     const int length = snprintf(label, sizeof label, "client-heartbeat: id=%" PRId64, client_id);
     const int32_t id = rsti_counters_allocate(&driver->counters, RSTI_COUNTER_CLIENT_HEARTBEAT,
-        &client_id, sizeof client_id, label, (size_t)length, driver->conductor.now_ms);
+        &client_id, sizeof client_id, label, (size_t)length, driver->conductor.epoch.now_ms);
     if (id >= 0) {
         memset(driver->counters.counters.values[id].spare, 0,
             sizeof driver->counters.counters.values[id].spare);
-        rsti_counter_store(driver, id, driver->conductor.now_ms);
+        rsti_counter_store(driver, id, driver->conductor.epoch.now_ms);
         rsti_counters_set_ids(&driver->counters, id, client_id, client_id, 0);
     }
     return id;
@@ -231,7 +231,7 @@ void rsti_on_keepalive(rst_driver_t *driver, const rsti_command_t *command)
     /* Ours say hello with it, so that they have a heartbeat before the first thing they ask for. */
     const rsti_driver_client_t *client = rsti_client_get(driver, command->client_id);
     if (client != NULL) {
-        rsti_counter_store(driver, client->heartbeat_id, driver->conductor.now_ms);
+        rsti_counter_store(driver, client->heartbeat_id, driver->conductor.epoch.now_ms);
     }
 }
 
@@ -250,14 +250,14 @@ void rsti_on_add_counter(rst_driver_t *driver, const rsti_command_t *command)
     const int32_t id = client == NULL ? -1
         : rsti_counters_allocate(&driver->counters, command->counter_type_id,
               command->key.text, (size_t)command->key.length, command->label.text,
-              (size_t)command->label.length, driver->conductor.now_ms);
+              (size_t)command->label.length, driver->conductor.epoch.now_ms);
     if (id < 0) {
         rsti_respond_trail(driver, command->correlation_id);
         return;
     }
     rsti_counters_set_ids(&driver->counters, id, command->correlation_id, command->client_id, 0);
     if (link_counter(client, command->correlation_id, id) < 0) {
-        rsti_counters_free(&driver->counters, id, driver->conductor.now_ms);
+        rsti_counters_free(&driver->counters, id, driver->conductor.epoch.now_ms);
         rsti_respond_trail(driver, command->correlation_id);
         return;
     }
@@ -283,7 +283,7 @@ void rsti_on_add_static_counter(rst_driver_t *driver, const rsti_command_t *comm
     if (id < 0) {
         id = rsti_counters_allocate(&driver->counters, command->counter_type_id,
             command->key.text, (size_t)command->key.length, command->label.text,
-            (size_t)command->label.length, driver->conductor.now_ms);
+            (size_t)command->label.length, driver->conductor.epoch.now_ms);
         if (id < 0) {
             rsti_respond_trail(driver, command->correlation_id);
             return;

@@ -108,7 +108,7 @@ typedef struct rsti_conductor_t {
     rsti_ptr_array_t freed_logs; /* rsti_log_file_t of things that are gone */
     int64_t free_retry_ns;
     int64_t now_ns;
-    int64_t now_ms;
+    rsti_cached_epoch_t epoch;
     int64_t timer_due_ns;
     int64_t image_error_due_ns; /* until then failures to make images are not logged again */
     int64_t clients_check_due_ns;

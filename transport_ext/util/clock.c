@@ -31,6 +31,20 @@ rsti_clock_t rsti_clock_system(void)
         .nano_time = system_nano_time, .epoch_ms = system_epoch_ms, .arg = NULL};
 }
 
+void rsti_cached_epoch_init(rsti_cached_epoch_t *cached, const rsti_clock_t *clock, int64_t now_ns)
+{
+    cached->now_ms = rsti_clock_epoch_ms(clock);
+    cached->due_ns = now_ns + RSTI_NS_PER_MS;
+}
+
+void rsti_cached_epoch_update(rsti_cached_epoch_t *cached, const rsti_clock_t *clock,
+    int64_t now_ns)
+{
+    if (now_ns >= cached->due_ns) {
+        rsti_cached_epoch_init(cached, clock, now_ns);
+    }
+}
+
 static int64_t manual_nano_time(void *arg)
 {
     const rsti_manual_clock_t *manual = arg;

@@ -208,6 +208,41 @@ TEST(stalls_are_counted)
     harness_close(h);
 }
 
+static int epochs_asked;
+
+static int64_t count_epoch_ms(void *arg)
+{
+    const rsti_manual_clock_t *manual = arg;
+    epochs_asked++;
+    return manual->epoch_ms_at_zero + manual->now_ns / RSTI_NS_PER_MS;
+}
+
+/* L11 */
+TEST(the_wall_clock_is_asked_once_a_millisecond)
+{
+    harness_t *h = harness_open();
+    h->driver->clock.epoch_ms = count_epoch_ms;
+    h->manual.now_ns += MS;
+    const int64_t begin_ns = h->manual.now_ns;
+    const int64_t begin_ms = h->manual.epoch_ms_at_zero + begin_ns / RSTI_NS_PER_MS;
+    const int64_t *now_ms = &h->driver->conductor.epoch.now_ms;
+    epochs_asked = 0;
+    for (int i = 0; i < 50; i++) { /* up to one nanosecond before the millisecond is over */
+        h->manual.now_ns = begin_ns + i * (MS - 1) / 49;
+        pass(h);
+        CHECK_EQ(*now_ms, begin_ms);
+    }
+    CHECK_EQ(epochs_asked, 1);
+    h->manual.now_ns = begin_ns + MS;
+    pass(h);
+    CHECK_EQ(*now_ms, begin_ms + 1);
+    CHECK_EQ(epochs_asked, 2);
+    advance(h, 100 * MS, MS / 10);
+    CHECK_EQ(*now_ms, begin_ms + 101);
+    CHECK_EQ(epochs_asked, 102);
+    harness_close(h);
+}
+
 static int64_t terminate(harness_t *h, const char *token)
 {
     rsti_command_t c = {
@@ -254,4 +289,5 @@ TEST(who_may_end_the_driver)
 }
 
 CHECK_MAIN(RUN(loss_is_in_the_report_once), RUN(system_counters_carry_their_labels),
-    RUN(stalls_are_counted), RUN(who_may_end_the_driver))
+    RUN(stalls_are_counted), RUN(the_wall_clock_is_asked_once_a_millisecond),
+    RUN(who_may_end_the_driver))

@@ -84,6 +84,47 @@ TEST(manual_clock_is_turned_by_hand)
     CHECK_EQ(rsti_clock_epoch_ms(&clock), 6000);
 }
 
+typedef struct counted_t {
+    int64_t epoch_ms;
+    int asked;
+} counted_t;
+
+static int64_t count_epoch_ms(void *arg)
+{
+    counted_t *counted = arg;
+    counted->asked++;
+    return counted->epoch_ms;
+}
+
+/* L11 */
+TEST(a_cached_epoch_is_asked_for_at_the_millisecond)
+{
+    const int64_t begin_ns = -3 * RSTI_NS_PER_MS; /* a monotonic clock begins anywhere */
+    counted_t counted = {.epoch_ms = 5000};
+    const rsti_clock_t clock = {.epoch_ms = count_epoch_ms, .arg = &counted};
+    rsti_cached_epoch_t cached;
+    rsti_cached_epoch_init(&cached, &clock, begin_ns);
+    CHECK_EQ(cached.now_ms, 5000);
+    CHECK_EQ(counted.asked, 1);
+    counted.epoch_ms = 5001;
+    rsti_cached_epoch_update(&cached, &clock, begin_ns);
+    rsti_cached_epoch_update(&cached, &clock, begin_ns + RSTI_NS_PER_MS - 1);
+    CHECK_EQ(cached.now_ms, 5000);
+    CHECK_EQ(counted.asked, 1);
+    rsti_cached_epoch_update(&cached, &clock, begin_ns + RSTI_NS_PER_MS);
+    CHECK_EQ(cached.now_ms, 5001);
+    CHECK_EQ(counted.asked, 2);
+    /* From there on: a late pass moves the next one, and the wall clock may step back. */
+    counted.epoch_ms = 3;
+    rsti_cached_epoch_update(&cached, &clock, begin_ns + 5 * RSTI_NS_PER_MS + 7);
+    CHECK_EQ(cached.now_ms, 3);
+    rsti_cached_epoch_update(&cached, &clock, begin_ns + 6 * RSTI_NS_PER_MS + 6);
+    CHECK_EQ(counted.asked, 3);
+    rsti_cached_epoch_update(&cached, &clock, begin_ns + 6 * RSTI_NS_PER_MS + 7);
+    CHECK_EQ(counted.asked, 4);
+}
+
 CHECK_MAIN(RUN(seeding_is_splitmix64), RUN(stream_is_xoshiro256starstar),
     RUN(one_seed_is_one_stream), RUN(ranges_hold_and_are_even), RUN(entropy_differs),
-    RUN(system_clock_moves_forward), RUN(manual_clock_is_turned_by_hand))
+    RUN(system_clock_moves_forward), RUN(manual_clock_is_turned_by_hand),
+    RUN(a_cached_epoch_is_asked_for_at_the_millisecond))
