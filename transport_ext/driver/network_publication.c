@@ -134,6 +134,7 @@ int rsti_network_publication_create(rst_driver_t *driver,
     made->limit = made->position;
     made->resend_bytes_left = facts->options->term_length;
     made->resend_refilled_ns = driver->conductor.now_ns;
+    made->tail_error_due_ns = driver->conductor.now_ns;
     rsti_pacer_init(&made->pacer);
     made->limit_wake_position = INT64_MAX;
     made->spy_position = made->position;

@@ -63,6 +63,7 @@ struct rsti_network_publication_t {
     int64_t rtt_ns;       /* the longest of the receivers', when all are rstream; else 0 */
     rsti_pacer_t pacer;
     int64_t tail_ns;      /* until the next heartbeat while they have not got all; see repair_sender.c */
+    int64_t tail_error_due_ns; /* until then odd tails of status messages are not logged again */
     bool is_refused_told; /* flow control had no room for a receiver: logged once */
     rsti_live_receiver_t *receivers; /* receiver_capacity of them */
     int32_t receiver_capacity;

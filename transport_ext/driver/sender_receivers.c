@@ -3,8 +3,12 @@
  * 10, 12.4). */
 #include "driver/internal.h"
 
+#include "protocol/sm_items.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+
+#define TAIL_ERROR_INTERVAL_NS RSTI_NS_PER_S
 
 /* ssc=true: spies count as receivers. */
 static bool has_connecting_spies(const rsti_network_publication_t *publication)
@@ -185,6 +189,35 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
     }
 }
 
+/* Nothing, a tag of 8 bytes, or items of rstream's behind the place of the tag. */
+static bool is_tail_known(const rsti_sm_t *sm)
+{
+    const int32_t length = sm->frame.frame_length;
+    return length == RSTI_SM_LENGTH || length == RSTI_SM_TAGGED_LENGTH
+        || (length > RSTI_SM_ITEMS_OFFSET
+            && rsti_sm_items_are_sound((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
+                (size_t)length - RSTI_SM_ITEMS_OFFSET));
+}
+
+/* It counts as a status message without a tag, and the one who configured its sender hears of it.
+ * Seldom: whoever sends many must not fill the error log. */
+static void check_tail(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_sm_t *sm, int64_t now_ns)
+{
+    if (!publication->flow.strategy->reads_group_tag || now_ns < publication->tail_error_due_ns
+        || is_tail_known(sm)) {
+        return;
+    }
+    publication->tail_error_due_ns = now_ns + TAIL_ERROR_INTERVAL_NS;
+    char text[256];
+    snprintf(text, sizeof text, "sender: flow control %s of stream %" PRId32 " session %" PRId32
+        ": a status message ends in %" PRId32 " bytes that are neither a group tag (of 8 bytes) nor "
+        "items; it counts as one without a tag", publication->flow.strategy->name,
+        publication->base.stream_id, publication->base.session_id,
+        sm->frame.frame_length - RSTI_SM_LENGTH);
+    rsti_driver_log_error(sender->driver, RST_EINVAL, text);
+}
+
 bool rsti_network_publication_on_sm(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns)
 {
@@ -196,6 +229,7 @@ bool rsti_network_publication_on_sm(rsti_sender_t *sender,
         return false;
     }
     rsti_driver_count(driver, RSTI_SYSTEM_SM_RECEIVED, 1);
+    check_tail(sender, publication, sm, now_ns);
     rsti_sm_facts_t facts = {
         .position = rsti_position(sm->consumption_term_id, sm->consumption_term_offset,
             log->position_bits, log->initial_term_id),

@@ -25,6 +25,7 @@ static void on_setup_elicited(rsti_flow_control_t *flow, const rsti_sm_facts_t *
 const rsti_flow_strategy_t rsti_flow_tagged = {
     .name = "tagged",
     .has_receivers = true,
+    .reads_group_tag = true,
     .init = rsti_flow_group_init,
     .fini = rsti_flow_group_fini,
     .on_status_message = on_status_message,

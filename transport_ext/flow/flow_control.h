@@ -37,7 +37,8 @@ typedef struct rsti_flow_params_t rsti_flow_params_t;
 
 typedef struct rsti_flow_strategy_t {
     const char *name;
-    bool has_receivers; /* keeps a list of them */
+    bool has_receivers;   /* keeps a list of them */
+    bool reads_group_tag; /* a tail of a status message that nobody knows is worth a word */
     int (*init)(rsti_flow_control_t *flow, const rsti_flow_params_t *params); /* NULL: no state */
     void (*fini)(rsti_flow_control_t *flow);                                  /* NULL: no state */
     int64_t (*on_status_message)(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm,

@@ -90,19 +90,24 @@ static bool are_items_sound(const uint8_t *items, size_t items_length, uint8_t c
     return at == items_length;
 }
 
-bool rsti_sm_items_read(const uint8_t *tail, size_t length,
-    void (*on_item)(void *arg, uint8_t type, const uint8_t *value, uint8_t length), void *arg)
+bool rsti_sm_items_are_sound(const uint8_t *tail, size_t length)
 {
     if (length < RSTI_SM_ITEMS_MIN || length > RSTI_SM_ITEMS_MAX || tail[0] != ITEMS_VERSION) {
         return false;
     }
-    uint8_t count = tail[1];
-    size_t items_length = (size_t)tail[2] | (size_t)tail[3] << 8;
-    const uint8_t *items = tail + ITEMS_HEADER_LENGTH;
-    if (items_length > length - ITEMS_HEADER_LENGTH
-        || !are_items_sound(items, items_length, count)) {
+    const size_t items_length = (size_t)tail[2] | (size_t)tail[3] << 8;
+    return items_length <= length - ITEMS_HEADER_LENGTH
+           && are_items_sound(tail + ITEMS_HEADER_LENGTH, items_length, tail[1]);
+}
+
+bool rsti_sm_items_read(const uint8_t *tail, size_t length,
+    void (*on_item)(void *arg, uint8_t type, const uint8_t *value, uint8_t length), void *arg)
+{
+    if (!rsti_sm_items_are_sound(tail, length)) {
         return false;
     }
+    const uint8_t *items = tail + ITEMS_HEADER_LENGTH;
+    const uint8_t count = tail[1];
     size_t at = 0;
     for (uint8_t i = 0; i < count; i++) {
         on_item(arg, items[at], items + at + ITEM_HEADER_LENGTH, items[at + 1]);

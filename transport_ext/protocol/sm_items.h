@@ -38,6 +38,8 @@ bool rsti_sm_items_add(rsti_sm_items_writer_t *writer, uint8_t type, const void 
     uint8_t length);
 size_t rsti_sm_items_end(rsti_sm_items_writer_t *writer);
 
+/* Untrusted: whether the tail is one of items. */
+bool rsti_sm_items_are_sound(const uint8_t *tail, size_t length);
 /* Untrusted: calls per item, unknown types included (callers skip them); false when malformed. */
 bool rsti_sm_items_read(const uint8_t *tail, size_t length,
     void (*on_item)(void *arg, uint8_t type, const uint8_t *value, uint8_t length), void *arg);

@@ -436,4 +436,30 @@ static inline int64_t counter(const harness_t *h, int32_t id)
     return rsti_load_acquire_i64(rsti_counter_address(&h->driver->counters.counters, id));
 }
 
+typedef struct error_search_t {
+    const char *word;
+    int found;
+} error_search_t;
+
+static inline void on_error_entry(void *arg, int32_t count, int64_t first_ms, int64_t last_ms,
+    const char *text, size_t length)
+{
+    error_search_t *search = arg;
+    char copy[RSTI_ERROR_TEXT_MAX];
+    (void)count;
+    (void)first_ms;
+    (void)last_ms;
+    snprintf(copy, sizeof copy, "%.*s", (int)length, text);
+    search->found += strstr(copy, search->word) != NULL;
+}
+
+/* Distinct entries of the error log that hold the word. */
+static inline int error_count(const harness_t *h, const char *word)
+{
+    error_search_t search = {.word = word};
+    (void)rsti_error_log_read(h->driver->cnc.error_log, h->driver->cnc.error_log_length,
+        on_error_entry, &search);
+    return search.found;
+}
+
 #endif

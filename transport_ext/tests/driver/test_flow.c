@@ -2,6 +2,7 @@
  * it and what no longer does (wire reference 4.2, 7.3, 10). */
 #include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
+#include "protocol/sm_items.h"
 
 #define START "|init-term-id=5|term-id=5|term-offset=0|term-length=64k"
 #define GROUP "aeron:udp?endpoint=224.20.30.39:24326|interface=127.0.0.1" START
@@ -231,6 +232,80 @@ TEST(tagged_goes_with_those_that_carry_the_tag)
     harness_close(p.h);
 }
 
+/* A status message of receiver 1 at 0 with that tail. */
+static void hear_tail(publisher_t *p, const uint8_t *tail, size_t length)
+{
+    uint8_t frame[RSTI_SM_LENGTH + 256] = {0};
+    const rsti_sm_t sm = {
+        .frame = {(int32_t)(RSTI_SM_LENGTH + length), 0, 0, RSTI_FRAME_SM},
+        .session_id = p->publication->base.session_id,
+        .stream_id = STREAM,
+        .consumption_term_id = 5,
+        .receiver_window = WINDOW,
+        .receiver_id = 1,
+    };
+    memcpy(frame, &sm, sizeof sm);
+    memcpy(frame + RSTI_SM_LENGTH, tail, length);
+    inject(p->h, p->publication->endpoint->socket, RECEIVER, frame, RSTI_SM_LENGTH + length);
+    pass(p->h);
+}
+
+/* I5: of other lengths than 8 there are no tags; whoever sends one is told of, and counts as one
+ * without. */
+TEST(a_tail_that_is_no_tag_is_an_error)
+{
+    publisher_t p;
+    publisher_open(&p, GROUP "|fc=tagged,g:123", NULL);
+    const int32_t counter_id = counter_of_type(&p, RSTI_COUNTER_FC_RECEIVERS);
+    uint8_t tail[256] = {123};
+    static const size_t odd[] = {1, 4, 7, 9, 23, 200};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        char word[32];
+        snprintf(word, sizeof word, "ends in %zu bytes", odd[i]);
+        hear_tail(&p, tail, odd[i]);
+        CHECK_EQ(error_count(p.h, word), 1);
+        CHECK_EQ(error_count(p.h, "neither a group tag"), (int)i + 1);
+        hear_tail(&p, tail, 7); /* again within the second: not again */
+        advance_alive(p.h, RSTI_NS_PER_S, 100 * MS);
+        hear_tail(&p, tail, odd[i]); /* and later: the same entry */
+        CHECK_EQ(error_count(p.h, "neither a group tag"), (int)i + 1);
+        advance_alive(p.h, RSTI_NS_PER_S, 100 * MS);
+    }
+    CHECK_EQ(counter(p.h, counter_id), 0);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_SM_REJECTED), 0);
+    CHECK(is_connected(&p)); /* as good as any that has no tag */
+    hear_tail(&p, tail, 8);
+    CHECK_EQ(counter(p.h, counter_id), 1);
+    harness_close(p.h);
+}
+
+/* I5 */
+TEST(a_tail_of_items_is_no_error)
+{
+    static const int64_t rtt_ns = 1000;
+    uint8_t tail[8 + RSTI_SM_ITEMS_MAX] = {0};
+    rsti_sm_items_writer_t writer;
+    rsti_sm_items_begin(&writer, tail + 8, RSTI_SM_ITEMS_MAX);
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_ROUND_TRIP, &rtt_ns, sizeof rtt_ns));
+    CHECK(rsti_sm_items_add(&writer, 200, "later", 5)); /* of a type that comes one day */
+    const size_t length = 8 + rsti_sm_items_end(&writer);
+    publisher_t p;
+    publisher_open(&p, GROUP "|fc=tagged,g:123", NULL);
+    hear_tail(&p, tail, length);
+    CHECK_EQ(p.publication->receivers[0].rtt_ns, rtt_ns);
+    hear_tail(&p, tail, 0);
+    hear_tail(&p, tail, 8);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_ERRORS), 0);
+    hear_tail(&p, tail, length - 1);
+    CHECK_EQ(error_count(p.h, "neither a group tag"), 1);
+    harness_close(p.h);
+    /* Nobody else looks at tags. */
+    publisher_open(&p, GROUP "|fc=min", NULL);
+    hear_tail(&p, tail, 5);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_ERRORS), 0);
+    harness_close(p.h);
+}
+
 /* I8 */
 TEST(max_leaves_the_slow_one_behind)
 {
@@ -419,7 +494,9 @@ TEST(a_registered_strategy_serves_a_channel)
 
 CHECK_MAIN(RUN(min_goes_with_the_slowest_until_it_is_gone), RUN(who_says_goodbye_holds_nobody_up),
     RUN(a_group_is_connected_from_its_least_size_on),
-    RUN(tagged_goes_with_those_that_carry_the_tag), RUN(max_leaves_the_slow_one_behind),
+    RUN(tagged_goes_with_those_that_carry_the_tag),
+    RUN(a_tail_that_is_no_tag_is_an_error), RUN(a_tail_of_items_is_no_error),
+    RUN(max_leaves_the_slow_one_behind),
     RUN(a_joiner_is_waited_for), RUN(a_status_message_from_far_away_is_no_sign_of_life),
     RUN(a_start_position_far_from_the_reader_does_not_connect),
     RUN(a_bad_fc_is_refused_by_name_on_groups_only),

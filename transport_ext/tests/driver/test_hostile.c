@@ -56,34 +56,6 @@ static int64_t offer(rsti_appender_t *appender, size_t length)
     return rsti_append(appender, &part, 1, length, 0);
 }
 
-typedef struct search_t {
-    const char *word;
-    int entries;
-    int found;
-} search_t;
-
-static void on_error(void *arg, int32_t count, int64_t first_ms, int64_t last_ms,
-    const char *text, size_t length)
-{
-    search_t *search = arg;
-    char copy[RSTI_ERROR_TEXT_MAX];
-    (void)count;
-    (void)first_ms;
-    (void)last_ms;
-    snprintf(copy, sizeof copy, "%.*s", (int)length, text);
-    search->entries++;
-    search->found += strstr(copy, search->word) != NULL;
-}
-
-/* Distinct entries of the error log that hold the word. */
-static int error_count(const harness_t *h, const char *word)
-{
-    search_t search = {.word = word};
-    (void)rsti_error_log_read(h->driver->cnc.error_log, h->driver->cnc.error_log_length, on_error,
-        &search);
-    return search.found;
-}
-
 /* ---- a producer may lie one message beyond the limit ---- */
 
 TEST(limit_reserves_one_message_more)

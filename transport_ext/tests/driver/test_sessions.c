@@ -303,31 +303,6 @@ TEST(nothing_is_asked_for_at_the_first_connection)
 
 /* ---- limits ---- */
 
-typedef struct log_search_t {
-    const char *word;
-    int found;
-} log_search_t;
-
-static void on_entry(void *arg, int32_t count, int64_t first_ms, int64_t last_ms,
-    const char *text, size_t length)
-{
-    log_search_t *search = arg;
-    char copy[RSTI_ERROR_TEXT_MAX];
-    (void)count;
-    (void)first_ms;
-    (void)last_ms;
-    snprintf(copy, sizeof copy, "%.*s", (int)length, text);
-    search->found += strstr(copy, search->word) != NULL;
-}
-
-static int entries_with(const harness_t *h, const char *word)
-{
-    log_search_t search = {word, 0};
-    (void)rsti_error_log_read(h->driver->cnc.error_log, h->driver->cnc.error_log_length, on_entry,
-        &search);
-    return search.found;
-}
-
 /* N24, K6: refused are new sessions only, and each stream counts alone. */
 TEST(stream_session_limit)
 {
@@ -338,10 +313,10 @@ TEST(stream_session_limit)
     setup(&e, 1);
     setup(&e, 2);
     CHECK_EQ(image_count(&e), 2);
-    CHECK_EQ(entries_with(e.h, "stream-session-limit=2"), 0);
+    CHECK_EQ(error_count(e.h, "stream-session-limit=2"), 0);
     setup(&e, 3);
     CHECK_EQ(image_count(&e), 2);
-    CHECK_EQ(entries_with(e.h, "stream-session-limit=2"), 1);
+    CHECK_EQ(error_count(e.h, "stream-session-limit=2"), 1);
     CHECK_EQ(state_of(&e, 3), -1);
     setup(&e, 1); /* has its image: refreshed, not refused */
     CHECK_EQ(state_of(&e, 1), RSTI_SESSION_ACTIVE);
@@ -368,7 +343,7 @@ TEST(images_without_data_hold_a_bounded_memory)
         setup(&e, session);
     }
     CHECK_EQ(image_count(&e), 3); /* exactly at the limit */
-    CHECK_EQ(entries_with(e.h, "unproven-images-length="), 1);
+    CHECK_EQ(error_count(e.h, "unproven-images-length="), 1);
     for (int32_t session = 4; session <= 10; session++) {
         CHECK_EQ(state_of(&e, session), -1);
     }
