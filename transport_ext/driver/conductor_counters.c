@@ -132,19 +132,30 @@ int32_t rsti_stream_counter_allocate(rst_driver_t *driver, const rsti_stream_cou
 }
 
 int32_t rsti_channel_counter_allocate(rst_driver_t *driver, int32_t type_id, const char *name,
-    const char *uri, const char *bound_address, int64_t registration_id, int64_t client_id)
+    const char *uri, int64_t registration_id, int64_t client_id)
 {
     uint8_t key[RSTI_COUNTER_KEY_MAX];
     char label[RSTI_COUNTER_LABEL_MAX + 1];
     const size_t key_length = rsti_channel_key_encode(key, uri, strlen(uri));
-    snprintf(label, sizeof label, "%s: %s%s%s", name, uri, bound_address[0] == '\0' ? "" : " ",
-        bound_address);
+    snprintf(label, sizeof label, "%s: %s", name, uri);
     const int32_t id = allocate(driver, type_id, key, key_length, label);
     if (id >= 0) {
         rsti_counters_set_ids(&driver->counters, id, registration_id, client_id, 0);
-        rsti_counter_store(driver, id, 1);
     }
     return id;
+}
+
+void rsti_channel_status_bound(rst_driver_t *driver, int32_t channel_status_id,
+    rsti_socket_t *socket)
+{
+    char address[RSTI_NETADDR_TEXT_MAX];
+    char text[RSTI_NETADDR_TEXT_MAX + 1];
+    struct sockaddr_storage bound;
+    driver->media.table->local_address(driver->media.arg, socket, &bound);
+    rsti_netaddr_format(&bound, address, sizeof address);
+    snprintf(text, sizeof text, " %s", address);
+    rsti_counters_append_label(&driver->counters.counters, channel_status_id, text);
+    rsti_counter_store(driver, channel_status_id, RSTI_CHANNEL_ACTIVE);
 }
 
 int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
@@ -158,7 +169,7 @@ int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
     const int32_t id = allocate(driver, RSTI_COUNTER_LOCAL_SOCKADDR, key, key_length, label);
     if (id >= 0) {
         rsti_counters_set_ids(&driver->counters, id, registration_id, client_id, 0);
-        rsti_counter_store(driver, id, 1);
+        rsti_counter_store(driver, id, RSTI_CHANNEL_ACTIVE);
     }
     return id;
 }

@@ -58,11 +58,10 @@ static int use_table(rst_driver_t *driver)
     }
     for (int32_t i = 0; i < table->count; i++) {
         const int32_t id = rsti_channel_counter_allocate(
-            driver, RSTI_COUNTER_NAME_ENTRY, "rs-name-entry", table->rows[i].name, "", i, -1);
+            driver, RSTI_COUNTER_NAME_ENTRY, "rs-name-entry", table->rows[i].name, i, -1);
         if (id < 0) {
             return id;
         }
-        rsti_counter_store(driver, id, 0);
         table->rows[i].choice = rsti_counter_address(&driver->counters.counters, id);
     }
     table->next = driver->resolver;

@@ -54,19 +54,6 @@ static int find(const rst_driver_t *driver, const rsti_udp_channel_t *udp,
     return 0;
 }
 
-/* The address that the only socket is bound to, behind the channel. */
-static void label_address(rst_driver_t *driver, const rsti_receive_endpoint_t *endpoint)
-{
-    char address[RSTI_NETADDR_TEXT_MAX];
-    char text[RSTI_NETADDR_TEXT_MAX + 1];
-    struct sockaddr_storage bound;
-    driver->media.table->local_address(driver->media.arg, endpoint->owned[0]->socket, &bound);
-    rsti_netaddr_format(&bound, address, sizeof address);
-    snprintf(text, sizeof text, " %s", address);
-    rsti_counters_append_label(
-        &driver->counters.counters, endpoint->channel_status_id, text);
-}
-
 static int create(rst_driver_t *driver, const rsti_channel_t *channel,
     const rsti_udp_channel_t *udp, const rsti_command_t *command,
     rsti_receive_endpoint_t **endpoint)
@@ -83,15 +70,22 @@ static int create(rst_driver_t *driver, const rsti_channel_t *channel,
         .client_id = command->client_id,
     };
     rsti_receive_transport_t *transport = NULL;
-    if ((!(*endpoint)->is_manual && rsti_receive_transport_create(driver, &transport, &facts) < 0)
-        || rsti_ptr_array_add(&driver->conductor.receive_endpoints, *endpoint) < 0) {
+    if (!(*endpoint)->is_manual && rsti_receive_transport_create(driver, &transport, &facts) < 0) {
+        const int result = -rst_last_error_code();
+        rsti_counter_store(driver, (*endpoint)->channel_status_id, RSTI_CHANNEL_ERRORED);
+        rsti_receive_endpoint_destroy(driver, *endpoint);
+        return result;
+    }
+    if (rsti_ptr_array_add(&driver->conductor.receive_endpoints, *endpoint) < 0) {
         rsti_receive_endpoint_destroy(driver, *endpoint);
         return -rst_last_error_code();
     }
     const rsti_agent_command_t add = {.endpoint = *endpoint, .object = transport};
     rsti_tell_receiver(driver, RSTI_AGENT_ADD_ENDPOINT, &add);
-    if (transport != NULL) {
-        label_address(driver, *endpoint);
+    if (transport == NULL) {
+        rsti_counter_store(driver, (*endpoint)->channel_status_id, RSTI_CHANNEL_ACTIVE);
+    } else {
+        rsti_channel_status_bound(driver, (*endpoint)->channel_status_id, transport->socket);
         rsti_tell_receiver(driver, RSTI_AGENT_ADD_TRANSPORT, &add);
     }
     return 0;
@@ -139,7 +133,8 @@ void rsti_receive_endpoint_put(rst_driver_t *driver, rsti_receive_endpoint_t *en
     driver->conductor.closing_count++;
     for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
         if (endpoint->owned[slot] != NULL && !endpoint->owned[slot]->is_closing) {
-            rsti_counter_store(driver, endpoint->owned[slot]->local_sockaddr_id, 2);
+            rsti_counter_store(
+                driver, endpoint->owned[slot]->local_sockaddr_id, RSTI_CHANNEL_CLOSING);
         }
     }
     rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_ENDPOINT, &remove);
@@ -162,7 +157,7 @@ void rsti_receive_transport_remove(rst_driver_t *driver, rsti_receive_transport_
     const rsti_agent_command_t remove = {.endpoint = transport->endpoint, .object = transport};
     transport->is_closing = true;
     driver->conductor.closing_count++;
-    rsti_counter_store(driver, transport->local_sockaddr_id, 2);
+    rsti_counter_store(driver, transport->local_sockaddr_id, RSTI_CHANNEL_CLOSING);
     rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_TRANSPORT, &remove);
 }
 

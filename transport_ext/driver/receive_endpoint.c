@@ -48,7 +48,7 @@ int rsti_receive_endpoint_create(rst_driver_t *driver, rsti_receive_endpoint_t *
         return -rst_last_error_code();
     }
     made->channel_status_id = rsti_channel_counter_allocate(driver,
-        RSTI_COUNTER_RECEIVE_CHANNEL_STATUS, "rcv-channel", channel->uri, "", registration_id,
+        RSTI_COUNTER_RECEIVE_CHANNEL_STATUS, "rcv-channel", channel->uri, registration_id,
         client_id);
     if (made->channel_status_id < 0) {
         rsti_receive_endpoint_destroy(driver, made);

@@ -75,30 +75,47 @@ static int open_sockets(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     return result;
 }
 
+/* The counter is there before the socket, to say when there is none. */
+static int allocate_status(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
+    const rsti_channel_t *channel, int64_t registration_id, int64_t client_id)
+{
+    endpoint->channel_status_id = rsti_channel_counter_allocate(driver,
+        RSTI_COUNTER_SEND_CHANNEL_STATUS, "snd-channel", channel->uri, registration_id, client_id);
+    return endpoint->channel_status_id < 0 ? -rst_last_error_code() : 0;
+}
+
 static int allocate_counters(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     const rsti_channel_t *channel, int64_t registration_id, int64_t client_id)
 {
     struct sockaddr_storage bound;
     char text[RSTI_NETADDR_TEXT_MAX];
-    driver->media.table->local_address(driver->media.arg, endpoint->socket, &bound);
-    rsti_netaddr_format(&bound, text, sizeof text);
-    endpoint->channel_status_id = rsti_channel_counter_allocate(driver,
-        RSTI_COUNTER_SEND_CHANNEL_STATUS, "snd-channel", channel->uri, text, registration_id,
-        client_id);
-    if (endpoint->channel_status_id >= 0 && endpoint->destinations != NULL) {
+    if (endpoint->destinations != NULL) {
         endpoint->destination_count_id = rsti_channel_counter_allocate(driver,
-            RSTI_COUNTER_MDC_DESTINATIONS, "mdc-num-dest", channel->uri, "", registration_id,
+            RSTI_COUNTER_MDC_DESTINATIONS, "mdc-num-dest", channel->uri, registration_id,
             client_id);
         if (endpoint->destination_count_id < 0) {
             return -rst_last_error_code();
         }
-        rsti_counter_store(driver, endpoint->destination_count_id, 0);
     }
+    driver->media.table->local_address(driver->media.arg, endpoint->socket, &bound);
+    rsti_netaddr_format(&bound, text, sizeof text);
     endpoint->local_sockaddr_id = rsti_sockaddr_counter_allocate(driver, "snd-local-sockaddr",
         endpoint->channel_status_id, text, registration_id, client_id);
-    return endpoint->channel_status_id < 0 || endpoint->local_sockaddr_id < 0
-        ? -rst_last_error_code()
-        : 0;
+    if (endpoint->local_sockaddr_id < 0) {
+        return -rst_last_error_code();
+    }
+    rsti_channel_status_bound(driver, endpoint->channel_status_id, endpoint->socket);
+    return 0;
+}
+
+static int open_or_tell(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
+    const rsti_channel_t *channel)
+{
+    const int result = open_sockets(driver, endpoint, channel);
+    if (result < 0) {
+        rsti_counter_store(driver, endpoint->channel_status_id, RSTI_CHANNEL_ERRORED);
+    }
+    return result;
 }
 
 static int make_destinations(rsti_send_endpoint_t *endpoint)
@@ -139,7 +156,8 @@ int rsti_send_endpoint_create(rst_driver_t *driver, rsti_send_endpoint_t **endpo
         made->is_group = udp->is_multicast || made->destinations != NULL;
         made->is_connected = driver->params.connect != 0 && made->destinations == NULL
             && udp->control_mode != RSTI_CONTROL_RESPONSE;
-        if (open_sockets(driver, made, channel) == 0
+        if (allocate_status(driver, made, channel, registration_id, client_id) == 0
+            && open_or_tell(driver, made, channel) == 0
             && allocate_counters(driver, made, channel, registration_id, client_id) == 0) {
             *endpoint = made;
             return 0;

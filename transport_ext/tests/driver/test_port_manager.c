@@ -135,18 +135,40 @@ TEST(a_port_that_somebody_else_has_is_passed_over)
 /* N17: the error names the address, nothing stays behind, and it works once the port is free. */
 TEST(a_busy_port_is_an_error_until_it_is_free)
 {
-    harness_t *h = harness_open();
-    rsti_socket_t *foreign;
-    rsti_socket_params_t params = {.bind_address = address_of("127.0.0.1:24401")};
-    const char *mdc = "aeron:udp?control=127.0.0.1:24401|control-mode=dynamic";
-    CHECK_EQ(h->media.table->open(h, &params, &foreign), 0);
-    const int64_t refused = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
-    CHECK(answer(h, RSTI_RSP_ON_ERROR, refused) != NULL);
-    CHECK_EQ(h->driver->conductor.send_endpoints.count, 0);
-    h->media.table->close(h, foreign);
-    const int64_t served = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
-    CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, served) != NULL);
-    harness_close(h);
+    static const struct {
+        int32_t command, ready, counter_type;
+        const char *uri;
+    } rows[] = {
+        {RSTI_CMD_ADD_PUBLICATION, RSTI_RSP_PUBLICATION_READY, RSTI_COUNTER_SEND_CHANNEL_STATUS,
+            "aeron:udp?control=127.0.0.1:24401|control-mode=dynamic"},
+        {RSTI_CMD_ADD_SUBSCRIPTION, RSTI_RSP_SUBSCRIPTION_READY,
+            RSTI_COUNTER_RECEIVE_CHANNEL_STATUS, "aeron:udp?endpoint=127.0.0.1:24401"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        harness_t *h = harness_open();
+        const rsti_conductor_t *conductor = &h->driver->conductor;
+        const rsti_counters_t *counters = &h->driver->counters.counters;
+        rsti_socket_t *foreign;
+        rsti_socket_params_t params = {.bind_address = address_of("127.0.0.1:24401")};
+        CHECK_EQ(h->media.table->open(h, &params, &foreign), 0);
+        /* Behind the heartbeat counter of the client. */
+        const int32_t id = h->driver->counters.high_water_mark + 2;
+        const int64_t refused = add(h, rows[i].command, rows[i].uri, 10);
+        CHECK(answer(h, RSTI_RSP_ON_ERROR, refused) != NULL);
+        CHECK_EQ(conductor->send_endpoints.count + conductor->receive_endpoints.count, 0);
+        /* Its counter says so until somebody else has the id. */
+        CHECK_EQ(counters->metadata[id].type_id, rows[i].counter_type);
+        CHECK_EQ(counters->metadata[id].state, RSTI_COUNTER_RECLAIMED);
+        CHECK_EQ(counters->values[id].registration_id, refused);
+        CHECK_EQ(counter(h, id), -1);
+        h->media.table->close(h, foreign);
+        const int64_t served = add(h, rows[i].command, rows[i].uri, 10);
+        CHECK(answer(h, rows[i].ready, served) != NULL);
+        const int32_t served_id = rsti_counters_find(counters, rows[i].counter_type, served);
+        CHECK(served_id >= 0);
+        CHECK_EQ(counter(h, served_id), 1);
+        harness_close(h);
+    }
 }
 
 CHECK_MAIN(RUN(the_system_chooses_without_a_range), RUN(ports_go_round_and_used_ones_are_skipped),
