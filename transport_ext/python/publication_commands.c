@@ -1,92 +1,12 @@
-/* publication_commands.c: what a publication does beside offering messages: destinations, revoking,
- * frames made elsewhere, errors of its receivers. */
+/* publication_commands.c: what a publication does beside offering messages: revoking, frames made
+ * elsewhere, errors of its receivers. */
 #include "state.h"
 
 #include <string.h>
 
-#define ADDRESS_SIZE 128
-
-PyObject *rsti_py_address_list(const void *handle,
-    int (*address)(const void *handle, int index, char *text, size_t size))
-{
-    PyObject *list = PyList_New(0);
-    char text[ADDRESS_SIZE];
-
-    for (int i = 0; list != NULL && address(handle, i, text, sizeof(text)) > 0; i++) {
-        PyObject *item = PyUnicode_FromString(text);
-        if (item == NULL || PyList_Append(list, item) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(item);
-    }
-    return list;
-}
-
 bool rsti_py_put(PyObject *tuple, Py_ssize_t index, PyObject *value)
 {
     return value != NULL && PyTuple_SetItem(tuple, index, value) == 0;
-}
-
-static bool check_open(const rsti_py_publication_t *self, const char *what)
-{
-    if (self->handle.is_closed) {
-        (void)rsti_py_raise_at(&self->handle, RST_ECLOSED, what);
-        return false;
-    }
-    return true;
-}
-
-PyObject *rsti_py_publication_add_destination(PyObject *object, PyObject *const *args,
-    Py_ssize_t count)
-{
-    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
-    int64_t timeout_ns;
-    int64_t id;
-    const char *uri;
-
-    if (!rsti_py_check_count("add_destination", count, 2, 2) ||
-        !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
-        !check_open(self, "add_destination() after close()")) {
-        return NULL;
-    }
-    uri = rsti_py_get_text(self->handle.state, args[0]);
-    if (uri == NULL) {
-        return NULL;
-    }
-    id = rst_publication_add_destination(self->publication, uri);
-    return rsti_py_client_await(self->handle.client, id, timeout_ns) < 0 ? NULL
-                                                                         : PyLong_FromLongLong(id);
-}
-
-PyObject *rsti_py_publication_remove_destination(PyObject *object, PyObject *const *args,
-    Py_ssize_t count)
-{
-    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
-    int64_t timeout_ns;
-    int64_t id;
-
-    if (!rsti_py_check_count("remove_destination", count, 2, 2) ||
-        !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
-        !check_open(self, "remove_destination() after close()")) {
-        return NULL;
-    }
-    if (PyLong_Check(args[0])) {
-        int64_t destination_id;
-        if (!rsti_py_get_int64(args[0], &destination_id)) {
-            return NULL;
-        }
-        id = rst_publication_remove_destination_by_id(self->publication, destination_id);
-    } else {
-        const char *uri = rsti_py_get_text(self->handle.state, args[0]);
-        if (uri == NULL) {
-            return NULL;
-        }
-        id = rst_publication_remove_destination(self->publication, uri);
-    }
-    if (rsti_py_client_await(self->handle.client, id, timeout_ns) < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
 }
 
 PyObject *rsti_py_publication_revoke(PyObject *object, PyObject *unused)
@@ -172,20 +92,6 @@ PyObject *rsti_py_publication_next_error(PyObject *object, PyObject *unused)
     }
     Py_XDECREF(tuple);
     return NULL;
-}
-
-static int local_address(const void *handle, int index, char *text, size_t size)
-{
-    return rst_publication_local_address(handle, index, text, size);
-}
-
-PyObject *rsti_py_publication_get_local_addresses(PyObject *object, void *closure)
-{
-    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
-
-    (void)closure;
-    return self->handle.is_closed ? PyList_New(0)
-                                  : rsti_py_address_list(self->publication, local_address);
 }
 
 PyObject *rsti_py_publication_get_next_frame(PyObject *object, void *closure)

@@ -370,10 +370,10 @@ static PyMethodDef publication_methods[] = {
     {"append_padding", rsti_py_publication_append_padding, METH_O,
         "append_padding($self, length, /)\n--\n\n"
         "Move the position by a frame that no reader sees (exclusive publications)."},
-    {"add_destination", RSTI_PY_FASTCALL(rsti_py_publication_add_destination), METH_FASTCALL,
+    {"add_destination", RSTI_PY_FASTCALL(rsti_py_handle_add_destination), METH_FASTCALL,
         "add_destination($self, uri, timeout_s, /)\n--\n\n"
         "Ask the driver to send there too, and wait: the id of the destination."},
-    {"remove_destination", RSTI_PY_FASTCALL(rsti_py_publication_remove_destination),
+    {"remove_destination", RSTI_PY_FASTCALL(rsti_py_handle_remove_destination),
         METH_FASTCALL,
         "remove_destination($self, destination, timeout_s, /)\n--\n\n"
         "The reverse, by URI or id."},
@@ -402,7 +402,7 @@ static PyGetSetDef publication_getset[] = {
         "Bytes that may be offered now.", NULL},
     {"channel_status", publication_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
-    {"local_addresses", rsti_py_publication_get_local_addresses, NULL, "Bound UDP addresses.",
+    {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.",
         NULL},
     {"next_frame", rsti_py_publication_get_next_frame, NULL,
         "(term id, term offset) of the next frame; None after the end.", NULL},

@@ -199,6 +199,14 @@ PyObject *rsti_py_handle_get_channel(PyObject *self, void *closure);
 PyObject *rsti_py_handle_get_stream_id(PyObject *self, void *closure);
 PyObject *rsti_py_handle_get_registration_id(PyObject *self, void *closure);
 
+/* handle_addresses.c: methods of both. */
+PyObject *rsti_py_handle_add_destination(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *rsti_py_handle_remove_destination(PyObject *self, PyObject *const *args,
+    Py_ssize_t count);
+PyObject *rsti_py_handle_get_local_addresses(PyObject *self, void *closure);
+/* False with ClosedError, which names the channel. */
+bool rsti_py_handle_check_open(const rsti_py_handle_t *handle, const char *what);
+
 typedef struct rsti_py_waiting_t {
     rst_waiter_t *waiter;
     int32_t *inside;
@@ -227,29 +235,16 @@ PyObject *rsti_py_client_read_counter(PyObject *client, PyObject *counter_id);
 PyObject *rsti_py_client_next_counter_event(PyObject *client, PyObject *unused);
 
 /* publication_commands.c, subscription_commands.c */
-PyObject *rsti_py_publication_add_destination(PyObject *self, PyObject *const *args,
-    Py_ssize_t count);
-PyObject *rsti_py_publication_remove_destination(PyObject *self, PyObject *const *args,
-    Py_ssize_t count);
 PyObject *rsti_py_publication_revoke(PyObject *self, PyObject *unused);
 PyObject *rsti_py_publication_offer_frames(PyObject *self, PyObject *frames);
 PyObject *rsti_py_publication_append_padding(PyObject *self, PyObject *length);
 PyObject *rsti_py_publication_next_error(PyObject *self, PyObject *unused);
-PyObject *rsti_py_publication_get_local_addresses(PyObject *self, void *closure);
 PyObject *rsti_py_publication_get_next_frame(PyObject *self, void *closure);
 PyObject *rsti_py_publication_get_errors_lost(PyObject *self, void *closure);
-PyObject *rsti_py_subscription_add_destination(PyObject *self, PyObject *const *args,
-    Py_ssize_t count);
-PyObject *rsti_py_subscription_remove_destination(PyObject *self, PyObject *const *args,
-    Py_ssize_t count);
 PyObject *rsti_py_subscription_reject(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *rsti_py_subscription_images(PyObject *self, PyObject *unused);
-PyObject *rsti_py_subscription_get_local_addresses(PyObject *self, void *closure);
 /* Positions and Aeron's reasons are numbers; what lies below them (fork) is an exception. */
 PyObject *rsti_py_position_result(const rsti_py_publication_t *publication, int64_t position);
-/* A list of the texts that address() stores for 0, 1 …; steals nothing. */
-PyObject *rsti_py_address_list(const void *handle,
-    int (*address)(const void *handle, int index, char *text, size_t size));
 /* Steals value; false when it is NULL. */
 bool rsti_py_put(PyObject *tuple, Py_ssize_t index, PyObject *value);
 

@@ -1,72 +1,10 @@
-/* subscription_commands.c: what a subscription does beside polling: destinations, rejecting, looking
- * at its images. */
+/* subscription_commands.c: what a subscription does beside polling: rejecting, looking at its
+ * images. */
 #include "state.h"
 
 #include <string.h>
 
 #define IMAGES_MAX 4096 /* more are not listed */
-
-static bool check_open(const rsti_py_subscription_t *self, const char *what)
-{
-    if (self->handle.is_closed) {
-        (void)rsti_py_raise_at(&self->handle, RST_ECLOSED, what);
-        return false;
-    }
-    return true;
-}
-
-PyObject *rsti_py_subscription_add_destination(PyObject *object, PyObject *const *args,
-    Py_ssize_t count)
-{
-    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
-    int64_t timeout_ns;
-    int64_t id;
-    const char *uri;
-
-    if (!rsti_py_check_count("add_destination", count, 2, 2) ||
-        !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
-        !check_open(self, "add_destination() after close()")) {
-        return NULL;
-    }
-    uri = rsti_py_get_text(self->handle.state, args[0]);
-    if (uri == NULL) {
-        return NULL;
-    }
-    id = rst_subscription_add_destination(self->subscription, uri);
-    return rsti_py_client_await(self->handle.client, id, timeout_ns) < 0 ? NULL
-                                                                         : PyLong_FromLongLong(id);
-}
-
-PyObject *rsti_py_subscription_remove_destination(PyObject *object, PyObject *const *args,
-    Py_ssize_t count)
-{
-    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
-    int64_t timeout_ns;
-    int64_t id;
-
-    if (!rsti_py_check_count("remove_destination", count, 2, 2) ||
-        !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
-        !check_open(self, "remove_destination() after close()")) {
-        return NULL;
-    }
-    if (PyLong_Check(args[0])) {
-        int64_t destination_id;
-        if (!rsti_py_get_int64(args[0], &destination_id)) {
-            return NULL;
-        }
-        id = rst_subscription_remove_destination_by_id(self->subscription, destination_id);
-    } else {
-        const char *uri = rsti_py_get_text(self->handle.state, args[0]);
-        if (uri == NULL) {
-            return NULL;
-        }
-        id = rst_subscription_remove_destination(self->subscription, uri);
-    }
-    if (rsti_py_client_await(self->handle.client, id, timeout_ns) < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
-}
 
 PyObject *rsti_py_subscription_reject(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
@@ -78,7 +16,7 @@ PyObject *rsti_py_subscription_reject(PyObject *object, PyObject *const *args, P
 
     if (!rsti_py_check_count("reject", count, 3, 3) || !rsti_py_get_int64(args[0], &image_id) ||
         !rsti_py_get_timeout_ns(args[2], &timeout_ns) ||
-        !check_open(self, "reject() after close()")) {
+        !rsti_py_handle_check_open(&self->handle, "reject() after close()")) {
         return NULL;
     }
     reason = rsti_py_get_text(self->handle.state, args[1]);
@@ -157,18 +95,4 @@ PyObject *rsti_py_subscription_images(PyObject *object, PyObject *unused)
     list = image_list(images, count < capacity ? count : capacity);
     PyMem_Free(images);
     return list;
-}
-
-static int local_address(const void *handle, int index, char *text, size_t size)
-{
-    return rst_subscription_local_address_at(handle, index, text, size);
-}
-
-PyObject *rsti_py_subscription_get_local_addresses(PyObject *object, void *closure)
-{
-    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
-
-    (void)closure;
-    return self->handle.is_closed ? PyList_New(0)
-                                  : rsti_py_address_list(self->subscription, local_address);
 }

@@ -350,10 +350,10 @@ static PyMethodDef subscription_methods[] = {
     {"poll_block", subscription_poll_block, METH_O,
         "poll_block($self, bytes_max, /)\n--\n\n"
         "Raw frames with their headers, as one entry of a batch."},
-    {"add_destination", RSTI_PY_FASTCALL(rsti_py_subscription_add_destination), METH_FASTCALL,
+    {"add_destination", RSTI_PY_FASTCALL(rsti_py_handle_add_destination), METH_FASTCALL,
         "add_destination($self, uri, timeout_s, /)\n--\n\n"
         "Ask the driver to receive there too, and wait: the id of the destination."},
-    {"remove_destination", RSTI_PY_FASTCALL(rsti_py_subscription_remove_destination),
+    {"remove_destination", RSTI_PY_FASTCALL(rsti_py_handle_remove_destination),
         METH_FASTCALL,
         "remove_destination($self, destination, timeout_s, /)\n--\n\n"
         "The reverse, by URI or id."},
@@ -380,7 +380,7 @@ static PyGetSetDef subscription_getset[] = {
     {"is_closed", subscription_get_is_closed, NULL, "Closed here or with the client.", NULL},
     {"image_count", subscription_get_image_count, NULL, "Sessions seen now.", NULL},
     {"local_address", subscription_get_local_address, NULL, "Bound UDP address, or None.", NULL},
-    {"local_addresses", rsti_py_subscription_get_local_addresses, NULL, "Bound UDP addresses.",
+    {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.",
         NULL},
     {"channel_status", subscription_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
