@@ -180,9 +180,9 @@ static const row_t rows[] = {
     {"aeron.use.windows.high.res.timer", NOT_HERE, NO_MEANING, 0, 0},
     {"aeron.flow.control.sm.applicationSpecificFeedback", "use aeron.receiver.group.tag",
         NO_MEANING, 0, 0},
-    {"aeron.event.log", "there is no logging agent here", NO_MEANING, 0, 0},
+    {"aeron.event.log", "there is no logging agent here; see frame-log", NO_MEANING, 0, 0},
     {"aeron.event.log.disable", "there is no logging agent here", NO_MEANING, 0, 0},
-    {"aeron.event.log.filename", "there is no logging agent here", NO_MEANING, 0, 0},
+    {"aeron.event.log.filename", "there is no logging agent here; see frame-log", NO_MEANING, 0, 0},
     {NULL, NULL, NO_MEANING, 0, 0},
 };
 

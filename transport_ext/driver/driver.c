@@ -57,6 +57,20 @@ void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t k
 
 /* ---- opening ---- */
 
+/* Between the sockets and the faults: what is lost on purpose never was on the way. */
+static int open_frame_log(rst_driver_t *driver)
+{
+    const rst_driver_params_t *params = &driver->params;
+    if (params->frame_log[0] == '\0') {
+        return 0;
+    }
+    driver->frame_log = (rsti_frame_log_t){
+        driver->clock, rsti_frame_log_file_write, &driver->frame_log_file};
+    rsti_media_udp_tap(&driver->udp_media, rsti_frame_log_on_datagram, &driver->frame_log);
+    return rsti_frame_log_file_open(
+        &driver->frame_log_file, params->frame_log, params->frame_log_length);
+}
+
 static int open_media(rst_driver_t *driver, const rsti_media_t *media)
 {
     if (media != NULL) {
@@ -67,6 +81,9 @@ static int open_media(rst_driver_t *driver, const rsti_media_t *media)
         }
         driver->owns_udp_media = true;
         driver->media = driver->udp_media;
+        if (open_frame_log(driver) < 0) {
+            return -rst_last_error_code();
+        }
     }
     rsti_fault_params_t fault = driver->params.fault;
     if (!rsti_fault_is_active(&fault)) {
@@ -316,6 +333,7 @@ void rst_driver_close(rst_driver_t *driver)
         rsti_counters_manager_fini(&driver->counters);
         rsti_cnc_close(&driver->cnc);
     }
+    rsti_frame_log_file_close(&driver->frame_log_file);
     rsti_loss_report_file_close(&driver->loss_file);
     if (driver->lock_fd >= 0) {
         rsti_driver_dir_release(driver->dir, driver->lock_fd, driver->params.remove_dir != 0);

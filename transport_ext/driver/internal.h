@@ -9,6 +9,7 @@
 #define RSTI_DRIVER_INTERNAL_H
 
 #include "cnc/cnc_file.h"
+#include "cnc/frame_log_file.h"
 #include "cnc/loss_report_file.h"
 #include "cnc/wake_fifo.h"
 #include "concurrent/agent.h"
@@ -23,6 +24,7 @@
 #include "driver/publication_image.h"
 #include "driver/receive_endpoint.h"
 #include "driver/send_endpoint.h"
+#include "media/frame_log.h"
 #include "protocol/command.h"
 #include "util/netaddr.h"
 #include "util/ptr_array.h"
@@ -202,6 +204,8 @@ struct rst_driver_t {
     rsti_media_t udp_media;   /* ours to destroy when owns_udp_media */
     bool owns_udp_media;
     bool has_interceptor;
+    rsti_frame_log_t frame_log;
+    rsti_frame_log_file_t frame_log_file;
     rsti_socket_probe_t probe; /* all zero with an injected media table */
     rsti_cnc_t cnc;
     bool has_cnc;

@@ -92,7 +92,11 @@
     X(BOOL, storage_checks, "perform-storage-checks", "true", 0, 1,                                \
         "refuse a log for which the file system has no room")                                      \
     X(SIZE, low_storage_warning, "low-file-store-warning-threshold", "160m", 0, INT64_MAX,         \
-        "less room than that left over for a log is written to the error log")
+        "less room than that left over for a log is written to the error log")                     \
+    X(TEXT, frame_log, "frame-log", "", 0, RSTI_OPTION_TEXT_MAX - 1,                               \
+        "file that gets a line for every frame sent and received; empty: none")                    \
+    X(SIZE, frame_log_length, "frame-log-length", "64m", 4096, INT64_MAX,                          \
+        "it does not grow beyond that")
 
 /* Publications and subscriptions, where the channel does not say it. */
 #define RSTI_OPTIONS_STREAMS(X)                                                                    \

@@ -70,6 +70,19 @@ void rsti_media_udp_destroy(rsti_media_t *media);
  * A wrapping interceptor is above this, so what it loses is not counted, what it doubles is twice. */
 void rsti_media_udp_count(const rsti_media_t *media, int64_t *sent, int64_t *received);
 
+/* A datagram that the system took or handed over. */
+typedef struct rsti_tapped_t {
+    const uint8_t *data;
+    size_t length;
+    struct sockaddr_storage local;
+    struct sockaddr_storage peer;
+    bool is_sent;
+} rsti_tapped_t;
+/* Before the first socket opens: who is told of every one of them, by the agents' threads. Of what the
+ * system refused for an earlier datagram's sake nothing is told. */
+void rsti_media_udp_tap(const rsti_media_t *media,
+    void (*tap)(void *arg, const rsti_tapped_t *datagram), void *arg);
+
 /* Usable bytes of the buffers of a socket that asks for these (0: for none). */
 typedef struct rsti_socket_probe_t {
     int64_t rcvbuf;

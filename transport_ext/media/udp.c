@@ -40,6 +40,8 @@ typedef struct segment_control_t {
 typedef struct udp_media_t {
     int64_t *sent;     /* NULL: nobody counts */
     int64_t *received;
+    void (*tap)(void *arg, const rsti_tapped_t *datagram); /* NULL: nobody listens */
+    void *tap_arg;
 } udp_media_t;
 
 struct rsti_socket_t {
@@ -202,6 +204,38 @@ static void tally(int64_t *counter, int64_t amount)
     }
 }
 
+static void udp_local_address(void *media, rsti_socket_t *socket,
+    struct sockaddr_storage *address)
+{
+    (void)media;
+    socklen_t length = sizeof *address;
+    memset(address, 0, sizeof *address);
+    if (getsockname(socket->fd, (struct sockaddr *)address, &length) != 0) {
+        memset(address, 0, sizeof *address);
+    }
+}
+
+static void tell_tap(rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count,
+    bool is_sent)
+{
+    const udp_media_t *media = socket->media;
+    if (media->tap == NULL) {
+        return;
+    }
+    rsti_tapped_t tapped = {.is_sent = is_sent};
+    udp_local_address(NULL, socket, &tapped.local);
+    for (int i = 0; i < count; i++) {
+        tapped.data = datagrams[i].data;
+        tapped.length = datagrams[i].length;
+        tapped.peer = datagrams[i].address;
+        if (is_sent && socket->is_connected) {
+            socklen_t length = sizeof tapped.peer;
+            (void)getpeername(socket->fd, (struct sockaddr *)&tapped.peer, &length);
+        }
+        media->tap(media->tap_arg, &tapped);
+    }
+}
+
 /* A path, device or kernel that does not cut for us says so with one of these. */
 static bool is_segmentation_refused(int errno_value)
 {
@@ -233,6 +267,7 @@ static int send_burst(rsti_socket_t *socket, const rsti_datagram_t *datagrams, i
         if (sent > 0) {
             const int span = datagrams_in(socket, done, sent);
             tally(socket->media->sent, span);
+            tell_tap(socket, datagrams + taken, span, true);
             taken += span;
             done += sent;
         } else if (sent < 0 && is_ignored(errno)) {
@@ -314,18 +349,8 @@ static int udp_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *data
         /* A cut datagram is handed on empty: the first gate counts it as invalid. */
         datagrams[i].length = (message->msg_hdr.msg_flags & MSG_TRUNC) != 0 ? 0 : message->msg_len;
     }
+    tell_tap(socket, datagrams, received, false);
     return received > 0 ? received : 0;
-}
-
-static void udp_local_address(void *media, rsti_socket_t *socket,
-    struct sockaddr_storage *address)
-{
-    (void)media;
-    socklen_t length = sizeof *address;
-    memset(address, 0, sizeof *address);
-    if (getsockname(socket->fd, (struct sockaddr *)address, &length) != 0) {
-        memset(address, 0, sizeof *address);
-    }
 }
 
 static int udp_fd(void *media, rsti_socket_t *socket)
@@ -402,4 +427,12 @@ void rsti_media_udp_count(const rsti_media_t *media, int64_t *sent, int64_t *rec
     udp_media_t *counting = media->arg;
     counting->sent = sent;
     counting->received = received;
+}
+
+void rsti_media_udp_tap(const rsti_media_t *media,
+    void (*tap)(void *arg, const rsti_tapped_t *datagram), void *arg)
+{
+    udp_media_t *tapped = media->arg;
+    tapped->tap = tap;
+    tapped->tap_arg = arg;
 }
