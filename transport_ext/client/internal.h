@@ -257,6 +257,8 @@ void rsti_publication_kill(rst_publication_t *publication);
 void rsti_client_on_publication_error(rst_client_t *client, const rsti_response_t *response);
 /* What a waiter wants to know. */
 bool rsti_publication_is_ready(const rst_publication_t *publication);
+/* Why a handle that is NULL, forked or closed does nothing: RST_ERROR with a trail, or RST_CLOSED. */
+int64_t rsti_publication_refuse(const rst_publication_t *publication);
 
 /* ---- assembler ---- */
 

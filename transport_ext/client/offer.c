@@ -13,18 +13,6 @@
 
 /* ---- before and after ---- */
 
-static int64_t refuse(const rst_publication_t *publication)
-{
-    if (publication == NULL) {
-        (void)RST_SET_ERR(RST_EINVAL, "publication is NULL");
-        return RST_ERROR;
-    }
-    if (rsti_is_forked(publication->generation)) {
-        return rsti_set_forked_error("publication");
-    }
-    return RST_CLOSED;
-}
-
 static inline bool is_usable(const rst_publication_t *publication)
 {
     return publication != NULL && rsti_load_relaxed_i32(&publication->is_closed) == 0
@@ -81,7 +69,7 @@ RST_API int64_t rst_publication_offer(rst_publication_t *publication, const void
     size_t length, int64_t reserved_value)
 {
     if (!is_usable(publication)) {
-        return refuse(publication);
+        return rsti_publication_refuse(publication);
     }
     if (length > (size_t)publication->max_message_length) {
         return refuse_length(publication, length, publication->max_message_length, "message");
@@ -118,7 +106,7 @@ RST_API int64_t rst_publication_offer_parts(rst_publication_t *publication,
 {
     rsti_iovec_t on_stack[PARTS_ON_STACK];
     if (!is_usable(publication)) {
-        return refuse(publication);
+        return rsti_publication_refuse(publication);
     }
     if (parts == NULL && part_count > 0) {
         return refuse_null("parts");
@@ -230,7 +218,7 @@ RST_API int64_t rst_publication_offer_many(rst_publication_t *publication,
     size_t *counted = taken != NULL ? taken : &unused;
     *counted = 0;
     if (!is_usable(publication)) {
-        return refuse(publication);
+        return rsti_publication_refuse(publication);
     }
     if (count == 0) {
         return rsti_log_producer_position(&publication->log->file.log);
@@ -249,7 +237,7 @@ RST_API int64_t rst_publication_offer_block(rst_publication_t *publication, cons
     size_t *counted = taken != NULL ? taken : &unused;
     *counted = 0;
     if (!is_usable(publication)) {
-        return refuse(publication);
+        return rsti_publication_refuse(publication);
     }
     if (count == 0) {
         return rsti_log_producer_position(&publication->log->file.log);
@@ -275,7 +263,7 @@ RST_API int64_t rst_publication_offer_frames(rst_publication_t *publication, con
     size_t length)
 {
     if (!is_usable(publication)) {
-        return refuse(publication);
+        return rsti_publication_refuse(publication);
     }
     if (!publication->appender.is_exclusive) {
         return refuse_shared(publication, "frames offered");
@@ -289,7 +277,7 @@ RST_API int64_t rst_publication_offer_frames(rst_publication_t *publication, con
 RST_API int64_t rst_publication_append_padding(rst_publication_t *publication, size_t length)
 {
     if (!is_usable(publication)) {
-        return refuse(publication);
+        return rsti_publication_refuse(publication);
     }
     if (!publication->appender.is_exclusive) {
         return refuse_shared(publication, "padding");
@@ -310,7 +298,7 @@ RST_API int64_t rst_publication_try_claim(rst_publication_t *publication, size_t
     }
     *claim = (rst_claim_t){0};
     if (!is_usable(publication)) {
-        return refuse(publication);
+        return rsti_publication_refuse(publication);
     }
     if (length > (size_t)publication->appender.max_payload) {
         return refuse_length(publication, length, publication->appender.max_payload, "claim");

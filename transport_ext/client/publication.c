@@ -125,7 +125,7 @@ static bool is_dead(const rst_publication_t *publication)
         || rsti_load_relaxed_i32(&publication->is_closed) != 0;
 }
 
-static int64_t dead_reason(const rst_publication_t *publication)
+int64_t rsti_publication_refuse(const rst_publication_t *publication)
 {
     if (publication == NULL) {
         (void)RST_SET_ERR(RST_EINVAL, "publication is NULL");
@@ -171,7 +171,7 @@ RST_API void rst_publication_info(const rst_publication_t *publication,
 RST_API int64_t rst_publication_position(const rst_publication_t *publication)
 {
     if (publication == NULL || is_dead(publication)) {
-        return dead_reason(publication);
+        return rsti_publication_refuse(publication);
     }
     return rsti_log_producer_position(&publication->log->file.log);
 }
@@ -179,7 +179,7 @@ RST_API int64_t rst_publication_position(const rst_publication_t *publication)
 RST_API int64_t rst_publication_position_limit(const rst_publication_t *publication)
 {
     if (publication == NULL || is_dead(publication)) {
-        return dead_reason(publication);
+        return rsti_publication_refuse(publication);
     }
     return rsti_load_acquire_i64(publication->appender.limit);
 }
@@ -187,7 +187,7 @@ RST_API int64_t rst_publication_position_limit(const rst_publication_t *publicat
 RST_API int64_t rst_publication_available_window(const rst_publication_t *publication)
 {
     if (publication == NULL || is_dead(publication)) {
-        return dead_reason(publication);
+        return rsti_publication_refuse(publication);
     }
     return rsti_max_i64(0, rsti_load_acquire_i64(publication->appender.limit)
         - rsti_log_producer_position(&publication->log->file.log));
@@ -197,7 +197,7 @@ RST_API int64_t rst_publication_next_frame(const rst_publication_t *publication,
     int32_t *term_offset)
 {
     if (publication == NULL || is_dead(publication)) {
-        return dead_reason(publication);
+        return rsti_publication_refuse(publication);
     }
     if (term_id == NULL || term_offset == NULL) {
         (void)RST_SET_ERR(RST_EINVAL, "no room for the term id or offset");
@@ -210,7 +210,7 @@ RST_API int64_t rst_publication_next_frame(const rst_publication_t *publication,
 RST_API int64_t rst_publication_channel_status(const rst_publication_t *publication)
 {
     if (publication == NULL || is_dead(publication)) {
-        return dead_reason(publication);
+        return rsti_publication_refuse(publication);
     }
     return rsti_client_channel_status(publication->client, publication->channel_status_id);
 }
@@ -311,7 +311,7 @@ static int64_t acknowledged_position(const rst_publication_t *publication)
 RST_API int64_t rst_publication_consumed_position(const rst_publication_t *publication)
 {
     if (publication == NULL || is_dead(publication)) {
-        return dead_reason(publication);
+        return rsti_publication_refuse(publication);
     }
     if (!publication->is_ipc) {
         return acknowledged_position(publication);

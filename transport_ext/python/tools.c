@@ -257,7 +257,9 @@ static void on_error(void *arg, int32_t observations, int64_t first_ms, int64_t 
     }
 }
 
-static PyObject *read_errors(PyObject *module, PyObject *argument)
+/* The list that read() fills by appending to it. */
+static PyObject *read_list(PyObject *module, PyObject *argument,
+    int (*read)(rst_tool_t *tool, PyObject *list))
 {
     rst_tool_t *tool;
     PyObject *list;
@@ -268,7 +270,7 @@ static PyObject *read_errors(PyObject *module, PyObject *argument)
     }
     list = PyList_New(0);
     if (list != NULL) {
-        result = rst_tool_errors(tool, on_error, list);
+        result = read(tool, list);
         if (result < 0 && PyErr_Occurred() == NULL) {
             (void)rsti_py_raise(rsti_py_state_of_module(module), result);
         }
@@ -278,6 +280,16 @@ static PyObject *read_errors(PyObject *module, PyObject *argument)
     }
     rst_tool_close(tool);
     return list;
+}
+
+static int append_errors(rst_tool_t *tool, PyObject *list)
+{
+    return rst_tool_errors(tool, on_error, list);
+}
+
+static PyObject *read_errors(PyObject *module, PyObject *argument)
+{
+    return read_list(module, argument, append_errors);
 }
 
 static PyObject *decode(const char *text)
@@ -305,27 +317,14 @@ static void on_loss(void *arg, const rst_loss_t *loss)
             loss->stream_id, channel, source));
 }
 
+static int append_losses(rst_tool_t *tool, PyObject *list)
+{
+    return rst_tool_losses(tool, on_loss, list);
+}
+
 static PyObject *read_losses(PyObject *module, PyObject *argument)
 {
-    rst_tool_t *tool;
-    PyObject *list;
-    int result = 0;
-
-    if (open_tool(module, argument, &tool) == NULL) {
-        return NULL;
-    }
-    list = PyList_New(0);
-    if (list != NULL) {
-        result = rst_tool_losses(tool, on_loss, list);
-        if (result < 0 && PyErr_Occurred() == NULL) {
-            (void)rsti_py_raise(rsti_py_state_of_module(module), result);
-        }
-        if (PyErr_Occurred() != NULL) {
-            Py_CLEAR(list);
-        }
-    }
-    rst_tool_close(tool);
-    return list;
+    return read_list(module, argument, append_losses);
 }
 
 static PyObject *terminate(PyObject *module, PyObject *const *args, Py_ssize_t count)
