@@ -27,7 +27,9 @@ static rst_publication_t *add(sim_publisher_t *self, rst_client_t *client)
         ? rst_client_add_publication(client, channel, self->stream_id, self->is_exclusive)
         : -1;
     sim_fiber_set_activity(ACTIVITY_NONE);
+    self->handles += id >= 0; /* it may come to be, whatever is heard of it */
     if (sim_client_await(self->client, id) != 1) {
+        self->handles -= id >= 0 && rst_last_error_code() == RST_EREGISTRATION;
         sim_event("publisher %d is refused: %s", self->index, rst_last_error_text());
         if (id >= 0) {
             rst_client_cancel(client, id);
@@ -263,7 +265,6 @@ static void begin_writer(sim_publisher_t *self)
     if (self->length_max > info.max_message_length) {
         self->length_max = info.max_message_length;
     }
-    self->handles++;
     if (self->follows != NULL && self->channel[0] != '\0') {
         char address[64];
         if (rst_publication_local_address(self->publication, 0, address, sizeof address) == 1) {

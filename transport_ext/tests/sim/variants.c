@@ -164,13 +164,13 @@ void sim_roll_local_destinations(int32_t number)
     endpoint(target, VARIANT_PORT + 7, "", here, sizeof here);
     snprintf(group, sizeof group, "aeron:udp?endpoint=224.20.31.1:%d|interface=%s",
         VARIANT_PORT + 8, sim_host_address(target->host, false));
-    sim_destinations_t destinations = {.count = 4,
-        .churn = chance(0.4) ? 0 : 0.2 / (double)skewed(4)};
+    /* They stay: who comes back joins where the log is, and the model knows one image a session. */
+    sim_destinations_t destinations = {.count = 4};
     snprintf(destinations.items[0].channel, sizeof destinations.items[0].channel, "aeron:ipc");
-    snprintf(destinations.items[1].channel, sizeof destinations.items[1].channel,
+    snprintf(destinations.items[1].channel, sizeof destinations.items[1].channel, "%.95s", group);
+    snprintf(destinations.items[2].channel, sizeof destinations.items[2].channel, "%.95s", here);
+    snprintf(destinations.items[3].channel, sizeof destinations.items[3].channel,
         "aeron-spy:%.80s", away);
-    snprintf(destinations.items[2].channel, sizeof destinations.items[2].channel, "%.95s", group);
-    snprintf(destinations.items[3].channel, sizeof destinations.items[3].channel, "%.95s", here);
 
     (void)writer(target, "aeron:ipc", number, true);
     strncat(away, chance(0.5) ? "|ssc=true" : "", sizeof away - strlen(away) - 1);
