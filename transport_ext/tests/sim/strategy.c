@@ -62,7 +62,8 @@ static int64_t slowest(const state_t *state, int64_t limit)
     for (int32_t i = 0; i < state->count; i++) {
         least = state->known[i].limit < least ? state->known[i].limit : least;
     }
-    return state->count == 0 || least < limit ? limit : least;
+    /* As Aeron's laws of groups: nothing more goes out before the group is complete. */
+    return state->count == 0 || state->count < state->least || least < limit ? limit : least;
 }
 
 static void forget(state_t *state, int32_t i)
