@@ -91,10 +91,26 @@ static int allocate_position(rst_driver_t *driver, const target_t *target,
     return subscriber->counter_id < 0 ? -rst_last_error_code() : 0;
 }
 
+/* Several destinations of a subscription may bring one log. It has one image of it and reads that
+ * once: a second position would stand still and hold up the publisher for ever. */
+static bool is_read_already(const target_t *target, const rsti_subscription_t *subscription)
+{
+    for (int32_t i = 0; i < target->subscribers->count; i++) {
+        if (target->subscribers->items[i].subscription->registration_id
+            == subscription->registration_id) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int link_log(rst_driver_t *driver, const target_t *target,
     rsti_subscription_t *subscription)
 {
     rsti_subscriber_t subscriber;
+    if (is_read_already(target, subscription)) {
+        return 0;
+    }
     if (allocate_position(driver, target, subscription, &subscriber) < 0) {
         return -rst_last_error_code();
     }
@@ -253,6 +269,34 @@ void rsti_unlink_subscription(rst_driver_t *driver, const rsti_subscription_t *s
         rsti_image_t *image = conductor->images.items[i];
         rsti_image_note_consumed(driver, image);
         (void)rsti_subscribers_unlink(driver, &image->subscribers, subscription);
+    }
+}
+
+static void pass_on(rsti_subscribers_t *subscribers, const rsti_subscription_t *from,
+    rsti_subscription_t *to)
+{
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        if (subscribers->items[i].subscription == from) {
+            subscribers->items[i].subscription = to;
+        }
+    }
+}
+
+void rsti_subscription_hand_over(rst_driver_t *driver, const rsti_subscription_t *from,
+    rsti_subscription_t *to)
+{
+    const rsti_conductor_t *conductor = &driver->conductor;
+    for (size_t i = 0; to->is_ipc && i < conductor->ipc_publications.count; i++) {
+        rsti_publication_t *base = conductor->ipc_publications.items[i];
+        if (rsti_subscription_wants(to, base->stream_id, base->session_id)) {
+            pass_on(&base->subscribers, from, to);
+        }
+    }
+    for (size_t i = 0; i < conductor->publications.count; i++) {
+        rsti_network_publication_t *publication = conductor->publications.items[i];
+        if (rsti_subscription_spies_on(to, publication)) {
+            pass_on(&publication->base.subscribers, from, to);
+        }
     }
 }
 

@@ -176,10 +176,24 @@ static rsti_subscription_t *find_local_by_id(const rst_driver_t *driver, int64_t
     return NULL;
 }
 
+/* What the other destinations of its subscription bring as well stays, and goes on where it is. */
+static void leave_to_others(rst_driver_t *driver, const rsti_subscription_t *destination)
+{
+    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    for (size_t i = 0; i < subscriptions->count; i++) {
+        rsti_subscription_t *other = subscriptions->items[i];
+        if (other != destination && other->destination_id != 0
+            && other->registration_id == destination->registration_id) {
+            rsti_subscription_hand_over(driver, destination, other);
+        }
+    }
+}
+
 /* First that it is done, then which images that costs (memory reference 15). */
 static void remove_local(rst_driver_t *driver, rsti_subscription_t *destination,
     const rsti_command_t *command)
 {
+    leave_to_others(driver, destination);
     rsti_respond_ok(driver, command->correlation_id);
     rsti_subscription_tell_unavailable(driver, destination);
     rsti_subscription_remove(driver, destination);

@@ -482,6 +482,10 @@ void rsti_link_spies(rst_driver_t *driver, rsti_network_publication_t *publicati
 /* To every log there is. */
 void rsti_link_existing(rst_driver_t *driver, rsti_subscription_t *subscription);
 void rsti_unlink_subscription(rst_driver_t *driver, const rsti_subscription_t *subscription);
+/* Those of its logs that the other one, of the same registration, brings as well are read for that one
+ * now, from where they are. */
+void rsti_subscription_hand_over(rst_driver_t *driver, const rsti_subscription_t *from,
+    rsti_subscription_t *to);
 /* UNAVAILABLE_IMAGE of all that it is linked to. */
 void rsti_subscription_tell_unavailable(rst_driver_t *driver,
     const rsti_subscription_t *subscription);

@@ -612,6 +612,46 @@ TEST(spy_destination)
     check_local_destination(udp, "aeron-spy:aeron:udp?endpoint=127.0.0.1:24700", true);
 }
 
+/* A log that two destinations bring is read once: the client has one image of it, so a second position
+ * would stand still and hold up the publisher for ever. The one that stays goes on where the other
+ * one was. */
+static void check_local_twice(const char *publication, const char *channel, const char *same)
+{
+    harness_t *h = harness_open();
+    const int64_t id = add(h, RSTI_CMD_ADD_SUBSCRIPTION, MANUAL, STREAM);
+    const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, publication, STREAM);
+    (void)add_destination(h, id, channel);
+    const int64_t twice = add_destination(h, id, same);
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, twice) != NULL);
+    CHECK_EQ(count_images(h, RSTI_RSP_AVAILABLE_IMAGE, pub, id), 1);
+    /* Nor has a publication that comes later two positions of one subscription. */
+    const int64_t late = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, publication, STREAM);
+    CHECK_EQ(count_images(h, RSTI_RSP_AVAILABLE_IMAGE, late, id), 1);
+    /* Another subscription is another reader. */
+    const int64_t other = add(h, RSTI_CMD_ADD_SUBSCRIPTION, channel, STREAM);
+    CHECK_EQ(count_images(h, RSTI_RSP_AVAILABLE_IMAGE, pub, other), 1);
+    h->answer_count = 0;
+    const int64_t removed = destination(h, RSTI_CMD_REMOVE_RCV_DESTINATION, id, channel);
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, removed) != NULL);
+    CHECK_EQ(count_images(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub, id), 0);
+    CHECK_EQ(count_images(h, RSTI_RSP_AVAILABLE_IMAGE, pub, id), 0);
+    (void)destination(h, RSTI_CMD_REMOVE_RCV_DESTINATION, id, same);
+    CHECK_EQ(count_images(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub, id), 1);
+    CHECK_EQ(count_images(h, RSTI_RSP_UNAVAILABLE_IMAGE, late, id), 1);
+    CHECK_EQ(count_images(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub, other), 0);
+    harness_close(h);
+}
+
+/* L7, N8 */
+TEST(a_log_of_two_local_destinations_is_read_once)
+{
+    const char *udp = "aeron:udp?endpoint=127.0.0.1:24700";
+    check_local_twice("aeron:ipc", "aeron:ipc", "aeron:ipc");
+    check_local_twice("aeron:ipc", "aeron:ipc", "aeron:ipc?alias=x");
+    check_local_twice(udp, "aeron-spy:aeron:udp?endpoint=127.0.0.1:24700",
+        "aeron-spy:aeron:udp?endpoint=127.0.0.1:24700|alias=x");
+}
+
 /* L3 */
 TEST(local_destinations_go_with_a_dead_client)
 {
@@ -657,4 +697,5 @@ CHECK_MAIN(RUN(a_group_is_joined_and_answered_at_its_control_address),
     RUN(destination_is_removed_by_its_channel),
     RUN(setup_of_a_removed_destination_makes_no_image), RUN(destinations_are_checked),
     RUN(destinations_have_a_limit), RUN(ipc_destination), RUN(spy_destination),
+    RUN(a_log_of_two_local_destinations_is_read_once),
     RUN(local_destinations_go_with_a_dead_client), RUN(manual_subscriptions_are_apart))
