@@ -14,15 +14,20 @@ typedef struct publisher_t {
     rsti_appender_t appender;
 } publisher_t;
 
-static void publisher_open(publisher_t *p)
+static void publisher_open_on(publisher_t *p, const char *channel)
 {
     p->h = harness_open();
-    p->id = add(p->h, RSTI_CMD_ADD_PUBLICATION, UDP, 10);
+    p->id = add(p->h, RSTI_CMD_ADD_PUBLICATION, channel, 10);
     p->publication = p->h->driver->conductor.publications.items[0];
     p->socket = p->publication->endpoint->socket;
     rsti_publication_t *base = &p->publication->base;
     rsti_appender_init(&p->appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
     forget_frames(p->h);
+}
+
+static void publisher_open(publisher_t *p)
+{
+    publisher_open_on(p, UDP);
 }
 
 static void send_sm(publisher_t *p, uint8_t flags, int64_t position, int32_t window)
@@ -65,6 +70,16 @@ static int64_t offer(publisher_t *p, size_t length)
     static uint8_t message[2048];
     const rsti_iovec_t part = {message, length};
     return rsti_append(&p->appender, &part, 1, length, 0);
+}
+
+static void offer_up_to(publisher_t *p, int64_t position)
+{
+    int64_t reached = 0;
+    for (int i = 0; i < 1000 && reached < position; i++) {
+        reached = offer(p, 96);
+        pass(p->h);
+    }
+    CHECK_EQ(reached, position);
 }
 
 /* J1, J2 */
@@ -255,6 +270,33 @@ TEST(nak_without_an_answer_takes_no_place)
     harness_close(p.h);
 }
 
+/* H6: the padding at the end of a term is sent at once, however long, and a message of the largest length
+ * in small frames needs far more than its length: what a receiver may still miss lies as far behind. */
+TEST(nak_is_answered_after_the_longest_padding)
+{
+    publisher_t p;
+    publisher_open_on(&p, UDP "|mtu=128");
+    publisher_connect(&p);
+    offer_up_to(&p, 32768);
+    pass(p.h);
+    send_sm(&p, 0, 24064, 32 * 1024);
+    pass(p.h);
+    pass(p.h);
+    offer_up_to(&p, 56704);
+    static uint8_t longest[8192];
+    const rsti_iovec_t part = {longest, sizeof longest};
+    CHECK_EQ(rsti_append(&p.appender, &part, 1, sizeof longest, 0), RST_ADMIN_ACTION);
+    for (int i = 0; i < 40; i++) {
+        pass(p.h);
+    }
+    CHECK_EQ(*p.publication->snd_pos, 65536);
+    forget_frames(p.h);
+    send_nak(&p, 24064, 128);
+    pass(p.h);
+    CHECK_EQ(p.h->sent_count, 1);
+    harness_close(p.h);
+}
+
 /* H6: nor one whose answer the limit of what is sent again, or the socket, does not let out. */
 TEST(nak_that_could_not_be_answered_is_answered_when_repeated)
 {
@@ -438,6 +480,7 @@ CHECK_MAIN(RUN(setup_is_repeated_until_a_status_message), RUN(data_respects_wind
     RUN(setup_goes_out_at_once_and_then_every_100_ms),
     RUN(heartbeats_go_on_between_elicited_setups), RUN(a_dead_claim_is_padded_and_sent),
     RUN(nak_is_answered_once), RUN(nak_without_an_answer_takes_no_place),
+    RUN(nak_is_answered_after_the_longest_padding),
     RUN(nak_that_could_not_be_answered_is_answered_when_repeated), RUN(rttm_request_is_answered), RUN(silent_receiver_disconnects),
     RUN(error_frame_reaches_the_client), RUN(end_of_stream_then_linger),
     RUN(receiver_that_leaves_ends_linger), RUN(revoked_publication_says_so),
