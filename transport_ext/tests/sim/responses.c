@@ -179,7 +179,9 @@ static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscrip
         } else if (world.now_ns - news_ns > patience_ns) {
             return false;
         }
-        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)asker->pause_ns_max));
+        /* Less and less often while nothing happens: seconds in steps of a microsecond are no run. */
+        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)asker->pause_ns_max)
+            + (world.now_ns - news_ns) / 16);
     }
     return answered.count == asker->total;
 }
