@@ -8,6 +8,7 @@
 #include "util/error.h"
 #include "util/fault.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -25,6 +26,16 @@ static void copy_source(rst_image_t *image, const rsti_text_t *text)
         memcpy(image->source, text->text, length);
     }
     image->source[length] = '\0';
+}
+
+/* A counter that was freed goes to somebody else after a while, to another image of the same
+ * subscription as well. Reference id 0: a driver that does not say which image it is. */
+static bool is_counter_ours(const rst_image_t *image)
+{
+    const int64_t registration_id = rsti_load_acquire_i64(&image->counter->registration_id);
+    const int64_t reference_id = rsti_load_relaxed_i64(&image->counter->reference_id);
+    return registration_id == image->subscription->registration_id
+        && (reference_id == image->correlation_id || reference_id == 0);
 }
 
 rst_image_t *rsti_client_image_create(rst_subscription_t *subscription,
@@ -50,7 +61,6 @@ rst_image_t *rsti_client_image_create(rst_subscription_t *subscription,
     rsti_subscription_ref(subscription);
     image->counter = &client->counters.values[response->counter_id];
     image->counter_metadata = &client->counters.metadata[response->counter_id];
-    image->counter_registration_id = rsti_load_acquire_i64(&image->counter->registration_id);
     image->correlation_id = response->correlation_id;
     image->session_id = response->session_id;
     image->scan_position = rsti_load_acquire_i64(&image->counter->value);
@@ -62,6 +72,12 @@ rst_image_t *rsti_client_image_create(rst_subscription_t *subscription,
     rsti_assembler_init(&image->assembler,
         rsti_max_message_length(image->log->file.log.term_length));
     copy_source(image, &response->source_identity);
+    if (!is_counter_ours(image)) { /* asked after the position: it was ours when that was read */
+        (void)rsti_error_set(RST_ECLOSED, ENOENT, "image %" PRId64 " is gone, and its position"
+            " counter %" PRId32 " given away", image->correlation_id, response->counter_id);
+        rsti_image_unref(image);
+        return NULL;
+    }
     if (image->scan_position < 0
         || image->scan_position % RSTI_FRAME_ALIGNMENT != 0
         || image->scan_position > rsti_max_position(image->log->file.log.term_length)) {
@@ -95,8 +111,7 @@ void rsti_image_unref(rst_image_t *image)
 bool rsti_image_has_counter(const rst_image_t *image)
 {
     return rsti_load_acquire_i32(&image->counter_metadata->state) == RSTI_COUNTER_ALLOCATED
-        && rsti_load_acquire_i64(&image->counter->registration_id)
-            == image->counter_registration_id;
+        && is_counter_ours(image);
 }
 
 bool rsti_image_move_position(rst_image_t *image)

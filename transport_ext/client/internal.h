@@ -313,7 +313,6 @@ struct rst_image_t {
     rsti_shared_log_t *log;
     rsti_counter_value_t *counter;
     const rsti_counter_metadata_t *counter_metadata;
-    int64_t counter_registration_id; /* as it was at birth: a re-used counter shows another one */
     int64_t correlation_id;
     int32_t session_id;
     bool is_corrupt;

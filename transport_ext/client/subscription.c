@@ -134,8 +134,8 @@ void rsti_subscription_add_image(rst_subscription_t *subscription,
             rsti_events_push(subscription, RST_IMAGE_AVAILABLE, image);
             (void)rsti_fetch_add_i32(&subscription->version, 1);
         } else if (image == NULL && rst_last_error_detail() == ENOENT) {
-            /* It came and went before we looked. The driver keeps the log of a stream that has
-             * anything for us to read, so nothing is lost. */
+            /* It came and went before we looked. The driver keeps log and counter of a stream that
+             * has anything for us to read, so nothing is lost but what it had taken from us. */
             rsti_error_clear();
         } else {
             /* The driver waits for a reader that cannot read: the user must hear of it. */

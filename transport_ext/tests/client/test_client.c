@@ -281,13 +281,15 @@ TEST(impossible_answers)
     FAKE_UNTIL(result != 0 || (result = rst_subscription_poll(subscription, 8, 0, batch)) != 0);
     CHECK_EQ(result, -RST_ECORRUPT);
     result = 0;
-    log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, 1, 1, 7); /* unaligned */
+    log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id,
+        log->id, 7); /* unaligned */
     fake_available(subscription, log, 1);
     FAKE_UNTIL(result != 0 || (result = rst_subscription_poll(subscription, 8, 0, batch)) != 0);
     CHECK_EQ(result, -RST_ECORRUPT);
     CHECK_EQ(rst_subscription_image_count(subscription), 0);
     /* An image that came and went before we looked is nobody's fault. */
-    log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, 1, 1, 0);
+    log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id,
+        log->id, 0);
     CHECK_EQ(unlink(log->file.path), 0);
     fake_available(subscription, log, 1);
     for (int i = 0; i < 50; i++) {

@@ -590,22 +590,65 @@ TEST(an_image_comes_back_before_its_end_was_read)
     end();
 }
 
-TEST(counter_reused_before_we_hear)
+/* The counter of an image that went is given away. */
+static void reuse(const fake_log_t *log, int64_t registration_id, int64_t reference_id,
+    int64_t value)
 {
-    CHECK(begin("reused"));
+    rsti_counters_free(&fake.counters, log->counter_id, fake_now_ms());
+    usleep(2000);
+    CHECK_EQ(fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, registration_id, reference_id, value),
+        log->counter_id);
+}
+
+static void counter_reused(const char *name, bool is_of_same_subscription)
+{
+    CHECK(begin(name));
     fake_log_t *log = fake_image(subscription);
     int64_t at = fake_data(log, 0, "one");
     CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
     at = fake_data(log, at, "two");
-    rsti_counters_free(&fake.counters, log->counter_id, fake_now_ms());
-    usleep(2000);
-    const int32_t id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, 987654, 1, 5);
-    CHECK_EQ(id, log->counter_id);
+    const int64_t heir = is_of_same_subscription ? subscription->registration_id : 987654;
+    reuse(log, heir, log->id + 1, 5);
     rst_batch_release(batch);
-    CHECK_EQ(rsti_load_acquire_i64(fake_value(id)), 5);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), 5);
     /* The log may be the driver's to change by now: nothing is read until we are told. */
     CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
     end();
+}
+
+TEST(counter_reused_before_we_hear)
+{
+    counter_reused("reused", false);
+    counter_reused("reused-here", true);
+}
+
+/* Where it would be joined is not known any more: the counter shows another image's place. */
+static void late_news(const char *name, bool is_of_same_subscription)
+{
+    CHECK(begin(name));
+    fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
+    (void)fake_data(log, fake_data(log, 0, "one"), "two");
+    log->counter_id = fake_counter(
+        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+    const int64_t heir = is_of_same_subscription ? subscription->registration_id : 987654;
+    reuse(log, heir, log->id + 1, 64);
+    fake_available(subscription, log, 1);
+    fake_unavailable(subscription, log);
+    fake_log_t *next = fake_image(subscription); /* announced behind it */
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.correlation_id, next->id);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 0);
+    CHECK_EQ(rst_subscription_image_count(subscription), 1);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), 64);
+    end();
+}
+
+TEST(counter_reused_before_we_hear_of_the_image)
+{
+    late_news("late-news", false);
+    late_news("late-news-here", true);
 }
 
 /* M2 */
@@ -615,8 +658,10 @@ TEST(events_are_bounded)
     fake_log_t *first = fake_image(subscription);
     for (int i = 0; i < RSTI_EVENTS_MAX + 10; i++) {
         fake_log_t *log = &fake.logs[fake.log_count];
-        *log = *first; /* more images of one file: only ids differ */
+        *log = *first; /* more images of one file: only ids and counters differ */
         log->id = rsti_mpsc_rb_next_correlation_id(&fake.ring);
+        log->counter_id = fake_counter(
+            RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
         fake_available(subscription, log, i);
         usleep(20);
     }
@@ -739,5 +784,6 @@ CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive)
     RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
     RUN(images_in_turn), RUN(demand), RUN(unavailable_drains),
     RUN(an_image_comes_back_before_its_end_was_read),
-    RUN(counter_reused_before_we_hear), RUN(events_are_bounded), RUN(corrupt_frames),
+    RUN(counter_reused_before_we_hear), RUN(counter_reused_before_we_hear_of_the_image),
+    RUN(events_are_bounded), RUN(corrupt_frames),
     RUN(mutated_logs), RUN(local_address))
