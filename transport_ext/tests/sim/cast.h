@@ -16,8 +16,9 @@
 #define SIM_CHANNEL_MAX 256
 #define SIM_VIEWS_OPEN_MAX 24
 #define SIM_DESTINATIONS_MAX 6
-/* All files of a run lie below it: process, seed. */
-#define SIM_HOME "/dev/shm/rstream-sim-%d-%" PRIu64
+/* All files of a run lie below it: process, seed. Always of one length for one seed: the paths stand in
+ * records of rings, whose wrap must not depend on how many digits a process id has. */
+#define SIM_HOME "/dev/shm/rstream-sim-%07d-%" PRIu64
 
 typedef struct sim_driver_t {
     int32_t index;

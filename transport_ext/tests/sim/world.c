@@ -54,16 +54,27 @@ void sim_hash_bytes(const void *bytes, size_t length)
     world.hash = hash;
 }
 
+/* Texts of errors name paths: "~" for what differs from run to run. */
+static void hide_home(char *text)
+{
+    const size_t length = strlen(world.home);
+    for (char *at = text; length > 0 && (at = strstr(at, world.home)) != NULL;) {
+        *at++ = '~';
+        memmove(at, at + length - 1, strlen(at + length - 1) + 1);
+    }
+}
+
 void sim_event(const char *format, ...)
 {
     char text[512];
     va_list arguments;
     va_start(arguments, format);
-    const int length = vsnprintf(text, sizeof text, format, arguments);
+    (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    hide_home(text);
     world.event_count++;
     sim_hash_bytes(&world.now_ns, sizeof world.now_ns);
-    sim_hash_bytes(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+    sim_hash_bytes(text, strlen(text));
     if (world.is_traced) {
         printf("%13.6f ms  %s\n", (double)(world.now_ns - SIM_S) / 1e6, text);
     }

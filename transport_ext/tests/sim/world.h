@@ -39,6 +39,7 @@ typedef struct sim_world_t {
     bool is_traced;     /* events are printed */
     bool is_calm;       /* no more faults: what was sent must arrive now */
     rsti_rng_t dice[DICE_COUNT];
+    char home[128];     /* no event names it: it has the process id in it */
 } sim_world_t;
 
 extern sim_world_t world;
@@ -64,7 +65,7 @@ static inline bool sim_chance(sim_dice_t dice, double probability)
 
 /* ---- the chronicle ---- */
 
-/* An event: hashed always, printed when traced. Formats without pointers, pids and paths only. */
+/* An event: hashed always, printed when traced. Formats without pointers and pids only. */
 void sim_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Bytes that belong to the last event. */
 void sim_hash_bytes(const void *bytes, size_t length);
