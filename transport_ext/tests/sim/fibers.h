@@ -52,7 +52,6 @@ typedef struct sim_fiber_t {
     int64_t clock_ns;    /* what the clock said when it was read last */
     sim_activity_t activity;
     sim_activity_t nervous_in; /* in that activity it may lose the processor at every access */
-    uint8_t local[SIM_FIBER_LOCAL_SIZE];
     void *fake_stack; /* of the address sanitizer */
 } sim_fiber_t;
 
