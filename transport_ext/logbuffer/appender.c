@@ -284,10 +284,13 @@ void rsti_append_commit(rsti_data_header_t *frame)
     }
 }
 
+/* Nor is the type ours any more then: a message of somebody else may lie there by now. */
 void rsti_append_abort(rsti_data_header_t *frame)
 {
-    frame->frame.type = RSTI_FRAME_PAD;
-    rsti_append_commit(frame);
+    if (rsti_load_relaxed_i32(rsti_frame_length_address((uint8_t *)frame, 0)) < 0) {
+        frame->frame.type = RSTI_FRAME_PAD;
+        rsti_append_commit(frame);
+    }
 }
 
 typedef struct batch_t {

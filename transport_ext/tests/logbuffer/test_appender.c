@@ -206,6 +206,27 @@ static void claims(bool is_exclusive)
     rig_fini(&rig);
 }
 
+/* The claim was given up and its memory erased; then another's message lies there. */
+TEST(a_claim_ended_long_after_it_was_given_up_changes_nothing)
+{
+    rig_t rig;
+    rig_init(&rig, false);
+    rsti_data_header_t *frame = NULL;
+    CHECK_EQ(rsti_append_claim(&rig.appender, 40, RESERVED, &frame), 96);
+    static const uint8_t zeros[96];
+    memset(frame, 0, sizeof zeros);
+    rsti_append_abort(frame);
+    CHECK_MEM(frame, zeros, sizeof zeros);
+    rsti_append_commit(frame);
+    CHECK_MEM(frame, zeros, sizeof zeros);
+    frame->frame.type = RSTI_FRAME_DATA;
+    frame->frame.frame_length = 64;
+    rsti_append_abort(frame);
+    CHECK_EQ(frame->frame.type, RSTI_FRAME_DATA);
+    CHECK_EQ(frame->frame.frame_length, 64);
+    rig_fini(&rig);
+}
+
 /* A4, A11 */
 TEST(a_claim_is_invisible_until_committed)
 {
@@ -494,6 +515,7 @@ TEST(many_messages_stop_at_the_term_end)
 CHECK_MAIN(RUN(a_small_message_is_one_frame), RUN(a_large_message_is_cut_from_any_parts),
     RUN(exact_multiples_of_the_payload), RUN(a_small_message_is_gathered),
     RUN(a_claim_is_invisible_until_committed),
+    RUN(a_claim_ended_long_after_it_was_given_up_changes_nothing),
     RUN(the_limit_stops_the_next_message),
     RUN(the_end_of_a_term_is_padded_and_the_log_turned_once),
     RUN(a_term_filled_exactly_needs_no_padding), RUN(the_end_of_the_stream_is_told),

@@ -119,11 +119,14 @@ int64_t sim_publisher_more(sim_publisher_t *publisher)
 
 /* ---- a claim that nobody ends ---- */
 
-static bool is_unblocked(const rst_claim_t *claim)
+/* The padding itself may be gone when we look: readers pass it at once, then its memory is erased
+ * and used again. */
+static bool is_unblocked(const sim_publisher_t *self, const rst_claim_t *claim, int64_t begin)
 {
     const rsti_data_header_t *header = claim->frame;
     const int32_t length = rsti_load_acquire_i32(&header->frame.frame_length);
-    return length > 0 && header->frame.type == RSTI_FRAME_PAD;
+    return (length > 0 && header->frame.type == RSTI_FRAME_PAD)
+        || (length >= 0 && rst_publication_consumed_position(self->publication) > begin);
 }
 
 /* How long all before the claim has been consumed, and it alone held up who reads. */
@@ -132,7 +135,7 @@ static void await_unblocked(const sim_publisher_t *self, const rst_claim_t *clai
     const int64_t end_ns = world.now_ns + ABANDONED_NS_MAX;
     const int64_t patience_ns = self->client->driver->params.unblock_timeout_ns + UNBLOCK_SLACK_NS;
     int64_t blocked_since_ns = INT64_MAX;
-    while (!is_unblocked(claim) && world.now_ns < end_ns
+    while (!is_unblocked(self, claim, begin) && world.now_ns < end_ns
         && !rst_publication_is_closed(self->publication)) {
         const bool is_blocked = world.is_calm && rst_publication_is_connected(self->publication)
             && rst_publication_consumed_position(self->publication) >= begin
@@ -145,16 +148,16 @@ static void await_unblocked(const sim_publisher_t *self, const rst_claim_t *clai
         }
         sim_fiber_sleep(LOOK_NS);
     }
-    if (is_unblocked(claim)) {
+    if (is_unblocked(self, claim, begin)) {
         sim_count("publisher: abandoned claim unblocked");
     }
 }
 
 /* Nobody gives up what an exclusive publication holds, as long as that one lives. */
-static void hold(const sim_publisher_t *self, const rst_claim_t *claim)
+static void hold(const sim_publisher_t *self, const rst_claim_t *claim, int64_t begin)
 {
     sim_fiber_sleep(self->client->driver->params.unblock_timeout_ns + SIM_S);
-    if (is_unblocked(claim) && !rst_publication_is_closed(self->publication)) {
+    if (is_unblocked(self, claim, begin) && !rst_publication_is_closed(self->publication)) {
         sim_fiber_sleep(UNBLOCK_SLACK_NS); /* it may be lost, and not know it yet */
         if (rst_client_state(self->client->client) == RST_CLIENT_OPEN) {
             sim_fail("publisher %d: the claim of an exclusive publication is given up",
@@ -178,20 +181,20 @@ int64_t sim_publisher_abandon(sim_publisher_t *publisher)
         sim_writer_took(publisher->writer, 0, position);
         return position;
     }
+    const int64_t begin = position - rsti_framed_length(length, info.max_payload_length);
     publisher->abandons_claim = false;
     sim_writer_fill(publisher->writer, number, claim.data, (size_t)length);
     if (info.is_exclusive) {
         sim_count("publisher: claim held for long");
-        hold(publisher, &claim);
+        hold(publisher, &claim, begin);
         (void)rst_claim_commit(&claim);
         sim_writer_took(publisher->writer, 1, position);
         return position;
     }
     sim_count("publisher: claim abandoned");
-    await_unblocked(publisher, &claim,
-        position - rsti_framed_length(length, info.max_payload_length));
+    await_unblocked(publisher, &claim, begin);
     /* Late: where the driver gave it up, this must change nothing. */
-    if (is_unblocked(&claim) && sim_chance(DICE_ACTOR, 0.5)) {
+    if (is_unblocked(publisher, &claim, begin) && sim_chance(DICE_ACTOR, 0.5)) {
         (void)rst_claim_commit(&claim);
     } else {
         (void)rst_claim_abort(&claim);
