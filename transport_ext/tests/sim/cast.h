@@ -194,6 +194,8 @@ typedef struct sim_cast_t {
 extern sim_cast_t cast;
 
 void sim_driver_start(sim_driver_t *driver);
+/* options.c: now and then the driver's options become text and are read again. */
+void sim_options_read(sim_driver_t *driver);
 void sim_client_start(sim_client_t *client);
 /* destinations.c: adds all that are not there, or (now and then) lets one go or come back. */
 typedef struct sim_channel_t {

@@ -39,6 +39,7 @@ static void *driver_main(void *arg)
     const rsti_clock_t clock = rsti_clock_system();
     const rsti_media_t media = sim_network_media(self->host);
     rst_driver_t *opened = NULL;
+    sim_options_read(self);
     if (rsti_driver_open_with(&opened, &self->params, &clock, &media,
             rsti_rng_next(&world.dice[DICE_PRODUCT]))
         < 0) {

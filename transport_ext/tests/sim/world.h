@@ -28,6 +28,7 @@ typedef enum sim_dice_t {
     /* Those that came later have seeds of their own: the others roll as they did. */
     DICE_MISHAP = DICE_FIRST_COUNT, /* deaths in a ring, failing system calls */
     DICE_FACES,  /* what the applications do besides */
+    DICE_OPTIONS,  /* how a driver is given its options */
     DICE_COUNT
 } sim_dice_t;
 
