@@ -1,6 +1,9 @@
-/* responses.c: askers, each with a response channel, and the one who answers all of them, and now and
- * then goes on with another publication. What an asker gets must be the answers to its own requests of
- * this attempt, each once, and in order on each session. */
+/* responses.c: askers, each with a response channel, and the one who answers all of them, and now
+ * and then goes on with another publication. What an asker gets must be the answers to its own
+ * requests of this attempt, each once, and in order on each session. Where the one who answers
+ * dies, its next life finds its publications and its place in the requests as they were: it answers
+ * again what the dead one had in hand, maybe on the same session. So what is said of its answers
+ * holds for each life. */
 #include "tests/sim/rolls.h"
 
 #include <inttypes.h>
@@ -23,7 +26,9 @@ typedef enum say_t { REQUEST = 1, ANSWER = 2 } say_t;
 
 typedef struct header_t {
     int32_t say;
-    int32_t asker, attempt, number;
+    int16_t asker;
+    int16_t life; /* of who answers */
+    int32_t attempt, number;
 } header_t;
 
 typedef struct asker_t {
@@ -35,10 +40,11 @@ typedef struct asker_t {
 
 /* What an asker got in one attempt. */
 typedef struct answered_t {
-    bool has[REQUESTS_MAX];
+    uint64_t lives[REQUESTS_MAX]; /* a bit for each that answered it */
     int32_t count;
     int32_t sessions[SESSIONS_MAX];
-    int32_t last[SESSIONS_MAX]; /* number of that session */
+    int32_t last[SESSIONS_MAX]; /* number of that session and life */
+    int32_t last_lives[SESSIONS_MAX];
     int32_t session_count;
 } answered_t;
 
@@ -53,6 +59,8 @@ static struct {
     double renewal; /* chance before an answer */
     char requests[96], answers[96];
     asker_t askers[ASKERS_MAX];
+    int32_t asker_count;
+    int16_t life; /* of who answers: from 1 */
 } service;
 
 /* ---- what is said ---- */
@@ -118,6 +126,7 @@ static int32_t session_of(answered_t *answered, int32_t session_id)
     if (i == answered->session_count) {
         answered->sessions[i] = session_id;
         answered->last[i] = -1;
+        answered->last_lives[i] = 0;
         answered->session_count++;
     }
     return i;
@@ -128,20 +137,26 @@ static void take_answer(const sim_part_t *self, const rst_message_t *message,
 {
     const header_t header = read_message(message, ANSWER);
     const int32_t session = session_of(answered, message->session_id);
+    const int32_t last_life = answered->last_lives[session];
+    const int32_t last = header.life > last_life ? -1 : answered->last[session];
     const int32_t attempt = service.askers[self->number].attempt;
     if (header.asker != self->number || header.attempt != attempt) {
         sim_fail("asker %d, attempt %d, gets an answer for asker %d, attempt %d", self->number,
             attempt, header.asker, header.attempt);
     }
-    if (header.number < 0 || header.number >= asked || answered->has[header.number]
-        || header.number <= answered->last[session]) {
-        sim_fail("asker %d gets answer %d, the last one of this session was %d, %d are asked",
-            self->number, header.number, answered->last[session], asked);
+    const uint64_t life = UINT64_C(1) << (header.life & 63);
+    if (header.number < 0 || header.number >= asked || header.life < last_life
+        || (answered->lives[header.number] & life) != 0 || header.number <= last) {
+        sim_fail("asker %d gets answer %d of life %d, the last one of this session was %d of life"
+            " %d, %d are asked", self->number, header.number, header.life,
+            answered->last[session], last_life, asked);
     }
-    answered->has[header.number] = true;
+    const bool is_new = answered->lives[header.number] == 0;
+    answered->lives[header.number] |= life;
     answered->last[session] = header.number;
-    answered->count++;
-    sim_count("asker: answers");
+    answered->last_lives[session] = header.life;
+    answered->count += is_new;
+    sim_count(is_new ? "asker: answers" : "asker: answers again, of another life");
 }
 
 static void take_answers(const sim_part_t *self, rst_subscription_t *subscription,
@@ -169,7 +184,7 @@ static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscrip
     for (int64_t news_ns = world.now_ns; answered.count < asker->total && is_open(self);) {
         const int32_t before = answered.count + asked;
         if (asked < asker->total && asked - answered.count < asker->window) {
-            const header_t header = {REQUEST, self->number, asker->attempt, asked};
+            const header_t header = {REQUEST, (int16_t)self->number, 0, asker->attempt, asked};
             const size_t length = write_message(&header, message);
             asked += rst_publication_offer(requests, message, length, 0) > 0;
         }
@@ -300,7 +315,8 @@ static bool take_callers(const sim_part_t *self, rst_subscription_t *subscriptio
 static void answer(const sim_part_t *self, caller_t *caller, const header_t *request)
 {
     uint8_t message[sizeof(header_t) + LENGTH_MAX];
-    const header_t header = {ANSWER, request->asker, request->attempt, request->number};
+    const header_t header = {
+        ANSWER, request->asker, service.life, request->attempt, request->number};
     const size_t length = write_message(&header, message);
     const int64_t begin_ns = world.now_ns;
     const int64_t patience_ns = cast.is_gentle ? OFFER_NS_MAX : SIM_S;
@@ -373,6 +389,7 @@ static bool respond(sim_part_t *self)
     if (subscription == NULL) {
         return false;
     }
+    service.life++;
     if (service.has_prototype) {
         sim_count("responder: keeps the socket open");
         snprintf(channel, sizeof channel, "%s|response-correlation-id=prototype",
@@ -396,6 +413,11 @@ static bool respond(sim_part_t *self)
 static const sim_part_kind_t asker_kind = {"asker", true, ask};
 static const sim_part_kind_t responder_kind = {"responder", false, respond};
 
+int32_t sim_service_sessions(void)
+{
+    return service.is_ipc ? 0 : service.asker_count;
+}
+
 void sim_roll_service(void)
 {
     sim_driver_t *server = sim_roll_any_driver();
@@ -414,7 +436,8 @@ void sim_roll_service(void)
     }
     sim_count(service.is_ipc ? "responses: IPC" : "responses: UDP");
     sim_roll_part(&responder_kind, 0, server);
-    for (int32_t count = (int32_t)between(1, ASKERS_MAX), i = 0; i < count; i++) {
+    service.asker_count = (int32_t)between(1, ASKERS_MAX);
+    for (int32_t i = 0; i < service.asker_count; i++) {
         service.askers[i] = (asker_t){
             .total = (int32_t)between(1, REQUESTS_MAX),
             .window = (int32_t)skewed(4),

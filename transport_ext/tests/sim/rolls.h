@@ -72,6 +72,7 @@ void sim_roll_long_way(void);
 /* names.c, responses.c, refusals.c */
 void sim_roll_named_stream(int32_t number);
 void sim_roll_service(void);
+int32_t sim_service_sessions(void); /* of one stream that all of them need; 0: no network */
 void sim_roll_refusals(void);
 
 #endif
