@@ -12,6 +12,10 @@ void sim_looker_round(sim_bystander_t *self);
 void sim_misuse_round(sim_bystander_t *self);
 void sim_echo_round(sim_bystander_t *self);
 
+/* burdens.c: two things that one who asks for what is wrong may do. */
+void sim_flood(const sim_bystander_t *self);
+void sim_ask_to_end(const sim_bystander_t *self);
+
 /* 1: taken; 0: no answer yet, or the client is lost. Fails when a command that is right is refused.
  * what: for the text of a failure. */
 int sim_bystander_await(const sim_bystander_t *self, int64_t id, const char *what);

@@ -2,6 +2,8 @@
  * of the worlds, which are else as they were. */
 #include "tests/sim/rolls.h"
 
+#include <stdio.h>
+
 static bool maybe(double probability)
 {
     return sim_chance(DICE_FACES, probability);
@@ -46,6 +48,11 @@ static sim_client_t *pick_client(void)
 /* One of a kind in a client: whoever looks at its events takes them from the others. */
 static void roll_bystanders(void)
 {
+    for (int32_t i = 0; i < cast.driver_count; i++) {
+        rst_driver_params_t *params = &cast.drivers[i].params;
+        params->termination = maybe(0.5);
+        snprintf(params->termination_token, sizeof params->termination_token, "open sesame");
+    }
     for (int64_t i = sim_between(DICE_FACES, 1, 3); i > 0; i--) {
         sim_bystander_t rolled = {
             .index = cast.bystander_count,

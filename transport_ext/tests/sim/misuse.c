@@ -250,7 +250,8 @@ static void ask_of_subscription(const sim_bystander_t *self)
 void sim_misuse_round(sim_bystander_t *self)
 {
     static void (*const ways[])(const sim_bystander_t *) = {ask_for_channels, ask_for_nonsense,
-        change_its_mind, find_no_driver, ask_of_publication, ask_of_subscription};
+        change_its_mind, find_no_driver, ask_of_publication, ask_of_subscription, sim_flood,
+        sim_ask_to_end};
     for (int i = 0; i < 2; i++) {
         ways[sim_below(DICE_ACTOR, sizeof ways / sizeof ways[0])](self);
         sim_bystander_dally(self);
