@@ -105,7 +105,7 @@ def test_we_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) -> N
     ):
         send_all(publication, COUNT, SIZE_MAX)
         them.await_done()
-        assert (counter(driver_dir, "Retransmits sent") > 0) == (loss != "0")
+        assert loss == "0" or counter(driver_dir, "Retransmits sent") > 0  # a busy machine may lose some by itself
         publication.close()
         assert them.ask("await") == "ended True"
         them.assert_nothing_invalid()
@@ -123,7 +123,7 @@ def test_they_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) ->
     ):
         receive_all(subscription, COUNT, SIZE_MAX)
         them.await_done()
-        assert (counter(driver_dir, "NAKs sent") > 0) == (loss != "0")
+        assert loss == "0" or counter(driver_dir, "NAKs sent") > 0
         assert them.ask("close") == "closed"
         assert await_end(subscription).ended_in_order
         them.assert_nothing_invalid()
