@@ -201,6 +201,28 @@ TEST(early_frames_are_over_runs)
     harness_close(r.h);
 }
 
+/* K5: the padding that ends a term is sent beyond the window, and so are the heartbeats behind it. That
+ * the end of what was allowed is missing is known all the same, and asked for. */
+TEST(an_early_heartbeat_tells_what_is_missing)
+{
+    reader_t r;
+    reader_open(&r, UDP);
+    const int64_t threshold = image_of(&r)->overrun_threshold;
+    send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
+    pass(r.h);
+    forget_frames(r.h);
+    send_data(&r, threshold + 480, 0, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
+    pass(r.h);
+    advance_alive(r.h, 100000000, 10000000);
+    CHECK_EQ(image_of(&r)->high_water, threshold);
+    CHECK_EQ(image_of(&r)->is_end_of_stream, 0);
+    CHECK(count_frames(r.h, RSTI_FRAME_NAK) > 0);
+    const rsti_nak_t *nak = (const void *)last_frame(r.h, RSTI_FRAME_NAK)->data;
+    CHECK_EQ(nak->term_offset, 1024);
+    CHECK_EQ(nak->term_offset + nak->length, threshold);
+    harness_close(r.h);
+}
+
 /* ---- datagrams that are not what a sender makes ---- */
 
 typedef struct frame_facts_t {
@@ -380,7 +402,8 @@ TEST(revoked_image_goes_at_once)
 CHECK_MAIN(RUN(group_tag_is_in_status_messages_and_errors),
     RUN(driver_gives_the_group_tag_where_the_channel_has_none),
     RUN(round_trip_requests_are_answered_to_whom_they_ask), RUN(old_frames_are_under_runs),
-    RUN(early_frames_are_over_runs), RUN(malformed_datagrams_are_dropped_whole),
+    RUN(early_frames_are_over_runs),
+    RUN(an_early_heartbeat_tells_what_is_missing), RUN(malformed_datagrams_are_dropped_whole),
     RUN(rejected_image_goes_and_may_come_back),
     RUN(rejected_image_stays_out_without_rejoin), RUN(a_reason_is_cut_to_what_a_frame_holds),
     RUN(a_rejected_image_does_not_keep_the_receiver_busy), RUN(revoked_image_goes_at_once))

@@ -14,7 +14,7 @@
  * is cancelled is undone (play.c counts). */
 void sim_flood(const sim_bystander_t *self)
 {
-    static int64_t ids[COMMANDS_MAX];
+    int64_t ids[COMMANDS_MAX];
     char channel[SIM_CHANNEL_MAX];
     rst_client_t *client = self->client->client;
     const int32_t count = (int32_t)sim_between(DICE_ACTOR, COMMANDS_MAX / 2, COMMANDS_MAX);
