@@ -148,6 +148,17 @@ void rsti_subscription_add_image(rst_subscription_t *subscription,
     pthread_mutex_unlock(&subscription->lock);
 }
 
+/* A local stream that did not end: this reader was parted from it, and the publisher writes on.
+ * What an untethered or a rejected reader holds stays for the linger or the cool-down; reading on
+ * would hand out bytes that the driver cleans at any moment. An image that came over a network does
+ * not tell a reader that was let go from a stream that was lost, whose rest must be read. */
+static bool is_log_going_on(const rst_image_t *image)
+{
+    const rsti_log_metadata_t *metadata = image->log->file.log.metadata;
+    return metadata->type != RSTI_LOG_IMAGE
+        && rsti_load_acquire_i64(&metadata->end_of_stream_position) == INT64_MAX;
+}
+
 void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
     int64_t image_correlation_id)
 {
@@ -155,6 +166,9 @@ void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
     rst_image_t *image = find_image(subscription, image_correlation_id);
     if (image != NULL && image->state == RSTI_IMAGE_ACTIVE) {
         image->state = RSTI_IMAGE_CLOSING;
+        if (is_log_going_on(image)) {
+            rsti_subscription_finish_image(subscription, image);
+        }
     }
     pthread_mutex_unlock(&subscription->lock);
 }

@@ -564,6 +564,34 @@ TEST(unavailable_drains)
     end();
 }
 
+/* An untethered reader that was let go: its publisher writes on, and the driver keeps what lies
+ * there for the time of the linger only. It hears at once, while what it holds still stays. */
+TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
+{
+    CHECK(begin("let-go"));
+    fake_log_t *log = fake_log(RSTI_LOG_CONCURRENT, 0, NULL);
+    log->counter_id = fake_counter(
+        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+    fake_available(subscription, log, 1);
+    FAKE_UNTIL(rst_subscription_is_connected(subscription));
+    const int64_t given = fake_data(log, 0, "given");
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    const int64_t behind = fake_data(log, given, "unread");
+    fake_unavailable(subscription, log);
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_image_count(subscription), 0);
+    CHECK_MEM(message(0)->data, "given", 5);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(event.position, given);
+    CHECK_EQ(event.received_position, behind);
+    CHECK_EQ(event.end_position, INT64_MAX);
+    end();
+}
+
 /* An untethered reader that did not poll for long: parted from its image, and joined again further
  * on, before it looked. What it had not read is no longer the driver's promise. */
 TEST(an_image_comes_back_before_its_end_was_read)
@@ -783,6 +811,7 @@ CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive)
     RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position), RUN(fragments),
     RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
     RUN(images_in_turn), RUN(demand), RUN(unavailable_drains),
+    RUN(a_local_image_goes_at_once_while_its_publisher_goes_on),
     RUN(an_image_comes_back_before_its_end_was_read),
     RUN(counter_reused_before_we_hear), RUN(counter_reused_before_we_hear_of_the_image),
     RUN(events_are_bounded), RUN(corrupt_frames),
