@@ -134,13 +134,13 @@ static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
 
 /* The padding that ends a term is sent at once, however long, so a sender may stand beyond what it was
  * allowed, and say so. What lies there is not taken, but everything below was sent: else the lost end
- * of a term would never be asked for, and its sender never get room. */
-static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
-    rsti_receive_transport_t *transport, const struct sockaddr_storage *source, int64_t now_ns)
+ * of a term would never be asked for, and its sender never get room. It keeps nothing alive: a laggard
+ * under max gets nothing it can take, and has to go. */
+static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     const int64_t position = image->overrun_threshold & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
     rsti_image_repair_on_data(image, position, position, now_ns);
-    on_heartbeat(receiver, image, refresh(image, transport, source, now_ns), position, 0);
+    raise_hwm(receiver, image, position, position);
 }
 
 void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
@@ -165,7 +165,7 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     if (position + walked > image->overrun_threshold && RSTI_FAULT != RSTI_FAULT_OVERRUN) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS, 1);
         if (rsti_packet_is_heartbeat(datagram, length)) {
-            on_early_heartbeat(receiver, image, transport, source, now_ns);
+            on_early_heartbeat(receiver, image, now_ns);
         }
         return;
     }
