@@ -39,6 +39,11 @@ static bool transmit_frame(rsti_sender_t *sender, rsti_network_publication_t *pu
     return transmit(sender, publication, &datagram, 1) == 1;
 }
 
+static bool is_revoked(const rsti_network_publication_t *publication)
+{
+    return rsti_load_acquire_i32(&publication->is_revoked_shared) != 0;
+}
+
 static bool is_at_end(const rsti_network_publication_t *publication, int64_t snd_pos)
 {
     return snd_pos >= rsti_load_acquire_i64(&publication->end_position);
@@ -49,7 +54,8 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
 {
     const rsti_log_t *log = &publication->base.file.log;
     if ((publication->has_initial_connection && !publication->is_setup_elicited)
-        || is_at_end(publication, snd_pos) || is_waiting_for_address(publication)) {
+        || is_at_end(publication, snd_pos) || is_revoked(publication)
+        || is_waiting_for_address(publication)) {
         return;
     }
     if (now_ns > publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS) {
@@ -91,15 +97,15 @@ static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *p
         return;
     }
     const rsti_log_t *log = &publication->base.file.log;
-    const bool is_revoked = rsti_load_acquire_i32(&publication->is_revoked_shared) != 0;
-    const bool is_eos = is_revoked
+    const bool has_revocation = is_revoked(publication);
+    const bool is_eos = has_revocation
         || (publication->base.options.eos && is_at_end(publication, snd_pos));
     /* The first one that tells the end does not wait for the interval. */
     const int64_t interval_ns = rsti_network_publication_heartbeat_ns(publication);
     if (now_ns > publication->last_send_ns + interval_ns
         || (is_eos && !publication->has_sent_eos)) {
         const uint8_t flags = (uint8_t)(RSTI_FLAG_UNFRAGMENTED | (is_eos ? RSTI_FLAG_EOS : 0)
-            | (is_revoked ? RSTI_FLAG_REVOKED : 0));
+            | (has_revocation ? RSTI_FLAG_REVOKED : 0));
         rsti_data_header_t heartbeat;
         memset(&heartbeat, 0, sizeof heartbeat);
         rsti_data_header_fill(&heartbeat, flags, RSTI_FRAME_DATA, publication->base.session_id,
@@ -352,7 +358,11 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
 {
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     check_setup(sender, publication, snd_pos, now_ns, next_deadline_ns);
-    const int64_t bytes = send_data(sender, publication, snd_pos, now_ns, next_deadline_ns);
+    /* What was not sent is given up. Receivers drop their images when they hear of a revocation:
+     * data behind it would have them ask for a set-up and read the rest as another stream. */
+    const int64_t bytes = is_revoked(publication)
+        ? 0
+        : send_data(sender, publication, snd_pos, now_ns, next_deadline_ns);
     if (bytes == 0) {
         check_heartbeat(sender, publication, snd_pos, now_ns, next_deadline_ns);
         rsti_network_publication_on_idle(sender, publication, snd_pos, now_ns);

@@ -452,6 +452,41 @@ TEST(revoked_publication_says_so)
     harness_close(p.h);
 }
 
+/* J7, N12: after the revocation was told, more data would bring the readers' images back. */
+TEST(revoked_publication_sends_nothing_more)
+{
+    publisher_t p;
+    publisher_open(&p);
+    p.publication->base.is_exclusive = true;
+    send_sm(&p, 0, 0, 1500);
+    pass(p.h);
+    pass(p.h);
+    CHECK_EQ(offer(&p, 992), 1024);
+    CHECK_EQ(offer(&p, 992), 2048); /* the window has no room for it */
+    pass(p.h);
+    CHECK_EQ(*p.publication->snd_pos, 1024);
+    forget_frames(p.h);
+    rsti_command_t revoke = {
+        .type = RSTI_CMD_REMOVE_PUBLICATION, .registration_id = p.id, .flags = 1};
+    (void)command(p.h, &revoke);
+    pass(p.h);
+    const rsti_data_header_t *eos = (const void *)last_frame(p.h, RSTI_FRAME_DATA)->data;
+    CHECK_EQ(eos->frame.flags, 0xF0);
+    CHECK_EQ(eos->term_offset, 1024);
+    forget_frames(p.h);
+    send_sm(&p, 0, 1024, 32 * 1024); /* it left before the revocation arrived */
+    send_sm(&p, RSTI_SM_FLAG_SEND_SETUP, 0, 0);
+    pass(p.h);
+    advance_alive(p.h, 300 * MS, 50 * MS);
+    CHECK_EQ(*p.publication->snd_pos, 1024);
+    CHECK_EQ(count_frames(p.h, RSTI_FRAME_SETUP), 0);
+    for (int i = 0; i < p.h->sent_count; i++) {
+        const rsti_data_header_t *header = (const void *)p.h->sent[i].data;
+        CHECK(header->frame.type != RSTI_FRAME_DATA || header->frame.flags == 0xF0);
+    }
+    harness_close(p.h);
+}
+
 /* J3 */
 TEST(limit_waits_for_clean_memory)
 {
@@ -484,4 +519,5 @@ CHECK_MAIN(RUN(setup_is_repeated_until_a_status_message), RUN(data_respects_wind
     RUN(nak_that_could_not_be_answered_is_answered_when_repeated), RUN(rttm_request_is_answered), RUN(silent_receiver_disconnects),
     RUN(error_frame_reaches_the_client), RUN(end_of_stream_then_linger),
     RUN(receiver_that_leaves_ends_linger), RUN(revoked_publication_says_so),
+    RUN(revoked_publication_sends_nothing_more),
     RUN(limit_waits_for_clean_memory))
