@@ -1,0 +1,195 @@
+/* Images come, go and come back: what is drained, what is refused, whose counters are whose. */
+#include "tests/client/data.h"
+
+/* B9, M2 */
+TEST(unavailable_drains)
+{
+    CHECK(begin("unavailable"));
+    fake_log_t *log = fake_image(subscription);
+    int64_t at = fake_data(log, 0, "one");
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_AVAILABLE);
+    CHECK_EQ(event.correlation_id, log->id);
+    CHECK(rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    rst_batch_t *held = batch; /* on loan across the end of the image */
+    CHECK_EQ(rst_batch_create(&batch, 8), 0);
+    at = fake_data(log, at, "two");
+    const int64_t whole = at;
+    at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "thr", 3, 0);
+    rsti_store_release_i64(&log->file.log.metadata->end_of_stream_position, at + 64);
+    fake_available(subscription, log, 1); /* a second announcement of the same image */
+    fake_unavailable(subscription, log);
+    rsti_counters_free(&fake.counters, log->counter_id, fake_now_ms());
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_image_count(subscription), 1);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    CHECK_MEM(message(0)->data, "two", 3);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(event.position, whole);
+    CHECK_EQ(event.received_position, at);
+    CHECK_EQ(event.end_position, at + 64);
+    CHECK_EQ(rst_subscription_image_count(subscription), 0);
+    const int64_t counter = rsti_load_acquire_i64(fake_value(log->counter_id));
+    CHECK_MEM(rst_batch_messages(held, NULL)->data, "one", 3);
+    rst_batch_destroy(held);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), counter); /* not ours any more */
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    fake_unavailable(subscription, log);
+    end();
+}
+
+/* An untethered reader that was let go: its publisher writes on, and the driver keeps what lies
+ * there for the time of the linger only. It hears at once, while what it holds still stays. */
+TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
+{
+    CHECK(begin("let-go"));
+    fake_log_t *log = fake_log(RSTI_LOG_CONCURRENT, 0, NULL);
+    log->counter_id = fake_counter(
+        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+    fake_available(subscription, log, 1);
+    FAKE_UNTIL(rst_subscription_is_connected(subscription));
+    const int64_t given = fake_data(log, 0, "given");
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    const int64_t behind = fake_data(log, given, "unread");
+    fake_unavailable(subscription, log);
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_image_count(subscription), 0);
+    CHECK_MEM(message(0)->data, "given", 5);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(event.position, given);
+    CHECK_EQ(event.received_position, behind);
+    CHECK_EQ(event.end_position, INT64_MAX);
+    end();
+}
+
+/* An untethered reader that did not poll for long: parted from its image, and joined again further
+ * on, before it looked. What it had not read is no longer the driver's promise. */
+TEST(an_image_comes_back_before_its_end_was_read)
+{
+    CHECK(begin("rejoin"));
+    fake_log_t *log = fake_image(subscription);
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    const int64_t joined = fake_data(log, 0, "missed");
+    fake_unavailable(subscription, log);
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    (void)fake_data(log, joined, "next");
+    rsti_store_release_i64(fake_value(log->counter_id), joined);
+    fake_available(subscription, log, 1);
+    FAKE_UNTIL(rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_image_count(subscription), 1);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_AVAILABLE);
+    CHECK_EQ(event.correlation_id, log->id);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    CHECK_MEM(message(0)->data, "next", 4);
+    end();
+}
+
+/* The counter of an image that went is given away. */
+static void reuse(const fake_log_t *log, int64_t registration_id, int64_t reference_id,
+    int64_t value)
+{
+    rsti_counters_free(&fake.counters, log->counter_id, fake_now_ms());
+    usleep(2000);
+    CHECK_EQ(fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, registration_id, reference_id, value),
+        log->counter_id);
+}
+
+static void counter_reused(const char *name, bool is_of_same_subscription)
+{
+    CHECK(begin(name));
+    fake_log_t *log = fake_image(subscription);
+    int64_t at = fake_data(log, 0, "one");
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    at = fake_data(log, at, "two");
+    const int64_t heir = is_of_same_subscription ? subscription->registration_id : 987654;
+    reuse(log, heir, log->id + 1, 5);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), 5);
+    /* The log may be the driver's to change by now: nothing is read until we are told. */
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    end();
+}
+
+TEST(counter_reused_before_we_hear)
+{
+    counter_reused("reused", false);
+    counter_reused("reused-here", true);
+}
+
+/* Where it would be joined is not known any more: the counter shows another image's place. */
+static void late_news(const char *name, bool is_of_same_subscription)
+{
+    CHECK(begin(name));
+    fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
+    (void)fake_data(log, fake_data(log, 0, "one"), "two");
+    log->counter_id = fake_counter(
+        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+    const int64_t heir = is_of_same_subscription ? subscription->registration_id : 987654;
+    reuse(log, heir, log->id + 1, 64);
+    fake_available(subscription, log, 1);
+    fake_unavailable(subscription, log);
+    fake_log_t *next = fake_image(subscription); /* announced behind it */
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.correlation_id, next->id);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 0);
+    CHECK_EQ(rst_subscription_image_count(subscription), 1);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), 64);
+    end();
+}
+
+TEST(counter_reused_before_we_hear_of_the_image)
+{
+    late_news("late-news", false);
+    late_news("late-news-here", true);
+}
+
+/* M2 */
+TEST(events_are_bounded)
+{
+    CHECK(begin("bounded"));
+    fake_log_t *first = fake_image(subscription);
+    for (int i = 0; i < RSTI_EVENTS_MAX + 10; i++) {
+        fake_log_t *log = &fake.logs[fake.log_count];
+        *log = *first; /* more images of one file: only ids and counters differ */
+        log->id = rsti_mpsc_rb_next_correlation_id(&fake.ring);
+        log->counter_id = fake_counter(
+            RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+        fake_available(subscription, log, i);
+        usleep(20);
+    }
+    FAKE_UNTIL(rst_subscription_image_count(subscription) == RSTI_EVENTS_MAX + 11);
+    CHECK_EQ(rst_subscription_events_lost(subscription), 11);
+    rst_image_event_t event;
+    int count = 0;
+    while (rst_subscription_next_event(subscription, &event) == 1) {
+        count++;
+    }
+    CHECK_EQ(count, RSTI_EVENTS_MAX);
+    (void)fake_data(first, 0, "x");
+    int polled = 0, some;
+    while ((some = rst_subscription_poll(subscription, 64, 0, batch)) > 0) {
+        polled += some;
+    }
+    CHECK_EQ(polled, RSTI_EVENTS_MAX + 11);
+    end();
+}
+
+CHECK_MAIN(RUN(unavailable_drains),
+    RUN(a_local_image_goes_at_once_while_its_publisher_goes_on),
+    RUN(an_image_comes_back_before_its_end_was_read), RUN(counter_reused_before_we_hear),
+    RUN(counter_reused_before_we_hear_of_the_image), RUN(events_are_bounded))
