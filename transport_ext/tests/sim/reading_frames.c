@@ -34,12 +34,15 @@ void sim_frames_begin(const sim_subscriber_t *reader)
     memory->aborted_position = 0;
 }
 
-void sim_frames_on_event(const sim_subscriber_t *reader, int32_t session_id)
+/* What lies behind the end is of the next image of the session: its messages may be read before
+ * the events are. */
+void sim_frames_on_image_gone(const sim_subscriber_t *reader, int32_t session_id, int64_t end)
 {
     memory_t *memory = &memories[reader->index];
     for (int32_t i = 0; i < SIM_VIEWS_OPEN_MAX; i++) {
-        if (memory->assemblies[i].session_id == session_id) {
-            memory->assemblies[i].next_position = 0;
+        assembly_t *assembly = &memory->assemblies[i];
+        if (assembly->session_id == session_id && assembly->next_position <= end) {
+            assembly->next_position = 0;
         }
     }
     if (memory->aborted_session == session_id) {

@@ -22,8 +22,8 @@ void sim_reading_end(const sim_subscriber_t *reader);
 /* ---- reading_frames.c ---- */
 
 void sim_frames_begin(const sim_subscriber_t *reader);
-/* An image came or went. */
-void sim_frames_on_event(const sim_subscriber_t *reader, int32_t session_id);
+/* end: the position up to which it was read. */
+void sim_frames_on_image_gone(const sim_subscriber_t *reader, int32_t session_id, int64_t end);
 /* A whole message of a batch. */
 void sim_frames_got(sim_subscriber_t *reader, const rst_message_t *message);
 /* One that a callback got; data: all of it. */

@@ -62,29 +62,34 @@ static void close_view(sim_subscriber_t *self, int32_t i)
     self->view_sessions[i] = self->view_sessions[self->view_count];
 }
 
+static void image_comes(sim_subscriber_t *self, int32_t view, const rst_image_event_t *event)
+{
+    sim_count("subscriber: image available");
+    sim_view_joined(view >= 0 ? self->views[view] : open_view(self, event->session_id, -1),
+        event->position, event->correlation_id);
+}
+
+static void image_goes(sim_subscriber_t *self, int32_t view, const rst_image_event_t *event)
+{
+    sim_frames_on_image_gone(self, event->session_id, event->position);
+    if (view >= 0) {
+        sim_count(event->end_position == INT64_MAX ? "subscriber: image lost"
+                                                   : "subscriber: image ended");
+        sim_view_end(self->views[view], event->position, event->end_position);
+        close_view(self, view);
+    }
+}
+
 static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription)
 {
     rst_image_event_t event;
     while (rst_subscription_next_event(subscription, &event) == 1) {
-        const int32_t i = find_view(self, event.session_id);
-        sim_frames_on_event(self, event.session_id);
+        const int32_t view = find_view(self, event.session_id);
+        const bool comes = event.kind == RST_IMAGE_AVAILABLE;
         self->last_news_ns = world.now_ns;
-        if (event.kind == RST_IMAGE_AVAILABLE) {
-            sim_count("subscriber: image available");
-            if (i >= 0) {
-                sim_view_joined(self->views[i], event.position, event.correlation_id);
-            } else {
-                sim_view_joined(open_view(self, event.session_id, -1), event.position,
-                    event.correlation_id);
-            }
-        } else if (i >= 0) {
-            sim_count(event.end_position == INT64_MAX ? "subscriber: image lost"
-                                                      : "subscriber: image ended");
-            sim_view_end(self->views[i], event.position, event.end_position);
-            close_view(self, i);
-        }
+        (comes ? image_comes : image_goes)(self, view, &event);
         sim_event("subscriber %d: image of session %d %s at %lld", self->index, event.session_id,
-            event.kind == RST_IMAGE_AVAILABLE ? "comes" : "goes", (long long)event.position);
+            comes ? "comes" : "goes", (long long)event.position);
     }
     if (rst_subscription_events_lost(subscription) > 0) {
         sim_fail("subscriber %d lost events", self->index);
