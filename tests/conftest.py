@@ -6,6 +6,7 @@ several of them), ``driver`` (an embedded driver there), ``client`` (of that dri
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
@@ -68,17 +69,21 @@ def _base() -> str:
 def _holder(directory: Path) -> int:
     """The process that drives a directory, 0 when nobody does."""
     from rstream import _core
+    from rstream.errors import DriverNotFound
 
-    if not directory.exists() or _core.probe(str(directory)) < 2:
-        return 0
-    return _core.driver_info(str(directory))[0]
+    try:
+        is_held = directory.exists() and _core.probe(str(directory)) >= 2
+        return _core.driver_info(str(directory))[0] if is_held else 0
+    except DriverNotFound:
+        return 0  # it ended while we looked
 
 
 def _remove(path: Path) -> None:
     """A driver directory with everything in it. A shared driver that a test started there is ended."""
     pid = _holder(path)
     if pid not in (0, os.getpid()):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     shutil.rmtree(path, ignore_errors=True)
     for left in path.parent.glob(f"{path.name}*"):  # error logs that were saved beside it
         left.unlink(missing_ok=True) if not left.is_dir() else shutil.rmtree(left)

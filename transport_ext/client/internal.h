@@ -416,6 +416,7 @@ struct rst_subscription_t {
 
     pthread_mutex_t lock;
     rsti_ptr_array_t images; /* rst_image_t, counted */
+    rsti_ptr_array_t heirs;  /* the same: wait for the end of an image of their session */
     size_t round_robin;
     int pending_error; /* an image could not be mapped, or was corrupt: told once by poll */
     char pending_error_text[256];

@@ -48,8 +48,10 @@ void rsti_subscription_unref(rst_subscription_t *subscription)
     }
     /* Every image counts its subscription: there is none left. */
     RST_ASSERT(subscription->images.count == 0);
+    RST_ASSERT(subscription->heirs.count == 0);
     rst_client_t *client = subscription->client;
     rsti_ptr_array_fini(&subscription->images);
+    rsti_ptr_array_fini(&subscription->heirs);
     (void)pthread_mutex_destroy(&subscription->lock);
     rsti_free(subscription->events);
     rsti_free(subscription->channel);
@@ -57,22 +59,29 @@ void rsti_subscription_unref(rst_subscription_t *subscription)
     rsti_client_unref(client);
 }
 
+static void drop_images(rsti_ptr_array_t *images)
+{
+    for (size_t i = 0; i < images->count; i++) {
+        rsti_image_unref(images->items[i]);
+    }
+    rsti_ptr_array_fini(images);
+}
+
 void rsti_subscription_kill(rst_subscription_t *subscription)
 {
-    rsti_ptr_array_t images;
     rsti_store_release_i32(&subscription->is_closed, 1);
     pthread_mutex_lock(&subscription->lock);
-    images = subscription->images;
+    rsti_ptr_array_t images = subscription->images;
+    rsti_ptr_array_t heirs = subscription->heirs;
     subscription->images = (rsti_ptr_array_t){0};
+    subscription->heirs = (rsti_ptr_array_t){0};
     for (size_t i = 0; i < images.count; i++) {
         ((rst_image_t *)images.items[i])->state = RSTI_IMAGE_GONE;
     }
     (void)rsti_fetch_add_i32(&subscription->version, 1);
     pthread_mutex_unlock(&subscription->lock);
-    for (size_t i = 0; i < images.count; i++) {
-        rsti_image_unref(images.items[i]);
-    }
-    rsti_ptr_array_fini(&images);
+    drop_images(&images);
+    drop_images(&heirs);
 }
 
 RST_API void rst_subscription_close(rst_subscription_t *subscription)
@@ -96,126 +105,7 @@ RST_API void rst_subscription_close(rst_subscription_t *subscription)
     rsti_subscription_unref(subscription);
 }
 
-/* ---- images (conductor) ---- */
-
-static rst_image_t *find_image(const rst_subscription_t *subscription, int64_t correlation_id)
-{
-    for (size_t i = 0; i < subscription->images.count; i++) {
-        rst_image_t *image = subscription->images.items[i];
-        if (image->correlation_id == correlation_id) {
-            return image;
-        }
-    }
-    return NULL;
-}
-
-static void note_error(rst_subscription_t *subscription, int code, const char *text)
-{
-    subscription->pending_error = code;
-    (void)snprintf(subscription->pending_error_text, sizeof subscription->pending_error_text,
-        "channel %.100s, stream %" PRId32 ": %s", subscription->channel, subscription->stream_id,
-        text);
-}
-
-void rsti_subscription_add_image(rst_subscription_t *subscription,
-    const rsti_response_t *response)
-{
-    pthread_mutex_lock(&subscription->lock);
-    rst_image_t *known = find_image(subscription, response->correlation_id);
-    if (known != NULL && known->state == RSTI_IMAGE_CLOSING) {
-        /* Parted and joined again, before the end of the first time was read: what lies between is
-         * the driver's to clean. */
-        rsti_subscription_finish_image(subscription, known);
-        known = NULL;
-    }
-    if (known == NULL) {
-        rst_image_t *image = rsti_client_image_create(subscription, response);
-        if (image != NULL && rsti_ptr_array_add(&subscription->images, image) == 0) {
-            rsti_events_push(subscription, RST_IMAGE_AVAILABLE, image);
-            (void)rsti_fetch_add_i32(&subscription->version, 1);
-        } else if (image == NULL && rst_last_error_detail() == ENOENT) {
-            /* It came and went before we looked. The driver keeps log and counter of a stream that
-             * has anything for us to read, so nothing is lost but what it had taken from us. */
-            rsti_error_clear();
-        } else {
-            /* The driver waits for a reader that cannot read: the user must hear of it. */
-            note_error(subscription, rst_last_error_code(), rst_last_error_text());
-            if (image != NULL) {
-                rsti_image_unref(image);
-            }
-        }
-    }
-    pthread_mutex_unlock(&subscription->lock);
-}
-
-/* A local stream that did not end: this reader was parted from it, and the publisher writes on.
- * What an untethered or a rejected reader holds stays for the linger or the cool-down; reading on
- * would hand out bytes that the driver cleans at any moment. An image that came over a network does
- * not tell a reader that was let go from a stream that was lost, whose rest must be read. */
-static bool is_log_going_on(const rst_image_t *image)
-{
-    const rsti_log_metadata_t *metadata = image->log->file.log.metadata;
-    return metadata->type != RSTI_LOG_IMAGE
-        && rsti_load_acquire_i64(&metadata->end_of_stream_position) == INT64_MAX;
-}
-
-void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
-    int64_t image_correlation_id)
-{
-    pthread_mutex_lock(&subscription->lock);
-    rst_image_t *image = find_image(subscription, image_correlation_id);
-    if (image != NULL && image->state == RSTI_IMAGE_ACTIVE) {
-        image->state = RSTI_IMAGE_CLOSING;
-        if (is_log_going_on(image)) {
-            rsti_subscription_finish_image(subscription, image);
-        }
-    }
-    pthread_mutex_unlock(&subscription->lock);
-}
-
-void rsti_subscription_lose_images(rst_subscription_t *subscription, bool can_drain)
-{
-    pthread_mutex_lock(&subscription->lock);
-    for (size_t i = subscription->images.count; i > 0; i--) {
-        rst_image_t *image = subscription->images.items[i - 1];
-        if (image->state == RSTI_IMAGE_ACTIVE) {
-            image->state = RSTI_IMAGE_CLOSING;
-        }
-        if (!can_drain) {
-            rsti_subscription_finish_image(subscription, image);
-        }
-    }
-    pthread_mutex_unlock(&subscription->lock);
-}
-
-/* ---- images (whoever holds the lock) ---- */
-
-void rsti_subscription_finish_image(rst_subscription_t *subscription, rst_image_t *image)
-{
-    rsti_events_push(subscription, RST_IMAGE_UNAVAILABLE, image);
-    if (image->is_corrupt) {
-        char text[128];
-        (void)snprintf(text, sizeof text, "session %" PRId32
-            ": the log holds an impossible frame at position %" PRId64, image->session_id,
-            image->scan_position);
-        note_error(subscription, RST_ECORRUPT, text);
-    }
-    image->state = RSTI_IMAGE_GONE;
-    (void)rsti_ptr_array_remove(&subscription->images, image);
-    (void)rsti_fetch_add_i32(&subscription->version, 1);
-    rsti_image_unref(image);
-}
-
-void rsti_subscription_settle(rst_subscription_t *subscription)
-{
-    for (size_t i = subscription->images.count; i > 0; i--) {
-        rst_image_t *image = subscription->images.items[i - 1];
-        if (image->is_corrupt
-            || (image->state == RSTI_IMAGE_CLOSING && !rsti_image_is_readable(image))) {
-            rsti_subscription_finish_image(subscription, image);
-        }
-    }
-}
+/* ---- readiness ---- */
 
 bool rsti_subscription_wants_data(const rst_subscription_t *subscription)
 {

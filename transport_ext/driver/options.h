@@ -152,7 +152,7 @@
     X(DURATION, untethered_window_limit_ns, "untethered-window-limit-timeout", "5s", 1000,         \
         RSTI_DURATION_MAX, "an untethered subscriber at the window's end for so long is let go")   \
     X(DURATION, untethered_linger_ns, "untethered-linger-timeout", "0", 0, RSTI_DURATION_MAX,      \
-        "how long it may still read then; 0: as untethered-window-limit-timeout")                  \
+        "how long what it holds stays valid then; 0: as untethered-window-limit-timeout")          \
     X(DURATION, untethered_resting_ns, "untethered-resting-timeout", "10s", 1000,                  \
         RSTI_DURATION_MAX, "how long it rests before it may join again")                           \
     X(DURATION, counter_reuse_ns, "counters-free-to-reuse-timeout", "1s", 0, RSTI_DURATION_MAX,    \

@@ -245,7 +245,7 @@ typedef struct rst_image_event_t {
     char source[64];        /* "ip:port" or "aeron:ipc" */
 } rst_image_event_t;
 /* Next event in order: 1 stored, 0 none. The unavailable event of an image comes only after its
- * messages have been polled. */
+ * messages have been polled, and an image that comes for the same session is there only after it. */
 RST_API int rst_subscription_next_event(rst_subscription_t *subscription,
     rst_image_event_t *event);
 /* How long the bounded queue of events has lost any: 0 normally. */

@@ -97,6 +97,91 @@ TEST(an_image_comes_back_before_its_end_was_read)
     end();
 }
 
+/* A session that comes back while what its last image received is not read yet: messages and events
+ * keep their order. */
+static fake_log_t *come_back(const char *text)
+{
+    fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
+    log->counter_id = fake_counter(
+        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+    (void)fake_data(log, 0, text);
+    fake_available(subscription, log, FAKE_SESSION);
+    return log;
+}
+
+static void check_event(int kind, const fake_log_t *log)
+{
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, kind);
+    CHECK_EQ(event.correlation_id, log->id);
+}
+
+TEST(a_session_that_comes_back_waits_until_its_past_is_read)
+{
+    CHECK(begin("heir"));
+    fake_log_t *first = come_back("first");
+    FAKE_UNTIL(rst_subscription_image_count(subscription) == 1);
+    check_event(RST_IMAGE_AVAILABLE, first);
+    fake_unavailable(subscription, first);
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    fake_log_t *second = come_back("second");
+    fake_unavailable(subscription, second);
+    fake_log_t *third = come_back("third");
+    fake_log_t *other = fake_image(subscription); /* another session: behind the rest in the ring */
+    CHECK_EQ(rst_subscription_image_count(subscription), 2);
+    check_event(RST_IMAGE_AVAILABLE, other);
+    static const char *const texts[] = {"first", "second", "third"};
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+        CHECK_MEM(message(0)->data, texts[i], strlen(texts[i]));
+        rst_batch_release(batch);
+    }
+    check_event(RST_IMAGE_UNAVAILABLE, first);
+    check_event(RST_IMAGE_AVAILABLE, second);
+    check_event(RST_IMAGE_UNAVAILABLE, second);
+    check_event(RST_IMAGE_AVAILABLE, third);
+    end();
+}
+
+TEST(a_session_that_waits_goes_with_its_subscription)
+{
+    CHECK(begin("heirs-gone"));
+    fake_log_t *first = come_back("first");
+    FAKE_UNTIL(rst_subscription_image_count(subscription) == 1);
+    fake_unavailable(subscription, first);
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    (void)come_back("second");
+    (void)fake_image(subscription);
+    end();
+}
+
+/* The driver is gone: all that it had told of comes to its end. */
+TEST(a_session_that_waits_is_read_after_the_driver)
+{
+    CHECK(begin("heirs-left"));
+    fake_log_t *first = come_back("first");
+    FAKE_UNTIL(rst_subscription_image_count(subscription) == 1);
+    check_event(RST_IMAGE_AVAILABLE, first);
+    fake_unavailable(subscription, first);
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    fake_log_t *second = come_back("second");
+    fake_log_t *other = fake_image(subscription);
+    check_event(RST_IMAGE_AVAILABLE, other);
+    rsti_subscription_lose_images(subscription, false);
+    CHECK_EQ(rst_subscription_image_count(subscription), 0);
+    rst_image_event_t event;
+    int comes = 0;
+    int goes = 0;
+    while (rst_subscription_next_event(subscription, &event) == 1) {
+        CHECK(event.correlation_id != second->id || comes + goes > 0);
+        *(event.kind == RST_IMAGE_AVAILABLE ? &comes : &goes) += 1;
+    }
+    CHECK_EQ(comes, 1);
+    CHECK_EQ(goes, 3);
+    end();
+}
+
 /* The counter of an image that went is given away. */
 static void reuse(const fake_log_t *log, int64_t registration_id, int64_t reference_id,
     int64_t value)
@@ -191,5 +276,8 @@ TEST(events_are_bounded)
 
 CHECK_MAIN(RUN(unavailable_drains),
     RUN(a_local_image_goes_at_once_while_its_publisher_goes_on),
-    RUN(an_image_comes_back_before_its_end_was_read), RUN(counter_reused_before_we_hear),
+    RUN(an_image_comes_back_before_its_end_was_read),
+    RUN(a_session_that_comes_back_waits_until_its_past_is_read),
+    RUN(a_session_that_waits_goes_with_its_subscription),
+    RUN(a_session_that_waits_is_read_after_the_driver), RUN(counter_reused_before_we_hear),
     RUN(counter_reused_before_we_hear_of_the_image), RUN(events_are_bounded))

@@ -111,6 +111,7 @@ sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel,
         .stream_id = stream_id,
         .is_reliable = is_reliable,
         .is_sure = is_sure,
+        .held_ns_max = INT64_MAX,
         .start_ns = roll_start(),
         .leave_ns = chance(0.15) ? SIM_S + between(0, 500 * SIM_MS) : INT64_MAX,
         .pause_ns_max = skewed(22),
@@ -196,7 +197,11 @@ static void roll_stream(int32_t number)
         char channel[SIM_CHANNEL_MAX + 16];
         snprintf(channel, sizeof channel, "%s%s", subscribe,
             is_tethered ? "" : is_ipc ? "?tether=false" : "|tether=false");
-        (void)sim_roll_subscriber(target, channel, 10 + number, is_reliable, is_tethered);
+        sim_subscriber_t *subscriber =
+            sim_roll_subscriber(target, channel, 10 + number, is_reliable, is_tethered);
+        if (!is_tethered) {
+            subscriber->held_ns_max = target->params.untethered_linger_ns;
+        }
     }
 }
 

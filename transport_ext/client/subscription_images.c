@@ -1,0 +1,200 @@
+/* subscription_images.c: how the images of a subscription come and go. One that comes for a session
+ * whose last image went and is not read to its end waits as its heir, unseen: messages and events of a
+ * session keep their order. */
+#include "client/internal.h"
+
+#include "util/error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- heirs ---- */
+
+static bool has_closing(const rst_subscription_t *subscription, int32_t session_id)
+{
+    for (size_t i = 0; i < subscription->images.count; i++) {
+        const rst_image_t *image = subscription->images.items[i];
+        if (image->session_id == session_id && image->state == RSTI_IMAGE_CLOSING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int show_image(rst_subscription_t *subscription, rst_image_t *image)
+{
+    const int result = rsti_ptr_array_add(&subscription->images, image);
+    if (result == 0) {
+        rsti_events_push(subscription, RST_IMAGE_AVAILABLE, image);
+        (void)rsti_fetch_add_i32(&subscription->version, 1);
+    }
+    return result;
+}
+
+/* Ids grow: the smallest came first. An image was just taken from the array, so this finds room. */
+static void show_heir(rst_subscription_t *subscription, int32_t session_id)
+{
+    rst_image_t *heir = NULL;
+    for (size_t i = 0; i < subscription->heirs.count; i++) {
+        rst_image_t *image = subscription->heirs.items[i];
+        if (image->session_id == session_id
+            && (heir == NULL || image->correlation_id < heir->correlation_id)) {
+            heir = image;
+        }
+    }
+    if (heir != NULL && show_image(subscription, heir) == 0) {
+        (void)rsti_ptr_array_remove(&subscription->heirs, heir);
+    }
+}
+
+/* An heir that was never seen goes without a word. */
+static void end_image(rst_subscription_t *subscription, rst_image_t *image)
+{
+    if (rsti_ptr_array_remove(&subscription->heirs, image) == 1) {
+        image->state = RSTI_IMAGE_GONE;
+        rsti_image_unref(image);
+    } else {
+        rsti_subscription_finish_image(subscription, image);
+    }
+}
+
+/* ---- conductor ---- */
+
+static rst_image_t *find_in(const rsti_ptr_array_t *images, int64_t correlation_id)
+{
+    for (size_t i = 0; i < images->count; i++) {
+        rst_image_t *image = images->items[i];
+        if (image->correlation_id == correlation_id) {
+            return image;
+        }
+    }
+    return NULL;
+}
+
+static rst_image_t *find_image(const rst_subscription_t *subscription, int64_t correlation_id)
+{
+    rst_image_t *image = find_in(&subscription->images, correlation_id);
+    return image != NULL ? image : find_in(&subscription->heirs, correlation_id);
+}
+
+static int take_in(rst_subscription_t *subscription, rst_image_t *image)
+{
+    return has_closing(subscription, image->session_id)
+        ? rsti_ptr_array_add(&subscription->heirs, image) : show_image(subscription, image);
+}
+
+static void note_error(rst_subscription_t *subscription, int code, const char *text)
+{
+    subscription->pending_error = code;
+    (void)snprintf(subscription->pending_error_text, sizeof subscription->pending_error_text,
+        "channel %.100s, stream %" PRId32 ": %s", subscription->channel, subscription->stream_id,
+        text);
+}
+
+void rsti_subscription_add_image(rst_subscription_t *subscription,
+    const rsti_response_t *response)
+{
+    pthread_mutex_lock(&subscription->lock);
+    rst_image_t *known = find_image(subscription, response->correlation_id);
+    if (known != NULL && known->state == RSTI_IMAGE_CLOSING) {
+        /* Parted and joined again, before the end of the first time was read: what lies between is
+         * the driver's to clean. */
+        end_image(subscription, known);
+        known = NULL;
+    }
+    if (known == NULL) {
+        rst_image_t *image = rsti_client_image_create(subscription, response);
+        const int taken = image != NULL ? take_in(subscription, image) : -1;
+        if (taken < 0 && image == NULL && rst_last_error_detail() == ENOENT) {
+            /* It came and went before we looked. The driver keeps log and counter of a stream that
+             * has anything for us to read, so nothing is lost but what it had taken from us. */
+            rsti_error_clear();
+        } else if (taken < 0) {
+            /* The driver waits for a reader that cannot read: the user must hear of it. */
+            note_error(subscription, rst_last_error_code(), rst_last_error_text());
+            if (image != NULL) {
+                rsti_image_unref(image);
+            }
+        }
+    }
+    pthread_mutex_unlock(&subscription->lock);
+}
+
+/* A local stream that did not end: this reader was parted from it, and the publisher writes on.
+ * What an untethered or a rejected reader holds stays for the linger or the cool-down; reading on
+ * would hand out bytes that the driver cleans at any moment. An image that came over a network does
+ * not tell a reader that was let go from a stream that was lost, whose rest must be read. */
+static bool is_log_going_on(const rst_image_t *image)
+{
+    const rsti_log_metadata_t *metadata = image->log->file.log.metadata;
+    return metadata->type != RSTI_LOG_IMAGE
+        && rsti_load_acquire_i64(&metadata->end_of_stream_position) == INT64_MAX;
+}
+
+void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
+    int64_t image_correlation_id)
+{
+    pthread_mutex_lock(&subscription->lock);
+    rst_image_t *image = find_image(subscription, image_correlation_id);
+    if (image != NULL && image->state == RSTI_IMAGE_ACTIVE) {
+        image->state = RSTI_IMAGE_CLOSING;
+        if (is_log_going_on(image)) {
+            end_image(subscription, image);
+        }
+    }
+    pthread_mutex_unlock(&subscription->lock);
+}
+
+static void close_all(const rsti_ptr_array_t *images)
+{
+    for (size_t i = 0; i < images->count; i++) {
+        rst_image_t *image = images->items[i];
+        if (image->state == RSTI_IMAGE_ACTIVE) {
+            image->state = RSTI_IMAGE_CLOSING;
+        }
+    }
+}
+
+void rsti_subscription_lose_images(rst_subscription_t *subscription, bool can_drain)
+{
+    pthread_mutex_lock(&subscription->lock);
+    close_all(&subscription->images);
+    close_all(&subscription->heirs);
+    /* Ends: each turn takes one away, be it an heir that just took its place. */
+    while (!can_drain && subscription->images.count > 0) {
+        rsti_subscription_finish_image(subscription,
+            subscription->images.items[subscription->images.count - 1]);
+    }
+    pthread_mutex_unlock(&subscription->lock);
+}
+
+/* ---- whoever holds the lock ---- */
+
+void rsti_subscription_finish_image(rst_subscription_t *subscription, rst_image_t *image)
+{
+    rsti_events_push(subscription, RST_IMAGE_UNAVAILABLE, image);
+    if (image->is_corrupt) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "session %" PRId32
+            ": the log holds an impossible frame at position %" PRId64, image->session_id,
+            image->scan_position);
+        note_error(subscription, RST_ECORRUPT, text);
+    }
+    image->state = RSTI_IMAGE_GONE;
+    (void)rsti_ptr_array_remove(&subscription->images, image);
+    (void)rsti_fetch_add_i32(&subscription->version, 1);
+    show_heir(subscription, image->session_id);
+    rsti_image_unref(image);
+}
+
+void rsti_subscription_settle(rst_subscription_t *subscription)
+{
+    for (size_t i = subscription->images.count; i > 0; i--) {
+        rst_image_t *image = subscription->images.items[i - 1];
+        if (image->is_corrupt
+            || (image->state == RSTI_IMAGE_CLOSING && !rsti_image_is_readable(image))) {
+            rsti_subscription_finish_image(subscription, image);
+        }
+    }
+}
