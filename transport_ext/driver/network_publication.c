@@ -184,12 +184,14 @@ static bool spies_range(const rsti_network_publication_t *publication, int64_t *
         base->options.term_length, least, highest);
 }
 
-/* The sender follows a number, not the list of spies, which is the conductor's. */
+/* The sender follows a number, not the list of spies, which is the conductor's. Where a spy stands is
+ * another process's word: the sender scans from there, so it has to be a place for a frame. */
 static void tell_spy_position(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t highest)
 {
+    const int64_t producer = rsti_log_producer_position(&publication->base.file.log);
     const int64_t position =
-        rsti_min_i64(highest, rsti_log_producer_position(&publication->base.file.log));
+        rsti_min_i64(highest, producer) & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
     if (position > rsti_load_relaxed_i64(&publication->spy_position)) {
         rsti_store_release_i64(&publication->spy_position, position);
         rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);

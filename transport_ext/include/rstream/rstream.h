@@ -218,7 +218,8 @@ RST_API int rst_subscription_poll_bounded(rst_subscription_t *subscription,
     int64_t image_correlation_id, int64_t limit_position, int32_t limit, rst_batch_t *batch);
 /* Raw frames, for recording: the batch gets one entry, whose data are contiguous frames with their
  * headers, about bytes_max bytes at most (a frame that is longer: 0) and never beyond a term's end. A
- * PAD frame comes alone. Images take turns. 1, 0 or as above. */
+ * PAD frame comes alone, and what lies behind its header means nothing and may change. Images take
+ * turns. 1, 0 or as above. */
 RST_API int rst_subscription_poll_block(rst_subscription_t *subscription, int32_t bytes_max,
     rst_batch_t *batch);
 /* Demand (request(n) of Reactive Streams), enforced here: poll_demanded hands out no more than was

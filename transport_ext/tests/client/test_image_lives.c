@@ -117,14 +117,20 @@ static void check_event(int kind, const fake_log_t *log)
     CHECK_EQ(event.correlation_id, log->id);
 }
 
+/* It goes with a message that nobody has read. */
+static void go_unread(fake_log_t *log)
+{
+    FAKE_UNTIL(rst_subscription_image_count(subscription) == 1);
+    check_event(RST_IMAGE_AVAILABLE, log);
+    fake_unavailable(subscription, log);
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+}
+
 TEST(a_session_that_comes_back_waits_until_its_past_is_read)
 {
     CHECK(begin("heir"));
     fake_log_t *first = come_back("first");
-    FAKE_UNTIL(rst_subscription_image_count(subscription) == 1);
-    check_event(RST_IMAGE_AVAILABLE, first);
-    fake_unavailable(subscription, first);
-    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    go_unread(first);
     fake_log_t *second = come_back("second");
     fake_unavailable(subscription, second);
     fake_log_t *third = come_back("third");
@@ -147,10 +153,7 @@ TEST(a_session_that_comes_back_waits_until_its_past_is_read)
 TEST(a_session_that_waits_goes_with_its_subscription)
 {
     CHECK(begin("heirs-gone"));
-    fake_log_t *first = come_back("first");
-    FAKE_UNTIL(rst_subscription_image_count(subscription) == 1);
-    fake_unavailable(subscription, first);
-    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    go_unread(come_back("first"));
     (void)come_back("second");
     (void)fake_image(subscription);
     end();
@@ -160,11 +163,7 @@ TEST(a_session_that_waits_goes_with_its_subscription)
 TEST(a_session_that_waits_is_read_after_the_driver)
 {
     CHECK(begin("heirs-left"));
-    fake_log_t *first = come_back("first");
-    FAKE_UNTIL(rst_subscription_image_count(subscription) == 1);
-    check_event(RST_IMAGE_AVAILABLE, first);
-    fake_unavailable(subscription, first);
-    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    go_unread(come_back("first"));
     fake_log_t *second = come_back("second");
     fake_log_t *other = fake_image(subscription);
     check_event(RST_IMAGE_AVAILABLE, other);

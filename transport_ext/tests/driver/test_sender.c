@@ -209,17 +209,23 @@ TEST(data_respects_window_and_mtu)
     harness_close(p.h);
 }
 
+/* 5120 bytes are sent, in datagrams of 1408 at most. */
+static void open_with_sent(publisher_t *p)
+{
+    publisher_open(p);
+    publisher_connect(p);
+    for (int i = 0; i < 40; i++) {
+        (void)offer(p, 96);
+    }
+    pass(p->h);
+    forget_frames(p->h);
+}
+
 /* H5, H6 */
 TEST(nak_is_answered_once)
 {
     publisher_t p;
-    publisher_open(&p);
-    publisher_connect(&p);
-    for (int i = 0; i < 40; i++) {
-        (void)offer(&p, 96);
-    }
-    pass(p.h);
-    forget_frames(p.h);
+    open_with_sent(&p);
     send_nak(&p, 1408, 1408);
     pass(p.h);
     CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 1);
@@ -301,13 +307,7 @@ TEST(nak_is_answered_after_the_longest_padding)
 TEST(nak_that_could_not_be_answered_is_answered_when_repeated)
 {
     publisher_t p;
-    publisher_open(&p);
-    publisher_connect(&p);
-    for (int i = 0; i < 40; i++) {
-        (void)offer(&p, 96);
-    }
-    pass(p.h);
-    forget_frames(p.h);
+    open_with_sent(&p);
     p.publication->resend_bytes_left = 0;
     p.publication->resend_refilled_ns = p.h->manual.now_ns;
     send_nak(&p, 1408, 1408);
