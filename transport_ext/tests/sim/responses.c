@@ -20,6 +20,8 @@
 #define ANSWER_NS_MAX (30 * SIM_S)  /* in a gentle run */
 #define ATTEMPT_NS_MAX (5 * SIM_S)  /* in a rough one: then it asks anew */
 #define OFFER_NS_MAX (10 * SIM_S)
+/* Longer than an image drains: where a stream may have one session, another answers only then. */
+#define ROUGH_OFFER_NS_MAX (3 * SIM_S / 2)
 #define QUIET_NS (3 * SIM_S)
 
 typedef enum say_t { REQUEST = 1, ANSWER = 2 } say_t;
@@ -319,7 +321,7 @@ static void answer(const sim_part_t *self, caller_t *caller, const header_t *req
         ANSWER, request->asker, service.life, request->attempt, request->number};
     const size_t length = write_message(&header, message);
     const int64_t begin_ns = world.now_ns;
-    const int64_t patience_ns = cast.is_gentle ? OFFER_NS_MAX : SIM_S;
+    const int64_t patience_ns = cast.is_gentle ? OFFER_NS_MAX : ROUGH_OFFER_NS_MAX;
     while (rst_publication_offer(caller->answers, message, length, 0) <= 0) {
         if (world.now_ns - begin_ns > patience_ns || !is_open(self)) {
             sim_count("responder: nobody wants the answer");
