@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import c_builds
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -51,6 +53,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             "--no-build-isolation --no-deps -e .  (or RSTREAM_TEST_ANY_BUILD=1)",
             returncode=3,
         )
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """The C tests come late: their builds can be made beside what waits for time to pass."""
+    is_run = not session.config.option.collectonly
+    if is_run and any(item.path.name == "test_ctest.py" for item in session.items):
+        c_builds.start()
+
+
+def pytest_sessionfinish() -> None:
+    """Nothing is left running."""
+    c_builds.stop()
 
 
 @pytest.fixture(autouse=True)

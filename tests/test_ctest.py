@@ -5,24 +5,22 @@ RSTREAM_PRESETS chooses (default: dev asan tsan).
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-TRANSPORT = Path(__file__).resolve().parents[1] / "transport_ext"
-PRESETS = os.environ.get("RSTREAM_PRESETS", "dev asan tsan").split()
+from tests import c_builds
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", c_builds.PRESETS)
 def test_c_tests_pass(preset: str) -> None:
     cmake = shutil.which("cmake")
     assert cmake is not None, "cmake is part of the group dev: run make setup"
+    c_builds.wait()
     result = subprocess.run(
-        [cmake, "--workflow", "--preset", preset], cwd=TRANSPORT, capture_output=True, text=True, check=False
+        [cmake, "--workflow", "--preset", preset], cwd=c_builds.TRANSPORT, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, (result.stdout + result.stderr)[-8000:]
     assert "100% tests passed" in result.stdout

@@ -6,11 +6,16 @@ import random
 import re
 import shutil
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-TRANSPORT = Path(__file__).resolve().parents[1] / "transport_ext"
+from tests import c_builds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRANSPORT = c_builds.TRANSPORT
 BUILD = TRANSPORT.parent / "build" / "c" / "dev"  # the one of test_ctest: nothing is built twice
 KEPT = TRANSPORT / "tests" / "sim" / "seeds.txt"
 
@@ -19,6 +24,7 @@ KEPT = TRANSPORT / "tests" / "sim" / "seeds.txt"
 def sim() -> Path:
     cmake = shutil.which("cmake")
     assert cmake is not None, "cmake is part of the group dev: run make setup"
+    c_builds.wait()
     for command in ([cmake, "--preset", "dev"], [cmake, "--build", "--preset", "dev", "--target", "sim"]):
         made = subprocess.run(command, cwd=TRANSPORT, capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stdout + made.stderr
