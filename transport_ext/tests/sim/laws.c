@@ -114,12 +114,14 @@ static void on_setup(int32_t process_id, const uint8_t *data)
     }
 }
 
-/* However often it was asked for: within the linger time it leaves once. */
+/* However often it was asked for: within the linger time it leaves once, as long as nothing else was
+ * sent again meanwhile (a sender may remember one place alone). What is asked for lies in one term. */
 static void check_again(stream_t *stream, int64_t begin, int64_t end)
 {
     const sim_fiber_t *fiber = sim_fiber_current();
     const int64_t clock_ns = fiber == NULL ? world.now_ns : fiber->clock_ns;
-    const bool goes_on = stream->again_end == begin && stream->again_clock_ns == clock_ns;
+    const bool goes_on = stream->again_end == begin && stream->again_clock_ns == clock_ns
+        && begin % stream->term_length != 0;
     stream->again_end = end;
     stream->again_clock_ns = clock_ns;
     if (goes_on) {
