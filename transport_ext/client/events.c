@@ -50,7 +50,9 @@ RST_API int rst_subscription_next_event(rst_subscription_t *subscription,
         return rsti_set_forked_error("subscription");
     }
     pthread_mutex_lock(&subscription->lock);
-    rsti_subscription_settle(subscription);
+    if (rsti_load_relaxed_i32(&subscription->is_polling) == 0) {
+        rsti_subscription_settle(subscription);
+    }
     const bool found = rsti_events_pop(subscription, event);
     pthread_mutex_unlock(&subscription->lock);
     return found ? 1 : 0;

@@ -47,6 +47,7 @@ static void end_poll(rst_subscription_t *subscription)
 {
     pthread_mutex_lock(&subscription->lock);
     rsti_store_relaxed_i32(&subscription->is_polling, 0);
+    rsti_subscription_end_let_go(subscription);
     pthread_mutex_unlock(&subscription->lock);
     rsti_subscription_unref(subscription);
 }
@@ -76,7 +77,7 @@ static bool begin_walk(walk_t *walk)
     const rsti_log_t *log = &image->log->file.log;
     pthread_mutex_lock(&subscription->lock);
     const int64_t position = image->scan_position;
-    const bool may_read = image->state != RSTI_IMAGE_GONE && !image->is_corrupt
+    const bool may_read = image->state != RSTI_IMAGE_GONE && !image->is_let_go && !image->is_corrupt
         && (image->state != RSTI_IMAGE_ACTIVE || rsti_image_has_counter(image)
             || rsti_client_state_now(subscription->client) != RST_CLIENT_OPEN);
     walk->version = rsti_load_relaxed_i32(&subscription->version);
@@ -94,8 +95,8 @@ static bool begin_walk(walk_t *walk)
     return true;
 }
 
-/* Whether the image is still the subscription's; a change of version is the sign to look. */
-static bool is_still_there(walk_t *walk)
+/* Whether the image may be read on; a change of version is the sign to look. */
+static bool may_go_on(walk_t *walk)
 {
     rst_subscription_t *subscription = walk->image->subscription;
     const int32_t version = rsti_load_acquire_i32(&subscription->version);
@@ -103,10 +104,10 @@ static bool is_still_there(walk_t *walk)
         return true;
     }
     pthread_mutex_lock(&subscription->lock);
-    const bool is_there = walk->image->state != RSTI_IMAGE_GONE;
+    const bool goes_on = walk->image->state != RSTI_IMAGE_GONE && !walk->image->is_let_go;
     pthread_mutex_unlock(&subscription->lock);
     walk->version = version;
-    return is_there;
+    return goes_on;
 }
 
 static void store_position(rst_image_t *image, int64_t position, bool is_corrupt)
@@ -253,8 +254,8 @@ static int walk_image(walk_t *walk)
             continue;
         }
         goes_on = take(walk, header, length);
-        if (!is_still_there(walk)) {
-            return goes_on < 0 ? goes_on : 0; /* closed by the callback: nothing is stored */
+        if (!may_go_on(walk)) {
+            break; /* where it was closed by the callback nothing is stored */
         }
     }
     if (walk->offset != begin || walk->is_corrupt) {
@@ -418,7 +419,7 @@ RST_API int64_t rst_image_poll_block(rst_image_t *image, int32_t bytes_max, void
         if (length > 0) {
             on_block(arg, frames, (size_t)length, image->session_id, walk.term_id);
         }
-        if ((length > 0 || walk.is_corrupt) && is_still_there(&walk)) {
+        if (length > 0 || walk.is_corrupt) {
             store_position(image, walk.term_position + walk.offset + length, walk.is_corrupt);
         }
     }

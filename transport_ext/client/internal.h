@@ -317,6 +317,7 @@ struct rst_image_t {
     int32_t session_id;
     bool is_corrupt;
     bool is_drained;
+    bool is_let_go; /* it ends here, whatever lies behind what was handed out */
     int64_t join_position;
     int64_t scan_position;      /* of the next frame to read */
     int64_t delivered_position; /* after the last message handed out */
@@ -438,8 +439,10 @@ void rsti_subscription_lose_images(rst_subscription_t *subscription, bool can_dr
 void rsti_subscription_kill(rst_subscription_t *subscription); /* closed; images dropped */
 int rsti_subscription_poll(rst_subscription_t *subscription, int32_t limit, int64_t bytes_max,
     bool is_demanded, rst_batch_t *batch);
-/* Under subscription->lock: images that are closing and drained go, with their event. */
+/* Under subscription->lock: images that are let go, and those that are closing and drained, end with their
+ * event. Not while a callback runs: what it is given counts as handed out, and the event tells how far. */
 void rsti_subscription_settle(rst_subscription_t *subscription);
+void rsti_subscription_end_let_go(rst_subscription_t *subscription); /* only the former */
 void rsti_subscription_finish_image(rst_subscription_t *subscription, rst_image_t *image);
 /* *events_told: tail of the events when this waiter was last ended by one; moved on. An event ends
  * one wait of each waiter, not every wait: who never asks for events must be able to sleep. */

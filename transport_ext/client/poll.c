@@ -12,7 +12,8 @@
  * its way, and what lies in the log may already be the driver's to change. */
 static bool may_read(const rst_image_t *image, bool is_open)
 {
-    return image->state != RSTI_IMAGE_ACTIVE || !is_open || rsti_image_has_counter(image);
+    return !image->is_let_go
+        && (image->state != RSTI_IMAGE_ACTIVE || !is_open || rsti_image_has_counter(image));
 }
 
 static bool poll_images_once(rst_subscription_t *subscription, rsti_poll_t *poll, size_t first,

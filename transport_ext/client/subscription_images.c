@@ -48,12 +48,16 @@ static void show_heir(rst_subscription_t *subscription, int32_t session_id)
     }
 }
 
-/* An heir that was never seen goes without a word. */
-static void end_image(rst_subscription_t *subscription, rst_image_t *image)
+/* It ends here: an heir that was never seen without a word, an image from which a callback is given
+ * messages just now behind them. */
+static void let_go(rst_subscription_t *subscription, rst_image_t *image)
 {
+    image->is_let_go = true;
     if (rsti_ptr_array_remove(&subscription->heirs, image) == 1) {
         image->state = RSTI_IMAGE_GONE;
         rsti_image_unref(image);
+    } else if (rsti_load_relaxed_i32(&subscription->is_polling) != 0) {
+        (void)rsti_fetch_add_i32(&subscription->version, 1);
     } else {
         rsti_subscription_finish_image(subscription, image);
     }
@@ -72,10 +76,11 @@ static rst_image_t *find_in(const rsti_ptr_array_t *images, int64_t correlation_
     return NULL;
 }
 
+/* An image that came back may wait for its own end. */
 static rst_image_t *find_image(const rst_subscription_t *subscription, int64_t correlation_id)
 {
-    rst_image_t *image = find_in(&subscription->images, correlation_id);
-    return image != NULL ? image : find_in(&subscription->heirs, correlation_id);
+    rst_image_t *image = find_in(&subscription->heirs, correlation_id);
+    return image != NULL ? image : find_in(&subscription->images, correlation_id);
 }
 
 static int take_in(rst_subscription_t *subscription, rst_image_t *image)
@@ -100,7 +105,7 @@ void rsti_subscription_add_image(rst_subscription_t *subscription,
     if (known != NULL && known->state == RSTI_IMAGE_CLOSING) {
         /* Parted and joined again, before the end of the first time was read: what lies between is
          * the driver's to clean. */
-        end_image(subscription, known);
+        let_go(subscription, known);
         known = NULL;
     }
     if (known == NULL) {
@@ -140,16 +145,17 @@ void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
     if (image != NULL && image->state == RSTI_IMAGE_ACTIVE) {
         image->state = RSTI_IMAGE_CLOSING;
         if (is_log_going_on(image)) {
-            end_image(subscription, image);
+            let_go(subscription, image);
         }
     }
     pthread_mutex_unlock(&subscription->lock);
 }
 
-static void close_all(const rsti_ptr_array_t *images)
+static void close_all(const rsti_ptr_array_t *images, bool can_drain)
 {
     for (size_t i = 0; i < images->count; i++) {
         rst_image_t *image = images->items[i];
+        image->is_let_go = image->is_let_go || !can_drain;
         if (image->state == RSTI_IMAGE_ACTIVE) {
             image->state = RSTI_IMAGE_CLOSING;
         }
@@ -159,12 +165,13 @@ static void close_all(const rsti_ptr_array_t *images)
 void rsti_subscription_lose_images(rst_subscription_t *subscription, bool can_drain)
 {
     pthread_mutex_lock(&subscription->lock);
-    close_all(&subscription->images);
-    close_all(&subscription->heirs);
-    /* Ends: each turn takes one away, be it an heir that just took its place. */
-    while (!can_drain && subscription->images.count > 0) {
-        rsti_subscription_finish_image(subscription,
-            subscription->images.items[subscription->images.count - 1]);
+    close_all(&subscription->images, can_drain);
+    close_all(&subscription->heirs, can_drain);
+    (void)rsti_fetch_add_i32(&subscription->version, 1);
+    /* Ends: each turn takes all away that there are, be they heirs that just took their places. */
+    while (!can_drain && subscription->images.count > 0
+        && rsti_load_relaxed_i32(&subscription->is_polling) == 0) {
+        rsti_subscription_end_let_go(subscription);
     }
     pthread_mutex_unlock(&subscription->lock);
 }
@@ -188,8 +195,19 @@ void rsti_subscription_finish_image(rst_subscription_t *subscription, rst_image_
     rsti_image_unref(image);
 }
 
+void rsti_subscription_end_let_go(rst_subscription_t *subscription)
+{
+    for (size_t i = subscription->images.count; i > 0; i--) {
+        rst_image_t *image = subscription->images.items[i - 1];
+        if (image->is_let_go) {
+            rsti_subscription_finish_image(subscription, image);
+        }
+    }
+}
+
 void rsti_subscription_settle(rst_subscription_t *subscription)
 {
+    rsti_subscription_end_let_go(subscription);
     for (size_t i = subscription->images.count; i > 0; i--) {
         rst_image_t *image = subscription->images.items[i - 1];
         if (image->is_corrupt

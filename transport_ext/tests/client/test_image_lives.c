@@ -71,6 +71,47 @@ TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
     end();
 }
 
+static fake_log_t *let_go_log;
+static int handed_out;
+
+static rst_poll_action_t on_fragment_let_go(void *arg, const rst_fragment_t *fragment)
+{
+    rst_image_event_t *event = arg;
+    (void)fragment;
+    handed_out++;
+    fake_unavailable(subscription, let_go_log);
+    for (int i = 0; i < 5000 && rst_subscription_is_connected(subscription); i++) {
+        usleep(1000);
+    }
+    return rst_subscription_next_event(subscription, event) == 0 ? RST_POLL_CONTINUE
+                                                                 : RST_POLL_ABORT;
+}
+
+/* The same while a callback runs: what it was given counts, and nothing more comes. */
+TEST(an_image_that_goes_under_a_callback_ends_behind_what_was_handed_out)
+{
+    CHECK(begin("let-go-callback"));
+    let_go_log = fake_log(RSTI_LOG_CONCURRENT, 0, NULL);
+    handed_out = 0;
+    let_go_log->counter_id = fake_counter(
+        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, let_go_log->id, 0);
+    fake_available(subscription, let_go_log, 1);
+    FAKE_UNTIL(rst_subscription_is_connected(subscription));
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    const int64_t given = fake_data(let_go_log, 0, "given");
+    (void)fake_data(let_go_log, given, "unread");
+    rst_poll_params_t params;
+    rst_poll_params_init(&params);
+    CHECK_EQ(rst_subscription_poll_each(subscription, &params, &event, on_fragment_let_go), 1);
+    CHECK_EQ(handed_out, 1);
+    CHECK_EQ(rst_subscription_image_count(subscription), 0);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(event.position, given);
+    end();
+}
+
 /* An untethered reader that did not poll for long: parted from its image, and joined again further
  * on, before it looked. What it had not read is no longer the driver's promise. */
 TEST(an_image_comes_back_before_its_end_was_read)
@@ -275,6 +316,7 @@ TEST(events_are_bounded)
 
 CHECK_MAIN(RUN(unavailable_drains),
     RUN(a_local_image_goes_at_once_while_its_publisher_goes_on),
+    RUN(an_image_that_goes_under_a_callback_ends_behind_what_was_handed_out),
     RUN(an_image_comes_back_before_its_end_was_read),
     RUN(a_session_that_comes_back_waits_until_its_past_is_read),
     RUN(a_session_that_waits_goes_with_its_subscription),
