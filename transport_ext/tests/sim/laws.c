@@ -340,12 +340,12 @@ bool sim_laws_beyond_window(rsti_data_header_t *header)
         return false;
     }
     const int64_t position = stream->limit + stream->term_length + stream->term_length / 4;
-    const int64_t aligned = position & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
+    int64_t aligned = position & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
+    if (aligned % stream->term_length + header->frame.frame_length > stream->term_length) {
+        aligned = (aligned / stream->term_length + 1) * stream->term_length; /* still beyond */
+    }
     header->term_id = (int32_t)((uint32_t)stream->initial_term_id
         + (uint32_t)(aligned / stream->term_length));
     header->term_offset = (int32_t)(aligned % stream->term_length);
-    if (header->term_offset + header->frame.frame_length > stream->term_length) {
-        header->term_offset = 0;
-    }
     return true;
 }

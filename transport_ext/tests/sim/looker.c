@@ -41,9 +41,11 @@ static void on_loss(void *arg, const rst_loss_t *loss)
     }
 }
 
+static rst_counter_t counters_of[SIM_BYSTANDERS_MAX][COUNTERS_MAX]; /* several look at once */
+
 static void look_at_counters(const sim_bystander_t *self, rst_tool_t *tool)
 {
-    static rst_counter_t counters[COUNTERS_MAX];
+    rst_counter_t *counters = counters_of[self->index];
     const int few = rst_tool_counters(tool, counters, 3);
     const int count = rst_tool_counters(tool, counters, COUNTERS_MAX);
     if (few != 3 || count < RSTI_SYSTEM_COUNTER_COUNT || count == COUNTERS_MAX) {
