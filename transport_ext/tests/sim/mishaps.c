@@ -147,6 +147,12 @@ void sim_roll_faults(void)
     for (int32_t i = 0; has_rejects && i < cast.subscriber_count; i++) {
         cast.subscribers[i].reject_chance = chance(0.6) ? 0.1 / (double)skewed(6) : 0;
     }
+    /* Some go on until what was rejected has ended, and cools down. */
+    for (int32_t i = 0; has_rejects && i < cast.publisher_count; i++) {
+        if (chance(0.3)) {
+            cast.publishers[i].pause_ns_max = 20 * SIM_MS;
+        }
+    }
     if (chance(0.4)) {
         sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, sim_roll_any_driver(), between(0, SIM_S));
     }

@@ -168,7 +168,7 @@ static void roll_stream(int32_t number)
         const char *law = laws[between(0, 4)];
         sim_count(law[0] == '\0' ? "stream: congestion control by default" : law + 1);
         snprintf(subscribe, sizeof subscribe, "%.200s%s%s%s", publish,
-            is_reliable ? "" : "|reliable=false", chance(0.3) ? "|rejoin=false" : "", law);
+            is_reliable ? "" : "|reliable=false", chance(0.5) ? "|rejoin=false" : "", law);
         sim_count(is_reliable ? "stream: reliable" : "stream: unreliable");
     }
     const bool is_placed = chance(0.2);
