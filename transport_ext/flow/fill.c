@@ -1,0 +1,187 @@
+/* fill.c: see the header for the law. */
+#include "flow/fill.h"
+
+#include "util/clock.h"
+
+#include <math.h>
+
+#define SLOPE_NS (2 * RSTI_NS_PER_MS)
+#define DRAIN_SAMPLE_NS (10 * RSTI_NS_PER_MS)
+#define STALL_LEAST_NS (10 * RSTI_NS_PER_MS)
+#define STALL_GAPS 4.0
+#define LEAD 2.0
+#define FILL_NOTHING 0.05
+#define RISE 0.25
+
+void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns)
+{
+    *fill = (rsti_fill_t){
+        .target_delay_ns = target_delay_ns > 0
+                               ? rsti_min_i64(target_delay_ns, RSTI_REPORT_RTT_MAX_NS)
+                               : RSTI_TARGET_DELAY_NS,
+        .reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, 0, 0, 0, 0),
+    };
+}
+
+static bool is_stall(const rsti_fill_t *fill, int64_t waited_ns)
+{
+    const double usual = STALL_GAPS * fill->gap_ns;
+    return waited_ns > STALL_LEAST_NS && (double)waited_ns > usual;
+}
+
+static void note_gap(rsti_fill_t *fill, int64_t now_ns, int64_t consumed)
+{
+    const bool had_data = fill->received > fill->consumed;
+    const bool has_taken = consumed > fill->consumed;
+    if (has_taken && had_data) {
+        const int64_t waited_ns = now_ns - fill->moved_ns;
+        if (is_stall(fill, waited_ns)) {
+            fill->has_sample = false;
+        } else if (fill->gap_ns > 0) {
+            fill->gap_ns += ((double)waited_ns - fill->gap_ns) / 8.0;
+        } else {
+            fill->gap_ns = (double)waited_ns;
+        }
+    }
+    if (has_taken || !had_data) {
+        fill->moved_ns = now_ns;
+    }
+}
+
+static void start_sample(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool is_busy)
+{
+    fill->has_sample = true;
+    fill->sample_ns = now_ns;
+    fill->sample_at = consumed;
+    fill->is_sample_busy = is_busy;
+}
+
+static void note_drain(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool is_busy)
+{
+    if (!fill->has_sample) {
+        start_sample(fill, now_ns, consumed, is_busy);
+        return;
+    }
+    fill->is_sample_busy = fill->is_sample_busy && is_busy;
+    const int64_t passed_ns = now_ns - fill->sample_ns;
+    /* A sample of a busy time ends with a taking: a slow consumer takes seldom. */
+    if (passed_ns < DRAIN_SAMPLE_NS || (is_busy && consumed == fill->consumed)) {
+        return;
+    }
+    const double sample = rsti_clamp_double(
+        (double)(consumed - fill->sample_at) / (double)passed_ns * 1e9, 0.0, RSTI_RATE_MAX);
+    if (!(fill->drain > 0) || (!fill->is_sample_busy && sample > fill->drain)) {
+        fill->drain = sample;
+    } else if (fill->is_sample_busy) {
+        fill->deviation += (fabs(sample - fill->drain) - fill->deviation) / 8.0;
+        fill->drain += (sample - fill->drain) / 4.0;
+    }
+    fill->variation =
+        fill->drain > 0 ? rsti_clamp_double(fill->deviation / fill->drain, 0.0, 1.0) : 0.0;
+    start_sample(fill, now_ns, consumed, is_busy);
+}
+
+static void judge(rsti_fill_t *fill)
+{
+    const double buffer = (double)fill->buffer_bytes;
+    const double share = buffer > 0 ? 1.0 / buffer : 0.0;
+    fill->reaction = rsti_reaction(
+        fill->target_delay_ns, fill->buffer_bytes, fill->rtt_ns, fill->drain, fill->drain);
+    const double low = fill->reaction.fill_low;
+    const double ahead_s = LEAD * (double)fill->reaction.reach_ns / 1e9;
+    fill->fill = rsti_clamp_double((double)(fill->received - fill->consumed) * share, 0.0, 2.0);
+    fill->predicted =
+        rsti_clamp_double(fill->fill + ahead_s * fill->slope * share, 0.0, 4.0);
+    fill->is_stalled =
+        fill->fill > low / 2.0 && is_stall(fill, fill->now_ns - fill->moved_ns);
+    if (fill->is_stalled) {
+        fill->strength = 1.0;
+    } else if (fill->fill < FILL_NOTHING) {
+        fill->strength = 0.0;
+    } else {
+        fill->strength = rsti_clamp_double(
+            (fill->predicted - low) / (RSTI_FILL_HIGH - low), 0.0, 1.0);
+    }
+}
+
+static bool is_due(const rsti_fill_t *fill)
+{
+    if (!(fill->strength > 0)) {
+        return false;
+    }
+    return !fill->was_told || fill->now_ns - fill->told_ns >= fill->reaction.window_ns / 2
+           || fill->strength >= fill->told_strength + RISE;
+}
+
+bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
+{
+    const int64_t now_ns = rsti_later_ns(
+        fill->has_begun ? fill->now_ns : -RSTI_TIME_MAX_NS, facts->now_ns);
+    const int64_t received =
+        rsti_max_i64(fill->received, rsti_min_i64(facts->received, RSTI_COUNT_MAX));
+    const int64_t consumed =
+        rsti_max_i64(fill->consumed, rsti_min_i64(facts->consumed, received));
+    if (!fill->has_begun) {
+        fill->has_begun = true;
+        fill->now_ns = now_ns;
+        fill->moved_ns = now_ns;
+        fill->received = received;
+        fill->consumed = consumed;
+    }
+    const int64_t grown = (received - consumed) - (fill->received - fill->consumed);
+    const int64_t passed_ns = now_ns - fill->now_ns;
+    if (passed_ns > 0) {
+        const double within = (double)(passed_ns + SLOPE_NS);
+        fill->slope +=
+            (double)grown / within * 1e9 - fill->slope * ((double)passed_ns / within);
+    }
+    note_gap(fill, now_ns, consumed);
+    note_drain(fill, now_ns, consumed, received > consumed);
+    fill->now_ns = now_ns;
+    fill->received = received;
+    fill->consumed = consumed;
+    fill->buffer_bytes = rsti_clamp_i64(facts->buffer_bytes, 0, RSTI_BUFFER_MAX);
+    fill->rtt_ns = rsti_clamp_i64(facts->rtt_ns, 0, RSTI_REPORT_RTT_MAX_NS);
+    judge(fill);
+    return is_due(fill);
+}
+
+void rsti_fill_on_told(rsti_fill_t *fill, double strength)
+{
+    const double told = rsti_clamp_double(strength, 0.0, 1.0);
+    const bool is_recent = fill->was_told
+                           && fill->now_ns - fill->told_ns < fill->reaction.window_ns / 2;
+    if (!is_recent || told > fill->told_strength) {
+        fill->told_strength = told;
+    }
+    fill->was_told = true;
+    fill->told_ns = fill->now_ns;
+}
+
+int64_t rsti_fill_due_ns(const rsti_fill_t *fill)
+{
+    if (fill->received <= fill->consumed) {
+        return RSTI_NO_DEADLINE;
+    }
+    const double usual = rsti_clamp_double(STALL_GAPS * fill->gap_ns, (double)STALL_LEAST_NS, 1e18);
+    const int64_t stall_ns = fill->moved_ns + rsti_to_ns(usual) + 1;
+    const int64_t again_ns = fill->told_ns + fill->reaction.window_ns / 2;
+    if (!(fill->strength > 0)) {
+        return stall_ns > fill->now_ns ? stall_ns : RSTI_NO_DEADLINE;
+    }
+    return fill->was_told ? rsti_max_i64(again_ns, fill->now_ns) : fill->now_ns;
+}
+
+void rsti_fill_report(const rsti_fill_t *fill, rsti_fill_report_t *report)
+{
+    *report = (rsti_fill_report_t){
+        .strength = fill->strength,
+        .fill = fill->fill,
+        .drain = fill->drain,
+        .drain_all = fill->drain,
+        .variation = fill->variation,
+        .sender_count = 1,
+        .buffer_bytes = fill->buffer_bytes,
+        .rtt_ns = fill->rtt_ns,
+    };
+}

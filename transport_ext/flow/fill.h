@@ -1,0 +1,94 @@
+/* fill.h: how full an image is, where that goes, and when its sender is told. With q the bytes
+ * received and not consumed, B the buffer (rsti_fill_buffer), T, W and f_lo of reaction.h at the
+ * rate that the consumer drains:
+ *
+ *     f        = q / B
+ *     f'       = f + 2 T (dq/dt) / B           dq/dt smoothed over SLOPE_NS
+ *     strength = clamp((f' - f_lo) / (0.9 - f_lo), 0, 1)
+ *                1 on a stall: f > f_lo / 2, and nothing consumed for longer than
+ *                  max(10 ms, 4 times the usual gap): to hand over the GIL takes 5 ms
+ *                else 0 while f < 0.05
+ *
+ *     a fill NAK is due while strength > 0, and
+ *       W/2 has passed since the last one, or strength is 0.25 above that one's
+ *
+ * So there is none without overload, and at most 2 / W + 4 per second and one per rise.
+ *
+ * Drain: what the consumer took in DRAIN_SAMPLE_NS or more, smoothed (1/4), while the queue never
+ * ran empty; when it did, the sample only says "at least that much". A stall is in no sample.
+ * Its variation is the mean distance of the samples (smoothed, 1/8) as a share of the drain.
+ *
+ * Pure; whatever comes in is clamped. Owner: receiver. */
+#ifndef RSTI_FLOW_FILL_H
+#define RSTI_FLOW_FILL_H
+
+#include "flow/fill_report.h"
+#include "flow/reaction.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct rsti_fill_facts_t {
+    int64_t now_ns;
+    int64_t received; /* position up to which data is here; going back: no news */
+    int64_t consumed; /* at most received */
+    int64_t buffer_bytes; /* B; 0: no fill */
+    int64_t rtt_ns;   /* 0: unknown */
+} rsti_fill_facts_t;
+
+typedef struct rsti_fill_t {
+    int64_t target_delay_ns;
+    /* as it is now */
+    double fill, predicted, strength;
+    double drain;     /* bytes per second; 0: not known yet */
+    double variation; /* 0 ... 1 */
+    rsti_reaction_t reaction;
+    bool is_stalled;
+    /* memory */
+    bool has_begun;
+    bool was_told;
+    int64_t now_ns, received, consumed, buffer_bytes, rtt_ns;
+    double slope;     /* dq/dt, bytes per second */
+    double deviation; /* of drain */
+    double gap_ns;    /* usual time between two takings while there was data; 0: unknown */
+    int64_t moved_ns; /* something was taken, or there was nothing to take */
+    int64_t told_ns;
+    double told_strength;
+    bool has_sample, is_sample_busy;
+    int64_t sample_ns, sample_at; /* where the running sample began */
+} rsti_fill_t;
+
+/* target_delay_ns: L of reaction.h; 0: RSTI_TARGET_DELAY_NS. */
+void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns);
+
+/* Each pass over the image. True: a fill NAK is due. */
+bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts);
+
+/* One of that strength was sent, or heard from another receiver of the group. */
+void rsti_fill_on_told(rsti_fill_t *fill, double strength);
+
+/* When an update may find one due without anything arriving: never while strength is 0. */
+int64_t rsti_fill_due_ns(const rsti_fill_t *fill);
+
+/* All but receiver_id, drain_all and sender_count, which are 0, drain and 1. */
+void rsti_fill_report(const rsti_fill_t *fill, rsti_fill_report_t *report);
+
+/* The highest demand of the last one to two T. */
+typedef struct rsti_fill_demand_t {
+    int64_t younger, older;
+    int64_t ends_ns;
+    bool has_begun;
+} rsti_fill_demand_t;
+
+void rsti_fill_demand_init(rsti_fill_demand_t *demand);
+/* What is asked for and not delivered yet, in messages; in_ns: T. */
+void rsti_fill_demand_set(
+    rsti_fill_demand_t *demand, int64_t messages, int64_t in_ns, int64_t now_ns);
+/* -1: nobody has ever asked. */
+int64_t rsti_fill_demand_highest(const rsti_fill_demand_t *demand);
+
+/* B_eff = min(window, max(highest demand * mean message, one MTU)); without demand (-1): window. */
+int64_t rsti_fill_buffer(
+    int64_t window, int64_t highest_demand, int64_t mean_message_bytes, int64_t mtu);
+
+#endif

@@ -1,0 +1,68 @@
+/* fill_suppress.c: see the header for the law. */
+#include "flow/fill_suppress.h"
+
+#include "util/clock.h"
+
+#include <math.h>
+
+#define GROUP_MAX 1e6
+#define SHARE_OF_WINDOW 4
+#define LEAST_SHARE 64
+#define ALIKE 0.125
+
+int64_t rsti_fill_wait_ns(double group_size, int64_t longest_ns, double unit)
+{
+    const double size = rsti_clamp_double(group_size, 1.0, GROUP_MAX);
+    const int64_t most_ns = rsti_clamp_i64(longest_ns, 0, RSTI_REPORT_RTT_MAX_NS);
+    if (!(size > 1.0)) {
+        return 0;
+    }
+    const double lambda = log(size) + 1.0;
+    const double at = rsti_clamp_double(unit, 0.0, 1.0);
+    const double wait = (double)most_ns / lambda * log(1.0 + at * (exp(lambda) - 1.0));
+    const int64_t least_ns = most_ns / LEAST_SHARE + 1;
+    return rsti_clamp_i64(rsti_to_ns(wait), least_ns, rsti_max_i64(most_ns, least_ns));
+}
+
+void rsti_fill_suppress_init(rsti_fill_suppress_t *suppress)
+{
+    *suppress = (rsti_fill_suppress_t){0};
+}
+
+bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t *fill,
+    bool is_due, double group_size, double unit)
+{
+    if (!(fill->strength > 0)) {
+        suppress->is_waiting = false;
+        return false;
+    }
+    if (!suppress->is_waiting) {
+        if (!is_due) {
+            return false;
+        }
+        const int64_t longest_ns = fill->reaction.window_ns / SHARE_OF_WINDOW;
+        suppress->is_waiting = true;
+        suppress->due_ns = fill->now_ns + rsti_fill_wait_ns(group_size, longest_ns, unit);
+    }
+    if (fill->now_ns < suppress->due_ns) {
+        return false;
+    }
+    suppress->is_waiting = false;
+    return true;
+}
+
+void rsti_fill_suppress_on_heard(
+    rsti_fill_suppress_t *suppress, rsti_fill_t *fill, double strength)
+{
+    if (!(strength > 0) || !(strength >= fill->strength - ALIKE)) {
+        return;
+    }
+    suppress->silenced_count += suppress->is_waiting;
+    suppress->is_waiting = false;
+    rsti_fill_on_told(fill, strength);
+}
+
+int64_t rsti_fill_suppress_due_ns(const rsti_fill_suppress_t *suppress)
+{
+    return suppress->is_waiting ? suppress->due_ns : RSTI_NO_DEADLINE;
+}

@@ -1,0 +1,37 @@
+/* fill_suppress.h: one fill NAK for a group, not one for each receiver. With G the receivers that are
+ * thought to be there, m = W/4 the longest wait, u in [0, 1) a random number:
+ *
+ *     lambda = ln(G) + 1
+ *     wait   = max(m / 64, (m / lambda) * ln(1 + u (e^lambda - 1)))      0 when G <= 1
+ *
+ * The truncated exponential: of many receivers few wake early, and who wakes first silences the
+ * rest within the time of flight. Who waits and hears one of at least its own strength - 1/8 stays
+ * silent, and counts it as its own (rsti_fill_on_told). The eighth, because of many that differ a
+ * little each could be a little stronger than the last; it costs a sixteenth of the cut.
+ *
+ * Pure: the random number is an argument. Owner: receiver. */
+#ifndef RSTI_FLOW_FILL_SUPPRESS_H
+#define RSTI_FLOW_FILL_SUPPRESS_H
+
+#include "flow/fill.h"
+
+typedef struct rsti_fill_suppress_t {
+    bool is_waiting;
+    int64_t due_ns;
+    int64_t silenced_count; /* waits that another one's fill NAK ended */
+} rsti_fill_suppress_t;
+
+int64_t rsti_fill_wait_ns(double group_size, int64_t longest_ns, double unit);
+
+void rsti_fill_suppress_init(rsti_fill_suppress_t *suppress);
+/* After each rsti_fill_update, is_due what it returned. True: send one now, and rsti_fill_on_told.
+ * unit is read only when a wait begins. */
+bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t *fill,
+    bool is_due, double group_size, double unit);
+/* Another receiver of the group sent one. */
+void rsti_fill_suppress_on_heard(
+    rsti_fill_suppress_t *suppress, rsti_fill_t *fill, double strength);
+/* When the wait ends; INT64_MAX: there is none. */
+int64_t rsti_fill_suppress_due_ns(const rsti_fill_suppress_t *suppress);
+
+#endif

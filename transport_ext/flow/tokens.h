@@ -1,0 +1,63 @@
+/* tokens.h: how many bytes and datagrams may go now. For any time t within which the rate is r:
+ *
+ *     bytes sent     <= r t + burst        burst = max(2 ms of r, 4 datagrams of mtu)
+ *     datagrams sent <= p t + burst'       burst' = max(2 ms of p, 4)
+ *
+ * and under a rate that changes the integral of r in the place of r t, with the greatest burst.
+ * What is sent again spends too, whether or not there is something to spend: the account goes down
+ * to minus DEBT_BURSTS bursts, so a storm of repairs silences new data for that long and not longer.
+ *
+ * Three states (fast-cast), for what is asked for next:
+ *   free        both accounts are at least a quarter of their burst
+ *   batch only  below that, and enough for what is asked: the publisher fills datagrams and ignores
+ *               "at once", because each datagram of its own costs the same as a full one
+ *   refused     less than min(what is asked, burst)
+ * A rate of RSTI_RATE_MAX or more is no limit; all is free then. Pure: now_ns is an argument; one
+ * that goes back counts as no time. Owner: sender. */
+#ifndef RSTI_FLOW_TOKENS_H
+#define RSTI_FLOW_TOKENS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RSTI_TOKENS_BURST_NS INT64_C(2000000)
+#define RSTI_TOKENS_BURST_DATAGRAMS 4
+#define RSTI_TOKENS_DEBT_BURSTS 8
+
+typedef enum rsti_tokens_state_t {
+    RSTI_TOKENS_FREE = 0,
+    RSTI_TOKENS_BATCH_ONLY = 1,
+    RSTI_TOKENS_REFUSED = 2,
+} rsti_tokens_state_t;
+
+/* One account; an inner part. */
+typedef struct rsti_account_t {
+    double rate;  /* per second */
+    double burst;
+    double level; /* at most burst; negative: debt */
+} rsti_account_t;
+
+typedef struct rsti_tokens_t {
+    rsti_account_t bytes, datagrams;
+    double mtu;
+    int64_t filled_ns;
+} rsti_tokens_t;
+
+/* Both accounts are full. Rates are clamped to 1 ... RSTI_RATE_MAX. */
+void rsti_tokens_init(rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s,
+    int32_t mtu, int64_t now_ns);
+/* What was gained until now was gained at the old rate. */
+void rsti_tokens_set(
+    rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s, int64_t now_ns);
+
+rsti_tokens_state_t rsti_tokens_ask(
+    rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns);
+/* Bytes that may go now; INT64_MAX: no limit. */
+int64_t rsti_tokens_room(rsti_tokens_t *tokens, int64_t now_ns);
+void rsti_tokens_spend(
+    rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns);
+/* When that much will no longer be refused; not before now_ns. */
+int64_t rsti_tokens_due_ns(
+    rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns);
+
+#endif

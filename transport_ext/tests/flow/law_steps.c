@@ -1,0 +1,225 @@
+/* law_steps.c: the laws of rate, tokens and fill, one event per line of stdin, one line of state on
+ * stdout after each. tests/unit/test_flow_models.py drives it beside the models in tests/models/.
+ *
+ *   rate LAW now initial least most floor target detect window step increase decrease datagrams
+ *   report now id strength fill drain drain_all variation senders buffer rtt
+ *   cycle now sent rtt buffer            change now bytes datagrams
+ *   fill target                          update now received consumed buffer rtt
+ *   told strength                        demand messages in now
+ *   buffer window highest mean mtu       wait group longest unit
+ *   suppress                             due is_due group unit         heard strength
+ *   tokens bytes datagrams mtu now       set bytes datagrams now
+ *   ask bytes datagrams now              spend bytes datagrams now */
+#include "flow/fill.h"
+#include "flow/fill_suppress.h"
+#include "flow/rate.h"
+#include "flow/tokens.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct lab_t {
+    rsti_rate_t rate;
+    rsti_fill_t fill;
+    rsti_fill_demand_t demand;
+    rsti_fill_suppress_t suppress;
+    rsti_tokens_t tokens;
+} lab_t;
+
+static double real(void)
+{
+    const char *text = strtok(NULL, " \n");
+    return text != NULL ? strtod(text, NULL) : 0;
+}
+
+static int64_t whole(void)
+{
+    const char *text = strtok(NULL, " \n");
+    return text != NULL ? strtoll(text, NULL, 10) : 0;
+}
+
+static void print_rate(const rsti_rate_t *rate)
+{
+    const bool is_adaptive = rate->law == &rsti_rate_adaptive;
+    printf("%.17g %.17g %" PRId64 " %.17g %" PRId32 " %.17g %" PRId64 " %" PRId32,
+        rate->bytes_per_s, rate->datagrams_per_s, rate->due_ns, rate->margin,
+        rate->source_count, rsti_rate_highest(rate),
+        is_adaptive ? rate->state.adaptive.reaction.window_ns : 0,
+        is_adaptive ? rate->state.adaptive.step : 0);
+    printf(" %.17g\n", is_adaptive ? rate->state.adaptive.target : 0.0);
+}
+
+static void start_rate(lab_t *lab)
+{
+    const rsti_rate_law_t *law = rsti_rate_find(strtok(NULL, " \n"));
+    if (law == NULL) {
+        fprintf(stderr, "no such law\n");
+        exit(2);
+    }
+    rsti_rate_params_t params = rsti_rate_defaults();
+    params.now_ns = whole();
+    params.initial = real();
+    params.least = real();
+    params.most = real();
+    params.floor_share = real();
+    params.target_delay_ns = whole();
+    params.detect_ns = whole();
+    params.window_ns = whole();
+    params.step_share = real();
+    params.increase = real();
+    params.decrease = real();
+    params.datagrams_per_s = real();
+    rsti_rate_init(&lab->rate, law, &params);
+}
+
+static bool do_rate(lab_t *lab, const char *word)
+{
+    if (strcmp(word, "rate") == 0) {
+        start_rate(lab);
+    } else if (strcmp(word, "report") == 0) {
+        const int64_t now_ns = whole();
+        rsti_fill_report_t report = {.receiver_id = whole()};
+        report.strength = real();
+        report.fill = real();
+        report.drain = real();
+        report.drain_all = real();
+        report.variation = real();
+        report.sender_count = (int32_t)whole();
+        report.buffer_bytes = whole();
+        report.rtt_ns = whole();
+        rsti_rate_on_report(&lab->rate, &report, now_ns);
+    } else if (strcmp(word, "cycle") == 0) {
+        rsti_rate_use_t use = {.now_ns = whole()};
+        use.sent_bytes = whole();
+        use.rtt_ns = whole();
+        use.buffer_bytes = whole();
+        (void)rsti_rate_on_cycle(&lab->rate, &use);
+    } else if (strcmp(word, "change") == 0) {
+        const int64_t now_ns = whole();
+        const double bytes = real();
+        const double datagrams = real();
+        rsti_rate_change(&lab->rate, bytes, datagrams, now_ns);
+    } else {
+        return false;
+    }
+    print_rate(&lab->rate);
+    return true;
+}
+
+static void print_fill(const rsti_fill_t *fill, bool is_due)
+{
+    printf("%d %.17g %.17g %.17g %.17g %.17g %" PRId64 " %d\n", is_due, fill->strength,
+        fill->fill, fill->predicted, fill->drain, fill->variation, fill->reaction.window_ns,
+        fill->is_stalled);
+}
+
+static bool do_fill(lab_t *lab, const char *word)
+{
+    if (strcmp(word, "fill") == 0) {
+        rsti_fill_init(&lab->fill, whole());
+        rsti_fill_demand_init(&lab->demand);
+        print_fill(&lab->fill, false);
+    } else if (strcmp(word, "update") == 0) {
+        rsti_fill_facts_t facts = {.now_ns = whole()};
+        facts.received = whole();
+        facts.consumed = whole();
+        facts.buffer_bytes = whole();
+        facts.rtt_ns = whole();
+        const bool is_due = rsti_fill_update(&lab->fill, &facts);
+        print_fill(&lab->fill, is_due);
+    } else if (strcmp(word, "told") == 0) {
+        rsti_fill_on_told(&lab->fill, real());
+        print_fill(&lab->fill, false);
+    } else if (strcmp(word, "demand") == 0) {
+        const int64_t messages = whole();
+        const int64_t in_ns = whole();
+        rsti_fill_demand_set(&lab->demand, messages, in_ns, whole());
+        printf("%" PRId64 "\n", rsti_fill_demand_highest(&lab->demand));
+    } else if (strcmp(word, "buffer") == 0) {
+        const int64_t window = whole();
+        const int64_t highest = whole();
+        const int64_t mean = whole();
+        printf("%" PRId64 "\n", rsti_fill_buffer(window, highest, mean, whole()));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool do_suppress(lab_t *lab, const char *word)
+{
+    if (strcmp(word, "wait") == 0) {
+        const double group = real();
+        const int64_t longest_ns = whole();
+        printf("%" PRId64 "\n", rsti_fill_wait_ns(group, longest_ns, real()));
+        return true;
+    }
+    bool is_sent = false;
+    if (strcmp(word, "suppress") == 0) {
+        rsti_fill_suppress_init(&lab->suppress);
+    } else if (strcmp(word, "due") == 0) {
+        const bool is_due = whole() != 0;
+        const double group = real();
+        is_sent = rsti_fill_suppress_is_due(&lab->suppress, &lab->fill, is_due, group, real());
+    } else if (strcmp(word, "heard") == 0) {
+        rsti_fill_suppress_on_heard(&lab->suppress, &lab->fill, real());
+    } else {
+        return false;
+    }
+    printf("%d %d %" PRId64 "\n", is_sent, lab->suppress.is_waiting,
+        lab->suppress.silenced_count);
+    return true;
+}
+
+static bool do_tokens(lab_t *lab, const char *word)
+{
+    rsti_tokens_t *tokens = &lab->tokens;
+    int state = -1;
+    int64_t due_ns = 0;
+    if (strcmp(word, "tokens") == 0) {
+        const double bytes = real();
+        const double datagrams = real();
+        const int64_t mtu = whole();
+        rsti_tokens_init(tokens, bytes, datagrams, (int32_t)mtu, whole());
+    } else if (strcmp(word, "set") == 0) {
+        const double bytes = real();
+        const double datagrams = real();
+        rsti_tokens_set(tokens, bytes, datagrams, whole());
+    } else {
+        const int64_t bytes = whole();
+        const int64_t datagrams = whole();
+        const int64_t now_ns = whole();
+        if (strcmp(word, "spend") == 0) {
+            rsti_tokens_spend(tokens, bytes, datagrams, now_ns);
+        } else if (strcmp(word, "ask") == 0) {
+            state = rsti_tokens_ask(tokens, bytes, datagrams, now_ns);
+            due_ns = rsti_tokens_due_ns(tokens, bytes, datagrams, now_ns);
+        } else {
+            return false;
+        }
+    }
+    printf("%d %" PRId64 " %.17g %.17g\n", state, due_ns, tokens->bytes.level,
+        tokens->datagrams.level);
+    return true;
+}
+
+int main(void)
+{
+    static lab_t lab;
+    char line[512];
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        const char *word = strtok(line, " \n");
+        if (word == NULL) {
+            continue;
+        }
+        if (!do_rate(&lab, word) && !do_fill(&lab, word) && !do_suppress(&lab, word)
+            && !do_tokens(&lab, word)) {
+            fprintf(stderr, "unknown: %s\n", word);
+            return 2;
+        }
+        fflush(stdout);
+    }
+    return 0;
+}
