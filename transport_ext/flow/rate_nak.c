@@ -39,7 +39,8 @@ static double cut_of(const rsti_rate_params_t *params, double fill)
 
 static void become_limiting(rsti_rate_t *rate)
 {
-    const double used = rate->state.nak.used;
+    const double before = rate->state.nak.used;
+    const double used = before > 0 ? before : rsti_rate_take_use(rate);
     if (used > 0 && used < rate->bytes_per_s) {
         rsti_rate_restart(rate, used);
     }

@@ -1,0 +1,164 @@
+"""Models of flow/fill*.c: how full an image is, where that goes, when its sender is told, and who of a group tells it."""
+
+from __future__ import annotations
+
+import math
+
+from .numbers import NS_PER_MS, RATE_MAX, TIME_MAX_NS, clamp, later, to_ns
+from .reaction import BUFFER_MAX, FILL_HIGH, RTT_MAX_NS, fill_low, window_ns
+
+SLOPE_NS = 2 * NS_PER_MS
+DRAIN_SAMPLE_NS = 10 * NS_PER_MS
+STALL_LEAST_NS = 10 * NS_PER_MS
+COUNT_MAX = 1 << 62
+
+
+class Fill:
+    def __init__(self, target_delay_ns: int = 0) -> None:
+        self.target_delay_ns = min(target_delay_ns, RTT_MAX_NS) if target_delay_ns > 0 else 10 * NS_PER_MS
+        self.now: int | None = None
+        self.received = self.consumed = 0
+        self.slope = 0.0  # dq/dt, bytes/s
+        self.drain = self.deviation = self.variation = 0.0
+        self.gap = 0.0  # usual time between two takings while there was data
+        self.moved = 0  # something was taken, or there was nothing to take
+        self.sample: tuple[int, int, bool] | None = None  # where it began, and whether it was busy
+        self.fill = self.predicted = self.strength = 0.0
+        self.window = 50 * NS_PER_MS
+        self.is_stalled = False
+        self.told: tuple[int, float] | None = None
+
+    def update(self, now: int, received: int, consumed: int, buffer: int, rtt: int) -> bool:
+        """Whether a fill NAK is due."""
+        now = later(-TIME_MAX_NS if self.now is None else self.now, now)
+        received = max(self.received, min(received, COUNT_MAX))
+        consumed = max(self.consumed, min(consumed, received))
+        if self.now is None:
+            self.now, self.moved, self.received, self.consumed = now, now, received, consumed
+        passed = now - self.now
+        grown = (received - consumed) - (self.received - self.consumed)
+        if passed > 0:
+            within = float(passed + SLOPE_NS)
+            self.slope += float(grown) / within * 1e9 - self.slope * (float(passed) / within)
+        self.note_gap(now, consumed)
+        self.note_drain(now, consumed, received > consumed)
+        self.now, self.received, self.consumed = now, received, consumed
+        self.judge(max(0, min(buffer, BUFFER_MAX)), max(0, min(rtt, RTT_MAX_NS)))
+        if self.strength <= 0:
+            return False
+        if self.told is None or self.now - self.told[0] >= self.window // 2:
+            return True
+        return self.strength >= self.told[1] + 0.25
+
+    def is_stall(self, waited: int) -> bool:
+        return waited > max(STALL_LEAST_NS, 4.0 * self.gap)
+
+    def note_gap(self, now: int, consumed: int) -> None:
+        had_data, has_taken = self.received > self.consumed, consumed > self.consumed
+        if has_taken and had_data:
+            waited = now - self.moved
+            if self.is_stall(waited):
+                self.sample = None
+            elif self.gap > 0:
+                self.gap += (waited - self.gap) / 8.0
+            else:
+                self.gap = float(waited)
+        if has_taken or not had_data:
+            self.moved = now
+
+    def note_drain(self, now: int, consumed: int, is_busy: bool) -> None:
+        """What the consumer took while the queue never ran empty is its capacity; else it is at least that."""
+        if self.sample is None:
+            self.sample = (now, consumed, is_busy)
+            return
+        began, at, was_busy = self.sample
+        was_busy = was_busy and is_busy
+        self.sample = (began, at, was_busy)
+        if now - began < DRAIN_SAMPLE_NS or (is_busy and consumed == self.consumed):
+            return
+        value = clamp(float(consumed - at) / float(now - began) * 1e9, 0.0, RATE_MAX)
+        if self.drain <= 0 or (not was_busy and value > self.drain):
+            self.drain = value
+        elif was_busy:
+            self.deviation += (abs(value - self.drain) - self.deviation) / 8.0
+            self.drain += (value - self.drain) / 4.0
+        self.variation = clamp(self.deviation / self.drain, 0.0, 1.0) if self.drain > 0 else 0.0
+        self.sample = (now, consumed, is_busy)
+
+    def judge(self, buffer: int, rtt: int) -> None:
+        low = fill_low(self.target_delay_ns, self.drain, buffer)
+        self.window = window_ns(buffer, low, self.drain, rtt)
+        ahead_s = 2.0 * float(rtt + self.window) / 1e9
+        share = 1.0 / buffer if buffer > 0 else 0.0
+        self.fill = clamp(float(self.received - self.consumed) * share, 0.0, 2.0)
+        self.predicted = clamp(self.fill + ahead_s * self.slope * share, 0.0, 4.0)
+        self.is_stalled = self.fill > low / 2.0 and self.is_stall(self.now - self.moved)
+        if self.is_stalled:
+            self.strength = 1.0
+        elif self.fill < 0.05:
+            self.strength = 0.0
+        else:
+            self.strength = clamp((self.predicted - low) / (FILL_HIGH - low), 0.0, 1.0)
+
+    def on_told(self, strength: float) -> None:
+        """Sent by ourselves, or heard from another one of the group."""
+        strength = clamp(strength, 0.0, 1.0)
+        if self.told is not None and self.now - self.told[0] < self.window // 2:
+            strength = max(strength, self.told[1])
+        self.told = (self.now, strength)
+
+
+class Demand:
+    """The highest demand of the last one to two T."""
+
+    def __init__(self) -> None:
+        self.periods: list[int] = []
+        self.ends = 0
+
+    def set(self, messages: int, in_ns: int, now: int) -> int:
+        messages, in_ns = max(0, min(messages, COUNT_MAX)), max(1, min(in_ns, RTT_MAX_NS))
+        now = later(-TIME_MAX_NS, now)
+        if not self.periods or now >= self.ends:
+            is_late = not self.periods or now - self.ends >= in_ns
+            self.periods = [messages if is_late else self.periods[-1], messages]
+            self.ends = now + in_ns
+        self.periods[-1] = max(self.periods[-1], messages)
+        return max(self.periods)
+
+
+def buffer_of(window: int, highest: int, mean_bytes: int, mtu: int) -> int:
+    window = max(0, min(window, BUFFER_MAX))
+    return window if highest < 0 else min(window, max(highest * max(mean_bytes, 0), mtu, 0))
+
+
+def wait_ns(group: float, longest: int, unit: float) -> int:
+    group, longest = clamp(group, 1.0, 1e6), max(0, min(longest, RTT_MAX_NS))
+    if group <= 1.0:
+        return 0
+    rate = math.log(group) + 1.0
+    wait = longest / rate * math.log(1.0 + clamp(unit, 0.0, 1.0) * (math.exp(rate) - 1.0))
+    least = longest // 64 + 1
+    return max(least, min(to_ns(wait), max(longest, least)))
+
+
+class Suppress:
+    def __init__(self) -> None:
+        self.due: int | None = None
+        self.silenced = 0
+
+    def is_due(self, fill: Fill, is_due: bool, group: float, unit: float) -> bool:
+        assert fill.now is not None
+        if fill.strength <= 0:
+            self.due = None
+        elif self.due is None and is_due:
+            self.due = fill.now + wait_ns(group, fill.window // 4, unit)
+        if self.due is None or fill.now < self.due:
+            return False
+        self.due = None
+        return True
+
+    def on_heard(self, fill: Fill, strength: float) -> None:
+        if strength > 0 and strength >= fill.strength - 0.125:
+            self.silenced += self.due is not None
+            self.due = None
+            fill.on_told(strength)

@@ -1,0 +1,25 @@
+"""The figures that sender and receiver of the adaptive law work out alike (flow/reaction.h)."""
+
+from __future__ import annotations
+
+from .numbers import NS_PER_MS, clamp, to_ns
+
+FILL_HIGH = 0.9
+RTT_MAX_NS = 10_000_000_000
+BUFFER_MAX = 1 << 40
+
+
+def fill_low(target_delay_ns: int, drain: float, buffer_bytes: int) -> float:
+    """Where reports begin: the target delay's worth of drain, as a share of the buffer."""
+    if buffer_bytes <= 0:
+        return 0.5
+    return clamp(target_delay_ns * drain / 1e9 / buffer_bytes, 0.1, 0.5)
+
+
+def window_ns(buffer_bytes: int, low: float, rate: float, rtt_ns: int) -> int:
+    """W: what is free above ``low`` lasts for 1.75 (W + RTT) at ``rate``."""
+    least = max(rtt_ns, NS_PER_MS)
+    most = max(rtt_ns, 50 * NS_PER_MS)
+    if buffer_bytes <= 0 or not rate > 0:
+        return most
+    return to_ns(clamp(buffer_bytes * (1.0 - low) / (1.75 * rate) * 1e9 - rtt_ns, least, most))

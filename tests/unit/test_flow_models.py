@@ -1,0 +1,288 @@
+"""The C laws of rate, tokens and fill beside their models, over random sequences of events; and what must hold of both.
+
+The C side is law_steps (transport_ext/tests/flow/law_steps.c): a line in, the state out. Hostile numbers are among the events.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.models import fill as fills
+from tests.models import rates, tokens
+from tests.models.numbers import NS_PER_MS, NS_PER_S, RATE_MAX
+from tests.models.rates import Params, Report
+
+TRANSPORT = Path(__file__).resolve().parents[2] / "transport_ext"
+BUILD = TRANSPORT.parent / "build" / "c" / "dev"  # the one of test_ctest: nothing is built twice
+I64 = st.integers(-(1 << 63), (1 << 63) - 1)
+REAL = st.floats(allow_nan=True, allow_infinity=True)
+SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+class Laws:
+    """law_steps, asked line by line."""
+
+    def __init__(self, program: Path) -> None:
+        self.process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+    def ask(self, *words: object) -> list[float | int]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(" ".join(str(int(word)) if isinstance(word, bool) else str(word) for word in words) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().split()
+        assert answer, f"law_steps ended at {words}"
+        return [int(word) if word.lstrip("-").isdigit() else float(word) for word in answer]
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.stdout.close()
+        assert self.process.wait(10) == 0
+
+
+@pytest.fixture(scope="module")
+def laws() -> Iterator[Laws]:
+    cmake = shutil.which("cmake")
+    assert cmake is not None, "cmake is part of the group dev: run make setup"
+    for command in ([cmake, "--preset", "dev"], [cmake, "--build", "--preset", "dev", "--target", "law_steps"]):
+        made = subprocess.run(command, cwd=TRANSPORT, capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stdout + made.stderr
+    started = Laws(BUILD / "tests" / "law_steps")
+    yield started
+    started.close()
+
+
+def alike(actual: list[float | int], expected: list[float | int]) -> bool:
+    """The same, but for the last bits of floating point."""
+    return len(actual) == len(expected) and all(math.isclose(a, e, rel_tol=1e-9, abs_tol=1e-9) for a, e in zip(actual, expected, strict=True))
+
+
+# How time passes between events: by a little, not at all, back, far.
+PASSING = st.one_of(st.integers(0, 30 * NS_PER_MS), st.integers(0, 3 * NS_PER_S), st.integers(-NS_PER_S, 0), st.just(1 << 62))
+SANE_REPORT = st.builds(
+    Report,
+    receiver_id=st.integers(0, 4),
+    strength=st.floats(0, 1),
+    fill=st.floats(0, 1.2),
+    drain=st.floats(1e5, 2e8),
+    drain_all=st.floats(1e5, 4e8),
+    variation=st.floats(0, 0.5),
+    sender_count=st.integers(1, 5),
+    buffer_bytes=st.sampled_from([65536, 1 << 20, 4 << 20]),
+    rtt_ns=st.integers(0, 20 * NS_PER_MS),
+)
+HOSTILE_REPORT = st.builds(
+    Report, receiver_id=I64, strength=REAL, fill=REAL, drain=REAL, drain_all=REAL, variation=REAL,
+    sender_count=st.integers(-(1 << 31), (1 << 31) - 1), buffer_bytes=I64, rtt_ns=I64,
+)  # fmt: skip
+EVENT = st.one_of(
+    st.tuples(st.just("report"), PASSING, st.one_of(SANE_REPORT, SANE_REPORT, HOSTILE_REPORT)),
+    st.tuples(st.just("cycle"), PASSING, st.floats(0, 1.2), st.sampled_from([0, NS_PER_MS, 20 * NS_PER_MS]), st.sampled_from([0, 4 << 20])),
+    st.tuples(st.just("cycle"), PASSING, st.just(1.0), st.just(NS_PER_MS), st.just(4 << 20)),
+    st.tuples(st.just("change"), PASSING, st.one_of(st.floats(1e3, 1e9), REAL), st.sampled_from([0.0, 5000.0])),
+)
+PARAMS = st.builds(
+    Params,
+    initial=st.sampled_from([0.0, 1e6, 5e7, 1e9]),
+    least=st.sampled_from([65536.0, 1e3]),
+    most=st.sampled_from([RATE_MAX, 2e8]),
+    window_ns=st.sampled_from([50 * NS_PER_MS, 0]),
+    datagrams_per_s=st.sampled_from([0.0, 5000.0]),
+)
+
+
+def state(rate: rates.Rate) -> list[float | int]:
+    is_adaptive = isinstance(rate, rates.Adaptive)
+    return [
+        rate.rate, rate.datagrams, rate.due, rate.margin, len(rate.sources), rate.highest(),
+        rate.window if is_adaptive else 0, rate.k if is_adaptive else 0, rate.target if is_adaptive else 0,
+    ]  # fmt: skip
+
+
+def words_of(report: Report) -> list[object]:
+    return [
+        report.receiver_id, report.strength, report.fill, report.drain, report.drain_all, report.variation, report.sender_count,
+        report.buffer_bytes, report.rtt_ns,
+    ]  # fmt: skip
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", rates.LAWS)
+@SLOW
+@given(params=PARAMS, now=st.one_of(st.just(0), I64), events=st.lists(EVENT, max_size=60))
+def test_rates_are_the_models(laws: Laws, name: str, params: Params, now: int, events: list[tuple]) -> None:
+    law = rates.LAWS[name]
+    model = law(params, now)
+    start = [params.initial, params.least, params.most, params.floor_share, params.target_delay_ns, params.detect_ns, params.window_ns]
+    answer = laws.ask("rate", name, now, *start, params.step_share, params.increase, params.decrease, params.datagrams_per_s)
+    assert alike(answer, state(model))
+    sent = 0
+    for event in events:
+        word, passing, *rest = event
+        now = max(-(1 << 63), min(now + passing, (1 << 63) - 1))
+        before = model.now
+        if word == "report":
+            model.on_report(rest[0], now)
+            answer = laws.ask("report", now, *words_of(rest[0]))
+        elif word == "cycle":
+            sent += int(min(model.rate, 1e9) * rest[0] * max(0, min(passing, NS_PER_S)) / 1e9)
+            model.on_cycle(now, sent, rest[1], rest[2])
+            answer = laws.ask("cycle", now, sent, rest[1], rest[2])
+        else:
+            model.change(rest[0], rest[1], now)
+            answer = laws.ask("change", now, rest[0], rest[1])
+        assert model.now >= before
+        assert alike(answer, state(model)), (event, answer, state(model))
+        check_limits(model)
+
+
+def check_limits(model: rates.Rate) -> None:
+    """The law of rate.h, whatever was reported."""
+    floor = max(model.params.floor_share * model.highest(), model.params.least)
+    assert min(floor, model.params.most) * (1 - 1e-12) <= model.rate <= model.params.most
+    assert len(model.sources) <= rates.SOURCES_MAX
+
+
+@SLOW
+@given(strengths=st.lists(st.floats(0.01, 1), min_size=1, max_size=12), order=st.randoms(use_true_random=False))
+def test_order_and_duplicates_of_one_window_change_nothing(strengths: list[float], order) -> None:
+    def after(heard: list[float]) -> float:
+        rate = rates.Adaptive(Params(initial=1e8), 0)
+        for i, strength in enumerate(heard):
+            rate.on_report(Report(1, strength, 0.5, 5e7, 5e7, 0.1, 1, 4 << 20, NS_PER_MS), i * 1000)
+        return rate.rate
+
+    shuffled = strengths + strengths[: len(strengths) // 2]
+    order.shuffle(shuffled)
+    assert after(shuffled) == after(sorted(strengths)) == 1e8 * (1 - max(strengths) / 2)
+
+
+@SLOW
+@given(
+    first=st.integers(0, 1 << 40),
+    events=st.lists(st.tuples(PASSING, st.integers(-1000, 3 << 20), st.floats(0, 1.1), st.sampled_from(["told", "heard", ""])), max_size=80),
+    buffer=st.one_of(st.sampled_from([0, 65536, 1 << 20, 4 << 20]), I64),
+    rtt=st.one_of(st.sampled_from([0, NS_PER_MS, 50 * NS_PER_MS]), I64),
+    delay=st.sampled_from([0, NS_PER_MS, 100 * NS_PER_MS, -5]),
+    group=st.sampled_from([1.0, 4.0, 1000.0]),
+)
+def test_fill_is_the_model(laws: Laws, first: int, events: list[tuple], buffer: int, rtt: int, delay: int, group: float) -> None:
+    model, suppress = fills.Fill(delay), fills.Suppress()
+    laws.ask("fill", delay)
+    laws.ask("suppress")
+    now, received, consumed = 0, first, first
+    for passing, arriving, taken, then in events:
+        now = max(-(1 << 63), min(now + passing, (1 << 63) - 1))
+        received += arriving
+        consumed += int((received - consumed) * taken)
+        is_due = model.update(now, received, consumed, buffer, rtt)
+        answer = laws.ask("update", now, received, consumed, buffer, rtt)
+        expected = [int(is_due), model.strength, model.fill, model.predicted, model.drain, model.variation, model.window, int(model.is_stalled)]
+        assert alike(answer, expected), (answer, expected)
+        assert 0 <= model.strength <= 1
+        assert not is_due or model.strength > 0
+        sends = suppress.is_due(model, is_due, group, taken % 1)
+        answer = laws.ask("due", is_due, group, taken % 1)
+        assert alike(answer, [int(sends), int(suppress.due is not None), suppress.silenced])
+        if sends or then == "told":
+            model.on_told(model.strength)
+            laws.ask("told", model.strength)
+        if then == "heard":
+            suppress.on_heard(model, taken)
+            answer = laws.ask("heard", taken)
+            assert alike(answer, [0, int(suppress.due is not None), suppress.silenced])
+
+
+@SLOW
+@given(
+    steps=st.lists(st.tuples(st.one_of(I64, st.integers(-5, 500)), st.one_of(I64, st.integers(0, 50 * NS_PER_MS)), PASSING), max_size=30),
+    window=st.one_of(I64, st.integers(0, 1 << 22)), mean=st.one_of(I64, st.integers(0, 5000)), mtu=st.sampled_from([1408, 0, -1]),
+)  # fmt: skip
+def test_demand_is_the_model(laws: Laws, steps: list[tuple[int, int, int]], window: int, mean: int, mtu: int) -> None:
+    model, now = fills.Demand(), 0
+    laws.ask("fill", 0)
+    assert laws.ask("buffer", window, -1, mean, mtu) == [fills.buffer_of(window, -1, mean, mtu)]
+    for messages, in_ns, passing in steps:
+        now = max(-(1 << 63), min(now + passing, (1 << 63) - 1))
+        highest = model.set(messages, in_ns, now)
+        assert laws.ask("demand", messages, in_ns, now) == [highest]
+        assert laws.ask("buffer", window, highest, mean, mtu) == [fills.buffer_of(window, highest, mean, mtu)]
+
+
+@SLOW
+@given(group=st.one_of(REAL, st.floats(1, 2000)), longest=st.one_of(I64, st.integers(0, 50 * NS_PER_MS)), unit=st.one_of(REAL, st.floats(0, 1)))
+def test_wait_is_the_model(laws: Laws, group: float, longest: int, unit: float) -> None:
+    (answer,) = laws.ask("wait", group, longest, unit)
+    assert abs(answer - fills.wait_ns(group, longest, unit)) <= 1  # two logarithms of two libraries
+    assert answer >= 0
+    assert (answer > 0) == (group > 1)
+
+
+TOKEN_EVENT = st.one_of(
+    st.tuples(st.just("ask"), st.integers(0, 200_000), st.integers(0, 100), PASSING),
+    st.tuples(st.just("spend"), st.integers(0, 100_000), st.integers(0, 60), PASSING),
+    st.tuples(st.sampled_from(["ask", "spend"]), I64, I64, PASSING),
+    st.tuples(st.just("set"), st.one_of(st.floats(1e4, 1e9), REAL), st.one_of(st.sampled_from([100.0, 1e5, RATE_MAX]), REAL), PASSING),
+)
+
+
+@SLOW
+@given(rate=st.sampled_from([1e5, 1e8, RATE_MAX]), datagrams=st.sampled_from([1000.0, RATE_MAX]), events=st.lists(TOKEN_EVENT, max_size=60))
+def test_tokens_are_the_model(laws: Laws, rate: float, datagrams: float, events: list[tuple]) -> None:
+    now = 0
+    model = tokens.Tokens(rate, datagrams, 1408, now)
+    laws.ask("tokens", rate, datagrams, 1408, now)
+    for word, *rest, passing in events:
+        now = max(-(1 << 63), min(now + passing, (1 << 63) - 1))
+        seen = (-1, 0)
+        if word == "ask":
+            seen = model.ask(*rest, now)
+            if seen[0] == tokens.REFUSED and seen[1] < 1 << 60:  # when it says that it may go, it may
+                ahead = laws.ask("ask", *rest, seen[1])
+                model.fill(seen[1])
+                assert ahead[0] != tokens.REFUSED
+                now = max(now, seen[1])
+                seen = model.ask(*rest, now)
+        elif word == "spend":
+            model.spend(*rest, now)
+        else:
+            model.set(*rest, now)
+        answer = laws.ask(word, *rest, now)
+        assert alike(answer, [*seen, model.bytes.level, model.datagrams.level]), (word, rest, answer)
+
+
+@SLOW
+@given(
+    rate=st.floats(1e5, 1e9),
+    steps=st.lists(st.tuples(st.integers(0, 5 * NS_PER_MS), st.integers(1, 100_000), st.floats(1e5, 1e9)), max_size=80),
+)
+def test_no_interval_gets_more_than_its_rate_and_a_burst(rate: float, steps: list[tuple[int, int, float]]) -> None:
+    """The law of tokens.h over every interval of a run whose rate changes."""
+    bucket = tokens.Tokens(rate, RATE_MAX, 1408, 0)
+    now, earned, burst = 0, 0.0, bucket.bytes.burst
+    sent: list[tuple[float, int]] = []  # what was earned before, and what was sent
+    for passing, amount, change in steps:
+        earned += bucket.bytes.rate * passing / 1e9
+        now += passing
+        amount = min(amount, int(bucket.bytes.burst))
+        if bucket.ask(amount, 1, now)[0] != tokens.REFUSED:
+            bucket.spend(amount, 1, now)
+            sent.append((earned, amount))
+        if amount % 3 == 0:
+            bucket.set(change, RATE_MAX, now)
+            burst = max(burst, bucket.bytes.burst)
+    for i in range(len(sent)):
+        total = 0.0
+        for j in range(i, len(sent)):
+            total += sent[j][1]
+            assert total <= (sent[j][0] - sent[i][0] + burst) * (1 + 1e-9)
