@@ -206,8 +206,9 @@ class Adaptive(Rate):
             self.settle()
             self.opened, self.base, self.heard = self.now, self.rate, []
             self.is_starting = False
+        if report.strength > max(self.heard, default=0.0):
+            self.set(self.base * (1.0 - report.strength / 2.0))
         self.heard.append(report.strength)
-        self.set(self.base * (1.0 - max(self.heard) / 2.0))
         drains = [r.drain for r in self.reports() if r.drain > 0]
         if drains:
             self.target = clamp(min(drains) + self.increment(), 0.0, self.highest())
@@ -286,8 +287,9 @@ class Nak(Rate):
             if self.opened is None:
                 self.become_limiting(self.used or self.take_use())
             self.opened, self.base, self.heard = self.now, self.rate, []
+        if cut > max(self.heard, default=0.0):
+            self.set(self.base * (1.0 - cut))
         self.heard.append(cut)
-        self.set(self.base * (1.0 - max(self.heard)))
         self.quiet = 0
         self.due = self.now + self.params.window_ns
         self.take_use()
