@@ -25,6 +25,7 @@ class Fill:
         self.sample: tuple[int, int, bool] | None = None  # where it began, and whether it was busy
         self.fill = self.predicted = self.strength = 0.0
         self.window = 50 * NS_PER_MS
+        self.rtt = 0
         self.is_stalled = False
         self.told: tuple[int, float] | None = None
 
@@ -43,15 +44,19 @@ class Fill:
         self.note_gap(now, consumed)
         self.note_drain(now, consumed, received > consumed)
         self.now, self.received, self.consumed = now, received, consumed
-        self.judge(max(0, min(buffer, BUFFER_MAX)), max(0, min(rtt, RTT_MAX_NS)))
+        self.rtt = max(0, min(rtt, RTT_MAX_NS))
+        self.judge(max(0, min(buffer, BUFFER_MAX)), self.rtt)
         if self.strength <= 0:
             return False
         if self.told is None or self.now - self.told[0] >= self.window // 2:
             return True
         return self.strength >= self.told[1] + 0.25
 
+    def stall_ns(self) -> float:
+        return clamp(4.0 * self.gap, float(STALL_LEAST_NS), float(TIME_MAX_NS))
+
     def is_stall(self, waited: int) -> bool:
-        return waited > max(STALL_LEAST_NS, 4.0 * self.gap)
+        return float(waited) > self.stall_ns()
 
     def note_gap(self, now: int, consumed: int) -> None:
         had_data, has_taken = self.received > self.consumed, consumed > self.consumed
@@ -59,10 +64,7 @@ class Fill:
             waited = now - self.moved
             if self.is_stall(waited):
                 self.sample = None
-            elif self.gap > 0:
-                self.gap += (waited - self.gap) / 8.0
-            else:
-                self.gap = float(waited)
+            self.gap += (min(float(waited), self.stall_ns()) - self.gap) / 8.0
         if has_taken or not had_data:
             self.moved = now
 
@@ -151,7 +153,9 @@ class Suppress:
         if fill.strength <= 0:
             self.due = None
         elif self.due is None and is_due:
-            self.due = fill.now + wait_ns(group, fill.window // 4, unit)
+            wanted = to_ns((math.log(clamp(group, 1.0, 1e6)) + 1.0) * fill.rtt)
+            longest = max(fill.window // 4, min(wanted, fill.window // 2))
+            self.due = fill.now + wait_ns(group, longest, unit)
         if self.due is None or fill.now < self.due:
             return False
         self.due = None

@@ -23,10 +23,15 @@ void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns)
     };
 }
 
+static double stall_ns(const rsti_fill_t *fill)
+{
+    return rsti_clamp_double(
+        STALL_GAPS * fill->gap_ns, (double)STALL_LEAST_NS, (double)RSTI_TIME_MAX_NS);
+}
+
 static bool is_stall(const rsti_fill_t *fill, int64_t waited_ns)
 {
-    const double usual = STALL_GAPS * fill->gap_ns;
-    return waited_ns > STALL_LEAST_NS && (double)waited_ns > usual;
+    return (double)waited_ns > stall_ns(fill);
 }
 
 static void note_gap(rsti_fill_t *fill, int64_t now_ns, int64_t consumed)
@@ -35,13 +40,13 @@ static void note_gap(rsti_fill_t *fill, int64_t now_ns, int64_t consumed)
     const bool has_taken = consumed > fill->consumed;
     if (has_taken && had_data) {
         const int64_t waited_ns = now_ns - fill->moved_ns;
+        /* A stall counts as no more than what it takes to be one: a single pause teaches little,
+         * a consumer that always takes so seldom is known after a few times. */
+        const double counted = rsti_clamp_double((double)waited_ns, 0.0, stall_ns(fill));
         if (is_stall(fill, waited_ns)) {
             fill->has_sample = false;
-        } else if (fill->gap_ns > 0) {
-            fill->gap_ns += ((double)waited_ns - fill->gap_ns) / 8.0;
-        } else {
-            fill->gap_ns = (double)waited_ns;
         }
+        fill->gap_ns += (counted - fill->gap_ns) / 8.0;
     }
     if (has_taken || !had_data) {
         fill->moved_ns = now_ns;
@@ -163,11 +168,10 @@ int64_t rsti_fill_due_ns(const rsti_fill_t *fill)
     if (fill->received <= fill->consumed) {
         return RSTI_NO_DEADLINE;
     }
-    const double usual = rsti_clamp_double(STALL_GAPS * fill->gap_ns, (double)STALL_LEAST_NS, 1e18);
-    const int64_t stall_ns = fill->moved_ns + rsti_to_ns(usual) + 1;
+    const int64_t stalled_ns = fill->moved_ns + rsti_to_ns(stall_ns(fill)) + 1;
     const int64_t again_ns = fill->told_ns + fill->reaction.window_ns / 2;
     if (!(fill->strength > 0)) {
-        return stall_ns > fill->now_ns ? stall_ns : RSTI_NO_DEADLINE;
+        return stalled_ns > fill->now_ns ? stalled_ns : RSTI_NO_DEADLINE;
     }
     return fill->was_told ? rsti_max_i64(again_ns, fill->now_ns) : fill->now_ns;
 }

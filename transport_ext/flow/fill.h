@@ -50,7 +50,7 @@ typedef struct rsti_fill_t {
     int64_t now_ns, received, consumed, buffer_bytes, rtt_ns;
     double slope;     /* dq/dt, bytes per second */
     double deviation; /* of drain */
-    double gap_ns;    /* usual time between two takings while there was data; 0: unknown */
+    double gap_ns;    /* usual time between two takings while there was data (1/8) */
     int64_t moved_ns; /* something was taken, or there was nothing to take */
     int64_t told_ns;
     double told_strength;
@@ -67,7 +67,7 @@ bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts);
 /* One of that strength was sent, or heard from another receiver of the group. */
 void rsti_fill_on_told(rsti_fill_t *fill, double strength);
 
-/* When an update may find one due without anything arriving: never while strength is 0. */
+/* When an update may find one due though nothing arrives and nothing is taken. */
 int64_t rsti_fill_due_ns(const rsti_fill_t *fill);
 
 /* All but receiver_id, drain_all and sender_count, which are 0, drain and 1. */
@@ -81,7 +81,7 @@ typedef struct rsti_fill_demand_t {
 } rsti_fill_demand_t;
 
 void rsti_fill_demand_init(rsti_fill_demand_t *demand);
-/* What is asked for and not delivered yet, in messages; in_ns: T. */
+/* What is asked for and not delivered yet, in messages, at each pass; in_ns: T. */
 void rsti_fill_demand_set(
     rsti_fill_demand_t *demand, int64_t messages, int64_t in_ns, int64_t now_ns);
 /* -1: nobody has ever asked. */

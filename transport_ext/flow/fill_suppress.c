@@ -6,18 +6,30 @@
 #include <math.h>
 
 #define GROUP_MAX 1e6
-#define SHARE_OF_WINDOW 4
 #define LEAST_SHARE 64
 #define ALIKE 0.125
 
-int64_t rsti_fill_wait_ns(double group_size, int64_t longest_ns, double unit)
+static double lambda_of(double group_size)
+{
+    return log(group_size) + 1.0;
+}
+
+static int64_t longest_ns(const rsti_fill_t *fill, double group_size)
+{
+    const int64_t window_ns = fill->reaction.window_ns;
+    const double size = rsti_clamp_double(group_size, 1.0, GROUP_MAX);
+    const int64_t wanted_ns = rsti_to_ns(lambda_of(size) * (double)fill->rtt_ns);
+    return rsti_clamp_i64(wanted_ns, window_ns / 4, window_ns / 2);
+}
+
+int64_t rsti_fill_wait_ns(double group_size, int64_t most, double unit)
 {
     const double size = rsti_clamp_double(group_size, 1.0, GROUP_MAX);
-    const int64_t most_ns = rsti_clamp_i64(longest_ns, 0, RSTI_REPORT_RTT_MAX_NS);
+    const int64_t most_ns = rsti_clamp_i64(most, 0, RSTI_REPORT_RTT_MAX_NS);
     if (!(size > 1.0)) {
         return 0;
     }
-    const double lambda = log(size) + 1.0;
+    const double lambda = lambda_of(size);
     const double at = rsti_clamp_double(unit, 0.0, 1.0);
     const double wait = (double)most_ns / lambda * log(1.0 + at * (exp(lambda) - 1.0));
     const int64_t least_ns = most_ns / LEAST_SHARE + 1;
@@ -40,9 +52,9 @@ bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t
         if (!is_due) {
             return false;
         }
-        const int64_t longest_ns = fill->reaction.window_ns / SHARE_OF_WINDOW;
         suppress->is_waiting = true;
-        suppress->due_ns = fill->now_ns + rsti_fill_wait_ns(group_size, longest_ns, unit);
+        suppress->due_ns = fill->now_ns
+                           + rsti_fill_wait_ns(group_size, longest_ns(fill, group_size), unit);
     }
     if (fill->now_ns < suppress->due_ns) {
         return false;

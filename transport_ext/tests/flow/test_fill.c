@@ -1,0 +1,348 @@
+/* test_fill.c: what a receiver sees of its image, pass by pass in virtual time, and when it speaks. */
+#include "flow/fill.h"
+#include "flow/fill_suppress.h"
+#include "tests/check.h"
+#include "util/clock.h"
+#include "util/rng.h"
+
+#include <math.h>
+
+#define US INT64_C(1000)
+#define MS RSTI_NS_PER_MS
+#define S RSTI_NS_PER_S
+#define MB 1e6
+#define BUFFER (4 * 1024 * 1024)
+
+typedef struct image_t {
+    rsti_fill_t fill;
+    int64_t now_ns;
+    double received, consumed;
+    int64_t report_count;
+    double strongest;
+} image_t;
+
+static void image_init(image_t *image)
+{
+    *image = (image_t){0};
+    rsti_fill_init(&image->fill, 0);
+}
+
+/* Passes of 100 us; bytes per second that come and that can be taken. */
+static void pass(image_t *image, int64_t ms, double arriving, double taking)
+{
+    for (int64_t i = 0; i < ms * 10; i++) {
+        image->now_ns += 100 * US;
+        image->received += arriving / 10000;
+        const double there = image->received - image->consumed;
+        image->consumed += there < taking / 10000 ? there : taking / 10000;
+        if (rsti_fill_update(&image->fill,
+                &(rsti_fill_facts_t){image->now_ns, (int64_t)image->received,
+                    (int64_t)image->consumed, BUFFER, MS})) {
+            image->report_count++;
+            rsti_fill_on_told(&image->fill, image->fill.strength);
+        }
+        if (image->fill.strength > image->strongest) {
+            image->strongest = image->fill.strength;
+        }
+    }
+}
+
+static bool is_near(double value, double expected)
+{
+    return fabs(value - expected) <= 0.02 * fabs(expected);
+}
+
+TEST(no_report_without_overload)
+{
+    image_t image;
+    image_init(&image);
+    pass(&image, 5000, 90 * MB, 100 * MB);
+    CHECK_EQ(image.report_count, 0);
+    CHECK(is_near(image.fill.drain, 90 * MB)); /* at least that much */
+    pass(&image, 10, 100 * MB, 0); /* 10 ms of nothing: the GIL, no stall */
+    CHECK(!image.fill.is_stalled);
+    pass(&image, 3000, 0, 100 * MB);
+    CHECK_EQ(image.fill.strength > 0, 0);
+}
+
+TEST(overload_is_foreseen)
+{
+    image_t image;
+    image_init(&image);
+    pass(&image, 1000, 95 * MB, 100 * MB);
+    pass(&image, 15, 140 * MB, 100 * MB); /* 40 MB/s too much: 10 MB/s grow into f_lo in 26 ms */
+    CHECK(image.fill.fill < image.fill.reaction.fill_low);
+    CHECK(image.fill.predicted > image.fill.reaction.fill_low);
+    CHECK(image.report_count > 0);
+    const int64_t before = image.report_count;
+    pass(&image, 100, 140 * MB, 100 * MB);
+    const int64_t windows = 100 * MS / image.fill.reaction.window_ns;
+    CHECK(image.report_count - before <= 2 * windows + 5); /* one per W/2, and one per rise */
+    CHECK(image.report_count - before >= 2 * windows - 2);
+    CHECK(image.strongest >= 1.0);
+    CHECK(is_near(image.fill.drain, 100 * MB)); /* busy all the time: that is its capacity */
+    pass(&image, 100, 0, 100 * MB);
+    CHECK(!(image.fill.strength > 0));
+}
+
+TEST(drain_and_variation_are_those_of_busy_times)
+{
+    image_t image;
+    image_init(&image);
+    pass(&image, 50, 100 * MB, 50 * MB);
+    rsti_rng_t rng;
+    rsti_rng_init(&rng, 7);
+    for (int i = 0; i < 200; i++) { /* 40 or 60 MB/s, 10 ms each */
+        pass(&image, 10, 50 * MB, rsti_rng_below(&rng, 2) == 0 ? 40 * MB : 60 * MB);
+    }
+    CHECK(image.fill.drain > 42 * MB && image.fill.drain < 58 * MB);
+    CHECK(image.fill.variation > 0.1 && image.fill.variation < 0.3);
+    const double drain = image.fill.drain;
+    pass(&image, 1000, 1 * MB, 60 * MB); /* quiet: what comes is no capacity */
+    CHECK(image.fill.drain >= 0.99 * drain);
+    pass(&image, 1000, 80 * MB, 100 * MB); /* more than that: it can do at least so much */
+    CHECK(is_near(image.fill.drain, 80 * MB));
+}
+
+TEST(a_stall_is_full_strength_and_no_drain)
+{
+    image_t image;
+    image_init(&image);
+    pass(&image, 500, 60 * MB, 50 * MB); /* a queue that grows slowly */
+    pass(&image, 100, 0, 50 * MB);
+    pass(&image, 8, 100 * MB, 50 * MB);
+    const double drain = image.fill.drain;
+    const double fill = image.fill.fill;
+    CHECK(fill > 0.0);
+    image.strongest = 0;
+    pass(&image, 40, 20 * MB, 0);
+    CHECK(image.fill.is_stalled);
+    CHECK(image.fill.strength >= 1.0);
+    pass(&image, 200, 0, 0);
+    CHECK(image.fill.is_stalled);
+    pass(&image, 1, 0, 50 * MB);
+    CHECK(!image.fill.is_stalled);
+    CHECK(is_near(image.fill.drain, drain)); /* the pause is in no sample */
+}
+
+TEST(a_consumer_that_takes_seldom_is_not_stalled)
+{
+    image_t image;
+    image_init(&image);
+    for (int i = 0; i < 100; i++) { /* 400 KB every 20 ms */
+        pass(&image, 20, 20 * MB, 0);
+        image.now_ns += US;
+        image.consumed = image.received - 100000;
+        (void)rsti_fill_update(&image.fill,
+            &(rsti_fill_facts_t){image.now_ns, (int64_t)image.received,
+                (int64_t)image.consumed, BUFFER, MS});
+    }
+    CHECK(is_near(image.fill.drain, 20 * MB));
+    pass(&image, 30, 20 * MB, 0); /* 20 ms are usual */
+    CHECK(!image.fill.is_stalled);
+    pass(&image, 60, 20 * MB, 0);
+    CHECK(image.fill.is_stalled);
+}
+
+TEST(reports_come_after_half_a_window_or_a_rise)
+{
+    rsti_fill_t fill;
+    rsti_fill_init(&fill, 0);
+    rsti_fill_facts_t facts = {.buffer_bytes = 1000000, .rtt_ns = MS};
+    (void)rsti_fill_update(&fill, &facts);
+    fill.gap_ns = 1e15; /* no stall in this test */
+    static const struct {
+        int64_t now_ms; /* W is 50 ms: no drain is known */
+        int64_t received;
+        bool is_due;
+    } steps[] = {
+        {1000, 40000, false},  {3000, 400000, true},  {3010, 400000, false},
+        {3024, 400000, false}, {3025, 400000, true},  {3049, 400000, false},
+        {3050, 400000, true},  {3065, 400000, false}, {3066, 500000, true},
+        {3067, 510000, false}, {3090, 520000, false}, {3091, 520000, true},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        facts.now_ns = steps[i].now_ms * MS;
+        facts.received = steps[i].received;
+        const bool is_due = rsti_fill_update(&fill, &facts);
+        CHECK_EQ(is_due, steps[i].is_due);
+        if (is_due) {
+            rsti_fill_on_told(&fill, fill.strength);
+        }
+    }
+}
+
+TEST(the_report_says_what_was_seen)
+{
+    image_t image;
+    image_init(&image);
+    pass(&image, 500, 105 * MB, 100 * MB);
+    rsti_fill_report_t report;
+    rsti_fill_report(&image.fill, &report);
+    CHECK(is_near(report.fill, (image.received - image.consumed) / BUFFER));
+    CHECK(is_near(report.drain, 100 * MB));
+    CHECK_EQ((int64_t)report.drain_all, (int64_t)report.drain);
+    CHECK_EQ(report.buffer_bytes, BUFFER);
+    CHECK_EQ(report.rtt_ns, MS);
+    CHECK_EQ(report.sender_count, 1);
+    CHECK(report.strength > 0 && report.strength <= 1);
+}
+
+TEST(demand_makes_the_buffer)
+{
+    rsti_fill_demand_t demand;
+    rsti_fill_demand_init(&demand);
+    CHECK_EQ(rsti_fill_demand_highest(&demand), -1);
+    CHECK_EQ(rsti_fill_buffer(131072, -1, 1000, 1408), 131072); /* nobody asks: the window */
+    CHECK_EQ(rsti_fill_buffer(131072, 0, 1000, 1408), 1408);
+    CHECK_EQ(rsti_fill_buffer(131072, 10, 1000, 1408), 10000);
+    CHECK_EQ(rsti_fill_buffer(131072, 1000, 1000, 1408), 131072);
+    CHECK_EQ(rsti_fill_buffer(131072, INT64_MAX, INT64_MAX, 1408), 131072);
+    CHECK_EQ(rsti_fill_buffer(1000, 0, 0, 1408), 1000); /* the window is what there is */
+    CHECK_EQ(rsti_fill_buffer(-5, 10, -10, -1), 0);
+    static const struct {
+        int64_t now_ms, messages, highest;
+    } steps[] = {{0, 10, 10}, {5, 256, 256}, {9, 3, 256}, {15, 2, 256}, {25, 1, 2}, {26, 5, 5},
+        {100, 4, 4}, {99, 9, 9}, {104, -7, 9}, {115, 0, 9}, {125, 0, 0}};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        rsti_fill_demand_set(&demand, steps[i].messages, 10 * MS, steps[i].now_ms * MS);
+        CHECK_EQ(rsti_fill_demand_highest(&demand), steps[i].highest);
+    }
+}
+
+TEST(waits_are_long_for_most_and_never_zero_in_a_group)
+{
+    CHECK_EQ(rsti_fill_wait_ns(1, 10 * MS, 0.5), 0);
+    CHECK_EQ(rsti_fill_wait_ns(NAN, 10 * MS, 0.5), 0);
+    CHECK_EQ(rsti_fill_wait_ns(2, 10 * MS, 0), 10 * MS / 64 + 1);
+    CHECK_EQ(rsti_fill_wait_ns(1000, 10 * MS, 1), 10 * MS);
+    CHECK_EQ(rsti_fill_wait_ns(1000, 0, 0.5), 1);
+    CHECK(rsti_fill_wait_ns(INFINITY, INT64_MAX, NAN) > 0);
+    int early = 0;
+    for (int i = 0; i < 1000; i++) {
+        early += rsti_fill_wait_ns(1000, 8 * MS, i / 1000.0) < 1 * MS;
+    }
+    CHECK(early <= 3); /* of a thousand, in the first eighth */
+}
+
+#define GROUP 1000
+
+/* All of a large group are overloaded at once: what they send in a window, heard by all the others
+ * after the time of flight. */
+TEST(a_group_speaks_with_few_voices)
+{
+    static rsti_fill_t fills[GROUP];
+    static rsti_fill_suppress_t suppresses[GROUP];
+    static int64_t heard_ns[64];
+    static double strengths[64];
+    rsti_rng_t rng;
+    rsti_rng_init(&rng, check_seed());
+    for (int i = 0; i < GROUP; i++) {
+        rsti_fill_init(&fills[i], 0);
+        rsti_fill_suppress_init(&suppresses[i]);
+        (void)rsti_fill_update(&fills[i], &(rsti_fill_facts_t){0, 0, 0, BUFFER, MS});
+        fills[i].drain = 100 * MB;
+        fills[i].gap_ns = 1e15;
+    }
+    int sent = 0;
+    int heard = 0;
+    for (int64_t now_ns = 100 * MS; now_ns < 168 * MS; now_ns += 100 * US) {
+        for (; heard < sent && heard_ns[heard] <= now_ns; heard++) {
+            for (int i = 0; i < GROUP; i++) {
+                rsti_fill_suppress_on_heard(&suppresses[i], &fills[i], strengths[heard]);
+            }
+        }
+        for (int i = 0; i < GROUP; i++) {
+            const int64_t queue = (int64_t)(0.6 * BUFFER) + (i % 100) * 2000;
+            const bool is_due = rsti_fill_update(
+                &fills[i], &(rsti_fill_facts_t){now_ns, queue, 0, BUFFER, MS});
+            if (rsti_fill_suppress_is_due(&suppresses[i], &fills[i], is_due, GROUP,
+                    rsti_rng_unit(&rng))) {
+                CHECK(sent < 64);
+                rsti_fill_on_told(&fills[i], fills[i].strength);
+                strengths[sent] = fills[i].strength;
+                heard_ns[sent++] = now_ns + MS;
+            }
+        }
+    }
+    CHECK(sent > 0);
+    CHECK(sent <= 32); /* four windows of 17 ms, at most 8 in each */
+}
+
+TEST(who_is_clearly_fuller_speaks_all_the_same)
+{
+    rsti_fill_t fill;
+    rsti_fill_suppress_t suppress;
+    rsti_fill_init(&fill, 0);
+    rsti_fill_suppress_init(&suppress);
+    rsti_fill_facts_t facts = {.buffer_bytes = 1000000};
+    (void)rsti_fill_update(&fill, &facts);
+    fill.gap_ns = 1e15;
+    facts.now_ns = 3 * S;
+    facts.received = 700000; /* f_lo 0.1: strength 0.78 */
+    CHECK(!rsti_fill_suppress_is_due(
+        &suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
+    CHECK(suppress.is_waiting);
+    rsti_fill_suppress_on_heard(&suppress, &fill, 0.3);
+    CHECK(suppress.is_waiting);
+    rsti_fill_suppress_on_heard(&suppress, &fill, 0.7);
+    CHECK(!suppress.is_waiting);
+    CHECK_EQ(suppress.silenced_count, 1);
+    CHECK_EQ(rsti_fill_suppress_due_ns(&suppress), INT64_MAX);
+    facts.now_ns += MS;
+    facts.received = 890000; /* risen far above what was heard */
+    CHECK(!rsti_fill_suppress_is_due(
+        &suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
+    CHECK(suppress.is_waiting);
+    facts.now_ns = rsti_fill_suppress_due_ns(&suppress);
+    CHECK(rsti_fill_suppress_is_due(
+        &suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
+    facts.consumed = facts.received; /* it is over while another wait runs */
+    facts.now_ns += 20 * MS;
+    CHECK(!rsti_fill_suppress_is_due(
+        &suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
+    CHECK(!suppress.is_waiting);
+}
+
+TEST(a_deadline_is_there_while_there_is_something_to_say)
+{
+    rsti_fill_t fill;
+    rsti_fill_init(&fill, 0);
+    CHECK_EQ(rsti_fill_due_ns(&fill), INT64_MAX);
+    rsti_fill_facts_t facts = {.buffer_bytes = 1000000};
+    (void)rsti_fill_update(&fill, &facts);
+    facts.received = 300000; /* below f_lo, and above half of it */
+    facts.now_ns = 5 * MS;
+    (void)rsti_fill_update(&fill, &facts);
+    facts.now_ns = 100 * US + 2 * S;
+    (void)rsti_fill_update(&fill, &facts);
+    CHECK(fill.is_stalled);
+    CHECK_EQ(rsti_fill_due_ns(&fill), facts.now_ns);
+    rsti_fill_on_told(&fill, fill.strength);
+    CHECK_EQ(rsti_fill_due_ns(&fill), facts.now_ns + fill.reaction.window_ns / 2);
+}
+
+TEST(wild_numbers_are_clamped)
+{
+    static const int64_t wild[] = {0, INT64_MAX, INT64_MIN, -1, 5, 1 << 20, INT64_MAX - 1};
+    rsti_fill_t fill;
+    rsti_fill_init(&fill, INT64_MAX);
+    for (size_t i = 0; i < 7 * 7 * 7; i++) {
+        (void)rsti_fill_update(&fill,
+            &(rsti_fill_facts_t){wild[i % 7], wild[i / 7 % 7], wild[i / 49], wild[(i + 3) % 7],
+                wild[(i + 5) % 7]});
+        CHECK(fill.strength >= 0 && fill.strength <= 1);
+        CHECK(fill.fill >= 0 && fill.fill <= 2);
+        CHECK(fill.drain >= 0 && fill.drain <= RSTI_RATE_MAX);
+        rsti_fill_on_told(&fill, i % 2 == 0 ? NAN : -INFINITY);
+        CHECK(rsti_fill_due_ns(&fill) >= fill.now_ns);
+    }
+}
+
+CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
+    RUN(drain_and_variation_are_those_of_busy_times), RUN(a_stall_is_full_strength_and_no_drain),
+    RUN(a_consumer_that_takes_seldom_is_not_stalled),
+    RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_says_what_was_seen),
+    RUN(demand_makes_the_buffer), RUN(waits_are_long_for_most_and_never_zero_in_a_group),
+    RUN(a_group_speaks_with_few_voices), RUN(who_is_clearly_fuller_speaks_all_the_same),
+    RUN(a_deadline_is_there_while_there_is_something_to_say), RUN(wild_numbers_are_clamped))
