@@ -1,4 +1,8 @@
-"""A closed loop of the laws with fluid for data: one or several senders, receivers with a capacity over time."""
+"""A closed loop of the laws with fluid for data, so that their parameters can be judged in seconds.
+
+``group``: one sender, receivers with a capacity over time (the base scenario of the experiments). ``share``: several senders into one receiver. The receivers'
+fill and the senders' rate are the models that tests/unit/test_flow_models.py holds against the C laws. What overruns a buffer is lost for good and counted.
+"""
 
 from __future__ import annotations
 
@@ -6,227 +10,235 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from .fill import Fill
 from .numbers import NS_PER_MS, NS_PER_S
 from .rates import Rate, Report
 
 MB = 1e6
+BUFFER = 4 << 20
+NOISE_NS = 10 * NS_PER_MS  # for so long a receiver is faster or slower than usual
+
+Level = Callable[[float], float]
+Law = Callable[[int], Rate]
 
 
 @dataclass
 class Receiver:
-    capacity: Callable[[float], float]  # bytes/s at a time in seconds
-    dies_s: float = math.inf
+    capacity: Level  # bytes/s at a time in seconds
     noise: float = 0.0
+    dies_s: float = math.inf  # silent from then on
+    evicted_s: float = math.inf  # nobody listens to it from then on
     consumed: float = 0.0
+    lost: float = 0.0
     queue: float = 0.0
-    fill: Fill = field(default_factory=Fill)
     factor: float = 1.0
-    noted: int = 0
+    fill: Fill = field(default_factory=Fill)
 
-    def capacity_at(self, now_s: float) -> float:
-        return self.capacity(now_s) * self.factor
+    def is_there(self, now_s: float) -> bool:
+        return now_s < min(self.dies_s, self.evicted_s)
+
+    def take(self, amount: float, now_s: float, dt: float, buffer: int) -> float:
+        """What comes in and goes out in a step; the capacity without its noise."""
+        capacity = self.capacity(now_s)
+        self.queue += amount
+        self.lost += max(0.0, self.queue - buffer)
+        self.queue = min(self.queue, float(buffer))
+        eaten = min(self.queue, capacity * self.factor * dt)
+        self.queue -= eaten
+        self.consumed += eaten
+        return capacity
 
 
 @dataclass
 class Outcome:
-    utilisation: float
-    queue_p50_ms: float
-    queue_p99_ms: float
-    overrun: float
-    naks: int
-    rates: list[tuple[float, float, float]]
-    delivered: float
-    min_windows: list[float]
+    utilisation: float = 0.0  # delivered to the slowest living one / integral of its capacity
+    overrun: float = 0.0  # lost / sent to all of them
+    report_count: int = 0
+    times_s: list[float] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
+    queues: list[float] = field(default_factory=list)  # the longest one, bytes
+
+    def queue_ms(self, share: float, capacity: float = 100 * MB) -> float:
+        return sorted(self.queues)[min(int(len(self.queues) * share), len(self.queues) - 1)] / capacity * 1000
+
+    def reached_s(self, since_s: float, low: float, high: float, hold_s: float = 0.2) -> float:
+        """How long until the rate lies between both, and its mean over the ``hold_s`` that follow."""
+        window = max(1, round(hold_s * len(self.times_s) / self.times_s[-1]))
+        for i, (at_s, rate) in enumerate(zip(self.times_s, self.rates, strict=True)):
+            mean = sum(self.rates[i : i + window]) / window
+            if at_s >= since_s and low <= rate <= high and low <= mean <= high:
+                return at_s - since_s
+        return math.inf
 
 
-def run(
-    law: Callable[[int], Rate] | None, receivers: list[Receiver], seconds: float, *, rtt_s: float = 1e-3, buffer: int = 4 << 20,
-    step_ns: int = 250_000, seed: int = 1, noise_ns: int = 10 * NS_PER_MS, timeout_s: float = 5.0, max_rate: float = 1000 * MB,
-    warmup_s: float = 0.0,
+class Credit:
+    """fc=min with the free buffer as window: no law of rate at all."""
+
+    def __init__(self, count: int, buffer: int, timeout_s: float) -> None:
+        self.limits = {i: float(buffer) for i in range(count)}
+        self.heard = dict.fromkeys(range(count), 0.0)
+        self.timeout_s = timeout_s
+
+    def on_status(self, i: int, edge: float, now_s: float) -> None:
+        self.limits[i], self.heard[i] = max(self.limits[i], edge), now_s
+
+    def room(self, sent: float, now_s: float) -> float:
+        living = [limit for i, limit in self.limits.items() if now_s - self.heard[i] < self.timeout_s]
+        return max(0.0, min(living) - sent) if living else 0.0
+
+
+def group(
+    law: Law | None, receivers: list[Receiver], seconds: float, *, rtt_s: float = 1e-3, buffer: int = BUFFER, step_ns: int = 250_000, seed: int = 1,
+    timeout_s: float = 1.0, rate_most: float = 1000 * MB, demand: Level | None = None,
 ) -> Outcome:
-    """``law`` None: credit alone (fc=min, window = free buffer)."""
-    random_ = random.Random(seed)
-    rate = law(0) if law else None
-    delay = max(1, round(rtt_s / 2 * NS_PER_S / step_ns))
-    forward: deque[float] = deque([0.0] * delay)
-    backward: deque[list[tuple[int, Report]]] = deque([[] for _ in range(delay)])
-    edges: deque[list[tuple[int, float]]] = deque([[] for _ in range(delay)])
-    limits = {i: float(buffer) for i in range(len(receivers))}
-    heard = {i: 0.0 for i in range(len(receivers))}
-    sent = delivered_slowest = integral = overrun = arrived = 0.0
-    delays: list[float] = []
-    rates: list[tuple[float, float, float]] = []
-    naks = 0
-    dt = step_ns / NS_PER_S
-    next_noise = 0
-    begin = None
+    """``law`` None: credit alone. ``demand``: what the application has to send, bytes/s."""
+    dice, outcome, dt = random.Random(seed), Outcome(), step_ns / NS_PER_S
+    rate, credit = law(0) if law else None, Credit(len(receivers), buffer, timeout_s)
+    delay, rtt_ns = max(1, round(rtt_s / 2 / dt)), round(rtt_s * NS_PER_S)
+    forward = deque([0.0] * delay)
+    backward: deque[list[tuple[int, Report | None, float]]] = deque([] for _ in range(delay))
+    sent = arrived = integral = 0.0
     for tick in range(round(seconds / dt)):
         now_ns, now_s = tick * step_ns, tick * dt
-        if now_ns >= next_noise:
-            next_noise += noise_ns
+        if now_ns % NOISE_NS < step_ns:
             for r in receivers:
-                r.factor = max(0.05, 1 + r.noise * random_.gauss(0, 1)) if r.noise else 1.0
-        for i, report in backward.popleft():
-            if rate:
+                r.factor = max(0.05, 1 + r.noise * dice.gauss(0, 1))
+        for i, report, edge in backward.popleft():
+            credit.on_status(i, edge, now_s)
+            if rate and report:
                 rate.on_report(report, now_ns)
-        for i, edge in edges.popleft():
-            limits[i], heard[i] = max(limits.get(i, 0), edge), now_s
+        amount = rate_most * dt if demand is None else min(rate_most, demand(now_s)) * dt
         if rate:
-            rate.on_cycle(now_ns, int(sent), int(rtt_s * NS_PER_S), buffer)
-            amount = min(rate.rate, max_rate) * dt
+            rate.on_cycle(now_ns, int(sent), rtt_ns, buffer)
+            amount = min(amount, rate.rate * dt)
         else:
-            living = [limits[i] for i in limits if now_s - heard[i] < timeout_s]
-            amount = max(0.0, min(min(living) - sent, max_rate * dt)) if living else 0.0
+            amount = min(amount, credit.room(sent, now_s))
         sent += amount
         forward.append(amount)
         amount = forward.popleft()
         arrived += amount
-        out: list[tuple[int, Report]] = []
-        out_edges: list[tuple[int, float]] = []
-        slowest = math.inf
-        worst = 0.0
+        back: list[tuple[int, Report | None, float]] = []
+        slowest, longest = math.inf, 0.0
         for i, r in enumerate(receivers):
-            if now_s >= r.dies_s:
+            if not r.is_there(now_s):
                 continue
-            capacity = r.capacity_at(now_s)
-            slowest = min(slowest, capacity)
-            r.queue += amount
-            if r.queue > buffer:
-                overrun += r.queue - buffer
-                r.consumed += r.queue - buffer  # lost for good: counted, and skipped
-                r.queue = buffer
-            eaten = min(r.queue, capacity * dt)
-            r.queue -= eaten
-            r.consumed += eaten
-            worst = max(worst, r.queue)
-            if rate:
-                if r.fill.update(now_ns, int(arrived), int(arrived - r.queue), buffer, int(rtt_s * NS_PER_S)):
-                    naks += 1
-                    out.append((i, Report(i, r.fill.strength, r.fill.fill, r.fill.drain, r.fill.drain, r.fill.variation, 1, buffer, int(rtt_s * NS_PER_S))))
-                    r.fill.on_told(r.fill.strength)
-            if tick % 2 == 0:
-                out_edges.append((i, r.consumed + buffer))
-        backward.append(out)
-        edges.append(out_edges)
-        if now_s >= warmup_s:
-            alive = [r for r in receivers if now_s < r.dies_s]
-            if begin is None:
-                begin = min(r.consumed for r in alive)
-            integral += slowest * dt
-            if tick % 4 == 0:
-                nominal = max(1.0, min(r.capacity(now_s) or 100 * MB for r in alive))
-                delays.append(worst / (100 * MB) * 1000)
-                rates.append((now_s, rate.rate if rate else amount / dt, worst))
-            delivered_slowest = min(r.consumed for r in alive) - begin
-    delays.sort()
-    return Outcome(
-        delivered_slowest / integral, delays[len(delays) // 2], delays[int(len(delays) * 0.99)], overrun / max(1.0, sent * len(receivers)), naks, rates,
-        delivered_slowest, [],
-    )
+            slowest = min(slowest, r.take(amount, now_s, dt, buffer))
+            longest = max(longest, r.queue)
+            report = None
+            if rate and r.fill.update(now_ns, int(arrived), int(arrived - r.queue), buffer, rtt_ns):
+                report = report_of(i, r.fill, buffer, rtt_ns)
+                outcome.report_count += 1
+            if report or tick % 4 == 0:
+                back.append((i, report, r.consumed + r.lost + buffer))
+        backward.append(back)
+        integral += slowest * dt
+        if tick % 4 == 0:
+            outcome.times_s.append(now_s)
+            outcome.rates.append(rate.rate if rate else amount / dt)
+            outcome.queues.append(longest)
+    living = [r for r in receivers if r.is_there(seconds)]
+    outcome.utilisation = min(r.consumed for r in living) / integral
+    outcome.overrun = sum(r.lost for r in receivers) / max(1.0, arrived * len(receivers))
+    return outcome
 
 
-def steps(*pairs: tuple[float, float]) -> Callable[[float], float]:
-    """Capacity: from each time on the value beside it."""
+def report_of(receiver_id: int, fill: Fill, buffer: int, rtt_ns: int, drain_all: float = 0.0, senders: int = 1) -> Report:
+    """And the receiver has told it."""
+    fill.on_told(fill.strength)
+    return Report(
+        receiver_id, fill.strength, fill.fill, fill.drain, max(drain_all, fill.drain), fill.variation, senders, buffer, rtt_ns
+    )  # fmt: skip
+
+
+def steps(*pairs: tuple[float, float]) -> Level:
+    """From each time on the value beside it."""
 
     def at(now_s: float) -> float:
-        value = pairs[0][1]
-        for since, level in pairs:
-            if now_s >= since:
-                value = level
-        return value
+        return next(level for since, level in reversed(pairs) if now_s >= since)
 
     return at
 
 
-def paused(capacity: Callable[[float], float], *pauses: tuple[float, float]) -> Callable[[float], float]:
-    return lambda now_s: 0.0 if any(a <= now_s < a + d for a, d in pauses) else capacity(now_s)
+def paused(level: Level, *pauses: tuple[float, float]) -> Level:
+    return lambda now_s: 0.0 if any(at <= now_s < at + length for at, length in pauses) else level(now_s)
 
 
-def four_receivers(noise: float = 0.15) -> list[Receiver]:
-    """The base scenario of the design: one dies, one pauses, one has a dip in capacity."""
+def base_scenario(noise: float = 0.15) -> list[Receiver]:
+    """Four receivers of 100 MB/s: one dies, one pauses twice, one is at 40 % for two seconds."""
     flat = steps((0, 100 * MB))
     return [
         Receiver(flat, noise=noise),
         Receiver(flat, noise=noise, dies_s=2.0),
-        Receiver(paused(flat, (3.0, 0.2), (7.0, 0.2)), noise=noise),
+        Receiver(paused(flat, (3.0, 0.2), (8.0, 0.2)), noise=noise),
         Receiver(steps((0, 100 * MB), (4.0, 40 * MB), (6.0, 100 * MB)), noise=noise),
     ]
 
 
-def share(
-    laws: list[Callable[[int], Rate]], starts_s: list[float], seconds: float, *, capacity: float = 100 * MB, is_fifo: bool = True, rtt_s: float = 1e-3,
-    buffer: int = 4 << 20, step_ns: int = 500_000, noise: float = 0.15, seed: int = 1,
-) -> tuple[list[list[float]], float, float]:
-    """Several senders into one receiver: per half second each one's mean rate; the utilisation; the overrun."""
-    random_ = random.Random(seed)
-    rates = [law(0) for law in laws]
-    n = len(rates)
-    fills = [Fill() for _ in rates]
-    delay = max(1, round(rtt_s / 2 * NS_PER_S / step_ns))
-    forward = [deque([0.0] * delay) for _ in rates]
-    backward: list[deque[Report | None]] = [deque([None] * delay) for _ in rates]
-    sent, arrived, queue = [0.0] * n, [0.0] * n, [0.0] * n
-    mean: list[list[float]] = []
-    marks = [0.0] * n
-    dt = step_ns / NS_PER_S
-    factor, integral, lost = 1.0, 0.0, 0.0
-    rtt_ns = int(rtt_s * NS_PER_S)
-    drains = [0.0] * n
-    for tick in range(round(seconds / dt)):
-        now_ns, now_s = tick * step_ns, tick * dt
-        if tick % round(0.01 / dt) == 0:
-            factor = max(0.05, 1 + noise * random_.gauss(0, 1))
-        for i, rate in enumerate(rates):
-            if now_s < starts_s[i]:
-                continue
-            report = backward[i].popleft()
-            if report is not None:
-                rate.on_report(report, now_ns)
-            rate.on_cycle(now_ns, int(sent[i]), rtt_ns, buffer)
-            amount = min(rate.rate, 1000 * MB) * dt
-            sent[i] += amount
-            forward[i].append(amount)
-            amount = forward[i].popleft()
-            arrived[i] += amount
-            queue[i] += amount
-            if queue[i] > buffer:
-                lost += queue[i] - buffer
-                queue[i] = float(buffer)
-        room = capacity * factor * dt
-        integral += room
-        total = sum(queue)
-        if is_fifo:
-            part = min(1.0, room / total) if total > 0 else 0.0
-            queue = [q * (1 - part) for q in queue]
-        else:
-            for _ in range(3):
-                busy = [i for i in range(n) if queue[i] > 0]
-                for i in busy:
-                    eaten = min(queue[i], room / len(busy))
-                    queue[i] -= eaten
-                left = room - (total - sum(queue))
-                total, room = sum(queue), left
-                if room <= 1:
-                    break
-        drains = [f.drain for f in fills]
-        living = sum(1 for s in starts_s if now_s >= s)
-        for i, fill in enumerate(fills):
-            if now_s < starts_s[i]:
-                continue
-            due = fill.update(now_ns, int(arrived[i]), int(arrived[i] - queue[i]), buffer, rtt_ns)
-            out = None
-            if due:
-                out = Report(1, fill.strength, fill.fill, fill.drain, sum(drains), fill.variation, living, buffer, rtt_ns)
-                fill.on_told(fill.strength)
-            backward[i].append(out)
-        if (tick + 1) % round(0.5 / dt) == 0:
-            mean.append([(s - m) / 0.5 for s, m in zip(sent, marks, strict=True)])
-            marks = list(sent)
-    return mean, sum(arrived) / integral, lost / max(1.0, sum(arrived))
+def drain_fifo(queues: list[float], room: float) -> list[float]:
+    """The consumer takes in the order of arrival: each sender's share is that of its queue."""
+    total = sum(queues)
+    left = max(0.0, 1 - room / total) if total > 0 else 0.0
+    return [queue * left for queue in queues]
+
+
+def drain_in_turn(queues: list[float], room: float) -> list[float]:
+    """The consumer polls one image after the other: who has less than an equal share is served whole."""
+    left = list(queues)
+    busy = sorted((i for i, queue in enumerate(left) if queue > 0), key=lambda i: left[i])
+    while busy:
+        eaten = min(left[busy[0]], room / len(busy))
+        room -= eaten
+        left[busy.pop(0)] -= eaten
+    return left
 
 
 def jain(values: list[float]) -> float:
     return sum(values) ** 2 / (len(values) * sum(v * v for v in values)) if any(values) else 0.0
+
+
+@dataclass
+class Shared:
+    rates: list[list[float]]  # each half second, each sender's mean
+    utilisation: float
+    overrun: float
+
+
+def share(
+    laws: list[Law], seconds: float, *, capacity: float = 100 * MB, drain: Callable[[list[float], float], list[float]] = drain_fifo, rtt_s: float = 1e-3,
+    buffer: int = BUFFER, step_ns: int = 500_000, noise: float = 0.15, seed: int = 1,
+) -> Shared:
+    """Several senders into one receiver; each has an image and a buffer of its own."""
+    dice, dt, n = random.Random(seed), step_ns / NS_PER_S, len(laws)
+    rates, fills = [law(0) for law in laws], [Fill() for _ in laws]
+    delay, rtt_ns = max(1, round(rtt_s / 2 / dt)), round(rtt_s * NS_PER_S)
+    forward = [deque([0.0] * delay) for _ in laws]
+    backward: list[deque[Report | None]] = [deque([None] * delay) for _ in laws]
+    sent, arrived, queues, marks = [0.0] * n, [0.0] * n, [0.0] * n, [0.0] * n
+    means: list[list[float]] = []
+    integral = lost = 0.0
+    for tick in range(round(seconds / dt)):
+        now_ns = tick * step_ns
+        if now_ns % NOISE_NS < step_ns:
+            factor = max(0.05, 1 + noise * dice.gauss(0, 1))
+        for i, rate in enumerate(rates):
+            if report := backward[i].popleft():
+                rate.on_report(report, now_ns)
+            rate.on_cycle(now_ns, int(sent[i]), rtt_ns, buffer)
+            sent[i] += rate.rate * dt
+            forward[i].append(rate.rate * dt)
+            amount = forward[i].popleft()
+            arrived[i] += amount
+            lost += max(0.0, queues[i] + amount - buffer)
+            queues[i] = min(queues[i] + amount, float(buffer))
+        integral += capacity * factor * dt
+        queues = drain(queues, capacity * factor * dt)
+        drain_all = sum(fill.drain for fill in fills)
+        for i, fill in enumerate(fills):
+            is_due = fill.update(now_ns, int(arrived[i]), int(arrived[i] - queues[i]), buffer, rtt_ns)
+            backward[i].append(report_of(1, fill, buffer, rtt_ns, drain_all, n) if is_due else None)
+        if (tick + 1) % round(0.5 / dt) == 0:
+            means.append([(s - m) / 0.5 for s, m in zip(sent, marks, strict=True)])
+            marks = list(sent)
+    return Shared(means, (sum(arrived) - lost - sum(queues)) / integral, lost / max(1.0, sum(arrived)))

@@ -12,7 +12,8 @@ from .reaction import BUFFER_MAX, RTT_MAX_NS, fill_low, window_ns
 
 SOURCES_MAX = 16
 SOURCE_LIFE_NS = 2 * NS_PER_S
-PERIOD_NS = 2 * NS_PER_S
+SAMPLE_NS = 100 * NS_PER_MS
+SAMPLES = 20
 SENDERS_MAX = 1024
 
 
@@ -92,27 +93,40 @@ class Rate:
         self.sources: dict[int, tuple[int, Report]] = {}
         self.rtt = self.buffer = self.sent = 0
         self.mark = (self.now, 0)
-        self.younger, self.older = self.rate, 0.0
-        self.period_ends = self.now + PERIOD_NS
+        self.samples, self.before = [self.rate], 0.0  # the first one does not count
+        self.sampled = (self.now, 0)
         self.start()
 
     def advance(self, now: int) -> None:
         self.now = later(self.now, now)
-        if self.now >= self.period_ends:
-            is_late = self.now - self.period_ends >= PERIOD_NS
-            self.older = self.rate if is_late else self.younger
-            self.younger = self.rate
-            self.period_ends = self.now + PERIOD_NS
         for key in [k for k, (at, _) in self.sources.items() if self.now - at >= SOURCE_LIFE_NS]:
             del self.sources[key]
 
     def highest(self) -> float:
-        return max(self.younger, self.older)
+        return max(*self.samples, self.before)
+
+    def take_sample(self) -> None:
+        at, sent = self.sampled
+        if self.now - at < SAMPLE_NS:
+            return
+        used = float(self.sent - sent) / float(self.now - at) * 1e9
+        self.sampled = (self.now, self.sent)
+        if used < self.rate / 2.0:
+            return
+        if len(self.samples) == SAMPLES + 1:
+            self.samples, self.before = [0.0], max(self.samples)
+        self.samples.append(clamp(used, 0.0, RATE_MAX))
+        self.set(self.rate)
+
+    def restart(self, rate: float) -> None:
+        count = len(self.samples) - 1
+        self.samples, self.before = [0.0], 0.0
+        self.set(rate)
+        self.samples = [self.rate] + [0.0] * count
 
     def set(self, rate: float) -> None:
         floor = self.params.floor_share * self.highest()
         self.rate = clamp(max(rate, floor), self.params.least, self.params.most)
-        self.younger = max(self.younger, self.rate)
 
     def take_use(self) -> float:
         """Bytes per second since the last mark, and a new mark."""
@@ -133,6 +147,7 @@ class Rate:
         self.sent = max(self.sent, min(sent, 1 << 62))
         self.rtt = max(0, min(rtt, RTT_MAX_NS))
         self.buffer = max(0, min(buffer, BUFFER_MAX))
+        self.take_sample()
         if self.has_steps and self.now >= self.due:
             self.step()
         return self.due
@@ -203,6 +218,7 @@ class Adaptive(Rate):
         if self.opened is None or self.now - self.opened >= self.window:
             if self.k > 0 or self.is_starting:
                 self.target = self.rate
+                self.ceiling = max(self.highest(), self.rate)
             self.settle()
             self.opened, self.base, self.heard = self.now, self.rate, []
             self.is_starting = False
@@ -211,7 +227,7 @@ class Adaptive(Rate):
         self.heard.append(report.strength)
         drains = [r.drain for r in self.reports() if r.drain > 0]
         if drains:
-            self.target = clamp(min(drains) + self.increment(), 0.0, self.highest())
+            self.target = clamp(min(drains) + self.increment(), 0.0, self.ceiling)
         self.target = max(self.target, self.rate)
         self.k = 0
         self.due = self.now + self.reach
@@ -234,7 +250,7 @@ class Adaptive(Rate):
             self.has_begun = True
             self.settle()
             if self.params.initial <= 0 and self.buffer > 0:
-                self.set(max(self.FIRST, float(self.buffer) / 2.0 / float(self.reach) * 1e9))
+                self.restart(max(self.FIRST, float(self.buffer) / 2.0 / float(self.reach) * 1e9))
                 self.target = self.rate
             self.due = self.now + self.reach
             return
@@ -245,7 +261,7 @@ class Adaptive(Rate):
             self.set(2.0 * self.rate)
             self.target = self.rate
             self.settle()
-            self.due = self.now + self.reach
+            self.due = self.now + max(self.reach, self.params.target_delay_ns)
         else:
             self.step_up()
 
@@ -262,7 +278,8 @@ class Adaptive(Rate):
         self.target = clamp(self.target, 0.0, self.params.most)
         self.set((start + self.target) / 2.0)
         self.settle()
-        self.due = self.now + max(self.window, self.reach - self.window)
+        seen = self.params.target_delay_ns if self.k > 4 else 0
+        self.due = self.now + max(self.window, self.reach - self.window, seen)
 
 
 class Nak(Rate):
@@ -296,8 +313,7 @@ class Nak(Rate):
 
     def become_limiting(self, used: float) -> None:
         if 0 < used < self.rate:
-            self.younger = self.older = 0.0
-            self.set(used)
+            self.restart(used)
 
     def step(self) -> None:
         self.used = self.take_use()

@@ -104,7 +104,7 @@ def events_after(passing: st.SearchStrategy[int], report: st.SearchStrategy[Repo
 EVENTS = st.tuples(
     st.lists(events_after(PASSING, SANE_REPORT), max_size=40),
     st.lists(st.tuples(st.just("report"), st.integers(0, NS_PER_MS), st.builds(Report, receiver_id=st.integers(0, 20), drain=st.floats(1e5, 1e8))), max_size=30),
-    st.lists(st.tuples(st.just("cycle"), st.integers(10 * NS_PER_MS, 60 * NS_PER_MS), st.just(1.0), st.just(NS_PER_MS), st.just(4 << 20)), max_size=30),
+    st.lists(st.tuples(st.just("cycle"), st.integers(10 * NS_PER_MS, 200 * NS_PER_MS), st.just(1.0), st.just(NS_PER_MS), st.just(4 << 20)), max_size=60),
     st.lists(events_after(st.one_of(PASSING, FAR), st.one_of(SANE_REPORT, HOSTILE_REPORT)), max_size=10),
 ).map(lambda parts: [event for part in parts for event in part])
 PARAMS = st.builds(

@@ -76,8 +76,8 @@ void rsti_rate_init(
     rate->bytes_per_s =
         rsti_clamp_double(rate->params.initial, rate->params.least, rate->params.most);
     rate->younger = rate->bytes_per_s;
-    rate->period_ends_ns = rate->now_ns + RSTI_RATE_PERIOD_NS;
     rate->marked_ns = rate->now_ns;
+    rate->sample_ns = rate->now_ns;
     law->init(rate);
 }
 
@@ -91,7 +91,6 @@ void rsti_rate_set(rsti_rate_t *rate, double bytes_per_s)
     const double floor = rate->params.floor_share * rsti_rate_highest(rate);
     const double raised = bytes_per_s > floor ? bytes_per_s : floor;
     rate->bytes_per_s = rsti_clamp_double(raised, rate->params.least, rate->params.most);
-    rate->younger = rate->bytes_per_s > rate->younger ? rate->bytes_per_s : rate->younger;
 }
 
 void rsti_rate_restart(rsti_rate_t *rate, double bytes_per_s)
@@ -99,6 +98,7 @@ void rsti_rate_restart(rsti_rate_t *rate, double bytes_per_s)
     rate->younger = 0;
     rate->older = 0;
     rsti_rate_set(rate, bytes_per_s);
+    rate->younger = rate->bytes_per_s;
 }
 
 double rsti_rate_take_use(rsti_rate_t *rate)
@@ -124,13 +124,31 @@ static void forget_sources(rsti_rate_t *rate)
 static void advance(rsti_rate_t *rate, int64_t now_ns)
 {
     rate->now_ns = rsti_later_ns(rate->now_ns, now_ns);
-    if (rate->now_ns >= rate->period_ends_ns) {
-        const bool is_late = rate->now_ns - rate->period_ends_ns >= RSTI_RATE_PERIOD_NS;
-        rate->older = is_late ? rate->bytes_per_s : rate->younger;
-        rate->younger = rate->bytes_per_s;
-        rate->period_ends_ns = rate->now_ns + RSTI_RATE_PERIOD_NS;
-    }
     forget_sources(rate);
+}
+
+static void take_sample(rsti_rate_t *rate)
+{
+    const int64_t passed_ns = rate->now_ns - rate->sample_ns;
+    if (passed_ns < RSTI_RATE_SAMPLE_NS) {
+        return;
+    }
+    const int64_t bytes = rate->sent_bytes - rate->sample_bytes;
+    const double used = (double)bytes / (double)passed_ns * 1e9;
+    rate->sample_ns = rate->now_ns;
+    rate->sample_bytes = rate->sent_bytes;
+    if (used < rate->bytes_per_s / 2.0) {
+        return;
+    }
+    if (rate->sample_count == RSTI_RATE_SAMPLES) {
+        rate->older = rate->younger;
+        rate->younger = 0;
+        rate->sample_count = 0;
+    }
+    const double counted = rsti_clamp_double(used, 0.0, RSTI_RATE_MAX);
+    rate->younger = counted > rate->younger ? counted : rate->younger;
+    rate->sample_count++;
+    rsti_rate_set(rate, rate->bytes_per_s); /* the floor may have risen */
 }
 
 static void note_source(rsti_rate_t *rate, const rsti_fill_report_t *report)
@@ -174,6 +192,7 @@ int64_t rsti_rate_on_cycle(rsti_rate_t *rate, const rsti_rate_use_t *use)
         rsti_max_i64(rate->sent_bytes, rsti_min_i64(use->sent_bytes, RSTI_COUNT_MAX));
     rate->rtt_ns = rsti_clamp_i64(use->rtt_ns, 0, RSTI_REPORT_RTT_MAX_NS);
     rate->buffer_bytes = rsti_clamp_i64(use->buffer_bytes, 0, RSTI_BUFFER_MAX);
+    take_sample(rate);
     if (rate->law->on_step != NULL && rate->now_ns >= rate->due_ns) {
         rate->law->on_step(rate);
     }

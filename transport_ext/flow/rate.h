@@ -9,9 +9,11 @@
  *
  * What holds under every law, for any sequence of reports:
  *     max(floor_share * H, least) <= bytes_per_s <= most       most wins where they cross
- * H the highest rate of the last one to two RSTI_RATE_PERIOD_NS: a forged report takes a stream down
- * to its floor and no further within that time; a receiver that is really slow is believed, a
- * twentieth per period. What a source reported is forgotten after RSTI_RATE_SOURCE_LIFE_NS, and of
+ * H the highest of the last RSTI_RATE_SAMPLES to twice as many samples: what was sent per second in
+ * RSTI_RATE_SAMPLE_NS, where it was at least half of the rate. So a forged report takes a stream down
+ * to its floor and no further for seconds, idle times lower no floor, and a rate that was tried for
+ * some milliseconds raises none; a receiver that is really slow is believed, a twentieth each time
+ * that the samples have passed. What a source reported is forgotten after RSTI_RATE_SOURCE_LIFE_NS, and of
  * more than RSTI_RATE_SOURCES_MAX sources the one heard longest ago.
  *
  * The rate never grows while the application sends less than half of it.
@@ -29,7 +31,8 @@
 
 #define RSTI_RATE_SOURCES_MAX 16
 #define RSTI_RATE_SOURCE_LIFE_NS INT64_C(2000000000)
-#define RSTI_RATE_PERIOD_NS INT64_C(2000000000)
+#define RSTI_RATE_SAMPLE_NS INT64_C(100000000)
+#define RSTI_RATE_SAMPLES 20
 #define RSTI_RATE_TRIGGERS_MAX 8
 
 typedef struct rsti_rate_t rsti_rate_t;
@@ -79,8 +82,9 @@ typedef struct rsti_rate_source_t {
 typedef struct rsti_rate_adaptive_t {
     rsti_reaction_t reaction;
     double target;        /* R_t */
+    double ceiling;       /* of R_t in this episode */
     double base;          /* R_w */
-    double strongest;     /* s* */
+    double strongest;     /* s */
     int64_t opened_ns;    /* the window; INT64_MIN: never */
     int32_t step;         /* k: steps since the last report */
     bool is_starting;     /* doubles until the first report */
@@ -107,8 +111,9 @@ struct rsti_rate_t {
     int64_t now_ns;
     int64_t rtt_ns, buffer_bytes;
     int64_t sent_bytes, marked_bytes, marked_ns; /* use since the mark */
-    double younger, older; /* highest rates of this period and of the one before */
-    int64_t period_ends_ns;
+    double younger, older; /* highest of these samples, and of the RSTI_RATE_SAMPLES before them */
+    int32_t sample_count;  /* of these */
+    int64_t sample_ns, sample_bytes; /* where the running one began */
     int64_t report_count;  /* with strength > 0 */
     int32_t source_count;
     rsti_rate_source_t sources[RSTI_RATE_SOURCES_MAX];

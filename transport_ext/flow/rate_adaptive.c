@@ -5,15 +5,17 @@
  *                  R = R_w (1 - s / 2)
  *              whatever the order and the duplicates; so R halves once per W at most.
  *              Target of the way back:
- *                  R_t = clamp(d + a, R, H)    d: the least drain of those who reported lately
+ *                  R_t = clamp(d + a, R, max(H, rate before the episode))
+ *              d: the least drain of those who reported lately; H: rate.h. An episode begins with
+ *              the first report after a step
  *   silence    T after the last report, and then every max(RTT, W), step k:
  *                  k <= 2      R = (R + R_t) / 2
  *                  k <= 4      and R_t += a
  *                  j = k - 4   R = R_t,  R_t += max(a min(j, 10), R_t min(2^(j-1)/8, 1/2)),
- *                              R = (R + R_t) / 2
+ *                              R = (R + R_t) / 2,  and these at least L apart
  *   increment  a = min(max(0, kappa F + (F - d)/4 [several senders]), R),  F = drain_all / n,
  *              kappa = clamp(v/4, 0.3 %, 3 %): v the variation of the slowest receiver's drain
- *   start      R doubles per T until the first report; with no rate given it is B/(2T), which fills
+ *   start      R doubles per max(T, L) until the first report; with no rate given it is B/(2T), which fills
  *              half the buffer of a receiver that consumes nothing until its report is felt
  *   no step while the application uses less than R/2; the floor is rate.h's
  *
@@ -24,8 +26,9 @@
  *   - W and T go by max(R, R_t), so they do not grow while R is cut. With W ~ 1/R each halving let
  *     in the same 0.22 B, and a stop of ten T overran buffers with X up to 1.6.
  *   - 2 + 2 steps instead of 5 + 5, then growth by 1/8, 1/4, 1/2 per step: the additive series
- *     takes 20 to 45 T to find a capacity that rose to 2.5 times. A step that grows the rate by half
- *     fills X/2 of what is free at the most before it is felt.
+ *     takes 20 to 45 T to find a capacity that rose to 2.5 times. L apart, because a queue of f_lo B,
+ *     which is L of drain or less, must grow before anyone can report: at 1 ms per step a buffer of
+ *     8 ms was tried with four times its drain.
  *   - (F - d)/4: with drains shared in the order of arrival the growth by shares undoes what the
  *     absolute step gains; this goes to equal shares in 2 s, where 90/10 stood at 65/35 after 15 s. */
 #include "flow/rate.h"
@@ -112,7 +115,9 @@ static void open_window(rsti_rate_t *rate)
 {
     rsti_rate_adaptive_t *state = &rate->state.adaptive;
     if (state->step > 0 || state->is_starting) {
+        const double highest = rsti_rate_highest(rate);
         state->target = rate->bytes_per_s;
+        state->ceiling = highest > rate->bytes_per_s ? highest : rate->bytes_per_s;
     }
     settle(rate);
     state->opened_ns = rate->now_ns;
@@ -132,8 +137,7 @@ static void aim(rsti_rate_t *rate)
         }
     }
     if (least > 0) {
-        state->target =
-            rsti_clamp_double(least + increment(rate), 0.0, rsti_rate_highest(rate));
+        state->target = rsti_clamp_double(least + increment(rate), 0.0, state->ceiling);
     }
     if (state->target < rate->bytes_per_s) {
         state->target = rate->bytes_per_s;
@@ -166,7 +170,8 @@ static void double_rate(rsti_rate_t *rate)
     rsti_rate_set(rate, 2.0 * rate->bytes_per_s);
     state->target = rate->bytes_per_s;
     settle(rate);
-    rate->due_ns = rate->now_ns + state->reaction.reach_ns;
+    rate->due_ns = rate->now_ns
+                   + rsti_max_i64(state->reaction.reach_ns, rate->params.target_delay_ns);
 }
 
 static void step_up(rsti_rate_t *rate)
@@ -191,7 +196,9 @@ static void step_up(rsti_rate_t *rate)
     rsti_rate_set(rate, (from + state->target) / 2.0);
     settle(rate);
     const int64_t rtt_ns = state->reaction.reach_ns - state->reaction.window_ns;
-    rate->due_ns = rate->now_ns + rsti_max_i64(state->reaction.window_ns, rtt_ns);
+    const int64_t seen_ns = probe > 0 ? rate->params.target_delay_ns : 0;
+    rate->due_ns = rate->now_ns
+                   + rsti_max_i64(seen_ns, rsti_max_i64(state->reaction.window_ns, rtt_ns));
 }
 
 static void begin(rsti_rate_t *rate)
@@ -202,7 +209,7 @@ static void begin(rsti_rate_t *rate)
     if (state->is_starting && !(rate->params.initial > 0) && rate->buffer_bytes > 0) {
         const double half = (double)rate->buffer_bytes / 2.0;
         const double begins = half / (double)state->reaction.reach_ns * 1e9;
-        rsti_rate_set(rate, begins > FIRST ? begins : FIRST);
+        rsti_rate_restart(rate, begins > FIRST ? begins : FIRST);
         state->target = rate->bytes_per_s;
     }
     rate->due_ns = rate->now_ns + state->reaction.reach_ns;
