@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .numbers import NS_PER_MS, NS_PER_S, NEVER, RATE_MAX, TIME_MAX_NS, clamp, later
+from .numbers import NEVER, NS_PER_MS, NS_PER_S, RATE_MAX, TIME_MAX_NS, clamp, later
 from .reaction import BUFFER_MAX, RTT_MAX_NS, fill_low, window_ns
 
 SOURCES_MAX = 16

@@ -1,0 +1,107 @@
+"""The laws in a closed loop (tests/models/fluid.py): what the adaptive law promises, on the models that are held against the C laws.
+
+Fluid for data, virtual time, printed seeds; the figures are weaker than what the runs give, so that a seed does not decide.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.models.fluid import (
+    BUFFER,
+    MB,
+    Receiver,
+    base_scenario,
+    drain_fifo,
+    drain_in_turn,
+    group,
+    jain,
+    paused,
+    share,
+    steps,
+)
+from tests.models.rates import Adaptive, Aimd, Nak, Params, Rate
+from tests.models.reaction import fill_low, window_ns
+
+FLAT = steps((0, 100 * MB))
+DETECT_S = 0.002
+
+
+def adaptive(now: int) -> Rate:
+    return Adaptive(Params(), now)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.15])
+def test_a_fall_and_a_rise_of_capacity_are_found(noise: float) -> None:
+    """100, 40, 100 %: within 20 T (at 4 MiB and 100 MB/s T is 18 ms, at 40 MB/s 51 ms), with half of credit's queue."""
+
+    def world() -> list[Receiver]:
+        return [Receiver(steps((0, 100 * MB), (3, 40 * MB), (6, 100 * MB)), noise=noise)]
+
+    found, credit = group(adaptive, world(), 9, step_ns=500_000), group(None, world(), 9, step_ns=500_000)
+    assert found.utilisation >= 0.96
+    assert found.overrun == 0
+    assert found.queue_ms(0.99) <= credit.queue_ms(0.99) / 2
+    assert found.reached_s(3, 36 * MB, 44 * MB) <= 20 * 0.018
+    assert found.reached_s(6, 90 * MB, 110 * MB) <= 20 * 0.051
+
+
+def test_the_base_scenario_is_better_than_credit_and_aimd() -> None:
+    """One receiver dies, one pauses, one is slow for a while."""
+    found, credit = group(adaptive, base_scenario(), 10, step_ns=500_000), group(None, base_scenario(), 10, step_ns=500_000)
+    aimd = group(lambda now: Aimd(Params(initial=4e7), now), base_scenario(), 10, step_ns=500_000)
+    assert found.utilisation > credit.utilisation
+    assert found.utilisation > aimd.utilisation
+    assert found.queue_ms(0.5) < credit.queue_ms(0.5) / 4
+    assert found.queue_ms(0.99) < credit.queue_ms(0.99)
+    assert found.overrun == 0
+
+
+def test_the_proposal_overruns_where_the_adaptive_law_does_not() -> None:
+    nak = group(lambda now: Nak(Params(initial=2e8), now), base_scenario(), 10, step_ns=500_000)
+    assert 0.8 < nak.utilisation < 0.95
+    assert 0 < nak.overrun < 0.005
+
+
+@pytest.mark.parametrize("buffer", [1 << 20, 2 << 20, BUFFER, 16 << 20])
+@pytest.mark.parametrize(("noise", "seed"), [(0.0, 1), (0.15, 1), (0.15, 2)])
+def test_a_stop_of_ten_reactions_overruns_nothing(buffer: int, noise: float, seed: int) -> None:
+    """X >= 1 in all of them."""
+    low = fill_low(10_000_000, 100 * MB, buffer)
+    reach_s = (window_ns(buffer, low, 100 * MB, 1_000_000) + 1_000_000) / 1e9
+    assert buffer * (1 - low) / (100 * MB * (reach_s + DETECT_S)) >= 1
+    stopped = Receiver(paused(FLAT, (1.0, 10 * reach_s)), noise=noise)
+    assert group(adaptive, [stopped], 1 + 12 * reach_s, buffer=buffer, seed=seed, step_ns=100_000).overrun == 0
+
+
+def test_who_hangs_holds_the_group_until_it_is_evicted() -> None:
+    """The floor meanwhile; and back within a second, to where the others are."""
+    group_of_four = [Receiver(FLAT, noise=0.15) for _ in range(3)] + [Receiver(steps((0, 100 * MB), (2, 0.0)), evicted_s=3.0)]
+    outcome = group(adaptive, group_of_four, 5, step_ns=500_000)
+    held = [rate for at, rate in zip(outcome.times_s, outcome.rates, strict=True) if 2 < at < 3]
+    assert min(held) >= 0.05 * 90 * MB
+    assert outcome.reached_s(3.0, 90 * MB, 125 * MB) < 1
+
+
+def test_a_death_is_not_felt() -> None:
+    outcome = group(adaptive, [Receiver(FLAT), Receiver(FLAT, dies_s=2.0)], 4, step_ns=500_000)
+    rates = [rate for at, rate in zip(outcome.times_s, outcome.rates, strict=True) if 2 <= at < 2.1]
+    assert min(rates) > 80 * MB
+
+
+@pytest.mark.parametrize("drain", [drain_fifo, drain_in_turn])
+@pytest.mark.parametrize("count", [2, 5])
+def test_senders_of_one_receiver_come_to_equal_shares(count: int, drain) -> None:
+    """90 % and the rest: FIFO is the hard case, where a share once taken would stay."""
+    laws = [lambda now: Adaptive(Params(initial=9e7), now)] + [lambda now: Adaptive(Params(initial=1e7 / (count - 1)), now)] * (count - 1)
+    shared = share(laws, 6, drain=drain, step_ns=1_000_000)
+    assert min(jain(rates) for rates in shared.rates[6:]) >= 0.95
+    assert shared.utilisation > 0.95
+    assert shared.overrun == 0
+
+
+def test_an_application_that_sends_little_gets_no_larger_rate_for_it() -> None:
+    outcome = group(adaptive, [Receiver(FLAT)], 3, demand=steps((0, 5 * MB), (2, 1000 * MB)))
+    early = [rate for at, rate in zip(outcome.times_s, outcome.rates, strict=True) if at < 2]
+    assert max(early) < 50 * MB  # half a buffer per T, as it began
+    assert outcome.overrun == 0
