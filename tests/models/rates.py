@@ -204,7 +204,8 @@ class Adaptive(Rate):
         buffers = [r.buffer_bytes for r in self.reports() if r.buffer_bytes > 0]
         drains = [r.drain for r in self.reports() if r.drain > 0]
         buffer = min(buffers, default=self.buffer)
-        rtt = max([self.rtt, *(r.rtt_ns for r in self.reports())])
+        believed = max(4 * self.rtt, 200 * NS_PER_MS)
+        rtt = max([self.rtt, *(min(r.rtt_ns, believed) for r in self.reports())])
         fastest = max(self.rate, self.target)
         low = fill_low(self.params.target_delay_ns, min(drains, default=0.0), buffer)
         self.window = window_ns(buffer, low, fastest, rtt)

@@ -115,7 +115,10 @@ static void forget_sources(rsti_rate_t *rate)
     int32_t kept = 0;
     for (int32_t i = 0; i < rate->source_count; i++) {
         if (rate->now_ns - rate->sources[i].heard_ns < RSTI_RATE_SOURCE_LIFE_NS) {
-            rate->sources[kept++] = rate->sources[i];
+            if (kept < i) {
+                rate->sources[kept] = rate->sources[i];
+            }
+            kept++;
         }
     }
     rate->source_count = kept;

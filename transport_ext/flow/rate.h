@@ -9,12 +9,13 @@
  *
  * What holds under every law, for any sequence of reports:
  *     max(floor_share * H, least) <= bytes_per_s <= most       most wins where they cross
- * H the highest of the last RSTI_RATE_SAMPLES to twice as many samples: what was sent per second in
- * RSTI_RATE_SAMPLE_NS, where it was at least half of the rate. So a forged report takes a stream down
- * to its floor and no further for seconds, idle times lower no floor, and a rate that was tried for
- * some milliseconds raises none; a receiver that is really slow is believed, a twentieth each time
- * that the samples have passed. What a source reported is forgotten after RSTI_RATE_SOURCE_LIFE_NS, and of
- * more than RSTI_RATE_SOURCES_MAX sources the one heard longest ago.
+ * H the highest of the last RSTI_RATE_SAMPLES to twice as many samples: what was sent per second
+ * in RSTI_RATE_SAMPLE_NS, where it was at least half of the rate. So a forged report takes a
+ * stream down to its floor and no further for seconds, idle times lower no floor, and a rate that
+ * was tried for some milliseconds raises none; a receiver that is really slow is believed, a
+ * twentieth each time that the samples have passed. What a source reported is forgotten after
+ * RSTI_RATE_SOURCE_LIFE_NS, and of more than RSTI_RATE_SOURCES_MAX sources the one heard longest
+ * ago.
  *
  * The rate never grows while the application sends less than half of it.
  *

@@ -1,23 +1,24 @@
 /* rate_adaptive.c: down at once by the strength of fill NAKs, up in steps towards what the slowest
- * receiver drains. R the rate, W, T, X of reaction.h, s the largest strength in a window of W:
+ * receiver drains. R the rate, L, W, T, X of reaction.h, H of rate.h, s the largest strength in a
+ * window of W:
  *
  *   report     opens a window when none is open: R_w = R, s = 0. On each rise of s
  *                  R = R_w (1 - s / 2)
  *              whatever the order and the duplicates; so R halves once per W at most.
- *              Target of the way back:
+ *              Target of the way back, d the least drain of those who reported lately:
  *                  R_t = clamp(d + a, R, max(H, rate before the episode))
- *              d: the least drain of those who reported lately; H: rate.h. An episode begins with
- *              the first report after a step
+ *              An episode begins with the first report after a step.
  *   silence    T after the last report, and then every max(RTT, W), step k:
  *                  k <= 2      R = (R + R_t) / 2
  *                  k <= 4      and R_t += a
- *                  j = k - 4   R = R_t,  R_t += max(a min(j, 10), R_t min(2^(j-1)/8, 1/2)),
+ *                  j = k - 4   R = R_t,  R_t += max(a min(j, 10), R_t min(2^(j-1) / 8, 1/2)),
  *                              R = (R + R_t) / 2,  and these at least L apart
- *   increment  a = min(max(0, kappa F + (F - d)/4 [several senders]), R),  F = drain_all / n,
- *              kappa = clamp(v/4, 0.3 %, 3 %): v the variation of the slowest receiver's drain
- *   start      R doubles per max(T, L) until the first report; with no rate given it is B/(2T), which fills
- *              half the buffer of a receiver that consumes nothing until its report is felt
- *   no step while the application uses less than R/2; the floor is rate.h's
+ *   increment  a = clamp(kappa F + (F - d) / 4 [several senders], 0, R),  F = drain_all / n,
+ *              kappa = clamp(v / 4, 0.3 %, 3 %): v the variation of the slowest receiver's drain
+ *   start      R doubles per max(T, L) until the first report; with no rate given it is B / (2T),
+ *              which fills half the buffer of a receiver that consumes nothing until its report is
+ *              felt
+ *   no step while the application uses less than R / 2; the floor is rate.h's
  *
  * In which it departs from the law that it began as, and why (fluid simulation, tests/models):
  *   - R_t is what the receiver says it drains, not the rate before the episode. It holds through a
@@ -26,11 +27,13 @@
  *   - W and T go by max(R, R_t), so they do not grow while R is cut. With W ~ 1/R each halving let
  *     in the same 0.22 B, and a stop of ten T overran buffers with X up to 1.6.
  *   - 2 + 2 steps instead of 5 + 5, then growth by 1/8, 1/4, 1/2 per step: the additive series
- *     takes 20 to 45 T to find a capacity that rose to 2.5 times. L apart, because a queue of f_lo B,
- *     which is L of drain or less, must grow before anyone can report: at 1 ms per step a buffer of
- *     8 ms was tried with four times its drain.
- *   - (F - d)/4: with drains shared in the order of arrival the growth by shares undoes what the
- *     absolute step gains; this goes to equal shares in 2 s, where 90/10 stood at 65/35 after 15 s. */
+ *     takes 20 to 45 T to find a capacity that rose to 2.5 times. L apart, because a queue of
+ *     f_lo B, which is L of drain or less, must grow before anyone can report: at 1 ms per step a
+ *     buffer of 8 ms was tried with four times its drain.
+ *   - (F - d) / 4: with drains shared in the order of arrival the growth by shares undoes what the
+ *     absolute step gains; this goes to equal shares in 2 s, where 90/10 stood at 65/35 after 15 s.
+ *   - A reported round trip counts up to REPORTED_RTT_MOST_NS, or four times the sender's own: a
+ *     forged one of ten seconds would hold the rate where it is for as long. */
 #include "flow/rate.h"
 
 #include <stddef.h>
@@ -43,6 +46,7 @@
 #define GROWTH_MOST 0.5
 #define KAPPA_LEAST 0.003
 #define KAPPA_MOST 0.03
+#define REPORTED_RTT_MOST_NS INT64_C(200000000)
 #define NEVER INT64_MIN
 
 /* Least buffer and longest round trip of those who reported lately. */
@@ -51,13 +55,14 @@ static void settle(rsti_rate_t *rate)
     rsti_rate_adaptive_t *state = &rate->state.adaptive;
     int64_t buffer_bytes = INT64_MAX;
     int64_t rtt_ns = rate->rtt_ns;
+    const int64_t rtt_most_ns = rsti_max_i64(4 * rate->rtt_ns, REPORTED_RTT_MOST_NS);
     double drain = 0;
     for (int32_t i = 0; i < rate->source_count; i++) {
         const rsti_fill_report_t *report = &rate->sources[i].report;
         if (report->buffer_bytes > 0) {
             buffer_bytes = rsti_min_i64(buffer_bytes, report->buffer_bytes);
         }
-        rtt_ns = rsti_max_i64(rtt_ns, report->rtt_ns);
+        rtt_ns = rsti_max_i64(rtt_ns, rsti_min_i64(report->rtt_ns, rtt_most_ns));
         if (report->drain > 0 && (!(drain > 0) || report->drain < drain)) {
             drain = report->drain;
         }

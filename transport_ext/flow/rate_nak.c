@@ -5,9 +5,10 @@
  *   in it, on each rise of the greatest cut c*:  R = R_w (1 - c*)
  *   every window_ns without a report, the n-th:  R += step_share * H * min(n, 20)
  *
- * It begins with the highest rate allowed, "so that it is not limiting", or with the one given. What
- * the proposal leaves open:
- *   - the highest of a window counts as soon as it is there (a wait of 50 ms costs 5 MB at 100 MB/s);
+ * It begins with the highest rate allowed, "so that it is not limiting", or with the one given.
+ * What the proposal leaves open:
+ *   - the highest of a window counts as soon as it is there: to wait for 50 ms costs 5 MB at
+ *     100 MB/s;
  *   - a rate that was not limiting is cut from what was sent: the first R_w = min(R, use), and H
  *     begins anew with it;
  *   - a step is a share of the highest rate of late, not of the rate that was cut, which would take

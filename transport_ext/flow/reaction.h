@@ -5,9 +5,9 @@
  *     W    = clamp(B (1 - f_lo) / (1.75 R) - RTT, max(RTT, 1 ms), max(RTT, 50 ms))
  *     X    = B (1 - f_lo) / (R (W + RTT + D))               D: the receiver's delay of detection
  *
- * W is the time in which one cut is found; W + RTT is T, the time until a cut is felt. What is free
- * above f_lo lasts for 1.75 T at the rate R, unless W meets a limit; a buffer with X >= 1 takes what
- * comes until the cuts are felt. Pure. */
+ * W is the time in which one cut is found; W + RTT is T, the time until a cut is felt. What is
+ * free above f_lo lasts for 1.75 T at the rate R, unless W meets a limit; a buffer with X >= 1
+ * takes what comes until the cuts are felt. Pure. */
 #ifndef RSTI_FLOW_REACTION_H
 #define RSTI_FLOW_REACTION_H
 

@@ -5,7 +5,7 @@
  *
  * and under a rate that changes the integral of r in the place of r t, with the greatest burst.
  * What is sent again spends too, whether or not there is something to spend: the account goes down
- * to minus DEBT_BURSTS bursts, so a storm of repairs silences new data for that long and not longer.
+ * to minus DEBT_BURSTS bursts, so a storm of repairs silences new data so long and not longer.
  *
  * Three states (fast-cast), for what is asked for next:
  *   free        both accounts are at least a quarter of their burst

@@ -1,4 +1,5 @@
-/* test_fill.c: what a receiver sees of its image, pass by pass in virtual time, and when it speaks. */
+/* test_fill.c: what a receiver sees of its image, pass by pass in virtual time, and when it
+ * speaks. */
 #include "flow/fill.h"
 #include "flow/fill_suppress.h"
 #include "tests/check.h"

@@ -203,6 +203,34 @@ TEST(forged_reports_do_not_go_below_the_floor)
     CHECK(b.rate.bytes_per_s > 100 * start_again);
 }
 
+TEST(a_forged_round_trip_holds_the_rate_for_less_than_a_second)
+{
+    bench_t b;
+    start(&b, 100 * MB);
+    const rsti_fill_report_t report = {
+        .receiver_id = 9, .strength = 1.0, .drain = 100 * MB, .rtt_ns = INT64_MAX};
+    rsti_rate_on_report(&b.rate, &report, b.now_ns);
+    CHECK_EQ(mb_per_s(&b), 50);
+    CHECK_EQ(b.rate.state.adaptive.reaction.reach_ns, 400 * MS);
+    pass(&b, 401, 1.0);
+    CHECK(b.rate.bytes_per_s > 70 * MB);
+}
+
+TEST(idle_times_lower_no_floor)
+{
+    bench_t b;
+    start(&b, 100 * MB);
+    pass(&b, 1000, 1.0);
+    const double highest = rsti_rate_highest(&b.rate);
+    pass(&b, 60000, 0.001);
+    CHECK(rsti_rate_highest(&b.rate) >= highest);
+    for (int i = 0; i < 1000; i++) {
+        pass(&b, 1, 1.0);
+        hear(&b, 1, 1.0, 1);
+        CHECK(b.rate.bytes_per_s >= 0.05 * highest * 0.999);
+    }
+}
+
 TEST(wild_numbers_are_clamped)
 {
     static const double wild[] = {0, -1, 1e300, -1e300, NAN, INFINITY, -INFINITY, 0.5};
@@ -255,5 +283,7 @@ CHECK_MAIN(RUN(it_begins_with_half_a_buffer_per_reaction_and_doubles),
     RUN(the_way_back_leads_to_what_is_drained), RUN(after_a_long_silence_it_probes),
     RUN(the_slowest_receiver_is_the_one_to_follow),
     RUN(one_below_its_fair_share_takes_larger_steps),
-    RUN(forged_reports_do_not_go_below_the_floor), RUN(wild_numbers_are_clamped),
+    RUN(forged_reports_do_not_go_below_the_floor),
+    RUN(a_forged_round_trip_holds_the_rate_for_less_than_a_second),
+    RUN(idle_times_lower_no_floor), RUN(wild_numbers_are_clamped),
     RUN(the_margin_says_whether_a_stop_is_survived), RUN(laws_are_found_by_name))
