@@ -279,8 +279,9 @@ class Adaptive(Rate):
         self.target = clamp(self.target, 0.0, self.params.most)
         self.set((start + self.target) / 2.0)
         self.settle()
-        seen = self.params.target_delay_ns if self.k > 4 else 0
-        self.due = self.now + max(self.window, self.reach - self.window, seen)
+        rtt = self.reach - self.window
+        is_probe = self.k > 4
+        self.due = self.now + max(rtt, *([self.window // 2, self.params.target_delay_ns] if is_probe else [self.window]))
 
 
 class Nak(Rate):

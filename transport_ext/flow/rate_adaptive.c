@@ -12,7 +12,7 @@
  *                  k <= 2      R = (R + R_t) / 2
  *                  k <= 4      and R_t += a
  *                  j = k - 4   R = R_t,  R_t += max(a min(j, 10), R_t min(2^(j-1) / 8, 1/2)),
- *                              R = (R + R_t) / 2,  and these at least L apart
+ *                              R = (R + R_t) / 2,  and these max(RTT, W / 2, L) apart
  *   increment  a = clamp(kappa F + (F - d) / 4 [several senders], 0, R),  F = drain_all / n,
  *              kappa = clamp(v / 4, 0.3 %, 3 %): v the variation of the slowest receiver's drain
  *   start      R doubles per max(T, L) until the first report; with no rate given it is B / (2T),
@@ -201,9 +201,10 @@ static void step_up(rsti_rate_t *rate)
     rsti_rate_set(rate, (from + state->target) / 2.0);
     settle(rate);
     const int64_t rtt_ns = state->reaction.reach_ns - state->reaction.window_ns;
-    const int64_t seen_ns = probe > 0 ? rate->params.target_delay_ns : 0;
-    rate->due_ns = rate->now_ns
-                   + rsti_max_i64(seen_ns, rsti_max_i64(state->reaction.window_ns, rtt_ns));
+    const int64_t window_ns = state->reaction.window_ns;
+    const int64_t wait_ns =
+        probe > 0 ? rsti_max_i64(window_ns / 2, rate->params.target_delay_ns) : window_ns;
+    rate->due_ns = rate->now_ns + rsti_max_i64(wait_ns, rtt_ns);
 }
 
 static void begin(rsti_rate_t *rate)
