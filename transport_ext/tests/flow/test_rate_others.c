@@ -75,6 +75,21 @@ TEST(nak_steps_grow_with_the_time_since_the_last_one)
     CHECK_EQ(mb_per_s(&rate), 74);
 }
 
+TEST(nak_steps_grow_twenty_times)
+{
+    rsti_rate_t rate;
+    rsti_rate_params_t params = params_of(200 * MB);
+    params.step_share = 0.0001;
+    rsti_rate_init(&rate, &rsti_rate_nak, &params);
+    double before = 0;
+    for (int i = 1; i <= 25; i++) {
+        before = rate.bytes_per_s;
+        pass(&rate, 50, 1e12);
+        const double step = (rate.bytes_per_s - before) / (0.0001 * rsti_rate_highest(&rate));
+        CHECK_EQ((int64_t)(step + 0.5), i < 20 ? i : 20);
+    }
+}
+
 TEST(nak_begins_without_a_limit_and_cuts_what_was_sent)
 {
     rsti_rate_t rate;
@@ -172,7 +187,7 @@ TEST(an_upper_limit_that_is_lowered_beats_the_floor)
 }
 
 CHECK_MAIN(RUN(nak_cuts_by_the_highest_trigger_of_a_window),
-    RUN(nak_steps_grow_with_the_time_since_the_last_one),
+    RUN(nak_steps_grow_with_the_time_since_the_last_one), RUN(nak_steps_grow_twenty_times),
     RUN(nak_begins_without_a_limit_and_cuts_what_was_sent), RUN(nak_triggers_are_the_users),
     RUN(fixed_is_what_the_user_says), RUN(aimd_halves_once_per_round_and_adds),
     RUN(unlimited_stays_so), RUN(an_upper_limit_that_is_lowered_beats_the_floor))
