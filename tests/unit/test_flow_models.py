@@ -15,12 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests import c_builds
 from tests.models import fill as fills
 from tests.models import rates, tokens
 from tests.models.numbers import NS_PER_MS, NS_PER_S, RATE_MAX
 from tests.models.rates import Params, Report
 
-TRANSPORT = Path(__file__).resolve().parents[2] / "transport_ext"
+TRANSPORT = c_builds.TRANSPORT
 BUILD = TRANSPORT.parent / "build" / "c" / "dev"  # the one of test_ctest: nothing is built twice
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)
 REAL = st.floats(allow_nan=True, allow_infinity=True)
@@ -54,6 +55,7 @@ class Laws:
 def laws() -> Iterator[Laws]:
     cmake = shutil.which("cmake")
     assert cmake is not None, "cmake is part of the group dev: run make setup"
+    c_builds.wait()
     for command in ([cmake, "--preset", "dev"], [cmake, "--build", "--preset", "dev", "--target", "law_steps"]):
         made = subprocess.run(command, cwd=TRANSPORT, capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stdout + made.stderr
