@@ -5,6 +5,7 @@
 
 #include <ftw.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #define REPORT_MAX 16384
 
 int __real_close(int fd);
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 
 typedef struct job_t {
     pid_t pid;
@@ -155,23 +157,41 @@ static double cpu_seconds(void)
         + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+/* Ends a run that has ended, and starts the next one in its place. Returns the failures. */
+static int turn(job_t *jobs, int job_count, const sim_runner_params_t *params, bool may_start,
+    uint64_t *started, uint64_t *finished)
+{
+    struct pollfd ends[JOBS_MAX];
+    int failures = 0;
+    for (int i = 0; i < job_count; i++) {
+        ends[i] = (struct pollfd){jobs[i].pid != 0 ? jobs[i].fd : -1, POLLIN, 0};
+    }
+    if (*finished < *started && __real_poll(ends, (nfds_t)job_count, -1) < 0) {
+        perror("poll");
+        exit(2);
+    }
+    for (int i = 0; i < job_count; i++) {
+        if (jobs[i].pid != 0 && ends[i].revents != 0) {
+            failures += !finish(&jobs[i]);
+            (*finished)++;
+        }
+        if (jobs[i].pid == 0 && may_start && *started < params->count) {
+            start(&jobs[i], params->from + (*started)++);
+        }
+    }
+    return failures;
+}
+
 int sim_run_many(const sim_runner_params_t *params)
 {
     job_t jobs[JOBS_MAX] = {{0}};
     const int job_count = params->jobs < 1 ? 1 : params->jobs < JOBS_MAX ? params->jobs : JOBS_MAX;
     uint64_t started = 0, finished = 0;
     int failures = 0;
-    while (finished < started || (started < params->count && failures < params->failures_max)) {
-        for (int i = 0; i < job_count; i++) {
-            /* The oldest job's pipe ends when its run does: waiting for it in turn is enough. */
-            if (jobs[i].pid != 0) {
-                failures += !finish(&jobs[i]);
-                finished++;
-            }
-            if (started < params->count && failures < params->failures_max) {
-                start(&jobs[i], params->from + started++);
-            }
-        }
+    bool may_start = true;
+    while (finished < started || (may_start && started < params->count)) {
+        failures += turn(jobs, job_count, params, may_start, &started, &finished);
+        may_start = failures < params->failures_max;
     }
     print_histogram(finished);
     printf("%" PRIu64 " seeds from %" PRIu64 ": %d failed; %.1f ms of CPU per seed\n", finished,
