@@ -24,12 +24,12 @@ def until(condition: Callable[[], Any], timeout_s: float = 10.0) -> Any:
 
 
 def pair(client: Any, stream_id: int = 7, channel: str = IPC, **options: Any) -> tuple[Any, Any]:
-    """A connected publication and subscription."""
+    """A connected publication and subscription, with room for a message: the driver tells one after the other."""
     subscription = client.add_subscription(channel, stream_id)
     address = subscription.local_address
     target = f"aeron:udp?endpoint={address}" if address else channel
     publication = client.add_publication(target, stream_id, **options)
-    until(lambda: publication.is_connected and subscription.is_connected)
+    until(lambda: publication.is_connected and subscription.is_connected and publication.available_window > 0)
     return publication, subscription
 
 

@@ -198,11 +198,9 @@ void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
     if (base->life != RSTI_LIFE_ACTIVE) {
         return;
     }
+    /* Before the word: a publisher that sees it finds room, or looks how far its readers came. */
+    update_active(driver, publication);
     const int32_t is_connected = rsti_subscribers_are_working(&base->subscribers);
-    if (!is_connected) {
-        /* Before the word: a publisher that sees it looks how far its readers came. */
-        update_active(driver, publication);
-    }
     int32_t *word = &base->file.log.metadata->is_connected;
     if (rsti_load_relaxed_i32(word) != is_connected) {
         rsti_store_release_i32(word, is_connected);
