@@ -16,12 +16,17 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from tests import c_builds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("rstream", deadline=None)
+hypothesis.settings.load_profile("rstream")
 
 ROOT = Path(__file__).parent.parent
 _numbers = itertools.count(1)

@@ -39,6 +39,13 @@ TEST(udp_network) { run("shared-network", udp_channel(""), 50000, 3000); }
 /* N1 */
 TEST(udp_dedicated) { run("dedicated", udp_channel(""), 50000, 3000); }
 
+/* Thread sanitizer makes each pass some ten times as dear, and has a thread of its own. */
+#if defined(__SANITIZE_THREAD__)
+#define IDLE_US_MOST 100000
+#else
+#define IDLE_US_MOST 40000
+#endif
+
 /* A driver with an idle stream must use next to nothing: under 2 % here, noise included. */
 TEST(idle_uses_no_cpu)
 {
@@ -65,7 +72,7 @@ TEST(idle_uses_no_cpu)
     rst_subscription_close(subscription);
     rst_client_close(client);
     rst_driver_close(driver);
-    CHECK(used_us < 40000);
+    CHECK(used_us < IDLE_US_MOST);
 }
 
 /* How long the threads of this process were ready to run and had no processor, all together: second
@@ -99,6 +106,7 @@ static int64_t delayed_ns(void)
 #define HEARTBEAT_NS INT64_C(100000000)
 #define IDLE_US 20000
 #define TRIES 10 /* in turn one message, and more than fit at once */
+#define ROUNDS 5
 
 /* How many of TRIES / 2, of the kind with fewer. */
 static int count_woken(rst_publication_t *publication, rst_subscription_t *subscription)
@@ -123,7 +131,9 @@ static int count_woken(rst_publication_t *publication, rst_subscription_t *subsc
 }
 
 /* Everybody sleeps; then one message must come through at once, and a full publication must be
- * told of room at once: wake-ups, not timers. Most of the tries count, other programs run too. */
+ * told of room at once: wake-ups, not timers. Most of the tries of a round count, other programs run
+ * too. A host that takes the whole machine away for a while makes a round late, which nothing in
+ * here shows; a wake-up that is lost makes every round late. */
 static void wake(const char *threading, const char *channel)
 {
     char mode[64];
@@ -137,8 +147,11 @@ static void wake(const char *threading, const char *channel)
     rst_publication_t *publication = add_publication(client, channel, false);
     CHECK(subscription != NULL && publication != NULL);
     CHECK(stream(publication, subscription, 10, 100, INT64_C(5000000000)) >= 0);
-    const int woken = count_woken(publication, subscription);
-    fprintf(stderr, "%s %s: woken %d of %d times\n", threading, channel, woken, TRIES / 2);
+    int woken = 0;
+    for (int round = 0; round < ROUNDS && woken >= 0 && woken <= TRIES / 4; round++) {
+        woken = count_woken(publication, subscription);
+        fprintf(stderr, "%s %s: woken %d of %d times\n", threading, channel, woken, TRIES / 2);
+    }
     rst_publication_close(publication);
     rst_subscription_close(subscription);
     rst_client_close(client);
