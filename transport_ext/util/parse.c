@@ -115,11 +115,11 @@ bool rsti_parse_bool(const char *text, bool *value)
 }
 
 /* By hand, because strtod() reads another decimal point in another locale, and "nan". */
-bool rsti_parse_unit(const char *text, double *value)
+bool rsti_parse_decimal(const char *text, int64_t most, double *value)
 {
     int64_t whole;
     const char *at = scan_digits(text, &whole);
-    if (at == NULL || whole > 1) {
+    if (at == NULL || whole > most) {
         return false;
     }
     double digits = 0.0;
@@ -138,9 +138,14 @@ bool rsti_parse_unit(const char *text, double *value)
             }
         }
     }
-    if (*at != '\0' || (whole == 1 && is_above_whole)) {
+    if (*at != '\0' || (whole == most && is_above_whole)) {
         return false;
     }
     *value = (double)whole + digits / scale;
     return true;
+}
+
+bool rsti_parse_unit(const char *text, double *value)
+{
+    return rsti_parse_decimal(text, 1, value);
 }

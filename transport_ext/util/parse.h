@@ -13,5 +13,6 @@ bool rsti_parse_size(const char *text, int64_t *bytes);         /* 64k 1m 2g, ei
 bool rsti_parse_duration_ns(const char *text, int64_t *ns);     /* s ms us ns, none = ns */
 bool rsti_parse_bool(const char *text, bool *value);            /* exactly true / false */
 bool rsti_parse_unit(const char *text, double *value);          /* 0.0 … 1.0 */
+bool rsti_parse_decimal(const char *text, int64_t most, double *value); /* 0 … most: 2.5 */
 
 #endif

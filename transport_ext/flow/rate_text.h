@@ -1,0 +1,33 @@
+/* rate_text.h: a law of rate as text, in the manner of fc=tagged,g:101,t:5s:
+ *
+ *     rs-rate=law[,key:value]*
+ *
+ *   unlimited
+ *   fixed      r:bytes/s and p:datagrams/s, at least one of them
+ *   adaptive   d:target delay                                       and i, l, m
+ *   nak        w:window  t:triggers 50/75/87/100  c:cuts (one per trigger)  s:step (of H)  and i, l, m
+ *   aimd       a:increase in bytes/s  b:factor                      and i, l, m
+ *
+ * i initial, l least, m most: bytes per second, whole, with k, m or g (1024) as other channel
+ * parameters. d and w: durations (10ms). t, c, s and b in percent, decimals allowed. What is not
+ * given is rsti_rate_defaults()'. least comes down to an i or m below it, unless l is given. */
+#ifndef RSTI_FLOW_RATE_TEXT_H
+#define RSTI_FLOW_RATE_TEXT_H
+
+#include "flow/rate.h"
+
+#define RSTI_RATE_TEXT_MAX 255
+
+typedef struct rsti_rate_choice_t {
+    const rsti_rate_law_t *law;
+    rsti_rate_params_t params;
+} rsti_rate_choice_t;
+
+/* 0, or -RST_ECHANNEL with a trail that names the piece and the channel; -RST_EINVAL when channel
+ * is NULL, where the text is no channel's but an option or a command. *choice is then as it was. */
+int rsti_rate_choice_parse(rsti_rate_choice_t *choice, const char *text, const char *channel);
+
+/* Whether both say the same, however it is written ("fixed,r:1k" and "fixed,r:1024"). */
+bool rsti_rate_choice_equals(const rsti_rate_choice_t *a, const rsti_rate_choice_t *b);
+
+#endif
