@@ -91,6 +91,7 @@ static const param_t params[] = {
     PLAIN_ROW("channel-rcv-ts-offset", NOT_SERVED),
     PLAIN_ROW("media-rcv-ts-offset", NOT_SERVED),
     TEXT_ROW("rs-name", TEXT, name),
+    TEXT_ROW("rs-rate", TEXT, rate),
 };
 
 #define PARAM_COUNT (sizeof params / sizeof params[0])

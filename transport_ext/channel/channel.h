@@ -45,6 +45,7 @@ typedef struct rsti_channel_t {
     char fc[RSTI_CHANNEL_HOST_MAX];
     char cc[32];
     char name[RSTI_CHANNEL_HOST_MAX];          /* rs-name: the stream's name */
+    char rate[RSTI_CHANNEL_HOST_MAX];          /* rs-rate: read by flow/rate_text.h, a floor above */
     rsti_control_mode_t control_mode;
     int64_t session_id;      /* int32 range; UNSET = any / driver chosen */
     int64_t session_tag;     /* session-id=tag:n */

@@ -9,6 +9,10 @@
 
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication)
 {
+    if (!is_publication && channel->rate[0] != '\0') {
+        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-rate=%s: a subscription has no rate,"
+            " give it to the publication, not in \"%s\"", channel->rate, channel->uri);
+    }
     if (channel->is_spy && !is_publication) {
         return 0; /* it has no socket of its own */
     }

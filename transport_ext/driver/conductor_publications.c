@@ -48,7 +48,7 @@ static int check_shared(const rsti_publication_t *publication, const rsti_channe
         return RST_SET_ERR(RST_ECHANNEL, "ssc=%s differs from that of the existing publication",
             channel->ssc ? "true" : "false");
     }
-    return 0;
+    return rsti_rate_check_shared(publication, channel);
 }
 
 static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, bool is_network,
@@ -119,12 +119,15 @@ static rsti_publication_t *create(rst_driver_t *driver, const rsti_channel_t *ch
 {
     const bool is_network = endpoint != NULL;
     rsti_publication_options_t options;
-    if (make_options(driver, channel, is_network, &options) < 0) {
+    rsti_rate_choice_t rate;
+    if (make_options(driver, channel, is_network, &options) < 0
+        || rsti_rate_of_channel(driver, channel, &rate) < 0) {
         return NULL;
     }
     rsti_publication_facts_t facts = {
         .channel = channel,
         .options = &options,
+        .rate = &rate,
         .registration_id = command->correlation_id,
         .client_id = command->client_id,
         .stream_id = command->stream_id,

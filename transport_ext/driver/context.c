@@ -3,6 +3,7 @@
 
 #include "channel/channel.h"
 #include "concurrent/agent.h"
+#include "flow/rate_text.h"
 #include "util/alloc.h"
 #include "util/bits.h"
 #include "util/error.h"

@@ -3,6 +3,7 @@
 
 #include "flow/congestion.h"
 #include "flow/flow_control.h"
+#include "flow/rate_text.h"
 #include "util/bits.h"
 #include "util/error.h"
 #include "util/format.h"
@@ -182,7 +183,8 @@ static int check_names(const rst_driver_params_t *params)
             "congestion-control=%s: unknown law, there are static, cubic and auto",
             params->congestion_control);
     }
-    return 0;
+    rsti_rate_choice_t rate;
+    return rsti_rate_choice_parse(&rate, params->rate, NULL);
 }
 
 int rsti_driver_params_validate(const rst_driver_params_t *params)

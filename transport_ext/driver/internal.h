@@ -561,6 +561,11 @@ bool rsti_on_add_destination(rst_driver_t *driver, const rsti_command_t *command
 bool rsti_on_remove_destination(rst_driver_t *driver, const rsti_command_t *command);
 void rsti_on_remove_destination_by_id(rst_driver_t *driver, const rsti_command_t *command);
 
+/* conductor_rates.c: the channel's rate, else the driver's; one publication has one. */
+int rsti_rate_of_channel(const rst_driver_t *driver, const rsti_channel_t *channel,
+    rsti_rate_choice_t *rate);
+int rsti_rate_check_shared(const rsti_publication_t *publication, const rsti_channel_t *channel);
+
 /* conductor_channels.c: what is served, and endpoints found or made. */
 int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp);
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication);

@@ -74,6 +74,7 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     publication->session_id = facts->session_id;
     publication->stream_id = facts->stream_id;
     publication->options = *facts->options;
+    publication->rate = *facts->rate;
     publication->tether_times = rsti_tether_times_of(&driver->params, facts->channel);
     publication->is_ssc = facts->channel->is_ssc_set
         ? facts->channel->ssc

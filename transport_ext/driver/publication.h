@@ -8,6 +8,7 @@
 #include "channel/channel.h"
 #include "cnc/log_file.h"
 #include "driver/subscribers.h"
+#include "flow/rate_text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +34,7 @@ typedef struct rsti_publication_t {
     char *name; /* "" when unnamed */
     int32_t ref_count;
     rsti_publication_options_t options;
+    rsti_rate_choice_t rate; /* as it was opened, whatever it was changed to since */
     rsti_tether_times_t tether_times; /* of its untethered subscribers */
     bool is_ssc; /* spies simulate a connection */
     int64_t channel_tag, entity_tag; /* RSTI_CHANNEL_UNSET */
@@ -57,6 +59,7 @@ typedef struct rsti_publication_t {
 typedef struct rsti_publication_facts_t {
     const rsti_channel_t *channel;
     const rsti_publication_options_t *options;
+    const rsti_rate_choice_t *rate;
     int64_t registration_id;
     int64_t client_id;
     int32_t session_id;

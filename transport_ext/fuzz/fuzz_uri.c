@@ -44,6 +44,7 @@ static void check_values(const rsti_channel_t *channel)
     check_text(channel->fc, sizeof channel->fc);
     check_text(channel->cc, sizeof channel->cc);
     check_text(channel->name, sizeof channel->name);
+    check_text(channel->rate, sizeof channel->rate);
     check_range(channel->session_id, INT32_MIN, INT32_MAX);
     check_range(channel->initial_term_id, INT32_MIN, INT32_MAX);
     check_range(channel->term_id, INT32_MIN, INT32_MAX);

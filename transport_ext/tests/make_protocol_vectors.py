@@ -287,7 +287,7 @@ def write_uri_corpus(vectors: Vectors) -> None:
         "so-rcvbuf=2m|rcv-wnd=256k|pub-wnd=32k|nak-delay=1us|max-resend=16|"
         "untethered-window-limit-timeout=5s|untethered-linger-timeout=1ms|"
         "untethered-resting-timeout=10s|response-correlation-id=prototype|ats=false|"
-        "rs-name=ticks|x=y"
+        "rs-name=ticks|rs-rate=fixed,r:200m|x=y"
     )
     write_corpus("uri", "every_key", text.encode())
     write_corpus("uri", "ipc", b"aeron:ipc?term-length=64k|session-id=tag:7|pub-wnd=1408")

@@ -130,6 +130,7 @@ TEST(defaults)
     CHECK_EQ(channel.control_mode, RSTI_CONTROL_NONE);
     CHECK_STR(channel.endpoint, "");
     CHECK_STR(channel.name, "");
+    CHECK_STR(channel.rate, "");
     const int64_t numbers[] = {channel.session_id, channel.session_tag, channel.mtu,
         channel.term_length, channel.ttl, channel.initial_term_id, channel.term_id,
         channel.term_offset, channel.linger_ns, channel.so_sndbuf, channel.so_rcvbuf,
@@ -153,7 +154,7 @@ TEST(every_parameter_arrives)
                    "so-sndbuf=1m|so-rcvbuf=2m|rcv-wnd=256k|pub-wnd=32k|nak-delay=1us|"
                    "max-resend=16|untethered-window-limit-timeout=1|"
                    "untethered-linger-timeout=2ms|untethered-resting-timeout=3ns|"
-                   "response-correlation-id=-1|ats=false|rs-name=ticks of a|x=y"),
+                   "response-correlation-id=-1|ats=false|rs-name=ticks of a|rs-rate=fixed,r:200m|x=y"),
         0);
     CHECK(channel.is_spy);
     CHECK_EQ(channel.media, RSTI_MEDIA_UDP);
@@ -191,6 +192,7 @@ TEST(every_parameter_arrives)
     CHECK_EQ(channel.untethered_resting_ns, 3);
     CHECK_EQ(channel.response_correlation_id, -1);
     CHECK_STR(channel.name, "ticks of a");
+    CHECK_STR(channel.rate, "fixed,r:200m");
 }
 
 /* F3, F6, F5 */
@@ -237,6 +239,7 @@ TEST(values)
         {"control=[::1]:1", true}, {"control=:1", false}, {"control=h:", false},
         {"ats=false", true}, {"ats=no", false},
         {"rs-name=a", true}, {"rs-nam=a", false}, {"rs-=a", false}, {"rs-names=a", false},
+        {"rs-rate=adaptive,d:5ms", true}, {"rs-rate=", false}, {"rs-rates=a", false},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         int result = parse_udp(rows[i].param);
@@ -260,7 +263,8 @@ TEST(tags_and_prototype)
 /* F3 */
 TEST(text_limits)
 {
-    static const char *const keys[] = {"interface", "fc", "rs-name", "cc", "alias"};
+    static const char *const keys[] = {
+        "interface", "fc", "rs-name", "rs-rate", "cc", "alias"};
     for (size_t i = 0; i < COUNT(keys); i++) {
         size_t most = strcmp(keys[i], "cc") == 0 ? 31 : RSTI_CHANNEL_HOST_MAX - 1;
         char param[512];

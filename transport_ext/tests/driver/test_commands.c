@@ -95,6 +95,55 @@ TEST(names_may_not_share_a_stream_id)
     harness_close(h);
 }
 
+TEST(a_rate_is_the_publication_s_own)
+{
+    harness_t *h = harness_open();
+    const int pub = RSTI_CMD_ADD_PUBLICATION, sub = RSTI_CMD_ADD_SUBSCRIPTION;
+    static const char *const channels[] = {UDP "|", "aeron:ipc?"};
+    char channel[128];
+    for (int i = 0; i < 2; i++) {
+        snprintf(channel, sizeof channel, "%srs-rate=fixed,r:1k", channels[i]);
+        const int64_t a = add(h, pub, channel, 10);
+        snprintf(channel, sizeof channel, "%srs-rate=fixed,r:1024", channels[i]);
+        const int64_t b = add(h, pub, channel, 10); /* the same rate, written otherwise */
+        snprintf(channel, sizeof channel, "%salias=another", channels[i]);
+        const int64_t c = add(h, pub, channel, 10); /* who asks for none shares the one there is */
+        CHECK_EQ(answer(h, RSTI_RSP_PUBLICATION_READY, b)->response.registration_id, a);
+        CHECK_EQ(answer(h, RSTI_RSP_PUBLICATION_READY, c)->response.registration_id, a);
+        h->answer_count = 0;
+        snprintf(channel, sizeof channel, "%srs-rate=fixed,r:1025", channels[i]);
+        check_refused(h, pub, channel, RSTI_DRIVER_INVALID_CHANNEL, "rs-rate=fixed,r:1025 differs");
+        snprintf(channel, sizeof channel, "%srs-rate=fixed,q:1", channels[i]);
+        check_refused(h, pub, channel, RSTI_DRIVER_INVALID_CHANNEL, "\"q:1\" is not one of");
+        check_refused(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, channel, RSTI_DRIVER_INVALID_CHANNEL,
+            channel);
+        snprintf(channel, sizeof channel, "%srs-rate=adaptive", channels[i]);
+        check_refused(h, sub, channel, RSTI_DRIVER_INVALID_CHANNEL, "a subscription has no rate");
+    }
+    check_refused(h, sub, "aeron-spy:" UDP "|rs-rate=adaptive", RSTI_DRIVER_INVALID_CHANNEL,
+        "a subscription has no rate");
+    CHECK_EQ(h->driver->conductor.send_endpoints.count, 1);
+    harness_close(h);
+}
+
+TEST(the_driver_s_rate_is_for_those_who_say_none)
+{
+    harness_t *h = harness_open();
+    snprintf(h->driver->params.rate, sizeof h->driver->params.rate, "fixed,p:7");
+    const int pub = RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION;
+    const int64_t a = add(h, pub, "aeron:ipc", 10);
+    const int64_t b = add(h, pub, "aeron:ipc?rs-rate=nak", 10);
+    const rsti_ptr_array_t *list = &h->driver->conductor.ipc_publications;
+    CHECK_EQ(list->count, 2);
+    for (size_t i = 0; i < list->count; i++) {
+        const rsti_publication_t *publication = list->items[i];
+        CHECK(publication->registration_id == a || publication->registration_id == b);
+        CHECK(publication->rate.law
+              == (publication->registration_id == a ? &rsti_rate_fixed : &rsti_rate_nak));
+    }
+    harness_close(h);
+}
+
 /* L1, N4, N5 */
 TEST(shared_and_exclusive_publications)
 {
@@ -323,6 +372,7 @@ TEST(options_are_checked)
 
 CHECK_MAIN(RUN(first_command_makes_a_heartbeat_counter), RUN(what_is_not_served_is_refused_by_name),
     RUN(bad_commands_are_answered), RUN(names_may_not_share_a_stream_id),
+    RUN(a_rate_is_the_publication_s_own), RUN(the_driver_s_rate_is_for_those_who_say_none),
     RUN(shared_and_exclusive_publications), RUN(wildcard_port_is_shown), RUN(user_counters),
     RUN(silent_client_is_given_up), RUN(ipc_limit_follows_the_slowest_subscriber),
     RUN(ipc_end_of_stream), RUN(dead_producer_is_unblocked), RUN(directory_has_one_driver),
