@@ -1,8 +1,9 @@
 """What happens when a consumer is slow: the user's choice, named where the queue is.
 
-``Block`` leaves what is not yet consumed in the transport, whose window fills and stops the
-publisher. All others read eagerly into a bounded queue of the subscriber, so that the publisher is
-not slowed, and say what is given up when that queue is full.
+``Block`` and ``Evict`` leave what is not yet consumed in the transport, whose window fills and stops
+the publisher: for as long as it takes, or for ``after_s`` at most. All others read eagerly into a
+bounded queue of the subscriber, so that the publisher is not slowed, and say what is given up when
+that queue is full. Capacities and counters of each: docs/slow-consumers.md.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Conflate:
 @dataclass(frozen=True, slots=True)
 class Fail:
     """End the subscriber with :class:`rstream.errors.SlowConsumer` when more than ``n`` items
-    wait.
+    wait; those that wait are handed out before, and the publisher is no longer held.
     """
 
     n: int = 1024
@@ -90,11 +91,22 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Let the transport go on without a consumer that stands still for ``after_s`` seconds (not
-    available yet).
+    """Let the transport go on without a consumer that holds the stream back and stands still for
+    ``after_s`` seconds; what the others get is not touched.
+
+    Its driver watches over it, so it works too when the consumer's process hangs. When it wakes,
+    it gets :class:`rstream.errors.SlowConsumer`, or goes on.
+
+    Attributes:
+        after_s: 0.01 to 86400 seconds. It holds the stream back while three quarters of the window
+            wait for it; it stands still while it takes nothing: a consumer that works on one batch
+            of ``prefetch`` items for longer is evicted.
+        rejoin: instead of the exception go on at what comes then; the events ``Evicted`` and
+            ``Gap`` tell what was missed.
     """
 
     after_s: float
+    rejoin: bool = False
 
 
 SlowPolicy: TypeAlias = Block | Buffer | DropNewest | DropOldest | Latest | Conflate | Fail | Evict

@@ -1,8 +1,9 @@
 """What the policies for a slow consumer do: one bounded queue each.
 
 Law of all of them: at most ``capacity`` items wait, and
-``accepted = taken + waiting + dropped`` where merged items count as dropped. What happens exactly
-at the limit is the class's name. Pure, no waiting, not thread-safe: the owner holds a lock.
+``accepted = taken + waiting + dropped + conflated``: an item that nobody will see was dropped, one
+that lives on in another (merged, or replaced by a newer one of its key) was conflated. What happens
+exactly at the limit is the class's name. Pure, no waiting, not thread-safe: the owner holds a lock.
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ class Queue(Protocol[T]):
     """What the pump and the consumer need of a queue."""
 
     dropped: int
+    conflated: int
+
+    @property
+    def capacity(self) -> int:
+        """Most items that wait at once."""
+        ...
 
     def put(self, item: T) -> None:
         """Add an item; at the limit, do what the policy says."""
@@ -64,11 +71,17 @@ class PlainQueue(Generic[T]):
     """
 
     dropped: int
+    conflated: int
 
     def __init__(self, capacity: int) -> None:
         self._capacity = _check_capacity(capacity)
         self._items: deque[T] = deque()
-        self.dropped = 0
+        self.dropped = self.conflated = 0
+
+    @property
+    def capacity(self) -> int:
+        """Most items that wait at once."""
+        return self._capacity
 
     def put(self, item: T) -> None:
         """Add an item.
@@ -132,18 +145,24 @@ class LatestQueue(Generic[T]):
     """
 
     dropped: int
+    conflated: int
 
     def __init__(self, key: Callable[[T], Hashable] | None, keys_max: int) -> None:
         self._key = key
         self._keys_max = _check_capacity(keys_max)
         self._items: OrderedDict[Hashable, T] = OrderedDict()
-        self.dropped = 0
+        self.dropped = self.conflated = 0
+
+    @property
+    def capacity(self) -> int:
+        """Most keys that wait at once; one when there is one key for all."""
+        return 1 if self._key is None else self._keys_max
 
     def put(self, item: T) -> None:
         """Add an item, replacing the one of its key."""
         key = None if self._key is None else self._key(item)
         if key in self._items:
-            self.dropped += 1
+            self.conflated += 1
         elif len(self._items) >= self._keys_max:
             self._items.popitem(last=False)
             self.dropped += 1
@@ -165,17 +184,23 @@ class ConflateQueue(Generic[T]):
     """At most one item waits: what arrives is merged into it."""
 
     dropped: int
+    conflated: int
 
     def __init__(self, merge: Callable[[T, T], T]) -> None:
         self._merge = merge
         self._items: list[T] = []
-        self.dropped = 0
+        self.dropped = self.conflated = 0
+
+    @property
+    def capacity(self) -> int:
+        """One item waits, whatever was merged into it."""
+        return 1
 
     def put(self, item: T) -> None:
         """Add an item, or merge it into the waiting one."""
         if self._items:
             self._items[0] = self._merge(self._items[0], item)
-            self.dropped += 1
+            self.conflated += 1
         else:
             self._items.append(item)
 

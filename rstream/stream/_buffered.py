@@ -67,6 +67,9 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
 class BufferedSubscriber(Subscriber[T], Generic[T]):
     """Takes from a queue that a thread fills; the publisher is slowed only by ``Buffer(n)`` when
     full.
+
+    When the policy fails, or a function of the user's that it needs, the stream is left at once, so
+    that nobody holds the publisher; what waits is handed out, and from then on every poll raises.
     """
 
     def __init__(self, reader: Reader[T], queue: Queue[T], on_slow: policy.SlowPolicy) -> None:
@@ -77,7 +80,9 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._changed = threading.Condition()
         self._errors: deque[Exception] = deque()
-        self._has_ended = self._is_woken = self._has_failed = False
+        self._has_ended = self._is_woken = False
+        self._failure: Exception | None = None
+        self._demand: int | None = None  # of the reactive runtime; None: the caller asks itself
         self._closed = False
         self._thread = threading.Thread(
             target=self._pump, name=f"rstream-pump-{reader.name or reader.stream_id}", daemon=True
@@ -91,28 +96,31 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     def _pump(self) -> None:
         try:
-            while not self._closed and not self._has_failed:
-                limit = self._await_room()
-                try:
-                    items = self._reader.poll(limit)
-                except ClosedError:
-                    return
-                except Exception as error:
-                    with self._changed:
-                        self._errors.append(error)
-                        self._changed.notify_all()
-                    continue
-                if items:
-                    self._store(items)
-                elif self._reader.is_ended:
-                    with self._changed:
-                        self._has_ended = True
-                        self._changed.notify_all()
-                    self._reader.wait(PUMP_WAIT_S)
-                else:
-                    self._reader.wait(PUMP_WAIT_S)
+            while not self._closed and self._failure is None:
+                self._pump_once(self._await_room())
         except ClosedError:
             return
+        if self._failure is not None:
+            self._reader.close()
+
+    def _pump_once(self, limit: int) -> None:
+        try:
+            items = self._reader.poll(limit)
+        except ClosedError:
+            raise
+        except Exception as error:
+            with self._changed:
+                self._errors.append(error)
+                self._changed.notify_all()
+            return
+        if items:
+            self._store(items)
+            return
+        if self._reader.is_ended:
+            with self._changed:
+                self._has_ended = True
+                self._changed.notify_all()
+        self._reader.wait(PUMP_WAIT_S)
 
     def _await_room(self) -> int:
         with self._changed:
@@ -128,31 +136,42 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 for item in items:
                     self._queue.put(item)
             except FullError as error:
-                self._fail(
-                    SlowConsumer(f"{self._reader!r}: {error}", hint="on_slow=Fail was asked for")
+                self._failure = SlowConsumer(
+                    f"{self._reader!r}: {error}, and one more has come",
+                    hint="the stream was left, as on_slow=Fail asks for: take faster, allow more, "
+                    "or open another subscriber, which gets what comes from then on",
+                    channel=self._reader.channel,
+                    stream_id=self._reader.stream_id,
                 )
             except Exception as error:  # the user's key or merge function
-                self._fail(error)
+                self._failure = error
             self._changed.notify_all()
-
-    def _fail(self, error: Exception) -> None:
-        self._has_failed = True
-        self._errors.append(error)
 
     # ---- the consumer's thread ----
 
     def poll(self, limit: int | None = None) -> list[T]:
+        return self._take(limit or self.prefetch)
+
+    def poll_demanded(self, demand: int) -> list[T]:
+        self._demand = demand
+        return self._take(min(demand, self.prefetch))
+
+    def _take(self, limit: int) -> list[T]:
         if self._closed:
             raise ClosedError(f"{self!r} is closed")
         with self._changed:
             self._is_woken = False
-            items = self._queue.take(limit or self.prefetch)
+            items = self._queue.take(limit)
             if items:
                 if self._is_blocking:
                     self._changed.notify_all()
                 return items
+            if len(self._queue):
+                return []  # no demand for it; an error never overtakes data
             if self._errors:
                 raise self._errors.popleft()
+            if self._failure is not None:
+                raise self._failure
         return []
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -169,8 +188,10 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         return True
 
     def _is_ready(self) -> bool:
+        if len(self._queue):
+            return self._demand != 0 or self._closed or self._is_woken
         return bool(
-            len(self._queue) or self._errors or self._has_ended or self._closed or self._is_woken
+            self._errors or self._failure or self._has_ended or self._closed or self._is_woken
         )
 
     def wake(self) -> None:
@@ -184,7 +205,12 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     def statistics(self) -> dict[str, int | float | bool]:
         statistics = self._reader.statistics()
         with self._changed:
-            statistics |= {"waiting": len(self._queue), "dropped": self._queue.dropped}
+            statistics |= {
+                "waiting": len(self._queue),
+                "capacity": self._queue.capacity,
+                "dropped": self._queue.dropped,
+                "conflated": self._queue.conflated,
+            }
         return statistics
 
     @property
@@ -194,7 +220,12 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     @property
     def is_ended(self) -> bool:
         with self._changed:
-            return self._has_ended and not len(self._queue) and not self._errors
+            return (
+                self._has_ended
+                and not len(self._queue)
+                and not self._errors
+                and self._failure is None
+            )
 
     def close(self) -> None:
         if self._closed:

@@ -302,6 +302,7 @@ def publisher_of(
     channel: Channel | str | None = None,
     stream_id: int | None = None,
     prefetch: int = PREFETCH,
+    on_slow: policy.SlowPolicy = policy.Block(),
     on_lost: OnLost = "raise",
     dir: str | None = None,
     client: Client | None = None,
@@ -313,6 +314,8 @@ def publisher_of(
         name, type, codec, channel, stream_id, dir, client, on_lost: as for
             :func:`rstream.subscriber`.
         prefetch: most messages taken at once; never more than were requested and one.
+        on_slow: what happens when the subscriber's demand is slower than the publishers; a queue
+            of a policy is taken from as demand allows.
         executor: who runs the loops; default: a daemon thread for each subscriber.
     Raises:
         ConfigError: an argument that cannot be used. Everything else reaches ``on_error``.
@@ -320,8 +323,11 @@ def publisher_of(
     chosen = codec if codec is not None else codec_for(type)
     stream, uri, number = resolve_address(name, channel, stream_id, is_publisher=False)
 
-    def open_reader() -> Reader[Any]:
-        return _open_reader(
+    _ = queue_of(on_slow)  # a policy that cannot be used is refused here, not at subscribe
+
+    def open_reader() -> Subscriber[Any]:
+        queue = queue_of(on_slow)
+        opened: Reader[Any] = _open_reader(
             stream or number,
             [uri],
             number,
@@ -329,8 +335,9 @@ def publisher_of(
             prefetch=prefetch,
             on_lost=on_lost,
             link=lambda: _session.acquire(dir, client),
-            is_demanded=True,
+            is_demanded=queue is None,
         )
+        return opened if queue is None else BufferedSubscriber(opened, queue, on_slow)
 
     return StreamPublisher(open_reader, stream or str(number), executor)
 

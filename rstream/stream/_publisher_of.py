@@ -7,9 +7,10 @@ Theory of operation. Each ``subscribe`` makes a transport subscription and a loo
 
 The end of a named stream is a message too, but it costs no demand and so is seen without (§2.9).
 
-What is not taken stays in the image, fills the window and slows the publisher down. ``request``
-adds to
-the demand and wakes the loop, nothing else: on_next never runs inside it (§3.3, §3.4).
+What is not taken stays in the image, fills the window and slows the publisher down; or, with a policy
+that has a queue, in that queue, where demand takes it and the policy says what is given up.
+``request`` adds to the demand and wakes the loop, nothing else: on_next never runs inside it (§3.3,
+§3.4).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rstream import abc
 from rstream.errors import ClosedError, ForkedError
 from rstream.flow.demand import Demand
 from rstream.flow.states import Signal, State, next_state
-from rstream.stream._reader import Reader
+from rstream.stream._subscriber import Subscriber
 from rstream.stream.executor import Executor, ThreadExecutor
 
 __all__ = ("StreamPublisher",)
@@ -34,7 +35,7 @@ log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
-OpenReader = Callable[[], Reader[T]]
+OpenReader = Callable[[], Subscriber[T]]
 
 
 class StreamPublisher(abc.Publisher[T], Generic[T]):
@@ -87,7 +88,7 @@ class _Loop(Generic[T]):
     def __init__(self, subscriber: abc.Subscriber[T], name: str) -> None:
         self._subscriber: abc.Subscriber[T] | None = subscriber
         self._name = name
-        self._reader: Reader[T] | None = None
+        self._reader: Subscriber[T] | None = None
         self._lock = threading.Lock()  # guards state, demand, failure
         self._woken = threading.Event()
         self._state = State.NEW
@@ -95,7 +96,7 @@ class _Loop(Generic[T]):
         self._failure: Exception | None = None
         self._held: deque[T] = deque()
 
-    def attach(self, reader: Reader[T]) -> None:
+    def attach(self, reader: Subscriber[T]) -> None:
         self._reader = reader
 
     # ---- the subscriber's calls ----
@@ -195,8 +196,7 @@ class _Loop(Generic[T]):
             if wait_s > 0:
                 self._woken.wait(wait_s)
             return
-        reader.raise_demand(self._demand.pending)
-        items = reader.poll()
+        items = reader.poll_demanded(self._demand.pending)
         if items:
             self._held.extend(items)
             self._deliver()

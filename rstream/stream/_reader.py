@@ -113,6 +113,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._errors: deque[Exception] = deque()
         self._lock = threading.Lock()  # held by the thread inside poll or wait
         self._messages = self._polls = self._rejoins = self._refused = 0
+        self._evicted = self._skipped_bytes = 0
         self._completed_count = 0  # of joins before a rejoin
         self._next = 0
         self._made_at = call_site()
@@ -146,6 +147,11 @@ class Reader(Subscriber[T], Generic[T]):
         return f"<rstream.stream.Reader {self.name or self.stream_id!r} on {channels or 'nothing'}>"
 
     # ---- facts ----
+
+    @property
+    def channel(self) -> str:
+        """The channels, for people."""
+        return ", ".join(self._channels)
 
     @property
     def subscriptions(self) -> list[_core.Subscription]:
@@ -192,6 +198,12 @@ class Reader(Subscriber[T], Generic[T]):
             "completed": self._completed_count
             + sum(source.peers.completed_count for source in self._sources),
             "is_connected": not self._closed and self.is_connected,
+            "waiting": 0,
+            "capacity": 0,
+            "dropped": 0,
+            "conflated": 0,
+            "evicted": self._evicted,
+            "skipped_bytes": self._skipped_bytes,
         }
 
     # ---- reading ----
@@ -501,16 +513,14 @@ class Reader(Subscriber[T], Generic[T]):
 
     # ---- demand, for the reactive runtime ----
 
-    def raise_demand(self, n: int) -> None:
-        """Let at least ``n`` messages be polled from now on; only of a reader made with demand.
-
-        The reading thread's call before each poll: so control messages, which are taken but not
-        handed out, cost no demand, and a rejoin loses none.
-        """
+    def poll_demanded(self, demand: int) -> list[T]:
+        # Control messages, which are taken but not handed out, cost no demand, and a rejoin loses
+        # none: it is raised to what is wanted now.
         core = self._sources[0].core
-        missing = min(n, UNBOUNDED) - core.demand
+        missing = min(demand, UNBOUNDED) - core.demand
         if missing > 0:
             core.request(missing)
+        return self.poll()
 
     # ---- life ----
 

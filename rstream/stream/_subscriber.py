@@ -43,8 +43,18 @@ class Subscriber(ABC, Generic[T]):
             RemoteError: a publisher ended its stream with an error.
             NameMismatch: a message of another name; it is skipped. Said once per publisher.
             CodecError: a message that cannot be decoded; it is skipped.
+            SlowConsumer: this consumer was slower than its policy allows; the stream was left, and
+                every later poll says so again.
             ClosedError: closed here.
             ConcurrentUseError: another thread is reading.
+        """
+
+    @abstractmethod
+    def poll_demanded(self, demand: int) -> list[T]:
+        """As :meth:`poll`, but at most ``demand`` objects, 0 too; for the reactive runtime.
+
+        What it had before is only there when nothing else stands between: errors and the end are
+        told without demand (§2.9), an object is not.
         """
 
     @abstractmethod
@@ -67,7 +77,12 @@ class Subscriber(ABC, Generic[T]):
 
     @abstractmethod
     def statistics(self) -> dict[str, int | float | bool]:
-        """Counts since the start; fill and window of the fullest image, in bytes."""
+        """Counts since the start; fill and window of the fullest image, in bytes.
+
+        Of the policy for a slow consumer: ``waiting`` and ``capacity`` of its queue (0: it has
+        none), ``dropped``, ``conflated``, ``evicted`` and ``skipped_bytes``
+        (docs/slow-consumers.md).
+        """
 
     @abstractmethod
     def close(self) -> None:

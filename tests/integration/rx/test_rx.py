@@ -12,9 +12,9 @@ import time
 import msgspec
 import pytest
 
-from rstream import stream
+from rstream import policy, stream
 from rstream.driver import Driver
-from rstream.errors import NotConnected, PublisherLost, RemoteError
+from rstream.errors import NotConnected, PublisherLost, RemoteError, SlowConsumer
 
 reactivex = pytest.importorskip("reactivex")
 from reactivex import operators as ops  # noqa: E402
@@ -169,6 +169,70 @@ def test_a_slow_pipeline_holds_the_publisher_back(driver_dir, name):
         gate.set()
     assert done.wait(20)
     assert len(seen) == sent
+
+
+@pytest.mark.parametrize(
+    ("on_slow", "kept"),
+    [
+        (policy.DropOldest(3), [97, 98, 99]),
+        (policy.DropNewest(3), [1, 2, 3]),
+        (policy.Latest(key=lambda n: n % 2), [99, 98]),  # 1 began to wait before 2
+        (policy.Conflate(lambda a, b: a + b), [sum(range(1, 100))]),
+        (policy.Buffer(100), list(range(1, 100))),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_slow_pipeline_gives_up_what_its_policy_says(driver_dir, name, on_slow, kept):
+    is_in, gate, done, seen = threading.Event(), threading.Event(), threading.Event(), []
+
+    def slowly(item):
+        is_in.set()
+        gate.wait(20)
+        seen.append(item)
+
+    rx.from_stream(name, dir=driver_dir, on_slow=on_slow).subscribe(slowly, on_completed=done.set)
+    with stream.publisher(name, dir=driver_dir) as pub:
+        pub.send(0)
+        assert is_in.wait(10)  # the pipeline holds the first item: from here on it is slow
+        pub.send_many(range(1, 100))
+        deadline = time.monotonic() + 10
+        while pub._core.consumed_position != pub._core.position and time.monotonic() < deadline:
+            time.sleep(0.005)
+        gate.set()
+    assert done.wait(20)
+    assert seen == [0, *kept]
+
+
+def test_fail_reaches_on_error_of_a_slow_pipeline(driver_dir, name):
+    is_in, gate, failed, seen, errors = (
+        threading.Event(),
+        threading.Event(),
+        threading.Event(),
+        [],
+        [],
+    )
+
+    def slowly(item):
+        is_in.set()
+        gate.wait(20)
+        seen.append(item)
+
+    def on_error(error):
+        errors.append(error)
+        failed.set()
+
+    rx.from_stream(name, dir=driver_dir, on_slow=policy.Fail(3)).subscribe(slowly, on_error)
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        pub.send(0)
+        assert is_in.wait(10)
+        pub.send_many([1, 2, 3, 4])
+        deadline = time.monotonic() + 10
+        while pub.is_connected and time.monotonic() < deadline:
+            time.sleep(0.005)
+        gate.set()
+        assert failed.wait(20)
+    assert seen == [0, 1, 2, 3]
+    assert isinstance(errors[0], SlowConsumer)
 
 
 def test_to_stream_with_nobody_there_is_an_error(driver_dir, name):

@@ -1,4 +1,4 @@
-"""Overflow queues: bounded, and accepted = taken + waiting + dropped; each against a list."""
+"""Overflow queues: bounded, and accepted = taken + waiting + dropped + conflated; each against a list."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,8 @@ def run(queue, model_put, operations):
             del model[:n]
             taken += len(items)
         assert len(queue) == len(model)
-        assert number == taken + len(queue) + queue.dropped
+        assert number == taken + len(queue) + queue.dropped + queue.conflated
+        assert len(queue) <= queue.capacity
         assert queue.room() >= 1
 
 
@@ -70,7 +71,7 @@ def test_latest_without_key_keeps_one():
     for item in "abc":
         queue.put(item)
     assert queue.take(9) == ["c"]
-    assert queue.dropped == 2
+    assert (queue.capacity, queue.dropped, queue.conflated) == (1, 0, 2)
 
 
 def test_conflate_merges_what_waits():
@@ -81,7 +82,7 @@ def test_conflate_merges_what_waits():
     queue.put(4)
     assert queue.take(0) == []
     assert queue.take(1) == [4]
-    assert queue.dropped == 2
+    assert (queue.capacity, queue.dropped, queue.conflated) == (1, 0, 2)
 
 
 def test_plain_queue_is_full_exactly_at_its_capacity():
@@ -93,6 +94,73 @@ def test_plain_queue_is_full_exactly_at_its_capacity():
     with pytest.raises(FullError):
         queue.put(3)
     assert queue.take(5) == [1, 2]
+
+
+@given(operations=OPS)
+def test_conflate_keeps_the_sum_of_what_nobody_took(operations):
+    def put(model, item):
+        model[:] = [sum(model) + item]
+
+    run(ConflateQueue(lambda waiting, new: waiting + new), put, operations)
+
+
+@given(keys=st.integers(1, 4), keys_max=st.integers(1, 4), operations=OPS)
+def test_latest_tells_what_was_dropped_from_what_was_replaced(keys, keys_max, operations):
+    queue, waiting, number, dropped = LatestQueue(lambda item: item % keys, keys_max), [], 0, 0
+    for what, n in operations:
+        if what == "put":
+            number += 1
+            key = number % keys
+            if key not in waiting:
+                if len(waiting) == keys_max:
+                    waiting.pop(0)
+                    dropped += 1
+                waiting.append(key)
+            queue.put(number)
+        else:
+            assert [item % keys for item in queue.take(n)] == waiting[:n]
+            del waiting[:n]
+        assert queue.dropped == dropped
+
+
+@given(capacity=st.integers(1, 5), operations=OPS)
+def test_plain_queue_refuses_what_its_room_denies(capacity, operations):
+    queue, model, number = PlainQueue(capacity), [], 0
+    for what, n in operations:
+        assert queue.room() == capacity - len(model)
+        if what == "take":
+            assert queue.take(n) == model[:n]
+            del model[:n]
+        elif queue.room() > 0:
+            number += 1
+            queue.put(number)
+            model.append(number)
+        else:
+            with pytest.raises(FullError):
+                queue.put(0)
+        assert len(queue) == len(model) <= queue.capacity == capacity
+
+
+@pytest.mark.parametrize(
+    ("make", "kept", "dropped", "conflated"),
+    [
+        (lambda: DropNewestQueue(3), [1, 2, 3], 1, 0),
+        (lambda: DropOldestQueue(3), [2, 3, 4], 1, 0),
+        (lambda: LatestQueue(lambda item: item, 3), [2, 3, 4], 1, 0),
+        (lambda: LatestQueue(lambda item: item % 3, 3), [4, 2, 3], 0, 1),
+    ],
+    ids=["newest", "oldest", "latest-new-key", "latest-same-key"],
+)
+def test_nothing_is_given_up_at_the_limit_and_one_item_just_beyond_it(
+    make, kept, dropped, conflated
+):
+    queue = make()
+    for item in (1, 2, 3):
+        queue.put(item)
+    assert (len(queue), queue.dropped, queue.conflated) == (3, 0, 0)
+    queue.put(4)
+    assert (queue.dropped, queue.conflated) == (dropped, conflated)
+    assert queue.take(9) == kept
 
 
 @pytest.mark.parametrize("make", [PlainQueue, DropNewestQueue, DropOldestQueue])

@@ -9,7 +9,9 @@ import weakref
 
 import pytest
 
-from rstream import abc, stream
+from rstream import abc, policy, stream
+from rstream.errors import ConfigError, SlowConsumer
+from rstream.stream._buffered import BufferedSubscriber
 
 
 class Recorder(abc.Subscriber):
@@ -82,6 +84,86 @@ def test_the_end_is_told_without_demand(driver_dir, name, caller):
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         pub.send_many([1, 2])
     run_until(caller, lambda: recorder.signals == ["subscribe", 1, 2, "complete"])
+
+
+@pytest.mark.parametrize(
+    ("on_slow", "expected"),
+    [
+        (policy.DropOldest(3), [97, 98, 99]),
+        (policy.DropNewest(3), [0, 1, 2]),
+        (policy.Buffer(3, "drop_newest"), [0, 1, 2]),
+        (policy.Latest(key=lambda n: n % 2), [98, 99]),
+        (policy.Conflate(lambda a, b: a + b), [sum(range(100))]),
+        (policy.Buffer(3), list(range(100))),
+        (policy.Block(), list(range(100))),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_demand_takes_from_the_queue_of_a_policy(driver_dir, name, caller, on_slow, expected):
+    recorder = Recorder()
+    stream.publisher_of(name, dir=driver_dir, executor=caller, on_slow=on_slow).subscribe(recorder)
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        pub.send_many(range(100))
+        # All of it was read (but for Block and Buffer, whose rest waits in the transport): only a
+        # marker of the transport tells, for nothing is delivered without demand.
+        if len(expected) < 100:
+            run_until(caller, lambda: pub._core.consumed_position == pub._core.position)
+        settle(caller)
+        assert recorder.signals == ["subscribe"]
+        for count in range(1, len(expected) + 1):
+            recorder.subscription.request(1)
+            run_until(caller, lambda n=count: len(recorder.signals) >= 1 + n)
+            assert recorder.signals == ["subscribe", *expected[:count]]
+    run_until(caller, lambda: recorder.signals[-1] == "complete")
+    assert recorder.signals == ["subscribe", *expected, "complete"]
+
+
+def test_fail_reaches_on_error_behind_what_waited(driver_dir, name, caller):
+    recorder = Recorder(1)
+    stream.publisher_of(name, dir=driver_dir, executor=caller, on_slow=policy.Fail(3)).subscribe(
+        recorder
+    )
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        pub.send(0)
+        run_until(caller, lambda: recorder.signals == ["subscribe", 0])
+        pub.send_many([1, 2, 3])
+        settle(caller)
+        assert recorder.signals == ["subscribe", 0]  # three wait: the limit itself is no failure
+        pub.send(4)
+        run_until(caller, lambda: not pub.is_connected)  # it failed, and left the stream
+        recorder.subscription.request(100)
+        run_until(caller, lambda: isinstance(recorder.signals[-1], SlowConsumer))
+    assert recorder.signals[:-1] == ["subscribe", 0, 1, 2, 3]
+
+
+def test_a_queue_without_demand_keeps_the_loop_asleep(driver_dir, name, monkeypatch):
+    polls = []
+    take = BufferedSubscriber.poll_demanded
+
+    def counted(self, demand):
+        polls.append(demand)
+        return take(self, demand)
+
+    monkeypatch.setattr(BufferedSubscriber, "poll_demanded", counted)
+    recorder = Recorder()
+    stream.publisher_of(name, dir=driver_dir, on_slow=policy.DropOldest(2)).subscribe(recorder)
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        pub.send_many(range(10))
+        while pub._core.consumed_position != pub._core.position:
+            time.sleep(0.005)
+        before = len(polls)
+        time.sleep(0.3)
+        assert len(polls) - before < 20  # a loop that spins looks thousands of times
+        recorder.subscription.request(5)
+    deadline = time.monotonic() + 10
+    while recorder.signals[-1] != "complete" and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert recorder.signals == ["subscribe", 8, 9, "complete"]
+
+
+def test_a_policy_that_cannot_be_used_is_refused_at_once(driver_dir, name):
+    with pytest.raises(ConfigError, match="at least 1"):
+        stream.publisher_of(name, dir=driver_dir, on_slow=policy.Buffer(0))
 
 
 def test_request_in_on_next_does_not_recurse(driver_dir, name):

@@ -304,6 +304,9 @@ def test_wait_gives_up_after_its_time(driver_dir, name):
         assert time.monotonic() - started >= 0.09
 
 
+CONFLATING = (policy.Latest, policy.Conflate)
+
+
 @pytest.mark.parametrize(
     ("on_slow", "expected"),
     [
@@ -323,9 +326,12 @@ def test_policies_give_up_what_they_say(driver_dir, name, on_slow, expected):
     ):
         pub.send_many(range(100))
         until(lambda: sub.statistics()["messages"] == 100)
-        until(lambda: sub.statistics()["waiting"] + sub.statistics()["dropped"] == 100)
+        counts = ("waiting", "dropped", "conflated")
+        until(lambda: sum(sub.statistics()[count] for count in counts) == 100)
         assert sub.poll() == expected
-        assert sub.statistics()["dropped"] == 100 - len(expected)
+        given_up = "conflated" if isinstance(on_slow, CONFLATING) else "dropped"
+        assert sub.statistics()[given_up] == 100 - len(expected)
+        assert sub.statistics()["dropped"] + sub.statistics()["conflated"] == 100 - len(expected)
         pub.close()
         until(lambda: sub.poll() == [] and sub.is_ended)
 
@@ -345,10 +351,36 @@ def test_fail_ends_a_subscriber_that_is_too_slow(driver_dir, name):
         stream.subscriber(name, dir=driver_dir, on_slow=policy.Fail(5)) as sub,
         stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
     ):
-        pub.send_many(range(10))
-        until(lambda: sub.statistics()["messages"] >= 6)
+        pub.send_many(range(5))
+        until(lambda: sub.statistics()["waiting"] == 5)  # exactly at the limit: nothing happens
+        pub.send(5)
+        until(lambda: not pub.is_connected)  # nobody holds the publisher any more
+        received: list[int] = []
+        with pytest.raises(SlowConsumer, match="5 items wait already") as raised:
+            received.extend(iter(sub.poll, []))
+        assert received == [0, 1, 2, 3, 4]  # an error does not overtake what was there before it
+        assert (raised.value.stream_id, "aeron:ipc" in raised.value.channel) == (
+            stream.stream_id_of(name),
+            True,
+        )
         with pytest.raises(SlowConsumer):
-            list(sub)
+            sub.poll()  # again, so that a loop that goes on cannot wait for ever
+        assert not sub.is_ended
+
+
+def test_a_function_of_the_policy_that_raises_ends_the_subscriber(driver_dir, name):
+    def merge(waiting, new):
+        raise ZeroDivisionError("mine")
+
+    with (
+        stream.subscriber(name, dir=driver_dir, on_slow=policy.Conflate(merge)) as sub,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send_many([1, 2])
+        until(lambda: not pub.is_connected)
+        assert sub.poll() == [1]
+        with pytest.raises(ZeroDivisionError, match="mine"):
+            sub.poll()
 
 
 def test_what_is_not_there_yet_says_so(driver_dir, name):
