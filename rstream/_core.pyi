@@ -340,3 +340,14 @@ class Waiter:
     def disarm(self) -> None: ...
     def wake(self) -> None: ...
     def close(self) -> None: ...
+
+# The laboratory's queue engine (rstream.lab).
+def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:
+    """(kind, (field, least, most) of each number) of each kind of record; its place is the kind's number."""
+
+def lab_columns() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Names of a sender's and of an image's samples, and of an image's results."""
+
+def lab_run(records: Buffer, /) -> tuple[bytes, bytes]:
+    """Runs records of float64 (each its kind and its fields) in virtual time: samples and results, rows of float64. Raises InvalidArgument naming
+    the record and the field. The GIL is released."""

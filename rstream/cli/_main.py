@@ -59,7 +59,17 @@ def parser() -> argparse.ArgumentParser:
     through.add_argument("--term-length", type=int, default=1 << 24, metavar="BYTES", help="default 16777216")
     rtt.add_argument("--wait", choices=("block", "spin"), default="block", help="how both ends wait")
     add("doctor", "Say what this machine lacks for speed and safety.")
+    _add_lab(commands.add_parser("lab", help="Run an experiment of the laws of rate in virtual time, one law beside the other."))
     return top
+
+
+def _add_lab(lab: argparse.ArgumentParser) -> None:
+    lab.add_argument("experiment", nargs="?", metavar="E1 ... E10", help="which experiment (docs/flow.md)")
+    lab.add_argument("--scenario", metavar="FILE", help="a scenario of your own, in TOML")
+    lab.add_argument("--seeds", type=int, default=10, metavar="N", help="runs per law (default 10)")
+    lab.add_argument("--real", action="store_true", help="on real sockets instead of virtual time")
+    lab.add_argument("--json", metavar="FILE", help="write the result there")
+    lab.add_argument("--plot", metavar="FILE", help="draw rate, limit, fill and fill NAKs over time: FILE.png or FILE.html (needs matplotlib)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,6 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from rstream.cli import _bench
 
             return _bench.run(options)
+        if options.command == "lab":
+            from rstream.cli import _lab
+
+            return _lab.run(options)
         from rstream.cli import _doctor
 
         return _doctor.run(options)

@@ -95,7 +95,8 @@ static int module_exec(PyObject *module)
 {
     return add_types(module) < 0 || add_constants(module) < 0 ||
             PyModule_AddFunctions(module, rsti_py_tool_methods) < 0 ||
-            PyModule_AddFunctions(module, rsti_py_bench_methods) < 0
+            PyModule_AddFunctions(module, rsti_py_bench_methods) < 0 ||
+            PyModule_AddFunctions(module, rsti_py_lab_methods) < 0
         ? -1
         : 0;
 }

@@ -156,6 +156,7 @@ extern PyType_Spec rsti_py_counter_spec;
 
 extern PyMethodDef rsti_py_tool_methods[];
 extern PyMethodDef rsti_py_bench_methods[];
+extern PyMethodDef rsti_py_lab_methods[];   /* lab.c */
 
 #define RSTI_PY_FASTCALL(function) ((PyCFunction)(void (*)(void))(function))
 

@@ -1,0 +1,150 @@
+"""The border to the C engine: a scenario becomes records of float64, its samples become columns."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from functools import cache
+from typing import Final
+
+from rstream import _core
+from rstream.errors import ConfigError
+from rstream.lab.scenario import FORGERIES, LAWS, Scenario, Sender
+
+__all__ = ("Run", "run")
+
+_NEVER_NS: Final = 9e15
+_RATES: Final = ("adaptive", "nak", "fixed", "aimd", "unlimited")
+_FCS: Final = ("max", "min")
+_CONGESTIONS: Final = ("static", "cubic", "auto")
+#: What the engine takes where neither scenario nor law says something; the values of the C laws' own defaults.
+_SENDER_DEFAULTS: Final = {
+    "initial": 0.0, "most": 0.0, "floor_share": 0.05, "target_delay_ns": 10e6, "detect_ns": 2e6, "window_ns": 50e6, "step_share": 0.01,
+    "cut50": 0.1, "cut75": 0.25, "cut87": 0.5, "cut100": 0.75, "increase": 1e6, "decrease": 0.5,
+}  # fmt: skip
+_IMAGE_DEFAULTS: Final = {"cubic_rtt_ns": 1e5, "cubic_tcp": 0.0, "target_delay_ns": 10e6}
+
+
+@cache
+def _kinds() -> dict[str, tuple[int, tuple[str, ...]]]:
+    return {name: (number, tuple(field for field, _, _ in fields)) for number, (name, fields) in enumerate(_core.lab_records())}
+
+
+def _ns(seconds: float) -> float:
+    return _NEVER_NS if math.isinf(seconds) else round(seconds * 1e9)
+
+
+class _Records:
+    def __init__(self) -> None:
+        self.values: array[float] = array("d")
+
+    def add(self, kind: str, /, **fields: float) -> None:
+        number, names = _kinds()[kind]
+        if unknown := fields.keys() - set(names):
+            raise ConfigError(f"laboratory: {kind} has no field {sorted(unknown)[0]!r}; there are {', '.join(names)}")
+        self.values.append(number)
+        self.values.extend(fields[name] for name in names)
+
+
+def _law_fields(sender: Sender) -> tuple[dict[str, float], dict[str, float]]:
+    """The law's parameters, those of the sender's record and those of its images'."""
+    parameters = dict(sender.law.parameters)
+    known = _SENDER_DEFAULTS.keys() | _IMAGE_DEFAULTS.keys() | {"buffer_bytes"}
+    if unknown := parameters.keys() - known:
+        raise ConfigError(f"law {sender.law.name}: no parameter {sorted(unknown)[0]!r}; there are {', '.join(sorted(known))}")
+    of_sender = {name: parameters.get(name, value) for name, value in _SENDER_DEFAULTS.items()}
+    of_image = {name: parameters.get(name, value) for name, value in _IMAGE_DEFAULTS.items()}
+    if "buffer_bytes" in parameters:
+        of_image["buffer_bytes"] = parameters["buffer_bytes"]
+    return of_sender, of_image
+
+
+def _add_sender(records: _Records, sender: Sender) -> None:
+    kind = LAWS[sender.law.name]
+    records.add(
+        "sender", law=_RATES.index(kind.rate), fc=_FCS.index(kind.fc), rtt_ns=_ns(sender.rtt_s), link_rate=sender.link_rate, mtu=sender.mtu,
+        timeout_ns=_ns(sender.receiver_timeout_s), loss=sender.loss, control_loss=sender.control_loss, nak_delay_ns=_ns(sender.nak_delay_s),
+        history_bytes=sender.history_bytes, group_size=sender.group_size, begins_ns=_ns(sender.begins_s), ends_ns=_ns(sender.ends_s),
+        app_rate=sender.app_rate, backlog_bytes=sender.backlog_bytes, **_law_fields(sender)[0],
+    )  # fmt: skip
+
+
+def pack(scenario: Scenario, seed: int) -> bytes:
+    """The records of a run."""
+    records = _Records()
+    records.add(
+        "run", step_ns=_ns(scenario.step_s), duration_ns=_ns(scenario.seconds), sample_ns=_ns(scenario.sample_s), seed=seed,
+        traced_images=min(scenario.traced, len(scenario.images)),
+    )  # fmt: skip
+    for sender in scenario.senders:
+        _add_sender(records, sender)
+    for number, consumer in enumerate(scenario.consumers):
+        records.add(
+            "consumer", noise=consumer.noise, noise_ns=_ns(consumer.noise_s), in_turn=consumer.in_turn, forward_to=consumer.forward_to,
+            dies_ns=_ns(consumer.dies_s), hangs_ns=_ns(consumer.hangs_s), evict_ns=_ns(consumer.evict_after_s),
+        )  # fmt: skip
+        for at_s, rate in sorted(consumer.levels):
+            records.add("level", consumer=number, at_ns=_ns(at_s), bytes_per_s=rate)
+        for at_s, length_s in consumer.pauses:
+            records.add("pause", consumer=number, at_ns=_ns(at_s), length_ns=_ns(length_s))
+    for image in scenario.images:
+        sender = scenario.senders[image.sender]
+        kind = LAWS[sender.law.name]
+        fields = {"buffer_bytes": image.buffer_bytes, **_law_fields(sender)[1]}
+        fields["buffer_bytes"] = min(fields["buffer_bytes"], image.buffer_bytes)
+        records.add(
+            "image", sender=image.sender, consumer=image.consumer, reports=kind.reports, congestion=_CONGESTIONS.index(kind.congestion), **fields,
+        )  # fmt: skip
+    for liar in scenario.liars:
+        records.add(
+            "liar", image=liar.image, from_ns=_ns(liar.from_s), to_ns=_ns(liar.to_s), period_ns=_ns(liar.period_s), strength=liar.strength,
+            fill=liar.fill, drain_share=liar.drain_share,
+        )  # fmt: skip
+    for forger in scenario.forgers:
+        records.add(
+            "forger", sender=forger.sender, kind=FORGERIES.index(forger.kind), from_ns=_ns(forger.from_s), to_ns=_ns(forger.to_s),
+            period_ns=_ns(forger.period_s), image=forger.image, strength=forger.strength, fill=forger.fill, drain=forger.drain,
+        )  # fmt: skip
+    return records.values.tobytes()
+
+
+class Run:
+    """What came out of one run: columns of samples, one row of results per image."""
+
+    def __init__(self, scenario: Scenario, seed: int, samples: bytes, results: bytes) -> None:
+        self.scenario: Scenario = scenario
+        self.seed: int = seed
+        self._sender_names, self._image_names, self._result_names = _core.lab_columns()
+        self._samples: array[float] = array("d", samples)
+        self._results: array[float] = array("d", results)
+        self._width = 1 + len(scenario.senders) * len(self._sender_names) + min(scenario.traced, len(scenario.images)) * len(self._image_names)
+        self.times: list[float] = self._samples[:: self._width].tolist()
+
+    def sender(self, column: str, number: int = 0) -> list[float]:
+        """A sender's samples: limit, sent, reports, queue_most, ..."""
+        at = 1 + number * len(self._sender_names) + self._sender_names.index(column)
+        return self._samples[at :: self._width].tolist()
+
+    def image(self, column: str, number: int) -> list[float]:
+        """A traced image's samples: queue, consumed, capacity."""
+        at = 1 + len(self.scenario.senders) * len(self._sender_names) + number * len(self._image_names) + self._image_names.index(column)
+        return self._samples[at :: self._width].tolist()
+
+    def result(self, number: int) -> dict[str, float]:
+        """An image's counts at the end."""
+        width = len(self._result_names)
+        return dict(zip(self._result_names, self._results[number * width : (number + 1) * width], strict=True))
+
+    def results(self, column: str) -> list[float]:
+        """One count of every image."""
+        return self._results[self._result_names.index(column) :: len(self._result_names)].tolist()
+
+    def index(self, at_s: float) -> int:
+        """The first sample at or after a time."""
+        return min(len(self.times) - 1, math.ceil(at_s / self.scenario.sample_s - 1e-9))
+
+
+def run(scenario: Scenario, seed: int) -> Run:
+    """One run. The same scenario and seed give the same bytes."""
+    samples, results = _core.lab_run(pack(scenario, seed))
+    return Run(scenario, seed, samples, results)

@@ -1,0 +1,84 @@
+"""Figures out of a run, each as the experiments define it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rstream.lab.engine import Run
+
+__all__ = ("drained_index", "jain", "mean_rate", "overrun_share", "quantile", "reach_s", "reaction_s", "slowest", "utilisation", "window_s")
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which that share of them lies."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else math.nan
+
+
+def drained_index(run: Run, image: int) -> int:
+    """The sample in which an image's queue has drained after the application's end: from then on its capacity is nobody's."""
+    consumed = run.image("consumed", image)
+    at = run.index(run.scenario.senders[run.scenario.images[image].sender].ends_s)
+    while at < len(consumed) - 1 and consumed[at] < consumed[-1]:
+        at += 1
+    return at
+
+
+def utilisation(run: Run, image: int) -> float:
+    """Bytes delivered / integral of the capacity over the same time, queue empty at both ends (a run begins with empty queues)."""
+    at = drained_index(run, image)
+    capacity = run.image("capacity", image)[at]
+    return run.image("consumed", image)[at] / capacity if capacity > 0 else math.nan
+
+
+def slowest(run: Run) -> int:
+    """The traced image whose consumer could take least and is alive at the end."""
+    living = [i for i in range(min(run.scenario.traced, len(run.scenario.images))) if not run.result(i)["is_gone"]]
+    return min(living, key=lambda i: run.image("capacity", i)[drained_index(run, i)])
+
+
+def overrun_share(run: Run) -> float:
+    """Bytes that found a buffer full, of those that arrived at all of them."""
+    arrived = run.sender("sent")[-1] * len(run.scenario.images)
+    return sum(run.results("overrun")) / arrived if arrived > 0 else 0.0
+
+
+def mean_rate(run: Run, column: str, from_s: float, to_s: float, sender: int = 0) -> float:
+    """Mean growth per second of a counted column."""
+    values, first, last = run.sender(column, sender), run.index(from_s), run.index(to_s)
+    return (values[last] - values[first]) / (run.times[last] - run.times[first])
+
+
+def reach_s(run: Run, since_s: float, target: float, share: float = 0.1, hold_s: float = 0.2, bin_s: float = 0.01) -> float:
+    """Time until what is sent is within ``share`` of ``target``: in a bin of ``bin_s``, and in the mean over the ``hold_s`` that begin there."""
+    sent, width, hold = run.sender("sent"), round(bin_s / run.scenario.sample_s), round(hold_s / run.scenario.sample_s)
+
+    def is_near(first: int, count: int) -> bool:
+        rate = (sent[first + count] - sent[first]) / (run.times[first + count] - run.times[first])
+        return abs(rate - target) <= share * target
+
+    for first in range(run.index(since_s), len(sent) - hold - 1):
+        if is_near(first, width) and is_near(first, hold):
+            return run.times[first] - since_s
+    return math.inf
+
+
+def window_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
+    """W of the adaptive law (flow/reaction.h) where the drain is the rate."""
+    low = min(0.5, max(0.1, target_delay_s * rate / buffer_bytes))
+    return min(max(rtt_s, 0.050), max(buffer_bytes * (1 - low) / (1.75 * rate) - rtt_s, rtt_s, 0.001))
+
+
+def reaction_s(buffer_bytes: float, rate: float, rtt_s: float) -> float:
+    """T = RTT + W."""
+    return rtt_s + window_s(buffer_bytes, rate, rtt_s)
+
+
+def jain(values: Sequence[float]) -> float:
+    """1: all alike; 1/n: one has everything."""
+    squares = sum(value * value for value in values)
+    return sum(values) ** 2 / (len(values) * squares) if squares > 0 else 0.0

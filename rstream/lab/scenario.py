@@ -1,0 +1,161 @@
+"""What a run consists of: senders with a law each, consumers with a capacity over time, images between them.
+
+Times are seconds, rates bytes per second, as a user writes them; ``engine.py`` turns them into the records of the C engine.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ("BUFFER", "FORGERIES", "LAWS", "MB", "Consumer", "Forger", "Image", "Law", "Liar", "Scenario", "Sender", "group")
+
+MB: Final = 1e6
+BUFFER: Final = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a law of the laboratory is made of: rate, window of the group, window of a receiver, and whether receivers report."""
+
+    rate: str
+    fc: str
+    congestion: str
+    reports: bool
+
+
+#: The laws by the names that scenarios and reports use; each with the ``fc`` it needs.
+LAWS: Final[Mapping[str, Kind]] = {
+    "adaptive": Kind("adaptive", "max", "static", True),
+    "nak": Kind("nak", "max", "static", True),
+    "aimd": Kind("aimd", "max", "static", True),
+    "fixed": Kind("fixed", "max", "static", False),
+    "credit": Kind("unlimited", "min", "static", False),
+    "static": Kind("unlimited", "max", "static", False),
+    "cubic": Kind("unlimited", "min", "cubic", False),
+}
+#: What a forger does; the order is that of the engine.
+FORGERIES: Final = ("fresh", "stranger", "name", "replay")
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A law with its parameters: fields of the engine's sender and image records (``initial``, ``window_ns``, ``buffer_bytes``, ...)."""
+
+    name: str = "adaptive"
+    parameters: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """A publication: its law, its way, and what its application has to send (``app_rate`` 0: always something)."""
+
+    law: Law = field(default_factory=Law)
+    rtt_s: float = 1e-3
+    link_rate: float = 1000 * MB
+    mtu: int = 1408
+    receiver_timeout_s: float = 5.0
+    loss: float = 0.0
+    control_loss: float = 0.0
+    nak_delay_s: float = 0.0
+    history_bytes: float = 128 << 20
+    group_size: int = 0
+    begins_s: float = 0.0
+    ends_s: float = math.inf
+    app_rate: float = 0.0
+    backlog_bytes: float = BUFFER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumer:
+    """A process that reads. ``levels``: (from second, bytes per second); ``pauses``: (at second, seconds)."""
+
+    levels: tuple[tuple[float, float], ...] = ((0.0, 100 * MB),)
+    noise: float = 0.0
+    noise_s: float = 0.01
+    pauses: tuple[tuple[float, float], ...] = ()
+    in_turn: bool = False
+    forward_to: int = -1
+    dies_s: float = math.inf
+    hangs_s: float = math.inf
+    evict_after_s: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A sender's stream at a consumer."""
+
+    sender: int
+    consumer: int
+    buffer_bytes: float = BUFFER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Liar:
+    """A receiver whose fill NAKs say what is not so, while its status messages are true."""
+
+    image: int
+    from_s: float
+    to_s: float
+    period_s: float
+    strength: float = 1.0
+    fill: float = 1.0
+    drain_share: float = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forger:
+    """Somebody who is no receiver of the group and sends fill NAKs. ``kind``: one of FORGERIES."""
+
+    sender: int
+    kind: str
+    from_s: float
+    to_s: float
+    period_s: float
+    image: int = 0
+    strength: float = 1.0
+    fill: float = 1.0
+    drain: float = 1 * MB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One run but for its seed."""
+
+    name: str
+    seconds: float
+    senders: tuple[Sender, ...]
+    consumers: tuple[Consumer, ...]
+    images: tuple[Image, ...]
+    liars: tuple[Liar, ...] = ()
+    forgers: tuple[Forger, ...] = ()
+    step_s: float = 1e-4
+    sample_s: float = 1e-3
+    traced: int = 8
+
+    def under(self, law: Law) -> Scenario:
+        """The same with another law at every sender."""
+        return replace(self, senders=tuple(replace(sender, law=law) for sender in self.senders))
+
+
+def group(
+    name: str, seconds: float, consumers: tuple[Consumer, ...], *, buffer_bytes: float = BUFFER, drain_s: float = 1.0,
+    step_s: float = 1e-4, sample_s: float = 1e-3, sender: Sender | None = None, liars: tuple[Liar, ...] = (), forgers: tuple[Forger, ...] = (),
+) -> Scenario:  # fmt: skip
+    """One sender, an image at each consumer. The application sends for ``seconds``; then the queues have ``drain_s`` to drain."""
+    return Scenario(
+        name=name,
+        seconds=seconds + drain_s,
+        senders=(replace(sender or Sender(), ends_s=seconds, nak_delay_s=0.0 if len(consumers) == 1 else 0.01),),
+        consumers=consumers,
+        images=tuple(Image(0, i, buffer_bytes) for i in range(len(consumers))),
+        step_s=step_s,
+        sample_s=sample_s,
+        traced=min(8, len(consumers)),
+        liars=liars,
+        forgers=forgers,
+    )

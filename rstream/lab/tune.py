@@ -1,0 +1,86 @@
+"""The same search for every law: so many trials over its own parameters, on one training scenario, on seeds that no experiment uses.
+
+A trial is a random point of the law's ranges (uniform in the logarithm where marked); the first one is the law as it stands. The score is
+utilisation - 0.2 * p99 queue / buffer - 20 * overrun share: a law may trade a queue for use, an overrun counts as a failure.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING, Final
+
+from rstream.lab.engine import run
+from rstream.lab.measure import overrun_share, quantile, slowest, utilisation
+from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, group
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rstream.lab.engine import Run
+
+__all__ = ("SEEDS", "SPACES", "TRIALS", "training", "tuned")
+
+TRIALS: Final = 24
+SEEDS: Final = (900_001, 900_002)
+QUEUE_WEIGHT: Final = 0.2
+OVERRUN_WEIGHT: Final = 20.0
+
+#: (least, most, is_logarithmic) by parameter. Credit has none: its window is the free buffer. A seed of the search is the law's name.
+SPACES: Final[Mapping[str, Mapping[str, tuple[float, float, bool]]]] = {
+    "adaptive": {"target_delay_ns": (4e6, 40e6, True), "detect_ns": (1e6, 4e6, False)},
+    "nak": {
+        "initial": (5e7, 1e9, True), "window_ns": (5e6, 1e8, True), "step_share": (1e-3, 5e-2, True), "cut50": (0.02, 0.3, False),
+        "cut75": (0.1, 0.5, False), "cut87": (0.2, 0.7, False), "cut100": (0.4, 0.9, False),
+    },
+    "aimd": {"initial": (2e7, 2e8, True), "increase": (1e5, 2e7, True), "decrease": (0.4, 0.98, False)},
+    "static": {"buffer_bytes": (65536, BUFFER, True)},
+    "cubic": {"buffer_bytes": (262144, BUFFER, True), "cubic_rtt_ns": (1e5, 1e7, True), "cubic_tcp": (0, 1, False)},
+    "credit": {},
+}  # fmt: skip
+_WHOLE: Final = frozenset({"cubic_tcp", "buffer_bytes"})
+
+
+def training() -> Scenario:
+    """Four receivers: one steady, one dies, one pauses twice, one is at 40 % for two seconds."""
+    flat = ((0.0, 100 * MB),)
+    return group(
+        "training",
+        10,
+        (
+            Consumer(levels=flat, noise=0.15),
+            Consumer(levels=flat, noise=0.15, dies_s=2.0),
+            Consumer(levels=flat, noise=0.15, pauses=((3.0, 0.2), (8.0, 0.2))),
+            Consumer(levels=((0.0, 100 * MB), (4.0, 40 * MB), (6.0, 100 * MB)), noise=0.15),
+        ),
+        step_s=2e-4,
+    )
+
+
+def score(outcome: Run) -> float:
+    """What the search makes large."""
+    queue = quantile(outcome.sender("queue_most"), 0.99) / BUFFER
+    return utilisation(outcome, slowest(outcome)) - QUEUE_WEIGHT * queue - OVERRUN_WEIGHT * overrun_share(outcome)
+
+
+def _point(dice: random.Random, space: Mapping[str, tuple[float, float, bool]]) -> dict[str, float]:
+    point: dict[str, float] = {}
+    for name, (least, most, is_logarithmic) in space.items():
+        value = math.exp(dice.uniform(math.log(least), math.log(most))) if is_logarithmic else dice.uniform(least, most)
+        point[name] = float(round(value)) if name in _WHOLE or value > 1000 else round(value, 4)
+    return point
+
+
+_found: dict[tuple[str, int], Law] = {}
+
+
+def tuned(name: str, trials: int = TRIALS) -> Law:
+    """The best of the trials; searched once per process. The search's own dice are seeded by the law's name, so it finds the same again."""
+    key = (name, trials)
+    if key not in _found:
+        space, dice = SPACES.get(name, {}), random.Random(f"rstream lab {name}")
+        points: list[dict[str, float]] = [{}, *(_point(dice, space) for _ in range(trials - 1 if space else 0))]
+        scenario = training()
+        best = max(points, key=lambda point: sum(score(run(scenario.under(Law(name, point)), seed)) for seed in SEEDS))
+        _found[key] = Law(name, best)
+    return _found[key]

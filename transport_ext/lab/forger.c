@@ -1,0 +1,68 @@
+/* forger.c: somebody who sees the data and sends fill NAKs without being what it says. What it
+ * says fits what it can see: the position is the sender's, less the queue that it claims. A replay
+ * repeats what a receiver said before the attack, word for word. */
+#include "lab/lab.h"
+
+#include "util/int_math.h"
+
+#define STRANGER_ID (INT64_C(1) << 40)
+
+static rsti_lab_letter_t make(rsti_lab_t *lab, int32_t number, const rsti_lab_forger_spec_t *forger)
+{
+    const rsti_lab_sender_t *sender = &lab->senders[(int32_t)forger->sender];
+    const rsti_lab_image_t *image = &lab->images[(int32_t)forger->image];
+    const int64_t claimed = (int64_t)(forger->fill * (double)image->buffer_bytes);
+    rsti_lab_letter_t letter = {
+        .kind = RSTI_LAB_FILL_NAK,
+        .image = -1,
+        .from = rsti_max_i64(0, sender->sent - claimed),
+        .report =
+            {
+                .receiver_id = STRANGER_ID,
+                .strength = forger->strength,
+                .fill = forger->fill,
+                .drain = forger->drain,
+                .drain_all = forger->drain,
+                .sender_count = 1,
+                .buffer_bytes = image->buffer_bytes,
+                .rtt_ns = (int64_t)sender->spec->rtt_ns,
+            },
+    };
+    if ((int32_t)forger->kind == RSTI_LAB_FORGES_FRESH) {
+        letter.report.receiver_id += ++lab->forged_count;
+    } else if ((int32_t)forger->kind == RSTI_LAB_FORGES_NAME) {
+        letter.report.receiver_id = image->receiver_id;
+    } else if ((int32_t)forger->kind == RSTI_LAB_REPLAYS) {
+        letter.from = lab->overheard_at[number];
+        letter.report = lab->overheard[number];
+    }
+    return letter;
+}
+
+/* Keeps the strongest that the image says before the attack. */
+static void overhear(rsti_lab_t *lab, int32_t number, const rsti_lab_forger_spec_t *forger)
+{
+    const rsti_lab_image_t *image = &lab->images[(int32_t)forger->image];
+    if (image->fill.was_told && image->fill.told_ns == image->fill.now_ns
+        && image->fill.told_strength >= lab->overheard[number].strength) {
+        rsti_fill_report(&image->fill, &lab->overheard[number]);
+        lab->overheard[number].receiver_id = image->receiver_id;
+        lab->overheard_at[number] = image->status_position;
+    }
+}
+
+void rsti_lab_forge(rsti_lab_t *lab, int64_t step, int64_t now_ns)
+{
+    for (int32_t i = 0; i < lab->spec.counts[RSTI_LAB_FORGER]; i++) {
+        const rsti_lab_forger_spec_t *forger = &lab->spec.forger[i];
+        const double at_ns = (double)now_ns;
+        if (at_ns < forger->from_ns) {
+            overhear(lab, i, forger);
+        } else if (at_ns < forger->to_ns && now_ns >= lab->forge_due_ns[i]) {
+            const rsti_lab_letter_t letter = make(lab, i, forger);
+            lab->forge_due_ns[i] = now_ns + (int64_t)forger->period_ns;
+            rsti_lab_way_post(
+                &lab->senders[(int32_t)forger->sender].way, step, &letter, false);
+        }
+    }
+}

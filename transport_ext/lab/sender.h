@@ -1,0 +1,66 @@
+/* sender.h: a publication without payload: window (flow_control.h), rate and tokens, what the
+ * application has to send, what is sent again. In each step, in this order:
+ *
+ *   letters   status messages move the limit; fill NAKs are believed or not (fill_truth.h) and go
+ *             to the law of rate; NAKs become resends, once per round trip and range
+ *   resends   at once, spending tokens into debt, within what the link takes
+ *   new data  whole datagrams: min(limit, tokens, application, link)
+ *   silence   after HEARTBEAT_NS a heartbeat
+ *
+ * A letter with a fill NAK is also heard by the group's other receivers, at the same time. */
+#ifndef RSTI_LAB_SENDER_H
+#define RSTI_LAB_SENDER_H
+
+#include "flow/fill_truth.h"
+#include "flow/flow_control.h"
+#include "flow/rate.h"
+#include "flow/tokens.h"
+#include "lab/image.h"
+#include "lab/spec.h"
+#include "lab/way.h"
+
+#define RSTI_LAB_RESENDS 256
+
+typedef struct rsti_lab_resend_t {
+    int64_t from, to;
+    int64_t until_ns; /* sent: the same range is not sent again before */
+} rsti_lab_resend_t;
+
+typedef struct rsti_lab_sender_t {
+    const rsti_lab_sender_spec_t *spec;
+    rsti_lab_image_t **images; /* of this sender */
+    int32_t image_count;
+    bool is_fed;            /* a consumer publishes here */
+    bool has_ended;
+    int64_t step_ns;
+    rsti_rate_t rate;
+    rsti_tokens_t tokens;
+    rsti_flow_control_t flow;
+    rsti_fill_truth_t truth;
+    rsti_lab_way_t way;
+    int64_t limit;
+    int64_t window;         /* of the newest status message */
+    int64_t sent;           /* position */
+    int64_t resent_bytes;
+    int64_t supply;         /* position up to which the application has data */
+    double supply_rest, link_rest; /* parts of bytes */
+    int64_t sent_ns;        /* something, for the heartbeat */
+    rsti_lab_resend_t waiting[RSTI_LAB_RESENDS];
+    int32_t waiting_count;
+    rsti_lab_resend_t done[RSTI_LAB_RESENDS];
+    int32_t done_next;
+    int64_t report_count;   /* genuine and forged, arrived */
+    int64_t forged_count;
+} rsti_lab_sender_t;
+
+/* images: room for those of this sender, filled in. 0 or a negative code with a text. */
+int rsti_lab_sender_init(rsti_lab_sender_t *sender, const rsti_lab_spec_t *spec, int32_t index,
+    rsti_lab_image_t **images, int32_t image_count);
+void rsti_lab_sender_fini(rsti_lab_sender_t *sender);
+void rsti_lab_sender_step(rsti_lab_sender_t *sender, int64_t step, int64_t now_ns);
+/* What a consumer publishes. Room: bytes until the backlog is full. */
+int64_t rsti_lab_sender_room(const rsti_lab_sender_t *sender);
+void rsti_lab_sender_feed(rsti_lab_sender_t *sender, int64_t bytes);
+double rsti_lab_sender_window_ns(const rsti_lab_sender_t *sender);
+
+#endif

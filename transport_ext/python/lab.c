@@ -1,0 +1,118 @@
+/* lab.c: the laboratory's queue engine (lab/lab.h) as three functions: what a run consists of, what
+ * comes out, and the run itself, without the GIL. */
+#include "state.h"
+
+#include "lab/lab.h"
+
+#include <string.h>
+
+static PyObject *texts(const char *const *names, int32_t count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (int32_t i = 0; tuple != NULL && i < count; i++) {
+        if (!rsti_py_put(tuple, i, PyUnicode_FromString(names[i]))) {
+            Py_CLEAR(tuple);
+        }
+    }
+    return tuple;
+}
+
+static PyObject *fields_of(const rsti_lab_record_t *record)
+{
+    PyObject *list = PyList_New(0);
+    for (int32_t i = 0; list != NULL && i < record->count; i++) {
+        const rsti_lab_field_t *field = &record->fields[i];
+        PyObject *entry = Py_BuildValue("(sdd)", field->name, field->least, field->most);
+        if (entry == NULL || PyList_Append(list, entry) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(entry);
+    }
+    return list;
+}
+
+static PyObject *lab_records(PyObject *module, PyObject *unused)
+{
+    PyObject *result = PyList_New(0);
+
+    (void)module;
+    (void)unused;
+    for (int32_t kind = 0; result != NULL && kind < RSTI_LAB_KIND_COUNT; kind++) {
+        const rsti_lab_record_t *record = &rsti_lab_records[kind];
+        PyObject *entry = Py_BuildValue("(sN)", record->name, fields_of(record));
+        if (entry == NULL || PyList_Append(result, entry) < 0) {
+            Py_CLEAR(result);
+        }
+        Py_XDECREF(entry);
+    }
+    return result;
+}
+
+static PyObject *lab_columns(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return Py_BuildValue("(NNN)", texts(rsti_lab_sender_columns, rsti_lab_sender_column_count),
+        texts(rsti_lab_image_columns, rsti_lab_image_column_count),
+        texts(rsti_lab_result_columns, rsti_lab_result_column_count));
+}
+
+/* The samples and the results as bytes of doubles. */
+static PyObject *take_outcome(const rsti_lab_t *lab)
+{
+    const Py_ssize_t width = rsti_lab_result_column_count * (Py_ssize_t)sizeof(double);
+    const int32_t images = lab->spec.counts[RSTI_LAB_IMAGE];
+    PyObject *samples = PyBytes_FromStringAndSize((const char *)lab->samples,
+        (Py_ssize_t)(lab->row_count * lab->row_width) * (Py_ssize_t)sizeof(double));
+    PyObject *results = PyBytes_FromStringAndSize(NULL, images * width);
+
+    if (samples == NULL || results == NULL) {
+        Py_XDECREF(samples);
+        Py_XDECREF(results);
+        return NULL;
+    }
+    for (int32_t i = 0; i < images; i++) {
+        double row[RSTI_LAB_RESULT_WIDTH];
+        rsti_lab_result(lab, i, row);
+        memcpy(PyBytes_AsString(results) + i * width, row, (size_t)width);
+    }
+    return Py_BuildValue("(NN)", samples, results);
+}
+
+static PyObject *lab_run(PyObject *module, PyObject *argument)
+{
+    Py_buffer records;
+    rsti_lab_t lab;
+    PyObject *outcome = NULL;
+
+    if (PyObject_GetBuffer(argument, &records, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    if (records.len % (Py_ssize_t)sizeof(double) != 0) {
+        PyErr_Format(PyExc_ValueError, "%zd bytes of records: not a multiple of 8", records.len);
+        PyBuffer_Release(&records);
+        return NULL;
+    }
+    const int result = rsti_lab_init(&lab, records.buf, (size_t)records.len / sizeof(double));
+    PyBuffer_Release(&records);
+    if (result < 0) {
+        return rsti_py_raise(rsti_py_state_of_module(module), result);
+    }
+    Py_BEGIN_ALLOW_THREADS
+    rsti_lab_run(&lab);
+    Py_END_ALLOW_THREADS
+    outcome = take_outcome(&lab);
+    rsti_lab_fini(&lab);
+    return outcome;
+}
+
+PyMethodDef rsti_py_lab_methods[] = {
+    {"lab_records", lab_records, METH_NOARGS,
+        "[(kind, [(field, least, most), ...]), ...]: what lab_run reads, by number of kind."},
+    {"lab_columns", lab_columns, METH_NOARGS,
+        "Names of a sender's and an image's samples and of an image's results."},
+    {"lab_run", lab_run, METH_O,
+        "lab_run($module, records, /)\n--\n\n"
+        "Doubles: each record its kind and its fields. Rows of samples and of results, as bytes."},
+    {NULL, NULL, 0, NULL},
+};
