@@ -53,12 +53,23 @@ static inline void wake(rst_publication_t *publication)
     }
 }
 
+/* Nobody else wakes the conductor for a limit that a rate holds: producers of IPC do not while there
+ * is room, and readers come no further than the producer. */
+static void ask_for_room(rst_publication_t *publication)
+{
+    if (publication->is_rstream && publication->is_ipc
+        && rsti_load_relaxed_i32(&publication->ext->held_by) == RSTI_HELD_BY_RATE) {
+        rsti_client_wake_agent(publication->client, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
 static inline int64_t finish(rst_publication_t *publication, int64_t result)
 {
     if (result > 0) {
         wake(publication);
     } else if (result == RST_BACK_PRESSURED || result == RST_NOT_CONNECTED) {
         rsti_store_relaxed_i32(&publication->last_reason, (int32_t)result);
+        ask_for_room(publication);
     }
     return result;
 }

@@ -1,4 +1,4 @@
-/* operations.c: commands that make no handle: destinations, rejecting an image, the next session id.
+/* operations.c: commands that make no handle: destinations, rates, rejecting an image, session ids.
  * Every one carries client and correlation id, so that every one is answered. */
 #include "client/internal.h"
 
@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #define REASON_LENGTH_MAX 1023
+#define RATE_LENGTH_MAX 255
 #define SESSION_ID_PROTOCOL_VERSION 65536 /* 1.0.0: the first that knows the command */
 
 int rsti_client_check_channel(const rst_client_t *client, const char *channel)
@@ -100,6 +101,37 @@ RST_API int64_t rst_publication_remove_destination(rst_publication_t *publicatio
     const char *uri)
 {
     return ask_of_publication(publication, RSTI_CMD_REMOVE_DESTINATION, uri);
+}
+
+/* ---- rate ---- */
+
+RST_API int64_t rst_publication_set_rate(rst_publication_t *publication, const char *rate)
+{
+    const int checked = check_publication(publication);
+    const size_t length = rate != NULL ? strlen(rate) : 0;
+    if (checked < 0) {
+        return checked;
+    }
+    if (length == 0 || length > RATE_LENGTH_MAX) {
+        return RST_SET_ERR(RST_EINVAL, "rate of %zu bytes: must be 1 to %d bytes long", length,
+            RATE_LENGTH_MAX);
+    }
+    if (!publication->is_rstream) {
+        return RST_SET_ERR(RST_ENOTSUP, "rate=%s of channel %s, stream %" PRId32 ": an Aeron driver"
+            " has no rates, use rstream's own", rate, publication->channel,
+            publication->appender.stream_id);
+    }
+    rsti_pending_t *pending = rsti_pending_create(publication->client, RSTI_PENDING_OPERATION,
+        rate, length, publication->appender.stream_id);
+    if (pending == NULL) {
+        return -RST_ENOMEM;
+    }
+    const rsti_command_t command = {
+        .type = RSTI_CMD_SET_RATE,
+        .registration_id = publication->registration_id,
+        .channel = {.text = pending->channel, .length = (int32_t)length},
+    };
+    return rsti_client_ask(publication->client, pending, &command);
 }
 
 static int64_t ask_by_id(rst_client_t *client, int64_t registration_id, int64_t destination_id,

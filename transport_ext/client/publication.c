@@ -193,6 +193,17 @@ RST_API int64_t rst_publication_available_window(const rst_publication_t *public
         - rsti_log_producer_position(&publication->log->file.log));
 }
 
+RST_API int64_t rst_publication_held_by(const rst_publication_t *publication)
+{
+    if (publication == NULL || is_dead(publication)) {
+        return rsti_publication_refuse(publication);
+    }
+    return publication->is_rstream
+                && rsti_load_relaxed_i32(&publication->ext->held_by) == RSTI_HELD_BY_RATE
+        ? RST_HELD_BY_RATE
+        : RST_HELD_BY_WINDOW;
+}
+
 RST_API int64_t rst_publication_next_frame(const rst_publication_t *publication, int32_t *term_id,
     int32_t *term_offset)
 {

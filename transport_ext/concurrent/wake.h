@@ -48,6 +48,9 @@ _Static_assert(sizeof(rsti_cnc_ext_t) == 76, "CnC extension");
 #define RSTI_WAIT_DATA 1  /* new frames in the log */
 #define RSTI_WAIT_LIMIT 2 /* the publisher limit rose or the connection state changed */
 
+#define RSTI_HELD_BY_WINDOW 0 /* the readers, or nothing */
+#define RSTI_HELD_BY_RATE 1   /* a publisher of IPC that is refused wakes the conductor */
+
 #define RSTI_WAKE_SLOTS 64
 
 typedef struct rsti_wake_slot_t {
@@ -70,7 +73,8 @@ typedef struct rsti_log_ext_t {
     int32_t limit_armed;
     int64_t conductor_position; /* written by: conductor. A subscriber whose position reaches this
                                  * wakes the conductor (limit to raise, SM to send) */
-    uint8_t pad_b[48];
+    int32_t held_by; /* written by: driver. RSTI_HELD_BY_…: why the publisher limit stands still */
+    uint8_t pad_b[44];
     rsti_wake_slot_t slots[RSTI_WAKE_SLOTS];
 } rsti_log_ext_t;
 _Static_assert(offsetof(rsti_log_ext_t, data_armed) == 512, "log extension");

@@ -187,6 +187,9 @@ static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
         return rsti_on_add_rcv_destination(driver, command);
     case RSTI_CMD_REMOVE_RCV_DESTINATION:
         return rsti_on_remove_rcv_destination(driver, command);
+    case RSTI_CMD_SET_RATE:
+        rsti_on_set_rate(driver, command);
+        break;
     case RSTI_CMD_REMOVE_DESTINATION_BY_ID:
         if (rsti_on_remove_rcv_destination_by_id(driver, command)) {
             break;

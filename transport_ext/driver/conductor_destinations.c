@@ -9,46 +9,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The endpoint that the publication's clients know by this id. A shared publication has its own, and
- * one per client. */
-static rsti_send_endpoint_t *endpoint_of(const rst_driver_t *driver, int64_t registration_id)
-{
-    const rsti_conductor_t *conductor = &driver->conductor;
-    for (size_t i = 0; i < conductor->publications.count; i++) {
-        const rsti_network_publication_t *publication = conductor->publications.items[i];
-        if (publication->base.registration_id == registration_id) {
-            return publication->endpoint;
-        }
-    }
-    for (size_t i = 0; i < conductor->clients.count; i++) {
-        const rsti_driver_client_t *client = conductor->clients.items[i];
-        for (int32_t k = 0; k < client->publication_count; k++) {
-            const rsti_publication_t *publication = client->publications[k].publication;
-            if (client->publications[k].registration_id == registration_id
-                && publication->is_network) {
-                return ((const rsti_network_publication_t *)(const void *)publication)->endpoint;
-            }
-        }
-    }
-    return NULL;
-}
-
-static void answer_unknown(rst_driver_t *driver, const rsti_command_t *command)
-{
-    char text[96];
-    snprintf(text, sizeof text, "unknown publication, registration id %" PRId64,
-        command->registration_id);
-    rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_UNKNOWN_PUBLICATION, text);
-}
-
 /* The endpoint a command means, if it can have destinations; else NULL, and it is answered. */
 static rsti_send_endpoint_t *target(rst_driver_t *driver, const rsti_command_t *command)
 {
-    rsti_send_endpoint_t *endpoint = endpoint_of(driver, command->registration_id);
-    if (endpoint == NULL) {
-        answer_unknown(driver, command);
+    rsti_publication_t *publication = rsti_publication_of_id(driver, command->registration_id);
+    if (publication == NULL || !publication->is_network) {
+        rsti_respond_unknown_publication(driver, command);
         return NULL;
     }
+    rsti_send_endpoint_t *endpoint =
+        ((rsti_network_publication_t *)(void *)publication)->endpoint;
     if (endpoint->udp.control_mode != RSTI_CONTROL_MANUAL) {
         (void)RST_SET_ERR(RST_ECHANNEL, "channel %s: only a publication with"
             " control-mode=manual has destinations", endpoint->udp.canonical);

@@ -285,6 +285,38 @@ void rsti_publication_release(rst_driver_t *driver, rsti_publication_t *publicat
     }
 }
 
+rsti_publication_t *rsti_publication_of_id(const rst_driver_t *driver, int64_t registration_id)
+{
+    const rsti_conductor_t *conductor = &driver->conductor;
+    for (int is_network = 0; is_network <= 1; is_network++) {
+        const rsti_ptr_array_t *list =
+            is_network != 0 ? &conductor->publications : &conductor->ipc_publications;
+        for (size_t i = 0; i < list->count; i++) {
+            rsti_publication_t *publication = list->items[i];
+            if (publication->registration_id == registration_id) {
+                return publication;
+            }
+        }
+    }
+    for (size_t i = 0; i < conductor->clients.count; i++) {
+        const rsti_driver_client_t *client = conductor->clients.items[i];
+        for (int32_t k = 0; k < client->publication_count; k++) {
+            if (client->publications[k].registration_id == registration_id) {
+                return client->publications[k].publication;
+            }
+        }
+    }
+    return NULL;
+}
+
+void rsti_respond_unknown_publication(rst_driver_t *driver, const rsti_command_t *command)
+{
+    char text[96];
+    snprintf(text, sizeof text, "unknown publication, registration id %" PRId64,
+        command->registration_id);
+    rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_UNKNOWN_PUBLICATION, text);
+}
+
 void rsti_on_remove_publication(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_driver_client_t *client = rsti_client_find(driver, command->client_id);
@@ -298,10 +330,7 @@ void rsti_on_remove_publication(rst_driver_t *driver, const rsti_command_t *comm
             return;
         }
     }
-    char text[96];
-    snprintf(text, sizeof text, "unknown publication, registration id %" PRId64,
-        command->registration_id);
-    rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_UNKNOWN_PUBLICATION, text);
+    rsti_respond_unknown_publication(driver, command);
 }
 
 void rsti_publications_update(rst_driver_t *driver, int64_t now_ns)
@@ -342,9 +371,10 @@ void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer
                 rsti_network_publication_life_due_ns(driver, publication));
         }
     }
-    for (size_t i = conductor->ipc_publications.count; is_timer && i > 0; i--) {
+    for (size_t i = conductor->ipc_publications.count; i > 0; i--) {
         rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i - 1];
-        if (rsti_ipc_publication_on_timer(driver, publication, now_ns)) {
+        rsti_lower_deadline(next_deadline_ns, rsti_ipc_publication_due_ns(publication));
+        if (is_timer && rsti_ipc_publication_on_timer(driver, publication, now_ns)) {
             rsti_ptr_array_remove_at(&conductor->ipc_publications, i - 1);
             rsti_ipc_publication_destroy(driver, publication);
         }

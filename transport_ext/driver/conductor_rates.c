@@ -27,3 +27,38 @@ int rsti_rate_check_shared(const rsti_publication_t *publication, const rsti_cha
         " which was opened as %s: leave it out to share that one, or change its rate",
         channel->rate, publication->uri);
 }
+
+static int parse_text(const rsti_text_t *text, rsti_rate_choice_t *rate)
+{
+    char copy[RSTI_RATE_TEXT_MAX + 2];
+    size_t length = text->length > 0 ? (size_t)text->length : 0;
+    length = length < sizeof copy ? length : sizeof copy - 1; /* too long is refused as such */
+    if (length > 0) {
+        memcpy(copy, text->text, length);
+    }
+    copy[length] = '\0';
+    return rsti_rate_choice_parse(rate, copy, NULL);
+}
+
+/* The new law begins anew; what the publication was opened with stays what others are compared
+ * with, so a program that opens the stream as before is not refused for what another one changed. */
+void rsti_on_set_rate(rst_driver_t *driver, const rsti_command_t *command)
+{
+    rsti_rate_choice_t rate;
+    rsti_publication_t *publication = rsti_publication_of_id(driver, command->registration_id);
+    if (publication == NULL) {
+        rsti_respond_unknown_publication(driver, command);
+        return;
+    }
+    if (parse_text(&command->channel, &rate) < 0) {
+        rsti_respond_trail(driver, command->correlation_id);
+        return;
+    }
+    if (publication->is_network) {
+        rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_NOT_SUPPORTED,
+            "the rate of a network publication is that of its channel (rs-rate=)");
+        return;
+    }
+    rsti_ipc_publication_set_rate(driver, (rsti_ipc_publication_t *)(void *)publication, &rate);
+    rsti_respond_ok(driver, command->correlation_id);
+}

@@ -422,6 +422,9 @@ bool rsti_on_add_publication(rst_driver_t *driver, const rsti_command_t *command
 /* Two names on one IPC stream id are refused: -RST_ECHANNEL naming both. */
 int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel,
     int32_t stream_id);
+/* By its own id or that of a client's link to it. */
+rsti_publication_t *rsti_publication_of_id(const rst_driver_t *driver, int64_t registration_id);
+void rsti_respond_unknown_publication(rst_driver_t *driver, const rsti_command_t *command);
 void rsti_on_remove_publication(rst_driver_t *driver, const rsti_command_t *command);
 void rsti_publication_release(rst_driver_t *driver, rsti_publication_t *publication,
     bool is_revoke);
@@ -565,6 +568,7 @@ void rsti_on_remove_destination_by_id(rst_driver_t *driver, const rsti_command_t
 int rsti_rate_of_channel(const rst_driver_t *driver, const rsti_channel_t *channel,
     rsti_rate_choice_t *rate);
 int rsti_rate_check_shared(const rsti_publication_t *publication, const rsti_channel_t *channel);
+void rsti_on_set_rate(rst_driver_t *driver, const rsti_command_t *command);
 
 /* conductor_channels.c: what is served, and endpoints found or made. */
 int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp);

@@ -4,6 +4,11 @@
 #include "util/alloc.h"
 #include "util/fault.h"
 
+static double bytes_per_s(const rsti_publication_t *base, const rsti_rate_choice_t *rate)
+{
+    return rsti_allowance_rate(rate->law, &rate->params, base->options.mtu);
+}
+
 int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **publication,
     const rsti_publication_facts_t *facts)
 {
@@ -19,6 +24,8 @@ int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **p
     made->trip_limit = start;
     made->consumer_position = start;
     made->cool_down_ns = INT64_MIN;
+    rsti_allowance_init(&made->allowance, bytes_per_s(&made->base, facts->rate),
+        facts->options->mtu, start, driver->conductor.now_ns);
     rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
     *publication = made;
     return 0;
@@ -35,12 +42,24 @@ static int64_t window(const rsti_ipc_publication_t *publication)
     return publication->base.options.publication_window;
 }
 
+static int32_t *held_by(const rsti_ipc_publication_t *publication)
+{
+    return &publication->base.file.log.metadata->ext.held_by;
+}
+
 /* The least subscriber position at which the conductor has something to do. */
 static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_subscribers)
 {
     int64_t position = INT64_MAX;
     if (publication->base.life == RSTI_LIFE_DRAINING) {
         position = publication->base.end_position;
+    } else if (has_subscribers && rsti_load_relaxed_i32(held_by(publication)) == RSTI_HELD_BY_RATE) {
+        /* While it grows time says when. A whole burst is looked at again before it is used up, so
+         * that a producer who is slower than the rate never waits. */
+        if (rsti_allowance_due_ns(&publication->allowance) == INT64_MAX) {
+            const int64_t half = (int64_t)(publication->allowance.burst / 2);
+            position = publication->base.limit - half + 1;
+        }
     } else if (has_subscribers) {
         position = publication->trip_limit - window(publication) + 1;
     }
@@ -58,6 +77,32 @@ static bool subscribers_range(const rsti_ipc_publication_t *publication, int64_t
         base->options.term_length, least, highest);
 }
 
+/* The rate's limit is raised as it grows, in steps of its due time; the window's in eighths. */
+static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publication, int64_t least)
+{
+    rsti_publication_t *base = &publication->base;
+    const int64_t by_window = least + window(publication);
+    const int64_t by_rate = rsti_allowance_limit(&publication->allowance,
+        rsti_log_producer_position(&base->file.log), driver->conductor.now_ns);
+    const int32_t holder = by_rate < by_window ? RSTI_HELD_BY_RATE : RSTI_HELD_BY_WINDOW;
+    const int64_t proposed = rsti_min_i64(by_window, by_rate);
+    if (rsti_load_relaxed_i32(held_by(publication)) != holder) {
+        rsti_store_release_i32(held_by(publication), holder);
+        publication->trip_limit = base->limit;
+    }
+    if (proposed > (holder == RSTI_HELD_BY_RATE ? base->limit : publication->trip_limit)) {
+#if RSTI_FAULT == RSTI_FAULT_LIMIT
+        rsti_publication_clean_up_to(base, least + window(publication) / 2
+            - RSTI_PARTITIONS * base->options.term_length);
+#else
+        rsti_publication_clean_up_to(base, least);
+#endif
+        if (rsti_publication_raise_limit(driver, base, proposed)) {
+            publication->trip_limit = proposed + window(publication) / 8;
+        }
+    }
+}
+
 static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publication)
 {
     rsti_publication_t *base = &publication->base;
@@ -66,21 +111,11 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
         rsti_subscribers_tell_refused(driver, &base->subscribers);
         publication->consumer_position =
             rsti_max_i64(publication->consumer_position, highest);
-        const int64_t proposed = least + window(publication);
-        if (proposed > publication->trip_limit) {
-#if RSTI_FAULT == RSTI_FAULT_LIMIT
-            rsti_publication_clean_up_to(base, least + window(publication) / 2
-                - RSTI_PARTITIONS * base->options.term_length);
-#else
-            rsti_publication_clean_up_to(base, least);
-#endif
-            if (rsti_publication_raise_limit(driver, base, proposed)) {
-                publication->trip_limit = proposed + window(publication) / 8;
-            }
-        }
+        raise_limit(driver, publication, least);
         tell_wake_position(publication, true);
         return;
     }
+    rsti_store_release_i32(held_by(publication), RSTI_HELD_BY_WINDOW);
     if (base->limit > publication->consumer_position) {
         /* Readers that were just parted by a rejection may still look at what they were given: their
          * bytes stay as long as those of an image that is gone, the time of the cool-down. */
@@ -127,6 +162,27 @@ void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *p
     } else if (base->life == RSTI_LIFE_DRAINING) {
         update_draining(driver, publication, now_ns);
     }
+}
+
+int64_t rsti_ipc_publication_due_ns(const rsti_ipc_publication_t *publication)
+{
+    const bool is_held = publication->base.life == RSTI_LIFE_ACTIVE
+        && rsti_load_relaxed_i32(held_by(publication)) == RSTI_HELD_BY_RATE;
+    return is_held ? rsti_allowance_due_ns(&publication->allowance) : INT64_MAX;
+}
+
+void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    const rsti_rate_choice_t *rate)
+{
+    rsti_publication_t *base = &publication->base;
+    const int64_t now_ns = driver->conductor.now_ns;
+    const int64_t position = rsti_log_producer_position(&base->file.log);
+    rsti_allowance_set(&publication->allowance, bytes_per_s(base, rate), position, now_ns);
+    const int64_t limit = rsti_allowance_limit(&publication->allowance, position, now_ns);
+    if (base->life == RSTI_LIFE_ACTIVE && limit < base->limit) {
+        rsti_publication_lower_limit(driver, base, limit); /* else the whole window goes first */
+    }
+    rsti_ipc_publication_update(driver, publication, now_ns);
 }
 
 bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,

@@ -1,14 +1,16 @@
 /* ipc_publication.h: a publication whose log is read directly by subscribers on this machine.
- * Law: limit <= least subscriber position + window, and memory below the least subscriber position
- * is zero before the limit rises. Owner: conductor. */
+ * Law: limit <= least subscriber position + window, limit <= what the rate allows (flow/allowance.h),
+ * and memory below the least subscriber position is zero before the limit rises. Owner: conductor. */
 #ifndef RSTI_DRIVER_IPC_PUBLICATION_H
 #define RSTI_DRIVER_IPC_PUBLICATION_H
 
 #include "driver/publication.h"
+#include "flow/allowance.h"
 
 typedef struct rsti_ipc_publication_t {
     rsti_publication_t base;
     int64_t trip_limit;
+    rsti_allowance_t allowance;
     int64_t consumer_position; /* highest that any subscriber reached */
     int64_t cool_down_ns; /* rejected: no subscriber until then; INT64_MIN */
 } rsti_ipc_publication_t;
@@ -19,6 +21,10 @@ void rsti_ipc_publication_destroy(rst_driver_t *driver, rsti_ipc_publication_t *
 /* Position and limit; every conductor pass. */
 void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns);
+/* When the rate lets its limit rise; INT64_MAX: it holds nothing back. */
+int64_t rsti_ipc_publication_due_ns(const rsti_ipc_publication_t *publication);
+void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    const rsti_rate_choice_t *rate);
 /* 1 s timer. True when the publication may be freed. */
 bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns);

@@ -68,6 +68,10 @@ static const layout_t command_layouts[] = {
     [RSTI_CMD_NEXT_SESSION_ID] = {.fields = {IDS, C(I32, stream_id)}},
 };
 
+static const layout_t own_layouts[] = {
+    [RSTI_CMD_SET_RATE - RSTI_CMD_OURS] = DESTINATION_LAYOUT,
+};
+
 #define RESPONSE_BASE 0x0F00
 #define RESPONSE_ROW(type) [(type) - RESPONSE_BASE]
 #define PUBLICATION_READY_LAYOUT                                                                  \
@@ -108,6 +112,7 @@ static const layout_t response_layouts[] = {
 #undef R
 
 #define COMMAND_COUNT (sizeof command_layouts / sizeof command_layouts[0])
+#define OWN_COUNT (sizeof own_layouts / sizeof own_layouts[0])
 #define RESPONSE_COUNT (sizeof response_layouts / sizeof response_layouts[0])
 
 /* NULL for a type that is none of ours. Rows without fields are holes of the table. */
@@ -119,6 +124,12 @@ static const layout_t *find_layout(const layout_t *layouts, size_t count, int32_
     }
     const layout_t *layout = &layouts[type - base];
     return layout->fields[0].kind == FIELD_END ? NULL : layout;
+}
+
+static const layout_t *find_command(int32_t type)
+{
+    return type > RSTI_CMD_OURS ? find_layout(own_layouts, OWN_COUNT, type, RSTI_CMD_OURS)
+                                : find_layout(command_layouts, COMMAND_COUNT, type, 0);
 }
 
 static size_t align_4(size_t offset)
@@ -243,14 +254,13 @@ static bool decode(const layout_t *layout, const uint8_t *buffer, size_t length,
 
 int64_t rsti_command_encode(const rsti_command_t *command, uint8_t *buffer, size_t capacity)
 {
-    return encode(find_layout(command_layouts, COMMAND_COUNT, command->type, 0), command, buffer,
-        capacity);
+    return encode(find_command(command->type), command, buffer, capacity);
 }
 
 int rsti_command_decode(int32_t type, const uint8_t *buffer, size_t length,
     rsti_command_t *command)
 {
-    const layout_t *layout = find_layout(command_layouts, COMMAND_COUNT, type, 0);
+    const layout_t *layout = find_command(type);
     *command = (rsti_command_t){.type = type};
     if (layout != NULL && decode(layout, buffer, length, command)) {
         return 0;

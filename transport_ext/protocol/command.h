@@ -30,6 +30,8 @@ enum {
     RSTI_CMD_REJECT_IMAGE = 0x10,
     RSTI_CMD_REMOVE_DESTINATION_BY_ID = 0x11,
     RSTI_CMD_NEXT_SESSION_ID = 0x12,
+    RSTI_CMD_OURS = 0x7300, /* … 0x73FF: Aeron's drivers answer that they do not know them */
+    RSTI_CMD_SET_RATE = 0x7301, /* channel: the text of rs-rate */
 
     RSTI_RSP_ON_ERROR = 0x0F01,
     RSTI_RSP_AVAILABLE_IMAGE = 0x0F02,
@@ -77,7 +79,7 @@ typedef struct rsti_command_t { /* decoded form of every command; unused fields 
     int32_t stream_id;
     int32_t counter_type_id;
     uint64_t flags;          /* REMOVE_PUBLICATION: bit 0 revoke */
-    rsti_text_t channel;     /* also: terminate token, reject reason */
+    rsti_text_t channel;     /* also: terminate token, reject reason, rate */
     rsti_text_t key;
     rsti_text_t label;
 } rsti_command_t;

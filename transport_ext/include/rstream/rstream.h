@@ -158,6 +158,14 @@ RST_API int64_t rst_publication_remove_destination(rst_publication_t *publicatio
 RST_API int64_t rst_publication_remove_destination_by_id(rst_publication_t *publication,
     int64_t destination_id);
 
+/* Another rate, in the words of the channel key rs-rate ("fixed,r:200m"): a correlation id to be
+ * awaited. It is the publication's: whoever shares it gets it too, and the last one counts. */
+RST_API int64_t rst_publication_set_rate(rst_publication_t *publication, const char *rate);
+/* What the publisher limit waits for when it is reached: RST_HELD_BY_… or RST_CLOSED. */
+#define RST_HELD_BY_WINDOW 0 /* the readers, or nothing */
+#define RST_HELD_BY_RATE 1
+RST_API int64_t rst_publication_held_by(const rst_publication_t *publication);
+
 /* State of a channel's endpoint, as its counter says: -1 errored, 0 initialising, 1 active, 2 closing.
  * IPC and spies have no endpoint: 1. RST_CLOSED when the handle is closed. */
 #define RST_CHANNEL_ERRORED (-1)

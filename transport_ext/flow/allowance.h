@@ -1,0 +1,51 @@
+/* allowance.h: how far producers may write who do it by themselves, up to a limit in shared memory.
+ * With r the rate, for any time t within which it is r:
+ *
+ *     bytes written <= r t + burst + one message        burst = max(10 ms of r, 4 mtu)
+ *
+ * because the limit is never more than the burst ahead of what is written, and grows by r. The last
+ * message may begin below it and end beyond: all of it is earned before the next. A limit that is
+ * ahead by the whole burst is not looked at again until somebody asks, so a stream that rests costs
+ * nothing; 10 ms, because who looks sleeps, and is late on a busy machine.
+ *
+ * tokens.h is for a sender that is asked before each datagram: finer, and its debt is forgiven. A
+ * rate of RSTI_RATE_MAX or more is no limit. Pure: now_ns is an argument; one that goes back counts
+ * as no time, and so does a position that does. Owner: conductor. */
+#ifndef RSTI_FLOW_ALLOWANCE_H
+#define RSTI_FLOW_ALLOWANCE_H
+
+#include "flow/rate.h"
+
+#include <stdint.h>
+
+#define RSTI_ALLOWANCE_BURST_NS INT64_C(10000000)
+#define RSTI_ALLOWANCE_BURST_FRAMES 4
+
+typedef struct rsti_allowance_t {
+    double bytes_per_s;
+    double burst;
+    double level; /* what may be written now; negative: written and not earned yet */
+    int32_t mtu;
+    int64_t position;
+    int64_t filled_ns;
+} rsti_allowance_t;
+
+/* The whole burst is there. */
+void rsti_allowance_init(rsti_allowance_t *allowance, double bytes_per_s, int32_t mtu,
+    int64_t position, int64_t now_ns);
+/* What was earned until now was earned at the old rate. */
+void rsti_allowance_set(rsti_allowance_t *allowance, double bytes_per_s, int64_t position,
+    int64_t now_ns);
+/* The limit for producers that are at position; INT64_MAX: none. */
+int64_t rsti_allowance_limit(rsti_allowance_t *allowance, int64_t position, int64_t now_ns);
+/* When the limit has grown by a quarter of the burst, or out of debt to that; INT64_MAX: it is as far
+ * ahead as it gets. */
+int64_t rsti_allowance_due_ns(const rsti_allowance_t *allowance);
+
+/* Bytes per second under a law that only counts: shared memory has no datagrams, so p of them per
+ * second are as many bytes as they could carry. Laws that follow fill NAKs: no limit, because a full
+ * buffer of shared memory is seen by the window at once. */
+double rsti_allowance_rate(
+    const rsti_rate_law_t *law, const rsti_rate_params_t *params, int32_t mtu);
+
+#endif
