@@ -19,6 +19,7 @@ class Fill:
         self.now: int | None = None
         self.received = self.consumed = 0
         self.slope = 0.0  # dq/dt, bytes/s
+        self.grown = 0  # q, since time last passed
         self.drain = self.deviation = self.variation = 0.0
         self.gap = 0.0  # usual time between two takings while there was data
         self.moved = 0  # something was taken, or there was nothing to take
@@ -37,10 +38,11 @@ class Fill:
         if self.now is None:
             self.now, self.moved, self.received, self.consumed = now, now, received, consumed
         passed = now - self.now
-        grown = (received - consumed) - (self.received - self.consumed)
+        self.grown += (received - consumed) - (self.received - self.consumed)
         if passed > 0:
             within = float(passed + SLOPE_NS)
-            self.slope += float(grown) / within * 1e9 - self.slope * (float(passed) / within)
+            self.slope += float(self.grown) / within * 1e9 - self.slope * (float(passed) / within)
+            self.grown = 0
         self.note_gap(now, consumed)
         self.note_drain(now, consumed, received > consumed)
         self.now, self.received, self.consumed = now, received, consumed

@@ -29,6 +29,9 @@ void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transpor
     rsti_connection_t *connection = get_connection(image, transport, source, now_ns);
     connection->last_activity_ns = now_ns;
     connection->is_rstream = (setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0;
+    connection->follows_fill =
+        connection->is_rstream && (setup->frame.flags & RSTI_SETUP_FLAG_FILL) != 0;
+    rsti_image_fill_on_setup(image);
 }
 
 /* A frame that belongs to the stream came by this transport. */
@@ -105,6 +108,8 @@ static void raise_hwm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t fr
     if (to > hwm) {
         rsti_store_release_i64(&image->high_water, to);
         rsti_store_release_i64(image->hwm, to);
+        rsti_image_fill_on_data(
+            receiver, image, to, rsti_load_relaxed_i64(&image->last_packet_ns));
     }
     if (from != hwm) {
         rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
@@ -239,7 +244,8 @@ static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t posi
     }
 }
 
-void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+void rsti_image_send_items(
+    rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill, int64_t now_ns)
 {
     const rsti_receive_endpoint_t *endpoint = image->endpoint;
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
@@ -252,6 +258,9 @@ void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, int64
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TAG_PRESENT, &has_tag, sizeof has_tag);
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_ROUND_TRIP, &rtt_ns, sizeof rtt_ns);
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_ARRIVAL_RATE, &rate, sizeof rate);
+    if (fill != NULL) {
+        (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_FILL, fill, RSTI_SM_FILL_LENGTH);
+    }
     const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
     const rsti_sm_t sm =
         sm_at(image, image->last_sm_position, image->last_sm_window, 0, (int32_t)length);
@@ -260,6 +269,7 @@ void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, int64
     for (int32_t i = 0; i < image->connection_capacity; i++) {
         const rsti_connection_t *connection = &image->connections[i];
         if (connection->transport != NULL && connection->is_rstream
+            && (fill == NULL || connection->follows_fill)
             && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
             && rsti_receive_transport_send(
                 receiver, connection->transport, frame, length, &connection->control)) {
@@ -410,6 +420,7 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     check_sm(receiver, image, now_ns);
     check_loss(receiver, image, now_ns);
     rsti_image_check_rtt(receiver, image, now_ns);
+    rsti_image_fill_pending(receiver, image, now_ns);
     const int64_t repair_due_ns = rsti_image_repair_pending(receiver, image, now_ns);
     const int64_t response_due_ns = check_response(receiver, image, now_ns);
     return rsti_min_i64(rsti_min_i64(repair_due_ns, response_due_ns),

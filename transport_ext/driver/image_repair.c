@@ -95,7 +95,7 @@ int64_t rsti_image_repair_pending(rsti_receiver_t *receiver, rsti_image_t *image
     rsti_repair_ask(&image->repair, now_ns, send_nak, &ask);
     if (image->has_news) {
         image->has_news = false;
-        rsti_image_send_items(receiver, image, now_ns);
+        rsti_image_send_items(receiver, image, NULL, now_ns);
     }
     return image->repair.next_due_ns;
 }

@@ -107,6 +107,20 @@ static int init_retransmit(rst_driver_t *driver, rsti_network_publication_t *pub
         params->retransmit_linger_ns);
 }
 
+static int init_rate(rst_driver_t *driver, rsti_network_publication_t *publication,
+    const rsti_publication_facts_t *facts)
+{
+    if (facts->rate->law == &rsti_rate_unlimited) {
+        return 0;
+    }
+    if (rsti_send_rate_allocate_counters(
+            driver, &publication->send_rate, &publication->base, facts->client_id) < 0) {
+        return -rst_last_error_code();
+    }
+    rsti_send_rate_set(&publication->send_rate, facts->rate, driver->conductor.now_ns);
+    return 0;
+}
+
 int rsti_network_publication_create(rst_driver_t *driver,
     rsti_network_publication_t **publication, const rsti_publication_facts_t *facts,
     rsti_send_endpoint_t *endpoint)
@@ -136,13 +150,15 @@ int rsti_network_publication_create(rst_driver_t *driver,
     made->resend_refilled_ns = driver->conductor.now_ns;
     made->tail_error_due_ns = driver->conductor.now_ns;
     rsti_pacer_init(&made->pacer);
+    rsti_send_rate_init(&made->send_rate, facts->options->mtu);
     made->limit_wake_position = INT64_MAX;
     made->spy_position = made->position;
     rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
     made->last_setup_ns = INT64_MIN / 2;
     made->last_send_ns = driver->conductor.now_ns;
     if (allocate_counters(driver, made, facts->client_id) < 0
-        || init_retransmit(driver, made, facts->channel) < 0) {
+        || init_retransmit(driver, made, facts->channel) < 0
+        || init_rate(driver, made, facts) < 0) {
         rsti_network_publication_destroy(driver, made);
         return -rst_last_error_code();
     }
@@ -160,6 +176,7 @@ void rsti_network_publication_destroy(rst_driver_t *driver,
     rsti_counter_release(driver, &publication->snd_bpe_id);
     rsti_counter_release(driver, &publication->snd_naks_id);
     rsti_counter_release(driver, &publication->snd_consumed_id);
+    rsti_send_rate_release_counters(driver, &publication->send_rate);
     fini_flow(driver, publication);
     rsti_retransmit_fini(&publication->retransmit);
     rsti_free(publication);
@@ -214,7 +231,8 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
     int64_t snd_pos)
 {
     rsti_publication_t *base = &publication->base;
-    const int64_t window = base->options.publication_window;
+    const int64_t window =
+        rsti_send_rate_ahead(&publication->send_rate, base->options.publication_window);
     const int64_t limit = base->limit;
     int64_t consumed = snd_pos, least = snd_pos, highest = snd_pos;
     int64_t wake_position = INT64_MAX;

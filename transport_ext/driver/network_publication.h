@@ -7,6 +7,7 @@
 
 #include "driver/publication.h"
 #include "driver/send_endpoint.h"
+#include "driver/send_rate.h"
 #include "flow/flow_control.h"
 #include "flow/pace.h"
 #include "loss/retransmit_handler.h"
@@ -21,6 +22,7 @@ typedef struct rsti_live_receiver_t {
     int64_t receiver_id;
     int64_t last_sm_ns;
     int64_t position; /* consumed, as the last status message said */
+    int32_t window;   /* of that one */
     int64_t arrival_rate; /* bytes per second, 0: unknown */
     int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */
 } rsti_live_receiver_t;
@@ -62,6 +64,7 @@ struct rsti_network_publication_t {
     int64_t last_send_ns; /* data or heartbeat */
     int64_t rtt_ns;       /* the longest of the receivers', when all are rstream; else 0 */
     rsti_pacer_t pacer;
+    rsti_send_rate_t send_rate;
     int64_t tail_ns;      /* until the next heartbeat while they have not got all; see repair_sender.c */
     int64_t tail_error_due_ns; /* until then odd tails of status messages are not logged again */
     bool is_refused_told; /* flow control had no room for a receiver: logged once */
@@ -96,10 +99,13 @@ int64_t rsti_network_publication_life_due_ns(const rst_driver_t *driver,
 typedef struct rsti_sender_t rsti_sender_t;
 /* repair_sender.c: towards rstream receivers (docs/wire.md, "Repair"). */
 /* Items behind a status message: what they say of its receiver. */
-void rsti_network_publication_on_items(rsti_network_publication_t *publication,
-    const rsti_sm_t *sm);
+void rsti_network_publication_on_items(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns);
 /* The receivers have changed. */
 void rsti_network_publication_update_repair(rsti_network_publication_t *publication);
+/* Another law of rate. */
+void rsti_network_publication_set_rate(rsti_network_publication_t *publication,
+    const rsti_rate_choice_t *choice, int64_t now_ns);
 /* Data went out, or a heartbeat did: when the next heartbeat is due after it. */
 void rsti_network_publication_on_tail(rsti_network_publication_t *publication, bool is_data);
 int64_t rsti_network_publication_heartbeat_ns(const rsti_network_publication_t *publication);

@@ -62,6 +62,7 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
         const bool is_request = !publication->base.is_response
             && publication->base.response_correlation_id >= 0;
         const uint8_t flags = (uint8_t)(RSTI_SETUP_FLAG_RSTREAM
+            | (publication->send_rate.is_limited ? RSTI_SETUP_FLAG_FILL : 0)
             | (publication->is_group ? RSTI_SETUP_FLAG_GROUP : 0)
             | (is_request ? RSTI_SETUP_FLAG_SEND_RESPONSE : 0));
         const rsti_setup_t setup = {
@@ -144,12 +145,12 @@ static bool is_impossible(uint8_t *term, int32_t offset, int32_t term_length, in
             || (type != RSTI_FRAME_PAD && rsti_frame_span(length) > mtu));
 }
 
-/* Datagrams that start at position, as many as limit, burst and mtu allow. */
+/* Datagrams that start at position, as many as limit, most, burst and mtu allow. */
 static int32_t collect(rsti_sender_t *sender, const rsti_network_publication_t *publication,
-    int64_t position, int64_t limit, bool *is_blocked, bool *is_corrupt)
+    int64_t position, int64_t limit, int32_t most, bool *is_blocked, bool *is_corrupt)
 {
     const rsti_log_t *log = &publication->base.file.log;
-    const int32_t most = (int32_t)driver_of(sender)->params.max_messages_per_send;
+    most = rsti_min_i32(most, (int32_t)driver_of(sender)->params.max_messages_per_send);
     int32_t count = 0;
     while (count < most && position < limit) {
         const int32_t offset = rsti_position_offset(position, log->term_length);
@@ -189,17 +190,47 @@ static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_
     return snd_pos;
 }
 
+static int32_t most_datagrams(const rsti_network_publication_t *publication)
+{
+    return publication->send_rate.is_limited ? rsti_send_rate_datagrams(&publication->send_rate)
+                                             : INT32_MAX;
+}
+
+/* What the law of rate lets through of that. Its steps are no reason to wake while nothing waits to
+ * be sent: it does not grow then. */
+static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_pos,
+    int64_t limit, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    rsti_send_rate_t *send_rate = &publication->send_rate;
+    if (!send_rate->is_limited) {
+        return limit;
+    }
+    const int64_t step_ns = rsti_send_rate_on_cycle(send_rate, now_ns);
+    if (limit <= snd_pos) {
+        return limit;
+    }
+    const int64_t pending = rsti_log_producer_position(&publication->base.file.log) - snd_pos;
+    int64_t due_ns = RSTI_NO_DEADLINE;
+    const int64_t rated =
+        rsti_send_rate_limit(send_rate, snd_pos, limit, pending, now_ns, &due_ns);
+    if (pending > 0) {
+        rsti_lower_deadline(next_deadline_ns, rsti_min_i64(due_ns, step_ns));
+    }
+    return rated;
+}
+
 static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
 {
-    const int64_t limit = paced_limit(publication, snd_pos, now_ns, next_deadline_ns);
+    const int64_t paced = paced_limit(publication, snd_pos, now_ns, next_deadline_ns);
+    const int64_t limit = rated_limit(publication, snd_pos, paced, now_ns, next_deadline_ns);
     if (limit == snd_pos && publication->limit > snd_pos) {
         return 0;
     }
     bool is_blocked = limit <= snd_pos && publication->has_initial_connection;
     bool is_corrupt = false;
-    const int32_t count =
-        collect(sender, publication, snd_pos, limit, &is_blocked, &is_corrupt);
+    const int32_t count = collect(sender, publication, snd_pos, limit, most_datagrams(publication),
+        &is_blocked, &is_corrupt);
     if (count == 0) {
         if (is_corrupt && !rsti_load_relaxed_i32(&publication->is_corrupt)) {
             rsti_store_release_i32(&publication->is_corrupt, 1);
@@ -223,6 +254,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     publication->last_send_ns = now_ns;
     rsti_network_publication_on_tail(publication, true);
     rsti_pacer_on_sent(&publication->pacer, bytes);
+    rsti_send_rate_on_sent(&publication->send_rate, bytes, sent, now_ns);
     publication->resend_bytes_left = rsti_min_i64(publication->resend_bytes_left + bytes,
         publication->base.file.log.term_length);
     rsti_store_release_i64(&publication->position, position);
@@ -325,20 +357,21 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     const int64_t wanted = rsti_min_i64(rsti_min_i64(position + length, snd_pos), term_end);
     const int64_t end =
         rsti_min_i64(wanted, position + allow_resend(publication, context->now_ns));
-    int64_t bytes = 0;
+    int64_t bytes = 0, datagrams = 0;
     if (end < wanted) {
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMIT_OVERFLOW, 1);
     }
     while (position < end) {
         bool is_blocked = false, is_corrupt = false;
         const int32_t count =
-            collect(sender, publication, position, end, &is_blocked, &is_corrupt);
+            collect(sender, publication, position, end, INT32_MAX, &is_blocked, &is_corrupt);
         const int32_t sent = count == 0
             ? 0
             : transmit(sender, publication, sender->datagrams, count);
         for (int32_t i = 0; i < sent; i++) {
             bytes += (int64_t)sender->datagrams[i].length;
         }
+        datagrams += sent;
         if (count == 0 || sent < count) {
             break;
         }
@@ -347,6 +380,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     if (bytes > 0) {
         publication->resend_bytes_left = rsti_max_i64(publication->resend_bytes_left - bytes, 0);
         rsti_pacer_on_sent(&publication->pacer, bytes);
+        rsti_send_rate_on_sent(&publication->send_rate, bytes, datagrams, context->now_ns);
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITS_SENT, 1);
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITTED_BYTES, bytes);
     }

@@ -116,6 +116,12 @@ static void init_loss(rst_driver_t *driver, rsti_image_t *image,
         subscription->nak_delay_ns);
 }
 
+static bool follows_fill(const rsti_setup_t *setup)
+{
+    const uint8_t flags = RSTI_SETUP_FLAG_RSTREAM | RSTI_SETUP_FLAG_FILL;
+    return (setup->frame.flags & flags) == flags;
+}
+
 static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts, int64_t now_ns)
 {
     image->next_sm_position = image->join_position;
@@ -141,6 +147,7 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
         .last_activity_ns = now_ns,
         .last_frame_ns = now_ns,
         .is_rstream = (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0,
+        .follows_fill = follows_fill(facts->setup),
     };
     connection->control = *rsti_receive_transport_control(facts->transport, facts->source);
     rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
@@ -171,6 +178,7 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->hwm_id = RSTI_NULL_COUNTER;
     made->rcv_pos_id = RSTI_NULL_COUNTER;
     made->naks_id = RSTI_NULL_COUNTER;
+    rsti_image_fill_init(made);
     made->life_changed_ns = now_ns;
     made->join_position = rsti_position(setup->active_term_id, setup->term_offset,
         rsti_log2((uint32_t)setup->term_length), setup->initial_term_id);
@@ -183,7 +191,8 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
         || rsti_image_congestion_init(driver, made, facts, now_ns) < 0
         || create_log(driver, made, facts, made->congestion.window) < 0
         || rsti_image_congestion_counters(driver, made) < 0
-        || allocate_counters(driver, made) < 0) {
+        || allocate_counters(driver, made) < 0
+        || rsti_image_fill_counters(driver, made, follows_fill(setup)) < 0) {
         rsti_publication_image_destroy(driver, made);
         return -rst_last_error_code();
     }
@@ -200,6 +209,7 @@ void rsti_publication_image_destroy(rst_driver_t *driver, rsti_image_t *image)
     rsti_counter_release(driver, &image->hwm_id);
     rsti_counter_release(driver, &image->rcv_pos_id);
     rsti_counter_release(driver, &image->naks_id);
+    rsti_image_fill_fini(driver, image);
     if (image->file.log.base != NULL) {
         rsti_log_release(driver, &image->file);
     }
@@ -333,6 +343,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         .rtt_least_ns = rsti_load_acquire_i64(&image->rtt_least_ns),
         .has_loss = has_loss,
     };
+    const int64_t fill_due_ns = rsti_image_fill_look(driver, image, hwm, least, now_ns);
     const bool is_ack_due = image->is_acked_soon && now_ns >= image->ack_due_ns;
     if (rsti_image_congestion_rebuild(image, &facts, is_ack_due)) {
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
@@ -340,14 +351,14 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* else every message would be answered */
     }
     if (hwm <= image->next_sm_position || !image->is_acked_soon) {
-        return image->loss_due_ns;
+        return rsti_min_i64(image->loss_due_ns, fill_due_ns);
     }
     /* Consumed below the threshold: told a little later, because publishers that wait until they
      * were understood would wait for ever. */
     if (is_ack_due) {
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS;
     }
-    return rsti_min_i64(image->loss_due_ns, image->ack_due_ns);
+    return rsti_min_i64(rsti_min_i64(image->loss_due_ns, image->ack_due_ns), fill_due_ns);
 }
 
 void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image)

@@ -6,6 +6,7 @@
 #define RSTI_DRIVER_PUBLICATION_IMAGE_H
 
 #include "concurrent/loss_report.h"
+#include "driver/image_fill.h"
 #include "driver/publication.h"
 #include "driver/receive_endpoint.h"
 #include "flow/congestion.h"
@@ -30,6 +31,7 @@ typedef struct rsti_connection_t {
     bool is_eos;
     bool is_revoked; /* its end of stream said so */
     bool is_rstream; /* its SETUP said so: additional status messages are understood */
+    bool follows_fill; /* and that its rate follows fill NAKs */
 } rsti_connection_t;
 
 struct rsti_image_t {
@@ -110,6 +112,7 @@ struct rsti_image_t {
     rsti_repair_t repair;
     rsti_arrival_t arrival;
     bool has_news;       /* for the sender: an additional status message is due */
+    rsti_image_fill_t fill;
     /* Ring: first asked for, for the conductor's report. */
     struct {
         int64_t begin, end;
@@ -155,8 +158,23 @@ void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
 int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, const void *frame,
     size_t length, int64_t now_ns);
 /* The last plain one with items behind it: to rstream sources alone, and more often than needed is
- * harmless (docs/wire.md, SM items). */
-void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
+ * harmless (docs/wire.md, SM items). fill: value of that item, for those that follow it; NULL: none. */
+void rsti_image_send_items(
+    rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill, int64_t now_ns);
+
+/* image_fill.c; conductor. Counters stand behind the image's others; wanted: its source follows
+ * fill. */
+void rsti_image_fill_init(rsti_image_t *image);
+int rsti_image_fill_counters(rst_driver_t *driver, rsti_image_t *image, bool is_wanted);
+void rsti_image_fill_fini(rst_driver_t *driver, rsti_image_t *image);
+/* Each rebuild pass. Returns when to look again. */
+int64_t rsti_image_fill_look(
+    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns);
+/* Receiver: a SETUP changed a connection; data came; a fill NAK that is due. */
+void rsti_image_fill_on_setup(rsti_image_t *image);
+void rsti_image_fill_on_data(
+    rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
+void rsti_image_fill_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 
 /* image_repair.c: between rstream peers the receiver repairs, many gaps at once. */
 void rsti_image_repair_init(rsti_image_t *image, bool may_repair, int64_t delay_ns);

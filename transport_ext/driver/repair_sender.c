@@ -8,7 +8,12 @@
  * log2(interval / T) more of them, and a lost last datagram is missed after T instead of 100 ms. */
 #include "driver/internal.h"
 
+#include "protocol/sm_fill.h"
 #include "protocol/sm_items.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 #define TAIL_MIN_NS RSTI_NS_PER_MS
 #define TAIL_MAX_NS (25 * RSTI_NS_PER_MS)
@@ -16,6 +21,8 @@
 typedef struct items_t {
     int64_t rtt_ns;
     int64_t arrival_rate;
+    bool has_fill;
+    rsti_sm_fill_t fill;
 } items_t;
 
 static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
@@ -25,42 +32,89 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
         items->rtt_ns = rsti_get_i64(value);
     } else if (type == RSTI_SM_ITEM_ARRIVAL_RATE && length >= sizeof items->arrival_rate) {
         items->arrival_rate = rsti_get_i64(value);
+    } else if (type == RSTI_SM_ITEM_FILL && length >= RSTI_SM_FILL_LENGTH) {
+        rsti_sm_fill_decode(&items->fill, value);
+        items->has_fill = true;
     }
 }
 
 void rsti_network_publication_update_repair(rsti_network_publication_t *publication)
 {
     int64_t rtt_ns = 0, rate = INT64_MAX;
+    bool is_known = true;
     for (int32_t i = 0; i < publication->receiver_count; i++) {
-        if (publication->receivers[i].rtt_ns <= 0) {
-            rtt_ns = 0;
-            break;
-        }
+        is_known = is_known && publication->receivers[i].rtt_ns > 0;
         rtt_ns = rsti_max_i64(rtt_ns, publication->receivers[i].rtt_ns);
         rate = rsti_min_i64(rate, publication->receivers[i].arrival_rate);
     }
-    publication->rtt_ns = publication->retransmit.is_group ? 0 : rtt_ns;
+    publication->send_rate.rtt_ns = rtt_ns;
+    publication->rtt_ns = publication->retransmit.is_group || !is_known ? 0 : rtt_ns;
     rsti_pacer_set(&publication->pacer, publication->rtt_ns > 0 ? rate : 0, publication->rtt_ns);
     rsti_retransmit_set_rtt(&publication->retransmit, publication->rtt_ns);
 }
 
-void rsti_network_publication_on_items(rsti_network_publication_t *publication,
-    const rsti_sm_t *sm)
+static void on_round_trip(rsti_network_publication_t *publication, const rsti_sm_t *sm,
+    const items_t *items)
+{
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        if (publication->receivers[i].receiver_id == sm->receiver_id) {
+            publication->receivers[i].rtt_ns = items->rtt_ns;
+            publication->receivers[i].arrival_rate = items->arrival_rate;
+        }
+    }
+    rsti_network_publication_update_repair(publication);
+}
+
+static void on_fill(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_sm_t *sm, const items_t *items, int64_t now_ns)
+{
+    const rsti_fill_report_t report = {
+        .receiver_id = sm->receiver_id,
+        .strength = items->fill.strength,
+        .fill = items->fill.fill,
+        .drain = (double)items->fill.drain,
+        .drain_all = (double)items->fill.drain_all,
+        .variation = items->fill.variation,
+        .sender_count = items->fill.sender_count,
+        .buffer_bytes = items->fill.buffer_bytes,
+        .rtt_ns = items->rtt_ns,
+    };
+    if (rsti_send_rate_on_report(&publication->send_rate, &report,
+            rsti_load_relaxed_i64(&publication->position), now_ns)) {
+        return;
+    }
+    char text[224];
+    snprintf(text, sizeof text, "sender: receiver %" PRId64 " of stream %" PRId32 " session %" PRId32
+        " tells fills that its own status messages contradict: its fill NAKs are ignored",
+        sm->receiver_id, publication->base.stream_id, publication->base.session_id);
+    rsti_driver_log_error(sender->driver, RST_EINVAL, text);
+}
+
+void rsti_network_publication_on_items(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns)
 {
     items_t items = {0};
     if (sm->frame.frame_length < RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN
         || !rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
-            (size_t)(sm->frame.frame_length - RSTI_SM_ITEMS_OFFSET), on_item, &items)
-        || items.rtt_ns <= 0 || items.rtt_ns > RSTI_RTT_MAX_NS) {
+            (size_t)(sm->frame.frame_length - RSTI_SM_ITEMS_OFFSET), on_item, &items)) {
         return;
     }
-    for (int32_t i = 0; i < publication->receiver_count; i++) {
-        if (publication->receivers[i].receiver_id == sm->receiver_id) {
-            publication->receivers[i].rtt_ns = items.rtt_ns;
-            publication->receivers[i].arrival_rate = items.arrival_rate;
-        }
+    if (items.rtt_ns > 0 && items.rtt_ns <= RSTI_RTT_MAX_NS) {
+        on_round_trip(publication, sm, &items);
     }
-    rsti_network_publication_update_repair(publication);
+    if (items.has_fill) {
+        on_fill(sender, publication, sm, &items, now_ns);
+    }
+}
+
+void rsti_network_publication_set_rate(rsti_network_publication_t *publication,
+    const rsti_rate_choice_t *choice, int64_t now_ns)
+{
+    const bool was_limited = publication->send_rate.is_limited;
+    rsti_send_rate_set(&publication->send_rate, choice, now_ns);
+    if (publication->send_rate.is_limited != was_limited && publication->has_initial_connection) {
+        publication->is_setup_elicited = true; /* the next SETUP says whether fill is followed */
+    }
 }
 
 void rsti_network_publication_on_tail(rsti_network_publication_t *publication, bool is_data)

@@ -70,10 +70,12 @@ static void take_limit(rsti_sender_t *sender, rsti_network_publication_t *public
 
 static void tell_consumed(rsti_network_publication_t *publication)
 {
-    int64_t least = INT64_MAX;
+    int64_t least = INT64_MAX, window = INT64_MAX;
     for (int32_t i = 0; i < publication->receiver_count; i++) {
         least = rsti_min_i64(least, publication->receivers[i].position);
+        window = rsti_min_i64(window, publication->receivers[i].window);
     }
+    publication->send_rate.buffer_bytes = window != INT64_MAX ? window : 0;
     if (least != INT64_MAX && least != rsti_load_relaxed_i64(publication->snd_consumed)) {
         rsti_store_release_i64(publication->snd_consumed, least);
     }
@@ -89,14 +91,15 @@ static void tell_last_consumed(rsti_network_publication_t *publication, int64_t 
 
 /* A receiver beyond the capacity takes the place of the one that was heard least recently: the
  * publication stays connected, and how far it was consumed is known of those that are left. */
-static void touch_receiver(rsti_network_publication_t *publication, int64_t receiver_id,
-    int64_t position, int64_t now_ns)
+static void touch_receiver(rsti_network_publication_t *publication,
+    const rsti_sm_facts_t *facts, int64_t now_ns)
 {
     int32_t oldest = 0;
     for (int32_t i = 0; i < publication->receiver_count; i++) {
-        if (publication->receivers[i].receiver_id == receiver_id) {
+        if (publication->receivers[i].receiver_id == facts->receiver_id) {
             publication->receivers[i].last_sm_ns = now_ns;
-            publication->receivers[i].position = position;
+            publication->receivers[i].position = facts->position;
+            publication->receivers[i].window = facts->window;
             return;
         }
         if (publication->receivers[i].last_sm_ns < publication->receivers[oldest].last_sm_ns) {
@@ -106,8 +109,12 @@ static void touch_receiver(rsti_network_publication_t *publication, int64_t rece
     if (publication->receiver_count < publication->receiver_capacity) {
         oldest = publication->receiver_count++;
     }
-    publication->receivers[oldest] =
-        (rsti_live_receiver_t){receiver_id, now_ns, position, .rtt_ns = 0};
+    publication->receivers[oldest] = (rsti_live_receiver_t){
+        .receiver_id = facts->receiver_id,
+        .last_sm_ns = now_ns,
+        .position = facts->position,
+        .window = facts->window,
+    };
     rsti_network_publication_update_repair(publication);
 }
 
@@ -174,8 +181,10 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
     const rsti_sm_t *sm, const rsti_sm_facts_t *facts, int64_t snd_pos, int64_t now_ns)
 {
     if (!facts->is_eos) {
-        touch_receiver(publication, facts->receiver_id, facts->position, now_ns);
-        rsti_network_publication_on_items(publication, sm);
+        touch_receiver(publication, facts, now_ns);
+        rsti_send_rate_on_status(
+            &publication->send_rate, facts->receiver_id, facts->position, now_ns);
+        rsti_network_publication_on_items(sender, publication, sm, now_ns);
         tell_consumed(publication);
         rsti_store_release_i32(&publication->has_unicast_eos, 0);
         return;

@@ -133,12 +133,13 @@ bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
         fill->received = received;
         fill->consumed = consumed;
     }
-    const int64_t grown = (received - consumed) - (fill->received - fill->consumed);
+    fill->grown += (received - consumed) - (fill->received - fill->consumed);
     const int64_t passed_ns = now_ns - fill->now_ns;
     if (passed_ns > 0) {
         const double within = (double)(passed_ns + SLOPE_NS);
         fill->slope +=
-            (double)grown / within * 1e9 - fill->slope * ((double)passed_ns / within);
+            (double)fill->grown / within * 1e9 - fill->slope * ((double)passed_ns / within);
+        fill->grown = 0;
     }
     note_gap(fill, now_ns, consumed);
     note_drain(fill, now_ns, consumed, received > consumed);

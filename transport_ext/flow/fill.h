@@ -49,6 +49,7 @@ typedef struct rsti_fill_t {
     bool was_told;
     int64_t now_ns, received, consumed, buffer_bytes, rtt_ns;
     double slope;     /* dq/dt, bytes per second */
+    int64_t grown;    /* q, since time last passed: several looks at one instant count once */
     double deviation; /* of drain */
     double gap_ns;    /* usual time between two takings while there was data (1/8) */
     int64_t moved_ns; /* something was taken, or there was nothing to take */

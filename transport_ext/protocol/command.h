@@ -143,7 +143,19 @@ enum {
     RSTI_COUNTER_DATAGRAMS_RECEIVED = 7303,
     /* "rs-name-entry": which answer of its row a name of name-resolver=csv_table has: 0, 1, or -1 for
      * none; channel key (the name), owner -1. Tests write it. */
-    RSTI_COUNTER_NAME_ENTRY = 7304
+    RSTI_COUNTER_NAME_ENTRY = 7304,
+    /* Of a network or IPC publication with a law of rate (flow/rate.h); stream key, registration id
+     * = the publication's: "rs-rate": bytes per second; "rs-fill-naks": how many were believed;
+     * "rs-margin": X of flow/reaction.h in thousandths, 0 = unknown. */
+    RSTI_COUNTER_RATE = 7305,
+    RSTI_COUNTER_FILL_NAKS = 7306,
+    RSTI_COUNTER_MARGIN = 7307,
+    /* Of an image; stream key, registration id = the image's: "rcv-fill": thousandths of its buffer
+     * that are received and not consumed; "rcv-drain": bytes per second that its slowest consumer
+     * takes while there is something to take; "rcv-fill-naks-sent". */
+    RSTI_COUNTER_RECEIVER_FILL = 7308,
+    RSTI_COUNTER_RECEIVER_DRAIN = 7309,
+    RSTI_COUNTER_RECEIVER_FILL_NAKS = 7310
 };
 
 /* System counter ids = position in the table (memory reference 17). */

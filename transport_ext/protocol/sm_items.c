@@ -2,6 +2,7 @@
  * one changes nothing at the sender. */
 #include "protocol/sm_items.h"
 
+#include "protocol/sm_fill.h"
 #include "util/bits.h"
 
 #include <string.h>
@@ -64,6 +65,8 @@ static uint8_t value_length_min(uint8_t type)
     switch (type) {
     case RSTI_SM_ITEM_TAG_PRESENT:
         return sizeof(uint8_t);
+    case RSTI_SM_ITEM_FILL:
+        return RSTI_SM_FILL_LENGTH;
     case RSTI_SM_ITEM_DEMAND:
     case RSTI_SM_ITEM_ROUND_TRIP:
     case RSTI_SM_ITEM_ARRIVAL_RATE:

@@ -15,7 +15,7 @@
 
 enum {
     RSTI_SM_ITEM_TAG_PRESENT = 1, /* u8 */
-    RSTI_SM_ITEM_FILL = 2,        /* later */
+    RSTI_SM_ITEM_FILL = 2,        /* a fill NAK: sm_fill.h */
     RSTI_SM_ITEM_DEMAND = 3,      /* i64 cumulative elements */
     RSTI_SM_ITEM_ACKS = 4,        /* later */
     RSTI_SM_ITEM_ROUND_TRIP = 5,  /* i64 ns, the least of the last ones */

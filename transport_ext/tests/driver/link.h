@@ -17,6 +17,7 @@
 #define LINK_PACKET_BYTES 1536
 #define LINK_PACKETS_MAX 16384
 #define LINK_STEP_NS INT64_C(20000)
+#define LINK_READ_NS INT64_C(100000) /* a slow reader looks so often */
 #define LINK_MESSAGE 1376 /* fills a datagram of the standard mtu */
 #define LINK_OFFERS_MAX 65536
 
@@ -69,6 +70,8 @@ struct link_t {
     int32_t offer_burst;
     int64_t offer_due_ns;
     int64_t bytes_read;
+    int64_t read_bytes_per_s; /* 0: whatever is there */
+    int64_t read_ns;          /* what was due until then was read, or was not there */
     /* When a message was offered, and how long until it could be read. */
     struct {
         int64_t end, offered_ns;
@@ -240,10 +243,31 @@ static inline void link_close(link_t *l)
     free(l);
 }
 
+/* A slow reader: whole frames, and time in which there was nothing to read is lost to it. */
+static inline int64_t link_read_end(link_t *l, int64_t from)
+{
+    const rsti_log_t *log = &l->image->file.log;
+    int64_t end = from;
+    while (end < l->image->received) {
+        const int32_t offset = rsti_position_offset(end, log->term_length);
+        const uint8_t *term = log->terms[rsti_position_index(end, log->position_bits)];
+        const int32_t length = rsti_get_i32(term + offset);
+        const int64_t took_ns = length * RSTI_NS_PER_S / l->read_bytes_per_s;
+        if (l->read_ns + took_ns > l->now_ns) {
+            return end;
+        }
+        l->read_ns += took_ns;
+        end += rsti_align_i32(length, RSTI_FRAME_ALIGNMENT);
+    }
+    l->read_ns = l->now_ns;
+    return end;
+}
+
 static inline void link_read(link_t *l)
 {
     int64_t *position = l->image->subscribers.items[0].position;
-    const int64_t end = l->image->received;
+    const int64_t end =
+        l->read_bytes_per_s > 0 ? link_read_end(l, *position) : l->image->received;
     l->bytes_read += end - *position;
     *position = end;
     while (l->offers_begin < l->offers_end
@@ -308,6 +332,9 @@ static inline void link_step(link_t *l, int64_t until_ns)
     }
     if (l->offer_gap_ns > 0) {
         next_ns = rsti_min_i64(next_ns, l->offer_due_ns);
+    }
+    if (l->read_bytes_per_s > 0 && l->image != NULL) {
+        next_ns = rsti_min_i64(next_ns, l->now_ns + LINK_READ_NS);
     }
     l->now_ns = rsti_max_i64(next_ns, l->now_ns + l->params.step_ns);
 }

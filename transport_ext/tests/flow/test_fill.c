@@ -86,6 +86,23 @@ TEST(overload_is_foreseen)
     CHECK(!(image.fill.strength > 0));
 }
 
+/* An agent may look twice at one instant, before and behind what just came in. */
+TEST(looks_at_one_instant_count_once)
+{
+    image_t image;
+    image_init(&image);
+    for (int64_t i = 0; i < 2000; i++) {
+        image.now_ns += 100 * US;
+        image.consumed = image.received; /* all of it */
+        (void)rsti_fill_update(&image.fill, &(rsti_fill_facts_t){image.now_ns,
+            (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS});
+        image.received += 6000;
+        (void)rsti_fill_update(&image.fill, &(rsti_fill_facts_t){image.now_ns,
+            (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS});
+    }
+    CHECK(fabs(image.fill.slope) < 2 * MB); /* what comes and goes is 60 MB/s */
+}
+
 TEST(drain_and_variation_are_those_of_busy_times)
 {
     image_t image;
@@ -341,6 +358,7 @@ TEST(wild_numbers_are_clamped)
 }
 
 CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
+    RUN(looks_at_one_instant_count_once),
     RUN(drain_and_variation_are_those_of_busy_times), RUN(a_stall_is_full_strength_and_no_drain),
     RUN(a_consumer_that_takes_seldom_is_not_stalled),
     RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_says_what_was_seen),

@@ -1,0 +1,38 @@
+/* image_fill.h: how full an image is, and its fill NAKs (flow/fill.h; docs/wire.md, "Fill"). The
+ * conductor judges, because it knows how far the readers came; the receiver sends. They meet in a
+ * sequence lock (conductor writes, receiver reads).
+ *
+ * When the conductor looks: at every pass that it makes anyway, which is what the counters show. A
+ * sender that follows fill (its SETUP says so) costs more of them: each LOOK_NS while the fill is at
+ * least half of where reports begin; below that the receiver wakes it when as much has come in. So
+ * the delay of detection D of flow/reaction.h is LOOK_NS, and a stream without such a sender, or one
+ * that is read in time, costs nothing. */
+#ifndef RSTI_DRIVER_IMAGE_FILL_H
+#define RSTI_DRIVER_IMAGE_FILL_H
+
+#include "flow/fill_suppress.h"
+#include "protocol/sm_fill.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RSTI_SM_FILL_WORDS (RSTI_SM_FILL_LENGTH / 8)
+
+typedef struct rsti_image_fill_t {
+    /* written by: conductor */
+    rsti_fill_t fill;
+    rsti_fill_suppress_t suppress;
+    int32_t fill_id, drain_id, naks_id;
+    int64_t *told_fill;  /* counters; NULL: there is none */
+    int64_t *told_drain;
+    /* written by: conductor, atomic */
+    int64_t begin, words[RSTI_SM_FILL_WORDS], end;
+    int64_t wake_position, wake_ns; /* the receiver wakes the conductor from there and then on */
+    /* written by: receiver, atomic */
+    int32_t is_wanted; /* some source follows fill */
+    /* written by: receiver */
+    int64_t *told_naks;
+    int64_t seen;
+} rsti_image_fill_t;
+
+#endif

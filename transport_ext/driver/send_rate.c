@@ -1,0 +1,194 @@
+/* send_rate.c: see send_rate.h. */
+#include "driver/send_rate.h"
+
+#include "driver/internal.h"
+
+#define AHEAD_NS (10 * RSTI_NS_PER_MS)
+#define AHEAD_DATAGRAMS 16
+#define LIAR_ERROR_INTERVAL_NS RSTI_NS_PER_S
+
+void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu)
+{
+    *send_rate = (rsti_send_rate_t){
+        .mtu = mtu,
+        .liar_told_ns = INT64_MIN / 2,
+        .ahead_bytes = INT64_MAX,
+        .rate_id = RSTI_NULL_COUNTER,
+        .fill_naks_id = RSTI_NULL_COUNTER,
+        .margin_id = RSTI_NULL_COUNTER,
+    };
+    rsti_fill_truth_init(&send_rate->truth);
+}
+
+int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate,
+    const rsti_publication_t *publication, int64_t client_id)
+{
+    const struct {
+        int32_t type_id;
+        const char *name;
+        int32_t *id;
+        int64_t **address;
+    } wanted[] = {
+        {RSTI_COUNTER_RATE, "rs-rate", &send_rate->rate_id, &send_rate->told_rate},
+        {RSTI_COUNTER_FILL_NAKS, "rs-fill-naks", &send_rate->fill_naks_id,
+            &send_rate->told_fill_naks},
+        {RSTI_COUNTER_MARGIN, "rs-margin", &send_rate->margin_id, &send_rate->told_margin},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        const rsti_stream_counter_t counter = {
+            .type_id = wanted[i].type_id,
+            .name = wanted[i].name,
+            .registration_id = publication->registration_id,
+            .client_id = client_id,
+            .session_id = publication->session_id,
+            .stream_id = publication->stream_id,
+            .uri = publication->uri,
+        };
+        if (*wanted[i].id < 0) {
+            *wanted[i].id = rsti_stream_counter_allocate(driver, &counter, wanted[i].address);
+        }
+        if (*wanted[i].id < 0) {
+            return -rst_last_error_code();
+        }
+    }
+    return 0;
+}
+
+void rsti_send_rate_release_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate)
+{
+    rsti_counter_release(driver, &send_rate->rate_id);
+    rsti_counter_release(driver, &send_rate->fill_naks_id);
+    rsti_counter_release(driver, &send_rate->margin_id);
+}
+
+int64_t rsti_send_rate_ahead(const rsti_send_rate_t *send_rate, int64_t window)
+{
+    return rsti_min_i64(window, rsti_load_acquire_i64(&send_rate->ahead_bytes));
+}
+
+/* What the law says now goes to tokens, publisher and counters. */
+static void take_rate(rsti_send_rate_t *send_rate, int64_t now_ns)
+{
+    const rsti_rate_t *rate = &send_rate->rate;
+    rsti_tokens_set(&send_rate->tokens, rate->bytes_per_s, rate->datagrams_per_s, now_ns);
+    const bool is_bounded =
+        rate->bytes_per_s < RSTI_RATE_MAX || rate->datagrams_per_s < RSTI_RATE_MAX;
+    const double most = rate->datagrams_per_s * send_rate->mtu;
+    const double bytes_per_s = most < rate->bytes_per_s ? most : rate->bytes_per_s;
+    const int64_t ahead = rsti_max_i64((int64_t)(bytes_per_s * (double)AHEAD_NS / 1e9),
+        (int64_t)AHEAD_DATAGRAMS * send_rate->mtu);
+    rsti_store_release_i64(&send_rate->ahead_bytes, is_bounded ? ahead : INT64_MAX);
+    if (send_rate->told_rate == NULL) {
+        return;
+    }
+    const int64_t told = (int64_t)rate->bytes_per_s, margin = (int64_t)(rate->margin * 1000.0);
+    if (rsti_load_relaxed_i64(send_rate->told_rate) != told) {
+        rsti_store_release_i64(send_rate->told_rate, told);
+    }
+    if (rsti_load_relaxed_i64(send_rate->told_margin) != margin) {
+        rsti_store_release_i64(send_rate->told_margin, margin);
+    }
+    if (rsti_load_relaxed_i64(send_rate->told_fill_naks) != rate->report_count) {
+        rsti_store_release_i64(send_rate->told_fill_naks, rate->report_count);
+    }
+}
+
+void rsti_send_rate_set(
+    rsti_send_rate_t *send_rate, const rsti_rate_choice_t *choice, int64_t now_ns)
+{
+    const bool is_change = send_rate->is_limited && choice->law == &rsti_rate_fixed
+        && send_rate->rate.law == &rsti_rate_fixed;
+    rsti_rate_params_t params = choice->params;
+    params.now_ns = now_ns;
+    if (is_change) {
+        /* A rate that is not limited is most; rsti_rate_init knows how a choice says so. */
+        rsti_rate_t made;
+        rsti_rate_init(&made, choice->law, &params);
+        rsti_rate_change(&send_rate->rate, made.bytes_per_s, params.datagrams_per_s, now_ns);
+    } else {
+        rsti_rate_init(&send_rate->rate, choice->law, &params);
+        send_rate->sent_bytes = 0;
+        rsti_tokens_init(&send_rate->tokens, send_rate->rate.bytes_per_s,
+            send_rate->rate.datagrams_per_s, send_rate->mtu, now_ns);
+    }
+    send_rate->is_limited = choice->law != &rsti_rate_unlimited;
+    take_rate(send_rate, now_ns);
+}
+
+int64_t rsti_send_rate_on_cycle(rsti_send_rate_t *send_rate, int64_t now_ns)
+{
+    const rsti_rate_use_t use = {
+        .now_ns = now_ns,
+        .sent_bytes = send_rate->sent_bytes,
+        .rtt_ns = send_rate->rtt_ns,
+        .buffer_bytes = send_rate->buffer_bytes,
+    };
+    const double before = send_rate->rate.bytes_per_s;
+    const int64_t due_ns = rsti_rate_on_cycle(&send_rate->rate, &use);
+    if (send_rate->rate.bytes_per_s != before) {
+        take_rate(send_rate, now_ns);
+    }
+    return due_ns;
+}
+
+int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int64_t limit,
+    int64_t pending, int64_t now_ns, int64_t *due_ns)
+{
+    const int64_t mtu = send_rate->mtu;
+    const int64_t room = rsti_tokens_room(&send_rate->tokens, now_ns);
+    if (room >= limit - position) {
+        return limit;
+    }
+    if (room >= mtu) {
+        return position + room - room % mtu; /* when that is used up the next pass asks again */
+    }
+    /* Few passes, each with many datagrams, but who has little to send waits for that alone. */
+    const int64_t most = rsti_max_i64((int64_t)(send_rate->tokens.bytes.burst / 4), mtu);
+    const int64_t wanted = rsti_min_i64(rsti_max_i64(pending, mtu), most);
+    *due_ns = rsti_tokens_due_ns(&send_rate->tokens, wanted, 1, now_ns);
+    return position;
+}
+
+int32_t rsti_send_rate_datagrams(const rsti_send_rate_t *send_rate)
+{
+    const rsti_account_t *account = &send_rate->tokens.datagrams;
+    return account->rate >= RSTI_RATE_MAX || account->level >= INT32_MAX
+        ? INT32_MAX
+        : (int32_t)rsti_clamp_double(account->level, 0.0, INT32_MAX);
+}
+
+void rsti_send_rate_on_sent(
+    rsti_send_rate_t *send_rate, int64_t bytes, int64_t datagrams, int64_t now_ns)
+{
+    if (send_rate->is_limited) {
+        send_rate->sent_bytes += bytes;
+        rsti_tokens_spend(&send_rate->tokens, bytes, datagrams, now_ns);
+    }
+}
+
+void rsti_send_rate_on_status(
+    rsti_send_rate_t *send_rate, int64_t receiver_id, int64_t consumed, int64_t now_ns)
+{
+    if (send_rate->is_limited) {
+        rsti_fill_truth_on_status(&send_rate->truth, receiver_id, consumed, now_ns);
+    }
+}
+
+bool rsti_send_rate_on_report(rsti_send_rate_t *send_rate, const rsti_fill_report_t *report,
+    int64_t sent_position, int64_t now_ns)
+{
+    if (!send_rate->is_limited) {
+        return true;
+    }
+    if (rsti_fill_truth_is_believed(
+            &send_rate->truth, report, sent_position, send_rate->mtu, now_ns)) {
+        rsti_rate_on_report(&send_rate->rate, report, now_ns);
+        take_rate(send_rate, now_ns);
+        return true;
+    }
+    if (now_ns - send_rate->liar_told_ns < LIAR_ERROR_INTERVAL_NS) {
+        return true;
+    }
+    send_rate->liar_told_ns = now_ns;
+    return false;
+}

@@ -1,0 +1,65 @@
+/* send_rate.h: the rate of one publication as its agent keeps it: law (flow/rate.h), tokens
+ * (flow/tokens.h), and whether its receivers' fill NAKs can be true (flow/fill_truth.h). Owner: the
+ * sender; of IPC publications the conductor. Counters are the conductor's.
+ *
+ * Law: beyond what the window lets through,
+ *     sent <= what the rate made since it began + burst       sent again counts, and may go into debt
+ *     ahead of the sender <= max(the rate's AHEAD_NS, AHEAD_DATAGRAMS of the mtu)
+ * The second one is the publisher's: without it the log would be filled at once, and a message
+ * waited for half a term behind a slow rate. */
+#ifndef RSTI_DRIVER_SEND_RATE_H
+#define RSTI_DRIVER_SEND_RATE_H
+
+#include "driver/publication.h"
+#include "flow/fill_truth.h"
+#include "flow/rate_text.h"
+#include "flow/tokens.h"
+
+typedef struct rsti_send_rate_t {
+    bool is_limited; /* another law than unlimited; else nothing below counts */
+    rsti_rate_t rate;
+    rsti_tokens_t tokens;
+    rsti_fill_truth_t truth;
+    int32_t mtu;
+    int64_t sent_bytes;   /* ever, with what was sent again */
+    int64_t buffer_bytes; /* least window of the receivers, 0: unknown */
+    int64_t rtt_ns;       /* longest of the receivers', 0: unknown */
+    int64_t liar_told_ns; /* of the last entry in the error log */
+    int64_t ahead_bytes;  /* atomic: see above; INT64_MAX: no limit */
+    /* Counters; -1 and NULL without a law. */
+    int32_t rate_id, fill_naks_id, margin_id;
+    int64_t *told_rate, *told_fill_naks, *told_margin;
+} rsti_send_rate_t;
+
+/* Not limited; no counters. */
+void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu);
+
+/* Conductor. The counters of a law that limits, if they are not there yet. */
+int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate,
+    const rsti_publication_t *publication, int64_t client_id);
+void rsti_send_rate_release_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate);
+/* How far the publisher may be ahead of what was sent, at most window. Any agent. */
+int64_t rsti_send_rate_ahead(const rsti_send_rate_t *send_rate, int64_t window);
+
+/* Owner, from here on. A law from now on; its counters are there. A fixed rate in the place of a
+ * fixed one keeps the tokens. */
+void rsti_send_rate_set(
+    rsti_send_rate_t *send_rate, const rsti_rate_choice_t *choice, int64_t now_ns);
+/* Each pass. Returns when the next one is wanted. */
+int64_t rsti_send_rate_on_cycle(rsti_send_rate_t *send_rate, int64_t now_ns);
+/* How far it may be sent: position itself, or a whole number of mtus beyond it, at most limit. When
+ * that is position, *due_ns is when there is room for the least of pending and a quarter of a burst. */
+int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int64_t limit,
+    int64_t pending, int64_t now_ns, int64_t *due_ns);
+/* Datagrams that may go now; INT32_MAX: no limit. */
+int32_t rsti_send_rate_datagrams(const rsti_send_rate_t *send_rate);
+void rsti_send_rate_on_sent(
+    rsti_send_rate_t *send_rate, int64_t bytes, int64_t datagrams, int64_t now_ns);
+/* A status message of a receiver. */
+void rsti_send_rate_on_status(
+    rsti_send_rate_t *send_rate, int64_t receiver_id, int64_t consumed, int64_t now_ns);
+/* A fill NAK. False: its receiver is a liar, and it is time to say so in the error log. */
+bool rsti_send_rate_on_report(rsti_send_rate_t *send_rate, const rsti_fill_report_t *report,
+    int64_t sent_position, int64_t now_ns);
+
+#endif

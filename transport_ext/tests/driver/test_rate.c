@@ -1,0 +1,216 @@
+/* The law of rate at work: two drivers on a link in virtual time (link.h), a reader that is slower than
+ * its publisher, and the fill NAKs between them. */
+#include "protocol/sm_fill.h"
+#include "protocol/sm_items.h"
+#include "tests/driver/link.h"
+
+#define MB INT64_C(1000000)
+#define BURST_NS (2 * MS)
+
+/* What was put on the way from side 0 to side 1, and the status messages the other way. */
+typedef struct traffic_t {
+    int64_t data_bytes, data_count, setup_flags, fill_naks;
+    double strongest;
+    double loss;
+    rsti_rng_t rng;
+} traffic_t;
+
+static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
+{
+    traffic_t *traffic = arg;
+    if (type == RSTI_SM_ITEM_FILL && length >= RSTI_SM_FILL_LENGTH) {
+        rsti_sm_fill_t fill;
+        rsti_sm_fill_decode(&fill, value);
+        traffic->fill_naks++;
+        traffic->strongest = fill.strength > traffic->strongest ? fill.strength : traffic->strongest;
+    }
+}
+
+static bool look(void *arg, int side, const uint8_t *data, size_t length)
+{
+    traffic_t *traffic = arg;
+    const rsti_frame_header_t *header = (const void *)data;
+    if (side == 0 && header->type == RSTI_FRAME_SETUP) {
+        traffic->setup_flags = header->flags;
+    } else if (side == 0 && length > RSTI_DATA_HEADER_LENGTH) {
+        traffic->data_bytes += (int64_t)length;
+        traffic->data_count++;
+        return rsti_rng_unit(&traffic->rng) < traffic->loss;
+    } else if (side == 1 && header->type == RSTI_FRAME_SM && length > RSTI_SM_ITEMS_OFFSET) {
+        (void)rsti_sm_items_read(
+            data + RSTI_SM_ITEMS_OFFSET, length - RSTI_SM_ITEMS_OFFSET, on_item, traffic);
+    }
+    return false;
+}
+
+static link_t *begin(traffic_t *traffic, const link_params_t *params, const char *law)
+{
+    char publisher[128];
+    link_t *l = link_open(params);
+    *traffic = (traffic_t){0};
+    rsti_rng_init(&traffic->rng, params->seed);
+    l->drop = look;
+    l->drop_arg = traffic;
+    snprintf(publisher, sizeof publisher, "term-length=16m|rs-rate=%s", law);
+    if (!link_stream(l, "rcv-wnd=4m", publisher)) {
+        fprintf(stderr, "no stream: %s\n", rst_last_error_text());
+        abort();
+    }
+    return l;
+}
+
+static int64_t told(const link_t *l, int side, int32_t type_id)
+{
+    const rsti_counters_t *counters = &l->sides[side].h->driver->counters.counters;
+    const int64_t id =
+        side == 0 ? l->publication->base.registration_id : l->image->correlation_id;
+    const int32_t found = rsti_counters_find(counters, type_id, id);
+    return found < 0 ? -1 : *rsti_counter_address(counters, found);
+}
+
+TEST(a_fixed_rate_holds_whatever_is_lost)
+{
+    const double losses[] = {0, 0.05};
+    for (int i = 0; i < 2; i++) {
+        traffic_t traffic;
+        const int64_t rate = 10 * 1024 * 1024;
+        link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS, .seed = check_seed()},
+            "fixed,r:10m");
+        traffic.loss = losses[i];
+        link_run(l, 100 * MS); /* what was saved up is gone */
+        traffic.data_bytes = 0;
+        const int64_t before = l->bytes_read;
+        link_run(l, RSTI_NS_PER_S);
+        CHECK(traffic.data_bytes <= rate + rate * BURST_NS / RSTI_NS_PER_S);
+        CHECK(traffic.data_bytes >= rate * 98 / 100);
+        CHECK((double)(l->bytes_read - before) >= (double)rate * (1 - losses[i]) * 0.95);
+        CHECK_EQ(told(l, 0, RSTI_COUNTER_RATE), rate);
+        link_close(l);
+    }
+}
+
+TEST(datagrams_per_second_hold_too)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "fixed,p:2000");
+    link_run(l, 100 * MS);
+    traffic.data_count = 0;
+    link_run(l, RSTI_NS_PER_S);
+    CHECK(traffic.data_count <= 2000 + 4);
+    CHECK(traffic.data_count >= 1960);
+    link_close(l);
+}
+
+/* Else the log would be filled at once, and a message wait for seconds. */
+TEST(the_publisher_is_not_far_ahead_of_a_slow_rate)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "fixed,r:1m");
+    link_run(l, RSTI_NS_PER_S);
+    const int64_t ahead = rsti_load_acquire_i64(l->publication->base.pub_lmt)
+        - rsti_load_acquire_i64(l->publication->snd_pos);
+    CHECK(ahead > 0);
+    CHECK(ahead <= 32 * 1408);
+    CHECK(link_latency_ns(l, 0.99) < 100 * MS);
+    link_close(l);
+}
+
+TEST(a_law_is_told_in_the_setup_and_in_counters)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "adaptive");
+    CHECK_EQ(traffic.setup_flags, RSTI_SETUP_FLAG_RSTREAM | RSTI_SETUP_FLAG_FILL);
+    CHECK(told(l, 0, RSTI_COUNTER_RATE) > 0);
+    CHECK_EQ(told(l, 1, RSTI_COUNTER_RECEIVER_FILL_NAKS), 0);
+    link_close(l);
+    l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "unlimited");
+    CHECK_EQ(traffic.setup_flags, RSTI_SETUP_FLAG_RSTREAM);
+    CHECK_EQ(told(l, 0, RSTI_COUNTER_RATE), -1);
+    CHECK_EQ(told(l, 1, RSTI_COUNTER_RECEIVER_FILL_NAKS), -1);
+    link_close(l);
+}
+
+TEST(who_is_read_in_time_hears_no_fill_nak)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "adaptive");
+    l->offer_gap_ns = MS;
+    l->offer_burst = 36; /* 50 MB/s */
+    l->read_bytes_per_s = 100 * MB;
+    link_run(l, 3 * RSTI_NS_PER_S);
+    CHECK(l->bytes_read > 140 * MB);
+    CHECK_EQ(traffic.fill_naks, 0);
+    CHECK(told(l, 1, RSTI_COUNTER_RECEIVER_FILL) < 100);
+    link_close(l);
+}
+
+/* The slow reader is used to the full, with a short queue; credit fills the whole window. */
+TEST(fill_drives_the_rate_to_what_the_reader_takes)
+{
+    double fills[2];
+    for (int i = 0; i < 2; i++) {
+        traffic_t traffic;
+        link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2},
+            i == 0 ? "adaptive" : "unlimited");
+        l->read_bytes_per_s = 40 * MB;
+        link_run(l, RSTI_NS_PER_S);
+        const int64_t before = l->bytes_read;
+        double sum = 0;
+        for (int step = 0; step < 200; step++) {
+            link_run(l, 10 * MS);
+            sum += (double)told(l, 1, RSTI_COUNTER_RECEIVER_FILL) / 1000;
+        }
+        fills[i] = sum / 200;
+        const double used = (double)(l->bytes_read - before) / (double)(80 * MB);
+        fprintf(stderr, "%s: used %.3f, fill %.3f, fill NAKs %" PRId64 ", X %.2f\n",
+            i == 0 ? "adaptive" : "credit", used, fills[i], traffic.fill_naks,
+            (double)told(l, 0, RSTI_COUNTER_MARGIN) / 1000);
+        CHECK(used > 0.95);
+        if (i == 0) {
+            CHECK(traffic.fill_naks > 0);
+            CHECK(told(l, 0, RSTI_COUNTER_FILL_NAKS) > 0);
+            CHECK_EQ(told(l, 1, RSTI_COUNTER_RECEIVER_FILL_NAKS), traffic.fill_naks);
+            CHECK_EQ(link_counter(l, 1, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 0);
+        }
+        link_close(l);
+    }
+    CHECK(fills[0] < fills[1] / 2);
+}
+
+/* A reader that stops is told at once, the rate goes down to its floor and comes back. */
+TEST(a_stop_is_felt_and_forgotten)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "adaptive");
+    l->read_bytes_per_s = 40 * MB;
+    link_run(l, RSTI_NS_PER_S);
+    const int64_t before = told(l, 0, RSTI_COUNTER_RATE);
+    l->read_bytes_per_s = 1;
+    link_run(l, 200 * MS);
+    CHECK(traffic.strongest > 0.99);
+    CHECK(told(l, 0, RSTI_COUNTER_RATE) < before / 8);
+    CHECK(told(l, 1, RSTI_COUNTER_RECEIVER_FILL) < 700);
+    l->read_ns = l->now_ns;
+    l->read_bytes_per_s = 40 * MB;
+    link_run(l, RSTI_NS_PER_S);
+    CHECK(told(l, 0, RSTI_COUNTER_RATE) > before / 2);
+    link_close(l);
+}
+
+/* To it an additional status message would be one that it does not understand. */
+TEST(an_aeron_sender_gets_no_fill_nak)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2, .is_aeron = true}, "adaptive");
+    l->read_bytes_per_s = 10 * MB;
+    link_run(l, RSTI_NS_PER_S);
+    CHECK_EQ(traffic.fill_naks, 0);
+    CHECK(told(l, 1, RSTI_COUNTER_RECEIVER_FILL) > 700); /* credit alone */
+    link_close(l);
+}
+
+CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_hold_too),
+    RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
+    RUN(a_law_is_told_in_the_setup_and_in_counters), RUN(who_is_read_in_time_hears_no_fill_nak),
+    RUN(fill_drives_the_rate_to_what_the_reader_takes), RUN(a_stop_is_felt_and_forgotten),
+    RUN(an_aeron_sender_gets_no_fill_nak))
