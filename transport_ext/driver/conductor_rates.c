@@ -40,6 +40,21 @@ static int parse_text(const rsti_text_t *text, rsti_rate_choice_t *rate)
     return rsti_rate_choice_parse(rate, copy, NULL);
 }
 
+/* The sender begins with it at its next pass; its counters are there before. */
+static void set_network_rate(rst_driver_t *driver, rsti_network_publication_t *publication,
+    const rsti_rate_choice_t *rate, const rsti_command_t *command)
+{
+    if (rate->law != &rsti_rate_unlimited
+        && rsti_send_rate_allocate_counters(driver, &publication->send_rate, &publication->base,
+               command->client_id) < 0) {
+        rsti_respond_trail(driver, command->correlation_id);
+        return;
+    }
+    const rsti_agent_command_t set = {.object = publication, .rate = *rate};
+    rsti_tell_sender(driver, RSTI_AGENT_SET_RATE, &set);
+    rsti_respond_ok(driver, command->correlation_id);
+}
+
 /* The new law begins anew; what the publication was opened with stays what others are compared
  * with, so a program that opens the stream as before is not refused for what another one changed. */
 void rsti_on_set_rate(rst_driver_t *driver, const rsti_command_t *command)
@@ -55,8 +70,7 @@ void rsti_on_set_rate(rst_driver_t *driver, const rsti_command_t *command)
         return;
     }
     if (publication->is_network) {
-        rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_NOT_SUPPORTED,
-            "the rate of a network publication is that of its channel (rs-rate=)");
+        set_network_rate(driver, (rsti_network_publication_t *)(void *)publication, &rate, command);
         return;
     }
     rsti_ipc_publication_set_rate(driver, (rsti_ipc_publication_t *)(void *)publication, &rate);

@@ -303,6 +303,7 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_ADD_DESTINATION,    /* of a send endpoint */
     RSTI_AGENT_REMOVE_DESTINATION,
     RSTI_AGENT_RESOLVED,  /* to the sender: an endpoint or destination has another address */
+    RSTI_AGENT_SET_RATE,  /* to the sender: a publication has another law of rate */
     RSTI_AGENT_RERESOLVE, /* to the conductor: nothing came from there for long */
     RSTI_AGENT_CREATE_IMAGE,
     RSTI_AGENT_PUBLICATION_ERROR,
@@ -319,6 +320,7 @@ typedef struct rsti_agent_command_t {
     bool has_name;                   /* of a destination: its address may change */
     rsti_setup_t setup;
     rsti_err_t err;
+    rsti_rate_choice_t rate;
     char text[RSTI_ERR_TEXT_MAX + 1];
 } rsti_agent_command_t;
 

@@ -196,6 +196,15 @@ static int32_t most_datagrams(const rsti_network_publication_t *publication)
                                              : INT32_MAX;
 }
 
+/* For the publisher, whose limit stays near the sender under a law of rate. */
+static void tell_holder(const rsti_network_publication_t *publication, int32_t holder)
+{
+    int32_t *told = &publication->base.file.log.metadata->ext.held_by;
+    if (rsti_load_relaxed_i32(told) != holder) {
+        rsti_store_release_i32(told, holder);
+    }
+}
+
 /* What the law of rate lets through of that. Its steps are no reason to wake while nothing waits to
  * be sent: it does not grow then. */
 static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_pos,
@@ -207,6 +216,7 @@ static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_
     }
     const int64_t step_ns = rsti_send_rate_on_cycle(send_rate, now_ns);
     if (limit <= snd_pos) {
+        tell_holder(publication, RSTI_HELD_BY_WINDOW);
         return limit;
     }
     const int64_t pending = rsti_log_producer_position(&publication->base.file.log) - snd_pos;
@@ -215,6 +225,9 @@ static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_
         rsti_send_rate_limit(send_rate, snd_pos, limit, pending, now_ns, &due_ns);
     if (pending > 0) {
         rsti_lower_deadline(next_deadline_ns, rsti_min_i64(due_ns, step_ns));
+    }
+    if (rated < limit) {
+        tell_holder(publication, RSTI_HELD_BY_RATE);
     }
     return rated;
 }

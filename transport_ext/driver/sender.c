@@ -95,6 +95,9 @@ void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
     case RSTI_AGENT_REMOVE_DESTINATION:
         rsti_send_endpoint_on_destination(sender, type, command);
         break;
+    case RSTI_AGENT_SET_RATE:
+        rsti_network_publication_set_rate(command->object, &command->rate, sender->now_ns);
+        break;
     case RSTI_AGENT_RESOLVED:
         rsti_send_endpoint_on_resolved(sender, command);
         break;

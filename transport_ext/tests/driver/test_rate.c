@@ -197,6 +197,47 @@ TEST(a_stop_is_felt_and_forgotten)
     link_close(l);
 }
 
+static void set_rate(link_t *l, const char *rate)
+{
+    rsti_command_t set = {.type = RSTI_CMD_SET_RATE,
+        .registration_id = l->publication->base.registration_id,
+        .channel = {rate, (int32_t)strlen(rate)}};
+    (void)command(l->sides[0].h, &set);
+}
+
+/* Receivers learn by one more SETUP whether fill is followed. */
+TEST(another_law_while_running)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "unlimited");
+    const int32_t *held_by = &l->publication->base.file.log.metadata->ext.held_by;
+    l->read_bytes_per_s = 40 * MB;
+    link_run(l, 300 * MS);
+    CHECK_EQ(traffic.fill_naks, 0);
+    CHECK_EQ(rsti_load_acquire_i32(held_by), RSTI_HELD_BY_WINDOW);
+    set_rate(l, "adaptive");
+    link_run(l, RSTI_NS_PER_S);
+    CHECK(traffic.fill_naks > 0);
+    CHECK(told(l, 1, RSTI_COUNTER_RECEIVER_FILL) < 300);
+    set_rate(l, "fixed,r:1m");
+    link_run(l, 300 * MS);
+    CHECK_EQ(told(l, 0, RSTI_COUNTER_RATE), 1 << 20);
+    CHECK_EQ(rsti_load_acquire_i32(held_by), RSTI_HELD_BY_RATE);
+    set_rate(l, "fixed,r:20m"); /* the tokens stay, so it is no new burst */
+    CHECK_EQ(told(l, 0, RSTI_COUNTER_RATE), 20 << 20);
+    const int64_t before = l->bytes_read;
+    link_run(l, RSTI_NS_PER_S);
+    CHECK(l->bytes_read - before > (20 << 20) / 100 * 97);
+    set_rate(l, "unlimited");
+    link_run(l, 300 * MS);
+    CHECK_EQ(traffic.setup_flags, RSTI_SETUP_FLAG_RSTREAM);
+    traffic.fill_naks = 0;
+    link_run(l, 300 * MS);
+    CHECK_EQ(traffic.fill_naks, 0);
+    CHECK(told(l, 1, RSTI_COUNTER_RECEIVER_FILL) > 800);
+    link_close(l);
+}
+
 /* To it an additional status message would be one that it does not understand. */
 TEST(an_aeron_sender_gets_no_fill_nak)
 {
@@ -213,4 +254,4 @@ CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_ho
     RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
     RUN(a_law_is_told_in_the_setup_and_in_counters), RUN(who_is_read_in_time_hears_no_fill_nak),
     RUN(fill_drives_the_rate_to_what_the_reader_takes), RUN(a_stop_is_felt_and_forgotten),
-    RUN(an_aeron_sender_gets_no_fill_nak))
+    RUN(another_law_while_running), RUN(an_aeron_sender_gets_no_fill_nak))
