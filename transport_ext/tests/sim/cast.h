@@ -94,6 +94,7 @@ typedef struct sim_publisher_t {
     bool must_send_all;     /* in a gentle run: somebody is or will be there */
     int64_t start_ns;
     sim_destinations_t destinations;
+    double rate_changes; /* chance at a message that its law of rate becomes another one */
     /* as it goes */
     sim_writer_t *writer;
     rst_publication_t *publication;
@@ -215,6 +216,9 @@ void sim_bystander_start(sim_bystander_t *bystander);
 void sim_publisher_on_death(sim_publisher_t *publisher);
 void sim_subscriber_on_death(sim_subscriber_t *subscriber);
 void sim_bystander_on_death(sim_bystander_t *bystander);
+
+/* rates.c: now and then. */
+void sim_publisher_change_rate(sim_publisher_t *publisher);
 
 /* channels.c: the channel to publish on now; false: it cannot be told yet. */
 bool sim_publisher_channel(const sim_publisher_t *publisher, rst_client_t *client, char *channel,

@@ -216,6 +216,7 @@ static bool publish(sim_publisher_t *self)
     sim_destinations_add(&self->destinations, &channel);
     while (self->sent < self->total) {
         sim_destinations_churn(&self->destinations, &channel);
+        sim_publisher_change_rate(self);
         const int32_t before = sim_writer_next(self->writer);
         sim_fiber_set_activity(ACTIVITY_PUBLISH);
         const int64_t position = publish_some(self);

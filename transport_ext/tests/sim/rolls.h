@@ -47,6 +47,9 @@ void sim_roll_dead_claim(void);
 /* faces.c: after all others, with dice of its own. */
 void sim_roll_faces(void);
 
+/* rates.c: after all others, with dice of its own. */
+void sim_roll_rates(void);
+
 /* groups.c */
 void sim_roll_group_stream(int32_t number);
 void sim_roll_merged_stream(int32_t number);

@@ -29,6 +29,7 @@ typedef enum sim_dice_t {
     DICE_MISHAP = DICE_FIRST_COUNT, /* deaths in a ring, failing system calls */
     DICE_FACES,  /* what the applications do besides */
     DICE_OPTIONS,  /* how a driver is given its options */
+    DICE_RATES,    /* laws of rate, and when they change */
     DICE_COUNT
 } sim_dice_t;
 

@@ -1,0 +1,109 @@
+/* rates.c: publications with a law of rate, and laws that change while they run: in a share of the
+ * worlds, with dice of their own, so that all else is as it was. */
+#include "tests/sim/rolls.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define AWAIT_NS (2 * SIM_S)
+
+static bool maybe(double probability)
+{
+    return sim_chance(DICE_RATES, probability);
+}
+
+static int64_t roll(int64_t least, int64_t most)
+{
+    return sim_between(DICE_RATES, least, most);
+}
+
+/* No slower than a megabyte per second where nothing is reported: worlds end in time. */
+static void roll_law(char *text, size_t size)
+{
+    switch (sim_below(DICE_RATES, 6)) {
+    case 0:
+        snprintf(text, size, "fixed,r:%dm", (int)roll(1, 20));
+        break;
+    case 1:
+        snprintf(text, size, "fixed,p:%d", (int)roll(1000, 20000));
+        break;
+    case 2:
+        snprintf(text, size, "nak,w:%dms,i:%dm", (int)roll(1, 60), (int)roll(2, 100));
+        break;
+    case 3:
+        snprintf(text, size, "aimd,a:%dm,b:%d,i:1m", (int)roll(1, 8), (int)roll(20, 90));
+        break;
+    case 4:
+        snprintf(text, size, "adaptive,d:%dms,i:%dm", (int)roll(1, 20), (int)roll(1, 50));
+        break;
+    default:
+        snprintf(text, size, "adaptive");
+        break;
+    }
+}
+
+static void append(sim_publisher_t *publisher, const char *law)
+{
+    char *channel = publisher->channel;
+    const size_t used = strlen(channel);
+    snprintf(channel + used, sizeof publisher->channel - used, "%crs-rate=%s",
+        strchr(channel, '?') == NULL ? '?' : '|', law);
+}
+
+/* Whoever shares a publication has to name the same law. */
+static void roll_stream(int32_t first)
+{
+    char law[64];
+    const bool is_changing = maybe(0.4);
+    roll_law(law, sizeof law);
+    for (int32_t i = first; i < cast.publisher_count; i++) {
+        if (cast.publishers[i].stream_id == cast.publishers[first].stream_id) {
+            append(&cast.publishers[i], law);
+            cast.publishers[i].rate_changes = is_changing ? 0.02 : 0;
+        }
+    }
+    sim_count(cast.publishers[first].is_ipc ? "stream: law of rate, shared memory"
+                                            : "stream: law of rate");
+}
+
+static bool is_first_of_stream(int32_t index)
+{
+    for (int32_t i = 0; i < index; i++) {
+        if (cast.publishers[i].stream_id == cast.publishers[index].stream_id) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void sim_roll_rates(void)
+{
+    if (!maybe(0.3)) {
+        return;
+    }
+    sim_count("run: laws of rate");
+    for (int32_t i = 0; i < cast.publisher_count; i++) {
+        /* One that follows a reader has but the rest of a channel. */
+        if (is_first_of_stream(i) && maybe(0.7) && cast.publishers[i].follows == NULL) {
+            roll_stream(i);
+        }
+    }
+}
+
+void sim_publisher_change_rate(sim_publisher_t *self)
+{
+    char law[64];
+    if (self->rate_changes <= 0 || !maybe(self->rate_changes)) {
+        return;
+    }
+    roll_law(law, sizeof law);
+    const int64_t id = rst_publication_set_rate(self->publication, maybe(0.2) ? "unlimited" : law);
+    if (id >= 0 && rst_client_await(self->client->client, id, AWAIT_NS) == 1) {
+        sim_count("publisher: changed its rate");
+        return;
+    }
+    sim_event("a rate is refused: %s", rst_last_error_text());
+    if (id >= 0) {
+        rst_client_cancel(self->client->client, id);
+    }
+}
