@@ -111,7 +111,8 @@ def send_all(publication: Publication, count: int, size_max: int = SIZE_MAX) -> 
             publication.wait(0.1)
 
 
-def receive_all(subscription: Subscription, count: int, size_max: int = SIZE_MAX) -> None:
+def receive_all(subscription: Subscription, count: int, size_max: int = SIZE_MAX, pause_s: float = 0.0) -> None:
+    """Every message, checked; after each poll a pause."""
     messages = Messages(SEED, size_max)
     received, moved_s = 0, time.monotonic()
     while received < count:
@@ -123,6 +124,7 @@ def receive_all(subscription: Subscription, count: int, size_max: int = SIZE_MAX
                 moved_s = time.monotonic()
         assert time.monotonic() - moved_s < STALL_S, f"stalled at message {received}"
         subscription.wait(0.05)
+        time.sleep(pause_s)
 
 
 def await_end(subscription: Subscription, timeout_s: float = 15.0) -> rstream.client.ImageEvent:
