@@ -32,6 +32,7 @@ from rstream._core import (
     CLOSED,
     MAX_POSITION_EXCEEDED,
     NOT_CONNECTED,
+    RATE_LIMITED,
 )
 from rstream.errors import RStreamError
 
@@ -49,6 +50,7 @@ __all__ = (
     "CLOSED",
     "MAX_POSITION_EXCEEDED",
     "NOT_CONNECTED",
+    "RATE_LIMITED",
     "Channel",
     "Client",
     "ClientConfig",

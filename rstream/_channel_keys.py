@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Literal, NamedTuple
 
-from rstream.errors import ChannelError
+from rstream import rate
+from rstream.errors import ChannelError, ConfigError
 
 __all__ = ("KEYS", "Key", "check_value", "text_of", "value_of")
 
@@ -23,7 +24,7 @@ class Key(NamedTuple):
 
     key: str
     field: str
-    kind: Literal["text", "number", "size", "duration", "bool", "group", "offset", "response"]
+    kind: Literal["text", "number", "size", "duration", "bool", "group", "offset", "response", "rate"]
     least: int = 0
     most: int = 0
 
@@ -73,6 +74,7 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("media-rcv-ts-offset", "media_timestamp_offset", "offset", 0, 2**31 - 1),
     Key("response-correlation-id", "response_correlation_id", "response", -1, 2**63 - 1),
     Key("rs-name", "name", "text"),
+    Key("rs-rate", "rate", "rate"),
     Key("alias", "alias", "text"),
 )
 
@@ -104,6 +106,11 @@ def value_of(uri: str, row: Key, text: str) -> Any:
             words = "true, false or infer" if row.kind == "group" else "true or false"
             raise _refuse(uri, row, text, words)
         return text == "true"
+    if row.kind == "rate":
+        try:
+            return rate.from_text(text)
+        except ConfigError as error:
+            raise ChannelError(f"channel {uri!r}: {error}") from None
     if row.kind == "number" or (row.kind == "offset" and text != "reserved"):
         if _NUMBER.fullmatch(text) is None:
             raise _refuse(uri, row, text, "an integer")
@@ -119,6 +126,8 @@ def text_of(row: Key, value: Any) -> str:
     """The reverse of :func:`value_of`."""
     if row.kind == "duration":
         return f"{round(value * 1e9)}ns"
+    if row.kind == "rate":
+        return value.to_text()
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -135,6 +144,10 @@ def check_value(row: Key, value: Any) -> None:
     if row.kind in ("bool", "group"):
         if not isinstance(value, bool):
             raise ChannelError(f"{row.field}={value!r}: must be True or False")
+        return
+    if row.kind == "rate":
+        if not isinstance(value, rate.RateLimit):
+            raise ChannelError(f"{row.field}={value!r}: must be a law of rstream.rate")
         return
     is_number = isinstance(value, int | float if row.kind == "duration" else int)
     if not is_number or isinstance(value, bool):

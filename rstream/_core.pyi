@@ -16,6 +16,9 @@ from typing_extensions import Buffer
 
 NOT_CONNECTED: Final = -1
 BACK_PRESSURED: Final = -2
+RATE_LIMITED: Final = -7
+HELD_BY_WINDOW: Final = 0
+HELD_BY_RATE: Final = 1
 ADMIN_ACTION: Final = -3
 CLOSED: Final = -4
 MAX_POSITION_EXCEEDED: Final = -5
@@ -163,6 +166,9 @@ class Publication:
     @property
     def max_position(self) -> int: ...
     @property
+    def held_by(self) -> int:
+        """HELD_BY_WINDOW or HELD_BY_RATE: what the limit waits for; CLOSED after the end."""
+    @property
     def next_frame(self) -> tuple[int, int] | None:
         """(term id, term offset) of the next frame; None after the end."""
     @property
@@ -191,6 +197,7 @@ class Publication:
     def append_padding(self, length: int, /) -> int: ...
     def add_destination(self, uri: str, timeout_s: float, /) -> int: ...
     def remove_destination(self, destination: str | int, timeout_s: float, /) -> None: ...
+    def set_rate(self, rate: str, timeout_s: float, /) -> None: ...
     def revoke(self) -> None: ...
     def next_error(self) -> tuple[int, int, int, int | None, int | None, str, str] | None:
         """(code, session_id, receiver_id, group_tag, destination_id, source, text)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, Self, TypeVar
 
 from rstream import _core
 from rstream._facts import ChannelStatus, Image, ImageEvent, ReceiverError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rstream._core import Batch, Claim
     from rstream.channel import Channel
+    from rstream.rate import RateLimit
 
 __all__ = (
     "ADMIN_ACTION",
@@ -24,6 +25,7 @@ __all__ = (
     "ERROR",
     "MAX_POSITION_EXCEEDED",
     "NOT_CONNECTED",
+    "RATE_LIMITED",
     "Publication",
     "Subscription",
     "reason_name",
@@ -35,6 +37,8 @@ ADMIN_ACTION: Final = -3
 CLOSED: Final = -4
 MAX_POSITION_EXCEEDED: Final = -5
 ERROR: Final = -6
+#: Of ``Publisher.offer``: BACK_PRESSURED by the publisher's own rate.
+RATE_LIMITED: Final = -7
 
 _REASONS: Final[dict[int, str]] = {
     NOT_CONNECTED: "not connected",
@@ -43,6 +47,7 @@ _REASONS: Final[dict[int, str]] = {
     CLOSED: "closed",
     MAX_POSITION_EXCEEDED: "max position exceeded",
     ERROR: "error",
+    RATE_LIMITED: "rate limited",
 }
 
 
@@ -208,6 +213,13 @@ class Publication(_Handle[_core.Publication]):
         return self.core.available_window
 
     @property
+    def held_by(self) -> Literal["window", "rate"]:
+        """What :attr:`position_limit` waits for when it is reached: the readers' room, or the rate.
+        Tells what BACK_PRESSURED means; ``"window"`` beside an Aeron driver.
+        """
+        return "rate" if self.core.held_by == _core.HELD_BY_RATE else "window"
+
+    @property
     def initial_term_id(self) -> int:
         """Term id at position 0."""
         return self.core.initial_term_id
@@ -294,6 +306,19 @@ class Publication(_Handle[_core.Publication]):
         Source: Aeron ``ExclusivePublication.appendPadding``.
         """
         return self.core.append_padding(length)
+
+    def set_rate(self, rate: RateLimit, *, timeout_s: float | None = None) -> None:
+        """Another rate from now on. A shared publication has one for all who share it: the last
+        one counts; who opens it later is compared with the rate that it was opened with.
+
+        Args:
+            rate: the law, which begins anew.
+            timeout_s: how long to wait for the driver; None: as configured.
+        Raises:
+            RegistrationError: the driver refused; the text says why. NotSupported: an Aeron driver.
+            DriverTimeout, ClosedError.
+        """
+        self.core.set_rate(rate.to_text(), self._command_timeout_s(timeout_s))
 
     def add_destination(self, channel: str | Channel, *, timeout_s: float | None = None) -> int:
         """Send to one more receiver: for channels with ``control-mode=manual``.

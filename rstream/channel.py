@@ -13,10 +13,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from rstream._channel_keys import KEYS, Key, check_value, text_of, value_of
 from rstream.errors import ChannelError
+
+if TYPE_CHECKING:
+    from rstream.rate import RateLimit
 
 __all__ = ("Channel",)
 
@@ -52,6 +55,8 @@ class Channel:
         reliable: subscription: False fills gaps instead of asking again.
         sparse: log file without reserved pages.
         name: name of the stream (key ``rs-name``), checked between rstream peers.
+        rate: publication: how fast it may send, a law of :mod:`rstream.rate` (key ``rs-rate``);
+            None: the driver's option ``rate``.
         alias: a label for people.
         spy: subscription: reads what a publication of this driver sends (``aeron-spy:``).
         ttl: multicast hops, 0 to 255; 0: the system's.
@@ -95,6 +100,7 @@ class Channel:
     reliable: bool | None = None
     sparse: bool | None = None
     name: str | None = None
+    rate: RateLimit | None = None
     alias: str | None = None
     spy: bool = False
     ttl: int | None = None
@@ -241,6 +247,7 @@ class Channel:
         mtu: int | None = None,
         term_length: int | None = None,
         publication_window: int | None = None,
+        rate: RateLimit | None = None,
         alias: str | None = None,
     ) -> Channel:
         """Shared memory, between processes that use one driver directory."""
@@ -251,6 +258,7 @@ class Channel:
             mtu=mtu,
             term_length=term_length,
             publication_window=publication_window,
+            rate=rate,
             alias=alias,
         )
 
@@ -270,6 +278,7 @@ class Channel:
         receiver_window: int | None = None,
         linger_s: float | None = None,
         reliable: bool | None = None,
+        rate: RateLimit | None = None,
         alias: str | None = None,
     ) -> Channel:
         """UDP; ``endpoint`` is the address where the *reader* listens, ``"host:port"``."""
@@ -287,6 +296,7 @@ class Channel:
             receiver_window=receiver_window,
             linger_s=linger_s,
             reliable=reliable,
+            rate=rate,
             alias=alias,
         )
 

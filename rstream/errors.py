@@ -16,7 +16,7 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 │   └── StorageError               not enough shared memory or memory
 ├── TransportError                 .channel .stream_id .session_id .position where known
 │   ├── NotConnected               no subscriber
-│   ├── BackPressured              no room: readers are slower
+│   ├── BackPressured              no room: readers are slower, or the rate is
 │   ├── MaxPositionExceeded        2**31 terms are used up
 │   ├── MessageTooLarge(ValueError)
 │   ├── ClosedError                closed here
@@ -35,7 +35,7 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 __all__ = (
     "BY_CODE",
@@ -226,9 +226,15 @@ class NotConnected(TransportError):
 
 
 class BackPressured(TransportError):
-    """No room: the readers are slower than the writer."""
+    """No room: the readers are slower than the writer, or its rate is.
+
+    Attributes:
+        held_by: ``"window"``: the readers have no room; ``"rate"``: the publisher's own limit.
+    """
 
     default_code = "RST_BACK_PRESSURED"
+
+    held_by: Literal["window", "rate"] = "window"
 
 
 class MaxPositionExceeded(TransportError):

@@ -1,19 +1,36 @@
-"""How fast a publisher may send, beside the receivers' window: the user's choice.
+"""How fast a publisher may send, beside what its readers have room for: a law, and its numbers.
 
-``Unlimited`` (the default) leaves it to the window alone. ``Fixed`` is a token bucket at the
-publishing face. The adaptive laws have their names and values here already; the transport does not
-run them yet.
+    rstream.publisher("md", rate=rate.Fixed("200MB/s"))
+    rstream.publisher("md", rate=rate.Adaptive(target_delay_s=0.005))
+
+A law is a value. It travels as text, the channel's key ``rs-rate``, so that a handle or an option of
+Spark can carry it, and the media driver runs it: :meth:`to_text` writes the text and
+:func:`from_text` reads it. What a law does, and which one to take, is in docs/rates.md.
+
+Rates are bytes per second of the stream: messages with their headers and padding, on the network
+with what is sent again. A number, or a text such as ``"200MB/s"`` (1000) or ``"64KiB/s"`` (1024).
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rstream.errors import ConfigError
 
-__all__ = ("Adaptive", "Aimd", "Fixed", "Nak", "RateLimit", "Unlimited", "parse_bytes_per_s")
+__all__ = (
+    "Adaptive",
+    "Aimd",
+    "Fixed",
+    "Nak",
+    "RateLimit",
+    "Unlimited",
+    "from_text",
+    "parse_bytes_per_s",
+)
 
 _UNITS: Final = {
     "": 1,
@@ -25,14 +42,18 @@ _UNITS: Final = {
     "gi": 1 << 30,
 }
 _TEXT: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(|k|m|g|ki|mi|gi)b(?:/s)?\s*", re.IGNORECASE)
+_MOST: Final = 10**12
+_TRIGGERS_MAX: Final = 8
+_TEXT_MAX: Final = 255
 
 
-def parse_bytes_per_s(value: str | float) -> float:
-    """Bytes per second of ``"200MB/s"``, ``"1.5 GiB/s"`` or a number.
+def parse_bytes_per_s(value: str | float) -> int:
+    """Bytes per second of ``"200MB/s"``, ``"1.5 GiB/s"`` or a number, rounded to whole ones.
 
     Raises:
-        ConfigError: not such a text, or not above zero.
+        ConfigError: not such a text, or not 1 to 10**12.
     """
+    number: float
     if isinstance(value, str):
         match = _TEXT.fullmatch(value)
         if match is None:
@@ -40,60 +61,295 @@ def parse_bytes_per_s(value: str | float) -> float:
                 f"rate {value!r}: give bytes per second as a number or as a text like "
                 '"200MB/s" or "64KiB/s"'
             )
-        value = float(match[1]) * _UNITS[match[2].lower()]
-    if not 0 < value < float("inf"):
-        raise ConfigError(f"rate {value!r}: must be above 0 bytes per second")
-    return float(value)
+        number = float(match[1]) * _UNITS[match[2].lower()]
+    elif isinstance(value, bool) or not isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError(f"rate {value!r}: must be a number or a text")
+    else:
+        number = value
+    if not 1 <= number <= _MOST:
+        raise ConfigError(
+            f"rate {value!r}: must be 1 to 10**12 bytes per second; without a limit: Unlimited()"
+        )
+    return round(number)
+
+
+def _set(law: object, field: str, value: object) -> None:
+    object.__setattr__(law, field, value)
+
+
+def _name(law: object, field: str) -> str:
+    return f"rate.{type(law).__name__}({field}={getattr(law, field)!r})"
+
+
+def _set_rates(law: Adaptive | Nak | Aimd) -> None:
+    """Texts become numbers, and none may contradict another one."""
+    for field in ("initial_bytes_per_s", "least_bytes_per_s", "most_bytes_per_s"):
+        value = getattr(law, field)
+        if value is not None:
+            _set(law, field, parse_bytes_per_s(value))
+    initial, least, most = law.initial_bytes_per_s, law.least_bytes_per_s, law.most_bytes_per_s
+    in_order = [value for value in (least, initial, most) if value is not None]
+    if in_order != sorted(in_order, key=float):
+        raise ConfigError(
+            f"{law!r}: must be least_bytes_per_s <= initial_bytes_per_s <= most_bytes_per_s"
+        )
+
+
+def _rates_text(law: Adaptive | Nak | Aimd) -> str:
+    rates = (
+        ("i", law.initial_bytes_per_s),
+        ("l", law.least_bytes_per_s),
+        ("m", law.most_bytes_per_s),
+    )
+    return "".join(f",{key}:{value}" for key, value in rates if value is not None)
+
+
+def _check_seconds(law: object, field: str, least_s: float) -> None:
+    value = getattr(law, field)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not least_s <= value <= 10:
+        raise ConfigError(f"{_name(law, field)}: must be {least_s:g} to 10 seconds")
+
+
+def _check_share(law: object, field: str) -> None:
+    value = getattr(law, field)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= 1:
+        raise ConfigError(f"{_name(law, field)}: must be 0 to 1")
+
+
+def _percent(share: float) -> str:
+    """Shares as the driver reads them: ``0.025`` is ``2.5``; finer than 10**-12 is rounded off."""
+    text = f"{share * 100:.10f}"
+    return text.rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
 class Unlimited:
-    """No limit of its own: the receivers' window alone."""
+    """No limit of its own: what the readers have room for (the window), and nothing else."""
+
+    def to_text(self) -> str:
+        """The value of ``rs-rate``."""
+        return "unlimited"
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A fixed rate of payload bytes.
+    """What you say: bytes per second, datagrams per second, or both. ``Publisher.set_rate`` changes it.
+
+    Bursts: 2 ms of the rate on the network, 10 ms in shared memory, at least four datagrams.
 
     Attributes:
-        bytes_per_s: a number, or a text like ``"200MB/s"``.
-        burst_bytes: how much may be sent at once after a pause; 0: what the rate gives in 10 ms,
-            at least 64 KiB.
+        bytes_per_s: a number, or a text like ``"200MB/s"``; None: no limit on bytes.
+        datagrams_per_s: UDP datagrams, whole ones, with those sent again; 0: no limit. In shared
+            memory as many bytes as they could carry.
     """
 
-    bytes_per_s: str | float
-    burst_bytes: int = 0
-    rate: float = field(init=False, repr=False, compare=False)
+    bytes_per_s: str | float | None = None
+    datagrams_per_s: int = 0
 
     def __post_init__(self) -> None:
         """Read the rate, so that a wrong one is refused where it is written."""
-        object.__setattr__(self, "rate", parse_bytes_per_s(self.bytes_per_s))
-        if self.burst_bytes < 0:
-            raise ConfigError(f"burst_bytes {self.burst_bytes}: must not be negative")
+        if self.bytes_per_s is not None:
+            _set(self, "bytes_per_s", parse_bytes_per_s(self.bytes_per_s))
+        count = self.datagrams_per_s
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigError(f"rate {_name(self, 'datagrams_per_s')}: must be 0 to 10**12")
+        if self.bytes_per_s is None and count == 0:
+            raise ConfigError("rate.Fixed(): give bytes_per_s or datagrams_per_s")
+
+    def to_text(self) -> str:
+        """The value of ``rs-rate``."""
+        by_bytes = "" if self.bytes_per_s is None else f",r:{self.bytes_per_s}"
+        return f"fixed{by_bytes}" + (f",p:{self.datagrams_per_s}" if self.datagrams_per_s else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adaptive:
-    """Follow demand and fill NAKs towards a queueing delay of ``target_delay_s`` (not available
-    yet).
+    """Follow what the readers say: down at once when a buffer fills, up to what the slowest drains.
+
+    Attributes:
+        target_delay_s: how long a message may wait in a reader's buffer, above 0 to 10 seconds.
+        initial_bytes_per_s: where it begins; None: what a reader's buffer can take before it is heard.
+        least_bytes_per_s: never less; None: 64 KiB/s, or a smaller initial or most.
+        most_bytes_per_s: never more; None: no such limit.
     """
 
     target_delay_s: float = 0.010
+    initial_bytes_per_s: str | float | None = None
+    least_bytes_per_s: str | float | None = None
+    most_bytes_per_s: str | float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what the driver would."""
+        _check_seconds(self, "target_delay_s", 1e-9)
+        _set_rates(self)
+
+    def to_text(self) -> str:
+        """The value of ``rs-rate``."""
+        return f"adaptive,d:{round(self.target_delay_s * 1e9)}ns{_rates_text(self)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nak:
-    """The stepwise law of the fill-NAK proposal, window ``window_s`` (not available yet)."""
+    """The fill-NAK proposal as it was written: cuts by how full a buffer is, growing steps upward.
+
+    Attributes:
+        window_s: in it the deepest cut counts once; without a report the rate steps up after it. 0.001
+            to 10 seconds.
+        triggers: fills of a reader's buffer that cut, rising, 1 to 8 of them, above 0 to 1.
+        cuts: for each trigger the share that is cut off the rate, above 0 to 1.
+        step: first step upward, as a share of the highest rate of late, 0 to 1.
+        initial_bytes_per_s: where it begins; None: with the highest rate allowed.
+        least_bytes_per_s, most_bytes_per_s: as for :class:`Adaptive`.
+    """
 
     window_s: float = 0.050
+    triggers: tuple[float, ...] = (0.5, 0.75, 0.87, 1.0)
+    cuts: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75)
+    step: float = 0.01
+    initial_bytes_per_s: str | float | None = None
+    least_bytes_per_s: str | float | None = None
+    most_bytes_per_s: str | float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what the driver would."""
+        _check_seconds(self, "window_s", 0.001)
+        _check_share(self, "step")
+        for field in ("triggers", "cuts"):
+            shares: tuple[float, ...] = tuple(getattr(self, field))
+            _set(self, field, shares)
+            if not 1 <= len(shares) <= _TRIGGERS_MAX or not all(1e-9 <= s <= 1 for s in shares):
+                raise ConfigError(f"{_name(self, field)}: must be 1 to 8 shares, above 0 to 1")
+        if len(self.triggers) != len(self.cuts):
+            raise ConfigError(f"{_name(self, 'cuts')}: one for each of {len(self.triggers)} triggers")
+        texts = [_percent(share) for share in self.triggers]
+        if any(float(b) <= float(a) for a, b in itertools.pairwise(texts)):
+            raise ConfigError(f"{_name(self, 'triggers')}: must rise")
+        _set_rates(self)
+        if len(self.to_text()) > _TEXT_MAX:
+            raise ConfigError(f"{self!r}: as text longer than {_TEXT_MAX} bytes; give fewer digits")
+
+    def to_text(self) -> str:
+        """The value of ``rs-rate``."""
+        triggers, cuts = ("/".join(map(_percent, shares)) for shares in (self.triggers, self.cuts))
+        return (
+            f"nak,w:{round(self.window_s * 1e9)}ns,t:{triggers},c:{cuts},s:{_percent(self.step)}"
+            f"{_rates_text(self)}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aimd:
-    """Additive increase, multiplicative decrease (not available yet)."""
+    """Additive increase, multiplicative decrease: the baseline.
 
-    increase_bytes_per_s: float = 1_000_000.0
+    Attributes:
+        increase_bytes_per_s: added each round (the round trip, at least 10 ms) without a report.
+        decrease: what is left of the rate after a report, 0 to 1, once per round.
+        initial_bytes_per_s: where it begins; None: with the least.
+        least_bytes_per_s, most_bytes_per_s: as for :class:`Adaptive`.
+    """
+
+    increase_bytes_per_s: str | float = 1_000_000
     decrease: float = 0.5
+    initial_bytes_per_s: str | float | None = None
+    least_bytes_per_s: str | float | None = None
+    most_bytes_per_s: str | float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what the driver would."""
+        _set(self, "increase_bytes_per_s", parse_bytes_per_s(self.increase_bytes_per_s))
+        _check_share(self, "decrease")
+        _set_rates(self)
+
+    def to_text(self) -> str:
+        """The value of ``rs-rate``."""
+        percent = _percent(self.decrease)
+        return f"aimd,a:{self.increase_bytes_per_s},b:{percent}{_rates_text(self)}"
 
 
 RateLimit: TypeAlias = Unlimited | Fixed | Adaptive | Nak | Aimd
+
+_SIZE: Final = re.compile(r"([0-9]{1,18})([kmg]?)", re.IGNORECASE)
+_FACTOR: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_DURATION: Final = re.compile(r"([0-9]{1,18})(s|ms|us|ns|)", re.IGNORECASE)
+_NS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "": 1}
+_PERCENT: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]+)?")
+
+
+def _size(text: str) -> int | None:
+    match = _SIZE.fullmatch(text)
+    return None if match is None else int(match[1]) * _FACTOR[match[2].lower()]
+
+
+def _count(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
+
+
+def _seconds(text: str) -> float | None:
+    match = _DURATION.fullmatch(text)
+    return None if match is None else int(match[1]) * _NS[match[2].lower()] / 1e9
+
+
+def _share(text: str) -> float | None:
+    return float(f"{text}e-2") if _PERCENT.fullmatch(text) else None  # a division would round
+
+
+def _shares(text: str) -> tuple[float, ...] | None:
+    shares = [_share(part) for part in text.split("/")]
+    return None if None in shares else tuple(share for share in shares if share is not None)
+
+
+_Reader: TypeAlias = Callable[[str], object]
+
+_LIMITS: Final[dict[str, tuple[str, _Reader]]] = {
+    "i": ("initial_bytes_per_s", _size),
+    "l": ("least_bytes_per_s", _size),
+    "m": ("most_bytes_per_s", _size),
+}
+#: Law and keys by name, as transport_ext/flow/rate_text.h has them.
+_LAWS: Final[dict[str, tuple[Callable[..., RateLimit], dict[str, tuple[str, _Reader]]]]] = {
+    "unlimited": (Unlimited, {}),
+    "fixed": (Fixed, {"r": ("bytes_per_s", _size), "p": ("datagrams_per_s", _count)}),
+    "adaptive": (Adaptive, {**_LIMITS, "d": ("target_delay_s", _seconds)}),
+    "nak": (
+        Nak,
+        {
+            **_LIMITS,
+            "w": ("window_s", _seconds),
+            "t": ("triggers", _shares),
+            "c": ("cuts", _shares),
+            "s": ("step", _share),
+        },
+    ),
+    "aimd": (Aimd, {**_LIMITS, "a": ("increase_bytes_per_s", _size), "b": ("decrease", _share)}),
+}
+
+
+def from_text(text: str) -> RateLimit:
+    """The law that a value of ``rs-rate`` means, such as ``"fixed,r:200m"``.
+
+    Raises:
+        ConfigError: it means none; the text names the piece.
+    """
+    name, *items = text.split(",")
+    if name not in _LAWS:
+        raise ConfigError(f"rs-rate={text}: {name!r} is no law of rate: there are {', '.join(_LAWS)}")
+    law, keys = _LAWS[name]
+    fields: dict[str, object] = {}
+    for item in items:
+        key, colon, value = item.partition(":")
+        if not colon or key not in keys:
+            known = " ".join(f"{key}:" for key in keys) or "none"
+            raise ConfigError(f"rs-rate={text}: {item!r} is not one of the keys of {name}: {known}")
+        field, read = keys[key]
+        if field in fields:
+            raise ConfigError(f"rs-rate={text}: {item!r} is given twice")
+        number = read(value)
+        if number is None or (key == "p" and number == 0):
+            raise ConfigError(f"rs-rate={text}: {item!r} cannot be read")
+        fields[field] = number
+    try:
+        return law(**fields)
+    except ConfigError as error:
+        raise ConfigError(f"rs-rate={text}: {error}") from None

@@ -1,4 +1,4 @@
-"""A fixed rate as a token bucket.
+"""A fixed rate as a token bucket, for drivers that keep no rate: Aeron's.
 
 Law: in any interval [t, t + d] the bytes sent are at most  rate·d + burst + one message.
 A message may be sent as soon as the bucket is not in debt, and takes its whole size (the debt is
@@ -9,7 +9,14 @@ Pure: time is an argument that never goes back.
 
 from __future__ import annotations
 
-__all__ = ("TokenBucket",)
+import math
+
+from rstream import rate
+from rstream.errors import NotSupported
+
+__all__ = ("TokenBucket", "bucket_of")
+
+_BURST_BYTES_MIN = 65_536
 
 _NS_PER_S = 1_000_000_000
 
@@ -50,3 +57,28 @@ class TokenBucket:
     def spend(self, length_bytes: int) -> None:
         """Note that a message was sent; call :meth:`delay_ns` first."""
         self._credit_bytes -= length_bytes
+
+
+def bucket_of(text: str, mtu: int, now_ns: int) -> TokenBucket | None:
+    """The bucket that keeps what ``rs-rate`` says, where it can be kept without hearing the readers.
+
+    Args:
+        text: value of ``rs-rate``.
+        mtu: of the channel; of n datagrams per second so many bytes as they can carry.
+        now_ns: time of the start.
+    Returns:
+        None: no limit.
+    Raises:
+        NotSupported: a law that follows what readers say.
+    """
+    limit = rate.from_text(text)
+    if isinstance(limit, rate.Unlimited):
+        return None
+    if not isinstance(limit, rate.Fixed):
+        raise NotSupported(
+            f"rs-rate={text}: Aeron's driver does not hear how full the readers are",
+            hint="give rate.Fixed(…) or rate.Unlimited() beside it, or run rstream's own driver",
+        )
+    by_bytes = math.inf if limit.bytes_per_s is None else float(limit.bytes_per_s)
+    bytes_per_s = min(by_bytes, limit.datagrams_per_s * mtu or math.inf)
+    return TokenBucket(bytes_per_s, max(_BURST_BYTES_MIN, int(bytes_per_s / 100)), now_ns)

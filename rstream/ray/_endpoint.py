@@ -19,6 +19,7 @@ from rstream.ray._handle import StreamHandle, host_token
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream.rate import RateLimit
     from rstream.stream import Reader
 
 log = logging.getLogger("rstream")
@@ -41,6 +42,7 @@ def open_reader(
     host: str | None = None,
     term_length: int = DEFAULT_TERM_LENGTH,
     prefetch: int = 256,
+    rate: RateLimit | None = None,
 ) -> Endpoint:
     """Open the reading end of a stream and make its handle.
 
@@ -53,11 +55,13 @@ def open_reader(
         host: address to advertise; default: Ray's node address, else 127.0.0.1.
         term_length: bytes of a term, power of two, 64 KiB … 1 GiB. The window is half of it, the longest message an eighth.
         prefetch: most messages handed over at once.
+        rate: how fast a writer of the handle may send, unless it chooses itself; None: as its driver says.
     Returns:
         An :class:`Endpoint`; its ``handle`` can be pickled and passed to any actor or task.
     """
     from rstream import codecs, stream
     from rstream.driver import resolve_dir
+    from rstream.stream._names import with_rate
 
     directory = resolve_dir(dir)
     node = host or _node_address()
@@ -92,9 +96,9 @@ def open_reader(
     handle = StreamHandle(
         name=name,
         stream_id=stream.stream_id_of(name),
-        ipc_channel=ipc_channel,
+        ipc_channel=with_rate(ipc_channel, rate),
         endpoint=endpoint,
-        udp_channel=udp_channel,
+        udp_channel=with_rate(udp_channel, rate) if udp_channel else "",
         host_token=host_token(directory),
         driver_dir=directory,
         node=node,

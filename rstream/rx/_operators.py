@@ -30,7 +30,7 @@ def to_stream(
     client: Client | None = None,
     connect_timeout_s: float = 10.0,
     linger_s: float = 5.0,
-    rate: rates.RateLimit = rates.Unlimited(),
+    rate: rates.RateLimit | None = None,
 ) -> Callable[[Observable[Any]], Observable[int]]:
     """Send every item into a stream.
 

@@ -31,6 +31,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from rstream import rate as rates
 from rstream.errors import ConfigError, RStreamError
 from rstream.ray._handle import StreamHandle
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
+    from rstream.rate import RateLimit
     from rstream.stream import Publisher
 
 #: pyarrow.RecordBatch; pyarrow carries no types.
@@ -55,6 +57,7 @@ OPTIONS = {
     "rowspermessage": "most rows in one message (default 1024)",
     "offertimeout": "seconds that a task waits for room before it fails (default 120)",
     "ack": "consumed (default): a task ends when its rows were consumed; sent: when they were sent",
+    "rate": "how fast each task may send: 200MB/s, or a law as rs-rate writes it (adaptive)",
     "driverdir": "the writer's driver directory, when it is another host's; default: the handle's",
 }
 
@@ -104,6 +107,7 @@ class SinkConfig:
     offer_timeout_s: float
     wait_consumed: bool
     driver_dir: str | None
+    rate: RateLimit | None = None
 
     @classmethod
     def from_options(cls, options: dict[str, str]) -> SinkConfig:
@@ -141,7 +145,18 @@ class SinkConfig:
             offer_timeout_s=_number(given, "offertimeout", "120", float),
             wait_consumed=ack == "consumed",
             driver_dir=given.get("driverdir"),
+            rate=_rate(given.get("rate")),
         )
+
+
+def _rate(text: str | None) -> RateLimit | None:
+    """``200MB/s``, or a law in the words of ``rs-rate``."""
+    if text is None:
+        return None
+    try:
+        return rates.Fixed(text) if text[:1].isdigit() else rates.from_text(text)
+    except ConfigError as error:
+        raise ConfigError(f'rstream sink: option "rate" is {text!r}: {error}') from None
 
 
 def _number(options: dict[str, str], name: str, default: str, kind: Callable[[str], float]) -> Any:
@@ -289,7 +304,7 @@ class _Task:
 
 
 _process_id = 0
-_open: dict[tuple[str, str | None], Publisher[Any]] = {}
+_open: dict[tuple[str, str | None, RateLimit | None], Publisher[Any]] = {}
 
 
 def _publishers(config: SinkConfig) -> list[Publisher[Any]]:
@@ -300,10 +315,12 @@ def _publishers(config: SinkConfig) -> list[Publisher[Any]]:
         _process_id = os.getpid()
     found: list[Publisher[Any]] = []
     for text in config.handles:
-        key = (text, config.driver_dir)
+        key = (text, config.driver_dir, config.rate)
         publisher = _open.get(key)
         if publisher is None or publisher.is_closed:
-            publisher = StreamHandle.from_text(text).publisher(driver_dir=config.driver_dir)
+            publisher = StreamHandle.from_text(text).publisher(
+                driver_dir=config.driver_dir, rate=config.rate
+            )
             _open[key] = publisher
         found.append(publisher)
     return found

@@ -10,6 +10,7 @@ from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
     from rstream.channel import Channel
+    from rstream.rate import RateLimit
 
 #: Kinds of a message, as the header says (docs/wire.md).
 KIND_PLAIN: Final = 0
@@ -94,6 +95,15 @@ def uri_keys(uri: str) -> dict[str, str]:
     _, _, query = uri.partition("?")
     pairs = (part.partition("=") for part in query.split("|") if part)
     return {key: value for key, _, value in pairs}
+
+
+def with_rate(uri: str, limit: RateLimit | None) -> str:
+    """The channel with ``rs-rate`` as the law says; as it is without a law."""
+    if limit is None:
+        return uri
+    head, _, query = uri.partition("?")
+    parts = [part for part in query.split("|") if part and not part.startswith("rs-rate=")]
+    return f"{head}?{'|'.join([*parts, f'rs-rate={limit.to_text()}'])}"
 
 
 def with_endpoint(uri: str, address: str) -> str:

@@ -11,7 +11,7 @@ from rstream.codecs import Codec, codec_for
 from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
-from rstream.stream._names import resolve_address
+from rstream.stream._names import resolve_address, with_rate
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher, make_publisher
 from rstream.stream._publisher_of import StreamPublisher
@@ -48,7 +48,7 @@ def publisher(
     client: Client | None = None,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     linger_s: float = LINGER_S,
-    rate: rate.RateLimit = rate.Unlimited(),
+    rate: rate.RateLimit | None = None,
 ) -> Publisher[T]: ...
 @overload
 def publisher(
@@ -62,7 +62,7 @@ def publisher(
     client: Client | None = None,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     linger_s: float = LINGER_S,
-    rate: rate.RateLimit = rate.Unlimited(),
+    rate: rate.RateLimit | None = None,
 ) -> Publisher[Any]: ...
 @overload
 def publisher(
@@ -76,7 +76,7 @@ def publisher(
     client: Client | None = None,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     linger_s: float = LINGER_S,
-    rate: rate.RateLimit = rate.Unlimited(),
+    rate: rate.RateLimit | None = None,
 ) -> Publisher[T]: ...
 def publisher(
     name: str | int,
@@ -89,7 +89,7 @@ def publisher(
     client: Client | None = None,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     linger_s: float = LINGER_S,
-    rate: rate.RateLimit = rate.Unlimited(),
+    rate: rate.RateLimit | None = None,
 ) -> Publisher[Any]:
     """Open the sending face of a stream; nothing has to be started before.
 
@@ -104,7 +104,9 @@ def publisher(
         client: use this client instead of the process's own; then a lost driver is an error.
         connect_timeout_s: how long :meth:`Publisher.send` waits for a first subscriber.
         linger_s: how long :meth:`Publisher.close` waits for readers.
-        rate: ``rate.Unlimited()`` or ``rate.Fixed("200MB/s")``.
+        rate: how fast it may send, such as ``rate.Fixed("200MB/s")`` or ``rate.Adaptive()``
+            (:mod:`rstream.rate`), whatever the channel says; None: as the channel says, else as the
+            driver's option ``rate``, which is unlimited unless set.
     Raises:
         ConfigError: an argument that cannot be used, or that this release does not serve.
         DriverError: no driver, or it refused the channel.
@@ -115,9 +117,8 @@ def publisher(
     return make_publisher(
         _session.acquire(dir, client),
         codec=chosen,
-        rate_limit=rate,
         name=stream,
-        channel=uri,
+        channel=with_rate(uri, rate),
         stream_id=number,
         connect_timeout_s=connect_timeout_s,
         linger_s=linger_s,
@@ -354,7 +355,7 @@ def subscriber_to(
     client: Client | None = None,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     linger_s: float = LINGER_S,
-    rate: rate.RateLimit = rate.Unlimited(),
+    rate: rate.RateLimit | None = None,
 ) -> StreamSubscriber[Any]:
     """A Reactive Streams subscriber that sends every element into a stream.
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from typing_extensions import Buffer
 
-from rstream import _core, rate
+from rstream import _core
 from rstream.driver import call_site
 from rstream.errors import (
     BackPressured,
     ClosedError,
-    ConfigError,
     DriverError,
     DriverLost,
     MaxPositionExceeded,
@@ -24,7 +23,7 @@ from rstream.errors import (
     NotConnected,
     RStreamError,
 )
-from rstream.flow.pacing import TokenBucket
+from rstream.flow.pacing import TokenBucket, bucket_of
 from rstream.stream import _session
 from rstream.stream._events import (
     EVENTS_MAX,
@@ -34,13 +33,21 @@ from rstream.stream._events import (
     SessionChanged,
     StreamEvent,
 )
-from rstream.stream._names import KIND_COMPLETE, KIND_ERROR, KIND_PLAIN, header_of
+from rstream.stream._names import (
+    KIND_COMPLETE,
+    KIND_ERROR,
+    KIND_PLAIN,
+    header_of,
+    uri_keys,
+    with_rate,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
     from rstream.codecs import Codec, Encoded
+    from rstream.rate import RateLimit
 
 log = logging.getLogger("rstream")
 
@@ -54,6 +61,8 @@ NOTICE_AFTER_S = 2.0
 WAIT_SLICE_S = 0.5
 #: After how many messages a publisher looks again how far the readers are.
 CONSUMED_EVERY = 64
+#: How long a change of rate waits for the driver.
+SET_RATE_TIMEOUT_S = 10.0
 ERROR_TEXT_BYTES_MAX = 4096
 
 
@@ -76,7 +85,6 @@ class Publisher(Generic[T]):
         codec: Codec[T],
         connect_timeout_s: float,
         linger_s: float,
-        limit: rate.RateLimit,
         now_ns: Callable[[], int] = time.monotonic_ns,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -92,7 +100,7 @@ class Publisher(Generic[T]):
         self._header = header_of(KIND_PLAIN, codec.codec_id, name)
         self._sleep = sleep
         self._now_ns = now_ns
-        self._bucket = _bucket_of(limit, now_ns())
+        self._bucket: TokenBucket | None = None
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._sent = self._waits = self._rejoins = 0
         self._waited_ns = 0
@@ -106,6 +114,8 @@ class Publisher(Generic[T]):
         added = self._link.client.add_publication(self.channel, self.stream_id, exclusive=True)
         self._core: _core.Publication = added.core
         self._offer_one = self._core.offer
+        if self._link.client.is_aeron_driver:
+            self._bucket = self._bucket_for(self.channel)
 
     def __repr__(self) -> str:
         return f"<rstream.Publisher {self.name or self.stream_id!r} on {self.channel}>"
@@ -137,6 +147,32 @@ class Publisher(Generic[T]):
         """Whether it was closed here."""
         return self._closed
 
+    @property
+    def is_rate_limited(self) -> bool:
+        """Whether its own rate holds it back, and not what its readers have room for."""
+        if self._bucket is not None and self._bucket.delay_ns(self._now_ns()) > 0:
+            return True
+        return not self._closed and self._core.held_by == _core.HELD_BY_RATE
+
+    def set_rate(self, rate: RateLimit, *, timeout_s: float = SET_RATE_TIMEOUT_S) -> None:
+        """Another rate from now on, such as ``rate.Fixed("50MB/s")``.
+
+        Args:
+            rate: the law, which begins anew; also for what comes after a driver was lost.
+            timeout_s: how long to wait for the driver.
+        Raises:
+            DriverError: it refused, or did not answer. ClosedError: closed here.
+            NotSupported: an Aeron driver, and the law is neither fixed nor unlimited.
+        """
+        if self._closed:
+            raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
+        channel = with_rate(self.channel, rate)
+        if self._link.client.is_aeron_driver:
+            self._bucket = self._bucket_for(channel)
+        else:
+            self._core.set_rate(rate.to_text(), timeout_s)
+        self.channel = channel
+
     def events(self) -> list[StreamEvent]:
         """What happened since the last call, oldest first: readers come and gone, session changes,
         gaps. Looks itself, so that a publisher with nothing to send learns it too.
@@ -160,6 +196,7 @@ class Publisher(Generic[T]):
             "position_limit": 0 if closed else core.position_limit,
             "consumed_position": 0 if closed else core.consumed_position,
             "is_connected": self.is_connected,
+            "is_rate_limited": self.is_rate_limited,
             "waits": self._waits,
             "waited_s": self._waited_ns / 1e9,
             "rejoins": self._rejoins,
@@ -196,16 +233,16 @@ class Publisher(Generic[T]):
         """Try to send one object at once.
 
         Returns:
-            The position after it, or 0 or less when it was not taken: Aeron's reason
-            (:data:`rstream.NOT_CONNECTED` -1, BACK_PRESSURED -2, ADMIN_ACTION -3), or 0: the rate
-            limit.
+            The position after it, or below 0 when it was not taken: Aeron's reason
+            (:data:`rstream.NOT_CONNECTED` -1, BACK_PRESSURED -2: the readers have no room,
+            ADMIN_ACTION -3), or RATE_LIMITED -7: it is held back by its own rate.
         Raises:
             CodecError, MessageTooLarge, ClosedError: as for :meth:`send`.
         """
         data = self._encode(obj)
         bucket = self._bucket
         if bucket is not None and bucket.delay_ns(self._now_ns()) > 0:
-            return 0
+            return _core.RATE_LIMITED
         position = self._offer(data)
         if position <= _core.CLOSED:
             self._recover(position, _length_of(data))
@@ -216,6 +253,8 @@ class Publisher(Generic[T]):
                 bucket.spend(_length_of(data))
         elif position == _core.NOT_CONNECTED:
             self._look()
+        elif position == _core.BACK_PRESSURED and self.is_rate_limited:
+            return _core.RATE_LIMITED
         return position
 
     def send_many(self, objects: Iterable[T], *, timeout_s: float | None = None) -> int:
@@ -365,7 +404,7 @@ class Publisher(Generic[T]):
         if deadline_ns is not None:
             remaining_s = min(remaining_s, (deadline_ns - time.monotonic_ns()) / 1e9)
             if remaining_s <= 0:
-                raise BackPressured(
+                raise self._rate_error() if self.is_rate_limited else BackPressured(
                     f"{self._where()}: no room; the readers have consumed up to "
                     f"{self._core.consumed_position} of {self._core.position}",
                     hint="they are slower than this publisher, or stand still",
@@ -416,12 +455,24 @@ class Publisher(Generic[T]):
         while (delay_ns := bucket.delay_ns(self._now_ns())) > 0:
             delay_s = min(delay_ns / 1e9, 0.1)
             if timeout_s is not None and waited_s + delay_s > timeout_s:
-                raise BackPressured(
-                    f"{self._where()}: the rate limit left no room", **self._place()
-                )
+                raise self._rate_error()
             self._sleep(delay_s)
             waited_s += delay_s
         bucket.spend(length_bytes)
+
+    def _bucket_for(self, channel: str) -> TokenBucket | None:
+        """Only beside Aeron's driver: it does not read rs-rate, and ours keeps it itself."""
+        text = uri_keys(channel).get("rs-rate")
+        return None if text is None else bucket_of(text, self._core.mtu, self._now_ns())
+
+    def _rate_error(self) -> BackPressured:
+        error = BackPressured(
+            f"{self._where()}: its rate left no room in time",
+            hint="send less, wait longer, or give it another rate (set_rate)",
+            **self._place(),
+        )
+        error.held_by = "rate"
+        return error
 
     # ---- trouble ----
 
@@ -607,25 +658,10 @@ def _length_of(data: Encoded) -> int:
     return memoryview(data).nbytes  # pyright: ignore[reportArgumentType] - not a list
 
 
-def _bucket_of(limit: rate.RateLimit, now_ns: int) -> TokenBucket | None:
-    match limit:
-        case rate.Unlimited():
-            return None
-        case rate.Fixed():
-            burst_bytes = limit.burst_bytes or max(65_536, int(limit.rate / 100))
-            return TokenBucket(limit.rate, burst_bytes, now_ns)
-        case _:
-            raise ConfigError(
-                f"rate {limit!r} is not available in this release; Unlimited() and Fixed(…) are"
-            )
-
-
-def make_publisher(
-    link: _session.Link, *, codec: Codec[Any], rate_limit: rate.RateLimit, **address: Any
-) -> Publisher[Any]:
+def make_publisher(link: _session.Link, *, codec: Codec[Any], **address: Any) -> Publisher[Any]:
     """A publisher that lets go of its link when it cannot be made."""
     try:
-        return Publisher(link, codec=codec, limit=rate_limit, **address)
+        return Publisher(link, codec=codec, **address)
     except BaseException:
         _session.release(link)
         raise

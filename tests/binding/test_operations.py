@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from rstream import _core, errors
+from rstream import _core, errors, rate
 from rstream.channel import Channel
-from rstream.client import CLOSED, ERROR, ChannelStatus, Client
+from rstream.client import BACK_PRESSURED, CLOSED, ERROR, ChannelStatus, Client
 from tests.binding._util import IPC, pair, receive, send, until
 
 UDP = "aeron:udp?endpoint=localhost:0"
@@ -355,3 +355,42 @@ def test_a_subscription_receives_at_its_destinations(client):
         subscription.remove_destination("aeron:udp?endpoint=localhost:1")
     with pytest.raises(errors.RegistrationError):
         subscription.remove_destination(first)
+
+
+# ---- rates ----
+
+
+@pytest.mark.parametrize("channel", [IPC, UDP])
+def test_a_rate_holds_its_publisher_back_and_says_so(client, channel):
+    publication, _ = pair(client, channel=channel)
+    assert publication.held_by == "window"
+    publication.set_rate(rate.Fixed(1))
+    message = bytes(1000)
+    until(lambda: publication.offer(message) == BACK_PRESSURED and publication.held_by == "rate")
+    publication.set_rate(rate.Unlimited())
+    assert until(lambda: publication.offer(message) > 0)
+    until(lambda: publication.offer(message) == BACK_PRESSURED and publication.held_by == "window")
+
+
+def test_a_reader_that_stands_still_is_no_rate(client):
+    publication, _ = pair(client, channel=f"{IPC}?term-length=64k")
+    publication.set_rate(rate.Fixed("1GB/s"))
+    until(lambda: publication.offer(bytes(1000)) == BACK_PRESSURED and publication.available_window == 0)
+    until(lambda: publication.held_by == "window")
+
+
+def test_a_rate_while_running_is_refused_with_its_words(client):
+    publication, _ = pair(client)
+    with pytest.raises(errors.RegistrationError, match="q:1"):
+        publication.core.set_rate("fixed,q:1", 10.0)
+    for bad in ("", "x" * 256):
+        with pytest.raises(errors.ConfigError, match="1 to 255 bytes"):
+            publication.core.set_rate(bad, 10.0)
+    with pytest.raises((errors.ConfigError, ValueError)):
+        publication.core.set_rate("fixed,r:1\0", 10.0)
+    with pytest.raises(TypeError):
+        publication.core.set_rate("unlimited")
+    publication.close()
+    assert publication.core.held_by == CLOSED
+    with pytest.raises(errors.ClosedError, match="set_rate"):
+        publication.set_rate(rate.Unlimited())

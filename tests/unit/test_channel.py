@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rstream import _core
+from rstream import _core, rate
 from rstream.channel import Channel
 from rstream.errors import ChannelError, ConfigError, NotSupported
+from tests.unit.test_rate import LAWS
 
 NAMES = st.text(
     st.characters(blacklist_characters="|\0\n", blacklist_categories=["Cs"]),
@@ -30,6 +31,7 @@ NAMES = st.text(
         "aeron:udp?control-mode=manual",
         "aeron:ipc?session-id=tag:5|tags=1,2",
         "aeron:ipc?rs-name=ticks=1|alias=für Leute",
+        "aeron:udp?endpoint=a:1|rs-rate=fixed,r:200000000,p:7",
     ],
 )
 def test_text_value_text(uri: str) -> None:
@@ -85,6 +87,8 @@ def test_every_legal_value_survives(name: str, term_bits: int, mtu: int, is_ipc:
         ("aeron:ipc?session-id=x", "integer"),
         ("aeron:ipc?session-id=2147483648", "session_id"),
         ("aeron:ipc?rs-nmae=x", "rs-nmae"),
+        ("aeron:ipc?rs-rate=fixed,q:1", "q:1"),
+        ("aeron:ipc?rs-rate=slow", "slow"),
         ("aeron:ipc?alias=" + "x" * 4096, "4095"),
     ],
 )
@@ -138,6 +142,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "untethered_resting_timeout_s": SECONDS,
     "response_correlation_id": st.one_of(st.integers(-1, 2**63 - 1), st.just("prototype")),
     "name": NAMES,
+    "rate": LAWS,
     "alias": NAMES,
     "spy": BOOLS,
 }
@@ -179,6 +184,7 @@ def test_parameters_go_together(fields: set[str], data: st.DataObject) -> None:
         ("untethered_linger_timeout_s", (0, 86400), (86401,)),
         ("untethered_resting_timeout_s", (0, 86400), (86401,)),
         ("max_resend", (1, 256), (0, 257)),
+        ("rate", (rate.Unlimited(), rate.Nak()), ("unlimited", 5)),
         ("socket_sndbuf", (0, 2**31 - 1), (-1, 2**31)),
         ("socket_rcvbuf", (0, 2**31 - 1), (-1, 2**31)),
         ("group_tag", (-(2**63) + 1, 2**63 - 1), (-(2**63), 2**63)),

@@ -75,6 +75,15 @@ static void remove_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoin
     rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
 }
 
+/* Whether it is the new law that holds the publisher back shows in the next pass. */
+static void set_rate(const rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_rate_choice_t *rate)
+{
+    int32_t *held_by = &publication->base.file.log.metadata->ext.held_by;
+    rsti_network_publication_set_rate(publication, rate, sender->now_ns);
+    rsti_store_release_i32(held_by, RSTI_HELD_BY_WINDOW);
+}
+
 void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
     const rsti_agent_command_t *command)
 {
@@ -96,7 +105,7 @@ void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
         rsti_send_endpoint_on_destination(sender, type, command);
         break;
     case RSTI_AGENT_SET_RATE:
-        rsti_network_publication_set_rate(command->object, &command->rate, sender->now_ns);
+        set_rate(sender, command->object, &command->rate);
         break;
     case RSTI_AGENT_RESOLVED:
         rsti_send_endpoint_on_resolved(sender, command);

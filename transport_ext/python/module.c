@@ -74,6 +74,9 @@ static int add_constants(PyObject *module)
     } reasons[] = {
         {"NOT_CONNECTED", RST_NOT_CONNECTED},
         {"BACK_PRESSURED", RST_BACK_PRESSURED},
+        {"RATE_LIMITED", RST_RATE_LIMITED},
+        {"HELD_BY_WINDOW", RST_HELD_BY_WINDOW},
+        {"HELD_BY_RATE", RST_HELD_BY_RATE},
         {"ADMIN_ACTION", RST_ADMIN_ACTION},
         {"CLOSED", RST_CLOSED},
         {"MAX_POSITION_EXCEEDED", RST_MAX_POSITION_EXCEEDED},

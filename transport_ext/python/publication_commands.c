@@ -1,5 +1,5 @@
 /* publication_commands.c: what a publication does beside offering messages: revoking, frames made
- * elsewhere, errors of its receivers. */
+ * elsewhere, another rate, errors of its receivers. */
 #include "state.h"
 
 #include <string.h>
@@ -53,6 +53,26 @@ PyObject *rsti_py_publication_append_padding(PyObject *object, PyObject *length)
     return rsti_py_position_result(self, self->handle.is_closed
             ? RST_CLOSED
             : rst_publication_append_padding(self->publication, (size_t)bytes));
+}
+
+PyObject *rsti_py_publication_set_rate(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    int64_t timeout_ns;
+    const char *rate;
+
+    if (!rsti_py_check_count("set_rate", count, 2, 2) ||
+        !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
+        !rsti_py_handle_check_open(&self->handle, "set_rate() after close()")) {
+        return NULL;
+    }
+    rate = rsti_py_get_text(self->handle.state, args[0]);
+    if (rate == NULL ||
+        rsti_py_client_await(self->handle.client,
+            rst_publication_set_rate(self->publication, rate), timeout_ns) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
 }
 
 static PyObject *id_or_none(int64_t id)

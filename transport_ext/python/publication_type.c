@@ -330,6 +330,7 @@ PUBLICATION_POSITION(position_limit, rst_publication_position_limit)
 PUBLICATION_POSITION(consumed_position, rst_publication_consumed_position)
 PUBLICATION_POSITION(available_window, rst_publication_available_window)
 PUBLICATION_POSITION(channel_status, rst_publication_channel_status)
+PUBLICATION_POSITION(held_by, rst_publication_held_by)
 
 #define PUBLICATION_STATE(name, expression)                                                       \
     static PyObject *publication_get_##name(PyObject *object, void *closure)                      \
@@ -377,6 +378,9 @@ static PyMethodDef publication_methods[] = {
         METH_FASTCALL,
         "remove_destination($self, destination, timeout_s, /)\n--\n\n"
         "The reverse, by URI or id."},
+    {"set_rate", RSTI_PY_FASTCALL(rsti_py_publication_set_rate), METH_FASTCALL,
+        "set_rate($self, rate, timeout_s, /)\n--\n\n"
+        "Ask the driver for another rate, in the words of rs-rate, and wait."},
     {"revoke", rsti_py_publication_revoke, METH_NOARGS,
         "Close, and end the stream at once. Idempotent."},
     {"next_error", rsti_py_publication_next_error, METH_NOARGS,
@@ -400,6 +404,8 @@ static PyGetSetDef publication_getset[] = {
         NULL},
     {"available_window", publication_get_available_window, NULL,
         "Bytes that may be offered now.", NULL},
+    {"held_by", publication_get_held_by, NULL,
+        "What the limit waits for when it is reached: HELD_BY_WINDOW or HELD_BY_RATE.", NULL},
     {"channel_status", publication_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
     {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.",

@@ -239,6 +239,7 @@ PyObject *rsti_py_client_next_counter_event(PyObject *client, PyObject *unused);
 PyObject *rsti_py_publication_revoke(PyObject *self, PyObject *unused);
 PyObject *rsti_py_publication_offer_frames(PyObject *self, PyObject *frames);
 PyObject *rsti_py_publication_append_padding(PyObject *self, PyObject *length);
+PyObject *rsti_py_publication_set_rate(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *rsti_py_publication_next_error(PyObject *self, PyObject *unused);
 PyObject *rsti_py_publication_get_next_frame(PyObject *self, void *closure);
 PyObject *rsti_py_publication_get_errors_lost(PyObject *self, void *closure);

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rstream.flow.pacing import TokenBucket
+from rstream.errors import NotSupported
+from rstream.flow.pacing import TokenBucket, bucket_of
 
 SECOND = 1_000_000_000
 
@@ -52,3 +53,20 @@ def test_a_pause_gives_no_more_than_the_burst():
 def test_limits_must_be_above_zero(rate, burst):
     with pytest.raises(ValueError, match="above 0"):
         TokenBucket(rate, burst, 0)
+
+
+def test_only_what_needs_no_ear_is_kept_beside_aerons_driver():
+    assert bucket_of("unlimited", 1408, 0) is None
+    for text in ("adaptive", "nak", "aimd"):
+        with pytest.raises(NotSupported, match=text):
+            bucket_of(text, 1408, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_per_s"), [("fixed,r:1000000", 1e6), ("fixed,p:1000", 1408e3), ("fixed,r:1000,p:1000", 1e3)]
+)
+def test_a_bucket_of_text(text, bytes_per_s):
+    bucket = bucket_of(text, 1408, 0)
+    assert bucket is not None
+    bucket.spend(65_536 + int(bytes_per_s))  # the burst, and what a second gives
+    assert abs(bucket.delay_ns(0) - 1e9) < 1e6

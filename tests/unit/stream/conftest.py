@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import socket
 
 import pytest
 
@@ -22,3 +23,11 @@ def driver_dir(tmp_path_factory):
 def name():
     """A name that no other test uses."""
     return f"stream-{next(_names)}"
+
+
+@pytest.fixture
+def free_port():
+    """A UDP port that nobody had a moment ago."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

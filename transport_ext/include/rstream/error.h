@@ -45,6 +45,8 @@ typedef enum rst_error_t {
 #define RST_CLOSED (-4)
 #define RST_MAX_POSITION_EXCEEDED (-5)
 #define RST_ERROR (-6) /* bad argument: see rst_last_error_text() */
+/* What a face makes of RST_BACK_PRESSURED where rst_publication_held_by() says that the rate holds. */
+#define RST_RATE_LIMITED (-7)
 
 RST_API const char *rst_error_name(int code);  /* "RST_EINVAL"; "RST_UNKNOWN" for others */
 RST_API const char *rst_error_text(int code);  /* the text above */
