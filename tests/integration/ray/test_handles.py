@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from typing import Any
@@ -121,3 +122,20 @@ def test_handle_survives_text_and_pickle() -> None:
         StreamHandle.from_text(handle.to_text().replace('"v":1', '"v":9'))
     with pytest.raises(ConfigError, match="udp=True"):
         handle.publisher()
+
+
+def test_a_handle_carries_the_rate(driver_dir: str) -> None:
+    import rstream
+    from rstream import rate
+    from rstream.ray import StreamHandle, open_reader
+
+    limit = rate.Fixed("2MB/s")
+    with rstream.Driver(dir=driver_dir), contextlib.closing(open_reader("ray-rate", dir=driver_dir, host="127.0.0.1", rate=limit)) as end:
+        handle = StreamHandle.from_text(end.handle.to_text())
+        assert "rs-rate=fixed,r:2000000" in handle.ipc_channel
+        assert "rs-rate=fixed,r:2000000" in handle.udp_channel
+        with handle.publisher(linger_s=0) as publisher:
+            assert "rs-rate=fixed,r:2000000" in publisher.channel
+        with handle.publisher(linger_s=0, rate=rate.Adaptive()) as publisher:
+            assert "rs-rate=adaptive" in publisher.channel
+            assert "fixed" not in publisher.channel

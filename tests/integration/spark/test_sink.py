@@ -123,6 +123,7 @@ class _Gated(Collector):
 
 
 def test_wrong_options_say_what_is_wrong() -> None:
+    from rstream import rate
     from rstream.errors import ConfigError
     from rstream.ray import StreamHandle
     from rstream.spark._sink import SinkConfig
@@ -137,7 +138,12 @@ def test_wrong_options_say_what_is_wrong() -> None:
         ({"handles": text, "ack": "maybe"}, "consumed or sent"),
         ({"handles": text, "partitionMap": '{"a": 3}'}, "names handle 3"),
         ({"handles": text, "rowsPerMessage": "0"}, "rowspermessage"),
+        ({"handles": text, "rate": "fast"}, 'option "rate" is \'fast\''),
+        ({"handles": text, "rate": "10 parrots"}, 'option "rate"'),
     ):
         with pytest.raises(ConfigError, match=what):
             SinkConfig.from_options(options)
     assert SinkConfig.from_options({"handles": text}).wait_consumed
+    assert SinkConfig.from_options({"handles": text}).rate is None
+    assert SinkConfig.from_options({"handles": text, "rate": "2MB/s"}).rate == rate.Fixed("2MB/s")
+    assert SinkConfig.from_options({"handles": text, "Rate": "adaptive,d:5ms"}).rate == rate.Adaptive(target_delay_s=0.005)

@@ -21,6 +21,7 @@ from rstream.errors import (
     MessageTooLarge,
     NameMismatch,
     NotConnected,
+    NotSupported,
     PublisherLost,
     RegistrationError,
     RemoteError,
@@ -448,6 +449,33 @@ def test_the_argument_goes_before_the_channel(driver_dir, name):
         pub.set_rate(rate.Unlimited())
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         assert "rs-rate" not in pub.channel  # the driver's option says it
+
+
+def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, name, monkeypatch):
+    """As if this driver were Aeron's, which does not read rs-rate: the channel carries it, and nobody else limits."""
+    monkeypatch.setattr("rstream.client.Client.is_aeron_driver", True)
+    with pytest.raises(NotSupported, match="adaptive"):
+        stream.publisher(name, bytes, dir=driver_dir, rate=rate.Adaptive())
+    with (
+        stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.DropNewest(1)),
+        stream.publisher(name, bytes, dir=driver_dir, rate=rate.Fixed(1), linger_s=0) as pub,
+    ):
+        pub.send(b"x")
+        assert pub._bucket is not None  # whose burst is 64 KiB, many times that of the driver
+        sent = 0
+        while pub._bucket.delay_ns(time.monotonic_ns()) == 0 and sent < 100:
+            pub._bucket.spend(1000)
+            sent += 1
+        assert 60 <= sent <= 67
+        assert pub.offer(b"x") == rstream.RATE_LIMITED
+        assert pub.is_rate_limited
+        with pytest.raises(BackPressured) as caught:
+            pub.send(b"x", timeout_s=0.01)
+        assert caught.value.held_by == "rate"
+        with pytest.raises(NotSupported, match="nak"):
+            pub.set_rate(rate.Nak())
+        pub.set_rate(rate.Unlimited())
+        assert pub._bucket is None
 
 
 @pytest.mark.parametrize("bad", ["", "a|b", "a=b", "a?b", "line\nend", "x" * 201])
