@@ -413,6 +413,7 @@ struct rst_subscription_t {
     char *channel;
     int64_t demand;      /* atomic */
     int32_t is_demanded; /* atomic: request was called once */
+    int64_t mean_bytes;  /* of a message with its header; 0: none came yet. Under lock */
     int32_t version;     /* atomic: changes with the list of images */
 
     pthread_mutex_t lock;
@@ -459,6 +460,9 @@ bool rsti_events_pop(rst_subscription_t *subscription, rst_image_event_t *event)
 /* demand.c */
 int64_t rsti_demand_now(const rst_subscription_t *subscription);
 void rsti_demand_spend(rst_subscription_t *subscription, int64_t count);
+/* Under subscription->lock: what was asked for before a poll, and what it handed out, for the driver. */
+void rsti_demand_tell(
+    rst_subscription_t *subscription, int64_t demand, int64_t bytes, int64_t count);
 
 /* ---- waiters ---- */
 

@@ -104,9 +104,14 @@ static int poll_locked(rst_subscription_t *subscription, rsti_poll_t *poll, bool
     const int32_t state = rsti_client_state_now(subscription->client);
     /* Read and spent under the lock: two pollers must not hand the same demand out twice. */
     poll->demand = poll->is_demanded ? rsti_demand_now(subscription) : INT64_MAX;
+    const int64_t bytes_before = poll->bytes_left;
     poll_images(subscription, poll, state == RST_CLIENT_OPEN);
     if (poll->charged > 0) {
         rsti_demand_spend(subscription, poll->charged);
+    }
+    if (poll->is_demanded) {
+        rsti_demand_tell(
+            subscription, poll->demand, bytes_before - poll->bytes_left, batch->count);
     }
     rsti_subscription_settle(subscription);
     if (batch->count > 0) {

@@ -82,6 +82,16 @@ _Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
 _Static_assert(sizeof(rsti_log_ext_t) == 1600, "log extension");
 #define RSTI_LOG_EXT_OFFSET 512
 
+/* At byte 32 of the value record of a subscriber position counter: what its reader asks for, so that
+ * the driver knows how much of the window it will take (flow/fill.h, B_eff). */
+typedef struct rsti_position_ext_t {
+    int32_t magic; /* written last */
+    int32_t version;
+    int64_t demand;     /* written by: client. Messages asked for and not delivered when it polled
+                         * last; INT64_MAX: no limit */
+    int64_t mean_bytes; /* written by: client. Of its messages, as they lie in the log */
+} rsti_position_ext_t;
+
 typedef struct rsti_heartbeat_ext_t {
     int32_t magic;
     int32_t version;

@@ -11,6 +11,7 @@ void rsti_image_fill_init(rsti_image_t *image)
     rsti_image_fill_t *state = &image->fill;
     rsti_fill_init(&state->fill, 0);
     rsti_fill_suppress_init(&state->suppress);
+    rsti_fill_demand_init(&state->demand);
     state->fill_id = RSTI_NULL_COUNTER;
     state->drain_id = RSTI_NULL_COUNTER;
     state->naks_id = RSTI_NULL_COUNTER;
@@ -125,6 +126,34 @@ static int64_t next_look(rsti_image_fill_t *state, int64_t now_ns)
     return is_near ? rsti_min_i64(due_ns, now_ns + LOOK_NS) : due_ns;
 }
 
+/* What the readers will take of the window: the least of those who tell their demand. Another
+ * process's words: rsti_fill_buffer cuts what is impossible. */
+static int64_t buffer_of(rsti_image_t *image, int64_t now_ns)
+{
+    rsti_image_fill_t *state = &image->fill;
+    int64_t demand = -1, mean_bytes = 0;
+    for (int32_t i = 0; i < image->subscribers.count; i++) {
+        const rsti_subscriber_t *subscriber = &image->subscribers.items[i];
+        const rsti_counter_value_t *value = (const void *)subscriber->position;
+        const rsti_position_ext_t *ext = (const void *)value->spare;
+        if (!rsti_tether_is_working(&subscriber->tether)
+            || rsti_load_acquire_i32(&ext->magic) != RSTI_EXT_MAGIC) {
+            continue;
+        }
+        const int64_t wanted = rsti_load_relaxed_i64(&ext->demand);
+        if (wanted >= 0 && wanted != INT64_MAX && (demand < 0 || wanted < demand)) {
+            demand = wanted;
+            mean_bytes = rsti_load_relaxed_i64(&ext->mean_bytes);
+        }
+    }
+    if (demand < 0 || mean_bytes <= 0) {
+        return image->next_sm_window;
+    }
+    rsti_fill_demand_set(&state->demand, demand, state->fill.reaction.reach_ns, now_ns);
+    return rsti_fill_buffer(image->next_sm_window, rsti_fill_demand_highest(&state->demand),
+        mean_bytes, image->mtu);
+}
+
 int64_t rsti_image_fill_look(
     rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns)
 {
@@ -133,7 +162,7 @@ int64_t rsti_image_fill_look(
         .now_ns = now_ns,
         .received = hwm,
         .consumed = consumed,
-        .buffer_bytes = image->next_sm_window,
+        .buffer_bytes = buffer_of(image, now_ns),
         .rtt_ns = rsti_load_acquire_i64(&image->rtt_ns),
     };
     const bool is_due = rsti_fill_update(&state->fill, &facts);

@@ -22,6 +22,7 @@ typedef struct rsti_image_fill_t {
     /* written by: conductor */
     rsti_fill_t fill;
     rsti_fill_suppress_t suppress;
+    rsti_fill_demand_t demand;
     int32_t fill_id, drain_id, naks_id;
     int64_t *told_fill;  /* counters; NULL: there is none */
     int64_t *told_drain;

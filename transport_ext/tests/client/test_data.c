@@ -441,6 +441,12 @@ TEST(demand)
     CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 0);
     rst_subscription_request(subscription, 7);
     CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 7);
+    /* The driver is told what was asked for, and how long a message is in the log. */
+    const rsti_counter_value_t *value = (const void *)fake_value(log->counter_id);
+    const rsti_position_ext_t *told = (const void *)value->spare;
+    CHECK_EQ(told->magic, RSTI_EXT_MAGIC);
+    CHECK_EQ(told->demand, 7);
+    CHECK(told->mean_bytes >= 33 && told->mean_bytes <= 64);
     /* Without demand not even the beginning of a long message is taken out of the image. */
     const int64_t before = rsti_load_acquire_i64(fake_value(log->counter_id));
     CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 0);

@@ -238,6 +238,37 @@ TEST(another_law_while_running)
     link_close(l);
 }
 
+/* The buffer of a reader that asks for a few messages is these messages, not the window. */
+TEST(demand_is_the_buffer)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "unlimited");
+    rsti_counter_value_t *value =
+        (rsti_counter_value_t *)(void *)l->image->subscribers.items[0].position;
+    rsti_position_ext_t *ext = (rsti_position_ext_t *)(void *)value->spare;
+    l->read_bytes_per_s = 1;
+    l->offer_gap_ns = RSTI_NS_PER_S;
+    l->offer_burst = 128;
+    l->offer_due_ns = l->now_ns;
+    link_run(l, 100 * MS);
+    const int64_t of_window = told(l, 1, RSTI_COUNTER_RECEIVER_FILL);
+    CHECK(of_window > 30 && of_window < 60); /* 128 * 1408 of 4 MiB */
+    ext->demand = 256;
+    ext->mean_bytes = 1408;
+    ext->magic = RSTI_EXT_MAGIC;
+    link_run(l, 100 * MS);
+    CHECK_EQ(told(l, 1, RSTI_COUNTER_RECEIVER_FILL), 500);
+    ext->demand = -7; /* nonsense */
+    ext->mean_bytes = INT64_MIN;
+    link_run(l, 100 * MS);
+    CHECK_EQ(told(l, 1, RSTI_COUNTER_RECEIVER_FILL), of_window);
+    ext->demand = INT64_MAX - 1;
+    ext->mean_bytes = INT64_MAX;
+    link_run(l, 100 * MS);
+    CHECK_EQ(told(l, 1, RSTI_COUNTER_RECEIVER_FILL), of_window);
+    link_close(l);
+}
+
 /* To it an additional status message would be one that it does not understand. */
 TEST(an_aeron_sender_gets_no_fill_nak)
 {
@@ -254,4 +285,4 @@ CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_ho
     RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
     RUN(a_law_is_told_in_the_setup_and_in_counters), RUN(who_is_read_in_time_hears_no_fill_nak),
     RUN(fill_drives_the_rate_to_what_the_reader_takes), RUN(a_stop_is_felt_and_forgotten),
-    RUN(another_law_while_running), RUN(an_aeron_sender_gets_no_fill_nak))
+    RUN(another_law_while_running), RUN(demand_is_the_buffer), RUN(an_aeron_sender_gets_no_fill_nak))
