@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from rstream.lab.engine import Run
 
-__all__ = ("drained_index", "jain", "mean_rate", "overrun_share", "quantile", "reach_s", "reaction_s", "slowest", "utilisation", "window_s")
+__all__ = ("buffer_for_margin", "drained_index", "jain", "margin", "mean_rate", "overrun_share", "quantile", "reach_s", "reaction_s", "slowest", "utilisation", "window_s")
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -73,12 +73,30 @@ def window_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: flo
     return min(max(rtt_s, 0.050), max(buffer_bytes * (1 - low) / (1.75 * rate) - rtt_s, rtt_s, 0.001))
 
 
-def reaction_s(buffer_bytes: float, rate: float, rtt_s: float) -> float:
+def reaction_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
     """T = RTT + W."""
-    return rtt_s + window_s(buffer_bytes, rate, rtt_s)
+    return rtt_s + window_s(buffer_bytes, rate, rtt_s, target_delay_s)
 
 
 def jain(values: Sequence[float]) -> float:
     """1: all alike; 1/n: one has everything."""
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if squares > 0 else 0.0
+
+
+def margin(buffer_bytes: float, rate: float, rtt_s: float, detect_s: float = 0.002, target_delay_s: float = 0.010) -> float:
+    """X of the adaptive law (flow/reaction.h) where the drain is the rate."""
+    low = min(0.5, max(0.1, target_delay_s * rate / buffer_bytes))
+    return buffer_bytes * (1 - low) / (rate * (window_s(buffer_bytes, rate, rtt_s, target_delay_s) + rtt_s + detect_s))
+
+
+def buffer_for_margin(wanted: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
+    """The least buffer (whole KiB) with that X."""
+    low, high = 1, 1 << 20
+    while low < high:
+        middle = (low + high) // 2
+        if margin(middle * 1024.0, rate, rtt_s, target_delay_s=target_delay_s) >= wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low * 1024.0

@@ -39,13 +39,15 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured quantity over all seeds. With a limit it decides: the whole confidence interval must lie on the good side."""
+    """One measured quantity over all seeds. With a limit it decides: the whole confidence interval must lie on the good side; where the limit is one of
+    every single run (``of_every``: never, at most), every value must."""
 
     name: str
     values: tuple[float, ...]
     unit: str = ""
     least: float | None = None
     most: float | None = None
+    of_every: bool = False
 
     @property
     def is_judged(self) -> bool:
@@ -55,6 +57,8 @@ class Figure:
     def passed(self) -> bool:
         """True where there is no limit."""
         _, low, high = interval(self.values)
+        if self.of_every:
+            low, high = min(self.values), max(self.values)
         return (self.least is None or low >= self.least) and (self.most is None or high <= self.most)
 
     def as_json(self) -> dict[str, Any]:
@@ -66,12 +70,14 @@ class Figure:
             entry["most"] = _number(self.most)
         if self.is_judged:
             entry["passed"] = self.passed
+            entry["worst"] = _number(min(self.values) if self.least is not None else max(self.values))
         return entry
 
     def line(self) -> str:
         mean, low, high = interval(self.values)
         limit = "" if self.least is None else f"  >= {self.least:g}"
         limit += "" if self.most is None else f"  <= {self.most:.4g}"
+        limit += " in every run" if self.of_every else ""
         verdict = ("  ok" if self.passed else "  FAILS") if self.is_judged else ""
         return f"{self.name:<44}{mean:>12.5g}  [{low:.5g}, {high:.5g}] {self.unit:<6}{limit}{verdict}"
 

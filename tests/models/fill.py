@@ -85,7 +85,7 @@ class Fill:
             self.drain = value
         elif was_busy:
             self.deviation += (abs(value - self.drain) - self.deviation) / 8.0
-            self.drain += (value - self.drain) / 4.0
+            self.drain += (value - self.drain) / 16.0
         self.variation = clamp(self.deviation / self.drain, 0.0, 1.0) if self.drain > 0 else 0.0
         self.sample = (now, consumed, is_busy)
 

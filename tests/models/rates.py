@@ -248,6 +248,8 @@ class Adaptive(Rate):
     def step(self) -> None:
         used = self.take_use()
         if self.is_starting and not self.has_begun:
+            if self.buffer == 0 and self.sent == 0:
+                return  # the first status message says the buffer; before it nothing can be sent
             self.has_begun = True
             self.settle()
             if self.params.initial <= 0 and self.buffer > 0:

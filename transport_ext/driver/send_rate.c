@@ -170,14 +170,15 @@ void rsti_send_rate_on_status(
     rsti_send_rate_t *send_rate, int64_t receiver_id, int64_t consumed, int64_t now_ns)
 {
     if (send_rate->is_limited) {
-        rsti_fill_truth_on_status(&send_rate->truth, receiver_id, consumed, now_ns);
+        send_rate->is_news = rsti_fill_truth_on_status(
+            &send_rate->truth, receiver_id, consumed, now_ns);
     }
 }
 
 bool rsti_send_rate_on_report(rsti_send_rate_t *send_rate, const rsti_fill_report_t *report,
     int64_t sent_position, int64_t now_ns)
 {
-    if (!send_rate->is_limited) {
+    if (!send_rate->is_limited || !send_rate->is_news) {
         return true;
     }
     if (rsti_fill_truth_is_believed(

@@ -24,6 +24,7 @@ typedef struct rsti_send_rate_t {
     int64_t sent_bytes;   /* ever, with what was sent again */
     int64_t buffer_bytes; /* least window of the receivers, 0: unknown */
     int64_t rtt_ns;       /* longest of the receivers', 0: unknown */
+    bool is_news;         /* the newest status message is no older than what its receiver said before */
     int64_t liar_told_ns; /* of the last entry in the error log */
     int64_t ahead_bytes;  /* atomic: see above; INT64_MAX: no limit */
     /* Counters; -1 and NULL without a law. */
@@ -58,7 +59,8 @@ void rsti_send_rate_on_sent(
 /* A status message of a receiver. */
 void rsti_send_rate_on_status(
     rsti_send_rate_t *send_rate, int64_t receiver_id, int64_t consumed, int64_t now_ns);
-/* A fill NAK. False: its receiver is a liar, and it is time to say so in the error log. */
+/* A fill NAK, right after the status message that it came in; one in an old message, replayed or
+ * overtaken, changes nothing. False: its receiver is a liar, and it is time to say so in the error log. */
 bool rsti_send_rate_on_report(rsti_send_rate_t *send_rate, const rsti_fill_report_t *report,
     int64_t sent_position, int64_t now_ns);
 

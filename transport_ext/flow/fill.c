@@ -7,6 +7,7 @@
 
 #define SLOPE_NS (2 * RSTI_NS_PER_MS)
 #define DRAIN_SAMPLE_NS (10 * RSTI_NS_PER_MS)
+#define DRAIN_SAMPLES 16.0
 #define STALL_LEAST_NS (10 * RSTI_NS_PER_MS)
 #define STALL_GAPS 4.0
 #define LEAD 2.0
@@ -79,7 +80,7 @@ static void note_drain(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool
         fill->drain = sample;
     } else if (fill->is_sample_busy) {
         fill->deviation += (fabs(sample - fill->drain) - fill->deviation) / 8.0;
-        fill->drain += (sample - fill->drain) / 4.0;
+        fill->drain += (sample - fill->drain) / DRAIN_SAMPLES;
     }
     fill->variation =
         fill->drain > 0 ? rsti_clamp_double(fill->deviation / fill->drain, 0.0, 1.0) : 0.0;

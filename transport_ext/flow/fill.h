@@ -14,8 +14,10 @@
  *
  * So there is none without overload, and at most 2 / W + 4 per second and one per rise.
  *
- * Drain: what the consumer took in DRAIN_SAMPLE_NS or more, smoothed (1/4), while the queue never
- * ran empty; when it did, the sample only says "at least that much". A stall is in no sample.
+ * Drain: what the consumer took in DRAIN_SAMPLE_NS or more, smoothed (1/16), while the queue never
+ * ran empty; when it did, the sample only says "at least that much". A stall is in no sample. A
+ * sixteenth, because a sender goes by the least drain of its group: of four receivers with 15 % of
+ * noise the least quarter-smoothed one lies 6 % below what they drain, which the stream then lost.
  * Its variation is the mean distance of the samples (smoothed, 1/8) as a share of the drain.
  *
  * Pure; whatever comes in is clamped. Owner: receiver. */

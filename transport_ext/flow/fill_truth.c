@@ -65,12 +65,13 @@ static rsti_truth_source_t *source_of(
     return source;
 }
 
-void rsti_fill_truth_on_status(
+bool rsti_fill_truth_on_status(
     rsti_fill_truth_t *truth, int64_t receiver_id, int64_t consumed, int64_t now_ns)
 {
     truth->now_ns = rsti_later_ns(truth->now_ns, now_ns);
     const int64_t position = rsti_clamp_i64(consumed, 0, RSTI_COUNT_MAX);
     rsti_truth_source_t *source = source_of(truth, receiver_id, position);
+    const bool is_news = position >= source->consumed;
     source->consumed = rsti_max_i64(source->consumed, position);
     const int64_t passed_ns = truth->now_ns - source->marked_ns;
     if (passed_ns >= RSTI_TRUTH_PROGRESS_NS) {
@@ -79,6 +80,7 @@ void rsti_fill_truth_on_status(
         source->marked = source->consumed;
         source->marked_ns = truth->now_ns;
     }
+    return is_news;
 }
 
 static bool is_lie(const rsti_truth_source_t *source, const rsti_fill_report_t *report,

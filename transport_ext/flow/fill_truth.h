@@ -12,6 +12,10 @@
  * them, were lies. It is then ignored until RSTI_TRUTH_IGNORED_NS after its last one. So a liar is
  * known within a second of its first lie, if it sends that many.
  *
+ * A replay repeats a position that its receiver has left behind: rsti_fill_truth_on_status says so,
+ * and nobody is blamed for it. (E9 of docs/flow.md: replayed a thousand times a second, a report
+ * that was true once held the group at its floor.)
+ *
  * What it cannot do: tell a receiver from one who borrows its id and lies in its name. Then the
  * two are ignored together, or believed together; the floor of rate.h holds either way.
  *
@@ -51,8 +55,9 @@ typedef struct rsti_fill_truth_t {
 
 void rsti_fill_truth_init(rsti_fill_truth_t *truth);
 
-/* A status message, with or without a fill NAK in it. */
-void rsti_fill_truth_on_status(
+/* A status message, with or without a fill NAK in it. False: the receiver has said more since then,
+ * so a fill NAK in it is an old one, overtaken or replayed, and says nothing about now. */
+bool rsti_fill_truth_on_status(
     rsti_fill_truth_t *truth, int64_t receiver_id, int64_t consumed, int64_t now_ns);
 
 /* After the status message that it came in. False: a liar, ignore it. slack: one MTU. */

@@ -17,7 +17,8 @@
  *              kappa = clamp(v / 4, 0.3 %, 3 %): v the variation of the slowest receiver's drain
  *   start      R doubles per max(T, L) until the first report; with no rate given it is B / (2T),
  *              which fills half the buffer of a receiver that consumes nothing until its report is
- *              felt
+ *              felt; it begins with the first status message, which says B (before it nothing can
+ *              be sent, and a start at 1 MB/s would take seven doublings to 100)
  *   no step while the application uses less than R / 2; the floor is rate.h's
  *
  * In which it departs from the law that it began as, and why (fluid simulation, tests/models):
@@ -210,6 +211,9 @@ static void step_up(rsti_rate_t *rate)
 static void begin(rsti_rate_t *rate)
 {
     rsti_rate_adaptive_t *state = &rate->state.adaptive;
+    if (rate->buffer_bytes == 0 && rate->sent_bytes == 0) {
+        return; /* looked at again in the next pass: due_ns has come */
+    }
     state->has_begun = true;
     settle(rate);
     if (state->is_starting && !(rate->params.initial > 0) && rate->buffer_bytes > 0) {

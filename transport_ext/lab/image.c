@@ -90,8 +90,18 @@ static void accept(rsti_lab_image_t *image, int64_t from, int64_t to, int64_t no
 {
     const int64_t limit = image->consumed + image->buffer_bytes;
     const int64_t end = rsti_min_i64(to, limit);
-    image->overrun_bytes += rsti_max_i64(0, to - rsti_max_i64(from, limit));
+    if (to == from) {
+        return;
+    }
+    if (to > limit) {
+        image->overrun_bytes += to - rsti_max_i64(from, limit);
+        image->overrun_until = rsti_max_i64(image->overrun_until, limit);
+    }
     if (end <= from) {
+        /* Whatever lies before it was sent. */
+        if (limit > image->furthest) {
+            append(image, limit, limit, now_ns);
+        }
         return;
     }
     if (from < image->furthest) {
@@ -212,11 +222,26 @@ static bool is_lying(const rsti_lab_image_t *image, int64_t now_ns)
            && (double)now_ns < image->liar->to_ns;
 }
 
+/* What the consumer drains of all that it reads: so senders of one receiver find equal shares. */
+static void report_of(const rsti_lab_image_t *image, rsti_fill_report_t *report)
+{
+    rsti_fill_report(&image->fill, report);
+    report->receiver_id = image->receiver_id;
+    report->drain_all = 0;
+    report->sender_count = image->sibling_count;
+    for (int32_t i = 0; i < image->sibling_count; i++) {
+        report->drain_all += image->siblings[i]->fill.drain;
+    }
+}
+
 static void say_fill(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step, int64_t now_ns)
 {
+    /* Until what was lost to a full buffer is here, the buffer counts as full up to there: else
+     * a laggard, who waits for repairs with an empty queue, would never slow the sender down. */
+    const int64_t ready = rsti_lab_image_ready(image);
     const rsti_fill_facts_t facts = {
         .now_ns = now_ns,
-        .received = rsti_lab_image_ready(image),
+        .received = ready < image->overrun_until ? image->furthest : ready,
         .consumed = image->consumed,
         .buffer_bytes = image->buffer_bytes,
         .rtt_ns = (int64_t)image->sender->rtt_ns,
@@ -225,10 +250,13 @@ static void say_fill(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step,
     const double unit = is_due && !image->suppress.is_waiting ? rsti_rng_unit(&image->dice) : 0;
     bool is_said = rsti_fill_suppress_is_due(
         &image->suppress, &image->fill, is_due, image->group_size, unit);
+    const bool lies = is_lying(image, now_ns);
+    if (!is_said && !lies) {
+        return;
+    }
     rsti_lab_letter_t letter = {.kind = RSTI_LAB_FILL_NAK, .from = image->status_position};
-    rsti_fill_report(&image->fill, &letter.report);
-    letter.report.receiver_id = image->receiver_id;
-    if (is_lying(image, now_ns)) {
+    report_of(image, &letter.report);
+    if (lies) {
         is_said = now_ns >= image->lie_due_ns;
         letter.report.strength = image->liar->strength;
         letter.report.fill = image->liar->fill;

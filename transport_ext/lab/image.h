@@ -4,7 +4,8 @@
  *
  * ready: up to there nothing is missing, the consumer may take it; furthest: end of what came.
  * What lies beyond consumed + buffer is dropped and counted (overrun), as the real receiver drops
- * what lies beyond its window; it is missing like what the way lost, and asked for again.
+ * what lies beyond its threshold; it is missing like what the way lost, and asked for again as soon
+ * as there is room. Until then the buffer counts as full.
  *
  * Each step: data in, consumption (consumer.c), then what the receiver says: a status message by
  * sm_due.h and each STATUS_TIMEOUT_NS, a fill NAK by fill.h and fill_suppress.h, NAKs by the gaps:
@@ -19,7 +20,9 @@
 #include "lab/way.h"
 #include "util/rng.h"
 
-typedef struct rsti_lab_image_t {
+typedef struct rsti_lab_image_t rsti_lab_image_t;
+
+struct rsti_lab_image_t {
     const rsti_lab_image_spec_t *spec;
     const rsti_lab_sender_spec_t *sender;
     int32_t index;
@@ -29,9 +32,11 @@ typedef struct rsti_lab_image_t {
     bool survives;  /* by the scenario: neither dies nor hangs */
     bool has_loss;  /* since the last look of the law of congestion */
     double group_size;
+    rsti_lab_image_t **siblings; /* all images of the same consumer, this one too */
+    int32_t sibling_count;
     int64_t consumed, furthest;
+    int64_t overrun_until; /* up to there the buffer reached when it last overflowed */
     int64_t buffer_bytes;
-    rsti_lab_gaps_t gaps;
     rsti_fill_t fill;
     rsti_fill_suppress_t suppress;
     rsti_congestion_t congestion;
@@ -45,7 +50,8 @@ typedef struct rsti_lab_image_t {
     int64_t overrun_bytes, lost_bytes, given_up_bytes;
     int64_t report_count, status_count, nak_count;
     int64_t unmasked_ns; /* the sender began to ignore it; INT64_MAX: never */
-} rsti_lab_image_t;
+    rsti_lab_gaps_t gaps;
+};
 
 /* 0 or a negative code with a text. */
 int rsti_lab_image_init(rsti_lab_image_t *image, const rsti_lab_spec_t *spec, int32_t index);

@@ -81,6 +81,10 @@ static int connect_all(rsti_lab_t *lab)
         consumer->spec = &spec->consumer[i];
         consumer->images = list;
         consumer->image_count = collect(lab, false, i, list);
+        for (int32_t j = 0; j < consumer->image_count; j++) {
+            list[j]->siblings = list;
+            list[j]->sibling_count = consumer->image_count;
+        }
         list += consumer->image_count;
         rsti_lab_capacity_init(&consumer->capacity, spec, i);
     }

@@ -115,7 +115,7 @@ static void on_status(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter
     sender->window = letter->to;
     sender->limit = sender->flow.strategy->on_status_message(
         &sender->flow, &facts, sender->limit, now_ns);
-    rsti_fill_truth_on_status(&sender->truth, facts.receiver_id, letter->from, now_ns);
+    (void)rsti_fill_truth_on_status(&sender->truth, facts.receiver_id, letter->from, now_ns);
 }
 
 static void let_hear(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter)
@@ -139,7 +139,11 @@ static void on_fill_nak(
     sender->report_count++;
     sender->forged_count += letter->image < 0;
     let_hear(sender, letter);
-    rsti_fill_truth_on_status(&sender->truth, report->receiver_id, letter->from, now_ns);
+    if (!rsti_fill_truth_on_status(
+            &sender->truth, report->receiver_id, letter->from, now_ns)) {
+        sender->stale_count++;
+        return;
+    }
     if (rsti_fill_truth_is_believed(&sender->truth, report, sender->sent, slack, now_ns)) {
         rsti_rate_on_report(&sender->rate, report, now_ns);
         return;

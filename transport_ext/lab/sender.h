@@ -51,6 +51,7 @@ typedef struct rsti_lab_sender_t {
     int32_t done_next;
     int64_t report_count;   /* genuine and forged, arrived */
     int64_t forged_count;
+    int64_t stale_count;    /* replayed or overtaken */
 } rsti_lab_sender_t;
 
 /* images: room for those of this sender, filled in. 0 or a negative code with a text. */

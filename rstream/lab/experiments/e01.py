@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rstream.lab.experiments._plan import Plan, columns
+from rstream.lab.experiments._plan import Plan, at_least, at_most, columns, report_of
 from rstream.lab.measure import overrun_share, quantile, reach_s, reaction_s, utilisation
-from rstream.lab.report import Figure, Report
 from rstream.lab.scenario import BUFFER, MB, Consumer, Scenario, group
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.lab.engine import Run
+    from rstream.lab.report import Report
 
 FULL: Final = 100 * MB
 LOW: Final = 40 * MB
@@ -44,28 +44,17 @@ def looker(phase_s: float) -> Callable[[Run], dict[str, float]]:
     return look
 
 
-UNITS: Final = {"queue_p50_ms": "ms", "queue_p99_ms": "ms", "fall_reactions": "T", "rise_reactions": "T"}
-
-
 def e1(plan: Plan) -> Report:
     """To pass: utilisation >= 0.97; p99 queue at most half of credit's; within 10 % of the new capacity in <= 20 T, both ways."""
     phase_s = PHASE_S * plan.time_scale
-    seen = {
-        name: columns(plan.runs(scenario(phase_s), plan.law(name), looker(phase_s), title=f"E1, {name}"))
-        for name in dict.fromkeys(("adaptive", "credit", *plan.baselines))
-    }
+    world, look = scenario(phase_s), looker(phase_s)
+    seen = {law: columns(plan.runs(world, plan.law(law), look, title=f"E1, {law}")) for law in plan.laws}
     credit = sum(seen["credit"]["queue_p99_ms"]) / plan.seeds
-    limits: dict[str, tuple[float | None, float | None]] = {
-        "utilisation": (0.97, None),
-        "queue_p99_ms": (None, credit / 2),
-        "fall_reactions": (None, REACTIONS),
-        "rise_reactions": (None, REACTIONS),
+    limits = {
+        "utilisation": at_least(0.97),
+        "queue_p99_ms": at_most(credit / 2),
+        "fall_reactions": at_most(REACTIONS),
+        "rise_reactions": at_most(REACTIONS),
     }
-    return Report(
-        "E1",
-        [Figure(name, values, UNITS.get(name, ""), *limits.get(name, (None, None))) for name, values in seen["adaptive"].items()],
-        plan.law("adaptive").parameters,
-        {law: [Figure(name, values, UNITS.get(name, "")) for name, values in seen[law].items()] for law in seen if law != "adaptive"},
-        {law: plan.law(law).parameters for law in seen if law != "adaptive"},
-        [f"T = {reaction_s(BUFFER, FULL, RTT_S) * 1e3:.1f} ms before the fall, {reaction_s(BUFFER, LOW, RTT_S) * 1e3:.1f} ms before the rise"],
-    )
+    note = f"T = {reaction_s(BUFFER, FULL, RTT_S) * 1e3:.1f} ms before the fall, {reaction_s(BUFFER, LOW, RTT_S) * 1e3:.1f} ms before the rise"
+    return report_of(plan, "E1", seen, limits, [note])

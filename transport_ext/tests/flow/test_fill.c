@@ -81,6 +81,7 @@ TEST(overload_is_foreseen)
     CHECK(image.report_count - before <= 2 * windows + 5); /* one per W/2, and one per rise */
     CHECK(image.report_count - before >= 2 * windows - 2);
     CHECK(image.strongest >= 1.0);
+    pass(&image, 300, 100 * MB, 100 * MB);
     CHECK(is_near(image.fill.drain, 100 * MB)); /* busy all the time: that is its capacity */
     pass(&image, 100, 0, 100 * MB);
     CHECK(!(image.fill.strength > 0));

@@ -136,7 +136,7 @@ TEST(honest_receivers_are_believed)
         if (ms % 10 == 0) {
             told = w.consumed; /* the last plain one, which the fill NAK repeats */
         }
-        rsti_fill_truth_on_status(&w.truth, 1, told, w.now_ns);
+        CHECK(rsti_fill_truth_on_status(&w.truth, 1, told, w.now_ns));
         if (is_due) {
             rsti_fill_report_t report;
             rsti_fill_report(&fill, &report);
@@ -145,6 +145,20 @@ TEST(honest_receivers_are_believed)
             rsti_fill_on_told(&fill, fill.strength);
         }
     }
+}
+
+/* What was true once carries the position of then. */
+TEST(a_replay_is_no_news)
+{
+    world_t w;
+    world_init(&w);
+    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 5000, w.now_ns));
+    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 5000, w.now_ns)); /* repeated in a fill NAK */
+    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 9000, w.now_ns));
+    CHECK(!rsti_fill_truth_on_status(&w.truth, 1, 8999, w.now_ns));
+    CHECK(rsti_fill_truth_on_status(&w.truth, 2, 100, w.now_ns)); /* somebody else */
+    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 9000, w.now_ns));
+    CHECK(!rsti_fill_truth_is_liar(&w.truth, 1));
 }
 
 TEST(the_table_is_bounded_and_keeps_liars)
@@ -164,4 +178,4 @@ TEST(the_table_is_bounded_and_keeps_liars)
 
 CHECK_MAIN(RUN(liars_are_known_within_a_second), RUN(a_liar_is_forgiven_after_a_while),
     RUN(a_few_lies_or_a_truth_between_prove_nothing), RUN(honest_receivers_are_believed),
-    RUN(the_table_is_bounded_and_keeps_liars))
+    RUN(a_replay_is_no_news), RUN(the_table_is_bounded_and_keeps_liars))

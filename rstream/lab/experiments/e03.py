@@ -1,0 +1,51 @@
+"""E3: a receiver of four stands still for 200 ms again and again, as a garbage collection makes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rstream.lab.experiments._plan import Plan, at_most, columns, report_of, target_delay_s
+from rstream.lab.measure import buffer_for_margin, margin, utilisation
+from rstream.lab.scenario import MB, Consumer, Scenario, group
+
+if TYPE_CHECKING:
+    from rstream.lab.engine import Run
+    from rstream.lab.report import Report
+
+FULL: Final = 100 * MB
+RTT_S: Final = 1e-3
+PAUSE_S: Final = 0.2
+EVERY_S: Final = 1.5
+SETTLED_S: Final = 1.0
+#: The limit itself, and the buffers that people use.
+BUFFERS: Final = (2 << 20, 4 << 20, 8 << 20, 16 << 20)
+LEAST_MARGIN: Final = 1.2
+
+
+def scenario(seconds: float, buffer_bytes: float) -> Scenario:
+    times = [SETTLED_S + EVERY_S * i for i in range(int((seconds - SETTLED_S) / EVERY_S))]
+    pausing = Consumer(levels=((0.0, FULL),), noise=0.15, pauses=tuple((at_s, PAUSE_S) for at_s in times))
+    return group("E3", seconds, (pausing, *(Consumer(levels=((0.0, FULL),), noise=0.15) for _ in range(3))), buffer_bytes=buffer_bytes)
+
+
+def look(run: Run) -> dict[str, float]:
+    return {"overrun_bytes": sum(run.results("overrun")), "utilisation": utilisation(run, 0)}
+
+
+def e3(plan: Plan) -> Report:
+    """To pass: no overrun where X >= 1.2."""
+    seconds = 20 * plan.time_scale
+    delay_s = target_delay_s(plan)
+    at_limit = buffer_for_margin(LEAST_MARGIN, FULL, RTT_S, delay_s)
+    buffers = {f"b{size / (1 << 20):.3g}mib_": float(size) for size in (at_limit, *BUFFERS)}
+    seen = {
+        law: {
+            name: values
+            for prefix, size in buffers.items()
+            for name, values in columns(plan.runs(scenario(seconds, size), plan.law(law), look, f"E3, {law}" if size == 4 << 20 else ""), prefix).items()
+        }
+        for law in plan.laws
+    }
+    limits = {prefix + "overrun_bytes": at_most(0.0, in_every_run=True) for prefix in buffers}
+    notes = [f"X = {margin(size, FULL, RTT_S, target_delay_s=delay_s):.2f} at {size / (1 << 20):.3g} MiB" for size in buffers.values()]
+    return report_of(plan, "E3", seen, limits, notes)

@@ -1,0 +1,66 @@
+"""E8: what the way back costs: no fill NAK without overload, and few in overload however many receivers there are."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rstream.lab.experiments._plan import Plan, at_most, columns, report_of
+from rstream.lab.scenario import MB, Consumer, Scenario, Sender, group
+
+if TYPE_CHECKING:
+    from rstream.lab.engine import Run
+    from rstream.lab.experiments._plan import Figures, Limits
+    from rstream.lab.report import Report
+
+FULL: Final = 100 * MB
+SECONDS: Final = 3.0
+SIZES: Final = (1, 4, 16, 64, 1000)
+BASELINE_SIZE_MOST: Final = 64
+CALM_RATE: Final = 50 * MB
+PER_WINDOW: Final = 8.0
+
+
+def scenario(size: int, is_calm: bool) -> Scenario:
+    """Overload: the application always has more, and all receivers are equally slow, so all of them have reason to report."""
+    consumers = tuple(Consumer(levels=((0.0, FULL),), noise=0.15) for _ in range(size))
+    sender = Sender(app_rate=CALM_RATE if is_calm else 0.0)
+    return replace(group("E8", SECONDS, consumers, sender=sender, drain_s=0.1, step_s=5e-4 if size > 100 else 1e-4), sample_s=5e-4)
+
+
+def most_in_a_window(run: Run) -> float:
+    """The most reports in any time of W, W as the sender has it where that time begins (one sample at least)."""
+    reports, windows, times = run.sender("reports"), run.sender("window_ns"), run.times
+    most = 0.0
+    for first, at_s in enumerate(times):
+        if first and reports[first] == reports[first - 1]:
+            continue
+        last = min(bisect_left(times, at_s + max(windows[first] / 1e9, run.scenario.sample_s)), len(times) - 1)
+        most = max(most, reports[last] - (reports[first - 1] if first else 0.0))
+    return most
+
+
+def look(run: Run) -> dict[str, float]:
+    reports = run.sender("reports")[-1]
+    return {
+        "fill_naks": reports,
+        "fill_naks_most_per_window": most_in_a_window(run) if reports else 0.0,
+        "control_bytes_per_mb": run.sender("control_bytes")[-1] / (run.sender("sent")[-1] / MB),
+    }
+
+
+def e8(plan: Plan) -> Report:
+    """To pass: no fill NAK without overload; in overload all receivers together at most 8 per W."""
+    seen: dict[str, Figures] = {}
+    limits: Limits = {}
+    for law in plan.laws:
+        seen[law] = {}
+        for size in plan.sizes(*SIZES):
+            if size > BASELINE_SIZE_MOST and law not in ("adaptive", "credit"):
+                continue
+            seen[law] |= columns(plan.runs(scenario(size, is_calm=True), plan.law(law), look), f"n{size}_calm_")
+            seen[law] |= columns(plan.runs(scenario(size, is_calm=False), plan.law(law), look, f"E8, {law}" if size == 16 else ""), f"n{size}_overload_")
+            limits[f"n{size}_calm_fill_naks"] = at_most(0.0, in_every_run=True)
+            limits[f"n{size}_overload_fill_naks_most_per_window"] = at_most(PER_WINDOW, in_every_run=True)
+    return report_of(plan, "E8", seen, limits)
