@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rstream.errors import ConfigError
 from rstream.lab.experiments import EXPERIMENTS, MISSING, Plan
+from rstream.lab.own import own
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+    from rstream.lab.report import Report
 
 __all__ = ("run",)
 
@@ -32,7 +37,20 @@ def _refusal(options: Namespace) -> str | None:
         return "--real is not there yet: the laboratory runs in virtual time only; leave --real out"
     if options.seeds < 1:
         return f"--seeds {options.seeds}: at least 1"
+    if options.plot and Path(options.plot).suffix not in (".png", ".html"):
+        return f"--plot {options.plot}: the name must end in .png or .html"
     return None
+
+
+def _write(options: Namespace, plan: Plan, report: Report) -> None:
+    if options.json:
+        report.write_json(Path(options.json))
+    if options.plot:
+        from rstream.lab.plot import draw
+
+        text = io.StringIO()
+        report.print(text)
+        draw(Path(options.plot), f"rstream lab {report.experiment}", plan.sketches, text.getvalue())
 
 
 def run(options: Namespace) -> int:
@@ -40,8 +58,10 @@ def run(options: Namespace) -> int:
     if refusal := _refusal(options):
         return _refuse(refusal)
     plan = Plan(seeds=options.seeds)
-    report = EXPERIMENTS[options.experiment](plan)
-    report.print(sys.stdout)
-    if options.json:
-        report.write_json(Path(options.json))
+    try:
+        report = own(Path(options.scenario), plan) if options.scenario else EXPERIMENTS[options.experiment](plan)
+        report.print(sys.stdout)
+        _write(options, plan, report)
+    except (ConfigError, OSError) as error:
+        return _refuse(str(error))
     return 0 if report.passed else 1

@@ -44,7 +44,8 @@ static double *sample_sender(const rsti_lab_sender_t *sender, double *out)
                                ? (double)(sender->supply - sender->sent)
                                : 0;
     const double row[] = {sender->rate.bytes_per_s, (double)sender->sent,
-        (double)sender->resent_bytes, (double)reports, (double)(sender->truth.ignored_count + sender->stale_count),
+        (double)sender->resent_bytes, (double)reports,
+        (double)(sender->truth.ignored_count + sender->stale_count),
         (double)sender->way.control_bytes, (double)queue_most, fill_most,
         least == INT64_MAX ? 0 : (double)least, (double)sum, (double)overrun, backlog,
         rsti_lab_sender_window_ns(sender), sender->rate.margin};

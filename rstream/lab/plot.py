@@ -1,0 +1,100 @@
+"""Pictures of runs, one law beside the other: rate and limit, delivered rate, fill, fill NAKs over time. A PNG, or an HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from typing import TYPE_CHECKING, Any, Final
+
+from rstream.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rstream.lab.engine import Run
+    from rstream.lab.experiments import Sketch
+
+__all__ = ("COLUMNS_MAX", "draw")
+
+COLUMNS_MAX: Final = 6  # runs side by side; what is more is left out, and said
+BIN_S: Final = 0.02
+_TITLES: Final = ("sent and limit, MB/s", "delivered to the slowest, MB/s", "longest queue, % of its buffer", "fill NAKs per second")
+
+
+def _rates(run: Run, column: str, sender: int, scale: float) -> tuple[list[float], list[float]]:
+    """Growth of a counted column per second, in bins."""
+    values, width = run.sender(column, sender), max(1, round(BIN_S / run.scenario.sample_s))
+    firsts = range(0, len(values) - width, width)
+    return [run.times[i] for i in firsts], [(values[i + width] - values[i]) / (run.times[i + width] - run.times[i]) / scale for i in firsts]
+
+
+def _thin(run: Run, values: list[float], scale: float) -> tuple[list[float], list[float]]:
+    width = max(1, round(BIN_S / run.scenario.sample_s))
+    return run.times[::width], [value / scale for value in values[::width]]
+
+
+def _draw_run(axes: Any, run: Run) -> None:
+    last = len(run.scenario.senders) - 1
+    for number in range(last + 1):
+        label = f"sender {number}" if last else "sent"
+        axes[0].plot(*_rates(run, "sent", number, 1e6), label=label, linewidth=0.9)
+        limit = run.sender("limit", number)
+        if min(limit) < 1e11:  # more is no limit
+            axes[0].plot(*_thin(run, limit, 1e6), linestyle="--", linewidth=0.8, color="black", alpha=0.5, label="limit" if number == 0 else None)
+        axes[2].plot(*_thin(run, run.sender("fill_most", number), 0.01), linewidth=0.9)
+        axes[3].plot(*_rates(run, "reports", number, 1.0), linewidth=0.9)
+    axes[1].plot(*_rates(run, "delivered_least", last, 1e6), linewidth=0.9)
+
+
+def _figure(sketches: Sequence[Sketch]) -> bytes:
+    try:
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise ConfigError('--plot needs matplotlib: pip install "rstream-transport[cli]"') from error
+    shown = sketches[:COLUMNS_MAX]
+    plots: Any = plt
+    figure, axes = plots.subplots(4, len(shown), figsize=(4.5 * len(shown) + 1, 11), sharex="col", sharey="row", squeeze=False, constrained_layout=True)
+    for column, sketch in enumerate(shown):
+        _draw_run([axes[row][column] for row in range(4)], sketch.run)
+        axes[0][column].set_title(f"{sketch.title}, seed {sketch.run.seed}", fontsize=10)
+        axes[3][column].set_xlabel("seconds")
+        highest = max(_rates(sketch.run, "sent", 0, 1e6)[1], default=1.0)
+        axes[0][column].set_ylim(0, min(1.3 * highest, 400))
+    for row, title in enumerate(_TITLES):
+        axes[row][0].set_ylabel(title, fontsize=9)
+        for axis in axes[row]:
+            axis.grid(alpha=0.3)
+    axes[0][0].legend(fontsize=8)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=90)
+    plots.close(figure)
+    return out.getvalue()
+
+
+def draw(path: Path, title: str, sketches: Sequence[Sketch], text: str) -> None:
+    """Writes PNG or HTML, by the file's suffix.
+
+    Raises:
+        ConfigError: another suffix, nothing to draw, or no matplotlib.
+    """
+    if path.suffix not in (".png", ".html"):
+        raise ConfigError(f"--plot {path}: the name must end in .png or .html")
+    if not sketches:
+        raise ConfigError(f"--plot {path}: this experiment keeps no run to draw")
+    image = _figure(sketches)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".png":
+        path.write_bytes(image)
+        return
+    left_out = [sketch.title for sketch in sketches[COLUMNS_MAX:]]
+    note = f"<p>Not drawn: {html.escape(', '.join(left_out))}</p>" if left_out else ""
+    path.write_text(
+        f'<!doctype html><meta charset="utf-8"><title>{html.escape(title)}</title><body style="font-family:sans-serif"><h1>{html.escape(title)}</h1>'
+        f'<img style="max-width:100%" alt="rate, limit, fill and fill NAKs over time" src="data:image/png;base64,{base64.b64encode(image).decode()}">'
+        f"{note}<pre>{html.escape(text)}</pre></body>\n"
+    )
