@@ -19,7 +19,8 @@ class Fill:
         self.now: int | None = None
         self.received = self.consumed = 0
         self.slope = 0.0  # dq/dt, bytes/s
-        self.grown = 0  # q, since time last passed
+        self.level = self.level_before = self.level_ns = 0  # q when the consumer took, or is late
+        self.still = 0.0  # how long nothing is usually seen to be taken
         self.drain = self.deviation = self.variation = 0.0
         self.gap = 0.0  # usual time between two takings while there was data
         self.moved = 0  # something was taken, or there was nothing to take
@@ -37,13 +38,11 @@ class Fill:
         consumed = max(self.consumed, min(consumed, received))
         if self.now is None:
             self.now, self.moved, self.received, self.consumed = now, now, received, consumed
-        passed = now - self.now
-        self.grown += (received - consumed) - (self.received - self.consumed)
-        if passed > 0:
-            within = float(passed + SLOPE_NS)
-            self.slope += float(self.grown) / within * 1e9 - self.slope * (float(passed) / within)
-            self.grown = 0
+            self.level = self.level_before = received - consumed
+            self.level_ns = now
+        has_taken = consumed > self.consumed
         self.note_gap(now, consumed)
+        self.note_level(now, received - consumed, has_taken)
         self.note_drain(now, consumed, received > consumed)
         self.now, self.received, self.consumed = now, received, consumed
         self.rtt = max(0, min(rtt, RTT_MAX_NS))
@@ -67,8 +66,21 @@ class Fill:
             if self.is_stall(waited):
                 self.sample = None
             self.gap += (min(float(waited), self.stall_ns()) - self.gap) / 8.0
+            assert self.now is not None
+            self.still += (clamp(float(self.now - self.moved), 0.0, self.stall_ns()) - self.still) / 8.0
         if has_taken or not had_data:
             self.moved = now
+
+    def note_level(self, now: int, queue: int, has_taken: bool) -> None:
+        """What a consumer that takes batches leaves behind; between, only that it is late."""
+        if not has_taken and float(now - self.moved) < 2.0 * self.still and queue >= self.level:
+            return
+        self.level = queue
+        passed = now - self.level_ns
+        if passed > 0:
+            within = float(passed + SLOPE_NS)
+            self.slope += float(queue - self.level_before) / within * 1e9 - self.slope * (float(passed) / within)
+            self.level_before, self.level_ns = queue, now
 
     def note_drain(self, now: int, consumed: int, is_busy: bool) -> None:
         """What the consumer took while the queue never ran empty is its capacity; else it is at least that."""
@@ -95,11 +107,12 @@ class Fill:
         ahead_s = 2.0 * float(rtt + self.window) / 1e9
         share = 1.0 / buffer if buffer > 0 else 0.0
         self.fill = clamp(float(self.received - self.consumed) * share, 0.0, 2.0)
-        self.predicted = clamp(self.fill + ahead_s * self.slope * share, 0.0, 4.0)
+        level = clamp(float(self.level) * share, 0.0, 2.0)
+        self.predicted = clamp(level + ahead_s * self.slope * share, 0.0, 4.0)
         self.is_stalled = self.fill > low / 2.0 and self.is_stall(self.now - self.moved)
         if self.is_stalled:
             self.strength = 1.0
-        elif self.fill < 0.05:
+        elif level < 0.05:
             self.strength = 0.0
         else:
             self.strength = clamp((self.predicted - low) / (FILL_HIGH - low), 0.0, 1.0)

@@ -10,6 +10,7 @@
 #define DRAIN_SAMPLES 16.0
 #define STALL_LEAST_NS (10 * RSTI_NS_PER_MS)
 #define STALL_GAPS 4.0
+#define LATE_STILLS 2.0
 #define LEAD 2.0
 #define FILL_NOTHING 0.05
 #define RISE 0.25
@@ -48,10 +49,33 @@ static void note_gap(rsti_fill_t *fill, int64_t now_ns, int64_t consumed)
             fill->has_sample = false;
         }
         fill->gap_ns += (counted - fill->gap_ns) / 8.0;
+        /* What the looks between have shown; who takes between any two of them is never still. */
+        const double still_ns = (double)(fill->now_ns - fill->moved_ns);
+        fill->still_ns += (rsti_clamp_double(still_ns, 0.0, stall_ns(fill)) - fill->still_ns) / 8.0;
     }
     if (has_taken || !had_data) {
         fill->moved_ns = now_ns;
     }
+}
+
+/* A consumer that takes a batch at a time lets the queue swing by a batch. What is left when it takes
+ * is what it does not keep up with; between, only being late counts. */
+static void note_level(rsti_fill_t *fill, int64_t now_ns, int64_t queue, bool has_taken)
+{
+    const bool is_late = (double)(now_ns - fill->moved_ns) >= LATE_STILLS * fill->still_ns;
+    if (!has_taken && !is_late && queue >= fill->level) {
+        return;
+    }
+    fill->level = queue;
+    const int64_t passed_ns = now_ns - fill->level_ns;
+    if (passed_ns <= 0) {
+        return; /* several looks at one instant count once */
+    }
+    const double grown = (double)(queue - fill->level_before);
+    const double within = (double)(passed_ns + SLOPE_NS);
+    fill->slope += grown / within * 1e9 - fill->slope * ((double)passed_ns / within);
+    fill->level_before = queue;
+    fill->level_ns = now_ns;
 }
 
 static void start_sample(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool is_busy)
@@ -96,13 +120,13 @@ static void judge(rsti_fill_t *fill)
     const double low = fill->reaction.fill_low;
     const double ahead_s = LEAD * (double)fill->reaction.reach_ns / 1e9;
     fill->fill = rsti_clamp_double((double)(fill->received - fill->consumed) * share, 0.0, 2.0);
-    fill->predicted =
-        rsti_clamp_double(fill->fill + ahead_s * fill->slope * share, 0.0, 4.0);
+    const double level = rsti_clamp_double((double)fill->level * share, 0.0, 2.0);
+    fill->predicted = rsti_clamp_double(level + ahead_s * fill->slope * share, 0.0, 4.0);
     fill->is_stalled =
         fill->fill > low / 2.0 && is_stall(fill, fill->now_ns - fill->moved_ns);
     if (fill->is_stalled) {
         fill->strength = 1.0;
-    } else if (fill->fill < FILL_NOTHING) {
+    } else if (level < FILL_NOTHING) {
         fill->strength = 0.0;
     } else {
         fill->strength = rsti_clamp_double(
@@ -131,18 +155,15 @@ bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
         fill->has_begun = true;
         fill->now_ns = now_ns;
         fill->moved_ns = now_ns;
+        fill->level_ns = now_ns;
         fill->received = received;
         fill->consumed = consumed;
+        fill->level = received - consumed;
+        fill->level_before = fill->level;
     }
-    fill->grown += (received - consumed) - (fill->received - fill->consumed);
-    const int64_t passed_ns = now_ns - fill->now_ns;
-    if (passed_ns > 0) {
-        const double within = (double)(passed_ns + SLOPE_NS);
-        fill->slope +=
-            (double)fill->grown / within * 1e9 - fill->slope * ((double)passed_ns / within);
-        fill->grown = 0;
-    }
+    const bool has_taken = consumed > fill->consumed;
     note_gap(fill, now_ns, consumed);
+    note_level(fill, now_ns, received - consumed, has_taken);
     note_drain(fill, now_ns, consumed, received > consumed);
     fill->now_ns = now_ns;
     fill->received = received;

@@ -3,11 +3,13 @@
  * rate that the consumer drains:
  *
  *     f        = q / B
- *     f'       = f + 2 T (dq/dt) / B           dq/dt smoothed over SLOPE_NS
+ *     l        = q when the consumer takes, when nothing is there, and when it is late: nothing taken
+ *                for twice the time that is usually seen to pass without; else as it was
+ *     f'       = (l + 2 T dl/dt) / B           dl/dt smoothed over SLOPE_NS
  *     strength = clamp((f' - f_lo) / (0.9 - f_lo), 0, 1)
  *                1 on a stall: f > f_lo / 2, and nothing consumed for longer than
  *                  max(10 ms, 4 times the usual gap): to hand over the GIL takes 5 ms
- *                else 0 while f < 0.05
+ *                else 0 while l < 0.05 B
  *
  *     a fill NAK is due while strength > 0, and
  *       W/2 has passed since the last one, or strength is 0.25 above that one's
@@ -50,8 +52,10 @@ typedef struct rsti_fill_t {
     bool has_begun;
     bool was_told;
     int64_t now_ns, received, consumed, buffer_bytes, rtt_ns;
-    double slope;     /* dq/dt, bytes per second */
-    int64_t grown;    /* q, since time last passed: several looks at one instant count once */
+    double slope;     /* dl/dt, bytes per second */
+    int64_t level;    /* l */
+    int64_t level_before, level_ns; /* when the slope was worked out last */
+    double still_ns;  /* how long nothing was seen to be taken between two takings (1/8) */
     double deviation; /* of drain */
     double gap_ns;    /* usual time between two takings while there was data (1/8) */
     int64_t moved_ns; /* something was taken, or there was nothing to take */

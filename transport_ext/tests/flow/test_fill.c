@@ -104,6 +104,39 @@ TEST(looks_at_one_instant_count_once)
     CHECK(fabs(image.fill.slope) < 2 * MB); /* what comes and goes is 60 MB/s */
 }
 
+/* A batch at a time, as programs in Python read: the queue swings, and nothing is wrong. */
+TEST(a_consumer_of_batches_keeps_up)
+{
+    image_t image;
+    image_init(&image);
+    for (int64_t i = 0; i < 100; i++) {
+        pass(&image, 16, 16 * MB, 0);
+        image.consumed = image.received - 20000;
+        pass(&image, 1, 16 * MB, 0);
+        if (i == 10) {
+            image.report_count = 0; /* its habits are known by now */
+        }
+    }
+    CHECK(image.fill.reaction.fill_low <= 0.1);
+    CHECK_EQ(image.report_count, 0);
+    pass(&image, 60, 16 * MB, 0); /* now it does not come: late after two of its batches */
+    CHECK(image.report_count > 0);
+    CHECK(image.fill.is_stalled || image.fill.strength > 0.5);
+}
+
+/* The same, and each time more is left. */
+TEST(a_consumer_of_batches_falls_behind)
+{
+    image_t image;
+    image_init(&image);
+    for (int64_t i = 0; i < 60; i++) {
+        pass(&image, 16, 24 * MB, 0);
+        image.consumed += 16 * 16000;
+    }
+    CHECK(image.report_count > 3);
+    CHECK(image.fill.slope > 4 * MB && image.fill.slope < 12 * MB);
+}
+
 TEST(drain_and_variation_are_those_of_busy_times)
 {
     image_t image;
@@ -359,7 +392,8 @@ TEST(wild_numbers_are_clamped)
 }
 
 CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
-    RUN(looks_at_one_instant_count_once),
+    RUN(looks_at_one_instant_count_once), RUN(a_consumer_of_batches_keeps_up),
+    RUN(a_consumer_of_batches_falls_behind),
     RUN(drain_and_variation_are_those_of_busy_times), RUN(a_stall_is_full_strength_and_no_drain),
     RUN(a_consumer_that_takes_seldom_is_not_stalled),
     RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_says_what_was_seen),
