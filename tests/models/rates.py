@@ -228,22 +228,29 @@ class Adaptive(Rate):
         self.heard.append(report.strength)
         drains = [r.drain for r in self.reports() if r.drain > 0]
         if drains:
-            self.target = clamp(min(drains) + self.increment(), 0.0, self.ceiling)
+            self.target = clamp(min(drains) + self.increment(), 0.0, self.ceiling + clamp(self.towards_fair(), 0.0, self.rate))
         self.target = max(self.target, self.rate)
         self.k = 0
         self.due = self.now + self.reach
         self.take_use()
 
+    def slowest(self) -> Report | None:
+        """Of the consumer that drains least."""
+        return min((r for r in self.reports() if r.drain_all > 0), key=lambda r: r.drain_all, default=None)
+
+    def towards_fair(self) -> float:
+        """Half of the way to the fair share, where several share; negative above it."""
+        slowest = self.slowest()
+        if slowest is None or slowest.sender_count <= 1:
+            return 0.0
+        return (slowest.drain_all / slowest.sender_count - slowest.drain) / 2.0
+
     def increment(self) -> float:
-        known = [r for r in self.reports() if r.drain_all > 0]
-        if not known:
+        slowest = self.slowest()
+        if slowest is None:
             return 0.003 * self.rate
-        slowest = min(known, key=lambda r: r.drain_all)
         fair = slowest.drain_all / slowest.sender_count
-        wanted = clamp(slowest.variation / 4.0, 0.003, 0.03) * fair
-        if slowest.sender_count > 1:
-            wanted += (fair - slowest.drain) / 4.0
-        return clamp(wanted, 0.0, self.rate)
+        return clamp(clamp(slowest.variation / 4.0, 0.003, 0.03) * fair + self.towards_fair(), 0.0, self.rate)
 
     def step(self) -> None:
         used = self.take_use()

@@ -6,14 +6,15 @@
  *                  R = R_w (1 - s / 2)
  *              whatever the order and the duplicates; so R halves once per W at most.
  *              Target of the way back, d the least drain of those who reported lately:
- *                  R_t = clamp(d + a, R, max(H, rate before the episode))
+ *                  R_t = clamp(d + a, R, max(H, rate before the episode) + p)
  *              An episode begins with the first report after a step.
  *   silence    T after the last report, and then every max(RTT, W), step k:
  *                  k <= 2      R = (R + R_t) / 2
  *                  k <= 4      and R_t += a
  *                  j = k - 4   R = R_t,  R_t += max(a min(j, 10), R_t min(2^(j-1) / 8, 1/2)),
  *                              R = (R + R_t) / 2,  and these max(RTT, W / 2, L) apart
- *   increment  a = clamp(kappa F + (F - d) / 4 [several senders], 0, R),  F = drain_all / n,
+ *   increment  a = clamp(kappa F + p, 0, R),  p = (F - d) / 2 [several senders; 0 for one, and not
+ *              below 0 in R_t's limit],  F = drain_all / n,
  *              kappa = clamp(v / 4, 0.3 %, 3 %): v the variation of the slowest receiver's drain
  *   start      R doubles per max(T, L) until the first report; with no rate given it is B / (2T),
  *              which fills half the buffer of a receiver that consumes nothing until its report is
@@ -31,8 +32,11 @@
  *     takes 20 to 45 T to find a capacity that rose to 2.5 times. L apart, because a queue of
  *     f_lo B, which is L of drain or less, must grow before anyone can report: at 1 ms per step a
  *     buffer of 8 ms was tried with four times its drain.
- *   - (F - d) / 4: with drains shared in the order of arrival the growth by shares undoes what the
- *     absolute step gains; this goes to equal shares in 2 s, where 90/10 stood at 65/35 after 15 s.
+ *   - p, half of the way to the fair share: with drains shared in the order of arrival growth by
+ *     shares undoes what the absolute step gains; 90/10 stood at 65/35 after 15 s. p may also lift
+ *     R_t above what was ever sent: else a small sender whose episodes are short never gets beyond
+ *     its own past (E5 of docs/flow.md; a quarter without that left two senders at 65/35 where L is
+ *     15 ms).
  *   - A reported round trip counts up to REPORTED_RTT_MOST_NS, or four times the sender's own: a
  *     forged one of ten seconds would hold the rate where it is for as long. */
 #include "flow/rate.h"
@@ -94,7 +98,8 @@ static void init(rsti_rate_t *rate)
     rate->due_ns = rate->now_ns;
 }
 
-static double increment(const rsti_rate_t *rate)
+/* Of the consumer that drains least; NULL: nobody knows. */
+static const rsti_fill_report_t *slowest_of(const rsti_rate_t *rate)
 {
     const rsti_fill_report_t *slowest = NULL;
     for (int32_t i = 0; i < rate->source_count; i++) {
@@ -104,17 +109,27 @@ static double increment(const rsti_rate_t *rate)
             slowest = report;
         }
     }
+    return slowest;
+}
+
+/* Part of the way to the fair share, where several share; negative above it. */
+static double towards_fair(const rsti_fill_report_t *slowest)
+{
+    const double fair = slowest->drain_all / slowest->sender_count;
+    return slowest->sender_count > 1 ? (fair - slowest->drain) / 2.0 : 0.0;
+}
+
+static double increment(const rsti_rate_t *rate)
+{
+    const rsti_fill_report_t *slowest = slowest_of(rate);
     if (slowest == NULL) {
         return KAPPA_LEAST * rate->bytes_per_s;
     }
     const double fair = slowest->drain_all / slowest->sender_count;
     const double kappa =
         rsti_clamp_double(slowest->variation / 4.0, KAPPA_LEAST, KAPPA_MOST);
-    double wanted = kappa * fair;
-    if (slowest->sender_count > 1) {
-        wanted += (fair - slowest->drain) / 4.0;
-    }
-    return rsti_clamp_double(wanted, 0.0, rate->bytes_per_s);
+    return rsti_clamp_double(
+        kappa * fair + towards_fair(slowest), 0.0, rate->bytes_per_s);
 }
 
 static void open_window(rsti_rate_t *rate)
@@ -143,7 +158,10 @@ static void aim(rsti_rate_t *rate)
         }
     }
     if (least > 0) {
-        state->target = rsti_clamp_double(least + increment(rate), 0.0, state->ceiling);
+        const rsti_fill_report_t *slowest = slowest_of(rate);
+        const double owed = slowest != NULL ? towards_fair(slowest) : 0.0;
+        state->target = rsti_clamp_double(least + increment(rate), 0.0,
+            state->ceiling + rsti_clamp_double(owed, 0.0, rate->bytes_per_s));
     }
     if (state->target < rate->bytes_per_s) {
         state->target = rate->bytes_per_s;

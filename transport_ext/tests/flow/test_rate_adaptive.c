@@ -176,7 +176,8 @@ TEST(one_below_its_fair_share_takes_larger_steps)
     rsti_rate_on_report(&small.rate, &report, 0);
     report.drain = 90 * MB;
     rsti_rate_on_report(&large.rate, &report, 0);
-    CHECK_EQ((int64_t)small.rate.state.adaptive.target, 10 * MB); /* H bounds it */
+    /* 10 + min(half of the 40 that it is owed, R), which is above all that was sent. */
+    CHECK_EQ((int64_t)small.rate.state.adaptive.target, 10 * MB + 75 * MB / 10);
     pass(&small, 300, 1.0);
     pass(&large, 300, 1.0);
     CHECK(small.rate.bytes_per_s > 20 * MB);
