@@ -25,7 +25,7 @@ class Key(NamedTuple):
     key: str
     field: str
     kind: Literal["text", "number", "size", "duration", "bool", "group", "offset", "response", "rate"]
-    least: int = 0
+    least: float = 0
     most: int = 0
 
 
@@ -75,6 +75,7 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("response-correlation-id", "response_correlation_id", "response", -1, 2**63 - 1),
     Key("rs-name", "name", "text"),
     Key("rs-rate", "rate", "rate"),
+    Key("rs-evict", "evict_s", "duration", 0.01, _DAY_S),
     Key("alias", "alias", "text"),
 )
 

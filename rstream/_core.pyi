@@ -267,9 +267,10 @@ class Subscription:
     def request(self, n: int, /) -> None:
         """Adds to the demand (saturates at 2**63-1); n < 1 raises ValueError."""
     def wait(self, timeout_s: float, /) -> bool: ...
-    def next_event(self) -> tuple[str, int, int, int, int | None, int, str] | None:
+    def next_event(self) -> tuple[str, int, int, int, int | None, int, str, int] | None:
         """(kind "available"|"unavailable", session_id, correlation_id, position, end_position or None
-        when the stream did not end in good order, received_position, source)."""
+        when the stream did not end in good order, received_position, source, evicted_ms: since when
+        (1970) the stream goes on without this reader, 0 when it went otherwise)."""
     def close(self) -> None: ...
 
 @final
@@ -309,6 +310,9 @@ class Batch:
     @property
     def is_plain(self) -> bool:
         """Every message carries the same reserved value as the first."""
+    @property
+    def is_intact(self) -> bool:
+        """What was copied up to now is what was written; False: the reader was evicted meanwhile."""
     def release(self) -> None:
         """Moves the subscriber position. BufferError while views are alive. Idempotent."""
     def __enter__(self) -> Self: ...

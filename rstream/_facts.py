@@ -37,6 +37,8 @@ class ImageEvent:
         end_position: unavailable: where the stream ended in good order; None when it did not.
         received_position: unavailable: everything below was received.
         source: ``"ip:port"`` of the sender, or ``"aeron:ipc"``.
+        evicted_ms: unavailable: since when (milliseconds since 1970) the stream goes on without this
+            reader, which held it and stood still for its ``rs-evict``; 0 when it went otherwise.
     """
 
     kind: Literal["available", "unavailable"]
@@ -46,6 +48,7 @@ class ImageEvent:
     end_position: int | None
     received_position: int
     source: str
+    evicted_ms: int = 0
 
     @property
     def is_available(self) -> bool:

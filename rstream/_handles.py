@@ -487,7 +487,7 @@ class Subscription(_Handle[_core.Subscription]):
         event = self.core.next_event()
         if event is None:
             return None
-        kind, session_id, correlation_id, position, end_position, received_position, source = event
+        kind, session_id, correlation_id, position, end_position, received_position = event[:6]
         return ImageEvent(
             kind="available" if kind == "available" else "unavailable",
             session_id=session_id,
@@ -495,7 +495,8 @@ class Subscription(_Handle[_core.Subscription]):
             position=position,
             end_position=end_position,
             received_position=received_position,
-            source=source,
+            source=event[6],
+            evicted_ms=event[7],
         )
 
     def events(self) -> Iterator[ImageEvent]:

@@ -80,6 +80,8 @@ class Channel:
         untethered_window_limit_timeout_s, untethered_linger_timeout_s,
             untethered_resting_timeout_s: subscription: how an untethered reader is cut off, and when
             it comes back.
+        evict_s: subscription: a reader that holds the stream and stands still for so long, 0.01 s to a
+            day, is let go for good (:class:`rstream.policy.Evict`, key ``rs-evict``).
         send_timestamp_offset, receive_timestamp_offset, media_timestamp_offset: where time stamps go
             into messages: a byte, or ``"reserved"``.
         response_correlation_id: publication: the image that it answers, or ``"prototype"``.
@@ -126,6 +128,7 @@ class Channel:
     untethered_window_limit_timeout_s: float | None = None
     untethered_linger_timeout_s: float | None = None
     untethered_resting_timeout_s: float | None = None
+    evict_s: float | None = None
     send_timestamp_offset: int | Literal["reserved"] | None = None
     receive_timestamp_offset: int | Literal["reserved"] | None = None
     media_timestamp_offset: int | Literal["reserved"] | None = None

@@ -20,6 +20,7 @@ from rstream.flow.queues import (
     PlainQueue,
     Queue,
 )
+from rstream.stream._eviction import check_evict
 from rstream.stream._subscriber import Subscriber
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
     """The queue of a policy; None: no queue, the transport's window is the only one.
 
     Raises:
-        ConfigError: the policy is not available, or its limit is below 1.
+        ConfigError: its limit is below 1, or no overflow of ours.
     """
     try:
         match on_slow:
@@ -52,10 +53,8 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
             case policy.Conflate():
                 return ConflateQueue[Any](on_slow.merge)
             case policy.Evict():
-                raise ConfigError(
-                    "policy.Evict is not available in this release: it needs untethered "
-                    "subscriptions; Fail(n) ends a subscriber that is too slow"
-                )
+                check_evict(on_slow)
+                return None
             case _:
                 raise ConfigError(
                     f"{on_slow!r}: overflow must be block, drop_newest, drop_oldest or fail"

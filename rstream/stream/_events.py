@@ -91,6 +91,22 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Evicted:
+    """This reader stood still for longer than its ``policy.Evict`` allows: the driver let it go. A
+    :class:`Gap` follows when it has joined again.
+
+    Attributes:
+        session_id: which publisher.
+        position: handed out up to here.
+        since_ms: since when the stream goes on without it, milliseconds since 1970.
+    """
+
+    session_id: int
+    position: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionChanged:
     """The media driver died; this end has joined again under a new session.
 
@@ -135,7 +151,15 @@ class Disconnected:
 
 
 StreamEvent: TypeAlias = (
-    Available | Unavailable | Completed | Lost | Gap | SessionChanged | Connected | Disconnected
+    Available
+    | Unavailable
+    | Completed
+    | Lost
+    | Gap
+    | Evicted
+    | SessionChanged
+    | Connected
+    | Disconnected
 )
 
 #: Most events kept for ``events()``; older ones are dropped and counted.

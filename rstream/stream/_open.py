@@ -11,6 +11,7 @@ from rstream.codecs import Codec, codec_for
 from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
+from rstream.stream._eviction import evicting_channel
 from rstream.stream._names import resolve_address, with_rate
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher, make_publisher
@@ -209,6 +210,7 @@ def subscriber(
         codec=chosen,
         prefetch=prefetch,
         on_lost=on_lost,
+        evict=on_slow if isinstance(on_slow, policy.Evict) else None,
         link=lambda: _session.acquire(dir, client),
     )
     return opened if queue is None else BufferedSubscriber(opened, queue, on_slow)
@@ -268,6 +270,7 @@ def _open_reader(
     link: Callable[[], _session.Link],
     is_demanded: bool = False,
     hold: bool = False,
+    evict: policy.Evict | None = None,
 ) -> Reader[Any]:
     if not 1 <= prefetch <= 65_536:
         raise ConfigError(f"prefetch={prefetch}: must be 1 to 65536 messages")
@@ -282,13 +285,14 @@ def _open_reader(
         return Reader(
             taken,
             name=addresses[0][0],
-            channels=[uri for _, uri, _ in addresses],
+            channels=[evicting_channel(uri, evict) for _, uri, _ in addresses],
             stream_id=addresses[0][2],
             codec=codec,
             prefetch=prefetch,
             on_lost=on_lost,
             is_demanded=is_demanded,
             hold=hold,
+            evict=evict,
         )
     except BaseException:
         _session.release(taken)
@@ -337,6 +341,7 @@ def publisher_of(
             on_lost=on_lost,
             link=lambda: _session.acquire(dir, client),
             is_demanded=queue is None,
+            evict=on_slow if isinstance(on_slow, policy.Evict) else None,
         )
         return opened if queue is None else BufferedSubscriber(opened, queue, on_slow)
 

@@ -18,6 +18,7 @@ from rstream.abc import UNBOUNDED
 from rstream.codecs import Codec, describe_codec
 from rstream.driver import call_site
 from rstream.errors import (
+    ClientTimedOut,
     ClosedError,
     CodecError,
     ConcurrentUseError,
@@ -32,12 +33,14 @@ from rstream.stream._events import (
     EVENTS_MAX,
     Available,
     Completed,
+    Evicted,
     Gap,
     Lost,
     SessionChanged,
     StreamEvent,
     Unavailable,
 )
+from rstream.stream._eviction import slow_consumer
 from rstream.stream._names import (
     FLAG_ENCRYPTED,
     KIND_COMPLETE,
@@ -53,6 +56,8 @@ from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rstream.policy import Evict
 
 log = logging.getLogger("rstream")
 
@@ -97,6 +102,7 @@ class Reader(Subscriber[T], Generic[T]):
         on_lost: OnLost,
         is_demanded: bool = False,
         hold: bool = False,
+        evict: Evict | None = None,
     ) -> None:
         self.name: str = name
         self.stream_id: int = stream_id
@@ -109,6 +115,8 @@ class Reader(Subscriber[T], Generic[T]):
         self._on_lost = on_lost
         self._is_demanded = is_demanded
         self._hold = hold
+        self._evict = evict
+        self._failure: Exception | None = None  # evicted: the stream was left for good
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._errors: deque[Exception] = deque()
         self._lock = threading.Lock()  # held by the thread inside poll or wait
@@ -224,6 +232,8 @@ class Reader(Subscriber[T], Generic[T]):
         self._enter()
         try:
             self._polls += 1
+            if self._failure is not None:
+                raise self._failure
             items = self._poll_sources(min(limit or self.prefetch, LIMIT_MAX))
         finally:
             self._lock.release()
@@ -231,12 +241,16 @@ class Reader(Subscriber[T], Generic[T]):
             self._messages += len(items)
         elif self._errors:
             raise self._errors.popleft()
+        elif self._failure is not None:
+            raise self._failure
         return items
 
     def _poll_sources(self, limit: int) -> list[T]:
         try:
             self._collect_events()
             sources = self._sources
+            if self._failure is not None:
+                return []
             if not sources:
                 raise DriverLost("not joined")  # an earlier attempt to join again has failed
             if len(sources) == 1:
@@ -249,6 +263,13 @@ class Reader(Subscriber[T], Generic[T]):
                 if len(items) >= limit:
                     break
             return items
+        except ClientTimedOut as error:
+            # Stopped for longer than the driver waits for any client: its policy says what to do.
+            if self._evict is not None:
+                self._on_timed_out(self._evict, error)
+            else:
+                self._rejoin(error)
+            return []
         except DriverLost as error:
             self._rejoin(error)
             return []
@@ -260,26 +281,28 @@ class Reader(Subscriber[T], Generic[T]):
             return []
         if self._hold:
             source.held = batch  # the next poll of this source releases it
-            return self._take_batch(source, batch)
+            return self._take_batch(source, batch, batch.to_list())
         with batch:
-            return self._take_batch(source, batch)
+            payloads = batch.to_list()
+            if self._evict is not None and not batch.is_intact:
+                return []  # let go while it was read: the driver may have changed it
+            return self._take_batch(source, batch, payloads)
 
-    def _take_batch(self, source: _Source, batch: _core.Batch) -> list[T]:
+    def _take_batch(self, source: _Source, batch: _core.Batch, payloads: list[bytes]) -> list[T]:
         peers = source.peers.by_session
         if len(peers) == 1 and batch.is_plain:
             # The common case: one publisher, data only. Its session need not be looked up.
             (peer,) = peers.values()
             if peer.is_rstream and batch.headers()[0] == self._expected:
                 peer.position = batch.positions()[-1]
-                return self._decode(source, batch, batch.to_list(), None)
-        return self._take_mixed(source, batch)
+                return self._decode(source, batch, payloads, None)
+        return self._take_mixed(source, batch, payloads)
 
-    def _take_mixed(self, source: _Source, batch: _core.Batch) -> list[T]:
+    def _take_mixed(self, source: _Source, batch: _core.Batch, messages: list[bytes]) -> list[T]:
         payloads: list[bytes] = []
         places: list[tuple[int, int]] = []
         session_ids = batch.session_ids()
         positions = batch.positions()
-        messages = batch.to_list()
         for index, header in enumerate(batch.headers()):
             session_id, position = session_ids[index], positions[index]
             peer = source.peers.get(session_id)
@@ -405,11 +428,14 @@ class Reader(Subscriber[T], Generic[T]):
     # ---- events ----
 
     def _collect_events(self) -> None:
-        for source in self._sources:
+        for source in list(self._sources):
             while (event := source.core.next_event()) is not None:
                 if event[0] != "available" and not self._link.is_alive:
                     continue  # its publisher may live: _rejoin reports the gap
-                kind, session_id, _, position, end_position, received_position, origin = event
+                kind, session_id, _, position, end_position, received_position, origin = event[:7]
+                if event[7] and self._evict is not None:
+                    self._on_evicted(source, self._evict, event[7])
+                    break  # the source is closed
                 if kind == "available":
                     self._on_available(source, session_id, position, origin)
                 else:
@@ -426,6 +452,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._events.append(Available(session_id=session_id, position=position, source=origin))
         from_position = self._open_gaps.pop(session_id, position)
         if from_position < position:
+            self._skipped_bytes += position - from_position
             self._events.append(
                 Gap(
                     session_id=session_id,
@@ -487,6 +514,79 @@ class Reader(Subscriber[T], Generic[T]):
                 )
             )
 
+    # ---- eviction ----
+
+    def _on_evicted(self, source: _Source, evict: Evict, since_ms: int) -> None:
+        """The driver has let this consumer go, from all publishers of a source at once."""
+        self._evicted += 1
+        lost = {s: p.position for s, p in source.peers.by_session.items() if not p.is_done}
+        for session_id, position in lost.items():
+            self._events.append(
+                Evicted(session_id=session_id, position=position, since_ms=since_ms)
+            )
+        session_id = max(lost, key=lambda session: lost[session], default=None)
+        where = f"stream {self.name or self.stream_id!r} on {source.channel}"
+        if session_id is not None:
+            where = f"{self._where(source, session_id)}, position {lost[session_id]}"
+        error = slow_consumer(where, evict, since_ms)
+        log.warning("%s", error)
+        if evict.rejoin:
+            self._open_gaps |= lost
+            self._join_source_again(source)
+            return
+        error.channel, error.stream_id, error.session_id = (
+            source.channel,
+            self.stream_id,
+            session_id,
+        )
+        error.position = None if session_id is None else lost[session_id]
+        self._fail(error)
+
+    def _on_timed_out(self, evict: Evict, error: ClientTimedOut) -> None:
+        self._evicted += 1
+        if evict.rejoin:
+            self._rejoin(error)
+            return
+        failure = slow_consumer(repr(self), evict, round(time.time() * 1000))
+        failure.__cause__ = error
+        failure.channel, failure.stream_id = self.channel, self.stream_id
+        self._fail(failure)
+
+    def _fail(self, error: Exception) -> None:
+        """Leave every source, so that nobody is held or misled; the error is told at every poll."""
+        self._failure = error
+        for source in self._sources:
+            self._close_source(source)
+        self._sources.clear()
+
+    def _close_source(self, source: _Source) -> None:
+        self._completed_count += source.peers.completed_count
+        self._waiter.detach(source.core)
+        source.held = None
+        source.core.close()
+
+    def _join_source_again(self, source: _Source) -> None:
+        """Subscribe anew: it begins at what comes now. The port of the one that is just closed may be
+        taken for a moment.
+        """
+        channel = _kept_channel(source)
+        index = self._sources.index(source)
+        self._close_source(source)
+        del self._sources[index]
+        deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
+        while True:
+            try:
+                core = self._link.client.add_subscription(channel, self.stream_id).core
+                break
+            except DriverLost:
+                raise
+            except RStreamError:
+                if self._closed or time.monotonic() >= deadline_s:
+                    raise
+                time.sleep(0.05)
+        self._sources.insert(index, _Source(core, channel))
+        self._waiter.attach(core)
+
     # ---- waiting ----
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -516,10 +616,11 @@ class Reader(Subscriber[T], Generic[T]):
     def poll_demanded(self, demand: int) -> list[T]:
         # Control messages, which are taken but not handed out, cost no demand, and a rejoin loses
         # none: it is raised to what is wanted now.
-        core = self._sources[0].core
-        missing = min(demand, UNBOUNDED) - core.demand
-        if missing > 0:
-            core.request(missing)
+        if self._sources:
+            core = self._sources[0].core
+            missing = min(demand, UNBOUNDED) - core.demand
+            if missing > 0:
+                core.request(missing)
         return self.poll()
 
     # ---- life ----

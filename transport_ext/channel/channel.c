@@ -1,6 +1,7 @@
 /* channel.c: the URI grammar, and one table row per parameter. */
 #include "channel/channel.h"
 
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/netaddr.h"
 #include "util/parse.h"
@@ -91,6 +92,7 @@ static const param_t params[] = {
     PLAIN_ROW("channel-rcv-ts-offset", NOT_SERVED),
     PLAIN_ROW("media-rcv-ts-offset", NOT_SERVED),
     TEXT_ROW("rs-name", TEXT, name),
+    NUMBER_ROW("rs-evict", DURATION, evict_ns, 10 * RSTI_NS_PER_MS, 86400 * RSTI_NS_PER_S),
     TEXT_ROW("rs-rate", TEXT, rate),
 };
 
@@ -312,6 +314,7 @@ static void set_defaults(rsti_channel_t *channel)
         .entity_tag = unset,
         .group_tag = unset,
         .response_correlation_id = unset,
+        .evict_ns = unset,
         .untethered_window_limit_ns = unset,
         .untethered_linger_ns = unset,
         .untethered_resting_ns = unset,

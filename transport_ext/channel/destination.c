@@ -25,6 +25,10 @@ int rsti_channel_check_destination(const rsti_channel_t *channel)
                 shared[i].name, shared[i].value);
         }
     }
+    if (channel->evict_ns != RSTI_CHANNEL_UNSET) {
+        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-evict=%" PRId64 "ns: belongs to the"
+            " subscription, not to a destination", channel->evict_ns);
+    }
     if (channel->rate[0] != '\0') {
         return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-rate=%s: belongs to the publication,"
             " not to a destination", channel->rate);

@@ -67,6 +67,20 @@ RST_API const rst_message_t *rst_batch_messages(const rst_batch_t *batch, int32_
     return is_usable ? batch->messages : NULL;
 }
 
+RST_API bool rst_batch_is_intact(const rst_batch_t *batch)
+{
+    if (batch == NULL || rsti_is_forked(batch->generation)) {
+        return false;
+    }
+    rsti_fence(); /* what was copied before is copied now */
+    for (int32_t i = 0; i < batch->lease_count; i++) {
+        if (rsti_image_is_evicted(batch->leases[i].image)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- leases ---- */
 
 int rsti_batch_prepare(rst_batch_t *batch, size_t image_count)

@@ -26,6 +26,10 @@ void rsti_events_push(rst_subscription_t *subscription, int kind, const rst_imag
     if (kind == RST_IMAGE_UNAVAILABLE) {
         event->end_position = rsti_load_acquire_i64(
             &image->log->file.log.metadata->end_of_stream_position);
+        event->evicted_ms = image->evicted_ms;
+        if (image->evicted_ms != 0) {
+            return; /* what lies behind is not this reader's any more */
+        }
         event->received_position =
             image->is_corrupt ? image->scan_position : rsti_image_contiguous_end(image);
     }

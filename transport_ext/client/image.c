@@ -3,6 +3,7 @@
  * not say of itself what must stand at its place ends the image. */
 #include "client/internal.h"
 
+#include "concurrent/eviction.h"
 #include "protocol/data_header.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -111,6 +112,12 @@ void rsti_image_unref(rst_image_t *image)
 bool rsti_image_has_counter(const rst_image_t *image)
 {
     return rsti_load_acquire_i32(&image->counter_metadata->state) == RSTI_COUNTER_ALLOCATED
+        && is_counter_ours(image);
+}
+
+bool rsti_image_is_evicted(const rst_image_t *image)
+{
+    return rsti_load_acquire_i64(&rsti_reader_ext(image->counter)->let_go_ms) != 0
         && is_counter_ours(image);
 }
 

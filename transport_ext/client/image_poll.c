@@ -78,6 +78,7 @@ static bool begin_walk(walk_t *walk)
     pthread_mutex_lock(&subscription->lock);
     const int64_t position = image->scan_position;
     const bool may_read = image->state != RSTI_IMAGE_GONE && !image->is_let_go && !image->is_corrupt
+        && !rsti_image_is_evicted(image)
         && (image->state != RSTI_IMAGE_ACTIVE || rsti_image_has_counter(image)
             || rsti_client_state_now(subscription->client) != RST_CLIENT_OPEN);
     walk->version = rsti_load_relaxed_i32(&subscription->version);

@@ -317,6 +317,7 @@ struct rst_image_t {
     int32_t session_id;
     bool is_corrupt;
     bool is_drained;
+    int64_t evicted_ms; /* as the driver told; 0: it was not */
     bool is_let_go; /* it ends here, whatever lies behind what was handed out */
     int64_t join_position;
     int64_t scan_position;      /* of the next frame to read */
@@ -356,6 +357,8 @@ void rsti_image_ref(rst_image_t *image);
 void rsti_image_unref(rst_image_t *image);
 /* Whether the subscriber position counter is still this image's. */
 bool rsti_image_has_counter(const rst_image_t *image);
+/* The driver goes on without this reader: what it reads may change under it. */
+bool rsti_image_is_evicted(const rst_image_t *image);
 /* Reads to the end of the term at most. */
 rsti_stop_t rsti_image_poll_term(rst_image_t *image, rsti_poll_t *poll);
 /* image_poll.c: raw frames from the scan position on, as rst_image_poll_block says: their length. */
@@ -434,7 +437,7 @@ void rsti_subscription_unref(rst_subscription_t *subscription);
 void rsti_subscription_add_image(rst_subscription_t *subscription,
     const rsti_response_t *response);
 void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
-    int64_t image_correlation_id);
+    int64_t image_correlation_id, int64_t evicted_ms);
 /* can_drain: what lies in memory may still be read. */
 void rsti_subscription_lose_images(rst_subscription_t *subscription, bool can_drain);
 void rsti_subscription_kill(rst_subscription_t *subscription); /* closed; images dropped */

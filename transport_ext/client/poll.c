@@ -12,7 +12,7 @@
  * its way, and what lies in the log may already be the driver's to change. */
 static bool may_read(const rst_image_t *image, bool is_open)
 {
-    return !image->is_let_go
+    return !image->is_let_go && !rsti_image_is_evicted(image)
         && (image->state != RSTI_IMAGE_ACTIVE || !is_open || rsti_image_has_counter(image));
 }
 
@@ -35,7 +35,7 @@ static bool poll_images_once(rst_subscription_t *subscription, rsti_poll_t *poll
             goes_on = true;
             break;
         case RSTI_STOP_CORRUPT:
-            image->is_corrupt = true;
+            image->is_corrupt = !rsti_image_is_evicted(image); /* else it lost a race, no more */
             break;
         case RSTI_STOP_FULL:
         case RSTI_STOP_ERROR:

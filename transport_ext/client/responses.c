@@ -3,6 +3,7 @@
 #include "client/internal.h"
 
 #include "util/error.h"
+#include "util/parse.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -131,12 +132,35 @@ static void on_available_image(rst_client_t *client, const rsti_response_t *resp
     }
 }
 
+/* What our driver writes behind the channel: 0 when this is no eviction. */
+static int64_t evicted_ms_of(const rsti_text_t *channel)
+{
+    static const char mark[] = "|rs-evicted=";
+    const size_t mark_length = sizeof mark - 1;
+    int64_t value = 0;
+    for (int32_t i = channel->length; i > 0; i--) {
+        if (channel->text[i - 1] < '0' || channel->text[i - 1] > '9') {
+            char digits[20];
+            const size_t length = (size_t)(channel->length - i);
+            if ((size_t)i < mark_length || length == 0 || length >= sizeof digits
+                || memcmp(channel->text + i - mark_length, mark, mark_length) != 0) {
+                return 0;
+            }
+            memcpy(digits, channel->text + i, length);
+            digits[length] = '\0';
+            return rsti_parse_i64(digits, &value) ? value : 0;
+        }
+    }
+    return 0;
+}
+
 static void on_unavailable_image(rst_client_t *client, const rsti_response_t *response)
 {
     rst_subscription_t *subscription =
         rsti_hash_map_get(&client->subscriptions, response->registration_id);
     if (subscription != NULL) {
-        rsti_subscription_image_unavailable(subscription, response->correlation_id);
+        rsti_subscription_image_unavailable(subscription, response->correlation_id,
+            evicted_ms_of(&response->log_file));
         rsti_client_kick_waiters(client);
     }
 }

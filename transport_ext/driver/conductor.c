@@ -19,6 +19,7 @@ int rsti_conductor_init(rst_driver_t *driver, uint64_t seed)
     conductor->now_ns = rsti_clock_nano_time(&driver->clock);
     rsti_cached_epoch_init(&conductor->epoch, &driver->clock, conductor->now_ns);
     conductor->timer_due_ns = conductor->now_ns;
+    conductor->evictions_due_ns = INT64_MAX;
     conductor->clients_check_due_ns = conductor->now_ns;
     conductor->clientless_since_ns = conductor->now_ns;
     conductor->image_error_due_ns = conductor->now_ns;
@@ -281,6 +282,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     rsti_reresolutions_poll(driver, now_ns, next_deadline_ns);
     rsti_images_rebuild(driver, now_ns, next_deadline_ns);
     rsti_publications_update(driver, now_ns);
+    rsti_evictions_poll(driver, now_ns, next_deadline_ns);
     rsti_images_check(driver, now_ns, next_deadline_ns);
     rsti_publications_check(driver, now_ns, is_timer, next_deadline_ns);
     rsti_endpoints_sweep(driver);

@@ -12,7 +12,7 @@
 static bool is_match(const rsti_subscription_t *subscription,
     const rsti_agent_command_t *command)
 {
-    return subscription->endpoint == command->endpoint
+    return subscription->endpoint == command->endpoint && !rsti_is_evicted(subscription)
         && rsti_subscription_wants(subscription, command->stream_id, command->session_id);
 }
 

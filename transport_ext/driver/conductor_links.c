@@ -86,6 +86,7 @@ static int allocate_position(rst_driver_t *driver, const target_t *target,
             .times = target->times == NULL ? subscription->tether_times : *target->times,
         },
     };
+    rsti_eviction_times(subscription, &subscriber->tether);
     subscriber->counter_id =
         rsti_stream_counter_allocate(driver, &counter, &subscriber->position);
     return subscriber->counter_id < 0 ? -rst_last_error_code() : 0;
@@ -108,7 +109,7 @@ static int link_log(rst_driver_t *driver, const target_t *target,
     rsti_subscription_t *subscription)
 {
     rsti_subscriber_t subscriber;
-    if (is_read_already(target, subscription)) {
+    if (is_read_already(target, subscription) || rsti_is_evicted(subscription)) {
         return 0;
     }
     if (allocate_position(driver, target, subscription, &subscriber) < 0) {
@@ -412,7 +413,11 @@ static void on_tether_event(rst_driver_t *driver, const target_t *target, int32_
     rsti_subscriber_t *subscriber = &target->subscribers->items[index];
     switch (event) {
     case RSTI_TETHER_LET_GO:
-        rsti_respond_unavailable(driver, target->image_id, subscriber->subscription);
+        if (subscriber->tether.is_evicting) {
+            rsti_evict(driver, subscriber->subscription);
+        } else {
+            rsti_respond_unavailable(driver, target->image_id, subscriber->subscription);
+        }
         break;
     case RSTI_TETHER_CLOSE:
         rsti_counter_release(driver, &subscriber->counter_id);
@@ -431,14 +436,32 @@ static void on_tether_event(rst_driver_t *driver, const target_t *target, int32_
     }
 }
 
+/* How far behind is too far: of Aeron's untethered readers, measured from the one that is farthest;
+ * of those that are evicted from where the stream is, for there may be no other reader here. */
+typedef struct limits_t {
+    int64_t untethered;
+    int64_t evicting;
+} limits_t;
+
+static limits_t limits(int64_t base, int64_t head, int64_t window)
+{
+    return (limits_t){rsti_tether_limit(base, window), rsti_tether_limit(head, window)};
+}
+
 /* True when somebody stopped or began to hold the window. */
-static bool check_tethers(rst_driver_t *driver, const target_t *target, int64_t limit)
+static bool check_tethers(rst_driver_t *driver, const target_t *target, limits_t limit,
+    rsti_life_t life)
 {
     bool has_changed = false;
     for (int32_t i = target->subscribers->count; i > 0; i--) {
         rsti_subscriber_t *subscriber = &target->subscribers->items[i - 1];
+        if (life != RSTI_LIFE_ACTIVE && !subscriber->tether.is_evicting) {
+            continue; /* Aeron's: a stream that ends waits for all of its readers */
+        }
         const rsti_tether_event_t event = rsti_tether_check(&subscriber->tether,
-            subscriber->accepted, limit, driver->conductor.now_ns);
+            subscriber->accepted,
+            subscriber->tether.is_evicting ? limit.evicting : limit.untethered,
+            driver->conductor.now_ns);
         on_tether_event(driver, target, i - 1, event);
         has_changed = has_changed || event > RSTI_TETHER_LET_GO;
     }
@@ -449,8 +472,8 @@ static void check_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication)
 {
     const rsti_publication_t *base = &publication->base;
     const target_t target = ipc_target(publication);
-    if (check_tethers(driver, &target, rsti_tether_limit(publication->consumer_position,
-                                           base->options.publication_window))) {
+    if (check_tethers(driver, &target, limits(publication->consumer_position,
+            rsti_load_relaxed_i64(base->pub_pos), base->options.publication_window), base->life)) {
         rsti_ipc_publication_on_subscribers_changed(driver, publication);
     }
 }
@@ -458,8 +481,8 @@ static void check_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication)
 static void check_spies(rst_driver_t *driver, rsti_network_publication_t *publication)
 {
     const target_t target = spy_target(publication);
-    if (check_tethers(driver, &target, rsti_tether_limit(target.join_position,
-                                           publication->base.options.publication_window))) {
+    if (check_tethers(driver, &target, limits(target.join_position, target.join_position,
+            publication->base.options.publication_window), publication->base.life)) {
         rsti_network_publication_on_spies_changed(driver, publication);
     }
 }
@@ -471,7 +494,7 @@ static void check_image(rst_driver_t *driver, rsti_image_t *image)
             image->file.log.term_length, &least, &highest)) {
         const target_t target = image_target(image);
         (void)check_tethers(driver, &target,
-            rsti_tether_limit(highest, image->next_sm_window));
+            limits(highest, image->received, image->next_sm_window), image->life);
     }
 }
 
@@ -480,19 +503,19 @@ void rsti_tethers_check(rst_driver_t *driver)
     const rsti_conductor_t *conductor = &driver->conductor;
     for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
         rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
-        if (publication->base.life == RSTI_LIFE_ACTIVE && publication->base.subscribers.count > 0) {
+        if (publication->base.life <= RSTI_LIFE_DRAINING && publication->base.subscribers.count > 0) {
             check_ipc(driver, publication);
         }
     }
     for (size_t i = 0; i < conductor->publications.count; i++) {
         rsti_network_publication_t *publication = conductor->publications.items[i];
-        if (publication->base.life == RSTI_LIFE_ACTIVE && publication->base.subscribers.count > 0) {
+        if (publication->base.life <= RSTI_LIFE_DRAINING && publication->base.subscribers.count > 0) {
             check_spies(driver, publication);
         }
     }
     for (size_t i = 0; i < conductor->images.count; i++) {
         rsti_image_t *image = conductor->images.items[i];
-        if (image->life == RSTI_LIFE_ACTIVE && image->subscribers.count > 0) {
+        if (image->life <= RSTI_LIFE_DRAINING && image->subscribers.count > 0) {
             check_image(driver, image);
         }
     }

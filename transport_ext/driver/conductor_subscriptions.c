@@ -43,6 +43,8 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver,
     made->session_id = made->has_session ? (int32_t)channel->session_id : 0;
     made->is_reliable = channel->is_reliable_set ? channel->reliable : params->reliable != 0;
     set_tether(params, channel, made);
+    rsti_eviction_watch(driver, made,
+        channel->evict_ns == RSTI_CHANNEL_UNSET ? 0 : channel->evict_ns);
     made->is_sparse = channel->is_sparse_set ? channel->sparse : params->sparse != 0;
     made->group = channel->group == RSTI_INFER ? (rsti_tristate_t)params->receiver_group
                                                : channel->group;
@@ -162,6 +164,8 @@ rsti_subscription_t *rsti_subscription_make_destination(rst_driver_t *driver,
         made->is_tethered = parent->is_tethered;
         made->is_rejoin = parent->is_rejoin;
         made->tether_times = parent->tether_times;
+        made->evict_ns = parent->evict_ns;
+        made->evicted_ns = parent->evicted_ns;
         made->has_session = parent->has_session;
         made->session_id = parent->session_id;
     }

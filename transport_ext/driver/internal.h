@@ -88,6 +88,9 @@ struct rsti_subscription_t {
     int32_t window;
     char cc[32];
     rsti_tether_times_t tether_times; /* of images; logs of this driver bring their own */
+    int64_t evict_ns;     /* rs-evict; 0: not asked for */
+    int64_t evicted_ns;   /* when it was let go; INT64_MAX: it was not */
+    bool is_interest_over; /* evicted, and its endpoint knows it */
     /* Spies only. */
     int64_t channel_tag;
     char *canonical;
@@ -112,6 +115,7 @@ typedef struct rsti_conductor_t {
     int64_t now_ns;
     rsti_cached_epoch_t epoch;
     int64_t timer_due_ns;
+    int64_t evictions_due_ns; /* INT64_MAX: no subscription asks for it */
     int64_t image_error_due_ns; /* until then failures to make images are not logged again */
     int64_t clients_check_due_ns;
     int64_t clientless_since_ns;
@@ -353,6 +357,9 @@ void rsti_respond_available(rst_driver_t *driver, int64_t image_id, int32_t sess
     const char *source);
 void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
     const rsti_subscription_t *subscription);
+/* The same, with since when the stream goes on without it. */
+void rsti_respond_evicted(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription, int64_t evicted_ms);
 /* The ids, code and text of response; source NULL: nobody on the network. */
 void rsti_respond_publication_error(rst_driver_t *driver, rsti_response_t *response,
     const struct sockaddr_storage *source);
@@ -515,6 +522,15 @@ bool rsti_subscription_spies_on(const rsti_subscription_t *subscription,
     const rsti_network_publication_t *publication);
 /* Untethered subscribers; timer. */
 void rsti_tethers_check(rst_driver_t *driver);
+/* eviction.c: subscriptions with rs-evict. */
+void rsti_eviction_watch(rst_driver_t *driver, rsti_subscription_t *subscription, int64_t evict_ns);
+void rsti_eviction_times(const rsti_subscription_t *subscription, rsti_tether_t *tether);
+static inline bool rsti_is_evicted(const rsti_subscription_t *subscription)
+{
+    return subscription->evicted_ns != INT64_MAX;
+}
+void rsti_evict(rst_driver_t *driver, rsti_subscription_t *subscription);
+void rsti_evictions_poll(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
 
 /* conductor_logs.c */
 typedef enum rsti_storage_t {

@@ -4,6 +4,7 @@
 #include "util/error.h"
 #include "util/netaddr.h"
 
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 
@@ -112,6 +113,24 @@ void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
         .registration_id = subscription->registration_id,
         .stream_id = subscription->stream_id,
         .log_file = {subscription->uri, (int32_t)subscription->uri_length},
+    };
+    rsti_respond(driver, &response);
+}
+
+/* Behind the channel, which Aeron's clients do not read here (wire reference 22). */
+void rsti_respond_evicted(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription, int64_t evicted_ms)
+{
+    char text[RSTI_CHANNEL_URI_MAX + 64];
+    const int length = snprintf(text, sizeof text, "%.*s|rs-evicted=%" PRId64,
+        (int)subscription->uri_length, subscription->uri, evicted_ms);
+    RST_ASSERT(length > 0 && (size_t)length < sizeof text);
+    const rsti_response_t response = {
+        .type = RSTI_RSP_UNAVAILABLE_IMAGE,
+        .correlation_id = image_id,
+        .registration_id = subscription->registration_id,
+        .stream_id = subscription->stream_id,
+        .log_file = {text, length},
     };
     rsti_respond(driver, &response);
 }

@@ -5,7 +5,11 @@
  *   LINGER   for linger_ns                          ->  RESTING; without rejoin: CLOSED
  *   RESTING  for resting_ns                         ->  ACTIVE again, at the join position
  *
- * limit = base - window + window / 4. ACTIVE and LINGER hold the window, the others do not. */
+ * limit = base - window + window / 4. ACTIVE and LINGER hold the window, the others do not.
+ *
+ * One that is evicted (rs-evict, docs/slow-consumers.md) goes the same way with two differences: its
+ * window_limit_ns begins anew whenever its position moves, so that only who stands still is let go,
+ * and RESTING is where it stays. */
 #ifndef RSTI_DRIVER_TETHER_H
 #define RSTI_DRIVER_TETHER_H
 
@@ -38,6 +42,8 @@ typedef struct rsti_tether_t {
     rsti_tether_state_t state;
     bool is_tethered; /* nothing ever happens to it */
     bool is_rejoin;
+    bool is_evicting;
+    int64_t seen_position; /* evicting: at the last look */
     int64_t since_ns; /* state entered, or last seen beyond the limit */
     rsti_tether_times_t times;
 } rsti_tether_t;
@@ -51,6 +57,9 @@ static inline int64_t rsti_tether_limit(int64_t base, int64_t window)
 {
     return base - window + window / 4;
 }
+
+/* As if its time had come: ACTIVE becomes LINGER. */
+void rsti_tether_let_go(rsti_tether_t *tether, int64_t now_ns);
 
 rsti_tether_event_t rsti_tether_check(rsti_tether_t *tether, int64_t position, int64_t limit,
     int64_t now_ns);

@@ -158,6 +158,17 @@ static PyObject *batch_get_is_plain(PyObject *object, void *closure)
     Py_RETURN_TRUE;
 }
 
+static PyObject *batch_get_is_intact(PyObject *object, void *closure)
+{
+    const rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+
+    (void)closure;
+    if (self->is_released) {
+        return rsti_py_batch_raise_released(self);
+    }
+    return PyBool_FromLong(self->count == 0 || rst_batch_is_intact(self->subscription->batch));
+}
+
 static PyObject *batch_release(PyObject *object, PyObject *unused)
 {
     rsti_py_batch_t *self = (rsti_py_batch_t *)object;
@@ -212,6 +223,8 @@ static PyMethodDef batch_methods[] = {
 static PyGetSetDef batch_getset[] = {
     {"is_plain", batch_get_is_plain, NULL,
         "Every message carries the same reserved value as the first.", NULL},
+    {"is_intact", batch_get_is_intact, NULL,
+        "Whether what was copied up to now is what was written (False: evicted).", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

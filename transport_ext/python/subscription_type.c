@@ -212,7 +212,7 @@ static PyObject *event_tuple(const rst_image_event_t *event)
 {
     bool is_available = event->kind == RST_IMAGE_AVAILABLE;
     bool has_end = !is_available && event->end_position != INT64_MAX;
-    PyObject *tuple = PyTuple_New(7);
+    PyObject *tuple = PyTuple_New(8);
 
     if (tuple == NULL) {
         return NULL;
@@ -227,7 +227,8 @@ static PyObject *event_tuple(const rst_image_event_t *event)
             PyLong_FromLongLong(is_available ? event->position : event->received_position)) &&
         rsti_py_put(tuple, 6,
             PyUnicode_DecodeUTF8(event->source,
-                (Py_ssize_t)strnlen(event->source, sizeof(event->source)), "replace"))) {
+                (Py_ssize_t)strnlen(event->source, sizeof(event->source)), "replace")) &&
+        rsti_py_put(tuple, 7, PyLong_FromLongLong(event->evicted_ms))) {
         return tuple;
     }
     Py_DECREF(tuple);

@@ -384,11 +384,6 @@ def test_a_function_of_the_policy_that_raises_ends_the_subscriber(driver_dir, na
             sub.poll()
 
 
-def test_what_is_not_there_yet_says_so(driver_dir, name):
-    with pytest.raises(ConfigError, match="Evict"):
-        stream.subscriber(name, dir=driver_dir, on_slow=policy.Evict(1.0))
-
-
 CHANNELS = ["aeron:ipc", "aeron:udp?endpoint=127.0.0.1:{port}"]
 
 

@@ -213,6 +213,9 @@ RST_API void rst_batch_destroy(rst_batch_t *batch); /* releases first */
 RST_API const rst_message_t *rst_batch_messages(const rst_batch_t *batch, int32_t *count);
 /* Moves the subscriber positions over what was handed out. Idempotent. */
 RST_API void rst_batch_release(rst_batch_t *batch);
+/* Whether what was read from the batch up to now was what the publisher wrote. false: the driver let
+ * one of its readers go (rs-evict) and may have changed the memory; copies made since are worthless. */
+RST_API bool rst_batch_is_intact(const rst_batch_t *batch);
 
 /* Fills the batch with up to min(limit, capacity) whole messages that are already here, at most
  * about bytes_max bytes (the first always fits; <= 0: no bound). Returns the count; -RST_EBUSY when
@@ -252,6 +255,8 @@ typedef struct rst_image_event_t {
                              * not end in good order */
     int64_t received_position; /* unavailable: everything below was received */
     char source[64];        /* "ip:port" or "aeron:ipc" */
+    int64_t evicted_ms;     /* unavailable: since when (ms since 1970) the stream goes on without this
+                             * reader, which stood still for its rs-evict; 0: another reason */
 } rst_image_event_t;
 /* Next event in order: 1 stored, 0 none. The unavailable event of an image comes only after its
  * messages have been polled, and an image that comes for the same session is there only after it. */

@@ -345,16 +345,22 @@ static inline void fake_available(rst_subscription_t *subscription, fake_log_t *
     fake_respond(&response);
 }
 
-static inline void fake_unavailable(rst_subscription_t *subscription, const fake_log_t *log)
+static inline void fake_gone(rst_subscription_t *subscription, const fake_log_t *log,
+    const char *channel)
 {
     const rsti_response_t response = {
         .type = RSTI_RSP_UNAVAILABLE_IMAGE,
         .correlation_id = log->id,
         .registration_id = subscription->registration_id,
         .stream_id = 7,
-        .log_file = fake_text("aeron:ipc"),
+        .log_file = fake_text(channel),
     };
     fake_respond(&response);
+}
+
+static inline void fake_unavailable(rst_subscription_t *subscription, const fake_log_t *log)
+{
+    fake_gone(subscription, log, "aeron:ipc");
 }
 
 /* Writes a frame as a receiver would; returns the position behind it. */

@@ -1,6 +1,8 @@
 /* Images come, go and come back: what is drained, what is refused, whose counters are whose. */
 #include "tests/client/data.h"
 
+#include "concurrent/eviction.h"
+
 /* B9, M2 */
 TEST(unavailable_drains)
 {
@@ -43,6 +45,13 @@ TEST(unavailable_drains)
     end();
 }
 
+static rst_poll_action_t on_fragment_never(void *arg, const rst_fragment_t *fragment)
+{
+    (void)arg;
+    (void)fragment;
+    abort();
+}
+
 /* An untethered reader that was let go: its publisher writes on, and the driver keeps what lies
  * there for the time of the linger only. It hears at once, while what it holds still stays. */
 TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
@@ -69,6 +78,68 @@ TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
     CHECK_EQ(event.received_position, behind);
     CHECK_EQ(event.end_position, INT64_MAX);
     end();
+}
+
+/* Evicted: the word in the counter's record comes before the notice, and whatever was copied since may
+ * be anything. The notice says when; of a network image too nothing more is read. */
+TEST(an_evicted_image_is_read_no_further)
+{
+    CHECK(begin("evicted"));
+    fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
+    log->counter_id = fake_counter(
+        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+    fake_available(subscription, log, 1);
+    FAKE_UNTIL(rst_subscription_is_connected(subscription));
+    const int64_t given = fake_data(log, 0, "given");
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    CHECK(rst_batch_is_intact(batch));
+    (void)fake_data(log, given, "unread");
+    rsti_counter_value_t *value = (void *)fake_value(log->counter_id);
+    rsti_store_release_i64(&rsti_reader_ext(value)->let_go_ms, 1234);
+    CHECK(!rst_batch_is_intact(batch));
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    CHECK(rst_batch_is_intact(batch)); /* it holds nothing */
+    rst_poll_params_t params;
+    rst_poll_params_init(&params);
+    CHECK_EQ(rst_subscription_poll_each(subscription, &params, NULL, on_fragment_never), 0);
+    fake_gone(subscription, log, "aeron:udp?endpoint=1.2.3.4:5|rs-evicted=1234");
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.evicted_ms, 0);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(event.evicted_ms, 1234);
+    CHECK_EQ(event.position, given);
+    CHECK_EQ(event.received_position, given);
+    end();
+}
+
+/* What merely looks like the mark is a channel: a network image is read to its end. */
+TEST(only_a_whole_mark_is_an_eviction)
+{
+    const char *const channels[] = {"aeron:ipc", "rs-evicted=1", "|rs-evicted=", "|rs-evicted=x",
+        "aeron:udp?endpoint=1.2.3.4:5|alias=rs-evicted=12", "|rs-evicted=1|alias=2", "1234",
+        "|rs-evicted=12345678901234567890123"};
+    for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++) {
+        CHECK(begin("not-evicted"));
+        fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
+        log->counter_id = fake_counter(
+            RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+        fake_available(subscription, log, 1);
+        FAKE_UNTIL(rst_subscription_is_connected(subscription));
+        (void)fake_data(log, 0, "given");
+        fake_gone(subscription, log, channels[i]);
+        usleep(20000);
+        CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+        FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+        rst_image_event_t event = {.kind = RST_IMAGE_AVAILABLE};
+        CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+        CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+        CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+        CHECK_EQ(event.evicted_ms, 0);
+        end();
+    }
 }
 
 static fake_log_t *let_go_log;
@@ -316,6 +387,7 @@ TEST(events_are_bounded)
 
 CHECK_MAIN(RUN(unavailable_drains),
     RUN(a_local_image_goes_at_once_while_its_publisher_goes_on),
+    RUN(an_evicted_image_is_read_no_further), RUN(only_a_whole_mark_is_an_eviction),
     RUN(an_image_that_goes_under_a_callback_ends_behind_what_was_handed_out),
     RUN(an_image_comes_back_before_its_end_was_read),
     RUN(a_session_that_comes_back_waits_until_its_past_is_read),

@@ -115,5 +115,72 @@ TEST(random_transitions_agree_with_a_model)
     }
 }
 
+/* Evicted is who stands still behind the limit; it rests for ever. */
+TEST(evicted_is_who_stands_still_and_stays_away)
+{
+    rsti_tether_t tether = untethered(true);
+    tether.is_evicting = true;
+    const step_t steps[] = {
+        {4, 90, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE}, /* it moved: from anew */
+        {9, 91, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE},
+        {14, 91, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE},
+        {15, 91, RSTI_TETHER_LET_GO, RSTI_TETHER_LINGER},
+        {18, 100, RSTI_TETHER_NOTHING, RSTI_TETHER_LINGER},
+        {19, 101, RSTI_TETHER_REST, RSTI_TETHER_RESTING},
+        {1000000, 5000, RSTI_TETHER_NOTHING, RSTI_TETHER_RESTING},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        CHECK_EQ(rsti_tether_check(&tether, steps[i].position, 100, steps[i].now_s * S),
+            steps[i].event);
+        CHECK_EQ(tether.state, steps[i].state);
+    }
+    tether = untethered(false); /* told by another of its logs, before its time */
+    tether.is_evicting = true;
+    rsti_tether_let_go(&tether, 2 * S);
+    CHECK_EQ(tether.state, RSTI_TETHER_LINGER);
+    rsti_tether_let_go(&tether, 4 * S); /* once is enough: the linger does not begin anew */
+    CHECK_EQ(rsti_tether_check(&tether, 0, 100, 5 * S + 1), RSTI_TETHER_REST);
+}
+
+/* The model knows all earlier positions: let go is who had one and the same for five seconds, all of
+ * them behind the limit. */
+TEST(evictions_agree_with_a_model)
+{
+    enum { STEPS = 200, ROUNDS = 500 };
+    static int64_t positions[STEPS];
+    static bool is_free[STEPS]; /* it moved, or was not behind */
+    static int64_t times[STEPS];
+    rsti_rng_t rng;
+    rsti_rng_init(&rng, 4712);
+    int let_go = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        rsti_tether_t tether = untethered(round % 2 == 0);
+        tether.is_evicting = true;
+        int64_t now_ns = 0;
+        for (int i = 0; i < STEPS; i++) {
+            now_ns += (int64_t)(rsti_rng_next(&rng) % (uint64_t)(2 * S));
+            times[i] = now_ns;
+            const int64_t before = i == 0 ? 0 : positions[i - 1];
+            positions[i] = rsti_rng_next(&rng) % 4 == 0
+                ? before + (int64_t)(rsti_rng_next(&rng) % 3) : before;
+            is_free[i] = rsti_rng_next(&rng) % 16 == 0 || positions[i] != before;
+            int64_t since_ns = 0;
+            for (int k = 0; k <= i; k++) {
+                since_ns = is_free[k] ? times[k] : since_ns;
+            }
+            const bool is_due = now_ns > since_ns + 5 * S;
+            const int64_t limit = is_free[i] && positions[i] == before ? positions[i] - 1 : 1000;
+            CHECK_EQ(rsti_tether_check(&tether, positions[i], limit, now_ns),
+                is_due ? RSTI_TETHER_LET_GO : RSTI_TETHER_NOTHING);
+            if (is_due) {
+                let_go++;
+                break;
+            }
+        }
+    }
+    CHECK(let_go > 100);
+}
+
 CHECK_MAIN(RUN(goes_its_round), RUN(without_rejoin_it_is_over), RUN(tethered_never_moves),
+    RUN(evicted_is_who_stands_still_and_stays_away), RUN(evictions_agree_with_a_model),
     RUN(random_transitions_agree_with_a_model))
