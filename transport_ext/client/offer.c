@@ -53,8 +53,8 @@ static inline void wake(rst_publication_t *publication)
     }
 }
 
-/* Nobody else wakes the conductor for a limit that a rate holds: producers of IPC do not while there
- * is room, and readers come no further than the producer. */
+/* Nobody else wakes the conductor for a limit that a rate holds: producers of IPC do not while
+ * there is room, and readers come no further than the producer. */
 static void ask_for_room(rst_publication_t *publication)
 {
     if (publication->is_rstream && publication->is_ipc

@@ -42,9 +42,13 @@ static int64_t window(const rsti_ipc_publication_t *publication)
     return publication->base.options.publication_window;
 }
 
-static int32_t *held_by(const rsti_ipc_publication_t *publication)
+static void tell_holder(rsti_ipc_publication_t *publication, bool is_rate)
 {
-    return &publication->base.file.log.metadata->ext.held_by;
+    if (is_rate != publication->is_held_by_rate) {
+        publication->is_held_by_rate = is_rate;
+        rsti_store_release_i32(&publication->base.file.log.metadata->ext.held_by,
+            is_rate ? RSTI_HELD_BY_RATE : RSTI_HELD_BY_WINDOW);
+    }
 }
 
 /* The least subscriber position at which the conductor has something to do. */
@@ -53,7 +57,7 @@ static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_sub
     int64_t position = INT64_MAX;
     if (publication->base.life == RSTI_LIFE_DRAINING) {
         position = publication->base.end_position;
-    } else if (has_subscribers && rsti_load_relaxed_i32(held_by(publication)) == RSTI_HELD_BY_RATE) {
+    } else if (has_subscribers && publication->is_held_by_rate) {
         /* While it grows time says when. A whole burst is looked at again before it is used up, so
          * that a producer who is slower than the rate never waits. */
         if (rsti_allowance_due_ns(&publication->allowance) == INT64_MAX) {
@@ -84,13 +88,10 @@ static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
     const int64_t by_window = least + window(publication);
     const int64_t by_rate = rsti_allowance_limit(&publication->allowance,
         rsti_log_producer_position(&base->file.log), driver->conductor.now_ns);
-    const int32_t holder = by_rate < by_window ? RSTI_HELD_BY_RATE : RSTI_HELD_BY_WINDOW;
-    const int64_t proposed = rsti_min_i64(by_window, by_rate);
-    if (rsti_load_relaxed_i32(held_by(publication)) != holder) {
-        rsti_store_release_i32(held_by(publication), holder);
-        publication->trip_limit = base->limit;
-    }
-    if (proposed > (holder == RSTI_HELD_BY_RATE ? base->limit : publication->trip_limit)) {
+    const bool is_rate = by_rate < by_window;
+    const int64_t proposed = is_rate ? by_rate : by_window;
+    tell_holder(publication, is_rate);
+    if (proposed > (is_rate ? base->limit : publication->trip_limit)) {
 #if RSTI_FAULT == RSTI_FAULT_LIMIT
         rsti_publication_clean_up_to(base, least + window(publication) / 2
             - RSTI_PARTITIONS * base->options.term_length);
@@ -115,7 +116,7 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
         tell_wake_position(publication, true);
         return;
     }
-    rsti_store_release_i32(held_by(publication), RSTI_HELD_BY_WINDOW);
+    tell_holder(publication, false);
     if (base->limit > publication->consumer_position) {
         /* Readers that were just parted by a rejection may still look at what they were given: their
          * bytes stay as long as those of an image that is gone, the time of the cool-down. */
@@ -166,8 +167,8 @@ void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *p
 
 int64_t rsti_ipc_publication_due_ns(const rsti_ipc_publication_t *publication)
 {
-    const bool is_held = publication->base.life == RSTI_LIFE_ACTIVE
-        && rsti_load_relaxed_i32(held_by(publication)) == RSTI_HELD_BY_RATE;
+    const bool is_held =
+        publication->base.life == RSTI_LIFE_ACTIVE && publication->is_held_by_rate;
     return is_held ? rsti_allowance_due_ns(&publication->allowance) : INT64_MAX;
 }
 

@@ -1,6 +1,7 @@
 /* ipc_publication.h: a publication whose log is read directly by subscribers on this machine.
- * Law: limit <= least subscriber position + window, limit <= what the rate allows (flow/allowance.h),
- * and memory below the least subscriber position is zero before the limit rises. Owner: conductor. */
+ * Law: limit <= least subscriber position + window, limit <= what the rate allows
+ * (flow/allowance.h), and memory below the least subscriber position is zero before the limit
+ * rises. Owner: conductor. */
 #ifndef RSTI_DRIVER_IPC_PUBLICATION_H
 #define RSTI_DRIVER_IPC_PUBLICATION_H
 
@@ -11,6 +12,7 @@ typedef struct rsti_ipc_publication_t {
     rsti_publication_t base;
     int64_t trip_limit;
     rsti_allowance_t allowance;
+    bool is_held_by_rate; /* what the log says, which is written and never read */
     int64_t consumer_position; /* highest that any subscriber reached */
     int64_t cool_down_ns; /* rejected: no subscriber until then; INT64_MIN */
 } rsti_ipc_publication_t;

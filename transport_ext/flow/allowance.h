@@ -38,13 +38,13 @@ void rsti_allowance_set(rsti_allowance_t *allowance, double bytes_per_s, int64_t
     int64_t now_ns);
 /* The limit for producers that are at position; INT64_MAX: none. */
 int64_t rsti_allowance_limit(rsti_allowance_t *allowance, int64_t position, int64_t now_ns);
-/* When the limit has grown by a quarter of the burst, or out of debt to that; INT64_MAX: it is as far
- * ahead as it gets. */
+/* When the limit has grown by a quarter of the burst, or out of debt to that; INT64_MAX: it is as
+ * far ahead as it gets. */
 int64_t rsti_allowance_due_ns(const rsti_allowance_t *allowance);
 
 /* Bytes per second under a law that only counts: shared memory has no datagrams, so p of them per
- * second are as many bytes as they could carry. Laws that follow fill NAKs: no limit, because a full
- * buffer of shared memory is seen by the window at once. */
+ * second are as many bytes as they could carry. Laws that follow fill NAKs: no limit, because a
+ * full buffer of shared memory is seen by the window at once. */
 double rsti_allowance_rate(
     const rsti_rate_law_t *law, const rsti_rate_params_t *params, int32_t mtu);
 

@@ -5,7 +5,8 @@
  *   unlimited
  *   fixed      r:bytes/s and p:datagrams/s, at least one of them
  *   adaptive   d:target delay                                       and i, l, m
- *   nak        w:window  t:triggers 50/75/87/100  c:cuts (one per trigger)  s:step (of H)  and i, l, m
+ *   nak        w:window  t:triggers 50/75/87/100  c:cuts, one per trigger
+ *              s:step (of H)                                        and i, l, m
  *   aimd       a:increase in bytes/s  b:factor                      and i, l, m
  *
  * i initial, l least, m most: bytes per second, whole, with k, m or g (1024) as other channel

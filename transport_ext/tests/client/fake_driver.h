@@ -270,6 +270,7 @@ static inline void fake_answer(const rsti_command_t *command)
     case RSTI_CMD_CLIENT_CLOSE:
         fake.was_client_closed = true;
         break;
+    case RSTI_CMD_SET_RATE:
     case RSTI_CMD_ADD_DESTINATION:
     case RSTI_CMD_REMOVE_DESTINATION:
     case RSTI_CMD_REMOVE_DESTINATION_BY_ID:

@@ -255,6 +255,28 @@ TEST(conductor_is_woken_at_its_position)
     end();
 }
 
+/* Nobody else does, while its readers have come as far as it has. */
+TEST(conductor_is_woken_by_who_is_held_back_by_a_rate)
+{
+    fake_log_t *log = begin_ipc("held", false, 0);
+    CHECK(log != NULL);
+    const int fd = rsti_wake_fifo_create(fake.dir, 0, 2);
+    fake.cnc.ext->agent_fifo[RSTI_AGENT_CONDUCTOR] = 2;
+    rsti_wake_arm_word(&fake.cnc.ext->agent_armed[RSTI_AGENT_CONDUCTOR]);
+    CHECK_EQ(rst_publication_held_by(publication), RST_HELD_BY_WINDOW);
+    CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_BACK_PRESSURED);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_MS), 0); /* the window: its readers do */
+    rsti_store_release_i32(&log->file.log.metadata->ext.held_by, RSTI_HELD_BY_RATE);
+    CHECK_EQ(rst_publication_held_by(publication), RST_HELD_BY_RATE);
+    CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_BACK_PRESSURED);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_S), 1);
+    rsti_store_release_i32(&log->file.log.metadata->ext.held_by, 77); /* a later release's */
+    CHECK_EQ(rst_publication_held_by(publication), RST_HELD_BY_WINDOW);
+    CHECK_EQ(rst_publication_held_by(NULL), RST_ERROR);
+    rsti_fd_close(fd);
+    end();
+}
+
 /* C2, C3, C5 */
 TEST(fragments)
 {
@@ -564,7 +586,8 @@ TEST(local_address)
 
 CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive),
     RUN(offers_of_many), RUN(offer_of_parts), RUN(claims), RUN(consumed_position),
-    RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position), RUN(fragments),
+    RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position),
+    RUN(conductor_is_woken_by_who_is_held_back_by_a_rate), RUN(fragments),
     RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
     RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs),
     RUN(local_address))

@@ -55,6 +55,41 @@ TEST(publication_destinations)
     end();
 }
 
+TEST(publication_rate)
+{
+    CHECK(begin("rate"));
+    fake.publication_log = fake_log(RSTI_LOG_CONCURRENT, 0, NULL);
+    rst_publication_t *publication = fake_publish(client, "aeron:udp?endpoint=1.2.3.4:5", false);
+    CHECK(publication != NULL);
+    rst_publication_info_t info;
+    rst_publication_info(publication, &info);
+    const int64_t id = rst_publication_set_rate(publication, "fixed,r:200m");
+    CHECK_EQ(fake_await(client, id), 1);
+    CHECK_EQ(fake.last.type, RSTI_CMD_SET_RATE);
+    CHECK_EQ(fake.last.client_id, rst_client_id(client));
+    CHECK_EQ(fake.last.correlation_id, id);
+    CHECK_EQ(fake.last.registration_id, info.registration_id);
+    CHECK_STR(fake.last_text, "fixed,r:200m");
+    fake.refuse_code = RSTI_DRIVER_GENERIC_ERROR;
+    CHECK_EQ(fake_await(client, rst_publication_set_rate(publication, "fast")),
+        -RST_EREGISTRATION);
+    char text[300];
+    memset(text, 'x', sizeof text);
+    text[256] = '\0';
+    CHECK_EQ(rst_publication_set_rate(publication, text), -RST_EINVAL);
+    text[255] = '\0';
+    fake.refuse_code = 0;
+    CHECK_EQ(fake_await(client, rst_publication_set_rate(publication, text)), 1);
+    CHECK_EQ(rst_publication_set_rate(publication, ""), -RST_EINVAL);
+    CHECK_EQ(rst_publication_set_rate(publication, NULL), -RST_EINVAL);
+    CHECK_EQ(rst_publication_set_rate(NULL, "unlimited"), -RST_EINVAL);
+    publication->is_rstream = false; /* of an Aeron driver */
+    CHECK_EQ(rst_publication_set_rate(publication, "unlimited"), -RST_ENOTSUP);
+    publication->is_rstream = true;
+    rst_publication_close(publication);
+    end();
+}
+
 /* M3, M7 */
 TEST(subscription_destinations)
 {
@@ -579,7 +614,8 @@ TEST(malformed_channels)
     end();
 }
 
-CHECK_MAIN(RUN(publication_destinations), RUN(subscription_destinations), RUN(rejected_image),
+CHECK_MAIN(RUN(publication_destinations), RUN(publication_rate), RUN(subscription_destinations),
+    RUN(rejected_image),
     RUN(revoked_publication), RUN(next_session_ids), RUN(user_counters), RUN(counter_limits),
     RUN(static_counters), RUN(counter_taken_back), RUN(counter_events_are_bounded),
     RUN(never_taken), RUN(publication_errors), RUN(facts_of_a_publication),

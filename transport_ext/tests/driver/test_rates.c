@@ -110,7 +110,7 @@ TEST(a_rate_that_rests_wakes_nobody)
 {
     world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=fixed,r:1000000");
     int64_t deadline;
-    become_rstream(world.h); /* for Aeron's clients, who wake nobody, the conductor looks by itself */
+    become_rstream(world.h); /* for Aeron's clients, who wake nobody, the conductor looks itself */
     (void)written_within(&world, 100 * MS);
     (void)rst_driver_do_work(world.h->driver, &deadline);
     CHECK(deadline - world.h->manual.now_ns <= 5 * MS); /* more than it may write waits */
