@@ -6,7 +6,19 @@ import pytest
 
 from rstream.lab.engine import pack, run
 from rstream.lab.measure import overrun_share, quantile, slowest, utilisation
-from rstream.lab.scenario import BUFFER, LAWS, MB, Consumer, Forger, Image, Law, Liar, Scenario, Sender, group
+from rstream.lab.scenario import (
+    BUFFER,
+    LAWS,
+    MB,
+    Consumer,
+    Forger,
+    Image,
+    Law,
+    Liar,
+    Scenario,
+    Sender,
+    group,
+)
 from tests.models import fluid
 from tests.models.rates import Adaptive, Params
 
