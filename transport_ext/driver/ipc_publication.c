@@ -182,6 +182,7 @@ void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t 
     const int64_t limit = rsti_allowance_limit(&publication->allowance, position, now_ns);
     if (base->life == RSTI_LIFE_ACTIVE && limit < base->limit) {
         rsti_publication_lower_limit(driver, base, limit); /* else the whole window goes first */
+        publication->trip_limit = limit; /* from where the window raises it again, if it may */
     }
     rsti_ipc_publication_update(driver, publication, now_ns);
 }
