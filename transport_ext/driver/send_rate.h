@@ -1,6 +1,6 @@
-/* send_rate.h: the rate of one publication as its agent keeps it: law (flow/rate.h), tokens
+/* send_rate.h: the rate of one network publication as the sender keeps it: law (flow/rate.h), tokens
  * (flow/tokens.h), and whether its receivers' fill NAKs can be true (flow/fill_truth.h). Owner: the
- * sender; of IPC publications the conductor. Counters are the conductor's.
+ * sender. Counters are the conductor's. Shared memory has no sender: flow/allowance.h.
  *
  * Law: beyond what the window lets through,
  *     sent <= what the rate made since it began + burst       sent again counts, and may go into debt
