@@ -177,6 +177,50 @@ TEST(fill_drives_the_rate_to_what_the_reader_takes)
     CHECK(fills[0] < fills[1] / 2);
 }
 
+static int compare(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Capacity falls and rises again: what is used of it, and how long the queue gets (thousandths of
+ * the window, 99 of 100 looks). */
+static void follow(const char *law, double *used, int64_t *queue)
+{
+    static const int64_t capacities[] = {100, 40, 100};
+    static int64_t looks[3 * 400];
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2, .seed = check_seed()}, law);
+    l->read_bytes_per_s = 100 * MB;
+    link_run(l, RSTI_NS_PER_S);
+    const int64_t before = l->bytes_read;
+    int count = 0;
+    for (int phase = 0; phase < 3; phase++) {
+        l->read_bytes_per_s = capacities[phase] * MB;
+        for (int i = 0; i < 400; i++) {
+            link_run(l, 5 * MS);
+            looks[count++] = told(l, 1, RSTI_COUNTER_RECEIVER_FILL);
+        }
+    }
+    qsort(looks, (size_t)count, sizeof looks[0], compare);
+    *queue = looks[count * 99 / 100];
+    *used = (double)(l->bytes_read - before) / (double)(2 * 240 * MB);
+    fprintf(stderr, "%s: used %.3f, queue %" PRId64 " / %" PRId64 ", fill NAKs %" PRId64 "\n", law,
+        *used, looks[count / 2], *queue, traffic.fill_naks);
+    CHECK_EQ(link_counter(l, 1, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 0);
+    link_close(l);
+}
+
+TEST(capacity_that_changes_is_followed)
+{
+    int64_t queue, queue_of_credit;
+    double used, used_by_credit;
+    follow("adaptive", &used, &queue);
+    follow("unlimited", &used_by_credit, &queue_of_credit);
+    CHECK(used >= 0.95);
+    CHECK(queue <= queue_of_credit / 2);
+}
+
 /* A reader that stops is told at once, the rate goes down to its floor and comes back. */
 TEST(a_stop_is_felt_and_forgotten)
 {
@@ -285,4 +329,4 @@ CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_ho
     RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
     RUN(a_law_is_told_in_the_setup_and_in_counters), RUN(who_is_read_in_time_hears_no_fill_nak),
     RUN(fill_drives_the_rate_to_what_the_reader_takes), RUN(a_stop_is_felt_and_forgotten),
-    RUN(another_law_while_running), RUN(demand_is_the_buffer), RUN(an_aeron_sender_gets_no_fill_nak))
+    RUN(capacity_that_changes_is_followed), RUN(another_law_while_running), RUN(demand_is_the_buffer), RUN(an_aeron_sender_gets_no_fill_nak))
