@@ -61,6 +61,12 @@ def read_errors(dir: str, /) -> list[tuple[int, int, int, str]]:
 def read_losses(dir: str, /) -> list[tuple[int, int, int, int, int, int, str, str]]:
     """(observations, bytes_lost, first_ms, last_ms, session_id, stream_id, channel, source)."""
 
+def read_holders(
+    dir: str, /
+) -> list[tuple[int, bool, int, int, int, int, int, int, str]]:
+    """(registration_id of the publication, is_local, id of the receiver or subscription, client_id or
+    -1, pid or 0, since_ms, position, window in bytes, source or "") of each publication's slowest."""
+
 def terminate(dir: str, token: bytes, /) -> None:
     """Asks the driver to end; it does when its ``termination-validator`` allows it."""
 

@@ -13,6 +13,8 @@ __all__ = (
     "Image",
     "ImageEvent",
     "ReceiverError",
+    "SlowestReader",
+    "slowest_reader_of",
 )
 
 
@@ -155,3 +157,58 @@ class CounterEvent:
     is_available: bool
     counter_id: int
     registration_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowestReader:
+    """The reader of the least position of a publication: it holds the stream back when it is full.
+
+    Attributes:
+        publication_id: the driver's number of the publication.
+        is_local: a subscriber in shared memory or a spy; else a receiver that the sender hears.
+        reader_id: receiver id; local: the driver's number of the subscription.
+        client_id: local: the client that subscribed; None of receivers.
+        pid: local: its process; None when not known.
+        source: ``"ip:port"`` of a receiver; empty when local.
+        since_ms: since when no other is slower, milliseconds since 1970 (local ones to a second).
+        position: consumed up to here, in bytes of the stream.
+        window_bytes: how far it lets the publisher be ahead.
+    """
+
+    publication_id: int
+    is_local: bool
+    reader_id: int
+    client_id: int | None
+    pid: int | None
+    source: str
+    since_ms: int
+    position: int
+    window_bytes: int
+
+    def fill(self, position: int) -> float:
+        """How full it is, 0 to 1, of a stream that was sent up to ``position``."""
+        waiting = max(0, position - self.position)
+        return min(1.0, waiting / self.window_bytes) if self.window_bytes > 0 else 0.0
+
+    @property
+    def name(self) -> str:
+        """Who that is, for people."""
+        if not self.is_local:
+            return f"receiver {self.reader_id & 0xFFFF_FFFF_FFFF_FFFF:#x} at {self.source or '?'}"
+        process = f", pid {self.pid}" if self.pid is not None else ""
+        return f"subscription {self.reader_id} of client {self.client_id}{process}"
+
+
+def slowest_reader_of(row: tuple[int, bool, int, int, int, int, int, int, str]) -> SlowestReader:
+    """A row of ``_core.read_holders``."""
+    return SlowestReader(
+        publication_id=row[0],
+        is_local=row[1],
+        reader_id=row[2],
+        client_id=row[3] if row[1] else None,
+        pid=row[4] or None,
+        since_ms=row[5],
+        position=row[6],
+        window_bytes=row[7],
+        source=row[8],
+    )

@@ -9,6 +9,7 @@ import dataclasses
 import re
 
 from rstream import _core
+from rstream._facts import SlowestReader, slowest_reader_of
 
 _STREAM_LABEL = re.compile(
     r"^(?P<name>[^:]+): (?P<registration>-?\d+) (?P<session>-?\d+) (?P<stream>-?\d+) (?P<channel>.*?)(?: @(?P<join>-?\d+))?$"
@@ -85,6 +86,15 @@ class PublicationState:
     sender_limit: int | None
     consumed: int | None  # least position of its IPC subscribers; None: none, or UDP
     subscribers: int
+    slowest: SlowestReader | None = None
+
+    @property
+    def fill(self) -> float:
+        """How full the slowest reader is, 0 to 1; 0 when there is none that rstream's driver tells."""
+        if self.slowest is None:
+            return 0.0
+        sent = self.position if self.sender_position is None else self.sender_position
+        return self.slowest.fill(sent)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +161,33 @@ def stream_counters(driver_dir: str) -> list[StreamCounter]:
     return found
 
 
+def slowest_readers(driver_dir: str) -> list[SlowestReader]:
+    """Of every publication the receiver and the local reader of the least position, as far as there are
+    such. Drivers of rstream only.
+    """
+    return [slowest_reader_of(row) for row in _core.read_holders(driver_dir)]
+
+
 def publications(driver_dir: str) -> list[PublicationState]:
-    """Every publication with its position, limit, and (IPC) what its subscribers consumed."""
-    return _publications(stream_counters(driver_dir))
+    """Every publication with its position, limit, (IPC) what its subscribers consumed, and its slowest
+    reader.
+    """
+    slowest: dict[int, SlowestReader] = {}
+    for reader in slowest_readers(driver_dir):
+        other = slowest.get(reader.publication_id)
+        if other is None or reader.position < other.position:
+            slowest[reader.publication_id] = reader
+    return [
+        dataclasses.replace(state, slowest=_as_of_now(state, slowest.get(state.registration_id)))
+        for state in _publications(stream_counters(driver_dir))
+    ]
+
+
+def _as_of_now(state: PublicationState, reader: SlowestReader | None) -> SlowestReader | None:
+    """A local one with the position that the counters say now, when it is the only kind there."""
+    if reader is None or not reader.is_local or state.consumed is None:
+        return reader
+    return dataclasses.replace(reader, position=max(reader.position, state.consumed))
 
 
 def _publications(found: list[StreamCounter]) -> list[PublicationState]:

@@ -69,7 +69,7 @@ def screen(
     pid, age_ms = _core.driver_info(driver_dir)
     lines = [f"{driver_dir}: {LIVES[life]}, pid {pid}, heartbeat {age_ms} ms ago"]
     streams = metrics.stream_counters(driver_dir)
-    lines += publication_lines(metrics._publications(streams))  # pyright: ignore[reportPrivateUsage]
+    lines += publication_lines(metrics.publications(driver_dir))
     lines += image_lines(metrics._images(streams))  # pyright: ignore[reportPrivateUsage]
     lines.append("counters")
     for counter in counters:
@@ -94,13 +94,26 @@ def publication_lines(states: list[metrics.PublicationState]) -> list[str]:
             why = "no receiver has answered (endpoint is the reader's address)"
         elif room <= 0:
             why = "window is full: the slowest reader holds it"
+            if state.slowest is None:
+                why += " (which one, only a driver of rstream tells)"
         else:
             why = "flows"
         lines.append(
             f"  stream {state.stream_id} session {state.session_id} position {state.position:,} room {max(room, 0):,} "
             f"readers {state.subscribers if state.is_ipc else '-'}: {why}  {state.channel}"
         )
+        if state.slowest is not None:
+            lines.append(f"    slowest: {state.slowest.name}, {state.fill:.0%} full, for {_age(state.slowest.since_ms)}, consumed {state.slowest.position:,}")
     return lines
+
+
+def _age(since_ms: int) -> str:
+    """Seconds, minutes or hours since then."""
+    age_s = max(0.0, time.time() - since_ms / 1000)
+    for unit, seconds in (("h", 3600), ("min", 60)):
+        if age_s >= 2 * seconds:
+            return f"{age_s / seconds:.0f} {unit}"
+    return f"{age_s:.0f} s"
 
 
 def image_lines(states: list[metrics.ImageState]) -> list[str]:

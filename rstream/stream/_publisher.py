@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from typing_extensions import Buffer
 
 from rstream import _core
+from rstream._facts import slowest_reader_of
 from rstream.driver import call_site
 from rstream.errors import (
     BackPressured,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
+    from rstream._facts import SlowestReader
     from rstream.codecs import Codec, Encoded
     from rstream.rate import RateLimit
 
@@ -201,6 +203,17 @@ class Publisher(Generic[T]):
             "waited_s": self._waited_ns / 1e9,
             "rejoins": self._rejoins,
         }
+
+    def slowest_reader(self) -> SlowestReader | None:
+        """Which reader has consumed least, and since when: who holds this stream back when it is full.
+
+        Reads the driver's counters, about a millisecond; None: no reader, or a driver of Aeron's.
+        """
+        if self._closed:
+            return None
+        rows = _core.read_holders(self._link.directory)
+        found = [slowest_reader_of(row) for row in rows if row[0] == self._core.registration_id]
+        return min(found, key=lambda reader: reader.position, default=None)
 
     # ---- sending ----
 

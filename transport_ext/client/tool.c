@@ -1,5 +1,6 @@
 /* tool.c: looking into a directory, be its driver alive, dead or Aeron's. Maps read-only. */
 #include "client/internal.h"
+#include "client/tool.h"
 
 #include "cnc/loss_report_file.h"
 #include "concurrent/error_log.h"
@@ -63,6 +64,11 @@ RST_API void rst_tool_close(rst_tool_t *tool)
         rsti_cnc_close(&tool->cnc);
         rsti_free(tool);
     }
+}
+
+const rsti_counters_t *rsti_tool_counters(const rst_tool_t *tool)
+{
+    return &tool->counters;
 }
 
 typedef struct collect_t {

@@ -258,6 +258,7 @@ static bool on_timer(rst_driver_t *driver, int64_t now_ns)
     rsti_mpsc_rb_set_heartbeat(&driver->to_driver, conductor->epoch.now_ms);
     rsti_clients_check(driver, now_ns);
     rsti_tethers_check(driver);
+    rsti_slowest_on_timer(driver, now_ns);
     check_blocked_ring(driver, now_ns);
     return true;
 }

@@ -522,6 +522,8 @@ bool rsti_subscription_spies_on(const rsti_subscription_t *subscription,
     const rsti_network_publication_t *publication);
 /* Untethered subscribers; timer. */
 void rsti_tethers_check(rst_driver_t *driver);
+/* slowest.c: which local reader holds a publication back; timer. */
+void rsti_slowest_on_timer(rst_driver_t *driver, int64_t now_ns);
 /* eviction.c: subscriptions with rs-evict. */
 void rsti_eviction_watch(rst_driver_t *driver, rsti_subscription_t *subscription, int64_t evict_ns);
 void rsti_eviction_times(const rsti_subscription_t *subscription, rsti_tether_t *tether);

@@ -25,6 +25,8 @@ typedef struct rsti_live_receiver_t {
     int32_t window;   /* of that one */
     int64_t arrival_rate; /* bytes per second, 0: unknown */
     int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */
+    uint8_t address[16]; /* slowest.c; network order */
+    int32_t port;        /* of an IPv6 address below zero; 0: not known yet */
 } rsti_live_receiver_t;
 
 struct rsti_network_publication_t {
@@ -71,6 +73,9 @@ struct rsti_network_publication_t {
     rsti_live_receiver_t *receivers; /* receiver_capacity of them */
     int32_t receiver_capacity;
     int32_t receiver_count;
+    rsti_slowest_t slowest; /* of them; slowest.c */
+    int64_t slowest_since_ms;
+    int64_t slowest_window;
     struct sockaddr_storage response_address; /* of who asked for our set-up; ss_family 0: nobody */
     rsti_flow_control_t flow;
     rsti_retransmit_handler_t retransmit;
@@ -97,6 +102,11 @@ int64_t rsti_network_publication_life_due_ns(const rst_driver_t *driver,
 
 /* Sender's side. */
 typedef struct rsti_sender_t rsti_sender_t;
+/* slowest.c: an accepted status message came from source; and: receivers went. */
+void rsti_slowest_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns);
+void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t now_ns);
 /* repair_sender.c: towards rstream receivers (docs/wire.md, "Repair"). */
 /* Items behind a status message: what they say of its receiver. */
 void rsti_network_publication_on_items(rsti_sender_t *sender,

@@ -129,6 +129,7 @@ static void on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
         if (!rsti_network_publication_on_sm(sender, publication, sm, now_ns)) {
             return;
         }
+        rsti_slowest_on_sm(sender, publication, sm->receiver_id, source, now_ns);
         if (publication->base.is_response && (sm->frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
             publication->response_address = *source;
         }

@@ -138,6 +138,7 @@ static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *
         if (now_ns > publication->receivers[i - 1].last_sm_ns + timeout_ns) {
             publication->receivers[i - 1] = publication->receivers[--publication->receiver_count];
             rsti_network_publication_update_repair(publication);
+            rsti_slowest_on_receivers(sender, publication, now_ns);
         }
     }
     update_connected(sender, publication);

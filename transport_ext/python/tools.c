@@ -317,6 +317,34 @@ static void on_loss(void *arg, const rst_loss_t *loss)
             loss->stream_id, channel, source));
 }
 
+static void on_holder(void *arg, const rst_holder_t *holder)
+{
+    PyObject *source;
+
+    if (PyErr_Occurred() != NULL) {
+        return;
+    }
+    source = decode(holder->source);
+    if (source != NULL) {
+        (void)append(arg,
+            Py_BuildValue("(LOLLLLLLN)", (long long)holder->registration_id,
+                holder->is_local ? Py_True : Py_False, (long long)holder->id,
+                (long long)holder->client_id, (long long)holder->pid,
+                (long long)holder->since_ms, (long long)holder->position,
+                (long long)holder->window, source));
+    }
+}
+
+static int append_holders(rst_tool_t *tool, PyObject *list)
+{
+    return rst_tool_holders(tool, on_holder, list);
+}
+
+static PyObject *read_holders(PyObject *module, PyObject *argument)
+{
+    return read_list(module, argument, append_holders);
+}
+
 static int append_losses(rst_tool_t *tool, PyObject *list)
 {
     return rst_tool_losses(tool, on_loss, list);
@@ -437,6 +465,7 @@ PyMethodDef rsti_py_tool_methods[] = {
     {"read_counters", read_counters, METH_O, "Every counter of a driver directory."},
     {"read_errors", read_errors, METH_O, "The distinct errors of a driver directory."},
     {"read_losses", read_losses, METH_O, "What the images of a driver directory lost."},
+    {"read_holders", read_holders, METH_O, "Who holds the publications of a directory back."},
     {"terminate", RSTI_PY_FASTCALL(terminate), METH_FASTCALL,
         "terminate($module, dir, token, /)\n--\n\nAsk the driver of the directory to end."},
     {"aeron_names", aeron_names, METH_NOARGS,

@@ -359,6 +359,21 @@ typedef struct rst_loss_t { /* what one image lost */
 /* Calls per image that lost something; returns how many. */
 RST_API int rst_tool_losses(rst_tool_t *tool, void (*on_entry)(void *arg, const rst_loss_t *loss),
     void *arg);
+/* The reader of the least position of one publication: who holds it back when its window is full. */
+typedef struct rst_holder_t {
+    int64_t registration_id; /* the publication's */
+    int32_t is_local; /* a subscriber in shared memory, or a spy; 0: a receiver */
+    int64_t id;        /* receiver id, or registration id of the subscription */
+    int64_t client_id; /* local: who subscribed; -1 of receivers */
+    int64_t pid;       /* local: its process, 0: not known (a client of Aeron's) */
+    int64_t since_ms;  /* since when (ms since 1970) no other is slower; local: to a second */
+    int64_t position;  /* it has consumed up to here */
+    int64_t window;    /* bytes that it lets the publisher be ahead */
+    char source[64];   /* "ip:port" of a receiver, "" when local */
+} rst_holder_t;
+/* Calls per publication and kind of reader; returns how many. Drivers of rstream only. */
+RST_API int rst_tool_holders(rst_tool_t *tool,
+    void (*on_holder)(void *arg, const rst_holder_t *holder), void *arg);
 /* Asks the driver of dir (NULL: the default one) to end; it does when its termination-validator
  * allows it and the token is right. No answer comes back but the driver's end, or an error in its
  * error log. -RST_EINVAL for a token longer than 384 bytes, -RST_EFULL. */

@@ -1,0 +1,124 @@
+"""The slow receiver is named: by the publisher, by the metrics and by ``rstream stat``."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from rstream import metrics, stream
+from rstream.cli import _stat
+from rstream.config import DriverConfig
+from rstream.driver import Driver
+from tests.support import free_port
+
+SOON = DriverConfig(timer_interval_s=0.05)
+
+
+@pytest.fixture
+def driver(tmp_path):
+    with Driver(dir=str(tmp_path / "driver"), config=SOON) as made:
+        yield made
+
+
+def until(condition, timeout_s=20.0):
+    deadline = time.monotonic() + timeout_s
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "condition not met in time"
+        time.sleep(0.005)
+    return value
+
+
+def state_of(directory, pub):
+    (state,) = [
+        state
+        for state in metrics.publications(directory)
+        if state.registration_id == pub._core.registration_id
+    ]
+    return state
+
+
+def test_the_subscriber_that_stands_still_is_named(driver, name):
+    with (
+        stream.subscriber(name, bytes, dir=driver.dir) as one,
+        stream.subscriber(name, bytes, dir=driver.dir) as other,
+        stream.publisher(name, bytes, dir=driver.dir, linger_s=0) as pub,
+    ):
+
+        def is_held_by(sub, full):
+            reader = pub.slowest_reader()
+            (core,) = sub.subscriptions
+            return (
+                reader is not None
+                and reader.reader_id == core.registration_id
+                and reader.position == full
+            )
+
+        def fill_up(reading):
+            until(lambda: pub.offer(b"x" * 1000) > 0)
+            while pub.offer(b"x" * 1000) > 0 or reading.poll():
+                pass
+
+        fill_up(one)
+        until(lambda: is_held_by(other, 0))
+        reader = pub.slowest_reader()
+        assert (reader.is_local, reader.pid, reader.source) == (True, os.getpid(), "")
+        assert 0 < reader.since_ms <= time.time() * 1000
+        state = state_of(driver.dir, pub)
+        assert state.slowest == reader
+        assert 0.9 < state.fill <= 1.0
+        text = "\n".join(_stat.screen(driver.dir, 2, {}, 0.0, False)[0])
+        assert "window is full: the slowest reader holds it" in text
+        assert f"slowest: subscription {reader.reader_id} of client {reader.client_id}" in text
+        assert f"pid {os.getpid()}, " in text
+        assert "% full, for " in text
+
+        while other.poll():
+            pass
+        end = pub.position
+        fill_up(other)
+        until(lambda: is_held_by(one, end))
+        assert pub.slowest_reader().since_ms >= reader.since_ms
+    assert pub.slowest_reader() is None
+
+
+def test_the_receiver_that_stands_still_is_named(tmp_path, driver, name):
+    control = f"127.0.0.1:{free_port()}"
+    sending = f"aeron:udp?control={control}|control-mode=dynamic|fc=min"
+    receiving = f"aeron:udp?endpoint=127.0.0.1:0|control={control}|control-mode=dynamic"
+    with (
+        Driver(dir=str(tmp_path / "other"), config=SOON) as there,
+        stream.subscriber(name, bytes, dir=driver.dir, channel=receiving) as good,
+        stream.subscriber(name, bytes, dir=there.dir, channel=receiving) as slow,
+        stream.publisher(name, bytes, dir=driver.dir, channel=sending, linger_s=0) as pub,
+    ):
+        until(lambda: slow.is_connected and good.is_connected)
+        (core,) = slow.subscriptions
+
+        def is_named():
+            pub.offer(b"x" * 1000)
+            good.poll()
+            reader = pub.slowest_reader()
+            return reader is not None and reader.source == core.local_address and reader
+
+        def is_full():
+            pub.offer(b"x" * 1000)
+            good.poll()
+            return state_of(driver.dir, pub).fill > 0.8
+
+        reader = until(is_named)
+        until(is_full)
+        assert (reader.is_local, reader.client_id, reader.pid) == (False, None, None)
+        assert reader.name.startswith("receiver 0x")
+        assert reader.name.endswith(core.local_address)
+        first = pub.slowest_reader()
+        assert first.position == state_of(driver.dir, pub).slowest.position
+        slow.close()
+        until(lambda: pub.slowest_reader().source != core.local_address or good.poll() is None)
+
+
+def test_who_never_had_a_reader_names_none(driver, name):
+    with stream.publisher(name, dir=driver.dir, linger_s=0) as pub:
+        assert pub.slowest_reader() is None
+        assert state_of(driver.dir, pub).fill == 0.0

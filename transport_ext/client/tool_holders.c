@@ -1,0 +1,84 @@
+/* tool_holders.c: who holds the publications of a directory back. What lies there is another process's:
+ * it is copied, and shown as it is. */
+#include "client/internal.h"
+#include "client/tool.h"
+
+#include "concurrent/holder.h"
+#include "util/error.h"
+#include "util/netaddr.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+
+typedef struct walk_t {
+    const rsti_counters_t *counters;
+    void (*on_holder)(void *arg, const rst_holder_t *holder);
+    void *arg;
+    int count;
+} walk_t;
+
+static int64_t pid_of(const rsti_counters_t *counters, int64_t client_id)
+{
+    const int32_t id = rsti_counters_find(counters, RSTI_COUNTER_CLIENT_HEARTBEAT, client_id);
+    if (id < 0) {
+        return 0;
+    }
+    const rsti_heartbeat_ext_t *ext =
+        (const rsti_heartbeat_ext_t *)(const void *)counters->values[id].spare;
+    return rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC ? ext->pid : 0;
+}
+
+static void format_source(const rsti_holder_t *told, char *text, size_t size)
+{
+    struct sockaddr_storage address = {.ss_family = told->port < 0 ? AF_INET6 : AF_INET};
+    char buffer[RSTI_NETADDR_TEXT_MAX];
+    if (told->port < 0) {
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)&address;
+        in6->sin6_port = htons((uint16_t)-told->port);
+        memcpy(&in6->sin6_addr, told->address, sizeof in6->sin6_addr);
+    } else {
+        struct sockaddr_in *in = (struct sockaddr_in *)(void *)&address;
+        in->sin_port = htons((uint16_t)told->port);
+        memcpy(&in->sin_addr, told->address, sizeof in->sin_addr);
+    }
+    rsti_netaddr_format(&address, buffer, sizeof buffer);
+    (void)snprintf(text, size, "%s", told->port == 0 ? "" : buffer);
+}
+
+static bool look(void *arg, const rsti_counter_view_t *view)
+{
+    walk_t *walk = arg;
+    const bool is_local = view->type_id == RSTI_COUNTER_PUBLISHER_LIMIT;
+    rsti_holder_t told;
+    if ((!is_local && view->type_id != RSTI_COUNTER_SENDER_CONSUMED)
+        || !rsti_holder_read(&walk->counters->values[view->counter_id], &told)) {
+        return true;
+    }
+    rst_holder_t holder = {
+        .registration_id = view->registration_id,
+        .is_local = is_local,
+        .id = told.id,
+        .client_id = told.client_id,
+        .pid = is_local ? pid_of(walk->counters, told.client_id) : 0,
+        .since_ms = told.since_ms,
+        .position = is_local ? told.position : view->value,
+        .window = told.window,
+    };
+    if (!is_local) {
+        format_source(&told, holder.source, sizeof holder.source);
+    }
+    walk->count++;
+    walk->on_holder(walk->arg, &holder);
+    return true;
+}
+
+RST_API int rst_tool_holders(rst_tool_t *tool,
+    void (*on_holder)(void *arg, const rst_holder_t *holder), void *arg)
+{
+    if (tool == NULL || on_holder == NULL) {
+        return RST_SET_ERR(RST_EINVAL, "a tool and a function are wanted");
+    }
+    walk_t walk = {.counters = rsti_tool_counters(tool), .on_holder = on_holder, .arg = arg};
+    rsti_counters_for_each(walk.counters, look, &walk);
+    return walk.count;
+}

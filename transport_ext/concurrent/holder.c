@@ -1,0 +1,46 @@
+/* holder.c: a sequence lock over eight words: odd while they are written. */
+#include "concurrent/holder.h"
+
+#include <string.h>
+
+#define WORDS 8
+#define READS_MAX 100
+
+typedef struct words_t {
+    int64_t version;
+    int64_t words[WORDS];
+} words_t;
+_Static_assert(sizeof(rsti_holder_t) == WORDS * sizeof(int64_t), "holder");
+_Static_assert(sizeof(words_t) <= sizeof(((rsti_counter_value_t *)0)->spare), "holder");
+
+void rsti_holder_write(rsti_counter_value_t *value, const rsti_holder_t *holder)
+{
+    words_t *to = (words_t *)(void *)value->spare;
+    int64_t words[WORDS];
+    memcpy(words, holder, sizeof words);
+    const int64_t version = rsti_load_relaxed_i64(&to->version);
+    rsti_store_relaxed_i64(&to->version, version + 1);
+    rsti_release_fence();
+    for (int i = 0; i < WORDS; i++) {
+        rsti_store_relaxed_i64(&to->words[i], words[i]);
+    }
+    rsti_store_release_i64(&to->version, version + 2);
+}
+
+_Bool rsti_holder_read(const rsti_counter_value_t *value, rsti_holder_t *holder)
+{
+    const words_t *from = (const words_t *)(const void *)value->spare;
+    for (int read = 0; read < READS_MAX; read++) {
+        int64_t words[WORDS];
+        const int64_t before = rsti_load_acquire_i64(&from->version);
+        for (int i = 0; i < WORDS; i++) {
+            words[i] = rsti_load_relaxed_i64(&from->words[i]);
+        }
+        rsti_fence();
+        if ((before & 1) == 0 && rsti_load_relaxed_i64(&from->version) == before) {
+            memcpy(holder, words, sizeof words);
+            return holder->id != 0;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,35 @@
+/* slowest.h: who of a stream's readers holds it back, and since when. Law:
+ *
+ *     holder = the reader of the least position; of several, who was it before, else the first seen
+ *     since  = when it became that
+ *
+ * so readers that go along together do not take the blame in turns. Readers are seen in any order, one
+ * round after the other; positions may go back (a reader that joined again). Pure: time is an
+ * argument. Source: docs/slow-consumers.md. */
+#ifndef RSTI_FLOW_SLOWEST_H
+#define RSTI_FLOW_SLOWEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct rsti_slowest_t {
+    bool is_known; /* there is a reader */
+    int64_t id;
+    int64_t position;
+    int64_t since_ns;
+} rsti_slowest_t;
+
+/* One look at all readers; begins zeroed. */
+typedef struct rsti_slowest_round_t {
+    bool is_any;
+    int64_t id;
+    int64_t position;
+    int32_t index; /* the caller's, of that reader */
+} rsti_slowest_round_t;
+
+void rsti_slowest_see(const rsti_slowest_t *slowest, rsti_slowest_round_t *round, int64_t id,
+    int64_t position, int32_t index);
+/* Ends the round. True: another one holds the stream now, or none does any more. */
+bool rsti_slowest_close(rsti_slowest_t *slowest, const rsti_slowest_round_t *round, int64_t now_ns);
+
+#endif

@@ -1,0 +1,68 @@
+/* Who holds a publication back, through shared memory: what is written is read, never half of it. */
+#include "concurrent/holder.h"
+#include "tests/check.h"
+
+#include <pthread.h>
+
+TEST(what_is_written_is_read)
+{
+    rsti_counter_value_t value = {.value = 7, .registration_id = 8};
+    rsti_holder_t got;
+    CHECK(!rsti_holder_read(&value, &got)); /* a counter of Aeron's, or nobody yet */
+    const rsti_holder_t told = {.id = -5, .client_id = 2, .since_ms = 3, .position = 4, .window = 5,
+        .address = {1, 2, 3, 4}, .port = -6};
+    rsti_holder_write(&value, &told);
+    CHECK(rsti_holder_read(&value, &got));
+    CHECK_MEM(&got, &told, sizeof told);
+    CHECK_EQ(value.value, 7);
+    CHECK_EQ(value.registration_id, 8);
+    rsti_holder_write(&value, &(rsti_holder_t){.client_id = -1});
+    CHECK(!rsti_holder_read(&value, &got));
+}
+
+/* A writer that died in the middle: the reader gives up instead of waiting. */
+TEST(what_was_never_finished_is_not_read)
+{
+    rsti_counter_value_t value = {0};
+    rsti_holder_t got;
+    rsti_holder_write(&value, &(rsti_holder_t){.id = 1});
+    (*(int64_t *)(void *)value.spare)++;
+    CHECK(!rsti_holder_read(&value, &got));
+}
+
+static rsti_counter_value_t shared;
+static int32_t is_over;
+
+static void *write_on(void *arg)
+{
+    (void)arg;
+    for (int64_t n = 1; rsti_load_relaxed_i32(&is_over) == 0; n++) {
+        rsti_holder_write(&shared, &(rsti_holder_t){.id = n, .client_id = n, .since_ms = n,
+            .position = n, .window = n, .port = n});
+    }
+    return NULL;
+}
+
+TEST(no_half_is_read_while_it_changes)
+{
+    pthread_t thread;
+    int reads = 0;
+    CHECK_EQ(pthread_create(&thread, NULL, write_on, NULL), 0);
+    for (int64_t tries = 0; reads < 100000 && tries < 10000000; tries++) {
+        rsti_holder_t got;
+        if (rsti_holder_read(&shared, &got)) {
+            reads++;
+            if (got.id != got.client_id || got.id != got.since_ms || got.id != got.position
+                || got.id != got.window || got.id != got.port) {
+                CHECK_EQ(got.id, got.port);
+                break;
+            }
+        }
+    }
+    rsti_store_relaxed_i32(&is_over, 1);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(reads > 0);
+}
+
+CHECK_MAIN(RUN(what_is_written_is_read), RUN(what_was_never_finished_is_not_read),
+    RUN(no_half_is_read_while_it_changes))
