@@ -33,7 +33,7 @@ def scenario(count: int, law: Law, in_turn: bool, seconds: float = SECONDS) -> S
 
     return Scenario(
         name="E5", seconds=seconds, senders=tuple(sender(i) for i in range(count)),
-        consumers=(Consumer(levels=((0.0, FULL),), noise=0.15, in_turn=in_turn),), images=tuple(Image(i, 0) for i in range(count)), sample_s=1e-2,
+        consumers=(Consumer(levels=((0.0, FULL),), noise=0.15, in_turn=in_turn),), images=tuple(Image(i, 0) for i in range(count)), step_s=2e-4, sample_s=1e-2,
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def e5(plan: Plan) -> Report:
     limits: Limits = {}
     for law in plan.laws:
         seen[law] = {}
-        for count in (2, 3, 5, 8):
+        for count in (2, 5, 8):
             for in_turn in (False, True):
                 prefix = f"{count}_{'in_turn' if in_turn else 'by_arrival'}_"
                 world = scenario(count, plan.law(law), in_turn, seconds)
