@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rstream.lab.experiments._plan import Plan, at_least, columns, report_of
-from rstream.lab.measure import jain, mean_rate
+from rstream.lab.measure import jain
 from rstream.lab.scenario import MB, Consumer, Image, Law, Scenario, Sender
 
 if TYPE_CHECKING:
@@ -39,16 +39,20 @@ def scenario(count: int, law: Law, in_turn: bool, seconds: float = SECONDS) -> S
 
 def looker(seconds: float) -> Callable[[Run], dict[str, float]]:
     def look(run: Run) -> dict[str, float]:
-        senders = range(len(run.scenario.senders))
+        delivered = [run.sender("delivered_sum", i) for i in range(len(run.scenario.senders))]
 
         def shares(from_s: float, to_s: float) -> list[float]:
-            return [mean_rate(run, "delivered_sum", from_s, to_s, i) for i in senders]
+            first, last = run.index(from_s), run.index(to_s)
+            return [(values[last] - values[first]) / (run.times[last] - run.times[first]) for values in delivered]
 
-        seconds_passed = range(1, int(seconds))
-        fair = [s for s in seconds_passed if all(jain(shares(t, t + 1)) >= 0.95 for t in range(s, int(seconds)))]
+        fair_from = float("inf")
+        for second in range(int(seconds) - 1, 0, -1):
+            if jain(shares(second, second + 1)) < 0.95:
+                break
+            fair_from = float(second)
         return {
             "jain": jain(shares(seconds - LAST_S, seconds - 0.01)),
-            "fair_from_s": fair[0] if fair else float("inf"),
+            "fair_from_s": fair_from,
             "utilisation": sum(shares(LATER_S, seconds - 0.01)) / FULL,
             "overrun_share": sum(run.results("overrun")) / max(1.0, sum(run.results("consumed"))),
         }
