@@ -115,6 +115,7 @@ typedef struct sim_subscriber_t {
     bool is_reliable;
     bool is_in_group;
     bool is_sure;           /* must get all to the end in a gentle run */
+    bool is_evicting;       /* rs-evict: a batch says itself whether it is as it was */
     int64_t held_ns_max;    /* so long a batch stays as it is: untethered readers are let go */
     int32_t only_session;   /* wants only this one; 0: all */
     bool is_any_port;       /* of its driver's range */

@@ -191,16 +191,19 @@ static void roll_stream(int32_t number)
     }
     for (int64_t i = between(1, 2); i > 0; i--) {
         const bool is_tethered = chance(0.8);
+        const bool is_evicting = !is_tethered && (number + i) % 2 == 0;
+        const char *key = is_evicting ? "rs-evict=60ms" : "tether=false";
+        char channel[SIM_CHANNEL_MAX + 24];
+        snprintf(channel, sizeof channel, "%s", subscribe);
         if (!is_tethered) {
-            sim_count("subscriber: tether=false");
+            sim_count(is_evicting ? "subscriber: rs-evict" : "subscriber: tether=false");
+            snprintf(channel, sizeof channel, "%s%c%s", subscribe, is_ipc ? '?' : '|', key);
         }
-        char channel[SIM_CHANNEL_MAX + 16];
-        snprintf(channel, sizeof channel, "%s%s", subscribe,
-            is_tethered ? "" : is_ipc ? "?tether=false" : "|tether=false");
         sim_subscriber_t *subscriber =
             sim_roll_subscriber(target, channel, 10 + number, is_reliable, is_tethered);
         if (!is_tethered) {
-            subscriber->held_ns_max = target->params.untethered_linger_ns;
+            subscriber->held_ns_max = is_evicting ? 0 : target->params.untethered_linger_ns;
+            subscriber->is_evicting = is_evicting;
         }
     }
 }

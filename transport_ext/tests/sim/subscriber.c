@@ -88,6 +88,10 @@ static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription
         const int32_t view = find_view(self, event.session_id);
         const bool comes = event.kind == RST_IMAGE_AVAILABLE;
         self->last_news_ns = world.now_ns;
+        if (event.evicted_ms != 0) {
+            sim_count("subscriber: evicted");
+            self->leave_ns = world.now_ns; /* nothing comes any more */
+        }
         (comes ? image_comes : image_goes)(self, view, &event);
         sim_event("subscriber %d: image of session %d %s at %lld", self->index, event.session_id,
             comes ? "comes" : "goes", (long long)event.position);
@@ -180,8 +184,14 @@ static uint64_t sum_of(const sim_subscriber_t *self, const rst_batch_t *batch)
 static void release(sim_subscriber_t *self, held_t *held)
 {
     if (held->is_full) {
-        const bool is_promised = world.now_ns - held->taken_ns <= self->held_ns_max;
-        if (is_promised && sum_of(self, held->batch) != held->sum) {
+        const bool is_same = sum_of(self, held->batch) == held->sum; /* first: as behind a lock */
+        const bool is_promised = self->is_evicting
+            ? rst_batch_is_intact(held->batch)
+            : world.now_ns - held->taken_ns <= self->held_ns_max;
+        if (self->is_evicting && !is_promised) {
+            sim_count("subscriber: held what was given up");
+        }
+        if (is_promised && !is_same) {
             sim_fail("subscriber %d: a batch changed while it was held", self->index);
         }
         rst_batch_release(held->batch);
