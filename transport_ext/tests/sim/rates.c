@@ -28,7 +28,8 @@ static void roll_law(char *text, size_t size)
         snprintf(text, size, "fixed,p:%d", (int)roll(1000, 20000));
         break;
     case 2:
-        snprintf(text, size, "nak,w:%dms,i:%dm", (int)roll(1, 60), (int)roll(2, 100));
+        snprintf(text, size, "nak,w:%dms,i:%dm%s", (int)roll(1, 60), (int)roll(2, 100),
+            maybe(0.5) ? ",t:40/80.5,c:20/60,s:2.5" : "");
         break;
     case 3:
         snprintf(text, size, "aimd,a:%dm,b:%d,i:1m", (int)roll(1, 8), (int)roll(20, 90));
@@ -90,20 +91,39 @@ void sim_roll_rates(void)
     }
 }
 
+static bool change_rate(const sim_publisher_t *self, const char *law)
+{
+    const int64_t id = rst_publication_set_rate(self->publication, law);
+    if (id >= 0 && rst_client_await(self->client->client, id, AWAIT_NS) == 1) {
+        return true;
+    }
+    sim_event("a rate is refused: %s", rst_last_error_text());
+    if (id >= 0) {
+        rst_client_cancel(self->client->client, id);
+    }
+    return false;
+}
+
+/* What a user may write who has not read the page. */
+static const char *const wrong_laws[] = {"", "quick", "fixed", "fixed,r:", "fixed,r:0", "fixed,r:-1",
+    "fixed,r:10x", "fixed,p:0", "fixed,r:1m,r:2m", "unlimited,r:1m", "adaptive,d:0ms",
+    "adaptive,d:10y", "adaptive,w:1ms", "adaptive,r", "adaptive,:1", "adaptive,l:2m,m:1m",
+    "nak,t:50/0,c:1/2", "nak,t:50", "nak,t:50/60,c:1", "nak,s:200", "nak,t:1/2/3/4/5/6/7/8/9",
+    "aimd,b:101", "aimd,a:1m,,", "aimd,a:99999999999999999999"};
+
 void sim_publisher_change_rate(sim_publisher_t *self)
 {
     char law[64];
     if (self->rate_changes <= 0 || !maybe(self->rate_changes)) {
         return;
     }
-    roll_law(law, sizeof law);
-    const int64_t id = rst_publication_set_rate(self->publication, maybe(0.2) ? "unlimited" : law);
-    if (id >= 0 && rst_client_await(self->client->client, id, AWAIT_NS) == 1) {
-        sim_count("publisher: changed its rate");
-        return;
+    const char *wrong =
+        wrong_laws[sim_below(DICE_RATES, sizeof wrong_laws / sizeof wrong_laws[0])];
+    if (maybe(0.5) && change_rate(self, wrong)) {
+        sim_fail("the rate \"%s\" was accepted", wrong);
     }
-    sim_event("a rate is refused: %s", rst_last_error_text());
-    if (id >= 0) {
-        rst_client_cancel(self->client->client, id);
+    roll_law(law, sizeof law);
+    if (change_rate(self, maybe(0.2) ? "unlimited" : law)) {
+        sim_count("publisher: changed its rate");
     }
 }
