@@ -30,18 +30,19 @@ SEED = int(os.environ.get("RSTREAM_SEED", str(int(time.time()))))
 NOTICE_S = 2.0
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "kills"
+# Short, but longer than a busy host takes a whole machine away: who is given up for that was not killed. A driver's death is told by its lock, not by its timeout.
 SHORT = {
-    "RSTREAM_CLIENT_LIVENESS_TIMEOUT": "1s",
+    "RSTREAM_CLIENT_LIVENESS_TIMEOUT": "1500ms",
     "RSTREAM_IMAGE_LIVENESS_TIMEOUT": "1s",
     "RSTREAM_PUBLICATION_CONNECTION_TIMEOUT": "1s",
     "RSTREAM_PUBLICATION_LINGER_TIMEOUT": "1s",
     "RSTREAM_PUBLICATION_UNBLOCK_TIMEOUT": "2s",
-    "RSTREAM_DRIVER_TIMEOUT": "1s",
+    "RSTREAM_DRIVER_TIMEOUT": "4s",
     "RSTREAM_TIMER_INTERVAL": "100ms",
     "RSTREAM_KEEPALIVE_INTERVAL": "100ms",
     "RSTREAM_IDLE_EXIT": "1s",
 }
-EMBEDDED = {"timer_interval_s": 0.1, "client_liveness_timeout_s": 1.0, "image_liveness_timeout_s": 1.0}
+EMBEDDED = {"timer_interval_s": 0.1, "client_liveness_timeout_s": 1.5, "image_liveness_timeout_s": 1.0}
 
 
 class Process:

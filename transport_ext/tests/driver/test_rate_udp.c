@@ -1,5 +1,5 @@
-/* The law of rate at work: two drivers on a link in virtual time (link.h), a reader that is slower than
- * its publisher, and the fill NAKs between them. */
+/* test_rate_udp.c: the law of rate at work: two drivers on a link in virtual time (link.h), a reader
+ * that is slower than its publisher, and the fill NAKs between them. */
 #include "protocol/sm_fill.h"
 #include "protocol/sm_items.h"
 #include "tests/driver/link.h"

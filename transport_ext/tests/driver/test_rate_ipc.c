@@ -1,4 +1,4 @@
-/* test_rates.c: what a rate of shared memory lets through, and the command that changes it, in
+/* test_rate_ipc.c: what a rate of shared memory lets through, and the command that changes it, in
  * virtual time. */
 #include "tests/driver/harness.h"
 
