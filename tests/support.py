@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def free_port() -> int:
@@ -10,3 +15,12 @@ def free_port() -> int:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def until(condition: Callable[[], Any], timeout_s: float = 10.0) -> Any:
+    """The first true value of ``condition``, with a deadline."""
+    deadline_s = time.monotonic() + timeout_s
+    while not (value := condition()):
+        assert time.monotonic() < deadline_s, f"not within {timeout_s} s"
+        time.sleep(0.001)
+    return value

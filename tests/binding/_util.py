@@ -6,21 +6,13 @@ import subprocess
 import sys
 import textwrap
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.support import until
+
+__all__ = ("IPC", "pair", "receive", "run_python", "send", "until")
 
 IPC = "aeron:ipc"
-
-
-def until(condition: Callable[[], Any], timeout_s: float = 10.0) -> Any:
-    """The first true value of ``condition``, with a deadline."""
-    deadline_s = time.monotonic() + timeout_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline_s, "not in time"
-        time.sleep(0.001)
-    return value
 
 
 def pair(client: Any, stream_id: int = 7, channel: str = IPC, **options: Any) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ import pytest
 from rstream import policy, stream
 from rstream.driver import Driver
 from rstream.errors import ConfigError, SlowConsumer
+from tests.support import until
 from tests.unit.stream.test_reactive import Recorder
 
 PAYLOAD = b"x" * 984
@@ -22,14 +23,6 @@ _ports = itertools.count(27300)
 @pytest.fixture(params=["ipc", "udp"])
 def channel(request):
     return "aeron:ipc" if request.param == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{next(_ports)}"
-
-
-def until(condition, timeout_s=20.0):
-    deadline = time.monotonic() + timeout_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "condition not met in time"
-        time.sleep(0.005)
-    return value
 
 
 class Publishing:

@@ -11,7 +11,7 @@ from rstream import metrics, stream
 from rstream.cli import _stat
 from rstream.config import DriverConfig
 from rstream.driver import Driver
-from tests.support import free_port
+from tests.support import free_port, until
 
 SOON = DriverConfig(timer_interval_s=0.05)
 
@@ -20,14 +20,6 @@ SOON = DriverConfig(timer_interval_s=0.05)
 def driver(tmp_path):
     with Driver(dir=str(tmp_path / "driver"), config=SOON) as made:
         yield made
-
-
-def until(condition, timeout_s=20.0):
-    deadline = time.monotonic() + timeout_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "condition not met in time"
-        time.sleep(0.005)
-    return value
 
 
 def state_of(directory, pub):

@@ -27,6 +27,7 @@ from rstream.errors import (
     RemoteError,
     SlowConsumer,
 )
+from tests.support import until
 
 
 class Tick(msgspec.Struct):
@@ -37,13 +38,6 @@ def in_thread(function, *args):
     thread = threading.Thread(target=function, args=args, daemon=True)
     thread.start()
     return thread
-
-
-def until(condition, timeout_s=10.0):
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "condition not met in time"
-        time.sleep(0.001)
 
 
 def test_what_is_sent_arrives_in_order_and_the_end_ends_the_loop(driver_dir, name):

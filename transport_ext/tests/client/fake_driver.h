@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define FAKE_TERM (64 * 1024)
+#define FAKE_LIVENESS_NS (10 * RSTI_NS_PER_S)
 #define FAKE_MTU 1408
 #define FAKE_SESSION 4711
 #define FAKE_LOGS_MAX 320
@@ -70,7 +71,7 @@ static inline bool fake_open(const char *name)
         .to_clients_length = 64 * 1024 + RSTI_BROADCAST_TRAILER_LENGTH,
         .counter_values_length = 128 * 1024,
         .error_log_length = 16 * 1024,
-        .client_liveness_timeout_ns = RSTI_NS_PER_S,
+        .client_liveness_timeout_ns = FAKE_LIVENESS_NS,
         .start_timestamp_ms = fake_now_ms(),
         .file_page_size = 4096,
     };
@@ -401,7 +402,7 @@ static inline rst_client_t *fake_client(int64_t keepalive_ms)
     rst_client_params_init(&params);
     params.dir = fake.dir;
     params.name = FAKE_NAME;
-    params.driver_timeout_ms = 2000;
+    params.driver_timeout_ms = 60000; /* a death is said, by fake_die or a heartbeat of -1 */
     params.keepalive_interval_ns = keepalive_ms * RSTI_NS_PER_MS;
     if (rst_client_open(&client, &params) < 0) {
         fprintf(stderr, "client: %s\n", rst_last_error_text());
@@ -413,7 +414,7 @@ static inline rst_client_t *fake_client(int64_t keepalive_ms)
 
 static inline int fake_await(rst_client_t *client, int64_t id)
 {
-    for (int i = 0; i < 2000 && id >= 0; i++) {
+    for (int i = 0; i < 10000 && id >= 0; i++) {
         fake_pump();
         const int result = rst_client_await(client, id, RSTI_NS_PER_MS);
         if (result != 0) {

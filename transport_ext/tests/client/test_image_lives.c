@@ -85,11 +85,7 @@ TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
 TEST(an_evicted_image_is_read_no_further)
 {
     CHECK(begin("evicted"));
-    fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
-    log->counter_id = fake_counter(
-        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
-    fake_available(subscription, log, 1);
-    FAKE_UNTIL(rst_subscription_is_connected(subscription));
+    fake_log_t *log = fake_image(subscription);
     const int64_t given = fake_data(log, 0, "given");
     CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
     CHECK(rst_batch_is_intact(batch));
@@ -123,11 +119,7 @@ TEST(only_a_whole_mark_is_an_eviction)
         "|rs-evicted=12345678901234567890123"};
     for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++) {
         CHECK(begin("not-evicted"));
-        fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
-        log->counter_id = fake_counter(
-            RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
-        fake_available(subscription, log, 1);
-        FAKE_UNTIL(rst_subscription_is_connected(subscription));
+        fake_log_t *log = fake_image(subscription);
         (void)fake_data(log, 0, "given");
         fake_gone(subscription, log, channels[i]);
         usleep(20000);

@@ -585,9 +585,9 @@ TEST(conductor_that_did_not_run)
     CHECK(begin("stalled"));
     int64_t deadline_ns = 0;
     const int64_t now_ns = rsti_client_now_ns();
-    (void)rsti_client_do_work(client, now_ns + 900 * RSTI_NS_PER_MS, &deadline_ns);
+    (void)rsti_client_do_work(client, now_ns + FAKE_LIVENESS_NS * 9 / 10, &deadline_ns);
     CHECK_EQ(rst_client_state(client), RST_CLIENT_OPEN);
-    (void)rsti_client_do_work(client, now_ns + 4 * RSTI_NS_PER_S, &deadline_ns);
+    (void)rsti_client_do_work(client, now_ns + 4 * FAKE_LIVENESS_NS, &deadline_ns);
     CHECK_EQ(rst_client_state(client), RST_CLIENT_TIMED_OUT);
     CHECK_EQ(rst_client_add_subscription(client, "aeron:ipc", 7), -RST_ECLIENTTIMEOUT);
     CHECK(strstr(rst_last_error_text(), "did not run") != NULL);
