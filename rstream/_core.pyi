@@ -10,7 +10,7 @@ raises ForkedError.
 
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Final, Self, final
+from typing import Final, Self, final, overload
 
 from typing_extensions import Buffer
 
@@ -117,9 +117,15 @@ class Client:
     def add_publication(
         self, channel: str, stream_id: int, exclusive: bool, timeout_s: float, /
     ) -> Publication: ...
+    @overload
     def add_subscription(
         self, channel: str, stream_id: int, timeout_s: float, /
     ) -> Subscription: ...
+    @overload
+    def add_subscription(
+        self, channel: str, stream_id: int, on_demand: bool, timeout_s: float, /
+    ) -> Subscription:
+        """on_demand: one that wants nothing before request(); publishers hear so from the start."""
     def next_session_id(self, stream_id: int, timeout_s: float, /) -> int: ...
     def add_counter(
         self, type_id: int, key: Buffer, label: str, timeout_s: float, /
@@ -171,6 +177,10 @@ class Publication:
     def position_bits(self) -> int: ...
     @property
     def max_position(self) -> int: ...
+    @property
+    def demand(self) -> tuple[int, int, int, bool] | None:
+        """(position, messages wanted behind it, readers that tell it, is_connected); None after the end.
+        UNBOUNDED (2**63 - 1) messages: no limit; no readers: nobody tells."""
     @property
     def held_by(self) -> int:
         """HELD_BY_WINDOW or HELD_BY_RATE: what the limit waits for; CLOSED after the end."""
@@ -349,6 +359,8 @@ class Waiter:
     """Sleeps on one file descriptor for many subscriptions and publications."""
 
     def attach(self, handle: Subscription | Publication, /) -> None: ...
+    def attach_demand(self, publication: Publication, /) -> None:
+        """Watch what its readers ask for (Publication.demand), not its room."""
     def detach(self, handle: Subscription | Publication, /) -> None: ...
     def wait(self, timeout_s: float, spin_s: float = 0.0, /) -> bool: ...
     def fileno(self) -> int: ...

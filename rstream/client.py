@@ -181,12 +181,22 @@ class Client:
         )
 
     def add_subscription(
-        self, channel: str | Channel, stream_id: int, *, timeout_s: float | None = None
+        self,
+        channel: str | Channel,
+        stream_id: int,
+        *,
+        on_demand: bool = False,
+        timeout_s: float | None = None,
     ) -> Subscription:
-        """Ask the driver for a subscription, and wait for its answer; as :meth:`add_publication`."""
+        """Ask the driver for a subscription, and wait for its answer; as :meth:`add_publication`.
+
+        Args:
+            channel, stream_id, timeout_s: as there.
+            on_demand: it wants nothing before its ``request(n)``, and publishers hear so from the start.
+        """
         return Subscription(
             self.core.add_subscription(
-                str(channel), _stream_id(stream_id), self._timeout_s(timeout_s)
+                str(channel), _stream_id(stream_id), on_demand, self._timeout_s(timeout_s)
             ),
             registration_timeout_s=self.config.registration_timeout_s,
         )

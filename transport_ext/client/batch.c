@@ -204,6 +204,11 @@ RST_API void rst_batch_release(rst_batch_t *batch)
     }
     batch->subscription = NULL;
     pthread_mutex_lock(&subscription->lock);
+    if (batch->lent > 0) { /* before the position moves: see rsti_position_ext_t */
+        subscription->lent -= batch->lent;
+        batch->lent = 0;
+        rsti_demand_cross(subscription);
+    }
     const bool must_wake = rsti_batch_unlease(batch);
     pthread_mutex_unlock(&subscription->lock);
     if (must_wake) {

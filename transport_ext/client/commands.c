@@ -145,7 +145,7 @@ int64_t rsti_client_ask(rst_client_t *client, rsti_pending_t *pending,
 }
 
 static int64_t add(rst_client_t *client, const char *channel, int32_t stream_id,
-    int32_t command_type)
+    int32_t command_type, bool is_on_demand)
 {
     int checked = rsti_client_check(client);
     if (checked == 0) {
@@ -162,6 +162,7 @@ static int64_t add(rst_client_t *client, const char *channel, int32_t stream_id,
     if (pending == NULL) {
         return -RST_ENOMEM;
     }
+    pending->is_on_demand = is_on_demand;
     const rsti_command_t command = {
         .type = command_type,
         .registration_id = -1,
@@ -175,13 +176,19 @@ RST_API int64_t rst_client_add_publication(rst_client_t *client, const char *cha
     int32_t stream_id, bool is_exclusive)
 {
     return add(client, channel, stream_id,
-        is_exclusive ? RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION : RSTI_CMD_ADD_PUBLICATION);
+        is_exclusive ? RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION : RSTI_CMD_ADD_PUBLICATION, false);
 }
 
 RST_API int64_t rst_client_add_subscription(rst_client_t *client, const char *channel,
     int32_t stream_id)
 {
-    return add(client, channel, stream_id, RSTI_CMD_ADD_SUBSCRIPTION);
+    return add(client, channel, stream_id, RSTI_CMD_ADD_SUBSCRIPTION, false);
+}
+
+RST_API int64_t rst_client_add_subscription_on_demand(rst_client_t *client, const char *channel,
+    int32_t stream_id)
+{
+    return add(client, channel, stream_id, RSTI_CMD_ADD_SUBSCRIPTION, true);
 }
 
 /* ---- waiting for the answer ---- */

@@ -1,5 +1,9 @@
 /* demand.c: request(n) as one atomic number: requested and not yet delivered. INT64_MAX means
- * unbounded and stays so (Reactive Streams 3.17). */
+ * unbounded and stays so (Reactive Streams 3.17).
+ *
+ * It crosses to the publisher as a pair: a position, and how many messages are wanted behind it. Messages
+ * that were handed out count as wanted until their batch is released, because only then the position
+ * moves over them. So the pair stands still while messages are read and rises with each request. */
 #include "client/internal.h"
 
 #include "util/error.h"
@@ -54,6 +58,51 @@ void rsti_demand_tell(rst_subscription_t *subscription, int64_t demand, int64_t 
     }
 }
 
+/* Nobody sleeps on more than one of the two: publishers of an IPC log on the log, the conductor, which
+ * tells the sender of a network log, in the driver. */
+static void wake_publisher(rst_subscription_t *subscription, const rst_image_t *image)
+{
+    rst_client_t *client = subscription->client;
+    rsti_log_ext_t *log_ext = rsti_shared_log_ext(image->log);
+    if (!client->is_rstream || log_ext->magic != RSTI_EXT_MAGIC) {
+        return;
+    }
+    if (rsti_wake_is_log_armed(log_ext, RSTI_WAIT_LIMIT)) {
+        rsti_wake_log(log_ext, RSTI_WAIT_LIMIT, rsti_client_on_wake, client);
+    }
+    if (strcmp(image->source, "aeron:ipc") != 0) {
+        rsti_client_wake_agent(client, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+void rsti_demand_cross(rst_subscription_t *subscription)
+{
+    const bool is_demanded = rsti_load_acquire_i32(&subscription->is_demanded) != 0;
+    const int64_t requested =
+        is_demanded ? rsti_load_acquire_i64(&subscription->requested) : INT64_MAX;
+    /* The demand after what was requested: never less than it. */
+    const int64_t remaining = is_demanded
+        ? rsti_saturating_add_i64(rsti_demand_now(subscription), subscription->lent)
+        : INT64_MAX;
+    for (size_t i = 0; i < subscription->images.count; i++) {
+        const rst_image_t *image = subscription->images.items[i];
+        if (image->state != RSTI_IMAGE_ACTIVE || !rsti_image_has_counter(image)) {
+            continue;
+        }
+        rsti_position_ext_t *ext = (rsti_position_ext_t *)(void *)image->counter->spare;
+        const bool is_first = rsti_load_relaxed_i32(&ext->version) == 0;
+        const bool is_more = is_first || rsti_load_relaxed_i64(&ext->requested) != requested;
+        if (rsti_load_relaxed_i64(&ext->remaining) != remaining || is_first) {
+            rsti_store_relaxed_i64(&ext->remaining, remaining);
+        }
+        if (is_more) {
+            rsti_store_release_i64(&ext->requested, requested);
+            rsti_store_release_i32(&ext->version, RSTI_POSITION_EXT_VERSION);
+            wake_publisher(subscription, image);
+        }
+    }
+}
+
 RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t n)
 {
     if (subscription == NULL || rsti_is_forked(subscription->generation)) {
@@ -67,6 +116,13 @@ RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t 
     do {
         before = rsti_load_acquire_i64(&subscription->demand);
     } while (!rsti_cas_i64(&subscription->demand, before, rsti_saturating_add_i64(before, n)));
+    int64_t sum;
+    do {
+        sum = rsti_load_acquire_i64(&subscription->requested);
+    } while (!rsti_cas_i64(&subscription->requested, sum, rsti_saturating_add_i64(sum, n)));
+    pthread_mutex_lock(&subscription->lock);
+    rsti_demand_cross(subscription);
+    pthread_mutex_unlock(&subscription->lock);
     if (before == 0) {
         /* Whoever waits on this subscription did not listen for data while nothing was wanted. */
         rst_client_t *client = subscription->client;

@@ -182,6 +182,7 @@ typedef struct rsti_pending_t {
     rst_user_counter_t *counter;
     int64_t counter_registration_id; /* static counters */
     bool is_static;
+    bool is_on_demand; /* a subscription that wants nothing before it is asked to */
     int32_t session_id;
     int error_code;
     int error_detail;
@@ -232,6 +233,8 @@ struct rst_publication_t {
     bool is_rstream;
     bool is_ipc;
     int32_t last_reason;    /* atomic: why the last offer was refused, for waiters */
+    int32_t demand_was_connected; /* atomic, with the next: as rst_publication_demand told last */
+    int64_t demand_seen;
     rsti_log_ext_t *ext;
     rst_client_t *client;
     rsti_shared_log_t *log;
@@ -257,6 +260,8 @@ void rsti_publication_kill(rst_publication_t *publication);
 void rsti_client_on_publication_error(rst_client_t *client, const rsti_response_t *response);
 /* What a waiter wants to know. */
 bool rsti_publication_is_ready(const rst_publication_t *publication);
+/* publication_demand.c: readers asked for more since rst_publication_demand was called, or came or went. */
+bool rsti_publication_has_new_demand(const rst_publication_t *publication);
 /* Why a handle that is NULL, forked or closed does nothing: RST_ERROR with a trail, or RST_CLOSED. */
 int64_t rsti_publication_refuse(const rst_publication_t *publication);
 
@@ -386,6 +391,7 @@ struct rst_batch_t {
     int32_t lease_count;
     int32_t lease_capacity;
     rst_subscription_t *subscription; /* counted while leases are held */
+    int64_t lent;                     /* of its messages, those that cost demand */
     rsti_buffer_t *owned;             /* assembled messages, then spare ones to use again */
     int32_t owned_count;
     int32_t owned_capacity;
@@ -415,6 +421,8 @@ struct rst_subscription_t {
     int32_t channel_status_id;
     char *channel;
     int64_t demand;      /* atomic */
+    int64_t requested;   /* atomic; all that was ever asked for */
+    int64_t lent;        /* delivered for demand and not released. Under lock */
     int32_t is_demanded; /* atomic: request was called once */
     int64_t mean_bytes;  /* of a message with its header; 0: none came yet. Under lock */
     int32_t version;     /* atomic: changes with the list of images */
@@ -466,6 +474,8 @@ void rsti_demand_spend(rst_subscription_t *subscription, int64_t count);
 /* Under subscription->lock: what was asked for before a poll, and what it handed out, for the driver. */
 void rsti_demand_tell(
     rst_subscription_t *subscription, int64_t demand, int64_t bytes, int64_t count);
+/* Under subscription->lock: what is asked for now, for publishers; they are woken when it is more. */
+void rsti_demand_cross(rst_subscription_t *subscription);
 
 /* ---- waiters ---- */
 
@@ -477,6 +487,7 @@ typedef struct rsti_attached_image_t {
 typedef struct rsti_attached_t {
     rst_subscription_t *subscription; /* counted; or */
     rst_publication_t *publication;   /* counted */
+    bool is_demand;                   /* waits for what its readers ask for, not for room */
     int32_t seen_version;             /* of the subscription's images, when copied */
     uint32_t events_told;             /* see rsti_subscription_is_ready */
     rsti_attached_image_t *images;

@@ -109,10 +109,13 @@ static int poll_locked(rst_subscription_t *subscription, rsti_poll_t *poll, bool
     if (poll->charged > 0) {
         rsti_demand_spend(subscription, poll->charged);
     }
+    batch->lent = poll->demand == INT64_MAX ? 0 : poll->charged;
+    subscription->lent += batch->lent;
     if (poll->is_demanded) {
         rsti_demand_tell(
             subscription, poll->demand, bytes_before - poll->bytes_left, batch->count);
     }
+    rsti_demand_cross(subscription);
     rsti_subscription_settle(subscription);
     if (batch->count > 0) {
         return batch->count;

@@ -22,6 +22,7 @@ rst_subscription_t *rsti_subscription_create(rst_client_t *client, const rsti_pe
     subscription->client = client;
     subscription->registration_id = pending->correlation_id;
     subscription->stream_id = pending->stream_id;
+    subscription->is_demanded = pending->is_on_demand;
     subscription->channel_status_id = channel_status_id;
     (void)pthread_mutex_init(&subscription->lock, NULL);
     rsti_client_ref(client);

@@ -161,11 +161,12 @@ static int check(const rst_waiter_t *waiter, int32_t generation)
 }
 
 static rsti_attached_t *find_attached(const rst_waiter_t *waiter,
-    const rst_subscription_t *subscription, const rst_publication_t *publication)
+    const rst_subscription_t *subscription, const rst_publication_t *publication, bool is_demand)
 {
     for (size_t i = 0; i < waiter->attached_count; i++) {
         if (waiter->attached[i].subscription == subscription
-            && waiter->attached[i].publication == publication) {
+            && waiter->attached[i].publication == publication
+            && waiter->attached[i].is_demand == is_demand) {
             return &waiter->attached[i];
         }
     }
@@ -189,12 +190,13 @@ static int grow_attached(rst_waiter_t *waiter)
 }
 
 static int attach_locked(rst_waiter_t *waiter, rst_subscription_t *subscription,
-    rst_publication_t *publication)
+    rst_publication_t *publication, bool is_demand)
 {
-    if (find_attached(waiter, subscription, publication) != NULL) {
+    if (find_attached(waiter, subscription, publication, is_demand) != NULL) {
         return 0;
     }
-    rsti_attached_t attached = {.subscription = subscription, .publication = publication};
+    rsti_attached_t attached = {
+        .subscription = subscription, .publication = publication, .is_demand = is_demand};
     int result = grow_attached(waiter);
     if (result == 0 && publication != NULL) {
         result = rsti_waiter_take_slot(waiter, publication->log, &attached.slot);
@@ -218,10 +220,10 @@ static int attach_locked(rst_waiter_t *waiter, rst_subscription_t *subscription,
 }
 
 static int attach(rst_waiter_t *waiter, rst_subscription_t *subscription,
-    rst_publication_t *publication)
+    rst_publication_t *publication, bool is_demand)
 {
     pthread_mutex_lock(&waiter->lock);
-    const int result = attach_locked(waiter, subscription, publication);
+    const int result = attach_locked(waiter, subscription, publication, is_demand);
     pthread_mutex_unlock(&waiter->lock);
     rsti_waiter_kick(waiter); /* who sleeps already must be armed there too */
     return result;
@@ -233,27 +235,39 @@ RST_API int rst_waiter_attach_subscription(rst_waiter_t *waiter, rst_subscriptio
         return RST_SET_ERR(RST_EINVAL, "a waiter and a subscription of one client are wanted");
     }
     const int checked = check(waiter, subscription->generation);
-    return checked < 0 ? checked : attach(waiter, subscription, NULL);
+    return checked < 0 ? checked : attach(waiter, subscription, NULL, false);
 }
 
-RST_API int rst_waiter_attach_publication(rst_waiter_t *waiter, rst_publication_t *publication)
+static int attach_publication(rst_waiter_t *waiter, rst_publication_t *publication,
+    bool is_demand)
 {
     if (waiter == NULL || publication == NULL || waiter->client != publication->client) {
         return RST_SET_ERR(RST_EINVAL, "a waiter and a publication of one client are wanted");
     }
     const int checked = check(waiter, publication->generation);
-    return checked < 0 ? checked : attach(waiter, NULL, publication);
+    return checked < 0 ? checked : attach(waiter, NULL, publication, is_demand);
+}
+
+RST_API int rst_waiter_attach_publication(rst_waiter_t *waiter, rst_publication_t *publication)
+{
+    return attach_publication(waiter, publication, false);
+}
+
+RST_API int rst_waiter_attach_demand(rst_waiter_t *waiter, rst_publication_t *publication)
+{
+    return attach_publication(waiter, publication, true);
 }
 
 static void detach(rst_waiter_t *waiter, const rst_subscription_t *subscription,
-    const rst_publication_t *publication)
+    const rst_publication_t *publication, bool is_demand)
 {
     if (waiter == NULL || (subscription == NULL && publication == NULL)
         || rsti_is_forked(waiter->generation)) {
         return;
     }
     pthread_mutex_lock(&waiter->lock);
-    const rsti_attached_t *found = find_attached(waiter, subscription, publication);
+    const rsti_attached_t *found =
+        find_attached(waiter, subscription, publication, is_demand);
     if (found != NULL) {
         detach_at(waiter, (size_t)(found - waiter->attached));
     }
@@ -263,15 +277,29 @@ static void detach(rst_waiter_t *waiter, const rst_subscription_t *subscription,
 RST_API void rst_waiter_detach_subscription(rst_waiter_t *waiter,
     rst_subscription_t *subscription)
 {
-    detach(waiter, subscription, NULL);
+    detach(waiter, subscription, NULL, false);
 }
 
 RST_API void rst_waiter_detach_publication(rst_waiter_t *waiter, rst_publication_t *publication)
 {
-    detach(waiter, NULL, publication);
+    detach(waiter, NULL, publication, false);
+}
+
+RST_API void rst_waiter_detach_demand(rst_waiter_t *waiter, rst_publication_t *publication)
+{
+    detach(waiter, NULL, publication, true);
 }
 
 /* ---- readiness ---- */
+
+static bool is_attached_ready(const rsti_attached_t *attached, uint32_t *told)
+{
+    if (attached->publication == NULL) {
+        return rsti_subscription_is_ready(attached->subscription, told);
+    }
+    return attached->is_demand ? rsti_publication_has_new_demand(attached->publication)
+                               : rsti_publication_is_ready(attached->publication);
+}
 
 /* is_told: the answer goes to the user, who has then heard of the events. */
 static bool is_ready_locked(rst_waiter_t *waiter, bool is_told)
@@ -279,9 +307,7 @@ static bool is_ready_locked(rst_waiter_t *waiter, bool is_told)
     for (size_t i = 0; i < waiter->attached_count; i++) {
         rsti_attached_t *attached = &waiter->attached[i];
         uint32_t told = attached->events_told;
-        if (attached->publication != NULL
-                ? rsti_publication_is_ready(attached->publication)
-                : rsti_subscription_is_ready(attached->subscription, &told)) {
+        if (is_attached_ready(attached, &told)) {
             attached->events_told = is_told ? told : attached->events_told;
             return true;
         }

@@ -74,23 +74,38 @@ typedef struct rsti_log_ext_t {
     int64_t conductor_position; /* written by: conductor. A subscriber whose position reaches this
                                  * wakes the conductor (limit to raise, SM to send) */
     int32_t held_by; /* written by: driver. RSTI_HELD_BY_…: why the publisher limit stands still */
-    uint8_t pad_b[44];
+    int32_t pad_b;
+    /* written by: driver's sender, a sequence lock. What the reader of a network log asks for, as
+     * its status messages say; readers of an IPC log tell it behind their positions. */
+    int64_t demand_begin;    /* 0: never told */
+    int64_t demand_position;
+    int64_t demand_messages; /* wanted from that position on; INT64_MAX: no limit; -1: not told */
+    int64_t demand_end;
+    uint8_t pad_c[8];
     rsti_wake_slot_t slots[RSTI_WAKE_SLOTS];
 } rsti_log_ext_t;
 _Static_assert(offsetof(rsti_log_ext_t, data_armed) == 512, "log extension");
+_Static_assert(offsetof(rsti_log_ext_t, demand_begin) == 536, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
 _Static_assert(sizeof(rsti_log_ext_t) == 1600, "log extension");
 #define RSTI_LOG_EXT_OFFSET 512
 
 /* At byte 32 of the value record of a subscriber position counter: what its reader asks for, so that
- * the driver knows how much of the window it will take (flow/fill.h, B_eff). */
+ * the driver knows how much of the window it will take (flow/fill.h, B_eff), and the publisher how many
+ * messages it may make. Whoever reads position and remaining reads the position first: then at most
+ * that many messages are wanted behind it, whatever the reader does meanwhile, because it lowers
+ * remaining before it moves the position over what it took. */
 typedef struct rsti_position_ext_t {
     int32_t magic; /* written last */
-    int32_t version;
+    int32_t version; /* written by: client, after the two at the end are there: 1 */
     int64_t demand;     /* written by: client. Messages asked for and not delivered when it polled
                          * last; INT64_MAX: no limit */
     int64_t mean_bytes; /* written by: client. Of its messages, as they lie in the log */
+    int64_t remaining;  /* written by: client. Messages asked for behind its position; INT64_MAX: no
+                         * limit */
+    int64_t requested;  /* written by: client. All it ever asked for; the same */
 } rsti_position_ext_t;
+#define RSTI_POSITION_EXT_VERSION 1
 
 typedef struct rsti_heartbeat_ext_t {
     int32_t magic;

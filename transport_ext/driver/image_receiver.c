@@ -32,6 +32,7 @@ void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transpor
     connection->follows_fill =
         connection->is_rstream && (setup->frame.flags & RSTI_SETUP_FLAG_FILL) != 0;
     rsti_image_fill_on_setup(image);
+    rsti_image_demand_on_setup(image);
 }
 
 /* A frame that belongs to the stream came by this transport. */
@@ -261,6 +262,11 @@ void rsti_image_send_items(
     if (fill != NULL) {
         (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_FILL, fill, RSTI_SM_FILL_LENGTH);
     }
+    if (image->demand.seen > 0) {
+        uint8_t value[RSTI_SM_DEMAND_LENGTH];
+        rsti_sm_demand_encode(&image->demand.told, value);
+        (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_DEMAND, value, sizeof value);
+    }
     const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
     const rsti_sm_t sm =
         sm_at(image, image->last_sm_position, image->last_sm_window, 0, (int32_t)length);
@@ -421,6 +427,7 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     check_loss(receiver, image, now_ns);
     rsti_image_check_rtt(receiver, image, now_ns);
     rsti_image_fill_pending(receiver, image, now_ns);
+    rsti_image_demand_pending(receiver, image, now_ns);
     const int64_t repair_due_ns = rsti_image_repair_pending(receiver, image, now_ns);
     const int64_t response_due_ns = check_response(receiver, image, now_ns);
     return rsti_min_i64(rsti_min_i64(repair_due_ns, response_due_ns),

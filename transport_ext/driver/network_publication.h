@@ -11,6 +11,7 @@
 #include "flow/flow_control.h"
 #include "flow/pace.h"
 #include "loss/retransmit_handler.h"
+#include "protocol/sm_demand.h"
 
 /* Receivers whose life is watched; of unicast channels, and of groups. */
 #define RSTI_RECEIVERS_MAX 64
@@ -111,6 +112,11 @@ void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t
 /* Items behind a status message: what they say of its receiver. */
 void rsti_network_publication_on_items(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns);
+/* demand_sender.c: what its one receiver's readers ask for; and: it is another one, or gone. */
+void rsti_network_publication_on_demand(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_demand_t *demand);
+void rsti_network_publication_forget_demand(rsti_sender_t *sender,
+    rsti_network_publication_t *publication);
 /* The receivers have changed. */
 void rsti_network_publication_update_repair(rsti_network_publication_t *publication);
 /* Another law of rate. */

@@ -150,6 +150,7 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
         .follows_fill = follows_fill(facts->setup),
     };
     connection->control = *rsti_receive_transport_control(facts->transport, facts->source);
+    image->demand.is_wanted = connection->is_rstream;
     rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
         image->join_position + image->congestion.window / 4 + 1);
 }
@@ -343,7 +344,9 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         .rtt_least_ns = rsti_load_acquire_i64(&image->rtt_least_ns),
         .has_loss = has_loss,
     };
-    const int64_t fill_due_ns = rsti_image_fill_look(driver, image, hwm, least, now_ns);
+    const int64_t told_due_ns =
+        rsti_min_i64(rsti_image_fill_look(driver, image, hwm, least, now_ns),
+            rsti_image_demand_look(driver, image, hwm, now_ns));
     const bool is_ack_due = image->is_acked_soon && now_ns >= image->ack_due_ns;
     if (rsti_image_congestion_rebuild(image, &facts, is_ack_due)) {
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
@@ -351,14 +354,14 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* else every message would be answered */
     }
     if (hwm <= image->next_sm_position || !image->is_acked_soon) {
-        return rsti_min_i64(image->loss_due_ns, fill_due_ns);
+        return rsti_min_i64(image->loss_due_ns, told_due_ns);
     }
     /* Consumed below the threshold: told a little later, because publishers that wait until they
      * were understood would wait for ever. */
     if (is_ack_due) {
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS;
     }
-    return rsti_min_i64(rsti_min_i64(image->loss_due_ns, image->ack_due_ns), fill_due_ns);
+    return rsti_min_i64(rsti_min_i64(image->loss_due_ns, image->ack_due_ns), told_due_ns);
 }
 
 void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image)

@@ -6,6 +6,7 @@
 #define RSTI_DRIVER_PUBLICATION_IMAGE_H
 
 #include "concurrent/loss_report.h"
+#include "driver/image_demand.h"
 #include "driver/image_fill.h"
 #include "driver/publication.h"
 #include "driver/receive_endpoint.h"
@@ -113,6 +114,7 @@ struct rsti_image_t {
     rsti_arrival_t arrival;
     bool has_news;       /* for the sender: an additional status message is due */
     rsti_image_fill_t fill;
+    rsti_image_demand_t demand;
     /* Ring: first asked for, for the conductor's report. */
     struct {
         int64_t begin, end;
@@ -158,7 +160,8 @@ void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
 int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, const void *frame,
     size_t length, int64_t now_ns);
 /* The last plain one with items behind it: to rstream sources alone, and more often than needed is
- * harmless (docs/wire.md, SM items). fill: value of that item, for those that follow it; NULL: none. */
+ * harmless (docs/wire.md, SM items). fill: value of that item, for those that follow it; NULL: none.
+ * The demand goes along once it is known. */
 void rsti_image_send_items(
     rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill, int64_t now_ns);
 
@@ -175,6 +178,13 @@ void rsti_image_fill_on_setup(rsti_image_t *image);
 void rsti_image_fill_on_data(
     rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
 void rsti_image_fill_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
+
+/* image_demand.c; conductor: each rebuild pass. Returns when to look again. */
+int64_t rsti_image_demand_look(
+    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
+/* Receiver: a SETUP changed a connection; what is to be told. */
+void rsti_image_demand_on_setup(rsti_image_t *image);
+void rsti_image_demand_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 
 /* image_repair.c: between rstream peers the receiver repairs, many gaps at once. */
 void rsti_image_repair_init(rsti_image_t *image, bool may_repair, int64_t delay_ns);

@@ -8,6 +8,7 @@
  * log2(interval / T) more of them, and a lost last datagram is missed after T instead of 100 ms. */
 #include "driver/internal.h"
 
+#include "protocol/sm_demand.h"
 #include "protocol/sm_fill.h"
 #include "protocol/sm_items.h"
 #include "util/error.h"
@@ -23,6 +24,8 @@ typedef struct items_t {
     int64_t arrival_rate;
     bool has_fill;
     rsti_sm_fill_t fill;
+    bool has_demand;
+    rsti_sm_demand_t demand;
 } items_t;
 
 static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
@@ -35,6 +38,9 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
     } else if (type == RSTI_SM_ITEM_FILL && length >= RSTI_SM_FILL_LENGTH) {
         rsti_sm_fill_decode(&items->fill, value);
         items->has_fill = true;
+    } else if (type == RSTI_SM_ITEM_DEMAND && length >= RSTI_SM_DEMAND_LENGTH) {
+        rsti_sm_demand_decode(&items->demand, value);
+        items->has_demand = true;
     }
 }
 
@@ -104,6 +110,9 @@ void rsti_network_publication_on_items(rsti_sender_t *sender,
     }
     if (items.has_fill) {
         on_fill(sender, publication, sm, &items, now_ns);
+    }
+    if (items.has_demand) {
+        rsti_network_publication_on_demand(sender, publication, &items.demand);
     }
 }
 

@@ -91,7 +91,7 @@ static void tell_last_consumed(rsti_network_publication_t *publication, int64_t 
 
 /* A receiver beyond the capacity takes the place of the one that was heard least recently: the
  * publication stays connected, and how far it was consumed is known of those that are left. */
-static void touch_receiver(rsti_network_publication_t *publication,
+static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const rsti_sm_facts_t *facts, int64_t now_ns)
 {
     int32_t oldest = 0;
@@ -116,14 +116,17 @@ static void touch_receiver(rsti_network_publication_t *publication,
         .window = facts->window,
     };
     rsti_network_publication_update_repair(publication);
+    rsti_network_publication_forget_demand(sender, publication);
 }
 
-static bool remove_receiver(rsti_network_publication_t *publication, int64_t receiver_id)
+static bool remove_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t receiver_id)
 {
     for (int32_t i = 0; i < publication->receiver_count; i++) {
         if (publication->receivers[i].receiver_id == receiver_id) {
             publication->receivers[i] = publication->receivers[--publication->receiver_count];
             rsti_network_publication_update_repair(publication);
+            rsti_network_publication_forget_demand(sender, publication);
             return true;
         }
     }
@@ -138,6 +141,7 @@ static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *
         if (now_ns > publication->receivers[i - 1].last_sm_ns + timeout_ns) {
             publication->receivers[i - 1] = publication->receivers[--publication->receiver_count];
             rsti_network_publication_update_repair(publication);
+            rsti_network_publication_forget_demand(sender, publication);
             rsti_slowest_on_receivers(sender, publication, now_ns);
         }
     }
@@ -182,7 +186,7 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
     const rsti_sm_t *sm, const rsti_sm_facts_t *facts, int64_t snd_pos, int64_t now_ns)
 {
     if (!facts->is_eos) {
-        touch_receiver(publication, facts, now_ns);
+        touch_receiver(sender, publication, facts, now_ns);
         rsti_send_rate_on_status(
             &publication->send_rate, facts->receiver_id, facts->position, now_ns);
         rsti_network_publication_on_items(sender, publication, sm, now_ns);
@@ -190,7 +194,7 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
         rsti_store_release_i32(&publication->has_unicast_eos, 0);
         return;
     }
-    (void)remove_receiver(publication, facts->receiver_id);
+    (void)remove_receiver(sender, publication, facts->receiver_id);
     if (publication->receiver_count == 0) {
         tell_last_consumed(publication, rsti_min_i64(facts->position, snd_pos));
         /* In a group others may be there whom nobody knows yet. */
@@ -272,7 +276,7 @@ void rsti_network_publication_on_err(rsti_sender_t *sender,
     const struct sockaddr_storage *source, int64_t now_ns)
 {
     publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);
-    if (!remove_receiver(publication, err->receiver_id)) {
+    if (!remove_receiver(sender, publication, err->receiver_id)) {
         return;
     }
     update_connected(sender, publication);

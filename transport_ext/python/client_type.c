@@ -241,13 +241,19 @@ static PyObject *client_add_subscription(PyObject *object, PyObject *const *args
     rst_subscription_t *subscription;
     add_request_t request;
     int64_t correlation_id;
+    int is_on_demand;
 
-    if (!rsti_py_check_count("add_subscription", count, 3, 3) ||
+    if (!rsti_py_check_count("add_subscription", count, 3, 4) ||
         !get_request(self, args, count, &request)) {
         return NULL;
     }
-    correlation_id =
-        rst_client_add_subscription(self->client, request.channel, request.stream_id);
+    is_on_demand = count > 3 ? PyObject_IsTrue(args[2]) : 0;
+    if (is_on_demand < 0) {
+        return NULL;
+    }
+    correlation_id = is_on_demand
+        ? rst_client_add_subscription_on_demand(self->client, request.channel, request.stream_id)
+        : rst_client_add_subscription(self->client, request.channel, request.stream_id);
     if (rsti_py_client_await(self, correlation_id, request.timeout_ns) < 0) {
         return NULL;
     }
@@ -320,8 +326,9 @@ static PyMethodDef client_methods[] = {
         "add_publication($self, channel, stream_id, exclusive, timeout_s, /)\n--\n\n"
         "Ask the driver for a publication and wait for it."},
     {"add_subscription", RSTI_PY_FASTCALL(client_add_subscription), METH_FASTCALL,
-        "add_subscription($self, channel, stream_id, timeout_s, /)\n--\n\n"
-        "Ask the driver for a subscription and wait for it."},
+        "add_subscription($self, channel, stream_id, [on_demand,] timeout_s, /)\n\n"
+        "Ask the driver for a subscription and wait for it; on_demand: one that wants nothing before it "
+        "is asked to."},
     {"next_session_id", RSTI_PY_FASTCALL(client_next_session_id), METH_FASTCALL,
         "next_session_id($self, stream_id, timeout_s, /)\n--\n\n"
         "A session id that no publication of the stream uses."},

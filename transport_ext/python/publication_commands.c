@@ -128,6 +128,19 @@ PyObject *rsti_py_publication_get_next_frame(PyObject *object, void *closure)
     return Py_BuildValue("(ii)", (int)term_id, (int)term_offset);
 }
 
+PyObject *rsti_py_publication_get_demand(PyObject *object, void *closure)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    rst_demand_t demand;
+
+    (void)closure;
+    if (self->handle.is_closed || rst_publication_demand(self->publication, &demand) < 0) {
+        Py_RETURN_NONE;
+    }
+    return Py_BuildValue("(LLiN)", (long long)demand.position, (long long)demand.messages,
+        (int)demand.reader_count, PyBool_FromLong(demand.is_connected));
+}
+
 PyObject *rsti_py_publication_get_errors_lost(PyObject *object, void *closure)
 {
     rsti_py_publication_t *self = (rsti_py_publication_t *)object;

@@ -29,13 +29,17 @@ PyObject *rsti_py_waiter_make(rsti_py_client_t *client)
     return (PyObject *)self;
 }
 
-static int attach(rsti_py_waiter_t *self, rsti_py_handle_t *handle)
+static int attach(rsti_py_waiter_t *self, rsti_py_handle_t *handle, bool is_demand)
 {
-    return handle->is_subscription
-        ? rst_waiter_attach_subscription(self->waiter,
-              ((rsti_py_subscription_t *)handle)->subscription)
-        : rst_waiter_attach_publication(self->waiter,
-              ((rsti_py_publication_t *)handle)->publication);
+    rst_publication_t *publication;
+
+    if (handle->is_subscription) {
+        return rst_waiter_attach_subscription(self->waiter,
+            ((rsti_py_subscription_t *)handle)->subscription);
+    }
+    publication = ((rsti_py_publication_t *)handle)->publication;
+    return is_demand ? rst_waiter_attach_demand(self->waiter, publication)
+                     : rst_waiter_attach_publication(self->waiter, publication);
 }
 
 static void detach(rsti_py_waiter_t *self, rsti_py_handle_t *handle)
@@ -44,8 +48,9 @@ static void detach(rsti_py_waiter_t *self, rsti_py_handle_t *handle)
         rst_waiter_detach_subscription(self->waiter,
             ((rsti_py_subscription_t *)handle)->subscription);
     } else {
-        rst_waiter_detach_publication(self->waiter,
-            ((rsti_py_publication_t *)handle)->publication);
+        rst_publication_t *publication = ((rsti_py_publication_t *)handle)->publication;
+        rst_waiter_detach_publication(self->waiter, publication);
+        rst_waiter_detach_demand(self->waiter, publication);
     }
 }
 
@@ -158,9 +163,18 @@ static bool reserve(rsti_py_waiter_t *self)
     return true;
 }
 
-static PyObject *waiter_attach(PyObject *object, PyObject *argument)
+static bool is_attached(const rsti_py_waiter_t *self, const rsti_py_handle_t *handle)
 {
-    rsti_py_waiter_t *self = (rsti_py_waiter_t *)object;
+    for (size_t i = 0; i < self->handle_count; i++) {
+        if (self->handles[i] == handle) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static PyObject *attach_handle(rsti_py_waiter_t *self, PyObject *argument, bool is_demand)
+{
     rsti_py_handle_t *handle = get_handle(self, argument);
     int result = 0;
 
@@ -171,11 +185,6 @@ static PyObject *waiter_attach(PyObject *object, PyObject *argument)
         return rsti_py_raise_text(self->client->state, RST_EINVAL,
             "the waiter belongs to another client");
     }
-    for (size_t i = 0; i < self->handle_count; i++) {
-        if (self->handles[i] == handle) {
-            Py_RETURN_NONE;
-        }
-    }
     pause_waits(self);
     if (handle->is_closed || self->is_closed) {
         self->paused--;
@@ -185,8 +194,8 @@ static PyObject *waiter_attach(PyObject *object, PyObject *argument)
         self->paused--;
         return NULL;
     }
-    result = attach(self, handle);
-    if (result >= 0) {
+    result = attach(self, handle, is_demand);
+    if (result >= 0 && !is_attached(self, handle)) {
         Py_INCREF((PyObject *)handle);
         self->handles[self->handle_count++] = handle;
     }
@@ -195,6 +204,22 @@ static PyObject *waiter_attach(PyObject *object, PyObject *argument)
         return rsti_py_raise_at(handle, result, NULL);
     }
     Py_RETURN_NONE;
+}
+
+static PyObject *waiter_attach(PyObject *object, PyObject *argument)
+{
+    return attach_handle((rsti_py_waiter_t *)object, argument, false);
+}
+
+static PyObject *waiter_attach_demand(PyObject *object, PyObject *argument)
+{
+    rsti_py_waiter_t *self = (rsti_py_waiter_t *)object;
+
+    if (!Py_IS_TYPE(argument, self->client->state->publication_type)) {
+        PyErr_SetString(PyExc_TypeError, "a Publication of rstream._core is needed");
+        return NULL;
+    }
+    return attach_handle(self, argument, true);
 }
 
 static PyObject *waiter_detach(PyObject *object, PyObject *argument)
@@ -285,6 +310,8 @@ static PyObject *waiter_close(PyObject *object, PyObject *unused)
 
 static PyMethodDef waiter_methods[] = {
     {"attach", waiter_attach, METH_O, "Watch a subscription or publication."},
+    {"attach_demand", waiter_attach_demand, METH_O,
+        "Watch what the readers of a publication ask for, not its room."},
     {"detach", waiter_detach, METH_O, "Watch it no more."},
     {"wait", RSTI_PY_FASTCALL(waiter_wait), METH_FASTCALL,
         "wait($self, timeout_s, spin_s=0.0, /)\n--\n\n"

@@ -53,6 +53,9 @@ RST_API int64_t rst_client_add_publication(rst_client_t *client, const char *cha
     int32_t stream_id, bool is_exclusive);
 RST_API int64_t rst_client_add_subscription(rst_client_t *client, const char *channel,
     int32_t stream_id);
+/* One that wants nothing before rst_subscription_request: publishers hear so from the start. */
+RST_API int64_t rst_client_add_subscription_on_demand(rst_client_t *client, const char *channel,
+    int32_t stream_id);
 /* Waits at most timeout_ns for the driver's answer: 1 ready, 0 not yet, negative: refused
  * (-RST_EREGISTRATION, rst_last_error_detail() is the driver's code), driver lost, timed out. */
 RST_API int rst_client_await(rst_client_t *client, int64_t correlation_id, int64_t timeout_ns);
@@ -140,6 +143,19 @@ RST_API bool rst_publication_is_closed(const rst_publication_t *publication);
  * last status messages said); without readers, where the last one stopped or the next will begin.
  * RST_NOT_CONNECTED where it is not known. */
 RST_API int64_t rst_publication_consumed_position(const rst_publication_t *publication);
+/* What its readers ask for by request(n), so that a publisher can make no more than they want: on IPC of
+ * all of them, on the network of one that reads by rstream; a group does not tell. Copied at one moment;
+ * whoever counts its messages by position knows how many are wanted in all: those up to position, and
+ * messages more. Returns reader_count, or RST_CLOSED … A waiter to which the publication is attached
+ * by rst_waiter_attach_demand wakes when it changes. */
+typedef struct rst_demand_t {
+    int64_t position;     /* that all of them have consumed; INT64_MAX: nobody tells */
+    int64_t messages;     /* wanted behind it; INT64_MAX: no limit */
+    int64_t change;       /* differs at least when a reader has asked for more */
+    int32_t reader_count; /* that tell what they ask for */
+    bool is_connected;
+} rst_demand_t;
+RST_API int64_t rst_publication_demand(rst_publication_t *publication, rst_demand_t *demand);
 /* Bytes that may be offered now; 0 when the limit is reached. RST_CLOSED. */
 RST_API int64_t rst_publication_available_window(const rst_publication_t *publication);
 /* Where the next frame goes, of an exclusive publication exactly: 0, or RST_CLOSED … */
@@ -311,6 +327,10 @@ RST_API int rst_waiter_attach_publication(rst_waiter_t *waiter, rst_publication_
 RST_API void rst_waiter_detach_subscription(rst_waiter_t *waiter,
     rst_subscription_t *subscription);
 RST_API void rst_waiter_detach_publication(rst_waiter_t *waiter, rst_publication_t *publication);
+/* The publication as one that waits to be asked for more messages (rst_publication_demand), not for room;
+ * both may be attached. */
+RST_API int rst_waiter_attach_demand(rst_waiter_t *waiter, rst_publication_t *publication);
+RST_API void rst_waiter_detach_demand(rst_waiter_t *waiter, rst_publication_t *publication);
 /* Waits until something attached may be ready: 1; 0 after timeout_ns; when nothing is left to read
  * -RST_EDRIVERLOST, -RST_ECLIENTTIMEOUT, -RST_ECLOSED; -RST_EFORKED. May return 1 early. An image
  * event ends one wait of each waiter, taken or not. spin_ns: busy-wait that long before sleeping. */

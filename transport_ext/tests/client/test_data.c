@@ -468,6 +468,14 @@ TEST(demand)
     const rsti_position_ext_t *told = (const void *)value->spare;
     CHECK_EQ(told->magic, RSTI_EXT_MAGIC);
     CHECK_EQ(told->demand, 7);
+    /* And the publisher: what is wanted behind the position, which stands before the seven. */
+    CHECK_EQ(told->version, RSTI_POSITION_EXT_VERSION);
+    CHECK_EQ(told->requested, 10);
+    CHECK_EQ(told->remaining, 7);
+    const int64_t before_seven = rsti_load_acquire_i64(fake_value(log->counter_id));
+    rst_batch_release(batch);
+    CHECK_EQ(told->remaining, 0);
+    CHECK(rsti_load_acquire_i64(fake_value(log->counter_id)) > before_seven);
     CHECK(told->mean_bytes >= 33 && told->mean_bytes <= 64);
     /* Without demand not even the beginning of a long message is taken out of the image. */
     const int64_t before = rsti_load_acquire_i64(fake_value(log->counter_id));
@@ -475,6 +483,8 @@ TEST(demand)
     CHECK(rsti_load_acquire_i64(fake_value(log->counter_id)) >= before);
     CHECK(rsti_load_acquire_i64(fake_value(log->counter_id)) < at - 96);
     rst_subscription_request(subscription, 1);
+    CHECK_EQ(told->requested, 11);
+    CHECK_EQ(told->remaining, 1);
     /* The long one, and completion, which costs nothing. */
     CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 2);
     CHECK_EQ(message(0)->length, 4);
@@ -482,6 +492,8 @@ TEST(demand)
     rst_subscription_request(subscription, INT64_MAX - 1);
     rst_subscription_request(subscription, 100);
     CHECK_EQ(rst_subscription_demand(subscription), INT64_MAX);
+    CHECK_EQ(told->requested, INT64_MAX);
+    CHECK_EQ(told->remaining, INT64_MAX);
     (void)fake_data(log, at, "x");
     CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 1);
     CHECK_EQ(rst_subscription_demand(subscription), INT64_MAX);

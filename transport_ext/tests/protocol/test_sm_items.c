@@ -41,23 +41,23 @@ TEST(what_is_written_is_read)
     uint8_t buffer[RSTI_SM_ITEMS_MAX];
     rsti_sm_items_writer_t writer;
     uint8_t present = 1;
-    int64_t demand = INT64_C(0x0102030405060708);
+    int64_t rtt_ns = INT64_C(0x0102030405060708);
     rsti_sm_items_begin(&writer, buffer, sizeof buffer);
     CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_TAG_PRESENT, &present, 1));
-    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_DEMAND, &demand, 8));
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_ROUND_TRIP, &rtt_ns, 8));
     CHECK(rsti_sm_items_add(&writer, 200, NULL, 0));
     size_t length = rsti_sm_items_end(&writer);
     CHECK_EQ(length, 4 + 3 + 10 + 2);
     static const uint8_t expected[] = {
-        1, 3, 15, 0, 1, 1, 1, 3, 8, 8, 7, 6, 5, 4, 3, 2, 1, 200, 0};
+        1, 3, 15, 0, 1, 1, 1, 5, 8, 8, 7, 6, 5, 4, 3, 2, 1, 200, 0};
     CHECK_MEM(buffer, expected, sizeof expected);
     seen_t seen;
     CHECK(read_exact(buffer, length, &seen));
     CHECK_EQ(seen.count, 3);
     CHECK_EQ(seen.types[0], RSTI_SM_ITEM_TAG_PRESENT);
-    CHECK_EQ(seen.types[1], RSTI_SM_ITEM_DEMAND);
+    CHECK_EQ(seen.types[1], RSTI_SM_ITEM_ROUND_TRIP);
     CHECK_EQ(seen.types[2], 200);
-    CHECK_EQ(seen.last_i64, demand);
+    CHECK_EQ(seen.last_i64, rtt_ns);
 }
 
 TEST(short_lists_are_padded_to_16)
@@ -116,9 +116,9 @@ TEST(malformed_tails_deliver_nothing)
         {{1, 1, 0xFF, 0xFF, 9, 10}, 16, false},
         {{1, 255, 0, 0}, 16, false},
         {{1, 1, 2, 0, 1, 0}, 16, false},             /* a tag item without its byte */
-        {{1, 1, 9, 0, 3, 7}, 16, false},             /* a demand of 7 bytes */
-        {{1, 1, 10, 0, 3, 8}, 16, true},
-        {{1, 1, 11, 0, 3, 9}, 16, true},             /* a later version's, longer */
+        {{1, 1, 9, 0, 5, 7}, 16, false},             /* a round trip of 7 bytes */
+        {{1, 1, 10, 0, 5, 8}, 16, true},
+        {{1, 1, 11, 0, 5, 9}, 16, true},             /* a later version's, longer */
         {{1, 2, 5, 0, 1, 1, 1, 9, 1}, 16, false},    /* the second is malformed */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -1,0 +1,45 @@
+/* demand_sender.c: what the one reader of a network publication asks for, from its status messages into the
+ * log, where the publisher reads it (concurrent/wake.h). Several receivers are not told: whom they are
+ * counted for is known to none of them, and a sender keeps no state per receiver for that. */
+#include "driver/internal.h"
+
+#define NOT_TOLD (-1)
+
+/* Sequence lock, writer's side: begin, fields, end. */
+static void tell(rsti_sender_t *sender, rsti_network_publication_t *publication, int64_t position,
+    int64_t messages)
+{
+    rsti_log_ext_t *ext = &publication->base.file.log.metadata->ext;
+    const int64_t change = rsti_load_relaxed_i64(&ext->demand_begin) + 1;
+    rsti_store_release_i64(&ext->demand_begin, change);
+    rsti_fence();
+    rsti_store_relaxed_i64(&ext->demand_position, position);
+    rsti_store_relaxed_i64(&ext->demand_messages, messages);
+    rsti_store_release_i64(&ext->demand_end, change);
+    rsti_driver_wake_log(sender->driver, &publication->base.file.log, RSTI_WAIT_LIMIT);
+}
+
+void rsti_network_publication_on_demand(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_demand_t *demand)
+{
+    const rsti_log_ext_t *ext = &publication->base.file.log.metadata->ext;
+    if (publication->is_group || publication->receiver_count != 1) {
+        return;
+    }
+    /* Every additional status message carries it: mostly nothing new. */
+    if (rsti_load_relaxed_i64(&ext->demand_begin) == 0
+        || rsti_load_relaxed_i64(&ext->demand_position) != demand->position
+        || rsti_load_relaxed_i64(&ext->demand_messages) != demand->messages) {
+        tell(sender, publication, demand->position, demand->messages);
+    }
+}
+
+void rsti_network_publication_forget_demand(
+    rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    const rsti_log_ext_t *ext = &publication->base.file.log.metadata->ext;
+    if (rsti_load_relaxed_i64(&ext->demand_begin) != 0
+        && rsti_load_relaxed_i64(&ext->demand_messages) != NOT_TOLD) {
+        tell(sender, publication, 0, NOT_TOLD);
+    }
+}
