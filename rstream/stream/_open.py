@@ -361,13 +361,16 @@ def subscriber_to(
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     linger_s: float = LINGER_S,
     rate: rate.RateLimit | None = None,
+    executor: Executor | None = None,
 ) -> StreamSubscriber[Any]:
     """A Reactive Streams subscriber that sends every element into a stream.
 
     Args:
         name, type, codec, channel, stream_id, dir, client: as for :func:`rstream.publisher`.
-        window: most elements requested from the upstream and not yet sent.
+        window: most elements requested from the upstream and not yet sent; fewer when the readers want
+            fewer.
         connect_timeout_s, linger_s, rate: as for :func:`rstream.publisher`.
+        executor: runs the loop that waits for the readers' demand; None: a thread of its own.
     Raises:
         ConfigError, DriverError: as :func:`rstream.publisher`.
     """
@@ -384,7 +387,7 @@ def subscriber_to(
         linger_s=linger_s,
         rate=rate,
     )
-    return StreamSubscriber(opened, window)
+    return StreamSubscriber(opened, window, executor)
 
 
 def processor(function: Callable[[T], R]) -> MapProcessor[T, R]:

@@ -26,6 +26,7 @@ from rstream.errors import (
 )
 from rstream.flow.pacing import TokenBucket, bucket_of
 from rstream.stream import _session
+from rstream.stream._demand import ReadersDemand
 from rstream.stream._events import (
     EVENTS_MAX,
     Connected,
@@ -150,6 +151,11 @@ class Publisher(Generic[T]):
         return self._closed
 
     @property
+    def is_lost(self) -> bool:
+        """Whether its driver was lost and it cannot join again: the client is the caller's."""
+        return not self._link.is_alive and not self._link.is_shared
+
+    @property
     def is_rate_limited(self) -> bool:
         """Whether its own rate holds it back, and not what its readers have room for."""
         if self._bucket is not None and self._bucket.delay_ns(self._now_ns()) > 0:
@@ -175,15 +181,34 @@ class Publisher(Generic[T]):
             self._core.set_rate(rate.to_text(), timeout_s)
         self.channel = channel
 
-    def events(self) -> list[StreamEvent]:
-        """What happened since the last call, oldest first: readers come and gone, session changes,
-        gaps. Looks itself, so that a publisher with nothing to send learns it too.
+    def demand(self) -> ReadersDemand | None:
+        """What its readers ask for by request(n) behind what they have consumed.
+
+        None: it is closed, or without its driver. Readers that take what comes, groups and raw Aeron peers do
+        not say.
         """
+        told = None if self._closed else self._core.demand
+        return None if told is None else ReadersDemand(*told)
+
+    def make_waiter(self) -> _core.Waiter:
+        """A waiter that wakes when its readers ask for more, or come or go; for the session of now."""
+        waiter = self._link.client.core.waiter()
+        waiter.attach_demand(self._core)
+        return waiter
+
+    def revive(self) -> None:
+        """Join again if the driver was lost, so that a publisher with nothing to send learns it too."""
         if not self._closed:
             if self._link.is_alive:
                 self._look()
             elif self._link.is_shared:
                 self._rejoin(None)
+
+    def events(self) -> list[StreamEvent]:
+        """What happened since the last call, oldest first: readers come and gone, session changes,
+        gaps. Looks itself, so that a publisher with nothing to send learns it too.
+        """
+        self.revive()
         events = list(self._events)
         self._events.clear()
         return events
@@ -454,14 +479,18 @@ class Publisher(Generic[T]):
                 )
             if waited_s >= NOTICE_AFTER_S and not has_noticed:
                 has_noticed = True
-                log.warning(
-                    "%s: waits for a subscriber, up to %g s; `rstream stat` shows who is there",
-                    self._where(),
-                    self.connect_timeout_s,
-                )
+                self.say_alone(f"up to {self.connect_timeout_s:g} s")
             self._wait_core(0.05)
             if not self._core.is_connected:
                 self._sleep(0.001)
+
+    def say_alone(self, how_long: str) -> None:
+        """Log that it waits for a subscriber."""
+        log.warning(
+            "%s: waits for a subscriber, %s; `rstream stat` shows who is there",
+            self._where(),
+            how_long,
+        )
 
     def _pace(self, bucket: TokenBucket, length_bytes: int, timeout_s: float | None) -> None:
         waited_s = 0.0

@@ -105,6 +105,10 @@ class _Loop(Generic[T]):
         with self._lock:
             if next_state(self._state, Signal.REQUEST) is None:
                 return
+            # The transport first: a poll at this moment takes no more than it may hand out soon, and
+            # publishers hear of it while what came before is being worked on.
+            if n > 0 and self._reader is not None:
+                self._reader.raise_demand(n)
             try:
                 self._demand.add(n)
             except ValueError as error:

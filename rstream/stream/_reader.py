@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 from rstream import _core
@@ -136,7 +137,9 @@ class Reader(Subscriber[T], Generic[T]):
         self._waiter = client.core.waiter()
         try:
             for channel in channels:
-                core = client.add_subscription(channel, self.stream_id).core
+                core = client.add_subscription(
+                    channel, self.stream_id, on_demand=self._is_demanded
+                ).core
                 self._sources.append(_Source(core, channel))
                 self._waiter.attach(core)
         except BaseException:
@@ -576,7 +579,9 @@ class Reader(Subscriber[T], Generic[T]):
         deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
         while True:
             try:
-                core = self._link.client.add_subscription(channel, self.stream_id).core
+                core = self._link.client.add_subscription(
+                    channel, self.stream_id, on_demand=self._is_demanded
+                ).core
                 break
             except DriverLost:
                 raise
@@ -612,6 +617,11 @@ class Reader(Subscriber[T], Generic[T]):
             self._waiter.wake()
 
     # ---- demand, for the reactive runtime ----
+
+    def raise_demand(self, n: int) -> None:
+        # A rejoin in another thread takes the sources away; the next poll raises the demand of the new.
+        with suppress(IndexError, RStreamError):
+            self._sources[0].core.request(n)
 
     def poll_demanded(self, demand: int) -> list[T]:
         # Control messages, which are taken but not handed out, cost no demand, and a rejoin loses

@@ -57,6 +57,11 @@ class Subscriber(ABC, Generic[T]):
         told without demand (§2.9), an object is not.
         """
 
+    def raise_demand(self, n: int) -> None:
+        """Tell publishers that ``n`` more will be polled for; any thread. :meth:`poll_demanded` does it too,
+        but only when what came before is done with.
+        """
+
     @abstractmethod
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until something may be there (messages, events, the end, :meth:`wake`).

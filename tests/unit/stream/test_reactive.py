@@ -12,6 +12,7 @@ import pytest
 from rstream import abc, policy, stream
 from rstream.errors import ConfigError, SlowConsumer
 from rstream.stream._buffered import BufferedSubscriber
+from tests.support import until
 
 
 class Recorder(abc.Subscriber):
@@ -247,7 +248,7 @@ def test_subscriber_to_sends_and_requests_in_batches(driver_dir, name):
         sink = stream.subscriber_to(name, dir=driver_dir, window=8)
         source = Source()
         sink.on_subscribe(source)
-        assert source.requested == 8
+        until(lambda: source.requested == 8)
         for item in range(8):
             sink.on_next(item)
         assert source.requested == 16

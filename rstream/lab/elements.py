@@ -1,0 +1,199 @@
+"""What experiments with real agents need: an upstream that counts what it is asked for, a reader that asks in a pattern,
+and the two ends of a stream on drivers of their own in this process."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import random
+import shutil
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from rstream import abc, codecs, stream
+from rstream.driver import Driver
+from rstream.errors import RStreamError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from multiprocessing.connection import Connection
+
+__all__ = ("Asker", "Maker", "Timeout", "drivers", "elements_per_s", "patterns", "publisher_from", "sink_to", "until")
+
+TIMEOUT_S: Final = 60.0
+_names = itertools.count()
+
+
+class Timeout(RStreamError):
+    """An experiment stood still."""
+
+
+def until(condition: Callable[[], bool], what: str, timeout_s: float = TIMEOUT_S) -> None:
+    """Wait for it; an experiment that stands still must say so."""
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() >= deadline_s:
+            raise Timeout(f"not within {timeout_s:g} s: {what}")
+        time.sleep(0.0005)
+
+
+@contextmanager
+def drivers(count: int) -> Generator[list[str]]:
+    """Directories of embedded drivers in shared memory: as many hosts."""
+    opened: list[Driver] = []
+    made: list[str] = []
+    try:
+        for _ in range(count):
+            made.append(tempfile.mkdtemp(prefix="rstream-lab-", dir="/dev/shm"))
+            opened.append(Driver(dir=made[-1] + "/driver"))
+        yield [driver.dir for driver in opened]
+    finally:
+        for driver in opened:
+            driver.close()
+        for path in made:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+class Maker(abc.Subscription):
+    """An upstream in a thread of its own. It makes what it is asked for at once; ``asked`` says how much the readers have asked for."""
+
+    def __init__(self, sink: abc.Subscriber[Any], payload: object, count: int, asked: Callable[[], int]) -> None:
+        self.made: int = 0
+        self.requested: int = 0
+        self.beyond: int = -(2**62)
+        self._sink, self._payload, self._count, self._asked = sink, payload, count, asked
+        self._is_cancelled = False
+        self._more = threading.Condition()
+        sink.on_subscribe(self)
+        self._thread = threading.Thread(target=self._run, name="rstream-lab-maker", daemon=True)
+        self._thread.start()
+
+    def request(self, n: int) -> None:
+        with self._more:
+            self.requested += n
+            self._more.notify()
+
+    def cancel(self) -> None:
+        with self._more:
+            self._is_cancelled = True
+            self._more.notify()
+
+    def join(self) -> None:
+        self._thread.join(TIMEOUT_S)
+
+    def _run(self) -> None:
+        sink, payload = self._sink, self._payload
+        while self.made < self._count:
+            with self._more:
+                self._more.wait_for(lambda: self.made < self.requested or self._is_cancelled)
+                if self._is_cancelled:
+                    return
+                most = min(self.requested, self._count)
+            while self.made < most:
+                self.made += 1
+                self.beyond = max(self.beyond, self.made - self._asked())
+                sink.on_next(payload)
+
+
+class Asker(abc.Subscriber[Any]):
+    """Asks in a pattern: ``sizes`` gives how many to ask for each time that all of the last were delivered but ``keep``."""
+
+    def __init__(self, sizes: Iterator[int], keep: int = 0) -> None:
+        self.asked: int = 0
+        self.delivered: int = 0
+        self.beyond: int = -(2**62)
+        self._sizes, self._keep = sizes, keep
+        self.subscription: abc.Subscription | None = None
+
+    def on_subscribe(self, subscription: abc.Subscription) -> None:
+        self.subscription = subscription
+        self.ask()
+
+    def ask(self) -> None:
+        size = next(self._sizes, 0)
+        if size:
+            self.asked += size  # first: what is made for it is not beyond it
+            assert self.subscription is not None
+            self.subscription.request(size)
+
+    def on_next(self, item: object) -> None:
+        self.delivered += 1
+        self.beyond = max(self.beyond, self.delivered - self.asked)
+        if self.asked - self.delivered <= self._keep:
+            self.ask()
+
+    def cancel(self) -> None:
+        assert self.subscription is not None
+        self.subscription.cancel()
+
+    def on_error(self, error: Exception) -> None:
+        pass
+
+    def on_complete(self) -> None:
+        pass
+
+
+def patterns(seed: int, count: int) -> dict[str, Callable[[], Iterator[int]]]:
+    """How much is asked for at a time, ``count`` in all: one, seven, in bursts."""
+
+    def cut(sizes: Callable[[], int]) -> Iterator[int]:
+        left = count
+        while left > 0:
+            size = min(left, sizes())
+            left -= size
+            yield size
+
+    rng = random.Random(seed)
+    return {
+        "request_1": lambda: cut(lambda: 1),
+        "request_7": lambda: cut(lambda: 7),
+        "bursts": lambda: cut(lambda: rng.choice((1, 2, 3, 100, 1000))),
+    }
+
+
+def _time_deliveries(link: Connection, name: str, there: str, channel: str | None, first: int, then: int, count: int) -> None:
+    """The reader's process: seconds from the first element to the last. Asks for ``first``, and ``then`` anew whenever as many were delivered (0: never)."""
+    sizes = itertools.chain((first,), itertools.repeat(then))
+    asker = Asker(sizes, first - then if then else 0)
+    publisher_from(name, there, channel).subscribe(asker)
+    until(lambda: asker.delivered > 0, f"{name}: the first element of {count}")
+    began_s, before = time.monotonic(), asker.delivered
+    until(lambda: asker.delivered >= count, f"{name}: {count} elements")
+    link.send((time.monotonic() - began_s) * count / max(1, count - before))
+    asker.cancel()
+    link.close()
+
+
+def elements_per_s(here: str, there: str, channel: str | None, *, first: int, then: int, window: int, payload: bytes, count: int) -> float:
+    """Throughput of a pipeline in this process to a reader in one of its own, which asks for ``first`` elements and then for ``then`` at a time."""
+    name = f"lab-throughput-{next(_names)}"
+    spawn = multiprocessing.get_context("spawn")
+    mine, theirs = spawn.Pipe()
+    reader = spawn.Process(target=_time_deliveries, args=(theirs, name, there, channel, first, then, count), daemon=True)
+    sink = sink_to(name, here, channel, window)
+    maker = Maker(sink, payload, count, lambda: count)
+    reader.start()
+    theirs.close()
+    try:
+        if not mine.poll(2 * TIMEOUT_S):
+            raise Timeout(f"{name}: no answer of the reader")
+        return count / float(mine.recv())
+    except EOFError as error:
+        raise Timeout(f"{name}: the reader failed") from error
+    finally:
+        sink.cancel()
+        maker.join()
+        reader.join(TIMEOUT_S)
+
+
+def sink_to(name: str, here: str, channel: str | None, window: int) -> stream.StreamSubscriber[Any]:
+    """What sends raw bytes into a stream on one driver."""
+    return stream.subscriber_to(name, codec=codecs.raw(), channel=channel, dir=here, window=window, linger_s=0)
+
+
+def publisher_from(name: str, there: str, channel: str | None) -> abc.Publisher[Any]:
+    """What reads them on another one; on the same one: in shared memory."""
+    return stream.publisher_of(name, codec=codecs.raw(), channel=channel, dir=there)

@@ -1,0 +1,135 @@
+"""E7: elements under request(1), request(k), request(unbounded) and bursts, with the real agents: shared memory, and UDP on the loopback."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import statistics
+from typing import TYPE_CHECKING, Final
+
+from rstream.abc import UNBOUNDED
+from rstream.lab.elements import (
+    Asker,
+    Maker,
+    drivers,
+    elements_per_s,
+    patterns,
+    publisher_from,
+    sink_to,
+    until,
+)
+from rstream.lab.experiments._plan import Plan, at_least, at_most, columns
+from rstream.lab.report import Figure, Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ELEMENTS: Final = 2_000
+#: Of the throughput: 1 KiB elements, asked for by 256, a quarter anew when a quarter was delivered.
+PAYLOAD: Final = bytes(1024)
+MANY: Final = 60_000
+PREFETCH: Final = 256
+ROUNDS: Final = 3
+
+_names = itertools.count()
+
+
+def _port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _channel(medium: str) -> str | None:
+    if medium == "ipc":
+        return None
+    return f"aeron:udp?endpoint=127.0.0.1:{_port()}|term-length=4m"
+
+
+def _deliver(medium: str, here: str, there: str, count: int, sizes: Iterator[int]) -> tuple[Maker, Asker]:
+    """All elements of the pattern; what upstream and reader counted."""
+    name = f"e7-{next(_names)}"
+    asker = Asker(sizes)
+    channel = _channel(medium)
+    sink = sink_to(name, here, channel, PREFETCH)
+    publisher_from(name, there, channel).subscribe(asker)
+    maker = Maker(sink, b"x", count, lambda: asker.asked)
+    until(lambda: asker.delivered >= count, f"{name}: {count} elements over {medium}")
+    asker.cancel()
+    maker.join()
+    sink.cancel()
+    return maker, asker
+
+
+def _throughput(medium: str, here: str, there: str, count: int) -> dict[str, float]:
+    """With request(256), of that with request(unbounded); side by side, medians."""
+
+    def measure(first: int, then: int) -> float:
+        return elements_per_s(here, there, _channel(medium), first=first, then=then, window=PREFETCH, payload=PAYLOAD, count=count)
+
+    limited: list[float] = []
+    unlimited: list[float] = []
+    for _ in range(ROUNDS):
+        unlimited.append(measure(UNBOUNDED, 0))
+        limited.append(measure(PREFETCH, PREFETCH // 4))
+    share = statistics.median(limited) / statistics.median(unlimited)
+    return {f"{medium}_request_256_share": share, f"{medium}_unbounded_elements_per_s": statistics.median(unlimited)}
+
+
+def _group(here: str, theres: list[str], seed: int, count: int) -> dict[str, float]:
+    """Two readers of a multi-destination stream, which ask for different amounts."""
+    name = f"e7-{next(_names)}"
+    control = f"127.0.0.1:{_port()}"
+    source = f"aeron:udp?control={control}|control-mode=dynamic|term-length=1m|fc=min,g:/2"
+    sink = sink_to(name, here, source, PREFETCH)
+    askers: list[Asker] = []
+    for number, there in enumerate(theres):
+        channel = f"aeron:udp?endpoint=127.0.0.1:{_port()}|control={control}|rcv-wnd=64k"
+        askers.append(Asker(patterns(seed + number, count)["bursts"]()))
+        publisher_from(name, there, channel).subscribe(askers[-1])
+    maker = Maker(sink, PAYLOAD, count, lambda: min(asker.asked for asker in askers))
+    until(lambda: all(asker.delivered >= count for asker in askers), f"{name}: {count} elements to two readers")
+    for asker in askers:
+        asker.cancel()
+    maker.join()
+    sink.cancel()
+    return {
+        "group_delivered_beyond_demand": float(max(asker.beyond for asker in askers)),
+        "group_made_beyond_demand": float(maker.beyond),
+    }
+
+
+def _look(seed: int, here: str, theres: list[str], scale: float) -> dict[str, float]:
+    seen: dict[str, float] = {}
+    count, many = max(50, int(ELEMENTS * scale)), max(2_000, int(MANY * scale))
+    for medium in ("ipc", "udp"):
+        there = here if medium == "ipc" else theres[0]
+        for pattern, sizes in patterns(seed, count).items():
+            maker, asker = _deliver(medium, here, there, count, sizes())
+            seen[f"{medium}_{pattern}_made_beyond_demand"] = float(maker.beyond)
+            seen[f"{medium}_{pattern}_delivered_beyond_demand"] = float(asker.beyond)
+            seen[f"{medium}_{pattern}_made_share"] = maker.made / count
+        seen |= _throughput(medium, here, there, many)
+    return seen | _group(here, theres, seed, count)
+
+
+def _limit(name: str) -> tuple[float | None, float | None, bool]:
+    if name.endswith("request_256_share"):
+        return at_least(0.95)
+    if name == "group_made_beyond_demand" or name.endswith("elements_per_s"):
+        return None, None, False  # a group's elements are held by the window
+    return at_most(0.0, in_every_run=True) if name.endswith("beyond_demand") else at_least(1.0, in_every_run=True)
+
+
+def e7(plan: Plan) -> Report:
+    """To pass: unicast never makes one element beyond the demand, groups deliver none beyond it; request(256) of 1 KiB reaches 95 % of unbounded."""
+    with drivers(3) as (here, *theres):
+        rows = [_look(seed, here, theres, plan.time_scale) for seed in range(1, plan.seeds + 1)]
+    figures = [Figure(name, values, "", *_limit(name)) for name, values in columns(rows).items()]
+    notes = [
+        "real agents and sockets: shared memory and UDP on the loopback, three embedded drivers; the reader of the throughput in a process of its own",
+        f"beyond: elements made (delivered) less elements asked for, the most at any moment of {ELEMENTS} elements; 0: exactly what was asked for",
+        f"request_256_share: {MANY} elements of 1 KiB, request(256) and 64 anew for each 64, of request(unbounded); medians of {ROUNDS}, side by side",
+        "other laws have no demand: there is nothing to compare",
+    ]
+    return Report("E7", figures, {}, {}, {}, notes)

@@ -1,0 +1,239 @@
+"""Demand crosses a stream: what a publisher asks of its upstream is what the readers have asked for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from rstream import _core, abc, stream
+from rstream.stream import _subscriber_to
+from tests.support import free_port, until
+
+
+class Numbers(abc.Subscription):
+    """An upstream that emits numbers, as many as were requested, in a thread of its own."""
+
+    def __init__(self, sink, end=None):
+        self.sink = sink
+        self.end = end
+        self.requested = self.made = 0
+        self.is_cancelled = False
+        self._more = threading.Condition()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def begin(self):
+        self.sink.on_subscribe(self)
+        self._thread.start()
+        return self
+
+    def request(self, n):
+        assert n > 0
+        with self._more:
+            self.requested += n
+            self._more.notify()
+
+    def cancel(self):
+        with self._more:
+            self.is_cancelled = True
+            self._more.notify()
+
+    def _run(self):
+        while self.end is None or self.made < self.end:
+            with self._more:
+                self._more.wait_for(lambda: self.made < self.requested or self.is_cancelled)
+                if self.is_cancelled:
+                    return
+            number, self.made = self.made, self.made + 1
+            self.sink.on_next(number)
+        self.sink.on_complete()
+
+
+class Reader(abc.Subscriber):
+    """Keeps what it gets; asks when it is told to."""
+
+    def __init__(self, first=0, per_element=0):
+        self.items = []
+        self.subscription = None
+        self.first, self.per_element = first, per_element
+        self.ended = threading.Event()
+
+    def on_subscribe(self, subscription):
+        self.subscription = subscription
+        if self.first:
+            subscription.request(self.first)
+
+    def on_next(self, item):
+        self.items.append(item)
+        if self.per_element:
+            self.subscription.request(self.per_element)
+
+    def on_error(self, error):
+        self.ended.set()
+
+    def on_complete(self):
+        self.ended.set()
+
+
+@pytest.fixture(params=["ipc", "udp"])
+def channel(request):
+    return None if request.param == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+
+
+def test_nothing_is_made_before_it_is_asked_for(driver_dir, name, channel):
+    reader = Reader()
+    sink = stream.subscriber_to(name, dir=driver_dir, channel=channel, linger_s=0)
+    source = Numbers(sink).begin()
+    stream.publisher_of(name, dir=driver_dir, channel=channel).subscribe(reader)
+    until(lambda: sink.publisher.is_connected)
+    time.sleep(0.1)
+    assert source.requested == 0
+    reader.subscription.request(3)
+    until(lambda: len(reader.items) == 3)
+    time.sleep(0.05)
+    assert (source.requested, source.made) == (3, 3)
+    reader.subscription.request(2)
+    until(lambda: len(reader.items) == 5)
+    assert source.requested == 5
+    reader.subscription.cancel()
+    sink.cancel()
+    assert source.is_cancelled
+
+
+@pytest.mark.parametrize("window", [1, 5, 256])
+def test_never_one_element_more_than_was_asked_for(driver_dir, name, channel, window):
+    reader = Reader()
+    sink = stream.subscriber_to(name, dir=driver_dir, channel=channel, window=window, linger_s=0)
+    source = Numbers(sink).begin()
+    stream.publisher_of(name, dir=driver_dir, channel=channel).subscribe(reader)
+    asked = 0
+    for n in (1, 1, 7, 300, 2, 1):
+        reader.subscription.request(n)
+        asked += n
+        until(lambda asked=asked: len(reader.items) == asked)
+        assert source.requested == source.made == asked
+        assert source.requested - len(reader.items) <= window
+    assert reader.items == list(range(asked))
+    reader.subscription.cancel()
+    sink.cancel()
+
+
+def test_one_at_a_time_goes_on_to_the_end(driver_dir, name, channel):
+    reader = Reader(first=1, per_element=1)
+    sink = stream.subscriber_to(name, dir=driver_dir, channel=channel)
+    stream.publisher_of(name, dir=driver_dir, channel=channel).subscribe(reader)
+    Numbers(sink, end=500).begin()
+    assert reader.ended.wait(30)
+    assert reader.items == list(range(500))
+
+
+def test_a_chain_of_hops_makes_no_more_than_its_end_asks_for(driver_dir, name):
+    """source -> a -> doubler -> b -> doubler -> c -> reader."""
+    names = [f"{name}-{hop}" for hop in "abc"]
+    sinks = [stream.subscriber_to(hop, dir=driver_dir, linger_s=0) for hop in names]
+    reader = Reader()
+    stream.publisher_of(names[2], dir=driver_dir).subscribe(reader)
+    for upstream, downstream in ((0, 1), (1, 2)):
+        doubler = stream.processor(lambda n: 2 * n)
+        doubler.subscribe(sinks[downstream])
+        stream.publisher_of(names[upstream], dir=driver_dir).subscribe(doubler)
+    source = Numbers(sinks[0]).begin()
+    asked = 0
+    for n in (1, 4, 50):
+        reader.subscription.request(n)
+        asked += n
+        until(lambda asked=asked: len(reader.items) == asked)
+        time.sleep(0.02)
+        assert source.made == asked
+    assert reader.items == [4 * n for n in range(asked)]
+    reader.subscription.cancel()
+    for sink in sinks:
+        sink.cancel()
+
+
+def test_who_takes_what_comes_leaves_it_to_the_window(driver_dir, name, channel):
+    with stream.subscriber(name, dir=driver_dir, channel=channel) as reader:
+        sink = stream.subscriber_to(name, dir=driver_dir, channel=channel, window=16)
+        source = Numbers(sink, end=200).begin()
+        assert list(reader) == list(range(200))
+        assert source.requested - source.made <= 16
+
+
+def test_of_two_readers_the_one_that_asks_for_less_counts(driver_dir, name):
+    readers = [Reader(), Reader()]
+    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    for reader in readers:
+        stream.publisher_of(name, dir=driver_dir).subscribe(reader)
+    until(lambda: (sink.publisher.demand() or (0, 0, 0))[2] == 2)
+    source = Numbers(sink).begin()
+    readers[0].subscription.request(10)
+    readers[1].subscription.request(4)
+    until(lambda: all(len(reader.items) == 4 for reader in readers))
+    time.sleep(0.05)
+    assert source.made == 4
+    readers[1].subscription.cancel()  # then only the other one counts
+    until(lambda: len(readers[0].items) == 10)
+    readers[0].subscription.cancel()
+    sink.cancel()
+
+
+def test_without_a_reader_nothing_is_asked_for_and_that_is_said(
+    driver_dir, name, caplog, monkeypatch
+):
+    monkeypatch.setattr(_subscriber_to, "NOTICE_AFTER_S", 0.01)
+    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    source = Numbers(sink).begin()
+    until(lambda: "asks its upstream for nothing" in caplog.text)
+    assert source.requested == 0
+    with stream.subscriber(name, dir=driver_dir) as reader:
+        assert next(iter(reader)) == 0
+        sink.cancel()
+
+
+def test_cancelling_ends_a_send_that_waits_for_room(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as reader:
+        sink = stream.subscriber_to(name, dir=driver_dir, window=100_000, linger_s=0)
+        source = Numbers(sink).begin()
+        assert reader.wait(10)
+        until(lambda: sink.publisher.statistics()["waits"])  # nobody takes anything: the log is full
+        began_s = time.monotonic()
+        sink.cancel()
+        assert time.monotonic() - began_s < 5
+        assert source.is_cancelled
+
+
+def test_a_reader_that_comes_after_another_is_asked_anew(driver_dir, name, channel):
+    sink = stream.subscriber_to(name, dir=driver_dir, channel=channel, linger_s=0)
+    source = Numbers(sink).begin()
+    first = Reader(first=5)
+    stream.publisher_of(name, dir=driver_dir, channel=channel).subscribe(first)
+    until(lambda: len(first.items) == 5)
+    first.subscription.cancel()
+    until(lambda: not sink.publisher.is_connected, 30)
+    second = Reader(first=2)
+    stream.publisher_of(name, dir=driver_dir, channel=channel).subscribe(second)
+    until(lambda: len(second.items) == 2)
+    time.sleep(0.05)
+    assert source.made == 7
+    second.subscription.cancel()
+    sink.cancel()
+
+
+def test_a_lost_driver_is_joined_again_though_nothing_is_sent(make_driver_dir, name):
+    """The sink sleeps, asked for nothing; its driver is killed; the next demand must reach its upstream."""
+    directory = make_driver_dir()
+    reader = Reader(first=2)
+    sink = stream.subscriber_to(name, dir=directory, linger_s=0)
+    source = Numbers(sink).begin()
+    stream.publisher_of(name, dir=directory).subscribe(reader)
+    until(lambda: len(reader.items) == 2)
+    os.kill(_core.driver_info(directory)[0], signal.SIGKILL)
+    until(lambda: sink.publisher.is_connected and sink.publisher.statistics()["rejoins"], 30)
+    reader.subscription.request(3)
+    until(lambda: len(reader.items) == 5, 30)
+    assert source.made == 5
+    reader.subscription.cancel()
+    sink.cancel()
