@@ -72,13 +72,18 @@ RST_API bool rst_batch_is_intact(const rst_batch_t *batch)
     if (batch == NULL || rsti_is_forked(batch->generation)) {
         return false;
     }
-    rsti_fence(); /* what was copied before is copied now */
-    for (int32_t i = 0; i < batch->lease_count; i++) {
-        if (rsti_image_is_evicted(batch->leases[i].image)) {
-            return false;
-        }
+    rst_subscription_t *subscription = batch->subscription;
+    if (subscription == NULL) {
+        return true; /* it holds nothing */
     }
-    return true;
+    rsti_fence(); /* what was copied before is copied now */
+    bool is_intact = true;
+    pthread_mutex_lock(&subscription->lock);
+    for (int32_t i = 0; is_intact && i < batch->lease_count; i++) {
+        is_intact = rsti_image_is_kept(batch->leases[i].image);
+    }
+    pthread_mutex_unlock(&subscription->lock);
+    return is_intact;
 }
 
 /* ---- leases ---- */

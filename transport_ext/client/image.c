@@ -121,6 +121,12 @@ bool rsti_image_is_evicted(const rst_image_t *image)
         && is_counter_ours(image);
 }
 
+bool rsti_image_is_kept(const rst_image_t *image)
+{
+    return image->evicted_ms == 0 && !rsti_image_is_evicted(image)
+        && (image->state != RSTI_IMAGE_ACTIVE || rsti_image_has_counter(image));
+}
+
 bool rsti_image_move_position(rst_image_t *image)
 {
 #if RSTI_FAULT == RSTI_FAULT_LEASE

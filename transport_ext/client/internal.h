@@ -364,6 +364,10 @@ void rsti_image_unref(rst_image_t *image);
 bool rsti_image_has_counter(const rst_image_t *image);
 /* The driver goes on without this reader: what it reads may change under it. */
 bool rsti_image_is_evicted(const rst_image_t *image);
+/* Under subscription->lock: what was handed out of it is as it was. Not when the driver let its reader
+ * go, nor when it took the position counter back and the notice that says why is not read yet: then
+ * the word of an eviction may be gone with it. */
+bool rsti_image_is_kept(const rst_image_t *image);
 /* Reads to the end of the term at most. */
 rsti_stop_t rsti_image_poll_term(rst_image_t *image, rsti_poll_t *poll);
 /* image_poll.c: raw frames from the scan position on, as rst_image_poll_block says: their length. */

@@ -111,6 +111,30 @@ TEST(an_evicted_image_is_read_no_further)
     end();
 }
 
+/* The driver frees the counter of who was evicted, and another gets it: the word is gone, and what a
+ * stopped consumer holds is no better for it, neither before the notice is read nor after. */
+TEST(an_evicted_image_stays_evicted_when_its_counter_is_given_away)
+{
+    for (int is_noticed = 0; is_noticed < 2; is_noticed++) {
+        CHECK(begin("given-away"));
+        fake_log_t *log = fake_image(subscription);
+        (void)fake_data(log, 0, "given");
+        CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+        CHECK(rst_batch_is_intact(batch));
+        rsti_counter_value_t *value = (void *)fake_value(log->counter_id);
+        rsti_store_release_i64(&rsti_reader_ext(value)->let_go_ms, 1234);
+        if (is_noticed) {
+            fake_gone(subscription, log, "aeron:udp?endpoint=1.2.3.4:5|rs-evicted=1234");
+            FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+        }
+        rsti_counters_free(&fake.counters, log->counter_id, fake_now_ms());
+        CHECK_EQ(fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, 4711, 0, 0), log->counter_id);
+        CHECK_EQ(rsti_reader_ext(value)->let_go_ms, 0);
+        CHECK(!rst_batch_is_intact(batch));
+        end();
+    }
+}
+
 /* What merely looks like the mark is a channel: a network image is read to its end. */
 TEST(only_a_whole_mark_is_an_eviction)
 {
@@ -379,7 +403,9 @@ TEST(events_are_bounded)
 
 CHECK_MAIN(RUN(unavailable_drains),
     RUN(a_local_image_goes_at_once_while_its_publisher_goes_on),
-    RUN(an_evicted_image_is_read_no_further), RUN(only_a_whole_mark_is_an_eviction),
+    RUN(an_evicted_image_is_read_no_further),
+    RUN(an_evicted_image_stays_evicted_when_its_counter_is_given_away),
+    RUN(only_a_whole_mark_is_an_eviction),
     RUN(an_image_that_goes_under_a_callback_ends_behind_what_was_handed_out),
     RUN(an_image_comes_back_before_its_end_was_read),
     RUN(a_session_that_comes_back_waits_until_its_past_is_read),

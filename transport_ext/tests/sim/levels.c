@@ -132,8 +132,10 @@ static void check_cool_down(const rsti_ptr_array_t *images)
 {
     for (size_t i = 0; i < images->count; i++) {
         const rsti_image_t *old = images->items[i];
-        /* Superseded: its subscriptions had gone, new ones made a new image before it ended. */
+        /* It ended because its subscriptions had gone or were let go, and new ones want the stream:
+         * superseded, or ended before they came. */
         if (old->is_rejoin || old->is_superseded || !rsti_load_acquire_i32(&old->is_released)
+            || !rsti_subscribers_are_working(&old->subscribers)
             || rsti_load_acquire_i32(&old->is_end_of_stream)) {
             continue;
         }
