@@ -84,8 +84,7 @@ static int64_t check_frame(const rsti_appender_t *appender, const uint8_t *frame
     return 0;
 }
 
-static int64_t check_block(const rsti_appender_t *appender, const uint8_t *frames, size_t length,
-    int32_t *first_length)
+static int64_t check_block(const rsti_appender_t *appender, const uint8_t *frames, size_t length)
 {
     const int32_t room = appender->log->term_length - appender->term_offset;
     if (length == 0 || length > (size_t)room || length % RSTI_FRAME_ALIGNMENT != 0) {
@@ -93,7 +92,6 @@ static int64_t check_block(const rsti_appender_t *appender, const uint8_t *frame
             PRId32 " bytes left of the term", length, RSTI_FRAME_ALIGNMENT, room);
         return RST_ERROR;
     }
-    memcpy(first_length, frames, sizeof *first_length);
     int32_t at = 0;
     while (at < (int32_t)length) {
         int32_t span = 0;
@@ -105,6 +103,24 @@ static int64_t check_block(const rsti_appender_t *appender, const uint8_t *frame
         at += span;
     }
     return 0;
+}
+
+/* One after the other, each one's length last. Aeron copies a block whole and commits its first frame
+ * at the end: a producer that dies in between leaves frames behind one that is then unblocked, and
+ * readers miss a message in the middle. Here they miss the end of what was offered. */
+static int32_t copy_frame(uint8_t *to, const uint8_t *from, int32_t rest)
+{
+    int32_t length;
+    memcpy(&length, from, sizeof length);
+    if (!rsti_frame_fits(length, rest)) {
+        length = rest; /* the caller has changed it since it was checked: nothing beyond the claim */
+    }
+    const int32_t span = rsti_frame_span(length);
+    rsti_store_release_i32(rsti_frame_length_address(to, 0), -length);
+    rsti_release_fence();
+    memcpy(to + sizeof length, from + sizeof length, (size_t)span - sizeof length);
+    rsti_frame_commit(to, length);
+    return span;
 }
 
 int64_t rsti_append_frames(rsti_appender_t *appender, const uint8_t *frames, size_t length)
@@ -125,19 +141,15 @@ int64_t rsti_append_frames(rsti_appender_t *appender, const uint8_t *frames, siz
             return result < 0 ? result : claimed.position;
         }
     }
-    int32_t first_length = 0;
-    result = check_block(appender, frames, length, &first_length);
+    result = check_block(appender, frames, length);
     if (result < 0) {
         return result;
     }
     if (!rsti_appender_claim(appender, &tail, required, &claimed)) {
         return claimed.position;
     }
-    /* The frames behind the first are committed as they are copied; nobody looks at them before the
-     * first one is there, whose length goes last. */
-    rsti_store_release_i32(rsti_frame_length_address(claimed.frame, 0), -first_length);
-    rsti_release_fence();
-    memcpy(claimed.frame + sizeof(int32_t), frames + sizeof(int32_t), length - sizeof(int32_t));
-    rsti_frame_commit(claimed.frame, first_length);
+    for (int32_t at = 0; at < required;) {
+        at += copy_frame(claimed.frame + at, frames + at, required - at);
+    }
     return claimed.position;
 }

@@ -2,10 +2,15 @@
  * at the log before others turned it. */
 #include "logbuffer/appender.h"
 #include "logbuffer/appender_internal.h"
+#include "logbuffer/rebuilder.h"
 #include "rstream/error.h"
 #include "tests/check.h"
 #include "tests/logbuffer/memory_log.h"
 #include "util/error.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
 
 #define TERM RSTI_TERM_MIN_LENGTH
 #define TERM_ID INT32_MAX /* the second term wraps */
@@ -241,6 +246,56 @@ TEST(a_delayed_claim)
     }
 }
 
+static sigjmp_buf died;
+
+static void die(int signal_number)
+{
+    (void)signal_number;
+    siglongjmp(died, 1);
+}
+
+/* A producer that dies while it copies, here at a page that it may not read, leaves the frames before, and
+ * none behind the one that it did not end: unblocked, readers miss the end of what was offered, not its
+ * middle. */
+TEST(a_block_that_is_not_ended_has_no_frames_behind_it)
+{
+    begin(true);
+    const size_t page = 4096;
+    uint8_t *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED);
+    int32_t length = put(0, 100, 0, TERM_ID);
+    length = put(length, 200, length, TERM_ID);
+    const int32_t third = length;
+    length = put(length, 1000, length, TERM_ID);
+    length = put(length, 64, length, TERM_ID);
+    /* The headers can be read; of the third frame's payload only the beginning. */
+    uint8_t *block = pages + page - third - 64;
+    memcpy(block, rig.block, (size_t)third + 64);
+    const int32_t fourth = length - 64;
+    CHECK(third + 64 < fourth);
+    CHECK_EQ(mprotect(pages + page, page, PROT_NONE), 0);
+    const struct sigaction dies = {.sa_handler = die, .sa_flags = SA_NODEFER};
+    struct sigaction before_segv, before_bus;
+    sigaction(SIGSEGV, &dies, &before_segv);
+    sigaction(SIGBUS, &dies, &before_bus);
+    if (sigsetjmp(died, 1) == 0) {
+        (void)rsti_append_frames(&rig.appender, block, (size_t)fourth);
+        CHECK_FAIL("it lived%s", "");
+    }
+    sigaction(SIGSEGV, &before_segv, NULL);
+    sigaction(SIGBUS, &before_bus, NULL);
+    const uint8_t *term = rig.log->terms[0];
+    CHECK_EQ(frame_at(term, 0).frame.frame_length, 100);
+    CHECK_EQ(frame_at(term, 128).frame.frame_length, 200);
+    CHECK(frame_at(term, third).frame.frame_length <= 0);
+    CHECK(rsti_log_unblock(rig.log, third));
+    CHECK_EQ(frame_at(term, third).frame.type, RSTI_FRAME_PAD);
+    CHECK_EQ(rsti_frame_span(frame_at(term, third).frame.frame_length), fourth - third);
+    (void)munmap(pages, 2 * page);
+    end();
+}
+
 CHECK_MAIN(RUN(blocks_are_copied_as_they_are), RUN(a_block_fills_a_term),
+    RUN(a_block_that_is_not_ended_has_no_frames_behind_it),
     RUN(wrong_frames_are_refused), RUN(wrong_lengths_of_blocks_are_refused),
     RUN(padding_is_one_frame), RUN(next_of_a_shared_appender), RUN(a_delayed_claim))
