@@ -106,6 +106,21 @@ def test_an_experiment_in_short() -> None:
     assert said["passed"] == all(figure.passed for figure in report.figures)
 
 
+def test_elements_with_real_agents_in_short() -> None:
+    """E7: never one beyond the demand. Its throughput is no matter for a busy machine."""
+    report = EXPERIMENTS["E7"](Plan(seeds=1, time_scale=0.05))
+    seen = {figure.name: figure for figure in report.figures}
+    for medium in ("ipc", "udp"):
+        for pattern in ("request_1", "request_7", "bursts"):
+            assert seen[f"{medium}_{pattern}_made_beyond_demand"].values == (0.0,)
+            assert seen[f"{medium}_{pattern}_delivered_beyond_demand"].values == (0.0,)
+            assert seen[f"{medium}_{pattern}_made_share"].values == (1.0,)
+        assert seen[f"{medium}_request_256_share"].least == 0.95
+        assert seen[f"{medium}_unbounded_elements_per_s"].values > (0.0,)
+    assert seen["group_delivered_beyond_demand"].values == (0.0,)
+    assert seen["group_delivered_beyond_demand"].is_judged
+
+
 def test_a_limit_holds_for_the_whole_interval_or_for_every_run() -> None:
     values = (1.0, 1.1, 0.9, 1.0)
     mean, low, high = interval(values)

@@ -77,7 +77,8 @@ static void wake_publisher(rst_subscription_t *subscription, const rst_image_t *
 
 void rsti_demand_cross(rst_subscription_t *subscription)
 {
-    const bool is_demanded = rsti_load_acquire_i32(&subscription->is_demanded) != 0;
+    const bool is_demanded =
+        subscription->may_hold && rsti_load_acquire_i32(&subscription->is_demanded) != 0;
     const int64_t requested =
         is_demanded ? rsti_load_acquire_i64(&subscription->requested) : INT64_MAX;
     /* The demand after what was requested: never less than it. */

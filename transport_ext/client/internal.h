@@ -428,6 +428,7 @@ struct rst_subscription_t {
     int64_t requested;   /* atomic; all that was ever asked for */
     int64_t lent;        /* delivered for demand and not released. Under lock */
     int32_t is_demanded; /* atomic: request was called once */
+    bool may_hold; /* publishers back, by what it asks for; not when the driver may go on without it */
     int64_t mean_bytes;  /* of a message with its header; 0: none came yet. Under lock */
     int32_t version;     /* atomic: changes with the list of images */
 

@@ -1,6 +1,7 @@
 /* subscription.c: the life of a subscription, its images coming and going, its facts. */
 #include "client/internal.h"
 
+#include "channel/channel.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -9,6 +10,18 @@
 #include <stdio.h>
 
 /* ---- life ---- */
+
+/* An untethered reader, or one that is evicted when it stands still, is judged at the window's end, where
+ * it would never come if publishers made no more than it asks for. */
+static bool may_hold_publishers(const char *text)
+{
+    rsti_channel_t channel;
+    if (rsti_channel_parse(&channel, text, strlen(text)) < 0) {
+        rsti_error_clear(); /* an Aeron driver's, which knows more than we do */
+        return true;
+    }
+    return channel.evict_ns <= 0 && (!channel.is_tether_set || channel.tether);
+}
 
 rst_subscription_t *rsti_subscription_create(rst_client_t *client, const rsti_pending_t *pending,
     int32_t channel_status_id)
@@ -23,6 +36,7 @@ rst_subscription_t *rsti_subscription_create(rst_client_t *client, const rsti_pe
     subscription->registration_id = pending->correlation_id;
     subscription->stream_id = pending->stream_id;
     subscription->is_demanded = pending->is_on_demand;
+    subscription->may_hold = may_hold_publishers(pending->channel);
     subscription->channel_status_id = channel_status_id;
     (void)pthread_mutex_init(&subscription->lock, NULL);
     rsti_client_ref(client);

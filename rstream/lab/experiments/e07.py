@@ -61,7 +61,7 @@ def _deliver(medium: str, here: str, there: str, count: int, sizes: Iterator[int
     return maker, asker
 
 
-def _throughput(medium: str, here: str, there: str, count: int) -> dict[str, float]:
+def _throughput(medium: str, here: str, there: str, count: int, rounds: int) -> dict[str, float]:
     """With request(256), of that with request(unbounded); side by side, medians."""
 
     def measure(first: int, then: int) -> float:
@@ -69,7 +69,7 @@ def _throughput(medium: str, here: str, there: str, count: int) -> dict[str, flo
 
     limited: list[float] = []
     unlimited: list[float] = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         unlimited.append(measure(UNBOUNDED, 0))
         limited.append(measure(PREFETCH, PREFETCH // 4))
     share = statistics.median(limited) / statistics.median(unlimited)
@@ -102,6 +102,7 @@ def _group(here: str, theres: list[str], seed: int, count: int) -> dict[str, flo
 def _look(seed: int, here: str, theres: list[str], scale: float) -> dict[str, float]:
     seen: dict[str, float] = {}
     count, many = max(50, int(ELEMENTS * scale)), max(2_000, int(MANY * scale))
+    rounds = max(1, int(ROUNDS * scale))
     for medium in ("ipc", "udp"):
         there = here if medium == "ipc" else theres[0]
         for pattern, sizes in patterns(seed, count).items():
@@ -109,7 +110,7 @@ def _look(seed: int, here: str, theres: list[str], scale: float) -> dict[str, fl
             seen[f"{medium}_{pattern}_made_beyond_demand"] = float(maker.beyond)
             seen[f"{medium}_{pattern}_delivered_beyond_demand"] = float(asker.beyond)
             seen[f"{medium}_{pattern}_made_share"] = maker.made / count
-        seen |= _throughput(medium, here, there, many)
+        seen |= _throughput(medium, here, there, many, rounds)
     return seen | _group(here, theres, seed, count)
 
 

@@ -2,6 +2,7 @@
 #include "tests/sim/cast.h"
 #include "tests/sim/world.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -208,6 +209,25 @@ static bool is_worth_waiting(const sim_publisher_t *self, int64_t reason, int64_
     return reason == RST_BACK_PRESSURED || reason == RST_ADMIN_ACTION;
 }
 
+/* What readers are said to ask for: behind what is there, and never less than nothing. On the network
+ * forgers may say what they like. */
+static void check_demand(const sim_publisher_t *self)
+{
+    rst_demand_t demand;
+    if (self->sent % 4 != 0 || rst_publication_demand(self->publication, &demand) < 0) {
+        return;
+    }
+    const int64_t position = rst_publication_position(self->publication);
+    if (demand.messages < 0 || (self->is_ipc && demand.reader_count > 0 && position >= 0
+            && demand.position > position)) {
+        sim_fail("publisher %d: %d readers want %" PRId64 " messages behind %" PRId64 ", the end is %"
+            PRId64, self->index, demand.reader_count, demand.messages, demand.position, position);
+    }
+    if (demand.reader_count > 0 && demand.messages != INT64_MAX) {
+        sim_count(self->is_ipc ? "demand: bounded, ipc" : "demand: bounded, network");
+    }
+}
+
 /* True: all is sent. */
 static bool publish(sim_publisher_t *self)
 {
@@ -217,6 +237,7 @@ static bool publish(sim_publisher_t *self)
     while (self->sent < self->total) {
         sim_destinations_churn(&self->destinations, &channel);
         sim_publisher_change_rate(self);
+        check_demand(self);
         const int32_t before = sim_writer_next(self->writer);
         sim_fiber_set_activity(ACTIVITY_PUBLISH);
         const int64_t position = publish_some(self);

@@ -196,17 +196,23 @@ TEST(several_readers)
     rst_subscription_t *one = subscribe(client, "aeron:ipc");
     rst_subscription_t *two = subscribe(client, "aeron:ipc");
     CHECK(one != NULL && two != NULL);
+    /* These want nothing, and hold nobody: the driver goes on without them when they stand still. */
+    rst_subscription_t *loose = subscribe(client, "aeron:ipc?tether=false");
+    rst_subscription_t *evictable = subscribe(client, "aeron:ipc?rs-evict=1s");
+    CHECK(loose != NULL && evictable != NULL);
     rst_subscription_request(one, 7);
     rst_subscription_request(two, 4);
-    while ((demand.reader_count < 3 || demand.messages != 4) && now_ns() - begin < LIMIT_NS) {
+    while ((demand.reader_count < 5 || demand.messages != 4) && now_ns() - begin < LIMIT_NS) {
         CHECK(rst_publication_demand(maker.publication, &demand) >= 0);
         usleep(1000);
     }
-    CHECK_EQ(demand.reader_count, 3);
+    CHECK_EQ(demand.reader_count, 5);
     CHECK_EQ(demand.messages, 4);
     CHECK_EQ(demand.position, 0);
     CHECK_EQ(rst_publication_demand(NULL, &demand), RST_ERROR);
     CHECK_EQ(rst_publication_demand(maker.publication, NULL), RST_ERROR);
+    rst_subscription_close(evictable);
+    rst_subscription_close(loose);
     rst_subscription_close(two);
     rst_subscription_close(one);
     rst_subscription_close(plain);
