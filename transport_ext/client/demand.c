@@ -85,6 +85,11 @@ void rsti_demand_cross(rst_subscription_t *subscription)
     const int64_t remaining = is_demanded
         ? rsti_saturating_add_i64(rsti_demand_now(subscription), subscription->lent)
         : INT64_MAX;
+    if (requested == subscription->told_requested && remaining == subscription->told_remaining) {
+        return;
+    }
+    subscription->told_requested = requested;
+    subscription->told_remaining = remaining;
     for (size_t i = 0; i < subscription->images.count; i++) {
         const rst_image_t *image = subscription->images.items[i];
         if (image->state != RSTI_IMAGE_ACTIVE || !rsti_image_has_counter(image)) {

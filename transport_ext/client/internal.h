@@ -427,6 +427,7 @@ struct rst_subscription_t {
     int64_t demand;      /* atomic */
     int64_t requested;   /* atomic; all that was ever asked for */
     int64_t lent;        /* delivered for demand and not released. Under lock */
+    int64_t told_requested, told_remaining; /* to publishers; -1: an image is new. Under lock */
     int32_t is_demanded; /* atomic: request was called once */
     bool may_hold; /* publishers back, by what it asks for; not when the driver may go on without it */
     int64_t mean_bytes;  /* of a message with its header; 0: none came yet. Under lock */
@@ -479,7 +480,8 @@ void rsti_demand_spend(rst_subscription_t *subscription, int64_t count);
 /* Under subscription->lock: what was asked for before a poll, and what it handed out, for the driver. */
 void rsti_demand_tell(
     rst_subscription_t *subscription, int64_t demand, int64_t bytes, int64_t count);
-/* Under subscription->lock: what is asked for now, for publishers; they are woken when it is more. */
+/* Under subscription->lock: what is asked for now, for publishers; they are woken when it is more. Costs
+ * nothing while it stays the same. */
 void rsti_demand_cross(rst_subscription_t *subscription);
 
 /* ---- waiters ---- */

@@ -28,6 +28,7 @@ static int show_image(rst_subscription_t *subscription, rst_image_t *image)
     if (result == 0) {
         rsti_events_push(subscription, RST_IMAGE_AVAILABLE, image);
         (void)rsti_fetch_add_i32(&subscription->version, 1);
+        subscription->told_requested = -1;
         rsti_demand_cross(subscription); /* before its first poll: publishers wait for the word */
     }
     return result;
