@@ -33,15 +33,16 @@ typedef enum sim_activity_t {
 } sim_activity_t;
 
 typedef struct sim_fiber_t {
-    int32_t id;
-    char name[32];
+    /* What is asked of every fiber at every turn lies in one line of the cache. */
+    _Alignas(64) sim_fiber_state_t state;
+    int fd;               /* -1, or waits for it to be readable */
     sim_process_t *process;
-    sim_fiber_state_t state;
     int64_t wake_ns;
     int64_t absent_until_ns; /* ready, but the processor is elsewhere */
     const uint64_t *word; /* NULL, or waits for it to differ from word_value */
     uint64_t word_value;
-    int fd;               /* -1, or waits for it to be readable */
+    int32_t id;
+    char name[32];
     void *stack;
     void *stack_pointer;
     void *(*entry)(void *arg);
