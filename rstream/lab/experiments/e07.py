@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ELEMENTS: Final = 2_000
 #: Of the throughput: 1 KiB elements, asked for by 256, a quarter anew when a quarter was delivered.
 PAYLOAD: Final = bytes(1024)
-MANY: Final = 60_000
+MANY: Final = 200_000
 PREFETCH: Final = 256
 ROUNDS: Final = 3
 
