@@ -184,8 +184,8 @@ class Publisher(Generic[T]):
     def demand(self) -> ReadersDemand | None:
         """What its readers ask for by request(n) behind what they have consumed.
 
-        None: it is closed, or without its driver. Readers that take what comes, groups and raw Aeron peers do
-        not say.
+        None: it is closed, or without its driver. Readers that take what comes want ``UNBOUNDED``; groups and
+        raw Aeron peers do not say.
         """
         told = None if self._closed else self._core.demand
         return None if told is None else ReadersDemand(*told)

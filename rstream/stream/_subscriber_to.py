@@ -40,8 +40,8 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
     """Sends every element; made by :func:`rstream.stream.subscriber_to`.
 
     It asks its upstream for what its readers have asked for, and for no element more: on IPC all of them, on
-    the network one that reads by rstream. Readers that take what comes (a plain ``for``), groups, and raw
-    Aeron peers do not say: then for a window of elements at most. Nothing is asked for while there is no
+    the network one that reads by rstream. Readers that take what comes (a plain ``for``) want no
+    number, groups and raw Aeron peers do not say: then for a window of elements at most. Nothing is asked for while there is no
     reader (a notice is logged after 2 s).
 
     ``on_next`` waits while the readers have no room, so a slow reader holds the upstream's thread

@@ -279,21 +279,29 @@ static const rsti_counter_value_t *allocated(const rsti_counters_t *counters, in
         && metadata->type_id == type_id ? &counters->values[id] : NULL;
 }
 
-/* Every subscriber of an IPC log has a position counter that refers to the publication. */
-static int64_t least_subscriber_position(const rst_publication_t *publication)
+const rsti_counter_value_t *rsti_publication_next_reader(
+    const rst_publication_t *publication, int32_t *id)
 {
     const rsti_counters_t *counters = &publication->client->counters;
-    int64_t least = INT64_MAX;
-    for (int32_t id = 0; id <= counters->max_counter_id; id++) {
-        if (rsti_load_acquire_i32(&counters->metadata[id].state) == RSTI_COUNTER_UNUSED) {
-            break;
-        }
+    while (*id <= counters->max_counter_id
+        && rsti_load_acquire_i32(&counters->metadata[*id].state) != RSTI_COUNTER_UNUSED) {
         const rsti_counter_value_t *value =
-            allocated(counters, id, RSTI_COUNTER_SUBSCRIBER_POSITION);
+            allocated(counters, (*id)++, RSTI_COUNTER_SUBSCRIBER_POSITION);
         if (value != NULL
             && rsti_load_acquire_i64(&value->reference_id) == publication->registration_id) {
-            least = rsti_min_i64(least, rsti_load_acquire_i64(&value->value));
+            return value;
         }
+    }
+    return NULL;
+}
+
+static int64_t least_subscriber_position(const rst_publication_t *publication)
+{
+    int64_t least = INT64_MAX;
+    int32_t id = 0;
+    const rsti_counter_value_t *value;
+    while ((value = rsti_publication_next_reader(publication, &id)) != NULL) {
+        least = rsti_min_i64(least, rsti_load_acquire_i64(&value->value));
     }
     return least == INT64_MAX ? RST_NOT_CONNECTED : least;
 }

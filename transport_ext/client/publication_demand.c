@@ -32,19 +32,10 @@ static void add_reader(rst_demand_t *demand, const rsti_counter_value_t *value)
 
 static void add_ipc_readers(const rst_publication_t *publication, rst_demand_t *demand)
 {
-    const rsti_counters_t *counters = &publication->client->counters;
-    for (int32_t id = 0; id <= counters->max_counter_id; id++) {
-        const rsti_counter_metadata_t *metadata = &counters->metadata[id];
-        const int32_t state = rsti_load_acquire_i32(&metadata->state);
-        if (state == RSTI_COUNTER_UNUSED) {
-            return;
-        }
-        const rsti_counter_value_t *value = &counters->values[id];
-        if (state == RSTI_COUNTER_ALLOCATED
-            && metadata->type_id == RSTI_COUNTER_SUBSCRIBER_POSITION
-            && rsti_load_acquire_i64(&value->reference_id) == publication->registration_id) {
-            add_reader(demand, value);
-        }
+    int32_t id = 0;
+    const rsti_counter_value_t *value;
+    while ((value = rsti_publication_next_reader(publication, &id)) != NULL) {
+        add_reader(demand, value);
     }
 }
 
