@@ -200,7 +200,16 @@ static int64_t give_back(rsti_rb_t *ring, int64_t head, size_t length)
     return new_head;
 }
 
-size_t rsti_rb_read(rsti_rb_t *ring, size_t limit, rsti_rb_on_record_t on_record, void *arg)
+typedef struct reading_t {
+    size_t limit;
+    rsti_rb_on_record_t on_record;
+    void *arg;
+    size_t count;
+    bool is_stopped; /* by the reader, or by a record that is not there yet */
+} reading_t;
+
+/* Up to the tail or the end of the memory; true when it came to the latter. */
+static bool read_piece(rsti_rb_t *ring, reading_t *reading)
 {
     int64_t head = rsti_load_relaxed_i64(&ring->trailer->head_position);
     const size_t index = rsti_rb_index(ring, head);
@@ -208,12 +217,11 @@ size_t rsti_rb_read(rsti_rb_t *ring, size_t limit, rsti_rb_on_record_t on_record
         ring, head, rsti_load_acquire_i64(&ring->trailer->tail_position));
     size_t at = 0;   /* behind the index: the next record */
     size_t kept = 0; /* likewise: read from here on, not yet given back */
-    size_t count = 0;
-    rsti_rb_action_t action = RSTI_RB_CONTINUE;
-    while (action != RSTI_RB_BREAK && count < limit && at < end) {
+    while (!reading->is_stopped && reading->count < reading->limit && at < end) {
         const rsti_rb_header_t *header = rsti_rb_header(ring, index + at);
         int32_t length = rsti_load_acquire_i32(&header->length);
         if (length <= 0) {
+            reading->is_stopped = true;
             break;
         }
         size_t record_length = align_record((size_t)length);
@@ -225,22 +233,35 @@ size_t rsti_rb_read(rsti_rb_t *ring, size_t limit, rsti_rb_on_record_t on_record
             break;
         }
         int32_t type = rsti_load_relaxed_i32(&header->type);
+        rsti_rb_action_t action = RSTI_RB_CONTINUE;
         if (type != RSTI_RB_PADDING) {
-            action = on_record(arg, type, header + 1, (size_t)length - RSTI_RB_HEADER_LENGTH);
+            action = reading->on_record(
+                reading->arg, type, header + 1, (size_t)length - RSTI_RB_HEADER_LENGTH);
+            reading->is_stopped = action == RSTI_RB_ABORT || action == RSTI_RB_BREAK;
             if (action == RSTI_RB_ABORT) {
                 break;
             }
-            count++;
+            reading->count++;
         }
         at += record_length;
         if (action == RSTI_RB_COMMIT) {
             head = give_back(ring, head, at - kept);
             kept = at;
-            action = RSTI_RB_CONTINUE;
         }
     }
     (void)give_back(ring, head, at - kept);
-    return count;
+    return index + at == ring->capacity;
+}
+
+/* What does not fit before the end of the memory lies at its start, behind padding. Whoever sleeps when
+ * nothing was read must have looked there too. */
+size_t rsti_rb_read(rsti_rb_t *ring, size_t limit, rsti_rb_on_record_t on_record, void *arg)
+{
+    reading_t reading = {.limit = limit, .on_record = on_record, .arg = arg};
+    if (read_piece(ring, &reading)) {
+        (void)read_piece(ring, &reading);
+    }
+    return reading.count;
 }
 
 bool rsti_rb_has_records(const rsti_rb_t *ring)

@@ -70,7 +70,8 @@ int rsti_rb_init(rsti_rb_t *ring, void *buffer, size_t length);
 /* The producer of the claim at offset, which was the result of a try_claim: once. */
 int rsti_rb_commit(rsti_rb_t *ring, int64_t offset);
 int rsti_rb_abort(rsti_rb_t *ring, int64_t offset);
-/* Consumer only: hands over at most limit records; returns how many were consumed. */
+/* Consumer only: hands over at most limit records; returns how many were consumed. 0: nothing lies there that
+ * can be read now, so the consumer may sleep (wake.h). */
 size_t rsti_rb_read(rsti_rb_t *ring, size_t limit, rsti_rb_on_record_t on_record, void *arg);
 /* Whether a committed record waits (padding counts); for the look after arming (wake.h). */
 bool rsti_rb_has_records(const rsti_rb_t *ring);

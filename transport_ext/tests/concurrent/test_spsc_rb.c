@@ -124,6 +124,32 @@ TEST(claims_wait_for_their_commit)
     CHECK_MEM(fixture->memory, zeros, CAPACITY);
 }
 
+/* A consumer that read nothing sleeps: padding alone is no reason to, when a record lies behind it. */
+TEST(a_record_behind_the_padding_at_the_end_is_read)
+{
+    fixture_t *fixture = make(CAPACITY - 16, CAPACITY - 16);
+    seen_t seen = {0};
+    CHECK_EQ(rsti_spsc_rb_write(&fixture->ring, 3, "123456789", 9), RSTI_RB_OK);
+    CHECK_EQ(rsti_rb_size(&fixture->ring.rb), 16 + 24); /* it did not fit before the end */
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 10, on_record, &seen), 1);
+    CHECK_EQ(seen.types[0], 3);
+    CHECK_EQ(seen.lengths[0], 9);
+    CHECK_EQ(rsti_rb_size(&fixture->ring.rb), 0);
+}
+
+/* Limit and refusal hold at the end of the memory as anywhere. */
+TEST(reading_stops_at_the_end_of_the_memory_when_told_to)
+{
+    fixture_t *fixture = make(CAPACITY - 16, CAPACITY - 16);
+    seen_t seen = {0};
+    CHECK_EQ(rsti_spsc_rb_write(&fixture->ring, 1, "12345678", 8), RSTI_RB_OK);
+    CHECK_EQ(rsti_spsc_rb_write(&fixture->ring, 2, "12345678", 8), RSTI_RB_OK);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 1, on_record, &seen), 1);
+    CHECK_EQ(rsti_rb_size(&fixture->ring.rb), 16);
+    CHECK_EQ(rsti_rb_read(&fixture->ring.rb, 1, on_record, &seen), 1);
+    CHECK_EQ(seen.types[1], 2);
+}
+
 static int write_one(void *ring, int32_t type)
 {
     return rsti_spsc_rb_write(ring, type, "12345678", 8);
@@ -181,5 +207,6 @@ TEST(one_producer_loses_nothing_and_keeps_its_order)
 
 CHECK_MAIN(RUN(full_leaves_unread_data_alone), RUN(an_exact_fit_is_taken),
     RUN(a_consumer_that_went_on_is_seen), RUN(types_and_lengths_are_checked),
-    RUN(claims_wait_for_their_commit), RUN(commit_gives_room_back_while_reading),
+    RUN(claims_wait_for_their_commit), RUN(a_record_behind_the_padding_at_the_end_is_read),
+    RUN(reading_stops_at_the_end_of_the_memory_when_told_to), RUN(commit_gives_room_back_while_reading),
     RUN(one_producer_loses_nothing_and_keeps_its_order))

@@ -29,7 +29,6 @@ typedef struct stream_t {
     int32_t initial_term_id, term_length, mtu;
     int64_t highest; /* end of what was sent */
     int64_t limit;   /* highest position + window of all status messages that arrived */
-    bool has_setup;
     struct sockaddr_storage first_peer;
     bool is_split; /* goes to several destinations */
     int64_t again_end, again_clock_ns; /* of what was sent again last */
@@ -38,7 +37,7 @@ typedef struct stream_t {
 
 typedef struct receiver_t {
     int32_t process_id;
-    int32_t session_id, stream_id;
+    int32_t session_id, stream_id, initial_term_id;
     int64_t receiver_id;
     int64_t position;
 } receiver_t;
@@ -69,6 +68,25 @@ static stream_t *find(int32_t process_id, int32_t session_id, int32_t stream_id)
     return NULL;
 }
 
+/* A session id that was given may be that of a stream before: then the one which began least before this
+ * term. NULL: all that are known began behind it. */
+static stream_t *find_of_term(
+    int32_t process_id, int32_t session_id, int32_t stream_id, int32_t term_id)
+{
+    stream_t *nearest = NULL;
+    uint32_t least = INT32_MAX;
+    for (int i = stream_count; i > 0; i--) {
+        stream_t *stream = &streams[i - 1];
+        const uint32_t terms = (uint32_t)term_id - (uint32_t)stream->initial_term_id;
+        if (stream->session_id == session_id && stream->stream_id == stream_id
+            && (process_id < 0 || stream->process_id == process_id) && terms < least) {
+            nearest = stream;
+            least = terms;
+        }
+    }
+    return nearest;
+}
+
 static int64_t position_of(const stream_t *stream, int32_t term_id, int32_t term_offset)
 {
     return rsti_position(term_id, term_offset, rsti_log2((uint32_t)stream->term_length),
@@ -97,7 +115,7 @@ static void on_setup(int32_t process_id, const uint8_t *data)
     rsti_setup_t setup;
     memcpy(&setup, data, sizeof setup);
     stream_t *stream = find(process_id, setup.session_id, setup.stream_id);
-    if (stream == NULL) {
+    if (stream == NULL || stream->initial_term_id != setup.initial_term_id) {
         if (stream_count == STREAMS_MAX) {
             sim_fail("more than %d streams on the wire", STREAMS_MAX);
         }
@@ -108,7 +126,6 @@ static void on_setup(int32_t process_id, const uint8_t *data)
     stream->initial_term_id = setup.initial_term_id;
     stream->term_length = setup.term_length;
     stream->mtu = setup.mtu;
-    stream->has_setup = true;
     if (!rsti_setup_is_valid(&setup)) {
         sim_fail("a SETUP leaves that no receiver may accept");
     }
@@ -140,7 +157,8 @@ static void on_data(int32_t process_id, const struct sockaddr_storage *to, const
 {
     rsti_data_header_t header;
     memcpy(&header, data, sizeof header);
-    stream_t *stream = find(process_id, header.session_id, header.stream_id);
+    stream_t *stream =
+        find_of_term(process_id, header.session_id, header.stream_id, header.term_id);
     if (stream == NULL) {
         sim_fail("data of stream %d leave before any SETUP", header.stream_id);
     }
@@ -179,12 +197,14 @@ static void on_data(int32_t process_id, const struct sockaddr_storage *to, const
     sim_count(was_first ? "wire: data" : "wire: data again");
 }
 
-static receiver_t *receiver_of(int32_t process_id, const rsti_sm_t *sm)
+static receiver_t *receiver_of(
+    int32_t process_id, const rsti_sm_t *sm, int32_t initial_term_id)
 {
     for (int i = 0; i < receiver_count; i++) {
         receiver_t *receiver = &receivers[i];
         if (receiver->process_id == process_id && receiver->receiver_id == sm->receiver_id
-            && receiver->session_id == sm->session_id && receiver->stream_id == sm->stream_id) {
+            && receiver->session_id == sm->session_id && receiver->stream_id == sm->stream_id
+            && receiver->initial_term_id == initial_term_id) {
             return receiver;
         }
     }
@@ -193,7 +213,8 @@ static receiver_t *receiver_of(int32_t process_id, const rsti_sm_t *sm)
     }
     receiver_t *made = &receivers[receiver_count++];
     *made = (receiver_t){.process_id = process_id, .session_id = sm->session_id,
-        .stream_id = sm->stream_id, .receiver_id = sm->receiver_id, .position = -1};
+        .stream_id = sm->stream_id, .initial_term_id = initial_term_id,
+        .receiver_id = sm->receiver_id, .position = -1};
     return made;
 }
 
@@ -201,7 +222,8 @@ static void on_sm(int32_t process_id, const uint8_t *data)
 {
     rsti_sm_t sm;
     memcpy(&sm, data, sizeof sm);
-    const stream_t *stream = find(-1, sm.session_id, sm.stream_id);
+    const stream_t *stream =
+        find_of_term(-1, sm.session_id, sm.stream_id, sm.consumption_term_id);
     if ((sm.frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0 || stream == NULL) {
         return;
     }
@@ -211,7 +233,7 @@ static void on_sm(int32_t process_id, const uint8_t *data)
         sim_fail("stream %d: a window of %d is announced, a term has %d", sm.stream_id,
             sm.receiver_window, stream->term_length);
     }
-    receiver_t *receiver = receiver_of(process_id, &sm);
+    receiver_t *receiver = receiver_of(process_id, &sm, stream->initial_term_id);
     if (receiver != NULL) {
         if (position < receiver->position) {
             sim_fail("stream %d: consumption goes back from %" PRId64 " to %" PRId64,
@@ -225,7 +247,7 @@ static void on_nak(const uint8_t *data)
 {
     rsti_nak_t nak;
     memcpy(&nak, data, sizeof nak);
-    const stream_t *stream = find(-1, nak.session_id, nak.stream_id);
+    const stream_t *stream = find_of_term(-1, nak.session_id, nak.stream_id, nak.term_id);
     if (stream == NULL) {
         return;
     }
@@ -296,7 +318,7 @@ static void on_nak_arrival(int32_t process_id, const uint8_t *data)
 {
     rsti_nak_t nak;
     memcpy(&nak, data, sizeof nak);
-    stream_t *stream = find(process_id, nak.session_id, nak.stream_id);
+    stream_t *stream = find_of_term(process_id, nak.session_id, nak.stream_id, nak.term_id);
     if (stream == NULL) {
         return;
     }
@@ -322,7 +344,8 @@ void sim_laws_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
     if (sm.frame.type != RSTI_FRAME_SM || (sm.frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
         return;
     }
-    stream_t *stream = find(process_id, sm.session_id, sm.stream_id);
+    stream_t *stream =
+        find_of_term(process_id, sm.session_id, sm.stream_id, sm.consumption_term_id);
     if (stream == NULL) {
         return;
     }
