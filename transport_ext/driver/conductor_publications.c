@@ -2,6 +2,7 @@
  * 6 and 7). */
 #include "driver/internal.h"
 
+#include "logbuffer/reader.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -354,6 +355,17 @@ static void free_network(rst_driver_t *driver, size_t index)
     rsti_send_endpoint_put(driver, endpoint);
 }
 
+/* Where a producer that died may hold somebody up: the sender; and when the rest is for spies alone, because
+ * no receiver takes it, a spy, which may have read on. */
+static int64_t blocked_at(const rsti_network_publication_t *publication)
+{
+    const rsti_publication_t *base = &publication->base;
+    const int64_t snd_pos = rsti_load_acquire_i64(&publication->position);
+    return base->life == RSTI_LIFE_DRAINING && rsti_load_acquire_i32(&publication->has_spies)
+        ? rsti_log_committed_end(&base->file.log, snd_pos, base->end_position)
+        : snd_pos;
+}
+
 void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer,
     int64_t *next_deadline_ns)
 {
@@ -361,8 +373,8 @@ void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer
     for (size_t i = conductor->publications.count; i > 0; i--) {
         rsti_network_publication_t *publication = conductor->publications.items[i - 1];
         if (is_timer && publication->base.life <= RSTI_LIFE_DRAINING) {
-            rsti_publication_check_blocked(driver, &publication->base,
-                rsti_load_acquire_i64(&publication->position), now_ns);
+            rsti_publication_check_blocked(
+                driver, &publication->base, blocked_at(publication), now_ns);
         }
         if (rsti_network_publication_on_life(driver, publication, now_ns)) {
             free_network(driver, i - 1);

@@ -72,3 +72,21 @@ int32_t rsti_term_scan(uint8_t *term, int32_t term_length, int32_t offset, int32
     }
     return available;
 }
+
+int64_t rsti_log_committed_end(const rsti_log_t *log, int64_t from, int64_t to)
+{
+    int64_t position = from;
+    while (position < to) {
+        const int32_t offset = rsti_position_offset(position, log->term_length);
+        uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
+        if (!is_scan_offset(offset, log->term_length)) {
+            break;
+        }
+        const int32_t length = rsti_load_acquire_i32(rsti_frame_length_address(term, offset));
+        if (length <= 0 || !rsti_frame_fits(length, log->term_length - offset)) {
+            break;
+        }
+        position += rsti_frame_span(length);
+    }
+    return position;
+}

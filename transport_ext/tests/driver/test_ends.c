@@ -270,6 +270,35 @@ TEST(draining_unblocks_at_once)
     }
 }
 
+/* The sender stands still because nobody receives any more, and a spy has read on to a dead claim. */
+TEST(draining_unblocks_where_a_spy_waits)
+{
+    harness_t *h = harness_open();
+    const int64_t pub = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, UDP, 10);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron-spy:" UDP, 10);
+    rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
+    rsti_publication_t *base = &publication->base;
+    int64_t limit = 65536; /* as when a receiver was there */
+    rsti_appender_t appender;
+    rsti_data_header_t *frame;
+    rsti_appender_init(&appender, &base->file.log, &limit, base->session_id, 10, true);
+    const rsti_iovec_t part = {"hello", 5};
+    CHECK_EQ(rsti_append(&appender, &part, 1, 5, 0), 64);
+    CHECK_EQ(rsti_append_claim(&appender, 100, 0, &frame), 224);
+    (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, pub);
+    CHECK_EQ(base->subscribers.count, 1);
+    *base->subscribers.items[0].position = 64;
+    advance_alive(h, 3 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(publication->position, 0);
+    CHECK_EQ(frame->frame.type, RSTI_FRAME_PAD);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_UNBLOCKED_PUBLICATIONS), 1);
+    CHECK_EQ(base->life, RSTI_LIFE_DRAINING);
+    *base->subscribers.items[0].position = 224;
+    advance_alive(h, 8 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(h->driver->conductor.publications.count, 0);
+    harness_close(h);
+}
+
 /* N12: an IPC publication that is revoked is over for its subscribers, whatever they have read. */
 TEST(revoked_ipc_publication)
 {
@@ -355,5 +384,6 @@ CHECK_MAIN(RUN(rejected_ipc_image_cools_down), RUN(rejected_ipc_image_leaves_its
     RUN(error_frames_reach_the_publisher),
     RUN(freeing_is_tried_again), RUN(storage_is_judged_before_a_log_is_made),
     RUN(storage_that_is_full_is_error_12),
-    RUN(draining_unblocks_at_once), RUN(revoked_ipc_publication),
+    RUN(draining_unblocks_at_once), RUN(draining_unblocks_where_a_spy_waits),
+    RUN(revoked_ipc_publication),
     RUN(memory_ahead_of_the_limit_is_clean))
