@@ -76,6 +76,7 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("rs-name", "name", "text"),
     Key("rs-rate", "rate", "rate"),
     Key("rs-evict", "evict_s", "duration", 0.01, _DAY_S),
+    Key("rs-budget", "budget_bytes", "size", 0, 2**63 - 1),
     Key("alias", "alias", "text"),
 )
 

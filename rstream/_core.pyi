@@ -19,6 +19,7 @@ BACK_PRESSURED: Final = -2
 RATE_LIMITED: Final = -7
 HELD_BY_WINDOW: Final = 0
 HELD_BY_RATE: Final = 1
+HELD_BY_BUDGET: Final = 2
 ADMIN_ACTION: Final = -3
 CLOSED: Final = -4
 MAX_POSITION_EXCEEDED: Final = -5
@@ -183,7 +184,7 @@ class Publication:
         UNBOUNDED (2**63 - 1) messages: no limit; no readers: nobody tells."""
     @property
     def held_by(self) -> int:
-        """HELD_BY_WINDOW or HELD_BY_RATE: what the limit waits for; CLOSED after the end."""
+        """HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET: what the limit waits for; CLOSED after the end."""
     @property
     def next_frame(self) -> tuple[int, int] | None:
         """(term id, term offset) of the next frame; None after the end."""

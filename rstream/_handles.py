@@ -37,6 +37,10 @@ ADMIN_ACTION: Final = -3
 CLOSED: Final = -4
 MAX_POSITION_EXCEEDED: Final = -5
 ERROR: Final = -6
+_HOLDERS: Final[dict[int, Literal["rate", "budget"]]] = {
+    _core.HELD_BY_RATE: "rate",
+    _core.HELD_BY_BUDGET: "budget",
+}
 #: Of ``Publisher.offer``: BACK_PRESSURED by the publisher's own rate.
 RATE_LIMITED: Final = -7
 
@@ -213,11 +217,12 @@ class Publication(_Handle[_core.Publication]):
         return self.core.available_window
 
     @property
-    def held_by(self) -> Literal["window", "rate"]:
-        """What :attr:`position_limit` waits for when it is reached: the readers' room, or the rate.
-        Tells what BACK_PRESSURED means; ``"window"`` beside an Aeron driver.
+    def held_by(self) -> Literal["window", "rate", "budget"]:
+        """What :attr:`position_limit` waits for when it is reached: the readers' room, the rate, or
+        the budget that the readers' driver grants. Tells what BACK_PRESSURED means; ``"window"``
+        beside an Aeron driver.
         """
-        return "rate" if self.core.held_by == _core.HELD_BY_RATE else "window"
+        return _HOLDERS.get(self.core.held_by, "window")
 
     @property
     def initial_term_id(self) -> int:

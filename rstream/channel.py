@@ -82,6 +82,8 @@ class Channel:
             it comes back.
         evict_s: subscription: a reader that holds the stream and stands still for so long, 0.01 s to a
             day, is let go for good (:class:`rstream.policy.Evict`, key ``rs-evict``).
+        budget_bytes: subscription over UDP unicast: bytes of one stream that may be sent and not
+            consumed yet; one message may go beyond it. 0: no limit (key ``rs-budget``).
         send_timestamp_offset, receive_timestamp_offset, media_timestamp_offset: where time stamps go
             into messages: a byte, or ``"reserved"``.
         response_correlation_id: publication: the image that it answers, or ``"prototype"``.
@@ -129,6 +131,7 @@ class Channel:
     untethered_linger_timeout_s: float | None = None
     untethered_resting_timeout_s: float | None = None
     evict_s: float | None = None
+    budget_bytes: int | None = None
     send_timestamp_offset: int | Literal["reserved"] | None = None
     receive_timestamp_offset: int | Literal["reserved"] | None = None
     media_timestamp_offset: int | Literal["reserved"] | None = None

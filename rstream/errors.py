@@ -229,12 +229,13 @@ class BackPressured(TransportError):
     """No room: the readers are slower than the writer, or its rate is.
 
     Attributes:
-        held_by: ``"window"``: the readers have no room; ``"rate"``: the publisher's own limit.
+        held_by: ``"window"``: the readers have no room; ``"rate"``: the publisher's own limit;
+            ``"budget"``: as much is under way to the reader's driver as it grants this peer.
     """
 
     default_code = "RST_BACK_PRESSURED"
 
-    held_by: Literal["window", "rate"] = "window"
+    held_by: Literal["window", "rate", "budget"] = "window"
 
 
 class MaxPositionExceeded(TransportError):

@@ -442,12 +442,7 @@ class Publisher(Generic[T]):
         if deadline_ns is not None:
             remaining_s = min(remaining_s, (deadline_ns - time.monotonic_ns()) / 1e9)
             if remaining_s <= 0:
-                raise self._rate_error() if self.is_rate_limited else BackPressured(
-                    f"{self._where()}: no room; the readers have consumed up to "
-                    f"{self._core.consumed_position} of {self._core.position}",
-                    hint="they are slower than this publisher, or stand still",
-                    **self._place(),
-                )
+                raise self._rate_error() if self.is_rate_limited else self._room_error()
         self._wait_core(remaining_s, rounds)
 
     def _wait_core(self, timeout_s: float, rounds: int = 0) -> None:
@@ -514,6 +509,18 @@ class Publisher(Generic[T]):
             **self._place(),
         )
         error.held_by = "rate"
+        return error
+
+    def _room_error(self) -> BackPressured:
+        is_budget = self._core.held_by == _core.HELD_BY_BUDGET
+        budget = ", and as much is under way as their driver grants this host" if is_budget else ""
+        error = BackPressured(
+            f"{self._where()}: no room; the readers have consumed up to "
+            f"{self._core.consumed_position} of {self._core.position}{budget}",
+            hint="they are slower than this publisher, or stand still",
+            **self._place(),
+        )
+        error.held_by = "budget" if is_budget else "window"
         return error
 
     # ---- trouble ----

@@ -1,4 +1,4 @@
-"""The C laws of rate, tokens and fill beside their models, over random sequences of events; and what must hold of both.
+"""The C laws of rate, tokens, fill and budget beside their models, over random sequences of events; and what must hold of both.
 
 The C side is law_steps (transport_ext/tests/flow/law_steps.c): a line in, the state out. Hostile numbers are among the events.
 """
@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import c_builds
+from tests.models import budget as budgets
 from tests.models import fill as fills
 from tests.models import rates, tokens
 from tests.models.numbers import NS_PER_MS, NS_PER_S, RATE_MAX
@@ -315,3 +316,55 @@ def test_no_interval_gets_more_than_its_rate_and_a_burst(rate: float, steps: lis
         for j in range(i, len(sent)):
             total += sent[j][1]
             assert total <= (sent[j][0] - sent[i][0] + burst) * (1 + 1e-9)
+
+
+BYTES = st.one_of(st.integers(0, 1 << 20), st.integers(0, 1 << 40), st.integers(0, (1 << 62)))
+SHARE = st.floats(0, 1)
+
+
+@SLOW
+@given(
+    st.builds(
+        budgets.Policy,
+        kind=st.sampled_from(budgets.Kind),
+        fixed=BYTES,
+        memory=BYTES,
+        least=BYTES,
+        most=BYTES,
+        new_share=SHARE,
+        threshold=SHARE,
+        all_share=SHARE,
+    ),
+    st.integers(0, 100_000),
+    BYTES,
+)
+def test_a_grant_is_that_of_the_model(laws: Laws, policy: budgets.Policy, connections: int, granted: int) -> None:
+    numbers = (policy.fixed, policy.memory, policy.least, policy.most, policy.new_share, policy.threshold, policy.all_share)
+    grant, is_shared = laws.ask("grant", int(policy.kind), *numbers, connections, granted)
+    assert grant == policy.grant(connections, granted)
+    assert is_shared == (policy.kind == budgets.Kind.AGGRESSIVE)
+    if policy.kind in (budgets.Kind.DYNAMIC, budgets.Kind.AGGRESSIVE):
+        assert policy.least <= grant <= max(policy.least, policy.most)
+
+
+@SLOW
+@given(st.one_of(BYTES, I64), BYTES, BYTES, st.integers(0, 1000))
+def test_the_room_is_that_of_the_model_and_never_more_than_granted(laws: Laws, granted: int, unacknowledged: int, own: int, streams: int) -> None:
+    own = min(own, unacknowledged)
+    (room,) = laws.ask("room", granted, unacknowledged)
+    assert room == budgets.room(granted, unacknowledged)
+    (share,) = laws.ask("share", room, own, streams)
+    assert share == budgets.room_of_stream(int(room), own, streams)
+    assert 0 <= share <= room
+    if granted > 0 and room > 0 and own == 0:
+        assert share > 0  # who has nothing under way is never shut out
+    if streams > 1 and granted > 0 and share > 1:
+        assert own + share <= room - share + 1
+
+
+@SLOW
+@given(st.one_of(BYTES, I64), st.one_of(BYTES, I64))
+def test_an_acknowledgement_is_due_as_in_the_model(laws: Laws, connection: int, stream: int) -> None:
+    (step,) = laws.ask("step", connection, stream)
+    assert step == budgets.ack_step(connection, stream)
+    assert step > 0

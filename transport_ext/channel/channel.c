@@ -94,6 +94,7 @@ static const param_t params[] = {
     TEXT_ROW("rs-name", TEXT, name),
     NUMBER_ROW("rs-evict", DURATION, evict_ns, 10 * RSTI_NS_PER_MS, 86400 * RSTI_NS_PER_S),
     TEXT_ROW("rs-rate", TEXT, rate),
+    NUMBER_ROW("rs-budget", SIZE, budget_bytes, 0, INT64_MAX),
 };
 
 #define PARAM_COUNT (sizeof params / sizeof params[0])
@@ -315,6 +316,7 @@ static void set_defaults(rsti_channel_t *channel)
         .group_tag = unset,
         .response_correlation_id = unset,
         .evict_ns = unset,
+        .budget_bytes = unset,
         .untethered_window_limit_ns = unset,
         .untethered_linger_ns = unset,
         .untethered_resting_ns = unset,

@@ -57,6 +57,7 @@ typedef struct rsti_channel_t {
     int64_t channel_tag, entity_tag, group_tag;
     int64_t response_correlation_id;
     int64_t evict_ns; /* rs-evict: a subscription that stands still so long is let go for good */
+    int64_t budget_bytes; /* rs-budget: that may be under way to a subscription, by stream */
     int64_t untethered_window_limit_ns, untethered_linger_ns, untethered_resting_ns;
     bool reliable, is_reliable_set;
     bool sparse, is_sparse_set;

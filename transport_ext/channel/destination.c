@@ -29,6 +29,10 @@ int rsti_channel_check_destination(const rsti_channel_t *channel)
         return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-evict=%" PRId64 "ns: belongs to the"
             " subscription, not to a destination", channel->evict_ns);
     }
+    if (channel->budget_bytes != RSTI_CHANNEL_UNSET) {
+        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-budget=%" PRId64 ": belongs to the"
+            " subscription, not to a destination", channel->budget_bytes);
+    }
     if (channel->rate[0] != '\0') {
         return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-rate=%s: belongs to the publication,"
             " not to a destination", channel->rate);

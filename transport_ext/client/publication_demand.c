@@ -5,6 +5,7 @@
  * more than each of them allows, and whoever holds it back has data to read, or wants none. */
 #include "client/internal.h"
 
+#include "concurrent/sequence.h"
 #include "util/error.h"
 
 #define LOOKS_MAX 10000
@@ -39,8 +40,8 @@ static void add_ipc_readers(const rst_publication_t *publication, rst_demand_t *
     }
 }
 
-/* Sequence lock, reader's side: the writer takes a few stores, so a torn look is soon a whole one; if it
- * died between them, nothing is told. */
+/* The writer takes a few stores, so a torn look is soon a whole one; if it died between them, nothing is
+ * told. */
 static void read_network(const rst_publication_t *publication, rst_demand_t *demand)
 {
     const rsti_log_ext_t *ext = publication->ext;
@@ -51,8 +52,7 @@ static void read_network(const rst_publication_t *publication, rst_demand_t *dem
         const int64_t end = rsti_load_acquire_i64(&ext->demand_end);
         const int64_t position = rsti_load_relaxed_i64(&ext->demand_position);
         const int64_t messages = rsti_load_relaxed_i64(&ext->demand_messages);
-        rsti_acquire_fence();
-        if (rsti_load_acquire_i64(&ext->demand_begin) == end) {
+        if (rsti_sequence_is_whole(&ext->demand_begin, end)) {
             demand->change = end;
             if (end != 0 && messages >= 0) {
                 demand->position = position;

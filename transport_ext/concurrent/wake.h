@@ -50,6 +50,7 @@ _Static_assert(sizeof(rsti_cnc_ext_t) == 76, "CnC extension");
 
 #define RSTI_HELD_BY_WINDOW 0 /* the readers, or nothing */
 #define RSTI_HELD_BY_RATE 1   /* a publisher of IPC that is refused wakes the conductor */
+#define RSTI_HELD_BY_BUDGET 2 /* flow/budget.h */
 
 #define RSTI_WAKE_SLOTS 64
 

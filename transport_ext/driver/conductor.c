@@ -65,6 +65,7 @@ void rsti_conductor_fini(rst_driver_t *driver)
     rsti_logs_fini(driver);
     rsti_ptr_array_fini(&conductor->clients);
     rsti_ptr_array_fini(&conductor->images);
+    rsti_ptr_array_fini(&conductor->budget_connections); /* each went with its last image */
     rsti_ptr_array_fini(&conductor->publications);
     rsti_ptr_array_fini(&conductor->ipc_publications);
     rsti_ptr_array_fini(&conductor->subscriptions);

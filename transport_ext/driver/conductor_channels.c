@@ -9,6 +9,11 @@
 
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication)
 {
+    if (is_publication && channel->budget_bytes != RSTI_CHANNEL_UNSET) {
+        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-budget=%" PRId64
+            ": belongs to the subscription, which says what may be under way to it",
+            channel->budget_bytes);
+    }
     if (!is_publication && channel->rate[0] != '\0') {
         return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-rate=%s: a subscription has no rate,"
             " give it to the publication, not in \"%s\"", channel->rate, channel->uri);

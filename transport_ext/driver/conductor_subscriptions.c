@@ -54,6 +54,8 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver,
     made->window = (int32_t)(channel->receiver_window == RSTI_CHANNEL_UNSET
             ? params->initial_window
             : channel->receiver_window);
+    made->budget_bytes = channel->budget_bytes == RSTI_CHANNEL_UNSET ? params->stream_budget
+                                                                     : channel->budget_bytes;
     snprintf(made->cc, sizeof made->cc, "%s", channel->cc);
     made->uri = rsti_strndup(channel->uri, channel->uri_length);
     made->uri_length = channel->uri_length;
@@ -166,6 +168,7 @@ rsti_subscription_t *rsti_subscription_make_destination(rst_driver_t *driver,
         made->tether_times = parent->tether_times;
         made->evict_ns = parent->evict_ns;
         made->evicted_ns = parent->evicted_ns;
+        made->budget_bytes = parent->budget_bytes;
         made->has_session = parent->has_session;
         made->session_id = parent->session_id;
     }

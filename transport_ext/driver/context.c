@@ -3,6 +3,7 @@
 
 #include "channel/channel.h"
 #include "concurrent/agent.h"
+#include "flow/budget.h"
 #include "flow/rate_text.h"
 #include "util/alloc.h"
 #include "util/bits.h"
@@ -25,6 +26,7 @@ typedef enum option_kind_t {
     KIND_TRISTATE,
     KIND_NAMING,
     KIND_TERMINATION,
+    KIND_BUDGET,
     KIND_SIZE,
     KIND_DURATION,
     KIND_NUMBER,
@@ -102,6 +104,14 @@ static const named_value_t naming_names[] = {
 
 static const named_value_t termination_names[] = {{"deny", 0}, {"allow", 1}, {NULL, 0}};
 
+static const named_value_t budget_names[] = {
+    {"none", RSTI_BUDGET_NONE},
+    {"static", RSTI_BUDGET_STATIC},
+    {"dynamic", RSTI_BUDGET_DYNAMIC},
+    {"aggressive", RSTI_BUDGET_AGGRESSIVE},
+    {NULL, 0},
+};
+
 const rst_driver_option_t *rst_driver_option_list(void)
 {
     return option_list;
@@ -140,6 +150,7 @@ static const named_value_t *names_of(option_kind_t kind)
         : kind == KIND_TRISTATE ? tristate_names
         : kind == KIND_NAMING ? naming_names
         : kind == KIND_TERMINATION ? termination_names
+        : kind == KIND_BUDGET ? budget_names
         : kind == KIND_BOOL ? bool_names : NULL;
 }
 

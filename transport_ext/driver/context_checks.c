@@ -123,6 +123,11 @@ static int check_windows(const rst_driver_params_t *params)
             ": must not be longer than so-rcvbuf=%" PRId64, params->initial_window,
             params->so_rcvbuf);
     }
+    if (params->budget_min > params->budget_max) {
+        return RST_SET_ERR(RST_EINVAL, "budget-min=%" PRId64
+            ": must not be more than budget-max=%" PRId64, params->budget_min,
+            params->budget_max);
+    }
     if (params->so_sndbuf > 0 && params->mtu > params->so_sndbuf) {
         return RST_SET_ERR(RST_EINVAL, "mtu=%" PRId64
             ": must not be longer than so-sndbuf=%" PRId64, params->mtu, params->so_sndbuf);

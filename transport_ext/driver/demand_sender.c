@@ -5,17 +5,14 @@
 
 #define NOT_TOLD (-1)
 
-/* Sequence lock, writer's side: begin, fields, end. */
 static void tell(rsti_sender_t *sender, rsti_network_publication_t *publication, int64_t position,
     int64_t messages)
 {
     rsti_log_ext_t *ext = &publication->base.file.log.metadata->ext;
-    const int64_t change = rsti_load_relaxed_i64(&ext->demand_begin) + 1;
-    rsti_store_release_i64(&ext->demand_begin, change);
-    rsti_fence();
+    const int64_t change = rsti_sequence_open(&ext->demand_begin);
     rsti_store_relaxed_i64(&ext->demand_position, position);
     rsti_store_relaxed_i64(&ext->demand_messages, messages);
-    rsti_store_release_i64(&ext->demand_end, change);
+    rsti_sequence_close(&ext->demand_end, change);
     rsti_driver_wake_log(sender->driver, &publication->base.file.log, RSTI_WAIT_LIMIT);
 }
 

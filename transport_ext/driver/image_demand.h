@@ -5,12 +5,12 @@
  * to the receiver in a sequence lock (conductor writes, receiver reads), which sends it in an additional
  * status message and repeats it in each that it sends anyway.
  *
- * A datagram that is lost must not leave a publisher waiting for what it was told. So while the demand is
- * bounded and no data come, the pair is sent again after REPEAT_MIN_NS, then twice that, up to
- * REPEAT_MAX_NS; when data come it is not, since the sender has something to send. */
+ * A datagram that is lost must not leave a publisher waiting for what it was told: flow/retell.h, while the
+ * demand is bounded. */
 #ifndef RSTI_DRIVER_IMAGE_DEMAND_H
 #define RSTI_DRIVER_IMAGE_DEMAND_H
 
+#include "flow/retell.h"
 #include "protocol/sm_demand.h"
 
 #include <stdbool.h>
@@ -19,12 +19,9 @@
 typedef struct rsti_image_demand_t {
     /* written by: conductor */
     int64_t requested; /* of all readers together, when told last; 0: not told */
-    int64_t told_hwm;
-    int64_t due_ns, repeat_ns;
+    rsti_retell_t retell;
     /* written by: conductor, atomic */
     int64_t begin, position, messages, end;
-    /* written by: receiver, atomic */
-    int32_t is_wanted; /* some source is rstream */
     /* written by: receiver */
     int64_t seen;
     rsti_sm_demand_t told; /* counts when seen > 0 */

@@ -81,7 +81,6 @@ static void share_drain(const rst_driver_t *driver, const rsti_image_t *image, i
     }
 }
 
-/* Sequence lock, writer's side: begin, words, end. */
 static void publish(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
 {
     rsti_image_fill_t *state = &image->fill;
@@ -100,13 +99,11 @@ static void publish(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
     };
     uint8_t value[RSTI_SM_FILL_LENGTH];
     rsti_sm_fill_encode(&fill, value);
-    const int64_t change = rsti_load_relaxed_i64(&state->begin) + 1;
-    rsti_store_release_i64(&state->begin, change);
-    rsti_fence();
+    const int64_t change = rsti_sequence_open(&state->begin);
     for (size_t i = 0; i < RSTI_SM_FILL_WORDS; i++) {
         rsti_store_relaxed_i64(&state->words[i], rsti_get_i64(value + 8 * i));
     }
-    rsti_store_release_i64(&state->end, change);
+    rsti_sequence_close(&state->end, change);
     rsti_fill_on_told(&state->fill, report.strength);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
@@ -214,8 +211,7 @@ void rsti_image_fill_pending(rsti_receiver_t *receiver, rsti_image_t *image, int
     for (size_t i = 0; i < RSTI_SM_FILL_WORDS; i++) {
         rsti_put_i64(value + 8 * i, rsti_load_relaxed_i64(&state->words[i]));
     }
-    rsti_acquire_fence();
-    if (change != rsti_load_acquire_i64(&state->begin)) {
+    if (!rsti_sequence_is_whole(&state->begin, change)) {
         return; /* torn: the next pass sees it whole */
     }
     state->seen = change;

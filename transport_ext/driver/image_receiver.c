@@ -6,6 +6,8 @@
 #include "util/error.h"
 #include "util/fault.h"
 
+#define SETUPS_ASKED_MAX 5
+
 /* The connection of a transport; made when the transport brings the session for the first time. */
 static rsti_connection_t *get_connection(rsti_image_t *image,
     rsti_receive_transport_t *transport, const struct sockaddr_storage *source, int64_t now_ns)
@@ -23,23 +25,52 @@ static rsti_connection_t *get_connection(rsti_image_t *image,
     return connection;
 }
 
+static void note_rstream(rsti_image_t *image)
+{
+    int32_t has_rstream = 0;
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        has_rstream |= image->connections[i].transport != NULL && image->connections[i].is_rstream;
+    }
+    if (rsti_load_relaxed_i32(&image->has_rstream) != has_rstream) {
+        rsti_store_release_i32(&image->has_rstream, has_rstream);
+    }
+}
+
 void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transport,
     const rsti_setup_t *setup, const struct sockaddr_storage *source, int64_t now_ns)
 {
     rsti_connection_t *connection = get_connection(image, transport, source, now_ns);
     connection->last_activity_ns = now_ns;
+    connection->has_setup = true;
     connection->is_rstream = (setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0;
     connection->follows_fill =
         connection->is_rstream && (setup->frame.flags & RSTI_SETUP_FLAG_FILL) != 0;
     rsti_image_fill_on_setup(image);
-    rsti_image_demand_on_setup(image);
+    note_rstream(image);
+}
+
+/* A destination that went and came again is served without a SETUP, and without one its source is told
+ * neither demand nor budget nor fill. The image began with a source of ours, so it is asked. */
+static void ask_setup(rsti_receiver_t *receiver, const rsti_image_t *image,
+    rsti_connection_t *connection, int64_t now_ns)
+{
+    if (image->is_acked_soon && connection->asked_count < SETUPS_ASKED_MAX
+        && now_ns >= connection->ask_due_ns) {
+        rsti_receive_transport_ask_setup(receiver, connection->transport, image->stream_id,
+            image->session_id, &connection->control);
+        connection->asked_count++;
+        connection->ask_due_ns = now_ns + RSTI_ELICIT_INTERVAL_NS;
+    }
 }
 
 /* A frame that belongs to the stream came by this transport. */
-static rsti_connection_t *refresh(rsti_image_t *image, rsti_receive_transport_t *transport,
-    const struct sockaddr_storage *source, int64_t now_ns)
+static rsti_connection_t *refresh(rsti_receiver_t *receiver, rsti_image_t *image,
+    rsti_receive_transport_t *transport, const struct sockaddr_storage *source, int64_t now_ns)
 {
     rsti_connection_t *connection = get_connection(image, transport, source, now_ns);
+    if (!connection->has_setup) {
+        ask_setup(receiver, image, connection, now_ns);
+    }
     connection->last_activity_ns = now_ns;
     connection->last_frame_ns = now_ns;
     rsti_store_release_i64(&image->last_packet_ns, now_ns);
@@ -178,19 +209,19 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     if (rsti_packet_is_heartbeat(datagram, length)) {
         if (is_heartbeat_in_time(receiver, image, position)) {
             rsti_image_repair_on_data(image, position, position, now_ns);
-            on_heartbeat(receiver, image, refresh(image, transport, source, now_ns), position,
-                header.frame.flags);
+            on_heartbeat(receiver, image, refresh(receiver, image, transport, source, now_ns),
+                position, header.frame.flags);
         }
         return;
     }
     if (position < image->last_sm_position) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
         if (position + walked >= image->last_sm_position - image->congestion.max_window) {
-            (void)refresh(image, transport, source, now_ns);
+            (void)refresh(receiver, image, transport, source, now_ns);
         }
         return;
     }
-    (void)refresh(image, transport, source, now_ns);
+    (void)refresh(receiver, image, transport, source, now_ns);
     uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
     if (rsti_term_insert(term, header.term_offset, datagram, length)) {
         rsti_receiver_touch(receiver, image);
@@ -267,6 +298,11 @@ void rsti_image_send_items(
         rsti_sm_demand_encode(&image->demand.told, value);
         (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_DEMAND, value, sizeof value);
     }
+    if (image->budget.seen > 0) {
+        uint8_t value[RSTI_SM_BUDGET_LENGTH];
+        rsti_sm_budget_encode(&image->budget.told, value);
+        (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_BUDGET, value, sizeof value);
+    }
     const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
     const rsti_sm_t sm =
         sm_at(image, image->last_sm_position, image->last_sm_window, 0, (int32_t)length);
@@ -322,13 +358,11 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
 {
     /* Before the position: the conductor writes the last position, then that it is the last. */
     const bool is_draining = rsti_load_acquire_i32(&image->is_draining) != 0;
-    /* Sequence lock, reader's side: a torn pair is left for the next pass. */
     const int64_t change = rsti_load_acquire_i64(&image->sm_end);
     const int64_t position = rsti_load_relaxed_i64(&image->sm_position);
     const int64_t window = rsti_load_relaxed_i64(&image->sm_window);
-    rsti_acquire_fence();
-    if (change != rsti_load_acquire_i64(&image->sm_begin)) {
-        return;
+    if (!rsti_sequence_is_whole(&image->sm_begin, change)) {
+        return; /* torn: the next pass sees it whole */
     }
     const bool is_first_eos = is_draining && !image->is_eos_sm_sent;
     const bool is_repeat = rsti_sm_repeat_is_due(&image->sm_repeat,
@@ -368,8 +402,7 @@ static void check_loss(rsti_receiver_t *receiver, rsti_image_t *image, int64_t n
         .term_offset = (int32_t)rsti_load_relaxed_i64(&image->loss_offset),
         .length = (int32_t)rsti_load_relaxed_i64(&image->loss_length),
     };
-    rsti_acquire_fence();
-    if (change != rsti_load_acquire_i64(&image->loss_begin)) {
+    if (!rsti_sequence_is_whole(&image->loss_begin, change)) {
         return;
     }
     image->loss_seen = change;
@@ -418,6 +451,16 @@ static int64_t check_response(rsti_receiver_t *receiver, rsti_image_t *image, in
     return image->response_due_ns + 1;
 }
 
+/* Demand and budget, when one of them is new. */
+static void check_words(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    const bool has_demand = rsti_image_demand_pending(image);
+    const bool has_budget = rsti_image_budget_pending(image);
+    if ((has_demand || has_budget) && !rsti_load_acquire_i32(&image->is_rejected)) {
+        rsti_image_send_items(receiver, image, NULL, now_ns);
+    }
+}
+
 int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     if (image->is_superseded) {
@@ -427,7 +470,7 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     check_loss(receiver, image, now_ns);
     rsti_image_check_rtt(receiver, image, now_ns);
     rsti_image_fill_pending(receiver, image, now_ns);
-    rsti_image_demand_pending(receiver, image, now_ns);
+    check_words(receiver, image, now_ns);
     const int64_t repair_due_ns = rsti_image_repair_pending(receiver, image, now_ns);
     const int64_t response_due_ns = check_response(receiver, image, now_ns);
     return rsti_min_i64(rsti_min_i64(repair_due_ns, response_due_ns),

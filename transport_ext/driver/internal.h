@@ -14,6 +14,7 @@
 #include "cnc/wake_fifo.h"
 #include "concurrent/agent.h"
 #include "concurrent/error_log.h"
+#include "concurrent/sequence.h"
 #include "concurrent/spsc_rb.h"
 #include "driver/context.h"
 #include "driver/csv_resolver.h"
@@ -86,6 +87,7 @@ struct rsti_subscription_t {
     rsti_tristate_t group;
     int64_t nak_delay_ns;
     int32_t window;
+    int64_t budget_bytes; /* rs-budget: of each of its images; 0: no limit */
     char cc[32];
     rsti_tether_times_t tether_times; /* of images; logs of this driver bring their own */
     int64_t evict_ns;     /* rs-evict; 0: not asked for */
@@ -110,6 +112,7 @@ typedef struct rsti_conductor_t {
     void *queue_memory;
     rsti_ptr_array_t clients, subscriptions, ipc_publications, publications, images;
     rsti_ptr_array_t send_endpoints, receive_endpoints;
+    rsti_ptr_array_t budget_connections; /* rsti_budget_connection_t */
     rsti_ptr_array_t freed_logs; /* rsti_log_file_t of things that are gone */
     int64_t free_retry_ns;
     int64_t now_ns;

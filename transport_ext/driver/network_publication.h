@@ -6,6 +6,7 @@
 #define RSTI_DRIVER_NETWORK_PUBLICATION_H
 
 #include "driver/publication.h"
+#include "driver/send_budget.h"
 #include "driver/send_endpoint.h"
 #include "driver/send_rate.h"
 #include "flow/flow_control.h"
@@ -68,6 +69,7 @@ struct rsti_network_publication_t {
     int64_t rtt_ns;       /* the longest of the receivers', when all are rstream; else 0 */
     rsti_pacer_t pacer;
     rsti_send_rate_t send_rate;
+    rsti_stream_budget_t budget;
     int64_t tail_ns;      /* until the next heartbeat while they have not got all; see repair_sender.c */
     int64_t tail_error_due_ns; /* until then odd tails of status messages are not logged again */
     bool is_refused_told; /* flow control had no room for a receiver: logged once */

@@ -175,12 +175,12 @@ static int32_t collect(rsti_sender_t *sender, const rsti_network_publication_t *
 
 /* A burst is cut at whole datagrams of the mtu; before there is room for one, nothing goes out. */
 static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_pos,
-    int64_t now_ns, int64_t *next_deadline_ns)
+    int64_t limit, int64_t now_ns, int64_t *next_deadline_ns)
 {
     const int64_t room = rsti_pacer_room(&publication->pacer, now_ns);
     const int32_t mtu = publication->base.options.mtu;
-    if (room >= publication->limit - snd_pos) {
-        return publication->limit;
+    if (room >= limit - snd_pos) {
+        return limit;
     }
     if (room >= mtu) {
         return snd_pos + room - room % mtu; /* when that is used up the next pass asks again */
@@ -205,6 +205,22 @@ static void tell_holder(const rsti_network_publication_t *publication, int32_t h
     }
 }
 
+/* What flow control and the budgets let through. */
+static int64_t budgeted_limit(rsti_sender_t *sender,
+    const rsti_network_publication_t *publication, int64_t snd_pos)
+{
+    const int64_t most =
+        driver_of(sender)->params.max_messages_per_send * publication->base.options.mtu;
+    const int64_t limit =
+        rsti_send_budget_limit(publication, snd_pos, publication->limit, most);
+    if (limit <= snd_pos && publication->limit > snd_pos) {
+        tell_holder(publication, RSTI_HELD_BY_BUDGET);
+    } else if (publication->budget.number != 0 && !publication->send_rate.is_limited) {
+        tell_holder(publication, RSTI_HELD_BY_WINDOW);
+    }
+    return limit;
+}
+
 /* What the law of rate lets through of that. Its steps are no reason to wake while nothing waits to
  * be sent: it does not grow then. */
 static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_pos,
@@ -216,7 +232,9 @@ static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_
     }
     const int64_t step_ns = rsti_send_rate_on_cycle(send_rate, now_ns);
     if (limit <= snd_pos) {
-        tell_holder(publication, RSTI_HELD_BY_WINDOW);
+        if (publication->limit <= snd_pos) {
+            tell_holder(publication, RSTI_HELD_BY_WINDOW);
+        }
         return limit;
     }
     const int64_t pending = rsti_log_producer_position(&publication->base.file.log) - snd_pos;
@@ -235,9 +253,10 @@ static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_
 static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
 {
-    const int64_t paced = paced_limit(publication, snd_pos, now_ns, next_deadline_ns);
+    const int64_t granted = budgeted_limit(sender, publication, snd_pos);
+    const int64_t paced = paced_limit(publication, snd_pos, granted, now_ns, next_deadline_ns);
     const int64_t limit = rated_limit(publication, snd_pos, paced, now_ns, next_deadline_ns);
-    if (limit == snd_pos && publication->limit > snd_pos) {
+    if (limit == snd_pos && granted > snd_pos) {
         return 0;
     }
     bool is_blocked = limit <= snd_pos && publication->has_initial_connection;
@@ -268,6 +287,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     rsti_network_publication_on_tail(publication, true);
     rsti_pacer_on_sent(&publication->pacer, bytes);
     rsti_send_rate_on_sent(&publication->send_rate, bytes, sent, now_ns);
+    rsti_send_budget_on_sent(publication, position - snd_pos);
     publication->resend_bytes_left = rsti_min_i64(publication->resend_bytes_left + bytes,
         publication->base.file.log.term_length);
     rsti_store_release_i64(&publication->position, position);

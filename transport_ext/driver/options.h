@@ -7,7 +7,7 @@
  *
  * Kinds: SIZE (bytes: k, m, g), DURATION (ns; s, ms, us, ns), NUMBER, BOOL, UNIT (a double from 0 to
  * 1), SEED (any 64 bits), TEXT (char array; most = longest), and names from a short list: THREADING,
- * IDLE, TRISTATE (true | false | infer), NAMING, TERMINATION. All but UNIT and TEXT are int64_t. */
+ * IDLE, TRISTATE (true | false | infer), NAMING, TERMINATION, BUDGET. All but UNIT and TEXT are int64_t. */
 #ifndef RSTI_DRIVER_OPTIONS_H
 #define RSTI_DRIVER_OPTIONS_H
 
@@ -217,6 +217,23 @@
     X(DURATION, cubic_initial_rtt_ns, "cubic-initial-rtt", "100us", 1000, RSTI_DURATION_MAX,       \
         "cubic: round trip until one is measured")
 
+/* What a consumer lets be under way to it (flow/budget.h). */
+#define RSTI_OPTIONS_BUDGET(X)                                                                     \
+    X(BUDGET, budget, "budget", "none", 0, 0,                                                      \
+        "none | static | dynamic | aggressive: what each peer may have under way to an endpoint")  \
+    X(SIZE, budget_bytes, "budget-bytes", "10m", 1, INT64_MAX, "static: by peer")                  \
+    X(SIZE, budget_memory, "budget-memory", "0", 0, INT64_MAX,                                     \
+        "memory that dynamic and aggressive take shares of; 0: that of the machine")               \
+    X(SIZE, budget_min, "budget-min", "10m", 1, INT64_MAX, "dynamic, aggressive: least by peer")   \
+    X(SIZE, budget_max, "budget-max", "50m", 1, INT64_MAX, "dynamic, aggressive: most by peer")    \
+    X(UNIT, budget_share, "budget-share", "0.01", 0, 1, "dynamic: share of the memory by peer")    \
+    X(UNIT, budget_threshold, "budget-threshold", "0.1", 0, 1,                                     \
+        "dynamic: more than this share granted, and new peers get the least")                      \
+    X(UNIT, budget_total_share, "budget-total-share", "0.05", 0, 1,                                \
+        "aggressive: share of the memory for all peers together")                                  \
+    X(SIZE, stream_budget, "stream-budget", "0", 0, INT64_MAX,                                     \
+        "default of rs-budget=: what may be under way of one stream; 0: no limit")
+
 /* Loss and its repair. */
 #define RSTI_OPTIONS_LOSS(X)                                                                       \
     X(DURATION, nak_delay_ns, "nak-unicast-delay", "1us", 1000, RSTI_DURATION_MAX,                 \
@@ -260,6 +277,7 @@
     RSTI_OPTIONS_LIFE(X)                                                                           \
     RSTI_OPTIONS_MEDIA(X)                                                                          \
     RSTI_OPTIONS_FLOW(X)                                                                           \
+    RSTI_OPTIONS_BUDGET(X)                                                                         \
     RSTI_OPTIONS_LOSS(X)
 
 #define RSTI_DRIVER_OPTIONS(X)                                                                     \
@@ -271,6 +289,7 @@
 #define RSTI_OPTION_FIELD_TRISTATE(field) int64_t field;
 #define RSTI_OPTION_FIELD_NAMING(field) int64_t field;
 #define RSTI_OPTION_FIELD_TERMINATION(field) int64_t field;
+#define RSTI_OPTION_FIELD_BUDGET(field) int64_t field;
 #define RSTI_OPTION_FIELD_SIZE(field) int64_t field;
 #define RSTI_OPTION_FIELD_DURATION(field) int64_t field;
 #define RSTI_OPTION_FIELD_NUMBER(field) int64_t field;

@@ -148,11 +148,20 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
         .last_frame_ns = now_ns,
         .is_rstream = (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0,
         .follows_fill = follows_fill(facts->setup),
+        .has_setup = true,
     };
     connection->control = *rsti_receive_transport_control(facts->transport, facts->source);
-    image->demand.is_wanted = connection->is_rstream;
+    image->has_rstream = connection->is_rstream;
+    rsti_image_wake_at(
+        image, image->join_position + image->congestion.window / 4 + 1, INT64_MAX);
+}
+
+void rsti_image_wake_at(rsti_image_t *image, int64_t sm_position, int64_t budget_position)
+{
+    image->sm_wake_position = sm_position;
+    image->budget.wake_position = budget_position;
     rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
-        image->join_position + image->congestion.window / 4 + 1);
+        rsti_min_i64(sm_position, budget_position));
 }
 
 int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
@@ -193,7 +202,8 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
         || create_log(driver, made, facts, made->congestion.window) < 0
         || rsti_image_congestion_counters(driver, made) < 0
         || allocate_counters(driver, made) < 0
-        || rsti_image_fill_counters(driver, made, follows_fill(setup)) < 0) {
+        || rsti_image_fill_counters(driver, made, follows_fill(setup)) < 0
+        || rsti_image_budget_join(driver, made, facts) < 0) {
         rsti_publication_image_destroy(driver, made);
         return -rst_last_error_code();
     }
@@ -211,6 +221,7 @@ void rsti_publication_image_destroy(rst_driver_t *driver, rsti_image_t *image)
     rsti_counter_release(driver, &image->rcv_pos_id);
     rsti_counter_release(driver, &image->naks_id);
     rsti_image_fill_fini(driver, image);
+    rsti_image_budget_leave(driver, image);
     if (image->file.log.base != NULL) {
         rsti_log_release(driver, &image->file);
     }
@@ -226,15 +237,12 @@ static bool subscribers_range(const rsti_image_t *image, int64_t *least, int64_t
         image->file.log.term_length, least, highest);
 }
 
-/* Sequence lock, writer's side: begin, fields, end. */
 static void publish_sm(rst_driver_t *driver, rsti_image_t *image)
 {
-    const int64_t change = rsti_load_relaxed_i64(&image->sm_begin) + 1;
-    rsti_store_release_i64(&image->sm_begin, change);
-    rsti_fence();
+    const int64_t change = rsti_sequence_open(&image->sm_begin);
     rsti_store_relaxed_i64(&image->sm_position, image->next_sm_position);
     rsti_store_relaxed_i64(&image->sm_window, image->next_sm_window);
-    rsti_store_release_i64(&image->sm_end, change);
+    rsti_sequence_close(&image->sm_end, change);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
 
@@ -248,13 +256,11 @@ static void on_gap(void *arg, const rsti_gap_t *gap)
     const gap_context_t *context = arg;
     rsti_image_t *image = context->image;
     rsti_image_report_loss(context->driver, image, gap);
-    const int64_t change = rsti_load_relaxed_i64(&image->loss_begin) + 1;
-    rsti_store_release_i64(&image->loss_begin, change);
-    rsti_fence();
+    const int64_t change = rsti_sequence_open(&image->loss_begin);
     rsti_store_relaxed_i64(&image->loss_term, gap->term_id);
     rsti_store_relaxed_i64(&image->loss_offset, gap->term_offset);
     rsti_store_relaxed_i64(&image->loss_length, gap->length);
-    rsti_store_release_i64(&image->loss_end, change);
+    rsti_sequence_close(&image->loss_end, change);
     rsti_driver_wake_agent(context->driver, RSTI_AGENT_RECEIVER);
 }
 
@@ -311,7 +317,7 @@ static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t posit
     if (image->life == RSTI_LIFE_DRAINING) {
         wake_position = rsti_min_i64(wake_position, image->received);
     }
-    rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position, wake_position);
+    rsti_image_wake_at(image, wake_position, image->budget.wake_position);
     publish_sm(driver, image);
 }
 
@@ -346,7 +352,8 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
     };
     const int64_t told_due_ns =
         rsti_min_i64(rsti_image_fill_look(driver, image, hwm, least, now_ns),
-            rsti_image_demand_look(driver, image, hwm, now_ns));
+            rsti_min_i64(rsti_image_demand_look(driver, image, hwm, now_ns),
+                rsti_image_budget_look(driver, image, hwm, least, now_ns)));
     const bool is_ack_due = image->is_acked_soon && now_ns >= image->ack_due_ns;
     if (rsti_image_congestion_rebuild(image, &facts, is_ack_due)) {
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
@@ -407,8 +414,7 @@ static void set_life(rst_driver_t *driver, rsti_image_t *image, rsti_life_t life
     image->life_changed_ns = now_ns;
     if (life == RSTI_LIFE_DRAINING) {
         rsti_store_release_i32(&image->is_draining, 1);
-        rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
-            image->received);
+        rsti_image_wake_at(image, image->received, image->budget.wake_position);
         rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
     }
 }
@@ -444,6 +450,7 @@ static void leave_receiver(rst_driver_t *driver, rsti_image_t *image)
     if (image->is_rejoin) {
         rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_COOL_DOWN, &command);
     }
+    rsti_image_budget_leave(driver, image);
     rsti_receive_endpoint_t *endpoint = image->endpoint;
     endpoint->image_count--;
     rsti_receive_endpoint_put(driver, endpoint);

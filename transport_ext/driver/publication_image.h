@@ -6,6 +6,7 @@
 #define RSTI_DRIVER_PUBLICATION_IMAGE_H
 
 #include "concurrent/loss_report.h"
+#include "driver/image_budget.h"
 #include "driver/image_demand.h"
 #include "driver/image_fill.h"
 #include "driver/publication.h"
@@ -33,6 +34,9 @@ typedef struct rsti_connection_t {
     bool is_revoked; /* its end of stream said so */
     bool is_rstream; /* its SETUP said so: additional status messages are understood */
     bool follows_fill; /* and that its rate follows fill NAKs */
+    bool has_setup;    /* else it came with data alone: what its source understands is not known */
+    int32_t asked_count;
+    int64_t ask_due_ns;
 } rsti_connection_t;
 
 struct rsti_image_t {
@@ -69,6 +73,7 @@ struct rsti_image_t {
     rsti_congestion_t congestion;
     int64_t next_sm_position;
     int32_t next_sm_window;
+    int64_t sm_wake_position; /* a reader that comes there makes a status message due */
     int64_t ack_due_ns; /* before it, only the threshold makes a status message */
     int64_t clean_position;
     int64_t rebuilt_hwm; /* hwm and rebuild position of the last scan: nothing new, no scan */
@@ -91,6 +96,7 @@ struct rsti_image_t {
     int32_t is_released;
     int64_t rtt_ns;       /* smoothed round trip to the senders; 0: not measured yet */
     int64_t rtt_least_ns;
+    int32_t has_rstream; /* some source is rstream: additional status messages are understood */
     /* written by: receiver */
     rsti_rtt_t rtt;
     int64_t rtt_asked_hwm;
@@ -115,6 +121,7 @@ struct rsti_image_t {
     bool has_news;       /* for the sender: an additional status message is due */
     rsti_image_fill_t fill;
     rsti_image_demand_t demand;
+    rsti_image_budget_t budget;
     /* Ring: first asked for, for the conductor's report. */
     struct {
         int64_t begin, end;
@@ -141,6 +148,9 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
 bool rsti_image_is_drained(const rsti_image_t *image);
 bool rsti_image_accepts(const rsti_image_t *image);
 int64_t rsti_image_join_position(const rsti_image_t *image);
+/* A reader that reaches the first of them wakes the conductor: its position makes a status message due,
+ * or an acknowledgement of the budget. */
+void rsti_image_wake_at(rsti_image_t *image, int64_t sm_position, int64_t budget_position);
 /* Before a subscriber leaves: what it has consumed goes into the next status message. */
 void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image);
 /* Every pass: true when the image may be freed. Lowers *next_deadline_ns to when time matters. */
@@ -161,7 +171,7 @@ int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, 
     size_t length, int64_t now_ns);
 /* The last plain one with items behind it: to rstream sources alone, and more often than needed is
  * harmless (docs/wire.md, SM items). fill: value of that item, for those that follow it; NULL: none.
- * The demand goes along once it is known. */
+ * Demand and budget go along once they are known. */
 void rsti_image_send_items(
     rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill, int64_t now_ns);
 
@@ -179,12 +189,31 @@ void rsti_image_fill_on_data(
     rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
 void rsti_image_fill_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 
+/* Whether its sender is told demand and budget: of a group it keeps no state per receiver, and Aeron's
+ * does not read them. Any agent. */
+static inline bool rsti_image_tells_words(const rsti_image_t *image)
+{
+    return image->file.log.metadata->group == 0
+        && rsti_load_acquire_i32(&image->has_rstream) != 0;
+}
+
 /* image_demand.c; conductor: each rebuild pass. Returns when to look again. */
 int64_t rsti_image_demand_look(
     rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
-/* Receiver: a SETUP changed a connection; what is to be told. */
-void rsti_image_demand_on_setup(rsti_image_t *image);
-void rsti_image_demand_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
+/* Receiver: true when there is something new to be told. */
+bool rsti_image_demand_pending(rsti_image_t *image);
+
+/* image_budget.c; conductor: what the stream is granted, and the connection that it belongs to, made when
+ * there is none yet; 0 or negative with a trail. */
+int rsti_image_budget_join(rst_driver_t *driver, rsti_image_t *image,
+    const rsti_image_facts_t *facts);
+/* It counts no more. Twice is harmless. */
+void rsti_image_budget_leave(rst_driver_t *driver, rsti_image_t *image);
+/* Each rebuild pass. Returns when to look again. */
+int64_t rsti_image_budget_look(
+    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns);
+/* Receiver: true when there is something new to be told. */
+bool rsti_image_budget_pending(rsti_image_t *image);
 
 /* image_repair.c: between rstream peers the receiver repairs, many gaps at once. */
 void rsti_image_repair_init(rsti_image_t *image, bool may_repair, int64_t delay_ns);

@@ -70,8 +70,9 @@ void rsti_receive_endpoint_destroy(rst_driver_t *driver, rsti_receive_endpoint_t
     rsti_free(endpoint);
 }
 
-static void send_elicitation(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
-    int32_t stream_id, int32_t session_id, const struct sockaddr_storage *to)
+void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
+    rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
+    const struct sockaddr_storage *to)
 {
     const rsti_sm_t sm = {
         .frame = {RSTI_SM_LENGTH, 0, RSTI_SM_FLAG_SEND_SETUP, RSTI_FRAME_SM},
@@ -101,7 +102,7 @@ void rsti_receive_endpoint_elicit(rsti_receiver_t *receiver, rsti_receive_endpoi
 {
     for (rsti_receive_transport_t *t = endpoint->transports; t != NULL; t = t->next) {
         if (t->is_eliciting) {
-            send_elicitation(receiver, t, stream_id, session_id, &t->control);
+            rsti_receive_transport_ask_setup(receiver, t, stream_id, session_id, &t->control);
         }
     }
 }
@@ -114,7 +115,7 @@ int64_t rsti_receive_transport_elicit(rsti_receiver_t *receiver,
         return RSTI_NO_DEADLINE;
     }
     if (transport->elicit_due_ns == RSTI_NO_DEADLINE || now_ns > transport->elicit_due_ns) {
-        send_elicitation(receiver, transport, 0, 0, &transport->control);
+        rsti_receive_transport_ask_setup(receiver, transport, 0, 0, &transport->control);
         transport->elicit_due_ns = now_ns + RSTI_ELICIT_INTERVAL_NS;
     }
     return transport->elicit_due_ns + 1;
@@ -145,7 +146,7 @@ void rsti_receive_endpoint_on_data(rsti_receiver_t *receiver,
     }
     if (rsti_dispatcher_put(dispatcher, header.stream_id, header.session_id,
             RSTI_SESSION_PENDING_SETUP, now_ns) != NULL) {
-        send_elicitation(receiver, transport, header.stream_id, header.session_id,
+        rsti_receive_transport_ask_setup(receiver, transport, header.stream_id, header.session_id,
             rsti_receive_transport_control(transport, source));
     }
 }

@@ -59,6 +59,10 @@ void rsti_receive_endpoint_on_rttm(rsti_receiver_t *receiver,
  * all they have. */
 void rsti_receive_endpoint_elicit(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
     int32_t stream_id, int32_t session_id);
+/* Of one session, from a sender of whom it has data already. */
+void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
+    rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
+    const struct sockaddr_storage *to);
 /* The same, repeated while somebody is interested. Returns when the next one is due. */
 int64_t rsti_receive_transport_elicit(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, int64_t now_ns);

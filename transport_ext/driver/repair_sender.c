@@ -26,6 +26,8 @@ typedef struct items_t {
     rsti_sm_fill_t fill;
     bool has_demand;
     rsti_sm_demand_t demand;
+    bool has_budget;
+    rsti_sm_budget_t budget;
 } items_t;
 
 static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
@@ -41,6 +43,9 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
     } else if (type == RSTI_SM_ITEM_DEMAND && length >= RSTI_SM_DEMAND_LENGTH) {
         rsti_sm_demand_decode(&items->demand, value);
         items->has_demand = true;
+    } else if (type == RSTI_SM_ITEM_BUDGET && length >= RSTI_SM_BUDGET_LENGTH) {
+        rsti_sm_budget_decode(&items->budget, value);
+        items->has_budget = true;
     }
 }
 
@@ -113,6 +118,9 @@ void rsti_network_publication_on_items(rsti_sender_t *sender,
     }
     if (items.has_demand) {
         rsti_network_publication_on_demand(sender, publication, &items.demand);
+    }
+    if (items.has_budget) {
+        rsti_send_budget_on_told(publication, sm->receiver_id, &items.budget);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "channel/channel.h"
 #include "driver/destination_tracker.h"
+#include "driver/send_budget.h"
 #include "media/media.h"
 #include "util/ptr_array.h"
 
@@ -41,6 +42,7 @@ typedef struct rsti_send_endpoint_t {
     struct sockaddr_storage data_address; /* of a channel with one destination, not connected */
     int64_t last_sm_ns;                   /* of any of its publications */
     rsti_destination_tracker_t *destinations; /* NULL: one destination */
+    rsti_connection_budget_t budget;
     rsti_network_publication_t *buckets[RSTI_SEND_BUCKETS]; /* chained by (stream, session) */
     struct rsti_send_endpoint_t *next;
 } rsti_send_endpoint_t;

@@ -44,6 +44,7 @@ static void remove_publication(rsti_sender_t *sender, rsti_network_publication_t
     }
     if (*link != NULL) {
         *link = publication->next;
+        rsti_send_budget_forget(publication);
         rsti_send_endpoint_unlink(publication->endpoint, publication);
     }
     if (sender->start == publication) {

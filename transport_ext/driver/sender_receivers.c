@@ -89,6 +89,14 @@ static void tell_last_consumed(rsti_network_publication_t *publication, int64_t 
     }
 }
 
+/* What was known of the one receiver, or of all of them together, is not known any more. */
+static void on_receivers_changed(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    rsti_network_publication_update_repair(publication);
+    rsti_network_publication_forget_demand(sender, publication);
+    rsti_send_budget_forget(publication);
+}
+
 /* A receiver beyond the capacity takes the place of the one that was heard least recently: the
  * publication stays connected, and how far it was consumed is known of those that are left. */
 static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
@@ -115,8 +123,7 @@ static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *pu
         .position = facts->position,
         .window = facts->window,
     };
-    rsti_network_publication_update_repair(publication);
-    rsti_network_publication_forget_demand(sender, publication);
+    on_receivers_changed(sender, publication);
 }
 
 static bool remove_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
@@ -125,8 +132,7 @@ static bool remove_receiver(rsti_sender_t *sender, rsti_network_publication_t *p
     for (int32_t i = 0; i < publication->receiver_count; i++) {
         if (publication->receivers[i].receiver_id == receiver_id) {
             publication->receivers[i] = publication->receivers[--publication->receiver_count];
-            rsti_network_publication_update_repair(publication);
-            rsti_network_publication_forget_demand(sender, publication);
+            on_receivers_changed(sender, publication);
             return true;
         }
     }
@@ -140,8 +146,7 @@ static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *
     for (int32_t i = publication->receiver_count; i > 0; i--) {
         if (now_ns > publication->receivers[i - 1].last_sm_ns + timeout_ns) {
             publication->receivers[i - 1] = publication->receivers[--publication->receiver_count];
-            rsti_network_publication_update_repair(publication);
-            rsti_network_publication_forget_demand(sender, publication);
+            on_receivers_changed(sender, publication);
             rsti_slowest_on_receivers(sender, publication, now_ns);
         }
     }
@@ -189,6 +194,7 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
         touch_receiver(sender, publication, facts, now_ns);
         rsti_send_rate_on_status(
             &publication->send_rate, facts->receiver_id, facts->position, now_ns);
+        rsti_send_budget_on_consumed(publication, facts->position);
         rsti_network_publication_on_items(sender, publication, sm, now_ns);
         tell_consumed(publication);
         rsti_store_release_i32(&publication->has_unicast_eos, 0);

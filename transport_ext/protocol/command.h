@@ -155,7 +155,9 @@ enum {
      * takes while there is something to take; "rcv-fill-naks-sent". */
     RSTI_COUNTER_RECEIVER_FILL = 7308,
     RSTI_COUNTER_RECEIVER_DRAIN = 7309,
-    RSTI_COUNTER_RECEIVER_FILL_NAKS = 7310
+    RSTI_COUNTER_RECEIVER_FILL_NAKS = 7310,
+    /* rstream: bytes that a receive endpoint grants to one peer (flow/budget.h). */
+    RSTI_COUNTER_RECEIVER_BUDGET = 7311
 };
 
 /* System counter ids = position in the table (memory reference 17). */

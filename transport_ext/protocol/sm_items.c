@@ -2,6 +2,7 @@
  * one changes nothing at the sender. */
 #include "protocol/sm_items.h"
 
+#include "protocol/sm_budget.h"
 #include "protocol/sm_demand.h"
 #include "protocol/sm_fill.h"
 #include "util/bits.h"
@@ -70,6 +71,8 @@ static uint8_t value_length_min(uint8_t type)
         return RSTI_SM_FILL_LENGTH;
     case RSTI_SM_ITEM_DEMAND:
         return RSTI_SM_DEMAND_LENGTH;
+    case RSTI_SM_ITEM_BUDGET:
+        return RSTI_SM_BUDGET_LENGTH;
     case RSTI_SM_ITEM_ROUND_TRIP:
     case RSTI_SM_ITEM_ARRIVAL_RATE:
         return sizeof(int64_t);

@@ -408,7 +408,7 @@ static PyGetSetDef publication_getset[] = {
         "(position, messages wanted behind it, readers that tell, is_connected); None after the end.",
         NULL},
     {"held_by", publication_get_held_by, NULL,
-        "What the limit waits for when it is reached: HELD_BY_WINDOW or HELD_BY_RATE.", NULL},
+        "What the limit waits for when it is reached: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET.", NULL},
     {"channel_status", publication_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
     {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.",

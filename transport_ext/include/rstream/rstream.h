@@ -180,6 +180,7 @@ RST_API int64_t rst_publication_set_rate(rst_publication_t *publication, const c
 /* What the publisher limit waits for when it is reached: RST_HELD_BY_… or RST_CLOSED. */
 #define RST_HELD_BY_WINDOW 0 /* the readers, or nothing */
 #define RST_HELD_BY_RATE 1
+#define RST_HELD_BY_BUDGET 2 /* what the peer lets be under way to it; UDP unicast */
 RST_API int64_t rst_publication_held_by(const rst_publication_t *publication);
 
 /* State of a channel's endpoint, as its counter says: -1 errored, 0 initialising, 1 active, 2 closing.

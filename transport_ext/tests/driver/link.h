@@ -54,6 +54,7 @@ typedef struct link_t link_t;
 typedef struct link_side_t {
     link_t *link;
     int index;
+    int opened_count; /* sockets that asked for any port */
     harness_t *h;
 } link_side_t;
 
@@ -151,10 +152,11 @@ static inline void link_send_one(link_side_t *side, const struct sockaddr_storag
 static inline int link_media_open(void *arg, const rsti_socket_params_t *params,
     rsti_socket_t **socket)
 {
-    const int result = memory_open(((link_side_t *)arg)->h, params, socket);
+    link_side_t *side = arg;
+    const int result = memory_open(side->h, params, socket);
     if (result == 0 && rsti_netaddr_port(&params->bind_address) == 0) {
-        (*socket)->local =
-            address_of(((link_side_t *)arg)->index == 0 ? "10.0.0.1:50000" : "10.0.0.2:50000");
+        (*socket)->local = address_of(side->index == 0 ? "10.0.0.1:50000" : "10.0.0.2:50000");
+        rsti_netaddr_set_port(&(*socket)->local, (uint16_t)(50000 + side->opened_count++));
     }
     return result;
 }

@@ -34,10 +34,12 @@ static bool is_added(harness_t *h, int64_t id, const char *channel)
     return answer(h, RSTI_RSP_OPERATION_SUCCESS, added) != NULL;
 }
 
+static uint8_t setup_flags;
+
 static void send_setup(harness_t *h, rsti_socket_t *socket, const char *from, int64_t position)
 {
     const rsti_setup_t setup = {
-        .frame = {RSTI_SETUP_LENGTH, 0, 0, RSTI_FRAME_SETUP},
+        .frame = {RSTI_SETUP_LENGTH, 0, setup_flags, RSTI_FRAME_SETUP},
         .session_id = SESSION,
         .stream_id = STREAM,
         .initial_term_id = 7,
@@ -110,6 +112,51 @@ TEST(destinations_of_every_kind)
     harness_close(h);
 }
 
+/* A source that is served without a SETUP, because its destination went and came again, is asked for one:
+ * only a sender of ours is told demand, budget and fill. One of Aeron's is left alone. */
+static void come_again(uint8_t flags)
+{
+    harness_t *h = harness_open();
+    const int64_t id = add(h, RSTI_CMD_ADD_SUBSCRIPTION, MANUAL, STREAM);
+    CHECK(is_added(h, id, "aeron:udp?endpoint=127.0.0.1:24501"));
+    CHECK(is_added(h, id, "aeron:udp?endpoint=127.0.0.1:24502"));
+    setup_flags = flags;
+    send_setup(h, socket_at(h, 0), REPLAY, 0);
+    send_setup(h, socket_at(h, 1), LIVE, 0);
+    CHECK_EQ(h->driver->conductor.images.count, 1);
+    const rsti_image_t *image = h->driver->conductor.images.items[0];
+    send_data(h, socket_at(h, 1), LIVE, 0, 1024);
+    pass(h);
+    (void)destination(h, RSTI_CMD_REMOVE_RCV_DESTINATION, id, "aeron:udp?endpoint=127.0.0.1:24502");
+    pass(h);
+    CHECK(is_added(h, id, "aeron:udp?endpoint=127.0.0.1:24503"));
+    forget_frames(h);
+    rsti_socket_t *again = socket_at(h, 1);
+    for (int i = 1; i < 40; i++) {
+        send_data(h, again, LIVE, 1024 * i, 1024);
+        pass(h);
+        advance_alive(h, 200 * MS, 100 * MS);
+    }
+    CHECK(image->connections[1].transport != NULL);
+    int asked = 0;
+    for (int i = 0; i < h->sent_count; i++) {
+        const rsti_frame_header_t *frame = (const void *)h->sent[i].data;
+        asked += frame->type == RSTI_FRAME_SM && (frame->flags & RSTI_SM_FLAG_SEND_SETUP) != 0;
+    }
+    CHECK_EQ(asked, flags != 0 ? 5 : 0);
+    CHECK(!image->connections[1].is_rstream);
+    send_setup(h, again, LIVE, 0);
+    CHECK_EQ(image->connections[1].is_rstream, flags != 0);
+    setup_flags = 0;
+    harness_close(h);
+}
+
+TEST(a_destination_that_comes_again_is_asked_for_its_setup)
+{
+    come_again(RSTI_SETUP_FLAG_RSTREAM);
+    come_again(0);
+}
+
 /* N8: what the subscription says of its sockets is said of each destination's. */
 TEST(destinations_inherit_the_buffers)
 {
@@ -177,5 +224,6 @@ TEST(a_reader_catches_up_and_goes_live)
     harness_close(h);
 }
 
-CHECK_MAIN(RUN(destinations_of_every_kind), RUN(destinations_inherit_the_buffers),
+CHECK_MAIN(RUN(destinations_of_every_kind), RUN(a_destination_that_comes_again_is_asked_for_its_setup),
+    RUN(destinations_inherit_the_buffers),
     RUN(a_reader_catches_up_and_goes_live))

@@ -1,4 +1,4 @@
-/* law_steps.c: the laws of rate, tokens and fill, one event per line of stdin, one line of state on
+/* law_steps.c: the laws of rate, tokens, fill and budget, one event per line of stdin, one line of state on
  * stdout after each. tests/unit/test_flow_models.py drives it beside the models in tests/models/.
  *
  *   rate LAW now initial least most floor target detect window step increase decrease datagrams
@@ -9,7 +9,11 @@
  *   buffer window highest mean mtu       wait group longest unit
  *   suppress                             due is_due group unit         heard strength
  *   tokens bytes datagrams mtu now       set bytes datagrams now
- *   ask bytes datagrams now              spend bytes datagrams now */
+ *   ask bytes datagrams now              spend bytes datagrams now
+ *   grant kind bytes memory least most new_share threshold all_share connections granted
+ *   room granted unacknowledged          share room unacknowledged streams
+ *   step connection stream */
+#include "flow/budget.h"
 #include "flow/fill.h"
 #include "flow/fill_suppress.h"
 #include "flow/rate.h"
@@ -205,6 +209,35 @@ static bool do_tokens(lab_t *lab, const char *word)
     return true;
 }
 
+static bool do_budget(const char *word)
+{
+    if (strcmp(word, "grant") == 0) {
+        rsti_budget_policy_t policy = {.kind = (rsti_budget_kind_t)whole()};
+        policy.bytes = whole();
+        policy.memory_bytes = whole();
+        policy.least = whole();
+        policy.most = whole();
+        policy.new_share = real();
+        policy.threshold = real();
+        policy.all_share = real();
+        const int64_t connections = whole();
+        printf("%" PRId64 " %d\n", rsti_budget_grant(&policy, connections, whole()),
+            rsti_budget_is_shared(&policy));
+    } else if (strcmp(word, "room") == 0) {
+        const int64_t granted = whole();
+        printf("%" PRId64 "\n", rsti_budget_room(granted, whole()));
+    } else if (strcmp(word, "share") == 0) {
+        const int64_t room = whole(), unacknowledged = whole();
+        printf("%" PRId64 "\n", rsti_budget_room_of_stream(room, unacknowledged, whole()));
+    } else if (strcmp(word, "step") == 0) {
+        const int64_t connection = whole();
+        printf("%" PRId64 "\n", rsti_budget_ack_step(connection, whole()));
+    } else {
+        return false;
+    }
+    return true;
+}
+
 int main(void)
 {
     static lab_t lab;
@@ -215,7 +248,7 @@ int main(void)
             continue;
         }
         if (!do_rate(&lab, word) && !do_fill(&lab, word) && !do_suppress(&lab, word)
-            && !do_tokens(&lab, word)) {
+            && !do_budget(word) && !do_tokens(&lab, word)) {
             fprintf(stderr, "unknown: %s\n", word);
             return 2;
         }

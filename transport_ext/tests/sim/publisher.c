@@ -209,8 +209,8 @@ static bool is_worth_waiting(const sim_publisher_t *self, int64_t reason, int64_
     return reason == RST_BACK_PRESSURED || reason == RST_ADMIN_ACTION;
 }
 
-/* What readers are said to ask for: behind what is there, and never less than nothing. On the network
- * forgers may say what they like. */
+/* What readers are said to let through, and to ask for: behind what is there, and never less than nothing.
+ * On the network forgers may say what they like. */
 static void check_demand(const sim_publisher_t *self)
 {
     rst_demand_t demand;
@@ -222,6 +222,9 @@ static void check_demand(const sim_publisher_t *self)
             && demand.position > position)) {
         sim_fail("publisher %d: %d readers want %" PRId64 " messages behind %" PRId64 ", the end is %"
             PRId64, self->index, demand.reader_count, demand.messages, demand.position, position);
+    }
+    if (rst_publication_held_by(self->publication) == RST_HELD_BY_BUDGET) {
+        sim_count("publisher: held by a budget");
     }
     if (demand.reader_count > 0 && demand.messages != INT64_MAX) {
         sim_count(self->is_ipc ? "demand: bounded, ipc" : "demand: bounded, network");

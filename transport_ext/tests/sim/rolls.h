@@ -50,6 +50,9 @@ void sim_roll_faces(void);
 /* rates.c: after all others, with dice of its own. */
 void sim_roll_rates(void);
 
+/* budgets.c */
+void sim_roll_budgets(void);
+
 /* groups.c */
 void sim_roll_group_stream(int32_t number);
 void sim_roll_merged_stream(int32_t number);

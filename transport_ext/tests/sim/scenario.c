@@ -278,6 +278,7 @@ void sim_scenario_write(void)
     sim_roll_faces();
     sim_roll_scarcity();
     sim_roll_rates();
+    sim_roll_budgets();
     for (int32_t i = 0; i < cast.driver_count; i++) {
         sim_driver_start(&cast.drivers[i]);
     }

@@ -30,6 +30,7 @@ typedef enum sim_dice_t {
     DICE_FACES,  /* what the applications do besides */
     DICE_OPTIONS,  /* how a driver is given its options */
     DICE_RATES,    /* laws of rate, and when they change */
+    DICE_BUDGETS,
     DICE_COUNT
 } sim_dice_t;
 

@@ -1,0 +1,40 @@
+/* retell.h: words for a sender that must arrive though status messages get lost: told at once when they
+ * change, and again after RSTI_RETELL_MIN_NS, then twice that, up to RSTI_RETELL_MAX_NS, while no data come.
+ * When data come they are not told again: the sender has something to send, and hears of the next change.
+ * Pure; owner: conductor. */
+#ifndef RSTI_FLOW_RETELL_H
+#define RSTI_FLOW_RETELL_H
+
+#include "util/clock.h"
+#include "util/int_math.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RSTI_RETELL_MIN_NS (10 * RSTI_NS_PER_MS)
+#define RSTI_RETELL_MAX_NS RSTI_NS_PER_S
+
+/* All zero: nothing was told yet. */
+typedef struct rsti_retell_t {
+    int64_t hwm; /* of the data, at the last look that was due */
+    int64_t due_ns;
+    int64_t interval_ns;
+} rsti_retell_t;
+
+/* True: tell them now. Without a change, nothing is before due_ns. */
+static inline bool rsti_retell_look(
+    rsti_retell_t *retell, bool has_changed, int64_t hwm, int64_t now_ns)
+{
+    if (!has_changed && now_ns < retell->due_ns) {
+        return false;
+    }
+    const bool has_data = hwm != retell->hwm;
+    retell->interval_ns = has_changed || has_data
+        ? RSTI_RETELL_MIN_NS
+        : rsti_min_i64(2 * retell->interval_ns, RSTI_RETELL_MAX_NS);
+    retell->hwm = hwm;
+    retell->due_ns = now_ns + retell->interval_ns;
+    return has_changed || !has_data;
+}
+
+#endif
