@@ -107,6 +107,7 @@ class Publisher(Generic[T]):
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._sent = self._waits = self._rejoins = 0
         self._waited_ns = 0
+        self._receiver_error = ""
         self._reached = self._consumed = self._look_again = 0
         self._was_connected = False
         self._made_at = call_site()
@@ -467,7 +468,8 @@ class Publisher(Generic[T]):
             is_late = deadline_ns is not None and now_ns >= deadline_ns
             if is_late or waited_s >= self.connect_timeout_s:
                 raise NotConnected(
-                    f"{self._where()}: no subscriber for {waited_s:.1f} s",
+                    f"{self._where()}: no subscriber for {waited_s:.1f} s"
+                    f"{self._last_receiver_error()}",
                     hint="is the reader there, in the same driver directory, with the same name? "
                     "In UDP the endpoint is the reader's address; `rstream stat` shows who is",
                     **self._place(),
@@ -482,10 +484,17 @@ class Publisher(Generic[T]):
     def say_alone(self, how_long: str) -> None:
         """Log that it waits for a subscriber."""
         log.warning(
-            "%s: waits for a subscriber, %s; `rstream stat` shows who is there",
+            "%s: waits for a subscriber, %s%s; `rstream stat` shows who is there",
             self._where(),
             how_long,
+            self._last_receiver_error(),
         )
+
+    def _last_receiver_error(self) -> str:
+        """Why the last reader went, if one said so or was given up: ``"; the last one: ..."``."""
+        while (error := self._core.next_error()) is not None:
+            self._receiver_error = f"; the last one: {error[-1]}"
+        return self._receiver_error
 
     def _pace(self, bucket: TokenBucket, length_bytes: int, timeout_s: float | None) -> None:
         waited_s = 0.0

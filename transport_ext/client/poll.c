@@ -105,6 +105,7 @@ static int poll_locked(rst_subscription_t *subscription, rsti_poll_t *poll, bool
     /* Read and spent under the lock: two pollers must not hand the same demand out twice. */
     poll->demand = poll->is_demanded ? rsti_demand_now(subscription) : INT64_MAX;
     const int64_t bytes_before = poll->bytes_left;
+    rsti_noop_answer(subscription);
     poll_images(subscription, poll, state == RST_CLIENT_OPEN);
     if (poll->charged > 0) {
         rsti_demand_spend(subscription, poll->charged);

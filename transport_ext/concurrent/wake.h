@@ -82,7 +82,7 @@ typedef struct rsti_log_ext_t {
     int64_t demand_position;
     int64_t demand_messages; /* wanted from that position on; INT64_MAX: no limit; -1: not told */
     int64_t demand_end;
-    uint8_t pad_c[8];
+    int64_t noop; /* written by: driver's receiver. Number of the newest NOOP of its source; 0: none */
     rsti_wake_slot_t slots[RSTI_WAKE_SLOTS];
 } rsti_log_ext_t;
 _Static_assert(offsetof(rsti_log_ext_t, data_armed) == 512, "log extension");
@@ -105,6 +105,7 @@ typedef struct rsti_position_ext_t {
     int64_t remaining;  /* written by: client. Messages asked for behind its position; INT64_MAX: no
                          * limit */
     int64_t requested;  /* written by: client. All it ever asked for; the same */
+    int64_t noop_answered; /* written by: client. The newest NOOP that it saw when it polled */
 } rsti_position_ext_t;
 #define RSTI_POSITION_EXT_VERSION 1
 

@@ -100,13 +100,39 @@ static rsti_budget_connection_t *make(rst_driver_t *driver, const rsti_image_t *
     return made;
 }
 
-int rsti_image_budget_join(
-    rst_driver_t *driver, rsti_image_t *image, const rsti_image_facts_t *facts)
+static void publish(rst_driver_t *driver, rsti_image_t *image, const rsti_sm_budget_t *budget)
 {
     rsti_image_budget_t *state = &image->budget;
-    state->stream_bytes = facts->subscription->budget_bytes;
-    if (driver->params.budget == RSTI_BUDGET_NONE
-        || image->file.log.metadata->group != 0) {
+    const int64_t change = rsti_sequence_open(&state->begin);
+    rsti_store_relaxed_i64(&state->position, budget->position);
+    rsti_store_relaxed_i64(&state->connection_bytes, budget->connection_bytes);
+    rsti_store_relaxed_i64(&state->granted_bytes, budget->stream_bytes);
+    rsti_sequence_close(&state->end, change);
+    rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
+}
+
+static rsti_sm_budget_t granted_now(const rsti_image_budget_t *state, int64_t consumed)
+{
+    return (rsti_sm_budget_t){
+        .position = consumed,
+        .connection_bytes = state->connection != NULL ? state->connection->granted_bytes : 0,
+        .stream_bytes = state->stream_bytes,
+    };
+}
+
+static void tell(rst_driver_t *driver, rsti_image_t *image, const rsti_sm_budget_t *budget,
+    int64_t step, int64_t now_ns)
+{
+    publish(driver, image, budget);
+    image->budget.last = *budget;
+    image->budget.last_ns = now_ns;
+    image->budget.wake_position = budget->position + step;
+}
+
+static int join_connection(
+    rst_driver_t *driver, rsti_image_t *image, const rsti_image_facts_t *facts)
+{
+    if (driver->params.budget == RSTI_BUDGET_NONE) {
         return 0;
     }
     rsti_budget_connection_t *connection = find(driver, image->endpoint, facts->source);
@@ -117,7 +143,28 @@ int rsti_image_budget_join(
         return -rst_last_error_code();
     }
     connection->image_count++;
-    state->connection = connection;
+    image->budget.connection = connection;
+    return 0;
+}
+
+int rsti_image_budget_join(
+    rst_driver_t *driver, rsti_image_t *image, const rsti_image_facts_t *facts)
+{
+    rsti_image_budget_t *state = &image->budget;
+    state->wake_position = INT64_MAX;
+    if (image->file.log.metadata->group != 0) {
+        return 0;
+    }
+    state->stream_bytes = facts->subscription->budget_bytes;
+    if (join_connection(driver, image, facts) < 0) {
+        return -rst_last_error_code();
+    }
+    /* There before the first status message leaves: else a whole window could be sent on its word. */
+    const rsti_sm_budget_t budget = granted_now(state, image->join_position);
+    const int64_t step = rsti_budget_ack_step(budget.connection_bytes, budget.stream_bytes);
+    if (step != INT64_MAX && (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0) {
+        tell(driver, image, &budget, step, driver->conductor.now_ns);
+    }
     return 0;
 }
 
@@ -140,26 +187,11 @@ void rsti_image_budget_leave(rst_driver_t *driver, rsti_image_t *image)
     share(driver, &policy);
 }
 
-static void publish(rst_driver_t *driver, rsti_image_t *image, const rsti_sm_budget_t *budget)
-{
-    rsti_image_budget_t *state = &image->budget;
-    const int64_t change = rsti_sequence_open(&state->begin);
-    rsti_store_relaxed_i64(&state->position, budget->position);
-    rsti_store_relaxed_i64(&state->connection_bytes, budget->connection_bytes);
-    rsti_store_relaxed_i64(&state->granted_bytes, budget->stream_bytes);
-    rsti_sequence_close(&state->end, change);
-    rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
-}
-
 int64_t rsti_image_budget_look(
     rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns)
 {
     rsti_image_budget_t *state = &image->budget;
-    const rsti_sm_budget_t budget = {
-        .position = consumed,
-        .connection_bytes = state->connection != NULL ? state->connection->granted_bytes : 0,
-        .stream_bytes = state->stream_bytes,
-    };
+    const rsti_sm_budget_t budget = granted_now(state, consumed);
     const int64_t step = rsti_budget_ack_step(budget.connection_bytes, budget.stream_bytes);
     if (step == INT64_MAX || !rsti_image_tells_words(image)) {
         return RSTI_NO_DEADLINE;
@@ -170,12 +202,10 @@ int64_t rsti_image_budget_look(
         || (freed > 0 && now_ns >= state->last_ns + RSTI_BUDGET_ACK_NS)
         || budget.connection_bytes != state->last.connection_bytes;
     if (rsti_retell_look(&state->retell, has_changed, hwm, now_ns)) {
-        publish(driver, image, &budget);
-        state->last = budget;
-        state->last_ns = now_ns;
-        rsti_image_wake_at(image, image->sm_wake_position, consumed + step);
+        tell(driver, image, &budget, step, now_ns);
+        rsti_image_wake_at(image, image->sm_wake_position, state->wake_position);
     }
-    return freed > 0 && consumed != state->last.position
+    return consumed != state->last.position
         ? rsti_min_i64(state->retell.due_ns, state->last_ns + RSTI_BUDGET_ACK_NS)
         : state->retell.due_ns;
 }

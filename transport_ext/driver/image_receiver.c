@@ -3,6 +3,7 @@
 #include "driver/internal.h"
 
 #include "protocol/sm_items.h"
+#include "protocol/sm_noop.h"
 #include "util/error.h"
 #include "util/fault.h"
 
@@ -160,10 +161,14 @@ static bool is_heartbeat_in_time(rsti_receiver_t *receiver, const rsti_image_t *
 }
 
 static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
-    rsti_connection_t *connection, int64_t position, uint8_t flags)
+    rsti_connection_t *connection, int64_t position, const rsti_data_header_t *header)
 {
+    const uint8_t flags = header->frame.flags;
     rsti_driver_count(receiver->driver, RSTI_SYSTEM_HEARTBEATS_RECEIVED, 1);
     raise_hwm(receiver, image, position, position);
+    if (header->reserved_value != 0) {
+        rsti_image_noop_on_heartbeat(receiver, image, header->reserved_value);
+    }
     if ((flags & RSTI_FLAG_EOS) != 0) {
         on_end_of_stream(receiver, image, connection, position, flags);
     }
@@ -210,7 +215,7 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
         if (is_heartbeat_in_time(receiver, image, position)) {
             rsti_image_repair_on_data(image, position, position, now_ns);
             on_heartbeat(receiver, image, refresh(receiver, image, transport, source, now_ns),
-                position, header.frame.flags);
+                position, &header);
         }
         return;
     }
@@ -302,6 +307,15 @@ void rsti_image_send_items(
         uint8_t value[RSTI_SM_BUDGET_LENGTH];
         rsti_sm_budget_encode(&image->budget.told, value);
         (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_BUDGET, value, sizeof value);
+    }
+    if (rsti_load_relaxed_i64(&image->noop.heard) > 0) {
+        uint8_t value[RSTI_SM_NOOP_LENGTH];
+        const rsti_sm_noop_t noop = {
+            .heard = rsti_load_relaxed_i64(&image->noop.heard),
+            .answered = rsti_load_acquire_i64(&image->noop.answered),
+        };
+        rsti_sm_noop_encode(&noop, value);
+        (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_NOOP, value, sizeof value);
     }
     const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
     const rsti_sm_t sm =
@@ -451,12 +465,13 @@ static int64_t check_response(rsti_receiver_t *receiver, rsti_image_t *image, in
     return image->response_due_ns + 1;
 }
 
-/* Demand and budget, when one of them is new. */
+/* Demand, budget and NOOPs, when one of them is new. */
 static void check_words(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     const bool has_demand = rsti_image_demand_pending(image);
     const bool has_budget = rsti_image_budget_pending(image);
-    if ((has_demand || has_budget) && !rsti_load_acquire_i32(&image->is_rejected)) {
+    const bool has_noop = rsti_image_noop_pending(image);
+    if ((has_demand || has_budget || has_noop) && !rsti_load_acquire_i32(&image->is_rejected)) {
         rsti_image_send_items(receiver, image, NULL, now_ns);
     }
 }
@@ -466,11 +481,11 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     if (image->is_superseded) {
         return RSTI_NO_DEADLINE;
     }
+    check_words(receiver, image, now_ns); /* a grant before the window that it bounds */
     check_sm(receiver, image, now_ns);
     check_loss(receiver, image, now_ns);
     rsti_image_check_rtt(receiver, image, now_ns);
     rsti_image_fill_pending(receiver, image, now_ns);
-    check_words(receiver, image, now_ns);
     const int64_t repair_due_ns = rsti_image_repair_pending(receiver, image, now_ns);
     const int64_t response_due_ns = check_response(receiver, image, now_ns);
     return rsti_min_i64(rsti_min_i64(repair_due_ns, response_due_ns),

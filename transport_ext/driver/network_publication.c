@@ -151,6 +151,7 @@ int rsti_network_publication_create(rst_driver_t *driver,
     made->tail_error_due_ns = driver->conductor.now_ns;
     rsti_pacer_init(&made->pacer);
     rsti_send_rate_init(&made->send_rate, facts->options->mtu);
+    rsti_noop_init(&made->noop, driver->params.noop_interval_ns);
     made->limit_wake_position = INT64_MAX;
     made->spy_position = made->position;
     rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);

@@ -10,6 +10,7 @@
 #include "driver/send_endpoint.h"
 #include "driver/send_rate.h"
 #include "flow/flow_control.h"
+#include "flow/noop.h"
 #include "flow/pace.h"
 #include "loss/retransmit_handler.h"
 #include "protocol/sm_demand.h"
@@ -70,6 +71,8 @@ struct rsti_network_publication_t {
     rsti_pacer_t pacer;
     rsti_send_rate_t send_rate;
     rsti_stream_budget_t budget;
+    rsti_noop_t noop;         /* noop_sender.c */
+    int64_t noop_receiver_id; /* of whom it is dead */
     int64_t tail_ns;      /* until the next heartbeat while they have not got all; see repair_sender.c */
     int64_t tail_error_due_ns; /* until then odd tails of status messages are not logged again */
     bool is_refused_told; /* flow control had no room for a receiver: logged once */
@@ -119,6 +122,20 @@ void rsti_network_publication_on_demand(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_demand_t *demand);
 void rsti_network_publication_forget_demand(rsti_sender_t *sender,
     rsti_network_publication_t *publication);
+/* noop_sender.c: is its one receiver's path alive, up to its readers? Each pass; and what a status message, looked
+ * at before all else, says: true when it comes from one that is dead and stays so. */
+void rsti_network_publication_check_noop(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t snd_pos, int64_t now_ns,
+    int64_t *next_deadline_ns);
+bool rsti_network_publication_is_shut(rsti_network_publication_t *publication,
+    const rsti_sm_t *sm, int64_t now_ns);
+/* network_sender.c: a heartbeat, which carries the newest NOOP; false: it was not taken. */
+bool rsti_network_publication_send_heartbeat(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t snd_pos, uint8_t flags);
+/* sender_receivers.c: it is given up, and who publishes hears why. */
+void rsti_network_publication_drop(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_err_t *err, const char *text,
+    const struct sockaddr_storage *source, int64_t now_ns);
 /* The receivers have changed. */
 void rsti_network_publication_update_repair(rsti_network_publication_t *publication);
 /* Another law of rate. */

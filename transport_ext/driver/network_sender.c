@@ -91,13 +91,31 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
         publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS + 1);
 }
 
+bool rsti_network_publication_send_heartbeat(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t snd_pos, uint8_t flags)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    rsti_data_header_t heartbeat;
+    memset(&heartbeat, 0, sizeof heartbeat);
+    rsti_data_header_fill(&heartbeat, flags, RSTI_FRAME_DATA, publication->base.session_id,
+        publication->base.stream_id,
+        rsti_position_term_id(snd_pos, log->position_bits, log->initial_term_id),
+        rsti_position_offset(snd_pos, log->term_length));
+    heartbeat.frame.frame_length = 0;
+    heartbeat.reserved_value = publication->noop.number;
+    if (!transmit_frame(sender, publication, &heartbeat, sizeof heartbeat)) {
+        return false;
+    }
+    rsti_driver_count(driver_of(sender), RSTI_SYSTEM_HEARTBEATS_SENT, 1);
+    return true;
+}
+
 static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
 {
     if (!publication->has_initial_connection) {
         return;
     }
-    const rsti_log_t *log = &publication->base.file.log;
     const bool has_revocation = is_revoked(publication);
     const bool is_eos = has_revocation
         || (publication->base.options.eos && is_at_end(publication, snd_pos));
@@ -107,15 +125,7 @@ static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *p
         || (is_eos && !publication->has_sent_eos)) {
         const uint8_t flags = (uint8_t)(RSTI_FLAG_UNFRAGMENTED | (is_eos ? RSTI_FLAG_EOS : 0)
             | (has_revocation ? RSTI_FLAG_REVOKED : 0));
-        rsti_data_header_t heartbeat;
-        memset(&heartbeat, 0, sizeof heartbeat);
-        rsti_data_header_fill(&heartbeat, flags, RSTI_FRAME_DATA, publication->base.session_id,
-            publication->base.stream_id,
-            rsti_position_term_id(snd_pos, log->position_bits, log->initial_term_id),
-            rsti_position_offset(snd_pos, log->term_length));
-        heartbeat.frame.frame_length = 0;
-        if (transmit_frame(sender, publication, &heartbeat, sizeof heartbeat)) {
-            rsti_driver_count(driver_of(sender), RSTI_SYSTEM_HEARTBEATS_SENT, 1);
+        if (rsti_network_publication_send_heartbeat(sender, publication, snd_pos, flags)) {
             publication->has_sent_eos = is_eos;
         }
         publication->last_send_ns = now_ns;
@@ -434,6 +444,7 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
         check_heartbeat(sender, publication, snd_pos, now_ns, next_deadline_ns);
         rsti_network_publication_on_idle(sender, publication, snd_pos, now_ns);
     }
+    rsti_network_publication_check_noop(sender, publication, snd_pos, now_ns, next_deadline_ns);
     if (publication->retransmit.active_count > 0) {
         resend_t context = {sender, publication, now_ns};
         int64_t due_ns = RSTI_NO_DEADLINE;

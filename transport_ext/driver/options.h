@@ -231,6 +231,8 @@
         "dynamic: more than this share granted, and new peers get the least")                      \
     X(UNIT, budget_total_share, "budget-total-share", "0.05", 0, 1,                                \
         "aggressive: share of the memory for all peers together")                                  \
+    X(DURATION, noop_interval_ns, "noop-interval", "0", 0, RSTI_DURATION_MAX,                      \
+        "a UDP reader that does not answer for so long is given up; 0: nobody is asked")           \
     X(SIZE, stream_budget, "stream-budget", "0", 0, INT64_MAX,                                     \
         "default of rs-budget=: what may be under way of one stream; 0: no limit")
 

@@ -153,7 +153,7 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     connection->control = *rsti_receive_transport_control(facts->transport, facts->source);
     image->has_rstream = connection->is_rstream;
     rsti_image_wake_at(
-        image, image->join_position + image->congestion.window / 4 + 1, INT64_MAX);
+        image, image->join_position + image->congestion.window / 4 + 1, image->budget.wake_position);
 }
 
 void rsti_image_wake_at(rsti_image_t *image, int64_t sm_position, int64_t budget_position)
@@ -353,7 +353,8 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
     const int64_t told_due_ns =
         rsti_min_i64(rsti_image_fill_look(driver, image, hwm, least, now_ns),
             rsti_min_i64(rsti_image_demand_look(driver, image, hwm, now_ns),
-                rsti_image_budget_look(driver, image, hwm, least, now_ns)));
+                rsti_min_i64(rsti_image_budget_look(driver, image, hwm, least, now_ns),
+                    rsti_image_noop_look(driver, image, hwm, now_ns))));
     const bool is_ack_due = image->is_acked_soon && now_ns >= image->ack_due_ns;
     if (rsti_image_congestion_rebuild(image, &facts, is_ack_due)) {
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),

@@ -9,6 +9,7 @@
 #include "driver/image_budget.h"
 #include "driver/image_demand.h"
 #include "driver/image_fill.h"
+#include "driver/image_noop.h"
 #include "driver/publication.h"
 #include "driver/receive_endpoint.h"
 #include "flow/congestion.h"
@@ -122,6 +123,7 @@ struct rsti_image_t {
     rsti_image_fill_t fill;
     rsti_image_demand_t demand;
     rsti_image_budget_t budget;
+    rsti_image_noop_t noop;
     /* Ring: first asked for, for the conductor's report. */
     struct {
         int64_t begin, end;
@@ -171,7 +173,7 @@ int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, 
     size_t length, int64_t now_ns);
 /* The last plain one with items behind it: to rstream sources alone, and more often than needed is
  * harmless (docs/wire.md, SM items). fill: value of that item, for those that follow it; NULL: none.
- * Demand and budget go along once they are known. */
+ * Demand, budget and NOOPs go along once they are known. */
 void rsti_image_send_items(
     rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill, int64_t now_ns);
 
@@ -189,7 +191,7 @@ void rsti_image_fill_on_data(
     rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
 void rsti_image_fill_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 
-/* Whether its sender is told demand and budget: of a group it keeps no state per receiver, and Aeron's
+/* Whether its sender is told demand, budget and NOOPs: of a group it keeps no state per receiver, and Aeron's
  * does not read them. Any agent. */
 static inline bool rsti_image_tells_words(const rsti_image_t *image)
 {
@@ -214,6 +216,14 @@ int64_t rsti_image_budget_look(
     rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns);
 /* Receiver: true when there is something new to be told. */
 bool rsti_image_budget_pending(rsti_image_t *image);
+
+/* image_noop.c; receiver: a heartbeat with a number. */
+void rsti_image_noop_on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, int64_t number);
+/* Conductor: each rebuild pass. Returns when to look again. */
+int64_t rsti_image_noop_look(
+    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
+/* Receiver: true when there is something new to be told. */
+bool rsti_image_noop_pending(rsti_image_t *image);
 
 /* image_repair.c: between rstream peers the receiver repairs, many gaps at once. */
 void rsti_image_repair_init(rsti_image_t *image, bool may_repair, int64_t delay_ns);

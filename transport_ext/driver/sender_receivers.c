@@ -95,6 +95,9 @@ static void on_receivers_changed(rsti_sender_t *sender, rsti_network_publication
     rsti_network_publication_update_repair(publication);
     rsti_network_publication_forget_demand(sender, publication);
     rsti_send_budget_forget(publication);
+    if (!publication->noop.is_dead) {
+        rsti_noop_forget(&publication->noop, sender->now_ns);
+    }
 }
 
 /* A receiver beyond the capacity takes the place of the one that was heard least recently: the
@@ -268,6 +271,9 @@ bool rsti_network_publication_on_sm(rsti_sender_t *sender,
         rsti_driver_count(driver, RSTI_SYSTEM_SM_REJECTED, 1);
         return false;
     }
+    if (rsti_network_publication_is_shut(publication, sm, now_ns)) {
+        return false;
+    }
     note_receiver(sender, publication, sm, &facts, snd_pos, now_ns);
     publication->has_initial_connection = true;
     take_limit(sender, publication,
@@ -277,8 +283,8 @@ bool rsti_network_publication_on_sm(rsti_sender_t *sender,
     return true;
 }
 
-void rsti_network_publication_on_err(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_err_t *err,
+void rsti_network_publication_drop(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_err_t *err, const char *text,
     const struct sockaddr_storage *source, int64_t now_ns)
 {
     publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);
@@ -293,6 +299,14 @@ void rsti_network_publication_on_err(rsti_sender_t *sender,
         .address = *source,
         .err = *err,
     };
-    memcpy(command.text, (const uint8_t *)err + RSTI_ERR_LENGTH, (size_t)err->error_length);
+    memcpy(command.text, text, (size_t)err->error_length);
     (void)rsti_tell_conductor(sender->driver, RSTI_AGENT_PUBLICATION_ERROR, &command);
+}
+
+void rsti_network_publication_on_err(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_err_t *err,
+    const struct sockaddr_storage *source, int64_t now_ns)
+{
+    rsti_network_publication_drop(
+        sender, publication, err, (const char *)err + RSTI_ERR_LENGTH, source, now_ns);
 }

@@ -5,6 +5,7 @@
 #include "protocol/sm_budget.h"
 #include "protocol/sm_demand.h"
 #include "protocol/sm_fill.h"
+#include "protocol/sm_noop.h"
 #include "util/bits.h"
 
 #include <string.h>
@@ -71,6 +72,8 @@ static uint8_t value_length_min(uint8_t type)
         return RSTI_SM_FILL_LENGTH;
     case RSTI_SM_ITEM_DEMAND:
         return RSTI_SM_DEMAND_LENGTH;
+    case RSTI_SM_ITEM_NOOP:
+        return RSTI_SM_NOOP_LENGTH;
     case RSTI_SM_ITEM_BUDGET:
         return RSTI_SM_BUDGET_LENGTH;
     case RSTI_SM_ITEM_ROUND_TRIP:

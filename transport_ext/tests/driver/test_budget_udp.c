@@ -230,8 +230,7 @@ static void contend(uint64_t seed, int64_t bytes, double loss, double control_lo
         add_stream(world, "");
         world->streams[i].read_bytes_per_s = (2 + 5 * i) * RSTI_MB;
     }
-    run(world, 20 * MS, false);
-    world->connection_bytes = bytes;
+    world->connection_bytes = bytes; /* from the first byte on */
     world->loss = loss;
     world->control_loss = control_loss;
     run(world, 2 * RSTI_NS_PER_S, true);
@@ -263,7 +262,6 @@ TEST(one_message_may_go_beyond)
 {
     world_t *world = begin(check_seed(), "static", 100);
     add_stream(world, "");
-    run(world, 20 * MS, false);
     world->connection_bytes = 100;
     world->streams[0].read_bytes_per_s = 10 * RSTI_MB;
     run(world, 500 * MS, true);
@@ -279,7 +277,6 @@ TEST(a_stream_budget_keeps_a_hanging_reader_to_itself)
     world_t *world = begin(check_seed(), "static", 128 * 1024);
     add_stream(world, "|rs-budget=16k");
     add_stream(world, "");
-    run(world, 20 * MS, false);
     world->connection_bytes = 128 * 1024;
     world->streams[1].read_bytes_per_s = 5 * RSTI_MB;
     run(world, RSTI_NS_PER_S, true);
@@ -298,7 +295,6 @@ TEST(a_stream_budget_alone)
     for (int is_budgeted = 0; is_budgeted < 2; is_budgeted++) {
         world_t *world = begin(check_seed(), "none", 1);
         add_stream(world, is_budgeted ? "|rs-budget=8k" : "");
-        run(world, 20 * MS, false);
         world->stream_bytes = is_budgeted ? 8 * 1024 : 0;
         world->streams[0].read_bytes_per_s = RSTI_MB;
         run(world, 300 * MS, true);

@@ -1,5 +1,6 @@
-/* budgets.c: drivers that let only so much be under way to them, in a share of the worlds, with dice of their
- * own, so that all else is as it was. Small ones: most of a message, a few of them, a good part of a window. */
+/* budgets.c: drivers that let only so much be under way to them, and such that ask whether a reader is alive, in a
+ * share of the worlds, with dice of their own, so that all else is as it was. Small ones: most of a message, a few of
+ * them, a good part of a window. */
 #include "flow/budget.h"
 
 #include "tests/sim/rolls.h"
@@ -23,6 +24,9 @@ static void roll_driver(rst_driver_params_t *params)
     params->budget_max = roll_bytes();
     if (maybe(0.4)) {
         params->stream_budget = roll_bytes();
+    }
+    if (maybe(0.4)) {
+        params->noop_interval_ns = sim_between(DICE_BUDGETS, 50, 3000) * SIM_MS;
     }
 }
 

@@ -1,0 +1,107 @@
+/* noop_sender.c: asks the one receiver of a unicast publication whether the whole path to its readers is alive
+ * (flow/noop.h), gives it up when nobody answers, and takes it back when somebody does. Whoever publishes sees it
+ * not connected meanwhile, and hears why; its stream stays where it was, so nothing is lost when it comes back. */
+#include "driver/internal.h"
+
+#include "protocol/sm_items.h"
+#include "protocol/sm_noop.h"
+#include "util/format.h"
+
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+/* As slowest.c keeps it. */
+static struct sockaddr_storage address_of(const rsti_live_receiver_t *receiver)
+{
+    struct sockaddr_storage address = {0};
+    if (receiver->port < 0) {
+        struct sockaddr_in6 *in6 = (void *)&address;
+        in6->sin6_family = AF_INET6;
+        in6->sin6_port = htons((uint16_t)-receiver->port);
+        memcpy(&in6->sin6_addr, receiver->address, sizeof in6->sin6_addr);
+    } else {
+        struct sockaddr_in *in = (void *)&address;
+        in->sin_family = AF_INET;
+        in->sin_port = htons((uint16_t)receiver->port);
+        memcpy(&in->sin_addr, receiver->address, sizeof in->sin_addr);
+    }
+    return address;
+}
+
+static void give_up(
+    rsti_sender_t *sender, rsti_network_publication_t *publication, int64_t now_ns)
+{
+    const rsti_live_receiver_t receiver = publication->receivers[0];
+    const rsti_noop_t *noop = &publication->noop;
+    const struct sockaddr_storage source = address_of(&receiver);
+    char where[RSTI_NETADDR_TEXT_MAX];
+    char interval[RSTI_DURATION_TEXT_MAX];
+    char text[RSTI_ERR_TEXT_MAX + 1];
+    rsti_format_duration(interval, sizeof interval, noop->interval_ns);
+    rsti_netaddr_format(&source, where, sizeof where);
+    const int length = snprintf(text, sizeof text, "no answer for %s (noop-interval) from the reader of stream %" PRId32
+        " session %" PRId32 " at %s: %s; it is given up until it answers", interval,
+        publication->base.stream_id, publication->base.session_id, where,
+        noop->heard >= noop->number - 1 ? "its driver hears, the reader does not poll"
+                                        : "its driver does not hear either");
+    const rsti_err_t err = {
+        .session_id = publication->base.session_id,
+        .stream_id = publication->base.stream_id,
+        .receiver_id = receiver.receiver_id,
+        .error_code = RSTI_DRIVER_GENERIC_ERROR,
+        .error_length = rsti_min_i32(length, RSTI_ERR_TEXT_MAX),
+    };
+    publication->noop_receiver_id = receiver.receiver_id;
+    rsti_driver_log_error(sender->driver, RST_ETIMEDOUT, text);
+    rsti_network_publication_drop(sender, publication, &err, text, &source, now_ns);
+}
+
+void rsti_network_publication_check_noop(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t snd_pos, int64_t now_ns,
+    int64_t *next_deadline_ns)
+{
+    rsti_noop_t *noop = &publication->noop;
+    if (noop->interval_ns == 0 || publication->is_group
+        || (publication->receiver_count != 1 && !noop->is_dead)
+        || rsti_load_acquire_i32(&publication->is_revoked_shared)
+        || snd_pos >= rsti_load_acquire_i64(&publication->end_position)) {
+        return;
+    }
+    const rsti_noop_action_t action = rsti_noop_on_cycle(noop, now_ns);
+    if (action == RSTI_NOOP_DIED) {
+        give_up(sender, publication, now_ns);
+    }
+    if (action != RSTI_NOOP_WAIT) {
+        (void)rsti_network_publication_send_heartbeat(
+            sender, publication, snd_pos, RSTI_FLAG_UNFRAGMENTED);
+    }
+    rsti_lower_deadline(next_deadline_ns, noop->due_ns);
+}
+
+static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
+{
+    if (type == RSTI_SM_ITEM_NOOP && length >= RSTI_SM_NOOP_LENGTH) {
+        rsti_sm_noop_t answer;
+        rsti_sm_noop_decode(&answer, value);
+        rsti_noop_on_answer(arg, answer.heard, answer.answered);
+    }
+}
+
+bool rsti_network_publication_is_shut(
+    rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns)
+{
+    rsti_noop_t *noop = &publication->noop;
+    if (noop->interval_ns == 0) {
+        return false;
+    }
+    if (noop->is_dead && sm->receiver_id != publication->noop_receiver_id) {
+        rsti_noop_forget(noop, now_ns); /* another one is there now */
+        return false;
+    }
+    if (sm->frame.frame_length >= RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN) {
+        (void)rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
+            (size_t)(sm->frame.frame_length - RSTI_SM_ITEMS_OFFSET), on_item, noop);
+    }
+    return noop->is_dead;
+}
