@@ -168,8 +168,8 @@ class Suppress:
         if fill.strength <= 0:
             self.due = None
         elif self.due is None and is_due:
-            wanted = to_ns((math.log(clamp(group, 1.0, 1e6)) + 1.0) * fill.rtt)
-            longest = max(fill.window // 4, min(wanted, fill.window // 2))
+            wanted = to_ns(2.0 * (math.log(clamp(group, 1.0, 1e6)) + 1.0) * fill.rtt)
+            longest = max(fill.window // 4, min(wanted, fill.window))
             self.due = fill.now + wait_ns(group, longest, unit)
         if self.due is None or fill.now < self.due:
             return False
@@ -177,7 +177,7 @@ class Suppress:
         return True
 
     def on_heard(self, fill: Fill, strength: float) -> None:
-        if strength > 0 and strength >= fill.strength - 0.125:
+        if strength > 0 and strength >= fill.strength - 0.25:
             self.silenced += self.due is not None
             self.due = None
             fill.on_told(strength)

@@ -1,6 +1,7 @@
 /* image_fill.c: see image_fill.h. */
 #include "driver/internal.h"
 
+#include "protocol/sm_items.h"
 #include "util/error.h"
 
 #define LOOK_NS (2 * RSTI_NS_PER_MS)
@@ -151,6 +152,19 @@ static int64_t buffer_of(rsti_image_t *image, int64_t now_ns)
         mean_bytes, image->mtu);
 }
 
+/* What another receiver of the group said; several since the last look count as the last one. */
+static void take_heard(rsti_image_fill_t *state)
+{
+    const int64_t count = rsti_load_acquire_i64(&state->heard_count);
+    if (count != state->heard_seen) {
+        const int64_t bits = rsti_load_relaxed_i64(&state->heard_bits);
+        double strength;
+        memcpy(&strength, &bits, sizeof strength);
+        state->heard_seen = count;
+        rsti_fill_suppress_on_heard(&state->suppress, &state->fill, strength);
+    }
+}
+
 int64_t rsti_image_fill_look(
     rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns)
 {
@@ -169,6 +183,7 @@ int64_t rsti_image_fill_look(
         return RSTI_NO_DEADLINE;
     }
     const bool is_group = image->file.log.metadata->group != 0;
+    take_heard(state);
     const double group_size = is_group ? (double)driver->params.nak_group_size : 1.0;
     const double unit = is_group && is_due ? rsti_rng_unit(&driver->conductor.rng) : 0.0;
     if (rsti_fill_suppress_is_due(&state->suppress, &state->fill, is_due, group_size, unit)) {
@@ -187,6 +202,37 @@ void rsti_image_fill_on_setup(rsti_image_t *image)
     if (rsti_load_relaxed_i32(&image->fill.is_wanted) != is_wanted) {
         rsti_store_release_i32(&image->fill.is_wanted, is_wanted);
     }
+}
+
+static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
+{
+    double *strength = arg;
+    if (type == RSTI_SM_ITEM_FILL && length >= RSTI_SM_FILL_LENGTH) {
+        rsti_sm_fill_t fill;
+        rsti_sm_fill_decode(&fill, value);
+        *strength = fill.strength;
+    }
+}
+
+void rsti_image_fill_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_sm_t *sm)
+{
+    rsti_image_fill_t *state = &image->fill;
+    double strength = 0.0;
+    const int32_t length = sm->frame.frame_length;
+    if (sm->receiver_id == image->endpoint->receiver_id
+        || !rsti_load_relaxed_i32(&state->is_wanted)
+        || length < RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN
+        || !rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
+            (size_t)length - RSTI_SM_ITEMS_OFFSET, on_item, &strength)
+        || strength <= 0) {
+        return;
+    }
+    int64_t bits;
+    memcpy(&bits, &strength, sizeof bits);
+    rsti_store_relaxed_i64(&state->heard_bits, bits);
+    rsti_store_release_i64(
+        &state->heard_count, rsti_load_relaxed_i64(&state->heard_count) + 1);
+    rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
 }
 
 void rsti_image_fill_on_data(

@@ -28,9 +28,12 @@ typedef struct rsti_image_fill_t {
     int64_t *told_drain;
     /* written by: conductor, atomic */
     int64_t begin, words[RSTI_SM_FILL_WORDS], end;
+    int64_t heard_seen;
     int64_t wake_position, wake_ns; /* the receiver wakes the conductor from there and then on */
     /* written by: receiver, atomic */
     int32_t is_wanted; /* some source follows fill */
+    int64_t heard_bits; /* strength of the last fill NAK of another receiver, as a double's bits */
+    int64_t heard_count;
     /* written by: receiver */
     int64_t *told_naks;
     int64_t seen;

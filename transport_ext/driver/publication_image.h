@@ -187,6 +187,8 @@ int64_t rsti_image_fill_look(
     rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns);
 /* Receiver: a SETUP changed a connection; data came; a fill NAK that is due. */
 void rsti_image_fill_on_setup(rsti_image_t *image);
+/* Another receiver's fill NAK, echoed by the sender; its own is none. */
+void rsti_image_fill_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_sm_t *sm);
 void rsti_image_fill_on_data(
     rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
 void rsti_image_fill_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);

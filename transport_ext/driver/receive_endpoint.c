@@ -182,6 +182,19 @@ static void request_image(rsti_receiver_t *receiver, rsti_receive_transport_t *t
     }
 }
 
+void rsti_receive_endpoint_on_echo(rsti_receiver_t *receiver,
+    rsti_receive_transport_t *transport, const rsti_sm_t *sm, size_t length)
+{
+    if (length < sizeof *sm || sm->frame.frame_length != (int32_t)length) {
+        return; /* of no sender of ours: no others echo */
+    }
+    const rsti_session_t *session = rsti_dispatcher_find(
+        &transport->endpoint->dispatcher, sm->stream_id, sm->session_id);
+    if (session != NULL && session->state == RSTI_SESSION_ACTIVE) {
+        rsti_image_fill_on_echo(receiver, session->image, sm);
+    }
+}
+
 void rsti_receive_endpoint_on_setup(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, const rsti_setup_t *setup,
     const struct sockaddr_storage *source, int64_t now_ns)

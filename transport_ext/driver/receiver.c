@@ -257,6 +257,10 @@ static void on_datagram(rsti_receiver_t *receiver, rsti_receive_transport_t *tra
     case RSTI_FRAME_RTTM:
         rsti_receive_endpoint_on_rttm(receiver, transport, (const void *)data, now_ns);
         break;
+    case RSTI_FRAME_SM:
+        rsti_receive_endpoint_on_echo(
+            receiver, transport, (const void *)data, datagram->length);
+        break;
     default:
         break; /* control frames of other publishers' receivers: not for us */
     }

@@ -90,8 +90,14 @@ static void on_fill(rsti_sender_t *sender, rsti_network_publication_t *publicati
         .buffer_bytes = items->fill.buffer_bytes,
         .rtt_ns = items->rtt_ns,
     };
-    if (rsti_send_rate_on_report(&publication->send_rate, &report,
-            rsti_load_relaxed_i64(&publication->position), now_ns)) {
+    const rsti_report_result_t result = rsti_send_rate_on_report(&publication->send_rate, &report,
+        rsti_load_relaxed_i64(&publication->position), now_ns);
+    if (result == RSTI_REPORT_ECHO && publication->is_group) {
+        rsti_datagram_t echo = {
+            .data = (uint8_t *)(uintptr_t)sm, .length = (size_t)sm->frame.frame_length};
+        (void)rsti_send_endpoint_send(sender, publication->endpoint, &echo, 1);
+    }
+    if (result != RSTI_REPORT_LIE) {
         return;
     }
     char text[224];

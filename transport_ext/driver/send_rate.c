@@ -175,21 +175,24 @@ void rsti_send_rate_on_status(
     }
 }
 
-bool rsti_send_rate_on_report(rsti_send_rate_t *send_rate, const rsti_fill_report_t *report,
-    int64_t sent_position, int64_t now_ns)
+rsti_report_result_t rsti_send_rate_on_report(rsti_send_rate_t *send_rate,
+    const rsti_fill_report_t *report, int64_t sent_position, int64_t now_ns)
 {
     if (!send_rate->is_limited || !send_rate->is_news) {
-        return true;
+        return RSTI_REPORT_IGNORED;
     }
     if (rsti_fill_truth_is_believed(
             &send_rate->truth, report, sent_position, send_rate->mtu, now_ns)) {
         rsti_rate_on_report(&send_rate->rate, report, now_ns);
         take_rate(send_rate, now_ns);
-        return true;
+        return rsti_fill_echo_is_due(&send_rate->echo, report->strength,
+                   rsti_rate_window_ns(&send_rate->rate), now_ns)
+            ? RSTI_REPORT_ECHO
+            : RSTI_REPORT_TAKEN;
     }
     if (now_ns - send_rate->liar_told_ns < LIAR_ERROR_INTERVAL_NS) {
-        return true;
+        return RSTI_REPORT_IGNORED;
     }
     send_rate->liar_told_ns = now_ns;
-    return false;
+    return RSTI_REPORT_LIE;
 }

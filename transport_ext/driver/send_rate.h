@@ -11,6 +11,7 @@
 #define RSTI_DRIVER_SEND_RATE_H
 
 #include "driver/publication.h"
+#include "flow/fill_echo.h"
 #include "flow/fill_truth.h"
 #include "flow/rate_text.h"
 #include "flow/tokens.h"
@@ -20,6 +21,7 @@ typedef struct rsti_send_rate_t {
     rsti_rate_t rate;
     rsti_tokens_t tokens;
     rsti_fill_truth_t truth;
+    rsti_fill_echo_t echo;
     int32_t mtu;
     int64_t sent_bytes;   /* ever, with what was sent again */
     int64_t buffer_bytes; /* least window of the receivers, 0: unknown */
@@ -59,9 +61,14 @@ void rsti_send_rate_on_sent(
 /* A status message of a receiver. */
 void rsti_send_rate_on_status(
     rsti_send_rate_t *send_rate, int64_t receiver_id, int64_t consumed, int64_t now_ns);
-/* A fill NAK, right after the status message that it came in; one in an old message, replayed or
- * overtaken, changes nothing. False: its receiver is a liar, and it is time to say so in the error log. */
-bool rsti_send_rate_on_report(rsti_send_rate_t *send_rate, const rsti_fill_report_t *report,
-    int64_t sent_position, int64_t now_ns);
+typedef enum rsti_report_result_t {
+    RSTI_REPORT_IGNORED = 0, /* nothing follows it, or it is old: replayed, overtaken, of a known liar */
+    RSTI_REPORT_TAKEN,
+    RSTI_REPORT_ECHO, /* taken, and its group is to hear of it */
+    RSTI_REPORT_LIE   /* its receiver is a liar, and it is time to say so in the error log */
+} rsti_report_result_t;
+/* A fill NAK, right after the status message that it came in. */
+rsti_report_result_t rsti_send_rate_on_report(rsti_send_rate_t *send_rate,
+    const rsti_fill_report_t *report, int64_t sent_position, int64_t now_ns);
 
 #endif

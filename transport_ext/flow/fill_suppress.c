@@ -7,7 +7,7 @@
 
 #define GROUP_MAX 1e6
 #define LEAST_SHARE 64
-#define ALIKE 0.125
+#define ALIKE 0.25
 
 static double lambda_of(double group_size)
 {
@@ -18,8 +18,8 @@ static int64_t longest_ns(const rsti_fill_t *fill, double group_size)
 {
     const int64_t window_ns = fill->reaction.window_ns;
     const double size = rsti_clamp_double(group_size, 1.0, GROUP_MAX);
-    const int64_t wanted_ns = rsti_to_ns(lambda_of(size) * (double)fill->rtt_ns);
-    return rsti_clamp_i64(wanted_ns, window_ns / 4, window_ns / 2);
+    const int64_t wanted_ns = rsti_to_ns(2.0 * lambda_of(size) * (double)fill->rtt_ns);
+    return rsti_clamp_i64(wanted_ns, window_ns / 4, window_ns);
 }
 
 int64_t rsti_fill_wait_ns(double group_size, int64_t most, double unit)

@@ -2,15 +2,15 @@
  * are thought to be there, u in [0, 1) a random number:
  *
  *     lambda = ln(G) + 1
- *     m      = clamp(lambda * RTT, W / 4, W / 2)                         the longest wait
+ *     m      = clamp(2 lambda * RTT, W / 4, W)                           the longest wait
  *     wait   = max(m / 64, (m / lambda) * ln(1 + u (e^lambda - 1)))      0 when G <= 1
  *
  * The truncated exponential: of many receivers few wake early, and who wakes first silences the
- * rest within the time of flight d. About e^(lambda d / m) wake before that; with m as above that
- * is e or less wherever RTT is at most W / (2 lambda). Who waits and hears one of at least its own
- * strength - 1/8 stays silent, and counts it as its own (rsti_fill_on_told). The eighth, because
- * of many that differ a little each could be a little stronger than the last; it costs a sixteenth
- * of the cut.
+ * rest within the time d until they hear of it: a round trip, since the sender echoes it
+ * (fill_echo.h). About e^(lambda d / m) wake before that; with m as above that is 1.7 where RTT is at
+ * most W / (2 lambda). Who waits and hears one of at least its own strength - 1/4 stays silent, and
+ * counts it as its own (rsti_fill_on_told). The quarter, because of many that differ a little each
+ * could be a little stronger than the last; it costs an eighth of the cut.
  *
  * Pure: the random number is an argument. Owner: receiver. */
 #ifndef RSTI_FLOW_FILL_SUPPRESS_H

@@ -81,6 +81,14 @@ void rsti_rate_init(
     law->init(rate);
 }
 
+int64_t rsti_rate_window_ns(const rsti_rate_t *rate)
+{
+    const int64_t window_ns = rate->law == &rsti_rate_adaptive
+        ? rate->state.adaptive.reaction.window_ns
+        : rate->params.window_ns;
+    return rsti_max_i64(window_ns, RSTI_NS_PER_MS);
+}
+
 double rsti_rate_highest(const rsti_rate_t *rate)
 {
     return rate->younger > rate->older ? rate->younger : rate->older;

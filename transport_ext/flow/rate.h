@@ -145,6 +145,8 @@ void rsti_rate_change(rsti_rate_t *rate, double bytes_per_s, double datagrams_pe
 
 /* For laws. */
 double rsti_rate_highest(const rsti_rate_t *rate); /* H */
+/* W: what comes within it is one cut. */
+int64_t rsti_rate_window_ns(const rsti_rate_t *rate);
 void rsti_rate_set(rsti_rate_t *rate, double bytes_per_s);
 void rsti_rate_restart(rsti_rate_t *rate, double bytes_per_s); /* and H with it */
 /* Bytes per second since the last mark, and a new mark. */

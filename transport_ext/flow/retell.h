@@ -29,7 +29,7 @@ static inline bool rsti_retell_look(
         return false;
     }
     const bool has_data = hwm != retell->hwm;
-    retell->interval_ns = has_changed || has_data
+    retell->interval_ns = has_changed || has_data || retell->interval_ns == 0
         ? RSTI_RETELL_MIN_NS
         : rsti_min_i64(2 * retell->interval_ns, RSTI_RETELL_MAX_NS);
     retell->hwm = hwm;

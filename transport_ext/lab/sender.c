@@ -118,16 +118,41 @@ static void on_status(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter
     (void)rsti_fill_truth_on_status(&sender->truth, facts.receiver_id, letter->from, now_ns);
 }
 
-static void let_hear(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter)
+/* To all but the one whose it was. */
+static void let_hear(rsti_lab_sender_t *sender, const rsti_lab_echo_t *echo)
 {
-    const double loss = sender->spec->control_loss;
+    const double loss = sender->spec->loss;
     for (int32_t i = 0; i < sender->image_count; i++) {
         rsti_lab_image_t *image = sender->images[i];
-        if (image->index != letter->image && image->reports && !image->is_gone
+        if (image->index != echo->image && image->reports && !image->is_gone
             && !(loss > 0 && rsti_rng_unit(&image->dice) < loss)) {
-            rsti_fill_suppress_on_heard(
-                &image->suppress, &image->fill, letter->report.strength);
+            rsti_fill_suppress_on_heard(&image->suppress, &image->fill, echo->strength);
         }
+    }
+}
+
+static void send_echo(
+    rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, int64_t now_ns)
+{
+    if (sender->image_count <= 1 || sender->echo_count == RSTI_LAB_ECHOES
+        || !rsti_fill_echo_is_due(&sender->echo, letter->report.strength,
+            rsti_rate_window_ns(&sender->rate), now_ns)) {
+        return;
+    }
+    const int32_t last = (sender->echo_first + sender->echo_count++) % RSTI_LAB_ECHOES;
+    sender->echoes[last] = (rsti_lab_echo_t){
+        .arrives_ns = now_ns + (int64_t)(sender->spec->rtt_ns / 2.0),
+        .image = letter->image,
+        .strength = letter->report.strength,
+    };
+}
+
+static void deliver_echoes(rsti_lab_sender_t *sender, int64_t now_ns)
+{
+    while (sender->echo_count > 0 && sender->echoes[sender->echo_first].arrives_ns <= now_ns) {
+        let_hear(sender, &sender->echoes[sender->echo_first]);
+        sender->echo_first = (sender->echo_first + 1) % RSTI_LAB_ECHOES;
+        sender->echo_count--;
     }
 }
 
@@ -138,7 +163,6 @@ static void on_fill_nak(
     const int32_t slack = (int32_t)sender->spec->mtu;
     sender->report_count++;
     sender->forged_count += letter->image < 0;
-    let_hear(sender, letter);
     if (!rsti_fill_truth_on_status(
             &sender->truth, report->receiver_id, letter->from, now_ns)) {
         sender->stale_count++;
@@ -146,6 +170,7 @@ static void on_fill_nak(
     }
     if (rsti_fill_truth_is_believed(&sender->truth, report, sender->sent, slack, now_ns)) {
         rsti_rate_on_report(&sender->rate, report, now_ns);
+        send_echo(sender, letter, now_ns);
         return;
     }
     for (int32_t i = 0; i < sender->image_count; i++) {
@@ -195,6 +220,7 @@ static void on_nak(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, i
 static void read_letters(rsti_lab_sender_t *sender, int64_t step, int64_t now_ns)
 {
     const rsti_lab_letter_t *letter;
+    deliver_echoes(sender, now_ns);
     while ((letter = rsti_lab_way_open(&sender->way, step)) != NULL) {
         if (letter->kind == RSTI_LAB_STATUS) {
             on_status(sender, letter, now_ns);

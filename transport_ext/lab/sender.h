@@ -7,10 +7,12 @@
  *   new data  whole datagrams: min(limit, tokens, application, link)
  *   silence   after HEARTBEAT_NS a heartbeat
  *
- * A letter with a fill NAK is also heard by the group's other receivers, at the same time. */
+ * A fill NAK that is believed is echoed to the group (flow/fill_echo.h), whose others hear it half a round trip
+ * later. */
 #ifndef RSTI_LAB_SENDER_H
 #define RSTI_LAB_SENDER_H
 
+#include "flow/fill_echo.h"
 #include "flow/fill_truth.h"
 #include "flow/flow_control.h"
 #include "flow/rate.h"
@@ -25,6 +27,15 @@ typedef struct rsti_lab_resend_t {
     int64_t from, to;
     int64_t until_ns; /* sent: the same range is not sent again before */
 } rsti_lab_resend_t;
+
+#define RSTI_LAB_ECHOES 64
+
+/* A fill NAK on its way back to the group. */
+typedef struct rsti_lab_echo_t {
+    int64_t arrives_ns;
+    int32_t image; /* whose it was */
+    double strength;
+} rsti_lab_echo_t;
 
 typedef struct rsti_lab_sender_t {
     const rsti_lab_sender_spec_t *spec;
@@ -49,6 +60,9 @@ typedef struct rsti_lab_sender_t {
     int32_t waiting_count;
     rsti_lab_resend_t done[RSTI_LAB_RESENDS];
     int32_t done_next;
+    rsti_fill_echo_t echo;
+    rsti_lab_echo_t echoes[RSTI_LAB_ECHOES]; /* ring, in their order */
+    int32_t echo_first, echo_count;
     int64_t report_count;   /* genuine and forged, arrived */
     int64_t forged_count;
     int64_t stale_count;    /* replayed or overtaken */
