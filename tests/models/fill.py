@@ -170,6 +170,7 @@ class Suppress:
         elif self.due is None and is_due:
             wanted = to_ns(2.0 * (math.log(clamp(group, 1.0, 1e6)) + 1.0) * fill.rtt)
             longest = max(fill.window // 4, min(wanted, fill.window))
+            longest -= int(fill.strength / 2.0 * longest)
             self.due = fill.now + wait_ns(group, longest, unit)
         if self.due is None or fill.now < self.due:
             return False

@@ -19,7 +19,8 @@ static int64_t longest_ns(const rsti_fill_t *fill, double group_size)
     const int64_t window_ns = fill->reaction.window_ns;
     const double size = rsti_clamp_double(group_size, 1.0, GROUP_MAX);
     const int64_t wanted_ns = rsti_to_ns(2.0 * lambda_of(size) * (double)fill->rtt_ns);
-    return rsti_clamp_i64(wanted_ns, window_ns / 4, window_ns);
+    const int64_t most_ns = rsti_clamp_i64(wanted_ns, window_ns / 4, window_ns);
+    return most_ns - (int64_t)(fill->strength / 2.0 * (double)most_ns);
 }
 
 int64_t rsti_fill_wait_ns(double group_size, int64_t most, double unit)

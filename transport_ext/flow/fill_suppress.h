@@ -2,13 +2,14 @@
  * are thought to be there, u in [0, 1) a random number:
  *
  *     lambda = ln(G) + 1
- *     m      = clamp(2 lambda * RTT, W / 4, W)                           the longest wait
+ *     m      = clamp(2 lambda * RTT, W / 4, W) * (1 - s / 2)             the longest wait
  *     wait   = max(m / 64, (m / lambda) * ln(1 + u (e^lambda - 1)))      0 when G <= 1
  *
  * The truncated exponential: of many receivers few wake early, and who wakes first silences the
  * rest within the time d until they hear of it: a round trip, since the sender echoes it
- * (fill_echo.h). About e^(lambda d / m) wake before that; with m as above that is 1.7 where RTT is at
- * most W / (2 lambda). Who waits and hears one of at least its own strength - 1/4 stays silent, and
+ * (fill_echo.h). About e^(lambda d / m) wake before that; with m as above that is 1.7 for weak ones where
+ * RTT is at most W / (2 lambda), and e for the strongest. The stronger the sooner: the one that matters is
+ * late by half as much, and silences the others. Who waits and hears one of at least its own strength - 1/4 stays silent, and
  * counts it as its own (rsti_fill_on_told). The quarter, because of many that differ a little each
  * could be a little stronger than the last; it costs an eighth of the cut.
  *
