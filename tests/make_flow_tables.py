@@ -18,9 +18,9 @@ LAWS = ("credit", "static", "aimd", "nak", "cubic")
 DIGITS = (("overrun_share", 4), ("share", 3), ("utilisation", 3), ("distance", 3), ("jain", 3), ("per_mb", 0), ("without_overrun", 2), ("fill_naks", 0), ("", 1))
 
 
-def text_of(name: str, value: float | None) -> str:
-    if value is None or not math.isfinite(value):
-        return "inf"
+def text_of(name: str, value: float | str | None) -> str:
+    if value is None or isinstance(value, str) or not math.isfinite(value):
+        return "inf"  # JSON has no number for it
     if abs(value) >= 1e5:
         return f"{value:.3g}"
     if name.endswith("_bytes"):
@@ -36,7 +36,7 @@ def limit_of(figure: dict[str, Any]) -> str:
 
 def row_of(name: str, result: dict[str, Any], laws: list[str]) -> str:
     figure = result["figures"][name]
-    own = f"{text_of(name, figure['mean'])} [{text_of(name, figure['low'])}, {text_of(name, figure['high'])}]" if figure["mean"] is not None else "inf"
+    own = f"{text_of(name, figure['mean'])} [{text_of(name, figure['low'])}, {text_of(name, figure['high'])}]" if isinstance(figure["mean"], float | int) else "inf"
     others = [result["baselines"].get(law, {}).get(name) for law in laws]
     cells = [name, own, limit_of(figure), *("-" if other is None else text_of(name, other["mean"]) for other in others)]
     return f"| {' | '.join(cells)} |"
