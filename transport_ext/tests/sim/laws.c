@@ -1,6 +1,7 @@
 #include "tests/sim/laws.h"
 
 #include "logbuffer/descriptor.h"
+#include "protocol/sm_items.h"
 #include "tests/sim/cast.h"
 #include "tests/sim/fibers.h"
 #include "tests/sim/world.h"
@@ -218,13 +219,34 @@ static receiver_t *receiver_of(
     return made;
 }
 
-static void on_sm(int32_t process_id, const uint8_t *data)
+static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
+{
+    bool *has_fill = arg;
+    (void)value, (void)length;
+    *has_fill = *has_fill || type == RSTI_SM_ITEM_FILL;
+}
+
+/* A sender sends fill NAKs on to its group, in whatever order they came (flow/fill_echo.h). */
+static bool is_echo(int32_t process_id, const stream_t *stream, const uint8_t *data, size_t length)
+{
+    bool has_fill = false;
+    return stream->process_id == process_id && length > RSTI_SM_ITEMS_OFFSET
+        && rsti_sm_items_read(data + RSTI_SM_ITEMS_OFFSET, length - RSTI_SM_ITEMS_OFFSET, on_item,
+            &has_fill)
+        && has_fill;
+}
+
+static void on_sm(int32_t process_id, const uint8_t *data, size_t length)
 {
     rsti_sm_t sm;
     memcpy(&sm, data, sizeof sm);
     const stream_t *stream =
         find_of_term(-1, sm.session_id, sm.stream_id, sm.consumption_term_id);
     if ((sm.frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0 || stream == NULL) {
+        return;
+    }
+    if (is_echo(process_id, stream, data, length)) {
+        sim_count("wire: fill NAK, echoed");
         return;
     }
     const int64_t position =
@@ -284,7 +306,7 @@ void sim_laws_on_send(int32_t host, int32_t process_id, const struct sockaddr_st
         break;
     case RSTI_FRAME_SM:
         sim_count("wire: SM");
-        on_sm(process_id, data);
+        on_sm(process_id, data, length);
         break;
     case RSTI_FRAME_NAK:
         sim_count("wire: NAK");
