@@ -37,6 +37,7 @@ static int begin_poll(rst_subscription_t *subscription)
             " is closed", subscription->channel, subscription->stream_id);
     } else {
         rsti_store_relaxed_i32(&subscription->is_polling, 1);
+        rsti_noop_answer(subscription);
         rsti_subscription_ref(subscription);
     }
     pthread_mutex_unlock(&subscription->lock);

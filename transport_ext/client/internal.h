@@ -486,9 +486,9 @@ void rsti_demand_tell(
     rst_subscription_t *subscription, int64_t demand, int64_t bytes, int64_t count);
 /* Under subscription->lock: what is asked for now, for publishers; they are woken when it is more. Costs
  * nothing while it stays the same. */
-/* noop.c: under the lock of the subscription. */
-void rsti_noop_answer(const rst_subscription_t *subscription);
 void rsti_demand_cross(rst_subscription_t *subscription);
+/* noop.c, under subscription->lock: every way to poll begins with it. */
+void rsti_noop_answer(const rst_subscription_t *subscription);
 
 /* ---- waiters ---- */
 
