@@ -20,6 +20,7 @@ int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int3
         .actions = rsti_alloc((size_t)(is_group ? pool_size : RSTI_RETRANSMIT_POOL_REPAIR)
                               * sizeof(rsti_retransmit_action_t)),
         .pool_size = pool_size,
+        .place_count = pool_size,
         .is_group = is_group,
         .delay_ns = delay_ns,
         .linger_ns = linger_ns,
@@ -38,12 +39,7 @@ void rsti_retransmit_set_rtt(rsti_retransmit_handler_t *handler, int64_t rtt_ns)
     handler->pool_size = handler->is_repairing ? RSTI_RETRANSMIT_POOL_REPAIR : 1;
     handler->linger_ns =
         handler->is_repairing ? rsti_repair_linger_ns(rtt_ns) : handler->standard_linger_ns;
-    if (!handler->is_repairing) {
-        handler->active_count = handler->actions[0].state != RSTI_RETRANSMIT_INACTIVE;
-        for (int32_t i = 1; i < RSTI_RETRANSMIT_POOL_REPAIR; i++) {
-            handler->actions[i].state = RSTI_RETRANSMIT_INACTIVE;
-        }
-    }
+    handler->place_count = rsti_max_i32(handler->place_count, handler->pool_size);
 }
 
 void rsti_retransmit_fini(rsti_retransmit_handler_t *handler)
@@ -88,7 +84,7 @@ int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
     if (length <= 0 || resend_length <= 0) {
         return 0;
     }
-    for (int32_t i = 0; i < handler->pool_size; i++) {
+    for (int32_t i = 0; i < handler->place_count; i++) {
         if (is_served(&handler->actions[i], term_id, term_offset)) {
             return 0;
         }
@@ -125,7 +121,7 @@ int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
     }
     *next_due_ns = RSTI_NO_DEADLINE;
     int resent = 0;
-    for (int32_t i = 0; i < handler->pool_size && handler->active_count > 0; i++) {
+    for (int32_t i = 0; i < handler->place_count && handler->active_count > 0; i++) {
         rsti_retransmit_action_t *action = &handler->actions[i];
         if (action->state == RSTI_RETRANSMIT_INACTIVE) {
             continue;

@@ -29,7 +29,8 @@ typedef struct rsti_retransmit_action_t {
 
 typedef struct rsti_retransmit_handler_t {
     rsti_retransmit_action_t *actions; /* allocated at init, as many as there may be */
-    int32_t pool_size;                 /* in use */
+    int32_t pool_size;                 /* that new ones may take */
+    int32_t place_count;               /* that may still linger: at least pool_size */
     int32_t active_count;
     bool is_group;
     bool is_repairing; /* the receivers are rstream */
@@ -46,7 +47,7 @@ typedef int (*rsti_on_resend_t)(void *arg, int32_t term_id, int32_t term_offset,
 int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int32_t max_resend,
     int64_t delay_ns, int64_t linger_ns);
 /* The receivers of a unicast stream are rstream and this far away; 0: they are not, or not known to
- * be. Actions that linger keep their time. */
+ * be. Actions that linger keep their time, though the pool becomes one. */
 void rsti_retransmit_set_rtt(rsti_retransmit_handler_t *handler, int64_t rtt_ns);
 void rsti_retransmit_fini(rsti_retransmit_handler_t *handler);
 /* length is the NAK's, resend_length the clamped one. Returns 1 handled, 0 ignored, -1 pool full. */

@@ -162,7 +162,7 @@ TEST(many_at_once_and_a_round_trip_of_linger)
     rsti_retransmit_set_rtt(&handler, 0);
     CHECK_EQ(handler.pool_size, 1);
     CHECK_EQ(handler.linger_ns, 10000000);
-    CHECK(handler.active_count <= 1);
+    CHECK_EQ(handler.active_count, 2);
     CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 8192, 64, 64, 3500003, on_resend, &resends), 1);
     CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 8192, 64, 64, 3500004, on_resend, &resends), 0);
     CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 9216, 64, 64, 3500004, on_resend, &resends), 1);
@@ -187,6 +187,34 @@ TEST(a_full_pool_gives_its_oldest_up)
     CHECK_EQ(handler.active_count, RSTI_RETRANSMIT_POOL_REPAIR);
     CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 64, 64, 64, 999, on_resend, &resends), 0);
     CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 999, on_resend, &resends), 1);
+    rsti_retransmit_fini(&handler);
+}
+
+/* What lingers when the receivers are none any more that repair, or are gone, is not sent again before its time;
+ * what is asked for from then on has the one place. */
+TEST(what_lingers_outlives_the_pool_it_lay_in)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {0};
+    int64_t due_ns;
+    CHECK_EQ(rsti_retransmit_init(&handler, false, 16, 0, 10000000), 0);
+    rsti_retransmit_set_rtt(&handler, 4000000);
+    for (int32_t at = 0; at < 8; at++) {
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, at * 64, 64, 64, 0, on_resend, &resends), 1);
+    }
+    rsti_retransmit_set_rtt(&handler, 0);
+    CHECK_EQ(handler.active_count, 8);
+    for (int32_t at = 0; at < 8; at++) {
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, at * 64, 64, 64, 1, on_resend, &resends), 0);
+    }
+    CHECK_EQ(resends.count, 8);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 4096, 64, 64, 2, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 8192, 64, 64, 3, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 4096, 64, 64, 4, on_resend, &resends), 1);
+    (void)rsti_retransmit_process(&handler, 3500001, on_resend, &resends, &due_ns);
+    CHECK_EQ(handler.active_count, 1);
+    CHECK_EQ(due_ns, 10000005);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 64, 64, 64, 3500002, on_resend, &resends), 1);
     rsti_retransmit_fini(&handler);
 }
 
@@ -221,4 +249,5 @@ TEST(nothing_sent_takes_no_place)
 CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers),
     RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits),
     RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up),
+    RUN(what_lingers_outlives_the_pool_it_lay_in),
     RUN(nothing_sent_takes_no_place))
