@@ -9,6 +9,7 @@ raises ForkedError.
 """
 
 from collections.abc import Iterator, Sequence
+from os import PathLike
 from types import TracebackType
 from typing import Final, Self, final, overload
 
@@ -381,3 +382,7 @@ def lab_columns() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
 def lab_run(records: Buffer, /) -> tuple[bytes, bytes]:
     """Runs records of float64 (each its kind and its fields) in virtual time: samples and results, rows of float64. Raises InvalidArgument naming
     the record and the field. The GIL is released."""
+
+def lab_run_agents(records: Buffer, dir: str | bytes | PathLike[str], /) -> tuple[bytes, bytes]:
+    """As lab_run, by real media drivers on a wire in memory; their files lie in ``dir``, an empty directory that the caller removes. Raises
+    InvalidArgument, also for records of liars and forgers. The GIL is released."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rstream.errors import ConfigError
-from rstream.lab.experiments import EXPERIMENTS, MISSING, Plan
+from rstream.lab.experiments import EXPERIMENTS, Plan
 from rstream.lab.own import own
 
 if TYPE_CHECKING:
@@ -29,10 +29,8 @@ def _refusal(options: Namespace) -> str | None:
     name: str | None = options.experiment
     if (name is None) == (options.scenario is None):
         return "give either an experiment (E1 ... E10) or --scenario FILE.toml"
-    if name is not None and name in MISSING:
-        return MISSING[name]
     if name is not None and name not in EXPERIMENTS:
-        return f"no experiment {name!r}; there are {', '.join([*EXPERIMENTS, *MISSING])}"
+        return f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}"
     if options.real:
         return "--real is not there yet: the laboratory runs in virtual time only; leave --real out"
     if options.seeds < 1:

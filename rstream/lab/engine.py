@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shutil
+import tempfile
 from array import array
 from functools import cache
 from typing import Final
@@ -145,6 +147,13 @@ class Run:
 
 
 def run(scenario: Scenario, seed: int) -> Run:
-    """One run. The same scenario and seed give the same bytes."""
-    samples, results = _core.lab_run(pack(scenario, seed))
+    """One run. The same scenario and seed give the same bytes. Carried out by the queue engine, or by real agents if the scenario says so."""
+    if not scenario.agents:
+        samples, results = _core.lab_run(pack(scenario, seed))
+        return Run(scenario, seed, samples, results)
+    made = tempfile.mkdtemp(prefix="rstream-lab-", dir="/dev/shm")
+    try:
+        samples, results = _core.lab_run_agents(pack(scenario, seed), made)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
     return Run(scenario, seed, samples, results)

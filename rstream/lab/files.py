@@ -5,6 +5,7 @@
     buffer_mib = 4
     loss = 0.001
     link_mb_s = 1000
+    agents = true                     # by the real media drivers on a wire in memory, not by queues without payload
     laws = ["adaptive", "credit"]     # one beside the other
     [parameters.adaptive]             # of a law, as its report prints them
     target_delay_ns = 10e6
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rstream.errors import ConfigError
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ("load",)
 
-_TOP: Final = ("name", "seconds", "rtt_ms", "buffer_mib", "loss", "control_loss", "link_mb_s", "app_mb_s", "mtu", "receiver_timeout_s", "laws", "parameters", "receivers")
+_TOP: Final = ("name", "seconds", "rtt_ms", "buffer_mib", "loss", "control_loss", "link_mb_s", "app_mb_s", "mtu", "receiver_timeout_s", "agents", "laws", "parameters", "receivers")
 _RECEIVER: Final = ("count", "capacity_mb_s", "trace", "noise", "noise_ms", "pauses", "dies_s", "hangs_s", "evict_after_s")
 _RECEIVERS_MAX: Final = 4000
 
@@ -58,6 +60,12 @@ class _Table:
             if not (default is not None and value == default):
                 raise self.wrong(key, f"a number, {least:g} to {most:g}")
         return float(cast("float", value))
+
+    def flag(self, key: str) -> bool:
+        value = self.values.get(key, False)
+        if not isinstance(value, bool):
+            raise self.wrong(key, "true or false")
+        return value
 
     def pairs(self, key: str) -> tuple[tuple[float, float], ...]:
         """A list of [second, value], ordered and not negative."""
@@ -174,4 +182,4 @@ def load(path: Path) -> tuple[Scenario, tuple[Law, ...]]:
         str(values.get("name", path.stem)), top.number("seconds", None, 0.01, 3600), consumers, sender=sender,
         buffer_bytes=top.number("buffer_mib", 4.0, 0.01, 470) * (1 << 20), step_s=5e-4 if len(consumers) > 100 else 1e-4,
     )  # fmt: skip
-    return scenario, _laws(top)
+    return replace(scenario, agents=top.flag("agents")), _laws(top)

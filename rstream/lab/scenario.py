@@ -31,6 +31,7 @@ class Kind:
 #: The laws by the names that scenarios and reports use; each with the ``fc`` it needs.
 LAWS: Final[Mapping[str, Kind]] = {
     "adaptive": Kind("adaptive", "max", "static", True),
+    "adaptive-auto": Kind("adaptive", "max", "auto", True),
     "nak": Kind("nak", "max", "static", True),
     "aimd": Kind("aimd", "max", "static", True),
     "fixed": Kind("fixed", "max", "static", False),
@@ -124,7 +125,7 @@ class Forger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One run but for its seed."""
+    """One run but for its seed. ``agents``: by the real media drivers on a wire in memory instead of the queue engine."""
 
     name: str
     seconds: float
@@ -136,6 +137,7 @@ class Scenario:
     step_s: float = 1e-4
     sample_s: float = 1e-3
     traced: int = 8
+    agents: bool = False
 
     def under(self, law: Law) -> Scenario:
         """The same with another law at every sender."""

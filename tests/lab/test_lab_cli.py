@@ -27,7 +27,6 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
     [
         ([], "either an experiment"),
         (["E1", "--scenario", "x.toml"], "either an experiment"),
-        (["E6"], "needs the real agents"),
         (["E11"], "no experiment 'E11'"),
         (["E1", "--real"], "--real is not there yet"),
         (["E1", "--seeds", "0"], "at least 1"),

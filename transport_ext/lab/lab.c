@@ -5,8 +5,6 @@
 #include "util/error.h"
 #include "util/int_math.h"
 
-#define SAMPLES_MAX (INT64_C(1) << 27) /* values: 1 GiB */
-
 /* Images whose field names that owner, in the order of the records; how many. */
 static int32_t collect(rsti_lab_t *lab, bool of_sender, int32_t owner, rsti_lab_image_t **list)
 {
@@ -25,18 +23,6 @@ static int allocate(rsti_lab_t *lab)
     const int32_t *counts = lab->spec.counts;
     const size_t images = (size_t)counts[RSTI_LAB_IMAGE];
     const size_t forgers = (size_t)counts[RSTI_LAB_FORGER] + 1;
-    const rsti_lab_run_spec_t *run = lab->spec.run;
-    lab->step_count = (int64_t)(run->duration_ns / run->step_ns);
-    lab->sample_every = rsti_max_i64(1, (int64_t)(run->sample_ns / run->step_ns + 0.5));
-    lab->row_most = lab->step_count / lab->sample_every + 1;
-    lab->row_width = 1 + (int64_t)counts[RSTI_LAB_SENDER] * rsti_lab_sender_column_count
-                     + (int64_t)run->traced_images * rsti_lab_image_column_count;
-    if (run->traced_images > (double)images || lab->row_most > SAMPLES_MAX / lab->row_width) {
-        return RST_SET_ERR(RST_EINVAL,
-            "run: %lld rows of %lld samples (limit %lld values), %g of %zu images traced",
-            (long long)lab->row_most, (long long)lab->row_width, (long long)SAMPLES_MAX,
-            run->traced_images, images);
-    }
     lab->senders = rsti_alloc((size_t)counts[RSTI_LAB_SENDER] * sizeof *lab->senders + 1);
     lab->consumers = rsti_alloc((size_t)counts[RSTI_LAB_CONSUMER] * sizeof *lab->consumers + 1);
     lab->images = rsti_alloc(images * sizeof *lab->images);
@@ -44,12 +30,10 @@ static int allocate(rsti_lab_t *lab)
     lab->forge_due_ns = rsti_alloc(forgers * sizeof *lab->forge_due_ns);
     lab->overheard = rsti_alloc(forgers * sizeof *lab->overheard);
     lab->overheard_at = rsti_alloc(forgers * sizeof *lab->overheard_at);
-    lab->samples = rsti_alloc((size_t)(lab->row_most * lab->row_width) * sizeof(double));
     if (lab->senders == NULL || lab->consumers == NULL || lab->images == NULL
         || lab->lists == NULL || lab->forge_due_ns == NULL || lab->overheard == NULL
-        || lab->overheard_at == NULL || lab->samples == NULL) {
-        return RST_SET_ERR(RST_ENOMEM, "a run of %zu images and %lld samples", images,
-            (long long)(lab->row_most * lab->row_width));
+        || lab->overheard_at == NULL) {
+        return RST_SET_ERR(RST_ENOMEM, "a run of %zu images", images);
     }
     return 0;
 }
@@ -98,7 +82,10 @@ int rsti_lab_init(rsti_lab_t *lab, const double *values, size_t count)
     if (result < 0) {
         return result;
     }
-    result = allocate(lab);
+    result = rsti_lab_sheet_init(&lab->sheet, &lab->spec);
+    if (result == 0) {
+        result = allocate(lab);
+    }
     if (result == 0) {
         result = connect_all(lab);
     }
@@ -120,7 +107,7 @@ void rsti_lab_fini(rsti_lab_t *lab)
     rsti_free(lab->forge_due_ns);
     rsti_free(lab->overheard);
     rsti_free(lab->overheard_at);
-    rsti_free(lab->samples);
+    rsti_lab_sheet_fini(&lab->sheet);
     rsti_lab_spec_fini(&lab->spec);
     *lab = (rsti_lab_t){0};
 }
@@ -160,10 +147,12 @@ static void run_step(rsti_lab_t *lab, int64_t step, int64_t now_ns)
 void rsti_lab_run(rsti_lab_t *lab)
 {
     const int64_t step_ns = (int64_t)lab->spec.run->step_ns;
-    for (int64_t step = 0; step < lab->step_count; step++) {
+    for (int64_t step = 0; step < lab->sheet.step_count; step++) {
         run_step(lab, step, step * step_ns);
-        if (step % lab->sample_every == 0) {
-            rsti_lab_sample(lab, step * step_ns);
+        if (rsti_lab_sheet_is_due(&lab->sheet, step)) {
+            rsti_lab_gather(lab);
+            rsti_lab_sheet_add(&lab->sheet, step * step_ns);
         }
     }
+    rsti_lab_gather(lab);
 }

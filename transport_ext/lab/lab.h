@@ -7,28 +7,15 @@
  * for byte. Nothing is allocated between rsti_lab_init and rsti_lab_fini.
  *
  * In a step: senders (letters, resends, new data), what arrives, consumers, what receivers say, a
- * row of samples. Rows hold time_s, then RSTI_LAB_SENDER_COLUMNS for each sender and
- * RSTI_LAB_IMAGE_COLUMNS for each of the first traced_images images; results hold one row of
- * RSTI_LAB_RESULT_COLUMNS for each image. */
+ * row of samples. */
 #ifndef RSTI_LAB_LAB_H
 #define RSTI_LAB_LAB_H
 
 #include "lab/capacity.h"
 #include "lab/image.h"
 #include "lab/sender.h"
+#include "lab/sheet.h"
 #include "lab/spec.h"
-
-/* delivered: of those that neither die nor hang. Counts are since the beginning. */
-#define RSTI_LAB_SENDER_COLUMNS(C) \
-    C(limit) C(sent) C(resent) C(reports) C(ignored) C(control_bytes) C(queue_most) C(fill_most) \
-    C(delivered_least) C(delivered_sum) C(overrun) C(backlog) C(window_ns) C(margin)
-#define RSTI_LAB_IMAGE_COLUMNS(C) C(queue) C(consumed) C(capacity)
-#define RSTI_LAB_RESULT_COLUMNS(C) \
-    C(consumed) C(capacity) C(overrun) C(lost) C(given_up) C(reports) C(silenced) C(statuses) \
-    C(naks) C(is_gone) C(unmasked_ns) C(left)
-
-#define RSTI_LAB_COUNT_COLUMN(name) +1
-enum { RSTI_LAB_RESULT_WIDTH = 0 RSTI_LAB_RESULT_COLUMNS(RSTI_LAB_COUNT_COLUMN) };
 
 typedef struct rsti_lab_consumer_t {
     const rsti_lab_consumer_spec_t *spec;
@@ -49,33 +36,21 @@ typedef struct rsti_lab_t {
     rsti_fill_report_t *overheard; /* by each forger that replays */
     int64_t *overheard_at;
     int64_t forged_count;
-    int64_t step_count;
-    int64_t sample_every;
-    double *samples;
-    int64_t row_width, row_count, row_most;
+    rsti_lab_sheet_t sheet;
 } rsti_lab_t;
-
-extern const char *const rsti_lab_sender_columns[];
-extern const char *const rsti_lab_image_columns[];
-extern const char *const rsti_lab_result_columns[];
-extern const int32_t rsti_lab_sender_column_count;
-extern const int32_t rsti_lab_image_column_count;
-extern const int32_t rsti_lab_result_column_count;
 
 /* The records of spec.h. 0 or a negative code with a text. */
 int rsti_lab_init(rsti_lab_t *lab, const double *values, size_t count);
 void rsti_lab_fini(rsti_lab_t *lab);
 /* To the end. */
 void rsti_lab_run(rsti_lab_t *lab);
-/* One row of results; out has room for RSTI_LAB_RESULT_WIDTH. */
-void rsti_lab_result(const rsti_lab_t *lab, int32_t image, double *out);
 
 /* consumer.c */
 void rsti_lab_consumer_step(
     rsti_lab_t *lab, rsti_lab_consumer_t *consumer, int64_t step, int64_t now_ns);
 /* forger.c */
 void rsti_lab_forge(rsti_lab_t *lab, int64_t step, int64_t now_ns);
-/* samples.c */
-void rsti_lab_sample(rsti_lab_t *lab, int64_t now_ns);
+/* samples.c: the facts of the sheet. */
+void rsti_lab_gather(rsti_lab_t *lab);
 
 #endif

@@ -1,7 +1,8 @@
-/* lab.c: the laboratory's queue engine (lab/lab.h) as three functions: what a run consists of, what
- * comes out, and the run itself, without the GIL. */
+/* lab.c: the laboratory as functions: what a run consists of, what comes out, and the run itself, by the
+ * queue engine (lab/lab.h) or by real agents (lab/agents.h), without the GIL. */
 #include "state.h"
 
+#include "lab/agents.h"
 #include "lab/lab.h"
 
 #include <string.h>
@@ -58,12 +59,12 @@ static PyObject *lab_columns(PyObject *module, PyObject *unused)
 }
 
 /* The samples and the results as bytes of doubles. */
-static PyObject *take_outcome(const rsti_lab_t *lab)
+static PyObject *take_outcome(const rsti_lab_sheet_t *sheet)
 {
     const Py_ssize_t width = rsti_lab_result_column_count * (Py_ssize_t)sizeof(double);
-    const int32_t images = lab->spec.counts[RSTI_LAB_IMAGE];
-    PyObject *samples = PyBytes_FromStringAndSize((const char *)lab->samples,
-        (Py_ssize_t)(lab->row_count * lab->row_width) * (Py_ssize_t)sizeof(double));
+    const int32_t images = sheet->spec->counts[RSTI_LAB_IMAGE];
+    PyObject *samples = PyBytes_FromStringAndSize((const char *)sheet->samples,
+        (Py_ssize_t)(sheet->row_count * sheet->row_width) * (Py_ssize_t)sizeof(double));
     PyObject *results = PyBytes_FromStringAndSize(NULL, images * width);
 
     if (samples == NULL || results == NULL) {
@@ -73,10 +74,25 @@ static PyObject *take_outcome(const rsti_lab_t *lab)
     }
     for (int32_t i = 0; i < images; i++) {
         double row[RSTI_LAB_RESULT_WIDTH];
-        rsti_lab_result(lab, i, row);
+        rsti_lab_sheet_result(sheet, i, row);
         memcpy(PyBytes_AsString(results) + i * width, row, (size_t)width);
     }
     return Py_BuildValue("(NN)", samples, results);
+}
+
+/* Takes the buffer of records; NULL with an exception set when it is none. */
+static const double *records_of(PyObject *object, Py_buffer *records, size_t *count)
+{
+    if (PyObject_GetBuffer(object, records, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    if (records->len % (Py_ssize_t)sizeof(double) != 0) {
+        PyErr_Format(PyExc_ValueError, "%zd bytes of records: not a multiple of 8", records->len);
+        PyBuffer_Release(records);
+        return NULL;
+    }
+    *count = (size_t)records->len / sizeof(double);
+    return records->buf;
 }
 
 static PyObject *lab_run(PyObject *module, PyObject *argument)
@@ -84,16 +100,13 @@ static PyObject *lab_run(PyObject *module, PyObject *argument)
     Py_buffer records;
     rsti_lab_t lab;
     PyObject *outcome = NULL;
+    size_t count = 0;
+    const double *values = records_of(argument, &records, &count);
 
-    if (PyObject_GetBuffer(argument, &records, PyBUF_SIMPLE) < 0) {
+    if (values == NULL) {
         return NULL;
     }
-    if (records.len % (Py_ssize_t)sizeof(double) != 0) {
-        PyErr_Format(PyExc_ValueError, "%zd bytes of records: not a multiple of 8", records.len);
-        PyBuffer_Release(&records);
-        return NULL;
-    }
-    const int result = rsti_lab_init(&lab, records.buf, (size_t)records.len / sizeof(double));
+    const int result = rsti_lab_init(&lab, values, count);
     PyBuffer_Release(&records);
     if (result < 0) {
         return rsti_py_raise(rsti_py_state_of_module(module), result);
@@ -101,8 +114,47 @@ static PyObject *lab_run(PyObject *module, PyObject *argument)
     Py_BEGIN_ALLOW_THREADS
     rsti_lab_run(&lab);
     Py_END_ALLOW_THREADS
-    outcome = take_outcome(&lab);
+    outcome = take_outcome(&lab.sheet);
     rsti_lab_fini(&lab);
+    return outcome;
+}
+
+static PyObject *lab_run_agents(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
+{
+    Py_buffer records;
+    rsti_lab_agents_t agents;
+    PyObject *outcome = NULL;
+    size_t count = 0;
+    int result;
+
+    if (given != 2) {
+        PyErr_Format(PyExc_TypeError, "lab_run_agents takes records and a directory, not %zd arguments", given);
+        return NULL;
+    }
+    PyObject *dir = NULL;
+    if (PyUnicode_FSConverter(arguments[1], &dir) == 0) {
+        return NULL;
+    }
+    const double *values = records_of(arguments[0], &records, &count);
+    if (values == NULL) {
+        Py_DECREF(dir);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    result = rsti_lab_agents_init(&agents, values, count, PyBytes_AsString(dir));
+    if (result == 0) {
+        rsti_lab_agents_run(&agents);
+    }
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&records);
+    Py_DECREF(dir);
+    if (result < 0) {
+        return rsti_py_raise(rsti_py_state_of_module(module), result);
+    }
+    outcome = take_outcome(&agents.sheet);
+    Py_BEGIN_ALLOW_THREADS
+    rsti_lab_agents_fini(&agents);
+    Py_END_ALLOW_THREADS
     return outcome;
 }
 
@@ -114,5 +166,8 @@ PyMethodDef rsti_py_lab_methods[] = {
     {"lab_run", lab_run, METH_O,
         "lab_run($module, records, /)\n--\n\n"
         "Doubles: each record its kind and its fields. Rows of samples and of results, as bytes."},
+    {"lab_run_agents", (PyCFunction)(void (*)(void))lab_run_agents, METH_FASTCALL,
+        "lab_run_agents($module, records, dir, /)\n--\n\n"
+        "As lab_run, by real agents whose files lie in dir, an empty directory."},
     {NULL, NULL, 0, NULL},
 };

@@ -10,6 +10,7 @@ from rstream.lab.experiments.e02 import e2
 from rstream.lab.experiments.e03 import e3
 from rstream.lab.experiments.e04 import e4
 from rstream.lab.experiments.e05 import e5
+from rstream.lab.experiments.e06 import e6
 from rstream.lab.experiments.e07 import e7
 from rstream.lab.experiments.e08 import e8
 from rstream.lab.experiments.e09 import e9
@@ -20,12 +21,8 @@ if TYPE_CHECKING:
 
     from rstream.lab.report import Report
 
-__all__ = ("EXPERIMENTS", "MISSING", "Plan", "Sketch")
+__all__ = ("EXPERIMENTS", "Plan", "Sketch")
 
 EXPERIMENTS: Final[Mapping[str, Callable[[Plan], Report]]] = {
-    "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E7": e7, "E8": e8, "E9": e9, "E10": e10,
+    "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E6": e6, "E7": e7, "E8": e8, "E9": e9, "E10": e10,
 }  # fmt: skip
-#: What needs the real agents, and why the queue engine cannot say it.
-MISSING: Final[Mapping[str, str]] = {
-    "E6": "E6 (loss, long ways, windows tuned by the system) needs the real agents in the laboratory: the queue engine has no way with a queue of its own",
-}

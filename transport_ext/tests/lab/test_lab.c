@@ -54,7 +54,7 @@ static void add_receiver(world_t *world, double number, double capacity, double 
 static double at(const rsti_lab_t *lab, double time_s, int64_t column)
 {
     const int64_t row = (int64_t)(time_s * 1000 + 0.5);
-    return lab->samples[row * lab->row_width + column];
+    return lab->sheet.samples[row * lab->sheet.row_width + column];
 }
 
 enum { QUEUE = 1 + 14, CONSUMED, CAPACITY, SENT = 2, OVERRUN = 11 };
@@ -135,8 +135,8 @@ TEST(credit_keeps_within_the_buffer)
     rsti_lab_t lab;
     CHECK_EQ(rsti_lab_init(&lab, world.values, world.count), 0);
     rsti_lab_run(&lab);
-    for (int64_t row = 0; row < lab.row_count; row++) {
-        CHECK(lab.samples[row * lab.row_width + QUEUE] <= BUFFER);
+    for (int64_t row = 0; row < lab.sheet.row_count; row++) {
+        CHECK(lab.sheet.samples[row * lab.sheet.row_width + QUEUE] <= BUFFER);
     }
     CHECK_EQ((int64_t)at(&lab, 1.9, OVERRUN), 0);
     CHECK((int64_t)at(&lab, 0.79, QUEUE) > (int64_t)(BUFFER - 1408)); /* in the pause */
@@ -174,14 +174,14 @@ TEST(one_seed_is_one_run)
         rsti_lab_t lab;
         CHECK_EQ(rsti_lab_init(&lab, world.values, world.count), 0);
         rsti_lab_run(&lab);
-        const int64_t size = lab.row_count * lab.row_width * (int64_t)sizeof(double);
+        const int64_t size = lab.sheet.row_count * lab.sheet.row_width * (int64_t)sizeof(double);
         if (first == NULL) {
             first = malloc((size_t)size);
             first_size = size;
-            memcpy(first, lab.samples, (size_t)size);
+            memcpy(first, lab.sheet.samples, (size_t)size);
         }
         CHECK_EQ(size, first_size);
-        CHECK_EQ(memcmp(first, lab.samples, (size_t)size) == 0, turn < 2);
+        CHECK_EQ(memcmp(first, lab.sheet.samples, (size_t)size) == 0, turn < 2);
         rsti_lab_fini(&lab);
     }
     free(first);

@@ -1,0 +1,132 @@
+"""Real agents in the laboratory: what a run keeps, and how near the queue engine comes to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rstream.errors import RStreamError
+from rstream.lab.engine import Run, run
+from rstream.lab.experiments import EXPERIMENTS, Plan
+from rstream.lab.experiments.e06 import ROUND_TRIPS_S, scenario
+from rstream.lab.measure import mean_rate, quantile, utilisation
+from rstream.lab.scenario import (
+    BUFFER,
+    LAWS,
+    MB,
+    Consumer,
+    Forger,
+    Image,
+    Law,
+    Liar,
+    Scenario,
+    Sender,
+    group,
+)
+
+FLAT = ((0.0, 100 * MB),)
+
+
+def with_agents(world: Scenario) -> Scenario:
+    return replace(world, agents=True)
+
+
+def rates(found: Run) -> list[float]:
+    """What was sent in MB/s, second by second from 0.5 s on."""
+    return [mean_rate(found, "sent", at + 0.5, at + 1.0) / MB for at in range(3)]
+
+
+@pytest.mark.parametrize("law", ["adaptive", "credit", "aimd", "cubic"])
+def test_the_queue_engine_and_eight_real_receivers_say_the_same(law: str) -> None:
+    """One of eight receivers at 100, 40 and 100 MB/s, a second each: what is sent in each phase, how it is used, how long its queue is. What the
+    engine leaves out (terms, measured round trips, passes of agents) makes the difference."""
+    changing = Consumer(levels=((0.0, 100 * MB), (1.0, 40 * MB), (2.0, 100 * MB)), noise=0.15)
+    world = group("eight", 3, (changing, *(Consumer(levels=FLAT, noise=0.15) for _ in range(7)))).under(Law(law))
+    queues, real = run(world, 1), run(with_agents(world), 1)
+    assert rates(real) == pytest.approx(rates(queues), rel=0.12)
+    assert utilisation(real, 0) == pytest.approx(utilisation(queues, 0), abs=0.08)
+    for share, within_ms in ((0.5, 4.0), (0.99, 6.0)):
+        in_ms = [quantile(found.sender("queue_most"), share) / (100 * MB) * 1e3 for found in (queues, real)]
+        assert in_ms[1] == pytest.approx(in_ms[0], abs=within_ms), f"{law}, p{share * 100:g}"
+    assert real.results("overrun") == [0.0] * 8
+    assert sum(real.results("reports")) == 0 or LAWS[law].reports
+
+
+def test_one_seed_is_one_run() -> None:
+    world = with_agents(group("seeds", 0.3, tuple(Consumer(noise=0.15) for _ in range(3)), sender=Sender(loss=0.01, control_loss=0.05), drain_s=0.2))
+    first, again, other = run(world, 5), run(world, 5), run(world, 6)
+    assert first.sender("queue_most") == again.sender("queue_most")
+    assert first.results("consumed") == again.results("consumed")
+    assert first.sender("queue_most") != other.sender("queue_most")
+
+
+@pytest.mark.parametrize(("receivers", "loss"), [(1, 0.02), (3, 0.001)])
+def test_what_was_sent_arrives_whatever_is_lost(receivers: int, loss: float) -> None:
+    """The application ends, and everybody has consumed what was sent: unicast, and multicast, where a receiver asks for one gap after the other."""
+    consumers = tuple(Consumer(levels=FLAT, noise=0.15, pauses=((0.2, 0.05),)) for _ in range(receivers))
+    world = group("loss", 0.5, consumers, sender=Sender(law=Law("credit"), loss=loss, control_loss=0.1), drain_s=2.0)
+    found = run(with_agents(world), 1)
+    assert set(found.results("consumed")) == {found.sender("sent")[-1]}
+    assert min(found.results("lost")) > 0.3 * loss * found.sender("sent")[-1]
+    assert found.sender("resent")[-1] >= 0.9 * min(found.results("lost"))
+    assert sum(found.results("given_up")) == 0
+    assert max(found.sender("queue_most")) <= BUFFER
+
+
+def test_the_link_is_the_senders_own_interface() -> None:
+    """30 MB/s of a receiver that could take 100: nothing is lost, nothing waits at the receiver."""
+    world = group("link", 1, (Consumer(levels=FLAT),), sender=Sender(law=Law("credit"), link_rate=30 * MB), drain_s=0.0)
+    found = run(with_agents(world), 1)
+    assert mean_rate(found, "sent", 0.2, 0.9) == pytest.approx(30 * MB, rel=0.02)
+    assert found.result(0)["lost"] == found.result(0)["overrun"] == 0
+
+
+def test_who_dies_or_hangs_holds_the_others_as_long_as_it_must() -> None:
+    """With fc=min a dead receiver holds until its timeout, one that hangs until it is evicted; then the other goes on."""
+    sender = Sender(law=Law("credit"), receiver_timeout_s=0.5)
+    dead = run(with_agents(group("death", 2, (Consumer(levels=FLAT), Consumer(levels=FLAT, dies_s=0.5)), sender=sender)), 1)
+    hung = run(with_agents(group("hang", 2, (Consumer(levels=FLAT), Consumer(levels=FLAT, hangs_s=0.5, evict_after_s=0.3)), sender=sender)), 1)
+    assert mean_rate(dead, "delivered_least", 0.7, 0.9) == 0
+    assert mean_rate(hung, "delivered_least", 0.65, 0.75) == 0
+    for found in (dead, hung):
+        assert mean_rate(found, "delivered_least", 1.5, 1.9) > 95 * MB
+        assert found.results("is_gone") == [0.0, 1.0]
+
+
+def test_a_chain_hands_on_what_it_takes() -> None:
+    backlog = 256 << 10
+    world = Scenario(
+        name="chain", seconds=1.5, senders=tuple(Sender(law=Law("credit"), backlog_bytes=backlog) for _ in range(2)),
+        consumers=(Consumer(forward_to=1), Consumer(levels=((0.0, 100 * MB), (0.5, 30 * MB)))), images=(Image(0, 0), Image(1, 1)), agents=True,
+    )  # fmt: skip
+    found = run(world, 1)
+    assert mean_rate(found, "sent", 1.0, 1.45) == pytest.approx(30 * MB, rel=0.1)
+    assert max(found.sender("backlog", 1)) <= backlog
+    assert found.result(1)["consumed"] > 0.9 * 65 * MB
+
+
+@pytest.mark.parametrize(
+    ("world", "message"),
+    [
+        (group("liar", 1, (Consumer(),), liars=(Liar(image=0, from_s=0, to_s=1, period_s=0.01),)), "real agents do not lie"),
+        (group("forger", 1, (Consumer(),), forgers=(Forger(sender=0, kind="fresh", from_s=0, to_s=1, period_s=0.01),)), "real agents do not lie"),
+        (group("many", 1, tuple(Consumer() for _ in range(300))), "301 senders and consumers"),
+        (group("detect", 1, (Consumer(),), sender=Sender(law=Law("adaptive", {"detect_ns": 1e6}))), "cannot be said in a channel"),
+        (Scenario(name="alone", seconds=1, senders=(Sender(), Sender()), consumers=(Consumer(),), images=(Image(0, 0),)), "sender 1 has no image"),
+    ],
+)
+def test_what_real_agents_cannot_do_is_refused(world: Scenario, message: str) -> None:
+    with pytest.raises(RStreamError, match=message):
+        run(with_agents(world), 1)
+    assert not list(Path("/dev/shm").glob("rstream-lab-*/h0"))
+
+
+def test_e6_in_short() -> None:
+    """Every point of the grid is measured and judged."""
+    assert scenario("link", 0.01, ROUND_TRIPS_S[0]).step_s == 5e-6
+    report = EXPERIMENTS["E6"](Plan(seeds=1, trials=1, baselines=(), time_scale=0.05))
+    assert len(report.figures) == 24
+    assert all(figure.least == 0.90 for figure in report.figures)
+    assert all(0 < figure.values[0] < 1.1 for figure in report.figures if "rtt100" not in figure.name)

@@ -1,0 +1,97 @@
+/* agents.h: a run with the real agents: media drivers on a wire in memory, one for each sender and each consumer,
+ * in virtual time. It takes the records of the queue engine (lab.h) and gives the same sheet, so one can be
+ * checked against the other; what the queue engine leaves out is here as it is: terms, datagrams, repair, flow and
+ * congestion control, round trips that are measured.
+ *
+ *   sender     a network publication, unicast with one image, else multicast; the application offers messages
+ *              that fill a datagram. rs-rate, fc and the way are the record's
+ *   image      a subscription with rcv-wnd = buffer_bytes and cc = congestion
+ *   consumer   takes whole frames, as much as its capacity gives
+ *
+ * Terms are the least power of two of which a half holds the largest buffer, because a receiver drops what lies
+ * half a term beyond what it has consumed. A run begins when all images are there. In a step: applications,
+ * consumers, then passes of all agents until nothing is left to do (PASSES_MAX at most); the same seed gives the
+ * same bytes.
+ *
+ * Refused are liars and forgers (real agents do not lie), more hosts than a wire has, and a detect_ns or
+ * floor_share that a channel cannot say. history_bytes, group_size and nak_delay_ns are the drivers' own. */
+#ifndef RSTI_LAB_AGENTS_H
+#define RSTI_LAB_AGENTS_H
+
+#include "lab/capacity.h"
+#include "lab/host.h"
+#include "lab/sheet.h"
+#include "logbuffer/appender.h"
+
+/* A sender record at work. */
+typedef struct rsti_lab_stream_t {
+    const rsti_lab_sender_spec_t *spec;
+    rsti_lab_host_t *host;
+    rsti_network_publication_t *publication;
+    rsti_appender_t appender;
+    int32_t term_length;
+    bool is_fed;       /* a consumer publishes here */
+    bool has_ended;
+    int64_t offered;   /* position; what was not sent of it lies in the log */
+    int64_t supply;    /* position up to which the application has data */
+    double supply_rest;
+} rsti_lab_stream_t;
+
+/* An image record at work. */
+typedef struct rsti_lab_reader_t {
+    const rsti_lab_image_spec_t *spec;
+    rsti_lab_host_t *host;
+    rsti_image_t *image; /* NULL: none, or gone */
+    int64_t *position;   /* in shared memory: the reader's own */
+    int64_t consumed, given_up;
+    bool is_gone;
+} rsti_lab_reader_t;
+
+/* A consumer record at work. */
+typedef struct rsti_lab_taker_t {
+    const rsti_lab_consumer_spec_t *spec;
+    rsti_lab_capacity_t capacity;
+    double rest;       /* bytes it may still take */
+    double taken_most; /* integral of the capacity */
+    int32_t turn;      /* image served last */
+} rsti_lab_taker_t;
+
+typedef struct rsti_lab_agents_t {
+    rsti_lab_spec_t spec;
+    rsti_lab_sheet_t sheet;
+    rsti_lab_wire_t wire;
+    rsti_lab_host_t *hosts; /* of senders, then of consumers */
+    rsti_lab_stream_t *streams;
+    rsti_lab_reader_t *readers;
+    rsti_lab_taker_t *takers;
+    int64_t begin_ns; /* of the wire, when all images were there */
+} rsti_lab_agents_t;
+
+/* dir: an empty directory for the drivers' files, best in shared memory; the caller removes it. 0 or a negative
+ * code with a text. */
+int rsti_lab_agents_init(
+    rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir);
+void rsti_lab_agents_fini(rsti_lab_agents_t *agents);
+/* To the end. */
+void rsti_lab_agents_run(rsti_lab_agents_t *agents);
+
+/* stage.c: hosts, lanes and channels; and all images there. */
+int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir);
+int32_t rsti_lab_agents_consumer_host(const rsti_lab_agents_t *agents, int32_t image);
+void rsti_lab_agents_work(rsti_lab_agents_t *agents);
+/* taker.c: what a consumer reads in a step. */
+void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t consumer, int64_t now_ns);
+void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, int32_t stream_id);
+
+/* Position up to which the sender has sent. */
+static inline int64_t rsti_lab_stream_sent(const rsti_lab_stream_t *stream)
+{
+    return rsti_load_acquire_i64(&stream->publication->position);
+}
+
+static inline int32_t rsti_lab_stream_id(int32_t sender)
+{
+    return 1000 + sender;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* host.h: a media driver with its real agents on a wire of the laboratory, driven by the caller in virtual time,
+ * and a client of raw commands that stays alive. One thread. */
+#ifndef RSTI_LAB_HOST_H
+#define RSTI_LAB_HOST_H
+
+#include "driver/internal.h"
+#include "lab/wire.h"
+
+typedef struct rsti_lab_host_t {
+    rsti_manual_clock_t manual;
+    rsti_clock_t clock;
+    rsti_media_t media;
+    rst_driver_t *driver;
+    rsti_broadcast_rx_t answers;
+    bool has_answers;
+    bool is_refused; /* a command was; the text is the thread's last error */
+} rsti_lab_host_t;
+
+/* Options: names and values in turn, and NULL. 0 or a negative code with a text. */
+int rsti_lab_host_open(rsti_lab_host_t *host, rsti_lab_port_t *port, const char *dir,
+    const char *const *options, uint64_t seed);
+void rsti_lab_host_close(rsti_lab_host_t *host);
+
+/* RSTI_CMD_ADD_PUBLICATION or RSTI_CMD_ADD_SUBSCRIPTION; at once. 0 or a negative code with a text. */
+int rsti_lab_host_add(
+    rsti_lab_host_t *host, int32_t type, const char *channel, int32_t stream_id);
+/* One pass of all agents at the wire's time; how much they did. */
+int64_t rsti_lab_host_work(rsti_lab_host_t *host, int64_t now_ns);
+
+#endif

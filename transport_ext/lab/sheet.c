@@ -1,0 +1,123 @@
+/* sheet.c: see the header. */
+#include "lab/sheet.h"
+
+#include "util/alloc.h"
+#include "util/error.h"
+#include "util/int_math.h"
+
+#define SAMPLES_MAX (INT64_C(1) << 27) /* values: 1 GiB */
+
+#define NAME(name) #name,
+#define COUNT RSTI_LAB_COUNT_COLUMN
+const char *const rsti_lab_sender_columns[] = {RSTI_LAB_SENDER_COLUMNS(NAME)};
+const char *const rsti_lab_image_columns[] = {RSTI_LAB_IMAGE_COLUMNS(NAME)};
+const char *const rsti_lab_result_columns[] = {RSTI_LAB_RESULT_COLUMNS(NAME)};
+const int32_t rsti_lab_sender_column_count = 0 RSTI_LAB_SENDER_COLUMNS(COUNT);
+const int32_t rsti_lab_image_column_count = 0 RSTI_LAB_IMAGE_COLUMNS(COUNT);
+const int32_t rsti_lab_result_column_count = 0 RSTI_LAB_RESULT_COLUMNS(COUNT);
+
+int rsti_lab_sheet_init(rsti_lab_sheet_t *sheet, const rsti_lab_spec_t *spec)
+{
+    const rsti_lab_run_spec_t *run = spec->run;
+    const int64_t senders = spec->counts[RSTI_LAB_SENDER];
+    const int64_t images = spec->counts[RSTI_LAB_IMAGE];
+    *sheet = (rsti_lab_sheet_t){
+        .spec = spec,
+        .step_count = (int64_t)(run->duration_ns / run->step_ns),
+        .sample_every = rsti_max_i64(1, (int64_t)(run->sample_ns / run->step_ns + 0.5)),
+        .row_width = 1 + senders * rsti_lab_sender_column_count
+            + (int64_t)run->traced_images * rsti_lab_image_column_count,
+    };
+    sheet->row_most = sheet->step_count / sheet->sample_every + 1;
+    if (run->traced_images > (double)images || sheet->row_most > SAMPLES_MAX / sheet->row_width) {
+        return RST_SET_ERR(RST_EINVAL,
+            "run: %lld rows of %lld samples (limit %lld values), %g of %lld images traced",
+            (long long)sheet->row_most, (long long)sheet->row_width, (long long)SAMPLES_MAX,
+            run->traced_images, (long long)images);
+    }
+    sheet->senders = rsti_alloc((size_t)senders * sizeof *sheet->senders + 1);
+    sheet->images = rsti_alloc((size_t)images * sizeof *sheet->images);
+    sheet->samples = rsti_alloc((size_t)(sheet->row_most * sheet->row_width) * sizeof(double));
+    if (sheet->senders == NULL || sheet->images == NULL || sheet->samples == NULL) {
+        rsti_lab_sheet_fini(sheet);
+        return RST_SET_ERR(RST_ENOMEM, "a run of %lld images and %lld samples", (long long)images,
+            (long long)(sheet->row_most * sheet->row_width));
+    }
+    return 0;
+}
+
+void rsti_lab_sheet_fini(rsti_lab_sheet_t *sheet)
+{
+    rsti_free(sheet->senders);
+    rsti_free(sheet->images);
+    rsti_free(sheet->samples);
+    *sheet = (rsti_lab_sheet_t){0};
+}
+
+bool rsti_lab_sheet_is_due(const rsti_lab_sheet_t *sheet, int64_t step)
+{
+    return step % sheet->sample_every == 0 && sheet->row_count < sheet->row_most;
+}
+
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double *add_sender(const rsti_lab_sheet_t *sheet, int32_t number, double *out)
+{
+    const rsti_lab_sender_facts_t *sender = &sheet->senders[number];
+    double queue_most = 0, fill_most = 0, sum = 0, overrun = 0;
+    double least = -1;
+    double reports = sender->forged;
+    for (int32_t i = 0; i < sheet->spec->counts[RSTI_LAB_IMAGE]; i++) {
+        const rsti_lab_image_facts_t *image = &sheet->images[i];
+        if ((int32_t)sheet->spec->image[i].sender != number) {
+            continue;
+        }
+        overrun += image->overrun;
+        reports += image->reports;
+        if (!image->is_gone) {
+            queue_most = greater(queue_most, image->queue);
+            fill_most = greater(fill_most, image->queue / image->buffer_bytes);
+        }
+        if (image->survives) {
+            least = least < 0 || image->consumed < least ? image->consumed : least;
+            sum += image->consumed;
+        }
+    }
+    const double row[] = {sender->limit, sender->sent, sender->resent, reports, sender->ignored,
+        sender->control_bytes, queue_most, fill_most, greater(least, 0), sum, overrun,
+        sender->backlog, sender->window_ns, sender->margin};
+    _Static_assert(sizeof row / sizeof row[0] == 0 RSTI_LAB_SENDER_COLUMNS(COUNT), "columns");
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        *out++ = row[i];
+    }
+    return out;
+}
+
+void rsti_lab_sheet_add(rsti_lab_sheet_t *sheet, int64_t now_ns)
+{
+    double *out = sheet->samples + sheet->row_count++ * sheet->row_width;
+    *out++ = (double)now_ns / 1e9;
+    for (int32_t i = 0; i < sheet->spec->counts[RSTI_LAB_SENDER]; i++) {
+        out = add_sender(sheet, i, out);
+    }
+    for (int32_t i = 0; i < (int32_t)sheet->spec->run->traced_images; i++) {
+        *out++ = sheet->images[i].queue;
+        *out++ = sheet->images[i].consumed;
+        *out++ = sheet->images[i].capacity;
+    }
+}
+
+void rsti_lab_sheet_result(const rsti_lab_sheet_t *sheet, int32_t index, double *out)
+{
+    const rsti_lab_image_facts_t *image = &sheet->images[index];
+    const double row[] = {image->consumed, image->capacity, image->overrun, image->lost,
+        image->given_up, image->reports, image->silenced, image->statuses, image->naks,
+        (double)image->is_gone, image->unmasked_ns, image->queue};
+    _Static_assert(sizeof row / sizeof row[0] == 0 RSTI_LAB_RESULT_COLUMNS(COUNT), "columns");
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        out[i] = row[i];
+    }
+}

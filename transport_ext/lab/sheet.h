@@ -1,0 +1,69 @@
+/* sheet.h: what a run looks like from outside, whoever carries it out: the queue engine (lab.h) or the real
+ * agents (agents.h). They fill in the facts, the sheet makes rows of them while the run lasts and one row for
+ * each image at its end.
+ *
+ * Rows hold time_s, then RSTI_LAB_SENDER_COLUMNS for each sender and RSTI_LAB_IMAGE_COLUMNS for each of the
+ * first traced_images images; results hold one row of RSTI_LAB_RESULT_COLUMNS for each image. Nothing is
+ * allocated between init and fini. */
+#ifndef RSTI_LAB_SHEET_H
+#define RSTI_LAB_SHEET_H
+
+#include "lab/spec.h"
+
+#include <stdbool.h>
+
+/* delivered: of those that neither die nor hang. Counts are since the beginning. */
+#define RSTI_LAB_SENDER_COLUMNS(C) \
+    C(limit) C(sent) C(resent) C(reports) C(ignored) C(control_bytes) C(queue_most) C(fill_most) \
+    C(delivered_least) C(delivered_sum) C(overrun) C(backlog) C(window_ns) C(margin)
+#define RSTI_LAB_IMAGE_COLUMNS(C) C(queue) C(consumed) C(capacity)
+#define RSTI_LAB_RESULT_COLUMNS(C) \
+    C(consumed) C(capacity) C(overrun) C(lost) C(given_up) C(reports) C(silenced) C(statuses) \
+    C(naks) C(is_gone) C(unmasked_ns) C(left)
+
+#define RSTI_LAB_COUNT_COLUMN(name) +1
+enum { RSTI_LAB_RESULT_WIDTH = 0 RSTI_LAB_RESULT_COLUMNS(RSTI_LAB_COUNT_COLUMN) };
+
+/* Bytes, bytes per second, and counts since the beginning. */
+typedef struct rsti_lab_sender_facts_t {
+    double limit, sent, resent;
+    double forged;    /* reports of who is no receiver */
+    double ignored;   /* reports that were not believed */
+    double control_bytes, backlog, window_ns, margin;
+} rsti_lab_sender_facts_t;
+
+typedef struct rsti_lab_image_facts_t {
+    bool is_gone;   /* died or evicted */
+    bool survives;  /* by the scenario: neither dies nor hangs */
+    double queue, buffer_bytes;
+    double consumed, capacity, overrun, lost, given_up, reports, silenced, statuses, naks;
+    double unmasked_ns; /* the sender began to ignore it; -1: never */
+} rsti_lab_image_facts_t;
+
+typedef struct rsti_lab_sheet_t {
+    const rsti_lab_spec_t *spec;
+    rsti_lab_sender_facts_t *senders; /* filled in by who carries the run out */
+    rsti_lab_image_facts_t *images;
+    int64_t step_count;
+    int64_t sample_every; /* steps */
+    double *samples;
+    int64_t row_width, row_count, row_most;
+} rsti_lab_sheet_t;
+
+extern const char *const rsti_lab_sender_columns[];
+extern const char *const rsti_lab_image_columns[];
+extern const char *const rsti_lab_result_columns[];
+extern const int32_t rsti_lab_sender_column_count;
+extern const int32_t rsti_lab_image_column_count;
+extern const int32_t rsti_lab_result_column_count;
+
+/* The spec outlives the sheet. 0, -RST_EINVAL or -RST_ENOMEM, with a text. */
+int rsti_lab_sheet_init(rsti_lab_sheet_t *sheet, const rsti_lab_spec_t *spec);
+void rsti_lab_sheet_fini(rsti_lab_sheet_t *sheet);
+/* Whether this step is one of those that make a row. */
+bool rsti_lab_sheet_is_due(const rsti_lab_sheet_t *sheet, int64_t step);
+void rsti_lab_sheet_add(rsti_lab_sheet_t *sheet, int64_t now_ns);
+/* One row of results; out has room for RSTI_LAB_RESULT_WIDTH. */
+void rsti_lab_sheet_result(const rsti_lab_sheet_t *sheet, int32_t image, double *out);
+
+#endif

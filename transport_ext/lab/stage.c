@@ -1,0 +1,257 @@
+/* stage.c: what a run with real agents stands on: a host for each sender and each consumer, lanes between those
+ * that belong together, channels made from the records. */
+#include "lab/agents.h"
+
+#include "flow/rate.h"
+#include "util/alloc.h"
+#include "util/error.h"
+
+#include <stdio.h>
+
+#define TEXT_MAX 512
+#define TERM_LEAST 65536
+#define TERM_MOST (INT64_C(1) << 30)
+#define PASSES_MAX 4
+#define CONNECT_STEP_NS INT64_C(100000)
+#define CONNECT_NS (20 * RSTI_NS_PER_S)
+#define PORT 40001
+#define AHEAD_STEPS 2
+
+static const char *const fc_names[] = {"max", "min"};
+static const char *const congestion_names[] = {"static", "cubic", "auto"};
+
+/* ---- channels ---- */
+
+static int32_t image_count_of(const rsti_lab_spec_t *spec, int32_t sender, int32_t *first)
+{
+    int32_t count = 0;
+    for (int32_t i = spec->counts[RSTI_LAB_IMAGE] - 1; i >= 0; i--) {
+        if ((int32_t)spec->image[i].sender == sender) {
+            *first = i;
+            count++;
+        }
+    }
+    return count;
+}
+
+int32_t rsti_lab_agents_consumer_host(const rsti_lab_agents_t *agents, int32_t image)
+{
+    return agents->spec.counts[RSTI_LAB_SENDER] + (int32_t)agents->spec.image[image].consumer;
+}
+
+/* Aeron's groups end in an odd number; the next one is for control. */
+static void endpoint_of(
+    const rsti_lab_agents_t *agents, int32_t sender, int32_t images, int32_t image, char *text)
+{
+    if (images > 1) {
+        (void)snprintf(text, TEXT_MAX, "224.0.1.%d:%d", 2 * sender + 1, PORT + sender);
+    } else {
+        (void)snprintf(text, TEXT_MAX, "10.0.0.%d:%d",
+            rsti_lab_agents_consumer_host(agents, image) + 1, PORT + sender);
+    }
+}
+
+static int rate_text(const rsti_lab_sender_spec_t *spec, char *text)
+{
+    const rsti_rate_params_t usual = rsti_rate_defaults();
+    char bounds[64] = "";
+    int length = 0;
+    if ((int64_t)spec->detect_ns != usual.detect_ns || spec->floor_share != usual.floor_share) {
+        return RST_SET_ERR(RST_EINVAL, "sender: detect_ns and floor_share cannot be said in a"
+            " channel: real agents have %g and %g", (double)usual.detect_ns, usual.floor_share);
+    }
+    if (spec->initial > 0) {
+        length = snprintf(bounds, sizeof bounds, ",i:%.0f", spec->initial);
+    }
+    if (spec->most > 0) {
+        (void)snprintf(bounds + length, sizeof bounds - (size_t)length, ",m:%.0f", spec->most);
+    }
+    switch ((int32_t)spec->law) {
+    case 0:
+        (void)snprintf(text, TEXT_MAX, "|rs-rate=adaptive,d:%.0fns%s", spec->target_delay_ns, bounds);
+        break;
+    case 1:
+        (void)snprintf(text, TEXT_MAX, "|rs-rate=nak,w:%.0fns,c:%.4f/%.4f/%.4f/%.4f,s:%.4f%s",
+            spec->window_ns, 100 * spec->cut50, 100 * spec->cut75, 100 * spec->cut87,
+            100 * spec->cut100, 100 * spec->step_share, bounds);
+        break;
+    case 2:
+        (void)snprintf(text, TEXT_MAX, "|rs-rate=fixed,r:%.0f", spec->initial);
+        break;
+    case 3:
+        (void)snprintf(text, TEXT_MAX, "|rs-rate=aimd,a:%.0f,b:%.4f%s", spec->increase,
+            100 * spec->decrease, bounds);
+        break;
+    default:
+        text[0] = '\0';
+    }
+    return 0;
+}
+
+static int add_publication(rsti_lab_agents_t *agents, int32_t sender)
+{
+    rsti_lab_stream_t *stream = &agents->streams[sender];
+    const rsti_lab_sender_spec_t *spec = stream->spec;
+    int32_t first = 0;
+    const int32_t images = image_count_of(&agents->spec, sender, &first);
+    char endpoint[TEXT_MAX], rate[TEXT_MAX], flow[TEXT_MAX] = "", channel[4 * TEXT_MAX];
+    endpoint_of(agents, sender, images, first, endpoint);
+    const int result = rate_text(spec, rate);
+    if (result < 0) {
+        return result;
+    }
+    if (images > 1) {
+        const bool is_min = (int32_t)spec->fc == 1;
+        (void)snprintf(flow, sizeof flow, is_min ? "|fc=%s,t:%.0fns" : "|fc=%s",
+            fc_names[(int32_t)spec->fc], spec->timeout_ns);
+    }
+    (void)snprintf(channel, sizeof channel, "aeron:udp?endpoint=%s|term-length=%d|mtu=%d%s%s",
+        endpoint, stream->term_length, (int)spec->mtu, flow, rate);
+    return rsti_lab_host_add(
+        stream->host, RSTI_CMD_ADD_PUBLICATION, channel, rsti_lab_stream_id(sender));
+}
+
+static int add_subscription(rsti_lab_agents_t *agents, int32_t image)
+{
+    rsti_lab_reader_t *reader = &agents->readers[image];
+    const int32_t sender = (int32_t)reader->spec->sender;
+    const double evict_ns = agents->spec.consumer[(int32_t)reader->spec->consumer].evict_ns;
+    int32_t first = 0;
+    const int32_t images = image_count_of(&agents->spec, sender, &first);
+    char endpoint[TEXT_MAX], evict[64] = "", channel[2 * TEXT_MAX];
+    endpoint_of(agents, sender, images, image, endpoint);
+    if (evict_ns < RSTI_LAB_NEVER) {
+        (void)snprintf(evict, sizeof evict, "|rs-evict=%.0fns", evict_ns);
+    }
+    (void)snprintf(channel, sizeof channel, "aeron:udp?endpoint=%s|rcv-wnd=%.0f|cc=%s%s", endpoint,
+        reader->spec->buffer_bytes, congestion_names[(int32_t)reader->spec->congestion], evict);
+    return rsti_lab_host_add(
+        reader->host, RSTI_CMD_ADD_SUBSCRIPTION, channel, rsti_lab_stream_id(sender));
+}
+
+/* ---- hosts ---- */
+
+static int32_t term_length_for(const rsti_lab_spec_t *spec, int32_t sender)
+{
+    double most = 0;
+    for (int32_t i = 0; i < spec->counts[RSTI_LAB_IMAGE]; i++) {
+        if ((int32_t)spec->image[i].sender == sender && spec->image[i].buffer_bytes > most) {
+            most = spec->image[i].buffer_bytes;
+        }
+    }
+    int64_t length = TERM_LEAST;
+    while (length < TERM_MOST && (double)length < 2 * most) {
+        length *= 2;
+    }
+    return (int32_t)length;
+}
+
+static int open_host(rsti_lab_agents_t *agents, int32_t number, const char *dir)
+{
+    /* Cubic's numbers are the driver's: those of its first image. */
+    const rsti_lab_image_spec_t *image = NULL;
+    for (int32_t i = agents->spec.counts[RSTI_LAB_IMAGE] - 1; i >= 0; i--) {
+        if (rsti_lab_agents_consumer_host(agents, i) == number) {
+            image = &agents->spec.image[i];
+        }
+    }
+    char own[TEXT_MAX], rtt[32] = "100us";
+    if (image != NULL) {
+        (void)snprintf(rtt, sizeof rtt, "%.0fns", image->cubic_rtt_ns);
+    }
+    const char *const options[] = {"cubic-measure-rtt", "true", "cubic-initial-rtt", rtt,
+        "cubic-tcp-mode", image != NULL && image->cubic_tcp > 0 ? "true" : "false", NULL};
+    (void)snprintf(own, sizeof own, "%s/h%d", dir, number);
+    return rsti_lab_host_open(&agents->hosts[number], &agents->wire.ports[number], own, options,
+        (uint64_t)agents->spec.run->seed * 1000 + (uint64_t)number);
+}
+
+static void lay_lanes(rsti_lab_agents_t *agents)
+{
+    for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
+        const int32_t from = (int32_t)agents->spec.image[i].sender;
+        const int32_t to = rsti_lab_agents_consumer_host(agents, i);
+        const rsti_lab_sender_spec_t *sender = &agents->spec.sender[from];
+        const int64_t delay_ns = (int64_t)(sender->rtt_ns / 2);
+        rsti_lab_wire_lay(&agents->wire, from, to, delay_ns, sender->loss);
+        rsti_lab_wire_lay(&agents->wire, to, from, delay_ns, sender->control_loss);
+        agents->wire.ports[from].rate_bytes_per_s = (int64_t)sender->link_rate;
+    }
+}
+
+void rsti_lab_agents_work(rsti_lab_agents_t *agents)
+{
+    int64_t work = 1;
+    for (int32_t pass = 0; pass < PASSES_MAX && work > 0; pass++) {
+        work = 0;
+        for (int32_t i = 0; i < agents->wire.host_count; i++) {
+            if (!agents->wire.ports[i].is_cut_off) {
+                work += rsti_lab_host_work(&agents->hosts[i], agents->wire.now_ns);
+            }
+        }
+    }
+}
+
+static void begin_streams(rsti_lab_agents_t *agents)
+{
+    for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_SENDER]; i++) {
+        rsti_lab_stream_t *stream = &agents->streams[i];
+        stream->publication = stream->host->driver->conductor.publications.items[0];
+        rsti_publication_t *base = &stream->publication->base;
+        rsti_appender_init(&stream->appender, &base->file.log, base->pub_lmt, base->session_id,
+            base->stream_id, false);
+    }
+}
+
+/* Until every image is there and every sender knows a receiver. */
+static int connect_all(rsti_lab_agents_t *agents)
+{
+    const int64_t end_ns = agents->wire.now_ns + CONNECT_NS;
+    for (; agents->wire.now_ns < end_ns; agents->wire.now_ns += CONNECT_STEP_NS) {
+        bool is_whole = true;
+        rsti_lab_agents_work(agents);
+        for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
+            const int32_t sender = (int32_t)agents->spec.image[i].sender;
+            rsti_lab_reader_refresh(&agents->readers[i], rsti_lab_stream_id(sender));
+            const rsti_log_t *log = &agents->streams[sender].publication->base.file.log;
+            is_whole = is_whole && agents->readers[i].image != NULL
+                && rsti_load_acquire_i32(&log->metadata->is_connected) != 0;
+        }
+        if (is_whole) {
+            agents->begin_ns = agents->wire.now_ns;
+            return 0;
+        }
+    }
+    return RST_SET_ERR(RST_ETIMEDOUT, "real agents: not all images came within %d s of virtual time",
+        (int)(CONNECT_NS / RSTI_NS_PER_S));
+}
+
+int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir)
+{
+    const int32_t *counts = agents->spec.counts;
+    const int32_t hosts = counts[RSTI_LAB_SENDER] + counts[RSTI_LAB_CONSUMER];
+    const int64_t step_ns = (int64_t)agents->spec.run->step_ns;
+    int result = rsti_lab_wire_init(
+        &agents->wire, hosts, AHEAD_STEPS * step_ns, (uint64_t)agents->spec.run->seed + 1);
+    agents->wire.now_ns = RSTI_NS_PER_S;
+    for (int32_t i = 0; result == 0 && i < hosts; i++) {
+        result = open_host(agents, i, dir);
+    }
+    if (result == 0) {
+        lay_lanes(agents);
+    }
+    for (int32_t i = 0; result == 0 && i < counts[RSTI_LAB_IMAGE]; i++) {
+        agents->readers[i].host = &agents->hosts[rsti_lab_agents_consumer_host(agents, i)];
+        result = add_subscription(agents, i);
+    }
+    for (int32_t i = 0; result == 0 && i < counts[RSTI_LAB_SENDER]; i++) {
+        agents->streams[i].host = &agents->hosts[i];
+        agents->streams[i].term_length = term_length_for(&agents->spec, i);
+        result = add_publication(agents, i);
+    }
+    if (result < 0) {
+        return result;
+    }
+    begin_streams(agents);
+    return connect_all(agents);
+}

@@ -1,0 +1,135 @@
+/* taker.c: what a consumer takes in a step from the images it reads: whole frames, as much as its capacity gives.
+ * In the order of arrival the longest queue is served next, so that shares are those of the queues; in turn, one
+ * frame from each. What it could have taken while nothing was there is gone.
+ *
+ * One that publishes takes no more than the next sender has room for. */
+#include "lab/agents.h"
+
+#include "util/int_math.h"
+
+/* Whether somebody reads it, who was not let go. */
+static bool is_read(const rsti_image_t *image)
+{
+    return image->subscribers.count > 0
+        && rsti_tether_is_working(&image->subscribers.items[0].tether);
+}
+
+static bool is_there(const rsti_lab_reader_t *reader)
+{
+    const rsti_ptr_array_t *images = &reader->host->driver->conductor.images;
+    for (size_t i = 0; i < images->count; i++) {
+        if (images->items[i] == reader->image) {
+            return is_read(reader->image)
+                && reader->image->subscribers.items[0].position == reader->position;
+        }
+    }
+    return false;
+}
+
+/* A new image begins where it was joined: what lay before is given up. */
+static void take_over(rsti_lab_reader_t *reader, rsti_image_t *image)
+{
+    reader->image = image;
+    reader->position = image->subscribers.items[0].position;
+    const int64_t position = rsti_load_acquire_i64(reader->position);
+    reader->given_up += rsti_max_i64(0, position - reader->consumed);
+    reader->consumed = position;
+    rsti_fill_init(&image->fill.fill, (int64_t)reader->spec->target_delay_ns);
+}
+
+void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, int32_t stream_id)
+{
+    if (reader->image != NULL && is_there(reader)) {
+        return;
+    }
+    reader->image = NULL;
+    const rsti_ptr_array_t *images = &reader->host->driver->conductor.images;
+    for (size_t i = 0; i < images->count; i++) {
+        rsti_image_t *image = images->items[i];
+        if (image->stream_id == stream_id && is_read(image) && image->life == RSTI_LIFE_ACTIVE) {
+            take_over(reader, image);
+            return;
+        }
+    }
+}
+
+static int64_t queue_of(const rsti_lab_reader_t *reader)
+{
+    return reader->image == NULL ? 0 : reader->image->received - reader->consumed;
+}
+
+/* Bytes of the next frame; 0: none. */
+static int32_t next_frame(const rsti_lab_reader_t *reader)
+{
+    if (queue_of(reader) <= 0) {
+        return 0;
+    }
+    const rsti_log_t *log = &reader->image->file.log;
+    const int32_t offset = rsti_position_offset(reader->consumed, log->term_length);
+    const uint8_t *term = log->terms[rsti_position_index(reader->consumed, log->position_bits)];
+    return rsti_align_i32(rsti_get_i32(term + offset), RSTI_FRAME_ALIGNMENT);
+}
+
+/* -1: nothing is there. */
+static int32_t choose(const rsti_lab_agents_t *agents, int32_t consumer)
+{
+    const rsti_lab_taker_t *taker = &agents->takers[consumer];
+    const int32_t count = agents->spec.counts[RSTI_LAB_IMAGE];
+    int32_t chosen = -1;
+    int64_t longest = 0;
+    for (int32_t i = 1; i <= count; i++) {
+        const int32_t at = (taker->turn + i) % count;
+        const int64_t queue = queue_of(&agents->readers[at]);
+        if ((int32_t)agents->spec.image[at].consumer == consumer && queue > longest) {
+            chosen = at;
+            longest = taker->spec->in_turn > 0 ? INT64_MAX : queue;
+        }
+    }
+    return chosen;
+}
+
+static bool has_room(const rsti_lab_stream_t *next, int32_t bytes)
+{
+    return (double)(next->supply - rsti_lab_stream_sent(next) + bytes) <= next->spec->backlog_bytes;
+}
+
+/* One frame; false when there is none, or no more may be taken in this step. */
+static bool take_frame(rsti_lab_agents_t *agents, int32_t consumer, rsti_lab_stream_t *next)
+{
+    rsti_lab_taker_t *taker = &agents->takers[consumer];
+    const int32_t chosen = choose(agents, consumer);
+    const int32_t bytes = chosen < 0 ? 0 : next_frame(&agents->readers[chosen]);
+    if (bytes <= 0 || (next != NULL && !has_room(next, bytes))) {
+        taker->rest = 0;
+        return false;
+    }
+    if (bytes > taker->rest) {
+        return false;
+    }
+    taker->turn = chosen;
+    taker->rest -= bytes;
+    agents->readers[chosen].consumed += bytes;
+    if (next != NULL) {
+        next->supply += bytes;
+    }
+    return true;
+}
+
+void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t consumer, int64_t now_ns)
+{
+    rsti_lab_taker_t *taker = &agents->takers[consumer];
+    const int32_t forward_to = (int32_t)taker->spec->forward_to;
+    rsti_lab_stream_t *next = forward_to >= 0 ? &agents->streams[forward_to] : NULL;
+    const double gained =
+        rsti_lab_capacity_at(&taker->capacity, now_ns) * agents->spec.run->step_ns / 1e9;
+    taker->taken_most += gained;
+    taker->rest += gained;
+    while (take_frame(agents, consumer, next)) {
+    }
+    for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
+        const rsti_lab_reader_t *reader = &agents->readers[i];
+        if ((int32_t)reader->spec->consumer == consumer && reader->image != NULL) {
+            rsti_store_release_i64(reader->position, reader->consumed);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+/* wire.h: sockets in memory between hosts, in virtual time: what the real agents see instead of a network.
+ *
+ * Hosts are 10.0.0.1, 10.0.0.2, ... A datagram takes, in this order:
+ *
+ *   the interface of its host   rate_bytes_per_s (0: endless); what would wait there longer than ahead_ns is not
+ *                               taken, as by a socket whose buffer is full: the sender tries again
+ *   a lane                      from host to host: delay_ns, each datagram lost with the probability loss; a lane
+ *                               that was not laid leads nowhere
+ *
+ * Datagrams of a lane keep their order. To a group goes a copy over each lane to a host that is a member.
+ * A host that is cut off gets and sends nothing more. */
+#ifndef RSTI_LAB_WIRE_H
+#define RSTI_LAB_WIRE_H
+
+#include "media/media.h"
+#include "util/rng.h"
+
+#define RSTI_LAB_HOSTS_MAX 250
+#define RSTI_LAB_SOCKETS_MAX 16 /* of a host */
+
+typedef struct rsti_lab_wire_t rsti_lab_wire_t;
+typedef struct rsti_lab_lane_t rsti_lab_lane_t;
+
+/* A host's side: what its driver gets as media. */
+typedef struct rsti_lab_port_t {
+    rsti_lab_wire_t *wire;
+    int32_t host;
+    rsti_socket_t *sockets; /* RSTI_LAB_SOCKETS_MAX of them */
+    uint16_t next_port;
+    bool is_cut_off;
+    int64_t rate_bytes_per_s;
+    int64_t busy_until_ns;
+    int64_t dropped; /* datagrams for a socket that is not there, and without memory */
+} rsti_lab_port_t;
+
+struct rsti_lab_wire_t {
+    int32_t host_count;
+    int64_t now_ns;   /* turned by the owner */
+    int64_t ahead_ns;
+    rsti_rng_t dice;
+    rsti_lab_port_t *ports;
+    rsti_lab_lane_t *lanes; /* from * host_count + to */
+};
+
+extern const rsti_media_table_t rsti_lab_wire_media;
+
+/* 0 or a negative code with a text. */
+int rsti_lab_wire_init(rsti_lab_wire_t *wire, int32_t host_count, int64_t ahead_ns, uint64_t seed);
+void rsti_lab_wire_fini(rsti_lab_wire_t *wire);
+
+void rsti_lab_wire_lay(
+    rsti_lab_wire_t *wire, int32_t from, int32_t to, int64_t delay_ns, double loss);
+/* Bytes lost, and bytes sent, on a lane since the beginning. */
+int64_t rsti_lab_wire_lost(const rsti_lab_wire_t *wire, int32_t from, int32_t to);
+int64_t rsti_lab_wire_sent(const rsti_lab_wire_t *wire, int32_t from, int32_t to);
+
+#endif

@@ -1,0 +1,106 @@
+/* test_agents.c: a run with real agents is set up, keeps what it must, and gives everything back. */
+#include "lab/agents.h"
+#include "tests/check.h"
+#include "util/error.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MB 1e6
+#define VALUES_MAX 1024
+
+typedef struct world_t {
+    double values[VALUES_MAX];
+    size_t count;
+    char dir[64];
+} world_t;
+
+#define SAME_SIZE(word) (sizeof(rsti_lab_##word##_spec_t) / sizeof(double))
+#define ADD(world, word, KIND, ...) \
+    add(world, KIND, (const double *)&(rsti_lab_##word##_spec_t){__VA_ARGS__}, SAME_SIZE(word))
+
+static void add(world_t *world, rsti_lab_kind_t kind, const double *values, size_t count)
+{
+    world->values[world->count++] = kind;
+    memcpy(world->values + world->count, values, count * sizeof *values);
+    world->count += count;
+}
+
+/* One sender by credit, at 20 MB/s of the application for 0.1 s, to so many receivers. */
+static void make_world(world_t *world, int receivers, double loss)
+{
+    *world = (world_t){.dir = "/dev/shm/rstream-lab-test-XXXXXX"};
+    if (mkdtemp(world->dir) == NULL) {
+        perror(world->dir);
+        exit(1);
+    }
+    ADD(world, run, RSTI_LAB_RUN, .step_ns = 1e5, .duration_ns = 4e8, .sample_ns = 1e6, .seed = 3,
+        .traced_images = receivers);
+    ADD(world, sender, RSTI_LAB_SENDER, .law = 4, .fc = 1, .rtt_ns = 1e6, .link_rate = 1000 * MB,
+        .mtu = 1408, .timeout_ns = 5e9, .loss = loss, .history_bytes = 1e9, .ends_ns = 1e8,
+        .app_rate = 20 * MB, .backlog_bytes = 1e6, .floor_share = 0.05, .target_delay_ns = 1e7,
+        .detect_ns = 2e6, .window_ns = 5e7, .cut50 = 0.1, .cut75 = 0.25, .cut87 = 0.5,
+        .cut100 = 0.75, .decrease = 0.5);
+    for (int i = 0; i < receivers; i++) {
+        ADD(world, consumer, RSTI_LAB_CONSUMER, .noise_ns = 1e7, .forward_to = -1,
+            .dies_ns = RSTI_LAB_NEVER, .hangs_ns = RSTI_LAB_NEVER, .evict_ns = RSTI_LAB_NEVER);
+        ADD(world, level, RSTI_LAB_LEVEL, .consumer = i, .bytes_per_s = 100 * MB);
+        ADD(world, image, RSTI_LAB_IMAGE, .consumer = i, .buffer_bytes = 262144,
+            .cubic_rtt_ns = 1e5, .target_delay_ns = 1e7);
+    }
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+    (void)status;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+static void remove_world(const world_t *world)
+{
+    CHECK_EQ(nftw(world->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static void run_world(int receivers, double loss)
+{
+    world_t world;
+    make_world(&world, receivers, loss);
+    rsti_lab_agents_t agents;
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, world.dir), 0);
+    rsti_lab_agents_run(&agents);
+    const rsti_lab_sender_facts_t *sender = &agents.sheet.senders[0];
+    CHECK(sender->sent > 1.9 * MB && sender->sent < 2.1 * MB);
+    CHECK_EQ((int64_t)sender->backlog < 1408, 1);
+    for (int i = 0; i < receivers; i++) {
+        CHECK_EQ((int64_t)agents.sheet.images[i].consumed, (int64_t)sender->sent);
+        CHECK_EQ(agents.sheet.images[i].lost > 0, loss > 0);
+    }
+    rsti_lab_agents_fini(&agents);
+    remove_world(&world);
+}
+
+TEST(what_is_sent_arrives)
+{
+    run_world(1, 0);
+    run_world(1, 0.02);
+    run_world(3, 0);
+}
+
+TEST(a_set_up_that_fails_gives_everything_back)
+{
+    world_t world;
+    rsti_lab_agents_t agents;
+    make_world(&world, 2, 0);
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, "/dev/shm/nowhere/at/all") < 0, 1);
+    CHECK(agents.hosts == NULL && agents.sheet.samples == NULL);
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count - 1, world.dir), -RST_EINVAL);
+    ADD(&world, liar, RSTI_LAB_LIAR, .to_ns = 1, .period_ns = 1e6);
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, world.dir), -RST_EINVAL);
+    remove_world(&world);
+}
+
+CHECK_MAIN(RUN(what_is_sent_arrives), RUN(a_set_up_that_fails_gives_everything_back))
