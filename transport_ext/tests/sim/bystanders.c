@@ -53,7 +53,7 @@ static void *bystander_main(void *arg)
     sim_bystander_t *self = arg;
     run(self);
     self->is_running = false;
-    self->client->roles_ended++;
+    sim_fibers_count_up(&self->client->roles_ended);
     return NULL;
 }
 

@@ -25,6 +25,12 @@ static sim_fiber_t fibers[SIM_FIBERS_MAX];
 static int32_t fiber_count;
 static sim_fiber_t *alive[SIM_FIBERS_MAX]; /* in the order of their start; some may have ended */
 static int32_t alive_count;
+/* The ones that were ready at the last look, in the same order: only they, and whoever was started since,
+ * are looked at again before quiet_until_ns, unless something happened that others wait for. */
+static sim_fiber_t *awake[SIM_FIBERS_MAX];
+static int32_t awake_count;
+static int64_t quiet_until_ns;
+static bool has_happened;
 static sim_fiber_t *current;
 static void *scheduler_stack_pointer;
 static int64_t preemption_mean;
@@ -32,7 +38,7 @@ static double absence_chance;
 static int64_t absence_ns_max;
 static int64_t turns;
 static void (*after_turn)(const sim_fiber_t *fiber);
-static uint64_t fd_epoch, fd_epoch_seen;
+static bool fds_are_touched;
 /* Thread-local memory, by fiber: apart, so that all fibers are looked at within a few cache lines. The
  * last one is of code that runs outside of all fibers. */
 static uint8_t locals[SIM_FIBERS_MAX + 1][SIM_FIBER_LOCAL_SIZE] __attribute__((aligned(64)));
@@ -48,6 +54,9 @@ void sim_fibers_init(void)
     memset(locals, 0, sizeof locals);
     fiber_count = 0;
     alive_count = 0;
+    awake_count = 0;
+    quiet_until_ns = NEVER;
+    has_happened = false;
     current = NULL;
     preemption_mean = 0;
     sim_who = who;
@@ -121,8 +130,8 @@ static void run_entry(void)
     sim_switch_arrived(NULL);
     sim_fiber_t *self = current;
     (void)self->entry(self->arg);
-    self->ended = 1;
     self->state = FIBER_ENDED;
+    sim_fibers_count_up(&self->ended);
     sim_switch(&self->stack_pointer, scheduler_stack_pointer, NULL, NULL, 0);
     sim_fail("a fiber that had ended was run");
 }
@@ -138,6 +147,7 @@ sim_fiber_t *sim_fiber_start(sim_process_t *process, const char *name, void *(*e
         .state = FIBER_READY, .fd = -1};
     fiber_count++;
     alive[alive_count++] = fiber;
+    awake[awake_count++] = fiber;
     snprintf(fiber->name, sizeof fiber->name, "%.14s/%.14s", process->name, name);
     fiber->stack = mmap(NULL, SIM_STACK_SIZE, PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -157,6 +167,7 @@ void sim_fibers_drop(const sim_process_t *process)
             fibers[i].ended = 1;
         }
     }
+    has_happened = true;
 }
 
 bool sim_fibers_alive(const sim_process_t *process)
@@ -240,28 +251,60 @@ void sim_fiber_sleep(int64_t ns)
     sim_fiber_sleep_until(world.now_ns + (ns > 0 ? ns : 0));
 }
 
+void sim_fibers_look_again(void)
+{
+    has_happened = true;
+}
+
+void sim_fibers_count_up(uint64_t *word)
+{
+    (*word)++;
+    has_happened = true;
+}
+
 void sim_fibers_touch_fds(void)
 {
-    fd_epoch++;
+    fds_are_touched = true;
+    has_happened = true;
 }
 
 /* ---- scheduling ---- */
 
-static bool is_readable(int fd)
+static void wake(sim_fiber_t *fiber)
 {
-    struct pollfd look = {.fd = fd, .events = POLLIN};
-    return sim_real_poll(&look, 1, 0) > 0;
+    fiber->wake_ns = 0;
+    fiber->state = FIBER_READY;
 }
 
-static bool is_runnable(sim_fiber_t *fiber, int64_t *next_ns)
+/* Whose descriptor has become readable waits no longer; all are asked for at once. */
+static void wake_by_fds(sim_fiber_t *const *some, int32_t count)
+{
+    struct pollfd looks[SIM_FIBERS_MAX];
+    sim_fiber_t *waiting[SIM_FIBERS_MAX];
+    nfds_t waiting_count = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (some[i]->state == FIBER_WAITING && some[i]->fd >= 0) {
+            looks[waiting_count] = (struct pollfd){.fd = some[i]->fd, .events = POLLIN};
+            waiting[waiting_count++] = some[i];
+        }
+    }
+    if (waiting_count == 0 || sim_real_poll(looks, waiting_count, 0) <= 0) {
+        return;
+    }
+    for (nfds_t i = 0; i < waiting_count; i++) {
+        if (looks[i].revents != 0) {
+            wake(waiting[i]);
+        }
+    }
+}
+
+/* When the fiber is not ready before a later time, quiet_until_ns is that time or an earlier one. */
+static bool is_runnable(sim_fiber_t *fiber)
 {
     int64_t from_ns = fiber->process->paused_until_ns;
     if (fiber->state == FIBER_WAITING) {
-        const bool happened = (fiber->word != NULL && *fiber->word != fiber->word_value)
-            || (fiber->fd >= 0 && fd_epoch != fd_epoch_seen && is_readable(fiber->fd));
-        if (happened) {
-            fiber->wake_ns = 0;
-            fiber->state = FIBER_READY;
+        if (fiber->word != NULL && *fiber->word != fiber->word_value) {
+            wake(fiber);
         } else if (fiber->wake_ns > from_ns) {
             from_ns = fiber->wake_ns;
         }
@@ -270,32 +313,44 @@ static bool is_runnable(sim_fiber_t *fiber, int64_t *next_ns)
     } else if (fiber->absent_until_ns > from_ns) {
         from_ns = fiber->absent_until_ns;
     }
-    if (from_ns < *next_ns) {
-        *next_ns = from_ns;
+    if (from_ns > world.now_ns && from_ns < quiet_until_ns) {
+        quiet_until_ns = from_ns;
     }
     return from_ns <= world.now_ns;
 }
 
-/* A ready fiber by lot; *next_ns: when the first one will be ready. */
-static sim_fiber_t *choose(int64_t *next_ns)
+/* Keeps in awake those of the fibers that are ready. */
+static void look_at(sim_fiber_t *const *some, int32_t count)
 {
-    sim_fiber_t *ready[SIM_FIBERS_MAX];
-    uint64_t ready_count = 0;
-    *next_ns = NEVER;
-    int32_t kept_count = 0;
-    for (int32_t i = 0; i < alive_count; i++) {
-        sim_fiber_t *fiber = alive[i];
-        if (fiber->state == FIBER_ENDED) {
-            continue;
-        }
-        alive[kept_count++] = fiber;
-        if (is_runnable(fiber, next_ns)) {
-            ready[ready_count++] = fiber;
+    awake_count = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (is_runnable(some[i])) {
+            awake[awake_count++] = some[i];
         }
     }
-    alive_count = kept_count;
-    fd_epoch_seen = fd_epoch;
-    return ready_count == 0 ? NULL : ready[sim_below(DICE_SCHEDULE, ready_count)];
+}
+
+/* A ready fiber by lot; NULL: none is ready before quiet_until_ns. */
+static sim_fiber_t *choose(void)
+{
+    if (has_happened || world.now_ns >= quiet_until_ns) {
+        int32_t kept_count = 0;
+        for (int32_t i = 0; i < alive_count; i++) {
+            if (alive[i]->state != FIBER_ENDED) {
+                alive[kept_count++] = alive[i];
+            }
+        }
+        alive_count = kept_count;
+        if (fds_are_touched) {
+            wake_by_fds(alive, alive_count);
+        }
+        quiet_until_ns = NEVER;
+        look_at(alive, alive_count);
+        has_happened = fds_are_touched = false;
+    } else {
+        look_at(awake, awake_count);
+    }
+    return awake_count == 0 ? NULL : awake[sim_below(DICE_SCHEDULE, (uint64_t)awake_count)];
 }
 
 int64_t sim_fibers_turns(void)
@@ -313,8 +368,7 @@ bool sim_fibers_run(bool (*should_stop)(void), int64_t limit_ns)
             return false;
         }
         const int64_t event_ns = sim_agenda_run_due();
-        int64_t next_ns;
-        sim_fiber_t *fiber = choose(&next_ns);
+        sim_fiber_t *fiber = choose();
         if (fiber != NULL) {
             to_fiber(fiber);
             if (after_turn != NULL) {
@@ -322,7 +376,7 @@ bool sim_fibers_run(bool (*should_stop)(void), int64_t limit_ns)
             }
             continue;
         }
-        next_ns = next_ns < event_ns ? next_ns : event_ns;
+        const int64_t next_ns = quiet_until_ns < event_ns ? quiet_until_ns : event_ns;
         if (next_ns == NEVER) {
             sim_fail("nobody will ever run again");
         }

@@ -77,8 +77,10 @@ void sim_fiber_set_activity(sim_activity_t activity);
 void sim_fiber_read_clock(void);
 void sim_fiber_sleep(int64_t ns);
 void sim_fiber_sleep_until(int64_t ns);
-/* True when the word changed or the descriptor became readable before wake_ns. */
+/* True when the word changed or the descriptor became readable before wake_ns. Who changes a word that
+ * others wait for does it by sim_fibers_count_up. */
 bool sim_fiber_wait(const uint64_t *word, int fd, int64_t wake_ns);
+void sim_fibers_count_up(uint64_t *word);
 
 /* ---- called by the scheduler's owner ---- */
 
@@ -87,6 +89,8 @@ void sim_fibers_set_on_turn(void (*on_turn)(const sim_fiber_t *fiber));
 
 /* Descriptors may have become readable: those who wait for one look again. */
 void sim_fibers_touch_fds(void);
+/* A process goes on before the end of its pause. */
+void sim_fibers_look_again(void);
 /* Runs until should_stop() says so (asked between two turns) or limit_ns is reached; false then. */
 int64_t sim_fibers_turns(void);
 bool sim_fibers_run(bool (*should_stop)(void), int64_t limit_ns);

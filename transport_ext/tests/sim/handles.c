@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -36,7 +37,6 @@ int __real_fclose(FILE *file);
 void *__real_mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *base, size_t length);
 int __real_ftruncate(int fd, off_t length);
-int __real_posix_fallocate(int fd, off_t offset, off_t length);
 int __real_unlink(const char *path);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_openat(int dir_fd, const char *path, int flags, ...);
@@ -144,10 +144,18 @@ int __wrap_ftruncate(int fd, off_t length)
     return __real_ftruncate(fd, length);
 }
 
+/* Whether there is room is the scenario's to say: pages that nobody writes to need not be there. */
 int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
 {
-    return sim_scarcity_strikes(SCARCE_STORAGE) ? ENOSPC
-                                                : __real_posix_fallocate(fd, offset, length);
+    struct stat status;
+    if (sim_scarcity_strikes(SCARCE_STORAGE)) {
+        return ENOSPC;
+    }
+    if (fstat(fd, &status) != 0
+        || (status.st_size < offset + length && __real_ftruncate(fd, offset + length) != 0)) {
+        return errno;
+    }
+    return 0;
 }
 
 int __wrap_unlink(const char *path)

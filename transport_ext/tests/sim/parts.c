@@ -13,7 +13,7 @@ static void *part_main(void *arg)
     sim_fiber_sleep_until(self->start_ns);
     self->is_done = self->kind->play(self);
     self->is_running = false;
-    self->client->roles_ended++;
+    sim_fibers_count_up(&self->client->roles_ended);
     return NULL;
 }
 

@@ -39,6 +39,7 @@ static void become_calm(void *arg, int64_t number)
             cast.clients[i].process->paused_until_ns = 0;
         }
     }
+    sim_fibers_look_again();
 }
 
 /* ---- when a phase is over ---- */

@@ -185,14 +185,14 @@ int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 int __wrap_pthread_cond_signal(pthread_cond_t *condition)
 {
     (void)condition;
-    condition_epoch++;
+    sim_fibers_count_up(&condition_epoch);
     return 0;
 }
 
 int __wrap_pthread_cond_broadcast(pthread_cond_t *condition)
 {
     (void)condition;
-    condition_epoch++;
+    sim_fibers_count_up(&condition_epoch);
     return 0;
 }
 

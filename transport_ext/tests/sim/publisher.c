@@ -340,7 +340,7 @@ static void *publisher_main(void *arg)
     sim_publisher_t *self = arg;
     run(self);
     self->is_running = false;
-    self->client->roles_ended++;
+    sim_fibers_count_up(&self->client->roles_ended);
     return NULL;
 }
 

@@ -355,7 +355,7 @@ static void *subscriber_main(void *arg)
     sim_subscriber_t *self = arg;
     run(self);
     self->is_running = false;
-    self->client->roles_ended++;
+    sim_fibers_count_up(&self->client->roles_ended);
     return NULL;
 }
 
