@@ -25,7 +25,9 @@ SLOWED = 1
 TERM_LENGTH = 1 << 19  # so a window of 256 KiB
 ROWS_PER_BATCH = 10_000
 #: Phases of the run: the slow one begins and ends after these many seconds of flow.
-BEFORE_S, DURING_S = 12.0, 16.0
+#: The first phase ends when the rate is steady: Spark's first batches take their time, more of it on a busy machine.
+BEFORE_S, BEFORE_MAX_S, DURING_S = 12.0, 40.0, 16.0
+STEADY_S, STEADY_SHARE = 6.0, 0.75
 SETTLE_S, PHASE_MIN_S = 2.0, 8.0
 #: Carriers by actor, so that each has about a third of the rows and the slowed one is on the way of a third.
 CARRIERS = {
@@ -175,7 +177,7 @@ def watch(query: Any, monitor: Monitor, slow: Callable[[float], None], factor: f
         now = time.monotonic()
         if monitor.started_s == 0.0:
             continue
-        if phase == "before" and now - monitor.started_s >= BEFORE_S:
+        if phase == "before" and is_steady(monitor.rows_at, monitor.started_s, now):
             slow(factor)
             begin, phase = now, "slow"
             say(f"actor {SLOWED} is {factor:g} times slower from here")
@@ -191,11 +193,20 @@ def watch(query: Any, monitor: Monitor, slow: Callable[[float], None], factor: f
     return begin, end
 
 
+def is_steady(rows_at: Callable[[float], float], start: float, now: float) -> bool:
+    """Whether the last two spans of STEADY_S were about as fast as each other; or it was waited for long enough."""
+    if now - start < max(BEFORE_S, 2 * STEADY_S):
+        return False
+    one = rows_at(now - STEADY_S) - rows_at(now - 2 * STEADY_S)
+    other = rows_at(now) - rows_at(now - STEADY_S)
+    return min(one, other) >= STEADY_SHARE * max(one, other) > 0 or now - start >= BEFORE_MAX_S
+
+
 def phase_rates(
     rows_at: Callable[[float], float], start: float, begin: float, end: float, last: float
 ) -> list[float]:
     """Rows per second before, during and after, each without its first seconds."""
-    spans = ((start, begin), (begin, end), (end, last))
+    spans = ((max(start, begin - 2 * STEADY_S - SETTLE_S), begin), (begin, end), (end, last))
     rates = []
     for first, final in spans:
         settled = first + SETTLE_S
