@@ -12,6 +12,7 @@ from rstream.errors import ConfigError
 __all__ = ("ClientConfig", "DriverConfig", "DriverSettings")
 
 _THREADING: Final = ("auto", "shared", "shared-network", "dedicated", "invoker")
+_BUDGETS: Final = ("none", "static", "dynamic", "aggressive")
 _IDLE: Final = ("block", "spin", "noop", "yield", "backoff", "sleep", "controllable")
 
 
@@ -38,6 +39,14 @@ class DriverConfig:
         initial_window_length: receiver window in bytes (128 KiB).
         so_rcvbuf, so_sndbuf: socket buffers in bytes; 0: the system's.
         idle_exit_s: the shared driver ends when no client was there for so long (30; 0: never).
+        budget: what a driver that sends to this one may have under way, of all streams together:
+            ``"none"``, ``"static"`` (``budget_bytes``), or a share of the memory by the number of
+            peers, ``"dynamic"`` and ``"aggressive"``.
+        budget_bytes: for ``"static"``, by peer (10 MiB).
+        stream_budget: bytes of one stream that may be under way where the channel does not say it
+            (``Channel.budget_bytes``); 0: no limit (0).
+        noop_interval_s: how often a sender asks whether the path to each reader is alive; a reader
+            that answers none for twice as long is given up; 0: never (0).
         options: further options of the driver by name.
     """
 
@@ -59,6 +68,10 @@ class DriverConfig:
     so_rcvbuf: int | None = None
     so_sndbuf: int | None = None
     idle_exit_s: float | None = None
+    budget: Literal["none", "static", "dynamic", "aggressive"] | None = None
+    budget_bytes: int | None = None
+    stream_budget: int | None = None
+    noop_interval_s: float | None = None
     options: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
@@ -68,6 +81,8 @@ class DriverConfig:
             )
         if self.idle is not None and self.idle not in _IDLE:
             raise ConfigError(f"idle={self.idle!r}: must be one of {', '.join(_IDLE)}")
+        if self.budget is not None and self.budget not in _BUDGETS:
+            raise ConfigError(f"budget={self.budget!r}: must be one of {', '.join(_BUDGETS)}")
 
     def to_options(self) -> dict[str, str]:
         """The driver's options as text by name; the driver checks their ranges."""
@@ -99,6 +114,10 @@ _OPTION_NAMES: Final[dict[str, str]] = {
     "so_rcvbuf": "so-rcvbuf",
     "so_sndbuf": "so-sndbuf",
     "idle_exit_s": "idle-exit",
+    "budget": "budget",
+    "budget_bytes": "budget-bytes",
+    "stream_budget": "stream-budget",
+    "noop_interval_s": "noop-interval",
 }
 
 
@@ -173,4 +192,8 @@ class DriverSettings(TypedDict, total=False):
     so_rcvbuf: int | None
     so_sndbuf: int | None
     idle_exit_s: float | None
+    budget: Literal["none", "static", "dynamic", "aggressive"] | None
+    budget_bytes: int | None
+    stream_budget: int | None
+    noop_interval_s: float | None
     options: dict[str, str]

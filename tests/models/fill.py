@@ -17,7 +17,7 @@ class Fill:
     def __init__(self, target_delay_ns: int = 0) -> None:
         self.target_delay_ns = min(target_delay_ns, RTT_MAX_NS) if target_delay_ns > 0 else 10 * NS_PER_MS
         self.now: int | None = None
-        self.received = self.consumed = 0
+        self.received = self.highest = self.consumed = 0
         self.slope = 0.0  # dq/dt, bytes/s
         self.level = self.level_before = self.level_ns = 0  # q when the consumer took, or is late
         self.still = 0.0  # how long nothing is usually seen to be taken
@@ -31,8 +31,8 @@ class Fill:
         self.is_stalled = False
         self.told: tuple[int, float] | None = None
 
-    def update(self, now: int, received: int, consumed: int, buffer: int, rtt: int) -> bool:
-        """Whether a fill NAK is due."""
+    def update(self, now: int, received: int, consumed: int, buffer: int, rtt: int, highest: int = 0) -> bool:
+        """Whether a fill NAK is due. ``highest``: end of what is here, also behind a gap."""
         now = later(-TIME_MAX_NS if self.now is None else self.now, now)
         received = max(self.received, min(received, COUNT_MAX))
         consumed = max(self.consumed, min(consumed, received))
@@ -40,11 +40,15 @@ class Fill:
             self.now, self.moved, self.received, self.consumed = now, now, received, consumed
             self.level = self.level_before = received - consumed
             self.level_ns = now
+            self.highest = received
+        # What lay behind a gap and can be consumed now has not come in: no growth.
+        self.level_before += max(0, min(received, self.highest) - self.received)
         has_taken = consumed > self.consumed
         self.note_gap(now, consumed)
         self.note_level(now, received - consumed, has_taken)
         self.note_drain(now, consumed, received > consumed)
         self.now, self.received, self.consumed = now, received, consumed
+        self.highest = max(self.highest, received, min(highest, COUNT_MAX))
         self.rtt = max(0, min(rtt, RTT_MAX_NS))
         self.judge(max(0, min(buffer, BUFFER_MAX)), self.rtt)
         if self.strength <= 0:

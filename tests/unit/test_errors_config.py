@@ -54,12 +54,14 @@ def test_settings_and_options_match_the_driver() -> None:
     everything = {
         key: (1.0 if key.endswith("_s") else 4096)
         for key in DriverSettings.__annotations__
-        if key not in ("threading", "idle", "options")
+        if key not in ("threading", "idle", "budget", "options")
     }
-    full = DriverConfig(threading="auto", idle="block", **everything).to_options()
+    full = DriverConfig(threading="auto", idle="block", budget="dynamic", **everything).to_options()
     assert set(full) <= known
     assert len(full) == len(DriverSettings.__annotations__) - 1
     assert DriverConfig().to_options() == {}
+    with pytest.raises(errors.ConfigError, match="budget='plenty': must be one of none, static, dynamic, aggressive"):
+        DriverConfig(budget="plenty")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("bad", [0, -1, 3601, float("nan")])

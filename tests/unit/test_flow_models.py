@@ -190,7 +190,10 @@ def test_order_and_duplicates_of_one_window_change_nothing(strengths: list[float
 @given(
     first=st.integers(0, 1 << 40),
     events=st.lists(
-        st.tuples(PASSING, st.one_of(st.integers(-1000, 1 << 20), st.just(0)), st.floats(0, 1.1), st.sampled_from(["", "", "told", "heard"])),
+        st.tuples(
+            PASSING, st.one_of(st.integers(-1000, 1 << 20), st.just(0)), st.floats(0, 1.1), st.sampled_from(["", "", "told", "heard"]),
+            st.one_of(st.just(0), st.integers(-1000, 1 << 20), I64),
+        ),
         min_size=10, max_size=80,
     ),
     buffer=st.one_of(st.sampled_from([0, 65536, 1 << 20, 4 << 20]), st.sampled_from([1 << 20, 4 << 20]), I64),
@@ -203,12 +206,13 @@ def test_fill_is_the_model(laws: Laws, first: int, events: list[tuple], buffer: 
     laws.ask("fill", delay)
     laws.ask("suppress")
     now, received, consumed = 0, first, first
-    for passing, arriving, taken, then in events:
+    for passing, arriving, taken, then, behind in events:
         now = max(-(1 << 63), min(now + passing, (1 << 63) - 1))
         received += arriving
+        highest = max(-(1 << 63), min(received + behind, (1 << 63) - 1))
         consumed += int((received - consumed) * taken)
-        is_due = model.update(now, received, consumed, buffer, rtt)
-        answer = laws.ask("update", now, received, consumed, buffer, rtt)
+        is_due = model.update(now, received, consumed, buffer, rtt, highest)
+        answer = laws.ask("update", now, received, consumed, buffer, rtt, highest)
         expected = [int(is_due), model.strength, model.fill, model.predicted, model.drain, model.variation, model.window, int(model.is_stalled)]
         assert alike(answer, expected), (answer, expected)
         assert 0 <= model.strength <= 1

@@ -129,6 +129,8 @@ static int64_t next_look(rsti_image_fill_t *state, int64_t now_ns)
 static int64_t buffer_of(rsti_image_t *image, int64_t now_ns)
 {
     rsti_image_fill_t *state = &image->fill;
+    /* The memory that is there: a window that tunes itself is what the receiver asks for, and always full. */
+    const int64_t window = image->congestion.max_window;
     int64_t demand = -1, mean_bytes = 0;
     for (int32_t i = 0; i < image->subscribers.count; i++) {
         const rsti_subscriber_t *subscriber = &image->subscribers.items[i];
@@ -145,10 +147,10 @@ static int64_t buffer_of(rsti_image_t *image, int64_t now_ns)
         }
     }
     if (demand < 0 || mean_bytes <= 0) {
-        return image->next_sm_window;
+        return window;
     }
     rsti_fill_demand_set(&state->demand, demand, state->fill.reaction.reach_ns, now_ns);
-    return rsti_fill_buffer(image->next_sm_window, rsti_fill_demand_highest(&state->demand),
+    return rsti_fill_buffer(window, rsti_fill_demand_highest(&state->demand),
         mean_bytes, image->mtu);
 }
 
@@ -166,15 +168,18 @@ static void take_heard(rsti_image_fill_t *state)
 }
 
 int64_t rsti_image_fill_look(
-    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns)
+    rst_driver_t *driver, rsti_image_t *image, const rsti_rebuild_facts_t *found)
 {
     rsti_image_fill_t *state = &image->fill;
+    const int64_t now_ns = found->now_ns;
+    const bool is_overrun = found->to < rsti_load_acquire_i64(&state->overrun_until);
     const rsti_fill_facts_t facts = {
         .now_ns = now_ns,
-        .received = hwm,
-        .consumed = consumed,
+        .received = is_overrun ? found->hwm : found->to,
+        .highest = found->hwm,
+        .consumed = found->consumed,
         .buffer_bytes = buffer_of(image, now_ns),
-        .rtt_ns = rsti_load_acquire_i64(&image->rtt_ns),
+        .rtt_ns = found->rtt_ns,
     };
     const bool is_due = rsti_fill_update(&state->fill, &facts);
     tell(state->told_fill, state->fill.fill * 1000.0);

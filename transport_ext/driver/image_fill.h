@@ -34,6 +34,7 @@ typedef struct rsti_image_fill_t {
     int32_t is_wanted; /* some source follows fill */
     int64_t heard_bits; /* strength of the last fill NAK of another receiver, as a double's bits */
     int64_t heard_count;
+    int64_t overrun_until; /* up to there the buffer reached when data last found it full */
     /* written by: receiver */
     int64_t *told_naks;
     int64_t seen;

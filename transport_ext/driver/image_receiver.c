@@ -206,6 +206,7 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
         log->position_bits, log->initial_term_id);
     if (position + walked > image->overrun_threshold && RSTI_FAULT != RSTI_FAULT_OVERRUN) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS, 1);
+        rsti_store_release_i64(&image->fill.overrun_until, image->overrun_threshold);
         if (rsti_packet_is_heartbeat(datagram, length)) {
             on_early_heartbeat(receiver, image, now_ns);
         }

@@ -401,6 +401,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     const int64_t end =
         rsti_min_i64(wanted, position + allow_resend(publication, context->now_ns));
     int64_t bytes = 0, datagrams = 0;
+    bool is_full = false;
     if (end < wanted) {
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMIT_OVERFLOW, 1);
     }
@@ -415,7 +416,8 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
             bytes += (int64_t)sender->datagrams[i].length;
         }
         datagrams += sent;
-        if (count == 0 || sent < count) {
+        is_full = sent < count;
+        if (count == 0 || is_full) {
             break;
         }
         position = sender->ends[count - 1];
@@ -427,7 +429,20 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITS_SENT, 1);
         rsti_driver_count(driver_of(sender), RSTI_SYSTEM_RETRANSMITTED_BYTES, bytes);
     }
-    return bytes > 0 ? 0 : -1;
+    return bytes > 0 ? 0 : is_full ? RSTI_RESEND_BLOCKED : -1;
+}
+
+/* Before new data: an interface that is busy with those would have no room for these, pass after pass, and the
+ * receiver nothing that it can hand out. */
+static void send_again(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t now_ns, int64_t *next_deadline_ns)
+{
+    if (publication->retransmit.active_count > 0) {
+        resend_t context = {sender, publication, now_ns};
+        int64_t due_ns = RSTI_NO_DEADLINE;
+        (void)rsti_retransmit_process(&publication->retransmit, now_ns, resend, &context, &due_ns);
+        rsti_lower_deadline(next_deadline_ns, due_ns);
+    }
 }
 
 int64_t rsti_network_publication_send(rsti_sender_t *sender,
@@ -435,6 +450,7 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
 {
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     check_setup(sender, publication, snd_pos, now_ns, next_deadline_ns);
+    send_again(sender, publication, now_ns, next_deadline_ns);
     /* What was not sent is given up. Receivers drop their images when they hear of a revocation:
      * data behind it would have them ask for a set-up and read the rest as another stream. */
     const int64_t bytes = is_revoked(publication)
@@ -445,12 +461,6 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
         rsti_network_publication_on_idle(sender, publication, snd_pos, now_ns);
     }
     rsti_network_publication_check_noop(sender, publication, snd_pos, now_ns, next_deadline_ns);
-    if (publication->retransmit.active_count > 0) {
-        resend_t context = {sender, publication, now_ns};
-        int64_t due_ns = RSTI_NO_DEADLINE;
-        (void)rsti_retransmit_process(&publication->retransmit, now_ns, resend, &context, &due_ns);
-        rsti_lower_deadline(next_deadline_ns, due_ns);
-    }
     return bytes;
 }
 

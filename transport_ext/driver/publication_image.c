@@ -351,7 +351,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         .has_loss = has_loss,
     };
     const int64_t told_due_ns =
-        rsti_min_i64(rsti_image_fill_look(driver, image, hwm, least, now_ns),
+        rsti_min_i64(rsti_image_fill_look(driver, image, &facts),
             rsti_min_i64(rsti_image_demand_look(driver, image, hwm, now_ns),
                 rsti_min_i64(rsti_image_budget_look(driver, image, hwm, least, now_ns),
                     rsti_image_noop_look(driver, image, hwm, now_ns))));
@@ -401,11 +401,11 @@ bool rsti_image_accepts(const rsti_image_t *image)
 
 int64_t rsti_image_join_position(const rsti_image_t *image)
 {
-    const int64_t rcv_pos = image->received;
+    /* Where the readers are, though this agent learns only in its next pass that so much was received. */
     int64_t least, highest;
     return subscribers_range(image, &least, &highest)
-        ? rsti_min_i64(least, rcv_pos)
-        : rcv_pos;
+        ? rsti_min_i64(least, rsti_load_acquire_i64(&image->high_water))
+        : image->received;
 }
 
 static void set_life(rst_driver_t *driver, rsti_image_t *image, rsti_life_t life, int64_t now_ns)

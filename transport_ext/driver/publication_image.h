@@ -184,7 +184,7 @@ int rsti_image_fill_counters(rst_driver_t *driver, rsti_image_t *image, bool is_
 void rsti_image_fill_fini(rst_driver_t *driver, rsti_image_t *image);
 /* Each rebuild pass. Returns when to look again. */
 int64_t rsti_image_fill_look(
-    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns);
+    rst_driver_t *driver, rsti_image_t *image, const rsti_rebuild_facts_t *found);
 /* Receiver: a SETUP changed a connection; data came; a fill NAK that is due. */
 void rsti_image_fill_on_setup(rsti_image_t *image);
 /* Another receiver's fill NAK, echoed by the sender; its own is none. */

@@ -1,13 +1,18 @@
 /* cc_auto.c: the window follows what the readers drain in a round trip. With D the drain, R the
  * least round trip remembered, G the longest time that the readers left data unread between two
- * looks:
+ * looks, H the most bytes that lay behind a gap:
  *
- *     window = clamp(2 * D * (R + G), min(4 MTU, max_window), max_window)
+ *     window = clamp(min(2 * D * (R + G) + 5/4 * H, 6 * D * (R + G)), min(4 MTU, max_window), max_window)
  *
  * Why 2: a status message leaves when a quarter of the window is consumed, so a stream that is
  * held by its window alone drains 3/4 * window / (R + G) or more; each interval then makes the
  * window at least 3/2 of what it was, until something else holds the stream. A slow reader gets a
  * short queue; a fast one on a long way a window that fills the way, found at runtime.
+ *
+ * Why H: what comes in while a gap is being repaired lies in the window and cannot be consumed. A stream that its
+ * window holds meanwhile fills all of it but what is in flight, so the window grows by a quarter or more each time
+ * until the longest repair fits in; then H is what came in during that, whatever the window. At most 6, because a
+ * queue on the way makes repairs longer, those the window, and that the queue: four repairs of the same byte.
  *
  * Measured over intervals of (smoothed round trip + G), at least INTERVAL_MIN_NS. D and G are the
  * greatest of the last RSTI_AUTO_SAMPLES intervals that count:
@@ -17,6 +22,7 @@
  *   - one in which the sender did not use its credit (it did not come further than half a window
  *     below the limit that stood at the beginning) counts only when it drained more than any other:
  *     a quiet publisher makes the window no smaller.
+ * H is the greatest of the last RSTI_AUTO_SAMPLES intervals, whether they count or not.
  * Changes of less than an eighth are not announced. Until a round trip is known the window stays.
  *
  * A queue that the window itself makes on the way (W > D * R does) is part of the round trip once
@@ -26,6 +32,8 @@
 #include "util/int_math.h"
 
 #define MARGIN 2.0
+#define MARGIN_BEHIND 1.25
+#define MOST 6.0
 #define WINDOW_FIRST 131072
 #define WINDOW_LEAST_DATAGRAMS 4
 #define INTERVAL_MIN_NS INT64_C(1000000)
@@ -48,6 +56,7 @@ static void start_interval(
     state->started_at = facts->consumed;
     state->started_limit = facts->last_sm_position + congestion->window;
     state->gap_ns = 0;
+    state->behind = 0;
 }
 
 /* Notes how long data waited; false when that was a pause. */
@@ -86,6 +95,24 @@ static int64_t longest_gap(const rsti_auto_t *state)
     return longest;
 }
 
+static int64_t most_behind(const rsti_auto_t *state)
+{
+    int64_t most = 0;
+    for (int32_t i = 0; i < RSTI_AUTO_SAMPLES; i++) {
+        most = rsti_max_i64(most, state->behinds[i]);
+    }
+    return most;
+}
+
+/* At the end of an interval. True when H is another one now. */
+static bool note_behind(rsti_auto_t *state)
+{
+    const int64_t before = most_behind(state);
+    state->behinds[state->next_behind] = state->behind;
+    state->next_behind = (state->next_behind + 1) % RSTI_AUTO_SAMPLES;
+    return most_behind(state) != before;
+}
+
 /* False: the interval does not count. */
 static bool take_sample(rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts)
 {
@@ -107,7 +134,9 @@ static void set_window(rsti_congestion_t *congestion, int64_t rtt_least_ns)
 {
     const rsti_auto_t *state = &congestion->state.automatic;
     const double reach_ns = (double)(rtt_least_ns + longest_gap(state));
-    const double wanted = MARGIN * greatest_drain(state) * reach_ns / 1e9;
+    const double reach = greatest_drain(state) * reach_ns / 1e9;
+    const double behind = MARGIN_BEHIND * (double)most_behind(state);
+    const double wanted = MARGIN * reach + behind < MOST * reach ? MARGIN * reach + behind : MOST * reach;
     const int32_t most = congestion->max_window;
     const int32_t least = (int32_t)rsti_min_i64(
         (int64_t)WINDOW_LEAST_DATAGRAMS * congestion->mtu, most);
@@ -132,10 +161,12 @@ static int32_t on_rebuild(
         start_interval(congestion, facts);
         return congestion->window;
     }
+    state->behind = rsti_max_i64(state->behind, facts->hwm - facts->to);
     const int64_t interval_ns =
         rsti_max_i64(facts->rtt_ns + longest_gap(state), INTERVAL_MIN_NS);
     if (facts->rtt_ns > 0 && facts->now_ns >= state->started_ns + interval_ns) {
-        if (take_sample(congestion, facts)) {
+        const bool is_other_behind = note_behind(state);
+        if (take_sample(congestion, facts) || is_other_behind) {
             set_window(congestion, facts->rtt_least_ns);
         }
         start_interval(congestion, facts);

@@ -53,10 +53,13 @@ typedef struct rsti_auto_t {
     double drains[RSTI_AUTO_SAMPLES]; /* bytes per second */
     int64_t gaps[RSTI_AUTO_SAMPLES];  /* ns */
     int32_t next, count;
+    int64_t behinds[RSTI_AUTO_SAMPLES]; /* bytes behind a gap */
+    int32_t next_behind;
     int64_t started_ns; /* of the running interval; INT64_MIN: before the first */
     int64_t started_at; /* consumed then */
     int64_t started_limit;
     int64_t gap_ns;     /* longest one in it */
+    int64_t behind;     /* most in it */
     int64_t consumed;   /* in the last pass */
     int64_t waiting_ns; /* since then there is something to read; INT64_MIN: there was nothing */
 } rsti_auto_t;

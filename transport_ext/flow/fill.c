@@ -143,6 +143,12 @@ static bool is_due(const rsti_fill_t *fill)
            || fill->strength >= fill->told_strength + RISE;
 }
 
+/* Bytes that lay behind a gap at the last look, and can be consumed now. */
+static int64_t freed_by_repair(const rsti_fill_t *fill, int64_t received)
+{
+    return rsti_max_i64(0, rsti_min_i64(received, fill->highest) - fill->received);
+}
+
 bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
 {
     const int64_t now_ns = rsti_later_ns(
@@ -158,15 +164,19 @@ bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
         fill->level_ns = now_ns;
         fill->received = received;
         fill->consumed = consumed;
+        fill->highest = received;
         fill->level = received - consumed;
         fill->level_before = fill->level;
     }
+    fill->level_before += freed_by_repair(fill, received);
     const bool has_taken = consumed > fill->consumed;
     note_gap(fill, now_ns, consumed);
     note_level(fill, now_ns, received - consumed, has_taken);
     note_drain(fill, now_ns, consumed, received > consumed);
     fill->now_ns = now_ns;
     fill->received = received;
+    fill->highest =
+        rsti_max_i64(fill->highest, rsti_clamp_i64(facts->highest, received, RSTI_COUNT_MAX));
     fill->consumed = consumed;
     fill->buffer_bytes = rsti_clamp_i64(facts->buffer_bytes, 0, RSTI_BUFFER_MAX);
     fill->rtt_ns = rsti_clamp_i64(facts->rtt_ns, 0, RSTI_REPORT_RTT_MAX_NS);

@@ -47,10 +47,14 @@ int64_t rsti_arrival_rate(const rsti_arrival_t *arrival)
 }
 
 int64_t rsti_arrival_wanted(
-    const rsti_arrival_t *arrival, int64_t smoothed_rtt_ns, int64_t least_rtt_ns)
+    rsti_arrival_t *arrival, int64_t smoothed_rtt_ns, int64_t least_rtt_ns)
 {
     const int64_t rate = rsti_arrival_rate(arrival);
     const int64_t queue_ns = smoothed_rtt_ns - least_rtt_ns;
+    arrival->has_queued = arrival->has_queued || queue_ns > least_rtt_ns / 8;
+    if (!arrival->has_queued) {
+        return 0;
+    }
     if (queue_ns > least_rtt_ns / 4) {
         return rate - rate / 8;
     }

@@ -9,6 +9,8 @@
 #include "util/fault.h"
 #include "util/int_math.h"
 
+#define RETRY_NS INT64_C(50000)
+
 int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int32_t max_resend,
     int64_t delay_ns, int64_t linger_ns)
 {
@@ -48,6 +50,13 @@ void rsti_retransmit_fini(rsti_retransmit_handler_t *handler)
     *handler = (rsti_retransmit_handler_t){0};
 }
 
+static bool is_within(
+    const rsti_retransmit_action_t *action, int32_t term_id, int32_t term_offset)
+{
+    return action->term_id == term_id && term_offset >= action->term_offset
+           && term_offset < (int64_t)action->term_offset + action->length;
+}
+
 static bool is_served(
     const rsti_retransmit_action_t *action, int32_t term_id, int32_t term_offset)
 {
@@ -56,18 +65,33 @@ static bool is_served(
         return false;
     }
 #endif
-    return action->state != RSTI_RETRANSMIT_INACTIVE && action->term_id == term_id
-           && term_offset >= action->term_offset
-           && term_offset < (int64_t)action->term_offset + action->length;
+    return action->state != RSTI_RETRANSMIT_INACTIVE && is_within(action, term_id, term_offset);
+}
+
+/* How often what begins there was asked for and answered lately, as far as the pool remembers. */
+static int32_t times_asked(
+    const rsti_retransmit_handler_t *handler, int32_t term_id, int32_t term_offset)
+{
+    int32_t times = 0;
+    for (int32_t i = 0; handler->is_repairing && i < handler->pool_size; i++) {
+        const rsti_retransmit_action_t *action = &handler->actions[i];
+        if (action->times > times && is_within(action, term_id, term_offset)) {
+            times = action->times;
+        }
+    }
+    return times;
 }
 
 /* The action to use: unicast replaces its only one, or its oldest; a group takes a free one or none. */
 static rsti_retransmit_action_t *find_action(rsti_retransmit_handler_t *handler)
 {
     rsti_retransmit_action_t *oldest = &handler->actions[0];
+    const int32_t first = handler->is_repairing ? handler->next_place % handler->pool_size : 0;
     for (int32_t i = 0; i < handler->pool_size; i++) {
-        rsti_retransmit_action_t *action = &handler->actions[i];
+        const int32_t place = (first + i) % handler->pool_size;
+        rsti_retransmit_action_t *action = &handler->actions[place];
         if (action->state == RSTI_RETRANSMIT_INACTIVE) {
+            handler->next_place = place + 1;
             return action;
         }
         if (action->expiry_ns < oldest->expiry_ns) {
@@ -75,6 +99,17 @@ static rsti_retransmit_action_t *find_action(rsti_retransmit_handler_t *handler)
         }
     }
     return handler->is_group ? NULL : oldest;
+}
+
+/* Whether the first copy went decides. */
+static int resend_copies(int32_t times, int32_t term_id, int32_t term_offset, int32_t length,
+    rsti_on_resend_t on_resend, void *arg)
+{
+    const int result = on_resend(arg, term_id, term_offset, length);
+    for (int32_t i = 1; result >= 0 && i <= times && i < RSTI_RETRANSMIT_COPIES_MAX; i++) {
+        (void)on_resend(arg, term_id, term_offset, length);
+    }
+    return result;
 }
 
 int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
@@ -93,14 +128,19 @@ int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
     if (action == NULL) {
         return -1;
     }
-    if (handler->delay_ns == 0 && on_resend(arg, term_id, term_offset, resend_length) < 0) {
+    const int32_t times = times_asked(handler, term_id, term_offset);
+    const int result = handler->delay_ns == 0
+        ? resend_copies(times, term_id, term_offset, resend_length, on_resend, arg)
+        : RSTI_RESEND_BLOCKED;
+    if (result < 0 && result != RSTI_RESEND_BLOCKED) {
         return 0; /* whoever has the place keeps it */
     }
     handler->active_count += action->state == RSTI_RETRANSMIT_INACTIVE;
     action->term_id = term_id;
     action->term_offset = term_offset;
     action->length = resend_length;
-    if (handler->delay_ns > 0) {
+    action->times = times + 1;
+    if (result == RSTI_RESEND_BLOCKED) {
         action->state = RSTI_RETRANSMIT_DELAYED;
         action->expiry_ns = rsti_saturating_add_i64(now_ns, handler->delay_ns);
     } else {
@@ -132,7 +172,16 @@ int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
                 handler->active_count--;
                 continue;
             }
-            if (on_resend(arg, action->term_id, action->term_offset, action->length) < 0) {
+            const int result = resend_copies(action->times - 1, action->term_id,
+                action->term_offset, action->length, on_resend, arg);
+            if (result == RSTI_RESEND_BLOCKED) {
+                /* Nor would the next one go. Each pass tries; there need be none before RETRY_NS. */
+                action->expiry_ns = now_ns;
+                handler->next_due_ns = rsti_saturating_add_i64(now_ns, 1);
+                *next_due_ns = rsti_saturating_add_i64(now_ns, RETRY_NS);
+                return resent;
+            }
+            if (result < 0) {
                 action->state = RSTI_RETRANSMIT_INACTIVE;
                 handler->active_count--;
                 continue;

@@ -3,7 +3,12 @@
  *
  * Towards rstream receivers of a unicast stream (docs/wire.md, "Repair") there is a pool too, an action
  * lingers for a round trip, and a full pool gives the oldest action up instead of refusing: a NAK is never
- * unheard, and what NAKs may cost is bounded in bytes by the caller. */
+ * unheard, and what NAKs may cost is bounded in bytes by the caller.
+ *
+ * What is asked for a second time was lost twice, and holds everything behind it back for another round trip: it is
+ * sent twice, and what is asked for a third time three times (RSTI_RETRANSMIT_COPIES_MAX). With loss p that costs
+ * p^2 of the rate, and leaves p^4 instead of p^3 to wait once more: at 5 %, 100 ms and 100 MB/s less than one in
+ * twenty round trips instead of each one. The pool is used in turn, so that it remembers as long as it can. */
 #ifndef RSTI_LOSS_RETRANSMIT_HANDLER_H
 #define RSTI_LOSS_RETRANSMIT_HANDLER_H
 
@@ -11,7 +16,8 @@
 #include <stdint.h>
 
 #define RSTI_RETRANSMIT_POOL_MAX 256
-#define RSTI_RETRANSMIT_POOL_REPAIR 128
+#define RSTI_RETRANSMIT_POOL_REPAIR 512
+#define RSTI_RETRANSMIT_COPIES_MAX 3
 
 typedef enum rsti_retransmit_state_t {
     RSTI_RETRANSMIT_INACTIVE = 0,
@@ -24,6 +30,7 @@ typedef struct rsti_retransmit_action_t {
     int32_t term_id;
     int32_t term_offset;
     int32_t length;
+    int32_t times; /* it was asked for, and answered */
     rsti_retransmit_state_t state;
 } rsti_retransmit_action_t;
 
@@ -31,6 +38,7 @@ typedef struct rsti_retransmit_handler_t {
     rsti_retransmit_action_t *actions; /* allocated at init, as many as there may be */
     int32_t pool_size;                 /* that new ones may take */
     int32_t place_count;               /* that may still linger: at least pool_size */
+    int32_t next_place;                /* repairing: where the next one goes, if it is free */
     int32_t active_count;
     bool is_group;
     bool is_repairing; /* the receivers are rstream */
@@ -40,8 +48,10 @@ typedef struct rsti_retransmit_handler_t {
     int64_t next_due_ns;        /* lower bound: before it no timer is due */
 } rsti_retransmit_handler_t;
 
-/* Resends [term_offset, + length) of term_id; 0, or negative when nothing was sent: such a NAK takes no
- * place, and is heard again when it is repeated. */
+/* Resends [term_offset, + length) of term_id: 0; RSTI_RESEND_BLOCKED when nothing was sent because the socket took
+ * nothing: it waits for the next pass; else negative when there is nothing to send: such a NAK takes no place, and
+ * is heard again when it is repeated. */
+#define RSTI_RESEND_BLOCKED (-2)
 typedef int (*rsti_on_resend_t)(void *arg, int32_t term_id, int32_t term_offset, int32_t length);
 
 int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int32_t max_resend,

@@ -31,6 +31,7 @@ typedef struct link_params_t {
     int64_t reorder_ns;
     int64_t step_ns;          /* how often the agents run at most; 0: LINK_STEP_NS */
     uint64_t seed;
+    bool is_own; /* the link is the sender's own interface: what would wait longer than two steps is not taken */
     bool is_aeron; /* the mark of an rstream sender is taken from the SETUPs on their way */
 } link_params_t;
 
@@ -164,7 +165,13 @@ static inline int link_media_open(void *arg, const rsti_socket_params_t *params,
 static inline int link_media_send(void *arg, rsti_socket_t *socket,
     const rsti_datagram_t *datagrams, int count)
 {
+    const link_side_t *side = arg;
+    const link_t *l = side->link;
     for (int i = 0; i < count; i++) {
+        if (l->params.is_own && side->index == 0
+            && l->ways[0].busy_until_ns - l->now_ns > 2 * l->params.step_ns) {
+            return i;
+        }
         link_send_one(arg, &socket->local,
             socket->remote.ss_family != 0 ? &socket->remote : &datagrams[i].address,
             datagrams[i].data, datagrams[i].length);

@@ -399,7 +399,39 @@ TEST(revoked_image_goes_at_once)
     harness_close(r.h);
 }
 
-CHECK_MAIN(RUN(group_tag_is_in_status_messages_and_errors),
+/* ---- who comes later ---- */
+
+/* N30: the first reader takes what is in the log; the conductor learns in its next pass that it came. */
+TEST(second_reader_begins_where_the_first_one_is)
+{
+    reader_t r;
+    reader_open(&r, UDP);
+    send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
+    int64_t deadline_ns;
+    (void)rsti_receiver_do_work(&r.h->driver->receiver, r.h->manual.now_ns, &deadline_ns);
+    CHECK_EQ(image_of(&r)->received, 0);
+    *image_of(&r)->subscribers.items[0].position = 1024;
+    (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, UDP, STREAM);
+    CHECK_EQ(image_of(&r)->subscribers.count, 2);
+    CHECK_EQ(*image_of(&r)->subscribers.items[1].position, 1024);
+    harness_close(r.h);
+}
+
+TEST(second_reader_does_not_begin_beyond_what_came)
+{
+    reader_t r;
+    reader_open(&r, UDP);
+    send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
+    pass(r.h);
+    *image_of(&r)->subscribers.items[0].position = 4096; /* another process wrote nonsense */
+    (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, UDP, STREAM);
+    CHECK(*image_of(&r)->subscribers.items[1].position <= 1024);
+    harness_close(r.h);
+}
+
+CHECK_MAIN(RUN(second_reader_begins_where_the_first_one_is),
+    RUN(second_reader_does_not_begin_beyond_what_came),
+    RUN(group_tag_is_in_status_messages_and_errors),
     RUN(driver_gives_the_group_tag_where_the_channel_has_none),
     RUN(round_trip_requests_are_answered_to_whom_they_ask), RUN(old_frames_are_under_runs),
     RUN(early_frames_are_over_runs),

@@ -4,7 +4,7 @@
  *   rate LAW now initial least most floor target detect window step increase decrease datagrams
  *   report now id strength fill drain drain_all variation senders buffer rtt
  *   cycle now sent rtt buffer            change now bytes datagrams
- *   fill target                          update now received consumed buffer rtt
+ *   fill target                          update now received consumed buffer rtt highest
  *   told strength                        demand messages in now
  *   buffer window highest mean mtu       wait group longest unit
  *   suppress                             due is_due group unit         heard strength
@@ -131,6 +131,7 @@ static bool do_fill(lab_t *lab, const char *word)
         facts.consumed = whole();
         facts.buffer_bytes = whole();
         facts.rtt_ns = whole();
+        facts.highest = whole();
         const bool is_due = rsti_fill_update(&lab->fill, &facts);
         print_fill(&lab->fill, is_due);
     } else if (strcmp(word, "told") == 0) {

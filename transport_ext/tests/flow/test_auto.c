@@ -327,6 +327,42 @@ TEST(the_window_follows_what_changes)
     CHECK(rate_over(&w, SECOND) > 0.9 * capacity(&w));
 }
 
+/* A reader of 100 MB/s at a round trip of 1 ms, behind gaps that hold back so many bytes: the window has room for
+ * them, up to six times what a round trip brings, and becomes small again when the way loses no more. */
+static int32_t window_behind_gaps(int64_t behind, rsti_congestion_t *congestion)
+{
+    const rsti_congestion_params_t params = {.cc_text = "auto", .default_text = "static",
+        .window = 8 * 1024 * 1024, .term_length = 64 * 1024 * 1024, .mtu = MTU};
+    if (congestion->law == NULL) {
+        (void)rsti_congestion_init(congestion, &params);
+    }
+    const int64_t begin_ns = congestion->state.automatic.consumed * 10;
+    int32_t window = 0;
+    for (int64_t us = 0; us < 40000; us += 50) {
+        const int64_t now_ns = begin_ns + us * US;
+        const int64_t consumed = now_ns / 10; /* 100 MB/s */
+        bool is_forced;
+        window = congestion->law->on_rebuild(congestion,
+            &(rsti_rebuild_facts_t){.now_ns = now_ns, .consumed = consumed,
+                .last_sm_position = consumed, .hwm = consumed + (us % 1000 < 500 ? behind : 0),
+                .from = consumed, .to = consumed, .rtt_ns = MS, .rtt_least_ns = MS},
+            &is_forced);
+    }
+    return window;
+}
+
+TEST(what_waits_behind_gaps_has_room)
+{
+    rsti_congestion_t congestion = {0};
+    const int32_t calm = window_behind_gaps(0, &congestion);
+    CHECK(calm > 170000 && calm < 230000);
+    const int32_t one = window_behind_gaps(120000, &congestion);
+    CHECK(one > calm + 130000 && one < calm + 190000);
+    const int32_t most = window_behind_gaps(4000000, &congestion);
+    CHECK(most > 540000 && most < 660000);
+    CHECK(window_behind_gaps(0, &congestion) < 1.2 * calm);
+}
+
 TEST(nothing_moves_it_out_of_its_bounds)
 {
     rsti_rng_t rng;
@@ -365,4 +401,4 @@ TEST(nothing_moves_it_out_of_its_bounds)
 
 CHECK_MAIN(RUN(the_window_fills_the_way), RUN(a_slow_reader_has_a_short_queue),
     RUN(a_pause_of_the_reader_changes_nothing), RUN(a_quiet_publisher_finds_its_window_again),
-    RUN(the_window_follows_what_changes), RUN(nothing_moves_it_out_of_its_bounds))
+    RUN(the_window_follows_what_changes), RUN(what_waits_behind_gaps_has_room), RUN(nothing_moves_it_out_of_its_bounds))

@@ -3,6 +3,7 @@
 #include "flow/fill.h"
 #include "flow/fill_suppress.h"
 #include "tests/check.h"
+#include "util/int_math.h"
 #include "util/clock.h"
 #include "util/rng.h"
 
@@ -38,7 +39,7 @@ static void pass(image_t *image, int64_t ms, double arriving, double taking)
         image->consumed += there < taking / 10000 ? there : taking / 10000;
         if (rsti_fill_update(&image->fill,
                 &(rsti_fill_facts_t){image->now_ns, (int64_t)image->received,
-                    (int64_t)image->consumed, BUFFER, MS})) {
+                    (int64_t)image->consumed, BUFFER, MS, 0})) {
             image->report_count++;
             rsti_fill_on_told(&image->fill, image->fill.strength);
         }
@@ -96,10 +97,10 @@ TEST(looks_at_one_instant_count_once)
         image.now_ns += 100 * US;
         image.consumed = image.received; /* all of it */
         (void)rsti_fill_update(&image.fill, &(rsti_fill_facts_t){image.now_ns,
-            (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS});
+            (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS, 0});
         image.received += 6000;
         (void)rsti_fill_update(&image.fill, &(rsti_fill_facts_t){image.now_ns,
-            (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS});
+            (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS, 0});
     }
     CHECK(fabs(image.fill.slope) < 2 * MB); /* what comes and goes is 60 MB/s */
 }
@@ -135,6 +136,26 @@ TEST(a_consumer_of_batches_falls_behind)
     }
     CHECK(image.report_count > 3);
     CHECK(image.fill.slope > 4 * MB && image.fill.slope < 12 * MB);
+}
+
+/* 100 MB/s into a consumer that takes what it can; each 100 ms a datagram is missing for 5 ms, then all that lay
+ * behind it is there at once. To count what lies behind a gap, or its coming free as growth, were overload. */
+TEST(loss_is_no_overload)
+{
+    rsti_fill_t fill, naive;
+    rsti_fill_init(&fill, 0);
+    rsti_fill_init(&naive, 0);
+    int64_t highest = 0, received = 0, consumed = 0;
+    int reports = 0, naive_reports = 0;
+    for (int64_t us = 0; us < 2000000; us += 100) {
+        highest += 10000;
+        received = us % 100000 >= 95000 ? received : highest;
+        consumed += rsti_min_i64(received - consumed, 20000); /* twice as fast as it comes */
+        reports += rsti_fill_update(&fill, &(rsti_fill_facts_t){us * US, received, consumed, BUFFER, MS, highest});
+        naive_reports += rsti_fill_update(&naive, &(rsti_fill_facts_t){us * US, highest, consumed, BUFFER, MS, 0});
+    }
+    CHECK_EQ(reports, 0);
+    CHECK(naive_reports > 100);
 }
 
 TEST(drain_and_variation_are_those_of_busy_times)
@@ -187,7 +208,7 @@ TEST(a_consumer_that_takes_seldom_is_not_stalled)
         image.consumed = image.received - 100000;
         (void)rsti_fill_update(&image.fill,
             &(rsti_fill_facts_t){image.now_ns, (int64_t)image.received,
-                (int64_t)image.consumed, BUFFER, MS});
+                (int64_t)image.consumed, BUFFER, MS, 0});
     }
     CHECK(is_near(image.fill.drain, 20 * MB));
     pass(&image, 30, 20 * MB, 0); /* 20 ms are usual */
@@ -292,7 +313,7 @@ TEST(a_group_speaks_with_few_voices)
     for (int i = 0; i < GROUP; i++) {
         rsti_fill_init(&fills[i], 0);
         rsti_fill_suppress_init(&suppresses[i]);
-        (void)rsti_fill_update(&fills[i], &(rsti_fill_facts_t){0, 0, 0, BUFFER, MS});
+        (void)rsti_fill_update(&fills[i], &(rsti_fill_facts_t){0, 0, 0, BUFFER, MS, 0});
         fills[i].drain = 100 * MB;
         fills[i].gap_ns = 1e15;
     }
@@ -307,7 +328,7 @@ TEST(a_group_speaks_with_few_voices)
         for (int i = 0; i < GROUP; i++) {
             const int64_t queue = (int64_t)(0.6 * BUFFER) + (i % 100) * 2000;
             const bool is_due = rsti_fill_update(
-                &fills[i], &(rsti_fill_facts_t){now_ns, queue, 0, BUFFER, MS});
+                &fills[i], &(rsti_fill_facts_t){now_ns, queue, 0, BUFFER, MS, 0});
             if (rsti_fill_suppress_is_due(&suppresses[i], &fills[i], is_due, GROUP,
                     rsti_rng_unit(&rng))) {
                 CHECK(sent < 64);
@@ -382,7 +403,7 @@ TEST(wild_numbers_are_clamped)
     for (size_t i = 0; i < 7 * 7 * 7; i++) {
         (void)rsti_fill_update(&fill,
             &(rsti_fill_facts_t){wild[i % 7], wild[i / 7 % 7], wild[i / 49], wild[(i + 3) % 7],
-                wild[(i + 5) % 7]});
+                wild[(i + 5) % 7], wild[(i + 2) % 7]});
         CHECK(fill.strength >= 0 && fill.strength <= 1);
         CHECK(fill.fill >= 0 && fill.fill <= 2);
         CHECK(fill.drain >= 0 && fill.drain <= RSTI_RATE_MAX);
@@ -394,7 +415,7 @@ TEST(wild_numbers_are_clamped)
 CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
     RUN(looks_at_one_instant_count_once), RUN(a_consumer_of_batches_keeps_up),
     RUN(a_consumer_of_batches_falls_behind),
-    RUN(drain_and_variation_are_those_of_busy_times), RUN(a_stall_is_full_strength_and_no_drain),
+    RUN(loss_is_no_overload), RUN(drain_and_variation_are_those_of_busy_times), RUN(a_stall_is_full_strength_and_no_drain),
     RUN(a_consumer_that_takes_seldom_is_not_stalled),
     RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_says_what_was_seen),
     RUN(demand_makes_the_buffer), RUN(waits_are_long_for_most_and_never_zero_in_a_group),

@@ -132,7 +132,7 @@ TEST(honest_receivers_are_believed)
         const int64_t most = w.consumed + (int64_t)capacity;
         w.consumed = rsti_max_i64(w.consumed, there < most ? there : most);
         const bool is_due = rsti_fill_update(
-            &fill, &(rsti_fill_facts_t){w.now_ns, there, w.consumed, BUFFER, 10 * MS});
+            &fill, &(rsti_fill_facts_t){w.now_ns, there, w.consumed, BUFFER, 10 * MS, 0});
         if (ms % 10 == 0) {
             told = w.consumed; /* the last plain one, which the fill NAK repeats */
         }

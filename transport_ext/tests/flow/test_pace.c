@@ -44,10 +44,11 @@ TEST(few_datagrams_make_no_rate)
 
 TEST(the_wish_follows_the_queue)
 {
-    const rsti_arrival_t arrival = {.younger = 8000};
+    rsti_arrival_t arrival = {.younger = 8000};
+    CHECK_EQ(rsti_arrival_wanted(&arrival, 112, 100), 0); /* no queue was ever seen: no wish */
+    CHECK_EQ(rsti_arrival_wanted(&arrival, 113, 100), 8000);
     CHECK_EQ(rsti_arrival_wanted(&arrival, 100, 100), 9000);
     CHECK_EQ(rsti_arrival_wanted(&arrival, 112, 100), 9000);
-    CHECK_EQ(rsti_arrival_wanted(&arrival, 113, 100), 8000);
     CHECK_EQ(rsti_arrival_wanted(&arrival, 125, 100), 8000);
     CHECK_EQ(rsti_arrival_wanted(&arrival, 126, 100), 7000);
 }

@@ -1,6 +1,6 @@
 /* test_agents.c: a run with real agents is set up, keeps what it must, and gives everything back. */
 #include "lab/agents.h"
-#include "tests/check.h"
+#include "tests/lab/world.h"
 #include "util/error.h"
 
 #include <ftw.h>
@@ -8,32 +8,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MB 1e6
-#define VALUES_MAX 1024
-
-typedef struct world_t {
-    double values[VALUES_MAX];
-    size_t count;
-    char dir[64];
-} world_t;
-
-#define SAME_SIZE(word) (sizeof(rsti_lab_##word##_spec_t) / sizeof(double))
-#define ADD(world, word, KIND, ...) \
-    add(world, KIND, (const double *)&(rsti_lab_##word##_spec_t){__VA_ARGS__}, SAME_SIZE(word))
-
-static void add(world_t *world, rsti_lab_kind_t kind, const double *values, size_t count)
-{
-    world->values[world->count++] = kind;
-    memcpy(world->values + world->count, values, count * sizeof *values);
-    world->count += count;
-}
+static char dir[64]; /* of the drivers' files, made with each world */
 
 /* One sender by credit, at 20 MB/s of the application for 0.1 s, to so many receivers. */
 static void make_world(world_t *world, int receivers, double loss)
 {
-    *world = (world_t){.dir = "/dev/shm/rstream-lab-test-XXXXXX"};
-    if (mkdtemp(world->dir) == NULL) {
-        perror(world->dir);
+    *world = (world_t){0};
+    (void)snprintf(dir, sizeof dir, "/dev/shm/rstream-lab-test-XXXXXX");
+    if (mkdtemp(dir) == NULL) {
+        perror(dir);
         exit(1);
     }
     ADD(world, run, RSTI_LAB_RUN, .step_ns = 1e5, .duration_ns = 4e8, .sample_ns = 1e6, .seed = 3,
@@ -60,9 +43,9 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-static void remove_world(const world_t *world)
+static void remove_files(void)
 {
-    CHECK_EQ(nftw(world->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+    CHECK_EQ(nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 static void run_world(int receivers, double loss)
@@ -70,7 +53,7 @@ static void run_world(int receivers, double loss)
     world_t world;
     make_world(&world, receivers, loss);
     rsti_lab_agents_t agents;
-    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, world.dir), 0);
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, dir), 0);
     rsti_lab_agents_run(&agents);
     const rsti_lab_sender_facts_t *sender = &agents.sheet.senders[0];
     CHECK(sender->sent > 1.9 * MB && sender->sent < 2.1 * MB);
@@ -80,7 +63,7 @@ static void run_world(int receivers, double loss)
         CHECK_EQ(agents.sheet.images[i].lost > 0, loss > 0);
     }
     rsti_lab_agents_fini(&agents);
-    remove_world(&world);
+    remove_files();
 }
 
 TEST(what_is_sent_arrives)
@@ -97,10 +80,10 @@ TEST(a_set_up_that_fails_gives_everything_back)
     make_world(&world, 2, 0);
     CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, "/dev/shm/nowhere/at/all") < 0, 1);
     CHECK(agents.hosts == NULL && agents.sheet.samples == NULL);
-    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count - 1, world.dir), -RST_EINVAL);
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count - 1, dir), -RST_EINVAL);
     ADD(&world, liar, RSTI_LAB_LIAR, .to_ns = 1, .period_ns = 1e6);
-    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, world.dir), -RST_EINVAL);
-    remove_world(&world);
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, dir), -RST_EINVAL);
+    remove_files();
 }
 
 CHECK_MAIN(RUN(what_is_sent_arrives), RUN(a_set_up_that_fails_gives_everything_back))

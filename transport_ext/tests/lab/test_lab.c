@@ -1,29 +1,11 @@
 /* test_lab.c: the engine against queues that are worked out by hand, and what every run must keep:
  * one seed is one run, nothing is lost that is not repaired, no queue is longer than its buffer. */
 #include "lab/lab.h"
-#include "tests/check.h"
+#include "tests/lab/world.h"
 #include "util/clock.h"
 
-#define MB 1e6
 #define MS 1e6
 #define BUFFER 4194304.0
-#define VALUES_MAX 4096
-
-typedef struct world_t {
-    double values[VALUES_MAX];
-    size_t count;
-} world_t;
-
-#define SAME_SIZE(word) (sizeof(rsti_lab_##word##_spec_t) / sizeof(double))
-#define ADD(world, word, KIND, ...) \
-    add(world, KIND, (const double *)&(rsti_lab_##word##_spec_t){__VA_ARGS__}, SAME_SIZE(word))
-
-static void add(world_t *world, rsti_lab_kind_t kind, const double *values, size_t count)
-{
-    world->values[world->count++] = kind;
-    memcpy(world->values + world->count, values, count * sizeof *values);
-    world->count += count;
-}
 
 static void add_run(world_t *world, double seconds, double seed)
 {

@@ -218,6 +218,32 @@ TEST(what_lingers_outlives_the_pool_it_lay_in)
     rsti_retransmit_fini(&handler);
 }
 
+/* A socket that takes nothing is no reason to forget: whoever asked would have to ask again, and meet the next new data
+ * in front of it. Each pass tries, and none is needed before 50 us. */
+TEST(what_the_socket_does_not_take_waits_for_the_next_pass)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {.result = RSTI_RESEND_BLOCKED};
+    int64_t due_ns;
+    for (int is_group = 0; is_group < 2; is_group++) {
+        resends = (resends_t){.result = RSTI_RESEND_BLOCKED};
+        CHECK_EQ(rsti_retransmit_init(&handler, is_group != 0, 4, 0, 5000), 0);
+        rsti_retransmit_set_rtt(&handler, 4000000);
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 10, on_resend, &resends), 1);
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 64, 64, 64, 10, on_resend, &resends), 1);
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 11, on_resend, &resends), 0);
+        CHECK_EQ(handler.active_count, 2);
+        CHECK_EQ(rsti_retransmit_process(&handler, 11, on_resend, &resends, &due_ns), 0);
+        CHECK_EQ(due_ns, 50011);
+        CHECK_EQ(resends.count, 3); /* two when they were asked for, one in the pass: the other waits behind it */
+        resends.result = 0;
+        CHECK_EQ(rsti_retransmit_process(&handler, 12, on_resend, &resends, &due_ns), 2);
+        CHECK_EQ(resends.count, 5);
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 13, on_resend, &resends), 0);
+        rsti_retransmit_fini(&handler);
+    }
+}
+
 /* H5: what could not be sent holds no place, and is sent when it is asked for again. */
 TEST(nothing_sent_takes_no_place)
 {
@@ -250,4 +276,5 @@ CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers)
     RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits),
     RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up),
     RUN(what_lingers_outlives_the_pool_it_lay_in),
+    RUN(what_the_socket_does_not_take_waits_for_the_next_pass),
     RUN(nothing_sent_takes_no_place))

@@ -1,0 +1,115 @@
+/* Loss and fill: what lies behind a gap is no full buffer, what this buffer was too full to take is one; and a stream
+ * under the adaptive rate keeps its link full though the way loses (E6 of docs/flow.md, in short). */
+#include "tests/driver/link.h"
+
+#define STREAM 10
+#define SESSION 1234
+#define FROM "127.0.0.1:31001"
+
+typedef struct reader_t {
+    harness_t *h;
+    rsti_image_t *image;
+    rsti_socket_t *socket;
+} reader_t;
+
+static reader_t reader_open(void)
+{
+    reader_t r = {.h = harness_open()};
+    (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501|rcv-wnd=32k", STREAM);
+    const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor.receive_endpoints.items[0];
+    r.socket = endpoint->owned[0]->socket;
+    const rsti_setup_t setup = {
+        .frame = {RSTI_SETUP_LENGTH, 0, RSTI_SETUP_FLAG_RSTREAM | RSTI_SETUP_FLAG_FILL, RSTI_FRAME_SETUP},
+        .session_id = SESSION,
+        .stream_id = STREAM,
+        .initial_term_id = 5,
+        .active_term_id = 5,
+        .term_length = 65536,
+        .mtu = 1408,
+    };
+    inject(r.h, r.socket, FROM, &setup, sizeof setup);
+    pass(r.h);
+    pass(r.h);
+    r.image = r.h->driver->conductor.images.items[0];
+    return r;
+}
+
+static void bring(const reader_t *r, int32_t offset)
+{
+    uint8_t datagram[1024] = {0};
+    rsti_data_header_t header;
+    rsti_data_header_fill(
+        &header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, SESSION, STREAM, 5, offset);
+    header.frame.frame_length = sizeof datagram;
+    memcpy(datagram, &header, sizeof header);
+    inject(r->h, r->socket, FROM, datagram, sizeof datagram);
+    advance_alive(r->h, MS, MS);
+}
+
+TEST(what_lies_behind_a_gap_is_no_full_buffer)
+{
+    reader_t r = reader_open();
+    for (int32_t i = 1; i < 28; i++) { /* the first one is missing */
+        bring(&r, 1024 * i);
+    }
+    CHECK_EQ(*r.image->fill.told_fill, 0);
+    CHECK_EQ(*r.image->fill.told_naks, 0);
+    bring(&r, 0); /* now all of it may be read */
+    advance_alive(r.h, MS, MS);
+    CHECK_EQ(*r.image->fill.told_fill, 1000 * 28 / 32);
+    advance_alive(r.h, 50 * MS, MS); /* and nobody does: that is a stall */
+    CHECK(*r.image->fill.told_naks > 0);
+    harness_close(r.h);
+}
+
+TEST(what_found_the_buffer_full_counts_until_it_is_here)
+{
+    reader_t r = reader_open();
+    for (int32_t i = 1; i < 32; i++) {
+        bring(&r, 1024 * i);
+    }
+    bring(&r, 1024 * 32); /* half a term beyond what was consumed: dropped */
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 1);
+    advance_alive(r.h, 50 * MS, MS);
+    CHECK_EQ(*r.image->fill.told_fill, 1000);
+    CHECK(*r.image->fill.told_naks > 0);
+    harness_close(r.h);
+}
+
+/* A link of 100 MB/s that is the sender's own, a receiver that could take twice as much. */
+static double goodput(int64_t delay_ns, double loss, int64_t *reports)
+{
+    const link_params_t params = {.rate_bytes_per_s = 100000000, .delay_ns = delay_ns, .loss = loss,
+        .seed = check_seed(), .is_own = true};
+    link_t *l = link_open(&params);
+    l->read_bytes_per_s = 200000000;
+    double share = 0;
+    if (link_stream(l, "cc=auto|rcv-wnd=4m", "term-length=8m|rs-rate=adaptive")) {
+        link_run(l, RSTI_NS_PER_S);
+        const int64_t before = l->bytes_read;
+        link_run(l, RSTI_NS_PER_S / 2);
+        share = (double)(l->bytes_read - before) / 0.5 / (1e8 * (1 - loss));
+        *reports = *l->publication->send_rate.told_fill_naks;
+    }
+    fprintf(stderr, "loss %.3f, %.2f ms: %.3f of link x (1 - loss), %" PRId64 " fill NAKs\n", loss,
+        (double)delay_ns / 5e5, share, *reports);
+    link_close(l);
+    return share;
+}
+
+TEST(a_way_that_loses_is_full_all_the_same)
+{
+    static const int64_t delays_ns[] = {25000, 500000, 5000000};
+    static const double losses[] = {0.001, 0.01, 0.05};
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            int64_t reports = -1;
+            CHECK(goodput(delays_ns[i], losses[j], &reports) >= 0.9);
+            CHECK(reports <= 4); /* a repair at 10 ms frees a quarter of the buffer at once */
+        }
+    }
+}
+
+CHECK_MAIN(RUN(what_lies_behind_a_gap_is_no_full_buffer),
+    RUN(what_found_the_buffer_full_counts_until_it_is_here),
+    RUN(a_way_that_loses_is_full_all_the_same))
