@@ -51,6 +51,11 @@ class CrossedDemand:
         return self._requested
 
     @property
+    def left(self) -> int:
+        """Elements requested and not yet sent."""
+        return self._requested - self._sent
+
+    @property
     def allowed(self) -> int:
         """Elements that the readers want, since the start; ``UNBOUNDED``: no limit."""
         return self._allowed

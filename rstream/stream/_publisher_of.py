@@ -91,6 +91,7 @@ class _Loop(Generic[T]):
         self._reader: Subscriber[T] | None = None
         self._lock = threading.Lock()  # guards state, demand, failure
         self._woken = threading.Event()
+        self._stepping: int | None = None  # the thread that is in step, and looks again by itself
         self._state = State.NEW
         self._demand = Demand()
         self._failure: Exception | None = None
@@ -113,7 +114,8 @@ class _Loop(Generic[T]):
                 self._demand.add(n)
             except ValueError as error:
                 self._failure = self._failure or error
-        self._wake()
+        if self._stepping != threading.get_ident():
+            self._wake()
 
     def cancel(self) -> None:
         with self._lock:
@@ -175,6 +177,7 @@ class _Loop(Generic[T]):
 
     def step(self, wait_s: float) -> bool:
         """Deliver what demand allows; see :class:`rstream.stream.executor.Loop`."""
+        self._stepping = threading.get_ident()
         try:
             self._woken.clear()
             if not self._state.is_terminal:

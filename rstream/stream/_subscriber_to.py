@@ -4,6 +4,10 @@ Theory of operation. What is asked of the upstream is what the readers want (flo
 transport tells it, at most a window of it. Whoever notices that more is wanted asks for it: the thread in
 on_next, after it has sent, or a loop that waits for readers to ask. One of them at a time is inside
 ``request`` (§2.7); who comes meanwhile leaves, because the one inside looks again.
+
+While elements come, the loop leaves it to on_next, and no reader has anybody to wake. Has on_next sent the last one
+that was wanted, it waits a moment itself before the loop does: one wake-up from a reader to the thread that makes
+elements, not two and the interpreter's lock in between.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from rstream import abc
 from rstream.errors import ClosedError, DriverError, DriverLost, ForkedError, RStreamError
 from rstream.flow.crossing import CrossedDemand
-from rstream.stream.executor import Executor, ThreadExecutor
+from rstream.stream.executor import CallerExecutor, Executor, ThreadExecutor
 
 if TYPE_CHECKING:
     from rstream import _core
@@ -34,6 +38,10 @@ SILENT_S = 1.0
 NOTICE_AFTER_S = 2.0
 #: What a loop that cannot wait on the driver waits instead.
 PAUSE_S = 0.05
+#: How long on_next waits for demand when nothing is left to send.
+PATIENCE_S = 0.001
+#: How long the loop leaves it to on_next, when elements came since it last looked.
+LEAVE_S = 0.005
 
 
 class StreamSubscriber(abc.Subscriber[T], Generic[T]):
@@ -45,7 +53,8 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
     reader (a notice is logged after 2 s).
 
     ``on_next`` waits while the readers have no room, so a slow reader holds the upstream's thread
-    (§2.2 is a recommendation; put an executor in front where the upstream must not wait).
+    (§2.2 is a recommendation; put an executor in front where the upstream must not wait). After the last element
+    that was asked for it waits up to 1 ms for the next request, if the loop has a thread of its own.
     Completion completes the stream, an error ends it with its text; a failure to send cancels the
     upstream and is logged.
     """
@@ -66,6 +75,9 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
         # while on_next waits for room, which it ends, but not in the middle of a join.
         self._sending = threading.Lock()
         self._reviving = threading.Lock()
+        # Where one thread runs everything, the readers that would ask cannot while it waits.
+        self._watch = None if isinstance(self._executor, CallerExecutor) else _Watch(publisher)
+        self._is_hungry = threading.Event()
 
     # ---- signals ----
 
@@ -95,6 +107,8 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
             is_due = self._demand.is_due()
         if is_due:
             self._ask_upstream()
+            if self._demand.left == 0:
+                self._await_demand()
 
     def on_error(self, error: Exception) -> None:
         _refuse_none(error, "on_error")
@@ -136,6 +150,32 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
     def is_done(self) -> bool:
         """Whether the stream has ended, one way or another."""
         return self._is_done
+
+    @property
+    def sent_count(self) -> int:
+        """Elements sent since the start."""
+        return self._demand.requested - self._demand.left
+
+    def rest_until_hungry(self, timeout_s: float) -> bool:
+        """For the loop: wait until the thread in on_next has nothing to send. False: it had something all the time."""
+        is_hungry = self._is_hungry.wait(timeout_s)
+        self._is_hungry.clear()
+        return is_hungry
+
+    def leave_watch(self) -> None:
+        """For the loop, at its end."""
+        if self._watch is not None:
+            self._watch.leave()
+
+    def _await_demand(self) -> None:
+        watch = self._watch
+        try:
+            if watch is not None and watch.wait(PATIENCE_S):
+                self._ask_upstream()
+        except (DriverError, ClosedError, ForkedError):
+            pass  # the loop, or the next element, sees to that
+        if self._demand.left == 0:
+            self._is_hungry.set()
 
     def _ask_upstream(self) -> None:
         while True:
@@ -188,13 +228,49 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
                 self._sending.release()
 
 
+class _Watch:
+    """A waiter on what the readers ask for, of the publisher's session of now. One thread at a time."""
+
+    def __init__(self, publisher: Publisher[Any]) -> None:
+        self._publisher = publisher
+        self._waiter: _core.Waiter | None = None
+        self._session_id: int | None = None
+
+    def attach(self) -> None:
+        """Make sure that it watches what is there.
+
+        Raises:
+            DriverLost: nothing is.
+        """
+        publisher = self._publisher
+        if publisher.demand() is None:
+            raise DriverLost(f"{publisher!r}: closed, or its driver was lost")
+        if self._waiter is None or publisher.session_id != self._session_id:
+            self.leave()
+            self._session_id = publisher.session_id
+            self._waiter = publisher.make_waiter()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether they ask for something new, or came or went, since :meth:`Publisher.demand` was read last."""
+        if self._waiter is None or self._publisher.session_id != self._session_id:
+            self.attach()
+        waiter = self._waiter
+        return waiter is not None and waiter.wait(timeout_s)
+
+    def leave(self) -> None:
+        """Give the waiter back; the next call makes another one. Any thread."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            waiter.close()
+
+
 class _Loop:
     """Waits for what readers ask for, and asks the upstream. One thread at a time."""
 
     def __init__(self, subscriber: StreamSubscriber[Any]) -> None:
         self._subscriber = subscriber
-        self._waiter: _core.Waiter | None = None
-        self._session_id: int | None = None
+        self._watch = _Watch(subscriber.publisher)
+        self._sent_count = 0
         self._alone_since_s: float | None = None
         self._has_noticed = False
 
@@ -205,13 +281,13 @@ class _Loop:
             self._leave()
             return False
         try:
-            self._attach()
+            self._watch.attach()
             subscriber._ask_upstream()  # pyright: ignore[reportPrivateUsage] - same file
             self._check_alone()
-            if wait_s > 0 and self._waiter is not None:
-                self._waiter.wait(wait_s)
+            if wait_s > 0 and not self._is_left_to_sender(wait_s):
+                self._watch.wait(wait_s)
         except (DriverError, ClosedError) as error:
-            self._leave()
+            self._watch.leave()
             if not subscriber.is_done:
                 self._revive(error, wait_s)
         except ForkedError:
@@ -220,19 +296,14 @@ class _Loop:
             subscriber.fail(error)
         return True
 
-    def _attach(self) -> None:
-        publisher = self._subscriber.publisher
-        if publisher.demand() is None:
-            raise DriverLost(f"{publisher!r}: closed, or its driver was lost")
-        if self._waiter is None or publisher.session_id != self._session_id:
-            self._leave()
-            self._session_id = publisher.session_id
-            self._waiter = publisher.make_waiter()
+    def _is_left_to_sender(self, wait_s: float) -> bool:
+        """Elements come, and on_next looks by itself what more is wanted."""
+        before, self._sent_count = self._sent_count, self._subscriber.sent_count
+        return before != self._sent_count and not self._subscriber.rest_until_hungry(min(wait_s, LEAVE_S))
 
     def _leave(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None:
-            waiter.close()
+        self._watch.leave()
+        self._subscriber.leave_watch()
 
     def _check_alone(self) -> None:
         """Nobody reads: said after a while. Nothing is lost meanwhile, nothing was asked for."""
