@@ -69,6 +69,10 @@ def read_holders(
     """(registration_id of the publication, is_local, id of the receiver or subscription, client_id or
     -1, pid or 0, since_ms, position, window in bytes, source or "") of each publication's slowest."""
 
+def read_held_by(dir: str, registration_id: int, /) -> int:
+    """What the limit of a publication waits for when it is reached: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET. Raises SystemCallError when its
+    log is not there."""
+
 def terminate(dir: str, token: bytes, /) -> None:
     """Asks the driver to end; it does when its ``termination-validator`` allows it."""
 

@@ -10,10 +10,13 @@ import re
 
 from rstream import _core
 from rstream._facts import SlowestReader, slowest_reader_of
+from rstream.errors import RStreamError
 
 _STREAM_LABEL = re.compile(
     r"^(?P<name>[^:]+): (?P<registration>-?\d+) (?P<session>-?\d+) (?P<stream>-?\d+) (?P<channel>.*?)(?: @(?P<join>-?\d+))?$"
 )
+
+_HELD_BY = {_core.HELD_BY_WINDOW: "window", _core.HELD_BY_RATE: "rate", _core.HELD_BY_BUDGET: "budget"}
 
 TYPE_SYSTEM = 0
 TYPE_PUBLISHER_LIMIT = 1
@@ -87,6 +90,7 @@ class PublicationState:
     consumed: int | None  # least position of its IPC subscribers; None: none, or UDP
     subscribers: int
     slowest: SlowestReader | None = None
+    held_by: str | None = None  # what it waits for: "window", "rate" or "budget"; None: it may go on
 
     @property
     def fill(self) -> float:
@@ -178,9 +182,24 @@ def publications(driver_dir: str) -> list[PublicationState]:
         if other is None or reader.position < other.position:
             slowest[reader.publication_id] = reader
     return [
-        dataclasses.replace(state, slowest=_as_of_now(state, slowest.get(state.registration_id)))
+        dataclasses.replace(
+            state,
+            slowest=_as_of_now(state, slowest.get(state.registration_id)),
+            held_by=_held_by(driver_dir, state),
+        )
         for state in _publications(stream_counters(driver_dir))
     ]
+
+
+def _held_by(driver_dir: str, state: PublicationState) -> str | None:
+    """The limit of a held rate stands a little above the position: the driver says so in the log."""
+    try:
+        held_by = _core.read_held_by(driver_dir, state.registration_id)
+    except RStreamError:
+        held_by = _core.HELD_BY_WINDOW  # it has just been closed
+    if held_by == _core.HELD_BY_WINDOW and state.position < state.limit:
+        return None
+    return _HELD_BY[held_by]
 
 
 def _as_of_now(state: PublicationState, reader: SlowestReader | None) -> SlowestReader | None:

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     import argparse
 
 ALIVE = 2
+#: Why a publication whose limit is reached cannot go on.
+HELD_BY = {
+    "window": "window is full: the slowest reader holds it",
+    "rate": "its rate holds it",
+    "budget": "as much is under way as its reader's host grants: the budget holds it",
+}
 LIVES = {0: "no driver", 1: "dead driver", 2: "alive", 3: "alive (an Aeron driver)"}
 
 
@@ -92,9 +98,9 @@ def publication_lines(states: list[metrics.PublicationState]) -> list[str]:
             why = "no subscriber (same directory? same name or stream id?)"
         elif not state.is_ipc and state.sender_limit is not None and state.sender_limit == 0:
             why = "no receiver has answered (endpoint is the reader's address)"
-        elif room <= 0:
-            why = "window is full: the slowest reader holds it"
-            if state.slowest is None:
+        elif state.held_by is not None:
+            why = HELD_BY[state.held_by]
+            if state.slowest is None and state.held_by == "window":
                 why += " (which one, only a driver of rstream tells)"
         else:
             why = "flows"

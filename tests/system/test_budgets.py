@@ -8,11 +8,12 @@ import time
 
 import pytest
 
-from rstream import stream
+from rstream import metrics, stream
+from rstream.cli import _stat
 from rstream.config import DriverConfig
 from rstream.driver import Driver
 from rstream.errors import BackPressured, NotConnected
-from tests.support import free_port
+from tests.support import free_port, until
 
 PAYLOAD = b"x" * 1000
 LONG_S = 30.0
@@ -58,6 +59,12 @@ def test_a_budget_holds_a_publisher_and_it_is_told_so(hosts):
         assert held.value.held_by == "budget"
         under_way = sub.statistics()["fill_bytes"]
         assert 20_000 <= under_way < 20_000 + 1408
+        while pub.offer(PAYLOAD) > 0:
+            pass
+        until(lambda: [state.held_by for state in metrics.publications(here)] == ["budget"])
+        assert "grants: the budget holds it" in "\n".join(_stat.screen(here, 2, {}, 0.0, False)[0])
+        while pub.offer(PAYLOAD) > 0:
+            sent += 1
         received = 0
         while received < sent:
             assert sub.wait(LONG_S)

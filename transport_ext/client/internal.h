@@ -543,4 +543,12 @@ void rsti_waiter_kick(rst_waiter_t *waiter);
 /* Conductor: looks for work on behalf of an event loop that nobody wakes. */
 void rsti_waiter_poll_for_loop(rst_waiter_t *waiter);
 
+/* As the driver told it; what another process's memory says is one of the three. */
+static inline int64_t rsti_held_by_told(int32_t held_by)
+{
+    return held_by == RSTI_HELD_BY_RATE ? RST_HELD_BY_RATE
+        : held_by == RSTI_HELD_BY_BUDGET ? RST_HELD_BY_BUDGET
+                                         : RST_HELD_BY_WINDOW;
+}
+
 #endif

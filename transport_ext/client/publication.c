@@ -198,12 +198,9 @@ RST_API int64_t rst_publication_held_by(const rst_publication_t *publication)
     if (publication == NULL || is_dead(publication)) {
         return rsti_publication_refuse(publication);
     }
-    const int32_t held_by = publication->is_rstream
-        ? rsti_load_relaxed_i32(&publication->ext->held_by)
-        : RSTI_HELD_BY_WINDOW;
-    return held_by == RSTI_HELD_BY_RATE ? RST_HELD_BY_RATE
-        : held_by == RSTI_HELD_BY_BUDGET ? RST_HELD_BY_BUDGET
-                                         : RST_HELD_BY_WINDOW;
+    return publication->is_rstream
+        ? rsti_held_by_told(rsti_load_relaxed_i32(&publication->ext->held_by))
+        : RST_HELD_BY_WINDOW;
 }
 
 RST_API int64_t rst_publication_next_frame(const rst_publication_t *publication, int32_t *term_id,

@@ -71,6 +71,11 @@ const rsti_counters_t *rsti_tool_counters(const rst_tool_t *tool)
     return &tool->counters;
 }
 
+const char *rsti_tool_dir(const rst_tool_t *tool)
+{
+    return tool->dir;
+}
+
 typedef struct collect_t {
     rst_counter_t *counters;
     int capacity;

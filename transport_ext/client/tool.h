@@ -6,5 +6,6 @@
 #include "rstream/rstream.h"
 
 const rsti_counters_t *rsti_tool_counters(const rst_tool_t *tool);
+const char *rsti_tool_dir(const rst_tool_t *tool);
 
 #endif

@@ -82,3 +82,27 @@ RST_API int rst_tool_holders(rst_tool_t *tool,
     rsti_counters_for_each(walk.counters, look, &walk);
     return walk.count;
 }
+
+RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id)
+{
+    if (tool == NULL) {
+        return RST_SET_ERR(RST_EINVAL, "a tool is wanted");
+    }
+    const char *dir = rsti_tool_dir(tool);
+    char path[RSTI_PATH_MAX];
+    rsti_log_file_t file;
+    int result = rsti_path_format(path, sizeof path, "%s/publications/%lld.logbuffer", dir,
+        (long long)registration_id);
+    if (result == 0) {
+        result = rsti_log_file_open(&file, dir, path, strlen(path));
+    }
+    if (result < 0) {
+        return result;
+    }
+    const rsti_log_ext_t *ext = &file.log.metadata->ext;
+    const int64_t held_by = ext->magic == RSTI_EXT_MAGIC
+        ? rsti_held_by_told(rsti_load_relaxed_i32(&ext->held_by))
+        : RST_HELD_BY_WINDOW;
+    (void)rsti_log_file_close(&file, false);
+    return held_by;
+}

@@ -7,10 +7,11 @@ import time
 
 import pytest
 
-from rstream import metrics, stream
+from rstream import _core, metrics, rate, stream
 from rstream.cli import _stat
 from rstream.config import DriverConfig
 from rstream.driver import Driver
+from rstream.errors import SystemCallError
 from tests.support import free_port, until
 
 SOON = DriverConfig(timer_interval_s=0.05)
@@ -114,3 +115,25 @@ def test_who_never_had_a_reader_names_none(driver, name):
     with stream.publisher(name, dir=driver.dir, linger_s=0) as pub:
         assert pub.slowest_reader() is None
         assert state_of(driver.dir, pub).fill == 0.0
+
+
+def test_what_holds_a_publication_is_its_rate(driver, name):
+    with (
+        stream.subscriber(name, bytes, dir=driver.dir),
+        stream.publisher(name, bytes, dir=driver.dir, rate=rate.Fixed(1), linger_s=0) as pub,
+    ):
+        until(lambda: pub.offer(b"x" * 1000) < 0 and pub.is_rate_limited)
+        until(lambda: state_of(driver.dir, pub).held_by == "rate")
+        text = "\n".join(_stat.screen(driver.dir, 2, {}, 0.0, False)[0])
+        assert "its rate holds it" in text
+        assert "window is full" not in text
+        pub.set_rate(rate.Unlimited())
+        until(lambda: state_of(driver.dir, pub).held_by is None)
+        while pub.offer(b"x" * 1000) > 0:
+            pass
+        until(lambda: state_of(driver.dir, pub).held_by == "window")
+
+
+def test_what_holds_a_publication_that_is_not_there(driver):
+    with pytest.raises(SystemCallError, match=r"12345\.logbuffer"):
+        _core.read_held_by(driver.dir, 12345)

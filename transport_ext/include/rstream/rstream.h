@@ -395,6 +395,8 @@ typedef struct rst_holder_t {
 /* Calls per publication and kind of reader; returns how many. Drivers of rstream only. */
 RST_API int rst_tool_holders(rst_tool_t *tool,
     void (*on_holder)(void *arg, const rst_holder_t *holder), void *arg);
+/* What the publisher limit of a publication waits for when it is reached: RST_HELD_BY_…, from its log. */
+RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id);
 /* Asks the driver of dir (NULL: the default one) to end; it does when its termination-validator
  * allows it and the token is right. No answer comes back but the driver's end, or an error in its
  * error log. -RST_EINVAL for a token longer than 384 bytes, -RST_EFULL. */
