@@ -13,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from rstream import policy
 from rstream.errors import ConfigError, RegistrationError, RStreamError
 from rstream.ray._handle import StreamHandle, host_token
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.rate import RateLimit
-    from rstream.stream import Reader
+    from rstream.stream import Reader, Subscriber
 
 log = logging.getLogger("rstream")
 
@@ -43,6 +44,7 @@ def open_reader(
     term_length: int = DEFAULT_TERM_LENGTH,
     prefetch: int = 256,
     rate: RateLimit | None = None,
+    on_slow: policy.SlowPolicy = policy.Block(),
 ) -> Endpoint:
     """Open the reading end of a stream and make its handle.
 
@@ -56,12 +58,16 @@ def open_reader(
         term_length: bytes of a term, power of two, 64 KiB … 1 GiB. The window is half of it, the longest message an eighth.
         prefetch: most messages handed over at once.
         rate: how fast a writer of the handle may send, unless it chooses itself; None: as its driver says.
+        on_slow: what happens when the actor is slower than its writers (docs/slow-consumers.md). A queue of a policy fills from now on, and
+            what was given up or conflated is counted in :meth:`Endpoint.statistics`.
     Returns:
         An :class:`Endpoint`; its ``handle`` can be pickled and passed to any actor or task.
     """
     from rstream import codecs, stream
     from rstream.driver import resolve_dir
+    from rstream.stream._buffered import BufferedSubscriber
     from rstream.stream._names import with_rate
+    from rstream.stream._open import under_policy
 
     directory = resolve_dir(dir)
     node = host or _node_address()
@@ -76,17 +82,22 @@ def open_reader(
             f"aeron:udp?endpoint=0.0.0.0:{wanted_port}|rcv-wnd={window}|so-rcvbuf={2 * window}|rs-name={name}"
         )
 
-    def open_it() -> Reader[Any]:
-        return stream.reader(
-            name,
-            channels=channels,
-            codec=codecs.named(codec),
-            dir=directory,
-            prefetch=prefetch,
-            hold=True,
+    def open_it(evict: policy.Evict | None) -> Reader[Any]:
+        return _retry(
+            lambda: stream.reader(
+                name,
+                channels=channels,
+                codec=codecs.named(codec),
+                dir=directory,
+                prefetch=prefetch,
+                hold=True,
+                evict=evict,
+            ),
+            REJOIN_TIMEOUT_S if remembered else 0.0,
         )
 
-    reader = _retry(open_it, REJOIN_TIMEOUT_S) if remembered else open_it()
+    source = under_policy(on_slow, open_it)
+    reader: Reader[Any] = source.reader if isinstance(source, BufferedSubscriber) else source
     endpoint = udp_channel = ""
     if udp:
         bound = _bound_port(reader)
@@ -104,17 +115,19 @@ def open_reader(
         node=node,
         codec=codec,
     )
-    return Endpoint(reader, handle)
+    return Endpoint(reader, handle, source)
 
 
 class Endpoint:
     """A reading end with its handle, and a background thread once :meth:`start` was called.
 
-    Thread rules: ``start`` once; ``close`` and the properties from any thread; without ``start`` the owner polls ``reader`` itself.
+    Thread rules: ``start`` once; ``close`` and the properties from any thread; without ``start`` the owner polls ``source`` itself. That is
+    ``reader``, or what a policy puts in front of it.
     """
 
-    def __init__(self, reader: Reader[Any], handle: StreamHandle) -> None:
+    def __init__(self, reader: Reader[Any], handle: StreamHandle, source: Subscriber[Any] | None = None) -> None:
         self.reader: Reader[Any] = reader
+        self.source: Subscriber[Any] = reader if source is None else source
         self.handle: StreamHandle = handle
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
@@ -159,7 +172,7 @@ class Endpoint:
     ) -> None:
         try:
             while not self._closing.is_set():
-                items = self.reader.poll(self._demand)
+                items = self.source.poll(self._demand)
                 self._demand -= len(items)
                 for item in items:
                     on_item(item)
@@ -167,14 +180,18 @@ class Endpoint:
                 if not items:
                     # Writers come and go (Spark's workers never say goodbye), so the end is said by finish(): what was
                     # there by then has been read.
-                    if self._finishing.is_set():
+                    if self._finishing.is_set() and not self._is_filling():
                         break
-                    self.reader.wait(CLOSE_CHECK_S)
+                    self.source.wait(CLOSE_CHECK_S)
         except BaseException as error:
             self._error = error
             log.error("stream %r: endpoint ended: %s", self.handle.name, error)
         if on_end is not None:
             on_end(self._error)
+
+    def _is_filling(self) -> bool:
+        """What is there is on its way into the queue of a policy. (Without one it has been read.)"""
+        return self.source is not self.reader and self.fill[0] > 0
 
     def finish(self, timeout_s: float = 60.0) -> None:
         """Read what is there, then end: ``on_end`` is called. Writers must have finished before.
@@ -184,7 +201,7 @@ class Endpoint:
             Exception: what ``on_item`` raised.
         """
         self._finishing.set()
-        self.reader.wake()
+        self.source.wake()
         self._join(timeout_s)
         if self._error is not None:
             raise self._error
@@ -192,10 +209,10 @@ class Endpoint:
     def close(self) -> None:
         """Stop reading and close; what was not read stays unread. Harmless when repeated."""
         self._closing.set()
-        self.reader.wake()
+        self.source.wake()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._join(10.0)
-        self.reader.close()
+        self.source.close()
 
     def _join(self, timeout_s: float) -> None:
         if self._thread is None:
@@ -207,8 +224,8 @@ class Endpoint:
             )
 
     def statistics(self) -> dict[str, Any]:
-        """Counts of the reader, fill and window in bytes."""
-        return self.reader.statistics()
+        """Counts of the reader and of its policy's queue, fill and window in bytes."""
+        return self.source.statistics()
 
 
 def _retry(open_it: Callable[[], Reader[Any]], timeout_s: float) -> Reader[Any]:

@@ -91,6 +91,11 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     def __repr__(self) -> str:
         return f"<rstream.Subscriber over {self._reader!r}>"
 
+    @property
+    def reader(self) -> Reader[T]:
+        """What it reads; for its facts, its thread is the only one that polls it."""
+        return self._reader
+
     # ---- the pump's thread ----
 
     def _pump(self) -> None:

@@ -201,18 +201,32 @@ def subscriber(
         ConfigError: an argument that cannot be used, or that this release does not serve.
         DriverError: no driver, or it refused the channel.
     """
-    queue = queue_of(on_slow)
     chosen = codec if codec is not None else codec_for(type)
-    opened: Reader[Any] = _open_reader(
-        name,
-        None if channel is None else [channel],
-        stream_id,
-        codec=chosen,
-        prefetch=prefetch,
-        on_lost=on_lost,
-        evict=on_slow if isinstance(on_slow, policy.Evict) else None,
-        link=lambda: _session.acquire(dir, client),
+    return under_policy(
+        on_slow,
+        lambda evict: _open_reader(
+            name,
+            None if channel is None else [channel],
+            stream_id,
+            codec=chosen,
+            prefetch=prefetch,
+            on_lost=on_lost,
+            evict=evict,
+            link=lambda: _session.acquire(dir, client),
+        ),
     )
+
+
+def under_policy(
+    on_slow: policy.SlowPolicy, open_reader: Callable[[policy.Evict | None], Reader[Any]]
+) -> Reader[Any] | BufferedSubscriber[Any]:
+    """What ``open_reader`` opens (it is told whether to evict), behind the policy's queue if it has one.
+
+    Raises:
+        ConfigError: a policy that cannot be used; nothing was opened.
+    """
+    queue = queue_of(on_slow)
+    opened = open_reader(on_slow if isinstance(on_slow, policy.Evict) else None)
     return opened if queue is None else BufferedSubscriber(opened, queue, on_slow)
 
 
@@ -226,6 +240,7 @@ def reader(
     prefetch: int = PREFETCH,
     on_lost: OnLost = "event",
     hold: bool = False,
+    evict: policy.Evict | None = None,
     dir: str | None = None,
     client: Client | None = None,
 ) -> Reader[Any]:
@@ -242,6 +257,8 @@ def reader(
         on_lost: ``"event"`` (default here: publishers come and go), or ``"raise"``.
         hold: what a poll returned counts as consumed at the next poll, not at once; so publishers
             that wait until it was consumed wait until it was processed.
+        evict: let go of it when it holds the stream and stands still; the other policies are queues
+            over a reader: :func:`under_policy`.
         dir: driver directory; default ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
         client: use this client instead of the process's own.
     Raises:
@@ -255,6 +272,7 @@ def reader(
         prefetch=prefetch,
         on_lost=on_lost,
         hold=hold,
+        evict=evict,
         link=lambda: _session.acquire(dir, client),
     )
 
@@ -328,22 +346,23 @@ def publisher_of(
     chosen = codec if codec is not None else codec_for(type)
     stream, uri, number = resolve_address(name, channel, stream_id, is_publisher=False)
 
-    _ = queue_of(on_slow)  # a policy that cannot be used is refused here, not at subscribe
+    has_queue = queue_of(on_slow) is not None  # what cannot be used is refused here, not at subscribe
 
     def open_reader() -> Subscriber[Any]:
-        queue = queue_of(on_slow)
-        opened: Reader[Any] = _open_reader(
-            stream or number,
-            [uri],
-            number,
-            codec=chosen,
-            prefetch=prefetch,
-            on_lost=on_lost,
-            link=lambda: _session.acquire(dir, client),
-            is_demanded=queue is None,
-            evict=on_slow if isinstance(on_slow, policy.Evict) else None,
+        return under_policy(
+            on_slow,
+            lambda evict: _open_reader(
+                stream or number,
+                [uri],
+                number,
+                codec=chosen,
+                prefetch=prefetch,
+                on_lost=on_lost,
+                link=lambda: _session.acquire(dir, client),
+                is_demanded=not has_queue,
+                evict=evict,
+            ),
         )
-        return opened if queue is None else BufferedSubscriber(opened, queue, on_slow)
 
     return StreamPublisher(open_reader, stream or str(number), executor)
 

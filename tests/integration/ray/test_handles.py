@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from typing import Any
 
@@ -139,3 +140,53 @@ def test_a_handle_carries_the_rate(driver_dir: str) -> None:
         with handle.publisher(linger_s=0, rate=rate.Adaptive()) as publisher:
             assert "rs-rate=adaptive" in publisher.channel
             assert "fixed" not in publisher.channel
+
+
+def test_an_endpoint_that_is_slow_keeps_the_newest(driver_dir: str) -> None:
+    import rstream
+    from rstream import policy
+    from rstream.ray import open_reader
+
+    got: list[Any] = []
+    busy = threading.Event()
+
+    def take(item: Any) -> None:
+        got.append(item)
+        assert busy.wait(20)
+
+    slow = policy.DropOldest(10)
+    with rstream.Driver(dir=driver_dir), contextlib.closing(open_reader("ray-slow", dir=driver_dir, udp=False, prefetch=1, on_slow=slow)) as end:
+        end.start(take)
+        with end.handle.publisher(driver_dir=driver_dir, linger_s=10) as publisher:
+            for number in range(1000):
+                publisher.send(number)
+        wait_for(lambda: end.statistics()["dropped"] >= 980)
+        busy.set()
+        end.finish()
+        assert got[-10:] == list(range(990, 1000))
+        assert len(got) + end.statistics()["dropped"] == 1000
+
+
+def test_an_endpoint_gives_nothing_up_at_its_end(driver_dir: str) -> None:
+    import rstream
+    from rstream import policy
+    from rstream.ray import open_reader
+
+    got: list[int] = []
+    with rstream.Driver(dir=driver_dir), contextlib.closing(open_reader("ray-end", dir=driver_dir, udp=False, on_slow=policy.Buffer(100_000))) as end:
+        end.start(got.append)
+        with end.handle.publisher(driver_dir=driver_dir, linger_s=0) as publisher:
+            for number in range(3000):
+                publisher.send(number)
+            end.finish()
+    assert got == list(range(3000))
+
+
+def test_a_policy_that_cannot_be_used_opens_nothing(driver_dir: str) -> None:
+    from rstream import policy
+    from rstream.errors import ConfigError
+    from rstream.ray import open_reader
+
+    with pytest.raises(ConfigError, match="on_slow"):
+        open_reader("ray-wrong", dir=driver_dir, on_slow=policy.Buffer(0))
+    assert not os.path.exists(driver_dir)
