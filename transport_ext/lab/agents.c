@@ -6,6 +6,8 @@
 #include "util/error.h"
 #include "util/int_math.h"
 
+#include <math.h>
+
 #define ENDLESS (INT64_C(1) << 60)
 #define MESSAGE_BYTES_MAX 65536
 
@@ -71,15 +73,18 @@ static void assign_records(rsti_lab_agents_t *agents)
     }
 }
 
-int rsti_lab_agents_init(
-    rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir)
+static int init(rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir,
+    bool is_real)
 {
-    *agents = (rsti_lab_agents_t){0};
+    *agents = (rsti_lab_agents_t){.is_real = is_real};
     int result = rsti_lab_spec_init(&agents->spec, values, count);
     if (result < 0) {
         return result;
     }
     result = check_records(&agents->spec);
+    if (result == 0 && is_real) {
+        result = rsti_lab_real_check(&agents->spec);
+    }
     if (result == 0) {
         result = rsti_lab_sheet_init(&agents->sheet, &agents->spec);
     }
@@ -94,6 +99,18 @@ int rsti_lab_agents_init(
         rsti_lab_agents_fini(agents);
     }
     return result;
+}
+
+int rsti_lab_agents_init(
+    rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir)
+{
+    return init(agents, values, count, dir, false);
+}
+
+int rsti_lab_agents_init_real(
+    rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir)
+{
+    return init(agents, values, count, dir, true);
 }
 
 void rsti_lab_agents_fini(rsti_lab_agents_t *agents)
@@ -149,25 +166,26 @@ static void offer(rsti_lab_stream_t *stream)
     }
 }
 
-static void run_step(rsti_lab_agents_t *agents, int64_t now_ns)
+bool rsti_lab_agents_step(rsti_lab_agents_t *agents, int64_t from_ns, int64_t to_ns)
 {
-    const double step_s = agents->spec.run->step_ns / 1e9;
+    const double step_s = (double)(to_ns - from_ns) / 1e9;
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_CONSUMER]; i++) {
         const int32_t host = agents->spec.counts[RSTI_LAB_SENDER] + i;
-        agents->wire.ports[host].is_cut_off = (double)now_ns >= agents->spec.consumer[i].dies_ns;
-        rsti_lab_agents_take(agents, i, now_ns);
+        agents->wire.ports[host].is_cut_off = (double)from_ns >= agents->spec.consumer[i].dies_ns;
+        rsti_lab_agents_take(agents, i, from_ns, to_ns);
     }
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_SENDER]; i++) {
-        if ((double)now_ns >= agents->streams[i].spec->begins_ns) {
-            produce(&agents->streams[i], step_s, now_ns);
+        if ((double)from_ns >= agents->streams[i].spec->begins_ns) {
+            produce(&agents->streams[i], step_s, from_ns);
             offer(&agents->streams[i]);
         }
     }
-    rsti_lab_agents_work(agents);
+    const bool has_work = rsti_lab_agents_work(agents);
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
         const int32_t sender = (int32_t)agents->spec.image[i].sender;
         rsti_lab_reader_refresh(&agents->readers[i], rsti_lab_stream_id(sender));
     }
+    return has_work;
 }
 
 /* ---- facts ---- */
@@ -194,7 +212,10 @@ static rsti_lab_sender_facts_t sender_facts(const rsti_lab_agents_t *agents, int
         .window_ns = is_adaptive ? (double)rate->rate.state.adaptive.reaction.window_ns : 0,
         .margin = rate->is_limited ? rate->rate.margin : 0,
     };
-    for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_CONSUMER]; i++) {
+    if (agents->is_real) {
+        facts.control_bytes = (double)stream->host->received_bytes;
+    }
+    for (int32_t i = 0; !agents->is_real && i < agents->spec.counts[RSTI_LAB_CONSUMER]; i++) {
         facts.control_bytes += (double)rsti_lab_wire_sent(
             &agents->wire, agents->spec.counts[RSTI_LAB_SENDER] + i, number);
     }
@@ -219,7 +240,8 @@ static rsti_lab_image_facts_t image_facts(const rsti_lab_agents_t *agents, int32
         .capacity = taker->taken_most,
         .overrun = counted(reader->host, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS)
             * agents->spec.sender[sender].mtu,
-        .lost = (double)rsti_lab_wire_lost(&agents->wire, sender, host),
+        .lost = agents->is_real ? (double)NAN
+                                : (double)rsti_lab_wire_lost(&agents->wire, sender, host),
         .given_up = (double)reader->given_up,
         .reports = fill == NULL || fill->told_naks == NULL ? 0 : (double)*fill->told_naks,
         .silenced = fill == NULL ? 0 : (double)fill->suppress.silenced_count,
@@ -229,7 +251,7 @@ static rsti_lab_image_facts_t image_facts(const rsti_lab_agents_t *agents, int32
     };
 }
 
-static void gather(rsti_lab_agents_t *agents)
+void rsti_lab_agents_gather(rsti_lab_agents_t *agents)
 {
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_SENDER]; i++) {
         agents->sheet.senders[i] = sender_facts(agents, i);
@@ -244,11 +266,11 @@ void rsti_lab_agents_run(rsti_lab_agents_t *agents)
     const int64_t step_ns = (int64_t)agents->spec.run->step_ns;
     for (int64_t step = 0; step < agents->sheet.step_count; step++) {
         agents->wire.now_ns = agents->begin_ns + step * step_ns;
-        run_step(agents, step * step_ns);
+        (void)rsti_lab_agents_step(agents, step * step_ns, (step + 1) * step_ns);
         if (rsti_lab_sheet_is_due(&agents->sheet, step)) {
-            gather(agents);
+            rsti_lab_agents_gather(agents);
             rsti_lab_sheet_add(&agents->sheet, step * step_ns);
         }
     }
-    gather(agents);
+    rsti_lab_agents_gather(agents);
 }

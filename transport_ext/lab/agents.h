@@ -1,7 +1,7 @@
-/* agents.h: a run with the real agents: media drivers on a wire in memory, one for each sender and each consumer,
- * in virtual time. It takes the records of the queue engine (lab.h) and gives the same sheet, so one can be
- * checked against the other; what the queue engine leaves out is here as it is: terms, datagrams, repair, flow and
- * congestion control, round trips that are measured.
+/* agents.h: a run with the real agents: media drivers, one for each sender and each consumer, on a wire in memory
+ * in virtual time, or on sockets in real time (below). It takes the records of the queue engine (lab.h) and gives
+ * the same sheet, so one can be checked against the other; what the queue engine leaves out is here as it is:
+ * terms, datagrams, repair, flow and congestion control, round trips that are measured.
  *
  *   sender     a network publication, unicast with one image, else multicast; the application offers messages
  *              that fill a datagram. rs-rate, fc and the way are the record's
@@ -12,6 +12,13 @@
  * half a term beyond what it has consumed. A run begins when all images are there. In a step: applications,
  * consumers, then passes of all agents until nothing is left to do (PASSES_MAX at most); the same seed gives the
  * same bytes.
+ *
+ * Real time: the drivers have UDP on the loopback and the system's clock, and the caller's thread carries all of
+ * them, so they share its processor. Steps are as long as they take: a step that comes late takes all that was due,
+ * rows stay at their times and repeat where several were due. How far it was behind is counted, not hidden
+ * (gap_most_ns). A group is a sender with a destination for each receiver, since multicast on the loopback needs a
+ * route that few have; ports are whichever are free. rtt_ns and link_rate are what the loopback gives; loss is
+ * refused; bytes lost are not known (NAN).
  *
  * Refused are liars and forgers (real agents do not lie), more hosts than a wire has, and a detect_ns or
  * floor_share that a channel cannot say. history_bytes, group_size and nak_delay_ns are the drivers' own. */
@@ -35,6 +42,7 @@ typedef struct rsti_lab_stream_t {
     int64_t offered;   /* position; what was not sent of it lies in the log */
     int64_t supply;    /* position up to which the application has data */
     double supply_rest;
+    int32_t control_port; /* real time: of a group */
 } rsti_lab_stream_t;
 
 /* An image record at work. */
@@ -45,6 +53,7 @@ typedef struct rsti_lab_reader_t {
     int64_t *position;   /* in shared memory: the reader's own */
     int64_t consumed, given_up;
     bool is_gone;
+    int32_t port; /* real time: where it receives */
 } rsti_lab_reader_t;
 
 /* A consumer record at work. */
@@ -59,28 +68,47 @@ typedef struct rsti_lab_taker_t {
 typedef struct rsti_lab_agents_t {
     rsti_lab_spec_t spec;
     rsti_lab_sheet_t sheet;
-    rsti_lab_wire_t wire;
+    rsti_lab_wire_t wire; /* in real time it only says what time it is and who is cut off */
     rsti_lab_host_t *hosts; /* of senders, then of consumers */
     rsti_lab_stream_t *streams;
     rsti_lab_reader_t *readers;
     rsti_lab_taker_t *takers;
     int64_t begin_ns; /* of the wire, when all images were there */
+    bool is_real;
+    int64_t reached_ns;  /* real time from here on: since the beginning */
+    int64_t step_count;
+    int64_t gap_most_ns; /* between two steps */
 } rsti_lab_agents_t;
 
 /* dir: an empty directory for the drivers' files, best in shared memory; the caller removes it. 0 or a negative
  * code with a text. */
 int rsti_lab_agents_init(
     rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir);
+/* The same in real time. */
+int rsti_lab_agents_init_real(
+    rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir);
 void rsti_lab_agents_fini(rsti_lab_agents_t *agents);
-/* To the end. */
+/* To the end, in virtual time. */
 void rsti_lab_agents_run(rsti_lab_agents_t *agents);
+/* For about so long, in real time; false: call again, now. Then it has come to its end. */
+bool rsti_lab_agents_run_real(rsti_lab_agents_t *agents, int64_t most_ns);
+
+/* agents.c: what is due from here to there (true: the agents still had work when it was over), and facts for the
+ * sheet. */
+bool rsti_lab_agents_step(rsti_lab_agents_t *agents, int64_t from_ns, int64_t to_ns);
+void rsti_lab_agents_gather(rsti_lab_agents_t *agents);
+/* real.c: whether the loopback can be what the records say, and ports that are free. */
+int rsti_lab_real_check(const rsti_lab_spec_t *spec);
+int rsti_lab_real_find_ports(rsti_lab_agents_t *agents);
 
 /* stage.c: hosts, lanes and channels; and all images there. */
 int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir);
 int32_t rsti_lab_agents_consumer_host(const rsti_lab_agents_t *agents, int32_t image);
-void rsti_lab_agents_work(rsti_lab_agents_t *agents);
+/* True: they would have gone on. */
+bool rsti_lab_agents_work(rsti_lab_agents_t *agents);
 /* taker.c: what a consumer reads in a step. */
-void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t consumer, int64_t now_ns);
+void rsti_lab_agents_take(
+    rsti_lab_agents_t *agents, int32_t consumer, int64_t from_ns, int64_t to_ns);
 void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, int32_t stream_id);
 
 /* Position up to which the sender has sent. */

@@ -21,21 +21,41 @@ static int take_options(rst_driver_params_t *params, const char *const *options)
     return 0;
 }
 
+static void on_datagram(void *arg, const rsti_tapped_t *datagram)
+{
+    rsti_lab_host_t *host = arg;
+    host->received_bytes += datagram->is_sent ? 0 : (int64_t)datagram->length;
+}
+
+static int open_driver(rsti_lab_host_t *host, const rst_driver_params_t *params, bool is_real,
+    uint64_t seed)
+{
+    const int result = rsti_driver_open_with(
+        &host->driver, params, &host->clock, is_real ? NULL : &host->media, seed);
+    if (result == 0 && is_real) {
+        rsti_media_udp_tap(&host->driver->udp_media, on_datagram, host);
+    }
+    return result;
+}
+
 int rsti_lab_host_open(rsti_lab_host_t *host, rsti_lab_port_t *port, const char *dir,
     const char *const *options, uint64_t seed)
 {
-    *host = (rsti_lab_host_t){
-        .manual = {.now_ns = port->wire->now_ns, .epoch_ms_at_zero = EPOCH_MS},
-        .media = {&rsti_lab_wire_media, port},
-    };
-    host->clock = rsti_clock_manual(&host->manual);
+    *host = (rsti_lab_host_t){.media = {&rsti_lab_wire_media, port}};
+    if (port != NULL) {
+        host->manual =
+            (rsti_manual_clock_t){.now_ns = port->wire->now_ns, .epoch_ms_at_zero = EPOCH_MS};
+        host->clock = rsti_clock_manual(&host->manual);
+    } else {
+        host->clock = rsti_clock_system();
+    }
     rst_driver_params_t params;
     rsti_driver_params_init(&params);
     (void)snprintf(params.dir, sizeof params.dir, "%s", dir);
     params.threading = RSTI_THREADING_INVOKER;
     int result = take_options(&params, options);
     if (result == 0) {
-        result = rsti_driver_open_with(&host->driver, &params, &host->clock, &host->media, seed);
+        result = open_driver(host, &params, port == NULL, seed);
     }
     if (result == 0) {
         result = rsti_broadcast_rx_init(
@@ -89,7 +109,7 @@ int rsti_lab_host_add(
         return RST_SET_ERR(RST_EINVAL, "the command for %s is too long", channel);
     }
     host->is_refused = false;
-    (void)rsti_lab_host_work(host, host->manual.now_ns);
+    (void)rsti_lab_host_work(host, rsti_clock_nano_time(&host->clock));
     while (rsti_broadcast_receive(&host->answers, on_answer, host) == 1) {
     }
     return host->is_refused ? -rst_last_error_code() : 0;
@@ -107,12 +127,13 @@ static void stay_alive(rsti_lab_host_t *host)
 int64_t rsti_lab_host_work(rsti_lab_host_t *host, int64_t now_ns)
 {
     int64_t deadline_ns = RSTI_NO_DEADLINE;
-    if (now_ns / RSTI_NS_PER_S != host->manual.now_ns / RSTI_NS_PER_S) {
-        host->manual.now_ns = now_ns;
+    const bool is_due = now_ns / RSTI_NS_PER_S != host->worked_ns / RSTI_NS_PER_S;
+    host->manual.now_ns = now_ns;
+    host->worked_ns = now_ns;
+    if (is_due) {
         stay_alive(host);
         while (rsti_broadcast_receive(&host->answers, on_answer, host) == 1) {
         }
     }
-    host->manual.now_ns = now_ns;
     return rst_driver_do_work(host->driver, &deadline_ns);
 }

@@ -1,5 +1,5 @@
-/* host.h: a media driver with its real agents on a wire of the laboratory, driven by the caller in virtual time,
- * and a client of raw commands that stays alive. One thread. */
+/* host.h: a media driver with its real agents, driven by the caller, and a client of raw commands that stays
+ * alive: on a wire of the laboratory in virtual time, or on the system's sockets and clock. One thread. */
 #ifndef RSTI_LAB_HOST_H
 #define RSTI_LAB_HOST_H
 
@@ -12,11 +12,14 @@ typedef struct rsti_lab_host_t {
     rsti_media_t media;
     rst_driver_t *driver;
     rsti_broadcast_rx_t answers;
+    int64_t worked_ns;      /* when it last did */
+    int64_t received_bytes; /* datagrams on the system's sockets */
     bool has_answers;
     bool is_refused; /* a command was; the text is the thread's last error */
 } rsti_lab_host_t;
 
-/* Options: names and values in turn, and NULL. 0 or a negative code with a text. */
+/* port: its side of the wire; NULL: the system's sockets and clock. Options: names and values in turn, and NULL.
+ * 0 or a negative code with a text. */
 int rsti_lab_host_open(rsti_lab_host_t *host, rsti_lab_port_t *port, const char *dir,
     const char *const *options, uint64_t seed);
 void rsti_lab_host_close(rsti_lab_host_t *host);
@@ -24,7 +27,7 @@ void rsti_lab_host_close(rsti_lab_host_t *host);
 /* RSTI_CMD_ADD_PUBLICATION or RSTI_CMD_ADD_SUBSCRIPTION; at once. 0 or a negative code with a text. */
 int rsti_lab_host_add(
     rsti_lab_host_t *host, int32_t type, const char *channel, int32_t stream_id);
-/* One pass of all agents at the wire's time; how much they did. */
+/* One pass of all agents at this time of the wire, or of the clock; how much they did. */
 int64_t rsti_lab_host_work(rsti_lab_host_t *host, int64_t now_ns);
 
 #endif

@@ -54,6 +54,12 @@ void rsti_lab_sheet_fini(rsti_lab_sheet_t *sheet)
     *sheet = (rsti_lab_sheet_t){0};
 }
 
+int64_t rsti_lab_sheet_next(const rsti_lab_sheet_t *sheet)
+{
+    const int64_t step = sheet->row_count * sheet->sample_every;
+    return step < sheet->step_count ? step : INT64_MAX;
+}
+
 bool rsti_lab_sheet_is_due(const rsti_lab_sheet_t *sheet, int64_t step)
 {
     return step % sheet->sample_every == 0 && sheet->row_count < sheet->row_most;

@@ -60,6 +60,8 @@ extern const int32_t rsti_lab_result_column_count;
 /* The spec outlives the sheet. 0, -RST_EINVAL or -RST_ENOMEM, with a text. */
 int rsti_lab_sheet_init(rsti_lab_sheet_t *sheet, const rsti_lab_spec_t *spec);
 void rsti_lab_sheet_fini(rsti_lab_sheet_t *sheet);
+/* The step that makes the next row; INT64_MAX: there is none. */
+int64_t rsti_lab_sheet_next(const rsti_lab_sheet_t *sheet);
 /* Whether this step is one of those that make a row. */
 bool rsti_lab_sheet_is_due(const rsti_lab_sheet_t *sheet, int64_t step);
 void rsti_lab_sheet_add(rsti_lab_sheet_t *sheet, int64_t now_ns);

@@ -39,14 +39,32 @@ int32_t rsti_lab_agents_consumer_host(const rsti_lab_agents_t *agents, int32_t i
     return agents->spec.counts[RSTI_LAB_SENDER] + (int32_t)agents->spec.image[image].consumer;
 }
 
-/* Aeron's groups end in an odd number; the next one is for control. */
-static void endpoint_of(
-    const rsti_lab_agents_t *agents, int32_t sender, int32_t images, int32_t image, char *text)
+/* On the loopback; is_sender: of the sender's channel, else of the image's. */
+static void real_address_of(const rsti_lab_agents_t *agents, int32_t sender, int32_t images,
+    int32_t image, bool is_sender, char *text)
 {
-    if (images > 1) {
-        (void)snprintf(text, TEXT_MAX, "224.0.1.%d:%d", 2 * sender + 1, PORT + sender);
+    const int32_t port = agents->readers[image].port;
+    const int32_t control = agents->streams[sender].control_port;
+    if (images == 1) {
+        (void)snprintf(text, TEXT_MAX, "endpoint=127.0.0.1:%d", port);
+    } else if (is_sender) {
+        (void)snprintf(text, TEXT_MAX, "control=127.0.0.1:%d|control-mode=dynamic", control);
     } else {
-        (void)snprintf(text, TEXT_MAX, "10.0.0.%d:%d",
+        (void)snprintf(
+            text, TEXT_MAX, "endpoint=127.0.0.1:%d|control=127.0.0.1:%d", port, control);
+    }
+}
+
+/* Aeron's groups end in an odd number; the next one is for control. */
+static void address_of(const rsti_lab_agents_t *agents, int32_t sender, int32_t images,
+    int32_t image, bool is_sender, char *text)
+{
+    if (agents->is_real) {
+        real_address_of(agents, sender, images, image, is_sender, text);
+    } else if (images > 1) {
+        (void)snprintf(text, TEXT_MAX, "endpoint=224.0.1.%d:%d", 2 * sender + 1, PORT + sender);
+    } else {
+        (void)snprintf(text, TEXT_MAX, "endpoint=10.0.0.%d:%d",
             rsti_lab_agents_consumer_host(agents, image) + 1, PORT + sender);
     }
 }
@@ -94,8 +112,8 @@ static int add_publication(rsti_lab_agents_t *agents, int32_t sender)
     const rsti_lab_sender_spec_t *spec = stream->spec;
     int32_t first = 0;
     const int32_t images = image_count_of(&agents->spec, sender, &first);
-    char endpoint[TEXT_MAX], rate[TEXT_MAX], flow[TEXT_MAX] = "", channel[4 * TEXT_MAX];
-    endpoint_of(agents, sender, images, first, endpoint);
+    char address[TEXT_MAX], rate[TEXT_MAX], flow[TEXT_MAX] = "", channel[4 * TEXT_MAX];
+    address_of(agents, sender, images, first, true, address);
     const int result = rate_text(spec, rate);
     if (result < 0) {
         return result;
@@ -105,8 +123,8 @@ static int add_publication(rsti_lab_agents_t *agents, int32_t sender)
         (void)snprintf(flow, sizeof flow, is_min ? "|fc=%s,t:%.0fns" : "|fc=%s",
             fc_names[(int32_t)spec->fc], spec->timeout_ns);
     }
-    (void)snprintf(channel, sizeof channel, "aeron:udp?endpoint=%s|term-length=%d|mtu=%d%s%s",
-        endpoint, stream->term_length, (int)spec->mtu, flow, rate);
+    (void)snprintf(channel, sizeof channel, "aeron:udp?%s|term-length=%d|mtu=%d%s%s",
+        address, stream->term_length, (int)spec->mtu, flow, rate);
     return rsti_lab_host_add(
         stream->host, RSTI_CMD_ADD_PUBLICATION, channel, rsti_lab_stream_id(sender));
 }
@@ -118,13 +136,17 @@ static int add_subscription(rsti_lab_agents_t *agents, int32_t image)
     const double evict_ns = agents->spec.consumer[(int32_t)reader->spec->consumer].evict_ns;
     int32_t first = 0;
     const int32_t images = image_count_of(&agents->spec, sender, &first);
-    char endpoint[TEXT_MAX], evict[64] = "", channel[2 * TEXT_MAX];
-    endpoint_of(agents, sender, images, image, endpoint);
+    char address[TEXT_MAX], evict[64] = "", socket[64] = "", channel[2 * TEXT_MAX];
+    address_of(agents, sender, images, image, false, address);
     if (evict_ns < RSTI_LAB_NEVER) {
         (void)snprintf(evict, sizeof evict, "|rs-evict=%.0fns", evict_ns);
     }
-    (void)snprintf(channel, sizeof channel, "aeron:udp?endpoint=%s|rcv-wnd=%.0f|cc=%s%s", endpoint,
-        reader->spec->buffer_bytes, congestion_names[(int32_t)reader->spec->congestion], evict);
+    if (agents->is_real) { /* a window is no longer than the socket's buffer */
+        (void)snprintf(socket, sizeof socket, "|so-rcvbuf=%.0f", reader->spec->buffer_bytes);
+    }
+    (void)snprintf(channel, sizeof channel, "aeron:udp?%s|rcv-wnd=%.0f|cc=%s%s%s", address,
+        reader->spec->buffer_bytes, congestion_names[(int32_t)reader->spec->congestion], evict,
+        socket);
     return rsti_lab_host_add(
         reader->host, RSTI_CMD_ADD_SUBSCRIPTION, channel, rsti_lab_stream_id(sender));
 }
@@ -162,7 +184,8 @@ static int open_host(rsti_lab_agents_t *agents, int32_t number, const char *dir)
     const char *const options[] = {"cubic-measure-rtt", "true", "cubic-initial-rtt", rtt,
         "cubic-tcp-mode", image != NULL && image->cubic_tcp > 0 ? "true" : "false", NULL};
     (void)snprintf(own, sizeof own, "%s/h%d", dir, number);
-    return rsti_lab_host_open(&agents->hosts[number], &agents->wire.ports[number], own, options,
+    return rsti_lab_host_open(&agents->hosts[number],
+        agents->is_real ? NULL : &agents->wire.ports[number], own, options,
         (uint64_t)agents->spec.run->seed * 1000 + (uint64_t)number);
 }
 
@@ -179,7 +202,7 @@ static void lay_lanes(rsti_lab_agents_t *agents)
     }
 }
 
-void rsti_lab_agents_work(rsti_lab_agents_t *agents)
+bool rsti_lab_agents_work(rsti_lab_agents_t *agents)
 {
     int64_t work = 1;
     for (int32_t pass = 0; pass < PASSES_MAX && work > 0; pass++) {
@@ -190,6 +213,7 @@ void rsti_lab_agents_work(rsti_lab_agents_t *agents)
             }
         }
     }
+    return work > 0;
 }
 
 static void begin_streams(rsti_lab_agents_t *agents)
@@ -203,13 +227,19 @@ static void begin_streams(rsti_lab_agents_t *agents)
     }
 }
 
+static void let_time_pass(rsti_lab_agents_t *agents)
+{
+    agents->wire.now_ns = agents->is_real ? rsti_clock_nano_time(&agents->hosts[0].clock)
+                                          : agents->wire.now_ns + CONNECT_STEP_NS;
+}
+
 /* Until every image is there and every sender knows a receiver. */
 static int connect_all(rsti_lab_agents_t *agents)
 {
     const int64_t end_ns = agents->wire.now_ns + CONNECT_NS;
-    for (; agents->wire.now_ns < end_ns; agents->wire.now_ns += CONNECT_STEP_NS) {
+    for (; agents->wire.now_ns < end_ns; let_time_pass(agents)) {
         bool is_whole = true;
-        rsti_lab_agents_work(agents);
+        (void)rsti_lab_agents_work(agents);
         for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
             const int32_t sender = (int32_t)agents->spec.image[i].sender;
             rsti_lab_reader_refresh(&agents->readers[i], rsti_lab_stream_id(sender));
@@ -222,8 +252,29 @@ static int connect_all(rsti_lab_agents_t *agents)
             return 0;
         }
     }
-    return RST_SET_ERR(RST_ETIMEDOUT, "real agents: not all images came within %d s of virtual time",
+    return RST_SET_ERR(RST_ETIMEDOUT, "real agents: not all images came within %d s",
         (int)(CONNECT_NS / RSTI_NS_PER_S));
+}
+
+static int add_subscriptions(rsti_lab_agents_t *agents)
+{
+    int result = 0;
+    for (int32_t i = 0; result == 0 && i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
+        agents->readers[i].host = &agents->hosts[rsti_lab_agents_consumer_host(agents, i)];
+        result = add_subscription(agents, i);
+    }
+    return result;
+}
+
+static int add_publications(rsti_lab_agents_t *agents)
+{
+    int result = 0;
+    for (int32_t i = 0; result == 0 && i < agents->spec.counts[RSTI_LAB_SENDER]; i++) {
+        agents->streams[i].host = &agents->hosts[i];
+        agents->streams[i].term_length = term_length_for(&agents->spec, i);
+        result = add_publication(agents, i);
+    }
+    return result;
 }
 
 int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir)
@@ -234,24 +285,31 @@ int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir)
     int result = rsti_lab_wire_init(
         &agents->wire, hosts, AHEAD_STEPS * step_ns, (uint64_t)agents->spec.run->seed + 1);
     agents->wire.now_ns = RSTI_NS_PER_S;
+    if (result == 0 && agents->is_real) {
+        result = rsti_lab_real_find_ports(agents);
+    }
     for (int32_t i = 0; result == 0 && i < hosts; i++) {
         result = open_host(agents, i, dir);
     }
     if (result == 0) {
         lay_lanes(agents);
     }
-    for (int32_t i = 0; result == 0 && i < counts[RSTI_LAB_IMAGE]; i++) {
-        agents->readers[i].host = &agents->hosts[rsti_lab_agents_consumer_host(agents, i)];
-        result = add_subscription(agents, i);
+    if (result == 0 && agents->is_real) {
+        /* Who asks for a stream that is not there yet asks again after a second of real time. */
+        result = add_publications(agents);
     }
-    for (int32_t i = 0; result == 0 && i < counts[RSTI_LAB_SENDER]; i++) {
-        agents->streams[i].host = &agents->hosts[i];
-        agents->streams[i].term_length = term_length_for(&agents->spec, i);
-        result = add_publication(agents, i);
+    if (result == 0) {
+        result = add_subscriptions(agents);
+    }
+    if (result == 0 && !agents->is_real) {
+        result = add_publications(agents);
     }
     if (result < 0) {
         return result;
     }
     begin_streams(agents);
+    if (agents->is_real) {
+        let_time_pass(agents); /* to the clock's time */
+    }
     return connect_all(agents);
 }

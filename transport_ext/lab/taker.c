@@ -115,13 +115,26 @@ static bool take_frame(rsti_lab_agents_t *agents, int32_t consumer, rsti_lab_str
     return true;
 }
 
-void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t consumer, int64_t now_ns)
+/* Bytes that it can take in this time. */
+static double capacity_of(rsti_lab_taker_t *taker, int64_t from_ns, int64_t to_ns, int64_t step_ns)
+{
+    double bytes = 0;
+    while (from_ns < to_ns) {
+        const int64_t part_ns = rsti_min_i64(step_ns, to_ns - from_ns);
+        bytes += rsti_lab_capacity_at(&taker->capacity, from_ns) * (double)part_ns / 1e9;
+        from_ns += part_ns;
+    }
+    return bytes;
+}
+
+void rsti_lab_agents_take(
+    rsti_lab_agents_t *agents, int32_t consumer, int64_t from_ns, int64_t to_ns)
 {
     rsti_lab_taker_t *taker = &agents->takers[consumer];
     const int32_t forward_to = (int32_t)taker->spec->forward_to;
     rsti_lab_stream_t *next = forward_to >= 0 ? &agents->streams[forward_to] : NULL;
     const double gained =
-        rsti_lab_capacity_at(&taker->capacity, now_ns) * agents->spec.run->step_ns / 1e9;
+        capacity_of(taker, from_ns, to_ns, (int64_t)agents->spec.run->step_ns);
     taker->taken_most += gained;
     taker->rest += gained;
     while (take_frame(agents, consumer, next)) {

@@ -1,11 +1,13 @@
 /* lab.c: the laboratory as functions: what a run consists of, what comes out, and the run itself, by the
- * queue engine (lab/lab.h) or by real agents (lab/agents.h), without the GIL. */
+ * queue engine (lab/lab.h) or by real agents (lab/agents.h), in virtual or in real time, without the GIL. */
 #include "state.h"
 
 #include "lab/agents.h"
 #include "lab/lab.h"
 
 #include <string.h>
+
+#define PART_NS (100 * RSTI_NS_PER_MS) /* of a run in real time, between two looks for signals */
 
 static PyObject *texts(const char *const *names, int32_t count)
 {
@@ -119,42 +121,93 @@ static PyObject *lab_run(PyObject *module, PyObject *argument)
     return outcome;
 }
 
-static PyObject *lab_run_agents(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
+/* The arguments of a run by real agents, and its set up. 0 or -1 with an exception set. */
+static int set_up_agents(PyObject *module, PyObject *const *arguments, Py_ssize_t given,
+    rsti_lab_agents_t *agents,
+    int (*set_up)(rsti_lab_agents_t *, const double *, size_t, const char *))
 {
     Py_buffer records;
-    rsti_lab_agents_t agents;
-    PyObject *outcome = NULL;
     size_t count = 0;
     int result;
 
     if (given != 2) {
-        PyErr_Format(PyExc_TypeError, "lab_run_agents takes records and a directory, not %zd arguments", given);
-        return NULL;
+        PyErr_Format(PyExc_TypeError, "takes records and a directory, not %zd arguments", given);
+        return -1;
     }
     PyObject *dir = NULL;
     if (PyUnicode_FSConverter(arguments[1], &dir) == 0) {
-        return NULL;
+        return -1;
     }
     const double *values = records_of(arguments[0], &records, &count);
     if (values == NULL) {
         Py_DECREF(dir);
-        return NULL;
+        return -1;
     }
     Py_BEGIN_ALLOW_THREADS
-    result = rsti_lab_agents_init(&agents, values, count, PyBytes_AsString(dir));
-    if (result == 0) {
-        rsti_lab_agents_run(&agents);
-    }
+    result = set_up(agents, values, count, PyBytes_AsString(dir));
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&records);
     Py_DECREF(dir);
     if (result < 0) {
-        return rsti_py_raise(rsti_py_state_of_module(module), result);
+        (void)rsti_py_raise(rsti_py_state_of_module(module), result);
+        return -1;
     }
-    outcome = take_outcome(&agents.sheet);
+    return 0;
+}
+
+static void close_agents(rsti_lab_agents_t *agents)
+{
     Py_BEGIN_ALLOW_THREADS
-    rsti_lab_agents_fini(&agents);
+    rsti_lab_agents_fini(agents);
     Py_END_ALLOW_THREADS
+}
+
+static PyObject *lab_run_agents(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
+{
+    rsti_lab_agents_t agents;
+
+    if (set_up_agents(module, arguments, given, &agents, rsti_lab_agents_init) < 0) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    rsti_lab_agents_run(&agents);
+    Py_END_ALLOW_THREADS
+    PyObject *outcome = take_outcome(&agents.sheet);
+    close_agents(&agents);
+    return outcome;
+}
+
+/* In parts, so that Ctrl-C ends it. */
+static int run_real(rsti_lab_agents_t *agents)
+{
+    bool has_ended = false;
+    while (!has_ended) {
+        Py_BEGIN_ALLOW_THREADS
+        has_ended = rsti_lab_agents_run_real(agents, PART_NS);
+        Py_END_ALLOW_THREADS
+        if (PyErr_CheckSignals() < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *lab_run_real(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
+{
+    rsti_lab_agents_t agents;
+    PyObject *outcome = NULL;
+
+    if (set_up_agents(module, arguments, given, &agents, rsti_lab_agents_init_real) < 0) {
+        return NULL;
+    }
+    if (run_real(&agents) == 0) {
+        PyObject *rows = take_outcome(&agents.sheet);
+        if (rows != NULL) {
+            outcome = Py_BuildValue("(NLL)", rows, (long long)agents.step_count,
+                (long long)agents.gap_most_ns);
+        }
+    }
+    close_agents(&agents);
     return outcome;
 }
 
@@ -169,5 +222,8 @@ PyMethodDef rsti_py_lab_methods[] = {
     {"lab_run_agents", (PyCFunction)(void (*)(void))lab_run_agents, METH_FASTCALL,
         "lab_run_agents($module, records, dir, /)\n--\n\n"
         "As lab_run, by real agents whose files lie in dir, an empty directory."},
+    {"lab_run_real", (PyCFunction)(void (*)(void))lab_run_real, METH_FASTCALL,
+        "lab_run_real($module, records, dir, /)\n--\n\n"
+        "As lab_run_agents, on sockets in real time: (rows, steps, longest time between two in ns)."},
     {NULL, NULL, 0, NULL},
 };

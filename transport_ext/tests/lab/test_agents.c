@@ -1,4 +1,5 @@
-/* test_agents.c: a run with real agents is set up, keeps what it must, and gives everything back. */
+/* test_agents.c: a run with real agents is set up, keeps what it must, and gives everything back: in virtual time,
+ * and in real time, where a busy machine decides how much there is to keep. */
 #include "lab/agents.h"
 #include "tests/lab/world.h"
 #include "util/error.h"
@@ -30,7 +31,7 @@ static void make_world(world_t *world, int receivers, double loss)
         ADD(world, consumer, RSTI_LAB_CONSUMER, .noise_ns = 1e7, .forward_to = -1,
             .dies_ns = RSTI_LAB_NEVER, .hangs_ns = RSTI_LAB_NEVER, .evict_ns = RSTI_LAB_NEVER);
         ADD(world, level, RSTI_LAB_LEVEL, .consumer = i, .bytes_per_s = 100 * MB);
-        ADD(world, image, RSTI_LAB_IMAGE, .consumer = i, .buffer_bytes = 262144,
+        ADD(world, image, RSTI_LAB_IMAGE, .consumer = i, .buffer_bytes = 131072,
             .cubic_rtt_ns = 1e5, .target_delay_ns = 1e7);
     }
 }
@@ -86,4 +87,56 @@ TEST(a_set_up_that_fails_gives_everything_back)
     remove_files();
 }
 
-CHECK_MAIN(RUN(what_is_sent_arrives), RUN(a_set_up_that_fails_gives_everything_back))
+static void run_in_real_time(int receivers)
+{
+    world_t world;
+    make_world(&world, receivers, 0);
+    rsti_lab_agents_t agents;
+    CHECK_EQ(rsti_lab_agents_init_real(&agents, world.values, world.count, dir), 0);
+    while (!rsti_lab_agents_run_real(&agents, 50 * RSTI_NS_PER_MS)) {
+    }
+    const rsti_lab_sheet_t *sheet = &agents.sheet;
+    CHECK_EQ(sheet->row_count, 400);
+    for (int64_t row = 0; row < sheet->row_count; row++) {
+        CHECK_EQ((int64_t)(sheet->samples[row * sheet->row_width] * 1e6 + 0.5), row * 1000);
+    }
+    const rsti_lab_sender_facts_t *sender = &sheet->senders[0];
+    CHECK(agents.step_count > 0 && agents.gap_most_ns > 0);
+    CHECK(sender->sent > 0 && sender->sent < 20 * MB && sender->control_bytes > 0);
+    for (int i = 0; i < receivers; i++) {
+        const double consumed = sheet->images[i].consumed;
+        CHECK(consumed > 0 && consumed <= sender->sent);
+        /* Who had the processor has had the time to take the rest. */
+        CHECK(agents.gap_most_ns > 50 * RSTI_NS_PER_MS || consumed == sender->sent);
+    }
+    rsti_lab_agents_fini(&agents);
+    remove_files();
+}
+
+TEST(real_time_delivers_and_has_its_rows_at_their_times)
+{
+    run_in_real_time(1);
+    run_in_real_time(2);
+}
+
+TEST(what_the_loopback_cannot_be_is_refused)
+{
+    world_t world;
+    rsti_lab_agents_t agents;
+    make_world(&world, 2, 0.01);
+    CHECK_EQ(rsti_lab_agents_init_real(&agents, world.values, world.count, dir), -RST_EINVAL);
+    CHECK(strstr(rst_last_error_text(), "nothing is lost on purpose") != NULL);
+    remove_files();
+    make_world(&world, 1, 0);
+    ADD(&world, consumer, RSTI_LAB_CONSUMER, .noise_ns = 1e7, .forward_to = -1,
+        .dies_ns = RSTI_LAB_NEVER, .hangs_ns = RSTI_LAB_NEVER, .evict_ns = RSTI_LAB_NEVER);
+    ADD(&world, image, RSTI_LAB_IMAGE, .consumer = 1, .buffer_bytes = 5e8, .cubic_rtt_ns = 1e5,
+        .target_delay_ns = 1e7);
+    CHECK_EQ(rsti_lab_agents_init_real(&agents, world.values, world.count, dir), -RST_EINVAL);
+    CHECK(strstr(rst_last_error_text(), "image 1: a buffer of 500000000 bytes") != NULL);
+    remove_files();
+}
+
+CHECK_MAIN(RUN(what_is_sent_arrives), RUN(a_set_up_that_fails_gives_everything_back),
+    RUN(real_time_delivers_and_has_its_rows_at_their_times),
+    RUN(what_the_loopback_cannot_be_is_refused))
