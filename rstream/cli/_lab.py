@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rstream.errors import ConfigError
-from rstream.lab.experiments import EXPERIMENTS, Plan
+from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, real_plan
 from rstream.lab.own import own
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from rstream.lab.report import Report
 
 __all__ = ("run",)
+
+SEEDS: Final = 10
+REAL_SEEDS: Final = 3
+ON_SOCKETS: Final = "E7"  # always
 
 
 def _refuse(text: str) -> int:
@@ -31,9 +35,9 @@ def _refusal(options: Namespace) -> str | None:
         return "give either an experiment (E1 ... E10) or --scenario FILE.toml"
     if name is not None and name not in EXPERIMENTS:
         return f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}"
-    if options.real:
-        return "--real is not there yet: the laboratory runs in virtual time only; leave --real out"
-    if options.seeds < 1:
+    if options.real and name is not None and name not in REAL and name != ON_SOCKETS:
+        return f"{name} --real: there is real mode for {', '.join(REAL)}; leave --real out"
+    if options.seeds is not None and options.seeds < 1:
         return f"--seeds {options.seeds}: at least 1"
     if options.plot and Path(options.plot).suffix not in (".png", ".html"):
         return f"--plot {options.plot}: the name must end in .png or .html"
@@ -51,13 +55,22 @@ def _write(options: Namespace, plan: Plan, report: Report) -> None:
         draw(Path(options.plot), f"rstream lab {report.experiment}", plan.sketches, text.getvalue())
 
 
+def _plan(options: Namespace) -> Plan:
+    if options.real and options.experiment in REAL:
+        return real_plan(options.experiment, options.seeds or REAL_SEEDS)
+    return Plan(seeds=options.seeds or (REAL_SEEDS if options.real and options.scenario else SEEDS))
+
+
 def run(options: Namespace) -> int:
     """0: passed; 1: failed; 2: cannot be carried out."""
     if refusal := _refusal(options):
         return _refuse(refusal)
-    plan = Plan(seeds=options.seeds)
     try:
-        report = own(Path(options.scenario), plan) if options.scenario else EXPERIMENTS[options.experiment](plan)
+        plan = _plan(options)
+        if options.scenario:
+            report = own(Path(options.scenario), plan, is_real=options.real)
+        else:
+            report = EXPERIMENTS[options.experiment](plan)
         report.print(sys.stdout)
         _write(options, plan, report)
     except (ConfigError, OSError) as error:

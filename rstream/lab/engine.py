@@ -113,9 +113,12 @@ def pack(scenario: Scenario, seed: int) -> bytes:
 class Run:
     """What came out of one run: columns of samples, one row of results per image."""
 
-    def __init__(self, scenario: Scenario, seed: int, samples: bytes, results: bytes) -> None:
+    def __init__(self, scenario: Scenario, seed: int, samples: bytes, results: bytes, *, steps: int = 0, gap_s: float = 0.0) -> None:
         self.scenario: Scenario = scenario
         self.seed: int = seed
+        #: Of a run in real time: how many steps it took, and the longest time between two of them.
+        self.steps: int = steps
+        self.gap_s: float = gap_s
         self._sender_names, self._image_names, self._result_names = _core.lab_columns()
         self._samples: array[float] = array("d", samples)
         self._results: array[float] = array("d", results)
@@ -147,12 +150,15 @@ class Run:
 
 
 def run(scenario: Scenario, seed: int) -> Run:
-    """One run. The same scenario and seed give the same bytes. Carried out by the queue engine, or by real agents if the scenario says so."""
-    if not scenario.agents:
+    """One run, by the queue engine, or by real agents if the scenario says so. The same scenario and seed give the same bytes, but in real time."""
+    if not (scenario.agents or scenario.real):
         samples, results = _core.lab_run(pack(scenario, seed))
         return Run(scenario, seed, samples, results)
     made = tempfile.mkdtemp(prefix="rstream-lab-", dir="/dev/shm")
     try:
+        if scenario.real:
+            (samples, results), steps, gap_ns = _core.lab_run_real(pack(scenario, seed), made)
+            return Run(scenario, seed, samples, results, steps=steps, gap_s=gap_ns / 1e9)
         samples, results = _core.lab_run_agents(pack(scenario, seed), made)
     finally:
         shutil.rmtree(made, ignore_errors=True)

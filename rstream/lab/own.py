@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rstream.lab.experiments._plan import Plan, columns
+from rstream.lab.experiments._plan import Plan, columns, real_notes
 from rstream.lab.files import load
 from rstream.lab.measure import overrun_share, quantile, utilisation
 from rstream.lab.report import Figure, Report
@@ -32,16 +33,17 @@ def look(run: Run) -> dict[str, float]:
     }
 
 
-def own(path: Path, plan: Plan) -> Report:
+def own(path: Path, plan: Plan, *, is_real: bool = False) -> Report:
     """The first law stands in ``figures``, the others in ``baselines``. ``passed`` says that it ran: a scenario has no limits.
 
     Raises:
         ConfigError: the file is wrong.
     """
     scenario, laws = load(path)
+    scenario = replace(scenario, real=scenario.real or is_real)
     seen = {law.name: [Figure(name, values) for name, values in columns(plan.runs(scenario, law, look, f"{scenario.name}, {law.name}")).items()] for law in laws}
     first, *others = laws
     return Report(
         scenario.name, seen[first.name], first.parameters, {law.name: seen[law.name] for law in others}, {law.name: law.parameters for law in others},
-        law=first.name, is_judged=False,
+        notes=real_notes(plan), law=first.name, is_judged=False,
     )  # fmt: skip

@@ -99,6 +99,8 @@ class Report:
     notes: list[str] = field(default_factory=list[str])
     law: str = "adaptive"
     is_judged: bool = True
+    #: On real sockets: what a receiver can take, bytes per second.
+    real_capacity: float | None = None
 
     @property
     def passed(self) -> bool:
@@ -109,8 +111,10 @@ class Report:
         return bool(judged) and all(figure.passed for figure in judged)
 
     def as_json(self) -> dict[str, Any]:
+        where: dict[str, Any] = {} if self.real_capacity is None else {"real": True, "capacity_bytes_per_s": self.real_capacity}
         return {
             "experiment": self.experiment,
+            **where,
             "passed": self.passed,
             "figures": {**{figure.name: figure.as_json() for figure in self.figures}, "parameters": dict(self.parameters), "notes": self.notes},
             "baselines": {
@@ -124,7 +128,8 @@ class Report:
 
     def print(self, out: TextIO) -> None:
         verdict = "no limits" if not self.is_judged else "passed" if self.passed else "FAILED"
-        print(f"{self.experiment}: {verdict}", file=out)
+        where = "" if self.real_capacity is None else f" (real sockets in real time, {self.real_capacity / 1e6:g} MB/s)"
+        print(f"{self.experiment}{where}: {verdict}", file=out)
         _print_law(out, self.law, self.figures, self.parameters)
         for law, figures in self.baselines.items():
             _print_law(out, law, figures, self.baseline_parameters.get(law, {}))

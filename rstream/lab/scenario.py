@@ -125,7 +125,8 @@ class Forger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One run but for its seed. ``agents``: by the real media drivers on a wire in memory instead of the queue engine."""
+    """One run but for its seed. ``agents``: by the real media drivers on a wire in memory instead of the queue engine; ``real``: by them on sockets of
+    the loopback, in real time, whatever ``agents`` says."""
 
     name: str
     seconds: float
@@ -138,6 +139,7 @@ class Scenario:
     sample_s: float = 1e-3
     traced: int = 8
     agents: bool = False
+    real: bool = False
 
     def under(self, law: Law) -> Scenario:
         """The same with another law at every sender."""

@@ -1,7 +1,8 @@
-"""The experiments, one small file each. ``EXPERIMENTS`` maps a name to its function of a plan."""
+"""The experiments, one small file each. ``EXPERIMENTS`` maps a name to its function of a plan, ``REAL`` those that can be carried out in real time."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rstream.lab.experiments._plan import Plan, Sketch
@@ -15,14 +16,34 @@ from rstream.lab.experiments.e07 import e7
 from rstream.lab.experiments.e08 import e8
 from rstream.lab.experiments.e09 import e9
 from rstream.lab.experiments.e10 import e10
+from rstream.lab.world import measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rstream.lab.report import Report
 
-__all__ = ("EXPERIMENTS", "Plan", "Sketch")
+__all__ = ("EXPERIMENTS", "REAL", "Plan", "Sketch", "real_plan")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms an experiment takes place in real time: its largest group, its largest buffer at 100 MB/s, and its phases' part of the usual length."""
+
+    receivers: int
+    buffer_most: float
+    time_scale: float
 
 EXPERIMENTS: Final[Mapping[str, Callable[[Plan], Report]]] = {
     "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E6": e6, "E7": e7, "E8": e8, "E9": e9, "E10": e10,
 }  # fmt: skip
+
+REAL: Final[Mapping[str, Terms]] = {
+    "E1": Terms(4, 4 << 20, 0.3), "E2": Terms(8, 4 << 20, 0.3), "E3": Terms(4, 8 << 20, 0.2), "E4": Terms(4, 4 << 20, 0.3),
+}  # fmt: skip
+
+
+def real_plan(name: str, seeds: int) -> Plan:
+    """One of REAL on this machine, as it is now: measures for a second what it carries."""
+    terms = REAL[name]
+    return Plan(seeds=seeds, time_scale=terms.time_scale, group_most=terms.receivers, world=measured(terms.receivers, terms.buffer_most))

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from rstream.lab.engine import Run, run
+from rstream.lab.measure import quantile
 from rstream.lab.report import Figure, Report
 from rstream.lab.tune import TRIALS, tuned
+from rstream.lab.world import VIRTUAL, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rstream.lab.scenario import Law, Scenario
 
-__all__ = ("BASELINES", "Figures", "Limits", "Plan", "Sketch", "at_least", "at_most", "columns", "report_of", "target_delay_s")
+__all__ = ("BASELINES", "Figures", "Limits", "Plan", "Sketch", "at_least", "at_most", "columns", "real_notes", "report_of", "target_delay_s")
 
 T = TypeVar("T")
 #: Values by figure, one for each seed.
@@ -26,6 +28,8 @@ Limits: TypeAlias = "Mapping[str, tuple[float | None, float | None, bool]]"
 BASELINES: Final = ("credit", "static", "aimd", "nak", "cubic")
 UNLIMITED: Final = (None, None, False)
 _WORKERS: Final = 2  # the engine runs without the GIL
+#: In real time: a run that stood still longer than that says little.
+GAP_S: Final = 0.020
 
 
 def at_least(limit: float, *, in_every_run: bool = False) -> tuple[float | None, float | None, bool]:
@@ -48,18 +52,20 @@ class Sketch:
 
 @dataclass(slots=True)
 class Plan:
-    """How an experiment is carried out. ``time_scale`` shortens its long phases and ``group_most`` its largest group (tests)."""
+    """How an experiment is carried out, and in which world. ``time_scale`` shortens its long phases and ``group_most`` its largest group."""
 
     seeds: int = 10
     trials: int = TRIALS
     baselines: tuple[str, ...] = BASELINES
     time_scale: float = 1.0
     group_most: int = 1000
+    world: World = VIRTUAL
     sketches: list[Sketch] = field(default_factory=list[Sketch])
+    gaps_s: list[float] = field(default_factory=list[float])
 
-    def law(self, name: str) -> Law:
-        """A law with the best parameters that the search found."""
-        return tuned(name, self.trials)
+    def law(self, name: str, world: World | None = None) -> Law:
+        """A law with the best parameters that the search found, in the plan's world's proportion or in another one's."""
+        return (world or self.world).law(tuned(name, self.trials))
 
     @property
     def laws(self) -> tuple[str, ...]:
@@ -72,13 +78,18 @@ class Plan:
 
     def runs(self, scenario: Scenario, law: Law | None, look: Callable[[Run], T], title: str = "") -> list[T]:
         """What ``look`` sees in the runs of all seeds; the first one is kept for the picture when it has a title. law None: as the scenario says."""
-        world = scenario if law is None else scenario.under(law)
+        world = self.world.place(scenario if law is None else scenario.under(law))
 
         def one(seed: int) -> T:
             outcome = run(world, seed)
             if title and seed == 1:
                 self.sketches.append(Sketch(title, outcome))
+            if world.real:
+                self.gaps_s.append(outcome.gap_s)
             return look(outcome)
+
+        if world.real:  # one after the other: each needs the machine, and Ctrl-C reaches the main thread alone
+            return [one(seed) for seed in range(1, self.seeds + 1)]
 
         with ThreadPoolExecutor(_WORKERS) as pool:
             return list(pool.map(one, range(1, self.seeds + 1)))
@@ -104,8 +115,22 @@ def report_of(plan: Plan, name: str, seen: Mapping[str, Figures], limits: Limits
         plan.law("adaptive").parameters,
         {law: figures(law, False) for law in others},
         {law: plan.law(law).parameters for law in others},
-        list(notes),
+        [*notes, *real_notes(plan)],
+        real_capacity=plan.world.full if plan.world.is_real else None,
     )
+
+
+def real_notes(plan: Plan) -> list[str]:
+    """What a reader must know of a run in real time: how the world was chosen, and whether the machine kept up."""
+    world, gaps = plan.world, [gap_s * 1e3 for gap_s in plan.gaps_s]
+    if not gaps:
+        return []
+    late = sum(gap_ms > GAP_S * 1e3 for gap_ms in gaps)
+    trust = f"; above {GAP_S * 1e3:.0f} ms in {late} of {len(gaps)} runs: the machine was busy, their figures say little" if late else ""
+    notes = [f"real sockets, one thread for all drivers: longest time between two steps {max(gaps):.1f} ms, median of the runs {quantile(gaps, 0.5):.1f} ms{trust}"]
+    if world.carried > 0:
+        notes.append(f"capacity {world.full / 1e6:g} MB/s a receiver; unlimited each got {world.carried / 1e6:.1f} MB/s; buffers and rates in proportion")
+    return notes
 
 
 def unit_of(figure: str) -> str:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from rstream.lab.experiments._plan import Plan, at_least, at_most, columns, report_of
 from rstream.lab.measure import overrun_share, quantile, reach_s, reaction_s, utilisation
-from rstream.lab.scenario import BUFFER, MB, Consumer, Scenario, group
+from rstream.lab.scenario import MB, Consumer, Scenario, group
+from rstream.lab.world import VIRTUAL, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,29 +15,37 @@ if TYPE_CHECKING:
     from rstream.lab.engine import Run
     from rstream.lab.report import Report
 
-FULL: Final = 100 * MB
-LOW: Final = 40 * MB
-RTT_S: Final = 1e-3
+LOW_SHARE: Final = 0.4
 PHASE_S: Final = 10.0
 REACTIONS: Final = 20.0
 
 
-def scenario(phase_s: float = PHASE_S) -> Scenario:
+def scenario(phase_s: float = PHASE_S, world: World = VIRTUAL) -> Scenario:
     """The changing one is image 0, and the slowest one by construction."""
-    changing = Consumer(levels=((0.0, FULL), (phase_s, LOW), (2 * phase_s, FULL)), noise=0.15)
-    return group("E1", 3 * phase_s, (changing, *(Consumer(levels=((0.0, FULL),), noise=0.15) for _ in range(3))))
+    full = world.full
+    changing = Consumer(levels=((0.0, full), (phase_s, LOW_SHARE * full), (2 * phase_s, full)), noise=0.15)
+    others = tuple(Consumer(levels=((0.0, full),), noise=0.15) for _ in range(3))
+    return group("E1", 3 * phase_s, (changing, *others), buffer_bytes=world.buffer())
 
 
-def looker(phase_s: float) -> Callable[[Run], dict[str, float]]:
+def reactions_s(world: World) -> tuple[float, float]:
+    """T before the fall and before the rise."""
+    return reaction_s(world.buffer(), world.full, world.rtt_s), reaction_s(world.buffer(), LOW_SHARE * world.full, world.rtt_s)
+
+
+def looker(phase_s: float, world: World = VIRTUAL) -> Callable[[Run], dict[str, float]]:
+    full = world.full
+    before_fall_s, before_rise_s = reactions_s(world)
+
     def look(run: Run) -> dict[str, float]:
         end = run.index(3 * phase_s)
         queues = run.sender("queue_most")[:end]
         return {
             "utilisation": utilisation(run, 0),
-            "queue_p50_ms": quantile(queues, 0.5) / FULL * 1e3,
-            "queue_p99_ms": quantile(queues, 0.99) / FULL * 1e3,
-            "fall_reactions": reach_s(run, phase_s, LOW) / reaction_s(BUFFER, FULL, RTT_S),
-            "rise_reactions": reach_s(run, 2 * phase_s, FULL) / reaction_s(BUFFER, LOW, RTT_S),
+            "queue_p50_ms": quantile(queues, 0.5) / full * 1e3,
+            "queue_p99_ms": quantile(queues, 0.99) / full * 1e3,
+            "fall_reactions": reach_s(run, phase_s, LOW_SHARE * full) / before_fall_s,
+            "rise_reactions": reach_s(run, 2 * phase_s, full) / before_rise_s,
             "overrun_share": overrun_share(run),
             "control_bytes_per_mb": run.sender("control_bytes")[end] / (run.sender("sent")[end] / MB),
         }
@@ -47,7 +56,7 @@ def looker(phase_s: float) -> Callable[[Run], dict[str, float]]:
 def e1(plan: Plan) -> Report:
     """To pass: utilisation >= 0.97; p99 queue at most half of credit's; within 10 % of the new capacity in <= 20 T, both ways."""
     phase_s = PHASE_S * plan.time_scale
-    world, look = scenario(phase_s), looker(phase_s)
+    world, look = scenario(phase_s, plan.world), looker(phase_s, plan.world)
     seen = {law: columns(plan.runs(world, plan.law(law), look, title=f"E1, {law}")) for law in plan.laws}
     credit = sum(seen["credit"]["queue_p99_ms"]) / plan.seeds
     limits = {
@@ -56,5 +65,6 @@ def e1(plan: Plan) -> Report:
         "fall_reactions": at_most(REACTIONS),
         "rise_reactions": at_most(REACTIONS),
     }
-    note = f"T = {reaction_s(BUFFER, FULL, RTT_S) * 1e3:.1f} ms before the fall, {reaction_s(BUFFER, LOW, RTT_S) * 1e3:.1f} ms before the rise"
+    before_fall_s, before_rise_s = reactions_s(plan.world)
+    note = f"T = {before_fall_s * 1e3:.1f} ms before the fall, {before_rise_s * 1e3:.1f} ms before the rise"
     return report_of(plan, "E1", seen, limits, [note])

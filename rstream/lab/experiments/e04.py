@@ -7,33 +7,38 @@ from typing import TYPE_CHECKING, Final
 
 from rstream.lab.experiments._plan import Plan, report_of, target_delay_s
 from rstream.lab.measure import buffer_for_margin, reaction_s
-from rstream.lab.scenario import MB, Consumer, Scenario, group
+from rstream.lab.scenario import Consumer, Scenario, group
+from rstream.lab.world import VIRTUAL, World
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rstream.lab.engine import Run
     from rstream.lab.experiments._plan import Figures
     from rstream.lab.report import Report
 
-FULL: Final = 100 * MB
-RTT_S: Final = 1e-3
 SETTLED_S: Final = 3.0
 STOP_REACTIONS: Final = 10.0
 MARGINS: Final = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 4.0, 6.0)
+REAL_MARGINS: Final = (0.4, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)  # in real time each run takes as long as it takes
 
 
-def scenario(buffer_bytes: float, delay_s: float) -> Scenario:
-    stop_s = STOP_REACTIONS * reaction_s(buffer_bytes, FULL, RTT_S, delay_s)
-    stopping = Consumer(levels=((0.0, FULL),), noise=0.15, pauses=((SETTLED_S, stop_s),))
+def scenario(buffer_bytes: float, delay_s: float, settled_s: float = SETTLED_S, world: World = VIRTUAL) -> Scenario:
+    stop_s = STOP_REACTIONS * reaction_s(buffer_bytes, world.full, world.rtt_s, delay_s)
+    stopping = Consumer(levels=((0.0, world.full),), noise=0.15, pauses=((settled_s, stop_s),))
     return group(
-        "E4", SETTLED_S + stop_s + 0.2, (stopping, *(Consumer(levels=((0.0, FULL),), noise=0.15) for _ in range(3))),
+        "E4", settled_s + stop_s + 0.2, (stopping, *(Consumer(levels=((0.0, world.full),), noise=0.15) for _ in range(3))),
         buffer_bytes=buffer_bytes, drain_s=0.3, step_s=5e-5,
     )  # fmt: skip
 
 
-def look(run: Run) -> float:
-    """Bytes overrun from the stop on."""
-    overrun = run.sender("overrun")
-    return overrun[-1] - overrun[run.index(SETTLED_S)]
+def looker(settled_s: float) -> Callable[[Run], float]:
+    def look(run: Run) -> float:
+        """Bytes overrun from the stop on."""
+        overrun = run.sender("overrun")
+        return overrun[-1] - overrun[run.index(settled_s)]
+
+    return look
 
 
 def first_without(overruns: dict[float, float]) -> float:
@@ -49,11 +54,14 @@ def first_without(overruns: dict[float, float]) -> float:
 def e4(plan: Plan) -> Report:
     """To pass: the first X without overrun lies in 0.9 ... 1.2."""
     seen: dict[str, Figures] = {}
-    delay_s = target_delay_s(plan)
-    buffers = {x: buffer_for_margin(x, FULL, RTT_S, delay_s) for x in MARGINS}
+    delay_s, world, settled_s = target_delay_s(plan), plan.world, SETTLED_S * plan.time_scale
+    margins = REAL_MARGINS if world.is_real else MARGINS
+    buffers = {x: buffer_for_margin(x, world.full, world.rtt_s, delay_s) for x in margins}
     for law in plan.laws:
         by_margin = {
-            x: plan.runs(scenario(size, delay_s), plan.law(law), look, f"E4, X = {x:g}, {law}" if x == 1.2 else "") for x, size in buffers.items()
+            x: plan.runs(scenario(exact, delay_s, settled_s, where), plan.law(law, where), looker(settled_s), f"E4, X = {x:g}, {law}" if x == 1.2 else "")
+            for x, size in buffers.items()
+            for where, exact in (world.exact(size),)
         }
         firsts = tuple(first_without({x: overruns[seed] for x, overruns in by_margin.items()}) for seed in range(plan.seeds))
         seen[law] = {"first_x_without_overrun": firsts, **{f"x{x:g}_overrun_bytes": tuple(overruns) for x, overruns in by_margin.items()}}

@@ -1,0 +1,90 @@
+"""How large an experiment is: what a receiver can take, and all that goes with it.
+
+The experiments are written for 100 MB/s. On real sockets one thread carries every driver of a run, so the capacity is what this machine can carry, and
+buffers and the laws' parameters in bytes shrink with it: their times (B/c, the windows) stay.
+
+A driver drops what lies half a term beyond what was consumed, and terms are powers of two: only of such a buffer nothing more is taken than it holds. So the
+capacity is 100 MB/s over a power of two, and an experiment that needs a buffer of another length takes the power of two below it, with less capacity.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from rstream.lab.engine import run
+from rstream.lab.measure import mean_rate
+from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, group
+
+__all__ = ("FULL", "VIRTUAL", "World", "fitting", "measured")
+
+#: What the experiments are written for: bytes per second.
+FULL: Final = 100 * MB
+#: Of the measured rate; the rest is for bursts, repairs, and what else the machine does.
+SHARE: Final = 1 / 3
+LEAST: Final = FULL / 64
+_REAL_RTT_S: Final = 1e-4  # a pass or two of all drivers
+_BUFFER_LEAST: Final = 65536
+_HALF_TERM_LEAST: Final = 32768
+_SCALED: Final = frozenset({"initial", "most", "increase", "buffer_bytes"})
+_MEASURED_S: Final = 1.0
+_SETTLED_S: Final = 0.3
+_RMEM_MAX: Final = Path("/proc/sys/net/core/rmem_max")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """``full``: what a receiver can take, in bytes per second. ``carried``: what each one got of an unlimited run, 0 in virtual time."""
+
+    full: float = FULL
+    rtt_s: float = 1e-3
+    is_real: bool = False
+    carried: float = 0.0
+
+    @property
+    def scale(self) -> float:
+        return self.full / FULL
+
+    def buffer(self, size: float = BUFFER) -> float:
+        """A buffer that lasts as long here as this one at 100 MB/s, in whole KiB."""
+        return size if self.scale == 1 else max(_BUFFER_LEAST, round(size * self.scale / 1024) * 1024.0)
+
+    def exact(self, size: float) -> tuple[World, float]:
+        """A world and a buffer in it that last as long as this one here, and of which a driver takes no more than it holds. As they are where half of
+        the shortest term is longer."""
+        if not self.is_real or size < _HALF_TERM_LEAST:
+            return self, size
+        power = 2.0 ** math.floor(math.log2(size))
+        return replace(self, full=self.full * power / size), power
+
+    def law(self, law: Law) -> Law:
+        """The law with its rates and its bytes in proportion."""
+        if self.scale == 1:
+            return law
+        return replace(law, parameters={name: float(round(value * self.scale)) if name in _SCALED else value for name, value in law.parameters.items()})
+
+    def place(self, scenario: Scenario) -> Scenario:
+        """The scenario where this world is."""
+        return replace(scenario, real=True) if self.is_real else scenario
+
+
+VIRTUAL: Final = World()
+
+
+def fitting(carried: float, buffer_most: float, socket_most: float) -> World:
+    """100 MB/s over a power of two: at most a third of what each receiver got, and so that the experiment's largest buffer fits into a socket."""
+    full = FULL
+    while full > LEAST and (full > carried * SHARE or buffer_most * full / FULL > socket_most):
+        full /= 2
+    return World(full=full, rtt_s=_REAL_RTT_S, is_real=True, carried=carried)
+
+
+def measured(receivers: int, buffer_most: float) -> World:
+    """What this machine carries now: an unlimited run of a second to so many receivers."""
+    socket_most = float(_RMEM_MAX.read_text())
+    unlimited = Consumer(levels=((0.0, 1e12),))
+    world = group("calibration", _MEASURED_S, (unlimited,) * receivers, buffer_bytes=min(BUFFER, socket_most), drain_s=0.1).under(Law("credit"))
+    outcome = run(replace(world, real=True), 1)
+    return fitting(mean_rate(outcome, "delivered_least", _SETTLED_S, _MEASURED_S - 0.01), buffer_most, socket_most)

@@ -1,0 +1,114 @@
+"""The laboratory in real time, on sockets: what a run keeps on any machine, and how an experiment is made to fit this one."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rstream.errors import RStreamError
+from rstream.lab.engine import Run, run
+from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, _plan
+from rstream.lab.experiments.e01 import reactions_s
+from rstream.lab.files import load
+from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, Sender, group
+from rstream.lab.world import VIRTUAL, World, fitting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Small enough for any machine and any limit of a socket's buffer.
+SMALL = World(full=2 * MB, rtt_s=1e-4, is_real=True, carried=6 * MB)
+
+
+def world(**changes: object) -> Scenario:
+    made = group("real", 0.3, (Consumer(levels=((0.0, 5 * MB),)),) * 2, buffer_bytes=131072, drain_s=0.2).under(Law("credit"))
+    return replace(made, real=True, **changes)  # type: ignore[arg-type]
+
+
+def test_a_run_has_its_rows_at_their_times_and_delivers_what_was_sent() -> None:
+    found = run(world(), 1)
+    assert found.times == pytest.approx([i * 1e-3 for i in range(500)])
+    assert found.steps > 0
+    assert 0 < found.gap_s < 0.5
+    sent = found.sender("sent")[-1]
+    assert sent > 0
+    assert all(0 < consumed <= sent for consumed in found.results("consumed"))
+    assert found.sender("control_bytes")[-1] > 0
+    assert found.sender("delivered_sum") == sorted(found.sender("delivered_sum"))
+    for image in (0, 1):  # capacity follows the clock, whatever the steps were
+        assert found.image("capacity", image)[-1] == pytest.approx(5 * MB * 0.5, rel=0.02 + 2 * found.gap_s)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (world(senders=(Sender(law=Law("credit"), loss=0.01),)), "on real sockets nothing is lost on purpose"),
+        (replace(group("large", 1, (Consumer(),), buffer_bytes=4e8), real=True), "raise net.core.rmem_max or take a smaller one"),
+    ],
+)
+def test_what_the_loopback_cannot_be_is_refused(wrong: Scenario, message: str) -> None:
+    with pytest.raises(RStreamError, match=message):
+        run(wrong, 1)
+
+
+def test_a_world_keeps_its_times() -> None:
+    """At most a third of what was carried, and as small as a socket's buffer makes it; bytes go with it, times do not."""
+    found = fitting(115 * MB, BUFFER, BUFFER)
+    assert (found.full, found.is_real, found.carried) == (25 * MB, True, 115 * MB)
+    assert fitting(900 * MB, BUFFER, BUFFER).full == 100 * MB
+    assert fitting(900 * MB, 2 * BUFFER, BUFFER).full == 50 * MB
+    assert fitting(900 * MB, BUFFER, 212992).full == 3.125 * MB
+    assert fitting(1000, BUFFER, BUFFER).full == 100 * MB / 64
+    assert found.buffer() == BUFFER / 4
+    assert found.buffer(1000) == 65536
+    where, exact = found.exact(1.5 * (1 << 20))
+    assert (where.full, exact) == (pytest.approx(25 * MB / 1.5), 1 << 20)
+    assert found.exact(58e3)[1] == 32768
+    assert found.exact(30e3) == (found, 30e3)
+    assert VIRTUAL.exact(1000.0) == (VIRTUAL, 1000.0)
+    assert found.law(Law("aimd", {"increase": 1e6, "decrease": 0.5, "window_ns": 1e7})).parameters == {"increase": 25e4, "decrease": 0.5, "window_ns": 1e7}
+    assert (VIRTUAL.buffer(), VIRTUAL.law(Law("aimd", {"increase": 1.5})).parameters) == (BUFFER, {"increase": 1.5})
+    before, after = reactions_s(VIRTUAL), reactions_s(replace(found, rtt_s=VIRTUAL.rtt_s))
+    assert after == pytest.approx(before, rel=1e-3)
+
+
+def test_an_experiment_in_real_time_in_short() -> None:
+    """E1: figures are there, the capacity is said, and so is how far the run was behind."""
+    report = EXPERIMENTS["E1"](Plan(seeds=1, trials=1, baselines=(), time_scale=0.05, world=SMALL))
+    said = report.as_json()
+    assert (said["real"], said["capacity_bytes_per_s"]) == (True, 2 * MB)
+    assert 0 < said["figures"]["utilisation"]["mean"] <= 1.1
+    assert set(said["baselines"]) == {"credit"}
+    notes = " ".join(report.notes)
+    assert "longest time between two steps" in notes
+    assert "capacity 2 MB/s a receiver; unlimited each got 6.0 MB/s" in notes
+
+
+def test_runs_in_real_time_are_one_after_the_other_and_in_the_main_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[threading.Thread, int]] = []
+
+    def watch(scenario: Scenario, seed: int) -> Run:
+        assert scenario.real
+        seen.append((threading.current_thread(), seed))
+        return Run(scenario, seed, b"", b"", gap_s=0.03 if seed == 2 else 0.001)
+
+    monkeypatch.setattr(_plan, "run", watch)
+    plan = Plan(seeds=3, world=SMALL)
+    assert plan.runs(replace(world(), real=False), Law("credit"), lambda found: found.seed) == [1, 2, 3]
+    assert seen == [(threading.main_thread(), seed) for seed in (1, 2, 3)]
+    notes = _plan.real_notes(plan)
+    assert "30.0 ms, median of the runs 1.0 ms; above 20 ms in 1 of 3 runs: the machine was busy" in notes[0]
+    assert _plan.real_notes(Plan()) == []
+
+
+def test_which_experiments_there_are_in_real_time() -> None:
+    assert set(REAL) == {"E1", "E2", "E3", "E4"}
+    assert max(terms.receivers for terms in REAL.values()) == 8
+
+
+def test_a_scenario_file_says_it(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text("seconds = 1\nreal = true\n[[receivers]]\ncapacity_mb_s = 5\n")
+    assert load(tmp_path / "own.toml")[0].real
