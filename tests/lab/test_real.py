@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from rstream.errors import RStreamError
 from rstream.lab.engine import Run, run
 from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, _plan
 from rstream.lab.experiments.e01 import reactions_s
+from rstream.lab.experiments.e02 import goodput
 from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, Sender, group
 from rstream.lab.world import VIRTUAL, World, fitting
@@ -112,3 +114,9 @@ def test_which_experiments_there_are_in_real_time() -> None:
 def test_a_scenario_file_says_it(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text("seconds = 1\nreal = true\n[[receivers]]\ncapacity_mb_s = 5\n")
     assert load(tmp_path / "own.toml")[0].real
+
+
+def test_a_share_of_nothing_is_no_number() -> None:
+    """Under a static window a driver's reader can be lost before the other one dies: no verdict, and no crash."""
+    made = group("nothing", 0.3, (Consumer(levels=((0.0, 0.0),)),) * 2, drain_s=0.1)
+    assert math.isnan(goodput(run(made, 1), 0.2, 0.0, 0.1))

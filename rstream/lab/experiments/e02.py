@@ -35,8 +35,9 @@ def scenario(size: int, hangs: bool, at_s: float = AT_S, world: World = VIRTUAL)
 
 
 def goodput(run: Run, at_s: float, from_s: float, to_s: float) -> float:
-    """Of the others, as a share of what it was before."""
-    return mean_rate(run, "delivered_sum", at_s + from_s, at_s + to_s) / mean_rate(run, "delivered_sum", at_s * (1 - BEFORE_SHARE), at_s)
+    """Of the others, as a share of what it was before; NaN: nothing was (a driver does not repair who fell behind too far)."""
+    before = mean_rate(run, "delivered_sum", at_s * (1 - BEFORE_SHARE), at_s)
+    return mean_rate(run, "delivered_sum", at_s + from_s, at_s + to_s) / before if before > 0 else math.nan
 
 
 def death_looker(at_s: float) -> Callable[[Run], dict[str, float]]:
