@@ -237,3 +237,53 @@ def test_a_lost_driver_is_joined_again_though_nothing_is_sent(make_driver_dir, n
     assert source.made == 5
     reader.subscription.cancel()
     sink.cancel()
+
+
+class Witness(Numbers):
+    """Remembers which threads have asked for more."""
+
+    def __init__(self, sink, end=None):
+        super().__init__(sink, end)
+        self.askers = []
+
+    def request(self, n):
+        self.askers.append(threading.current_thread())
+        super().request(n)
+
+    @property
+    def own_share(self):
+        return sum(thread is self._thread for thread in self.askers) / len(self.askers)
+
+
+def test_who_makes_elements_waits_for_the_next_request_itself(driver_dir, name, monkeypatch):
+    monkeypatch.setattr(_subscriber_to, "PATIENCE_S", 5.0)
+    reader = Reader(first=1, per_element=1)
+    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    source = Witness(sink).begin()
+    stream.publisher_of(name, dir=driver_dir).subscribe(reader)
+    until(lambda: len(reader.items) >= 200)
+    assert source.own_share > 0.5  # without it: none, since the next request comes after on_next has returned
+    reader.subscription.cancel()
+    sink.cancel()
+
+
+def test_where_one_thread_runs_everything_it_does_not_wait(driver_dir, name, monkeypatch):
+    monkeypatch.setattr(_subscriber_to, "PATIENCE_S", 3600.0)
+    executor = stream.CallerExecutor()
+    reader = Reader(first=1)
+    sink = stream.subscriber_to(name, dir=driver_dir, executor=executor, linger_s=0)
+    stream.publisher_of(name, dir=driver_dir, executor=executor).subscribe(reader)
+
+    class Now(abc.Subscription):
+        def request(self, n):
+            for number in range(n):
+                sink.on_next(number)
+
+        def cancel(self):
+            pass
+
+    sink.on_subscribe(Now())
+    until(lambda: executor.run_pending() and len(reader.items) == 1)
+    reader.subscription.cancel()
+    sink.cancel()
+    executor.run_pending()
