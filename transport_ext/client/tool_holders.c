@@ -3,6 +3,7 @@
 #include "client/internal.h"
 #include "client/tool.h"
 
+#include "cnc/files.h"
 #include "concurrent/holder.h"
 #include "util/error.h"
 #include "util/netaddr.h"
