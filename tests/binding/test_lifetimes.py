@@ -333,3 +333,43 @@ LEAK = """
 )
 def test_no_leak(driver_dir, kind, rounds):
     run_python(LEAK, driver_dir, kind, str(rounds))
+
+
+CLOSE_TOGETHER = """
+    import sys, threading, time
+    from rstream import errors
+    from rstream.client import Client
+    from rstream.driver import Driver
+
+    def wait(waiter):
+        try:
+            while True:
+                waiter.wait(60.0)
+        except errors.ClosedError:
+            pass
+
+    def close(waiter):
+        waiter.close()
+
+    with Driver(sys.argv[1]):
+        for _ in range(100):
+            client = Client(sys.argv[1], start_driver=False)
+            waiter = client.core.waiter()
+            waiter.attach(client.add_subscription("aeron:ipc", 1).core)
+            threads = [threading.Thread(target=use, args=(waiter,)) for use in (wait, close)]
+            for thread in threads:
+                thread.start()
+            try:
+                while True:
+                    waiter.fileno()
+                    time.sleep(0)
+            except errors.ClosedError:
+                client.close()  # the other thread has begun and has not ended, or it has
+            for thread in threads:
+                thread.join()
+"""
+
+
+def test_a_client_closes_while_another_thread_closes_its_waiter(driver_dir):
+    """In a process of its own: whoever turns without giving the interpreter away cannot be stopped from within."""
+    run_python(CLOSE_TOGETHER, driver_dir)

@@ -11,7 +11,8 @@ void rsti_py_client_finish(rsti_py_client_t *self)
 {
     rst_client_t *client = self->client;
 
-    if (!self->is_closed || client == NULL || self->handles != NULL || self->inside > 0) {
+    if (!self->is_closed || client == NULL || self->handles != NULL || self->waiters != NULL
+        || self->inside > 0) {
         return;
     }
     self->client = NULL;
@@ -31,10 +32,22 @@ static rsti_py_handle_t *next_open(const rsti_py_client_t *self)
     return handle;
 }
 
+/* Likewise. One that another thread is closing is closed by that one, which needs the GIL for it. */
+static rsti_py_waiter_t *next_open_waiter(const rsti_py_client_t *self)
+{
+    rsti_py_waiter_t *waiter = self->waiters;
+
+    while (waiter != NULL && waiter->is_closed) {
+        waiter = waiter->next;
+    }
+    return waiter;
+}
+
 static PyObject *client_close(PyObject *object, PyObject *unused)
 {
     rsti_py_client_t *self = (rsti_py_client_t *)object;
     rsti_py_handle_t *handle;
+    rsti_py_waiter_t *waiter;
 
     (void)unused;
     if (self->is_closed) {
@@ -51,8 +64,7 @@ static PyObject *client_close(PyObject *object, PyObject *unused)
         rsti_py_handle_close(handle);
         Py_DECREF((PyObject *)handle);
     }
-    while (self->waiters != NULL) {
-        rsti_py_waiter_t *waiter = self->waiters;
+    while ((waiter = next_open_waiter(self)) != NULL) {
         Py_INCREF((PyObject *)waiter);
         rsti_py_waiter_close(waiter);
         Py_DECREF((PyObject *)waiter);

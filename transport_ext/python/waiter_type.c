@@ -110,6 +110,7 @@ void rsti_py_waiter_close(rsti_py_waiter_t *self)
     self->previous = NULL;
     self->next = NULL;
     self->paused--;
+    rsti_py_client_finish(self->client); /* if it was closed meanwhile */
 }
 
 static void waiter_dealloc(PyObject *object)
