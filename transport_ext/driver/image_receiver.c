@@ -489,6 +489,8 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     rsti_image_fill_pending(receiver, image, now_ns);
     const int64_t repair_due_ns = rsti_image_repair_pending(receiver, image, now_ns);
     const int64_t response_due_ns = check_response(receiver, image, now_ns);
+    const int64_t sm_due_ns = rsti_with_slack(
+        image->sm_due_ns + 1, receiver->driver->params.sm_timeout_ns, now_ns);
     return rsti_min_i64(rsti_min_i64(repair_due_ns, response_due_ns),
-        rsti_min_i64(image->sm_due_ns + 1, image->sm_repeat.due_ns));
+        rsti_min_i64(sm_due_ns, image->sm_repeat.due_ns));
 }

@@ -131,8 +131,11 @@ static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *p
         publication->last_send_ns = now_ns;
         rsti_network_publication_on_tail(publication, false);
     }
-    rsti_lower_deadline(next_deadline_ns,
-        publication->last_send_ns + rsti_network_publication_heartbeat_ns(publication) + 1);
+    const int64_t next_ns = rsti_network_publication_heartbeat_ns(publication);
+    const int64_t due_ns = publication->last_send_ns + next_ns + 1;
+    rsti_lower_deadline(next_deadline_ns, next_ns < RSTI_HEARTBEAT_INTERVAL_NS
+            ? due_ns /* somebody may wait for a repair */
+            : rsti_with_slack(due_ns, next_ns, now_ns));
 }
 
 static void count_blocked(rsti_sender_t *sender, rsti_network_publication_t *publication)
