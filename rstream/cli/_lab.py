@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rstream.errors import ConfigError
-from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, real_plan
+from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, real_plan, seeds_of
 from rstream.lab.own import own
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ("run",)
 
-SEEDS: Final = 10
 REAL_SEEDS: Final = 3
 ON_SOCKETS: Final = "E7"  # always
 
@@ -58,7 +57,7 @@ def _write(options: Namespace, plan: Plan, report: Report) -> None:
 def _plan(options: Namespace) -> Plan:
     if options.real and options.experiment in REAL:
         return real_plan(options.experiment, options.seeds or REAL_SEEDS)
-    return Plan(seeds=options.seeds or (REAL_SEEDS if options.real and options.scenario else SEEDS))
+    return Plan(seeds=options.seeds or (REAL_SEEDS if options.real and options.scenario else seeds_of(options.experiment or "")))
 
 
 def run(options: Namespace) -> int:

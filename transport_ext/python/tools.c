@@ -357,7 +357,7 @@ static PyObject *read_held_by(PyObject *module, PyObject *const *args, Py_ssize_
     }
     held_by = rst_tool_held_by(tool, registration_id);
     rst_tool_close(tool);
-    return held_by < 0 ? rsti_py_raise(rsti_py_state_of_module(module), held_by)
+    return held_by < 0 ? rsti_py_raise(rsti_py_state_of_module(module), (int)held_by)
                        : PyLong_FromLongLong(held_by);
 }
 

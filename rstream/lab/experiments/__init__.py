@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rstream.lab.report import Report
 
-__all__ = ("EXPERIMENTS", "REAL", "Plan", "Sketch", "real_plan")
+__all__ = ("EXPERIMENTS", "REAL", "Plan", "Sketch", "real_plan", "seeds_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,18 @@ EXPERIMENTS: Final[Mapping[str, Callable[[Plan], Report]]] = {
     "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E6": e6, "E7": e7, "E8": e8, "E9": e9, "E10": e10,
 }  # fmt: skip
 
+#: Runs per law; more where single runs scatter so much that ten say little.
+_SEEDS: Final = 10
+_MORE_SEEDS: Final[Mapping[str, int]] = {"E10": 40}
+
 REAL: Final[Mapping[str, Terms]] = {
     "E1": Terms(4, 4 << 20, 0.3), "E2": Terms(8, 4 << 20, 0.3), "E3": Terms(4, 8 << 20, 0.2), "E4": Terms(4, 4 << 20, 0.3),
 }  # fmt: skip
+
+
+def seeds_of(name: str) -> int:
+    """How many runs of each law an experiment takes when nobody says."""
+    return _MORE_SEEDS.get(name, _SEEDS)
 
 
 def real_plan(name: str, seeds: int) -> Plan:

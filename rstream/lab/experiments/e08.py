@@ -26,7 +26,7 @@ def scenario(size: int, is_calm: bool) -> Scenario:
     """Overload: the application always has more, and all receivers are equally slow, so all of them have reason to report."""
     consumers = tuple(Consumer(levels=((0.0, FULL),), noise=0.15) for _ in range(size))
     sender = Sender(app_rate=CALM_RATE if is_calm else 0.0)
-    return replace(group("E8", SECONDS, consumers, sender=sender, drain_s=0.1, step_s=5e-4 if size > 100 else 1e-4), sample_s=5e-4)
+    return replace(group("E8", SECONDS, consumers, sender=sender, drain_s=0.1, step_s=2e-4 if size > 100 else 1e-4), sample_s=5e-4)
 
 
 def most_in_a_window(run: Run) -> float:
