@@ -96,6 +96,16 @@ def test_who_dies_or_hangs_holds_the_others_as_long_as_it_must() -> None:
         assert found.results("is_gone") == [0.0, 1.0]
 
 
+def test_who_stands_still_is_not_overrun() -> None:
+    """200 ms, of which the floor alone would fill the buffer; then the stream goes on."""
+    stops = Consumer(levels=FLAT, noise=0.15, pauses=((0.5, 0.2),))
+    found = run(with_agents(group("stop", 1.2, (stops, *(Consumer(levels=FLAT, noise=0.15) for _ in range(3))), buffer_bytes=2 << 20)), 1)
+    assert found.results("overrun") == [0.0] * 4
+    assert max(found.sender("queue_most")) <= 2 << 20
+    assert mean_rate(found, "sent", 0.6, 0.68) == 0
+    assert mean_rate(found, "sent", 0.9, 1.2) > 60 * MB
+
+
 def test_a_chain_hands_on_what_it_takes() -> None:
     backlog = 256 << 10
     world = Scenario(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rstream.lab.engine import pack, run
-from rstream.lab.measure import overrun_share, quantile, slowest, utilisation
+from rstream.lab.measure import mean_rate, overrun_share, quantile, slowest, utilisation
 from rstream.lab.scenario import (
     BUFFER,
     LAWS,
@@ -113,6 +113,27 @@ def test_a_liar_is_found_and_a_replay_changes_nothing() -> None:
     replayed = run(group("replay", 4, receivers, forgers=(replay,)), 1)
     limits = replayed.sender("limit")[replayed.index(2.1) : replayed.index(4)]
     assert min(limits) > 25 * MB  # where a replay counts, the floor of 5
+
+
+def pausing(buffer_bytes: float, pause_s: float) -> Scenario:
+    """Four receivers; one stands still once a second and a half from 1 s on."""
+    stops = Consumer(levels=FLAT, noise=0.15, pauses=tuple((at_s, pause_s) for at_s in (1.0, 2.5, 4.0)))
+    return group("pauses", 5, (stops, *(Consumer(levels=FLAT, noise=0.15) for _ in range(3))), buffer_bytes=buffer_bytes)
+
+
+@pytest.mark.parametrize("mib", [1.5, 2, 4])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_who_stands_still_for_a_fifth_of_a_second_is_not_overrun(mib: float, seed: int) -> None:
+    """X is 1.2 and more. The floor alone brings 1 MB in that time: the receiver's own window must count."""
+    assert run(pausing(mib * (1 << 20), 0.2), seed).results("overrun") == [0.0] * 4
+
+
+def test_who_stands_still_for_longer_meets_the_floor_again() -> None:
+    """Half of a second of a second: what is sent in it is nothing for 250 ms, and then a twentieth."""
+    found = run(pausing(1.5 * (1 << 20), 1.0), 1)
+    assert mean_rate(found, "sent", 1.1, 1.2) < MB
+    assert 2 * MB < mean_rate(found, "sent", 1.5, 1.9) < 10 * MB
+    assert found.result(0)["overrun"] > 0
 
 
 def test_slowest_and_utilisation_are_of_the_living() -> None:

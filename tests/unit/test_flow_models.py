@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests import c_builds
 from tests.models import budget as budgets
 from tests.models import fill as fills
-from tests.models import rates, tokens
+from tests.models import rates, tokens, truth
 from tests.models.numbers import NS_PER_MS, NS_PER_S, RATE_MAX
 from tests.models.rates import Params, Report
 
@@ -252,6 +252,99 @@ def test_wait_is_the_model(laws: Laws, group: float, longest: int, unit: float) 
     assert abs(answer - fills.wait_ns(group, longest, unit)) <= 1  # two logarithms of two libraries
     assert answer >= 0
     assert (answer > 0) == (group > 1)
+
+
+# Receivers that consume, report now and then, and stand still at times; some of them lie. A claim says what fits the queue, times a factor.
+TRUTH_EVENT = st.one_of(
+    st.tuples(st.just("send"), st.integers(0, 2 * NS_PER_MS), st.just(0), st.integers(0, 400_000)),
+    st.tuples(st.just("status"), st.integers(0, 20 * NS_PER_MS), st.integers(0, 3), st.sampled_from([0.0, 0.0, 0.5, 1.0])),
+    st.tuples(st.just("claim"), st.integers(0, 60 * NS_PER_MS), st.integers(0, 3), st.sampled_from([1.0, 1.0, 1.0, 0.5, 3.0])),
+    st.tuples(st.just("stand"), st.integers(0, 60 * NS_PER_MS), st.just(0), st.integers(0, 400_000)),
+)
+HOSTILE_TRUTH_EVENT = st.one_of(
+    st.tuples(st.just("raw_status"), PASSING, I64, I64, I64),
+    st.tuples(st.just("raw_claim"), PASSING, HOSTILE_REPORT, I64, st.integers(-(1 << 31), (1 << 31) - 1)),
+    st.tuples(st.just("crowd"), PASSING, st.integers(0, 200)),
+    st.tuples(st.just("stand"), FAR, st.just(0), st.integers(0, 1 << 62)),
+)
+
+
+class Told:
+    """truth and standstill of both sides."""
+
+    def __init__(self, laws: Laws) -> None:
+        self.laws, self.truth = laws, truth.Truth()
+        self.standstill = truth.Standstill(self.truth, 0)
+        laws.ask("truth", 0)
+
+    def status(self, receiver_id: int, consumed: int, window: int, now: int) -> None:
+        is_news = self.truth.on_status(receiver_id, consumed, window, now)
+        self.compare(self.laws.ask("status", now, receiver_id, consumed, window), is_news, receiver_id)
+
+    def claim(self, report: Report, sent: int, slack: int, now: int) -> None:
+        is_believed = self.truth.is_believed(report, sent, slack, now)
+        if is_believed:
+            self.standstill.on_report(report, 10 * NS_PER_MS, now)
+        self.compare(self.laws.ask("claim", now, sent, slack, 10 * NS_PER_MS, *words_of(report)), is_believed, report.receiver_id)
+
+    def compare(self, answer: list[float | int], is_good: bool, receiver_id: int) -> None:
+        known = self.truth
+        assert answer == [int(is_good), int(known.is_liar(receiver_id)), len(known.sources), known.ignored, self.standstill.until]
+
+    def stand(self, position: int, limit: int, now: int) -> int:
+        stood = self.standstill.limit(position, limit, 1408, now)
+        assert self.laws.ask("stand", now, position, 1408, limit) == [stood, int(self.standstill.is_holding), self.standstill.left, self.standstill.due()]
+        return stood
+
+
+@SLOW
+@given(events=st.lists(TRUTH_EVENT, min_size=20, max_size=120), hostile=st.lists(HOSTILE_TRUTH_EVENT, max_size=8))
+def test_truth_and_standstill_are_the_models(laws: Laws, events: list[tuple], hostile: list[tuple]) -> None:
+    told, now, sent, window = Told(laws), 0, 0, 1 << 20
+    consumed = dict.fromkeys(range(4), 0)
+    for word, passing, who, how in events:
+        now += passing
+        if word == "send":
+            sent += how
+        elif word == "status":
+            consumed[who] += int((sent - consumed[who]) * how)
+            told.status(who, consumed[who], window, now)
+        elif word == "claim":
+            told.status(who, consumed[who], window, now)
+            fill = min((sent - consumed[who]) / window * how, 2.0)
+            told.claim(Report(who, 1.0, fill, 5e7, 5e7, 0.1, 1, window, NS_PER_MS), sent, 1408, now)
+        else:
+            limit = sent + how
+            stood = told.stand(sent, limit, now)
+            assert sent <= stood <= limit
+    for word, passing, *rest in hostile:
+        now = max(-(1 << 63), min(now + passing, (1 << 63) - 1))
+        if word == "raw_status":
+            told.status(*rest, now)
+        elif word == "raw_claim":
+            told.claim(*rest, now)
+        elif word == "crowd":
+            for receiver_id in range(1000, 1000 + rest[0]):
+                told.status(receiver_id, receiver_id, window, now)
+        else:
+            told.stand(sent, sent + rest[1], now)
+
+
+@SLOW
+@given(steps=st.lists(st.tuples(st.integers(0, 40 * NS_PER_MS), st.booleans()), max_size=200))
+def test_who_stands_holds_a_stream_for_no_more_than_its_share(laws: Laws, steps: list[tuple[int, bool]]) -> None:
+    """Whoever reports whatever: at most MOST_NS and a sixth of the time."""
+    told, now, held = Told(laws), 0, 0
+    told.status(1, 0, 1 << 20, now)
+    told.status(1, 1000, 1 << 20, now)
+    for passing, moves in steps:
+        held += passing if told.standstill.is_holding else 0
+        now += passing
+        told.status(1, told.truth.sources[1].consumed + moves, 1 << 20, now)
+        told.claim(Report(1, 1.0, 1.0, 5e7, 5e7, 0.1, 1, 1 << 20, NS_PER_MS), 3 << 20, 1408, now)
+        stood = told.stand(3 << 20, 4 << 20, now)
+        assert not (told.standstill.left <= 0 and stood < 4 << 20)
+    assert held <= truth.MOST_NS + now / 6 + 40 * NS_PER_MS  # a look late
 
 
 # Near the limits: bursts of 200 KB and 5 632 bytes, and the time in which they fill.

@@ -258,7 +258,8 @@ static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_
         rsti_lower_deadline(next_deadline_ns, rsti_min_i64(due_ns, step_ns));
     }
     if (rated < limit) {
-        tell_holder(publication, RSTI_HELD_BY_RATE);
+        tell_holder(publication,
+            send_rate->standstill.is_holding ? RSTI_HELD_BY_WINDOW : RSTI_HELD_BY_RATE);
     }
     return rated;
 }

@@ -111,6 +111,7 @@ void rsti_send_rate_set(
         rsti_tokens_init(&send_rate->tokens, send_rate->rate.bytes_per_s,
             send_rate->rate.datagrams_per_s, send_rate->mtu, now_ns);
     }
+    rsti_standstill_init(&send_rate->standstill, now_ns);
     send_rate->is_limited = choice->law != &rsti_rate_unlimited;
     take_rate(send_rate, now_ns);
 }
@@ -135,6 +136,14 @@ int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int6
     int64_t pending, int64_t now_ns, int64_t *due_ns)
 {
     const int64_t mtu = send_rate->mtu;
+    if (send_rate->rate.law == &rsti_rate_adaptive) {
+        limit = rsti_standstill_limit(
+            &send_rate->standstill, &send_rate->truth, position, limit, send_rate->mtu, now_ns);
+        if (limit <= position) {
+            *due_ns = rsti_standstill_due_ns(&send_rate->standstill);
+            return position;
+        }
+    }
     const int64_t room = rsti_tokens_room(&send_rate->tokens, now_ns);
     if (room >= limit - position) {
         return limit;
@@ -166,12 +175,12 @@ void rsti_send_rate_on_sent(
     }
 }
 
-void rsti_send_rate_on_status(
-    rsti_send_rate_t *send_rate, int64_t receiver_id, int64_t consumed, int64_t now_ns)
+void rsti_send_rate_on_status(rsti_send_rate_t *send_rate, int64_t receiver_id, int64_t consumed,
+    int64_t window, int64_t now_ns)
 {
     if (send_rate->is_limited) {
         send_rate->is_news = rsti_fill_truth_on_status(
-            &send_rate->truth, receiver_id, consumed, now_ns);
+            &send_rate->truth, receiver_id, consumed, window, now_ns);
     }
 }
 
@@ -184,6 +193,8 @@ rsti_report_result_t rsti_send_rate_on_report(rsti_send_rate_t *send_rate,
     if (rsti_fill_truth_is_believed(
             &send_rate->truth, report, sent_position, send_rate->mtu, now_ns)) {
         rsti_rate_on_report(&send_rate->rate, report, now_ns);
+        rsti_standstill_on_report(&send_rate->standstill, &send_rate->truth, report,
+            send_rate->rate.params.target_delay_ns, now_ns);
         take_rate(send_rate, now_ns);
         return rsti_fill_echo_is_due(&send_rate->echo, report->strength,
                    rsti_rate_window_ns(&send_rate->rate), now_ns)

@@ -14,6 +14,7 @@
 #include "flow/fill_echo.h"
 #include "flow/fill_truth.h"
 #include "flow/rate_text.h"
+#include "flow/standstill.h"
 #include "flow/tokens.h"
 
 typedef struct rsti_send_rate_t {
@@ -21,6 +22,7 @@ typedef struct rsti_send_rate_t {
     rsti_rate_t rate;
     rsti_tokens_t tokens;
     rsti_fill_truth_t truth;
+    rsti_standstill_t standstill;
     rsti_fill_echo_t echo;
     int32_t mtu;
     int64_t sent_bytes;   /* ever, with what was sent again */
@@ -59,8 +61,8 @@ int32_t rsti_send_rate_datagrams(const rsti_send_rate_t *send_rate);
 void rsti_send_rate_on_sent(
     rsti_send_rate_t *send_rate, int64_t bytes, int64_t datagrams, int64_t now_ns);
 /* A status message of a receiver. */
-void rsti_send_rate_on_status(
-    rsti_send_rate_t *send_rate, int64_t receiver_id, int64_t consumed, int64_t now_ns);
+void rsti_send_rate_on_status(rsti_send_rate_t *send_rate, int64_t receiver_id, int64_t consumed,
+    int64_t window, int64_t now_ns);
 typedef enum rsti_report_result_t {
     RSTI_REPORT_IGNORED = 0, /* nothing follows it, or it is old: replayed, overtaken, of a known liar */
     RSTI_REPORT_TAKEN,

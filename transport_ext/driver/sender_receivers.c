@@ -195,8 +195,8 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
 {
     if (!facts->is_eos) {
         touch_receiver(sender, publication, facts, now_ns);
-        rsti_send_rate_on_status(
-            &publication->send_rate, facts->receiver_id, facts->position, now_ns);
+        rsti_send_rate_on_status(&publication->send_rate, facts->receiver_id, facts->position,
+            facts->window, now_ns);
         rsti_send_budget_on_consumed(publication, facts->position);
         rsti_network_publication_on_items(sender, publication, sm, now_ns);
         tell_consumed(publication);

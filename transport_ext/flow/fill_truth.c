@@ -1,6 +1,8 @@
 /* fill_truth.c: see the header for the law. */
 #include "flow/fill_truth.h"
 
+#include <stddef.h>
+
 #define FILL_NOTHING 0.05
 #define SLOWER 4.0
 #define SLACK_SHARE 64.0
@@ -54,6 +56,7 @@ static rsti_truth_source_t *source_of(
         *source = (rsti_truth_source_t){
             .receiver_id = receiver_id,
             .consumed = consumed,
+            .moved_ns = NEVER,
             .marked = consumed,
             .marked_ns = truth->now_ns,
             .progress = -1,
@@ -65,13 +68,19 @@ static rsti_truth_source_t *source_of(
     return source;
 }
 
-bool rsti_fill_truth_on_status(
-    rsti_fill_truth_t *truth, int64_t receiver_id, int64_t consumed, int64_t now_ns)
+bool rsti_fill_truth_on_status(rsti_fill_truth_t *truth, int64_t receiver_id, int64_t consumed,
+    int64_t window, int64_t now_ns)
 {
     truth->now_ns = rsti_later_ns(truth->now_ns, now_ns);
     const int64_t position = rsti_clamp_i64(consumed, 0, RSTI_COUNT_MAX);
     rsti_truth_source_t *source = source_of(truth, receiver_id, position);
     const bool is_news = position >= source->consumed;
+    if (position > source->consumed) {
+        source->moved_ns = truth->now_ns;
+    }
+    if (is_news) {
+        source->window = rsti_clamp_i64(window, 0, RSTI_BUFFER_MAX);
+    }
     source->consumed = rsti_max_i64(source->consumed, position);
     const int64_t passed_ns = truth->now_ns - source->marked_ns;
     if (passed_ns >= RSTI_TRUTH_PROGRESS_NS) {
@@ -128,4 +137,11 @@ bool rsti_fill_truth_is_liar(const rsti_fill_truth_t *truth, int64_t receiver_id
 {
     const int32_t at = find(truth, receiver_id);
     return at >= 0 && is_ignored(truth, &truth->sources[at]);
+}
+
+const rsti_truth_source_t *rsti_fill_truth_find(
+    const rsti_fill_truth_t *truth, int64_t receiver_id)
+{
+    const int32_t at = find(truth, receiver_id);
+    return at >= 0 ? &truth->sources[at] : NULL;
 }

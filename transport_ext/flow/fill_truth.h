@@ -39,6 +39,8 @@ typedef struct rsti_truth_source_t {
     int64_t receiver_id;
     int64_t heard_ns;
     int64_t consumed;       /* highest */
+    int64_t moved_ns;       /* when it grew; INT64_MIN: it never did */
+    int64_t window;         /* of the newest status message */
     int64_t marked, marked_ns;
     double progress;        /* bytes per second; -1: not known yet */
     int64_t lying_since_ns; /* INT64_MIN: the last report was no lie */
@@ -57,13 +59,16 @@ void rsti_fill_truth_init(rsti_fill_truth_t *truth);
 
 /* A status message, with or without a fill NAK in it. False: the receiver has said more since then,
  * so a fill NAK in it is an old one, overtaken or replayed, and says nothing about now. */
-bool rsti_fill_truth_on_status(
-    rsti_fill_truth_t *truth, int64_t receiver_id, int64_t consumed, int64_t now_ns);
+bool rsti_fill_truth_on_status(rsti_fill_truth_t *truth, int64_t receiver_id, int64_t consumed,
+    int64_t window, int64_t now_ns);
 
 /* After the status message that it came in. False: a liar, ignore it. slack: one MTU. */
 bool rsti_fill_truth_is_believed(rsti_fill_truth_t *truth, const rsti_fill_report_t *report,
     int64_t sent_position, int32_t slack, int64_t now_ns);
 
 bool rsti_fill_truth_is_liar(const rsti_fill_truth_t *truth, int64_t receiver_id);
+/* NULL: it is not known. */
+const rsti_truth_source_t *rsti_fill_truth_find(
+    const rsti_fill_truth_t *truth, int64_t receiver_id);
 
 #endif

@@ -77,6 +77,7 @@ int rsti_lab_sender_init(rsti_lab_sender_t *sender, const rsti_lab_spec_t *spec,
     rsti_tokens_init(&sender->tokens, sender->rate.bytes_per_s, sender->rate.datagrams_per_s,
         (int32_t)own->mtu, params.now_ns);
     rsti_fill_truth_init(&sender->truth);
+    rsti_standstill_init(&sender->standstill, params.now_ns);
     sender->supply = !sender->is_fed && !(own->app_rate > 0) ? ENDLESS : 0;
     int result = init_way(sender, spec);
     if (result < 0) {
@@ -115,7 +116,8 @@ static void on_status(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter
     sender->window = letter->to;
     sender->limit = sender->flow.strategy->on_status_message(
         &sender->flow, &facts, sender->limit, now_ns);
-    (void)rsti_fill_truth_on_status(&sender->truth, facts.receiver_id, letter->from, now_ns);
+    (void)rsti_fill_truth_on_status(
+        &sender->truth, facts.receiver_id, letter->from, facts.window, now_ns);
 }
 
 /* To all but the one whose it was. */
@@ -163,13 +165,15 @@ static void on_fill_nak(
     const int32_t slack = (int32_t)sender->spec->mtu;
     sender->report_count++;
     sender->forged_count += letter->image < 0;
-    if (!rsti_fill_truth_on_status(
-            &sender->truth, report->receiver_id, letter->from, now_ns)) {
+    if (!rsti_fill_truth_on_status(&sender->truth, report->receiver_id, letter->from,
+            report->buffer_bytes, now_ns)) {
         sender->stale_count++;
         return;
     }
     if (rsti_fill_truth_is_believed(&sender->truth, report, sender->sent, slack, now_ns)) {
         rsti_rate_on_report(&sender->rate, report, now_ns);
+        rsti_standstill_on_report(&sender->standstill, &sender->truth, report,
+            sender->rate.params.target_delay_ns, now_ns);
         send_echo(sender, letter, now_ns);
         return;
     }
@@ -271,7 +275,11 @@ static int64_t send_new(rsti_lab_sender_t *sender, int64_t room, int64_t step, i
 {
     const int64_t mtu = (int64_t)sender->spec->mtu;
     const int64_t had = sender->supply - sender->sent;
-    int64_t bytes = rsti_min_i64(rsti_min_i64(room, sender->limit - sender->sent), had);
+    const int64_t limit = sender->rate.law == &rsti_rate_adaptive
+        ? rsti_standstill_limit(
+            &sender->standstill, &sender->truth, sender->sent, sender->limit, (int32_t)mtu, now_ns)
+        : sender->limit;
+    int64_t bytes = rsti_min_i64(rsti_min_i64(room, limit - sender->sent), had);
     bytes = rsti_min_i64(bytes, rsti_tokens_room(&sender->tokens, now_ns));
     if (bytes < had || had > mtu) {
         bytes -= bytes % mtu; /* the end of all data may be a short datagram */

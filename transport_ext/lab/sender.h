@@ -16,6 +16,7 @@
 #include "flow/fill_truth.h"
 #include "flow/flow_control.h"
 #include "flow/rate.h"
+#include "flow/standstill.h"
 #include "flow/tokens.h"
 #include "lab/image.h"
 #include "lab/spec.h"
@@ -48,6 +49,7 @@ typedef struct rsti_lab_sender_t {
     rsti_tokens_t tokens;
     rsti_flow_control_t flow;
     rsti_fill_truth_t truth;
+    rsti_standstill_t standstill;
     rsti_lab_way_t way;
     int64_t limit;
     int64_t window;         /* of the newest status message */

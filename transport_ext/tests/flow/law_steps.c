@@ -8,6 +8,9 @@
  *   told strength                        demand messages in now
  *   buffer window highest mean mtu       wait group longest unit
  *   suppress                             due is_due group unit         heard strength
+ *   truth now                            status now id consumed window
+ *   claim now sent slack target, then as in report from id on
+ *   stand now position mtu limit
  *   tokens bytes datagrams mtu now       set bytes datagrams now
  *   ask bytes datagrams now              spend bytes datagrams now
  *   grant kind bytes memory least most new_share threshold all_share connections granted
@@ -17,6 +20,7 @@
 #include "flow/fill.h"
 #include "flow/fill_suppress.h"
 #include "flow/rate.h"
+#include "flow/standstill.h"
 #include "flow/tokens.h"
 
 #include <inttypes.h>
@@ -30,6 +34,8 @@ typedef struct lab_t {
     rsti_fill_demand_t demand;
     rsti_fill_suppress_t suppress;
     rsti_tokens_t tokens;
+    rsti_fill_truth_t truth;
+    rsti_standstill_t standstill;
 } lab_t;
 
 static double real(void)
@@ -78,21 +84,27 @@ static void start_rate(lab_t *lab)
     rsti_rate_init(&lab->rate, law, &params);
 }
 
+static rsti_fill_report_t report_of(void)
+{
+    rsti_fill_report_t report = {.receiver_id = whole()};
+    report.strength = real();
+    report.fill = real();
+    report.drain = real();
+    report.drain_all = real();
+    report.variation = real();
+    report.sender_count = (int32_t)whole();
+    report.buffer_bytes = whole();
+    report.rtt_ns = whole();
+    return report;
+}
+
 static bool do_rate(lab_t *lab, const char *word)
 {
     if (strcmp(word, "rate") == 0) {
         start_rate(lab);
     } else if (strcmp(word, "report") == 0) {
         const int64_t now_ns = whole();
-        rsti_fill_report_t report = {.receiver_id = whole()};
-        report.strength = real();
-        report.fill = real();
-        report.drain = real();
-        report.drain_all = real();
-        report.variation = real();
-        report.sender_count = (int32_t)whole();
-        report.buffer_bytes = whole();
-        report.rtt_ns = whole();
+        const rsti_fill_report_t report = report_of();
         rsti_rate_on_report(&lab->rate, &report, now_ns);
     } else if (strcmp(word, "cycle") == 0) {
         rsti_rate_use_t use = {.now_ns = whole()};
@@ -178,6 +190,52 @@ static bool do_suppress(lab_t *lab, const char *word)
     return true;
 }
 
+/* A claim is a fill NAK right after its status message: believed or not, it goes to standstill as it does in the
+ * sender. */
+static bool do_truth(lab_t *lab, const char *word)
+{
+    rsti_fill_truth_t *truth = &lab->truth;
+    bool is_good = false;
+    int64_t id = 0;
+    if (strcmp(word, "truth") == 0) {
+        rsti_fill_truth_init(truth);
+        rsti_standstill_init(&lab->standstill, whole());
+    } else if (strcmp(word, "status") == 0) {
+        const int64_t now_ns = whole();
+        id = whole();
+        const int64_t consumed = whole();
+        is_good = rsti_fill_truth_on_status(truth, id, consumed, whole(), now_ns);
+    } else if (strcmp(word, "claim") == 0) {
+        const int64_t now_ns = whole(), sent = whole(), slack = whole(), target_ns = whole();
+        const rsti_fill_report_t report = report_of();
+        id = report.receiver_id;
+        is_good = rsti_fill_truth_is_believed(truth, &report, sent, (int32_t)slack, now_ns);
+        if (is_good) {
+            rsti_standstill_on_report(&lab->standstill, truth, &report, target_ns, now_ns);
+        }
+    } else {
+        return false;
+    }
+    printf("%d %d %" PRId32 " %" PRId64 " %" PRId64 "\n", is_good,
+        rsti_fill_truth_is_liar(truth, id), truth->source_count, truth->ignored_count,
+        lab->standstill.until_ns);
+    return true;
+}
+
+static bool do_stand(lab_t *lab, const char *word)
+{
+    if (strcmp(word, "stand") != 0) {
+        return false;
+    }
+    rsti_standstill_t *standstill = &lab->standstill;
+    const int64_t now_ns = whole(), position = whole(), mtu = whole();
+    const int64_t limit = rsti_standstill_limit(
+        standstill, &lab->truth, position, whole(), (int32_t)mtu, now_ns);
+    printf("%" PRId64 " %d %" PRId64 " %" PRId64 "\n", limit, standstill->is_holding,
+        standstill->left_ns, rsti_standstill_due_ns(standstill));
+    return true;
+}
+
 static bool do_tokens(lab_t *lab, const char *word)
 {
     rsti_tokens_t *tokens = &lab->tokens;
@@ -249,7 +307,8 @@ int main(void)
             continue;
         }
         if (!do_rate(&lab, word) && !do_fill(&lab, word) && !do_suppress(&lab, word)
-            && !do_budget(word) && !do_tokens(&lab, word)) {
+            && !do_budget(word) && !do_truth(&lab, word) && !do_stand(&lab, word)
+            && !do_tokens(&lab, word)) {
             fprintf(stderr, "unknown: %s\n", word);
             return 2;
         }

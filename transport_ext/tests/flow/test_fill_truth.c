@@ -9,6 +9,7 @@
 #define MS RSTI_NS_PER_MS
 #define BUFFER (4 * 1024 * 1024)
 #define MTU 1408
+#define WINDOW BUFFER
 
 typedef struct world_t {
     rsti_fill_truth_t truth;
@@ -26,7 +27,7 @@ static bool say(world_t *w, double strength, double fill, double drain)
 {
     const rsti_fill_report_t report = {.receiver_id = 7, .strength = strength, .fill = fill,
         .drain = drain, .buffer_bytes = BUFFER};
-    rsti_fill_truth_on_status(&w->truth, 7, w->consumed, w->now_ns);
+    rsti_fill_truth_on_status(&w->truth, 7, w->consumed, WINDOW, w->now_ns);
     return rsti_fill_truth_is_believed(&w->truth, &report, w->sent, MTU, w->now_ns);
 }
 
@@ -136,7 +137,7 @@ TEST(honest_receivers_are_believed)
         if (ms % 10 == 0) {
             told = w.consumed; /* the last plain one, which the fill NAK repeats */
         }
-        CHECK(rsti_fill_truth_on_status(&w.truth, 1, told, w.now_ns));
+        CHECK(rsti_fill_truth_on_status(&w.truth, 1, told, WINDOW, w.now_ns));
         if (is_due) {
             rsti_fill_report_t report;
             rsti_fill_report(&fill, &report);
@@ -152,12 +153,12 @@ TEST(a_replay_is_no_news)
 {
     world_t w;
     world_init(&w);
-    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 5000, w.now_ns));
-    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 5000, w.now_ns)); /* repeated in a fill NAK */
-    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 9000, w.now_ns));
-    CHECK(!rsti_fill_truth_on_status(&w.truth, 1, 8999, w.now_ns));
-    CHECK(rsti_fill_truth_on_status(&w.truth, 2, 100, w.now_ns)); /* somebody else */
-    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 9000, w.now_ns));
+    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 5000, WINDOW, w.now_ns));
+    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 5000, WINDOW, w.now_ns)); /* repeated in a fill NAK */
+    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 9000, WINDOW, w.now_ns));
+    CHECK(!rsti_fill_truth_on_status(&w.truth, 1, 8999, WINDOW, w.now_ns));
+    CHECK(rsti_fill_truth_on_status(&w.truth, 2, 100, WINDOW, w.now_ns)); /* somebody else */
+    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 9000, WINDOW, w.now_ns));
     CHECK(!rsti_fill_truth_is_liar(&w.truth, 1));
 }
 
@@ -167,13 +168,13 @@ TEST(the_table_is_bounded_and_keeps_liars)
     world_init(&w);
     CHECK(known_after_ns(&w, 1.0, 1.0, 0) > 0);
     for (int64_t id = 100; id < 400; id++) {
-        rsti_fill_truth_on_status(&w.truth, id, INT64_MIN + id, w.now_ns + id);
+        rsti_fill_truth_on_status(&w.truth, id, INT64_MIN + id, WINDOW, w.now_ns + id);
     }
     CHECK_EQ(w.truth.source_count, RSTI_TRUTH_SOURCES);
     CHECK(rsti_fill_truth_is_liar(&w.truth, 7));
     const rsti_fill_report_t report = {.receiver_id = INT64_MIN, .buffer_bytes = INT64_MAX};
     CHECK(rsti_fill_truth_is_believed(&w.truth, &report, INT64_MAX, INT32_MIN, INT64_MAX));
-    rsti_fill_truth_on_status(&w.truth, INT64_MAX, INT64_MAX, INT64_MIN);
+    rsti_fill_truth_on_status(&w.truth, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MIN);
 }
 
 CHECK_MAIN(RUN(liars_are_known_within_a_second), RUN(a_liar_is_forgiven_after_a_while),

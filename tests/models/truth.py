@@ -1,0 +1,140 @@
+"""Models of flow/fill_truth.c and flow/standstill.c: whose fill NAKs can be true, and whom the floor must not bury."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .fill import COUNT_MAX
+from .numbers import NS_PER_MS, TIME_MAX_NS, later
+from .reaction import BUFFER_MAX, fill_low, window_ns
+
+if TYPE_CHECKING:
+    from .rates import Report
+
+SOURCES = 64
+PROGRESS_NS = 200 * NS_PER_MS
+PATIENCE_NS = 500 * NS_PER_MS
+LIES = 4
+IGNORED_NS = 10_000 * NS_PER_MS
+MOST_NS = 250 * NS_PER_MS
+HEARD_NS = 500 * NS_PER_MS
+HELD_REACHES = 2
+
+
+@dataclass
+class Source:
+    """What a sender knows of one receiver."""
+
+    heard: int
+    consumed: int
+    mark: tuple[int, int]
+    moved: int | None = None
+    window: int = 0
+    progress: float = -1.0
+    lying_since: int | None = None
+    lies: int = 0
+    ignored_until: int | None = None
+
+
+class Truth:
+    def __init__(self) -> None:
+        self.now = -TIME_MAX_NS
+        self.sources: dict[int, Source] = {}  # in the places that they keep
+        self.ignored = 0
+
+    def is_liar(self, receiver_id: int) -> bool:
+        source = self.sources.get(receiver_id)
+        return source is not None and source.ignored_until is not None and self.now < source.ignored_until
+
+    def of(self, receiver_id: int, consumed: int) -> Source:
+        if receiver_id not in self.sources:
+            made = Source(self.now, consumed, (self.now, consumed))
+            if len(self.sources) < SOURCES:
+                self.sources[receiver_id] = made
+            else:
+                # The one heard longest ago (the first of several), a liar only when all are.
+                gone = min(self.sources, key=lambda known: (self.is_liar(known), self.sources[known].heard))
+                self.sources = {receiver_id if known == gone else known: made if known == gone else source for known, source in self.sources.items()}
+        self.sources[receiver_id].heard = self.now
+        return self.sources[receiver_id]
+
+    def on_status(self, receiver_id: int, consumed: int, window: int, now: int) -> bool:
+        self.now = later(self.now, now)
+        position = max(0, min(consumed, COUNT_MAX))
+        source = self.of(receiver_id, position)
+        is_news = position >= source.consumed
+        if position > source.consumed:
+            source.moved = self.now
+        if is_news:
+            source.consumed = position
+            source.window = max(0, min(window, BUFFER_MAX))
+        marked, at = source.mark
+        if self.now - marked >= PROGRESS_NS:
+            source.progress = float(source.consumed - at) / float(self.now - marked) * 1e9
+            source.mark = (self.now, source.consumed)
+        return is_news
+
+    def is_lie(self, source: Source, report: Report, sent: int, slack: int) -> bool:
+        held_most = max(max(0, min(sent, COUNT_MAX)) - source.consumed, 0)
+        claims_too_much = report.fill * float(report.buffer_bytes) > float(held_most) + float(report.buffer_bytes) / 64.0 + float(max(slack, 0))
+        reports_nothing = report.strength > 0 and report.fill < 0.05
+        is_faster_than_it_says = 0 < report.drain < source.progress / 4.0
+        return claims_too_much or reports_nothing or is_faster_than_it_says
+
+    def is_believed(self, report: Report, sent: int, slack: int, now: int) -> bool:
+        report = report.cleaned()
+        self.now = later(self.now, now)
+        source = self.of(report.receiver_id, 0)
+        if not self.is_lie(source, report, sent, slack):
+            source.lying_since, source.lies = None, 0
+        else:
+            if source.lying_since is None:
+                source.lying_since = self.now
+            source.lies = min(source.lies + 1, LIES)
+            if source.lies == LIES and self.now - source.lying_since >= PATIENCE_NS:
+                source.ignored_until = self.now + IGNORED_NS
+        is_believed = not self.is_liar(report.receiver_id)
+        self.ignored += not is_believed
+        return is_believed
+
+
+class Standstill:
+    def __init__(self, truth: Truth, now: int) -> None:
+        self.truth = truth
+        self.now = self.until = later(-TIME_MAX_NS, now)
+        self.left = MOST_NS
+        self.is_holding = False
+
+    def pass_time(self, now: int) -> None:
+        before, self.now = self.now, later(self.now, now)
+        passed = self.now - before
+        self.left = max(-MOST_NS, min(self.left + (-passed if self.is_holding else passed // 6), MOST_NS))
+
+    def on_report(self, report: Report, target_delay: int, now: int) -> None:
+        report = report.cleaned()
+        self.pass_time(now)
+        source = self.truth.sources.get(report.receiver_id)
+        if report.strength < 1 or source is None or source.moved is None:
+            return
+        window = window_ns(report.buffer_bytes, fill_low(target_delay, report.drain, report.buffer_bytes), report.drain, report.rtt_ns)
+        reach = window + report.rtt_ns
+        if self.now - source.moved >= reach:
+            self.until = self.now + HELD_REACHES * reach
+
+    def limit(self, position: int, limit: int, mtu: int, now: int) -> int:
+        self.pass_time(now)
+        self.is_holding = False
+        if self.now >= self.until or self.left <= 0:
+            return limit
+        ends = [
+            source.consumed + source.window
+            for source in self.truth.sources.values()
+            if source.moved is not None and self.now - source.heard < HEARD_NS
+        ]
+        least = min([limit, *ends])
+        self.is_holding = least < limit and least < position + mtu
+        return min(position, limit) if self.is_holding else least
+
+    def due(self) -> int:
+        return min(self.until, self.now + max(self.left, 0))
