@@ -1,6 +1,7 @@
 /* send_rate.h: the rate of one network publication as the sender keeps it: law (flow/rate.h), tokens
- * (flow/tokens.h), and whether its receivers' fill NAKs can be true (flow/fill_truth.h). Owner: the
- * sender. Counters are the conductor's. Shared memory has no sender: flow/allowance.h.
+ * (flow/tokens.h), whether its receivers' fill NAKs can be true (flow/fill_truth.h), and under the adaptive law
+ * whose own window counts because it stands still (flow/standstill.h). Owner: the sender. Counters are the
+ * conductor's. Shared memory has no sender: flow/allowance.h.
  *
  * Law: beyond what the window lets through,
  *     sent <= what the rate made since it began + burst       sent again counts, and may go into debt
