@@ -385,6 +385,14 @@ void sim_laws_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
     }
 }
 
+bool sim_laws_is_in_reach(const rsti_data_header_t *header)
+{
+    const stream_t *stream = find(-1, header->session_id, header->stream_id);
+    return stream != NULL
+        && position_of(stream, header->term_id, header->term_offset)
+            < stream->limit + stream->term_length;
+}
+
 bool sim_laws_beyond_window(rsti_data_header_t *header)
 {
     const stream_t *stream = find(-1, header->session_id, header->stream_id);

@@ -17,6 +17,8 @@ bool sim_frame_is_data(const uint8_t *data, size_t length);
 bool sim_laws_is_first_transmission(const uint8_t *data, size_t length);
 /* Moves a data frame to where no receiver may take it; false: its stream is not known. */
 bool sim_laws_beyond_window(rsti_data_header_t *header);
+/* It lies where a receiver may take it by now; false also where its stream is not known. */
+bool sim_laws_is_in_reach(const rsti_data_header_t *header);
 
 /* trace.c: one line for a frame on a link; lost: why it does not arrive, or NULL. */
 void sim_trace_frame(int32_t from_host, int32_t to_host, const uint8_t *data, size_t length,

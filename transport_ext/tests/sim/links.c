@@ -168,10 +168,20 @@ static void hide_rstream(sim_packet_t *packet)
 
 /* ---- on its way ---- */
 
-static void arrive(void *arg, int64_t number)
+static void arrive(void *arg, int64_t is_forged)
 {
-    (void)number;
-    sim_network_deliver(arg);
+    sim_packet_t *packet = arg;
+    /* A slow link may have held it back until its place is one that data have. */
+    if (is_forged && sim_frame_is_data(packet->data, packet->length)) {
+        rsti_data_header_t header;
+        memcpy(&header, packet->data, sizeof header);
+        if (sim_laws_is_in_reach(&header)) {
+            sim_count("fault: forged, too late");
+            free(packet);
+            return;
+        }
+    }
+    sim_network_deliver(packet);
 }
 
 /* When it will be there; -1: the link's queue is full. */
@@ -209,7 +219,7 @@ static void dispatch(sim_link_t *link, sim_packet_t *packet, bool is_forged)
         free(packet);
         return;
     }
-    sim_agenda_add(at_ns, arrive, packet, 0);
+    sim_agenda_add(at_ns, arrive, packet, is_forged);
 }
 
 void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_storage *from,
