@@ -40,17 +40,20 @@ static int parse_text(const rsti_text_t *text, rsti_rate_choice_t *rate)
     return rsti_rate_choice_parse(rate, copy, NULL);
 }
 
-/* The sender begins with it at its next pass; its counters are there before. */
+/* The sender begins with it at its next pass. Its counters travel with it: the sender may be busy with an earlier
+ * command while they are made here, one after the other. */
 static void set_network_rate(rst_driver_t *driver, rsti_network_publication_t *publication,
     const rsti_rate_choice_t *rate, const rsti_command_t *command)
 {
-    if (rate->law != &rsti_rate_unlimited
-        && rsti_send_rate_allocate_counters(driver, &publication->send_rate, &publication->base,
-               command->client_id) < 0) {
-        rsti_respond_trail(driver, command->correlation_id);
-        return;
+    rsti_agent_command_t set = {.object = publication, .rate = *rate};
+    if (rate->law != &rsti_rate_unlimited) {
+        if (rsti_send_rate_allocate_counters(driver, &publication->send_rate, &publication->base,
+                command->client_id) < 0) {
+            rsti_respond_trail(driver, command->correlation_id);
+            return;
+        }
+        set.rate_counters = publication->send_rate.made;
     }
-    const rsti_agent_command_t set = {.object = publication, .rate = *rate};
     rsti_tell_sender(driver, RSTI_AGENT_SET_RATE, &set);
     rsti_respond_ok(driver, command->correlation_id);
 }

@@ -337,6 +337,7 @@ typedef struct rsti_agent_command_t {
     rsti_setup_t setup;
     rsti_err_t err;
     rsti_rate_choice_t rate;
+    rsti_rate_counters_t rate_counters; /* of that rate; all NULL: it needs none */
     char text[RSTI_ERR_TEXT_MAX + 1];
 } rsti_agent_command_t;
 

@@ -117,7 +117,8 @@ static int init_rate(rst_driver_t *driver, rsti_network_publication_t *publicati
             driver, &publication->send_rate, &publication->base, facts->client_id) < 0) {
         return -rst_last_error_code();
     }
-    rsti_send_rate_set(&publication->send_rate, facts->rate, driver->conductor.now_ns);
+    rsti_send_rate_set(&publication->send_rate, facts->rate, &publication->send_rate.made,
+        driver->conductor.now_ns);
     return 0;
 }
 

@@ -140,7 +140,7 @@ void rsti_network_publication_drop(rsti_sender_t *sender,
 void rsti_network_publication_update_repair(rsti_network_publication_t *publication);
 /* Another law of rate. */
 void rsti_network_publication_set_rate(rsti_network_publication_t *publication,
-    const rsti_rate_choice_t *choice, int64_t now_ns);
+    const rsti_rate_choice_t *choice, const rsti_rate_counters_t *counters, int64_t now_ns);
 /* Data went out, or a heartbeat did: when the next heartbeat is due after it. */
 void rsti_network_publication_on_tail(rsti_network_publication_t *publication, bool is_data);
 int64_t rsti_network_publication_heartbeat_ns(const rsti_network_publication_t *publication);

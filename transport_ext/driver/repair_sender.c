@@ -131,10 +131,10 @@ void rsti_network_publication_on_items(rsti_sender_t *sender,
 }
 
 void rsti_network_publication_set_rate(rsti_network_publication_t *publication,
-    const rsti_rate_choice_t *choice, int64_t now_ns)
+    const rsti_rate_choice_t *choice, const rsti_rate_counters_t *counters, int64_t now_ns)
 {
     const bool was_limited = publication->send_rate.is_limited;
-    rsti_send_rate_set(&publication->send_rate, choice, now_ns);
+    rsti_send_rate_set(&publication->send_rate, choice, counters, now_ns);
     if (publication->send_rate.is_limited != was_limited && publication->has_initial_connection) {
         publication->is_setup_elicited = true; /* the next SETUP says whether fill is followed */
     }

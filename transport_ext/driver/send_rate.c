@@ -29,10 +29,10 @@ int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *sen
         int32_t *id;
         int64_t **address;
     } wanted[] = {
-        {RSTI_COUNTER_RATE, "rs-rate", &send_rate->rate_id, &send_rate->told_rate},
+        {RSTI_COUNTER_RATE, "rs-rate", &send_rate->rate_id, &send_rate->made.rate},
         {RSTI_COUNTER_FILL_NAKS, "rs-fill-naks", &send_rate->fill_naks_id,
-            &send_rate->told_fill_naks},
-        {RSTI_COUNTER_MARGIN, "rs-margin", &send_rate->margin_id, &send_rate->told_margin},
+            &send_rate->made.fill_naks},
+        {RSTI_COUNTER_MARGIN, "rs-margin", &send_rate->margin_id, &send_rate->made.margin},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         const rsti_stream_counter_t counter = {
@@ -66,6 +66,13 @@ int64_t rsti_send_rate_ahead(const rsti_send_rate_t *send_rate, int64_t window)
     return rsti_min_i64(window, rsti_load_acquire_i64(&send_rate->ahead_bytes));
 }
 
+static void tell(int64_t *counter, int64_t value)
+{
+    if (rsti_load_relaxed_i64(counter) != value) {
+        rsti_store_release_i64(counter, value);
+    }
+}
+
 /* What the law says now goes to tokens, publisher and counters. */
 static void take_rate(rsti_send_rate_t *send_rate, int64_t now_ns)
 {
@@ -78,23 +85,15 @@ static void take_rate(rsti_send_rate_t *send_rate, int64_t now_ns)
     const int64_t ahead = rsti_max_i64((int64_t)(bytes_per_s * (double)AHEAD_NS / 1e9),
         (int64_t)AHEAD_DATAGRAMS * send_rate->mtu);
     rsti_store_release_i64(&send_rate->ahead_bytes, is_bounded ? ahead : INT64_MAX);
-    if (send_rate->told_rate == NULL) {
-        return;
-    }
-    const int64_t told = (int64_t)rate->bytes_per_s, margin = (int64_t)(rate->margin * 1000.0);
-    if (rsti_load_relaxed_i64(send_rate->told_rate) != told) {
-        rsti_store_release_i64(send_rate->told_rate, told);
-    }
-    if (rsti_load_relaxed_i64(send_rate->told_margin) != margin) {
-        rsti_store_release_i64(send_rate->told_margin, margin);
-    }
-    if (rsti_load_relaxed_i64(send_rate->told_fill_naks) != rate->report_count) {
-        rsti_store_release_i64(send_rate->told_fill_naks, rate->report_count);
+    if (send_rate->told.rate != NULL) {
+        tell(send_rate->told.rate, (int64_t)rate->bytes_per_s);
+        tell(send_rate->told.margin, (int64_t)(rate->margin * 1000.0));
+        tell(send_rate->told.fill_naks, rate->report_count);
     }
 }
 
-void rsti_send_rate_set(
-    rsti_send_rate_t *send_rate, const rsti_rate_choice_t *choice, int64_t now_ns)
+void rsti_send_rate_set(rsti_send_rate_t *send_rate, const rsti_rate_choice_t *choice,
+    const rsti_rate_counters_t *counters, int64_t now_ns)
 {
     const bool is_change = send_rate->is_limited && choice->law == &rsti_rate_fixed
         && send_rate->rate.law == &rsti_rate_fixed;
@@ -113,6 +112,9 @@ void rsti_send_rate_set(
     }
     rsti_standstill_init(&send_rate->standstill, now_ns);
     send_rate->is_limited = choice->law != &rsti_rate_unlimited;
+    if (counters->rate != NULL) {
+        send_rate->told = *counters;
+    }
     take_rate(send_rate, now_ns);
 }
 

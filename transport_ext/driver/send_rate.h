@@ -18,6 +18,11 @@
 #include "flow/standstill.h"
 #include "flow/tokens.h"
 
+/* Where the law's counters are: all of them, or all NULL. */
+typedef struct rsti_rate_counters_t {
+    int64_t *rate, *fill_naks, *margin;
+} rsti_rate_counters_t;
+
 typedef struct rsti_send_rate_t {
     bool is_limited; /* another law than unlimited; else nothing below counts */
     rsti_rate_t rate;
@@ -32,25 +37,27 @@ typedef struct rsti_send_rate_t {
     bool is_news;         /* the newest status message is no older than what its receiver said before */
     int64_t liar_told_ns; /* of the last entry in the error log */
     int64_t ahead_bytes;  /* atomic: see above; INT64_MAX: no limit */
-    /* Counters; -1 and NULL without a law. */
-    int32_t rate_id, fill_naks_id, margin_id;
-    int64_t *told_rate, *told_fill_naks, *told_margin;
+    rsti_rate_counters_t told; /* NULL until a law has come with them */
+    /* Conductor. Some may be there and others not, when there was no room for all: so the sender looks at its own. */
+    int32_t rate_id, fill_naks_id, margin_id; /* -1: not there */
+    rsti_rate_counters_t made;
 } rsti_send_rate_t;
 
 /* Not limited; no counters. */
 void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu);
 
-/* Conductor. The counters of a law that limits, if they are not there yet. */
+/* Conductor. The counters of a law that limits, if they are not there yet; on 0 made has all of them, for the
+ * command that takes the law to the sender. */
 int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate,
     const rsti_publication_t *publication, int64_t client_id);
 void rsti_send_rate_release_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate);
 /* How far the publisher may be ahead of what was sent, at most window. Any agent. */
 int64_t rsti_send_rate_ahead(const rsti_send_rate_t *send_rate, int64_t window);
 
-/* Owner, from here on. A law from now on; its counters are there. A fixed rate in the place of a
- * fixed one keeps the tokens. */
-void rsti_send_rate_set(
-    rsti_send_rate_t *send_rate, const rsti_rate_choice_t *choice, int64_t now_ns);
+/* Owner, from here on. A law from now on, which says in counters what it does (all NULL: in those of the last law
+ * that had some). A fixed rate in the place of a fixed one keeps the tokens. */
+void rsti_send_rate_set(rsti_send_rate_t *send_rate, const rsti_rate_choice_t *choice,
+    const rsti_rate_counters_t *counters, int64_t now_ns);
 /* Each pass. Returns when the next one is wanted. */
 int64_t rsti_send_rate_on_cycle(rsti_send_rate_t *send_rate, int64_t now_ns);
 /* How far it may be sent: position itself, or a whole number of mtus beyond it, at most limit. When

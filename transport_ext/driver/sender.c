@@ -77,11 +77,12 @@ static void remove_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoin
 }
 
 /* Whether it is the new law that holds the publisher back shows in the next pass. */
-static void set_rate(const rsti_sender_t *sender, rsti_network_publication_t *publication,
-    const rsti_rate_choice_t *rate)
+static void set_rate(const rsti_sender_t *sender, const rsti_agent_command_t *command)
 {
+    rsti_network_publication_t *publication = command->object;
     int32_t *held_by = &publication->base.file.log.metadata->ext.held_by;
-    rsti_network_publication_set_rate(publication, rate, sender->now_ns);
+    rsti_network_publication_set_rate(
+        publication, &command->rate, &command->rate_counters, sender->now_ns);
     rsti_store_release_i32(held_by, RSTI_HELD_BY_WINDOW);
 }
 
@@ -106,7 +107,7 @@ void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
         rsti_send_endpoint_on_destination(sender, type, command);
         break;
     case RSTI_AGENT_SET_RATE:
-        set_rate(sender, command->object, &command->rate);
+        set_rate(sender, command);
         break;
     case RSTI_AGENT_RESOLVED:
         rsti_send_endpoint_on_resolved(sender, command);

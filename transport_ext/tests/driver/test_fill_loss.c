@@ -89,7 +89,7 @@ static double goodput(int64_t delay_ns, double loss, int64_t *reports)
         const int64_t before = l->bytes_read;
         link_run(l, RSTI_NS_PER_S / 2);
         share = (double)(l->bytes_read - before) / 0.5 / (1e8 * (1 - loss));
-        *reports = *l->publication->send_rate.told_fill_naks;
+        *reports = *l->publication->send_rate.told.fill_naks;
     }
     fprintf(stderr, "loss %.3f, %.2f ms: %.3f of link x (1 - loss), %" PRId64 " fill NAKs\n", loss,
         (double)delay_ns / 5e5, share, *reports);

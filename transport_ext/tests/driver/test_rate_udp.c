@@ -282,6 +282,35 @@ TEST(another_law_while_running)
     link_close(l);
 }
 
+/* No room for all counters of a law: the change is refused, nothing is taken of it, and what comes after it is
+ * carried out. (The sender met the one counter that was there and wrote to the others: seed 72026313.) */
+TEST(a_law_without_room_for_its_counters)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "unlimited");
+    rsti_counters_manager_t *counters = &l->sides[0].h->driver->counters;
+    int32_t first = -1, last = -1;
+    for (int32_t id = 0; id >= 0;) {
+        id = rsti_counters_allocate(counters, 1001, NULL, 0, "x", 1, 0);
+        first = first < 0 ? id : first;
+        last = id >= 0 ? id : last;
+    }
+    rsti_error_clear();
+    rsti_counters_free(counters, last, -RSTI_NS_PER_S);
+    set_rate(l, "adaptive");
+    set_rate(l, "unlimited");
+    link_run(l, 100 * MS);
+    CHECK(!l->publication->send_rate.is_limited);
+    for (int32_t id = first; id < last; id++) {
+        rsti_counters_free(counters, id, -RSTI_NS_PER_S);
+    }
+    set_rate(l, "fixed,r:1m");
+    link_run(l, 100 * MS);
+    CHECK_EQ(told(l, 0, RSTI_COUNTER_RATE), 1 << 20);
+    CHECK_EQ(told(l, 0, RSTI_COUNTER_MARGIN), 0);
+    link_close(l);
+}
+
 /* The buffer of a reader that asks for a few messages is these messages, not the window. */
 TEST(demand_is_the_buffer)
 {
@@ -329,4 +358,6 @@ CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_ho
     RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
     RUN(a_law_is_told_in_the_setup_and_in_counters), RUN(who_is_read_in_time_hears_no_fill_nak),
     RUN(fill_drives_the_rate_to_what_the_reader_takes), RUN(a_stop_is_felt_and_forgotten),
-    RUN(capacity_that_changes_is_followed), RUN(another_law_while_running), RUN(demand_is_the_buffer), RUN(an_aeron_sender_gets_no_fill_nak))
+    RUN(capacity_that_changes_is_followed), RUN(another_law_while_running),
+    RUN(a_law_without_room_for_its_counters), RUN(demand_is_the_buffer),
+    RUN(an_aeron_sender_gets_no_fill_nak))
