@@ -166,15 +166,17 @@ class Suppress:
     def __init__(self) -> None:
         self.due: int | None = None
         self.silenced = 0
+        self.alike = 0.25
 
     def is_due(self, fill: Fill, is_due: bool, group: float, unit: float) -> bool:
         assert fill.now is not None
+        rate = math.log(clamp(group, 1.0, 1e6)) + 1.0
+        self.alike = 0.25 * clamp(rate / 4.0, 1.0, 2.0)
+        is_news = fill.told is None or fill.now - fill.told[0] >= fill.window // 2 or fill.strength >= fill.told[1] + self.alike
         if fill.strength <= 0:
             self.due = None
-        elif self.due is None and is_due:
-            wanted = to_ns(2.0 * (math.log(clamp(group, 1.0, 1e6)) + 1.0) * fill.rtt)
-            longest = max(fill.window // 4, min(wanted, fill.window))
-            longest -= int(fill.strength / 2.0 * longest)
+        elif self.due is None and is_due and is_news:
+            longest = to_ns(min(max(2.0 * rate * fill.rtt, fill.window / 4) * (1.0 - fill.strength / 2.0), 1.5 * fill.window))
             self.due = fill.now + wait_ns(group, longest, unit)
         if self.due is None or fill.now < self.due:
             return False
@@ -182,7 +184,7 @@ class Suppress:
         return True
 
     def on_heard(self, fill: Fill, strength: float) -> None:
-        if strength > 0 and strength >= fill.strength - 0.25:
+        if strength > 0 and strength >= fill.strength - self.alike:
             self.silenced += self.due is not None
             self.due = None
             fill.on_told(strength)

@@ -13,7 +13,6 @@
 #define LATE_STILLS 2.0
 #define LEAD 2.0
 #define FILL_NOTHING 0.05
-#define RISE 0.25
 
 void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns)
 {
@@ -140,7 +139,7 @@ static bool is_due(const rsti_fill_t *fill)
         return false;
     }
     return !fill->was_told || fill->now_ns - fill->told_ns >= fill->reaction.window_ns / 2
-           || fill->strength >= fill->told_strength + RISE;
+           || fill->strength >= fill->told_strength + RSTI_FILL_RISE;
 }
 
 /* Bytes that lay behind a gap at the last look, and can be consumed now. */

@@ -38,6 +38,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define RSTI_FILL_RISE 0.25
+
 typedef struct rsti_fill_facts_t {
     int64_t now_ns;
     int64_t received; /* position up to which nothing is missing; going back: no news */

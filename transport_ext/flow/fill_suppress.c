@@ -7,7 +7,8 @@
 
 #define GROUP_MAX 1e6
 #define LEAST_SHARE 64
-#define ALIKE 0.25
+#define CROWD_LAMBDA 4.0
+#define CROWD_MOST 2.0
 
 static double lambda_of(double group_size)
 {
@@ -16,11 +17,24 @@ static double lambda_of(double group_size)
 
 static int64_t longest_ns(const rsti_fill_t *fill, double group_size)
 {
-    const int64_t window_ns = fill->reaction.window_ns;
+    const double window_ns = (double)fill->reaction.window_ns;
     const double size = rsti_clamp_double(group_size, 1.0, GROUP_MAX);
-    const int64_t wanted_ns = rsti_to_ns(2.0 * lambda_of(size) * (double)fill->rtt_ns);
-    const int64_t most_ns = rsti_clamp_i64(wanted_ns, window_ns / 4, window_ns);
-    return most_ns - (int64_t)(fill->strength / 2.0 * (double)most_ns);
+    const double wanted_ns = 2.0 * lambda_of(size) * (double)fill->rtt_ns;
+    const double most_ns = fmax(wanted_ns, window_ns / 4.0) * (1.0 - fill->strength / 2.0);
+    return rsti_to_ns(fmin(most_ns, 1.5 * window_ns));
+}
+
+static double alike_of(double group_size)
+{
+    const double lambda = lambda_of(rsti_clamp_double(group_size, 1.0, GROUP_MAX));
+    return RSTI_FILL_RISE * rsti_clamp_double(lambda / CROWD_LAMBDA, 1.0, CROWD_MOST);
+}
+
+/* rsti_fill_update found it due, also for a rise that is none in a group like this one. */
+static bool is_news(const rsti_fill_t *fill, double alike)
+{
+    return !fill->was_told || fill->now_ns - fill->told_ns >= fill->reaction.window_ns / 2
+           || fill->strength >= fill->told_strength + alike;
 }
 
 int64_t rsti_fill_wait_ns(double group_size, int64_t most, double unit)
@@ -39,18 +53,19 @@ int64_t rsti_fill_wait_ns(double group_size, int64_t most, double unit)
 
 void rsti_fill_suppress_init(rsti_fill_suppress_t *suppress)
 {
-    *suppress = (rsti_fill_suppress_t){0};
+    *suppress = (rsti_fill_suppress_t){.alike = RSTI_FILL_RISE};
 }
 
 bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t *fill,
     bool is_due, double group_size, double unit)
 {
+    suppress->alike = alike_of(group_size);
     if (!(fill->strength > 0)) {
         suppress->is_waiting = false;
         return false;
     }
     if (!suppress->is_waiting) {
-        if (!is_due) {
+        if (!is_due || !is_news(fill, suppress->alike)) {
             return false;
         }
         suppress->is_waiting = true;
@@ -67,7 +82,7 @@ bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t
 void rsti_fill_suppress_on_heard(
     rsti_fill_suppress_t *suppress, rsti_fill_t *fill, double strength)
 {
-    if (!(strength > 0) || !(strength >= fill->strength - ALIKE)) {
+    if (!(strength > 0) || !(strength >= fill->strength - suppress->alike)) {
         return;
     }
     suppress->silenced_count += suppress->is_waiting;

@@ -2,16 +2,19 @@
  * are thought to be there, u in [0, 1) a random number:
  *
  *     lambda = ln(G) + 1
- *     m      = clamp(2 lambda * RTT, W / 4, W) * (1 - s / 2)             the longest wait
+ *     m      = min(max(2 lambda * RTT, W / 4) * (1 - s / 2), 3 W / 2)    the longest wait
  *     wait   = max(m / 64, (m / lambda) * ln(1 + u (e^lambda - 1)))      0 when G <= 1
+ *     alike  = clamp(lambda / 4, 1, 2) / 4                               1/4 up to 20 receivers
  *
  * The truncated exponential: of many receivers few wake early, and who wakes first silences the
  * rest within the time d until they hear of it: a round trip, since the sender echoes it
  * (fill_echo.h). About e^(lambda d / m) wake before that; with m as above that is 1.7 for weak ones where
- * RTT is at most W / (2 lambda), and e for the strongest. The stronger the sooner: the one that matters is
- * late by half as much, and silences the others. Who waits and hears one of at least its own strength - 1/4 stays silent, and
- * counts it as its own (rsti_fill_on_told). The quarter, because of many that differ a little each
- * could be a little stronger than the last; it costs an eighth of the cut.
+ * RTT is at most 3 W / (4 lambda), and e for the strongest. The stronger the sooner: the one that matters is
+ * late by half as much, and silences the others. Who waits and hears one of at least its own strength - alike stays
+ * silent, and counts it as its own (rsti_fill_on_told); a rise by less than alike is no news within W / 2. The quarter,
+ * because of many that differ a little each could be a little stronger than the last; it costs an eighth of the
+ * cut. Of a large group some are always further than the rest: a thousand, climbing together, sent twelve in W with
+ * a quarter, and eight with a half.
  *
  * Pure: the random number is an argument. Owner: receiver. */
 #ifndef RSTI_FLOW_FILL_SUPPRESS_H
@@ -23,6 +26,7 @@ typedef struct rsti_fill_suppress_t {
     bool is_waiting;
     int64_t due_ns;
     int64_t silenced_count; /* waits that another one's fill NAK ended */
+    double alike;           /* as the last look found it */
 } rsti_fill_suppress_t;
 
 int64_t rsti_fill_wait_ns(double group_size, int64_t longest_ns, double unit);
