@@ -377,6 +377,34 @@ TEST(who_is_clearly_fuller_speaks_all_the_same)
     CHECK(!suppress.is_waiting);
 }
 
+/* Of a climbing thousand some are always a quarter ahead of what the group has heard. */
+TEST(in_a_large_group_half_a_strength_is_news)
+{
+    static const struct {
+        double group_size, heard;
+        bool is_silent;
+    } cases[] = {{10, 0.7, true}, {10, 0.4, false}, {1000, 0.4, true}, {1000, 0.25, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rsti_fill_t fill;
+        rsti_fill_suppress_t suppress;
+        rsti_fill_init(&fill, 0);
+        rsti_fill_suppress_init(&suppress);
+        rsti_fill_facts_t facts = {.buffer_bytes = 1000000};
+        (void)rsti_fill_update(&fill, &facts);
+        fill.gap_ns = 1e15;
+        facts.now_ns = 3 * S;
+        facts.received = 700000; /* strength 0.78 */
+        CHECK(!rsti_fill_suppress_is_due(&suppress, &fill, rsti_fill_update(&fill, &facts),
+            cases[i].group_size, 0.5));
+        rsti_fill_suppress_on_heard(&suppress, &fill, cases[i].heard);
+        CHECK_EQ(suppress.is_waiting, !cases[i].is_silent);
+        facts.now_ns += MS;
+        CHECK(!rsti_fill_suppress_is_due(&suppress, &fill, rsti_fill_update(&fill, &facts),
+            cases[i].group_size, 0.5));
+        CHECK_EQ(suppress.is_waiting, !cases[i].is_silent);
+    }
+}
+
 TEST(a_deadline_is_there_while_there_is_something_to_say)
 {
     rsti_fill_t fill;
@@ -420,4 +448,5 @@ CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
     RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_says_what_was_seen),
     RUN(demand_makes_the_buffer), RUN(waits_are_long_for_most_and_never_zero_in_a_group),
     RUN(a_group_speaks_with_few_voices), RUN(who_is_clearly_fuller_speaks_all_the_same),
+    RUN(in_a_large_group_half_a_strength_is_news),
     RUN(a_deadline_is_there_while_there_is_something_to_say), RUN(wild_numbers_are_clamped))
