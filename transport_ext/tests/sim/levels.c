@@ -90,7 +90,10 @@ static void check_publication(const sim_driver_t *driver, const rsti_publication
             continue;
         }
         has_readers = true;
-        const int64_t at = rsti_load_acquire_i64(subscriber->position);
+        int64_t at = rsti_load_acquire_i64(subscriber->position);
+        /* It is coming back from its rest at this moment: its place is about to be stored. */
+        const bool is_coming = subscriber->tether.since_ns == driver->driver->conductor.now_ns;
+        at = is_coming && at < subscriber->accepted ? subscriber->accepted : at;
         least = at < least ? at : least;
     }
     if (!publication->is_network && has_readers
