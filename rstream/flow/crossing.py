@@ -100,13 +100,13 @@ class CrossedDemand:
 
     def is_due(self) -> bool:
         """Whether whoever sent should see what may be requested now: the window lets a request through,
-        and a sixteenth of it was sent since the last time, or nothing is left to send. Looking costs as much
-        as sending a few elements.
+        and a quarter of what was left was sent since the last time, or nothing is left to send. Looking costs as
+        much as sending a few elements, and while enough is left nobody waits for it.
         """
         left = self._requested - self._sent
         if self.window - left < self._threshold or (left > 0 and self._sent < self._look_again):
             return False
-        self._look_again = self._sent + self._threshold // 4
+        self._look_again = self._sent + max(self._threshold // 4, left // 4)
         return True
 
     def take(self) -> int:

@@ -3,8 +3,6 @@ and the two ends of a stream on drivers of their own in this process."""
 
 from __future__ import annotations
 
-import itertools
-import multiprocessing
 import random
 import shutil
 import tempfile
@@ -19,12 +17,10 @@ from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
-    from multiprocessing.connection import Connection
 
-__all__ = ("Asker", "Maker", "Timeout", "drivers", "elements_per_s", "patterns", "publisher_from", "sink_to", "until")
+__all__ = ("TIMEOUT_S", "Asker", "Maker", "Timeout", "drivers", "patterns", "publisher_from", "sink_to", "until")
 
 TIMEOUT_S: Final = 60.0
-_names = itertools.count()
 
 
 class Timeout(RStreamError):
@@ -58,7 +54,10 @@ def drivers(count: int) -> Generator[list[str]]:
 
 
 class Maker(abc.Subscription):
-    """An upstream in a thread of its own. It makes what it is asked for at once; ``asked`` says how much the readers have asked for."""
+    """An upstream in a thread of its own. It makes what it is asked for at once, ``count`` at most; ``asked`` says how much the readers have asked for.
+
+    Its thread ends when it is cancelled.
+    """
 
     def __init__(self, sink: abc.Subscriber[Any], payload: object, count: int, asked: Callable[[], int]) -> None:
         self.made: int = 0
@@ -81,14 +80,20 @@ class Maker(abc.Subscription):
             self._is_cancelled = True
             self._more.notify()
 
+    def extend(self, count: int) -> None:
+        """Make so many more, when they are asked for."""
+        with self._more:
+            self._count += count
+            self._more.notify()
+
     def join(self) -> None:
         self._thread.join(TIMEOUT_S)
 
     def _run(self) -> None:
         sink, payload = self._sink, self._payload
-        while self.made < self._count:
+        while True:
             with self._more:
-                self._more.wait_for(lambda: self.made < self.requested or self._is_cancelled)
+                self._more.wait_for(lambda: self.made < min(self.requested, self._count) or self._is_cancelled)
                 if self._is_cancelled:
                     return
                 most = min(self.requested, self._count)
@@ -152,41 +157,6 @@ def patterns(seed: int, count: int) -> dict[str, Callable[[], Iterator[int]]]:
         "request_7": lambda: cut(lambda: 7),
         "bursts": lambda: cut(lambda: rng.choice((1, 2, 3, 100, 1000))),
     }
-
-
-def _time_deliveries(link: Connection, name: str, there: str, channel: str | None, first: int, then: int, count: int) -> None:
-    """The reader's process: seconds from the first element to the last. Asks for ``first``, and ``then`` anew whenever as many were delivered (0: never)."""
-    sizes = itertools.chain((first,), itertools.repeat(then))
-    asker = Asker(sizes, first - then if then else 0)
-    publisher_from(name, there, channel).subscribe(asker)
-    until(lambda: asker.delivered > 0, f"{name}: the first element of {count}")
-    began_s, before = time.monotonic(), asker.delivered
-    until(lambda: asker.delivered >= count, f"{name}: {count} elements")
-    link.send((time.monotonic() - began_s) * count / max(1, count - before))
-    asker.cancel()
-    link.close()
-
-
-def elements_per_s(here: str, there: str, channel: str | None, *, first: int, then: int, window: int, payload: bytes, count: int) -> float:
-    """Throughput of a pipeline in this process to a reader in one of its own, which asks for ``first`` elements and then for ``then`` at a time."""
-    name = f"lab-throughput-{next(_names)}"
-    spawn = multiprocessing.get_context("spawn")
-    mine, theirs = spawn.Pipe()
-    reader = spawn.Process(target=_time_deliveries, args=(theirs, name, there, channel, first, then, count), daemon=True)
-    sink = sink_to(name, here, channel, window)
-    maker = Maker(sink, payload, count, lambda: count)
-    reader.start()
-    theirs.close()
-    try:
-        if not mine.poll(2 * TIMEOUT_S):
-            raise Timeout(f"{name}: no answer of the reader")
-        return count / float(mine.recv())
-    except EOFError as error:
-        raise Timeout(f"{name}: the reader failed") from error
-    finally:
-        sink.cancel()
-        maker.join()
-        reader.join(TIMEOUT_S)
 
 
 def sink_to(name: str, here: str, channel: str | None, window: int) -> stream.StreamSubscriber[Any]:

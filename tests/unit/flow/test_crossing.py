@@ -43,15 +43,16 @@ def test_the_window_goes_out_in_quarters():
     assert demand.take() == 2
 
 
-def test_who_sends_looks_seldom_while_readers_want_little():
+def test_who_sends_looks_the_more_often_the_less_is_left():
     demand = CrossedDemand(64)
     demand.wanted_behind(0, 40)
     assert demand.take() == 40
-    looks = 0
+    looked_at: list[int] = []
     for position in range(1, 41):
         demand.sent(position)
-        looks += demand.is_due()
-    assert looks == 40 // 4 + 1
+        if demand.is_due():
+            looked_at.append(demand.left)
+    assert looked_at == [39, 30, 23, 18, 14, 10, 6, 2, 0]
     assert demand.is_due()  # nothing is left to send
     assert demand.is_due()
 
