@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rstream.errors import ConfigError
-from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, real_plan, seeds_of
+from rstream.lab.experiments import BASELINES, EXPERIMENTS, REAL, Plan, real_plan, seeds_of
 from rstream.lab.own import own
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ("run",)
 
-REAL_SEEDS: Final = 3
+REAL_SEEDS: Final = 3  # of a scenario
 ON_SOCKETS: Final = "E7"  # always
 
 
@@ -36,6 +36,9 @@ def _refusal(options: Namespace) -> str | None:
         return f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}"
     if options.real and name is not None and name not in REAL and name != ON_SOCKETS:
         return f"{name} --real: there is real mode for {', '.join(REAL)}; leave --real out"
+    unknown = sorted(set(_baselines(options) or ()) - set(BASELINES))
+    if unknown:
+        return f"--baselines: no law {unknown[0]!r}; there are {', '.join(BASELINES)}"
     if options.seeds is not None and options.seeds < 1:
         return f"--seeds {options.seeds}: at least 1"
     if options.plot and Path(options.plot).suffix not in (".png", ".html"):
@@ -54,10 +57,18 @@ def _write(options: Namespace, plan: Plan, report: Report) -> None:
         draw(Path(options.plot), f"rstream lab {report.experiment}", plan.sketches, text.getvalue())
 
 
+def _baselines(options: Namespace) -> tuple[str, ...] | None:
+    """The laws to compare with; None: nobody said."""
+    return None if options.baselines is None else tuple(filter(None, options.baselines.split(",")))
+
+
 def _plan(options: Namespace) -> Plan:
+    seeds, baselines = options.seeds or seeds_of(options.experiment or ""), _baselines(options)
     if options.real and options.experiment in REAL:
-        return real_plan(options.experiment, options.seeds or REAL_SEEDS)
-    return Plan(seeds=options.seeds or (REAL_SEEDS if options.real and options.scenario else seeds_of(options.experiment or "")))
+        return real_plan(options.experiment, seeds, baselines)
+    if options.real and options.scenario:
+        seeds = options.seeds or REAL_SEEDS
+    return Plan(seeds=seeds) if baselines is None else Plan(seeds=seeds, baselines=baselines)
 
 
 def run(options: Namespace) -> int:

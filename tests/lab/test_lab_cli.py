@@ -23,6 +23,25 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "beside"),
+    [
+        ([], {"credit", "static", "aimd", "nak", "cubic"}),
+        (["--baselines", ""], {"credit"}),
+        (["--baselines", "aimd"], {"credit", "aimd"}),
+        (["--real"], {"credit"}),
+        (["--real", "--baselines", "aimd"], {"credit", "aimd"}),
+    ],
+)
+def test_laws_to_compare_with_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], beside: set[str]) -> None:
+    def see(plan: Plan) -> Report:
+        return Report("E1", [], {}, {law: [] for law in plan.laws if law != "adaptive"}, {}, [])
+
+    monkeypatch.setitem(EXPERIMENTS, "E1", see)
+    main(["lab", "E1", "--json", str(tmp_path / "e1.json"), *arguments])
+    assert set(json.loads((tmp_path / "e1.json").read_text())["baselines"]) == beside
+
+
+@pytest.mark.parametrize(
     ("arguments", "text"),
     [
         ([], "either an experiment"),
@@ -31,6 +50,7 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["E5", "--real"], "E5 --real: there is real mode for E1, E2, E3, E4"),
         (["E10", "--real"], "E10 --real: there is real mode for E1, E2, E3, E4"),
         (["E1", "--seeds", "0"], "at least 1"),
+        (["E1", "--baselines", "aimd,vegas"], "--baselines: no law 'vegas'; there are credit, static, aimd, nak, cubic"),
         (["E1", "--plot", "x.gif"], ".png or .html"),
         (["--scenario", "/nowhere/x.toml"], "No such file"),
     ],

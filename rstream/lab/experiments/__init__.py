@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rstream.lab.experiments._plan import Plan, Sketch
+from rstream.lab.experiments._plan import BASELINES, Plan, Sketch
 from rstream.lab.experiments.e01 import e1
 from rstream.lab.experiments.e02 import e2
 from rstream.lab.experiments.e03 import e3
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rstream.lab.report import Report
 
-__all__ = ("EXPERIMENTS", "REAL", "Plan", "Sketch", "real_plan", "seeds_of")
+__all__ = ("BASELINES", "EXPERIMENTS", "REAL", "Plan", "Sketch", "real_plan", "seeds_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ _SEEDS: Final = 10
 _MORE_SEEDS: Final[Mapping[str, int]] = {"E10": 40}
 
 REAL: Final[Mapping[str, Terms]] = {
-    "E1": Terms(4, 4 << 20, 0.3), "E2": Terms(8, 4 << 20, 0.3), "E3": Terms(4, 8 << 20, 0.2), "E4": Terms(4, 4 << 20, 0.3),
+    "E1": Terms(4, 4 << 20, 1.0), "E2": Terms(8, 4 << 20, 1.0), "E3": Terms(4, 8 << 20, 0.5), "E4": Terms(4, 4 << 20, 0.3),
 }  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def seeds_of(name: str) -> int:
     return _MORE_SEEDS.get(name, _SEEDS)
 
 
-def real_plan(name: str, seeds: int) -> Plan:
-    """One of REAL on this machine, as it is now: measures for a second what it carries."""
+def real_plan(name: str, seeds: int, baselines: tuple[str, ...] | None = None) -> Plan:
+    """One of REAL on this machine, as it is now: measures for a second what it carries. Beside ours and credit the laws that are named: ten minutes for two laws."""
     terms = REAL[name]
-    return Plan(seeds=seeds, time_scale=terms.time_scale, group_most=terms.receivers, world=measured(terms.receivers, terms.buffer_most))
+    return Plan(seeds=seeds, baselines=baselines or (), time_scale=terms.time_scale, group_most=terms.receivers, world=measured(terms.receivers, terms.buffer_most))
