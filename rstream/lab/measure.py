@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from rstream.lab.engine import Run
 
 __all__ = ("buffer_for_margin", "drained_index", "jain", "margin", "mean_rate", "overrun_share", "quantile", "reach_s", "reaction_s", "slowest", "utilisation", "window_s")
+
+#: D of flow/reaction.h.
+DETECT_S: Final = 0.0006
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -67,9 +70,20 @@ def reach_s(run: Run, since_s: float, target: float, share: float = 0.1, hold_s:
     return math.inf
 
 
+def _fill_low(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float) -> float:
+    """f_lo of the adaptive law (flow/reaction.h) where the drain is the rate."""
+    room = 1 - rate * _stop_s(rtt_s, max(rtt_s, 0.001)) / buffer_bytes
+    return max(0.1, min(0.5, max(target_delay_s, rtt_s) * rate / buffer_bytes, room))
+
+
+def _stop_s(rtt_s: float, window: float) -> float:
+    """V: what comes after a stop, as a time at the full rate."""
+    return rtt_s + window / 2 + DETECT_S
+
+
 def window_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
-    """W of the adaptive law (flow/reaction.h) where the drain is the rate."""
-    low = min(0.5, max(0.1, target_delay_s * rate / buffer_bytes))
+    """W of the adaptive law where the drain is the rate."""
+    low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s)
     return min(max(rtt_s, 0.050), max(buffer_bytes * (1 - low) / (1.75 * rate) - rtt_s, rtt_s, 0.001))
 
 
@@ -84,18 +98,18 @@ def jain(values: Sequence[float]) -> float:
     return sum(values) ** 2 / (len(values) * squares) if squares > 0 else 0.0
 
 
-def margin(buffer_bytes: float, rate: float, rtt_s: float, detect_s: float = 0.002, target_delay_s: float = 0.010) -> float:
-    """X of the adaptive law (flow/reaction.h) where the drain is the rate."""
-    low = min(0.5, max(0.1, target_delay_s * rate / buffer_bytes))
-    return buffer_bytes * (1 - low) / (rate * (window_s(buffer_bytes, rate, rtt_s, target_delay_s) + rtt_s + detect_s))
+def margin(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
+    """X of the adaptive law where the drain is the rate. Never less for a larger buffer."""
+    low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s)
+    return buffer_bytes * (1 - low) / (rate * _stop_s(rtt_s, window_s(buffer_bytes, rate, rtt_s, target_delay_s)))
 
 
 def buffer_for_margin(wanted: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
-    """The least buffer (whole KiB) with that X."""
+    """The least buffer (whole KiB) with that X; a buffer that has room for it and no more counts."""
     low, high = 1, 1 << 20
     while low < high:
         middle = (low + high) // 2
-        if margin(middle * 1024.0, rate, rtt_s, target_delay_s=target_delay_s) >= wanted:
+        if margin(middle * 1024.0, rate, rtt_s, target_delay_s=target_delay_s) >= wanted * (1 - 1e-9):
             high = middle
         else:
             low = middle + 1

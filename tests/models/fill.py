@@ -106,7 +106,7 @@ class Fill:
         self.sample = (now, consumed, is_busy)
 
     def judge(self, buffer: int, rtt: int) -> None:
-        low = fill_low(self.target_delay_ns, self.drain, buffer)
+        low = fill_low(self.target_delay_ns, self.drain, buffer, rtt)
         self.window = window_ns(buffer, low, self.drain, rtt)
         ahead_s = 2.0 * float(rtt + self.window) / 1e9
         share = 1.0 / buffer if buffer > 0 else 0.0
@@ -165,6 +165,7 @@ def wait_ns(group: float, longest: int, unit: float) -> int:
 class Suppress:
     def __init__(self) -> None:
         self.due: int | None = None
+        self.began, self.unit = 0, 0.0
         self.silenced = 0
         self.alike = 0.25
 
@@ -176,12 +177,21 @@ class Suppress:
         if fill.strength <= 0:
             self.due = None
         elif self.due is None and is_due and is_news:
-            longest = to_ns(min(max(2.0 * rate * fill.rtt, fill.window / 4) * (1.0 - fill.strength / 2.0), 1.5 * fill.window))
-            self.due = fill.now + wait_ns(group, longest, unit)
+            self.began, self.unit = fill.now, unit
+            self.due = self.end(fill, group)
+        elif self.due is not None and group <= 8.0:
+            self.due = min(self.due, self.end(fill, group))
         if self.due is None or fill.now < self.due:
             return False
         self.due = None
         return True
+
+    def end(self, fill: Fill, group: float) -> int:
+        """Of the wait that has begun, at the strength of now: in a small group the strongest hardly wait."""
+        size = clamp(group, 1.0, 1e6)
+        haste = fill.strength * (1.0 + min(4.0 / size, 1.0)) / 2.0
+        longest = min(max(2.0 * (math.log(size) + 1.0) * fill.rtt, fill.window / 4) * (1.0 - haste), 1.5 * fill.window)
+        return self.began + wait_ns(group, to_ns(longest), self.unit)
 
     def on_heard(self, fill: Fill, strength: float) -> None:
         if strength > 0 and strength >= fill.strength - self.alike:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .numbers import NEVER, NS_PER_MS, NS_PER_S, RATE_MAX, TIME_MAX_NS, clamp, later
-from .reaction import BUFFER_MAX, RTT_MAX_NS, fill_low, window_ns
+from .reaction import BUFFER_MAX, DETECT_NS, RTT_MAX_NS, fill_low, margin_of, window_ns
 
 SOURCES_MAX = 16
 SOURCE_LIFE_NS = 2 * NS_PER_S
@@ -53,7 +53,7 @@ class Params:
     most: float = RATE_MAX
     floor_share: float = 0.05
     target_delay_ns: int = 10 * NS_PER_MS
-    detect_ns: int = 2 * NS_PER_MS
+    detect_ns: int = DETECT_NS
     window_ns: int = 50 * NS_PER_MS
     step_share: float = 0.01
     increase: float = 1e6
@@ -207,11 +207,10 @@ class Adaptive(Rate):
         believed = max(4 * self.rtt, 200 * NS_PER_MS)
         rtt = max([self.rtt, *(min(r.rtt_ns, believed) for r in self.reports())])
         fastest = max(self.rate, self.target)
-        low = fill_low(self.params.target_delay_ns, min(drains, default=0.0), buffer)
+        low = fill_low(self.params.target_delay_ns, min(drains, default=0.0), buffer, rtt)
         self.window = window_ns(buffer, low, fastest, rtt)
         self.reach = rtt + self.window
-        felt_s = float(self.reach + self.params.detect_ns) / 1e9
-        self.margin = float(buffer) * (1.0 - low) / (fastest * felt_s) if buffer > 0 else 0.0
+        self.margin = margin_of(buffer, low, fastest, rtt, self.window, self.params.detect_ns)
 
     def hear(self, report: Report) -> None:
         if report.strength <= 0:

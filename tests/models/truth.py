@@ -117,7 +117,7 @@ class Standstill:
         source = self.truth.sources.get(report.receiver_id)
         if report.strength < 1 or source is None or source.moved is None:
             return
-        window = window_ns(report.buffer_bytes, fill_low(target_delay, report.drain, report.buffer_bytes), report.drain, report.rtt_ns)
+        window = window_ns(report.buffer_bytes, fill_low(target_delay, report.drain, report.buffer_bytes, report.rtt_ns), report.drain, report.rtt_ns)
         reach = window + report.rtt_ns
         if self.now - source.moved >= reach:
             self.until = self.now + HELD_REACHES * reach

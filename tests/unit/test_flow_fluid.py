@@ -21,10 +21,9 @@ from tests.models.fluid import (
     steps,
 )
 from tests.models.rates import Adaptive, Aimd, Nak, Params, Rate
-from tests.models.reaction import fill_low, window_ns
+from tests.models.reaction import DETECT_NS, fill_low, margin_of, window_ns
 
 FLAT = steps((0, 100 * MB))
-DETECT_S = 0.002
 
 
 def adaptive(now: int) -> Rate:
@@ -67,9 +66,10 @@ def test_the_proposal_overruns_where_the_adaptive_law_does_not() -> None:
 @pytest.mark.parametrize(("noise", "seed"), [(0.0, 1), (0.15, 1), (0.15, 2)])
 def test_a_stop_of_ten_reactions_overruns_nothing(buffer: int, noise: float, seed: int) -> None:
     """X >= 1 in all of them."""
-    low = fill_low(10_000_000, 100 * MB, buffer)
-    reach_s = (window_ns(buffer, low, 100 * MB, 1_000_000) + 1_000_000) / 1e9
-    assert buffer * (1 - low) / (100 * MB * (reach_s + DETECT_S)) >= 1
+    low = fill_low(10_000_000, 100 * MB, buffer, 1_000_000)
+    window = window_ns(buffer, low, 100 * MB, 1_000_000)
+    reach_s = (window + 1_000_000) / 1e9
+    assert margin_of(buffer, low, 100 * MB, 1_000_000, window, DETECT_NS) >= 1
     stopped = Receiver(paused(FLAT, (1.0, 10 * reach_s)), noise=noise)
     assert group(adaptive, [stopped], 1 + 12 * reach_s, buffer=buffer, seed=seed, step_ns=100_000).overrun == 0
 

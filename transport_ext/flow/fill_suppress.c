@@ -7,6 +7,8 @@
 
 #define GROUP_MAX 1e6
 #define LEAST_SHARE 64
+#define SMALL_GROUP 4.0
+#define FOLLOWED_MOST 8.0
 #define CROWD_LAMBDA 4.0
 #define CROWD_MOST 2.0
 
@@ -20,7 +22,8 @@ static int64_t longest_ns(const rsti_fill_t *fill, double group_size)
     const double window_ns = (double)fill->reaction.window_ns;
     const double size = rsti_clamp_double(group_size, 1.0, GROUP_MAX);
     const double wanted_ns = 2.0 * lambda_of(size) * (double)fill->rtt_ns;
-    const double most_ns = fmax(wanted_ns, window_ns / 4.0) * (1.0 - fill->strength / 2.0);
+    const double haste = fill->strength * (1.0 + fmin(SMALL_GROUP / size, 1.0)) / 2.0;
+    const double most_ns = fmax(wanted_ns, window_ns / 4.0) * (1.0 - haste);
     return rsti_to_ns(fmin(most_ns, 1.5 * window_ns));
 }
 
@@ -56,6 +59,13 @@ void rsti_fill_suppress_init(rsti_fill_suppress_t *suppress)
     *suppress = (rsti_fill_suppress_t){.alike = RSTI_FILL_RISE};
 }
 
+static int64_t end_of_wait(
+    const rsti_fill_suppress_t *suppress, const rsti_fill_t *fill, double group_size)
+{
+    return suppress->began_ns
+           + rsti_fill_wait_ns(group_size, longest_ns(fill, group_size), suppress->unit);
+}
+
 bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t *fill,
     bool is_due, double group_size, double unit)
 {
@@ -69,8 +79,12 @@ bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t
             return false;
         }
         suppress->is_waiting = true;
-        suppress->due_ns = fill->now_ns
-                           + rsti_fill_wait_ns(group_size, longest_ns(fill, group_size), unit);
+        suppress->began_ns = fill->now_ns;
+        suppress->unit = unit;
+        suppress->due_ns = end_of_wait(suppress, fill, group_size);
+    } else if (group_size <= FOLLOWED_MOST) {
+        suppress->due_ns =
+            rsti_min_i64(suppress->due_ns, end_of_wait(suppress, fill, group_size));
     }
     if (fill->now_ns < suppress->due_ns) {
         return false;

@@ -2,7 +2,8 @@
  * are thought to be there, u in [0, 1) a random number:
  *
  *     lambda = ln(G) + 1
- *     m      = min(max(2 lambda * RTT, W / 4) * (1 - s / 2), 3 W / 2)    the longest wait
+ *     c      = min(4 / G, 1)
+ *     m      = min(max(2 lambda * RTT, W / 4) * (1 - s (1 + c) / 2), 3 W / 2)    the longest wait
  *     wait   = max(m / 64, (m / lambda) * ln(1 + u (e^lambda - 1)))      0 when G <= 1
  *     alike  = clamp(lambda / 4, 1, 2) / 4                               1/4 up to 20 receivers
  *
@@ -16,6 +17,11 @@
  * cut. Of a large group some are always further than the rest: a thousand, climbing together, sent twelve in W with
  * a quarter, and eight with a half.
  *
+ * In a small group the strongest do not wait, and who gets stronger while it waits draws its wait anew with the
+ * same u (up to FOLLOWED_MOST receivers): four of them cannot flood a sender, and in the one buffer that a stop may
+ * cost a reaction time (X of reaction.h) a wait is most of it. At most five reports in W all the same. In a large
+ * group all get stronger together, and shorter waits brought them together: eleven of 64.
+ *
  * Pure: the random number is an argument. Owner: receiver. */
 #ifndef RSTI_FLOW_FILL_SUPPRESS_H
 #define RSTI_FLOW_FILL_SUPPRESS_H
@@ -24,7 +30,8 @@
 
 typedef struct rsti_fill_suppress_t {
     bool is_waiting;
-    int64_t due_ns;
+    int64_t began_ns, due_ns; /* of the wait */
+    double unit;              /* u of the wait */
     int64_t silenced_count; /* waits that another one's fill NAK ended */
     double alike;           /* as the last look found it */
 } rsti_fill_suppress_t;

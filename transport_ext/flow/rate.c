@@ -15,7 +15,7 @@ rsti_rate_params_t rsti_rate_defaults(void)
         .most = RSTI_RATE_MAX,
         .floor_share = 0.05,
         .target_delay_ns = RSTI_TARGET_DELAY_NS,
-        .detect_ns = 2 * RSTI_NS_PER_MS,
+        .detect_ns = RSTI_DETECT_NS,
         .window_ns = 50 * RSTI_NS_PER_MS,
         .trigger_count = 4,
         .triggers = {0.5, 0.75, 0.87, 1.0},

@@ -10,20 +10,37 @@
 #define WINDOW_LEAST_NS RSTI_NS_PER_MS
 #define WINDOW_MOST_NS (50 * RSTI_NS_PER_MS)
 
-static double fill_low(int64_t target_delay_ns, int64_t buffer_bytes, double drain)
+static int64_t window_least_ns(int64_t rtt_ns)
+{
+    return rsti_max_i64(rtt_ns, WINDOW_LEAST_NS);
+}
+
+/* V: how long what comes after a stop would take at the full rate. */
+static double stop_s(int64_t rtt_ns, int64_t window_ns, int64_t detect_ns)
+{
+    return ((double)rtt_ns + (double)window_ns / 2.0 + (double)detect_ns) / 1e9;
+}
+
+static double fill_low(
+    int64_t target_delay_ns, int64_t buffer_bytes, int64_t rtt_ns, double drain)
 {
     if (buffer_bytes <= 0) {
         return FILL_LOW_MOST;
     }
-    const double wanted = (double)target_delay_ns * drain / 1e9 / (double)buffer_bytes;
-    return rsti_clamp_double(wanted, FILL_LOW_LEAST, FILL_LOW_MOST);
+    const double wanted = (double)rsti_max_i64(target_delay_ns, rtt_ns) * drain / 1e9 / (double)buffer_bytes;
+    const double after_stop =
+        drain * stop_s(rtt_ns, window_least_ns(rtt_ns), RSTI_DETECT_NS) / (double)buffer_bytes;
+    const double most = rsti_clamp_double(1.0 - after_stop, FILL_LOW_LEAST, FILL_LOW_MOST);
+    return rsti_clamp_double(wanted, FILL_LOW_LEAST, most);
 }
 
 rsti_reaction_t rsti_reaction(int64_t target_delay_ns, int64_t buffer_bytes, int64_t rtt_ns,
     double drain, double rate)
 {
-    rsti_reaction_t reaction = {.fill_low = fill_low(target_delay_ns, buffer_bytes, drain)};
-    const int64_t least_ns = rsti_max_i64(rtt_ns, WINDOW_LEAST_NS);
+    rsti_reaction_t reaction = {
+        .fill_low = fill_low(target_delay_ns, buffer_bytes, rtt_ns, drain),
+    };
+    const int64_t least_ns = window_least_ns(rtt_ns);
     const int64_t most_ns = rsti_max_i64(rtt_ns, WINDOW_MOST_NS);
     if (buffer_bytes <= 0 || !(rate > 0)) {
         reaction.window_ns = most_ns;
@@ -41,9 +58,10 @@ rsti_reaction_t rsti_reaction(int64_t target_delay_ns, int64_t buffer_bytes, int
 double rsti_reaction_margin(const rsti_reaction_t *reaction, int64_t buffer_bytes, double rate,
     int64_t detect_ns)
 {
-    const double felt_s = (double)(reaction->reach_ns + detect_ns) / 1e9;
-    if (buffer_bytes <= 0 || !(rate > 0) || !(felt_s > 0)) {
+    const double taken_s =
+        stop_s(reaction->reach_ns - reaction->window_ns, reaction->window_ns, detect_ns);
+    if (buffer_bytes <= 0 || !(rate > 0) || !(taken_s > 0)) {
         return 0;
     }
-    return (double)buffer_bytes * (1.0 - reaction->fill_low) / (rate * felt_s);
+    return (double)buffer_bytes * (1.0 - reaction->fill_low) / (rate * taken_s);
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.lab.engine import Run
-    from rstream.lab.experiments._plan import Figures
+    from rstream.lab.experiments._plan import Figures, Limits
     from rstream.lab.report import Report
 
 SETTLED_S: Final = 3.0
@@ -52,7 +52,7 @@ def first_without(overruns: dict[float, float]) -> float:
 
 
 def e4(plan: Plan) -> Report:
-    """To pass: the first X without overrun lies in 0.9 ... 1.2."""
+    """To pass: the first X without overrun lies in 0.9 ... 1.2: in the mean of the runs, where a stop may be lucky, and of all of them together."""
     seen: dict[str, Figures] = {}
     delay_s, world, settled_s = target_delay_s(plan), plan.world, SETTLED_S * plan.time_scale
     margins = REAL_MARGINS if world.is_real else MARGINS
@@ -64,5 +64,6 @@ def e4(plan: Plan) -> Report:
             for where, exact in (world.exact(size),)
         }
         firsts = tuple(first_without({x: overruns[seed] for x, overruns in by_margin.items()}) for seed in range(plan.seeds))
-        seen[law] = {"first_x_without_overrun": firsts, **{f"x{x:g}_overrun_bytes": tuple(overruns) for x, overruns in by_margin.items()}}
-    return report_of(plan, "E4", seen, {"first_x_without_overrun": (0.9, 1.2, True)}, [f"X = {x:g} is B = {size / 1e6:.2f} MB" for x, size in buffers.items()])
+        seen[law] = {"first_x_without_overrun": firsts, "first_x_of_all_runs": (max(firsts),), **{f"x{x:g}_overrun_bytes": tuple(overruns) for x, overruns in by_margin.items()}}
+    limits: Limits = {"first_x_without_overrun": (0.9, 1.2, False), "first_x_of_all_runs": (0.9, 1.2, True)}
+    return report_of(plan, "E4", seen, limits, [f"X = {x:g} is B = {size / 1e6:.2f} MB" for x, size in buffers.items()])

@@ -405,6 +405,40 @@ TEST(in_a_large_group_half_a_strength_is_news)
     }
 }
 
+/* A consumer that stops in a small group: the wait that began with a weak report ends with the strong one. */
+TEST(in_a_small_group_the_strongest_hardly_wait)
+{
+    static const struct {
+        double group_size;
+        int64_t least_ns, most_ns; /* what is left of the wait when it has become strongest */
+    } cases[] = {
+        {2, 0, 1}, {4, 0, 1}, {8, 3 * MS, 4 * MS + MS / 2}, {16, 12 * MS, INT64_MAX}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rsti_fill_t fill;
+        rsti_fill_suppress_t suppress;
+        rsti_fill_init(&fill, 0);
+        rsti_fill_suppress_init(&suppress);
+        rsti_fill_facts_t facts = {.buffer_bytes = 1000000, .rtt_ns = 2 * MS};
+        (void)rsti_fill_update(&fill, &facts);
+        fill.gap_ns = 1e15;
+        facts.now_ns = 3 * S;
+        facts.received = 150000; /* f_lo 0.1: strength 0.06 */
+        CHECK(!rsti_fill_suppress_is_due(&suppress, &fill, rsti_fill_update(&fill, &facts),
+            cases[i].group_size, 0.999));
+        const int64_t began_ns = facts.now_ns;
+        CHECK(rsti_fill_suppress_due_ns(&suppress) > began_ns + 5 * MS);
+        facts.now_ns += MS / 1000;
+        facts.received = 1000000;
+        const bool is_due = rsti_fill_update(&fill, &facts);
+        CHECK_EQ((int64_t)(fill.strength * 1000), 1000);
+        const bool is_sent = rsti_fill_suppress_is_due(
+            &suppress, &fill, is_due, cases[i].group_size, 0.0);
+        const int64_t left_ns = is_sent ? 0 : rsti_fill_suppress_due_ns(&suppress) - began_ns;
+        CHECK(left_ns >= cases[i].least_ns);
+        CHECK(left_ns <= cases[i].most_ns);
+    }
+}
+
 TEST(a_deadline_is_there_while_there_is_something_to_say)
 {
     rsti_fill_t fill;
@@ -449,4 +483,5 @@ CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
     RUN(demand_makes_the_buffer), RUN(waits_are_long_for_most_and_never_zero_in_a_group),
     RUN(a_group_speaks_with_few_voices), RUN(who_is_clearly_fuller_speaks_all_the_same),
     RUN(in_a_large_group_half_a_strength_is_news),
+    RUN(in_a_small_group_the_strongest_hardly_wait),
     RUN(a_deadline_is_there_while_there_is_something_to_say), RUN(wild_numbers_are_clamped))
