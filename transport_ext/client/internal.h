@@ -455,7 +455,7 @@ void rsti_subscription_unref(rst_subscription_t *subscription);
 void rsti_subscription_add_image(rst_subscription_t *subscription,
     const rsti_response_t *response);
 void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
-    int64_t image_correlation_id, int64_t evicted_ms);
+    int64_t image_correlation_id, bool is_let_go, int64_t evicted_ms);
 /* can_drain: what lies in memory may still be read. */
 void rsti_subscription_lose_images(rst_subscription_t *subscription, bool can_drain);
 void rsti_subscription_kill(rst_subscription_t *subscription); /* closed; images dropped */

@@ -132,7 +132,16 @@ static void on_available_image(rst_client_t *client, const rsti_response_t *resp
     }
 }
 
-/* What our driver writes behind the channel: 0 when this is no eviction. */
+/* What our driver writes behind the channel of an untethered reader whose stream goes on. */
+static bool says_let_go(const rsti_text_t *channel)
+{
+    static const char mark[] = "|rs-let-go";
+    const int32_t length = (int32_t)sizeof mark - 1;
+    return channel->length >= length
+        && memcmp(channel->text + channel->length - length, mark, (size_t)length) == 0;
+}
+
+/* The same of one that was evicted, and since when: 0 when this is no eviction. */
 static int64_t evicted_ms_of(const rsti_text_t *channel)
 {
     static const char mark[] = "|rs-evicted=";
@@ -160,7 +169,7 @@ static void on_unavailable_image(rst_client_t *client, const rsti_response_t *re
         rsti_hash_map_get(&client->subscriptions, response->registration_id);
     if (subscription != NULL) {
         rsti_subscription_image_unavailable(subscription, response->correlation_id,
-            evicted_ms_of(&response->log_file));
+            says_let_go(&response->log_file), evicted_ms_of(&response->log_file));
         rsti_client_kick_waiters(client);
     }
 }

@@ -130,9 +130,8 @@ void rsti_subscription_add_image(rst_subscription_t *subscription,
 
 /* A local stream that did not end: this reader was parted from it, and the publisher writes on.
  * What an untethered or a rejected reader holds stays for the linger or the cool-down; reading on
- * would hand out bytes that the driver cleans at any moment. An image that came over a network does
- * not tell a reader that was let go from a stream that was lost, whose rest must be read; of one that
- * was evicted the driver says so. */
+ * would hand out bytes that the driver cleans at any moment. An image that came over a network may
+ * also be of a stream that was lost, whose rest must be read: there the driver says which it is. */
 static bool is_log_going_on(const rst_image_t *image)
 {
     const rsti_log_metadata_t *metadata = image->log->file.log.metadata;
@@ -141,14 +140,14 @@ static bool is_log_going_on(const rst_image_t *image)
 }
 
 void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
-    int64_t image_correlation_id, int64_t evicted_ms)
+    int64_t image_correlation_id, bool is_let_go, int64_t evicted_ms)
 {
     pthread_mutex_lock(&subscription->lock);
     rst_image_t *image = find_image(subscription, image_correlation_id);
     if (image != NULL && image->state == RSTI_IMAGE_ACTIVE) {
         image->state = RSTI_IMAGE_CLOSING;
         image->evicted_ms = evicted_ms;
-        if (evicted_ms != 0 || is_log_going_on(image)) {
+        if (is_let_go || evicted_ms != 0 || is_log_going_on(image)) {
             let_go(subscription, image);
         }
     }

@@ -416,7 +416,7 @@ static void on_tether_event(rst_driver_t *driver, const target_t *target, int32_
         if (subscriber->tether.is_evicting) {
             rsti_evict(driver, subscriber->subscription);
         } else {
-            rsti_respond_unavailable(driver, target->image_id, subscriber->subscription);
+            rsti_respond_let_go(driver, target->image_id, subscriber->subscription);
         }
         break;
     case RSTI_TETHER_CLOSE:

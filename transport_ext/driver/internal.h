@@ -373,6 +373,9 @@ void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
 /* The same, with since when the stream goes on without it. */
 void rsti_respond_evicted(rst_driver_t *driver, int64_t image_id,
     const rsti_subscription_t *subscription, int64_t evicted_ms);
+/* The same, of an untethered one: what it has not read is cleaned after the linger. */
+void rsti_respond_let_go(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription);
 /* The ids, code and text of response; source NULL: nobody on the network. */
 void rsti_respond_publication_error(rst_driver_t *driver, rsti_response_t *response,
     const struct sockaddr_storage *source);

@@ -117,13 +117,13 @@ void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
     rsti_respond(driver, &response);
 }
 
-/* Behind the channel, which Aeron's clients do not read here (wire reference 22). */
-void rsti_respond_evicted(rst_driver_t *driver, int64_t image_id,
-    const rsti_subscription_t *subscription, int64_t evicted_ms)
+/* Behind the channel, which Aeron's clients do not read here (wire reference 22): why it goes. */
+static void respond_parted(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription, const char *why)
 {
     char text[RSTI_CHANNEL_URI_MAX + 64];
-    const int length = snprintf(text, sizeof text, "%.*s|rs-evicted=%" PRId64,
-        (int)subscription->uri_length, subscription->uri, evicted_ms);
+    const int length = snprintf(
+        text, sizeof text, "%.*s%s", (int)subscription->uri_length, subscription->uri, why);
     RST_ASSERT(length > 0 && (size_t)length < sizeof text);
     const rsti_response_t response = {
         .type = RSTI_RSP_UNAVAILABLE_IMAGE,
@@ -133,6 +133,20 @@ void rsti_respond_evicted(rst_driver_t *driver, int64_t image_id,
         .log_file = {text, length},
     };
     rsti_respond(driver, &response);
+}
+
+void rsti_respond_evicted(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription, int64_t evicted_ms)
+{
+    char why[48];
+    (void)snprintf(why, sizeof why, "|rs-evicted=%" PRId64, evicted_ms);
+    respond_parted(driver, image_id, subscription, why);
+}
+
+void rsti_respond_let_go(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription)
+{
+    respond_parted(driver, image_id, subscription, "|rs-let-go");
 }
 
 #define ADDRESS_IPV4 1

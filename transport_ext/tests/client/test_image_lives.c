@@ -80,6 +80,30 @@ TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
     end();
 }
 
+/* The same over a network, where only the driver knows that the stream goes on: after the linger what
+ * was not read is cleaned under whoever reads on. */
+TEST(a_network_image_goes_at_once_when_the_driver_says_so)
+{
+    CHECK(begin("let-go-far"));
+    fake_log_t *log = fake_image(subscription);
+    const int64_t given = fake_data(log, 0, "given");
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    (void)fake_data(log, given, "unread");
+    fake_gone(subscription, log, "aeron:udp?endpoint=1.2.3.4:5|tether=false|rs-let-go");
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_image_count(subscription), 0);
+    CHECK(rst_batch_is_intact(batch));
+    CHECK_MEM(message(0)->data, "given", 5);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(event.position, given);
+    CHECK_EQ(event.evicted_ms, 0);
+    end();
+}
+
 /* Evicted: the word in the counter's record comes before the notice, and whatever was copied since may
  * be anything. The notice says when; of a network image too nothing more is read. */
 TEST(an_evicted_image_is_read_no_further)
@@ -136,11 +160,12 @@ TEST(an_evicted_image_stays_evicted_when_its_counter_is_given_away)
 }
 
 /* What merely looks like the mark is a channel: a network image is read to its end. */
-TEST(only_a_whole_mark_is_an_eviction)
+TEST(only_a_whole_mark_parts_a_reader)
 {
     const char *const channels[] = {"aeron:ipc", "rs-evicted=1", "|rs-evicted=", "|rs-evicted=x",
         "aeron:udp?endpoint=1.2.3.4:5|alias=rs-evicted=12", "|rs-evicted=1|alias=2", "1234",
-        "|rs-evicted=12345678901234567890123"};
+        "|rs-evicted=12345678901234567890123", "rs-let-go", "|rs-let-go=", "|rs-let-go|alias=2",
+        "aeron:udp?endpoint=1.2.3.4:5|alias=rs-let-go", "o", ""};
     for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++) {
         CHECK(begin("not-evicted"));
         fake_log_t *log = fake_image(subscription);
@@ -403,9 +428,10 @@ TEST(events_are_bounded)
 
 CHECK_MAIN(RUN(unavailable_drains),
     RUN(a_local_image_goes_at_once_while_its_publisher_goes_on),
+    RUN(a_network_image_goes_at_once_when_the_driver_says_so),
     RUN(an_evicted_image_is_read_no_further),
     RUN(an_evicted_image_stays_evicted_when_its_counter_is_given_away),
-    RUN(only_a_whole_mark_is_an_eviction),
+    RUN(only_a_whole_mark_parts_a_reader),
     RUN(an_image_that_goes_under_a_callback_ends_behind_what_was_handed_out),
     RUN(an_image_comes_back_before_its_end_was_read),
     RUN(a_session_that_comes_back_waits_until_its_past_is_read),

@@ -397,7 +397,9 @@ TEST(untethered_readers_of_an_image)
     CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL);
     CHECK_EQ(image->next_sm_position, 0);
     receive_nothing(h, end, 3);
-    CHECK_EQ(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE)->response.registration_id, slow);
+    const answer_t *gone = answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE);
+    CHECK_EQ(gone->response.registration_id, slow);
+    CHECK(strstr(gone->text, "=4s|rs-let-go") != NULL); /* seed 75044536 */
     CHECK_EQ(image->next_sm_position, 0); /* it lingers, and still holds the window */
     receive_nothing(h, end, 3);
     CHECK_EQ(image->next_sm_position, end);
