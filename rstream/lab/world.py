@@ -25,7 +25,6 @@ FULL: Final = 100 * MB
 #: Of the measured rate; the rest is for bursts, repairs, and what else the machine does.
 SHARE: Final = 1 / 3
 LEAST: Final = FULL / 64
-_REAL_RTT_S: Final = 1e-4  # a pass or two of all drivers
 _BUFFER_LEAST: Final = 65536
 _HALF_TERM_LEAST: Final = 32768
 _SCALED: Final = frozenset({"initial", "most", "increase", "buffer_bytes"})
@@ -78,7 +77,7 @@ def fitting(carried: float, buffer_most: float, socket_most: float) -> World:
     full = FULL
     while full > LEAST and (full > carried * SHARE or buffer_most * full / FULL > socket_most):
         full /= 2
-    return World(full=full, rtt_s=_REAL_RTT_S, is_real=True, carried=carried)
+    return World(full=full, is_real=True, carried=carried)
 
 
 def measured(receivers: int, buffer_most: float) -> World:

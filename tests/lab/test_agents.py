@@ -55,6 +55,18 @@ def test_the_queue_engine_and_eight_real_receivers_say_the_same(law: str) -> Non
     assert sum(real.results("reports")) == 0 or LAWS[law].reports
 
 
+def test_nobody_is_left_behind_by_a_buffer_of_half_a_term() -> None:
+    """Four receivers of 16 MB/s whose windows are half a term, 20 ms away; one stops for 0.4 s. Whose buffer is full lies further behind than Aeron's status
+    messages and repairs reach: three of four were never heard again."""
+    stopping = Consumer(levels=((0.0, 16 * MB),), noise=0.15, pauses=((1.0, 0.4),))
+    others = tuple(Consumer(levels=((0.0, 16 * MB),), noise=0.15) for _ in range(3))
+    world = group("far", 2, (stopping, *others), buffer_bytes=1 << 20, drain_s=1.0, sender=Sender(law=Law("adaptive"), rtt_s=0.020))
+    found = run(with_agents(world), 1)
+    assert set(found.results("consumed")) == {found.sender("sent")[-1]}
+    assert found.sender("sent")[-1] > 0.6 * 16 * MB * 1.6
+    assert max(found.sender("queue_most")) <= 1 << 20
+
+
 def test_one_seed_is_one_run() -> None:
     world = with_agents(group("seeds", 0.3, tuple(Consumer(noise=0.15) for _ in range(3)), sender=Sender(loss=0.01, control_loss=0.05), drain_s=0.2))
     first, again, other = run(world, 5), run(world, 5), run(world, 6)

@@ -115,6 +115,15 @@ void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t
     int64_t now_ns);
 /* repair_sender.c: towards rstream receivers (docs/wire.md, "Repair"). */
 /* Items behind a status message: what they say of its receiver. */
+/* What lies at position was sent and can be sent again. */
+bool rsti_network_publication_holds(
+    const rsti_network_publication_t *publication, int64_t position, int64_t snd_pos);
+/* A status message from further behind than counts (wire reference 4.2), of a receiver whose log and ours still
+ * hold what it lacks: its fill NAK does. A buffer of half a term that is full lies behind by what is under way too,
+ * so it is the fullest that would not be heard. */
+void rsti_network_publication_on_laggard(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm, const rsti_sm_facts_t *facts,
+    int64_t now_ns);
 void rsti_network_publication_on_items(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns);
 /* demand_sender.c: what its one receiver's readers ask for; and: it is another one, or gone. */

@@ -335,19 +335,13 @@ static int64_t allow_resend(rsti_network_publication_t *publication, int64_t now
     return publication->resend_bytes_left;
 }
 
-/* The oldest position of which a resend may begin; older terms may be wiped any moment. A receiver
- * stands up to a window behind, and the padding that ends a term is sent at once, as long as it is. */
-static int64_t resend_bottom(const rsti_publication_t *base, int64_t snd_pos)
+/* The conductor cleans what lies more than a term behind what was sent, as it last saw it. Aeron sends half of that again, for
+ * no window is longer; but under fc=max whose buffer of half a term is full lacks what is under way besides. */
+bool rsti_network_publication_holds(
+    const rsti_network_publication_t *publication, int64_t position, int64_t snd_pos)
 {
-    const int32_t term_length = base->options.term_length;
-    const int32_t padding_max = rsti_framed_length(
-        rsti_max_message_length(term_length), base->options.mtu - RSTI_DATA_HEADER_LENGTH);
-    return snd_pos - term_length / 2 - padding_max;
-}
-
-static bool is_resendable(const rsti_publication_t *base, int64_t position, int64_t snd_pos)
-{
-    return position >= rsti_max_i64(resend_bottom(base, snd_pos), 0) && position < snd_pos;
+    const int64_t bottom = snd_pos - publication->base.options.term_length;
+    return position >= rsti_max_i64(bottom, 0) && position < snd_pos;
 }
 
 /* Whether a frame of this publication begins there. A NAK may name any multiple of 32: inside a
@@ -381,7 +375,7 @@ static nak_kind_t judge_nak(const rsti_network_publication_t *publication, const
     const int64_t position = rsti_position(nak->term_id, nak->term_offset, log->position_bits,
         log->initial_term_id);
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
-    if (nak->length == 0 || !is_resendable(&publication->base, position, snd_pos)) {
+    if (nak->length == 0 || !rsti_network_publication_holds(publication, position, snd_pos)) {
         return NAK_LATE;
     }
     return is_frame_at(publication, nak->term_id, nak->term_offset) ? NAK_ANSWERABLE : NAK_WRONG;
@@ -396,7 +390,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     int64_t position = rsti_position(term_id, term_offset, log->position_bits,
         log->initial_term_id);
-    if (!is_resendable(&publication->base, position, snd_pos)
+    if (!rsti_network_publication_holds(publication, position, snd_pos)
         || !is_frame_at(publication, term_id, term_offset)) {
         return -1;
     }

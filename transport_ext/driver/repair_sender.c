@@ -107,13 +107,31 @@ static void on_fill(rsti_sender_t *sender, rsti_network_publication_t *publicati
     rsti_driver_log_error(sender->driver, RST_EINVAL, text);
 }
 
+static bool read_items(const rsti_sm_t *sm, items_t *items)
+{
+    *items = (items_t){0};
+    return sm->frame.frame_length >= RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN
+        && rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
+            (size_t)(sm->frame.frame_length - RSTI_SM_ITEMS_OFFSET), on_item, items);
+}
+
+void rsti_network_publication_on_laggard(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm, const rsti_sm_facts_t *facts,
+    int64_t now_ns)
+{
+    items_t items;
+    if (read_items(sm, &items) && items.has_fill) {
+        rsti_send_rate_on_status(&publication->send_rate, facts->receiver_id, facts->position,
+            facts->window, now_ns);
+        on_fill(sender, publication, sm, &items, now_ns);
+    }
+}
+
 void rsti_network_publication_on_items(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns)
 {
-    items_t items = {0};
-    if (sm->frame.frame_length < RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN
-        || !rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
-            (size_t)(sm->frame.frame_length - RSTI_SM_ITEMS_OFFSET), on_item, &items)) {
+    items_t items;
+    if (!read_items(sm, &items)) {
         return;
     }
     if (items.rtt_ns > 0 && items.rtt_ns <= RSTI_RTT_MAX_NS) {

@@ -269,6 +269,9 @@ bool rsti_network_publication_on_sm(rsti_sender_t *sender,
     }
     if (!rsti_sm_is_in_window(facts.position, snd_pos, log->term_length)) {
         rsti_driver_count(driver, RSTI_SYSTEM_SM_REJECTED, 1);
+        if (rsti_network_publication_holds(publication, facts.position, snd_pos)) {
+            rsti_network_publication_on_laggard(sender, publication, sm, &facts, now_ns);
+        }
         return false;
     }
     if (rsti_network_publication_is_shut(publication, sm, now_ns)) {

@@ -17,11 +17,12 @@
  * them, so they share its processor. Steps are as long as they take: a step that comes late takes all that was due,
  * rows stay at their times and repeat where several were due. How far it was behind is counted, not hidden
  * (gap_most_ns). A group is a sender with a destination for each receiver, since multicast on the loopback needs a
- * route that few have; ports are whichever are free. rtt_ns and link_rate are what the loopback gives; loss is
- * refused; bytes lost are not known (NAN).
+ * route that few have; ports are whichever are free. rtt_ns comes upon what the loopback takes: each driver holds back what
+ * it receives for half of it (fault-delay); link_rate is what the loopback gives; loss is refused; bytes lost are not known
+ * (NAN).
  *
  * Refused are liars and forgers (real agents do not lie), more hosts than a wire has, and a detect_ns or
- * floor_share that a channel cannot say. history_bytes, group_size and nak_delay_ns are the drivers' own. */
+ * floor_share that a channel cannot say. history_bytes and nak_delay_ns are the drivers' own; they are told how large their group is (nak-multicast-group-size). */
 #ifndef RSTI_LAB_AGENTS_H
 #define RSTI_LAB_AGENTS_H
 

@@ -168,21 +168,42 @@ static int32_t term_length_for(const rsti_lab_spec_t *spec, int32_t sender)
     return (int32_t)length;
 }
 
+/* Half of the longest round trip of the streams that it sends or takes: what it receives is held back so long. */
+static double half_round_trip_ns(const rsti_lab_agents_t *agents, int32_t host)
+{
+    double most_ns = 0;
+    for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
+        const int32_t sender = (int32_t)agents->spec.image[i].sender;
+        const double rtt_ns = agents->spec.sender[sender].rtt_ns;
+        if ((host == sender || host == rsti_lab_agents_consumer_host(agents, i)) && rtt_ns > most_ns) {
+            most_ns = rtt_ns;
+        }
+    }
+    return most_ns / 2;
+}
+
 static int open_host(rsti_lab_agents_t *agents, int32_t number, const char *dir)
 {
-    /* Cubic's numbers are the driver's: those of its first image. */
+    /* Cubic's numbers and the size of its group are the driver's: those of its first image. */
     const rsti_lab_image_spec_t *image = NULL;
     for (int32_t i = agents->spec.counts[RSTI_LAB_IMAGE] - 1; i >= 0; i--) {
         if (rsti_lab_agents_consumer_host(agents, i) == number) {
             image = &agents->spec.image[i];
         }
     }
-    char own[TEXT_MAX], rtt[32] = "100us";
+    char own[TEXT_MAX], rtt[32] = "100us", delay[32] = "0", group[16] = "10";
     if (image != NULL) {
+        int32_t first = 0;
         (void)snprintf(rtt, sizeof rtt, "%.0fns", image->cubic_rtt_ns);
+        (void)snprintf(group, sizeof group, "%d",
+            (int)image_count_of(&agents->spec, (int32_t)image->sender, &first));
+    }
+    if (agents->is_real) {
+        (void)snprintf(delay, sizeof delay, "%.0fns", half_round_trip_ns(agents, number));
     }
     const char *const options[] = {"cubic-measure-rtt", "true", "cubic-initial-rtt", rtt,
-        "cubic-tcp-mode", image != NULL && image->cubic_tcp > 0 ? "true" : "false", NULL};
+        "cubic-tcp-mode", image != NULL && image->cubic_tcp > 0 ? "true" : "false", "fault-delay",
+        delay, "nak-multicast-group-size", group, NULL};
     (void)snprintf(own, sizeof own, "%s/h%d", dir, number);
     return rsti_lab_host_open(&agents->hosts[number],
         agents->is_real ? NULL : &agents->wire.ports[number], own, options,

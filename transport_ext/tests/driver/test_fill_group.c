@@ -45,13 +45,14 @@ typedef struct publisher_t {
     rsti_network_publication_t *publication;
 } publisher_t;
 
-static void send_plain(const publisher_t *p, const char *from, int64_t receiver_id)
+static void send_plain(const publisher_t *p, const char *from, int64_t receiver_id, int64_t position)
 {
     rsti_sm_t sm = {
         .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
         .session_id = p->publication->base.session_id,
         .stream_id = STREAM,
-        .consumption_term_id = 5,
+        .consumption_term_id = 5 + (int32_t)(position >> 16),
+        .consumption_term_offset = (int32_t)(position & 0xFFFF),
         .receiver_window = 65536 / 2,
         .receiver_id = receiver_id,
     };
@@ -59,12 +60,13 @@ static void send_plain(const publisher_t *p, const char *from, int64_t receiver_
     pass(p->h);
 }
 
-/* How many status messages the sender sends when one reports. */
-static int echoes_of(const publisher_t *p, const char *from, int64_t receiver_id, double strength)
+/* How many status messages the sender sends when one reports from there. */
+static int echoes_from(const publisher_t *p, const char *from, int64_t receiver_id,
+    int64_t position, double strength)
 {
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
     const size_t length =
-        fill_nak(frame, receiver_id, p->publication->base.session_id, 0, strength);
+        fill_nak(frame, receiver_id, p->publication->base.session_id, position, strength);
     forget_frames(p->h);
     inject(p->h, p->publication->endpoint->socket, from, frame, length);
     p->h->manual.now_ns += 1000;
@@ -78,6 +80,11 @@ static int echoes_of(const publisher_t *p, const char *from, int64_t receiver_id
     return count;
 }
 
+static int echoes_of(const publisher_t *p, const char *from, int64_t receiver_id, double strength)
+{
+    return echoes_from(p, from, receiver_id, 0, strength);
+}
+
 static publisher_t publisher_open(const char *rate)
 {
     char channel[256];
@@ -86,8 +93,8 @@ static publisher_t publisher_open(const char *rate)
     publisher_t p = {.h = harness_open()};
     (void)add(p.h, RSTI_CMD_ADD_PUBLICATION, channel, STREAM);
     p.publication = p.h->driver->conductor.publications.items[0];
-    send_plain(&p, A, 1);
-    send_plain(&p, B, 2);
+    send_plain(&p, A, 1, 0);
+    send_plain(&p, B, 2, 0);
     return p;
 }
 
@@ -101,6 +108,31 @@ TEST(what_is_believed_is_echoed_to_all_destinations)
     CHECK_EQ(echoes_of(&p, A, 1, 0.0), 0);
     advance_alive(p.h, 100 * MS, 10 * MS);
     CHECK_EQ(echoes_of(&p, A, 1, 0.5), 2); /* a window later */
+    harness_close(p.h);
+}
+
+/* Under fc=max one whose buffer of half a term is full lies behind by what is under way besides: too far for a status
+ * message to count, and not for what it says of its fill. Who lacks what was cleaned cannot be waited for. */
+TEST(the_fullest_is_heard_from_further_behind_than_half_a_term)
+{
+    const publisher_t p = publisher_open("|rs-rate=adaptive");
+    rsti_publication_t *base = &p.publication->base;
+    static uint8_t message[992];
+    const rsti_iovec_t part = {message, sizeof message};
+    rsti_appender_t appender;
+    rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, base->stream_id, false);
+    for (int i = 0; i < 200 && *p.publication->snd_pos < 98304; i++) {
+        (void)rsti_append(&appender, &part, 1, sizeof message, 0);
+        advance_alive(p.h, MS, MS);
+        send_plain(&p, A, 1, *p.publication->snd_pos);
+    }
+    CHECK_EQ(*p.publication->snd_pos, 98304);
+    const double before = p.publication->send_rate.rate.bytes_per_s;
+    CHECK_EQ(echoes_from(&p, B, 2, 98304 - 65536 - 1024, 1.0), 0);
+    CHECK(p.publication->send_rate.rate.bytes_per_s >= before);
+    CHECK_EQ(echoes_from(&p, B, 2, 98304 - 65536, 1.0), 2);
+    CHECK(p.publication->send_rate.rate.bytes_per_s < 0.6 * before);
+    CHECK_EQ(counter(p.h, RSTI_SYSTEM_SM_REJECTED), 2); /* it is no sign of life */
     harness_close(p.h);
 }
 
@@ -217,5 +249,6 @@ TEST(what_is_no_echo_changes_nothing)
 }
 
 CHECK_MAIN(RUN(what_is_believed_is_echoed_to_all_destinations),
+    RUN(the_fullest_is_heard_from_further_behind_than_half_a_term),
     RUN(without_a_law_that_follows_fill_nothing_is_echoed), RUN(who_hears_another_one_stays_silent),
     RUN(what_is_no_echo_changes_nothing))

@@ -303,6 +303,32 @@ TEST(nak_is_answered_after_the_longest_padding)
     harness_close(p.h);
 }
 
+/* Aeron answers for half a term behind; here the log keeps a whole one, and a receiver whose buffer of half a term is
+ * full lacks what was under way besides. */
+TEST(nak_is_answered_up_to_a_term_behind)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    for (int64_t position = 16384; position <= 5 * 16384; position += 16384) {
+        offer_up_to(&p, position);
+        pass(p.h);
+        send_sm(&p, 0, position, 32 * 1024);
+        pass(p.h);
+        forget_frames(p.h);
+    }
+    CHECK_EQ(*p.publication->snd_pos, 5 * 16384);
+    send_nak(&p, 16384 - 128, 128); /* more than a term: the conductor cleans there */
+    pass(p.h);
+    CHECK_EQ(p.h->sent_count, 0);
+    send_nak(&p, 16384, 128);
+    pass(p.h);
+    CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 1);
+    CHECK_EQ(last_frame(p.h, RSTI_FRAME_DATA)->length, 128);
+    CHECK_EQ(((const rsti_data_header_t *)(const void *)p.h->sent[0].data)->term_offset, 16384);
+    harness_close(p.h);
+}
+
 /* H6: nor one whose answer the limit of what is sent again, or the socket, does not let out. */
 TEST(nak_that_could_not_be_answered_is_answered_when_repeated)
 {
@@ -515,7 +541,7 @@ CHECK_MAIN(RUN(setup_is_repeated_until_a_status_message), RUN(data_respects_wind
     RUN(setup_goes_out_at_once_and_then_every_100_ms),
     RUN(heartbeats_go_on_between_elicited_setups), RUN(a_dead_claim_is_padded_and_sent),
     RUN(nak_is_answered_once), RUN(nak_without_an_answer_takes_no_place),
-    RUN(nak_is_answered_after_the_longest_padding),
+    RUN(nak_is_answered_after_the_longest_padding), RUN(nak_is_answered_up_to_a_term_behind),
     RUN(nak_that_could_not_be_answered_is_answered_when_repeated), RUN(rttm_request_is_answered), RUN(silent_receiver_disconnects),
     RUN(error_frame_reaches_the_client), RUN(end_of_stream_then_linger),
     RUN(receiver_that_leaves_ends_linger), RUN(revoked_publication_says_so),
