@@ -43,7 +43,7 @@ _SEEDS: Final = 10
 _MORE_SEEDS: Final[Mapping[str, int]] = {"E4": 40, "E10": 40}
 
 REAL: Final[Mapping[str, Terms]] = {
-    "E1": Terms(4, 4 << 20, 1.0), "E2": Terms(8, 4 << 20, 1.0), "E3": Terms(4, 8 << 20, 0.5), "E4": Terms(4, 4 << 20, 0.3),
+    "E1": Terms(4, 4 << 20, 1.0), "E2": Terms(8, 4 << 20, 1.0), "E3": Terms(4, 8 << 20, 0.5), "E4": Terms(4, 4 << 20, 1.0),
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ STOP_REACTIONS: Final = 10.0
 MARGINS: Final = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 4.0, 6.0)
 REAL_MARGINS: Final = (0.4, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)  # in real time each run takes as long as it takes
 #: In real time a thread that carries all drivers comes round every millisecond or later: a buffer of one round trip of 1 ms would measure that.
-REAL_RTT_S: Final = 0.020
+REAL_RTT_S: Final = 0.010
 
 
 def scenario(buffer_bytes: float, delay_s: float, settled_s: float = SETTLED_S, world: World = VIRTUAL) -> Scenario:
