@@ -11,7 +11,7 @@ import pytest
 
 from rstream.errors import RStreamError
 from rstream.lab.engine import Run, run
-from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, _plan
+from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, _plan, seeds_of
 from rstream.lab.experiments.e01 import reactions_s
 from rstream.lab.experiments.e02 import goodput
 from rstream.lab.files import load
@@ -109,6 +109,7 @@ def test_runs_in_real_time_are_one_after_the_other_and_in_the_main_thread(monkey
 def test_which_experiments_there_are_in_real_time() -> None:
     assert set(REAL) == {"E1", "E2", "E3", "E4"}
     assert max(terms.receivers for terms in REAL.values()) == 8
+    assert (seeds_of("E4"), seeds_of("E4", is_real=True)) == (40, 10)  # three seconds each, and eight buffers for two laws
 
 
 def test_a_scenario_file_says_it(tmp_path: Path) -> None:

@@ -209,6 +209,8 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
         rsti_store_release_i64(&image->fill.overrun_until, image->overrun_threshold);
         if (rsti_packet_is_heartbeat(datagram, length)) {
             on_early_heartbeat(receiver, image, now_ns);
+        } else if (header.frame.type == RSTI_FRAME_DATA) {
+            receiver->overrun_bytes += (int64_t)length;
         }
         return;
     }

@@ -169,6 +169,8 @@ struct rsti_receiver_t {
     uint8_t *buffers;
     rsti_image_t *touched[RSTI_MEDIA_BURST_MAX];
     int32_t touched_count;
+    /* Of data that found no room, on the wire. The system counter counts heartbeats and padding from beyond it too. */
+    int64_t overrun_bytes;
 };
 
 /* A thread and the agents that run in it, in the order of their ids in agents[]. */

@@ -196,6 +196,7 @@ TEST(early_frames_are_over_runs)
     send_data(&r, threshold + 32, 0, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
     pass(r.h);
     CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 2);
+    CHECK_EQ(r.h->driver->receiver.overrun_bytes, 32); /* a heartbeat has no data */
     CHECK_EQ(image_of(&r)->high_water, threshold);
     CHECK_EQ(image_of(&r)->is_end_of_stream, 0);
     harness_close(r.h);
