@@ -18,13 +18,17 @@ from rstream.lab.engine import run
 from rstream.lab.measure import mean_rate
 from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, group
 
-__all__ = ("FULL", "VIRTUAL", "World", "fitting", "measured")
+__all__ = ("FULL", "STEP_S", "STOP_RTT_S", "VIRTUAL", "World", "fitting", "measured")
 
 #: What the experiments are written for: bytes per second.
 FULL: Final = 100 * MB
 #: Of the measured rate; the rest is for bursts, repairs, and what else the machine does.
 SHARE: Final = 1 / 3
 LEAST: Final = FULL / 64
+#: Of stops in real time: a thread that carries all drivers comes round after one to five milliseconds, and a buffer that lasts for three would measure that.
+STOP_RTT_S: Final = 0.010
+#: How much later it may notice a stop for that reason.
+STEP_S: Final = 0.005
 _BUFFER_LEAST: Final = 65536
 _HALF_TERM_LEAST: Final = 32768
 _SCALED: Final = frozenset({"initial", "most", "increase", "buffer_bytes"})
@@ -57,6 +61,10 @@ class World:
             return self, size
         power = 2.0 ** math.floor(math.log2(size))
         return replace(self, full=self.full * power / size), power
+
+    def for_stops(self) -> World:
+        """The world in which single stops are looked at."""
+        return replace(self, rtt_s=STOP_RTT_S) if self.is_real else self
 
     def law(self, law: Law) -> Law:
         """The law with its rates and its bytes in proportion."""

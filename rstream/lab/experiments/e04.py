@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rstream.lab.experiments._plan import Plan, report_of, target_delay_s
@@ -22,8 +21,8 @@ SETTLED_S: Final = 3.0
 STOP_REACTIONS: Final = 10.0
 MARGINS: Final = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 4.0, 6.0)
 REAL_MARGINS: Final = (0.4, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)  # in real time each run takes as long as it takes
-#: In real time a thread that carries all drivers comes round every millisecond or later: a buffer of one round trip of 1 ms would measure that.
-REAL_RTT_S: Final = 0.010
+#: Of what comes after a stop: a run in real time that stood still for longer is carried out again.
+GAP_SHARE: Final = 1 / 3
 
 
 def scenario(buffer_bytes: float, delay_s: float, settled_s: float = SETTLED_S, world: World = VIRTUAL) -> Scenario:
@@ -58,12 +57,13 @@ def e4(plan: Plan) -> Report:
     """To pass: the first X without overrun lies in 0.9 ... 1.2: in the mean of the runs, where a stop may be lucky, and of all of them together."""
     seen: dict[str, Figures] = {}
     delay_s, settled_s = target_delay_s(plan), SETTLED_S * plan.time_scale
-    world = replace(plan.world, rtt_s=REAL_RTT_S) if plan.world.is_real else plan.world
+    world = plan.world.for_stops()
     margins = REAL_MARGINS if world.is_real else MARGINS
+    gap_most_s = GAP_SHARE * 1.5 * world.rtt_s  # V where W is a round trip
     buffers = {x: buffer_for_margin(x, world.full, world.rtt_s, delay_s) for x in margins}
     for law in plan.laws:
         by_margin = {
-            x: plan.runs(scenario(exact, delay_s, settled_s, where), plan.law(law, where), looker(settled_s), f"E4, X = {x:g}, {law}" if x == 1.2 else "")
+            x: plan.runs(scenario(exact, delay_s, settled_s, where), plan.law(law, where), looker(settled_s), f"E4, X = {x:g}, {law}" if x == 1.2 else "", gap_most_s)
             for x, size in buffers.items()
             for where, exact in (world.exact(size),)
         }
