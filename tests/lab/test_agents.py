@@ -108,6 +108,15 @@ def test_who_dies_or_hangs_holds_the_others_as_long_as_it_must() -> None:
         assert found.results("is_gone") == [0.0, 1.0]
 
 
+def test_the_reports_of_who_was_evicted_stay_counted() -> None:
+    """Its image goes, with its counters; the picture of fill NAKs per second once fell to minus eight thousand there."""
+    found = run(with_agents(group("gone", 1.5, (Consumer(levels=FLAT), Consumer(levels=FLAT, hangs_s=0.5, evict_after_s=0.3)))), 1)
+    reports = found.sender("reports")
+    assert found.results("is_gone") == [0.0, 1.0]
+    assert found.results("reports")[1] > 0
+    assert reports == sorted(reports)
+
+
 def test_who_stands_still_is_not_overrun() -> None:
     """200 ms, of which the floor alone would fill the buffer; then the stream goes on."""
     stops = Consumer(levels=FLAT, noise=0.15, pauses=((0.5, 0.2),))

@@ -222,6 +222,20 @@ static rsti_lab_sender_facts_t sender_facts(const rsti_lab_agents_t *agents, int
     return facts;
 }
 
+/* Less than before: it is another image's, or none. */
+static void count_on(rsti_lab_count_t *count, double value)
+{
+    count->sum += value >= count->last ? value - count->last : value;
+    count->last = value;
+}
+
+static void count_reports(rsti_lab_reader_t *reader)
+{
+    const rsti_image_fill_t *fill = reader->image != NULL ? &reader->image->fill : NULL;
+    count_on(&reader->reports, fill == NULL || fill->told_naks == NULL ? 0 : (double)*fill->told_naks);
+    count_on(&reader->silenced, fill == NULL ? 0 : (double)fill->suppress.silenced_count);
+}
+
 /* Of a host with one image the counters are the image's. */
 static rsti_lab_image_facts_t image_facts(const rsti_lab_agents_t *agents, int32_t number)
 {
@@ -242,8 +256,8 @@ static rsti_lab_image_facts_t image_facts(const rsti_lab_agents_t *agents, int32
         .lost = agents->is_real ? (double)NAN
                                 : (double)rsti_lab_wire_lost(&agents->wire, sender, host),
         .given_up = (double)reader->given_up,
-        .reports = fill == NULL || fill->told_naks == NULL ? 0 : (double)*fill->told_naks,
-        .silenced = fill == NULL ? 0 : (double)fill->suppress.silenced_count,
+        .reports = reader->reports.sum,
+        .silenced = reader->silenced.sum,
         .statuses = counted(reader->host, RSTI_SYSTEM_SM_SENT),
         .naks = counted(reader->host, RSTI_SYSTEM_NAKS_SENT),
         .unmasked_ns = -1,
@@ -256,6 +270,7 @@ void rsti_lab_agents_gather(rsti_lab_agents_t *agents)
         agents->sheet.senders[i] = sender_facts(agents, i);
     }
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
+        count_reports(&agents->readers[i]);
         agents->sheet.images[i] = image_facts(agents, i);
     }
 }

@@ -46,6 +46,11 @@ typedef struct rsti_lab_stream_t {
     int32_t control_port; /* real time: of a group */
 } rsti_lab_stream_t;
 
+/* A count of an image's, over all images that one place had: what went is not taken back. */
+typedef struct rsti_lab_count_t {
+    double last, sum;
+} rsti_lab_count_t;
+
 /* An image record at work. */
 typedef struct rsti_lab_reader_t {
     const rsti_lab_image_spec_t *spec;
@@ -54,6 +59,7 @@ typedef struct rsti_lab_reader_t {
     int64_t *position;   /* in shared memory: the reader's own */
     int64_t consumed, given_up;
     bool is_gone;
+    rsti_lab_count_t reports, silenced;
     int32_t port; /* real time: where it receives */
 } rsti_lab_reader_t;
 

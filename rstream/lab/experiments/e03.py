@@ -39,6 +39,7 @@ def e3(plan: Plan) -> Report:
     delay_s, detect_s = target_delay_s(plan), DETECT_S + (STEP_S if world.is_real else 0)
     at_limit = buffer_for_margin(LEAST_MARGIN, world.full, world.rtt_s, delay_s, detect_s)
     usual = [world.buffer(size) for size in (REAL_BUFFERS if world.is_real else BUFFERS)]
+    drawn = at_limit if world.is_real else world.buffer()
     buffers = {f"b{size / (1 << 20):.3g}mib_": size for size in (at_limit, *usual)}
     seen = {
         law: {
@@ -46,7 +47,7 @@ def e3(plan: Plan) -> Report:
             for prefix, size in buffers.items()
             for where, exact in (world.exact(size),)
             for name, values in columns(
-                plan.runs(scenario(seconds, exact, where), plan.law(law, where), look, f"E3, {law}" if size == world.buffer() else ""), prefix
+                plan.runs(scenario(seconds, exact, where), plan.law(law, where), look, f"E3, {law}" if size == drawn else ""), prefix
             ).items()
         }
         for law in plan.laws
