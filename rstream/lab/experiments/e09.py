@@ -19,8 +19,6 @@ TO_S: Final = 6.0
 SECONDS: Final = 8.0
 PERIOD_S: Final = 0.001  # a thousand a second
 FLOOR_SHARE: Final = 0.05
-#: The floor is a share of the highest rate of the last two to four seconds; noise makes the rate before the attack a little less than that.
-TOLERANCE: Final = 0.9
 VICTIM: Final = 0
 
 
@@ -63,7 +61,7 @@ def e9(plan: Plan) -> Report:
         seen[law] = {}
         for name, world in attacks().items():
             seen[law] |= columns(plan.runs(world, plan.law(law), look, f"E9, {name}, {law}"), f"{name}_")
-            limits[f"{name}_least_limit_share"] = at_least(FLOOR_SHARE * TOLERANCE, in_every_run=True)
+            limits[f"{name}_least_limit_share"] = at_least(FLOOR_SHARE, in_every_run=True)
     limits["liar_recognised_after_s"] = at_most(1.0, in_every_run=True)
     limits["liar_goodput_after_recognition_share"] = at_least(0.9)
     return report_of(plan, "E9", seen, limits, ["credit, static and cubic send and read no fill NAKs: nothing to forge"])
