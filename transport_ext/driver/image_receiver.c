@@ -185,6 +185,17 @@ static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, i
     raise_hwm(receiver, image, position, position);
 }
 
+/* A status message is due after a quarter of the window, and until then more may have been consumed than it said:
+ * of a buffer of half a term that quarter would be dropped, just when every byte counts. */
+static bool is_over_run(rsti_image_t *image, int64_t end)
+{
+    if (end > image->overrun_threshold) {
+        image->overrun_threshold =
+            rsti_max_i64(image->overrun_threshold, rsti_load_acquire_i64(&image->room_until));
+    }
+    return end > image->overrun_threshold;
+}
+
 void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     rsti_receive_transport_t *transport, const uint8_t *datagram, size_t length,
     const struct sockaddr_storage *source, int64_t now_ns)
@@ -204,7 +215,7 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     }
     const int64_t position = rsti_position(header.term_id, header.term_offset,
         log->position_bits, log->initial_term_id);
-    if (position + walked > image->overrun_threshold && RSTI_FAULT != RSTI_FAULT_OVERRUN) {
+    if (is_over_run(image, position + walked) && RSTI_FAULT != RSTI_FAULT_OVERRUN) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS, 1);
         rsti_store_release_i64(&image->fill.overrun_until, image->overrun_threshold);
         if (rsti_packet_is_heartbeat(datagram, length)) {
@@ -403,7 +414,8 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     image->last_sm_window = window;
     rsti_sm_repeat_on_sent(
         &image->sm_repeat, position + window, receiver->driver->params.sm_timeout_ns);
-    image->overrun_threshold = position + image->file.log.term_length / 2;
+    image->overrun_threshold = rsti_max_i64(
+        image->overrun_threshold, position + image->file.log.term_length / 2);
     image->sm_due_ns = now_ns + receiver->driver->params.sm_timeout_ns;
     count_active_transports(receiver, image, now_ns);
 }

@@ -6,6 +6,7 @@
 #include "util/error.h"
 
 #define ACK_INTERVAL_NS (10 * RSTI_NS_PER_MS)
+#define ROOM_STEPS 64 /* of half a term */
 
 /* Whether NAKs are held back as in a group (wire reference 9.2). */
 static bool is_group(const rsti_image_facts_t *facts)
@@ -139,6 +140,7 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->last_sm_position = image->join_position;
     image->last_sm_window = image->congestion.window;
     image->overrun_threshold = image->join_position + image->file.log.term_length / 2;
+    image->room_until = image->overrun_threshold;
     rsti_sm_repeat_init(&image->sm_repeat);
     image->sm_due_ns = INT64_MIN / 2; /* the first status message leaves at once */
     rsti_connection_t *connection = &image->connections[facts->transport->slot];
@@ -292,8 +294,8 @@ static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t 
     return end;
 }
 
-static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t position,
-    int32_t window)
+/* Cleans behind what was consumed, and keeps memory for half a term beyond it: so far data may be taken. */
+static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t position)
 {
     const int32_t term_length = image->file.log.term_length;
     while (image->clean_position < position - term_length
@@ -308,9 +310,20 @@ static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t posit
             image->is_storage_error = true;
         }
         rsti_error_clear();
-        return;
+        return false;
     }
     image->is_storage_error = false;
+    rsti_store_release_i64(&image->room_until,
+        rsti_max_i64(rsti_load_relaxed_i64(&image->room_until), position + term_length / 2));
+    return true;
+}
+
+static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t position,
+    int32_t window)
+{
+    if (!make_room(driver, image, position)) {
+        return;
+    }
     image->next_sm_position = position;
     image->next_sm_window = window;
     int64_t wake_position = position + window / 4 + 1;
@@ -330,6 +343,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         return RSTI_NO_DEADLINE;
     }
     rsti_subscribers_tell_refused(driver, &image->subscribers);
+    const int64_t half_term = image->file.log.term_length / 2;
     const int64_t hwm = rsti_load_acquire_i64(&image->high_water);
     const int64_t rcv_pos = image->received;
     const int64_t from = rsti_max_i64(rcv_pos, highest);
@@ -360,6 +374,9 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
             image->congestion.window);
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* else every message would be answered */
+    } else if (least + half_term - rsti_load_relaxed_i64(&image->room_until) >= half_term / ROOM_STEPS
+               && !image->is_storage_error) {
+        (void)make_room(driver, image, least);
     }
     if (hwm <= image->next_sm_position || !image->is_acked_soon) {
         return rsti_min_i64(image->loss_due_ns, told_due_ns);

@@ -85,6 +85,7 @@ struct rsti_image_t {
     /* written by: conductor, atomic */
     int64_t sm_begin, sm_position, sm_window, sm_end;
     int64_t loss_begin, loss_term, loss_offset, loss_length, loss_end;
+    int64_t room_until;  /* half a term beyond what was consumed */
     int32_t is_draining; /* status messages carry EOS */
     int32_t is_rejected;
     int64_t response_session; /* to be told to the publisher; RSTI_NO_SESSION */

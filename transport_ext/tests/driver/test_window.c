@@ -119,6 +119,26 @@ TEST(status_messages_to_an_aeron_sender_follow_its_rules)
     harness_close(r.h);
 }
 
+/* Half a term beyond what was consumed, not beyond what the last status message said: under fc=max a sender goes by
+ * neither, and a full buffer is as large as it is. */
+TEST(what_was_consumed_and_not_told_yet_is_room)
+{
+    reader_t r;
+    reader_open(&r, UDP "|rcv-wnd=32k", NULL, 0);
+    (void)told(&r);
+    send_frames(&r, 32);
+    consume(&r, 0, 8192); /* a quarter: not told */
+    CHECK_EQ(told(&r), -1);
+    CHECK_EQ(r.image->last_sm_position, 0);
+    send_frames(&r, 8);
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 0);
+    CHECK_EQ(r.image->high_water, 40 * 1024);
+    send_frames(&r, 1);
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 1);
+    CHECK_EQ(r.image->high_water, 40 * 1024);
+    harness_close(r.h);
+}
+
 TEST(an_rstream_sender_hears_small_steps_soon)
 {
     reader_t r;
@@ -344,6 +364,7 @@ TEST(an_unknown_law_makes_no_image)
 }
 
 CHECK_MAIN(RUN(status_messages_to_an_aeron_sender_follow_its_rules),
+    RUN(what_was_consumed_and_not_told_yet_is_room),
     RUN(an_rstream_sender_hears_small_steps_soon), RUN(a_new_term_is_told),
     RUN(the_slowest_of_the_local_readers_counts), RUN(cubic_begins_small_and_gives_way_to_loss),
     RUN(cubic_measures_when_it_is_told_to), RUN(an_rstream_sender_is_asked_under_any_law),
