@@ -20,6 +20,7 @@ IGNORED_NS = 10_000 * NS_PER_MS
 MOST_NS = 250 * NS_PER_MS
 HEARD_NS = 500 * NS_PER_MS
 HELD_REACHES = 2
+HELD_NS = 25 * NS_PER_MS
 
 
 @dataclass
@@ -120,7 +121,7 @@ class Standstill:
         window = window_ns(report.buffer_bytes, fill_low(target_delay, report.drain, report.buffer_bytes, report.rtt_ns), report.drain, report.rtt_ns)
         reach = window + report.rtt_ns
         if self.now - source.moved >= reach:
-            self.until = self.now + HELD_REACHES * reach
+            self.until = self.now + max(HELD_REACHES * reach, HELD_NS)
 
     def limit(self, position: int, limit: int, mtu: int, now: int) -> int:
         self.pass_time(now)

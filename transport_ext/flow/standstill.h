@@ -3,8 +3,8 @@
  * fc=max no window is in its way. Then that receiver's own window counts:
  *
  *     somebody stands    a fill NAK of strength 1 that is believed, from a receiver whose position has moved
- *                        before and has not moved for T of reaction.h, at the drain that it reports; until 2 T
- *                        after the last one of these
+ *                        before and has not moved for T of reaction.h, at the drain that it reports; until 2 T,
+ *                        and RSTI_STANDSTILL_HELD_NS at least, after the last one of these
  *     limit              then min(position + window) of all receivers that have moved before and were heard
  *                        within RSTI_STANDSTILL_HEARD_NS: another one may stand too, and stay silent because
  *                        it heard of a report as strong; who keeps up is far from its limit; and who begins to
@@ -15,8 +15,11 @@
  * again; and who pretends to stand, with status messages that agree, costs a group a sixth of what it has. Who
  * died reports nothing, so nobody waits for him.
  *
+ * Held for a while after the last report, because reports come late where a machine stands still for some milliseconds,
+ * and the buffer has no room left for what would come meanwhile; who moves again ends it with his next status message.
+ *
  * One reaction time, because the first cut is felt after it: with ten, what the floor sends until then overran
- * single stops of 200 ms up to X = 1.45, and with round trips of 4 and 10 ms half of the stops of ten T at X = 1
+ * single stops of 200 ms, and with round trips of 4 and 10 ms half of the stops of ten T at X = 1
  * (E3 and E4 of docs/flow.md); with two, one stop of 650. A sixth, because a garbage collection of 200 ms may come
  * each second and a half.
  *
@@ -32,6 +35,7 @@
 
 #define RSTI_STANDSTILL_MOST_NS INT64_C(250000000)
 #define RSTI_STANDSTILL_HEARD_NS INT64_C(500000000)
+#define RSTI_STANDSTILL_HELD_NS INT64_C(25000000)
 
 typedef struct rsti_standstill_t {
     int64_t now_ns;

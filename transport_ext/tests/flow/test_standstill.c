@@ -88,6 +88,12 @@ TEST(its_window_counts_after_a_reaction_time)
     CHECK_EQ(limit(&w, SENT + BUFFER), SENT + BUFFER); /* what was sent was sent */
 }
 
+/* After the last report. */
+static int64_t held(void)
+{
+    return rsti_max_i64(2 * reach(), RSTI_STANDSTILL_HELD_NS);
+}
+
 TEST(it_ends_when_the_reports_do)
 {
     world_t w = standing();
@@ -96,11 +102,11 @@ TEST(it_ends_when_the_reports_do)
     CHECK_EQ(limit(&w, SENT), SENT + BUFFER / 2 + MTU);
     w.now_ns += reach() - 1;
     report(&w, 1, 1.0); /* full, but it does not stand */
-    w.now_ns += reach() + 1;
+    w.now_ns += held() - reach() + 1;
     CHECK_EQ(limit(&w, SENT), FAR);
 
     w = standing();
-    w.now_ns += 2 * reach() - 1;
+    w.now_ns += held() - 1;
     CHECK_EQ(limit(&w, SENT), SENT + BUFFER / 2);
     CHECK_EQ(rsti_standstill_due_ns(&w.standstill), w.now_ns + 1);
     w.now_ns++; /* it may have died */
