@@ -25,6 +25,8 @@ _SENDER_DEFAULTS: Final = {
     "cut50": 0.1, "cut75": 0.25, "cut87": 0.5, "cut100": 0.75, "increase": 1e6, "decrease": 0.5,
 }  # fmt: skip
 _IMAGE_DEFAULTS: Final = {"cubic_rtt_ns": 1e5, "cubic_tcp": 0.0, "target_delay_ns": 10e6}
+#: time_s and gap_s, in front of every row (lab/sheet.h).
+_TIME_WIDTH: Final = 2
 
 
 @cache
@@ -122,17 +124,23 @@ class Run:
         self._sender_names, self._image_names, self._result_names = _core.lab_columns()
         self._samples: array[float] = array("d", samples)
         self._results: array[float] = array("d", results)
-        self._width = 1 + len(scenario.senders) * len(self._sender_names) + min(scenario.traced, len(scenario.images)) * len(self._image_names)
+        self._width = _TIME_WIDTH + len(scenario.senders) * len(self._sender_names) + min(scenario.traced, len(scenario.images)) * len(self._image_names)
         self.times: list[float] = self._samples[:: self._width].tolist()
+        #: Of a run in real time: the longest time between two steps since the sample before.
+        self.gaps_s: list[float] = self._samples[1 :: self._width].tolist()
+
+    def gap_within_s(self, from_s: float, to_s: float) -> float:
+        """Of a run in real time: the longest time between two steps of which a part lies between."""
+        return max(self.gaps_s[self.index(from_s) : self.index(to_s) + 1])
 
     def sender(self, column: str, number: int = 0) -> list[float]:
         """A sender's samples: limit, sent, reports, queue_most, ..."""
-        at = 1 + number * len(self._sender_names) + self._sender_names.index(column)
+        at = _TIME_WIDTH + number * len(self._sender_names) + self._sender_names.index(column)
         return self._samples[at :: self._width].tolist()
 
     def image(self, column: str, number: int) -> list[float]:
         """A traced image's samples: queue, consumed, capacity."""
-        at = 1 + len(self.scenario.senders) * len(self._sender_names) + number * len(self._image_names) + self._image_names.index(column)
+        at = _TIME_WIDTH + len(self.scenario.senders) * len(self._sender_names) + number * len(self._image_names) + self._image_names.index(column)
         return self._samples[at :: self._width].tolist()
 
     def result(self, number: int) -> dict[str, float]:

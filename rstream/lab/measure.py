@@ -72,13 +72,8 @@ def reach_s(run: Run, since_s: float, target: float, share: float = 0.1, hold_s:
 
 def _fill_low(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float) -> float:
     """f_lo of the adaptive law (flow/reaction.h) where the drain is the rate."""
-    room = 1 - rate * _stop_s(rtt_s, max(rtt_s, 0.001), DETECT_S) / buffer_bytes
+    room = 1 - rate * (rtt_s + max(rtt_s, 0.001) + DETECT_S) / buffer_bytes
     return max(0.1, min(0.5, max(target_delay_s, rtt_s) * rate / buffer_bytes, room))
-
-
-def _stop_s(rtt_s: float, window: float, detect_s: float) -> float:
-    """V: what comes after a stop, as a time at the full rate."""
-    return rtt_s + window / 2 + detect_s
 
 
 def window_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
@@ -99,9 +94,9 @@ def jain(values: Sequence[float]) -> float:
 
 
 def margin(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010, detect_s: float = DETECT_S) -> float:
-    """X of the adaptive law where the drain is the rate. Never less for a larger buffer. The law's own D is DETECT_S; detect_s: how long it takes here."""
+    """X = B (1 - f_lo) / (R (T + D)) of the adaptive law where the drain is the rate. Never less for a larger buffer. The law's own D is DETECT_S; detect_s: how long it takes here."""
     low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s)
-    return buffer_bytes * (1 - low) / (rate * _stop_s(rtt_s, window_s(buffer_bytes, rate, rtt_s, target_delay_s), detect_s))
+    return buffer_bytes * (1 - low) / (rate * (reaction_s(buffer_bytes, rate, rtt_s, target_delay_s) + detect_s))
 
 
 def buffer_for_margin(wanted: float, rate: float, rtt_s: float, target_delay_s: float = 0.010, detect_s: float = DETECT_S) -> float:

@@ -15,20 +15,18 @@ from pathlib import Path
 from typing import Final
 
 from rstream.lab.engine import run
-from rstream.lab.measure import mean_rate
+from rstream.lab.measure import DETECT_S, mean_rate
 from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, group
 
-__all__ = ("FULL", "STEP_S", "STOP_RTT_S", "VIRTUAL", "World", "fitting", "measured")
+__all__ = ("FULL", "STEP_S", "VIRTUAL", "World", "fitting", "measured")
 
 #: What the experiments are written for: bytes per second.
 FULL: Final = 100 * MB
 #: Of the measured rate; the rest is for bursts, repairs, and what else the machine does.
 SHARE: Final = 1 / 3
 LEAST: Final = FULL / 64
-#: Of stops in real time: a thread that carries all drivers comes round after one to five milliseconds, and a buffer that lasts for three would measure that.
-STOP_RTT_S: Final = 0.010
-#: How much later it may notice a stop for that reason.
-STEP_S: Final = 0.005
+#: How long the thread that carries all drivers takes to come round, in nearly all steps: by so much later a stop is noticed, so it counts into D.
+STEP_S: Final = 0.0005
 _BUFFER_LEAST: Final = 65536
 _HALF_TERM_LEAST: Final = 32768
 _SCALED: Final = frozenset({"initial", "most", "increase", "buffer_bytes"})
@@ -54,17 +52,22 @@ class World:
         """A buffer that lasts as long here as this one at 100 MB/s, in whole KiB."""
         return size if self.scale == 1 else max(_BUFFER_LEAST, round(size * self.scale / 1024) * 1024.0)
 
+    def holds(self, size: float) -> bool:
+        """Whether a driver takes no more than a buffer of that size, given its exact length."""
+        return not self.is_real or size >= _HALF_TERM_LEAST
+
     def exact(self, size: float) -> tuple[World, float]:
         """A world and a buffer in it that last as long as this one here, and of which a driver takes no more than it holds. As they are where half of
         the shortest term is longer."""
-        if not self.is_real or size < _HALF_TERM_LEAST:
+        if not (self.is_real and self.holds(size)):
             return self, size
         power = 2.0 ** math.floor(math.log2(size))
         return replace(self, full=self.full * power / size), power
 
-    def for_stops(self) -> World:
-        """The world in which single stops are looked at."""
-        return replace(self, rtt_s=STOP_RTT_S) if self.is_real else self
+    @property
+    def detect_s(self) -> float:
+        """D: until a receiver says that its consumer stopped."""
+        return DETECT_S + (STEP_S if self.is_real else 0.0)
 
     def law(self, law: Law) -> Law:
         """The law with its rates and its bytes in proportion."""

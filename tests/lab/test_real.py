@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 import threading
+from array import array
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from rstream import _core
 from rstream.errors import RStreamError
 from rstream.lab.engine import Run, run
 from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, _plan, seeds_of
+from rstream.lab.experiments._plan import Steady
 from rstream.lab.experiments.e01 import reactions_s
 from rstream.lab.experiments.e02 import goodput
+from rstream.lab.experiments.e03 import late_spans, looker
+from rstream.lab.experiments.e04 import firsts
 from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, Sender, group
-from rstream.lab.world import VIRTUAL, World, fitting
+from rstream.lab.world import STEP_S, VIRTUAL, World, fitting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,6 +75,9 @@ def test_a_world_keeps_its_times() -> None:
     assert (where.full, exact) == (pytest.approx(25 * MB / 1.5), 1 << 20)
     assert found.exact(58e3)[1] == 32768
     assert found.exact(30e3) == (found, 30e3)
+    assert [found.holds(size) for size in (30e3, 32768)] == [False, True]
+    assert VIRTUAL.holds(1000.0)
+    assert found.detect_s - VIRTUAL.detect_s == pytest.approx(STEP_S)
     assert VIRTUAL.exact(1000.0) == (VIRTUAL, 1000.0)
     assert found.law(Law("aimd", {"increase": 1e6, "decrease": 0.5, "window_ns": 1e7})).parameters == {"increase": 25e4, "decrease": 0.5, "window_ns": 1e7}
     assert (VIRTUAL.buffer(), VIRTUAL.law(Law("aimd", {"increase": 1.5})).parameters) == (BUFFER, {"increase": 1.5})
@@ -121,10 +129,56 @@ def test_a_run_in_which_the_machine_stood_still_is_carried_out_again(monkeypatch
     assert Plan(seeds=1).runs(replace(world(), real=False), Law("credit"), lambda found: found.gap_s) == [0.5]
 
 
+def test_only_what_happens_about_a_stop_decides_whether_a_run_counts() -> None:
+    """The rows say how long the thread stood still; the span's are looked at, and without one the whole run."""
+    found = run(world(sample_s=1e-2), 1)
+    assert max(found.gap_within_s(at_s, at_s) for at_s in found.times) <= found.gap_s
+    assert found.gap_within_s(0.0, found.times[-1]) == pytest.approx(found.gap_s, abs=0.02)
+    width = 2 + len(_core.lab_columns()[0]) + 2 * len(_core.lab_columns()[1])  # two images
+    rows = array("d", [0.0] * (4 * width))
+    rows[0::width], rows[1::width] = array("d", [0.0, 0.01, 0.02, 0.03]), array("d", [0.0, 0.002, 0.0001, 0.009])
+    made = Run(found.scenario, 1, rows.tobytes(), b"", gap_s=0.009)
+    assert made.gap_within_s(0.011, 0.02) == 0.0001
+    assert made.gap_within_s(0.005, 0.02) == 0.002
+    assert Steady(0.001, ((0.011, 0.02),)).holds(made)
+    assert not Steady(0.001, ((0.011, 0.02), (0.03, 0.03))).holds(made)
+    assert not Steady(0.001).holds(made)
+
+
+def test_what_overran_while_the_thread_was_late_is_counted_apart() -> None:
+    """E3: late about a stop, that stop does not count; and what follows a long stand-still elsewhere. All else does."""
+    made = group("late", 4.0, (Consumer(),), sample_s=1e-2)
+    sender_columns, image_columns, result_columns = _core.lab_columns()
+    width, overrun_at = 2 + len(sender_columns) + len(image_columns), 2 + sender_columns.index("overrun")
+    rows = array("d", [0.0] * (400 * width))
+    rows[0::width] = array("d", [number / 100 for number in range(400)])
+    for at_s, gap_s, overran in ((1.0, 0.0006, 0), (1.2, 0, 5), (2.5, 0.0004, 0), (2.6, 0, 7), (3.5, 0.004, 0), (3.51, 0, 11), (3.6, 0, 13)):
+        row = round(at_s * 100)
+        rows[row * width + 1] = gap_s
+        for later in range(row, 400):
+            rows[later * width + overrun_at] += overran
+    found = Run(made, 1, rows.tobytes(), array("d", [1.0] * len(result_columns)).tobytes())
+    assert late_spans(found, [1.0, 2.5], 0.003) == [(pytest.approx(0.998), pytest.approx(2.498)), (pytest.approx(3.496), pytest.approx(3.52))]
+    seen = looker(4.0, SMALL, 0.003)(found)
+    assert (seen["overrun_bytes"], seen["late_overrun_bytes"], seen["stops_counted"]) == (20, 16, 1)
+    assert looker(4.0, VIRTUAL, 0.003)(found)["overrun_bytes"] == 36
+
+
+def test_an_x_is_without_overrun_when_no_stop_of_a_set_overruns() -> None:
+    """Twenty stops are two sets of ten; above the last X that overran, whatever was clean below it."""
+    clean = (0.0,) * 20
+    lucky = tuple(1.0 if number == 4 else 0.0 for number in range(20))  # the first set's
+    assert firsts({0.8: clean, 0.9: lucky, 1.0: clean}, 10) == (1.0, 0.8)
+    assert firsts({0.8: clean, 0.9: lucky, 1.0: clean}, 20) == (1.0,)
+    assert firsts({0.9: lucky, 1.0: clean}, 1).count(1.0) == 1
+    assert firsts({0.9: clean[:3], 1.0: clean[:3]}, 10) == (0.9,)
+    assert firsts({0.9: clean, 1.0: lucky}, 20) == (math.inf,)
+
+
 def test_which_experiments_there_are_in_real_time() -> None:
     assert set(REAL) == {"E1", "E2", "E3", "E4"}
     assert max(terms.receivers for terms in REAL.values()) == 8
-    assert (seeds_of("E4"), seeds_of("E4", is_real=True)) == (40, 10)  # three seconds each, and eight buffers for two laws
+    assert (seeds_of("E4"), seeds_of("E4", is_real=True)) == (200, 10)  # three seconds each, and eight buffers for two laws
 
 
 def test_a_scenario_file_says_it(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ class Adaptive(Rate):
         low = fill_low(self.params.target_delay_ns, min(drains, default=0.0), buffer, rtt)
         self.window = window_ns(buffer, low, fastest, rtt)
         self.reach = rtt + self.window
-        self.margin = margin_of(buffer, low, fastest, rtt, self.window, self.params.detect_ns)
+        self.margin = margin_of(buffer, low, fastest, self.reach, self.params.detect_ns)
 
     def hear(self, report: Report) -> None:
         if report.strength <= 0:

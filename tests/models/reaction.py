@@ -7,27 +7,25 @@ from .numbers import NS_PER_MS, clamp, to_ns
 FILL_HIGH = 0.9
 RTT_MAX_NS = 10_000_000_000
 BUFFER_MAX = 1 << 40
-
-
 DETECT_NS = 600_000
 
 
-def stop_s(rtt_ns: int, window: int, detect_ns: int) -> float:
-    """V: what comes after a stop, as a time at the full rate."""
-    return (float(rtt_ns) + window / 2.0 + float(detect_ns)) / 1e9
+def stop_s(reach_ns: int, detect_ns: int) -> float:
+    """T + D: what comes after a stop, as a time at the full rate."""
+    return (float(reach_ns) + float(detect_ns)) / 1e9
 
 
 def fill_low(target_delay_ns: int, drain: float, buffer_bytes: int, rtt_ns: int) -> float:
     """Where reports begin: the target delay's (or a round trip's) worth of drain, as a share of the buffer, with room for a stop above it."""
     if buffer_bytes <= 0:
         return 0.5
-    room = 1.0 - drain * stop_s(rtt_ns, max(rtt_ns, NS_PER_MS), DETECT_NS) / buffer_bytes
+    room = 1.0 - drain * stop_s(rtt_ns + max(rtt_ns, NS_PER_MS), DETECT_NS) / buffer_bytes
     return clamp(max(target_delay_ns, rtt_ns) * drain / 1e9 / buffer_bytes, 0.1, clamp(room, 0.1, 0.5))
 
 
-def margin_of(buffer_bytes: int, low: float, rate: float, rtt_ns: int, window: int, detect_ns: int) -> float:
+def margin_of(buffer_bytes: int, low: float, rate: float, reach_ns: int, detect_ns: int) -> float:
     """X: what is free above ``low``, of what comes after a stop."""
-    return float(buffer_bytes) * (1.0 - low) / (rate * stop_s(rtt_ns, window, detect_ns)) if buffer_bytes > 0 else 0.0
+    return float(buffer_bytes) * (1.0 - low) / (rate * stop_s(reach_ns, detect_ns)) if buffer_bytes > 0 else 0.0
 
 
 def window_ns(buffer_bytes: int, low: float, rate: float, rtt_ns: int) -> int:

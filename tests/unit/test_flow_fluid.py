@@ -69,7 +69,7 @@ def test_a_stop_of_ten_reactions_overruns_nothing(buffer: int, noise: float, see
     low = fill_low(10_000_000, 100 * MB, buffer, 1_000_000)
     window = window_ns(buffer, low, 100 * MB, 1_000_000)
     reach_s = (window + 1_000_000) / 1e9
-    assert margin_of(buffer, low, 100 * MB, 1_000_000, window, DETECT_NS) >= 1
+    assert margin_of(buffer, low, 100 * MB, window + 1_000_000, DETECT_NS) >= 1
     stopped = Receiver(paused(FLAT, (1.0, 10 * reach_s)), noise=noise)
     assert group(adaptive, [stopped], 1 + 12 * reach_s, buffer=buffer, seed=seed, step_ns=100_000).overrun == 0
 

@@ -27,7 +27,7 @@
  *     pause (a stall leaves the drain as it was), is right at once after a fall of capacity, where
  *     the old rate meant four more overshoots, and does not follow R down while noise cuts it.
  *   - W and T go by max(R, R_t), so they do not grow while R is cut. With W ~ 1/R each halving let
- *     in the same 0.22 B, and a stop of ten T overran buffers with X up to 1.6.
+ *     in the same 0.22 B, and a stop of ten T overran buffers that X called large enough.
  *   - 2 + 2 steps instead of 5 + 5, then growth by 1/8, 1/4, 1/2 per step: the additive series
  *     takes 20 to 45 T to find a capacity that rose to 2.5 times. L apart, because a queue of
  *     f_lo B, which is L of drain or less, must grow before anyone can report: at 1 ms per step a

@@ -15,10 +15,10 @@ static int64_t window_least_ns(int64_t rtt_ns)
     return rsti_max_i64(rtt_ns, WINDOW_LEAST_NS);
 }
 
-/* V: how long what comes after a stop would take at the full rate. */
-static double stop_s(int64_t rtt_ns, int64_t window_ns, int64_t detect_ns)
+/* T + D */
+static double stop_s(int64_t reach_ns, int64_t detect_ns)
 {
-    return ((double)rtt_ns + (double)window_ns / 2.0 + (double)detect_ns) / 1e9;
+    return ((double)reach_ns + (double)detect_ns) / 1e9;
 }
 
 static double fill_low(
@@ -29,7 +29,7 @@ static double fill_low(
     }
     const double wanted = (double)rsti_max_i64(target_delay_ns, rtt_ns) * drain / 1e9 / (double)buffer_bytes;
     const double after_stop =
-        drain * stop_s(rtt_ns, window_least_ns(rtt_ns), RSTI_DETECT_NS) / (double)buffer_bytes;
+        drain * stop_s(rtt_ns + window_least_ns(rtt_ns), RSTI_DETECT_NS) / (double)buffer_bytes;
     const double most = rsti_clamp_double(1.0 - after_stop, FILL_LOW_LEAST, FILL_LOW_MOST);
     return rsti_clamp_double(wanted, FILL_LOW_LEAST, most);
 }
@@ -58,8 +58,7 @@ rsti_reaction_t rsti_reaction(int64_t target_delay_ns, int64_t buffer_bytes, int
 double rsti_reaction_margin(const rsti_reaction_t *reaction, int64_t buffer_bytes, double rate,
     int64_t detect_ns)
 {
-    const double taken_s =
-        stop_s(reaction->reach_ns - reaction->window_ns, reaction->window_ns, detect_ns);
+    const double taken_s = stop_s(reaction->reach_ns, detect_ns);
     if (buffer_bytes <= 0 || !(rate > 0) || !(taken_s > 0)) {
         return 0;
     }

@@ -1,24 +1,24 @@
 /* reaction.h: what sender and receiver of the adaptive law work out alike. With B the buffer, R the
  * rate, RTT the round trip, L the delay aimed at, d the drain:
  *
- *     f_lo = clamp(max(L, RTT) d / B, 0.1, 0.5), and at most max(1 - d V0 / B, 0.1)     where reports begin
+ *     f_lo = clamp(max(L, RTT) d / B, 0.1, 0.5), and at most max(1 - d (T0 + D) / B, 0.1)     where reports begin
  *     W    = clamp(B (1 - f_lo) / (1.75 R) - RTT, max(RTT, 1 ms), max(RTT, 50 ms))
- *     V    = RTT + W / 2 + D          V0: with the shortest W; D: until the receiver says that its consumer stopped
- *     X    = B (1 - f_lo) / (R V)
+ *     T    = RTT + W                  T0: with the shortest W; D: until the receiver says that its consumer stopped
+ *     X    = B (1 - f_lo) / (R (T + D))
  *
- * W is the time in which one cut is found; W + RTT is T, the time until a cut is felt. What is
+ * W is the time in which one cut is found, T the time until a cut is felt. What is
  * free above f_lo lasts for 1.75 T at the rate R, unless W meets a limit.
  *
  * No queue of less than a round trip can be steered from a round trip away: what is lost twice comes two of them late and
  * frees at once what came meanwhile. Reports of such queues cut a far sender again before it had found its way back:
  * of twenty streams with 100 ms and 1 % loss two stayed at three quarters of what their consumer could take.
  *
- * What comes after a consumer has stopped is R V: all of R until it is said and felt, and then half of it for one
- * more W, within which the sender knows that somebody stands (standstill.h). A buffer with X >= 1 takes that. Reports
- * begin early enough for X = 1 wherever a buffer is large enough for it (B > V0 d / 0.9): with half of a small buffer
- * full before anybody speaks, whether a stop overran was a matter of where the queue was by chance, and so it did at
- * times up to B = 3 V0 d, and mostly not at 1.5. D: the slope of a queue that nobody takes from shows within a
- * fraction of what it is smoothed over, since it is looked 2 T ahead. Pure. */
+ * After a consumer has stopped comes at most R (T + D): all of R until it is said and felt, then half of it for one W, a
+ * quarter for the next, and so on. A buffer with X >= 1 takes that. Reports begin early enough for X = 1 wherever a
+ * buffer is large enough for it (B > d (T0 + D) / 0.9): with half of a small buffer full before anybody speaks, whether
+ * a stop overran was a matter of where the queue was by chance. D: the first report of a stop leaves after 0.1 to 0.8 ms
+ * in the mean, the later the larger the buffer: the slope of a queue that nobody takes from shows within a fraction of
+ * what it is smoothed over, since it is looked 2 T ahead. Pure. */
 #ifndef RSTI_FLOW_REACTION_H
 #define RSTI_FLOW_REACTION_H
 

@@ -102,7 +102,7 @@ static void add_rows(rsti_lab_agents_t *agents)
     for (;;) {
         const int64_t step = rsti_lab_sheet_next(&agents->sheet);
         if (step == INT64_MAX || step * step_ns > agents->reached_ns) {
-            return;
+            break;
         }
         if (!has_facts) {
             rsti_lab_agents_gather(agents);
@@ -110,12 +110,16 @@ static void add_rows(rsti_lab_agents_t *agents)
         }
         rsti_lab_sheet_add(&agents->sheet, step * step_ns);
     }
+    if (has_facts) {
+        agents->sheet.gap_ns = 0;
+    }
 }
 
 static bool step_to(rsti_lab_agents_t *agents, int64_t to_ns)
 {
     const int64_t from_ns = agents->reached_ns;
     agents->gap_most_ns = rsti_max_i64(agents->gap_most_ns, to_ns - from_ns);
+    agents->sheet.gap_ns = rsti_max_i64(agents->sheet.gap_ns, to_ns - from_ns);
     agents->step_count++;
     agents->reached_ns = to_ns;
     agents->wire.now_ns = agents->begin_ns + to_ns;

@@ -25,7 +25,7 @@ int rsti_lab_sheet_init(rsti_lab_sheet_t *sheet, const rsti_lab_spec_t *spec)
         .spec = spec,
         .step_count = (int64_t)(run->duration_ns / run->step_ns),
         .sample_every = rsti_max_i64(1, (int64_t)(run->sample_ns / run->step_ns + 0.5)),
-        .row_width = 1 + senders * rsti_lab_sender_column_count
+        .row_width = RSTI_LAB_TIME_WIDTH + senders * rsti_lab_sender_column_count
             + (int64_t)run->traced_images * rsti_lab_image_column_count,
     };
     sheet->row_most = sheet->step_count / sheet->sample_every + 1;
@@ -106,6 +106,7 @@ void rsti_lab_sheet_add(rsti_lab_sheet_t *sheet, int64_t now_ns)
 {
     double *out = sheet->samples + sheet->row_count++ * sheet->row_width;
     *out++ = (double)now_ns / 1e9;
+    *out++ = (double)sheet->gap_ns / 1e9;
     for (int32_t i = 0; i < sheet->spec->counts[RSTI_LAB_SENDER]; i++) {
         out = add_sender(sheet, i, out);
     }

@@ -2,7 +2,7 @@
  * agents (agents.h). They fill in the facts, the sheet makes rows of them while the run lasts and one row for
  * each image at its end.
  *
- * Rows hold time_s, then RSTI_LAB_SENDER_COLUMNS for each sender and RSTI_LAB_IMAGE_COLUMNS for each of the
+ * Rows hold time_s and gap_s (real time: the longest time between two steps since the row before), then RSTI_LAB_SENDER_COLUMNS for each sender and RSTI_LAB_IMAGE_COLUMNS for each of the
  * first traced_images images; results hold one row of RSTI_LAB_RESULT_COLUMNS for each image. Nothing is
  * allocated between init and fini. */
 #ifndef RSTI_LAB_SHEET_H
@@ -40,12 +40,15 @@ typedef struct rsti_lab_image_facts_t {
     double unmasked_ns; /* the sender began to ignore it; -1: never */
 } rsti_lab_image_facts_t;
 
+enum { RSTI_LAB_TIME_WIDTH = 2 };
+
 typedef struct rsti_lab_sheet_t {
     const rsti_lab_spec_t *spec;
     rsti_lab_sender_facts_t *senders; /* filled in by who carries the run out */
     rsti_lab_image_facts_t *images;
     int64_t step_count;
     int64_t sample_every; /* steps */
+    int64_t gap_ns; /* since the last row; 0 in virtual time */
     double *samples;
     int64_t row_width, row_count, row_most;
 } rsti_lab_sheet_t;

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rstream.lab.scenario import Law, Scenario
 
-__all__ = ("BASELINES", "Figures", "Limits", "Plan", "Sketch", "at_least", "at_most", "columns", "real_notes", "report_of", "target_delay_s")
+__all__ = ("BASELINES", "Figures", "Limits", "Plan", "Sketch", "Steady", "at_least", "at_most", "columns", "real_notes", "report_of", "target_delay_s")
 
 T = TypeVar("T")
 #: Values by figure, one for each seed.
@@ -44,11 +44,25 @@ def at_most(limit: float, *, in_every_run: bool = False) -> tuple[float | None, 
 
 
 @dataclass(frozen=True, slots=True)
+class Steady:
+    """When a run in real time counts: its thread never stood still for longer than that, in these parts of the run; without any: in all of it."""
+
+    gap_most_s: float = GAP_S
+    spans: tuple[tuple[float, float], ...] = ()
+
+    def holds(self, found: Run) -> bool:
+        return max((found.gap_within_s(from_s, to_s) for from_s, to_s in self.spans), default=found.gap_s) <= self.gap_most_s
+
+
+@dataclass(frozen=True, slots=True)
 class Sketch:
     """A run worth drawing, and under which title."""
 
     title: str
     run: Run
+
+
+_STEADY: Final = Steady()
 
 
 @dataclass(slots=True)
@@ -78,22 +92,22 @@ class Plan:
         """Group sizes up to the largest one allowed."""
         return tuple(size for size in sizes if size <= self.group_most)
 
-    def steady_run(self, scenario: Scenario, seed: int, gap_most_s: float) -> Run:
-        """In real time: one in which the machine did not stand still for longer than that; the last of TRIES if there is none."""
+    def steady_run(self, scenario: Scenario, seed: int, steady: Steady) -> Run:
+        """In real time: one that counts; the last of TRIES if there is none."""
         outcome = run(scenario, seed)
         for _ in range(TRIES - 1):
-            if not scenario.real or outcome.gap_s <= gap_most_s:
+            if not scenario.real or steady.holds(outcome):
                 break
             self.repeated += 1
             outcome = run(scenario, seed)
         return outcome
 
-    def runs(self, scenario: Scenario, law: Law | None, look: Callable[[Run], T], title: str = "", gap_most_s: float = GAP_S) -> list[T]:
+    def runs(self, scenario: Scenario, law: Law | None, look: Callable[[Run], T], title: str = "", steady: Steady = _STEADY) -> list[T]:
         """What ``look`` sees in the runs of all seeds; the first one is kept for the picture when it has a title. law None: as the scenario says."""
         world = self.world.place(scenario if law is None else scenario.under(law))
 
         def one(seed: int) -> T:
-            outcome = self.steady_run(world, seed, gap_most_s)
+            outcome = self.steady_run(world, seed, steady)
             if title and seed == 1:
                 self.sketches.append(Sketch(title, outcome))
             if world.real:

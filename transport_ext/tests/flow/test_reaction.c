@@ -20,20 +20,20 @@ static bool is_near(double found, double expected)
 
 TEST(reports_begin_where_they_leave_room_for_a_stop)
 {
-    /* Round trip 1 ms: V0 = 1 + 1/2 + 0.6 ms, 210 000 bytes. */
+    /* Round trip 1 ms: T0 + D = 1 + 1 + 0.6 ms, 260 000 bytes. */
     static const struct {
         int64_t buffer_bytes;
         double fill_low, margin;
         int64_t window_ns;
     } cases[] = {
-        {105000, 0.1, 0.45, MS}, /* too small for a stop, whenever reports begin */
-        {233000, 0.1, 0.9986, MS},
-        {250000, 0.16, 1.0, MS}, /* early enough, and no earlier */
-        {420000, 0.5, 1.0, MS},
-        {525000, 0.5, 1.25, MS}, /* from here on early enough anyway */
-        {2000000, 0.5, 10.0 / (1.6 + 4.714285 / 2), 4714285},
-        {4000000, 0.25, 30.0 / (1.6 + 16.142857 / 2), 16142857},
-        {20000000, 0.1, 180.0 / 26.6, 50 * MS},
+        {130000, 0.1, 0.45, MS}, /* too small for a stop, whenever reports begin */
+        {288000, 0.1, 0.9969, MS},
+        {325000, 0.2, 1.0, MS}, /* early enough, and no earlier */
+        {520000, 0.5, 1.0, MS},
+        {650000, 0.5, 1.25, MS}, /* from here on early enough anyway */
+        {2000000, 0.5, 10.0 / (1.6 + 4.714285), 4714285},
+        {4000000, 0.25, 30.0 / (1.6 + 16.142857), 16142857},
+        {20000000, 0.1, 180.0 / 51.6, 50 * MS},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const int64_t buffer_bytes = cases[i].buffer_bytes;

@@ -39,7 +39,13 @@ static double at(const rsti_lab_t *lab, double time_s, int64_t column)
     return lab->sheet.samples[row * lab->sheet.row_width + column];
 }
 
-enum { QUEUE = 1 + 14, CONSUMED, CAPACITY, SENT = 2, OVERRUN = 11 };
+enum {
+    SENT = RSTI_LAB_TIME_WIDTH + 1,
+    OVERRUN = RSTI_LAB_TIME_WIDTH + 10,
+    QUEUE = RSTI_LAB_TIME_WIDTH + 14,
+    CONSUMED,
+    CAPACITY
+};
 
 static bool is_near(double value, double expected, double within)
 {
