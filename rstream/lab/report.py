@@ -61,6 +61,15 @@ class Figure:
             low, high = min(self.values), max(self.values)
         return (self.least is None or low >= self.least) and (self.most is None or high <= self.most)
 
+    @property
+    def worst(self) -> float:
+        """The value that is nearest to a limit, or furthest beyond it."""
+
+        def room(value: float) -> float:
+            return min([value - least for least in (self.least,) if least is not None] + [most - value for most in (self.most,) if most is not None], default=0.0)
+
+        return min(self.values, key=room)
+
     def as_json(self) -> dict[str, Any]:
         mean, low, high = interval(self.values)
         entry: dict[str, Any] = {"mean": _number(mean), "low": _number(low), "high": _number(high), "seeds": len(self.values), "unit": self.unit}
@@ -70,7 +79,7 @@ class Figure:
             entry["most"] = _number(self.most)
         if self.is_judged:
             entry["passed"] = self.passed
-            entry["worst"] = _number(min(self.values) if self.least is not None else max(self.values))
+            entry["worst"] = _number(self.worst)
         return entry
 
     def line(self) -> str:

@@ -12,11 +12,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from rstream.errors import ConfigError
 from rstream.lab.engine import run
 from rstream.lab.measure import DETECT_S, mean_rate
 from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, group
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ("FULL", "STEP_S", "VIRTUAL", "World", "fitting", "measured")
 
@@ -55,6 +59,15 @@ class World:
     def holds(self, size: float) -> bool:
         """Whether a driver takes no more than a buffer of that size, given its exact length."""
         return not self.is_real or size >= _HALF_TERM_LEAST
+
+    def must_hold(self, sizes: Mapping[str, float]) -> None:
+        """Raises where a driver takes more than one of these buffers, so that nothing would be said of it."""
+        for what, size in sizes.items():
+            if not self.holds(size):
+                raise ConfigError(
+                    f"at {self.full / 1e6:g} MB/s a receiver the buffer of {what} has {size / 1e3:.0f} kB, and a driver takes {_HALF_TERM_LEAST / 1e3:.0f} at least: "
+                    "the machine carries too little just now, or net.core.rmem_max is too small"
+                )
 
     def exact(self, size: float) -> tuple[World, float]:
         """A world and a buffer in it that last as long as this one here, and of which a driver takes no more than it holds. As they are where half of

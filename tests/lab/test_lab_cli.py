@@ -152,6 +152,8 @@ def test_a_limit_holds_for_the_whole_interval_or_for_every_run() -> None:
     assert Figure("x", values, least=0.9, of_every=True).passed
     assert not Figure("x", values, least=0.91, of_every=True).passed
     assert not Figure("x", (1.0, float("inf")), most=5).passed
+    assert [Figure("x", found, least=0.9, most=1.2).worst for found in ((0.9, 1.0, 1.3), (0.7, 1.0, 1.3), (0.95, 1.1))] == [1.3, 0.7, 0.95]
+    assert Figure("x", (1.0, float("inf")), most=5).worst == float("inf")
     assert not Report("E0", [Figure("x", values)], {}).passed  # nothing was judged
 
 

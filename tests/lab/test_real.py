@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rstream import _core
-from rstream.errors import RStreamError
+from rstream.errors import ConfigError, RStreamError
 from rstream.lab.engine import Run, run
 from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, _plan, seeds_of
 from rstream.lab.experiments._plan import Steady
 from rstream.lab.experiments.e01 import reactions_s
 from rstream.lab.experiments.e02 import goodput
-from rstream.lab.experiments.e03 import late_spans, looker
+from rstream.lab.experiments.e03 import late_stops, looker, standstills
 from rstream.lab.experiments.e04 import firsts
 from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, Sender, group
@@ -125,7 +125,8 @@ def test_a_run_in_which_the_machine_stood_still_is_carried_out_again(monkeypatch
     plan = Plan(seeds=2, world=SMALL)
     assert plan.runs(replace(world(), real=False), Law("credit"), lambda found: found.gap_s) == [0.001, 0.03]
     assert plan.repeated == 5
-    assert any("5 runs were carried out again" in note for note in _plan.real_notes(plan))
+    assert plan.unsteady == 1
+    assert any("5 times a run was carried out again" in note and "1 of them in vain" in note for note in _plan.real_notes(plan))
     assert Plan(seeds=1).runs(replace(world(), real=False), Law("credit"), lambda found: found.gap_s) == [0.5]
 
 
@@ -145,6 +146,30 @@ def test_only_what_happens_about_a_stop_decides_whether_a_run_counts() -> None:
     assert not Steady(0.001).holds(made)
 
 
+@pytest.mark.parametrize(("name", "full", "message"), [("E3", 3.125, "the buffer of X = 1.2 has"), ("E4", 6.25, "the buffer of X = 0.8 has"), ("E4", 0.5, "the buffer of X = 0.8 has")])
+def test_what_would_say_nothing_is_refused(name: str, full: float, message: str) -> None:
+    """Where a driver takes more than the buffers that the verdict is about."""
+    with pytest.raises(ConfigError, match=f"at {full:g} MB/s a receiver {message} .* kB, and a driver takes 33 at least"):
+        EXPERIMENTS[name](Plan(seeds=1, trials=1, baselines=(), world=World(full=full * MB, is_real=True, carried=20 * MB)))
+
+
+def test_stops_of_which_too_few_count_are_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """E3 on a thread that is late about every stop: nothing overran, and it does not pass."""
+
+    def late(scenario: Scenario, seed: int) -> Run:
+        width = 2 + len(_core.lab_columns()[0]) + 4 * len(_core.lab_columns()[1])
+        rows = array("d", [0.0] * (1000 * width))
+        rows[0::width], rows[1::width] = array("d", [number / 100 for number in range(1000)]), array("d", [0.001] * 1000)
+        return Run(scenario, seed, rows.tobytes(), array("d", [1.0] * 4 * len(_core.lab_columns()[2])).tobytes(), gap_s=0.001)
+
+    monkeypatch.setattr(_plan, "run", late)
+    report = EXPERIMENTS["E3"](Plan(seeds=2, trials=1, baselines=(), time_scale=0.5, world=World(full=25 * MB, is_real=True, carried=75 * MB)))
+    by_name = {figure.name: figure for figure in report.figures}
+    assert by_name["b0.5mib_overrun_bytes"].passed
+    assert not report.passed
+    assert all(figure.values == (0.0, 0.0) and not figure.passed for name, figure in by_name.items() if name.endswith("stops_counted"))
+
+
 def test_what_overran_while_the_thread_was_late_is_counted_apart() -> None:
     """E3: late about a stop, that stop does not count; and what follows a long stand-still elsewhere. All else does."""
     made = group("late", 4.0, (Consumer(),), sample_s=1e-2)
@@ -158,7 +183,8 @@ def test_what_overran_while_the_thread_was_late_is_counted_apart() -> None:
         for later in range(row, 400):
             rows[later * width + overrun_at] += overran
     found = Run(made, 1, rows.tobytes(), array("d", [1.0] * len(result_columns)).tobytes())
-    assert late_spans(found, [1.0, 2.5], 0.003) == [(pytest.approx(0.998), pytest.approx(2.498)), (pytest.approx(3.496), pytest.approx(3.52))]
+    assert late_stops(found, [1.0, 2.5]) == [(pytest.approx(0.998), pytest.approx(2.498))]
+    assert standstills(found, 0.003) == [(pytest.approx(3.496), pytest.approx(3.52))]
     seen = looker(4.0, SMALL, 0.003)(found)
     assert (seen["overrun_bytes"], seen["late_overrun_bytes"], seen["stops_counted"]) == (20, 16, 1)
     assert looker(4.0, VIRTUAL, 0.003)(found)["overrun_bytes"] == 36

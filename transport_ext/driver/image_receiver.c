@@ -185,13 +185,19 @@ static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, i
     raise_hwm(receiver, image, position, position);
 }
 
-/* A status message is due after a quarter of the window, and until then more may have been consumed than it said:
- * of a buffer of half a term that quarter would be dropped, just when every byte counts. */
+/* Data may be taken up to
+ *
+ *     max(S + T/2, min(C + T/2, S + T))        S the position of the newest status message, C what was consumed, T a term
+ *
+ * A status message is due after a quarter of the window, and until then more may have been consumed than it said:
+ * of a buffer of half a term that quarter would be dropped, just when every byte counts. S + T, since what lies
+ * beyond S may come again, and the conductor cleans up to C - T. */
 static bool is_over_run(rsti_image_t *image, int64_t end)
 {
     if (end > image->overrun_threshold) {
-        image->overrun_threshold =
-            rsti_max_i64(image->overrun_threshold, rsti_load_acquire_i64(&image->room_until));
+        image->overrun_threshold = rsti_max_i64(image->overrun_threshold,
+            rsti_min_i64(rsti_load_acquire_i64(&image->room_until),
+                image->last_sm_position + image->file.log.term_length));
     }
     return end > image->overrun_threshold;
 }

@@ -78,6 +78,7 @@ class Plan:
     sketches: list[Sketch] = field(default_factory=list[Sketch])
     gaps_s: list[float] = field(default_factory=list[float])
     repeated: int = 0
+    unsteady: int = 0
 
     def law(self, name: str, world: World | None = None) -> Law:
         """A law with the best parameters that the search found, in the plan's world's proportion or in another one's."""
@@ -97,9 +98,10 @@ class Plan:
         outcome = run(scenario, seed)
         for _ in range(TRIES - 1):
             if not scenario.real or steady.holds(outcome):
-                break
+                return outcome
             self.repeated += 1
             outcome = run(scenario, seed)
+        self.unsteady += scenario.real and not steady.holds(outcome)
         return outcome
 
     def runs(self, scenario: Scenario, law: Law | None, look: Callable[[Run], T], title: str = "", steady: Steady = _STEADY) -> list[T]:
@@ -155,7 +157,8 @@ def real_notes(plan: Plan) -> list[str]:
     trust = f"; above {GAP_S * 1e3:.0f} ms in {late} of {len(gaps)} runs: the machine was busy, their figures say little" if late else ""
     notes = [f"real sockets, one thread for all drivers: longest time between two steps {max(gaps):.1f} ms, median of the runs {quantile(gaps, 0.5):.1f} ms{trust}"]
     if plan.repeated:
-        notes.append(f"{plan.repeated} runs were carried out again: the thread had stood still for longer than the experiment bears")
+        stayed = f"; {plan.unsteady} of them in vain, and count as they are" if plan.unsteady else ""
+        notes.append(f"{plan.repeated} times a run was carried out again: the thread had stood still for longer than the experiment bears{stayed}")
     if world.carried > 0:
         notes.append(f"capacity {world.full / 1e6:g} MB/s a receiver; unlimited each got {world.carried / 1e6:.1f} MB/s; buffers and rates in proportion")
     return notes

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rstream.lab.experiments._plan import Plan, at_most, columns, report_of, target_delay_s
+from rstream.lab.experiments._plan import (
+    Plan,
+    at_least,
+    at_most,
+    columns,
+    report_of,
+    target_delay_s,
+)
 from rstream.lab.measure import buffer_for_margin, margin, reaction_s, utilisation
 from rstream.lab.scenario import Consumer, Scenario, Sender, group
 from rstream.lab.world import STEP_S, VIRTUAL, World
@@ -22,6 +29,8 @@ SETTLED_S: Final = 1.0
 BUFFERS: Final = (2 << 20, 4 << 20, 8 << 20, 16 << 20)
 REAL_BUFFERS: Final = (2 << 20, 4 << 20)  # in real time each run takes as long as it takes
 LEAST_MARGIN: Final = 1.2
+#: Of the stops, in real time: what is said of fewer is said of the machine.
+LEAST_COUNTED: Final = 0.5
 #: Before and after the beginning of a stop: a thread that comes round late then makes a buffer smaller than it is.
 ABOUT_S: Final = (0.002, 0.02)
 
@@ -36,11 +45,16 @@ def scenario(seconds: float, buffer_bytes: float, world: World = VIRTUAL) -> Sce
     return group("E3", seconds, (pausing, *others), buffer_bytes=buffer_bytes, sender=Sender(rtt_s=world.rtt_s))
 
 
-def late_spans(run: Run, stops: Sequence[float], reach_s: float) -> list[tuple[float, float]]:
-    """In real time: stops about whose beginning the thread that carries all drivers took longer to come round than D allows, and when it stood still for longer than T."""
+def late_stops(run: Run, stops: Sequence[float]) -> list[tuple[float, float]]:
+    """In real time: stops about whose beginning the thread that carries all drivers took longer to come round than D allows, each until the next one."""
     before_s, after_s = ABOUT_S
-    late = [(at_s - before_s, at_s + EVERY_S - before_s) for at_s in stops if run.gap_within_s(at_s - before_s, at_s + after_s) > STEP_S]
-    return late + [(at_s - gap_s, at_s + after_s) for at_s, gap_s in zip(run.times, run.gaps_s, strict=True) if gap_s > reach_s]
+    return [(at_s - before_s, at_s + EVERY_S - before_s) for at_s in stops if run.gap_within_s(at_s - before_s, at_s + after_s) > STEP_S]
+
+
+def standstills(run: Run, reach_s: float) -> list[tuple[float, float]]:
+    """In real time: when that thread stood still for longer than T."""
+    _, after_s = ABOUT_S
+    return [(at_s - gap_s, at_s + after_s) for at_s, gap_s in zip(run.times, run.gaps_s, strict=True) if gap_s > reach_s]
 
 
 def looker(seconds: float, world: World, reach_s: float) -> Callable[[Run], dict[str, float]]:
@@ -52,19 +66,20 @@ def looker(seconds: float, world: World, reach_s: float) -> Callable[[Run], dict
         seen = {"overrun_bytes": overrun[-1], "utilisation": utilisation(run, 0)}
         if not world.is_real:
             return seen
-        spans = late_spans(run, stops, reach_s)
+        late_ones = late_stops(run, stops)
+        spans = late_ones + standstills(run, reach_s)
         rises = [(at_s, after - before) for at_s, before, after in zip(run.times[1:], overrun, overrun[1:], strict=False) if after > before]
         late = sum(rise for at_s, rise in rises if any(from_s <= at_s <= to_s for from_s, to_s in spans))
-        counted = len(stops) - sum(to_s - from_s > PAUSE_S for from_s, to_s in spans)
-        return {**seen, "overrun_bytes": overrun[-1] - late, "stops_counted": float(counted), "late_overrun_bytes": late}
+        return {**seen, "overrun_bytes": overrun[-1] - late, "stops_counted": float(len(stops) - len(late_ones)), "late_overrun_bytes": late}
 
     return look
 
 
 def e3(plan: Plan) -> Report:
-    """To pass: no overrun where X >= 1.2."""
+    """To pass: no overrun where X >= 1.2; in real time of at least half of the stops."""
     seconds, world, delay_s = 20 * plan.time_scale, plan.world, target_delay_s(plan)
     at_limit = buffer_for_margin(LEAST_MARGIN, world.full, world.rtt_s, delay_s, world.detect_s)
+    world.must_hold({f"X = {LEAST_MARGIN:g}": at_limit})
     usual = [world.buffer(size) for size in (REAL_BUFFERS if world.is_real else BUFFERS)]
     drawn = world.buffer()
     buffers = {f"b{size / (1 << 20):.3g}mib_": size for size in (at_limit, *usual)}
@@ -80,6 +95,8 @@ def e3(plan: Plan) -> Report:
         for law in plan.laws
     }
     limits = {prefix + "overrun_bytes": at_most(0.0, in_every_run=True) for prefix in buffers}
+    if world.is_real:
+        limits |= {prefix + "stops_counted": at_least(LEAST_COUNTED * len(stop_times(seconds))) for prefix in buffers}
     notes = [
         f"X = {margin(size, world.full, world.rtt_s, delay_s, world.detect_s):.2f} at {size / (1 << 20):.3g} MiB, D = {world.detect_s * 1e3:.1f} ms, round trip {world.rtt_s * 1e3:g} ms"
         for size in buffers.values()

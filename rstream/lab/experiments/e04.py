@@ -21,6 +21,8 @@ SETTLED_S: Final = 3.0
 STOP_REACTIONS: Final = 10.0
 MARGINS: Final = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 4.0, 6.0)
 REAL_MARGINS: Final = (0.4, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)  # in real time each run takes as long as it takes
+#: Without these the verdict would be about what was left out.
+NEEDED: Final = (0.8, 1.2)
 #: A stop may be lucky: an X is without overrun when none of so many overruns. More seeds are more of these sets, each with a first X of its own.
 STOPS: Final = 10
 #: In real time a thread that comes round late about the stop makes a buffer smaller than it is: until the sender keeps to the window (standstill.h).
@@ -67,11 +69,13 @@ def firsts(by_margin: dict[float, Sequence[float]], at_once: int) -> tuple[float
 
 
 def e4(plan: Plan) -> Report:
-    """To pass: the first X without overrun lies in 0.9 ... 1.2, in every set of ten stops, and of all of them together."""
+    """To pass: the first X without overrun lies in 0.9 ... 1.2, in the mean of the sets of ten stops, and of all of them together."""
     seen: dict[str, Figures] = {}
     delay_s, settled_s, world = target_delay_s(plan), SETTLED_S * plan.time_scale, plan.world
     margins = REAL_MARGINS if world.is_real else MARGINS
     sizes = {x: buffer_for_margin(x, world.full, world.rtt_s, delay_s, world.detect_s) for x in margins}
+    least, most = NEEDED
+    world.must_hold({f"X = {x:g}": size for x, size in sizes.items() if least <= x <= most})
     buffers = {x: size for x, size in sizes.items() if world.holds(size)}
     for law in plan.laws:
         by_margin: dict[float, Sequence[float]] = {}
@@ -89,7 +93,7 @@ def e4(plan: Plan) -> Report:
             **{f"x{x:g}_overrun_bytes": tuple(overruns) for x, overruns in by_margin.items()},
             **{f"x{x:g}_overrun_stops_share": tuple(float(overrun > 0) for overrun in overruns) for x, overruns in by_margin.items()},
         }
-    limits: Limits = dict.fromkeys(("first_x_without_overrun", "first_x_of_all_stops"), (0.9, 1.2, True))
+    limits: Limits = {"first_x_without_overrun": (0.9, 1.2, False), "first_x_of_all_stops": (0.9, 1.2, True)}
     notes = [f"X = {x:g} is B = {size / 1e6:.3g} MB; D = {world.detect_s * 1e3:.1f} ms, round trip {world.rtt_s * 1e3:g} ms" for x, size in buffers.items()]
-    notes += [f"X = {x:g} left out: of {size / 1e3:.0f} kB a driver takes more than they hold" for x, size in sizes.items() if x not in buffers]
+    notes += [f"X = {x:g} left out: its buffer has {size / 1e3:.0f} kB, and a driver takes more" for x, size in sizes.items() if x not in buffers]
     return report_of(plan, "E4", seen, limits, notes)

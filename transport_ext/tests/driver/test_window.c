@@ -49,14 +49,20 @@ static void reader_open(
     pass(r->h);
 }
 
-static void send_frame(reader_t *r, int64_t position, int32_t length)
+static void frame_of(uint8_t *datagram, int64_t position, int32_t length)
 {
-    uint8_t datagram[2048] = {0};
     rsti_data_header_t header;
     rsti_data_header_fill(&header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, SESSION, STREAM,
         7 + (int32_t)(position / TERM), (int32_t)(position % TERM));
     header.frame.frame_length = length;
+    memset(datagram, 0, (size_t)length);
     memcpy(datagram, &header, sizeof header);
+}
+
+static void send_frame(reader_t *r, int64_t position, int32_t length)
+{
+    uint8_t datagram[2048];
+    frame_of(datagram, position, length);
     inject(r->h, r->socket, SENDER, datagram, length == 0 ? 32 : (size_t)length);
 }
 
@@ -136,6 +142,34 @@ TEST(what_was_consumed_and_not_told_yet_is_room)
     send_frames(&r, 1);
     CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 1);
     CHECK_EQ(r.image->high_water, 40 * 1024);
+    harness_close(r.h);
+}
+
+/* Not further than a term beyond the newest status message, since the conductor cleans a term behind what was consumed: who
+ * is not told may send again all that lies beyond it, and found the place clean. */
+TEST(what_may_come_again_is_not_cleaned)
+{
+    reader_t r;
+    reader_open(&r, UDP "|rcv-wnd=32k", NULL, 0);
+    (void)told(&r);
+    const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor.receive_endpoints.items[0];
+    struct sockaddr_storage from = {0};
+    for (int64_t position = 0; position < 2 * TERM; position += 1024) { /* a burst: no status message between */
+        uint8_t datagram[1024];
+        frame_of(datagram, position, sizeof datagram);
+        rsti_image_on_packet(&r.h->driver->receiver, r.image, endpoint->owned[0], datagram, sizeof datagram, &from,
+            r.h->manual.now_ns);
+        consume(&r, 0, r.image->high_water);
+        (void)rsti_image_rebuild(r.h->driver, r.image, r.h->manual.now_ns);
+    }
+    CHECK_EQ(r.image->last_sm_position, 0);
+    CHECK_EQ(r.image->high_water, TERM);
+    CHECK_EQ(r.image->clean_position, 0);
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), TERM / 1024);
+    CHECK_EQ(told(&r), TERM);
+    r.sent = TERM;
+    send_frames(&r, 32);
+    CHECK_EQ(r.image->high_water, TERM + TERM / 2);
     harness_close(r.h);
 }
 
@@ -364,7 +398,7 @@ TEST(an_unknown_law_makes_no_image)
 }
 
 CHECK_MAIN(RUN(status_messages_to_an_aeron_sender_follow_its_rules),
-    RUN(what_was_consumed_and_not_told_yet_is_room),
+    RUN(what_was_consumed_and_not_told_yet_is_room), RUN(what_may_come_again_is_not_cleaned),
     RUN(an_rstream_sender_hears_small_steps_soon), RUN(a_new_term_is_told),
     RUN(the_slowest_of_the_local_readers_counts), RUN(cubic_begins_small_and_gives_way_to_loss),
     RUN(cubic_measures_when_it_is_told_to), RUN(an_rstream_sender_is_asked_under_any_law),

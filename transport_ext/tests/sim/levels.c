@@ -14,6 +14,7 @@ typedef struct watched_t {
     int64_t id;
     int64_t limit;
     int64_t position;
+    int64_t consumed; /* by the slowest reader, at most */
 } watched_t;
 
 static watched_t watched[WATCHED_MAX];
@@ -35,7 +36,7 @@ static watched_t *watch(int32_t process_id, int64_t id)
         sim_fail("more than %d logs", WATCHED_MAX);
     }
     watched_t *made = &watched[watched_count++];
-    *made = (watched_t){.process_id = process_id, .id = id, .limit = -1, .position = -1};
+    *made = (watched_t){.process_id = process_id, .id = id, .limit = -1, .position = -1, .consumed = -1};
     return made;
 }
 
@@ -62,6 +63,20 @@ static void check_clean(const rsti_publication_t *publication, int64_t from, int
         }
         from += length;
     }
+}
+
+/* INT64_MAX: there is none. */
+static int64_t slowest_reader(const rsti_subscribers_t *subscribers)
+{
+    int64_t least = INT64_MAX;
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        const rsti_subscriber_t *subscriber = &subscribers->items[i];
+        if (rsti_tether_is_working(&subscriber->tether)) {
+            const int64_t at = rsti_load_acquire_i64(subscriber->position);
+            least = at < least ? at : least;
+        }
+    }
+    return least;
 }
 
 static void check_publication(const sim_driver_t *driver, const rsti_publication_t *publication)
@@ -114,10 +129,21 @@ static void check_image(const sim_driver_t *driver, const rsti_image_t *image)
     watched_t *seen = watch(driver->process->id, image->correlation_id);
     const int32_t term_length = image->file.log.term_length;
     const int64_t high_water = rsti_load_acquire_i64(&image->high_water);
-    if (high_water > image->last_sm_position + term_length / 2
-        && high_water > image->join_position + term_length / 2) {
-        sim_fail("image of stream %d: received up to %" PRId64 ", the last status message said %"
-                 PRId64, image->stream_id, high_water, image->last_sm_position);
+    const int64_t least = slowest_reader(&image->subscribers);
+    if (least != INT64_MAX && least > seen->consumed) {
+        seen->consumed = least;
+    }
+    /* Half a term beyond what was consumed or told, and never more than a term beyond what was told. */
+    const int64_t told = image->last_sm_position;
+    const int64_t consumed = seen->consumed < told + term_length / 2 ? seen->consumed : told + term_length / 2;
+    const int64_t from = consumed > told ? consumed : told;
+    if (high_water > from + term_length / 2 && high_water > image->join_position + term_length / 2) {
+        sim_fail("image of stream %d: received up to %" PRId64 ", consumed up to %" PRId64
+                 ", the last status message said %" PRId64, image->stream_id, high_water, seen->consumed, told);
+    }
+    if (image->clean_position > told && image->clean_position > image->join_position) {
+        sim_fail("image of stream %d: cleaned up to %" PRId64 ", and from %" PRId64
+                 " on data may come again", image->stream_id, image->clean_position, told);
     }
     if (image->received < seen->position) {
         sim_fail("image of stream %d: its position goes back from %" PRId64 " to %" PRId64,
