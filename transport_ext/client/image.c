@@ -398,6 +398,10 @@ static rsti_stop_t scan_term(rst_image_t *image, rsti_poll_t *poll, scan_t *scan
         if (scan->term_position + scan->offset >= poll->limit_position) {
             return RSTI_STOP_FULL; /* padding that begins at the bound stays as well */
         }
+        if (next > scan->offset && image->assembler.next_position < 0) {
+            /* Padding is consumed with the message before it: a stream may end with it. */
+            image->delivered_position = scan->term_position + next;
+        }
         scan->offset = next;
         if (is_corrupt) {
             return RSTI_STOP_CORRUPT;

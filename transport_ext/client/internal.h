@@ -330,7 +330,7 @@ struct rst_image_t {
     bool is_let_go; /* it ends here, whatever lies behind what was handed out */
     int64_t join_position;
     int64_t scan_position;      /* of the next frame to read */
-    int64_t delivered_position; /* after the last message handed out */
+    int64_t delivered_position; /* after the last message handed out, and padding behind it */
     int64_t released_position;  /* as last told to the driver */
     int32_t lease_index;        /* in the batch being filled, -1 */
     rsti_lease_t *oldest_lease, *youngest_lease;

@@ -45,6 +45,52 @@ TEST(unavailable_drains)
     end();
 }
 
+/* The padding at the end of a term, or of a claim that was given up, may be the last of a stream: who has read it has
+ * consumed all. What a reader drops before it is no part of that. */
+TEST(a_stream_may_end_with_padding)
+{
+    CHECK(begin("padding"));
+    fake_log_t *log = fake_image(subscription);
+    const int64_t data = fake_data(log, 0, "one");
+    const int64_t whole = fake_frame(log, data, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD, NULL,
+        FAKE_TERM - (int32_t)data - RSTI_DATA_HEADER_LENGTH, 0);
+    CHECK_EQ(whole, FAKE_TERM);
+    rsti_store_release_i64(&log->file.log.metadata->end_of_stream_position, whole);
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    CHECK_EQ(message(0)->position, data);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    fake_unavailable(subscription, log);
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(event.position, whole);
+    CHECK_EQ(event.end_position, whole);
+    end();
+}
+
+TEST(a_message_without_its_end_is_not_consumed_by_padding)
+{
+    CHECK(begin("cut"));
+    fake_log_t *log = fake_image(subscription);
+    const int64_t whole = fake_data(log, 0, "one");
+    const int64_t part = fake_frame(log, whole, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "two", 3, 0);
+    const int64_t end_at = fake_frame(log, part, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD, NULL, 32, 0);
+    rsti_store_release_i64(&log->file.log.metadata->end_of_stream_position, end_at);
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    fake_unavailable(subscription, log);
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.position, whole);
+    CHECK_EQ(event.received_position, end_at);
+    end();
+}
+
 static rst_poll_action_t on_fragment_never(void *arg, const rst_fragment_t *fragment)
 {
     (void)arg;
@@ -426,7 +472,8 @@ TEST(events_are_bounded)
     end();
 }
 
-CHECK_MAIN(RUN(unavailable_drains),
+CHECK_MAIN(RUN(unavailable_drains), RUN(a_stream_may_end_with_padding),
+    RUN(a_message_without_its_end_is_not_consumed_by_padding),
     RUN(a_local_image_goes_at_once_while_its_publisher_goes_on),
     RUN(a_network_image_goes_at_once_when_the_driver_says_so),
     RUN(an_evicted_image_is_read_no_further),
