@@ -15,7 +15,7 @@ from typing import Any
 PAGE = Path(__file__).parent.parent / "docs" / "flow.md"
 HEAD = re.compile(r"^\*\*(E\d+): (?:passed|fails)\*\* \(`rstream lab \1`\)$", re.MULTILINE)
 LAWS = ("credit", "static", "aimd", "nak", "cubic")
-DIGITS = (("overrun_share", 4), ("share", 3), ("utilisation", 3), ("distance", 3), ("jain", 3), ("goodput", 3), ("per_mb", 0), ("without_overrun", 2), ("fill_naks", 0), ("", 1))
+DIGITS = (("overrun_share", 4), ("share", 3), ("utilisation", 3), ("distance", 3), ("jain", 3), ("goodput", 3), ("per_mb", 0), ("first_x", 3), ("fill_naks", 0), ("", 1))
 
 
 def text_of(name: str, value: float | str | None) -> str:
