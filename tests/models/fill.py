@@ -22,12 +22,15 @@ class Fill:
         self.level = self.level_before = self.level_ns = 0  # q when the consumer took, or is late
         self.still = 0.0  # how long nothing is usually seen to be taken
         self.drain = self.deviation = self.variation = 0.0
+        self.arriving = 0.0  # bytes/s that come in, the most of late
+        self.arrival: tuple[int, int] | None = None  # where the sample of that began
         self.gap = 0.0  # usual time between two takings while there was data
         self.moved = 0  # something was taken, or there was nothing to take
         self.sample: tuple[int, int, bool] | None = None  # where it began, and whether it was busy
         self.fill = self.predicted = self.strength = 0.0
         self.window = 50 * NS_PER_MS
         self.rtt = 0
+        self.low = 0.5  # where reports begin
         self.is_stalled = False
         self.told: tuple[int, float] | None = None
 
@@ -49,6 +52,7 @@ class Fill:
         self.note_drain(now, consumed, received > consumed)
         self.now, self.received, self.consumed = now, received, consumed
         self.highest = max(self.highest, received, min(highest, COUNT_MAX))
+        self.note_arrivals(now)
         self.rtt = max(0, min(rtt, RTT_MAX_NS))
         self.judge(max(0, min(buffer, BUFFER_MAX)), self.rtt)
         if self.strength <= 0:
@@ -105,8 +109,17 @@ class Fill:
         self.variation = clamp(self.deviation / self.drain, 0.0, 1.0) if self.drain > 0 else 0.0
         self.sample = (now, consumed, is_busy)
 
+    def note_arrivals(self, now: int) -> None:
+        """What comes in, behind a gap as well: more counts at once, less by and by."""
+        began, at = self.arrival = self.arrival or (now, self.highest)
+        if now - began < DRAIN_SAMPLE_NS:
+            return
+        value = clamp(float(self.highest - at) / float(now - began) * 1e9, 0.0, RATE_MAX)
+        self.arriving += value - self.arriving if value > self.arriving else (value - self.arriving) / 16.0
+        self.arrival = (now, self.highest)
+
     def judge(self, buffer: int, rtt: int) -> None:
-        low = fill_low(self.target_delay_ns, self.drain, buffer, rtt)
+        self.low = low = fill_low(self.target_delay_ns, self.drain, buffer, rtt, self.arriving if self.arriving > 0 else self.drain)
         self.window = window_ns(buffer, low, self.drain, rtt)
         ahead_s = 2.0 * float(rtt + self.window) / 1e9
         share = 1.0 / buffer if buffer > 0 else 0.0

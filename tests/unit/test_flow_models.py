@@ -214,6 +214,7 @@ def test_fill_is_the_model(laws: Laws, first: int, events: list[tuple], buffer: 
         is_due = model.update(now, received, consumed, buffer, rtt, highest)
         answer = laws.ask("update", now, received, consumed, buffer, rtt, highest)
         expected = [int(is_due), model.strength, model.fill, model.predicted, model.drain, model.variation, model.window, int(model.is_stalled)]
+        expected += [model.arriving, model.low]
         assert alike(answer, expected), (answer, expected)
         assert 0 <= model.strength <= 1
         assert not is_due or model.strength > 0

@@ -20,7 +20,7 @@ void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns)
         .target_delay_ns = target_delay_ns > 0
                                ? rsti_min_i64(target_delay_ns, RSTI_REPORT_RTT_MAX_NS)
                                : RSTI_TARGET_DELAY_NS,
-        .reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, 0, 0, 0, 0),
+        .reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, 0, 0, 0, 0, 0),
     };
 }
 
@@ -110,12 +110,33 @@ static void note_drain(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool
     start_sample(fill, now_ns, consumed, is_busy);
 }
 
+/* What lies behind a gap has come in as well. A law that steers may send the most that came of late again. */
+static void note_arrivals(rsti_fill_t *fill, int64_t now_ns, int64_t highest)
+{
+    if (!fill->has_arrival_sample) {
+        fill->has_arrival_sample = true;
+        fill->arrival_ns = now_ns;
+        fill->arrived_at = highest;
+    }
+    const int64_t passed_ns = now_ns - fill->arrival_ns;
+    if (passed_ns < DRAIN_SAMPLE_NS) {
+        return;
+    }
+    const double sample = rsti_clamp_double(
+        (double)(highest - fill->arrived_at) / (double)passed_ns * 1e9, 0.0, RSTI_RATE_MAX);
+    fill->arriving +=
+        sample > fill->arriving ? sample - fill->arriving : (sample - fill->arriving) / DRAIN_SAMPLES;
+    fill->arrival_ns = now_ns;
+    fill->arrived_at = highest;
+}
+
 static void judge(rsti_fill_t *fill)
 {
     const double buffer = (double)fill->buffer_bytes;
     const double share = buffer > 0 ? 1.0 / buffer : 0.0;
-    fill->reaction = rsti_reaction(
-        fill->target_delay_ns, fill->buffer_bytes, fill->rtt_ns, fill->drain, fill->drain);
+    const double coming = fill->arriving > 0 ? fill->arriving : fill->drain;
+    fill->reaction = rsti_reaction(fill->target_delay_ns, fill->buffer_bytes, fill->rtt_ns,
+        fill->drain, coming, fill->drain);
     const double low = fill->reaction.fill_low;
     const double ahead_s = LEAD * (double)fill->reaction.reach_ns / 1e9;
     fill->fill = rsti_clamp_double((double)(fill->received - fill->consumed) * share, 0.0, 2.0);
@@ -176,6 +197,7 @@ bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
     fill->received = received;
     fill->highest =
         rsti_max_i64(fill->highest, rsti_clamp_i64(facts->highest, received, RSTI_COUNT_MAX));
+    note_arrivals(fill, now_ns, fill->highest);
     fill->consumed = consumed;
     fill->buffer_bytes = rsti_clamp_i64(facts->buffer_bytes, 0, RSTI_BUFFER_MAX);
     fill->rtt_ns = rsti_clamp_i64(facts->rtt_ns, 0, RSTI_REPORT_RTT_MAX_NS);

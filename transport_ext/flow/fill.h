@@ -28,6 +28,9 @@
  * noise the least quarter-smoothed one lies 6 % below what they drain, which the stream then lost.
  * Its variation is the mean distance of the samples (smoothed, 1/8) as a share of the drain.
  *
+ * What comes in (a of reaction.h): the end of the furthest data, in samples of DRAIN_SAMPLE_NS or more; a higher
+ * sample counts at once, a lower one by a sixteenth.
+ *
  * Pure; whatever comes in is clamped. Owner: receiver. */
 #ifndef RSTI_FLOW_FILL_H
 #define RSTI_FLOW_FILL_H
@@ -72,6 +75,9 @@ typedef struct rsti_fill_t {
     double told_strength;
     bool has_sample, is_sample_busy;
     int64_t sample_ns, sample_at; /* where the running sample began */
+    double arriving; /* bytes per second that come in, the most of late; 0: not known yet */
+    bool has_arrival_sample;
+    int64_t arrival_ns, arrived_at;
 } rsti_fill_t;
 
 /* target_delay_ns: L of reaction.h; 0: RSTI_TARGET_DELAY_NS. */

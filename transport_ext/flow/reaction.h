@@ -1,7 +1,7 @@
 /* reaction.h: what sender and receiver of the adaptive law work out alike. With B the buffer, R the
- * rate, RTT the round trip, L the delay aimed at, d the drain:
+ * rate, RTT the round trip, L the delay aimed at, d the drain, a the least of d and what comes in:
  *
- *     f_lo = clamp(max(L, RTT) d / B, 0.1, 0.5), and at most max(1 - d (T0 + D) / B, 0.1)     where reports begin
+ *     f_lo = clamp(max(L, RTT) d / B, 0.1, 0.5), and at most max(1 - a (T0 + D) / B, 0.1)     where reports begin
  *     W    = clamp(B (1 - f_lo) / (1.75 R) - RTT, max(RTT, 1 ms), max(RTT, 50 ms))
  *     T    = RTT + W                  T0: with the shortest W; D: until the receiver says that its consumer stopped
  *     X    = B (1 - f_lo) / (R (T + D))
@@ -15,8 +15,9 @@
  *
  * After a consumer has stopped comes at most R (T + D): all of R until it is said and felt, then half of it for one W, a
  * quarter for the next, and so on. A buffer with X >= 1 takes that. Reports begin early enough for X = 1 wherever a
- * buffer is large enough for it (B > d (T0 + D) / 0.9): with half of a small buffer full before anybody speaks, whether
- * a stop overran was a matter of where the queue was by chance. D: the first report of a stop leaves after 0.1 to 0.8 ms
+ * buffer is large enough for it (B > a (T0 + D) / 0.9): with half of a small buffer full before anybody speaks, whether
+ * a stop overran was a matter of where the queue was by chance. It is a and not d, since a consumer that could take twice
+ * what its link brings will not be sent more while it stands. D: the first report of a stop leaves after 0.1 to 0.8 ms
  * in the mean, the later the larger the buffer: the slope of a queue that nobody takes from shows within a fraction of
  * what it is smoothed over, since it is looked 2 T ahead. Pure. */
 #ifndef RSTI_FLOW_REACTION_H
@@ -34,10 +35,10 @@ typedef struct rsti_reaction_t {
     int64_t reach_ns;  /* T */
 } rsti_reaction_t;
 
-/* buffer_bytes 0 or rate 0: not known; then fill_low is 0.5 and W at its longest. All arguments
- * lie within the limits of saturate.h. */
+/* coming: what comes in, at most (a is the least of it and the drain). buffer_bytes 0 or rate 0: not
+ * known; then fill_low is 0.5 and W at its longest. All arguments lie within the limits of saturate.h. */
 rsti_reaction_t rsti_reaction(int64_t target_delay_ns, int64_t buffer_bytes, int64_t rtt_ns,
-    double drain, double rate);
+    double drain, double coming, double rate);
 
 /* X with another D; 0: not known. */
 double rsti_reaction_margin(const rsti_reaction_t *reaction, int64_t buffer_bytes, double rate,

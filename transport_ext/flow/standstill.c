@@ -40,7 +40,7 @@ void rsti_standstill_on_report(rsti_standstill_t *standstill, const rsti_fill_tr
         return;
     }
     const rsti_reaction_t reaction = rsti_reaction(target_delay_ns, cleaned.buffer_bytes,
-        cleaned.rtt_ns, cleaned.drain, cleaned.drain);
+        cleaned.rtt_ns, cleaned.drain, cleaned.drain, cleaned.drain);
     if (standstill->now_ns - source->moved_ns >= reaction.reach_ns) {
         standstill->until_ns = standstill->now_ns
             + rsti_max_i64(HELD_REACHES * reaction.reach_ns, RSTI_STANDSTILL_HELD_NS);

@@ -105,9 +105,8 @@ TEST(a_way_that_loses_is_full_all_the_same)
         for (int j = 0; j < 3; j++) {
             int64_t reports = -1;
             CHECK(goodput(delays_ns[i], losses[j], &reports) >= 0.9);
-            /* At 10 ms a repair frees a quarter of the buffer at once, and at what its consumer could take the buffer is
-             * too small for a stop, so reports begin at a tenth of it: 8 to 15 in the mean of 30 seeds, 20 at most. */
-            CHECK(reports <= (i < 2 ? 0 : 30));
+            /* At 10 ms what was lost twice frees half of the buffer at once: 1 in the mean of 30 seeds, 3 at most. */
+            CHECK(reports <= (i < 2 ? 0 : 6));
         }
     }
 }

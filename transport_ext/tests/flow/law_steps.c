@@ -126,9 +126,9 @@ static bool do_rate(lab_t *lab, const char *word)
 
 static void print_fill(const rsti_fill_t *fill, bool is_due)
 {
-    printf("%d %.17g %.17g %.17g %.17g %.17g %" PRId64 " %d\n", is_due, fill->strength,
+    printf("%d %.17g %.17g %.17g %.17g %.17g %" PRId64 " %d %.17g %.17g\n", is_due, fill->strength,
         fill->fill, fill->predicted, fill->drain, fill->variation, fill->reaction.window_ns,
-        fill->is_stalled);
+        fill->is_stalled, fill->arriving, fill->reaction.fill_low);
 }
 
 static bool do_fill(lab_t *lab, const char *word)

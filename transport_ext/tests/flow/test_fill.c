@@ -158,6 +158,40 @@ TEST(loss_is_no_overload)
     CHECK(naive_reports > 100);
 }
 
+/* A hole at the bottom keeps all back for 20 ms, then it is there at once, and its consumer takes twice what comes. */
+TEST(what_comes_in_counts_behind_a_gap_too)
+{
+    rsti_fill_t fill;
+    rsti_fill_init(&fill, 0);
+    int64_t highest = 0;
+    int64_t received = 0;
+    int64_t consumed = 0;
+    for (int64_t now_ns = 0; now_ns < S; now_ns += 100 * US) {
+        highest += 10000; /* 100 MB/s */
+        const bool has_gap = now_ns % (100 * MS) < 20 * MS;
+        received = has_gap ? received : highest;
+        consumed = rsti_min_i64(received, consumed + 20000);
+        (void)rsti_fill_update(
+            &fill, &(rsti_fill_facts_t){now_ns, received, consumed, BUFFER, 10 * MS, highest});
+        if (now_ns > 200 * MS) {
+            CHECK(is_near(fill.arriving, 100 * MB));
+        }
+    }
+    CHECK(fill.drain > 150 * MB);
+    CHECK(fill.reaction.fill_low > 0.35); /* by its drain the buffer were too small for a stop: 0.1 */
+    for (int64_t now_ns = S; now_ns < 2 * S; now_ns += 100 * US) {
+        highest += 1000;
+        (void)rsti_fill_update(
+            &fill, &(rsti_fill_facts_t){now_ns, highest, highest, BUFFER, 10 * MS, highest});
+    }
+    CHECK(is_near(fill.arriving, 10 * MB)); /* less is believed by and by */
+    highest += 1000000;
+    (void)rsti_fill_update(&fill, &(rsti_fill_facts_t){2 * S, highest, consumed, BUFFER, 10 * MS, highest});
+    (void)rsti_fill_update(
+        &fill, &(rsti_fill_facts_t){2 * S + 10 * MS, highest, consumed, BUFFER, 10 * MS, highest});
+    CHECK(fill.arriving > 40 * MB); /* more at once */
+}
+
 TEST(drain_and_variation_are_those_of_busy_times)
 {
     image_t image;
@@ -477,7 +511,8 @@ TEST(wild_numbers_are_clamped)
 CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
     RUN(looks_at_one_instant_count_once), RUN(a_consumer_of_batches_keeps_up),
     RUN(a_consumer_of_batches_falls_behind),
-    RUN(loss_is_no_overload), RUN(drain_and_variation_are_those_of_busy_times), RUN(a_stall_is_full_strength_and_no_drain),
+    RUN(loss_is_no_overload), RUN(what_comes_in_counts_behind_a_gap_too),
+    RUN(drain_and_variation_are_those_of_busy_times), RUN(a_stall_is_full_strength_and_no_drain),
     RUN(a_consumer_that_takes_seldom_is_not_stalled),
     RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_says_what_was_seen),
     RUN(demand_makes_the_buffer), RUN(waits_are_long_for_most_and_never_zero_in_a_group),
