@@ -14,9 +14,10 @@ from rstream.stream._buffered import BufferedSubscriber, queue_of
 from rstream.stream._eviction import evicting_channel
 from rstream.stream._names import resolve_address, with_rate
 from rstream.stream._processor import MapProcessor
-from rstream.stream._publisher import Publisher, make_publisher
+from rstream.stream._publisher import Publisher
 from rstream.stream._publisher_of import StreamPublisher
 from rstream.stream._reader import OnLost, Reader
+from rstream.stream._sender import make
 from rstream.stream._subscriber_to import StreamSubscriber
 
 if TYPE_CHECKING:
@@ -112,18 +113,46 @@ def publisher(
         ConfigError: an argument that cannot be used, or that this release does not serve.
         DriverError: no driver, or it refused the channel.
     """
+    address = publisher_address(
+        name,
+        type,
+        codec=codec,
+        channel=channel,
+        stream_id=stream_id,
+        connect_timeout_s=connect_timeout_s,
+        linger_s=linger_s,
+        rate=rate,
+    )
+    return make(Publisher[Any], _session.acquire(dir, client), **address)
+
+
+def publisher_address(
+    name: str | int,
+    type: type[Any] | None,
+    *,
+    codec: Codec[Any] | None,
+    channel: Channel | str | None,
+    stream_id: int | None,
+    connect_timeout_s: float,
+    linger_s: float,
+    rate: rate.RateLimit | None,
+) -> dict[str, Any]:
+    """The arguments of a publishing face but its link, checked.
+
+    Raises:
+        ConfigError: one that cannot be used.
+    """
     stream, uri, number = resolve_address(name, channel, stream_id, is_publisher=True)
     chosen = codec if codec is not None else codec_for(type)
     _check_seconds(connect_timeout_s=connect_timeout_s, linger_s=linger_s)
-    return make_publisher(
-        _session.acquire(dir, client),
-        codec=chosen,
-        name=stream,
-        channel=with_rate(uri, rate),
-        stream_id=number,
-        connect_timeout_s=connect_timeout_s,
-        linger_s=linger_s,
-    )
+    return {
+        "name": stream,
+        "channel": with_rate(uri, rate),
+        "stream_id": number,
+        "codec": chosen,
+        "connect_timeout_s": connect_timeout_s,
+        "linger_s": linger_s,
+    }
 
 
 @overload

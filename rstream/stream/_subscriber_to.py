@@ -78,6 +78,7 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
         # Where one thread runs everything, the readers that would ask cannot while it waits.
         self._watch = None if isinstance(self._executor, CallerExecutor) else _Watch(publisher)
         self._is_hungry = threading.Event()
+        self._is_awaiting = False  # on_next, in its watch
 
     # ---- signals ----
 
@@ -169,11 +170,17 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
 
     def _await_demand(self) -> None:
         watch = self._watch
+        self._is_awaiting = True
         try:
-            if watch is not None and watch.wait(PATIENCE_S):
+            # Looked at again: who has asked before that did not wake us.
+            is_news = watch is not None and self._demand.left == 0 and watch.wait(PATIENCE_S)
+            self._is_awaiting = False
+            if is_news:
                 self._ask_upstream()
         except (DriverError, ClosedError, ForkedError):
             pass  # the loop, or the next element, sees to that
+        finally:
+            self._is_awaiting = False
         if self._demand.left == 0:
             self._is_hungry.set()
 
@@ -184,7 +191,8 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
                 if self._is_requesting or upstream is None:
                     return
                 count = self._demand.take()
-                if count == 0:
+                # A reader that is silent says nothing new until it counts as one that cannot tell.
+                if count == 0 and (self._silent_since_s is not None or self.publisher.has_new_demand):
                     self._look()
                     count = self._demand.take()
                 if count == 0:
@@ -192,6 +200,8 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
                 self._is_requesting = True
             try:
                 upstream.request(count)
+                if self._is_awaiting and self._watch is not None:
+                    self._watch.wake()  # what it waits for has been seen and asked for here
             finally:
                 with self._lock:
                     self._is_requesting = False
@@ -243,7 +253,7 @@ class _Watch:
             DriverLost: nothing is.
         """
         publisher = self._publisher
-        if publisher.demand() is None:
+        if not publisher.has_session:
             raise DriverLost(f"{publisher!r}: closed, or its driver was lost")
         if self._waiter is None or publisher.session_id != self._session_id:
             self.leave()
@@ -256,6 +266,12 @@ class _Watch:
             self.attach()
         waiter = self._waiter
         return waiter is not None and waiter.wait(timeout_s)
+
+    def wake(self) -> None:
+        """End a wait that is under way. Any thread."""
+        waiter = self._waiter
+        if waiter is not None:
+            waiter.wake()
 
     def leave(self) -> None:
         """Give the waiter back; the next call makes another one. Any thread."""

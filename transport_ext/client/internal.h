@@ -264,8 +264,6 @@ bool rsti_publication_is_ready(const rst_publication_t *publication);
  * which moves behind it; NULL: there is no other. */
 const rsti_counter_value_t *rsti_publication_next_reader(
     const rst_publication_t *publication, int32_t *id);
-/* publication_demand.c: readers asked for more since rst_publication_demand was called, or came or went. */
-bool rsti_publication_has_new_demand(const rst_publication_t *publication);
 /* Why a handle that is NULL, forked or closed does nothing: RST_ERROR with a trail, or RST_CLOSED. */
 int64_t rsti_publication_refuse(const rst_publication_t *publication);
 

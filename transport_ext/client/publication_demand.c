@@ -98,9 +98,9 @@ RST_API int64_t rst_publication_demand(rst_publication_t *publication, rst_deman
     return demand->reader_count;
 }
 
-bool rsti_publication_has_new_demand(const rst_publication_t *publication)
+RST_API bool rst_publication_has_new_demand(const rst_publication_t *publication)
 {
-    if (is_dead(publication)) {
+    if (publication == NULL || is_dead(publication)) {
         return true;
     }
     rst_demand_t demand;

@@ -297,7 +297,7 @@ static bool is_attached_ready(const rsti_attached_t *attached, uint32_t *told)
     if (attached->publication == NULL) {
         return rsti_subscription_is_ready(attached->subscription, told);
     }
-    return attached->is_demand ? rsti_publication_has_new_demand(attached->publication)
+    return attached->is_demand ? rst_publication_has_new_demand(attached->publication)
                                : rsti_publication_is_ready(attached->publication);
 }
 

@@ -128,6 +128,15 @@ PyObject *rsti_py_publication_get_next_frame(PyObject *object, void *closure)
     return Py_BuildValue("(ii)", (int)term_id, (int)term_offset);
 }
 
+PyObject *rsti_py_publication_get_has_new_demand(PyObject *object, void *closure)
+{
+    const rsti_py_publication_t *self = (const rsti_py_publication_t *)object;
+
+    (void)closure;
+    return PyBool_FromLong(
+        self->handle.is_closed || rst_publication_has_new_demand(self->publication));
+}
+
 PyObject *rsti_py_publication_get_demand(PyObject *object, void *closure)
 {
     rsti_py_publication_t *self = (rsti_py_publication_t *)object;

@@ -243,6 +243,7 @@ PyObject *rsti_py_publication_set_rate(PyObject *self, PyObject *const *args, Py
 PyObject *rsti_py_publication_next_error(PyObject *self, PyObject *unused);
 PyObject *rsti_py_publication_get_next_frame(PyObject *self, void *closure);
 PyObject *rsti_py_publication_get_demand(PyObject *self, void *closure);
+PyObject *rsti_py_publication_get_has_new_demand(PyObject *self, void *closure);
 PyObject *rsti_py_publication_get_errors_lost(PyObject *self, void *closure);
 PyObject *rsti_py_subscription_reject(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *rsti_py_subscription_images(PyObject *self, PyObject *unused);

@@ -267,6 +267,20 @@ def test_who_makes_elements_waits_for_the_next_request_itself(driver_dir, name, 
     sink.cancel()
 
 
+def test_what_the_loop_has_asked_for_wakes_who_makes_elements(driver_dir, name, monkeypatch):
+    """The loop and on_next look for the same news; whoever is second must not go on waiting for it."""
+    monkeypatch.setattr(_subscriber_to, "PATIENCE_S", 3600.0)
+    monkeypatch.setattr(_subscriber_to, "LEAVE_S", 0.0)  # the loop leaves nothing to on_next
+    reader = Reader(first=1, per_element=1)
+    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    source = Witness(sink).begin()
+    stream.publisher_of(name, dir=driver_dir).subscribe(reader)
+    until(lambda: len(reader.items) >= 500, 30)
+    assert source.own_share < 1.0, "the loop was never first: this shows nothing"
+    reader.subscription.cancel()
+    sink.cancel()
+
+
 def test_where_one_thread_runs_everything_it_does_not_wait(driver_dir, name, monkeypatch):
     monkeypatch.setattr(_subscriber_to, "PATIENCE_S", 3600.0)
     executor = stream.CallerExecutor()

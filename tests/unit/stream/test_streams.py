@@ -106,7 +106,7 @@ def test_no_subscriber_offer_says_so_and_send_waits_then_raises(driver_dir, name
 
 
 def test_a_notice_names_channel_and_stream(driver_dir, name, caplog, monkeypatch):
-    monkeypatch.setattr("rstream.stream._publisher.NOTICE_AFTER_S", 0.05)
+    monkeypatch.setattr("rstream.stream._sender.NOTICE_AFTER_S", 0.05)
     with (
         caplog.at_level(logging.WARNING, "rstream"),
         stream.publisher(name, dir=driver_dir, connect_timeout_s=0.3) as pub,

@@ -1,0 +1,364 @@
+"""The sending face of a stream, for event loops: what waits, is awaited."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterable
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import anyio
+import anyio.lowlevel
+
+from rstream import _core
+from rstream.aio._errand import Errand
+from rstream.errors import ClosedError, DriverLost
+from rstream.stream import _steps
+from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
+from rstream.stream._sender import SET_RATE_TIMEOUT_S, Sender, error_text, length_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+
+    from rstream._facts import SlowestReader
+    from rstream.codecs import Encoded
+    from rstream.rate import RateLimit
+    from rstream.stream._events import StreamEvent
+    from rstream.stream._session import Link
+    from rstream.stream._steps import Step, Steps
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: What is sent between two turns of the loop, at most: messages, and one more for each 16 KiB (a turn costs 4 µs,
+#: a message from 0.3 µs on).
+TURN = 64
+TURN_SHIFT = 14
+
+
+class Publisher(Sender[T]):
+    """Sends objects into a stream without ever blocking the event loop; made by :func:`rstream.aio.publisher`.
+
+    Any number of tasks of one loop may send: each message goes out whole, in the order in which ``send`` was
+    called. A ``send`` that is cancelled has sent nothing. Thread rule: the loop's thread.
+
+    When the media driver dies, the next ``send`` starts it again, joins with a new session, and reports what was
+    not known to be consumed as a :class:`rstream.stream.Gap` in :meth:`events`.
+    """
+
+    def __init__(self, link: Link, *, turn: anyio.Lock, **address: Any) -> None:
+        self._turn = turn  # whose steps are under way
+        self._left = 0  # of a turn
+        self._is_ending = False
+        self._errand: Errand[object] | None = None
+        self._waiter: _core.Waiter | None = None
+        self._waiter_for: _core.Publication | None = None
+        super().__init__(link, **address)
+
+    # ---- sending ----
+
+    async def send(self, obj: T, *, timeout_s: float | None = None) -> int:
+        """Send one object; wait for room, and for a first subscriber.
+
+        It gives the loop a turn at least every 64 messages. Cancelled, it has not sent the object.
+
+        Args:
+            obj: what the codec takes.
+            timeout_s: most seconds to wait for room, behind other tasks as well; None: as long as readers are there.
+        Returns:
+            The position after it, in bytes of the stream.
+        Raises:
+            CodecError: ``obj`` cannot be encoded.
+            MessageTooLarge: longer than :attr:`max_message_length`.
+            NotConnected: no subscriber for ``connect_timeout_s`` (a notice is logged after 2 s).
+            BackPressured: no room within ``timeout_s``; its ``held_by`` says what held it.
+            ClosedError: closed here, perhaps while it waited.
+        """
+        data = self._encode(obj)
+        if self._left > 0 and self._bucket is None and not self._turn.locked():
+            position = self._offer(data)
+            if position > 0:
+                return self._note_turn(position)
+        return await self._in_turn(lambda left_s: self._steps_of_send(data, left_s), timeout_s)
+
+    async def send_many(
+        self, objects: Iterable[T] | AsyncIterable[T], *, timeout_s: float | None = None
+    ) -> int:
+        """Send all objects in order; of an iterable in chunks of 64, the fastest way.
+
+        An async iterable is asked for the next object when the last one was sent: readers that have no room slow it
+        down.
+
+        Args:
+            objects: what the codec takes.
+            timeout_s: most seconds to wait for room for one object.
+        Returns:
+            How many were sent: all. On an exception those before the one that failed were sent; of a chunk that
+            was cancelled, a part.
+        Raises:
+            RStreamError: as for :meth:`send`.
+        """
+        count = 0
+        if isinstance(objects, AsyncIterable):
+            async for obj in objects:
+                await self.send(obj, timeout_s=timeout_s)
+                count += 1
+            return count
+        iterator = iter(objects)
+        while chunk := list(islice(iterator, TURN)):
+            await self._send_chunk([self._encode(obj) for obj in chunk], timeout_s)
+            count += len(chunk)
+        return count
+
+    async def _send_chunk(self, messages: list[Encoded], timeout_s: float | None) -> None:
+        if self._bucket is None:
+            await self._in_turn(lambda _: self.steps_to_send_all(messages, timeout_s), None)
+            return
+        for data in messages:
+            await self._in_turn(lambda left_s, data=data: self._steps_of_send(data, left_s), timeout_s)
+
+    def _steps_of_send(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
+        yield from self.steps_to_pace(data, timeout_s)
+        position = self._offer(data)
+        if position <= 0:
+            position = yield from self.steps_to_send(data, position, timeout_s)
+        return self._note_turn(position)
+
+    def _note_turn(self, position: int) -> int:
+        self._left -= 1 + ((position - self._reached) >> TURN_SHIFT)
+        self._note_sent(position)
+        return position
+
+    def offer(self, obj: T) -> int:
+        """Try to send one object at once; never waits, gives the loop no turn, overtakes no ``send`` that waits.
+
+        Returns:
+            The position after it, or below 0 when it was not taken: Aeron's reason
+            (:data:`rstream.NOT_CONNECTED` -1, BACK_PRESSURED -2: the readers have no room,
+            ADMIN_ACTION -3), or RATE_LIMITED -7: it is held back by its own rate.
+        Raises:
+            CodecError, MessageTooLarge, ClosedError: as for :meth:`send`.
+            DriverLost: the driver died; ``send`` or :meth:`revive` joins again.
+        """
+        data = self._encode(obj)
+        self._check_open()
+        if self._turn.locked() or self._is_away():
+            return self._reason_now()
+        if self._is_over_rate():
+            return _core.RATE_LIMITED
+        position = self._offer(data)
+        if position <= _core.CLOSED and self._must_join_again(position, length_of(data)):
+            raise DriverLost(
+                f"{self._where()}: the driver was lost",
+                hint="`await` its send() or revive(), which start one and join again",
+            )
+        return self._note_offered(position, data)
+
+    def _reason_now(self) -> int:
+        if self._is_away():
+            return _core.ADMIN_ACTION
+        if not self._core.is_connected:
+            return _core.NOT_CONNECTED
+        return _core.RATE_LIMITED if self.is_rate_limited else _core.BACK_PRESSURED
+
+    # ---- facts that take a moment, and what changes them ----
+
+    def events(self) -> list[StreamEvent]:
+        """What happened since the last call, oldest first: readers come and gone, session changes, gaps.
+
+        Never waits. That the driver was lost is told when a ``send`` or :meth:`revive` has joined again.
+        """
+        if not self._closed and not self._is_away() and self._link.is_alive:
+            self._look()
+        return self._take_events()
+
+    async def revive(self) -> None:
+        """Join again if the driver was lost, so that a publisher with nothing to send learns it too."""
+        if not self._closed and not self._link.is_alive and self._link.is_shared:
+            await self._in_turn(lambda _: self._steps_to_revive(), None)
+
+    def _steps_to_revive(self) -> Steps[None]:
+        if not self._link.is_alive:  # nobody else has, meanwhile
+            yield from self.steps_to_rejoin(None)
+
+    async def slowest_reader(self) -> SlowestReader | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Which reader has consumed least, and since when; see :meth:`rstream.stream.Publisher.slowest_reader`."""
+        return await Errand(super().slowest_reader).result()
+
+    async def set_rate(self, rate: RateLimit, *, timeout_s: float = SET_RATE_TIMEOUT_S) -> None:
+        """Another rate from now on, also for a ``send`` that waits; see :meth:`rstream.stream.Publisher.set_rate`."""
+        await self._settle()
+        channel, bucket = self._prepare_rate(rate)
+        if not self._link.client.is_aeron_driver:
+            core, text = self._core, rate.to_text()
+            await Errand(lambda: core.set_rate(text, timeout_s)).result()
+        self._bucket = bucket
+        self.channel = channel
+
+    # ---- the end ----
+
+    async def wait_consumed(
+        self, position: int | None = None, *, timeout_s: float | None = None
+    ) -> bool:
+        """Wait until every reader has consumed up to ``position`` (UDP: as status messages say).
+
+        Args:
+            position: bytes of the stream; None: what was sent so far.
+            timeout_s: None waits for ever.
+        Returns:
+            False: not within ``timeout_s``.
+        Raises:
+            DriverLost: it died meanwhile. ClosedError: closed here.
+        """
+        await self._settle()
+        wanted = self._core.position if position is None else position
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        return await self._run(
+            self.steps_until_consumed(wanted, deadline_s, give_up_alone=False)
+        )
+
+    async def fail(self, error: BaseException | str) -> None:
+        """End the stream with an error: readers raise :class:`RemoteError` with the text."""
+        await self._end(KIND_ERROR, error_text(error), self.linger_s)
+
+    async def close(self, *, linger_s: float | None = None) -> None:
+        """Say that the stream is complete, and wait until readers have consumed it. Idempotent.
+
+        A ``send`` that waits meanwhile raises ClosedError. Cancelled, it says so all the same and does not linger.
+
+        Args:
+            linger_s: most seconds to wait; None: as the publisher was made with. What is left then
+                is still delivered while the driver lives.
+        """
+        await self._end(
+            KIND_COMPLETE, self.name.encode(), self.linger_s if linger_s is None else linger_s
+        )
+
+    async def _end(self, kind: int, text: bytes, linger_s: float) -> None:
+        if self._is_ending:
+            return
+        self._is_ending = True
+        if self._waiter is not None:
+            self._waiter.wake()
+        try:
+            try:
+                self._turn.acquire_nowait()
+            except anyio.WouldBlock:  # who waits was woken, and leaves
+                with anyio.CancelScope(shield=True):
+                    await self._turn.acquire()
+            try:
+                if self._errand is not None:
+                    await self._errand.ended()
+                await self._run(self.steps_to_end(kind, text, linger_s), is_end=True)
+            finally:
+                self._turn.release()
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Leave without a word: readers see a publisher that was lost. For one that nobody will close."""
+        if not self._closed:
+            self._is_ending = True
+            self._drop_waiter()
+            self._let_go()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc is None:
+            await self.close()
+        else:
+            await self.fail(exc)
+
+    # ---- one at a time ----
+
+    async def _in_turn(
+        self, steps: Callable[[float | None], Steps[R]], timeout_s: float | None
+    ) -> R:
+        """Go through the steps when those of earlier calls are through; they are told what time is left."""
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        with anyio.move_on_after(timeout_s) as waiting:
+            await self._turn.acquire()
+        if waiting.cancelled_caught:
+            raise self._late_error(timeout_s or 0.0)
+        try:
+            await anyio.lowlevel.checkpoint()
+            await self._settle()
+            self._left = TURN
+            return await self._run(steps(None if deadline_s is None else deadline_s - time.monotonic()))
+        finally:
+            self._turn.release()
+
+    async def _settle(self) -> None:
+        """Wait for a thread that a cancelled call left behind."""
+        if self._errand is not None:
+            await self._errand.ended()
+            self._errand = None
+        self._check_open()
+
+    def _check_open(self) -> None:
+        if self._closed or self._is_ending:
+            raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
+
+    def _is_away(self) -> bool:
+        return self._errand is not None and self._errand.is_running
+
+    async def _run(self, steps: Steps[R], *, is_end: bool = False) -> R:
+        """As :func:`rstream.stream._steps.run`. Nothing is awaited after the last step: what was sent is never
+        reported as cancelled.
+        """
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    answer = await self._perform(step)
+                    if not is_end:
+                        self._check_open()
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(answer)
+        except StopIteration as end:
+            return end.value
+
+    async def _perform(self, step: Step) -> object:
+        if isinstance(step, _steps.Room):
+            return await self._await_room(step.seconds)
+        if isinstance(step, _steps.Pause):
+            return await anyio.sleep(step.seconds)
+        self._left = 0  # nobody offers meanwhile
+        self._errand = Errand(step.function)
+        return await self._errand.result()
+
+    async def _await_room(self, timeout_s: float) -> bool:
+        waiter = self._attached_waiter()
+        if waiter.arm():
+            await anyio.lowlevel.checkpoint()
+            return True
+        try:
+            with anyio.move_on_after(timeout_s) as scope:
+                await anyio.wait_readable(waiter.fileno())
+            return not scope.cancelled_caught
+        finally:
+            waiter.disarm()
+
+    def _attached_waiter(self) -> _core.Waiter:
+        """The waiter on the publication of now: a rejoin makes another one."""
+        if self._waiter is None or self._waiter_for is not self._core:
+            self._drop_waiter()
+            self._waiter = self._link.client.core.waiter()
+            self._waiter_for = self._core
+            self._waiter.attach(self._core)
+        return self._waiter
+
+    def _drop_waiter(self) -> None:
+        waiter, self._waiter, self._waiter_for = self._waiter, None, None
+        if waiter is not None:
+            waiter.close()

@@ -1,0 +1,316 @@
+"""What a publisher knows: where it is, who reads it, and what happened to them."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections import deque
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rstream import _core
+from rstream._facts import slowest_reader_of
+from rstream.driver import call_site
+from rstream.flow.pacing import TokenBucket, bucket_of
+from rstream.stream._demand import ReadersDemand
+from rstream.stream._events import (
+    EVENTS_MAX,
+    Connected,
+    Disconnected,
+    Gap,
+    StreamEvent,
+)
+from rstream.stream._names import KIND_PLAIN, header_of, uri_keys
+
+if TYPE_CHECKING:
+    from rstream._facts import SlowestReader
+    from rstream.codecs import Codec
+    from rstream.stream._session import Link
+
+log = logging.getLogger("rstream")
+
+T = TypeVar("T")
+
+#: What the limit of a publication waits for, in words.
+HELD_BY = {
+    _core.HELD_BY_WINDOW: "window",
+    _core.HELD_BY_RATE: "rate",
+    _core.HELD_BY_BUDGET: "budget",
+}
+#: After how many messages a publisher looks again how far the readers are.
+CONSUMED_EVERY = 64
+
+
+class PublisherFacts(Generic[T]):
+    """The part of both publishing faces that never waits: facts, and the account of what readers got."""
+
+    def __init__(
+        self,
+        link: Link,
+        *,
+        name: str,
+        channel: str,
+        stream_id: int,
+        codec: Codec[T],
+        connect_timeout_s: float,
+        linger_s: float,
+        made_at: str | None = None,
+    ) -> None:
+        self._closed = True  # until everything is there, for __del__
+        self.name: str = name
+        self.channel: str = channel
+        self.stream_id: int = stream_id
+        self.connect_timeout_s: float = connect_timeout_s
+        self.linger_s: float = linger_s
+        self._link = link
+        self._codec = codec
+        self._encode = codec.encode
+        self._header = header_of(KIND_PLAIN, codec.codec_id, name)
+        self._bucket: TokenBucket | None = None
+        self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
+        self._sent = self._waits = self._rejoins = 0
+        self._waited_ns = 0
+        self._receiver_error = ""
+        self._reached = self._consumed = self._look_again = 0
+        self._was_connected = False
+        self._made_at = made_at or call_site()
+        self._join()
+        self._closed = False
+
+    def _join(self) -> None:
+        added = self._link.client.add_publication(self.channel, self.stream_id, exclusive=True)
+        self._core: _core.Publication = added.core
+        self._offer_one = self._core.offer
+        if self._link.client.is_aeron_driver:
+            self._bucket = self._bucket_for(self.channel)
+
+    def _bucket_for(self, channel: str) -> TokenBucket | None:
+        """Only beside Aeron's driver: it does not read rs-rate, and ours keeps it itself."""
+        text = uri_keys(channel).get("rs-rate")
+        return None if text is None else bucket_of(text, self._core.mtu, time.monotonic_ns())
+
+    def __repr__(self) -> str:
+        return f"<rstream.Publisher {self.name or self.stream_id!r} on {self.channel}>"
+
+    # ---- facts ----
+
+    @property
+    def session_id(self) -> int:
+        """This publisher among those of the stream; another one after a rejoin."""
+        return self._core.session_id
+
+    @property
+    def position(self) -> int:
+        """Bytes sent, frames and padding included."""
+        return self._core.position
+
+    @property
+    def max_message_length(self) -> int:
+        """Longest encoded object, in bytes."""
+        return self._core.max_message_length
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a subscriber is there."""
+        return not self._closed and self._core.is_connected
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed here."""
+        return self._closed
+
+    @property
+    def has_session(self) -> bool:
+        """Whether it is part of its stream now: not closed, and not without its driver."""
+        return not self._closed and not self._core.is_closed
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its driver was lost and it cannot join again: the client is the caller's."""
+        return not self._link.is_alive and not self._link.is_shared
+
+    @property
+    def is_rate_limited(self) -> bool:
+        """Whether its own rate holds it back, and not what its readers have room for."""
+        return self._is_over_rate() or (not self._closed and self._core.held_by == _core.HELD_BY_RATE)
+
+    @property
+    def held_by(self) -> str | None:
+        """What a send would wait for now: ``"subscriber"``, ``"rate"``, ``"window"`` (its readers have no room),
+        ``"budget"`` (of their host); None: nothing.
+        """
+        if self._closed or self._core.is_closed:
+            return None
+        if not self._core.is_connected:
+            return "subscriber"
+        if self._is_over_rate():
+            return "rate"
+        return None if self._core.available_window > 0 else HELD_BY[self._core.held_by]
+
+    def _is_over_rate(self) -> bool:
+        """Whether the rate that it keeps itself (beside Aeron's driver) lets nothing through now."""
+        return self._bucket is not None and self._bucket.delay_ns(time.monotonic_ns()) > 0
+
+    def demand(self) -> ReadersDemand | None:
+        """What its readers ask for by request(n) behind what they have consumed.
+
+        None: it is closed, or without its driver. Readers that take what comes want ``UNBOUNDED``; groups and
+        raw Aeron peers do not say.
+        """
+        told = None if self._closed else self._core.demand
+        return None if told is None else ReadersDemand(*told)
+
+    def make_waiter(self) -> _core.Waiter:
+        """A waiter that wakes when its readers ask for more, or come or go; for the session of now."""
+        waiter = self._link.client.core.waiter()
+        waiter.attach_demand(self._core)
+        return waiter
+
+    def statistics(self) -> dict[str, int | float | bool]:
+        """Counts since the start; positions in bytes of the stream."""
+        core = self._core
+        closed = self._closed
+        return {
+            "messages": self._sent,
+            "position": 0 if closed else core.position,
+            "position_limit": 0 if closed else core.position_limit,
+            "consumed_position": 0 if closed else core.consumed_position,
+            "is_connected": self.is_connected,
+            "is_rate_limited": self.is_rate_limited,
+            "waits": self._waits,
+            "waited_s": self._waited_ns / 1e9,
+            "rejoins": self._rejoins,
+        }
+
+    def slowest_reader(self) -> SlowestReader | None:
+        """Which reader has consumed least, and since when: who holds this stream back when it is full.
+
+        Reads the driver's counters, about a millisecond; None: no reader, or a driver of Aeron's.
+        """
+        if self._closed:
+            return None
+        rows = _core.read_holders(self._link.directory)
+        found = [slowest_reader_of(row) for row in rows if row[0] == self._core.registration_id]
+        return min(found, key=lambda reader: reader.position, default=None)
+
+    def _take_events(self) -> list[StreamEvent]:
+        events = list(self._events)
+        self._events.clear()
+        return events
+
+    @property
+    def has_new_demand(self) -> bool:
+        """Whether :meth:`demand` has anything new to tell since it was called last; costs a tenth of it."""
+        return self._core.has_new_demand
+
+    # ---- what readers got ----
+
+    def _note_sent(self, position: int, count: int = 1) -> None:
+        """Remember how far it came: a lost driver takes this knowledge along."""
+        if not self._was_connected:
+            self._look()
+        self._reached = position
+        self._sent += count
+        if self._sent >= self._look_again:
+            self._look_again = self._sent + CONSUMED_EVERY
+            self._note_consumed()
+
+    def _note_consumed(self) -> None:
+        self._look()  # first: a new reader's position hides what the last one did not get
+        consumed = self._core.consumed_position
+        if consumed > self._consumed:
+            self._consumed = consumed
+
+    def _look(self) -> None:
+        """Note that a reader came, or that the last one went."""
+        is_connected = self._core.is_connected
+        if is_connected == self._was_connected or not self._link.is_alive:
+            return
+        self._was_connected = is_connected
+        session_id, reached, consumed = (
+            self._core.session_id,
+            self._reached,
+            self._core.consumed_position,
+        )
+        if is_connected:
+            self._events.append(Connected(session_id=session_id, position=reached))
+            if not self._core.is_ipc:
+                # What went out after the last look, to nobody. The new reader acknowledges from
+                # where it begins.
+                self._report_gap(
+                    session_id, min(reached, consumed), "sent while no reader was there"
+                )
+            return
+        self._consumed = max(self._consumed, consumed)
+        self._events.append(
+            Disconnected(session_id=session_id, position=reached, consumed_position=self._consumed)
+        )
+        # In shared memory the next reader begins where the last one stopped. On the network it
+        # begins after what was sent out, and that is where the limit stands without readers.
+        if not self._core.is_ipc:
+            self._report_gap(session_id, min(reached, self._core.position_limit), "no reader left")
+
+    def _report_gap(self, session_id: int, to_position: int, why: str) -> None:
+        """Say that what was sent from the known consumed position on may not have arrived."""
+        from_position = self._consumed
+        if to_position <= from_position:
+            return
+        self._consumed = to_position
+        reason = f"{why}: not known to be consumed"
+        self._events.append(
+            Gap(
+                session_id=session_id,
+                from_position=from_position,
+                to_position=to_position,
+                reason=reason,
+            )
+        )
+        log.warning(
+            "%s: session %d: positions %d to %d: %s",
+            self._where(),
+            session_id,
+            from_position,
+            to_position,
+            reason,
+        )
+
+    # ---- what is said ----
+
+    def say_alone(self, how_long: str) -> None:
+        """Log that it waits for a subscriber."""
+        log.warning(
+            "%s: waits for a subscriber, %s%s; `rstream stat` shows who is there",
+            self._where(),
+            how_long,
+            self._last_receiver_error(),
+        )
+
+    def _last_receiver_error(self) -> str:
+        """Why the last reader went, if one said so or was given up: ``"; the last one: ..."``."""
+        while (error := self._core.next_error()) is not None:
+            self._receiver_error = f"; the last one: {error[-1]}"
+        return self._receiver_error
+
+    def _where(self) -> str:
+        stream = (
+            f"stream {self.name!r} ({self.stream_id})" if self.name else f"stream {self.stream_id}"
+        )
+        return f"{stream} on {self.channel}"
+
+    def _place(self) -> dict[str, Any]:
+        core = self._core
+        return {
+            "channel": self.channel,
+            "stream_id": self.stream_id,
+            "session_id": core.session_id,
+            "position": core.position,
+        }
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            warnings.warn(
+                f"{self!r} was not closed; made at {self._made_at}",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
+            )

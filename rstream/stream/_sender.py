@@ -1,0 +1,369 @@
+"""How objects get into a stream: offered at once, or by steps of waiting that a thread and an event loop share."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from rstream import _core
+from rstream.errors import (
+    BackPressured,
+    ClosedError,
+    DriverError,
+    DriverLost,
+    MaxPositionExceeded,
+    MessageTooLarge,
+    NotConnected,
+    RStreamError,
+)
+from rstream.stream import _session
+from rstream.stream._events import SessionChanged
+from rstream.stream._names import header_of, with_rate
+from rstream.stream._publisher_facts import PublisherFacts
+from rstream.stream._steps import Pause, Room, Steps, Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Buffer
+
+    from rstream.codecs import Encoded
+    from rstream.flow.pacing import TokenBucket
+    from rstream.rate import RateLimit
+
+log = logging.getLogger("rstream")
+
+T = TypeVar("T")
+
+#: Messages that send_many encodes and offers at once.
+CHUNK = 256
+#: When send says that it waits for a subscriber.
+NOTICE_AFTER_S = 2.0
+#: How often a wait looks at the state of the client.
+WAIT_SLICE_S = 0.5
+#: How long a change of rate waits for the driver.
+SET_RATE_TIMEOUT_S = 10.0
+ERROR_TEXT_BYTES_MAX = 4096
+
+
+class Sender(PublisherFacts[T]):
+    """What both publishing faces do. Its methods named ``steps_…`` are generators of :mod:`rstream.stream._steps`;
+    one of them runs at a time, and nothing else is called meanwhile but facts.
+    """
+
+    # ---- at once ----
+
+    def _offer(self, data: Encoded, header: int | None = None) -> int:
+        reserved = self._header if header is None else header
+        if type(data) is list:
+            return self._core.offer_parts(data, reserved)
+        return self._offer_one(data, reserved)  # pyright: ignore[reportArgumentType] - not a list
+
+    def _note_offered(self, position: int, data: Encoded) -> int:
+        """Account for what one offer led to; what the caller of offer() is told."""
+        if position > 0:
+            self._note_sent(position)
+            if self._bucket is not None:
+                self._bucket.spend(length_of(data))
+        elif position == _core.NOT_CONNECTED:
+            self._look()
+        elif position == _core.BACK_PRESSURED and self.is_rate_limited:
+            return _core.RATE_LIMITED
+        return position
+
+    def _prepare_rate(self, rate: RateLimit) -> tuple[str, TokenBucket | None]:
+        """The channel with another rate, and the bucket where this side keeps it."""
+        if self._closed:
+            raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
+        channel = with_rate(self.channel, rate)
+        is_kept_here = self._link.client.is_aeron_driver
+        return channel, self._bucket_for(channel) if is_kept_here else None
+
+    # ---- waiting ----
+
+    def steps_to_send(
+        self, data: Encoded, reason: int, timeout_s: float | None, header: int | None = None
+    ) -> Steps[int]:
+        """What send does when the log did not take the message at once; the position after it."""
+        started_ns = time.monotonic_ns()
+        deadline_ns = None if timeout_s is None else started_ns + int(timeout_s * 1e9)
+        rounds = 0
+        self._waits += 1
+        try:
+            while True:
+                if reason == _core.NOT_CONNECTED:
+                    yield from self._steps_to_subscriber(deadline_ns)
+                elif reason == _core.BACK_PRESSURED:
+                    yield from self._steps_to_room(deadline_ns, rounds)
+                    rounds += 1
+                elif reason != _core.ADMIN_ACTION:
+                    yield from self.steps_to_recover(reason, length_of(data))
+                reason = self._offer(data, header)
+                if reason > 0:
+                    return reason
+        finally:
+            self._waited_ns += time.monotonic_ns() - started_ns
+
+    def steps_to_send_all(self, messages: list[Encoded], timeout_s: float | None) -> Steps[None]:
+        """A chunk of messages in order, as many at once as there is room for."""
+        if any(type(message) is list for message in messages):
+            for message in messages:
+                position = self._offer(message)
+                if position <= 0:
+                    position = yield from self.steps_to_send(message, position, timeout_s)
+                self._note_sent(position)
+            return
+        whole: list[Buffer] = messages  # pyright: ignore[reportAssignmentType] - no list among them
+        start = 0
+        while start < len(whole):
+            taken, position = self._core.offer_many(whole, start, self._header)
+            if taken == 0:
+                position = yield from self.steps_to_send(whole[start], position, timeout_s)
+                taken = 1
+            start += taken
+            self._note_sent(position, taken)
+
+    def steps_to_pace(self, data: Encoded, timeout_s: float | None) -> Steps[None]:
+        """Until the rate that it keeps itself (beside Aeron's driver) lets the message through."""
+        bucket = self._bucket
+        if bucket is None:
+            return
+        waited_s = 0.0
+        while (delay_ns := bucket.delay_ns(time.monotonic_ns())) > 0:
+            delay_s = min(delay_ns / 1e9, 0.1)
+            if timeout_s is not None and waited_s + delay_s > timeout_s:
+                raise self._rate_error()
+            yield Pause(delay_s)
+            waited_s += delay_s
+        bucket.spend(length_of(data))
+
+    def _steps_to_room(self, deadline_ns: int | None, rounds: int) -> Steps[None]:
+        remaining_s = WAIT_SLICE_S
+        if deadline_ns is not None:
+            remaining_s = min(remaining_s, (deadline_ns - time.monotonic_ns()) / 1e9)
+            if remaining_s <= 0:
+                raise self._held_error()
+        yield from self._steps_of_wait(remaining_s, rounds)
+
+    def _steps_of_wait(self, timeout_s: float, rounds: int = 0) -> Steps[None]:
+        self._note_consumed()
+        try:
+            is_ready = yield Room(timeout_s)
+        except DriverLost as error:
+            yield from self.steps_to_rejoin(error)
+            return
+        if is_ready and rounds > 1:
+            yield Pause(0.0002)  # room for something, but not for this: do not spin
+        elif not is_ready and not self._link.is_alive:
+            yield from self.steps_to_recover(_core.CLOSED, 0)
+
+    def _steps_to_subscriber(self, deadline_ns: int | None) -> Steps[None]:
+        started_ns = time.monotonic_ns()
+        has_noticed = False
+        self._look()
+        while not self._core.is_connected:
+            now_ns = time.monotonic_ns()
+            waited_s = (now_ns - started_ns) / 1e9
+            is_late = deadline_ns is not None and now_ns >= deadline_ns
+            if is_late or waited_s >= self.connect_timeout_s:
+                raise self._alone_error(waited_s)
+            if waited_s >= NOTICE_AFTER_S and not has_noticed:
+                has_noticed = True
+                self.say_alone(f"up to {self.connect_timeout_s:g} s")
+            yield from self._steps_of_wait(0.05)
+            if not self._core.is_connected:
+                yield Pause(0.001)
+
+    def steps_until_consumed(
+        self, wanted: int, deadline_s: float | None, *, give_up_alone: bool
+    ) -> Steps[bool]:
+        """Until every reader has consumed up to a position; False: not by then."""
+        # Consumption wakes nobody, so this looks again in growing steps of 50 µs to 2 ms.
+        pause_s = 0.00005
+        core = self._core
+        while core.consumed_position < wanted:
+            self._note_consumed()
+            if deadline_s is not None and time.monotonic() >= deadline_s:
+                return False
+            if not self._link.is_alive or self._core is not core:
+                raise DriverLost(f"{self._where()}: the driver was lost while waiting for readers")
+            if give_up_alone and not self._core.is_connected:
+                return False
+            yield Pause(pause_s)
+            pause_s = min(0.002, pause_s * 1.5)
+        self._note_consumed()
+        return True
+
+    # ---- errors ----
+
+    def _alone_error(self, waited_s: float) -> NotConnected:
+        return NotConnected(
+            f"{self._where()}: no subscriber for {waited_s:.1f} s{self._last_receiver_error()}",
+            hint="is the reader there, in the same driver directory, with the same name? "
+            "In UDP the endpoint is the reader's address; `rstream stat` shows who is",
+            **self._place(),
+        )
+
+    def _late_error(self, waited_s: float) -> BackPressured | NotConnected:
+        """Not sent within its time, and why."""
+        return self._held_error() if self._core.is_connected else self._alone_error(waited_s)
+
+    def _rate_error(self) -> BackPressured:
+        error = BackPressured(
+            f"{self._where()}: its rate left no room in time",
+            hint="send less, wait longer, or give it another rate (set_rate)",
+            **self._place(),
+        )
+        error.held_by = "rate"
+        return error
+
+    def _held_error(self) -> BackPressured:
+        """No room in time, and what held it."""
+        if self.is_rate_limited:
+            return self._rate_error()
+        is_budget = self._core.held_by == _core.HELD_BY_BUDGET
+        budget = ", and as much is under way as their driver grants this host" if is_budget else ""
+        error = BackPressured(
+            f"{self._where()}: no room; the readers have consumed up to "
+            f"{self._core.consumed_position} of {self._core.position}{budget}",
+            hint="they are slower than this publisher, or stand still",
+            **self._place(),
+        )
+        error.held_by = "budget" if is_budget else "window"
+        return error
+
+    # ---- trouble ----
+
+    def _must_join_again(self, reason: int, length_bytes: int) -> bool:
+        """What a refused offer means: raised, or whether its driver was lost. False: try again."""
+        if self._closed:
+            raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
+        if reason == _core.MAX_POSITION_EXCEEDED:
+            raise MaxPositionExceeded(
+                f"{self._where()}: all 2**31 terms are used",
+                hint="open a new publisher, or one with longer terms",
+                **self._place(),
+            )
+        if not self._link.is_alive or (self._core.is_closed and self._link.is_shared):
+            return True
+        if length_bytes > self._core.max_message_length:
+            raise MessageTooLarge(
+                f"{self._where()}: a message of {length_bytes} bytes; at most "
+                f"{self._core.max_message_length} fit",
+                hint="an eighth of the term, at most 16 MiB: raise term-length, or cut the message",
+                **self._place(),
+            )
+        if reason == _core.CLOSED:
+            raise ClosedError(f"{self._where()}: its publication was closed", **self._place())
+        if reason == _core.ERROR:
+            raise RStreamError(f"{self._where()}: the message was refused: {_core.last_error()}")
+        return False
+
+    def steps_to_recover(self, reason: int, length_bytes: int) -> Steps[None]:
+        """Raise what a refused offer means, or join again when the driver was lost."""
+        if self._must_join_again(reason, length_bytes):
+            yield from self.steps_to_rejoin(None)
+
+    def steps_to_rejoin(self, error: Exception | None) -> Steps[None]:
+        """Join again by a driver that lives; one is started if need be."""
+        if not self._link.is_shared:
+            raise error or DriverLost(
+                f"{self._where()}: the driver was lost, and the client is yours"
+            )
+        log.warning(
+            "%s: session %d: driver in %s lost; joining again",
+            self._where(),
+            self._core.session_id,
+            self._link.directory,
+        )
+        deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
+        while True:
+            try:
+                yield Work(self._join_again)
+                return
+            except DriverError as why:  # the new one may have died as well
+                if time.monotonic() >= deadline_s:
+                    raise
+                log.warning("driver directory %s: not yet back: %s", self._link.directory, why)
+            yield Pause(0.1)
+
+    def _join_again(self) -> None:
+        """One attempt, with all that has to be said about it: whoever waits for it may have gone meanwhile."""
+        old_session_id, reached = self._core.session_id, self._reached
+        self._link = _session.renew(self._link, timeout_s=0)
+        self._join()
+        why = f"driver in {self._link.directory} lost"
+        self._rejoins += 1
+        self._events.append(
+            SessionChanged(
+                old_session_id=old_session_id, new_session_id=self._core.session_id, reason=why
+            )
+        )
+        self._report_gap(old_session_id, reached, why)
+        self._reached = self._consumed = 0
+        self._was_connected = False
+
+    # ---- the end ----
+
+    def steps_to_end(self, kind: int, text: bytes, linger_s: float) -> Steps[None]:
+        """Say how the stream ends, and wait until readers have consumed it. :meth:`_let_go` comes after it."""
+        deadline_s = time.monotonic() + linger_s
+        header = header_of(kind, self._codec.codec_id, self.name)
+        try:
+            if (yield from self._steps_to_tell_end(header, text, deadline_s)):
+                yield from self.steps_until_consumed(
+                    self._core.position, deadline_s, give_up_alone=True
+                )
+            self._look()
+            if self._link.is_alive and not self._core.is_connected:
+                self._report_gap(self._core.session_id, self._reached, "closed without readers")
+        except DriverError as error:
+            log.warning("%s: closed without its driver: %s", self._where(), error)
+            self._report_gap(self._core.session_id, self._reached, "closed without its driver")
+
+    def _steps_to_tell_end(self, header: int, text: bytes, deadline_s: float) -> Steps[bool]:
+        while True:
+            reason = self._core.offer(text, header)
+            if reason > 0:
+                return True
+            if reason not in (_core.BACK_PRESSURED, _core.ADMIN_ACTION):
+                return False
+            remaining_s = deadline_s - time.monotonic()
+            if remaining_s <= 0:
+                log.warning(
+                    "%s: its end could not be sent, readers stand still; they will see it as lost",
+                    self._where(),
+                )
+                return False
+            yield Room(min(remaining_s, WAIT_SLICE_S))
+
+    def _let_go(self) -> None:
+        """Closed from now on; takes about a millisecond."""
+        self._closed = True
+        self._core.close()
+        _session.release(self._link)
+
+
+def length_of(data: Encoded) -> int:
+    """Bytes of an encoded object."""
+    if type(data) is list:
+        return sum(memoryview(part).nbytes for part in data)
+    if isinstance(data, bytes):
+        return len(data)
+    return memoryview(data).nbytes  # pyright: ignore[reportArgumentType] - not a list
+
+
+def error_text(error: BaseException | str) -> bytes:
+    """What readers are told of an error that ends the stream."""
+    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    return text.encode()[:ERROR_TEXT_BYTES_MAX]
+
+
+def make(face: Callable[..., T], link: _session.Link, **address: object) -> T:
+    """A publisher that lets go of its link when it cannot be made."""
+    try:
+        return face(link, **address)
+    except BaseException:
+        _session.release(link)
+        raise

@@ -1,0 +1,485 @@
+"""rstream.aio.publisher: what is awaited never holds the loop, is sent once or not at all, and says what it waits for.
+
+Readers are polled by tasks of the same loop, so a call that blocked it would wait for itself for ever.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+import rstream
+from rstream import aio, policy, rate, stream
+from rstream.errors import (
+    BackPressured,
+    ClosedError,
+    CodecError,
+    ConfigError,
+    MessageTooLarge,
+    NotConnected,
+    NotSupported,
+    PublisherLost,
+    RemoteError,
+)
+
+pytestmark = pytest.mark.anyio
+
+PAYLOAD = bytes(984)
+LONG_S = 30.0
+
+
+async def until(condition):
+    with anyio.fail_after(LONG_S):
+        while not condition():
+            await anyio.sleep(0.001)
+
+
+async def read_all(sub, items, pause_s=0.0):
+    """Until the stream ends; a little at a time."""
+    while not sub.is_ended:
+        items += sub.poll(16)
+        await anyio.sleep(pause_s)
+
+
+async def fill(pub, data=PAYLOAD):
+    """Nothing more goes in."""
+    await pub.send(data)
+    count = 1
+    while (reason := pub.offer(data)) > 0:
+        count += 1
+    assert reason in (rstream.BACK_PRESSURED, rstream.RATE_LIMITED)
+    return count
+
+
+async def test_what_is_sent_arrives_in_order_and_the_end_ends_the_reader(driver_dir, name):
+    items = []
+    with stream.subscriber(name, int, dir=driver_dir) as sub:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read_all, sub, items)
+            async with aio.publisher(name, int, dir=driver_dir) as pub:
+                for number in range(3000):
+                    assert await pub.send(number) > 0
+                assert await pub.send_many(range(3000, 6000)) == 3000
+                assert await pub.wait_consumed(timeout_s=LONG_S)
+                assert pub.statistics()["messages"] == 6000
+                assert [type(event) for event in pub.events()] == [stream.Connected]
+            assert pub.is_closed
+    assert items == list(range(6000))
+
+
+async def test_it_may_be_awaited_and_closed_by_hand(driver_dir, name):
+    pub = await aio.publisher(name, dir=driver_dir, linger_s=0)
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        await pub.send({"px": 1.0})
+        await pub.close()
+        await pub.close()
+        assert sub.poll() == [{"px": 1.0}]
+        await until(lambda: sub.poll() == [] and sub.is_ended)
+    for closed in (pub.send(1), pub.send_many([1]), pub.wait_consumed(), pub.set_rate(rate.Unlimited())):
+        with pytest.raises(ClosedError):
+            await closed
+    with pytest.raises(ClosedError):
+        pub.offer(1)
+    assert pub.held_by is None
+    await pub.revive()
+
+
+async def test_other_tasks_run_while_it_waits_for_room(driver_dir, name):
+    with stream.subscriber(name, bytes, dir=driver_dir) as sub:
+        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+            await fill(pub)
+            assert pub.held_by == "window"
+            is_sent = []
+
+            async def send():
+                is_sent.append(await pub.send(b"last"))
+
+            tasks.start_soon(send)
+            for _ in range(100):
+                await anyio.sleep(0.001)
+            assert not is_sent
+            received = []
+            while not is_sent or not received or received[-1] != b"last":
+                received += sub.poll()
+                await anyio.sleep(0)
+            assert pub.statistics()["waits"] >= 1
+            assert 0.05 < pub.statistics()["waited_s"] < LONG_S
+
+
+async def test_the_loop_gets_a_turn_though_there_is_always_room(driver_dir, name):
+    turns = 0
+
+    async def count():
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    with stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.DropNewest(1)):
+        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+            await pub.send(b"")
+            tasks.start_soon(count)
+            await anyio.sleep(0)
+            before = turns
+            for _ in range(6400):
+                await pub.send(b"x")
+            assert turns - before >= 99
+            before = turns
+            for _ in range(64):
+                await pub.send(bytes(100_000))
+            assert turns - before >= 5  # 6.4 MB are more than six turns
+            tasks.cancel_scope.cancel()
+
+
+async def test_no_subscriber(driver_dir, name, caplog, monkeypatch):
+    monkeypatch.setattr("rstream.stream._sender.NOTICE_AFTER_S", 0.05)
+    with caplog.at_level(logging.WARNING, "rstream"):
+        async with aio.publisher(name, dir=driver_dir, connect_timeout_s=0.3, linger_s=0) as pub:
+            assert pub.offer(1) == rstream.NOT_CONNECTED
+            assert pub.held_by == "subscriber"
+            with pytest.raises(NotConnected, match="no subscriber for"):
+                await pub.send(1)
+            with pytest.raises(NotConnected):
+                await pub.send(1, timeout_s=0.01)
+    assert f"stream '{name}'" in caplog.text
+    assert "waits for a subscriber" in caplog.text
+
+
+async def test_it_waits_for_the_first_subscriber(driver_dir, name):
+    received = []
+
+    async def read_later():
+        await anyio.sleep(0.1)
+        with stream.subscriber(name, dir=driver_dir) as sub:
+            while not received:
+                received.extend(sub.poll())
+                await anyio.sleep(0.001)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read_later)
+        async with aio.publisher(name, dir=driver_dir) as pub:
+            await pub.send("hello")
+            await pub.wait_consumed(timeout_s=LONG_S)
+    assert received == ["hello"]
+
+
+async def test_what_holds_it_is_told(driver_dir, name):
+    with stream.subscriber(name, bytes, dir=driver_dir):
+        async with aio.publisher(name, bytes, dir=driver_dir, rate=rate.Fixed(1000), linger_s=0) as pub:
+            await fill(pub, bytes(20_000))
+            assert (pub.offer(PAYLOAD), pub.held_by, pub.is_rate_limited) == (rstream.RATE_LIMITED, "rate", True)
+            with pytest.raises(BackPressured, match="rate") as caught:
+                await pub.send(PAYLOAD, timeout_s=0.01)
+            assert caught.value.held_by == "rate"
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(pub.send, b"goes on")
+                await anyio.sleep(0.05)
+                messages = pub.statistics()["messages"]
+                await pub.set_rate(rate.Unlimited())  # for the one that waits, too
+                await until(lambda: pub.statistics()["messages"] == messages + 1)
+            await fill(pub)
+            assert (pub.held_by, pub.is_rate_limited) == ("window", False)
+            with pytest.raises(BackPressured, match="readers") as caught:
+                await pub.send(PAYLOAD, timeout_s=0.01)
+            assert caught.value.held_by == "window"
+            with anyio.fail_after(LONG_S):
+                while (reader := await pub.slowest_reader()) is None:
+                    await anyio.sleep(0.01)
+            assert reader.position == 0
+
+
+async def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, name, monkeypatch):
+    monkeypatch.setattr("rstream.client.Client.is_aeron_driver", True)
+    with stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.DropNewest(1)):
+        async with aio.publisher(name, bytes, dir=driver_dir, rate=rate.Fixed(1), linger_s=0) as pub:
+            await pub.send(b"x")
+            while pub._bucket.delay_ns(time.monotonic_ns()) == 0:
+                pub._bucket.spend(1000)
+            assert (pub.offer(PAYLOAD), pub.held_by) == (rstream.RATE_LIMITED, "rate")
+            with pytest.raises(BackPressured) as caught:
+                await pub.send(PAYLOAD, timeout_s=0.0)
+            assert caught.value.held_by == "rate"
+            with pytest.raises(NotSupported, match="nak"):
+                await pub.set_rate(rate.Nak())
+            await pub.set_rate(rate.Fixed(1_000_000))
+            assert await pub.send_many([b"x"] * 3) == 3
+            await pub.set_rate(rate.Unlimited())
+            assert pub.held_by is None
+
+
+async def test_tasks_send_in_the_order_in_which_they_came(driver_dir, name):
+    with stream.subscriber(name, int, dir=driver_dir) as sub:
+        async with aio.publisher(name, int, dir=driver_dir, linger_s=0) as pub:
+            await pub.send(-1)
+            while pub.offer(-1) > 0:
+                pass
+            ready = []
+            async with anyio.create_task_group() as tasks:
+
+                async def send(number):
+                    ready.append(number)
+                    await pub.send(number)
+
+                for number in range(50):
+                    tasks.start_soon(send, number)
+                    await until(lambda number=number: number in ready)
+                assert pub.offer(99) == rstream.BACK_PRESSURED
+                received = sub.poll()
+                assert received == [-1] * len(received)
+                await anyio.sleep(0)
+                assert pub.offer(99) < 0 or 49 in received  # overtakes nobody
+                while 49 not in received:
+                    received += sub.poll()
+                    await anyio.sleep(0.001)
+            assert [number for number in received if number >= 0] == list(range(50))
+
+
+async def test_time_behind_other_tasks_counts(driver_dir, name):
+    with stream.subscriber(name, bytes, dir=driver_dir):
+        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+            await fill(pub)
+            tasks.start_soon(pub.send, PAYLOAD)
+            await anyio.sleep(0.01)
+            with pytest.raises(BackPressured) as caught:
+                await pub.send(PAYLOAD, timeout_s=0.02)
+            assert caught.value.held_by == "window"
+            tasks.cancel_scope.cancel()
+
+
+async def test_what_was_cancelled_was_not_sent_and_what_was_sent_is_told(driver_dir, name, rng):
+    """Two tasks send under deadlines that fall anywhere; whatever a send has returned arrives once, and nothing else."""
+    told, received = [], []
+
+    async def send(pub, first):
+        for number in range(first, first + 20_000):
+            with anyio.move_on_after(rng.choice([0, 0.0005, 0.002, 1])):
+                await pub.send(number.to_bytes(4, "big") + PAYLOAD)
+                told.append(number)
+
+    with stream.subscriber(name, bytes, dir=driver_dir) as sub:
+        async with anyio.create_task_group() as readers:
+
+            async def read():
+                while not sub.is_ended:
+                    received.extend(int.from_bytes(data[:4], "big") for data in sub.poll(rng.randrange(1, 400)))
+                    await anyio.sleep(rng.choice([0, 0, 0.001, 0.003]))
+
+            readers.start_soon(read)
+            async with aio.publisher(name, bytes, dir=driver_dir, linger_s=LONG_S) as pub:
+                with anyio.move_on_after(3):
+                    async with anyio.create_task_group() as tasks:
+                        tasks.start_soon(send, pub, 0)
+                        tasks.start_soon(send, pub, 1_000_000)
+    assert received == told
+    assert len(told) > 100
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_asyncios_own_cancellation_is_as_clean(driver_dir, name, rng):
+    import asyncio
+
+    told, received = [], []
+    with stream.subscriber(name, bytes, dir=driver_dir) as sub:
+
+        async def read():
+            while not sub.is_ended:
+                received.extend(int.from_bytes(data[:4], "big") for data in sub.poll(rng.randrange(1, 8)))
+                await asyncio.sleep(rng.choice([0, 0.001, 0.003]))
+
+        async def send(pub, number):
+            await pub.send(number.to_bytes(4, "big") + PAYLOAD)
+            told.append(number)
+
+        reader = asyncio.ensure_future(read())
+        cancelled = 0
+        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=LONG_S) as pub:
+            await send(pub, 0)
+            while pub.offer(bytes(4) + PAYLOAD) > 0:
+                told.append(0)
+            for number in range(1, 1000):
+                task = asyncio.ensure_future(send(pub, number))
+                await asyncio.wait([task], timeout=rng.choice([0.0005, 0.001, 1]))
+                cancelled += task.cancel()
+                await asyncio.wait([task])
+        await reader
+    assert received == told
+    assert cancelled > 0
+
+
+async def test_a_close_ends_a_send_that_waits_and_loses_nothing(driver_dir, name):
+    with stream.subscriber(name, bytes, dir=driver_dir) as sub:
+        pub = await aio.publisher(name, bytes, dir=driver_dir, linger_s=LONG_S)
+        count = await fill(pub)
+        errors, items = [], []
+
+        async def send():
+            with pytest.raises(ClosedError) as caught:
+                await pub.send(b"too late")
+            errors.append(caught.value)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send)
+            tasks.start_soon(send)
+            await anyio.sleep(0.02)
+            tasks.start_soon(pub.close)
+            await until(lambda: errors)
+            assert not pub.is_closed  # it lingers
+            tasks.start_soon(read_all, sub, items)
+        assert len(errors) == 2
+        assert items == [PAYLOAD] * count
+
+
+async def test_a_cancelled_close_says_so_all_the_same_and_does_not_linger(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        with anyio.move_on_after(0.05):
+            async with aio.publisher(name, dir=driver_dir, linger_s=3600) as pub:
+                await pub.send(1)
+        assert pub.is_closed
+        items = []
+        await read_all(sub, items)
+        assert items == [1]
+        with anyio.CancelScope() as scope:
+            async with aio.publisher(name, dir=driver_dir, linger_s=3600) as pub:
+                await pub.send(2)
+                scope.cancel()
+                await anyio.sleep(0)
+        assert pub.is_closed
+        await until(lambda: sub.poll() == [2])
+        with pytest.raises(RemoteError, match="Cancelled"):
+            await until(lambda: sub.poll())
+
+
+async def test_an_exception_in_the_block_reaches_the_readers(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        with pytest.raises(ZeroDivisionError):
+            async with aio.publisher(name, dir=driver_dir, linger_s=0) as pub:
+                await pub.send(1)
+                raise ZeroDivisionError("no")
+        assert sub.poll() == [1]
+        with pytest.raises(RemoteError, match="ZeroDivisionError: no"):
+            await until(lambda: sub.poll())
+
+
+async def test_an_async_iterable_is_asked_for_no_more_than_is_sent(driver_dir, name):
+    made = 0
+
+    async def numbers():
+        nonlocal made
+        while True:
+            made += 1
+            yield made.to_bytes(4, "big") + PAYLOAD
+
+    with stream.subscriber(name, bytes, dir=driver_dir) as sub:
+        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+            source = numbers()
+            tasks.start_soon(pub.send_many, source)
+            await until(lambda: made > 100 and pub.held_by == "window")
+            for _ in range(20):
+                await anyio.sleep(0.001)
+            assert made == pub.statistics()["messages"] + 1
+            before, taken = made, len(sub.poll(256))
+            while taken < before:
+                taken += len(sub.poll(256))
+                await anyio.sleep(0.001)
+            await until(lambda: made > before)
+            tasks.cancel_scope.cancel()
+        await source.aclose()
+
+
+async def test_what_cannot_be_sent_says_why(driver_dir, name):
+    with pytest.raises(ConfigError, match="linger_s"):
+        aio.publisher(name, dir=driver_dir, linger_s=-1)
+    with stream.subscriber(name, bytes, dir=driver_dir) as sub:
+        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub:
+            for call in (pub.send, pub.offer):
+                with pytest.raises(MessageTooLarge, match="at most"):
+                    result = call(bytes(pub.max_message_length + 1))
+                    assert hasattr(result, "send"), "offer took it"
+                    await result
+            await pub.send(b"fine")
+        assert sub.poll() == [b"fine"]
+    async with aio.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        with pytest.raises(CodecError):
+            await pub.send(object())
+
+
+async def test_unclosed_says_where_it_was_made(driver_dir, name):
+    with pytest.warns(ResourceWarning, match="test_publisher.py"):
+        pub = await aio.publisher(name, dir=driver_dir)
+        del pub
+        gc.collect()
+
+
+async def test_a_cancelled_opening_leaves_nothing_behind(driver_dir, name, monkeypatch):
+    """A thread cannot be cancelled: what it has made when nobody wants it any more is let go of."""
+    import threading
+
+    from rstream.stream import _session
+
+    before = {key: link.users for key, link in _session._links.items()}
+    may_go_on, real = threading.Event(), _session.acquire
+
+    def slow(*arguments):
+        may_go_on.wait(LONG_S)
+        return real(*arguments)
+
+    monkeypatch.setattr(_session, "acquire", slow)
+
+    async def open_it():
+        async with aio.publisher(name, dir=driver_dir):
+            await anyio.sleep(0)
+            raise AssertionError("it was cancelled before")
+
+    async def release():
+        await anyio.sleep(0.05)
+        may_go_on.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(release)
+        with anyio.move_on_after(0.01):
+            await open_it()
+    await until(lambda: {key: link.users for key, link in _session._links.items()} == before)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_an_opening_that_asyncio_cancelled_leaves_nothing_behind(driver_dir, name, monkeypatch):
+    import asyncio
+    import threading
+
+    from rstream.stream import _session
+
+    before = {key: link.users for key, link in _session._links.items()}
+    may_go_on, is_there, real = threading.Event(), threading.Event(), _session.acquire
+
+    def slow(*arguments):
+        is_there.set()
+        may_go_on.wait(LONG_S)
+        return real(*arguments)
+
+    monkeypatch.setattr(_session, "acquire", slow)
+
+    async def open_it():
+        await aio.publisher(name, dir=driver_dir)
+
+    task = asyncio.ensure_future(open_it())
+    await until(is_there.is_set)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    may_go_on.set()
+    await until(lambda: {key: link.users for key, link in _session._links.items()} == before)
+
+
+async def test_abandoned_is_lost(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        pub = await aio.publisher(name, dir=driver_dir)
+        await pub.send(1)
+        pub.abandon()
+        assert sub.poll() == [1]
+        with pytest.raises(PublisherLost):
+            await until(lambda: sub.poll())
