@@ -71,7 +71,7 @@ __all__ = (
 
 __version__ = _core.__version__
 
-_LAZY_MODULES = frozenset({"channel", "client", "codecs", "config", "driver", "metrics", "ray", "rx", "spark", "stream"})
+_LAZY_MODULES = frozenset({"aio", "channel", "client", "codecs", "config", "driver", "metrics", "ray", "rx", "spark", "stream"})
 _LAZY_NAMES = {
     "Channel": "rstream.channel",
     "Client": "rstream.client",
@@ -83,7 +83,7 @@ _LAZY_NAMES = {
 }
 
 
-_EXTRAS = {"reactivex": "rx", "pyspark": "spark", "pyarrow": "arrow", "ray": "ray"}
+_EXTRAS = {"anyio": "aio", "reactivex": "rx", "pyspark": "spark", "pyarrow": "arrow", "ray": "ray"}
 
 
 def _load(name: str) -> Any:

@@ -47,6 +47,13 @@ def test_udp(driver_dir: str) -> None:
     assert output.splitlines() == ["10000 messages, complete and in order"]
 
 
+def test_async_send(driver_dir: str) -> None:
+    assert sorted(run("async_send.py", driver_dir).splitlines()) == [
+        "reader: 3000 readings",
+        "writer: send waited: True; the loop went on meanwhile: True",
+    ]
+
+
 @pytest.mark.integration
 def test_rx_pipeline(driver_dir: str) -> None:
     pytest.importorskip("reactivex", reason="reactivex is not installed")

@@ -54,7 +54,7 @@ class Errand(Generic[R]):
 
     async def ended(self) -> None:
         """Wait until the call has ended, whoever began it."""
-        while self._is_running:
+        while self._is_running:  # noqa: ASYNC110 - a thread that nobody waits for tells no event
             await anyio.sleep(LOOK_S)
 
     def _run(self) -> None:

@@ -15,7 +15,7 @@ import rstream
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONAL = ("msgspec", "numpy", "pyarrow", "reactivex", "ray", "pyspark", "anyio", "cloudpickle", "matplotlib", "rich")
-NEEDS = {"rstream.ray": "ray", "rstream.spark": "pyspark", "rstream.rx": "reactivex"}
+NEEDS = {"rstream.aio": "anyio", "rstream.ray": "ray", "rstream.spark": "pyspark", "rstream.rx": "reactivex"}
 
 
 def modules() -> list[str]:
@@ -52,7 +52,7 @@ def test_every_module_can_be_imported_alone() -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("name", ["rstream", "rstream.abc", "rstream.codecs", "rstream.errors", "rstream.policy", "rstream.rate", "rstream.stream"])
+@pytest.mark.parametrize("name", ["rstream", "rstream.abc", "rstream.aio", "rstream.codecs", "rstream.errors", "rstream.policy", "rstream.rate", "rstream.stream"])
 def test_all_is_true_and_sorted(name: str) -> None:
     module = importlib.import_module(name)
     exported = tuple(module.__all__)

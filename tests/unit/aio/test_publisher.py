@@ -106,7 +106,7 @@ async def test_other_tasks_run_while_it_waits_for_room(driver_dir, name):
             received = []
             while not is_sent or not received or received[-1] != b"last":
                 received += sub.poll()
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
             assert pub.statistics()["waits"] >= 1
             assert 0.05 < pub.statistics()["waited_s"] < LONG_S
 
@@ -124,7 +124,7 @@ async def test_the_loop_gets_a_turn_though_there_is_always_room(driver_dir, name
         async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
             await pub.send(b"")
             tasks.start_soon(count)
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
             before = turns
             for _ in range(6400):
                 await pub.send(b"x")
@@ -231,7 +231,7 @@ async def test_tasks_send_in_the_order_in_which_they_came(driver_dir, name):
                 assert pub.offer(99) == rstream.BACK_PRESSURED
                 received = sub.poll()
                 assert received == [-1] * len(received)
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
                 assert pub.offer(99) < 0 or 49 in received  # overtakes nobody
                 while 49 not in received:
                     received += sub.poll()
@@ -347,7 +347,7 @@ async def test_a_cancelled_close_says_so_all_the_same_and_does_not_linger(driver
             async with aio.publisher(name, dir=driver_dir, linger_s=3600) as pub:
                 await pub.send(2)
                 scope.cancel()
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
         assert pub.is_closed
         await until(lambda: sub.poll() == [2])
         with pytest.raises(RemoteError, match="Cancelled"):
@@ -432,7 +432,7 @@ async def test_a_cancelled_opening_leaves_nothing_behind(driver_dir, name, monke
 
     async def open_it():
         async with aio.publisher(name, dir=driver_dir):
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
             raise AssertionError("it was cancelled before")
 
     async def release():

@@ -1,0 +1,171 @@
+"""rstream.aio against processes: a driver that is killed while the loop sends, hosts whose budget holds it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+import anyio
+import pytest
+
+from rstream import _core, aio, stream
+from rstream.config import DriverConfig
+from rstream.driver import Driver, ensure_driver
+from rstream.errors import BackPressured, DriverLost
+from rstream.stream import _session
+from tests.support import free_port
+
+pytestmark = pytest.mark.anyio
+
+LONG_S = 30.0
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def shared_dir(driver_dir):
+    return ensure_driver(driver_dir, config=DriverConfig(client_liveness_timeout_s=3.0, idle_exit_s=5.0))
+
+
+async def until(condition):
+    with anyio.fail_after(LONG_S):
+        while not condition():
+            await anyio.sleep(0.002)
+
+
+async def count_turns(seen):
+    while True:
+        await anyio.sleep(0.001)
+        seen[0] += 1
+
+
+def kill_driver(directory):
+    os.kill(_core.driver_info(directory)[0], signal.SIGKILL)
+
+
+async def test_a_lost_driver_is_joined_again_and_the_loop_goes_on_meanwhile(shared_dir, monkeypatch):
+    """A new driver takes its time to start: other tasks run all the same, and what may be lost is told."""
+    real, joined_in = _session.renew, []
+
+    def slow(link, timeout_s=LONG_S):
+        joined_in.append(turns[0])
+        threading_sleep(0.3)
+        joined_in.append(turns[0])
+        return real(link, timeout_s)
+
+    from time import sleep as threading_sleep
+
+    monkeypatch.setattr(_session, "renew", slow)
+    turns = [0]
+    async with aio.publisher("lost", int, dir=shared_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+        with stream.subscriber("lost", int, dir=shared_dir, on_lost="event") as sub:
+            await pub.send(0)
+            await until(lambda: sub.poll() == [0])
+        tasks.start_soon(count_turns, turns)
+        first = pub.session_id
+        kill_driver(shared_dir)
+        await until(lambda: not pub.has_session or not pub._link.is_alive)
+        with pytest.raises(DriverLost, match=r"send\(\) or revive\(\)"):
+            pub.offer(1)
+        with anyio.fail_after(LONG_S):
+            await pub.revive()
+        assert pub.session_id != first
+        assert joined_in[1] - joined_in[0] > 20
+        changes = [event for event in pub.events() if isinstance(event, stream.SessionChanged)]
+        assert [(change.old_session_id, change.new_session_id) for change in changes] == [(first, pub.session_id)]
+        with stream.subscriber("lost", int, dir=shared_dir) as sub:
+            await pub.send(1)
+            await until(lambda: sub.poll() == [1])
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_send_that_was_cancelled_while_it_joined_again_has_told_it_all_the_same(shared_dir, monkeypatch):
+    """asyncio's cancellation leaves the thread behind; the next send waits for it, and finds one session and one report."""
+    from time import sleep as threading_sleep
+
+    real, begun = _session.renew, []
+
+    def slow(link, timeout_s=LONG_S):
+        begun.append(link)
+        threading_sleep(0.2)
+        return real(link, timeout_s)
+
+    monkeypatch.setattr(_session, "renew", slow)
+    async with aio.publisher("cancelled", int, dir=shared_dir, linger_s=0) as pub:
+        with stream.subscriber("cancelled", int, dir=shared_dir, on_lost="event"):
+            await pub.send(0)
+        first = pub.session_id
+        kill_driver(shared_dir)
+        await until(lambda: not pub._link.is_alive)
+        sending = asyncio.ensure_future(pub.send(1))
+        await until(lambda: begun)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert pub.offer(2) < 0  # somebody is away, joining
+        with stream.subscriber("cancelled", int, dir=shared_dir, on_lost="event") as sub:
+            await pub.send(3)
+            await until(lambda: sub.poll() == [3])
+        changes = [event for event in pub.events() if isinstance(event, stream.SessionChanged)]
+        assert [(change.old_session_id, change.new_session_id) for change in changes] == [(first, pub.session_id)]
+        assert pub.statistics()["rejoins"] == 1
+
+
+async def test_a_driver_killed_while_a_send_waits_for_room(shared_dir):
+    payload = bytes(984)
+    async with aio.publisher("waits", bytes, dir=shared_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+        with stream.subscriber("waits", bytes, dir=shared_dir, on_lost="event") as sub:
+            await pub.send(payload)
+            while pub.offer(payload) > 0:
+                pass
+            tasks.start_soon(pub.send, b"the last")
+            await anyio.sleep(0.02)
+            kill_driver(shared_dir)
+            received = []
+
+            def has_last():
+                received.extend(sub.poll())
+                return received and received[-1] == b"the last"
+
+            await until(has_last)
+            assert pub.statistics()["rejoins"] == 1
+            assert any(isinstance(event, stream.SessionChanged) for event in pub.events())
+
+
+async def test_a_budget_holds_it_and_it_is_told_so(tmp_path):
+    payload = b"x" * 1000
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    there = DriverConfig(threading="shared", options={"budget": "static", "budget-bytes": "20000"})
+    with (
+        Driver(dir=str(tmp_path / "here"), config=DriverConfig(threading="shared")) as writes,
+        Driver(dir=str(tmp_path / "there"), config=there) as reads,
+        stream.subscriber("held", bytes, channel=channel, dir=reads.dir) as sub,
+    ):
+        async with aio.publisher("held", bytes, channel=channel, dir=writes.dir, linger_s=0) as pub:
+            await pub.send(payload, timeout_s=LONG_S)
+            await until(sub.poll)
+            sent = 0
+            with pytest.raises(BackPressured, match="as much is under way as their driver grants") as held:
+                while sent < 100_000:
+                    await pub.send(payload, timeout_s=0.5)
+                    sent += 1
+            assert (held.value.held_by, pub.held_by) == ("budget", "budget")
+            received = 0
+            with anyio.fail_after(LONG_S):
+                while received < sent:
+                    received += len(sub.poll())
+                    await anyio.sleep(0.001)
+            await pub.send(payload, timeout_s=LONG_S)  # there is room again
+
+
+def test_without_anyio_the_error_names_the_extra():
+    code = "import sys; sys.modules['anyio'] = None; import rstream\nrstream.aio"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert 'rstream.aio needs anyio: pip install "rstream-transport[aio]"' in done.stderr
