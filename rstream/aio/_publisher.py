@@ -49,7 +49,7 @@ class Publisher(Sender[T]):
 
     def __init__(self, link: Link, *, turn: anyio.Lock, **address: Any) -> None:
         self._turn = turn  # whose steps are under way
-        self._left = 0  # of a turn
+        self._left = 0  # of a turn; 0 as well while others send, and when it has to wait first
         self._is_ending = False
         self._errand: Errand[object] | None = None
         self._waiter: _core.Waiter | None = None
@@ -76,10 +76,12 @@ class Publisher(Sender[T]):
             ClosedError: closed here, perhaps while it waited.
         """
         data = self._encode(obj)
-        if self._left > 0 and self._bucket is None and not self._turn.locked():
+        if self._left > 0:
             position = self._offer(data)
             if position > 0:
-                return self._note_turn(position)
+                self._left -= 1 + ((position - self._reached) >> TURN_SHIFT)
+                self._note_sent(position)
+                return position
         return await self._in_turn(lambda left_s: self._steps_of_send(data, left_s), timeout_s)
 
     async def send_many(
@@ -123,10 +125,6 @@ class Publisher(Sender[T]):
         position = self._offer(data)
         if position <= 0:
             position = yield from self.steps_to_send(data, position, timeout_s)
-        return self._note_turn(position)
-
-    def _note_turn(self, position: int) -> int:
-        self._left -= 1 + ((position - self._reached) >> TURN_SHIFT)
         self._note_sent(position)
         return position
 
@@ -194,6 +192,7 @@ class Publisher(Sender[T]):
             core, text = self._core, rate.to_text()
             await Errand(lambda: core.set_rate(text, timeout_s)).result()
         self._bucket = bucket
+        self._left = 0
         self.channel = channel
 
     # ---- the end ----
@@ -239,6 +238,7 @@ class Publisher(Sender[T]):
         if self._is_ending:
             return
         self._is_ending = True
+        self._left = 0
         if self._waiter is not None:
             self._waiter.wake()
         try:
@@ -260,6 +260,7 @@ class Publisher(Sender[T]):
         """Leave without a word: readers see a publisher that was lost. For one that nobody will close."""
         if not self._closed:
             self._is_ending = True
+            self._left = 0
             self._drop_waiter()
             self._let_go()
 
@@ -283,18 +284,26 @@ class Publisher(Sender[T]):
         self, steps: Callable[[float | None], Steps[R]], timeout_s: float | None
     ) -> R:
         """Go through the steps when those of earlier calls are through; they are told what time is left."""
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        with anyio.move_on_after(timeout_s) as waiting:
+        left_s = None
+        if timeout_s is None:
             await self._turn.acquire()
-        if waiting.cancelled_caught:
-            raise self._late_error(timeout_s or 0.0)
+        else:
+            began_s = time.monotonic()
+            with anyio.move_on_after(timeout_s) as waiting:
+                await self._turn.acquire()
+            if waiting.cancelled_caught:
+                raise self._late_error(timeout_s)
+            left_s = timeout_s - (time.monotonic() - began_s)
+        self._left = 0  # until these are through, and the next ones that wait
         try:
             await anyio.lowlevel.checkpoint()
             await self._settle()
-            self._left = TURN
-            return await self._run(steps(None if deadline_s is None else deadline_s - time.monotonic()))
+            return await self._run(steps(left_s))
         finally:
             self._turn.release()
+            is_free = not (self._turn.locked() or self._is_ending)
+            if is_free and self._bucket is None and self._errand is None:
+                self._left = TURN - 1
 
     async def _settle(self) -> None:
         """Wait for a thread that a cancelled call left behind."""
@@ -333,9 +342,10 @@ class Publisher(Sender[T]):
             return await self._await_room(step.seconds)
         if isinstance(step, _steps.Pause):
             return await anyio.sleep(step.seconds)
-        self._left = 0  # nobody offers meanwhile
         self._errand = Errand(step.function)
-        return await self._errand.result()
+        answer = await self._errand.result()
+        self._errand = None
+        return answer
 
     async def _await_room(self, timeout_s: float) -> bool:
         waiter = self._attached_waiter()
