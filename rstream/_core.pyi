@@ -189,7 +189,7 @@ class Publication:
         UNBOUNDED (2**63 - 1) messages: no limit; no readers: nobody tells."""
     @property
     def has_new_demand(self) -> bool:
-        """Whether readers asked for more, came or went since demand was read; True after the end."""
+        """Whether demand would tell of more than when it was read last; True after the end."""
     @property
     def held_by(self) -> int:
         """HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET: what the limit waits for; CLOSED after the end."""

@@ -15,6 +15,11 @@ static void clear(rst_demand_t *demand)
     *demand = (rst_demand_t){.position = INT64_MAX, .messages = INT64_MAX};
 }
 
+static int64_t mixed(int64_t change, int64_t value)
+{
+    return (int64_t)((uint64_t)change * 31 + (uint64_t)value + 1);
+}
+
 /* Adds one reader, if it tells: 1. The position first, see rsti_position_ext_t. */
 static void add_reader(rst_demand_t *demand, const rsti_counter_value_t *value)
 {
@@ -28,7 +33,7 @@ static void add_reader(rst_demand_t *demand, const rsti_counter_value_t *value)
     demand->position = rsti_min_i64(demand->position, position);
     demand->messages = rsti_min_i64(demand->messages, rsti_max_i64(messages, 0));
     demand->reader_count++;
-    demand->change = (int64_t)((uint64_t)demand->change * 31 + (uint64_t)requested + 1);
+    demand->change = mixed(demand->change, requested);
 }
 
 static void add_ipc_readers(const rst_publication_t *publication, rst_demand_t *demand)
@@ -37,6 +42,11 @@ static void add_ipc_readers(const rst_publication_t *publication, rst_demand_t *
     const rsti_counter_value_t *value;
     while ((value = rsti_publication_next_reader(publication, &id)) != NULL) {
         add_reader(demand, value);
+    }
+    /* What one reader has consumed is no news: it wants as much less behind it. Of several the one that lies
+     * behind may let the others have what they have asked for long since. */
+    if (demand->reader_count > 1) {
+        demand->change = mixed(mixed(demand->change, demand->position), demand->messages);
     }
 }
 

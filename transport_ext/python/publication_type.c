@@ -408,7 +408,7 @@ static PyGetSetDef publication_getset[] = {
         "(position, messages wanted behind it, readers that tell, is_connected); None after the end.",
         NULL},
     {"has_new_demand", rsti_py_publication_get_has_new_demand, NULL,
-        "Whether readers asked for more, came or went since demand was read.", NULL},
+        "Whether demand would tell of more than when it was read last.", NULL},
     {"held_by", publication_get_held_by, NULL,
         "What the limit waits for when it is reached: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET.", NULL},
     {"channel_status", publication_get_channel_status, NULL,

@@ -281,6 +281,27 @@ def test_what_the_loop_has_asked_for_wakes_who_makes_elements(driver_dir, name, 
     sink.cancel()
 
 
+def test_of_two_readers_the_slower_ones_progress_is_news(driver_dir, name):
+    """Together they are told as the furthest behind and the least wanted: that changes though nobody asks for more."""
+    executor = stream.CallerExecutor()
+    fast, slow = Reader(first=5), Reader(first=15)
+    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    stream.publisher_of(name, dir=driver_dir).subscribe(fast)
+    stream.publisher_of(name, dir=driver_dir, executor=executor).subscribe(slow)
+    source = Numbers(sink).begin()
+    until(lambda: len(fast.items) == 5)
+    fast.subscription.request(10)
+    until(lambda: len(fast.items) == 10)
+    time.sleep(0.05)
+    assert source.made == 10  # as the slow one has taken none, and the fast one wants five more
+    until(lambda: executor.run_pending() and len(slow.items) == len(fast.items) == 15)
+    assert source.made == 15
+    for reader in (fast, slow):
+        reader.subscription.cancel()
+    sink.cancel()
+    executor.run_pending()
+
+
 def test_where_one_thread_runs_everything_it_does_not_wait(driver_dir, name, monkeypatch):
     monkeypatch.setattr(_subscriber_to, "PATIENCE_S", 3600.0)
     executor = stream.CallerExecutor()

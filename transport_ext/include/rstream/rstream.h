@@ -156,8 +156,9 @@ typedef struct rst_demand_t {
     bool is_connected;
 } rst_demand_t;
 RST_API int64_t rst_publication_demand(rst_publication_t *publication, rst_demand_t *demand);
-/* Whether they have asked for more, came or went since rst_publication_demand was called last; true after the
- * end. What they have only consumed is no news. */
+/* Whether rst_publication_demand would tell of more: they have asked, came or went since it was called last, or of
+ * several the one that holds the others back has read on; true after the end. What a single reader has only
+ * consumed is no news. */
 RST_API bool rst_publication_has_new_demand(const rst_publication_t *publication);
 /* Bytes that may be offered now; 0 when the limit is reached. RST_CLOSED. */
 RST_API int64_t rst_publication_available_window(const rst_publication_t *publication);

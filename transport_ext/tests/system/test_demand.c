@@ -72,7 +72,9 @@ static void cross(rst_subscription_t *subscription, int64_t total)
             rst_subscription_request(subscription, most);
             requested += most;
         }
-        (void)look();
+        if (rst_publication_has_new_demand(maker.publication)) { /* else a look would tell nothing */
+            (void)look();
+        }
         CHECK(maker.allowed <= requested); /* never one beyond the demand */
         for (int i = 0; i < 8 && maker.made < maker.allowed && make(); i++) {
         }
@@ -211,6 +213,10 @@ TEST(several_readers)
     CHECK_EQ(demand.reader_count, 5);
     CHECK_EQ(demand.messages, 4);
     CHECK_EQ(demand.position, 0);
+    CHECK(!rst_publication_has_new_demand(maker.publication));
+    rst_subscription_request(two, 1);
+    CHECK(rst_publication_has_new_demand(maker.publication));
+    CHECK(rst_publication_has_new_demand(NULL));
     CHECK_EQ(rst_publication_demand(NULL, &demand), RST_ERROR);
     CHECK_EQ(rst_publication_demand(maker.publication, NULL), RST_ERROR);
     rst_subscription_close(evictable);
@@ -224,4 +230,47 @@ TEST(several_readers)
     rst_driver_close(driver);
 }
 
-CHECK_MAIN(RUN(shared_memory), RUN(network), RUN(network_that_loses), RUN(several_readers))
+/* The one that lies behind reads on, nobody asks: the others may have more of what they asked for. */
+TEST(of_several_readers_progress_is_news)
+{
+    const char *options[] = {"threading=shared", NULL};
+    rst_driver_t *driver = open_driver("progress", options);
+    rst_client_t *client = driver != NULL ? open_client(driver) : NULL;
+    CHECK(client != NULL);
+    maker = (maker_t){.publication = add_publication(client, "aeron:ipc", true)};
+    rst_subscription_t *readers[] = {subscribe(client, "aeron:ipc"), subscribe(client, "aeron:ipc")};
+    rst_batch_t *batch = NULL;
+    CHECK_EQ(rst_batch_create(&batch, 64), 0);
+    const int64_t begin = now_ns();
+    rst_subscription_request(readers[0], 10);
+    rst_subscription_request(readers[1], 10);
+    rst_demand_t demand = {0};
+    while ((demand.reader_count < 2 || demand.messages != 10) && now_ns() - begin < LIMIT_NS) {
+        CHECK(rst_publication_demand(maker.publication, &demand) >= 0);
+        usleep(1000);
+    }
+    for (int i = 0; i < 10; i++) {
+        CHECK(make());
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK(!rst_publication_has_new_demand(maker.publication));
+        int taken = 0;
+        while (taken < 5 && now_ns() - begin < LIMIT_NS) {
+            taken += rst_subscription_poll_demanded(readers[i], 5 - taken, 0, batch);
+            rst_batch_release(batch);
+        }
+        CHECK_EQ(taken, 5);
+        CHECK(rst_publication_has_new_demand(maker.publication));
+        CHECK(rst_publication_demand(maker.publication, &demand) >= 0);
+        CHECK_EQ(demand.messages, 5);
+        CHECK_EQ(demand.position, i == 0 ? 0 : maker.positions[4]); /* 5 may be made, then 10 */
+    }
+    rst_batch_destroy(batch);
+    rst_subscription_close(readers[0]);
+    rst_subscription_close(readers[1]);
+    rst_publication_close(maker.publication);
+    rst_client_close(client);
+    rst_driver_close(driver);
+}
+
+CHECK_MAIN(RUN(shared_memory), RUN(network), RUN(network_that_loses), RUN(several_readers), RUN(of_several_readers_progress_is_news))
