@@ -1,13 +1,14 @@
 """A blocking call in a thread, and what becomes of it when nobody waits for it any more.
 
 Neither asyncio nor trio can end a thread. A task that is cancelled while the call runs leaves at once (asyncio's
-own cancellation knows no shield), so the call says itself whether it is still running, and what it made and nobody
-took is undone.
+own cancellation knows no shield), so the call says itself whether it is under way, what it made and nobody took is
+undone, and what has to wait for its end can be left with it.
 """
 
 from __future__ import annotations
 
 import threading
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
@@ -22,8 +23,14 @@ R = TypeVar("R")
 LOOK_S = 0.005
 
 
+class _State(Enum):
+    SUBMITTED = auto()  # the thread has not begun
+    RUNNING = auto()
+    OVER = auto()
+
+
 class Errand(Generic[R]):
-    """One call of ``function`` in a thread.
+    """One call of ``function`` in a thread; under way from the start until the thread is through with it.
 
     Args:
         function: it may block.
@@ -33,19 +40,22 @@ class Errand(Generic[R]):
     def __init__(self, function: Callable[[], R], undo: Callable[[R], object] | None = None) -> None:
         self._function = function
         self._undo = undo
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # guards all below
+        self._state = _State.SUBMITTED
+        self._is_left = False
         self._results: list[R] = []  # made and not taken
-        self._is_left = self._is_running = False
+        self._after: Callable[[], object] | None = None
 
     @property
-    def is_running(self) -> bool:
-        """Whether the call has begun and not ended."""
-        return self._is_running
+    def is_under_way(self) -> bool:
+        """Whether the thread is at it, or will be."""
+        return self._state is not _State.OVER
 
     async def result(self) -> R:
-        """Make the call; what it returns. When this is cancelled, a call that has begun goes on without it."""
+        """Make the call, once; what it returns. When this is cancelled, a call that has begun goes on without it."""
         try:
-            await anyio.to_thread.run_sync(self._run)
+            # A limiter of its own: forty threads of somebody else's that wait would keep it waiting too.
+            await anyio.to_thread.run_sync(self._run, limiter=anyio.CapacityLimiter(1))
         except BaseException:
             self._leave()
             raise
@@ -53,37 +63,48 @@ class Errand(Generic[R]):
             return self._results.pop()
 
     async def ended(self) -> None:
-        """Wait until the call has ended, whoever began it."""
-        while self._is_running:  # noqa: ASYNC110 - a thread that nobody waits for tells no event
+        """Wait until the thread is through with it, whoever waits for the result."""
+        while self.is_under_way:  # noqa: ASYNC110 - a thread that nobody waits for tells no event
             await anyio.sleep(LOOK_S)
+
+    def leave_with(self, after: Callable[[], object]) -> bool:
+        """Have ``after`` called by the thread when it is through. False: it is; nothing will be called."""
+        with self._lock:
+            if self._state is _State.OVER:
+                return False
+            self._after = after
+            return True
 
     def _run(self) -> None:
         with self._lock:
-            if self._is_left:
+            if self._state is _State.OVER:  # left before it began
                 return
-            self._is_running = True
+            self._state = _State.RUNNING
+        made: list[R] = []
         try:
-            result = self._function()
-            with self._lock:
-                self._results.append(result)
-                is_left = self._is_left
-            if is_left:
-                self._undo_all()
+            made.append(self._function())
         finally:
-            self._is_running = False
+            with self._lock:
+                self._state = _State.OVER
+                after = self._after
+                if not self._is_left:
+                    self._results, made = made, []
+            self._undo_all(made)
+            if after is not None:
+                after()
 
     def _leave(self) -> None:
         with self._lock:
             self._is_left = True
-            is_running = self._is_running
-        if not is_running:
-            self._undo_all()
+            after = self._after if self._state is _State.SUBMITTED else None
+            if self._state is _State.SUBMITTED:
+                self._state = _State.OVER
+            results, self._results = self._results, []
+        self._undo_all(results)
+        if after is not None:
+            after()
 
-    def _undo_all(self) -> None:
-        while True:
-            with self._lock:
-                if not self._results:
-                    return
-                result = self._results.pop()
+    def _undo_all(self, results: list[R]) -> None:
+        for result in results:
             if self._undo is not None:
                 self._undo(result)

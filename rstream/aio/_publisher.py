@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
@@ -18,7 +17,7 @@ from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
 from rstream.stream._sender import SET_RATE_TIMEOUT_S, Sender, error_text, length_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from rstream._facts import SlowestReader
@@ -51,7 +50,9 @@ class Publisher(Sender[T]):
         self._turn = turn  # whose steps are under way
         self._left = 0  # of a turn; 0 as well while others send, and when it has to wait first
         self._is_ending = False
-        self._errand: Errand[object] | None = None
+        self._ended: anyio.Event | None = None  # of the first close
+        self._errand: Errand[object] | None = None  # joins again, perhaps for nobody any more
+        self._is_in_room = False
         self._waiter: _core.Waiter | None = None
         self._waiter_for: _core.Publication | None = None
         super().__init__(link, **address)
@@ -87,7 +88,7 @@ class Publisher(Sender[T]):
     async def send_many(
         self, objects: Iterable[T] | AsyncIterable[T], *, timeout_s: float | None = None
     ) -> int:
-        """Send all objects in order; of an iterable in chunks of 64, the fastest way.
+        """Send all objects in order; of an iterable in chunks of 64 or 1 MiB, the fastest way.
 
         An async iterable is asked for the next object when the last one was sent: readers that have no room slow it
         down.
@@ -96,8 +97,8 @@ class Publisher(Sender[T]):
             objects: what the codec takes.
             timeout_s: most seconds to wait for room for one object.
         Returns:
-            How many were sent: all. On an exception those before the one that failed were sent; of a chunk that
-            was cancelled, a part.
+            How many were sent: all. On an exception those before the one that failed were sent, as far as whole
+            chunks go; of a chunk that was cancelled, a part.
         Raises:
             RStreamError: as for :meth:`send`.
         """
@@ -107,11 +108,23 @@ class Publisher(Sender[T]):
                 await self.send(obj, timeout_s=timeout_s)
                 count += 1
             return count
-        iterator = iter(objects)
-        while chunk := list(islice(iterator, TURN)):
-            await self._send_chunk([self._encode(obj) for obj in chunk], timeout_s)
+        for chunk in self._chunks(objects):
+            await self._send_chunk(chunk, timeout_s)
             count += len(chunk)
         return count
+
+    def _chunks(self, objects: Iterable[T]) -> Iterator[list[Encoded]]:
+        chunk: list[Encoded] = []
+        left = TURN
+        for obj in objects:
+            data = self._encode(obj)
+            chunk.append(data)
+            left -= 1 + (length_of(data) >> TURN_SHIFT)
+            if left <= 0:
+                yield chunk
+                chunk, left = [], TURN
+        if chunk:
+            yield chunk
 
     async def _send_chunk(self, messages: list[Encoded], timeout_s: float | None) -> None:
         if self._bucket is None:
@@ -173,6 +186,7 @@ class Publisher(Sender[T]):
 
     async def revive(self) -> None:
         """Join again if the driver was lost, so that a publisher with nothing to send learns it too."""
+        await anyio.lowlevel.checkpoint()
         if not self._closed and not self._link.is_alive and self._link.is_shared:
             await self._in_turn(lambda _: self._steps_to_revive(), None)
 
@@ -188,12 +202,16 @@ class Publisher(Sender[T]):
         """Another rate from now on, also for a ``send`` that waits; see :meth:`rstream.stream.Publisher.set_rate`."""
         await self._settle()
         channel, bucket = self._prepare_rate(rate)
-        if not self._link.client.is_aeron_driver:
-            core, text = self._core, rate.to_text()
-            await Errand(lambda: core.set_rate(text, timeout_s)).result()
-        self._bucket = bucket
-        self._left = 0
-        self.channel = channel
+        core, is_ours = self._core, not self._link.client.is_aeron_driver
+
+        def change() -> None:  # with its accounts: whoever waits for it may have gone meanwhile
+            if is_ours:
+                core.set_rate(rate.to_text(), timeout_s)
+            self._bucket = bucket
+            self._left = 0
+            self.channel = channel
+
+        await Errand(change).result()
 
     # ---- the end ----
 
@@ -210,6 +228,7 @@ class Publisher(Sender[T]):
         Raises:
             DriverLost: it died meanwhile. ClosedError: closed here.
         """
+        await anyio.lowlevel.checkpoint()
         await self._settle()
         wanted = self._core.position if position is None else position
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
@@ -224,7 +243,8 @@ class Publisher(Sender[T]):
     async def close(self, *, linger_s: float | None = None) -> None:
         """Say that the stream is complete, and wait until readers have consumed it. Idempotent.
 
-        A ``send`` that waits meanwhile raises ClosedError. Cancelled, it says so all the same and does not linger.
+        A ``send`` that waits meanwhile raises ClosedError. Cancelled, it does not linger, and says so all the same
+        if there is room for the word at once; else readers see a publisher that was lost.
 
         Args:
             linger_s: most seconds to wait; None: as the publisher was made with. What is left then
@@ -236,8 +256,11 @@ class Publisher(Sender[T]):
 
     async def _end(self, kind: int, text: bytes, linger_s: float) -> None:
         if self._is_ending:
+            if self._ended is not None:
+                await self._ended.wait()
             return
         self._is_ending = True
+        self._ended = anyio.Event()
         self._left = 0
         if self._waiter is not None:
             self._waiter.wake()
@@ -248,21 +271,25 @@ class Publisher(Sender[T]):
                 with anyio.CancelScope(shield=True):
                     await self._turn.acquire()
             try:
-                if self._errand is not None:
-                    await self._errand.ended()
+                errand = self._errand
+                if errand is not None:
+                    await errand.ended()
                 await self._run(self.steps_to_end(kind, text, linger_s), is_end=True)
             finally:
                 self._turn.release()
         finally:
             self.abandon()
+            self._ended.set()
 
     def abandon(self) -> None:
         """Leave without a word: readers see a publisher that was lost. For one that nobody will close."""
         if not self._closed:
-            self._is_ending = True
+            self._closed = self._is_ending = True
             self._left = 0
             self._drop_waiter()
-            self._let_go()
+            # A thread that joins again may hold a new session when it is through: then it lets go of that one.
+            if self._errand is None or not self._errand.leave_with(self._let_go):
+                self._let_go()
 
     async def __aenter__(self) -> Self:
         return self
@@ -284,6 +311,7 @@ class Publisher(Sender[T]):
         self, steps: Callable[[float | None], Steps[R]], timeout_s: float | None
     ) -> R:
         """Go through the steps when those of earlier calls are through; they are told what time is left."""
+        self._check_open()
         left_s = None
         if timeout_s is None:
             await self._turn.acquire()
@@ -292,24 +320,33 @@ class Publisher(Sender[T]):
             with anyio.move_on_after(timeout_s) as waiting:
                 await self._turn.acquire()
             if waiting.cancelled_caught:
+                self._check_open()
                 raise self._late_error(timeout_s)
             left_s = timeout_s - (time.monotonic() - began_s)
         self._left = 0  # until these are through, and the next ones that wait
         try:
             await anyio.lowlevel.checkpoint()
             await self._settle()
-            return await self._run(steps(left_s))
+            before = self._reached
+            answer = await self._run(steps(left_s))
+            self._refill(self._reached - before)
+            return answer
         finally:
             self._turn.release()
-            is_free = not (self._turn.locked() or self._is_ending)
-            if is_free and self._bucket is None and self._errand is None:
-                self._left = TURN - 1
+            if self._turn.locked():
+                self._left = 0  # the next one's
+
+    def _refill(self, sent_bytes: int) -> None:
+        if self._bucket is None and self._errand is None and not self._is_ending:
+            self._left = max(0, TURN - 1 - (max(0, sent_bytes) >> TURN_SHIFT))
 
     async def _settle(self) -> None:
         """Wait for a thread that a cancelled call left behind."""
-        if self._errand is not None:
-            await self._errand.ended()
-            self._errand = None
+        errand = self._errand
+        if errand is not None:
+            await errand.ended()
+            if self._errand is errand:
+                self._errand = None
         self._check_open()
 
     def _check_open(self) -> None:
@@ -317,7 +354,7 @@ class Publisher(Sender[T]):
             raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
 
     def _is_away(self) -> bool:
-        return self._errand is not None and self._errand.is_running
+        return self._errand is not None and self._errand.is_under_way
 
     async def _run(self, steps: Steps[R], *, is_end: bool = False) -> R:
         """As :func:`rstream.stream._steps.run`. Nothing is awaited after the last step: what was sent is never
@@ -342,8 +379,8 @@ class Publisher(Sender[T]):
             return await self._await_room(step.seconds)
         if isinstance(step, _steps.Pause):
             return await anyio.sleep(step.seconds)
-        self._errand = Errand(step.function)
-        answer = await self._errand.result()
+        self._errand = errand = Errand(step.function)
+        answer = await errand.result()
         self._errand = None
         return answer
 
@@ -352,23 +389,32 @@ class Publisher(Sender[T]):
         if waiter.arm():
             await anyio.lowlevel.checkpoint()
             return True
+        self._is_in_room = True
         try:
             with anyio.move_on_after(timeout_s) as scope:
                 await anyio.wait_readable(waiter.fileno())
             return not scope.cancelled_caught
         finally:
+            self._is_in_room = False
             waiter.disarm()
+            if self._closed:
+                self._drop_waiter()
 
     def _attached_waiter(self) -> _core.Waiter:
         """The waiter on the publication of now: a rejoin makes another one."""
         if self._waiter is None or self._waiter_for is not self._core:
             self._drop_waiter()
             self._waiter = self._link.client.core.waiter()
-            self._waiter_for = self._core
             self._waiter.attach(self._core)
+            self._waiter_for = self._core
         return self._waiter
 
     def _drop_waiter(self) -> None:
+        """Close it; one that is watched is woken, and closed by whoever watches."""
+        if self._waiter is None:
+            return
+        if self._is_in_room:
+            self._waiter.wake()
+            return
         waiter, self._waiter, self._waiter_for = self._waiter, None, None
-        if waiter is not None:
-            waiter.close()
+        waiter.close()

@@ -74,14 +74,14 @@ class PublisherFacts(Generic[T]):
         self._reached = self._consumed = self._look_again = 0
         self._was_connected = False
         self._made_at = made_at or call_site()
-        self._join()
+        self._join(link)
         self._closed = False
 
-    def _join(self) -> None:
-        added = self._link.client.add_publication(self.channel, self.stream_id, exclusive=True)
+    def _join(self, link: Link) -> None:
+        added = link.client.add_publication(self.channel, self.stream_id, exclusive=True)
         self._core: _core.Publication = added.core
         self._offer_one = self._core.offer
-        if self._link.client.is_aeron_driver:
+        if link.client.is_aeron_driver:
             self._bucket = self._bucket_for(self.channel)
 
     def _bucket_for(self, channel: str) -> TokenBucket | None:
@@ -155,16 +155,10 @@ class PublisherFacts(Generic[T]):
         """What its readers ask for by request(n) behind what they have consumed.
 
         None: it is closed, or without its driver. Readers that take what comes want ``UNBOUNDED``; groups and
-        raw Aeron peers do not say.
+        raw Aeron peers do not say. Reading it makes it old for :attr:`has_new_demand` and for waiters.
         """
         told = None if self._closed else self._core.demand
         return None if told is None else ReadersDemand(*told)
-
-    def make_waiter(self) -> _core.Waiter:
-        """A waiter that wakes when its readers ask for more, or come or go; for the session of now."""
-        waiter = self._link.client.core.waiter()
-        waiter.attach_demand(self._core)
-        return waiter
 
     def statistics(self) -> dict[str, int | float | bool]:
         """Counts since the start; positions in bytes of the stream."""
@@ -194,9 +188,8 @@ class PublisherFacts(Generic[T]):
         return min(found, key=lambda reader: reader.position, default=None)
 
     def _take_events(self) -> list[StreamEvent]:
-        events = list(self._events)
-        self._events.clear()
-        return events
+        # One by one: a thread that joins again may add one meanwhile.
+        return [self._events.popleft() for _ in range(len(self._events))]
 
     @property
     def has_new_demand(self) -> bool:

@@ -126,17 +126,16 @@ class Sender(PublisherFacts[T]):
 
     def steps_to_pace(self, data: Encoded, timeout_s: float | None) -> Steps[None]:
         """Until the rate that it keeps itself (beside Aeron's driver) lets the message through."""
-        bucket = self._bucket
-        if bucket is None:
-            return
         waited_s = 0.0
-        while (delay_ns := bucket.delay_ns(time.monotonic_ns())) > 0:
+        # Looked at anew each time: another task may give it another rate meanwhile.
+        while self._bucket is not None and (delay_ns := self._bucket.delay_ns(time.monotonic_ns())) > 0:
             delay_s = min(delay_ns / 1e9, 0.1)
             if timeout_s is not None and waited_s + delay_s > timeout_s:
                 raise self._rate_error()
             yield Pause(delay_s)
             waited_s += delay_s
-        bucket.spend(length_of(data))
+        if self._bucket is not None:
+            self._bucket.spend(length_of(data))
 
     def _steps_to_room(self, deadline_ns: int | None, rounds: int) -> Steps[None]:
         remaining_s = WAIT_SLICE_S
@@ -291,8 +290,11 @@ class Sender(PublisherFacts[T]):
     def _join_again(self) -> None:
         """One attempt, with all that has to be said about it: whoever waits for it may have gone meanwhile."""
         old_session_id, reached = self._core.session_id, self._reached
-        self._link = _session.renew(self._link, timeout_s=0)
-        self._join()
+        link = _session.renew(self._link, timeout_s=0)
+        try:
+            self._join(link)
+        finally:
+            self._link = link
         why = f"driver in {self._link.directory} lost"
         self._rejoins += 1
         self._events.append(

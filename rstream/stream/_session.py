@@ -45,15 +45,17 @@ class Link:
         return self.client.state == CLIENT_OPEN
 
 
-_lock = threading.Lock()
+_lock = threading.Lock()  # guards the links; held for moments only
+_making = threading.Lock()  # one client at a time is made, which may have to start a driver
 _links: dict[tuple[int, str], Link] = {}
 _watched_pid = 0
 
 
 def _after_fork_in_child() -> None:
     # The lock may have been held by a thread that does not exist here; the links are the parent's.
-    global _lock
+    global _lock, _making
     _lock = threading.Lock()
+    _making = threading.Lock()
 
 
 def _watch_fork() -> None:
@@ -73,17 +75,23 @@ def acquire(directory: str | None, client: Client | None = None) -> Link:
         return Link(client, client.dir, False, 1)
     path = resolve_dir(directory)
     _watch_fork()
-    with _lock:
-        return _acquire_locked(path)
-
-
-def _acquire_locked(path: str) -> Link:
     key = (os.getpid(), path)
-    link = _links.get(key)
-    if link is None or not link.is_alive:
-        link = _links[key] = Link(Client(dir=path), path, True)
-    link.users += 1
-    return link
+    with _making:
+        link = _take(key)
+        if link is None:
+            made = Link(Client(dir=path), path, True, 1)
+            with _lock:
+                link = _links[key] = made
+        return link
+
+
+def _take(key: tuple[int, str]) -> Link | None:
+    with _lock:
+        link = _links.get(key)
+        if link is None or not link.is_alive:
+            return None
+        link.users += 1
+        return link
 
 
 def release(link: Link) -> None:

@@ -191,8 +191,9 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
                 if self._is_requesting or upstream is None:
                     return
                 count = self._demand.take()
-                # A reader that is silent says nothing new until it counts as one that cannot tell.
-                if count == 0 and (self._silent_since_s is not None or self.publisher.has_new_demand):
+                # While there is something to send, a look only where there is news. Then always: what nobody told as
+                # news (somebody else has looked, one reader took another's place) must not wait for ever.
+                if count == 0 and (self._demand.left == 0 or self.publisher.has_new_demand):
                     self._look()
                     count = self._demand.take()
                 if count == 0:

@@ -118,6 +118,43 @@ async def test_a_send_that_was_cancelled_while_it_joined_again_has_told_it_all_t
         assert pub.statistics()["rejoins"] == 1
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("how", ["close", "cancelled close", "abandon"])
+async def test_what_a_thread_joins_for_nobody_is_let_go_of(shared_dir, monkeypatch, how):
+    from time import sleep as threading_sleep
+
+    real, begun = _session.renew, []
+
+    def slow(link, timeout_s=LONG_S):
+        begun.append(link)
+        threading_sleep(0.2)
+        return real(link, timeout_s)
+
+    monkeypatch.setattr(_session, "renew", slow)
+    pub = await aio.publisher("left", int, dir=shared_dir, linger_s=0)
+    with stream.subscriber("left", int, dir=shared_dir, on_lost="event"):
+        await pub.send(0)
+    kill_driver(shared_dir)
+    await until(lambda: not pub._link.is_alive)
+    sending = asyncio.ensure_future(pub.send(1))
+    await until(lambda: begun)
+    sending.cancel()
+    await asyncio.wait([sending])
+    waiting = asyncio.ensure_future(pub.wait_consumed())  # looks at the thread too, and leaves it alone
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    if how == "abandon":
+        pub.abandon()
+    else:
+        with anyio.move_on_after(0.01 if how == "cancelled close" else LONG_S):
+            await pub.close()
+    assert pub.is_closed
+    await until(lambda: len(begun) == 1 and not pub._errand.is_under_way)
+    await until(lambda: pub._core.is_closed)
+    assert [link.users for (_, path), link in _session._links.items() if path == shared_dir] == []
+
+
 async def test_a_driver_killed_while_a_send_waits_for_room(shared_dir):
     payload = bytes(984)
     async with aio.publisher("waits", bytes, dir=shared_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:

@@ -42,6 +42,7 @@ static void add_ipc_readers(const rst_publication_t *publication, rst_demand_t *
     const rsti_counter_value_t *value;
     while ((value = rsti_publication_next_reader(publication, &id)) != NULL) {
         add_reader(demand, value);
+        demand->change = mixed(demand->change, id); /* one that takes another's place is news */
     }
     /* What one reader has consumed is no news: it wants as much less behind it. Of several the one that lies
      * behind may let the others have what they have asked for long since. */

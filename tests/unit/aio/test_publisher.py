@@ -133,6 +133,11 @@ async def test_the_loop_gets_a_turn_though_there_is_always_room(driver_dir, name
             for _ in range(64):
                 await pub.send(bytes(100_000))
             assert turns - before >= 5  # 6.4 MB are more than six turns
+            for call in (lambda: pub.send_many([bytes(100_000)] * 64), lambda: pub.send(bytes(130_000)), pub.wait_consumed, pub.revive):
+                before = turns
+                for _ in range(8):
+                    await call()
+                assert turns > before
             tasks.cancel_scope.cancel()
 
 
@@ -206,7 +211,12 @@ async def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, nam
             assert caught.value.held_by == "rate"
             with pytest.raises(NotSupported, match="nak"):
                 await pub.set_rate(rate.Nak())
-            await pub.set_rate(rate.Fixed(1_000_000))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(pub.send, b"waits")
+                await anyio.sleep(0.02)
+                messages = pub.statistics()["messages"]
+                await pub.set_rate(rate.Fixed(1_000_000))
+                await until(lambda: pub.statistics()["messages"] == messages + 1)
             assert await pub.send_many([b"x"] * 3) == 3
             await pub.set_rate(rate.Unlimited())
             assert pub.held_by is None
@@ -331,6 +341,31 @@ async def test_a_close_ends_a_send_that_waits_and_loses_nothing(driver_dir, name
             assert not pub.is_closed  # it lingers
             tasks.start_soon(read_all, sub, items)
         assert len(errors) == 2
+        assert items == [PAYLOAD] * count
+
+
+async def test_after_a_close_has_begun_nothing_is_sent_and_a_second_close_waits_for_it(driver_dir, name):
+    with stream.subscriber(name, bytes, dir=driver_dir) as sub:
+        pub = await aio.publisher(name, bytes, dir=driver_dir, linger_s=LONG_S)
+        count = await fill(pub)
+        items, closed = [], []
+
+        async def close():
+            await pub.close()
+            closed.append(pub.is_closed)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(close)
+            tasks.start_soon(close)
+            await anyio.sleep(0.02)
+            for timeout_s in (None, 0.1):
+                with pytest.raises(ClosedError), anyio.fail_after(1):
+                    await pub.send(b"too late", timeout_s=timeout_s)
+            with pytest.raises(ClosedError):
+                pub.offer(b"too late")
+            assert not closed
+            tasks.start_soon(read_all, sub, items)
+        assert closed == [True, True]
         assert items == [PAYLOAD] * count
 
 

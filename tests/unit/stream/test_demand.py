@@ -302,6 +302,43 @@ def test_of_two_readers_the_slower_ones_progress_is_news(driver_dir, name):
     executor.run_pending()
 
 
+@pytest.mark.parametrize("overlaps", [True, False])
+def test_a_reader_that_takes_anothers_place_unseen_gets_what_it_asks_for(driver_dir, name, overlaps):
+    """It has asked for as many as the other one had: nothing in sum, but not for this one."""
+    mine, theirs = stream.CallerExecutor(), stream.CallerExecutor()
+    sink = stream.subscriber_to(name, dir=driver_dir, executor=mine, linger_s=0)
+    first, second = Reader(first=5), Reader(first=5)
+    stream.publisher_of(name, dir=driver_dir, executor=theirs).subscribe(first)
+    source = Numbers(sink).begin()
+    until(lambda: (mine.run_pending(), theirs.run_pending()) and len(first.items) == 5)
+    if not overlaps:
+        first.subscription.cancel()
+        until(lambda: not theirs.run_pending())
+    stream.publisher_of(name, dir=driver_dir, executor=theirs).subscribe(second)
+    first.subscription.cancel()
+    until(lambda: (mine.run_pending(), theirs.run_pending()) and len(second.items) == 5, 30)
+    assert source.made == 10 or overlaps  # who joins beside another may find what that one has not let go of yet
+    second.subscription.cancel()
+    sink.cancel()
+    mine.run_pending()
+    theirs.run_pending()
+
+
+def test_who_looks_at_the_demand_takes_it_from_nobody(driver_dir, name):
+    reader = Reader(first=1, per_element=1)
+    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    Numbers(sink).begin()
+    stream.publisher_of(name, dir=driver_dir).subscribe(reader)
+    count = 0
+    while len(reader.items) < 300:
+        sink.publisher.demand()
+        count += 1
+        time.sleep(0.0002)
+        assert count < 50_000, f"only {len(reader.items)} elements"
+    reader.subscription.cancel()
+    sink.cancel()
+
+
 def test_where_one_thread_runs_everything_it_does_not_wait(driver_dir, name, monkeypatch):
     monkeypatch.setattr(_subscriber_to, "PATIENCE_S", 3600.0)
     executor = stream.CallerExecutor()
