@@ -109,12 +109,16 @@ class CrossedDemand:
         self._look_again = self._sent + max(self._threshold // 4, left // 4)
         return True
 
-    def take(self) -> int:
-        """How many elements to request now; they count as requested. 0: none yet."""
+    @property
+    def ready(self) -> int:
+        """How many elements may be requested now, by what is known of the readers. 0: none yet."""
         by_window = self.window - (self._requested - self._sent)
         by_demand = self._allowed - self._requested
         count = min(by_window, by_demand)
-        if count < 1 or (count < self._threshold and count < by_demand):
-            return 0
+        return 0 if count < 1 or (count < self._threshold and count < by_demand) else count
+
+    def take(self) -> int:
+        """How many elements to request now; they count as requested. 0: none yet."""
+        count = self.ready
         self._requested += count
         return count

@@ -105,7 +105,7 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
         with self._lock:
             self._note_session()
             self._demand.sent(position)
-            is_due = self._demand.is_due()
+            is_due = self._demand.is_due() and self._has_more()
         if is_due:
             self._ask_upstream()
             if self._demand.left == 0:
@@ -191,9 +191,7 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
                 if self._is_requesting or upstream is None:
                     return
                 count = self._demand.take()
-                # While there is something to send, a look only where there is news. Then always: what nobody told as
-                # news (somebody else has looked, one reader took another's place) must not wait for ever.
-                if count == 0 and (self._demand.left == 0 or self.publisher.has_new_demand):
+                if count == 0 and self._has_more():
                     self._look()
                     count = self._demand.take()
                 if count == 0:
@@ -206,6 +204,15 @@ class StreamSubscriber(abc.Subscriber[T], Generic[T]):
             finally:
                 with self._lock:
                     self._is_requesting = False
+
+    def _has_more(self) -> bool:
+        """Whether more may be asked for, or may be found to be. Under lock.
+
+        While there is something to send, only news lets one look. Then always: what nobody told as news (somebody else
+        has looked, one reader took another's place) must not wait for ever.
+        """
+        demand = self._demand
+        return demand.left == 0 or self.publisher.has_new_demand or demand.ready > 0
 
     def _note_session(self) -> None:
         if self.publisher.session_id != self._session_id:
