@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 
 import pytest
 
@@ -37,7 +38,7 @@ class Feed(abc.Publisher):
         try:
             numbers = itertools.count() if self.elements == INFINITE else range(self.elements)
             while not publisher.is_connected:
-                publisher._sleep(0.001)
+                time.sleep(0.001)
                 if self.stop.is_set():
                     return
             for number in numbers:
