@@ -1,7 +1,8 @@
 """What every test gets: an extension that is as new as its sources, and a driver directory of its own.
 
 Fixtures: ``driver_dir`` (a path nobody uses, removed afterwards with everything in it), ``make_driver_dir`` (makes
-several of them), ``driver`` (an embedded driver there), ``client`` (of that driver).
+several of them), ``driver`` (an embedded driver there), ``client`` (of that driver), ``module_driver_dir`` (the
+directory of one embedded driver for all tests of a module), ``name`` (of a stream that no other test uses).
 """
 
 from __future__ import annotations
@@ -126,6 +127,21 @@ def make_driver_dir() -> Iterator[Callable[[], str]]:
 def driver_dir(make_driver_dir: Callable[[], str]) -> str:
     """A directory that nobody uses."""
     return make_driver_dir()
+
+
+@pytest.fixture(scope="module")
+def module_driver_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The directory of an embedded driver that the tests of a module share."""
+    from rstream.driver import Driver
+
+    with Driver(dir=str(tmp_path_factory.mktemp("shared") / "driver")) as made:
+        yield made.dir
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A stream's name that no other test uses."""
+    return f"{request.module.__name__.rpartition('.')[-1]}-{next(_numbers)}"
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class Publisher(Sender[T]):
             NotSupported: an Aeron driver, and the law is neither fixed nor unlimited.
         """
         channel, bucket = self._prepare_rate(rate)
-        if bucket is None and not self._link.client.is_aeron_driver:
+        if not self._link.client.is_aeron_driver:
             self._core.set_rate(rate.to_text(), timeout_s)
         self._bucket = bucket
         self.channel = channel

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from rstream import _core, stream
 from rstream.config import DriverConfig
 from rstream.driver import ensure_driver
 from rstream.errors import PublisherLost, RegistrationError
+from tests.support import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 SHORT = DriverConfig(
@@ -206,9 +206,7 @@ def test_a_forked_child_makes_its_own_client(shared_dir):
 
 
 def test_over_udp_a_publisher_learns_that_the_last_bytes_were_consumed(shared_dir):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        channel = f"aeron:udp?endpoint=127.0.0.1:{probe.getsockname()[1]}"
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with stream.subscriber("tail", channel=channel, dir=shared_dir) as sub:
         pub = stream.publisher("tail", channel=channel, dir=shared_dir)
         pub.send_many(range(100))  # far less than a window: no status message is due for it

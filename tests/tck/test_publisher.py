@@ -9,7 +9,6 @@ import time
 import pytest
 
 from rstream import abc, stream
-from rstream.driver import Driver
 from rstream.errors import RStreamError
 from tests.support import free_port
 
@@ -51,11 +50,9 @@ class Feed(abc.Publisher):
             publisher.close(linger_s=0)
 
 
-@pytest.fixture(scope="module")
-def driver_dir(tmp_path_factory):
-    directory = str(tmp_path_factory.mktemp("tck") / "driver")
-    with Driver(dir=directory):
-        yield directory
+@pytest.fixture
+def driver_dir(module_driver_dir):
+    return module_driver_dir
 
 
 class StreamPublisherTests(PublisherVerification):

@@ -8,7 +8,6 @@ import threading
 import pytest
 
 from rstream import stream
-from rstream.driver import Driver
 from rstream.errors import RemoteError
 
 from .environment import ManualUpstream
@@ -16,11 +15,9 @@ from .environment import ManualUpstream
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def driver_dir(tmp_path_factory):
-    directory = str(tmp_path_factory.mktemp("tck") / "driver")
-    with Driver(dir=directory):
-        yield directory
+@pytest.fixture
+def driver_dir(module_driver_dir):
+    return module_driver_dir
 
 
 @pytest.fixture

@@ -186,10 +186,8 @@ def test_the_driver_takes_every_law(rate_client, law):
 
 
 @pytest.fixture(scope="module")
-def rate_client(tmp_path_factory):
+def rate_client(module_driver_dir):
     from rstream.client import Client
-    from rstream.driver import Driver
 
-    directory = str(tmp_path_factory.mktemp("rate") / "driver")
-    with Driver(dir=directory), Client(directory, start_driver=False) as client:
+    with Client(module_driver_dir, start_driver=False) as client:
         yield client

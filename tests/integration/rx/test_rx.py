@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import signal
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import msgspec
 import pytest
 
 from rstream import policy, stream
-from rstream.driver import Driver
 from rstream.errors import NotConnected, PublisherLost, RemoteError, SlowConsumer
 
 reactivex = pytest.importorskip("reactivex")
@@ -22,23 +20,15 @@ from reactivex import operators as ops  # noqa: E402
 from rstream import rx  # noqa: E402
 
 pytestmark = pytest.mark.integration
-_names = itertools.count()
 
 
 class Tick(msgspec.Struct):
     px: int
 
 
-@pytest.fixture(scope="module")
-def driver_dir(tmp_path_factory):
-    directory = str(tmp_path_factory.mktemp("rx") / "driver")
-    with Driver(dir=directory):
-        yield directory
-
-
 @pytest.fixture
-def name():
-    return f"rx-{next(_names)}"
+def driver_dir(module_driver_dir):
+    return module_driver_dir
 
 
 @pytest.fixture(autouse=True)

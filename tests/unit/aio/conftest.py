@@ -1,30 +1,17 @@
-"""One embedded driver; every test runs in asyncio and in trio, unless it says ``anyio_backend``."""
+"""One embedded driver for each module; every test runs in asyncio and in trio, unless it says ``anyio_backend``."""
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 import time
 
 import pytest
 
-from rstream.driver import Driver
-
-_names = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def driver_dir(tmp_path_factory):
-    directory = str(tmp_path_factory.mktemp("aio") / "driver")
-    with Driver(dir=directory):
-        yield directory
-
 
 @pytest.fixture
-def name():
-    """A name that no other test uses."""
-    return f"aio-{next(_names)}"
+def driver_dir(module_driver_dir):
+    return module_driver_dir
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -27,7 +27,7 @@ from rstream.errors import (
     RemoteError,
     SlowConsumer,
 )
-from tests.support import until
+from tests.support import free_port, until
 
 
 class Tick(msgspec.Struct):
@@ -382,8 +382,8 @@ CHANNELS = ["aeron:ipc", "aeron:udp?endpoint=127.0.0.1:{port}"]
 
 
 @pytest.fixture(params=CHANNELS, ids=["ipc", "udp"])
-def channel(request, free_port):
-    return request.param.format(port=free_port)
+def channel(request):
+    return request.param.format(port=free_port())
 
 
 def test_fixed_rate_holds(driver_dir, name, channel):
