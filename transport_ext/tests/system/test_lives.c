@@ -122,14 +122,15 @@ static bool open_ends(ends_t *ends, const char *channel)
         || rst_batch_create(&ends->batch, 256) < 0) {
         return false;
     }
-    for (int i = 0; i < 500 && !(rst_publication_is_connected(ends->publication)
+    /* The sender says that it is connected, and then wakes the conductor, which makes room. */
+    for (int i = 0; i < 500 && !(rst_publication_available_window(ends->publication) > 0
              && rst_subscription_is_connected(ends->subscription)); i++) {
         usleep(10000);
     }
     rst_image_event_t event;
     while (rst_subscription_next_event(ends->subscription, &event) == 1) {
     }
-    return rst_publication_is_connected(ends->publication);
+    return rst_publication_available_window(ends->publication) > 0;
 }
 
 static void close_ends(ends_t *ends)
