@@ -289,7 +289,7 @@ class Adaptive(Rate):
         self.settle()
         rtt = self.reach - self.window
         is_probe = self.k > 4
-        self.due = self.now + max(rtt, *([self.window // 2, self.params.target_delay_ns] if is_probe else [self.window]))
+        self.due = self.now + (max(2 * rtt, self.window // 2, self.params.target_delay_ns) if is_probe else max(rtt, self.window))
 
 
 class Nak(Rate):

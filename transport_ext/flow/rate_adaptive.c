@@ -12,7 +12,7 @@
  *                  k <= 2      R = (R + R_t) / 2
  *                  k <= 4      and R_t += a
  *                  j = k - 4   R = R_t,  R_t += max(a min(j, 10), R_t min(2^(j-1) / 8, 1/2)),
- *                              R = (R + R_t) / 2,  and these max(RTT, W / 2, L) apart
+ *                              R = (R + R_t) / 2,  and these max(2 RTT, W / 2, L) apart
  *   increment  a = clamp(kappa F + p, 0, R),  p = (F - d) / 2 [several senders; 0 for one, and not
  *              below 0 in R_t's limit],  F = drain_all / n,
  *              kappa = clamp(v / 4, 0.3 %, 3 %): v the variation of the slowest receiver's drain
@@ -32,6 +32,9 @@
  *     takes 20 to 45 T to find a capacity that rose to 2.5 times. L apart, because a queue of
  *     f_lo B, which is L of drain or less, must grow before anyone can report: at 1 ms per step a
  *     buffer of 8 ms was tried with four times its drain.
+ *     Two round trips apart, because what a step did is told one after it: at one per step the
+ *     next two, twice and four times as large, were on their way before the first could be
+ *     regretted. With 20 ms four of eighty stops overran at X = 1.2, with two per step none.
  *   - p, half of the way to the fair share: with drains shared in the order of arrival growth by
  *     shares undoes what the absolute step gains; 90/10 stood at 65/35 after 15 s. p may also lift
  *     R_t above what was ever sent: else a small sender whose episodes are short never gets beyond
@@ -221,9 +224,12 @@ static void step_up(rsti_rate_t *rate)
     settle(rate);
     const int64_t rtt_ns = state->reaction.reach_ns - state->reaction.window_ns;
     const int64_t window_ns = state->reaction.window_ns;
-    const int64_t wait_ns =
-        probe > 0 ? rsti_max_i64(window_ns / 2, rate->params.target_delay_ns) : window_ns;
-    rate->due_ns = rate->now_ns + rsti_max_i64(wait_ns, rtt_ns);
+    if (probe > 0) {
+        const int64_t steered_ns = rsti_max_i64(2 * rtt_ns, rate->params.target_delay_ns);
+        rate->due_ns = rate->now_ns + rsti_max_i64(window_ns / 2, steered_ns);
+    } else {
+        rate->due_ns = rate->now_ns + rsti_max_i64(window_ns, rtt_ns);
+    }
 }
 
 static void begin(rsti_rate_t *rate)

@@ -152,6 +152,32 @@ TEST(after_a_long_silence_it_probes)
     CHECK((int64_t)(b.rate.state.adaptive.target / MB) <= 96);
 }
 
+/* What a probe did is told a round trip later: the next one must not be on its way by then. */
+TEST(a_far_receiver_is_probed_by_steps_that_it_can_tell_of)
+{
+    const int64_t rtt_ns = 40 * MS;
+    bench_t b;
+    start(&b, 40 * MB);
+    hear(&b, 1, 0.1, 40 * MB);
+    int64_t probed_ns = 0;
+    int probes = 0;
+    while (probes < 4) {
+        const int32_t step = b.rate.state.adaptive.step;
+        b.now_ns += MS;
+        b.sent += b.rate.bytes_per_s / 1000;
+        (void)rsti_rate_on_cycle(
+            &b.rate, &(rsti_rate_use_t){b.now_ns, (int64_t)b.sent, rtt_ns, BUFFER});
+        CHECK(b.now_ns < 5 * S);
+        if (b.rate.state.adaptive.step == step || step < 4) {
+            continue;
+        }
+        CHECK(probed_ns == 0 || b.now_ns - probed_ns >= 2 * rtt_ns);
+        CHECK(probed_ns == 0 || b.now_ns - probed_ns <= 2 * rtt_ns + MS);
+        probed_ns = b.now_ns;
+        probes++;
+    }
+}
+
 TEST(the_slowest_receiver_is_the_one_to_follow)
 {
     bench_t b;
@@ -282,6 +308,7 @@ CHECK_MAIN(RUN(it_begins_with_half_a_buffer_per_reaction_and_doubles),
     RUN(it_does_not_grow_beyond_what_is_used), RUN(the_strongest_of_a_window_counts_at_once),
     RUN(the_window_does_not_grow_while_the_rate_is_cut),
     RUN(the_way_back_leads_to_what_is_drained), RUN(after_a_long_silence_it_probes),
+    RUN(a_far_receiver_is_probed_by_steps_that_it_can_tell_of),
     RUN(the_slowest_receiver_is_the_one_to_follow),
     RUN(one_below_its_fair_share_takes_larger_steps),
     RUN(forged_reports_do_not_go_below_the_floor),
