@@ -1,8 +1,9 @@
 """A blocking call in a thread, and what becomes of it when nobody waits for it any more.
 
-Neither asyncio nor trio can end a thread. A task that is cancelled while the call runs leaves at once (asyncio's
-own cancellation knows no shield), so the call says itself whether it is under way, what it made and nobody took is
-undone, and what has to wait for its end can be left with it.
+Neither asyncio nor trio can end a thread. A task that a scope of anyio or trio cancels while the call runs stays
+until the call is over; one that asyncio itself cancels leaves at once, since its cancellation knows no shield. So the
+call says itself whether it is under way, what it made and nobody took is undone, and what has to wait for its end can
+be left with it.
 """
 
 from __future__ import annotations

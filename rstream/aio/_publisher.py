@@ -52,6 +52,7 @@ class Publisher(Sender[T]):
         self._is_ending = False
         self._ended: anyio.Event | None = None  # of the first close
         self._errand: Errand[object] | None = None  # joins again, perhaps for nobody any more
+        self._rate_errand: Errand[None] | None = None  # gives it another rate, likewise
         self._is_in_room = False
         self._waiter: _core.Waiter | None = None
         self._waiter_for: _core.Publication | None = None
@@ -83,7 +84,7 @@ class Publisher(Sender[T]):
                 self._left -= 1 + ((position - self._reached) >> TURN_SHIFT)
                 self._note_sent(position)
                 return position
-        return await self._in_turn(lambda left_s: self._steps_of_send(data, left_s), timeout_s)
+        return await self._in_turn(lambda left_s: self.steps_of_send(data, left_s), timeout_s)
 
     async def send_many(
         self, objects: Iterable[T] | AsyncIterable[T], *, timeout_s: float | None = None
@@ -95,7 +96,7 @@ class Publisher(Sender[T]):
 
         Args:
             objects: what the codec takes.
-            timeout_s: most seconds to wait for room for one object.
+            timeout_s: most seconds to wait for room for one object, and behind other tasks.
         Returns:
             How many were sent: all. On an exception those before the one that failed were sent, as far as whole
             chunks go; of a chunk that was cancelled, a part.
@@ -128,18 +129,10 @@ class Publisher(Sender[T]):
 
     async def _send_chunk(self, messages: list[Encoded], timeout_s: float | None) -> None:
         if self._bucket is None:
-            await self._in_turn(lambda _: self.steps_to_send_all(messages, timeout_s), None)
+            await self._in_turn(lambda _: self.steps_to_send_all(messages, timeout_s), timeout_s)
             return
         for data in messages:
-            await self._in_turn(lambda left_s, data=data: self._steps_of_send(data, left_s), timeout_s)
-
-    def _steps_of_send(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
-        yield from self.steps_to_pace(data, timeout_s)
-        position = self._offer(data)
-        if position <= 0:
-            position = yield from self.steps_to_send(data, position, timeout_s)
-        self._note_sent(position)
-        return position
+            await self._in_turn(lambda left_s, data=data: self.steps_of_send(data, left_s), timeout_s)
 
     def offer(self, obj: T) -> int:
         """Try to send one object at once; never waits, gives the loop no turn, overtakes no ``send`` that waits.
@@ -199,8 +192,15 @@ class Publisher(Sender[T]):
         return await Errand(super().slowest_reader).result()
 
     async def set_rate(self, rate: RateLimit, *, timeout_s: float = SET_RATE_TIMEOUT_S) -> None:
-        """Another rate from now on, also for a ``send`` that waits; see :meth:`rstream.stream.Publisher.set_rate`."""
+        """Another rate from now on, also for a ``send`` that waits; see :meth:`rstream.stream.Publisher.set_rate`.
+
+        The last call counts. A scope of anyio or trio that cancels it ends when the driver has answered, or after
+        ``timeout_s``.
+        """
         await self._settle()
+        while (earlier := self._rate_errand) is not None and earlier.is_under_way:
+            await earlier.ended()
+        self._check_open()
         channel, bucket = self._prepare_rate(rate)
         core, is_ours = self._core, not self._link.client.is_aeron_driver
 
@@ -211,7 +211,8 @@ class Publisher(Sender[T]):
             self._left = 0
             self.channel = channel
 
-        await Errand(change).result()
+        self._rate_errand = Errand(change)
+        await self._rate_errand.result()
 
     # ---- the end ----
 
@@ -271,9 +272,9 @@ class Publisher(Sender[T]):
                 with anyio.CancelScope(shield=True):
                     await self._turn.acquire()
             try:
-                errand = self._errand
-                if errand is not None:
-                    await errand.ended()
+                for errand in (self._errand, self._rate_errand):
+                    if errand is not None:
+                        await errand.ended()
                 await self._run(self.steps_to_end(kind, text, linger_s), is_end=True)
             finally:
                 self._turn.release()
@@ -286,10 +287,18 @@ class Publisher(Sender[T]):
         if not self._closed:
             self._closed = self._is_ending = True
             self._left = 0
-            self._drop_waiter()
-            # A thread that joins again may hold a new session when it is through: then it lets go of that one.
-            if self._errand is None or not self._errand.leave_with(self._let_go):
-                self._let_go()
+            if self._waiter is not None and self._is_in_room:
+                self._waiter.wake()  # who watches it leaves; only then may its descriptor be closed
+            else:
+                self._leave()
+
+    def _leave(self) -> None:
+        self._drop_waiter()
+        # A thread that joins again may hold a new session when it is through: then it lets go of that one.
+        for errand in (self._errand, self._rate_errand):
+            if errand is not None and errand.leave_with(self._let_go):
+                return
+        self._let_go()
 
     async def __aenter__(self) -> Self:
         return self
@@ -312,33 +321,40 @@ class Publisher(Sender[T]):
     ) -> R:
         """Go through the steps when those of earlier calls are through; they are told what time is left."""
         self._check_open()
-        left_s = None
-        if timeout_s is None:
-            await self._turn.acquire()
-        else:
-            began_s = time.monotonic()
-            with anyio.move_on_after(timeout_s) as waiting:
-                await self._turn.acquire()
-            if waiting.cancelled_caught:
-                self._check_open()
-                raise self._late_error(timeout_s)
-            left_s = timeout_s - (time.monotonic() - began_s)
+        left_s = timeout_s
+        try:
+            self._turn.acquire_nowait()
+        except anyio.WouldBlock:
+            left_s = await self._await_turn(timeout_s)
         self._left = 0  # until these are through, and the next ones that wait
         try:
             await anyio.lowlevel.checkpoint()
             await self._settle()
-            before = self._reached
+            bytes_before, count_before = self._reached, self._sent
             answer = await self._run(steps(left_s))
-            self._refill(self._reached - before)
+            self._refill(self._reached - bytes_before, self._sent - count_before)
             return answer
         finally:
             self._turn.release()
             if self._turn.locked():
                 self._left = 0  # the next one's
 
-    def _refill(self, sent_bytes: int) -> None:
+    async def _await_turn(self, timeout_s: float | None) -> float | None:
+        """Wait behind other tasks; what is left of the time."""
+        if timeout_s is None:
+            await self._turn.acquire()
+            return None
+        began_s = time.monotonic()
+        with anyio.move_on_after(timeout_s) as waiting:
+            await self._turn.acquire()
+        if waiting.cancelled_caught:
+            self._check_open()
+            raise self._late_error(timeout_s)
+        return timeout_s - (time.monotonic() - began_s)
+
+    def _refill(self, sent_bytes: int, sent_count: int) -> None:
         if self._bucket is None and self._errand is None and not self._is_ending:
-            self._left = max(0, TURN - 1 - (max(0, sent_bytes) >> TURN_SHIFT))
+            self._left = max(0, TURN - sent_count - (max(0, sent_bytes) >> TURN_SHIFT))
 
     async def _settle(self) -> None:
         """Wait for a thread that a cancelled call left behind."""
@@ -397,8 +413,8 @@ class Publisher(Sender[T]):
         finally:
             self._is_in_room = False
             waiter.disarm()
-            if self._closed:
-                self._drop_waiter()
+            if self._closed:  # abandoned meanwhile
+                self._leave()
 
     def _attached_waiter(self) -> _core.Waiter:
         """The waiter on the publication of now: a rejoin makes another one."""

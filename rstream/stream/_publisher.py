@@ -98,7 +98,7 @@ class Publisher(Sender[T]):
         """
         data = self._encode(obj)
         if self._bucket is not None:
-            self._run(self.steps_to_pace(data, timeout_s))
+            return self._run(self.steps_of_send(data, timeout_s))
         position = self._offer(data)
         if position <= 0:
             position = self._run(self.steps_to_send(data, position, timeout_s))

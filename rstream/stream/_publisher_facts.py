@@ -155,7 +155,8 @@ class PublisherFacts(Generic[T]):
         """What its readers ask for by request(n) behind what they have consumed.
 
         None: it is closed, or without its driver. Readers that take what comes want ``UNBOUNDED``; groups and
-        raw Aeron peers do not say. Reading it makes it old for :attr:`has_new_demand` and for waiters.
+        raw Aeron peers do not say. Reading it makes it old for :attr:`has_new_demand` and for waiters: a pipeline
+        that sleeps (:func:`rstream.stream.subscriber_to`) may then hear of it half a second later.
         """
         told = None if self._closed else self._core.demand
         return None if told is None else ReadersDemand(*told)

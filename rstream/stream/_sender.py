@@ -124,8 +124,20 @@ class Sender(PublisherFacts[T]):
             start += taken
             self._note_sent(position, taken)
 
-    def steps_to_pace(self, data: Encoded, timeout_s: float | None) -> Steps[None]:
-        """Until the rate that it keeps itself (beside Aeron's driver) lets the message through."""
+    def steps_of_send(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
+        """Send, also at the rate that it keeps itself (beside Aeron's driver); the position after it."""
+        began_s = time.monotonic()
+        yield from self._steps_to_pace(timeout_s)
+        position = self._offer(data)
+        if position <= 0:
+            left_s = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began_s))
+            position = yield from self.steps_to_send(data, position, left_s)
+        if self._bucket is not None:
+            self._bucket.spend(length_of(data))
+        self._note_sent(position)
+        return position
+
+    def _steps_to_pace(self, timeout_s: float | None) -> Steps[None]:
         waited_s = 0.0
         # Looked at anew each time: another task may give it another rate meanwhile.
         while self._bucket is not None and (delay_ns := self._bucket.delay_ns(time.monotonic_ns())) > 0:
@@ -134,8 +146,6 @@ class Sender(PublisherFacts[T]):
                 raise self._rate_error()
             yield Pause(delay_s)
             waited_s += delay_s
-        if self._bucket is not None:
-            self._bucket.spend(length_of(data))
 
     def _steps_to_room(self, deadline_ns: int | None, rounds: int) -> Steps[None]:
         remaining_s = WAIT_SLICE_S

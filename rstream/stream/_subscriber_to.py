@@ -309,6 +309,8 @@ class _Loop:
             subscriber._ask_upstream()  # pyright: ignore[reportPrivateUsage] - same file
             self._check_alone()
             if wait_s > 0 and not self._is_left_to_sender(wait_s):
+                # Once more: what on_next was told just now, and others have looked at, is no news for the watch.
+                subscriber._ask_upstream()  # pyright: ignore[reportPrivateUsage] - same file
                 self._watch.wait(wait_s)
         except (DriverError, ClosedError) as error:
             self._watch.leave()

@@ -260,6 +260,8 @@ void rsti_publication_kill(rst_publication_t *publication);
 void rsti_client_on_publication_error(rst_client_t *client, const rsti_response_t *response);
 /* What a waiter wants to know. */
 bool rsti_publication_is_ready(const rst_publication_t *publication);
+/* Whether the demand may change and nobody rings: of several readers of an IPC log the one that lies behind reads on. */
+bool rsti_publication_is_demand_polled(const rst_publication_t *publication);
 /* The position counter of the next subscriber of an IPC log: each refers to the publication. From *id on,
  * which moves behind it; NULL: there is no other. */
 const rsti_counter_value_t *rsti_publication_next_reader(

@@ -109,6 +109,16 @@ RST_API int64_t rst_publication_demand(rst_publication_t *publication, rst_deman
     return demand->reader_count;
 }
 
+bool rsti_publication_is_demand_polled(const rst_publication_t *publication)
+{
+    if (is_dead(publication) || !publication->is_ipc) {
+        return false;
+    }
+    rst_demand_t demand;
+    look(publication, &demand);
+    return demand.reader_count > 1;
+}
+
 RST_API bool rst_publication_has_new_demand(const rst_publication_t *publication)
 {
     if (publication == NULL || is_dead(publication)) {

@@ -168,7 +168,11 @@ bool rsti_waiter_arm_slots(rst_waiter_t *waiter)
         waiter->slots[i].kinds = 0;
     }
     for (size_t i = 0; i < waiter->attached_count; i++) {
+        const rsti_attached_t *attached = &waiter->attached[i];
         choose_kinds(waiter, &waiter->attached[i]);
+        if (attached->is_demand && rsti_publication_is_demand_polled(attached->publication)) {
+            needs_polling = true;
+        }
     }
     for (size_t i = 0; i < waiter->slot_count; i++) {
         const rsti_log_slot_t *entry = &waiter->slots[i];

@@ -5,6 +5,7 @@ Readers are polled by tasks of the same loop, so a call that blocked it would wa
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import time
@@ -15,6 +16,9 @@ import pytest
 
 import rstream
 from rstream import aio, policy, rate, stream
+from rstream.aio import _publisher as aio_publisher
+from rstream.client import Client
+from rstream.driver import Driver
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -26,6 +30,8 @@ from rstream.errors import (
     PublisherLost,
     RemoteError,
 )
+from rstream.flow.pacing import TokenBucket
+from rstream.stream import _sender, _session
 
 pytestmark = pytest.mark.anyio
 
@@ -133,6 +139,10 @@ async def test_the_loop_gets_a_turn_though_there_is_always_room(driver_dir, name
             for _ in range(64):
                 await pub.send(bytes(100_000))
             assert turns - before >= 5  # 6.4 MB are more than six turns
+            await pub.send_many([b"x"] * 64)
+            before = turns
+            await pub.send(b"x")
+            assert turns > before  # the chunk was a turn's worth
             for call in (lambda: pub.send_many([bytes(100_000)] * 64), lambda: pub.send(bytes(130_000)), pub.wait_consumed, pub.revive):
                 before = turns
                 for _ in range(8):
@@ -259,6 +269,50 @@ async def test_time_behind_other_tasks_counts(driver_dir, name):
                 await pub.send(PAYLOAD, timeout_s=0.02)
             assert caught.value.held_by == "window"
             tasks.cancel_scope.cancel()
+
+
+async def test_without_time_to_wait_it_sends_where_there_is_room(driver_dir, name):
+    with stream.subscriber(name, int, dir=driver_dir) as sub:
+        async with aio.publisher(name, int, dir=driver_dir, linger_s=0) as pub:
+            await pub.send(0)
+            for number in range(1, 200):  # with a turn of the loop now and then
+                await pub.send(number, timeout_s=0)
+                assert await pub.send_many([], timeout_s=0) == 0
+            assert await pub.send_many(range(200, 500), timeout_s=0) == 300
+            items = []
+            await until(lambda: items.extend(sub.poll()) or len(items) == 500)
+            assert items == list(range(500))
+            await fill(pub, 1)
+            with pytest.raises(BackPressured, match="no room"):
+                await pub.send(1, timeout_s=0)
+
+
+async def test_send_many_waits_no_longer_than_told_behind_other_tasks(driver_dir, name):
+    with stream.subscriber(name, bytes, dir=driver_dir):
+        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+            await fill(pub)
+            tasks.start_soon(pub.send, PAYLOAD)
+            await anyio.sleep(0.01)
+            with anyio.fail_after(LONG_S), pytest.raises(BackPressured):
+                await pub.send_many([PAYLOAD] * 3, timeout_s=0.02)
+            tasks.cancel_scope.cancel()
+
+
+async def test_beside_aerons_driver_what_was_not_sent_costs_nothing_of_its_rate(driver_dir, name, monkeypatch):
+    monkeypatch.setattr("rstream.client.Client.is_aeron_driver", True)
+    with stream.subscriber(name, bytes, dir=driver_dir):
+        async with aio.publisher(name, bytes, dir=driver_dir, rate=rate.Fixed("1GB/s"), linger_s=0) as pub:
+            await pub.send(PAYLOAD)
+            while pub.offer(PAYLOAD) != rstream.BACK_PRESSURED:
+                await anyio.lowlevel.checkpoint()
+            await until(lambda: pub._bucket.delay_ns(time.monotonic_ns()) == 0)
+            spent = []
+            monkeypatch.setattr(TokenBucket, "spend", lambda bucket, length_bytes: spent.append(length_bytes))
+            with pytest.raises(BackPressured):
+                await pub.send(PAYLOAD, timeout_s=0.01)
+            with anyio.move_on_after(0.01):
+                await pub.send(PAYLOAD)
+            assert spent == []
 
 
 async def test_what_was_cancelled_was_not_sent_and_what_was_sent_is_told(driver_dir, name, rng):
@@ -518,3 +572,61 @@ async def test_abandoned_is_lost(driver_dir, name):
         assert sub.poll() == [1]
         with pytest.raises(PublisherLost):
             await until(lambda: sub.poll())
+
+
+async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
+    """Its client is closed behind it, with the descriptor that the loop watches: not before the send has left."""
+    directory = make_driver_dir()
+    with Driver(dir=directory):
+        other = Client(directory, start_driver=False)
+        reader = other.add_subscription("aeron:ipc", 7)
+        pub = await aio.publisher(7, bytes, channel="aeron:ipc", dir=directory, linger_s=0)
+        await fill(pub)
+        ended_s = []
+
+        async def send():
+            with pytest.raises(ClosedError):
+                await pub.send(PAYLOAD)
+            ended_s.append(time.monotonic())
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send)
+            await until(lambda: pub._is_in_room)
+            client, began_s = pub._link.client, time.monotonic()
+            pub.abandon()
+        assert ended_s[0] - began_s < _sender.WAIT_SLICE_S / 2
+        assert client.state != _session.CLIENT_OPEN
+        reader.close()
+        other.close()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_the_last_rate_counts_though_the_one_before_was_cancelled(driver_dir, name, monkeypatch):
+    """asyncio's own cancellation leaves the thread behind, which still sets the rate that nobody wants any more."""
+    running, most = [], []
+
+    class Slow(aio_publisher.Errand):
+        def __init__(self, function):
+            super().__init__(lambda: self.slowly(function))
+
+        def slowly(self, function):
+            running.append(self)
+            most.append(len(running))
+            time.sleep(0.1)
+            function()
+            running.remove(self)
+
+    async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub:
+        monkeypatch.setattr(aio_publisher, "Errand", Slow)
+        first = asyncio.ensure_future(pub.set_rate(rate.Fixed(1_000_000)))
+        await until(lambda: running)
+        first.cancel()
+        await asyncio.wait([first])
+        await pub.set_rate(rate.Fixed(2_000_000))
+        assert max(most) == 1
+        assert "r:2000000" in pub.channel
+        last = asyncio.ensure_future(pub.set_rate(rate.Fixed(3_000_000)))
+        await until(lambda: running)
+        last.cancel()
+        await asyncio.wait([last])
+    assert running == []  # the end has waited for it

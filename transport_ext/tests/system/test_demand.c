@@ -4,8 +4,12 @@
 #include "tests/system/transport.h"
 #include "util/rng.h"
 
+#include <pthread.h>
+
 #define MESSAGES_MAX 20000
 #define LIMIT_NS INT64_C(60000000000)
+#define WAIT_NS INT64_C(10000000000)
+#define PROMPT_NS INT64_C(60000000)
 
 /* What the publisher knows of itself: the position after each message. */
 typedef struct maker_t {
@@ -230,6 +234,34 @@ TEST(several_readers)
     rst_driver_close(driver);
 }
 
+static int take(rst_subscription_t *subscription, int count, rst_batch_t *batch)
+{
+    int taken = 0;
+    for (const int64_t begin_ns = now_ns(); taken < count && now_ns() - begin_ns < LIMIT_NS;) {
+        taken += rst_subscription_poll_demanded(subscription, count - taken, 0, batch);
+        rst_batch_release(batch);
+    }
+    return taken;
+}
+
+typedef struct news_t {
+    rst_client_t *client;
+    int64_t heard_ns; /* 0: none came */
+} news_t;
+
+static void *wait_for_news(void *arg)
+{
+    news_t *news = arg;
+    rst_waiter_t *waiter = NULL;
+    if (rst_waiter_create(&waiter, news->client) == 0
+        && rst_waiter_attach_demand(waiter, maker.publication) == 0
+        && rst_waiter_wait(waiter, WAIT_NS, 0) == 1) {
+        news->heard_ns = now_ns();
+    }
+    rst_waiter_destroy(waiter);
+    return NULL;
+}
+
 /* The one that lies behind reads on, nobody asks: the others may have more of what they asked for. */
 TEST(of_several_readers_progress_is_news)
 {
@@ -254,17 +286,28 @@ TEST(of_several_readers_progress_is_news)
     }
     for (int i = 0; i < 2; i++) {
         CHECK(!rst_publication_has_new_demand(maker.publication));
-        int taken = 0;
-        while (taken < 5 && now_ns() - begin < LIMIT_NS) {
-            taken += rst_subscription_poll_demanded(readers[i], 5 - taken, 0, batch);
-            rst_batch_release(batch);
-        }
-        CHECK_EQ(taken, 5);
+        CHECK_EQ(take(readers[i], 5, batch), 5);
         CHECK(rst_publication_has_new_demand(maker.publication));
         CHECK(rst_publication_demand(maker.publication, &demand) >= 0);
         CHECK_EQ(demand.messages, 5);
         CHECK_EQ(demand.position, i == 0 ? 0 : maker.positions[4]); /* 5 may be made, then 10 */
     }
+    /* Reading rings for nobody, and a client looks round by itself twice a second: who waits must be sooner. */
+    CHECK_EQ(take(readers[0], 5, batch), 5);
+    int prompt = 0;
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(rst_publication_demand(maker.publication, &demand), 2);
+        news_t news = {.client = client};
+        pthread_t waiting;
+        CHECK_EQ(pthread_create(&waiting, NULL, wait_for_news, &news), 0);
+        usleep(20000);
+        const int64_t read_ns = now_ns();
+        CHECK_EQ(take(readers[1], 1, batch), 1);
+        (void)pthread_join(waiting, NULL);
+        CHECK(news.heard_ns > 0);
+        prompt += news.heard_ns - read_ns < PROMPT_NS;
+    }
+    CHECK(prompt >= 3);
     rst_batch_destroy(batch);
     rst_subscription_close(readers[0]);
     rst_subscription_close(readers[1]);
