@@ -169,7 +169,7 @@ bool rsti_waiter_arm_slots(rst_waiter_t *waiter)
     }
     for (size_t i = 0; i < waiter->attached_count; i++) {
         const rsti_attached_t *attached = &waiter->attached[i];
-        choose_kinds(waiter, &waiter->attached[i]);
+        choose_kinds(waiter, attached);
         if (attached->is_demand && rsti_publication_is_demand_polled(attached->publication)) {
             needs_polling = true;
         }
