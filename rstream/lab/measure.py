@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ("buffer_for_margin", "drained_index", "jain", "margin", "mean_rate", "overrun_share", "quantile", "reach_s", "reaction_s", "slowest", "utilisation", "window_s")
 
 #: D of flow/reaction.h.
-DETECT_S: Final = 0.0006
+DETECT_S: Final = 0.0002
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -9,7 +9,7 @@ from .numbers import NS_PER_MS, clamp, to_ns
 FILL_HIGH = 0.9
 RTT_MAX_NS = 10_000_000_000
 BUFFER_MAX = 1 << 40
-DETECT_NS = 600_000
+DETECT_NS = 200_000
 
 
 def stop_s(reach_ns: int, detect_ns: int) -> float:

@@ -20,20 +20,20 @@ static bool is_near(double found, double expected)
 
 TEST(reports_begin_where_they_leave_room_for_a_stop)
 {
-    /* Round trip 1 ms: T0 + D = 1 + 1 + 0.6 ms, 260 000 bytes. */
+    /* Round trip 1 ms: T0 + D = 1 + 1 + 0.2 ms, 220 000 bytes. */
     static const struct {
         int64_t buffer_bytes;
         double fill_low, margin;
         int64_t window_ns;
     } cases[] = {
-        {130000, 0.1, 0.45, MS}, /* too small for a stop, whenever reports begin */
-        {288000, 0.1, 0.9969, MS},
-        {325000, 0.2, 1.0, MS}, /* early enough, and no earlier */
-        {520000, 0.5, 1.0, MS},
-        {650000, 0.5, 1.25, MS}, /* from here on early enough anyway */
-        {2000000, 0.5, 10.0 / (1.6 + 4.714285), 4714285},
-        {4000000, 0.25, 30.0 / (1.6 + 16.142857), 16142857},
-        {20000000, 0.1, 180.0 / 51.6, 50 * MS},
+        {110000, 0.1, 0.45, MS}, /* too small for a stop, whenever reports begin */
+        {244000, 0.1, 0.9982, MS},
+        {275000, 0.2, 1.0, MS}, /* early enough, and no earlier */
+        {440000, 0.5, 1.0, MS},
+        {550000, 0.5, 1.25, MS}, /* from here on early enough anyway */
+        {2000000, 0.5, 10.0 / (1.2 + 4.714285), 4714285},
+        {4000000, 0.25, 30.0 / (1.2 + 16.142857), 16142857},
+        {20000000, 0.1, 180.0 / 51.2, 50 * MS},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const int64_t buffer_bytes = cases[i].buffer_bytes;
@@ -52,7 +52,7 @@ TEST(who_could_take_more_than_comes_needs_no_more_room)
     static const struct {
         double coming;
         double fill_low;
-    } cases[] = {{RATE, 0.4860279}, {1.5 * RATE, 0.2290419}, {2 * RATE, 0.1}, {9 * RATE, 0.1}, {0, 0.499002}};
+    } cases[] = {{RATE, 0.4960080}, {1.5 * RATE, 0.2440120}, {2 * RATE, 0.1}, {9 * RATE, 0.1}, {0, 0.499002}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const rsti_reaction_t reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, 4008000, 10 * MS, 2 * RATE,
             cases[i].coming, RATE);

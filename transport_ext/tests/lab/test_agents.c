@@ -25,7 +25,7 @@ static void make_world(world_t *world, int receivers, double loss)
     ADD(world, sender, RSTI_LAB_SENDER, .law = 4, .fc = 1, .rtt_ns = 1e6, .link_rate = 1000 * MB,
         .mtu = 1408, .timeout_ns = 5e9, .loss = loss, .history_bytes = 1e9, .ends_ns = 1e8,
         .app_rate = 20 * MB, .backlog_bytes = 1e6, .floor_share = 0.05, .target_delay_ns = 1e7,
-        .detect_ns = 6e5, .window_ns = 5e7, .cut50 = 0.1, .cut75 = 0.25, .cut87 = 0.5,
+        .detect_ns = RSTI_DETECT_NS, .window_ns = 5e7, .cut50 = 0.1, .cut75 = 0.25, .cut87 = 0.5,
         .cut100 = 0.75, .decrease = 0.5);
     for (int i = 0; i < receivers; i++) {
         ADD(world, consumer, RSTI_LAB_CONSUMER, .noise_ns = 1e7, .forward_to = -1,

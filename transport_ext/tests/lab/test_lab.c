@@ -19,7 +19,7 @@ static void add_sender(world_t *world, double law, double fc, double rate, doubl
     ADD(world, sender, RSTI_LAB_SENDER, .law = law, .fc = fc, .rtt_ns = 1e6, .link_rate = 1000 * MB,
         .mtu = 1408, .timeout_ns = 5e9, .loss = loss, .history_bytes = 1e9,
         .ends_ns = RSTI_LAB_NEVER, .initial = rate, .floor_share = 0.05, .target_delay_ns = 1e7,
-        .detect_ns = 6e5, .window_ns = 5e7, .step_share = 0.01, .cut50 = 0.1, .cut75 = 0.25,
+        .detect_ns = 2e5, .window_ns = 5e7, .step_share = 0.01, .cut50 = 0.1, .cut75 = 0.25,
         .cut87 = 0.5, .cut100 = 0.75, .increase = 1e6, .decrease = 0.5);
 }
 
