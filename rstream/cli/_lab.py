@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rstream.errors import ConfigError
 from rstream.lab.experiments import BASELINES, EXPERIMENTS, REAL, Plan, real_plan, seeds_of
 from rstream.lab.own import own
+from rstream.lab.world import QUEUES
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -20,6 +22,7 @@ __all__ = ("run",)
 
 REAL_SEEDS: Final = 3  # of a scenario
 ON_SOCKETS: Final = "E7"  # always
+ALWAYS_BY_AGENTS: Final = ("E6", ON_SOCKETS)
 
 
 def _refuse(text: str) -> int:
@@ -36,6 +39,8 @@ def _refusal(options: Namespace) -> str | None:
         return f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}"
     if options.real and name is not None and name not in REAL and name != ON_SOCKETS:
         return f"{name} --real: there is real mode for {', '.join(REAL)}; leave --real out"
+    if options.queues and (options.real or name in ALWAYS_BY_AGENTS):
+        return f"--queues: {'not together with --real' if options.real else f'{name} is by real agents alone; leave it out'}"
     unknown = sorted(set(_baselines(options) or ()) - set(BASELINES))
     if unknown:
         return f"--baselines: no law {unknown[0]!r}; there are {', '.join(BASELINES)}"
@@ -68,7 +73,8 @@ def _plan(options: Namespace) -> Plan:
         return real_plan(options.experiment, seeds, baselines)
     if options.real and options.scenario:
         seeds = options.seeds or REAL_SEEDS
-    return Plan(seeds=seeds) if baselines is None else Plan(seeds=seeds, baselines=baselines)
+    plan = Plan(seeds=seeds) if baselines is None else Plan(seeds=seeds, baselines=baselines)
+    return replace(plan, world=QUEUES) if options.queues else plan
 
 
 def run(options: Namespace) -> int:

@@ -5,8 +5,8 @@
     buffer_mib = 4
     loss = 0.001
     link_mb_s = 1000
-    agents = true                     # by the real media drivers on a wire in memory, not by queues without payload
-    real = true                       # by them on sockets of the loopback, in real time; rtt_ms and link_mb_s are then the loopback's
+    queues = true                     # by queues without payload; else up to 16 receivers are real media drivers on a wire in memory
+    real = true                       # by such drivers on sockets of the loopback, in real time; rtt_ms and link_mb_s are then the loopback's
     laws = ["adaptive", "credit"]     # one beside the other
     [parameters.adaptive]             # of a law, as its report prints them
     target_delay_ns = 10e6
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ("load",)
 
-_TOP: Final = ("name", "seconds", "rtt_ms", "buffer_mib", "loss", "control_loss", "link_mb_s", "app_mb_s", "mtu", "receiver_timeout_s", "agents", "real", "laws", "parameters", "receivers")
+_TOP: Final = ("name", "seconds", "rtt_ms", "buffer_mib", "loss", "control_loss", "link_mb_s", "app_mb_s", "mtu", "receiver_timeout_s", "queues", "real", "laws", "parameters", "receivers")
 _RECEIVER: Final = ("count", "capacity_mb_s", "trace", "noise", "noise_ms", "pauses", "dies_s", "hangs_s", "evict_after_s")
 _RECEIVERS_MAX: Final = 4000
 
@@ -183,4 +183,4 @@ def load(path: Path) -> tuple[Scenario, tuple[Law, ...]]:
         str(values.get("name", path.stem)), top.number("seconds", None, 0.01, 3600), consumers, sender=sender,
         buffer_bytes=top.number("buffer_mib", 4.0, 0.01, 470) * (1 << 20), step_s=5e-4 if len(consumers) > 100 else 1e-4,
     )  # fmt: skip
-    return replace(scenario, agents=top.flag("agents"), real=top.flag("real")), _laws(top)
+    return replace(scenario, queues=top.flag("queues"), real=top.flag("real")), _laws(top)

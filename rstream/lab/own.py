@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rstream.lab.experiments._plan import Plan, columns, real_notes
+from rstream.lab.experiments._plan import Plan, columns, notes_of
 from rstream.lab.files import load
 from rstream.lab.measure import overrun_share, quantile, utilisation
 from rstream.lab.report import Figure, Report
@@ -45,5 +45,5 @@ def own(path: Path, plan: Plan, *, is_real: bool = False) -> Report:
     first, *others = laws
     return Report(
         scenario.name, seen[first.name], first.parameters, {law.name: seen[law.name] for law in others}, {law.name: law.parameters for law in others},
-        notes=real_notes(plan), law=first.name, is_judged=False,
+        notes=notes_of(plan), law=first.name, is_judged=False,
     )  # fmt: skip

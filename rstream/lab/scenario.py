@@ -126,7 +126,7 @@ class Forger:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One run but for its seed. ``agents``: by the real media drivers on a wire in memory instead of the queue engine; ``real``: by them on sockets of
-    the loopback, in real time, whatever ``agents`` says."""
+    the loopback, in real time, whatever ``agents`` says. ``queues``: by the queue engine, wherever an experiment takes place in virtual time."""
 
     name: str
     seconds: float
@@ -139,6 +139,7 @@ class Scenario:
     sample_s: float = 1e-3
     traced: int = 8
     agents: bool = False
+    queues: bool = False
     real: bool = False
 
     def under(self, law: Law) -> Scenario:

@@ -1,10 +1,13 @@
-"""How large an experiment is: what a receiver can take, and all that goes with it.
+"""Where an experiment takes place, and how large it is there: what a receiver can take, and all that goes with it.
+
+In virtual time the media drivers themselves carry out what has up to 16 receivers; beyond, and where it is wanted, the queue engine does.
 
 The experiments are written for 100 MB/s. On real sockets one thread carries every driver of a run, so the capacity is what this machine can carry, and
 buffers and the laws' parameters in bytes shrink with it: their times (B/c, the windows) stay.
 
 A driver drops what lies half a term beyond what was consumed, and terms are powers of two: only of such a buffer nothing more is taken than it holds. So the
 capacity is 100 MB/s over a power of two, and an experiment that needs a buffer of another length takes the power of two below it, with less capacity.
+So it does in virtual time, by drivers.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from rstream.errors import ConfigError
 from rstream.lab.engine import run
@@ -22,10 +25,12 @@ from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, group
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ("FULL", "STEP_S", "VIRTUAL", "World", "fitting", "measured")
+__all__ = ("AGENTS_MOST", "FULL", "QUEUES", "STEP_S", "VIRTUAL", "World", "fitting", "measured")
 
 #: What the experiments are written for: bytes per second.
 FULL: Final = 100 * MB
+#: Receivers that real agents carry in virtual time; the queue engine is held against them at eight (tests/lab/test_agents.py).
+AGENTS_MOST: Final = 16
 #: Of the measured rate; the rest is for bursts, repairs, and what else the machine does.
 SHARE: Final = 1 / 3
 LEAST: Final = FULL / 64
@@ -41,12 +46,18 @@ _RMEM_MAX: Final = Path("/proc/sys/net/core/rmem_max")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """``full``: what a receiver can take, in bytes per second. ``carried``: what each one got of an unlimited run, 0 in virtual time."""
+    """``engine``: who carries it out; ``sockets`` in real time, the others in virtual time. ``full``: what a receiver can take, in bytes per second.
+    ``carried``: what each one got of an unlimited run, 0 in virtual time."""
 
+    engine: Literal["agents", "queues", "sockets"] = "agents"
     full: float = FULL
     rtt_s: float = 1e-3
-    is_real: bool = False
     carried: float = 0.0
+
+    @property
+    def is_real(self) -> bool:
+        """In real time."""
+        return self.engine == "sockets"
 
     @property
     def scale(self) -> float:
@@ -58,7 +69,7 @@ class World:
 
     def holds(self, size: float) -> bool:
         """Whether a driver takes no more than a buffer of that size, given its exact length."""
-        return not self.is_real or size >= _HALF_TERM_LEAST
+        return self.engine == "queues" or size >= _HALF_TERM_LEAST
 
     def must_hold(self, sizes: Mapping[str, float]) -> None:
         """Raises where a driver takes more than one of these buffers, so that nothing would be said of it."""
@@ -72,7 +83,7 @@ class World:
     def exact(self, size: float) -> tuple[World, float]:
         """A world and a buffer in it that last as long as this one here, and of which a driver takes no more than it holds. As they are where half of
         the shortest term is longer."""
-        if not (self.is_real and self.holds(size)):
+        if self.engine == "queues" or not self.holds(size):
             return self, size
         power = 2.0 ** math.floor(math.log2(size))
         return replace(self, full=self.full * power / size), power
@@ -90,10 +101,14 @@ class World:
 
     def place(self, scenario: Scenario) -> Scenario:
         """The scenario where this world is."""
-        return replace(scenario, real=True) if self.is_real else scenario
+        if self.is_real:
+            return replace(scenario, real=True)
+        by_agents = self.engine == "agents" and len(scenario.images) <= AGENTS_MOST and not scenario.queues
+        return replace(scenario, agents=True) if by_agents else scenario
 
 
 VIRTUAL: Final = World()
+QUEUES: Final = World(engine="queues")
 
 
 def fitting(carried: float, buffer_most: float, socket_most: float) -> World:
@@ -101,7 +116,7 @@ def fitting(carried: float, buffer_most: float, socket_most: float) -> World:
     full = FULL
     while full > LEAST and (full > carried * SHARE or buffer_most * full / FULL > socket_most):
         full /= 2
-    return World(full=full, is_real=True, carried=carried)
+    return World(engine="sockets", full=full, carried=carried)
 
 
 def measured(receivers: int, buffer_most: float) -> World:

@@ -10,7 +10,7 @@ import pytest
 
 from rstream.errors import RStreamError
 from rstream.lab.engine import Run, run
-from rstream.lab.experiments import EXPERIMENTS, Plan
+from rstream.lab.experiments import EXPERIMENTS, Plan, e05
 from rstream.lab.experiments.e06 import ROUND_TRIPS_S, scenario
 from rstream.lab.measure import mean_rate, quantile, utilisation
 from rstream.lab.scenario import (
@@ -26,6 +26,7 @@ from rstream.lab.scenario import (
     Sender,
     group,
 )
+from rstream.lab.world import QUEUES, VIRTUAL
 
 FLAT = ((0.0, 100 * MB),)
 
@@ -170,3 +171,31 @@ def test_e6_in_short() -> None:
     assert len(report.figures) == 24
     assert all(figure.least == 0.90 for figure in report.figures)
     assert all(0 < figure.values[0] < 1.1 for figure in report.figures if "rtt100" not in figure.name)
+
+
+def test_who_carries_out_a_scenario_in_virtual_time() -> None:
+    """Real agents up to sixteen receivers, queues above and where they are wanted."""
+    placed = {size: VIRTUAL.place(group("size", 1, (Consumer(),) * size)) for size in (1, 16, 17)}
+    assert {size: world.agents for size, world in placed.items()} == {1: True, 16: True, 17: False}
+    assert not VIRTUAL.place(replace(group("queues", 1, (Consumer(),)), queues=True)).agents
+    assert not QUEUES.place(group("queues", 1, (Consumer(),))).agents
+
+
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_two_senders_of_one_receiver_come_to_equal_shares(in_turn: bool) -> None:
+    """The second one begins at a tenth of the first. A consumer that serves by arrival takes of each what its queue's share is, and each sender hears what
+    is drained of all: for that their streams share an endpoint. With one endpoint each they stayed at 85 and 15."""
+    shares = e05.looker(8.0)(run(with_agents(e05.scenario(2, Law("adaptive"), in_turn, 8.0)), 1))
+    assert shares["jain"] > 0.95
+    assert shares["overrun_share"] == 0
+
+
+def test_a_consumer_takes_by_arrival_in_the_shares_of_the_queues() -> None:
+    """Two unlimited senders whose buffers are as 3 to 1: both are full, so that are the shares; the longest queue first would make them equal."""
+    world = Scenario(
+        name="shares", seconds=1.0, senders=tuple(Sender(law=Law("credit")) for _ in range(2)), consumers=(Consumer(levels=FLAT),),
+        images=(Image(0, 0, 3 << 20), Image(1, 0, 1 << 20)), agents=True,
+    )  # fmt: skip
+    found = run(world, 1)
+    taken = [mean_rate(found, "delivered_sum", 0.3, 0.99, number) for number in (0, 1)]
+    assert taken[0] / taken[1] == pytest.approx(3.0, rel=0.1)

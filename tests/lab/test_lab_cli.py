@@ -49,6 +49,8 @@ def test_laws_to_compare_with_can_be_chosen(tmp_path: Path, monkeypatch: pytest.
         (["E11"], "no experiment 'E11'"),
         (["E5", "--real"], "E5 --real: there is real mode for E1, E2, E3, E4"),
         (["E10", "--real"], "E10 --real: there is real mode for E1, E2, E3, E4"),
+        (["E1", "--queues", "--real"], "--queues: not together with --real"),
+        (["E6", "--queues"], "--queues: E6 is by real agents alone; leave it out"),
         (["E1", "--seeds", "0"], "at least 1"),
         (["E1", "--baselines", "aimd,vegas"], "--baselines: no law 'vegas'; there are credit, static, aimd, nak, cubic"),
         (["E1", "--plot", "x.gif"], ".png or .html"),

@@ -21,13 +21,13 @@ from rstream.lab.experiments.e03 import late_stops, looker, standstills
 from rstream.lab.experiments.e04 import firsts
 from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, Sender, group
-from rstream.lab.world import STEP_S, VIRTUAL, World, fitting
+from rstream.lab.world import QUEUES, STEP_S, VIRTUAL, World, fitting
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 #: Small enough for any machine and any limit of a socket's buffer.
-SMALL = World(full=2 * MB, is_real=True, carried=6 * MB)
+SMALL = World(engine="sockets", full=2 * MB, carried=6 * MB)
 
 
 def world(**changes: object) -> Scenario:
@@ -76,9 +76,11 @@ def test_a_world_keeps_its_times() -> None:
     assert found.exact(58e3)[1] == 32768
     assert found.exact(30e3) == (found, 30e3)
     assert [found.holds(size) for size in (30e3, 32768)] == [False, True]
-    assert VIRTUAL.holds(1000.0)
+    assert QUEUES.holds(1000.0)
+    assert not VIRTUAL.holds(1000.0)
     assert found.detect_s - VIRTUAL.detect_s == pytest.approx(STEP_S)
-    assert VIRTUAL.exact(1000.0) == (VIRTUAL, 1000.0)
+    assert QUEUES.exact(1.5 * (1 << 20)) == (QUEUES, 1.5 * (1 << 20))
+    assert VIRTUAL.exact(1.5 * (1 << 20)) == (replace(VIRTUAL, full=100 * MB / 1.5), 1 << 20)
     assert found.law(Law("aimd", {"increase": 1e6, "decrease": 0.5, "window_ns": 1e7})).parameters == {"increase": 25e4, "decrease": 0.5, "window_ns": 1e7}
     assert (VIRTUAL.buffer(), VIRTUAL.law(Law("aimd", {"increase": 1.5})).parameters) == (BUFFER, {"increase": 1.5})
     before, after = reactions_s(VIRTUAL), reactions_s(found)
@@ -109,9 +111,9 @@ def test_runs_in_real_time_are_one_after_the_other_and_in_the_main_thread(monkey
     plan = Plan(seeds=3, world=SMALL)
     assert plan.runs(replace(world(), real=False), Law("credit"), lambda found: found.seed) == [1, 2, 3]
     assert seen == [(threading.main_thread(), seed) for seed in (1, 2, 2, 2, 2, 3)]
-    notes = _plan.real_notes(plan)
+    notes = _plan.notes_of(plan)
     assert "30.0 ms, median of the runs 1.0 ms; above 20 ms in 1 of 3 runs: the machine was busy" in notes[0]
-    assert _plan.real_notes(Plan()) == []
+    assert _plan.notes_of(Plan()) == ["virtual time, real agents on a wire in memory; queues without payload above 16 receivers"]
 
 
 def test_a_run_in_which_the_machine_stood_still_is_carried_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +128,7 @@ def test_a_run_in_which_the_machine_stood_still_is_carried_out_again(monkeypatch
     assert plan.runs(replace(world(), real=False), Law("credit"), lambda found: found.gap_s) == [0.001, 0.03]
     assert plan.repeated == 5
     assert plan.unsteady == 1
-    assert any("5 times a run was carried out again" in note and "1 of them in vain" in note for note in _plan.real_notes(plan))
+    assert any("5 times a run was carried out again" in note and "1 of them in vain" in note for note in _plan.notes_of(plan))
     assert Plan(seeds=1).runs(replace(world(), real=False), Law("credit"), lambda found: found.gap_s) == [0.5]
 
 
@@ -150,7 +152,7 @@ def test_only_what_happens_about_a_stop_decides_whether_a_run_counts() -> None:
 def test_what_would_say_nothing_is_refused(name: str, full: float, message: str) -> None:
     """Where a driver takes more than the buffers that the verdict is about."""
     with pytest.raises(ConfigError, match=f"at {full:g} MB/s a receiver {message} .* kB, and a driver takes 33 at least"):
-        EXPERIMENTS[name](Plan(seeds=1, trials=1, baselines=(), world=World(full=full * MB, is_real=True, carried=20 * MB)))
+        EXPERIMENTS[name](Plan(seeds=1, trials=1, baselines=(), world=World(engine="sockets", full=full * MB, carried=20 * MB)))
 
 
 def test_stops_of_which_too_few_count_are_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +165,7 @@ def test_stops_of_which_too_few_count_are_no_verdict(monkeypatch: pytest.MonkeyP
         return Run(scenario, seed, rows.tobytes(), array("d", [1.0] * 4 * len(_core.lab_columns()[2])).tobytes(), gap_s=0.001)
 
     monkeypatch.setattr(_plan, "run", late)
-    report = EXPERIMENTS["E3"](Plan(seeds=2, trials=1, baselines=(), time_scale=0.5, world=World(full=25 * MB, is_real=True, carried=75 * MB)))
+    report = EXPERIMENTS["E3"](Plan(seeds=2, trials=1, baselines=(), time_scale=0.5, world=World(engine="sockets", full=25 * MB, carried=75 * MB)))
     by_name = {figure.name: figure for figure in report.figures}
     assert by_name["b0.5mib_overrun_bytes"].passed
     assert not report.passed
@@ -204,7 +206,7 @@ def test_an_x_is_without_overrun_when_no_stop_of_a_set_overruns() -> None:
 def test_which_experiments_there_are_in_real_time() -> None:
     assert set(REAL) == {"E1", "E2", "E3", "E4"}
     assert max(terms.receivers for terms in REAL.values()) == 8
-    assert (seeds_of("E4"), seeds_of("E4", is_real=True)) == (200, 10)  # three seconds each, and eight buffers for two laws
+    assert (seeds_of("E4"), seeds_of("E4", is_real=True)) == (60, 10)  # three seconds each, and eight buffers for two laws
 
 
 def test_a_scenario_file_says_it(tmp_path: Path) -> None:

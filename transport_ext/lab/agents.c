@@ -183,7 +183,7 @@ bool rsti_lab_agents_step(rsti_lab_agents_t *agents, int64_t from_ns, int64_t to
     const bool has_work = rsti_lab_agents_work(agents);
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
         const int32_t sender = (int32_t)agents->spec.image[i].sender;
-        rsti_lab_reader_refresh(&agents->readers[i], rsti_lab_stream_id(sender));
+        rsti_lab_reader_refresh(&agents->readers[i], &agents->streams[sender]);
     }
     return has_work;
 }

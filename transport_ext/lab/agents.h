@@ -5,7 +5,9 @@
  *
  *   sender     a network publication, unicast with one image, else multicast; the application offers messages
  *              that fill a datagram. rs-rate, fc and the way are the record's
- *   image      a subscription with rcv-wnd = buffer_bytes and cc = congestion
+ *   image      a subscription with rcv-wnd = buffer_bytes and cc = congestion. Unicast senders of one consumer, whose
+ *              images are alike, share an endpoint and a stream: only so a receiver can tell each of them what
+ *              it drains of all
  *   consumer   takes whole frames, as much as its capacity gives
  *
  * Terms are the least power of two of which a half holds the largest buffer, because a receiver drops what lies
@@ -38,6 +40,7 @@ typedef struct rsti_lab_stream_t {
     rsti_network_publication_t *publication;
     rsti_appender_t appender;
     int32_t term_length;
+    int32_t stream_id;
     bool is_fed;       /* a consumer publishes here */
     bool has_ended;
     int64_t offered;   /* position; what was not sent of it lies in the log */
@@ -58,8 +61,10 @@ typedef struct rsti_lab_reader_t {
     rsti_image_t *image; /* NULL: none, or gone */
     int64_t *position;   /* in shared memory: the reader's own */
     int64_t consumed, given_up;
+    double owed; /* bytes: its part of what the consumer could take, less what it took of it */
     bool is_gone;
     rsti_lab_count_t reports, silenced;
+    int32_t lead; /* the first image of its subscription; mostly itself */
     int32_t port; /* real time: where it receives */
 } rsti_lab_reader_t;
 
@@ -116,17 +121,12 @@ bool rsti_lab_agents_work(rsti_lab_agents_t *agents);
 /* taker.c: what a consumer reads in a step. */
 void rsti_lab_agents_take(
     rsti_lab_agents_t *agents, int32_t consumer, int64_t from_ns, int64_t to_ns);
-void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, int32_t stream_id);
+void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, const rsti_lab_stream_t *stream);
 
 /* Position up to which the sender has sent. */
 static inline int64_t rsti_lab_stream_sent(const rsti_lab_stream_t *stream)
 {
     return rsti_load_acquire_i64(&stream->publication->position);
-}
-
-static inline int32_t rsti_lab_stream_id(int32_t sender)
-{
-    return 1000 + sender;
 }
 
 #endif

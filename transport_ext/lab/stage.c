@@ -15,6 +15,7 @@
 #define CONNECT_STEP_NS INT64_C(100000)
 #define CONNECT_NS (20 * RSTI_NS_PER_S)
 #define PORT 40001
+#define STREAM_ID 1000
 #define AHEAD_STEPS 2
 
 static const char *const fc_names[] = {"max", "min"};
@@ -39,11 +40,43 @@ int32_t rsti_lab_agents_consumer_host(const rsti_lab_agents_t *agents, int32_t i
     return agents->spec.counts[RSTI_LAB_SENDER] + (int32_t)agents->spec.image[image].consumer;
 }
 
+static bool are_alike(const rsti_lab_image_spec_t *one, const rsti_lab_image_spec_t *other)
+{
+    return one->consumer == other->consumer && one->buffer_bytes == other->buffer_bytes
+        && one->congestion == other->congestion;
+}
+
+/* The first unicast image that may share this one's subscription. */
+static int32_t lead_of(const rsti_lab_spec_t *spec, int32_t image)
+{
+    int32_t first = 0;
+    if (image_count_of(spec, (int32_t)spec->image[image].sender, &first) > 1) {
+        return image;
+    }
+    for (int32_t i = 0; i < image; i++) {
+        if (are_alike(&spec->image[i], &spec->image[image])
+            && image_count_of(spec, (int32_t)spec->image[i].sender, &first) == 1) {
+            return i;
+        }
+    }
+    return image;
+}
+
+static void find_leads(rsti_lab_agents_t *agents)
+{
+    for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
+        const int32_t lead = lead_of(&agents->spec, i);
+        agents->readers[i].lead = lead;
+        agents->streams[(int32_t)agents->spec.image[i].sender].stream_id =
+            STREAM_ID + (int32_t)agents->spec.image[lead].sender;
+    }
+}
+
 /* On the loopback; is_sender: of the sender's channel, else of the image's. */
 static void real_address_of(const rsti_lab_agents_t *agents, int32_t sender, int32_t images,
     int32_t image, bool is_sender, char *text)
 {
-    const int32_t port = agents->readers[image].port;
+    const int32_t port = agents->readers[agents->readers[image].lead].port;
     const int32_t control = agents->streams[sender].control_port;
     if (images == 1) {
         (void)snprintf(text, TEXT_MAX, "endpoint=127.0.0.1:%d", port);
@@ -65,7 +98,7 @@ static void address_of(const rsti_lab_agents_t *agents, int32_t sender, int32_t 
         (void)snprintf(text, TEXT_MAX, "endpoint=224.0.1.%d:%d", 2 * sender + 1, PORT + sender);
     } else {
         (void)snprintf(text, TEXT_MAX, "endpoint=10.0.0.%d:%d",
-            rsti_lab_agents_consumer_host(agents, image) + 1, PORT + sender);
+            rsti_lab_agents_consumer_host(agents, image) + 1, PORT + agents->readers[image].lead);
     }
 }
 
@@ -126,7 +159,7 @@ static int add_publication(rsti_lab_agents_t *agents, int32_t sender)
     (void)snprintf(channel, sizeof channel, "aeron:udp?%s|term-length=%d|mtu=%d%s%s",
         address, stream->term_length, (int)spec->mtu, flow, rate);
     return rsti_lab_host_add(
-        stream->host, RSTI_CMD_ADD_PUBLICATION, channel, rsti_lab_stream_id(sender));
+        stream->host, RSTI_CMD_ADD_PUBLICATION, channel, stream->stream_id);
 }
 
 static int add_subscription(rsti_lab_agents_t *agents, int32_t image)
@@ -148,7 +181,7 @@ static int add_subscription(rsti_lab_agents_t *agents, int32_t image)
         reader->spec->buffer_bytes, congestion_names[(int32_t)reader->spec->congestion], evict,
         socket);
     return rsti_lab_host_add(
-        reader->host, RSTI_CMD_ADD_SUBSCRIPTION, channel, rsti_lab_stream_id(sender));
+        reader->host, RSTI_CMD_ADD_SUBSCRIPTION, channel, agents->streams[sender].stream_id);
 }
 
 /* ---- hosts ---- */
@@ -263,7 +296,7 @@ static int connect_all(rsti_lab_agents_t *agents)
         (void)rsti_lab_agents_work(agents);
         for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
             const int32_t sender = (int32_t)agents->spec.image[i].sender;
-            rsti_lab_reader_refresh(&agents->readers[i], rsti_lab_stream_id(sender));
+            rsti_lab_reader_refresh(&agents->readers[i], &agents->streams[sender]);
             const rsti_log_t *log = &agents->streams[sender].publication->base.file.log;
             is_whole = is_whole && agents->readers[i].image != NULL
                 && rsti_load_acquire_i32(&log->metadata->is_connected) != 0;
@@ -282,7 +315,7 @@ static int add_subscriptions(rsti_lab_agents_t *agents)
     int result = 0;
     for (int32_t i = 0; result == 0 && i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
         agents->readers[i].host = &agents->hosts[rsti_lab_agents_consumer_host(agents, i)];
-        result = add_subscription(agents, i);
+        result = agents->readers[i].lead == i ? add_subscription(agents, i) : 0;
     }
     return result;
 }
@@ -306,6 +339,7 @@ int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir)
     int result = rsti_lab_wire_init(
         &agents->wire, hosts, AHEAD_STEPS * step_ns, (uint64_t)agents->spec.run->seed + 1);
     agents->wire.now_ns = RSTI_NS_PER_S;
+    find_leads(agents);
     if (result == 0 && agents->is_real) {
         result = rsti_lab_real_find_ports(agents);
     }

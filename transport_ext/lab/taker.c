@@ -1,6 +1,7 @@
 /* taker.c: what a consumer takes in a step from the images it reads: whole frames, as much as its capacity gives.
- * In the order of arrival the longest queue is served next, so that shares are those of the queues; in turn, one
- * frame from each. What it could have taken while nothing was there is gone.
+ * In the order of arrival each image is owed its queue's share of what is gained, and the one that is owed most is
+ * served next (the longest queue would be another rule: a short one would wait for ever); in turn, one frame from
+ * each. What it could have taken while nothing was there is gone.
  *
  * One that publishes takes no more than the next sender has room for. */
 #include "lab/agents.h"
@@ -37,8 +38,9 @@ static void take_over(rsti_lab_reader_t *reader, rsti_image_t *image)
     rsti_fill_init(&image->fill.fill, (int64_t)reader->spec->target_delay_ns);
 }
 
-void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, int32_t stream_id)
+void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, const rsti_lab_stream_t *stream)
 {
+    const int32_t session_id = stream->publication->base.session_id;
     if (reader->image != NULL && is_there(reader)) {
         return;
     }
@@ -46,7 +48,8 @@ void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, int32_t stream_id)
     const rsti_ptr_array_t *images = &reader->host->driver->conductor.images;
     for (size_t i = 0; i < images->count; i++) {
         rsti_image_t *image = images->items[i];
-        if (image->stream_id == stream_id && is_read(image) && image->life == RSTI_LIFE_ACTIVE) {
+        if (image->stream_id == stream->stream_id && image->session_id == session_id && is_read(image)
+            && image->life == RSTI_LIFE_ACTIVE) {
             take_over(reader, image);
             return;
         }
@@ -70,19 +73,45 @@ static int32_t next_frame(const rsti_lab_reader_t *reader)
     return rsti_align_i32(rsti_get_i32(term + offset), RSTI_FRAME_ALIGNMENT);
 }
 
+static bool is_of(const rsti_lab_reader_t *reader, int32_t consumer)
+{
+    return (int32_t)reader->spec->consumer == consumer;
+}
+
+/* Who has nothing is owed nothing. */
+static void share_out(rsti_lab_agents_t *agents, int32_t consumer, double gained)
+{
+    const int32_t count = agents->spec.counts[RSTI_LAB_IMAGE];
+    int64_t total = 0;
+    for (int32_t i = 0; i < count; i++) {
+        total += is_of(&agents->readers[i], consumer) ? queue_of(&agents->readers[i]) : 0;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        rsti_lab_reader_t *reader = &agents->readers[i];
+        const int64_t queue = queue_of(reader);
+        if (is_of(reader, consumer)) {
+            reader->owed = queue > 0 ? reader->owed + gained * (double)queue / (double)total : 0;
+        }
+    }
+}
+
 /* -1: nothing is there. */
 static int32_t choose(const rsti_lab_agents_t *agents, int32_t consumer)
 {
     const rsti_lab_taker_t *taker = &agents->takers[consumer];
     const int32_t count = agents->spec.counts[RSTI_LAB_IMAGE];
     int32_t chosen = -1;
-    int64_t longest = 0;
     for (int32_t i = 1; i <= count; i++) {
         const int32_t at = (taker->turn + i) % count;
-        const int64_t queue = queue_of(&agents->readers[at]);
-        if ((int32_t)agents->spec.image[at].consumer == consumer && queue > longest) {
+        const rsti_lab_reader_t *reader = &agents->readers[at];
+        if (!is_of(reader, consumer) || queue_of(reader) <= 0) {
+            continue;
+        }
+        if (taker->spec->in_turn > 0) {
+            return at;
+        }
+        if (chosen < 0 || reader->owed > agents->readers[chosen].owed) {
             chosen = at;
-            longest = taker->spec->in_turn > 0 ? INT64_MAX : queue;
         }
     }
     return chosen;
@@ -109,6 +138,7 @@ static bool take_frame(rsti_lab_agents_t *agents, int32_t consumer, rsti_lab_str
     taker->turn = chosen;
     taker->rest -= bytes;
     agents->readers[chosen].consumed += bytes;
+    agents->readers[chosen].owed -= bytes;
     if (next != NULL) {
         next->supply += bytes;
     }
@@ -137,11 +167,12 @@ void rsti_lab_agents_take(
         capacity_of(taker, from_ns, to_ns, (int64_t)agents->spec.run->step_ns);
     taker->taken_most += gained;
     taker->rest += gained;
+    share_out(agents, consumer, gained);
     while (take_frame(agents, consumer, next)) {
     }
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
         const rsti_lab_reader_t *reader = &agents->readers[i];
-        if ((int32_t)reader->spec->consumer == consumer && reader->image != NULL) {
+        if (is_of(reader, consumer) && reader->image != NULL) {
             rsti_store_release_i64(reader->position, reader->consumed);
         }
     }

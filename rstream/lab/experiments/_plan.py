@@ -10,14 +10,14 @@ from rstream.lab.engine import Run, run
 from rstream.lab.measure import quantile
 from rstream.lab.report import Figure, Report
 from rstream.lab.tune import TRIALS, tuned
-from rstream.lab.world import VIRTUAL, World
+from rstream.lab.world import AGENTS_MOST, VIRTUAL, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rstream.lab.scenario import Law, Scenario
 
-__all__ = ("BASELINES", "Figures", "Limits", "Plan", "Sketch", "Steady", "at_least", "at_most", "columns", "real_notes", "report_of", "target_delay_s")
+__all__ = ("BASELINES", "Figures", "Limits", "Plan", "Sketch", "Steady", "at_least", "at_most", "columns", "notes_of", "report_of", "target_delay_s")
 
 T = TypeVar("T")
 #: Values by figure, one for each seed.
@@ -143,16 +143,18 @@ def report_of(plan: Plan, name: str, seen: Mapping[str, Figures], limits: Limits
         plan.law("adaptive").parameters,
         {law: figures(law, False) for law in others},
         {law: plan.law(law).parameters for law in others},
-        [*notes, *real_notes(plan)],
+        [*notes, *notes_of(plan)],
         real_capacity=plan.world.full if plan.world.is_real else None,
     )
 
 
-def real_notes(plan: Plan) -> list[str]:
-    """What a reader must know of a run in real time: how the world was chosen, and whether the machine kept up."""
+def notes_of(plan: Plan) -> list[str]:
+    """Who carried it out; of runs in real time how the world was chosen, and whether the machine kept up."""
     world, gaps = plan.world, [gap_s * 1e3 for gap_s in plan.gaps_s]
+    if world.engine == "queues":
+        return ["virtual time, queues without payload"]
     if not gaps:
-        return []
+        return [f"virtual time, real agents on a wire in memory; queues without payload above {AGENTS_MOST} receivers"]
     late = sum(gap_ms > GAP_S * 1e3 for gap_ms in gaps)
     trust = f"; above {GAP_S * 1e3:.0f} ms in {late} of {len(gaps)} runs: the machine was busy, their figures say little" if late else ""
     notes = [f"real sockets, one thread for all drivers: longest time between two steps {max(gaps):.1f} ms, median of the runs {quantile(gaps, 0.5):.1f} ms{trust}"]
