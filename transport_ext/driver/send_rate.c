@@ -11,6 +11,7 @@ void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu)
 {
     *send_rate = (rsti_send_rate_t){
         .mtu = mtu,
+        .part_ns = RSTI_NO_DEADLINE,
         .liar_told_ns = INT64_MIN / 2,
         .ahead_bytes = INT64_MAX,
         .rate_id = RSTI_NULL_COUNTER,
@@ -134,6 +135,29 @@ int64_t rsti_send_rate_on_cycle(rsti_send_rate_t *send_rate, int64_t now_ns)
     return due_ns;
 }
 
+/* Up to where datagrams are full, near the limit. Messages longer than half of one gain nothing by it and lose no more
+ * than the wait. */
+static int64_t full_datagrams(rsti_send_rate_t *send_rate, int64_t position, int64_t limit,
+    int64_t pending, int64_t now_ns, int64_t *due_ns)
+{
+    const int64_t mtu = send_rate->mtu;
+    const int64_t full = pending - pending % mtu;
+    const bool is_near = rsti_tokens_ask(&send_rate->tokens, rsti_min_i64(pending, mtu), 1, now_ns)
+        == RSTI_TOKENS_BATCH_ONLY;
+    if (!is_near || full == pending || full >= limit - position) {
+        send_rate->part_ns = RSTI_NO_DEADLINE;
+        return limit;
+    }
+    if (send_rate->part_ns == RSTI_NO_DEADLINE) {
+        send_rate->part_ns = now_ns;
+    } else if (now_ns - send_rate->part_ns >= RSTI_SEND_BATCH_NS) {
+        send_rate->part_ns = RSTI_NO_DEADLINE;
+        return limit;
+    }
+    *due_ns = send_rate->part_ns + RSTI_SEND_BATCH_NS;
+    return position + full;
+}
+
 int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int64_t limit,
     int64_t pending, int64_t now_ns, int64_t *due_ns)
 {
@@ -148,10 +172,10 @@ int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int6
     }
     const int64_t room = rsti_tokens_room(&send_rate->tokens, now_ns);
     if (room >= limit - position) {
-        return limit;
+        return full_datagrams(send_rate, position, limit, pending, now_ns, due_ns);
     }
-    if (room >= mtu) {
-        return position + room - room % mtu; /* when that is used up the next pass asks again */
+    if (room >= mtu) { /* when that is used up the next pass asks again */
+        return full_datagrams(send_rate, position, position + room - room % mtu, pending, now_ns, due_ns);
     }
     /* Few passes, each with many datagrams, but who has little to send waits for that alone. */
     const int64_t most = rsti_max_i64((int64_t)(send_rate->tokens.bytes.burst / 4), mtu);

@@ -7,7 +7,10 @@
  *     sent <= what the rate made since it began + burst       sent again counts, and may go into debt
  *     ahead of the sender <= max(the rate's AHEAD_NS, AHEAD_DATAGRAMS of the mtu)
  * The second one is the publisher's: without it the log would be filled at once, and a message
- * waited for half a term behind a slow rate. */
+ * waited for half a term behind a slow rate.
+ *
+ * Three states (flow/tokens.h): free, each datagram goes at once; near the limit a datagram goes when it is full, or when
+ * something in it has waited for RSTI_SEND_BATCH_NS, since a part costs as much as the whole; refused. */
 #ifndef RSTI_DRIVER_SEND_RATE_H
 #define RSTI_DRIVER_SEND_RATE_H
 
@@ -17,6 +20,8 @@
 #include "flow/rate_text.h"
 #include "flow/standstill.h"
 #include "flow/tokens.h"
+
+#define RSTI_SEND_BATCH_NS INT64_C(1000000)
 
 /* Where the law's counters are: all of them, or all NULL. */
 typedef struct rsti_rate_counters_t {
@@ -34,6 +39,7 @@ typedef struct rsti_send_rate_t {
     int64_t sent_bytes;   /* ever, with what was sent again */
     int64_t buffer_bytes; /* least window of the receivers, 0: unknown */
     int64_t rtt_ns;       /* longest of the receivers', 0: unknown */
+    int64_t part_ns;      /* since when a part of a datagram waits to be whole; RSTI_NO_DEADLINE: none does */
     bool is_news;         /* the newest status message is no older than what its receiver said before */
     int64_t liar_told_ns; /* of the last entry in the error log */
     int64_t ahead_bytes;  /* atomic: see above; INT64_MAX: no limit */
@@ -61,7 +67,8 @@ void rsti_send_rate_set(rsti_send_rate_t *send_rate, const rsti_rate_choice_t *c
 /* Each pass. Returns when the next one is wanted. */
 int64_t rsti_send_rate_on_cycle(rsti_send_rate_t *send_rate, int64_t now_ns);
 /* How far it may be sent: position itself, or a whole number of mtus beyond it, at most limit. When
- * that is position, *due_ns is when there is room for the least of pending and a quarter of a burst. */
+ * that is position, *due_ns is when there is room for the least of pending and a quarter of a burst, or when
+ * what waits for a full datagram has waited long enough. */
 int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int64_t limit,
     int64_t pending, int64_t now_ns, int64_t *due_ns);
 /* Datagrams that may go now; INT32_MAX: no limit. */

@@ -70,6 +70,7 @@ struct link_t {
     rsti_appender_t appender;
     int64_t offer_gap_ns; /* 0: as much as fits; else one burst of offer_burst that often */
     int32_t offer_burst;
+    int32_t message_length; /* 0: LINK_MESSAGE, which is the most */
     int64_t offer_due_ns;
     int64_t bytes_read;
     int64_t read_bytes_per_s; /* 0: whatever is there */
@@ -292,14 +293,15 @@ static inline void link_read(link_t *l)
 static inline void link_offer(link_t *l)
 {
     static uint8_t message[LINK_MESSAGE];
-    const rsti_iovec_t part = {message, sizeof message};
+    const size_t length = l->message_length > 0 ? (size_t)l->message_length : sizeof message;
+    const rsti_iovec_t part = {message, length};
     int32_t left = INT32_MAX;
     if (l->offer_gap_ns > 0) {
         left = l->now_ns >= l->offer_due_ns ? l->offer_burst : 0;
         l->offer_due_ns += left > 0 ? l->offer_gap_ns : 0;
     }
     while (left-- > 0 && l->offers_end - l->offers_begin < LINK_OFFERS_MAX) {
-        const int64_t end = rsti_append(&l->appender, &part, 1, sizeof message, 0);
+        const int64_t end = rsti_append(&l->appender, &part, 1, length, 0);
         if (end == RST_ADMIN_ACTION) {
             left++;
             continue;

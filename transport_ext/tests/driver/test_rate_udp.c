@@ -101,6 +101,61 @@ TEST(datagrams_per_second_hold_too)
     link_close(l);
 }
 
+/* From now on one message of 96 bytes, 128 with its header, in each gap: eleven fill a datagram. */
+static void offer_small(link_t *l, int64_t gap_ns)
+{
+    l->message_length = 96;
+    l->offer_gap_ns = gap_ns;
+    l->offer_burst = 1;
+    l->offer_due_ns = l->now_ns;
+}
+
+/* Small messages come twice as fast as datagrams may go. Each of them could go at once until there is nothing left to
+ * spend; near the limit they share datagrams instead, so some of the burst is always left. */
+TEST(near_the_limit_small_messages_share_datagrams)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "fixed,p:20000");
+    const rsti_account_t *account = &l->publication->send_rate.tokens.datagrams;
+    offer_small(l, MS / 40);
+    link_run(l, 100 * MS);
+    traffic.data_count = traffic.data_bytes = 0;
+    double least = account->burst;
+    for (int i = 0; i < 5000; i++) {
+        link_run(l, MS / 10);
+        least = account->level < least ? account->level : least;
+    }
+    CHECK(traffic.data_bytes >= 39000 / 2 * 128);
+    CHECK(traffic.data_count <= 20000 / 2 + 40);
+    CHECK(least > account->burst / 8);
+    CHECK(link_latency_ns(l, 1.0) <= MS + RSTI_SEND_BATCH_NS + MS / 10);
+    link_close(l);
+}
+
+TEST(far_from_the_limit_each_message_goes_at_once)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "fixed,p:20000");
+    offer_small(l, MS);
+    link_run(l, 500 * MS);
+    CHECK(link_latency_ns(l, 1.0) <= MS + MS / 10);
+    link_close(l);
+}
+
+/* A law of bytes alike; and what is full does not wait. */
+TEST(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "fixed,r:4m");
+    offer_small(l, MS / 32); /* 4.096 MB in a second: 0.98 of the rate */
+    link_run(l, 300 * MS);
+    traffic.data_count = traffic.data_bytes = 0;
+    link_run(l, 500 * MS);
+    CHECK(traffic.data_bytes >= 15900 * 128);
+    CHECK(link_latency_ns(l, 1.0) <= MS + RSTI_SEND_BATCH_NS + MS / 10);
+    link_close(l);
+}
+
 /* Else the log would be filled at once, and a message wait for seconds. */
 TEST(the_publisher_is_not_far_ahead_of_a_slow_rate)
 {
@@ -355,6 +410,9 @@ TEST(an_aeron_sender_gets_no_fill_nak)
 }
 
 CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_hold_too),
+    RUN(near_the_limit_small_messages_share_datagrams),
+    RUN(far_from_the_limit_each_message_goes_at_once),
+    RUN(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most),
     RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
     RUN(a_law_is_told_in_the_setup_and_in_counters), RUN(who_is_read_in_time_hears_no_fill_nak),
     RUN(fill_drives_the_rate_to_what_the_reader_takes), RUN(a_stop_is_felt_and_forgotten),
