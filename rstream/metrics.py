@@ -27,6 +27,9 @@ TYPE_RECEIVER_POSITION = 5
 TYPE_SENDER_LIMIT = 9
 TYPE_CLIENT_HEARTBEAT = 11
 TYPE_PUBLISHER_POSITION = 12
+TYPE_RATE = 7305
+TYPE_FILL_NAKS = 7306
+TYPE_MARGIN = 7307
 STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20})
 
 
@@ -74,6 +77,15 @@ class StreamCounter:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RateState:
+    """What a publication's law of rate does."""
+
+    bytes_per_s: int
+    fill_naks: int  # those that were believed, since the publication began
+    margin: float | None  # X of docs/flow.md: how much more than all that comes after a reader's stop its buffer holds; None: not known, or another law than adaptive
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationState:
     """A publication as the driver sees it."""
 
@@ -91,6 +103,7 @@ class PublicationState:
     subscribers: int
     slowest: SlowestReader | None = None
     held_by: str | None = None  # what it waits for: "window", "rate" or "budget"; None: it may go on
+    rate: RateState | None = None  # None: unlimited, or a driver that is not rstream's
 
     @property
     def fill(self) -> float:
@@ -142,8 +155,12 @@ def counters(driver_dir: str) -> list[Counter]:
 
 def stream_counters(driver_dir: str) -> list[StreamCounter]:
     """The counters that belong to a stream."""
+    return _stream_counters(counters(driver_dir))
+
+
+def _stream_counters(all_of_them: list[Counter]) -> list[StreamCounter]:
     found: list[StreamCounter] = []
-    for counter in counters(driver_dir):
+    for counter in all_of_them:
         match = _STREAM_LABEL.match(counter.label) if counter.type_id in STREAM_TYPES else None
         if match is None:
             continue
@@ -173,9 +190,10 @@ def slowest_readers(driver_dir: str) -> list[SlowestReader]:
 
 
 def publications(driver_dir: str) -> list[PublicationState]:
-    """Every publication with its position, limit, (IPC) what its subscribers consumed, and its slowest
-    reader.
+    """Every publication with its position, limit, (IPC) what its subscribers consumed, its slowest
+    reader, and its rate.
     """
+    found = counters(driver_dir)
     slowest: dict[int, SlowestReader] = {}
     for reader in slowest_readers(driver_dir):
         other = slowest.get(reader.publication_id)
@@ -186,9 +204,18 @@ def publications(driver_dir: str) -> list[PublicationState]:
             state,
             slowest=_as_of_now(state, slowest.get(state.registration_id)),
             held_by=_held_by(driver_dir, state),
+            rate=_rate(found, state.registration_id),
         )
-        for state in _publications(stream_counters(driver_dir))
+        for state in _publications(_stream_counters(found))
     ]
+
+
+def _rate(found: list[Counter], registration_id: int) -> RateState | None:
+    own = {counter.type_id: counter.value for counter in found if counter.registration_id == registration_id}
+    if TYPE_RATE not in own:
+        return None
+    thousandths = own.get(TYPE_MARGIN, 0)
+    return RateState(bytes_per_s=own[TYPE_RATE], fill_naks=own.get(TYPE_FILL_NAKS, 0), margin=thousandths / 1000 if thousandths > 0 else None)
 
 
 def _held_by(driver_dir: str, state: PublicationState) -> str | None:

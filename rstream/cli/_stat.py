@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import argparse
 
 ALIVE = 2
+ENOUGH = 1.1  # X from which on no stop overran (E4 of docs/flow.md)
 #: Why a publication whose limit is reached cannot go on.
 HELD_BY = {
     "window": "window is full: the slowest reader holds it",
@@ -108,6 +109,9 @@ def publication_lines(states: list[metrics.PublicationState]) -> list[str]:
             f"  stream {state.stream_id} session {state.session_id} position {state.position:,} room {max(room, 0):,} "
             f"readers {state.subscribers if state.is_ipc else '-'}: {why}  {state.channel}"
         )
+        if state.rate is not None:
+            room = "" if state.rate.margin is None else f", X {state.rate.margin:.2f}" + (" (too little buffer for a reader that stops)" if state.rate.margin < ENOUGH else "")
+            lines.append(f"    rate: {state.rate.bytes_per_s:,} bytes/s, {state.rate.fill_naks:,} fill NAKs{room}")
         if state.slowest is not None:
             lines.append(f"    slowest: {state.slowest.name}, {state.fill:.0%} full, for {_age(state.slowest.since_ms)}, consumed {state.slowest.position:,}")
     return lines

@@ -134,6 +134,29 @@ def test_what_holds_a_publication_is_its_rate(driver, name):
         until(lambda: state_of(driver.dir, pub).held_by == "window")
 
 
+def test_a_rate_is_told_with_its_fill_naks_and_its_room(driver, name):
+    """A law that hears no fill NAK has no X."""
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with (
+        stream.subscriber(name, bytes, dir=driver.dir, channel=channel) as sub,
+        stream.publisher(name, bytes, dir=driver.dir, channel=channel, rate=rate.Adaptive(), linger_s=0) as pub,
+    ):
+
+        def is_told():
+            while pub.offer(b"x" * 1000) > 0:
+                pass
+            return state_of(driver.dir, pub).rate.fill_naks > 0 and state_of(driver.dir, pub).rate.margin
+
+        margin = until(is_told)
+        assert 0 < margin < 100
+        text = "\n".join(_stat.screen(driver.dir, 2, {}, 0.0, False)[0])
+        assert "    rate: " in text
+        assert " fill NAKs, X " in text
+        pub.set_rate(rate.Fixed("1MB/s"))
+        until(lambda: state_of(driver.dir, pub).rate.bytes_per_s == 1_000_000 and sub.poll() is not None)
+        until(lambda: state_of(driver.dir, pub).rate.margin is None)
+
+
 def test_what_holds_a_publication_that_is_not_there(driver):
     with pytest.raises(SystemCallError, match=r"12345\.logbuffer"):
         _core.read_held_by(driver.dir, 12345)
