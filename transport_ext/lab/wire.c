@@ -195,29 +195,54 @@ static bool grow(rsti_lab_lane_t *lane)
     return true;
 }
 
+static bool is_open(const rsti_lab_wire_t *wire, int32_t from, int32_t to)
+{
+    return lane_of(wire, from, to)->is_laid && !wire->ports[to].is_cut_off;
+}
+
+/* left_ns: when it leaves its host. */
+static void enter(rsti_lab_wire_t *wire, const rsti_lab_passing_t *passing, int64_t left_ns)
+{
+    rsti_lab_lane_t *lane = lane_of(wire, passing->from, passing->to);
+    lane->sent_bytes += (int64_t)passing->length;
+    if (lane->loss > 0 && rsti_rng_unit(&wire->dice) < lane->loss) {
+        lane->lost_bytes += (int64_t)passing->length;
+        return;
+    }
+    if (passing->length > PARCEL_BYTES_MAX
+        || (lane->tail - lane->head == lane->capacity && !grow(lane))) {
+        wire->ports[passing->from].dropped++;
+        return;
+    }
+    parcel_t *parcel = &lane->parcels[lane->tail++ % lane->capacity];
+    parcel->stamp = (stamp_t){left_ns + lane->delay_ns, *passing->source, *passing->target};
+    parcel->length = passing->length;
+    memcpy(parcel->data, passing->data, passing->length);
+}
+
 static void put(rsti_lab_port_t *port, int32_t to_host, const stamp_t *stamp,
     const rsti_datagram_t *datagram)
 {
     rsti_lab_wire_t *wire = port->wire;
-    rsti_lab_lane_t *lane = lane_of(wire, port->host, to_host);
-    if (!lane->is_laid || wire->ports[to_host].is_cut_off) {
-        return;
+    const rsti_lab_passing_t passing = {
+        .from = port->host,
+        .to = to_host,
+        .source = &stamp->from,
+        .target = &stamp->to,
+        .data = datagram->data,
+        .length = datagram->length,
+    };
+    if (is_open(wire, port->host, to_host)
+        && (wire->guard == NULL || wire->guard(wire->guard_arg, &passing))) {
+        enter(wire, &passing, stamp->time_ns);
     }
-    lane->sent_bytes += (int64_t)datagram->length;
-    if (lane->loss > 0 && rsti_rng_unit(&wire->dice) < lane->loss) {
-        lane->lost_bytes += (int64_t)datagram->length;
-        return;
+}
+
+void rsti_lab_wire_post(rsti_lab_wire_t *wire, const rsti_lab_passing_t *passing)
+{
+    if (is_open(wire, passing->from, passing->to)) {
+        enter(wire, passing, wire->now_ns);
     }
-    if (datagram->length > PARCEL_BYTES_MAX
-        || (lane->tail - lane->head == lane->capacity && !grow(lane))) {
-        port->dropped++;
-        return;
-    }
-    parcel_t *parcel = &lane->parcels[lane->tail++ % lane->capacity];
-    parcel->stamp = *stamp;
-    parcel->stamp.time_ns += lane->delay_ns;
-    parcel->length = datagram->length;
-    memcpy(parcel->data, datagram->data, datagram->length);
 }
 
 static void send_one(rsti_lab_port_t *port, const rsti_socket_t *socket,

@@ -8,7 +8,8 @@
  *                               that was not laid leads nowhere
  *
  * Datagrams of a lane keep their order. To a group goes a copy over each lane to a host that is a member.
- * A host that is cut off gets and sends nothing more. */
+ * A host that is cut off gets and sends nothing more. A guard sees each copy before its lane does, and says whether
+ * it gets there; who has a wire can put in datagrams that no host sent. */
 #ifndef RSTI_LAB_WIRE_H
 #define RSTI_LAB_WIRE_H
 
@@ -33,6 +34,14 @@ typedef struct rsti_lab_port_t {
     int64_t dropped; /* datagrams for a socket that is not there, and without memory */
 } rsti_lab_port_t;
 
+/* A datagram at the beginning of a lane. */
+typedef struct rsti_lab_passing_t {
+    int32_t from, to; /* hosts */
+    const struct sockaddr_storage *source, *target;
+    const uint8_t *data;
+    size_t length;
+} rsti_lab_passing_t;
+
 struct rsti_lab_wire_t {
     int32_t host_count;
     int64_t now_ns;   /* turned by the owner */
@@ -40,6 +49,8 @@ struct rsti_lab_wire_t {
     rsti_rng_t dice;
     rsti_lab_port_t *ports;
     rsti_lab_lane_t *lanes; /* from * host_count + to */
+    bool (*guard)(void *arg, const rsti_lab_passing_t *passing); /* NULL: none; false: it does not get through */
+    void *guard_arg;
 };
 
 extern const rsti_media_table_t rsti_lab_wire_media;
@@ -50,6 +61,8 @@ void rsti_lab_wire_fini(rsti_lab_wire_t *wire);
 
 void rsti_lab_wire_lay(
     rsti_lab_wire_t *wire, int32_t from, int32_t to, int64_t delay_ns, double loss);
+/* Into the lane between these hosts, now, past the guard and whatever its interface has to do. */
+void rsti_lab_wire_post(rsti_lab_wire_t *wire, const rsti_lab_passing_t *passing);
 /* Bytes lost, and bytes sent, on a lane since the beginning. */
 int64_t rsti_lab_wire_lost(const rsti_lab_wire_t *wire, int32_t from, int32_t to);
 int64_t rsti_lab_wire_sent(const rsti_lab_wire_t *wire, int32_t from, int32_t to);

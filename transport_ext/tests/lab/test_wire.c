@@ -150,5 +150,60 @@ TEST(what_leads_nowhere_is_gone)
     CHECK_EQ(rsti_lab_wire_init(&net.wire, RSTI_LAB_HOSTS_MAX + 1, MS, 1), -RST_EINVAL);
 }
 
+/* Even numbers; what it was shown of the last one. */
+typedef struct guard_t {
+    int32_t seen_count, from, to;
+    uint16_t source_port;
+} guard_t;
+
+static bool let_even_ones_through(void *arg, const rsti_lab_passing_t *passing)
+{
+    guard_t *guard = arg;
+    int32_t number;
+    memcpy(&number, passing->data, sizeof number);
+    guard->seen_count++;
+    guard->from = passing->from;
+    guard->to = passing->to;
+    guard->source_port = rsti_netaddr_port(passing->source);
+    return number % 2 == 0;
+}
+
+TEST(a_guard_sees_what_enters_a_lane_and_what_is_posted_it_does_not)
+{
+    net_t net;
+    guard_t guard = {0};
+    net_open(&net, MS);
+    rsti_lab_wire_lay(&net.wire, 1, 0, 2 * MS, 0);
+    net.wire.guard = let_even_ones_through;
+    net.wire.guard_arg = &guard;
+    rsti_socket_t *from = open_socket(&net, 1, "10.0.0.2:7000", NULL);
+    rsti_socket_t *to = open_socket(&net, 0, "10.0.0.1:4000", NULL);
+    for (int32_t i = 0; i < 3; i++) {
+        CHECK_EQ(send_number(&net, 1, from, "10.0.0.1:4000", i), 1);
+    }
+    CHECK_EQ(send_number(&net, 1, from, "10.0.0.3:4000", 4), 1); /* no lane: nothing to guard */
+    CHECK_EQ(guard.seen_count, 3);
+    CHECK_EQ(guard.from, 1);
+    CHECK_EQ(guard.to, 0);
+    CHECK_EQ(guard.source_port, 7000);
+    uint8_t bytes[1000] = {5};
+    const struct sockaddr_storage source = address("10.0.0.2:7001"), target = address("10.0.0.1:4000");
+    rsti_lab_passing_t passing = {1, 0, &source, &target, bytes, sizeof bytes};
+    rsti_lab_wire_post(&net.wire, &passing);
+    passing.to = 2;
+    rsti_lab_wire_post(&net.wire, &passing); /* no lane */
+    CHECK_EQ(guard.seen_count, 3);
+    CHECK_EQ(rsti_lab_wire_sent(&net.wire, 1, 0), 3000);
+    net.wire.now_ns = 2 * MS - 1;
+    CHECK_EQ(receive_number(&net, 0, to), -1);
+    net.wire.now_ns = 2 * MS;
+    CHECK_EQ(receive_number(&net, 0, to), 0);
+    CHECK_EQ(receive_number(&net, 0, to), 2);
+    CHECK_EQ(receive_number(&net, 0, to), 5);
+    CHECK_EQ(receive_number(&net, 0, to), -1);
+    rsti_lab_wire_fini(&net.wire);
+}
+
 CHECK_MAIN(RUN(a_lane_keeps_order_and_takes_its_time), RUN(an_interface_takes_no_more_than_it_can_soon_send),
-    RUN(a_group_is_its_members), RUN(what_leads_nowhere_is_gone))
+    RUN(a_group_is_its_members), RUN(what_leads_nowhere_is_gone),
+    RUN(a_guard_sees_what_enters_a_lane_and_what_is_posted_it_does_not))
