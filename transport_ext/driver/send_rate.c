@@ -213,7 +213,11 @@ void rsti_send_rate_on_status(rsti_send_rate_t *send_rate, int64_t receiver_id, 
 rsti_report_result_t rsti_send_rate_on_report(rsti_send_rate_t *send_rate,
     const rsti_fill_report_t *report, int64_t sent_position, int64_t now_ns)
 {
-    if (!send_rate->is_limited || !send_rate->is_news) {
+    if (!send_rate->is_limited) {
+        return RSTI_REPORT_IGNORED;
+    }
+    if (!send_rate->is_news) {
+        send_rate->stale_count++;
         return RSTI_REPORT_IGNORED;
     }
     if (rsti_fill_truth_is_believed(

@@ -41,6 +41,7 @@ typedef struct rsti_send_rate_t {
     int64_t rtt_ns;       /* longest of the receivers', 0: unknown */
     int64_t part_ns;      /* since when a part of a datagram waits to be whole; RSTI_NO_DEADLINE: none does */
     bool is_news;         /* the newest status message is no older than what its receiver said before */
+    int64_t stale_count;  /* fill NAKs that came with an older one */
     int64_t liar_told_ns; /* of the last entry in the error log */
     int64_t ahead_bytes;  /* atomic: see above; INT64_MAX: no limit */
     rsti_rate_counters_t told; /* NULL until a law has come with them */
