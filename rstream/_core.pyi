@@ -392,8 +392,8 @@ def lab_run(records: Buffer, /) -> tuple[bytes, bytes]:
 
 def lab_run_agents(records: Buffer, dir: str | bytes | PathLike[str], /) -> tuple[bytes, bytes]:
     """As lab_run, by real media drivers on a wire in memory; their files lie in ``dir``, an empty directory that the caller removes. Raises
-    InvalidArgument, also for records of liars and forgers. The GIL is released."""
+    InvalidArgument. The GIL is released."""
 
 def lab_run_real(records: Buffer, dir: str | bytes | PathLike[str], /) -> tuple[tuple[bytes, bytes], int, int]:
     """As lab_run_agents, on sockets of the loopback in real time, in this thread: samples and results, how many steps, and the longest time between
-    two in ns. Raises InvalidArgument, also for records of loss. The GIL is released; signals end it."""
+    two in ns. Raises InvalidArgument, also for records of loss, liars and forgers. The GIL is released; signals end it."""

@@ -12,6 +12,7 @@ from rstream.errors import RStreamError
 from rstream.lab.engine import Run, run
 from rstream.lab.experiments import EXPERIMENTS, Plan, e05
 from rstream.lab.experiments.e06 import ROUND_TRIPS_S, scenario
+from rstream.lab.experiments.e09 import FROM_S, TO_S, attacks, look
 from rstream.lab.measure import mean_rate, quantile, utilisation
 from rstream.lab.scenario import (
     BUFFER,
@@ -143,8 +144,13 @@ def test_a_chain_hands_on_what_it_takes() -> None:
 @pytest.mark.parametrize(
     ("world", "message"),
     [
-        (group("liar", 1, (Consumer(),), liars=(Liar(image=0, from_s=0, to_s=1, period_s=0.01),)), "real agents do not lie"),
-        (group("forger", 1, (Consumer(),), forgers=(Forger(sender=0, kind="fresh", from_s=0, to_s=1, period_s=0.01),)), "real agents do not lie"),
+        (
+            Scenario(
+                name="elsewhere", seconds=1, senders=(Sender(), Sender()), consumers=(Consumer(),), images=(Image(0, 0), Image(1, 0)),
+                forgers=(Forger(sender=0, kind="fresh", from_s=0, to_s=1, period_s=0.01, image=1),),
+            ),
+            "forger 0: image 1 is none of sender 0",
+        ),
         (group("many", 1, tuple(Consumer() for _ in range(300))), "301 senders and consumers"),
         (group("detect", 1, (Consumer(),), sender=Sender(law=Law("adaptive", {"detect_ns": 1e6}))), "cannot be said in a channel"),
         (Scenario(name="alone", seconds=1, senders=(Sender(), Sender()), consumers=(Consumer(),), images=(Image(0, 0),)), "sender 1 has no image"),
@@ -171,6 +177,78 @@ def test_e6_in_short() -> None:
     assert len(report.figures) == 24
     assert all(figure.least == 0.90 for figure in report.figures)
     assert all(0 < figure.values[0] < 1.1 for figure in report.figures if "rtt100" not in figure.name)
+
+
+def attacked(name: str) -> Run:
+    return run(with_agents(attacks()[name]), 1)
+
+
+def rise(found: Run, column: str, from_s: float, to_s: float) -> float:
+    """By how much a count of the sender's grew."""
+    values = found.sender(column)
+    return values[found.index(to_s)] - values[found.index(from_s)]
+
+
+@pytest.mark.parametrize("kind", ["fresh", "stranger"])
+def test_who_is_nobody_brings_a_group_of_real_agents_to_its_floor_and_no_lower(kind: str) -> None:
+    """Three thousand in three seconds. Always the same name is found out within a second; ever new ones are not, and when they end the group goes on."""
+    found = attacked(f"forged_{kind}")
+    seen = look(found)
+    assert rise(found, "reports", FROM_S, TO_S) >= 2990
+    assert 0.05 <= seen["least_limit_share"] < 0.08
+    assert seen["goodput_after_recognition_share"] > (0.05 if kind == "fresh" else 0.9)
+    assert seen["goodput_after_attack_share"] > 0.9
+    assert (seen["recognised_after_s"] < 1.0) == (kind == "stranger")
+    assert found.results("unmasked_ns") == [-1.0] * 4
+
+
+@pytest.mark.parametrize("kind", ["name", "replay"])
+def test_a_stolen_name_and_a_replay_change_little(kind: str) -> None:
+    """Both come with a position that their image has left behind: a stolen name is no news to the law, a replay from before is further behind than the
+    driver reads. That they came shows in the bytes to the sender: each has a hundred and more."""
+    found = attacked(f"forged_{kind}")
+    seen = look(found)
+    assert rise(found, "control_bytes", FROM_S, TO_S) - rise(found, "control_bytes", 0, FROM_S) > 2990 * 100
+    assert seen["least_limit_share"] > 0.5
+    assert seen["goodput_share"] > 0.95
+    assert rise(found, "ignored", FROM_S, TO_S) == (3000 if kind == "name" else 0)
+    assert found.results("unmasked_ns") == [-1.0] * 4
+
+
+def test_a_liar_among_real_agents_is_recognised_named_and_ignored() -> None:
+    """As by the queue engine: it holds the group at the floor, for half a second."""
+    found, by_queues = attacked("liar"), run(attacks()["liar"], 1)
+    seen, expected = look(found), look(by_queues)
+    assert seen["least_limit_share"] == pytest.approx(expected["least_limit_share"], abs=0.01)
+    assert seen["recognised_after_s"] == pytest.approx(expected["recognised_after_s"], abs=0.02)
+    assert seen["goodput_after_recognition_share"] > 0.9
+    unmasked_s = [at_ns / 1e9 for at_ns in found.results("unmasked_ns")]
+    assert FROM_S < unmasked_s[0] <= FROM_S + 1
+    assert max(unmasked_s[1:]) < 0
+    assert found.result(0)["reports"] == pytest.approx(by_queues.result(0)["reports"], rel=0.1)  # one in 10 ms
+
+
+def test_what_a_liars_receiver_says_does_not_get_through() -> None:
+    """It takes 40 MB/s of a link of 100 and says once that all is well: nobody slows the sender, and it is overrun."""
+    consumers = (Consumer(levels=((0.0, 40 * MB),)), Consumer(levels=((0.0, 500 * MB),)))
+    true = group("true", 1.0, consumers, sender=Sender(link_rate=100 * MB))
+    silent = replace(true, liars=(Liar(image=0, from_s=0.0, to_s=0.5, period_s=10.0, strength=0.0, fill=0.0),))
+    honest, lying = run(with_agents(true), 1), run(with_agents(silent), 1)
+    assert honest.results("overrun") == [0.0, 0.0]
+    assert lying.result(0)["overrun"] > 10 * MB
+    assert lying.sender("reports")[lying.index(0.49)] == 1
+    assert mean_rate(lying, "sent", 0.2, 0.5) > 95 * MB > 60 * MB > mean_rate(honest, "sent", 0.2, 0.5)
+
+
+def test_one_seed_is_one_attack() -> None:
+    forgers = tuple(Forger(sender=0, kind=kind, from_s=0.3, to_s=0.5, period_s=0.002, image=1) for kind in ("fresh", "replay"))
+    world = group("attack", 0.6, (Consumer(noise=0.15),) * 3, sender=Sender(control_loss=0.05), forgers=forgers, drain_s=0.2)
+    world = with_agents(replace(world, liars=(Liar(image=0, from_s=0.1, to_s=0.5, period_s=0.005),)))
+    first, again, other = run(world, 5), run(world, 5), run(world, 6)
+    for column in ("limit", "sent", "reports", "ignored", "queue_most", "control_bytes"):
+        assert first.sender(column) == again.sender(column), column
+    assert first.results("reports") == again.results("reports")
+    assert first.sender("limit") != other.sender("limit")
 
 
 def test_who_carries_out_a_scenario_in_virtual_time() -> None:

@@ -20,7 +20,7 @@ from rstream.lab.experiments.e02 import goodput
 from rstream.lab.experiments.e03 import late_stops, looker, standstills
 from rstream.lab.experiments.e04 import firsts
 from rstream.lab.files import load
-from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, Sender, group
+from rstream.lab.scenario import BUFFER, MB, Consumer, Forger, Law, Liar, Scenario, Sender, group
 from rstream.lab.world import QUEUES, STEP_S, VIRTUAL, World, fitting
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def test_a_run_has_its_rows_at_their_times_and_delivers_what_was_sent() -> None:
     ("wrong", "message"),
     [
         (world(senders=(Sender(law=Law("credit"), loss=0.01),)), "on real sockets nothing is lost on purpose"),
+        (world(liars=(Liar(image=0, from_s=0, to_s=1, period_s=0.01),)), "record liar: on real sockets nobody stands between"),
+        (world(forgers=(Forger(sender=0, kind="fresh", from_s=0, to_s=1, period_s=0.01),)), "record forger: on real sockets nobody stands between"),
         (replace(group("large", 1, (Consumer(),), buffer_bytes=4e8), real=True), "raise net.core.rmem_max or take a smaller one"),
     ],
 )

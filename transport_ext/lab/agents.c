@@ -15,11 +15,12 @@
 
 static int check_records(const rsti_lab_spec_t *spec)
 {
-    static const rsti_lab_kind_t refused[] = {RSTI_LAB_LIAR, RSTI_LAB_FORGER};
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        if (spec->counts[refused[i]] > 0) {
-            return RST_SET_ERR(RST_EINVAL, "record %s: real agents do not lie; take the queue engine",
-                rsti_lab_records[refused[i]].name);
+    for (int32_t i = 0; i < spec->counts[RSTI_LAB_FORGER]; i++) {
+        const int32_t sender = (int32_t)spec->forger[i].sender;
+        const int32_t image = (int32_t)spec->forger[i].image;
+        if ((int32_t)spec->image[image].sender != sender) {
+            return RST_SET_ERR(RST_EINVAL, "forger %d: image %d is none of sender %d, so there is"
+                " nothing to see of it on the way", i, image, sender);
         }
     }
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_SENDER]; i++) {
@@ -58,6 +59,7 @@ static void assign_records(rsti_lab_agents_t *agents)
     }
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_IMAGE]; i++) {
         agents->readers[i].spec = &spec->image[i];
+        agents->readers[i].unmasked_ns = -1;
     }
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_CONSUMER]; i++) {
         agents->takers[i].spec = &spec->consumer[i];
@@ -122,6 +124,7 @@ void rsti_lab_agents_fini(rsti_lab_agents_t *agents)
     rsti_free(agents->streams);
     rsti_free(agents->readers);
     rsti_free(agents->takers);
+    rsti_lab_tamper_fini(&agents->tamper);
     rsti_lab_wire_fini(&agents->wire);
     rsti_lab_sheet_fini(&agents->sheet);
     rsti_lab_spec_fini(&agents->spec);
@@ -174,6 +177,7 @@ bool rsti_lab_agents_step(rsti_lab_agents_t *agents, int64_t from_ns, int64_t to
         agents->wire.ports[host].is_cut_off = (double)from_ns >= agents->spec.consumer[i].dies_ns;
         rsti_lab_agents_take(agents, i, from_ns, to_ns);
     }
+    rsti_lab_tamper_step(agents, from_ns);
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_SENDER]; i++) {
         if ((double)from_ns >= agents->streams[i].spec->begins_ns) {
             produce(&agents->streams[i], step_s, from_ns);
@@ -207,7 +211,8 @@ static rsti_lab_sender_facts_t sender_facts(const rsti_lab_agents_t *agents, int
         .limit = rate->is_limited ? rate->rate.bytes_per_s : RSTI_RATE_MAX,
         .sent = (double)sent,
         .resent = counted(stream->host, RSTI_SYSTEM_RETRANSMITTED_BYTES),
-        .ignored = (double)rate->truth.ignored_count,
+        .forged = (double)stream->forged_count,
+        .ignored = (double)(rate->truth.ignored_count + rate->stale_count),
         .backlog = has_supply ? (double)(stream->supply - sent) : 0,
         .window_ns = is_adaptive ? (double)rate->rate.state.adaptive.reaction.window_ns : 0,
         .margin = rate->is_limited ? rate->rate.margin : 0,
@@ -236,6 +241,16 @@ static void count_reports(rsti_lab_reader_t *reader)
     count_on(&reader->silenced, fill == NULL ? 0 : (double)fill->suppress.silenced_count);
 }
 
+static void look_at_its_name(const rsti_lab_agents_t *agents, rsti_lab_reader_t *reader)
+{
+    const rsti_lab_stream_t *stream = &agents->streams[(int32_t)reader->spec->sender];
+    if (reader->unmasked_ns < 0 && reader->image != NULL
+        && rsti_fill_truth_is_liar(&stream->publication->send_rate.truth,
+            reader->image->endpoint->receiver_id)) {
+        reader->unmasked_ns = agents->wire.now_ns - agents->begin_ns;
+    }
+}
+
 /* Of a host with one image the counters are the image's. */
 static rsti_lab_image_facts_t image_facts(const rsti_lab_agents_t *agents, int32_t number)
 {
@@ -256,11 +271,11 @@ static rsti_lab_image_facts_t image_facts(const rsti_lab_agents_t *agents, int32
         .lost = agents->is_real ? (double)NAN
                                 : (double)rsti_lab_wire_lost(&agents->wire, sender, host),
         .given_up = (double)reader->given_up,
-        .reports = reader->reports.sum,
+        .reports = reader->reports.sum + (double)reader->exchanged_reports,
         .silenced = reader->silenced.sum,
         .statuses = counted(reader->host, RSTI_SYSTEM_SM_SENT),
         .naks = counted(reader->host, RSTI_SYSTEM_NAKS_SENT),
-        .unmasked_ns = -1,
+        .unmasked_ns = (double)reader->unmasked_ns,
     };
 }
 
@@ -271,6 +286,7 @@ void rsti_lab_agents_gather(rsti_lab_agents_t *agents)
     }
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
         count_reports(&agents->readers[i]);
+        look_at_its_name(agents, &agents->readers[i]);
         agents->sheet.images[i] = image_facts(agents, i);
     }
 }

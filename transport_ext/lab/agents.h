@@ -23,14 +23,15 @@
  * it receives for half of it (fault-delay); link_rate is what the loopback gives; loss is refused; bytes lost are not known
  * (NAN).
  *
- * Refused are liars and forgers (real agents do not lie), more hosts than a wire has, and a detect_ns or
- * floor_share that a channel cannot say. history_bytes and nak_delay_ns are the drivers' own; they are told how large their group is (nak-multicast-group-size). */
+ * Liars and forgers are at work on the wire (tamper.h); on real sockets nobody is between, and they are refused.
+ * Refused are also more hosts than a wire has, and a detect_ns or floor_share that a channel cannot say. history_bytes and nak_delay_ns are the drivers' own; they are told how large their group is (nak-multicast-group-size). */
 #ifndef RSTI_LAB_AGENTS_H
 #define RSTI_LAB_AGENTS_H
 
 #include "lab/capacity.h"
 #include "lab/host.h"
 #include "lab/sheet.h"
+#include "lab/tamper.h"
 #include "logbuffer/appender.h"
 
 /* A sender record at work. */
@@ -47,6 +48,7 @@ typedef struct rsti_lab_stream_t {
     int64_t supply;    /* position up to which the application has data */
     double supply_rest;
     int32_t control_port; /* real time: of a group */
+    int64_t forged_count; /* by tamper.c, when they leave */
 } rsti_lab_stream_t;
 
 /* A count of an image's, over all images that one place had: what went is not taken back. */
@@ -64,6 +66,8 @@ typedef struct rsti_lab_reader_t {
     double owed; /* bytes: its part of what the consumer could take, less what it took of it */
     bool is_gone;
     rsti_lab_count_t reports, silenced;
+    int64_t exchanged_reports; /* by tamper.c: its lies less what did not get through for them */
+    int64_t unmasked_ns;       /* its sender began to ignore it; -1: never */
     int32_t lead; /* the first image of its subscription; mostly itself */
     int32_t port; /* real time: where it receives */
 } rsti_lab_reader_t;
@@ -85,6 +89,7 @@ typedef struct rsti_lab_agents_t {
     rsti_lab_stream_t *streams;
     rsti_lab_reader_t *readers;
     rsti_lab_taker_t *takers;
+    rsti_lab_tamper_t tamper;
     int64_t begin_ns; /* of the wire, when all images were there */
     bool is_real;
     int64_t reached_ns;  /* real time from here on: since the beginning */

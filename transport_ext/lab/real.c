@@ -33,6 +33,14 @@ static int check_buffers(const rsti_lab_spec_t *spec)
 
 int rsti_lab_real_check(const rsti_lab_spec_t *spec)
 {
+    static const rsti_lab_kind_t refused[] = {RSTI_LAB_LIAR, RSTI_LAB_FORGER};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (spec->counts[refused[i]] > 0) {
+            return RST_SET_ERR(RST_EINVAL, "record %s: on real sockets nobody stands between a"
+                " receiver and its sender; take a wire in memory, or the queue engine",
+                rsti_lab_records[refused[i]].name);
+        }
+    }
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_SENDER]; i++) {
         const rsti_lab_sender_spec_t *sender = &spec->sender[i];
         if (sender->loss > 0 || sender->control_loss > 0) {

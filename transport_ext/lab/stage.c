@@ -340,6 +340,9 @@ int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir)
         &agents->wire, hosts, AHEAD_STEPS * step_ns, (uint64_t)agents->spec.run->seed + 1);
     agents->wire.now_ns = RSTI_NS_PER_S;
     find_leads(agents);
+    if (result == 0) {
+        result = rsti_lab_tamper_init(agents);
+    }
     if (result == 0 && agents->is_real) {
         result = rsti_lab_real_find_ports(agents);
     }

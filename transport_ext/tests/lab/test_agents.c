@@ -74,6 +74,44 @@ TEST(what_is_sent_arrives)
     run_world(3, 0);
 }
 
+/* Behind the record of the run. */
+static rsti_lab_sender_spec_t *sender_of(world_t *world)
+{
+    return (rsti_lab_sender_spec_t *)(world->values + 1 + SAME_SIZE(run) + 1);
+}
+
+/* One receiver stands still for a while and says so; then four forgers speak beside it, one of them word for word as it
+ * did. Another one's reports are exchanged. One report each per millisecond. */
+TEST(liars_and_forgers_put_in_what_their_records_say)
+{
+    world_t world;
+    make_world(&world, 2, 0);
+    sender_of(&world)->law = 0;
+    sender_of(&world)->fc = 0;
+    sender_of(&world)->app_rate = 0;
+    ADD(&world, pause, RSTI_LAB_PAUSE, .consumer = 1, .at_ns = 1e7, .length_ns = 2e7);
+    ADD(&world, liar, RSTI_LAB_LIAR, .from_ns = 3e7, .to_ns = 9e7, .period_ns = 1e6, .strength = 1, .fill = 1,
+        .drain_share = 0.01);
+    for (int kind = RSTI_LAB_FORGES_FRESH; kind <= RSTI_LAB_REPLAYS; kind++) {
+        ADD(&world, forger, RSTI_LAB_FORGER, .from_ns = 5e7, .to_ns = 9e7, .period_ns = 1e6, .kind = kind,
+            .image = 1, .strength = 1, .fill = 1, .drain = MB);
+    }
+    rsti_lab_agents_t agents;
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, dir), 0);
+    for (int i = 0; i < 2; i++) {
+        agents.spec.image[i].reports = 1;
+    }
+    rsti_lab_agents_run(&agents);
+    CHECK_EQ((int64_t)agents.sheet.senders[0].forged, 4 * 40);
+    CHECK(agents.tamper.forgers[3].length > RSTI_SM_TAGGED_LENGTH);
+    CHECK(agents.sheet.images[0].reports >= 60);
+    CHECK(agents.sheet.senders[0].ignored > 0);
+    CHECK(agents.sheet.images[0].consumed > 0 && agents.sheet.images[1].consumed > 0);
+    rsti_lab_agents_fini(&agents);
+    CHECK(agents.tamper.forgers == NULL);
+    remove_files();
+}
+
 TEST(a_set_up_that_fails_gives_everything_back)
 {
     world_t world;
@@ -83,7 +121,11 @@ TEST(a_set_up_that_fails_gives_everything_back)
     CHECK(agents.hosts == NULL && agents.sheet.samples == NULL);
     CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count - 1, dir), -RST_EINVAL);
     ADD(&world, liar, RSTI_LAB_LIAR, .to_ns = 1, .period_ns = 1e6);
-    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, dir), -RST_EINVAL);
+    CHECK_EQ(rsti_lab_agents_init_real(&agents, world.values, world.count, dir), -RST_EINVAL);
+    CHECK(strstr(rst_last_error_text(), "record liar: on real sockets") != NULL);
+    CHECK(agents.tamper.images == NULL);
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, "/dev/shm/nowhere/at/all") < 0, 1);
+    CHECK(agents.tamper.images == NULL && agents.wire.guard == NULL);
     remove_files();
 }
 
@@ -137,6 +179,7 @@ TEST(what_the_loopback_cannot_be_is_refused)
     remove_files();
 }
 
-CHECK_MAIN(RUN(what_is_sent_arrives), RUN(a_set_up_that_fails_gives_everything_back),
+CHECK_MAIN(RUN(what_is_sent_arrives), RUN(liars_and_forgers_put_in_what_their_records_say),
+    RUN(a_set_up_that_fails_gives_everything_back),
     RUN(real_time_delivers_and_has_its_rows_at_their_times),
     RUN(what_the_loopback_cannot_be_is_refused))
