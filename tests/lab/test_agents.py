@@ -152,6 +152,7 @@ def test_a_chain_hands_on_what_it_takes() -> None:
             "forger 0: image 1 is none of sender 0",
         ),
         (group("many", 1, tuple(Consumer() for _ in range(300))), "301 senders and consumers"),
+        (group("jumbo", 1, (Consumer(),), sender=Sender(mtu=8992)), "datagrams of 1536 bytes at most; take queues"),
         (group("detect", 1, (Consumer(),), sender=Sender(law=Law("adaptive", {"detect_ns": 1e6}))), "cannot be said in a channel"),
         (Scenario(name="alone", seconds=1, senders=(Sender(), Sender()), consumers=(Consumer(),), images=(Image(0, 0),)), "sender 1 has no image"),
     ],

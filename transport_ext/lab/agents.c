@@ -13,8 +13,15 @@
 
 /* ---- life ---- */
 
-static int check_records(const rsti_lab_spec_t *spec)
+static int check_records(const rsti_lab_spec_t *spec, bool is_real)
 {
+    for (int32_t i = 0; i < spec->counts[RSTI_LAB_SENDER] && !is_real; i++) {
+        if (spec->sender[i].mtu > RSTI_LAB_DATAGRAM_MAX) {
+            return RST_SET_ERR(RST_EINVAL, "sender %d: mtu %g: a wire in memory takes datagrams of"
+                " %d bytes at most; take queues (queues = true in a scenario)", i, spec->sender[i].mtu,
+                RSTI_LAB_DATAGRAM_MAX);
+        }
+    }
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_FORGER]; i++) {
         const int32_t sender = (int32_t)spec->forger[i].sender;
         const int32_t image = (int32_t)spec->forger[i].image;
@@ -83,7 +90,7 @@ static int init(rsti_lab_agents_t *agents, const double *values, size_t count, c
     if (result < 0) {
         return result;
     }
-    result = check_records(&agents->spec);
+    result = check_records(&agents->spec, is_real);
     if (result == 0 && is_real) {
         result = rsti_lab_real_check(&agents->spec);
     }

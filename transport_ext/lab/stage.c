@@ -109,7 +109,7 @@ static int rate_text(const rsti_lab_sender_spec_t *spec, char *text)
     int length = 0;
     if ((int64_t)spec->detect_ns != usual.detect_ns || spec->floor_share != usual.floor_share) {
         return RST_SET_ERR(RST_EINVAL, "sender: detect_ns and floor_share cannot be said in a"
-            " channel: real agents have %g and %g", (double)usual.detect_ns, usual.floor_share);
+            " channel: real agents have %g and %g; take queues (queues = true)", (double)usual.detect_ns, usual.floor_share);
     }
     if (spec->initial > 0) {
         length = snprintf(bounds, sizeof bounds, ",i:%.0f", spec->initial);

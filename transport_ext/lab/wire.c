@@ -12,7 +12,6 @@
 #define NETWORK 0x0A000000U /* 10.0.0.0 */
 #define PORT_FIRST 50000
 #define PARCELS_FIRST 64
-#define PARCEL_BYTES_MAX 1536
 #define RCVBUF (64 * 1024 * 1024)
 
 struct rsti_socket_t {
@@ -28,7 +27,7 @@ typedef struct stamp_t {
 typedef struct parcel_t {
     stamp_t stamp;
     size_t length;
-    uint8_t data[PARCEL_BYTES_MAX];
+    uint8_t data[RSTI_LAB_DATAGRAM_MAX];
 } parcel_t;
 
 struct rsti_lab_lane_t {
@@ -209,7 +208,7 @@ static void enter(rsti_lab_wire_t *wire, const rsti_lab_passing_t *passing, int6
         lane->lost_bytes += (int64_t)passing->length;
         return;
     }
-    if (passing->length > PARCEL_BYTES_MAX
+    if (passing->length > RSTI_LAB_DATAGRAM_MAX
         || (lane->tail - lane->head == lane->capacity && !grow(lane))) {
         wire->ports[passing->from].dropped++;
         return;

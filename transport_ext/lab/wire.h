@@ -18,6 +18,7 @@
 
 #define RSTI_LAB_HOSTS_MAX 250
 #define RSTI_LAB_SOCKETS_MAX 16 /* of a host */
+#define RSTI_LAB_DATAGRAM_MAX 1536
 
 typedef struct rsti_lab_wire_t rsti_lab_wire_t;
 typedef struct rsti_lab_lane_t rsti_lab_lane_t;
