@@ -214,6 +214,8 @@ def test_which_experiments_there_are_in_real_time() -> None:
 def test_a_scenario_file_says_it(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text("seconds = 1\nreal = true\n[[receivers]]\ncapacity_mb_s = 5\n")
     assert load(tmp_path / "own.toml")[0].real
+    (tmp_path / "own.toml").write_text("seconds = 1\nqueues = true\n[[receivers]]\ncapacity_mb_s = 5\n")
+    assert load(tmp_path / "own.toml")[0].queues
 
 
 def test_a_share_of_nothing_is_no_number() -> None:
