@@ -165,6 +165,23 @@ def buffer_of(window: int, highest: int, mean_bytes: int, mtu: int) -> int:
     return window if highest < 0 else min(window, max(highest * max(mean_bytes, 0), mtu, 0))
 
 
+def aeron_window(fill: Fill, buffer: int, window: int, mtu: int) -> int:
+    """What a sender without fill NAKs is given of ``window``: less, the more of the memory ``buffer`` is full."""
+    buffer = max(0, min(buffer, BUFFER_MAX))
+    if buffer == 0:
+        return window
+    low = fill_low(fill.target_delay_ns, fill.drain, buffer, fill.rtt, fill.arriving if fill.arriving > 0 else fill.drain)
+    strength = clamp((clamp(fill.level / buffer, 0.0, 1.0) - low) / (FILL_HIGH - low), 0.0, 1.0)
+    if strength <= 0:
+        return window
+    return min(window, max(mtu, int((1.0 - strength) * window) // 32 * 32))
+
+
+def aeron_window_is_due(consumed: int, window: int, position: int, last_window: int, whole: int) -> bool:
+    """Whole again, or the sender's limit would go up by more than a quarter of the whole window."""
+    return last_window < window == whole or consumed + window > position + last_window + whole // 4
+
+
 def wait_ns(group: float, longest: int, unit: float) -> int:
     group, longest = clamp(group, 1.0, 1e6), max(0, min(longest, RTT_MAX_NS))
     if group <= 1.0:

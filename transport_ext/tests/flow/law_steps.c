@@ -7,6 +7,7 @@
  *   fill target                          update now received consumed buffer rtt highest
  *   told strength                        demand messages in now
  *   buffer window highest mean mtu       wait group longest unit
+ *   window buffer window mtu             window_due consumed window position last_window whole
  *   suppress                             due is_due group unit         heard strength
  *   truth now                            status now id consumed window
  *   claim now sent slack target, then as in report from id on
@@ -19,6 +20,7 @@
 #include "flow/budget.h"
 #include "flow/fill.h"
 #include "flow/fill_suppress.h"
+#include "flow/fill_window.h"
 #include "flow/rate.h"
 #include "flow/standstill.h"
 #include "flow/tokens.h"
@@ -159,6 +161,25 @@ static bool do_fill(lab_t *lab, const char *word)
         const int64_t highest = whole();
         const int64_t mean = whole();
         printf("%" PRId64 "\n", rsti_fill_buffer(window, highest, mean, whole()));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool do_window(const lab_t *lab, const char *word)
+{
+    if (strcmp(word, "window") == 0) {
+        const int64_t buffer = whole();
+        const int32_t window = (int32_t)whole();
+        printf("%" PRId32 "\n", rsti_fill_window(&lab->fill, buffer, window, (int32_t)whole()));
+    } else if (strcmp(word, "window_due") == 0) {
+        rsti_fill_window_due_t due = {.consumed = whole()};
+        due.window = (int32_t)whole();
+        due.position = whole();
+        due.last_window = (int32_t)whole();
+        due.whole = (int32_t)whole();
+        printf("%d\n", rsti_fill_window_is_due(&due));
     } else {
         return false;
     }
@@ -308,7 +329,7 @@ int main(void)
         }
         if (!do_rate(&lab, word) && !do_fill(&lab, word) && !do_suppress(&lab, word)
             && !do_budget(word) && !do_truth(&lab, word) && !do_stand(&lab, word)
-            && !do_tokens(&lab, word)) {
+            && !do_window(&lab, word) && !do_tokens(&lab, word)) {
             fprintf(stderr, "unknown: %s\n", word);
             return 2;
         }
