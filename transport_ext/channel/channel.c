@@ -95,6 +95,7 @@ static const param_t params[] = {
     NUMBER_ROW("rs-evict", DURATION, evict_ns, 10 * RSTI_NS_PER_MS, 86400 * RSTI_NS_PER_S),
     TEXT_ROW("rs-rate", TEXT, rate),
     NUMBER_ROW("rs-budget", SIZE, budget_bytes, 0, INT64_MAX),
+    BOOL_ROW("rs-fill-window", fill_window, AT(is_fill_window_set)),
 };
 
 #define PARAM_COUNT (sizeof params / sizeof params[0])

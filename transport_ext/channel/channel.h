@@ -65,6 +65,7 @@ typedef struct rsti_channel_t {
     bool tether, is_tether_set;
     bool rejoin, is_rejoin_set;
     bool ssc, is_ssc_set;
+    bool fill_window, is_fill_window_set; /* rs-fill-window: Aeron's senders get less of it while it fills */
     rsti_tristate_t group;
 } rsti_channel_t;
 

@@ -33,6 +33,10 @@ int rsti_channel_check_destination(const rsti_channel_t *channel)
         return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-budget=%" PRId64 ": belongs to the"
             " subscription, not to a destination", channel->budget_bytes);
     }
+    if (channel->is_fill_window_set) {
+        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-fill-window=%s: belongs to the"
+            " subscription, not to a destination", channel->fill_window ? "true" : "false");
+    }
     if (channel->rate[0] != '\0') {
         return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-rate=%s: belongs to the publication,"
             " not to a destination", channel->rate);

@@ -14,6 +14,10 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
             ": belongs to the subscription, which says what may be under way to it",
             channel->budget_bytes);
     }
+    if (is_publication && channel->is_fill_window_set) {
+        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-fill-window=%s: belongs to the"
+            " subscription, whose window it is", channel->fill_window ? "true" : "false");
+    }
     if (!is_publication && channel->rate[0] != '\0') {
         return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-rate=%s: a subscription has no rate,"
             " give it to the publication, not in \"%s\"", channel->rate, channel->uri);

@@ -56,6 +56,8 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver,
             : channel->receiver_window);
     made->budget_bytes = channel->budget_bytes == RSTI_CHANNEL_UNSET ? params->stream_budget
                                                                      : channel->budget_bytes;
+    made->is_fill_window =
+        channel->is_fill_window_set ? channel->fill_window : params->fill_window != 0;
     snprintf(made->cc, sizeof made->cc, "%s", channel->cc);
     made->uri = rsti_strndup(channel->uri, channel->uri_length);
     made->uri_length = channel->uri_length;
@@ -169,6 +171,7 @@ rsti_subscription_t *rsti_subscription_make_destination(rst_driver_t *driver,
         made->evict_ns = parent->evict_ns;
         made->evicted_ns = parent->evicted_ns;
         made->budget_bytes = parent->budget_bytes;
+        made->is_fill_window = parent->is_fill_window;
         made->has_session = parent->has_session;
         made->session_id = parent->session_id;
     }

@@ -167,6 +167,18 @@ static void take_heard(rsti_image_fill_t *state)
     }
 }
 
+/* Nobody follows fill NAKs; the window may speak instead. */
+static int64_t look_for_window(rsti_image_t *image, bool is_due, int64_t now_ns)
+{
+    if (!rsti_load_acquire_i32(&image->cut.has_aeron)) {
+        return RSTI_NO_DEADLINE;
+    }
+    if (is_due) {
+        rsti_fill_on_told(&image->fill.fill, image->fill.fill.strength);
+    }
+    return next_look(&image->fill, now_ns);
+}
+
 int64_t rsti_image_fill_look(
     rst_driver_t *driver, rsti_image_t *image, const rsti_rebuild_facts_t *found)
 {
@@ -185,7 +197,7 @@ int64_t rsti_image_fill_look(
     tell(state->told_fill, state->fill.fill * 1000.0);
     tell(state->told_drain, state->fill.drain);
     if (!rsti_load_acquire_i32(&state->is_wanted)) {
-        return RSTI_NO_DEADLINE;
+        return look_for_window(image, is_due, now_ns);
     }
     const bool is_group = image->file.log.metadata->group != 0;
     take_heard(state);
@@ -246,7 +258,8 @@ void rsti_image_fill_on_data(
     rsti_image_fill_t *state = &image->fill;
     if (hwm >= rsti_load_relaxed_i64(&state->wake_position)
         && now_ns >= rsti_load_relaxed_i64(&state->wake_ns)
-        && rsti_load_relaxed_i32(&state->is_wanted)) {
+        && (rsti_load_relaxed_i32(&state->is_wanted)
+            || rsti_load_relaxed_i32(&image->cut.has_aeron))) {
         rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
     }
 }

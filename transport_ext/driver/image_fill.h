@@ -3,7 +3,7 @@
  * sequence lock (conductor writes, receiver reads).
  *
  * When the conductor looks: at every pass that it makes anyway, which is what the counters show. A
- * sender that follows fill (its SETUP says so) costs more of them: each LOOK_NS while the fill is at
+ * sender that follows fill (its SETUP says so), or whose window does (image_window.h), costs more of them: each LOOK_NS while the fill is at
  * least half of where reports begin; below that the receiver wakes it when as much has come in. So
  * the delay of detection D of flow/reaction.h is LOOK_NS, and a stream without such a sender, or one
  * that is read in time, costs nothing. */

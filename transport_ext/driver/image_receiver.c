@@ -22,6 +22,7 @@ static rsti_connection_t *get_connection(rsti_image_t *image,
             .last_frame_ns = now_ns,
         };
         connection->control = *rsti_receive_transport_control(transport, source);
+        rsti_image_window_on_sources(image);
     }
     return connection;
 }
@@ -47,6 +48,7 @@ void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transpor
     connection->follows_fill =
         connection->is_rstream && (setup->frame.flags & RSTI_SETUP_FLAG_FILL) != 0;
     rsti_image_fill_on_setup(image);
+    rsti_image_window_on_sources(image);
     note_rstream(image);
 }
 
@@ -130,6 +132,7 @@ void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
     rsti_connection_t *connection = &image->connections[transport->slot];
     if (connection->transport == transport) {
         *connection = (rsti_connection_t){0};
+        rsti_image_window_on_sources(image);
         check_end_of_stream(receiver, image); /* it may have been the one that was waited for */
     }
 }
@@ -255,13 +258,16 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     raise_hwm(receiver, image, position, position + walked);
 }
 
-int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, const void *frame,
-    size_t length, int64_t now_ns)
+typedef enum sources_t { SOURCES_ALL, SOURCES_RSTREAM, SOURCES_AERON } sources_t;
+
+static int32_t send_to(rsti_receiver_t *receiver, rsti_image_t *image, sources_t sources,
+    const void *frame, size_t length, int64_t now_ns)
 {
     int32_t sent = 0;
     for (int32_t i = 0; i < image->connection_capacity; i++) {
         const rsti_connection_t *connection = &image->connections[i];
         if (connection->transport != NULL
+            && (sources == SOURCES_ALL || connection->is_rstream == (sources == SOURCES_RSTREAM))
             && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
             && rsti_receive_transport_send(
                 receiver, connection->transport, frame, length, &connection->control)) {
@@ -269,6 +275,12 @@ int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, 
         }
     }
     return sent;
+}
+
+int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, const void *frame,
+    size_t length, int64_t now_ns)
+{
+    return send_to(receiver, image, SOURCES_ALL, frame, length, now_ns);
 }
 
 static rsti_sm_t sm_at(const rsti_image_t *image, int64_t position, int64_t window, uint8_t flags,
@@ -287,15 +299,15 @@ static rsti_sm_t sm_at(const rsti_image_t *image, int64_t position, int64_t wind
     };
 }
 
-static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
-    int64_t window, bool is_draining, int64_t now_ns)
+static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, sources_t sources,
+    int64_t position, int64_t window, bool is_draining, int64_t now_ns)
 {
     const rsti_receive_endpoint_t *endpoint = image->endpoint;
     uint8_t frame[RSTI_SM_TAGGED_LENGTH];
     const rsti_sm_t sm = sm_at(
         image, position, window, is_draining ? RSTI_SM_FLAG_EOS : 0, RSTI_SM_LENGTH);
     const size_t length = rsti_sm_with_tag(frame, &sm, endpoint);
-    const int32_t sent = rsti_image_send_to_live(receiver, image, frame, length, now_ns);
+    const int32_t sent = send_to(receiver, image, sources, frame, length, now_ns);
     if (sent > 0) {
         rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, sent);
     }
@@ -395,6 +407,7 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     const int64_t change = rsti_load_acquire_i64(&image->sm_end);
     const int64_t position = rsti_load_relaxed_i64(&image->sm_position);
     const int64_t window = rsti_load_relaxed_i64(&image->sm_window);
+    const int64_t cut = rsti_load_relaxed_i64(&image->cut.sm);
     if (!rsti_sequence_is_whole(&image->sm_begin, change)) {
         return; /* torn: the next pass sees it whole */
     }
@@ -413,13 +426,20 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
         rsti_sm_repeat_init(&image->sm_repeat); /* there is no status message to repeat */
         return;
     }
-    send_sm(receiver, image, position, window, is_draining, now_ns);
+    if (cut == window) {
+        send_sm(receiver, image, SOURCES_ALL, position, window, is_draining, now_ns);
+    } else {
+        send_sm(receiver, image, SOURCES_RSTREAM, position, window, is_draining, now_ns);
+        send_sm(receiver, image, SOURCES_AERON, position, cut, is_draining, now_ns);
+    }
     image->sm_seen = change;
     image->is_eos_sm_sent = image->is_eos_sm_sent || is_first_eos;
     image->last_sm_position = position;
     image->last_sm_window = window;
-    rsti_sm_repeat_on_sent(
-        &image->sm_repeat, position + window, receiver->driver->params.sm_timeout_ns);
+    /* A source of ours goes on to the end of its window, and so hides where one of Aeron's stands. */
+    rsti_sm_repeat_on_sent(&image->sm_repeat,
+        position + (rsti_load_relaxed_i32(&image->has_rstream) ? window : cut),
+        receiver->driver->params.sm_timeout_ns);
     image->overrun_threshold = rsti_max_i64(
         image->overrun_threshold, position + image->file.log.term_length / 2);
     image->sm_due_ns = now_ns + receiver->driver->params.sm_timeout_ns;

@@ -11,7 +11,7 @@ static bool is_asked(const rsti_image_t *image, const rsti_connection_t *connect
 {
     return connection->transport != NULL
         && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
-        && (connection->is_rstream || image->congestion.is_measuring);
+        && (connection->is_rstream || image->congestion.is_measuring || image->cut.is_wanted);
 }
 
 void rsti_image_check_rtt(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)

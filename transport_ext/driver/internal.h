@@ -88,6 +88,7 @@ struct rsti_subscription_t {
     int64_t nak_delay_ns;
     int32_t window;
     int64_t budget_bytes; /* rs-budget: of each of its images; 0: no limit */
+    bool is_fill_window;  /* rs-fill-window */
     char cc[32];
     rsti_tether_times_t tether_times; /* of images; logs of this driver bring their own */
     int64_t evict_ns;     /* rs-evict; 0: not asked for */

@@ -212,6 +212,8 @@
         "default of gtag=: a 64-bit number sent in status messages; empty: none")                  \
     X(TEXT, congestion_control, "congestion-control", "static", 0, 63,                             \
         "receiver window of streams without cc=: static | cubic | auto")                           \
+    X(BOOL, fill_window, "fill-window", "false", 0, 1,                                             \
+        "default of rs-fill-window=: a full reader gives Aeron's senders a smaller window")        \
     X(BOOL, cubic_measure_rtt, "cubic-measure-rtt", "false", 0, 1, "cubic: measure round trips")   \
     X(BOOL, cubic_tcp_mode, "cubic-tcp-mode", "false", 0, 1, "cubic: not below TCP's window")      \
     X(DURATION, cubic_initial_rtt_ns, "cubic-initial-rtt", "100us", 1000, RSTI_DURATION_MAX,       \

@@ -154,6 +154,9 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     };
     connection->control = *rsti_receive_transport_control(facts->transport, facts->source);
     image->has_rstream = connection->is_rstream;
+    image->cut.next = image->congestion.window;
+    image->cut.sm = image->congestion.window;
+    rsti_image_window_on_sources(image);
     rsti_image_wake_at(
         image, image->join_position + image->congestion.window / 4 + 1, image->budget.wake_position);
 }
@@ -191,6 +194,7 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->rcv_pos_id = RSTI_NULL_COUNTER;
     made->naks_id = RSTI_NULL_COUNTER;
     rsti_image_fill_init(made);
+    made->cut.is_wanted = subscription->is_fill_window;
     made->life_changed_ns = now_ns;
     made->join_position = rsti_position(setup->active_term_id, setup->term_offset,
         rsti_log2((uint32_t)setup->term_length), setup->initial_term_id);
@@ -244,6 +248,7 @@ static void publish_sm(rst_driver_t *driver, rsti_image_t *image)
     const int64_t change = rsti_sequence_open(&image->sm_begin);
     rsti_store_relaxed_i64(&image->sm_position, image->next_sm_position);
     rsti_store_relaxed_i64(&image->sm_window, image->next_sm_window);
+    rsti_store_relaxed_i64(&image->cut.sm, image->cut.next);
     rsti_sequence_close(&image->sm_end, change);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
@@ -326,6 +331,7 @@ static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t posit
     }
     image->next_sm_position = position;
     image->next_sm_window = window;
+    image->cut.next = rsti_min_i32(rsti_image_window(image), window);
     int64_t wake_position = position + window / 4 + 1;
     if (image->life == RSTI_LIFE_DRAINING) {
         wake_position = rsti_min_i64(wake_position, image->received);
@@ -370,7 +376,8 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
                 rsti_min_i64(rsti_image_budget_look(driver, image, hwm, least, now_ns),
                     rsti_image_noop_look(driver, image, hwm, now_ns))));
     const bool is_ack_due = image->is_acked_soon && now_ns >= image->ack_due_ns;
-    if (rsti_image_congestion_rebuild(image, &facts, is_ack_due)) {
+    if (rsti_image_congestion_rebuild(image, &facts, is_ack_due)
+        || rsti_image_window_is_due(image, least)) {
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
             image->congestion.window);
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* else every message would be answered */

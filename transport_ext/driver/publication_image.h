@@ -10,6 +10,7 @@
 #include "driver/image_demand.h"
 #include "driver/image_fill.h"
 #include "driver/image_noop.h"
+#include "driver/image_window.h"
 #include "driver/publication.h"
 #include "driver/receive_endpoint.h"
 #include "flow/congestion.h"
@@ -125,6 +126,7 @@ struct rsti_image_t {
     rsti_image_demand_t demand;
     rsti_image_budget_t budget;
     rsti_image_noop_t noop;
+    rsti_image_window_t cut;
     /* Ring: first asked for, for the conductor's report. */
     struct {
         int64_t begin, end;
@@ -193,6 +195,13 @@ void rsti_image_fill_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, con
 void rsti_image_fill_on_data(
     rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
 void rsti_image_fill_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
+
+/* image_window.c; conductor. The window for Aeron's sources now: that of congestion, or less. */
+int32_t rsti_image_window(const rsti_image_t *image);
+/* It is told at once, though the status message for the others is not due. */
+bool rsti_image_window_is_due(const rsti_image_t *image, int64_t consumed);
+/* Receiver: the sources of the image are others. */
+void rsti_image_window_on_sources(rsti_image_t *image);
 
 /* Whether its sender is told demand, budget and NOOPs: of a group it keeps no state per receiver, and Aeron's
  * does not read them. Any agent. */
