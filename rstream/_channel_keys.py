@@ -77,6 +77,7 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("rs-rate", "rate", "rate"),
     Key("rs-evict", "evict_s", "duration", 0.01, _DAY_S),
     Key("rs-budget", "budget_bytes", "size", 0, 2**63 - 1),
+    Key("rs-fill-window", "fill_window", "bool"),
     Key("alias", "alias", "text"),
 )
 

@@ -84,6 +84,8 @@ class Channel:
             day, is let go for good (:class:`rstream.policy.Evict`, key ``rs-evict``).
         budget_bytes: subscription over UDP unicast: bytes of one stream that may be sent and not
             consumed yet; one message may go beyond it. 0: no limit (key ``rs-budget``).
+        fill_window: subscription over UDP: True gives senders of Aeron's, which understand no fill NAKs,
+            a smaller window while this reader is slower than they are (key ``rs-fill-window``).
         send_timestamp_offset, receive_timestamp_offset, media_timestamp_offset: where time stamps go
             into messages: a byte, or ``"reserved"``.
         response_correlation_id: publication: the image that it answers, or ``"prototype"``.
@@ -132,6 +134,7 @@ class Channel:
     untethered_resting_timeout_s: float | None = None
     evict_s: float | None = None
     budget_bytes: int | None = None
+    fill_window: bool | None = None
     send_timestamp_offset: int | Literal["reserved"] | None = None
     receive_timestamp_offset: int | Literal["reserved"] | None = None
     media_timestamp_offset: int | Literal["reserved"] | None = None

@@ -143,6 +143,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "response_correlation_id": st.one_of(st.integers(-1, 2**63 - 1), st.just("prototype")),
     "name": NAMES,
     "rate": LAWS,
+    "fill_window": BOOLS,
     "alias": NAMES,
     "spy": BOOLS,
 }
@@ -198,6 +199,7 @@ def test_parameters_go_together(fields: set[str], data: st.DataObject) -> None:
         ("eos", (True, False), ("true", 1)),
         ("tether", (True, False), (0,)),
         ("rejoin", (True, False), (0,)),
+        ("fill_window", (True, False), (0, "true")),
         ("spies_simulate_connection", (True, False), (0,)),
     ],
 )
