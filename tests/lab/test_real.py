@@ -21,7 +21,7 @@ from rstream.lab.experiments.e03 import late_stops, looker, standstills
 from rstream.lab.experiments.e04 import firsts
 from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Forger, Law, Liar, Scenario, Sender, group
-from rstream.lab.world import QUEUES, STEP_S, VIRTUAL, World, fitting
+from rstream.lab.world import LATER_S, QUEUES, STEP_S, VIRTUAL, World, fitting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +80,7 @@ def test_a_world_keeps_its_times() -> None:
     assert [found.holds(size) for size in (30e3, 32768)] == [False, True]
     assert QUEUES.holds(1000.0)
     assert not VIRTUAL.holds(1000.0)
-    assert found.detect_s - VIRTUAL.detect_s == pytest.approx(STEP_S)
+    assert found.detect_s - VIRTUAL.detect_s == pytest.approx(LATER_S)
     assert QUEUES.exact(1.5 * (1 << 20)) == (QUEUES, 1.5 * (1 << 20))
     assert VIRTUAL.exact(1.5 * (1 << 20)) == (replace(VIRTUAL, full=100 * MB / 1.5), 1 << 20)
     assert found.law(Law("aimd", {"increase": 1e6, "decrease": 0.5, "window_ns": 1e7})).parameters == {"increase": 25e4, "decrease": 0.5, "window_ns": 1e7}
