@@ -21,7 +21,7 @@ from rstream.lab.experiments.e03 import late_stops, looker, standstills
 from rstream.lab.experiments.e04 import firsts
 from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Forger, Law, Liar, Scenario, Sender, group
-from rstream.lab.world import LATER_S, QUEUES, STEP_S, VIRTUAL, World, fitting
+from rstream.lab.world import LATER_S, QUEUES, VIRTUAL, World, fitting
 
 if TYPE_CHECKING:
     from pathlib import Path
