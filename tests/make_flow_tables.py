@@ -1,6 +1,6 @@
 """Puts what ``rstream lab E… --json FILE`` wrote into the tables of docs/flow.md: ``python -m tests.make_flow_tables FILE ...``.
 
-A table keeps its rows: they are a choice of the figures. Experiments without a file, and E7, which has a table of its own form, stay as they are.
+A table keeps its rows: they are a choice of the figures. Experiments without a file, laws that a file does not have, and E7, which has a table of its own form, stay as they are.
 """
 
 from __future__ import annotations
@@ -34,11 +34,15 @@ def limit_of(figure: dict[str, Any]) -> str:
     return " ".join((*parts, "ok" if figure["passed"] else "**fails**")) if parts else ""
 
 
-def row_of(name: str, result: dict[str, Any], laws: list[str]) -> str:
+def row_of(name: str, result: dict[str, Any], laws: list[str], before: list[str]) -> str:
+    """``before``: the cells of the other laws as they stand."""
     figure = result["figures"][name]
     own = f"{text_of(name, figure['mean'])} [{text_of(name, figure['low'])}, {text_of(name, figure['high'])}]" if isinstance(figure["mean"], float | int) else "inf"
-    others = [result["baselines"].get(law, {}).get(name) for law in laws]
-    cells = [name, own, limit_of(figure), *("-" if other is None else text_of(name, other["mean"]) for other in others)]
+    others = [
+        cell if law not in result["baselines"] else "-" if (other := result["baselines"][law].get(name)) is None else text_of(name, other["mean"])
+        for law, cell in zip(laws, before, strict=True)
+    ]
+    cells = [name, own, limit_of(figure), *others]
     return f"| {' | '.join(cells)} |"
 
 
@@ -51,7 +55,7 @@ def rewrite(page: str, result: dict[str, Any]) -> str:
         section = page[head.end() : end]
         laws = [law for law in LAWS if f"| {law} " in section.split("\n|---")[0]]
         lines = [
-            row_of(cells[1].strip(), result, laws) if (cells := line.split("|"))[0] == "" and len(cells) > 2 and cells[1].strip() in result["figures"] else line
+            row_of(cells[1].strip(), result, laws, [cell.strip() for cell in cells[4:-1]]) if (cells := line.split("|"))[0] == "" and len(cells) > 2 and cells[1].strip() in result["figures"] else line
             for line in section.split("\n")
         ]
         verdict = "passed" if result["passed"] else "fails"
