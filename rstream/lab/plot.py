@@ -20,6 +20,7 @@ __all__ = ("COLUMNS_MAX", "draw")
 
 COLUMNS_MAX: Final = 6  # runs side by side; what is more is left out, and said
 BIN_S: Final = 0.02
+RATE_MOST_MB_S: Final = 400.0
 _TITLES: Final = ("sent and limit, MB/s", "delivered to the slowest, MB/s", "longest queue, % of its buffer", "fill NAKs per second")
 
 
@@ -48,6 +49,12 @@ def _draw_run(axes: Any, run: Run) -> None:
     axes[1].plot(*_rates(run, "delivered_least", last, 1e6), linewidth=0.9)
 
 
+def _top_mb_s(sketches: Sequence[Sketch]) -> float:
+    """Of the rates' axis, which all columns share: above the highest of all runs, unless that is a peak of a start."""
+    rates = (_rates(sketch.run, "sent", number, 1e6)[1] for sketch in sketches for number in range(len(sketch.run.scenario.senders)))
+    return min(1.3 * max((max(values, default=1.0) for values in rates), default=1.0), RATE_MOST_MB_S)
+
+
 def _figure(sketches: Sequence[Sketch]) -> bytes:
     try:
         import matplotlib as mpl
@@ -63,8 +70,7 @@ def _figure(sketches: Sequence[Sketch]) -> bytes:
         _draw_run([axes[row][column] for row in range(4)], sketch.run)
         axes[0][column].set_title(f"{sketch.title}, seed {sketch.run.seed}", fontsize=10)
         axes[3][column].set_xlabel("seconds")
-        highest = max(_rates(sketch.run, "sent", 0, 1e6)[1], default=1.0)
-        axes[0][column].set_ylim(0, min(1.3 * highest, 400))
+    axes[0][0].set_ylim(0, _top_mb_s(shown))
     for row, title in enumerate(_TITLES):
         axes[row][0].set_ylabel(title, fontsize=9)
         for axis in axes[row]:

@@ -11,9 +11,12 @@ import pytest
 
 from rstream.cli import main
 from rstream.errors import ConfigError
-from rstream.lab.experiments import EXPERIMENTS, Plan
+from rstream.lab import plot
+from rstream.lab.engine import run
+from rstream.lab.experiments import EXPERIMENTS, Plan, Sketch
 from rstream.lab.files import load
 from rstream.lab.report import Figure, Report, interval
+from rstream.lab.scenario import Consumer, Law, Sender, group
 
 GOOD = "seconds = 1\nlaws = ['adaptive']\n[[receivers]]\ncount = 2\ncapacity_mb_s = 100\n"
 
@@ -157,6 +160,14 @@ def test_a_limit_holds_for_the_whole_interval_or_for_every_run() -> None:
     assert [Figure("x", found, least=0.9, most=1.2).worst for found in ((0.9, 1.0, 1.3), (0.7, 1.0, 1.3), (0.95, 1.1))] == [1.3, 0.7, 0.95]
     assert Figure("x", (1.0, float("inf")), most=5).worst == float("inf")
     assert not Report("E0", [Figure("x", values)], {}).passed  # nothing was judged
+
+
+def test_the_axis_of_rates_has_room_for_every_run() -> None:
+    """All columns share it; the last one, a slow law's, once cut off what the others sent."""
+    runs = [run(group(f"at {rate:g}", 0.5, (Consumer(),), sender=Sender(law=Law("credit"), app_rate=rate * 1e6)), 1) for rate in (90, 10)]
+    sketches = [Sketch(found.scenario.name, found) for found in runs]
+    assert 90 < plot._top_mb_s(sketches) < 400  # pyright: ignore[reportPrivateUsage]
+    assert plot._top_mb_s(sketches[1:]) < 30  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_picture_needs_nothing_else(tmp_path: Path) -> None:
