@@ -41,6 +41,8 @@ STEP_S: Final = 0.0005
 LATER_S: Final = 0.0003
 _BUFFER_LEAST: Final = 65536
 _HALF_TERM_LEAST: Final = 32768
+#: A buffer may be so much shorter than that: it gets as much more capacity instead.
+_SHORT: Final = 0.8
 _SCALED: Final = frozenset({"initial", "most", "increase", "buffer_bytes"})
 _MEASURED_S: Final = 1.0
 _SETTLED_S: Final = 0.3
@@ -72,7 +74,7 @@ class World:
 
     def holds(self, size: float) -> bool:
         """Whether a driver takes no more than a buffer of that size, given its exact length."""
-        return self.engine == "queues" or size >= _HALF_TERM_LEAST
+        return self.engine == "queues" or size >= _SHORT * _HALF_TERM_LEAST
 
     def must_hold(self, sizes: Mapping[str, float]) -> None:
         """Raises where a driver takes more than one of these buffers, so that nothing would be said of it."""
@@ -85,10 +87,10 @@ class World:
 
     def exact(self, size: float) -> tuple[World, float]:
         """A world and a buffer in it that last as long as this one here, and of which a driver takes no more than it holds. As they are where half of
-        the shortest term is longer."""
+        the shortest term is longer by a quarter and more."""
         if self.engine == "queues" or not self.holds(size):
             return self, size
-        power = 2.0 ** math.floor(math.log2(size))
+        power = max(2.0 ** math.floor(math.log2(size)), _HALF_TERM_LEAST)
         return replace(self, full=self.full * power / size), power
 
     @property

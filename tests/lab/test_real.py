@@ -76,8 +76,10 @@ def test_a_world_keeps_its_times() -> None:
     where, exact = found.exact(1.5 * (1 << 20))
     assert (where.full, exact) == (pytest.approx(25 * MB / 1.5), 1 << 20)
     assert found.exact(58e3)[1] == 32768
-    assert found.exact(30e3) == (found, 30e3)
-    assert [found.holds(size) for size in (30e3, 32768)] == [False, True]
+    assert found.exact(26e3) == (found, 26e3)
+    assert [found.holds(size) for size in (26e3, 27e3, 32768)] == [False, True, True]
+    where, exact = found.exact(30e3)
+    assert (where.full, exact) == (pytest.approx(25 * MB * 32768 / 30e3), 32768)
     assert QUEUES.holds(1000.0)
     assert not VIRTUAL.holds(1000.0)
     assert found.detect_s - VIRTUAL.detect_s == pytest.approx(LATER_S)
