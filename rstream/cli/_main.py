@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
 def _add_lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument("experiment", nargs="?", metavar="E1 ... E10", help="which experiment (docs/flow.md)")
     lab.add_argument("--scenario", metavar="FILE", help="a scenario of your own, in TOML")
-    lab.add_argument("--seeds", type=int, metavar="N", help="runs per law (default 10, E4 60, E10 40; with --real 10, a scenario of your own 3)")
+    lab.add_argument("--seeds", type=int, metavar="N", help="runs per law (default 10, E4 60, E10 40; with --real 10, E4 20, a scenario of your own 3)")
     lab.add_argument("--baselines", metavar="LAWS", help="laws beside ours and credit, by commas: static,aimd,nak,cubic (default all; none with --real)")
     lab.add_argument("--real", action="store_true", help="E1 to E4 and scenarios: on sockets of the loopback in real time, at what this machine can carry")
     lab.add_argument("--queues", action="store_true", help="all of it by queues without payload, as groups of more than 16 receivers are: quicker")

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from rstream.lab.engine import Run
 
-__all__ = ("buffer_for_margin", "drained_index", "jain", "margin", "mean_rate", "overrun_share", "quantile", "reach_s", "reaction_s", "slowest", "utilisation", "window_s")
+__all__ = ("DETECT_S", "buffer_for_margin", "drained_index", "jain", "margin", "mean_rate", "overrun_share", "quantile", "reach_s", "reaction_s", "slowest", "utilisation", "window_s")
 
-#: D of flow/reaction.h.
+#: D of flow/reaction.h, where nothing else is said.
 DETECT_S: Final = 0.0002
 
 
@@ -70,21 +70,21 @@ def reach_s(run: Run, since_s: float, target: float, share: float = 0.1, hold_s:
     return math.inf
 
 
-def _fill_low(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float) -> float:
+def _fill_low(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float, detect_s: float) -> float:
     """f_lo of the adaptive law (flow/reaction.h) where the drain is the rate."""
-    room = 1 - rate * (rtt_s + max(rtt_s, 0.001) + DETECT_S) / buffer_bytes
+    room = 1 - rate * (rtt_s + max(rtt_s, 0.001) + detect_s) / buffer_bytes
     return max(0.1, min(0.5, max(target_delay_s, rtt_s) * rate / buffer_bytes, room))
 
 
-def window_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
+def window_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010, detect_s: float = DETECT_S) -> float:
     """W of the adaptive law where the drain is the rate."""
-    low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s)
+    low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s, detect_s)
     return min(max(rtt_s, 0.050), max(buffer_bytes * (1 - low) / (1.75 * rate) - rtt_s, rtt_s, 0.001))
 
 
-def reaction_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
+def reaction_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010, detect_s: float = DETECT_S) -> float:
     """T = RTT + W."""
-    return rtt_s + window_s(buffer_bytes, rate, rtt_s, target_delay_s)
+    return rtt_s + window_s(buffer_bytes, rate, rtt_s, target_delay_s, detect_s)
 
 
 def jain(values: Sequence[float]) -> float:
@@ -94,9 +94,9 @@ def jain(values: Sequence[float]) -> float:
 
 
 def margin(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010, detect_s: float = DETECT_S) -> float:
-    """X = B (1 - f_lo) / (R (T + D)) of the adaptive law where the drain is the rate. Never less for a larger buffer. The law's own D is DETECT_S; detect_s: how long it takes here."""
-    low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s)
-    return buffer_bytes * (1 - low) / (rate * (reaction_s(buffer_bytes, rate, rtt_s, target_delay_s) + detect_s))
+    """X = B (1 - f_lo) / (R (T + D)) of the adaptive law where the drain is the rate. Never less for a larger buffer."""
+    low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s, detect_s)
+    return buffer_bytes * (1 - low) / (rate * (reaction_s(buffer_bytes, rate, rtt_s, target_delay_s, detect_s) + detect_s))
 
 
 def buffer_for_margin(wanted: float, rate: float, rtt_s: float, target_delay_s: float = 0.010, detect_s: float = DETECT_S) -> float:

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from rstream.errors import ConfigError
 from rstream.lab.engine import run
-from rstream.lab.measure import DETECT_S, mean_rate
-from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, group
+from rstream.lab.measure import mean_rate, quantile
+from rstream.lab.scenario import BUFFER, MB, Consumer, Law, Scenario, Sender, group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ("AGENTS_MOST", "FULL", "LATER_S", "QUEUES", "STEP_S", "VIRTUAL", "World", "fitting", "measured")
+__all__ = ("AGENTS_MOST", "FULL", "QUEUES", "STEP_S", "VIRTUAL", "World", "fitting", "measured")
 
 #: What the experiments are written for: bytes per second.
 FULL: Final = 100 * MB
@@ -36,9 +36,10 @@ SHARE: Final = 1 / 3
 LEAST: Final = FULL / 64
 #: How long the thread that carries all drivers takes to come round, in nearly all steps: one that takes longer is late.
 STEP_S: Final = 0.0005
-#: By so much later a stop is said and felt there, in the mean, so it counts into D: three steps of 0.13 ms (consumer, receiver, sender), each of them come
-#: round to after half of it, and 0.1 ms of the loopback.
-LATER_S: Final = 0.0003
+#: What drivers find a round trip of 1 ms to be in virtual time, where a step is 0.05 ms.
+VIRTUAL_RTT_S: Final = 0.00105
+#: In a buffer so short W is as long as the round trip that drivers find.
+_SHORT_BUFFER_S: Final = 0.0025
 _BUFFER_LEAST: Final = 65536
 _HALF_TERM_LEAST: Final = 32768
 #: A buffer may be so much shorter than that: it gets as much more capacity instead.
@@ -52,12 +53,13 @@ _RMEM_MAX: Final = Path("/proc/sys/net/core/rmem_max")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """``engine``: who carries it out; ``sockets`` in real time, the others in virtual time. ``full``: what a receiver can take, in bytes per second.
-    ``carried``: what each one got of an unlimited run, 0 in virtual time."""
+    ``carried``: what each one got of an unlimited run, 0 in virtual time. ``later_s``: by how much longer drivers find the round trip than in virtual time."""
 
     engine: Literal["agents", "queues", "sockets"] = "agents"
     full: float = FULL
     rtt_s: float = 1e-3
     carried: float = 0.0
+    later_s: float = 0.0
 
     @property
     def is_real(self) -> bool:
@@ -94,9 +96,9 @@ class World:
         return replace(self, full=self.full * power / size), power
 
     @property
-    def detect_s(self) -> float:
-        """D: until a receiver says that its consumer stopped."""
-        return DETECT_S + (LATER_S if self.is_real else 0.0)
+    def found_rtt_s(self) -> float:
+        """The round trip that the law goes by: what X is about where buffers are small."""
+        return self.rtt_s + self.later_s
 
     def law(self, law: Law) -> Law:
         """The law with its rates and its bytes in proportion."""
@@ -130,4 +132,15 @@ def measured(receivers: int, buffer_most: float) -> World:
     unlimited = Consumer(levels=((0.0, 1e12),))
     world = group("calibration", _MEASURED_S, (unlimited,) * receivers, buffer_bytes=min(BUFFER, socket_most), drain_s=0.1).under(Law("credit"))
     outcome = run(replace(world, real=True), 1)
-    return fitting(mean_rate(outcome, "delivered_least", _SETTLED_S, _MEASURED_S - 0.01), buffer_most, socket_most)
+    found = fitting(mean_rate(outcome, "delivered_least", _SETTLED_S, _MEASURED_S - 0.01), buffer_most, socket_most)
+    return replace(found, later_s=_later_s(found, receivers))
+
+
+def _later_s(world: World, receivers: int) -> float:
+    """The loopback, and the thread that comes round to five drivers in turn: in a short buffer the law's W says what they make of the round trip."""
+    where, size = world.exact(_SHORT_BUFFER_S * world.full)
+    noisy = Consumer(levels=((0.0, where.full),), noise=0.15)
+    scenario = group("round trip", _MEASURED_S, (noisy,) * receivers, buffer_bytes=size, drain_s=0.1, sender=Sender(rtt_s=world.rtt_s))
+    outcome = run(replace(scenario.under(where.law(Law("adaptive"))), real=True), 1)
+    windows = outcome.sender("window_ns")[outcome.index(_SETTLED_S) : outcome.index(_MEASURED_S - 0.01)]
+    return max(0.0, quantile(windows, 0.5) / 1e9 - VIRTUAL_RTT_S)

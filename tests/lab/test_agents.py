@@ -153,7 +153,7 @@ def test_a_chain_hands_on_what_it_takes() -> None:
         ),
         (group("many", 1, tuple(Consumer() for _ in range(300))), "301 senders and consumers"),
         (group("jumbo", 1, (Consumer(),), sender=Sender(mtu=8992)), "datagrams of 1536 bytes at most; take queues"),
-        (group("detect", 1, (Consumer(),), sender=Sender(law=Law("adaptive", {"detect_ns": 1e6}))), "cannot be said in a channel"),
+        (group("floor", 1, (Consumer(),), sender=Sender(law=Law("adaptive", {"floor_share": 0.1}))), "cannot be said in a channel"),
         (Scenario(name="alone", seconds=1, senders=(Sender(), Sender()), consumers=(Consumer(),), images=(Image(0, 0),)), "sender 1 has no image"),
     ],
 )
@@ -169,6 +169,33 @@ def test_what_real_agents_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch, 
         run(with_agents(world), 1)
     assert made
     assert not any(Path(path).exists() for path in made)
+
+
+@pytest.mark.parametrize("receivers", [1, 4])
+def test_receivers_learn_from_their_sender_what_delay_it_aims_at(receivers: int) -> None:
+    """A receiver's driver begins with 10 ms; what the publisher's law says goes by the wire, to one receiver and to a group."""
+
+    def queue_s(delay_s: float) -> float:
+        law = Law("adaptive", {"target_delay_ns": delay_s * 1e9})
+        world = group("delay", 4, tuple(Consumer(noise=0.05) for _ in range(receivers))).under(law)
+        found = run(VIRTUAL.place(world), 1)
+        return quantile(found.sender("queue_most")[found.index(2) : found.index(3.5)], 0.5) / (100 * MB)
+
+    short, usual, long = (queue_s(delay_s) for delay_s in (0.004, 0.010, 0.020))
+    assert short < 0.65 * usual
+    assert long > 1.35 * usual
+
+
+def test_drivers_are_told_how_long_a_stop_takes() -> None:
+    """D: reports begin earlier in a small buffer, and X is less by it."""
+
+    def median(column: str, detect_ns: float, buffer_bytes: int) -> float:
+        law = Law("adaptive", {"detect_ns": detect_ns})
+        found = run(VIRTUAL.place(group("detect", 3, (Consumer(noise=0.15), Consumer(noise=0.15)), buffer_bytes=buffer_bytes).under(law)), 1)
+        return quantile(found.sender(column)[found.index(1) : found.index(2.9)], 0.5)
+
+    assert median("margin", 1.2e6, 1 << 20) < 0.85 * median("margin", 0.2e6, 1 << 20)
+    assert median("queue_most", 1.2e6, 1 << 19) < 0.85 * median("queue_most", 0.2e6, 1 << 19)
 
 
 def test_e6_in_short() -> None:

@@ -21,7 +21,7 @@ from rstream.lab.experiments.e03 import late_stops, looker, standstills
 from rstream.lab.experiments.e04 import firsts
 from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Forger, Law, Liar, Scenario, Sender, group
-from rstream.lab.world import LATER_S, QUEUES, VIRTUAL, World, fitting
+from rstream.lab.world import QUEUES, VIRTUAL, World, fitting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,8 @@ def test_a_world_keeps_its_times() -> None:
     assert (where.full, exact) == (pytest.approx(25 * MB * 32768 / 30e3), 32768)
     assert QUEUES.holds(1000.0)
     assert not VIRTUAL.holds(1000.0)
-    assert found.detect_s - VIRTUAL.detect_s == pytest.approx(LATER_S)
+    assert replace(found, later_s=2e-4).found_rtt_s == pytest.approx(1.2e-3)
+    assert VIRTUAL.found_rtt_s == VIRTUAL.rtt_s
     assert QUEUES.exact(1.5 * (1 << 20)) == (QUEUES, 1.5 * (1 << 20))
     assert VIRTUAL.exact(1.5 * (1 << 20)) == (replace(VIRTUAL, full=100 * MB / 1.5), 1 << 20)
     assert found.law(Law("aimd", {"increase": 1e6, "decrease": 0.5, "window_ns": 1e7})).parameters == {"increase": 25e4, "decrease": 0.5, "window_ns": 1e7}
@@ -210,7 +211,8 @@ def test_an_x_is_without_overrun_when_no_stop_of_a_set_overruns() -> None:
 def test_which_experiments_there_are_in_real_time() -> None:
     assert set(REAL) == {"E1", "E2", "E3", "E4"}
     assert max(terms.receivers for terms in REAL.values()) == 8
-    assert (seeds_of("E4"), seeds_of("E4", is_real=True)) == (60, 10)  # three seconds each, and eight buffers for two laws
+    assert (seeds_of("E4"), seeds_of("E4", is_real=True)) == (60, 20)  # three seconds each, and seven buffers for two laws
+    assert seeds_of("E3", is_real=True) == 10
 
 
 def test_a_scenario_file_says_it(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ class Adaptive(Rate):
         believed = max(4 * self.rtt, 200 * NS_PER_MS)
         rtt = max([self.rtt, *(min(r.rtt_ns, believed) for r in self.reports())])
         fastest = max(self.rate, self.target)
-        low = fill_low(self.params.target_delay_ns, min(drains, default=0.0), buffer, rtt, fastest)
+        low = fill_low(self.params.target_delay_ns, min(drains, default=0.0), buffer, rtt, fastest, self.params.detect_ns)
         self.window = window_ns(buffer, low, fastest, rtt)
         self.reach = rtt + self.window
         self.margin = margin_of(buffer, low, fastest, self.reach, self.params.detect_ns)

@@ -4,13 +4,16 @@
 #include "protocol/sm_items.h"
 #include "util/error.h"
 
-#define LOOK_NS (2 * RSTI_NS_PER_MS)
+#define LOOK_LEAST_NS (RSTI_NS_PER_MS / 4)
+#define LOOK_MOST_NS (2 * RSTI_NS_PER_MS)
+#define LOOKS 8 /* in W, at least */
 #define DRAIN_ALL_NS RSTI_NS_PER_S /* an image that got data since then shares the consumer */
 
-void rsti_image_fill_init(rsti_image_t *image)
+void rsti_image_fill_init(const rst_driver_t *driver, rsti_image_t *image)
 {
     rsti_image_fill_t *state = &image->fill;
     rsti_fill_init(&state->fill, 0);
+    rsti_fill_set_detect(&state->fill, driver->params.fill_detect_ns);
     rsti_fill_suppress_init(&state->suppress);
     rsti_fill_demand_init(&state->demand);
     state->fill_id = RSTI_NULL_COUNTER;
@@ -115,13 +118,15 @@ static int64_t next_look(rsti_image_fill_t *state, int64_t now_ns)
     const rsti_fill_t *fill = &state->fill;
     const double near = fill->reaction.fill_low / 2.0;
     const bool is_near = fill->fill >= near || fill->strength > 0;
+    const int64_t look_ns =
+        rsti_clamp_i64(fill->reaction.window_ns / LOOKS, LOOK_LEAST_NS, LOOK_MOST_NS);
     const int64_t position =
         fill->consumed + (int64_t)(near * (double)fill->buffer_bytes);
-    rsti_store_release_i64(&state->wake_ns, now_ns + LOOK_NS);
+    rsti_store_release_i64(&state->wake_ns, now_ns + look_ns);
     rsti_store_release_i64(&state->wake_position, is_near ? INT64_MAX : position);
     int64_t due_ns = rsti_min_i64(
         rsti_fill_due_ns(fill), rsti_fill_suppress_due_ns(&state->suppress));
-    return is_near ? rsti_min_i64(due_ns, now_ns + LOOK_NS) : due_ns;
+    return is_near ? rsti_min_i64(due_ns, now_ns + look_ns) : due_ns;
 }
 
 /* What the readers will take of the window: the least of those who tell their demand. Another
@@ -184,6 +189,10 @@ int64_t rsti_image_fill_look(
 {
     rsti_image_fill_t *state = &image->fill;
     const int64_t now_ns = found->now_ns;
+    const int64_t target_ns = rsti_load_relaxed_i64(&state->target_ns);
+    if (target_ns != state->fill.target_delay_ns && target_ns != 0) {
+        rsti_fill_set_target(&state->fill, target_ns);
+    }
     const bool is_overrun = found->to < rsti_load_acquire_i64(&state->overrun_until);
     const rsti_fill_facts_t facts = {
         .now_ns = now_ns,
@@ -221,35 +230,51 @@ void rsti_image_fill_on_setup(rsti_image_t *image)
     }
 }
 
+typedef struct told_t {
+    double strength; /* of another receiver's fill NAK; 0: none */
+    int64_t target_ns; /* the sender's L; 0: not told */
+} told_t;
+
 static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
 {
-    double *strength = arg;
+    told_t *told = arg;
     if (type == RSTI_SM_ITEM_FILL && length >= RSTI_SM_FILL_LENGTH) {
         rsti_sm_fill_t fill;
         rsti_sm_fill_decode(&fill, value);
-        *strength = fill.strength;
+        told->strength = fill.strength;
+    } else if (type == RSTI_SM_ITEM_TARGET_DELAY && length >= sizeof told->target_ns) {
+        told->target_ns = rsti_clamp_i64(rsti_get_i64(value), 0, RSTI_REPORT_RTT_MAX_NS);
     }
 }
 
-void rsti_image_fill_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_sm_t *sm)
+static void on_heard(rsti_receiver_t *receiver, rsti_image_fill_t *state, double strength)
 {
-    rsti_image_fill_t *state = &image->fill;
-    double strength = 0.0;
-    const int32_t length = sm->frame.frame_length;
-    if (sm->receiver_id == image->endpoint->receiver_id
-        || !rsti_load_relaxed_i32(&state->is_wanted)
-        || length < RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN
-        || !rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
-            (size_t)length - RSTI_SM_ITEMS_OFFSET, on_item, &strength)
-        || strength <= 0) {
-        return;
-    }
     int64_t bits;
     memcpy(&bits, &strength, sizeof bits);
     rsti_store_relaxed_i64(&state->heard_bits, bits);
     rsti_store_release_i64(
         &state->heard_count, rsti_load_relaxed_i64(&state->heard_count) + 1);
     rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+}
+
+void rsti_image_fill_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_sm_t *sm)
+{
+    rsti_image_fill_t *state = &image->fill;
+    told_t told = {0};
+    const int32_t length = sm->frame.frame_length;
+    if (sm->receiver_id == image->endpoint->receiver_id
+        || !rsti_load_relaxed_i32(&state->is_wanted)
+        || length < RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN
+        || !rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
+            (size_t)length - RSTI_SM_ITEMS_OFFSET, on_item, &told)) {
+        return;
+    }
+    if (told.target_ns > 0) {
+        rsti_store_relaxed_i64(&state->target_ns, told.target_ns);
+    }
+    if (told.strength > 0) {
+        on_heard(receiver, state, told.strength);
+    }
 }
 
 void rsti_image_fill_on_data(

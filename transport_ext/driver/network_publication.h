@@ -138,6 +138,9 @@ void rsti_network_publication_check_noop(rsti_sender_t *sender,
     int64_t *next_deadline_ns);
 bool rsti_network_publication_is_shut(rsti_network_publication_t *publication,
     const rsti_sm_t *sm, int64_t now_ns);
+/* network_sender.c: a control frame by the way of the data; false: it was not taken. */
+bool rsti_network_publication_send_frame(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const void *frame, size_t length);
 /* network_sender.c: a heartbeat, which carries the newest NOOP; false: it was not taken. */
 bool rsti_network_publication_send_heartbeat(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t snd_pos, uint8_t flags);

@@ -30,8 +30,8 @@ static int32_t transmit(rsti_sender_t *sender, rsti_network_publication_t *publi
     return rsti_send_endpoint_send(sender, publication->endpoint, datagrams, count);
 }
 
-static bool transmit_frame(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    const void *frame, size_t length)
+bool rsti_network_publication_send_frame(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const void *frame, size_t length)
 {
     rsti_datagram_t datagram;
     datagram.data = (uint8_t *)(uintptr_t)frame;
@@ -81,7 +81,7 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
             publication->flow.strategy->on_setup(&publication->flow,
                 publication->limit, now_ns);
         }
-        (void)transmit_frame(sender, publication, &setup, sizeof setup);
+        (void)rsti_network_publication_send_frame(sender, publication, &setup, sizeof setup);
         publication->last_setup_ns = now_ns;
         if (publication->receiver_count > 0) {
             publication->is_setup_elicited = false;
@@ -103,7 +103,7 @@ bool rsti_network_publication_send_heartbeat(rsti_sender_t *sender,
         rsti_position_offset(snd_pos, log->term_length));
     heartbeat.frame.frame_length = 0;
     heartbeat.reserved_value = publication->noop.number;
-    if (!transmit_frame(sender, publication, &heartbeat, sizeof heartbeat)) {
+    if (!rsti_network_publication_send_frame(sender, publication, &heartbeat, sizeof heartbeat)) {
         return false;
     }
     rsti_driver_count(driver_of(sender), RSTI_SYSTEM_HEARTBEATS_SENT, 1);
@@ -499,7 +499,7 @@ void rsti_network_publication_on_rttm(rsti_sender_t *sender,
     rsti_rttm_t answer = *rttm;
     answer.frame = (rsti_frame_header_t){RSTI_RTTM_LENGTH, 0, 0, RSTI_FRAME_RTTM};
     answer.reception_delta = 0;
-    (void)transmit_frame(sender, publication, &answer, sizeof answer);
+    (void)rsti_network_publication_send_frame(sender, publication, &answer, sizeof answer);
 }
 
 void rsti_network_publication_on_response_setup(rsti_sender_t *sender,

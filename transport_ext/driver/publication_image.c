@@ -193,7 +193,7 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->hwm_id = RSTI_NULL_COUNTER;
     made->rcv_pos_id = RSTI_NULL_COUNTER;
     made->naks_id = RSTI_NULL_COUNTER;
-    rsti_image_fill_init(made);
+    rsti_image_fill_init(driver, made);
     made->cut.is_wanted = subscription->is_fill_window;
     made->life_changed_ns = now_ns;
     made->join_position = rsti_position(setup->active_term_id, setup->term_offset,

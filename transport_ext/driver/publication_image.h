@@ -182,7 +182,7 @@ void rsti_image_send_items(
 
 /* image_fill.c; conductor. Counters stand behind the image's others; wanted: its source follows
  * fill. */
-void rsti_image_fill_init(rsti_image_t *image);
+void rsti_image_fill_init(const rst_driver_t *driver, rsti_image_t *image);
 int rsti_image_fill_counters(rst_driver_t *driver, rsti_image_t *image, bool is_wanted);
 void rsti_image_fill_fini(rst_driver_t *driver, rsti_image_t *image);
 /* Each rebuild pass. Returns when to look again. */

@@ -107,6 +107,40 @@ static void on_fill(rsti_sender_t *sender, rsti_network_publication_t *publicati
     rsti_driver_log_error(sender->driver, RST_EINVAL, text);
 }
 
+/* By the way of the data, so each receiver hears it; only after one of ours has spoken, so a stream that only Aeron's
+ * receivers read carries nothing of it. */
+static void tell_target(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t target_ns)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
+    uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX] = {0};
+    rsti_sm_items_writer_t writer;
+    rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
+    (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TARGET_DELAY, &target_ns, sizeof target_ns);
+    const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
+    const rsti_sm_t sm = {
+        .frame = {(int32_t)length, 0, 0, RSTI_FRAME_SM},
+        .session_id = publication->base.session_id,
+        .stream_id = publication->base.stream_id,
+        .consumption_term_id =
+            rsti_position_term_id(snd_pos, log->position_bits, log->initial_term_id),
+        .consumption_term_offset = rsti_position_offset(snd_pos, log->term_length),
+    };
+    memcpy(frame, &sm, sizeof sm);
+    (void)rsti_network_publication_send_frame(sender, publication, frame, length);
+}
+
+static void check_target(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    bool is_report, int64_t now_ns)
+{
+    const int64_t target_ns =
+        rsti_send_rate_target_due(&publication->send_rate, is_report, now_ns);
+    if (target_ns > 0) {
+        tell_target(sender, publication, target_ns);
+    }
+}
+
 static bool read_items(const rsti_sm_t *sm, items_t *items)
 {
     *items = (items_t){0};
@@ -124,6 +158,7 @@ void rsti_network_publication_on_laggard(rsti_sender_t *sender,
         rsti_send_rate_on_status(&publication->send_rate, facts->receiver_id, facts->position,
             facts->window, now_ns);
         on_fill(sender, publication, sm, &items, now_ns);
+        check_target(sender, publication, true, now_ns);
     }
 }
 
@@ -139,6 +174,9 @@ void rsti_network_publication_on_items(rsti_sender_t *sender,
     }
     if (items.has_fill) {
         on_fill(sender, publication, sm, &items, now_ns);
+    }
+    if (items.has_fill || items.rtt_ns > 0) {
+        check_target(sender, publication, items.has_fill, now_ns);
     }
     if (items.has_demand) {
         rsti_network_publication_on_demand(sender, publication, &items.demand);

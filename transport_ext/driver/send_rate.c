@@ -7,12 +7,14 @@
 #define AHEAD_DATAGRAMS 16
 #define LIAR_ERROR_INTERVAL_NS RSTI_NS_PER_S
 
-void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu)
+void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu, int64_t detect_ns)
 {
     *send_rate = (rsti_send_rate_t){
         .mtu = mtu,
+        .detect_ns = detect_ns,
         .part_ns = RSTI_NO_DEADLINE,
         .liar_told_ns = INT64_MIN / 2,
+        .target_told_ns = INT64_MIN / 2,
         .ahead_bytes = INT64_MAX,
         .rate_id = RSTI_NULL_COUNTER,
         .fill_naks_id = RSTI_NULL_COUNTER,
@@ -100,6 +102,7 @@ void rsti_send_rate_set(rsti_send_rate_t *send_rate, const rsti_rate_choice_t *c
         && send_rate->rate.law == &rsti_rate_fixed;
     rsti_rate_params_t params = choice->params;
     params.now_ns = now_ns;
+    params.detect_ns = send_rate->detect_ns;
     if (is_change) {
         /* A rate that is not limited is most; rsti_rate_init knows how a choice says so. */
         rsti_rate_t made;
@@ -236,4 +239,19 @@ rsti_report_result_t rsti_send_rate_on_report(rsti_send_rate_t *send_rate,
     }
     send_rate->liar_told_ns = now_ns;
     return RSTI_REPORT_LIE;
+}
+
+int64_t rsti_send_rate_target_due(rsti_send_rate_t *send_rate, bool is_report, int64_t now_ns)
+{
+    if (send_rate->rate.law != &rsti_rate_adaptive) {
+        return 0;
+    }
+    const int64_t target_ns = send_rate->rate.params.target_delay_ns;
+    const int64_t again_ns = is_report ? RSTI_TELL_REPORTER_NS : RSTI_TELL_NS;
+    if (target_ns == send_rate->target_told && now_ns - send_rate->target_told_ns < again_ns) {
+        return 0;
+    }
+    send_rate->target_told = target_ns;
+    send_rate->target_told_ns = now_ns;
+    return target_ns;
 }

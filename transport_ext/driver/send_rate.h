@@ -36,6 +36,7 @@ typedef struct rsti_send_rate_t {
     rsti_standstill_t standstill;
     rsti_fill_echo_t echo;
     int32_t mtu;
+    int64_t detect_ns;
     int64_t sent_bytes;   /* ever, with what was sent again */
     int64_t buffer_bytes; /* least window of the receivers, 0: unknown */
     int64_t rtt_ns;       /* longest of the receivers', 0: unknown */
@@ -43,6 +44,8 @@ typedef struct rsti_send_rate_t {
     bool is_news;         /* the newest status message is no older than what its receiver said before */
     int64_t stale_count;  /* fill NAKs that came with an older one */
     int64_t liar_told_ns; /* of the last entry in the error log */
+    int64_t target_told_ns; /* when its receivers were told of what delay; INT64_MIN / 2: never */
+    int64_t target_told;
     int64_t ahead_bytes;  /* atomic: see above; INT64_MAX: no limit */
     rsti_rate_counters_t told; /* NULL until a law has come with them */
     /* Conductor. Some may be there and others not, when there was no room for all: so the sender looks at its own. */
@@ -50,8 +53,8 @@ typedef struct rsti_send_rate_t {
     rsti_rate_counters_t made;
 } rsti_send_rate_t;
 
-/* Not limited; no counters. */
-void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu);
+/* Not limited; no counters. detect_ns: D of flow/reaction.h, for X. */
+void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu, int64_t detect_ns);
 
 /* Conductor. The counters of a law that limits, if they are not there yet; on 0 made has all of them, for the
  * command that takes the law to the sender. */
@@ -88,5 +91,11 @@ typedef enum rsti_report_result_t {
 /* A fill NAK, right after the status message that it came in. */
 rsti_report_result_t rsti_send_rate_on_report(rsti_send_rate_t *send_rate,
     const rsti_fill_report_t *report, int64_t sent_position, int64_t now_ns);
+/* A receiver that is rstream's has said something: the delay that the law aims at (L, ns) is to be told now; 0: not
+ * now, or the law has none. Again after RSTI_TELL_REPORTER_NS to who sent a fill NAK, else after RSTI_TELL_NS: what is
+ * lost, and who joins later, costs the reports of that long with another L. */
+#define RSTI_TELL_REPORTER_NS (100 * RSTI_NS_PER_MS)
+#define RSTI_TELL_NS RSTI_NS_PER_S
+int64_t rsti_send_rate_target_due(rsti_send_rate_t *send_rate, bool is_report, int64_t now_ns);
 
 #endif

@@ -17,11 +17,22 @@
 void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns)
 {
     *fill = (rsti_fill_t){
-        .target_delay_ns = target_delay_ns > 0
-                               ? rsti_min_i64(target_delay_ns, RSTI_REPORT_RTT_MAX_NS)
-                               : RSTI_TARGET_DELAY_NS,
-        .reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, 0, 0, 0, 0, 0),
+        .reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 0, 0, 0, 0, 0),
+        .detect_ns = RSTI_DETECT_NS,
     };
+    rsti_fill_set_target(fill, target_delay_ns);
+}
+
+void rsti_fill_set_target(rsti_fill_t *fill, int64_t target_delay_ns)
+{
+    fill->target_delay_ns = target_delay_ns > 0
+        ? rsti_min_i64(target_delay_ns, RSTI_REPORT_RTT_MAX_NS)
+        : RSTI_TARGET_DELAY_NS;
+}
+
+void rsti_fill_set_detect(rsti_fill_t *fill, int64_t detect_ns)
+{
+    fill->detect_ns = rsti_clamp_i64(detect_ns, 0, RSTI_REPORT_RTT_MAX_NS);
 }
 
 static double stall_ns(const rsti_fill_t *fill)
@@ -135,8 +146,8 @@ static void judge(rsti_fill_t *fill)
     const double buffer = (double)fill->buffer_bytes;
     const double share = buffer > 0 ? 1.0 / buffer : 0.0;
     const double coming = fill->arriving > 0 ? fill->arriving : fill->drain;
-    fill->reaction = rsti_reaction(fill->target_delay_ns, fill->buffer_bytes, fill->rtt_ns,
-        fill->drain, coming, fill->drain);
+    fill->reaction = rsti_reaction(fill->target_delay_ns, fill->detect_ns, fill->buffer_bytes,
+        fill->rtt_ns, fill->drain, coming, fill->drain);
     const double low = fill->reaction.fill_low;
     const double ahead_s = LEAD * (double)fill->reaction.reach_ns / 1e9;
     fill->fill = rsti_clamp_double((double)(fill->received - fill->consumed) * share, 0.0, 2.0);

@@ -53,7 +53,7 @@ typedef struct rsti_fill_facts_t {
 } rsti_fill_facts_t;
 
 typedef struct rsti_fill_t {
-    int64_t target_delay_ns;
+    int64_t target_delay_ns, detect_ns; /* L and D of reaction.h */
     /* as it is now */
     double fill, predicted, strength;
     double drain;     /* bytes per second; 0: not known yet */
@@ -82,6 +82,9 @@ typedef struct rsti_fill_t {
 
 /* target_delay_ns: L of reaction.h; 0: RSTI_TARGET_DELAY_NS. */
 void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns);
+/* Other ones from now on; L 0: RSTI_TARGET_DELAY_NS. */
+void rsti_fill_set_target(rsti_fill_t *fill, int64_t target_delay_ns);
+void rsti_fill_set_detect(rsti_fill_t *fill, int64_t detect_ns);
 
 /* Each pass over the image. True: a fill NAK is due. */
 bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts);

@@ -10,8 +10,8 @@ int32_t rsti_fill_window(const rsti_fill_t *fill, int64_t buffer_bytes, int32_t 
         return window;
     }
     const double coming = fill->arriving > 0 ? fill->arriving : fill->drain;
-    const double low = rsti_reaction(
-        fill->target_delay_ns, buffer, fill->rtt_ns, fill->drain, coming, fill->drain).fill_low;
+    const double low = rsti_reaction(fill->target_delay_ns, fill->detect_ns, buffer, fill->rtt_ns,
+        fill->drain, coming, fill->drain).fill_low;
     const double level = rsti_clamp_double((double)fill->level / (double)buffer, 0.0, 1.0);
     const double strength =
         rsti_clamp_double((level - low) / (RSTI_FILL_HIGH - low), 0.0, 1.0);

@@ -81,7 +81,8 @@ static void settle(rsti_rate_t *rate)
     const double fastest =
         rate->bytes_per_s > state->target ? rate->bytes_per_s : state->target;
     state->reaction = rsti_reaction(
-        rate->params.target_delay_ns, buffer_bytes, rtt_ns, drain, fastest, fastest);
+        rate->params.target_delay_ns, rate->params.detect_ns, buffer_bytes, rtt_ns, drain, fastest,
+        fastest);
     rate->margin = rsti_reaction_margin(
         &state->reaction, buffer_bytes, fastest, rate->params.detect_ns);
 }

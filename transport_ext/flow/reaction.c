@@ -21,25 +21,25 @@ static double stop_s(int64_t reach_ns, int64_t detect_ns)
     return ((double)reach_ns + (double)detect_ns) / 1e9;
 }
 
-static double fill_low(
-    int64_t target_delay_ns, int64_t buffer_bytes, int64_t rtt_ns, double drain, double coming)
+static double fill_low(int64_t target_delay_ns, int64_t detect_ns, int64_t buffer_bytes,
+    int64_t rtt_ns, double drain, double coming)
 {
     if (buffer_bytes <= 0) {
         return FILL_LOW_MOST;
     }
     const double wanted = (double)rsti_max_i64(target_delay_ns, rtt_ns) * drain / 1e9 / (double)buffer_bytes;
     const double after_stop =
-        (coming < drain ? coming : drain) * stop_s(rtt_ns + window_least_ns(rtt_ns), RSTI_DETECT_NS)
+        (coming < drain ? coming : drain) * stop_s(rtt_ns + window_least_ns(rtt_ns), detect_ns)
         / (double)buffer_bytes;
     const double most = rsti_clamp_double(1.0 - after_stop, FILL_LOW_LEAST, FILL_LOW_MOST);
     return rsti_clamp_double(wanted, FILL_LOW_LEAST, most);
 }
 
-rsti_reaction_t rsti_reaction(int64_t target_delay_ns, int64_t buffer_bytes, int64_t rtt_ns,
-    double drain, double coming, double rate)
+rsti_reaction_t rsti_reaction(int64_t target_delay_ns, int64_t detect_ns, int64_t buffer_bytes,
+    int64_t rtt_ns, double drain, double coming, double rate)
 {
     rsti_reaction_t reaction = {
-        .fill_low = fill_low(target_delay_ns, buffer_bytes, rtt_ns, drain, coming),
+        .fill_low = fill_low(target_delay_ns, detect_ns, buffer_bytes, rtt_ns, drain, coming),
     };
     const int64_t least_ns = window_least_ns(rtt_ns);
     const int64_t most_ns = rsti_max_i64(rtt_ns, WINDOW_MOST_NS);

@@ -19,7 +19,8 @@
  * overran was a matter of where the queue was by chance. It is a and not d, since a consumer that could take twice what
  * its link brings will not be sent more while it stands.
  *
- * D is measured with real agents, as what came after a stop at X = 1, less R T: four receivers, 15 % of noise, R what
+ * D belongs to a host: how soon its threads come round (the driver's option fill-detect). RSTI_DETECT_NS is measured
+ * with real agents in virtual time, as what came after a stop at X = 1, less R T: four receivers, 15 % of noise, R what
  * each can take. It is less than the 0.5 to 0.8 ms until the first report, because such a group sends 0.8 to 0.9 of R.
  * X is about the mean, so at X = 1 one stop in six overruns, when the rate was just high; from 1.1 on none did
  * (E4 of docs/flow.md). Pure. */
@@ -30,7 +31,7 @@
 
 #define RSTI_FILL_HIGH 0.9
 #define RSTI_TARGET_DELAY_NS INT64_C(10000000)
-#define RSTI_DETECT_NS INT64_C(200000) /* D */
+#define RSTI_DETECT_NS INT64_C(200000) /* D, where nothing else is said */
 
 typedef struct rsti_reaction_t {
     double fill_low;
@@ -38,12 +39,12 @@ typedef struct rsti_reaction_t {
     int64_t reach_ns;  /* T */
 } rsti_reaction_t;
 
-/* coming: what comes in, at most (a is the least of it and the drain). buffer_bytes 0 or rate 0: not
+/* L and D; coming: what comes in, at most (a is the least of it and the drain). buffer_bytes 0 or rate 0: not
  * known; then fill_low is 0.5 and W at its longest. All arguments lie within the limits of saturate.h. */
-rsti_reaction_t rsti_reaction(int64_t target_delay_ns, int64_t buffer_bytes, int64_t rtt_ns,
-    double drain, double coming, double rate);
+rsti_reaction_t rsti_reaction(int64_t target_delay_ns, int64_t detect_ns, int64_t buffer_bytes,
+    int64_t rtt_ns, double drain, double coming, double rate);
 
-/* X with another D; 0: not known. */
+/* X; 0: not known. */
 double rsti_reaction_margin(const rsti_reaction_t *reaction, int64_t buffer_bytes, double rate,
     int64_t detect_ns);
 

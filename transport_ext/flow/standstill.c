@@ -39,7 +39,7 @@ void rsti_standstill_on_report(rsti_standstill_t *standstill, const rsti_fill_tr
     if (cleaned.strength < 1.0 || source == NULL || source->moved_ns == INT64_MIN) {
         return;
     }
-    const rsti_reaction_t reaction = rsti_reaction(target_delay_ns, cleaned.buffer_bytes,
+    const rsti_reaction_t reaction = rsti_reaction(target_delay_ns, RSTI_DETECT_NS, cleaned.buffer_bytes,
         cleaned.rtt_ns, cleaned.drain, cleaned.drain, cleaned.drain);
     if (standstill->now_ns - source->moved_ns >= reaction.reach_ns) {
         standstill->until_ns = standstill->now_ns

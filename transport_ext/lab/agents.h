@@ -24,7 +24,7 @@
  * (NAN).
  *
  * Liars and forgers are at work on the wire (tamper.h); on real sockets nobody is between, and they are refused.
- * Refused are also more hosts than a wire has, and a detect_ns or floor_share that a channel cannot say. history_bytes and nak_delay_ns are the drivers' own; they are told how large their group is (nak-multicast-group-size). */
+ * Refused are also more hosts than a wire has, and a floor_share that a channel cannot say. history_bytes and nak_delay_ns are the drivers' own; they are told how large their group is (nak-multicast-group-size) and D (fill-detect), and receivers learn L from their sender. */
 #ifndef RSTI_LAB_AGENTS_H
 #define RSTI_LAB_AGENTS_H
 

@@ -45,6 +45,7 @@ int rsti_lab_image_init(rsti_lab_image_t *image, const rsti_lab_spec_t *spec, in
         .unmasked_ns = RSTI_NO_DEADLINE,
     };
     rsti_fill_init(&image->fill, (int64_t)own->target_delay_ns);
+    rsti_fill_set_detect(&image->fill, (int64_t)image->sender->detect_ns);
     rsti_fill_suppress_init(&image->suppress);
     rsti_rng_init(&image->dice,
         (uint64_t)spec->run->seed * UINT64_C(0xD1342543DE82EF95) + (uint64_t)index + 1);

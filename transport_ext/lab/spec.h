@@ -32,7 +32,7 @@
     F(history_bytes, 65536, 1e13) F(group_size, 0, 1e6) F(begins_ns, 0, RSTI_LAB_NEVER) \
     F(ends_ns, 0, RSTI_LAB_NEVER) F(app_rate, 0, 1e12) F(backlog_bytes, 0, 1e12) \
     F(initial, 0, 1e12) F(most, 0, 1e12) F(floor_share, 0, 1) F(target_delay_ns, 1, 1e10) \
-    F(detect_ns, 0, 1e10) F(window_ns, 1e6, 1e10) F(step_share, 0, 1) F(cut50, 0, 1) \
+    F(detect_ns, 0, 1e9) F(window_ns, 1e6, 1e10) F(step_share, 0, 1) F(cut50, 0, 1) \
     F(cut75, 0, 1) F(cut87, 0, 1) F(cut100, 0, 1) F(increase, 0, 1e12) F(decrease, 0, 1)
 #define RSTI_LAB_CONSUMER_FIELDS(F) \
     F(noise, 0, 10) F(noise_ns, 1e3, 1e10) F(in_turn, 0, 1) F(forward_to, -1, 4096) \

@@ -107,9 +107,9 @@ static int rate_text(const rsti_lab_sender_spec_t *spec, char *text)
     const rsti_rate_params_t usual = rsti_rate_defaults();
     char bounds[64] = "";
     int length = 0;
-    if ((int64_t)spec->detect_ns != usual.detect_ns || spec->floor_share != usual.floor_share) {
-        return RST_SET_ERR(RST_EINVAL, "sender: detect_ns and floor_share cannot be said in a"
-            " channel: real agents have %g and %g; take queues (queues = true)", (double)usual.detect_ns, usual.floor_share);
+    if (spec->floor_share != usual.floor_share) {
+        return RST_SET_ERR(RST_EINVAL, "sender: floor_share cannot be said in a channel: real agents"
+            " have %g; take queues (queues = true)", usual.floor_share);
     }
     if (spec->initial > 0) {
         length = snprintf(bounds, sizeof bounds, ",i:%.0f", spec->initial);
@@ -217,14 +217,14 @@ static double half_round_trip_ns(const rsti_lab_agents_t *agents, int32_t host)
 
 static int open_host(rsti_lab_agents_t *agents, int32_t number, const char *dir)
 {
-    /* Cubic's numbers and the size of its group are the driver's: those of its first image. */
+    /* Cubic's numbers, the size of its group and D are the driver's: those of its first image. */
     const rsti_lab_image_spec_t *image = NULL;
     for (int32_t i = agents->spec.counts[RSTI_LAB_IMAGE] - 1; i >= 0; i--) {
         if (rsti_lab_agents_consumer_host(agents, i) == number) {
             image = &agents->spec.image[i];
         }
     }
-    char own[TEXT_MAX], rtt[32] = "100us", delay[32] = "0", group[16] = "10";
+    char own[TEXT_MAX], rtt[32] = "100us", delay[32] = "0", group[16] = "10", detect[32];
     if (image != NULL) {
         int32_t first = 0;
         (void)snprintf(rtt, sizeof rtt, "%.0fns", image->cubic_rtt_ns);
@@ -234,7 +234,9 @@ static int open_host(rsti_lab_agents_t *agents, int32_t number, const char *dir)
     if (agents->is_real) {
         (void)snprintf(delay, sizeof delay, "%.0fns", half_round_trip_ns(agents, number));
     }
-    const char *const options[] = {"cubic-measure-rtt", "true", "cubic-initial-rtt", rtt,
+    const int32_t sender = image != NULL ? (int32_t)image->sender : number;
+    (void)snprintf(detect, sizeof detect, "%.0fns", agents->spec.sender[sender].detect_ns);
+    const char *const options[] = {"fill-detect", detect, "cubic-measure-rtt", "true", "cubic-initial-rtt", rtt,
         "cubic-tcp-mode", image != NULL && image->cubic_tcp > 0 ? "true" : "false", "fault-delay",
         delay, "nak-multicast-group-size", group, NULL};
     (void)snprintf(own, sizeof own, "%s/h%d", dir, number);

@@ -35,7 +35,6 @@ static void take_over(rsti_lab_reader_t *reader, rsti_image_t *image)
     const int64_t position = rsti_load_acquire_i64(reader->position);
     reader->given_up += rsti_max_i64(0, position - reader->consumed);
     reader->consumed = position;
-    rsti_fill_init(&image->fill.fill, (int64_t)reader->spec->target_delay_ns);
 }
 
 void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, const rsti_lab_stream_t *stream)

@@ -12,7 +12,7 @@ from rstream.lab.experiments._plan import (
     report_of,
     target_delay_s,
 )
-from rstream.lab.measure import buffer_for_margin, margin, reaction_s, utilisation
+from rstream.lab.measure import DETECT_S, buffer_for_margin, margin, reaction_s, utilisation
 from rstream.lab.scenario import Consumer, Scenario, Sender, group
 from rstream.lab.world import STEP_S, VIRTUAL, World
 
@@ -78,7 +78,7 @@ def looker(seconds: float, world: World, reach_s: float) -> Callable[[Run], dict
 def e3(plan: Plan) -> Report:
     """To pass: no overrun where X >= 1.2; in real time of at least half of the stops."""
     seconds, world, delay_s = 20 * plan.time_scale, plan.world, target_delay_s(plan)
-    at_limit = buffer_for_margin(LEAST_MARGIN, world.full, world.rtt_s, delay_s, world.detect_s)
+    at_limit = buffer_for_margin(LEAST_MARGIN, world.full, world.found_rtt_s, delay_s)
     world.must_hold({f"X = {LEAST_MARGIN:g}": at_limit})
     usual = [world.buffer(size) for size in (REAL_BUFFERS if world.is_real else BUFFERS)]
     drawn = world.buffer()
@@ -89,7 +89,7 @@ def e3(plan: Plan) -> Report:
             for prefix, size in buffers.items()
             for where, exact in (world.exact(size),)
             for name, values in columns(
-                plan.runs(scenario(seconds, exact, where), plan.law(law, where), looker(seconds, world, reaction_s(exact, where.full, where.rtt_s, delay_s)), f"E3, {law}" if size == drawn else ""), prefix
+                plan.runs(scenario(seconds, exact, where), plan.law(law, where), looker(seconds, world, reaction_s(exact, where.full, where.found_rtt_s, delay_s)), f"E3, {law}" if size == drawn else ""), prefix
             ).items()
         }
         for law in plan.laws
@@ -98,7 +98,7 @@ def e3(plan: Plan) -> Report:
     if world.is_real:
         limits |= {prefix + "stops_counted": at_least(LEAST_COUNTED * len(stop_times(seconds))) for prefix in buffers}
     notes = [
-        f"X = {margin(size, world.full, world.rtt_s, delay_s, world.detect_s):.2f} at {size / (1 << 20):.3g} MiB, D = {world.detect_s * 1e3:.1f} ms, round trip {world.rtt_s * 1e3:g} ms"
+        f"X = {margin(size, world.full, world.found_rtt_s, delay_s):.2f} at {size / (1 << 20):.3g} MiB, D = {DETECT_S * 1e3:.1f} ms, round trip {world.found_rtt_s * 1e3:.3g} ms"
         for size in buffers.values()
     ]
     return report_of(plan, "E3", seen, limits, notes)

@@ -10,6 +10,7 @@
 /* What was put on the way from side 0 to side 1, and the status messages the other way. */
 typedef struct traffic_t {
     int64_t data_bytes, data_count, setup_flags, fill_naks;
+    int64_t target_count, target_ns, target_lost; /* what the sender aims at, told to its receivers; so many get lost */
     double strongest;
     double loss;
     rsti_rng_t rng;
@@ -26,12 +27,25 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
     }
 }
 
+static void on_sender_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
+{
+    traffic_t *traffic = arg;
+    if (type == RSTI_SM_ITEM_TARGET_DELAY && length == sizeof traffic->target_ns) {
+        traffic->target_ns = rsti_get_i64(value);
+        traffic->target_count++;
+    }
+}
+
 static bool look(void *arg, int side, const uint8_t *data, size_t length)
 {
     traffic_t *traffic = arg;
     const rsti_frame_header_t *header = (const void *)data;
     if (side == 0 && header->type == RSTI_FRAME_SETUP) {
         traffic->setup_flags = header->flags;
+    } else if (side == 0 && header->type == RSTI_FRAME_SM) {
+        (void)rsti_sm_items_read(
+            data + RSTI_SM_ITEMS_OFFSET, length - RSTI_SM_ITEMS_OFFSET, on_sender_item, traffic);
+        return traffic->target_lost-- > 0;
     } else if (side == 0 && length > RSTI_DATA_HEADER_LENGTH) {
         traffic->data_bytes += (int64_t)length;
         traffic->data_count++;
@@ -397,6 +411,47 @@ TEST(demand_is_the_buffer)
     link_close(l);
 }
 
+/* A receiver's driver begins with RSTI_TARGET_DELAY_NS; lost words are said again, and so are new ones. */
+TEST(receivers_learn_the_delay_that_the_law_aims_at)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "adaptive,d:4ms");
+    traffic.target_lost = 1;
+    l->read_bytes_per_s = 40 * MB;
+    link_run(l, 2 * RSTI_NS_PER_S);
+    CHECK_EQ(traffic.target_ns, 4 * MS);
+    CHECK_EQ(l->image->fill.fill.target_delay_ns, 4 * MS);
+    const int64_t before = traffic.target_count;
+    CHECK(before >= 2);
+    link_run(l, RSTI_NS_PER_S);
+    CHECK(traffic.target_count - before <= 11); /* ten reports a second, and one round trip */
+    set_rate(l, "adaptive,d:25ms");
+    link_run(l, RSTI_NS_PER_S);
+    CHECK_EQ(traffic.target_ns, 25 * MS);
+    CHECK_EQ(l->image->fill.fill.target_delay_ns, 25 * MS);
+    link_close(l);
+}
+
+/* By hostile words nothing but L changes, and that within its limits. */
+TEST(a_delay_that_cannot_be_is_cut)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "adaptive,d:4ms");
+    rsti_image_t *image = l->image;
+    const int64_t words[][2] = {{INT64_MAX, RSTI_REPORT_RTT_MAX_NS}, {-1, RSTI_REPORT_RTT_MAX_NS}, {0, RSTI_REPORT_RTT_MAX_NS}, {1, 1}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX] = {0};
+        rsti_sm_items_writer_t writer;
+        rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
+        (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TARGET_DELAY, &words[i][0], sizeof words[i][0]);
+        rsti_sm_t *sm = (void *)frame;
+        sm->frame.frame_length = (int32_t)(RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer));
+        rsti_image_fill_on_echo(&l->sides[1].h->driver->receiver, image, sm);
+        CHECK_EQ(image->fill.target_ns, words[i][1]);
+    }
+    link_close(l);
+}
+
 /* To it an additional status message would be one that it does not understand. */
 TEST(an_aeron_sender_gets_no_fill_nak)
 {
@@ -405,6 +460,7 @@ TEST(an_aeron_sender_gets_no_fill_nak)
     l->read_bytes_per_s = 10 * MB;
     link_run(l, RSTI_NS_PER_S);
     CHECK_EQ(traffic.fill_naks, 0);
+    CHECK_EQ(traffic.target_count, 0);
     CHECK(told(l, 1, RSTI_COUNTER_RECEIVER_FILL) > 700); /* credit alone */
     link_close(l);
 }
@@ -418,4 +474,5 @@ CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_ho
     RUN(fill_drives_the_rate_to_what_the_reader_takes), RUN(a_stop_is_felt_and_forgotten),
     RUN(capacity_that_changes_is_followed), RUN(another_law_while_running),
     RUN(a_law_without_room_for_its_counters), RUN(demand_is_the_buffer),
+    RUN(receivers_learn_the_delay_that_the_law_aims_at), RUN(a_delay_that_cannot_be_is_cut),
     RUN(an_aeron_sender_gets_no_fill_nak))

@@ -53,7 +53,7 @@ static int64_t limit(world_t *w, int64_t position)
 
 static int64_t reach(void)
 {
-    return rsti_reaction(TARGET, BUFFER, RTT, DRAIN, DRAIN, DRAIN).reach_ns;
+    return rsti_reaction(TARGET, RSTI_DETECT_NS, BUFFER, RTT, DRAIN, DRAIN, DRAIN).reach_ns;
 }
 
 /* Receiver 1 has stood for long and says so. */
