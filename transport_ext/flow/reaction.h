@@ -22,7 +22,7 @@
  * D belongs to a host: how soon its threads come round (the driver's option fill-detect). RSTI_DETECT_NS is measured
  * with real agents in virtual time, as what came after a stop at X = 1, less R T: four receivers, 15 % of noise, R what
  * each can take. It is less than the 0.5 to 0.8 ms until the first report, because such a group sends 0.8 to 0.9 of R.
- * X is about the mean, so at X = 1 one stop in six overruns, when the rate was just high; from 1.1 on none did
+ * X is about the mean, so at X = 1 one stop in four to nine overruns, when the rate was just high; from 1.1 on none did
  * (E4 of docs/flow.md). Pure. */
 #ifndef RSTI_FLOW_REACTION_H
 #define RSTI_FLOW_REACTION_H
