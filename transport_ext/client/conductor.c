@@ -15,7 +15,7 @@
 
 static rsti_heartbeat_ext_t *heartbeat_ext(const rst_client_t *client)
 {
-    return (rsti_heartbeat_ext_t *)(void *)client->counters.values[client->heartbeat_counter_id]
+    return (rsti_heartbeat_ext_t *)(void *)client->counters.values[rsti_load_acquire_i32(&client->heartbeat_counter_id)]
         .spare;
 }
 _Static_assert(sizeof(rsti_heartbeat_ext_t) <= sizeof(((rsti_counter_value_t *)0)->spare),
@@ -81,7 +81,7 @@ static bool is_ours(const rst_client_t *client, int32_t counter_id)
 static void adopt_heartbeat(rst_client_t *client, int32_t counter_id)
 {
     char text[RSTI_CLIENT_NAME_MAX + 64];
-    client->heartbeat_counter_id = counter_id;
+    rsti_store_release_i32(&client->heartbeat_counter_id, counter_id); /* its thread looks before it sleeps */
     (void)snprintf(text, sizeof text, " name=%s version=%s commit=rstream", client->name,
         RSTI_VERSION_TEXT);
     rsti_counters_append_label(&client->counters, counter_id, text);
@@ -308,7 +308,8 @@ int64_t rsti_client_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns
 static bool arm(void *arg)
 {
     rst_client_t *client = arg;
-    if (client->is_rstream && client->heartbeat_counter_id != RSTI_NULL_COUNTER
+    if (client->is_rstream
+        && rsti_load_acquire_i32(&client->heartbeat_counter_id) != RSTI_NULL_COUNTER
         && rsti_client_state_now(client) == RST_CLIENT_OPEN) {
         rsti_wake_arm_word(&heartbeat_ext(client)->conductor_armed);
     }
@@ -318,7 +319,8 @@ static bool arm(void *arg)
 static void disarm(void *arg)
 {
     rst_client_t *client = arg;
-    if (client->is_rstream && client->heartbeat_counter_id != RSTI_NULL_COUNTER
+    if (client->is_rstream
+        && rsti_load_acquire_i32(&client->heartbeat_counter_id) != RSTI_NULL_COUNTER
         && rsti_client_state_now(client) == RST_CLIENT_OPEN) {
         rsti_store_release_i32(&heartbeat_ext(client)->conductor_armed, 0);
     }
@@ -333,7 +335,7 @@ static void sleep_on_fd(void *arg, int64_t timeout_ns)
 
 int rsti_client_conductor_init(rst_client_t *client)
 {
-    client->heartbeat_counter_id = RSTI_NULL_COUNTER;
+    rsti_store_release_i32(&client->heartbeat_counter_id, RSTI_NULL_COUNTER);
     client->driver_heartbeat_ms = rsti_mpsc_rb_heartbeat(&client->to_driver);
     client->driver_heartbeat_changed_ns = rsti_client_now_ns();
     client->runner = (rsti_agent_runner_t){
