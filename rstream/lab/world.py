@@ -140,7 +140,7 @@ def _later_s(world: World, receivers: int) -> float:
     """The loopback, and the thread that comes round to five drivers in turn: in a short buffer the law's W says what they make of the round trip."""
     where, size = world.exact(_SHORT_BUFFER_S * world.full)
     noisy = Consumer(levels=((0.0, where.full),), noise=0.15)
-    scenario = group("round trip", _MEASURED_S, (noisy,) * receivers, buffer_bytes=size, drain_s=0.1, sender=Sender(rtt_s=world.rtt_s))
+    scenario = group("round trip", _MEASURED_S, (noisy,) * receivers, buffer_bytes=size, drain_s=0.1, step_s=5e-5, sender=Sender(rtt_s=world.rtt_s))
     outcome = run(replace(scenario.under(where.law(Law("adaptive"))), real=True), 1)
     windows = outcome.sender("window_ns")[outcome.index(_SETTLED_S) : outcome.index(_MEASURED_S - 0.01)]
     return max(0.0, quantile(windows, 0.5) / 1e9 - VIRTUAL_RTT_S)

@@ -21,6 +21,7 @@ from rstream.lab.experiments.e03 import late_stops, looker, standstills
 from rstream.lab.experiments.e04 import firsts
 from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Forger, Law, Liar, Scenario, Sender, group
+from rstream.lab import world as worlds
 from rstream.lab.world import QUEUES, VIRTUAL, World, fitting
 
 if TYPE_CHECKING:
@@ -90,6 +91,13 @@ def test_a_world_keeps_its_times() -> None:
     assert (VIRTUAL.buffer(), VIRTUAL.law(Law("aimd", {"increase": 1.5})).parameters) == (BUFFER, {"increase": 1.5})
     before, after = reactions_s(VIRTUAL), reactions_s(found)
     assert after == pytest.approx(before, rel=1e-3)
+
+
+def test_the_round_trip_that_drivers_find_is_read_from_a_short_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the same drivers in virtual time, where it is known: nothing is added there, and what is longer is found."""
+    monkeypatch.setattr(worlds, "run", lambda scenario, seed: run(replace(scenario, real=False, agents=True), seed))
+    for rtt_s in (1e-3, 1.2e-3, 1.5e-3):
+        assert worlds._later_s(World(engine="sockets", full=12.5 * MB, rtt_s=rtt_s), 4) == pytest.approx(rtt_s - 1e-3, abs=3e-5)  # pyright: ignore[reportPrivateUsage]
 
 
 def test_an_experiment_in_real_time_in_short() -> None:

@@ -115,7 +115,7 @@ struct rst_client_t {
     char failure[256];             /* why the state is what it is */
 
     /* conductor thread only */
-    int32_t heartbeat_counter_id;
+    int32_t heartbeat_counter_id; /* atomic: written under the lock, read by the client's thread without it */
     int64_t keepalive_deadline_ns;
     int64_t watch_deadline_ns;
     int64_t last_work_ns; /* 0 before the first */

@@ -190,7 +190,7 @@ int64_t rsti_image_fill_look(
     rst_driver_t *driver, rsti_image_t *image, const rsti_rebuild_facts_t *found);
 /* Receiver: a SETUP changed a connection; data came; a fill NAK that is due. */
 void rsti_image_fill_on_setup(rsti_image_t *image);
-/* Another receiver's fill NAK, echoed by the sender; its own is none. */
+/* What the sender says by a status message: another receiver's fill NAK (its own is none), or the delay aimed at. */
 void rsti_image_fill_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_sm_t *sm);
 void rsti_image_fill_on_data(
     rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm, int64_t now_ns);

@@ -186,7 +186,7 @@ void rsti_receive_endpoint_on_echo(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, const rsti_sm_t *sm, size_t length)
 {
     if (length < sizeof *sm || sm->frame.frame_length != (int32_t)length) {
-        return; /* of no sender of ours: no others echo */
+        return; /* of no sender of ours: no others send any */
     }
     const rsti_session_t *session = rsti_dispatcher_find(
         &transport->endpoint->dispatcher, sm->stream_id, sm->session_id);

@@ -55,7 +55,7 @@ void rsti_receive_endpoint_on_setup(rsti_receiver_t *receiver,
     const struct sockaddr_storage *source, int64_t now_ns);
 void rsti_receive_endpoint_on_rttm(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, const rsti_rttm_t *rttm, int64_t now_ns);
-/* A status message that a sender echoes to its group; datagram of its whole length. */
+/* A status message from a sender: an echo to its group, or its own (docs/wire.md, "Target delay"); datagram of its whole length. */
 void rsti_receive_endpoint_on_echo(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, const rsti_sm_t *sm, size_t length);
 /* Asks the publishers at explicit control addresses for a SETUP (wire reference 6.3); ids of 0: for

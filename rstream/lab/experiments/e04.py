@@ -70,7 +70,7 @@ def firsts(by_margin: dict[float, Sequence[float]], at_once: int) -> tuple[float
 
 
 def e4(plan: Plan) -> Report:
-    """To pass: the first X without overrun lies in 0.9 ... 1.2: in the mean of the stops, that of each set of ten of them, and that of all together."""
+    """To pass: the first X without overrun lies in 0.9 ... 1.2: in the mean of the stops, in the mean of the sets of ten of them, and that of all together."""
     seen: dict[str, Figures] = {}
     delay_s, settled_s, world = target_delay_s(plan), SETTLED_S * plan.time_scale, plan.world
     margins = REAL_MARGINS if world.is_real else MARGINS
@@ -94,10 +94,7 @@ def e4(plan: Plan) -> Report:
             **{f"x{x:g}_overrun_bytes": tuple(overruns) for x, overruns in by_margin.items()},
             **{f"x{x:g}_overrun_stops_share": tuple(float(overrun > 0) for overrun in overruns) for x, overruns in by_margin.items()},
         }
-    limits: Limits = {
-        "first_x_without_overrun": (*FIRST, False),
-        **{f"first_x_of_{stops}_stops": (*FIRST, True) for stops in ("ten", "all")},  # few sets: an interval of their mean says less than each of them
-    }
+    limits: Limits = {f"first_x_{of}": (*FIRST, False) for of in ("without_overrun", "of_ten_stops", "of_all_stops")}
     notes = [f"X = {x:g} is B = {size / 1e6:.3g} MB; D = {DETECT_S * 1e3:.1f} ms, round trip {world.found_rtt_s * 1e3:.3g} ms" for x, size in buffers.items()]
     notes += [f"X = {x:g} left out: its buffer has {size / 1e3:.0f} kB, and a driver takes more" for x, size in sizes.items() if x not in buffers]
     return report_of(plan, "E4", seen, limits, notes)
