@@ -12,6 +12,7 @@ import pytest
 
 from rstream import _core
 from rstream.errors import ConfigError, RStreamError
+from rstream.lab import world as worlds
 from rstream.lab.engine import Run, run
 from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, _plan, seeds_of
 from rstream.lab.experiments._plan import Steady
@@ -21,7 +22,6 @@ from rstream.lab.experiments.e03 import late_stops, looker, standstills
 from rstream.lab.experiments.e04 import firsts
 from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Forger, Law, Liar, Scenario, Sender, group
-from rstream.lab import world as worlds
 from rstream.lab.world import QUEUES, VIRTUAL, World, fitting
 
 if TYPE_CHECKING:
