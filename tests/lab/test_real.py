@@ -95,7 +95,11 @@ def test_a_world_keeps_its_times() -> None:
 
 def test_the_round_trip_that_drivers_find_is_read_from_a_short_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the same drivers in virtual time, where it is known: nothing is added there, and what is longer is found."""
-    monkeypatch.setattr(worlds, "run", lambda scenario, seed: run(replace(scenario, real=False, agents=True), seed))
+
+    def virtually(scenario: Scenario, seed: int) -> Run:
+        return run(replace(scenario, real=False, agents=True), seed)
+
+    monkeypatch.setattr(worlds, "run", virtually)
     for rtt_s in (1e-3, 1.2e-3, 1.5e-3):
         assert worlds._later_s(World(engine="sockets", full=12.5 * MB, rtt_s=rtt_s), 4) == pytest.approx(rtt_s - 1e-3, abs=3e-5)  # pyright: ignore[reportPrivateUsage]
 
