@@ -1,4 +1,4 @@
-# make demo · test · bench · lint · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
+# make demo · test · bench · lint · format · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
@@ -10,7 +10,7 @@ RUN = MPLCONFIGDIR="$(CURDIR)/build/matplotlib" PYTEST_DEBUG_TEMPROOT="$(CURDIR)
 
 SECONDS ?= 60
 
-.PHONY: demo test bench lint prove sanitize fuzz sim sim-build sim-faults coverage clean setup
+.PHONY: demo test bench lint format prove sanitize fuzz sim sim-build sim-faults coverage clean setup
 setup:
 	@.ci/setup.sh
 
@@ -25,6 +25,9 @@ bench: setup
 
 lint: setup
 	@$(RUN) $(PY) -m tests.tidy.lint
+
+format: setup
+	@$(RUN) $(PY) -m tests.tidy.lint --write
 
 prove: setup
 	@$(RUN) $(PY) -m tests.prove $(ARGS)

@@ -71,7 +71,21 @@ __all__ = (
 
 __version__ = _core.__version__
 
-_LAZY_MODULES = frozenset({"aio", "channel", "client", "codecs", "config", "driver", "metrics", "ray", "rx", "spark", "stream"})
+_LAZY_MODULES = frozenset(
+    {
+        "aio",
+        "channel",
+        "client",
+        "codecs",
+        "config",
+        "driver",
+        "metrics",
+        "ray",
+        "rx",
+        "spark",
+        "stream",
+    }
+)
 _LAZY_NAMES = {
     "Channel": "rstream.channel",
     "Client": "rstream.client",

@@ -24,7 +24,9 @@ class Key(NamedTuple):
 
     key: str
     field: str
-    kind: Literal["text", "number", "size", "duration", "bool", "group", "offset", "response", "rate"]
+    kind: Literal[
+        "text", "number", "size", "duration", "bool", "group", "offset", "response", "rate"
+    ]
     least: float = 0
     most: int = 0
 

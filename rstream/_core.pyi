@@ -63,9 +63,7 @@ def read_errors(dir: str, /) -> list[tuple[int, int, int, str]]:
 def read_losses(dir: str, /) -> list[tuple[int, int, int, int, int, int, str, str]]:
     """(observations, bytes_lost, first_ms, last_ms, session_id, stream_id, channel, source)."""
 
-def read_holders(
-    dir: str, /
-) -> list[tuple[int, bool, int, int, int, int, int, int, str]]:
+def read_holders(dir: str, /) -> list[tuple[int, bool, int, int, int, int, int, int, str]]:
     """(registration_id of the publication, is_local, id of the receiver or subscription, client_id or
     -1, pid or 0, since_ms, position, window in bytes, source or "") of each publication's slowest."""
 
@@ -394,6 +392,8 @@ def lab_run_agents(records: Buffer, dir: str | bytes | PathLike[str], /) -> tupl
     """As lab_run, by real media drivers on a wire in memory; their files lie in ``dir``, an empty directory that the caller removes. Raises
     InvalidArgument. The GIL is released."""
 
-def lab_run_real(records: Buffer, dir: str | bytes | PathLike[str], /) -> tuple[tuple[bytes, bytes], int, int]:
+def lab_run_real(
+    records: Buffer, dir: str | bytes | PathLike[str], /
+) -> tuple[tuple[bytes, bytes], int, int]:
     """As lab_run_agents, on sockets of the loopback in real time, in this thread: samples and results, how many steps, and the longest time between
     two in ns. Raises InvalidArgument, also for records of loss, liars and forgers. The GIL is released; signals end it."""

@@ -51,7 +51,9 @@ class DriverConfig:
     """
 
     threading: Literal["auto", "shared", "shared-network", "dedicated", "invoker"] | None = None
-    idle: Literal["block", "spin", "noop", "yield", "backoff", "sleep", "controllable"] | None = None
+    idle: Literal["block", "spin", "noop", "yield", "backoff", "sleep", "controllable"] | None = (
+        None
+    )
     term_length: int | None = None
     ipc_term_length: int | None = None
     mtu: int | None = None

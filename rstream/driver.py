@@ -167,7 +167,9 @@ def _spawn(arguments: list[str], write_fd: int, log: str | os.PathLike[str] | No
     with contextlib.ExitStack() as stack:
         output = write_fd if log is None else stack.enter_context(open(log, "ab"))
         # What Aeron's programs are told does not concern the driver of a user's own streams.
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("AERON_")}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("AERON_")
+        }
         shell = subprocess.run(
             ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *arguments],
             stdin=subprocess.DEVNULL,

@@ -16,7 +16,11 @@ _STREAM_LABEL = re.compile(
     r"^(?P<name>[^:]+): (?P<registration>-?\d+) (?P<session>-?\d+) (?P<stream>-?\d+) (?P<channel>.*?)(?: @(?P<join>-?\d+))?$"
 )
 
-_HELD_BY = {_core.HELD_BY_WINDOW: "window", _core.HELD_BY_RATE: "rate", _core.HELD_BY_BUDGET: "budget"}
+_HELD_BY = {
+    _core.HELD_BY_WINDOW: "window",
+    _core.HELD_BY_RATE: "rate",
+    _core.HELD_BY_BUDGET: "budget",
+}
 
 TYPE_SYSTEM = 0
 TYPE_PUBLISHER_LIMIT = 1
@@ -82,7 +86,9 @@ class RateState:
 
     bytes_per_s: int
     fill_naks: int  # those that were believed, since the publication began
-    margin: float | None  # X of docs/flow.md: how much more than all that comes after a reader's stop its buffer holds; None: not known, or another law than adaptive
+    margin: (
+        float | None
+    )  # X of docs/flow.md: how much more than all that comes after a reader's stop its buffer holds; None: not known, or another law than adaptive
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +108,9 @@ class PublicationState:
     consumed: int | None  # least position of its IPC subscribers; None: none, or UDP
     subscribers: int
     slowest: SlowestReader | None = None
-    held_by: str | None = None  # what it waits for: "window", "rate" or "budget"; None: it may go on
+    held_by: str | None = (
+        None  # what it waits for: "window", "rate" or "budget"; None: it may go on
+    )
     rate: RateState | None = None  # None: unlimited, or a driver that is not rstream's
 
     @property
@@ -211,11 +219,19 @@ def publications(driver_dir: str) -> list[PublicationState]:
 
 
 def _rate(found: list[Counter], registration_id: int) -> RateState | None:
-    own = {counter.type_id: counter.value for counter in found if counter.registration_id == registration_id}
+    own = {
+        counter.type_id: counter.value
+        for counter in found
+        if counter.registration_id == registration_id
+    }
     if TYPE_RATE not in own:
         return None
     thousandths = own.get(TYPE_MARGIN, 0)
-    return RateState(bytes_per_s=own[TYPE_RATE], fill_naks=own.get(TYPE_FILL_NAKS, 0), margin=thousandths / 1000 if thousandths > 0 else None)
+    return RateState(
+        bytes_per_s=own[TYPE_RATE],
+        fill_naks=own.get(TYPE_FILL_NAKS, 0),
+        margin=thousandths / 1000 if thousandths > 0 else None,
+    )
 
 
 def _held_by(driver_dir: str, state: PublicationState) -> str | None:
@@ -253,7 +269,10 @@ def _publications(found: list[StreamCounter]) -> list[PublicationState]:
             if counter.type_id == TYPE_SUBSCRIBER_POSITION
             and counter.reference_id == registration_id
         ]
-        sender_position, sender_limit = types.get(TYPE_SENDER_POSITION), types.get(TYPE_SENDER_LIMIT)
+        sender_position, sender_limit = (
+            types.get(TYPE_SENDER_POSITION),
+            types.get(TYPE_SENDER_LIMIT),
+        )
         states.append(
             PublicationState(
                 registration_id=registration_id,

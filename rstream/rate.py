@@ -222,7 +222,9 @@ class Nak:
             if not 1 <= len(shares) <= _TRIGGERS_MAX or not all(1e-9 <= s <= 1 for s in shares):
                 raise ConfigError(f"{_name(self, field)}: must be 1 to 8 shares, above 0 to 1")
         if len(self.triggers) != len(self.cuts):
-            raise ConfigError(f"{_name(self, 'cuts')}: one for each of {len(self.triggers)} triggers")
+            raise ConfigError(
+                f"{_name(self, 'cuts')}: one for each of {len(self.triggers)} triggers"
+            )
         texts = [_percent(share) for share in self.triggers]
         if any(float(b) <= float(a) for a, b in itertools.pairwise(texts)):
             raise ConfigError(f"{_name(self, 'triggers')}: must rise")
@@ -334,7 +336,9 @@ def from_text(text: str) -> RateLimit:
     """
     name, *items = text.split(",")
     if name not in _LAWS:
-        raise ConfigError(f"rs-rate={text}: {name!r} is no law of rate: there are {', '.join(_LAWS)}")
+        raise ConfigError(
+            f"rs-rate={text}: {name!r} is no law of rate: there are {', '.join(_LAWS)}"
+        )
     law, keys = _LAWS[name]
     fields: dict[str, object] = {}
     for item in items:

@@ -23,7 +23,10 @@ def start() -> None:
     global _running
     if shutil.which("cmake") is None or _running is not None:
         return
-    steps = [f"cmake --preset {preset} && cmake --build --preset {preset} --parallel 2" for preset in PRESETS]
+    steps = [
+        f"cmake --preset {preset} && cmake --build --preset {preset} --parallel 2"
+        for preset in PRESETS
+    ]
     _running = subprocess.Popen(
         ["nice", "-n", "19", "sh", "-c", "; ".join(steps)],
         cwd=TRANSPORT,

@@ -30,7 +30,11 @@ def build() -> None:
 def run_fuzzers(amount: Callable[[str], str]) -> tuple[bool, list[str]]:
     """Runs each target as long as ``amount(target)`` says (a count, or seconds with an s); whether all were clean, and a line for each."""
     build()
-    programs = sorted(path for path in (BUILD / "fuzz").glob("fuzz_*") if path.is_file() and os.access(path, os.X_OK))
+    programs = sorted(
+        path
+        for path in (BUILD / "fuzz").glob("fuzz_*")
+        if path.is_file() and os.access(path, os.X_OK)
+    )
     good, lines = bool(programs), []
     for program in programs:
         name = program.name.removeprefix("fuzz_")

@@ -22,20 +22,29 @@ def options_table() -> list[str]:
     for name, variable, option, _ in _core.aeron_names():
         if option is not None:
             aeron.setdefault(option, []).append((name, variable))
-    lines = ["| flag | variable | Aeron's property | Aeron's variable | default | meaning |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| flag | variable | Aeron's property | Aeron's variable | default | meaning |",
+        "|---|---|---|---|---|---|",
+    ]
     for option, default, text in _core.driver_options():
         names = aeron.pop(option, [])
         own = f"`RSTREAM_{option.upper().replace('-', '_')}`"
         properties = ", ".join(f"`{name}`" for name, _ in names)
         variables = ", ".join(dict.fromkeys(f"`{variable}`" for _, variable in names))
-        lines.append(f"| `--{option}` | {own} | {cell(properties)} | {cell(variables)} | {cell(default)} | {cell(text)} |")
+        lines.append(
+            f"| `--{option}` | {own} | {cell(properties)} | {cell(variables)} | {cell(default)} | {cell(text)} |"
+        )
     assert not aeron, f"names for options that do not exist: {aeron}"
     return lines
 
 
 def without_effect_table() -> list[str]:
     lines = ["| property | variable | why |", "|---|---|---|"]
-    lines += [f"| `{name}` | `{variable}` | {why} |" for name, variable, option, why in _core.aeron_names() if option is None]
+    lines += [
+        f"| `{name}` | `{variable}` | {why} |"
+        for name, variable, option, why in _core.aeron_names()
+        if option is None
+    ]
     return lines
 
 
@@ -44,7 +53,12 @@ def page(text: str) -> str:
     for marker, table in (("options", options_table()), ("without effect", without_effect_table())):
         begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->\n"
         made = begin + "\n".join(table) + "\n" + end
-        text, count = re.subn(re.escape(begin) + ".*?" + re.escape(end), made.replace("\\", r"\\"), text, flags=re.DOTALL)
+        text, count = re.subn(
+            re.escape(begin) + ".*?" + re.escape(end),
+            made.replace("\\", r"\\"),
+            text,
+            flags=re.DOTALL,
+        )
         assert count == 1, f"{PAGE.name} has no place for {marker}"
     return text
 

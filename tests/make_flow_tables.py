@@ -15,7 +15,18 @@ from typing import Any
 PAGE = Path(__file__).parent.parent / "docs" / "flow.md"
 HEAD = re.compile(r"^\*\*(E\d+): (?:passed|fails)\*\* \(`rstream lab \1`\)$", re.MULTILINE)
 LAWS = ("credit", "static", "aimd", "nak", "cubic")
-DIGITS = (("overrun_share", 4), ("share", 3), ("utilisation", 3), ("distance", 3), ("jain", 3), ("goodput", 3), ("per_mb", 0), ("first_x", 3), ("fill_naks", 0), ("", 1))
+DIGITS = (
+    ("overrun_share", 4),
+    ("share", 3),
+    ("utilisation", 3),
+    ("distance", 3),
+    ("jain", 3),
+    ("goodput", 3),
+    ("per_mb", 0),
+    ("first_x", 3),
+    ("fill_naks", 0),
+    ("", 1),
+)
 
 
 def text_of(name: str, value: float | str | None) -> str:
@@ -25,21 +36,35 @@ def text_of(name: str, value: float | str | None) -> str:
         return f"{value:.3g}"
     if name.endswith("_bytes"):
         return f"{value:.0f}"
-    digits = 1 if name.endswith("per_window") else next(count for part, count in DIGITS if part in name)
+    digits = (
+        1 if name.endswith("per_window") else next(count for part, count in DIGITS if part in name)
+    )
     return f"{value:.{digits}f}"
 
 
 def limit_of(figure: dict[str, Any]) -> str:
-    parts = [f"{sign} {figure[key]:.4g}" for key, sign in (("least", "≥"), ("most", "≤")) if figure.get(key) is not None]
+    parts = [
+        f"{sign} {figure[key]:.4g}"
+        for key, sign in (("least", "≥"), ("most", "≤"))
+        if figure.get(key) is not None
+    ]
     return " ".join((*parts, "ok" if figure["passed"] else "**fails**")) if parts else ""
 
 
 def row_of(name: str, result: dict[str, Any], laws: list[str], before: list[str]) -> str:
     """``before``: the cells of the other laws as they stand."""
     figure = result["figures"][name]
-    own = f"{text_of(name, figure['mean'])} [{text_of(name, figure['low'])}, {text_of(name, figure['high'])}]" if isinstance(figure["mean"], float | int) else "inf"
+    own = (
+        f"{text_of(name, figure['mean'])} [{text_of(name, figure['low'])}, {text_of(name, figure['high'])}]"
+        if isinstance(figure["mean"], float | int)
+        else "inf"
+    )
     others = [
-        cell if law not in result["baselines"] else "-" if (other := result["baselines"][law].get(name)) is None else text_of(name, other["mean"])
+        cell
+        if law not in result["baselines"]
+        else "-"
+        if (other := result["baselines"][law].get(name)) is None
+        else text_of(name, other["mean"])
         for law, cell in zip(laws, before, strict=True)
     ]
     cells = [name, own, limit_of(figure), *others]
@@ -55,7 +80,11 @@ def rewrite(page: str, result: dict[str, Any]) -> str:
         section = page[head.end() : end]
         laws = [law for law in LAWS if f"| {law} " in section.split("\n|---")[0]]
         lines = [
-            row_of(cells[1].strip(), result, laws, [cell.strip() for cell in cells[4:-1]]) if (cells := line.split("|"))[0] == "" and len(cells) > 2 and cells[1].strip() in result["figures"] else line
+            row_of(cells[1].strip(), result, laws, [cell.strip() for cell in cells[4:-1]])
+            if (cells := line.split("|"))[0] == ""
+            and len(cells) > 2
+            and cells[1].strip() in result["figures"]
+            else line
             for line in section.split("\n")
         ]
         verdict = "passed" if result["passed"] else "fails"

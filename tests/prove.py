@@ -32,16 +32,33 @@ def pytest_section(path: str, **environment: str) -> Callable[[], Outcome]:
         command = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout=7200", path]
         log = OUT / (Path(path).stem + ".log")
         with log.open("w") as file:
-            code = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, stdout=file, stderr=file, check=False).returncode
+            code = subprocess.run(
+                command,
+                cwd=ROOT,
+                env={**os.environ, **environment},
+                stdout=file,
+                stderr=file,
+                check=False,
+            ).returncode
         text = log.read_text()
-        facts = re.findall(r"^(?:\.|F)?((?:RSTREAM_SEED|\{'received|kills:|churn:|idle:|\d+ messages each).*)$", text, re.MULTILINE)
+        facts = re.findall(
+            r"^(?:\.|F)?((?:RSTREAM_SEED|\{'received|kills:|churn:|idle:|\d+ messages each).*)$",
+            text,
+            re.MULTILINE,
+        )
         return code == 0, "; ".join(facts)[:600] + " " + text.strip().splitlines()[-1]
 
     return run
 
 
 def workflow(preset: str) -> Outcome:
-    result = subprocess.run(["cmake", "--workflow", "--preset", preset], cwd=TRANSPORT, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        ["cmake", "--workflow", "--preset", preset],
+        cwd=TRANSPORT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     (OUT / f"{preset}.log").write_text(result.stdout + result.stderr)
     summary = re.findall(r"\d+% tests passed.*", result.stdout)
     return result.returncode == 0, f"{preset}: {summary[-1] if summary else 'no tests ran'}"
@@ -55,43 +72,81 @@ def sanitize() -> Outcome:
 def simulate() -> Outcome:
     """100 000 worlds from fresh seeds, in one run."""
     first = int.from_bytes(os.urandom(4), "big")
-    result = subprocess.run(["make", "-s", "sim", "SEEDS=100000", f"FROM={first}"], cwd=ROOT, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        ["make", "-s", "sim", "SEEDS=100000", f"FROM={first}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     (OUT / "sim.log").write_text(result.stdout + result.stderr)
-    return result.returncode == 0, "; ".join(re.findall(r"^(?:seed \d+.*|\d+ seeds from.*)$", result.stdout + result.stderr, re.MULTILINE))[:600]
+    return result.returncode == 0, "; ".join(
+        re.findall(
+            r"^(?:seed \d+.*|\d+ seeds from.*)$", result.stdout + result.stderr, re.MULTILINE
+        )
+    )[:600]
 
 
 def sim_coverage() -> Outcome:
     """Lines of the agents and their laws that 300 simulated worlds run through, and nothing else."""
     build = ROOT / "build" / "c" / "sim-coverage"
-    options = ["-DRST_TESTS=ON", "-DRST_COVERAGE=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=-O1"]
-    rooms = [argument for room in ("driver", "client", "flow", "loss") for argument in ("--filter", f"{room}/")]
+    options = [
+        "-DRST_TESTS=ON",
+        "-DRST_COVERAGE=ON",
+        "-DCMAKE_BUILD_TYPE=Debug",
+        "-DCMAKE_C_FLAGS=-O1",
+    ]
+    rooms = [
+        argument
+        for room in ("driver", "client", "flow", "loss")
+        for argument in ("--filter", f"{room}/")
+    ]
     steps = (
         ["cmake", "-S", str(TRANSPORT), "-B", str(build), "-G", "Ninja", *options],
         ["cmake", "--build", str(build), "--target", "sim"],
         [str(build / "tests" / "sim" / "sim"), "--seeds", "300", "--from", "1"],
-        [sys.executable, "-m", "gcovr", "--root", ".", *rooms, "--gcov-ignore-parse-errors=all", str(build / "tests" / "sim")],
+        [
+            sys.executable,
+            "-m",
+            "gcovr",
+            "--root",
+            ".",
+            *rooms,
+            "--gcov-ignore-parse-errors=all",
+            str(build / "tests" / "sim"),
+        ],
     )
     for old in build.rglob("*.gcda"):
         old.unlink()
     output = ""
     with (OUT / "sim-coverage.log").open("w") as log:
         for step in steps:
-            result = subprocess.run(step, cwd=TRANSPORT, capture_output=True, text=True, check=False)
+            result = subprocess.run(
+                step, cwd=TRANSPORT, capture_output=True, text=True, check=False
+            )
             output = result.stdout
             log.write(result.stdout + result.stderr)
             if result.returncode != 0:
                 return False, f"{step[0]} failed: {(result.stdout + result.stderr).strip()[-300:]}"
     total = re.search(r"^TOTAL\s+(\d+)\s+(\d+)\s+(\d+)%", output, re.MULTILINE)
     percent = int(total[3]) if total else 0
-    return percent >= 90, f"lines of driver, client, flow and loss covered by simulation alone: {percent} %"
+    return (
+        percent >= 90,
+        f"lines of driver, client, flow and loss covered by simulation alone: {percent} %",
+    )
 
 
 def sim_faults() -> Outcome:
     """Each deliberate fault is found within 1000 worlds."""
-    result = subprocess.run(["make", "-s", "sim-faults"], cwd=ROOT, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        ["make", "-s", "sim-faults"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     (OUT / "sim-faults.log").write_text(result.stdout + result.stderr)
     faults = re.findall(r"^ *\d+ .*$", result.stdout, re.MULTILINE)
-    return result.returncode == 0, f"{len(faults)} faults, not found: {result.stdout.count('NOT FOUND')}"
+    return (
+        result.returncode == 0,
+        f"{len(faults)} faults, not found: {result.stdout.count('NOT FOUND')}",
+    )
 
 
 def fuzz() -> Outcome:
@@ -103,9 +158,27 @@ def fuzz() -> Outcome:
 def coverage() -> Outcome:
     """Line coverage of the C floors 0-3."""
     ok, text = workflow("cov")
-    rooms = ("util", "concurrent", "protocol", "channel", "logbuffer", "flow", "loss", "media", "cnc")
+    rooms = (
+        "util",
+        "concurrent",
+        "protocol",
+        "channel",
+        "logbuffer",
+        "flow",
+        "loss",
+        "media",
+        "cnc",
+    )
     filters = [argument for room in rooms for argument in ("--filter", f"{room}/")]
-    command = [sys.executable, "-m", "gcovr", "--root", ".", *filters, str(ROOT / "build" / "c" / "cov")]
+    command = [
+        sys.executable,
+        "-m",
+        "gcovr",
+        "--root",
+        ".",
+        *filters,
+        str(ROOT / "build" / "c" / "cov"),
+    ]
     result = subprocess.run(command, cwd=TRANSPORT, capture_output=True, text=True, check=False)
     (OUT / "coverage.txt").write_text(result.stdout + result.stderr)
     total = re.search(r"^TOTAL\s+(\d+)\s+(\d+)\s+(\d+)%", result.stdout, re.MULTILINE)
@@ -121,7 +194,13 @@ def repair() -> Outcome:
         programs = sorted((ROOT / "build" / "c" / "dev").rglob(name))
         if not programs:
             return False, f"{name} is not built"
-        result = subprocess.run([str(programs[0])], env={**os.environ, "RSTREAM_REPAIR": "strict"}, capture_output=True, text=True, check=False)
+        result = subprocess.run(
+            [str(programs[0])],
+            env={**os.environ, "RSTREAM_REPAIR": "strict"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         (OUT / f"{name}.log").write_text(result.stdout + result.stderr)
         ok = ok and result.returncode == 0
         lines += re.findall(r"^repair: (.*)$", result.stderr, re.MULTILINE)
@@ -154,11 +233,18 @@ def idle() -> Outcome:
     seconds = 20.0
     lines: list[str] = []
     good = True
-    for channel in ("aeron:ipc?term-length=1m", f"aeron:udp?endpoint=127.0.0.1:{free_port()}|term-length=1m"):
+    for channel in (
+        "aeron:ipc?term-length=1m",
+        f"aeron:udp?endpoint=127.0.0.1:{free_port()}|term-length=1m",
+    ):
         directory = tempfile.mkdtemp(prefix="rstream-idle-", dir="/dev/shm")
         driver = subprocess.Popen([rstreamd_path(), "--dir", directory], stdin=subprocess.DEVNULL)
         try:
-            client = subprocess.Popen([sys.executable, "-c", IDLE, directory, channel, str(seconds)], stdout=subprocess.PIPE, text=True)
+            client = subprocess.Popen(
+                [sys.executable, "-c", IDLE, directory, channel, str(seconds)],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
             assert client.stdout is not None
             client.stdout.readline()
             before = _cpu_seconds(driver.pid)
@@ -166,7 +252,9 @@ def idle() -> Outcome:
             share = (_cpu_seconds(driver.pid) - before) / seconds
             client.wait()
             good = good and share < 0.01 and reader < 0.01
-            lines.append(f"{channel.split('?')[0]}: driver {share:.2%}, client {reader:.2%} of a core")
+            lines.append(
+                f"{channel.split('?')[0]}: driver {share:.2%}, client {reader:.2%} of a core"
+            )
         finally:
             driver.terminate()
             driver.wait()
@@ -176,9 +264,21 @@ def idle() -> Outcome:
 
 def command(*arguments: str) -> Callable[[], Outcome]:
     def run() -> Outcome:
-        result = subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        result = subprocess.run(
+            [sys.executable, "-m", *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         (OUT / f"{arguments[0]}.log").write_text(result.stdout + result.stderr)
-        keep = [line for line in result.stdout.splitlines() if line.startswith(("ratio:", "demo: OK", "demo: FAILED", "demo: delivered", "demo: by Spark"))]
+        keep = [
+            line
+            for line in result.stdout.splitlines()
+            if line.startswith(
+                ("ratio:", "demo: OK", "demo: FAILED", "demo: delivered", "demo: by Spark")
+            )
+        ]
         return result.returncode == 0, "; ".join(keep)
 
     return run
@@ -188,11 +288,17 @@ SECTIONS: dict[str, Callable[[], Outcome]] = {
     "sim": simulate,
     "sim-coverage": sim_coverage,
     "sim-faults": sim_faults,
-    "reliability": pytest_section("tests/system/test_reliability.py", RSTREAM_RELIABILITY_COUNT="10000000"),
+    "reliability": pytest_section(
+        "tests/system/test_reliability.py", RSTREAM_RELIABILITY_COUNT="10000000"
+    ),
     "kills": pytest_section("tests/system/test_kills.py", RSTREAM_KILLS="50"),
-    "interop": pytest_section("tests/interop", RSTREAM_INTEROP_COUNT="100000", RSTREAM_INTEROP_WHOLE="1"),
+    "interop": pytest_section(
+        "tests/interop", RSTREAM_INTEROP_COUNT="100000", RSTREAM_INTEROP_WHOLE="1"
+    ),
     "model": pytest_section("tests/test_log_buffer_model.py", RSTREAM_MODEL_LARGE="1"),
-    "churn": pytest_section("tests/system/test_churn.py", RSTREAM_CHURN_COUNT="1000", RSTREAM_CHURN_S="600"),
+    "churn": pytest_section(
+        "tests/system/test_churn.py", RSTREAM_CHURN_COUNT="1000", RSTREAM_CHURN_S="600"
+    ),
     "sanitize": sanitize,
     "fuzz": fuzz,
     "coverage": coverage,
@@ -216,7 +322,9 @@ def main() -> int:
         good = good and ok
         minutes = (time.monotonic() - begin) / 60
         print(f"prove: {name}: {'OK' if ok else 'FAILED'} ({minutes:.1f} min) {text}", flush=True)
-        lines.append(f"| {name} | {'OK' if ok else 'FAILED'} | {minutes:.1f} | {text.replace('|', '/')} |")
+        lines.append(
+            f"| {name} | {'OK' if ok else 'FAILED'} | {minutes:.1f} | {text.replace('|', '/')} |"
+        )
         (OUT / "report.md").write_text("\n".join(lines) + "\n")
     print(f"prove: {'OK' if good else 'FAILED'}, report in build/prove/report.md")
     return 0 if good else 1

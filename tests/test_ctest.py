@@ -20,7 +20,11 @@ def test_c_tests_pass(preset: str) -> None:
     assert cmake is not None, "cmake is part of the group dev: run make setup"
     c_builds.wait()
     result = subprocess.run(
-        [cmake, "--workflow", "--preset", preset], cwd=c_builds.TRANSPORT, capture_output=True, text=True, check=False
+        [cmake, "--workflow", "--preset", preset],
+        cwd=c_builds.TRANSPORT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert result.returncode == 0, (result.stdout + result.stderr)[-8000:]
     assert "100% tests passed" in result.stdout

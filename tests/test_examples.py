@@ -37,7 +37,6 @@ def run(name: str, driver_dir: str, *arguments: str) -> str:
     return output
 
 
-
 def test_hello(driver_dir: str) -> None:
     assert run("hello.py", driver_dir).splitlines() == ["{'px': 0}", "{'px': 1}", "{'px': 2}"]
 

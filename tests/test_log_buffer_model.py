@@ -15,7 +15,14 @@ from pathlib import Path
 import pytest
 
 MODEL = Path(__file__).resolve().parents[1] / "transport_ext" / "tests" / "model" / "log_buffer.pml"
-FAULTS = {1: "commit without release", 2: "rotation without compare", 3: "limit before cleaning", 4: "cleaner too far", 5: "padding left", 6: "unblocking too early"}
+FAULTS = {
+    1: "commit without release",
+    2: "rotation without compare",
+    3: "limit before cleaning",
+    4: "cleaner too far",
+    5: "padding left",
+    6: "unblocking too early",
+}
 IS_LARGE = os.environ.get("RSTREAM_MODEL_LARGE", "") == "1"
 # Messages of each of two producers, and whether one of them may die.
 SIZES = [(2, 1), (3, 0)] if IS_LARGE else [(1, 1), (2, 0)]
@@ -28,8 +35,25 @@ def explore(place: Path, fault: int, messages: int, deaths: int) -> str:
     if shutil.which("spin") is None:
         pytest.skip("spin is not installed")
     steps = (
-        ["spin", "-a", f"-DFAULT={fault}", f"-DMESSAGES={messages}", f"-DDEATHS={deaths}", str(MODEL)],
-        [os.environ.get("CC", "cc"), "-O2", "-w", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM=6000", "-o", "pan", "pan.c"],
+        [
+            "spin",
+            "-a",
+            f"-DFAULT={fault}",
+            f"-DMESSAGES={messages}",
+            f"-DDEATHS={deaths}",
+            str(MODEL),
+        ],
+        [
+            os.environ.get("CC", "cc"),
+            "-O2",
+            "-w",
+            "-DSAFETY",
+            "-DCOLLAPSE",
+            "-DMEMLIM=6000",
+            "-o",
+            "pan",
+            "pan.c",
+        ],
         ["./pan", "-m200000"],
     )
     text = ""

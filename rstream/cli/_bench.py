@@ -34,10 +34,14 @@ SPARE_S = 60.0
 def run(options: argparse.Namespace) -> int:
     """Run one measurement, print it, write its JSON."""
     if options.size < SIZE_MIN:
-        raise ConfigError(f"--size {options.size}: at least {SIZE_MIN} bytes (number and checksum are in each message)")
+        raise ConfigError(
+            f"--size {options.size}: at least {SIZE_MIN} bytes (number and checksum are in each message)"
+        )
     size_max = min(_term_length(options) // 8, SIZE_MAX)
     if options.size > size_max:
-        raise ConfigError(f"--size {options.size}: at most {size_max} bytes (an eighth of the term, at most 16 MiB)")
+        raise ConfigError(
+            f"--size {options.size}: at most {size_max} bytes (an eighth of the term, at most 16 MiB)"
+        )
     if options.seconds <= 0 or options.warmup < 0:
         raise ConfigError("--seconds must be more than 0, --warmup 0 or more")
     result = measure(options)
@@ -74,7 +78,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             "wait": getattr(options, "wait", "block"),
             "channels": _channels(options),
         }
-        first, second = ("subscriber", "publisher") if options.kind == "throughput" else ("pong", "ping")
+        first, second = (
+            ("subscriber", "publisher") if options.kind == "throughput" else ("pong", "ping")
+        )
         workers = {role: _start_worker(role, task) for role in (first, second)}
         measuring = workers["subscriber" if options.kind == "throughput" else "ping"]
         other = workers["publisher" if options.kind == "throughput" else "pong"]
@@ -91,13 +97,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         if options.kind == "throughput":
             sent = json.loads(other_output)
             result["publisher_cpu_ns"] = 1e9 * sent["cpu_s"] / max(sent["messages"], 1)
-            result["driver_cpu_ns"] = 1e9 * _cpu_seconds(driver.pid if driver else 0) / max(sent["messages"], 1)
+            result["driver_cpu_ns"] = (
+                1e9 * _cpu_seconds(driver.pid if driver else 0) / max(sent["messages"], 1)
+            )
         return result | {
             "transport": options.transport,
             "size": options.size,
             "seconds": options.seconds,
             "mtu": options.mtu if options.transport == "udp" else None,
-            "machine": {"cores": os.cpu_count(), "arch": platform.machine(), "python": platform.python_version()},
+            "machine": {
+                "cores": os.cpu_count(),
+                "arch": platform.machine(),
+                "python": platform.python_version(),
+            },
             "build": _core.build_config(),
         }
     finally:
@@ -108,7 +120,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _start_driver(driver_dir: str, options: argparse.Namespace) -> subprocess.Popen[bytes]:
-    command = [rstreamd_path(), "--dir", driver_dir, f"--threading={options.threading}", "--idle-exit=0"]
+    command = [
+        rstreamd_path(),
+        "--dir",
+        driver_dir,
+        f"--threading={options.threading}",
+        "--idle-exit=0",
+    ]
     driver = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     deadline = 100
     while _core.probe(driver_dir) != 2:
@@ -130,7 +148,9 @@ def _start_worker(role: str, task: dict[str, Any]) -> subprocess.Popen[bytes]:
     )
 
 
-def _await_end(measuring: subprocess.Popen[bytes], other: subprocess.Popen[bytes], timeout_s: float) -> None:
+def _await_end(
+    measuring: subprocess.Popen[bytes], other: subprocess.Popen[bytes], timeout_s: float
+) -> None:
     """Waits for the measuring process; not for one whose partner has failed. Why it failed stands on standard error already."""
     deadline_s = time.monotonic() + timeout_s
     while measuring.poll() is None:
@@ -140,7 +160,9 @@ def _await_end(measuring: subprocess.Popen[bytes], other: subprocess.Popen[bytes
             raise DriverTimeout(f"no result within {timeout_s:g} s")
         time.sleep(0.02)
     if measuring.returncode != 0:
-        raise RStreamError(f"no result: the measuring process ended with code {measuring.returncode}")
+        raise RStreamError(
+            f"no result: the measuring process ended with code {measuring.returncode}"
+        )
 
 
 def _term_length(options: argparse.Namespace) -> int:

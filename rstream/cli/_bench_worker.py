@@ -126,7 +126,9 @@ def subscribe(task: dict[str, Any]) -> None:
                     "lost": 0,
                     "messages": messages,
                     "batch": task["batch"],
-                    "subscriber_cpu_ns": 1e9 * (time.process_time() - start_cpu_s) / max(messages, 1),
+                    "subscriber_cpu_ns": 1e9
+                    * (time.process_time() - start_cpu_s)
+                    / max(messages, 1),
                 }
             ),
             flush=True,
@@ -170,14 +172,19 @@ def ping(task: dict[str, Any]) -> None:
             echo = receive_one(subscription, spin, now_s + 5)
             after = time.perf_counter_ns()
             if echo != sent:
-                raise SystemExit(f"round trip {number}: the echo {'is missing' if echo is None else 'differs'}")
+                raise SystemExit(
+                    f"round trip {number}: the echo {'is missing' if echo is None else 'differs'}"
+                )
             number += 1
             if now_s >= begin_s:
                 times.append(after - before)
         times.sort()
         share = {name: times[min(len(times) - 1, int(len(times) * p))] / 1000 for name, p in
                  (("p50_us", 0.5), ("p99_us", 0.99), ("p999_us", 0.999))}  # fmt: skip
-        print(json.dumps(share | {"round_trips": len(times), "lost": 0, "wait": task["wait"]}), flush=True)
+        print(
+            json.dumps(share | {"round_trips": len(times), "lost": 0, "wait": task["wait"]}),
+            flush=True,
+        )
 
 
 def pong(task: dict[str, Any]) -> None:

@@ -59,7 +59,11 @@ def examine(driver_dir: str) -> Iterator[Finding]:
 def _shared_memory(driver_dir: str) -> Iterator[Finding]:
     mount = Path("/dev/shm")
     if not driver_dir.startswith("/dev/shm"):
-        yield ("weak", f"driver directory {driver_dir} is not in /dev/shm", "set RSTREAM_DIR to a folder in /dev/shm")
+        yield (
+            "weak",
+            f"driver directory {driver_dir} is not in /dev/shm",
+            "set RSTREAM_DIR to a folder in /dev/shm",
+        )
     if not mount.is_dir():
         yield ("lacks", "shared memory: no /dev/shm", "mount -t tmpfs -o size=1g tmpfs /dev/shm")
         return
@@ -74,7 +78,11 @@ def _shared_memory(driver_dir: str) -> Iterator[Finding]:
             pass
         yield ("ok", "shared memory: writable", "")
     except OSError as error:
-        yield ("lacks", f"shared memory: not writable ({error.strerror})", "check the rights of /dev/shm (1777)")
+        yield (
+            "lacks",
+            f"shared memory: not writable ({error.strerror})",
+            "check the rights of /dev/shm (1777)",
+        )
 
 
 def _huge_pages() -> Iterator[Finding]:
@@ -91,7 +99,11 @@ def _huge_pages() -> Iterator[Finding]:
 def _directory(driver_dir: str) -> Iterator[Finding]:
     life = _core.probe(driver_dir)
     if life == 1:
-        yield ("weak", f"{driver_dir}: files of a dead driver", "rstream driver --clean (the next start does it too)")
+        yield (
+            "weak",
+            f"{driver_dir}: files of a dead driver",
+            "rstream driver --clean (the next start does it too)",
+        )
     if os.path.isdir(driver_dir):
         status = os.stat(driver_dir)
         mine = status.st_uid == os.geteuid()
@@ -101,7 +113,12 @@ def _directory(driver_dir: str) -> Iterator[Finding]:
             f"{driver_dir}: {'yours' if mine else f'owned by uid {status.st_uid}'}, mode {status.st_mode & 0o777:o}",
             "the directory must be yours and closed to others: chmod 700, or choose another by RSTREAM_DIR",
         )
-    state = {0: "none running (the next use starts it)", 1: "dead", 2: "alive", 3: "an Aeron driver, alive"}[life]
+    state = {
+        0: "none running (the next use starts it)",
+        1: "dead",
+        2: "alive",
+        3: "an Aeron driver, alive",
+    }[life]
     yield ("ok", f"driver in {driver_dir}: {state}", "")
 
 

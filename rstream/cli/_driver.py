@@ -48,7 +48,9 @@ def run(options: argparse.Namespace) -> int:
             print(f"rstream driver: {option!r}: write name=value", file=sys.stderr)
             return 2
         arguments.append(f"--{name.lstrip('-')}={value}")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("AERON_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("AERON_")
+    }
     os.execve(arguments[0], arguments, environment)
 
 
@@ -62,7 +64,9 @@ def errors(driver_dir: str) -> int:
     """Distinct errors, oldest first, as Aeron's ErrorStat prints them."""
     found = _core.read_errors(driver_dir)
     for observations, first_ms, last_ms, text in found:
-        print(f"\n{observations} observations from {local_time(first_ms)} to {local_time(last_ms)} for:\n{text}")
+        print(
+            f"\n{observations} observations from {local_time(first_ms)} to {local_time(last_ms)} for:\n{text}"
+        )
     print(f"\n{len(found)} distinct errors observed.")
     return 0
 
@@ -70,7 +74,9 @@ def errors(driver_dir: str) -> int:
 def losses(driver_dir: str) -> int:
     """Losses as Aeron's LossStat prints them: comma-separated, a header line, the count."""
     found = metrics.losses(driver_dir)
-    print("#OBSERVATION_COUNT,TOTAL_BYTES_LOST,FIRST_OBSERVATION,LAST_OBSERVATION,SESSION_ID,STREAM_ID,CHANNEL,SOURCE")
+    print(
+        "#OBSERVATION_COUNT,TOTAL_BYTES_LOST,FIRST_OBSERVATION,LAST_OBSERVATION,SESSION_ID,STREAM_ID,CHANNEL,SOURCE"
+    )
     for one in found:
         print(
             f"{one.observations},{one.bytes_lost},{local_time(one.first_ms)},{local_time(one.last_ms)},"

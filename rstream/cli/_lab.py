@@ -68,7 +68,10 @@ def _baselines(options: Namespace) -> tuple[str, ...] | None:
 
 
 def _plan(options: Namespace) -> Plan:
-    seeds, baselines = options.seeds or seeds_of(options.experiment or "", is_real=options.real), _baselines(options)
+    seeds, baselines = (
+        options.seeds or seeds_of(options.experiment or "", is_real=options.real),
+        _baselines(options),
+    )
     if options.real and options.experiment in REAL:
         return real_plan(options.experiment, seeds, baselines)
     if options.real and options.scenario:

@@ -33,7 +33,10 @@ def run(options: argparse.Namespace) -> int:
         now_s = time.monotonic()
         life = _core.probe(driver_dir)
         if life == 0:
-            print(f"rstream: no driver in {driver_dir} (one starts with the first publisher or subscriber)", file=sys.stderr)
+            print(
+                f"rstream: no driver in {driver_dir} (one starts with the first publisher or subscriber)",
+                file=sys.stderr,
+            )
             print("\n".join(others(driver_dir)), file=sys.stderr)
             return 1
         lines, before = screen(driver_dir, life, before, now_s - before_s, options.all)
@@ -61,7 +64,9 @@ def others(driver_dir: str) -> list[str]:
                 alive.append(path)
             else:
                 dead += 1
-    lines = [f"  alive: {path}   (rstream stat --dir {path})" for path in alive] or ["  no other driver is alive"]
+    lines = [f"  alive: {path}   (rstream stat --dir {path})" for path in alive] or [
+        "  no other driver is alive"
+    ]
     if dead:
         lines.append(f"  and {dead} directories of dead drivers (rstream driver --clean --dir DIR)")
     return lines
@@ -110,10 +115,23 @@ def publication_lines(states: list[metrics.PublicationState]) -> list[str]:
             f"readers {state.subscribers if state.is_ipc else '-'}: {why}  {state.channel}"
         )
         if state.rate is not None:
-            room = "" if state.rate.margin is None else f", X {state.rate.margin:.2f}" + (" (too little buffer for a reader that stops)" if state.rate.margin < ENOUGH else "")
-            lines.append(f"    rate: {state.rate.bytes_per_s:,} bytes/s, {state.rate.fill_naks:,} fill NAKs{room}")
+            room = (
+                ""
+                if state.rate.margin is None
+                else f", X {state.rate.margin:.2f}"
+                + (
+                    " (too little buffer for a reader that stops)"
+                    if state.rate.margin < ENOUGH
+                    else ""
+                )
+            )
+            lines.append(
+                f"    rate: {state.rate.bytes_per_s:,} bytes/s, {state.rate.fill_naks:,} fill NAKs{room}"
+            )
         if state.slowest is not None:
-            lines.append(f"    slowest: {state.slowest.name}, {state.fill:.0%} full, for {_age(state.slowest.since_ms)}, consumed {state.slowest.position:,}")
+            lines.append(
+                f"    slowest: {state.slowest.name}, {state.fill:.0%} full, for {_age(state.slowest.since_ms)}, consumed {state.slowest.position:,}"
+            )
     return lines
 
 
@@ -135,5 +153,7 @@ def image_lines(states: list[metrics.ImageState]) -> list[str]:
             held = f" received and not consumed {state.received - state.consumed:,}"
             if state.highest is not None and state.highest > state.received:
                 held += f" gap before {state.highest:,}"
-        lines.append(f"  stream {state.stream_id} session {state.session_id} consumed {state.consumed:,}{held}  {state.channel}")
+        lines.append(
+            f"  stream {state.stream_id} session {state.session_id} consumed {state.consumed:,}{held}  {state.channel}"
+        )
     return lines

@@ -35,7 +35,15 @@ class CrossedDemand:
         window: most elements requested and not yet sent, at least 1.
     """
 
-    __slots__ = ("_allowed", "_look_again", "_requested", "_sent", "_sent_at", "_threshold", "window")
+    __slots__ = (
+        "_allowed",
+        "_look_again",
+        "_requested",
+        "_sent",
+        "_sent_at",
+        "_threshold",
+        "window",
+    )
 
     def __init__(self, window: int) -> None:
         if window < 1:

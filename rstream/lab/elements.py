@@ -18,7 +18,17 @@ from rstream.errors import RStreamError
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-__all__ = ("TIMEOUT_S", "Asker", "Maker", "Timeout", "drivers", "patterns", "publisher_from", "sink_to", "until")
+__all__ = (
+    "TIMEOUT_S",
+    "Asker",
+    "Maker",
+    "Timeout",
+    "drivers",
+    "patterns",
+    "publisher_from",
+    "sink_to",
+    "until",
+)
 
 TIMEOUT_S: Final = 60.0
 
@@ -59,7 +69,9 @@ class Maker(abc.Subscription):
     Its thread ends when it is cancelled.
     """
 
-    def __init__(self, sink: abc.Subscriber[Any], payload: object, count: int, asked: Callable[[], int]) -> None:
+    def __init__(
+        self, sink: abc.Subscriber[Any], payload: object, count: int, asked: Callable[[], int]
+    ) -> None:
         self.made: int = 0
         self.requested: int = 0
         self.beyond: int = -(2**62)
@@ -93,7 +105,9 @@ class Maker(abc.Subscription):
         sink, payload = self._sink, self._payload
         while True:
             with self._more:
-                self._more.wait_for(lambda: self.made < min(self.requested, self._count) or self._is_cancelled)
+                self._more.wait_for(
+                    lambda: self.made < min(self.requested, self._count) or self._is_cancelled
+                )
                 if self._is_cancelled:
                     return
                 most = min(self.requested, self._count)
@@ -161,7 +175,9 @@ def patterns(seed: int, count: int) -> dict[str, Callable[[], Iterator[int]]]:
 
 def sink_to(name: str, here: str, channel: str | None, window: int) -> stream.StreamSubscriber[Any]:
     """What sends raw bytes into a stream on one driver."""
-    return stream.subscriber_to(name, codec=codecs.raw(), channel=channel, dir=here, window=window, linger_s=0)
+    return stream.subscriber_to(
+        name, codec=codecs.raw(), channel=channel, dir=here, window=window, linger_s=0
+    )
 
 
 def publisher_from(name: str, there: str, channel: str | None) -> abc.Publisher[Any]:

@@ -32,7 +32,10 @@ _TIME_WIDTH: Final = 2
 
 @cache
 def _kinds() -> dict[str, tuple[int, tuple[str, ...]]]:
-    return {name: (number, tuple(field for field, _, _ in fields)) for number, (name, fields) in enumerate(_core.lab_records())}
+    return {
+        name: (number, tuple(field for field, _, _ in fields))
+        for number, (name, fields) in enumerate(_core.lab_records())
+    }
 
 
 def _ns(seconds: float) -> float:
@@ -46,7 +49,9 @@ class _Records:
     def add(self, kind: str, /, **fields: float) -> None:
         number, names = _kinds()[kind]
         if unknown := fields.keys() - set(names):
-            raise ConfigError(f"laboratory: {kind} has no field {sorted(unknown)[0]!r}; there are {', '.join(names)}")
+            raise ConfigError(
+                f"laboratory: {kind} has no field {sorted(unknown)[0]!r}; there are {', '.join(names)}"
+            )
         self.values.append(number)
         self.values.extend(fields[name] for name in names)
 
@@ -56,7 +61,9 @@ def _law_fields(sender: Sender) -> tuple[dict[str, float], dict[str, float]]:
     parameters = dict(sender.law.parameters)
     known = _SENDER_DEFAULTS.keys() | _IMAGE_DEFAULTS.keys() | {"buffer_bytes"}
     if unknown := parameters.keys() - known:
-        raise ConfigError(f"law {sender.law.name}: no parameter {sorted(unknown)[0]!r}; there are {', '.join(sorted(known))}")
+        raise ConfigError(
+            f"law {sender.law.name}: no parameter {sorted(unknown)[0]!r}; there are {', '.join(sorted(known))}"
+        )
     of_sender = {name: parameters.get(name, value) for name, value in _SENDER_DEFAULTS.items()}
     of_image = {name: parameters.get(name, value) for name, value in _IMAGE_DEFAULTS.items()}
     if "buffer_bytes" in parameters:
@@ -116,7 +123,16 @@ def pack(scenario: Scenario, seed: int) -> bytes:
 class Run:
     """What came out of one run: columns of samples, one row of results per image."""
 
-    def __init__(self, scenario: Scenario, seed: int, samples: bytes, results: bytes, *, steps: int = 0, gap_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        samples: bytes,
+        results: bytes,
+        *,
+        steps: int = 0,
+        gap_s: float = 0.0,
+    ) -> None:
         self.scenario: Scenario = scenario
         self.seed: int = seed
         #: Of a run in real time: how many steps it took, and the longest time between two of them.
@@ -125,7 +141,11 @@ class Run:
         self._sender_names, self._image_names, self._result_names = _core.lab_columns()
         self._samples: array[float] = array("d", samples)
         self._results: array[float] = array("d", results)
-        self._width = _TIME_WIDTH + len(scenario.senders) * len(self._sender_names) + min(scenario.traced, len(scenario.images)) * len(self._image_names)
+        self._width = (
+            _TIME_WIDTH
+            + len(scenario.senders) * len(self._sender_names)
+            + min(scenario.traced, len(scenario.images)) * len(self._image_names)
+        )
         self.times: list[float] = self._samples[:: self._width].tolist()
         #: Of a run in real time: the longest time between two steps since the sample before.
         self.gaps_s: list[float] = self._samples[1 :: self._width].tolist()
@@ -141,13 +161,24 @@ class Run:
 
     def image(self, column: str, number: int) -> list[float]:
         """A traced image's samples: queue, consumed, capacity."""
-        at = _TIME_WIDTH + len(self.scenario.senders) * len(self._sender_names) + number * len(self._image_names) + self._image_names.index(column)
+        at = (
+            _TIME_WIDTH
+            + len(self.scenario.senders) * len(self._sender_names)
+            + number * len(self._image_names)
+            + self._image_names.index(column)
+        )
         return self._samples[at :: self._width].tolist()
 
     def result(self, number: int) -> dict[str, float]:
         """An image's counts at the end."""
         width = len(self._result_names)
-        return dict(zip(self._result_names, self._results[number * width : (number + 1) * width], strict=True))
+        return dict(
+            zip(
+                self._result_names,
+                self._results[number * width : (number + 1) * width],
+                strict=True,
+            )
+        )
 
     def results(self, column: str) -> list[float]:
         """One count of every image."""

@@ -37,27 +37,65 @@ if TYPE_CHECKING:
 
 __all__ = ("load",)
 
-_TOP: Final = ("name", "seconds", "rtt_ms", "buffer_mib", "loss", "control_loss", "link_mb_s", "app_mb_s", "mtu", "receiver_timeout_s", "queues", "real", "laws", "parameters", "receivers")
-_RECEIVER: Final = ("count", "capacity_mb_s", "trace", "noise", "noise_ms", "pauses", "dies_s", "hangs_s", "evict_after_s")
+_TOP: Final = (
+    "name",
+    "seconds",
+    "rtt_ms",
+    "buffer_mib",
+    "loss",
+    "control_loss",
+    "link_mb_s",
+    "app_mb_s",
+    "mtu",
+    "receiver_timeout_s",
+    "queues",
+    "real",
+    "laws",
+    "parameters",
+    "receivers",
+)
+_RECEIVER: Final = (
+    "count",
+    "capacity_mb_s",
+    "trace",
+    "noise",
+    "noise_ms",
+    "pauses",
+    "dies_s",
+    "hangs_s",
+    "evict_after_s",
+)
 _RECEIVERS_MAX: Final = 4000
 
 
 class _Table:
     """A TOML table whose every use knows what it is called."""
 
-    def __init__(self, path: Path, where: str, values: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    def __init__(
+        self, path: Path, where: str, values: Mapping[str, Any], known: tuple[str, ...]
+    ) -> None:
         self.path, self.where, self.values = path, where, values
         if unknown := sorted(values.keys() - set(known)):
-            raise ConfigError(f"{path}: {where}unknown key {unknown[0]!r}; there are {', '.join(known)}")
+            raise ConfigError(
+                f"{path}: {where}unknown key {unknown[0]!r}; there are {', '.join(known)}"
+            )
 
     def wrong(self, key: str, expected: str) -> ConfigError:
-        return ConfigError(f"{self.path}: {self.where}{key} is {self.values.get(key)!r}, must be {expected}")
+        return ConfigError(
+            f"{self.path}: {self.where}{key} is {self.values.get(key)!r}, must be {expected}"
+        )
 
     def number(self, key: str, default: float | None, least: float, most: float) -> float:
         value = self.values.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not least <= value <= most
+        ):
             if value is None:
-                raise ConfigError(f"{self.path}: {self.where}{key} is missing: a number, {least:g} to {most:g}")
+                raise ConfigError(
+                    f"{self.path}: {self.where}{key} is missing: a number, {least:g} to {most:g}"
+                )
             if not (default is not None and value == default):
                 raise self.wrong(key, f"a number, {least:g} to {most:g}")
         return float(cast("float", value))
@@ -77,7 +115,9 @@ class _Table:
         found: list[tuple[float, float]] = []
         for entry in cast("list[Any]", value):
             pair = cast("list[Any]", entry) if isinstance(entry, list) else []
-            if len(pair) != 2 or not all(isinstance(part, int | float) and part >= 0 for part in pair):
+            if len(pair) != 2 or not all(
+                isinstance(part, int | float) and part >= 0 for part in pair
+            ):
                 raise self.wrong(key, expected)
             found.append((float(pair[0]), float(pair[1])))
         if found != sorted(found, key=lambda pair: pair[0]):
@@ -98,9 +138,13 @@ def _trace(path: Path) -> tuple[tuple[float, float], ...]:
         try:
             at_s, rate = (float(word) for word in words)
         except ValueError:
-            raise ConfigError(f"trace {path}, line {number}: {line!r}; a line is: second MB/s") from None
+            raise ConfigError(
+                f"trace {path}, line {number}: {line!r}; a line is: second MB/s"
+            ) from None
         if not (0 <= at_s < math.inf and 0 <= rate < math.inf) or (levels and at_s < levels[-1][0]):
-            raise ConfigError(f"trace {path}, line {number}: {line!r}; times must not go back, numbers not be negative")
+            raise ConfigError(
+                f"trace {path}, line {number}: {line!r}; times must not go back, numbers not be negative"
+            )
         levels.append((at_s, rate * MB))
     if not levels:
         raise ConfigError(f"trace {path}: no line with a capacity in it")
@@ -119,7 +163,9 @@ def _levels(table: _Table) -> tuple[tuple[float, float], ...]:
     if isinstance(capacity, list):
         pairs = table.pairs("capacity_mb_s")
         if not pairs:
-            raise table.wrong("capacity_mb_s", "a number or a list of pairs [second, MB/s] that is not empty")
+            raise table.wrong(
+                "capacity_mb_s", "a number or a list of pairs [second, MB/s] that is not empty"
+            )
         return tuple((at_s, rate * MB) for at_s, rate in pairs)
     return ((0.0, table.number("capacity_mb_s", None, 0.001, 1e6) * MB),)
 
@@ -130,7 +176,9 @@ def _receivers(path: Path, values: object) -> tuple[Consumer, ...]:
     found: list[Consumer] = []
     for number, entry in enumerate(cast("list[Any]", values)):
         if not isinstance(entry, dict):
-            raise ConfigError(f"{path}: receivers {number} is {entry!r}, must be a table [[receivers]]")
+            raise ConfigError(
+                f"{path}: receivers {number} is {entry!r}, must be a table [[receivers]]"
+            )
         table = _Table(path, f"receivers {number}: ", cast("Mapping[str, Any]", entry), _RECEIVER)
         consumer = Consumer(
             levels=_levels(table), noise=table.number("noise", 0.0, 0, 10), noise_s=table.number("noise_ms", 10.0, 0.1, 1e4) / 1e3, pauses=table.pairs("pauses"),
@@ -147,19 +195,33 @@ def _receivers(path: Path, values: object) -> tuple[Consumer, ...]:
 
 
 def _laws(top: _Table) -> tuple[Law, ...]:
-    names, parameters = top.values.get("laws", ["adaptive", "credit"]), top.values.get("parameters", {})
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) and name in LAWS for name in cast("list[Any]", names)):
+    names, parameters = (
+        top.values.get("laws", ["adaptive", "credit"]),
+        top.values.get("parameters", {}),
+    )
+    if (
+        not isinstance(names, list)
+        or not names
+        or not all(isinstance(name, str) and name in LAWS for name in cast("list[Any]", names))
+    ):
         raise top.wrong("laws", f"a list out of {', '.join(LAWS)}")
     if not isinstance(parameters, dict):
         raise top.wrong("parameters", "tables [parameters.LAW]")
     tables = cast("Mapping[str, Any]", parameters)
     for law, table in tables.items():
         if law not in LAWS or not isinstance(table, dict):
-            raise ConfigError(f"{top.path}: parameters.{law}: no such law; there are {', '.join(LAWS)}")
+            raise ConfigError(
+                f"{top.path}: parameters.{law}: no such law; there are {', '.join(LAWS)}"
+            )
         for key, value in cast("Mapping[str, Any]", table).items():
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise ConfigError(f"{top.path}: parameters.{law}.{key} is {value!r}, must be a number")
-    return tuple(Law(name, {key: float(value) for key, value in tables.get(name, {}).items()}) for name in cast("list[str]", names))
+                raise ConfigError(
+                    f"{top.path}: parameters.{law}.{key} is {value!r}, must be a number"
+                )
+    return tuple(
+        Law(name, {key: float(value) for key, value in tables.get(name, {}).items()})
+        for name in cast("list[str]", names)
+    )
 
 
 def load(path: Path) -> tuple[Scenario, tuple[Law, ...]]:

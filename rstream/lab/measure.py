@@ -10,7 +10,21 @@ if TYPE_CHECKING:
 
     from rstream.lab.engine import Run
 
-__all__ = ("DETECT_S", "buffer_for_margin", "drained_index", "jain", "margin", "mean_rate", "overrun_share", "quantile", "reach_s", "reaction_s", "slowest", "utilisation", "window_s")
+__all__ = (
+    "DETECT_S",
+    "buffer_for_margin",
+    "drained_index",
+    "jain",
+    "margin",
+    "mean_rate",
+    "overrun_share",
+    "quantile",
+    "reach_s",
+    "reaction_s",
+    "slowest",
+    "utilisation",
+    "window_s",
+)
 
 #: D of flow/reaction.h, where nothing else is said.
 DETECT_S: Final = 0.0002
@@ -40,7 +54,11 @@ def utilisation(run: Run, image: int) -> float:
 
 def slowest(run: Run) -> int:
     """The traced image whose consumer could take least and is alive at the end."""
-    living = [i for i in range(min(run.scenario.traced, len(run.scenario.images))) if not run.result(i)["is_gone"]]
+    living = [
+        i
+        for i in range(min(run.scenario.traced, len(run.scenario.images)))
+        if not run.result(i)["is_gone"]
+    ]
     return min(living, key=lambda i: run.image("capacity", i)[drained_index(run, i)])
 
 
@@ -56,9 +74,20 @@ def mean_rate(run: Run, column: str, from_s: float, to_s: float, sender: int = 0
     return (values[last] - values[first]) / (run.times[last] - run.times[first])
 
 
-def reach_s(run: Run, since_s: float, target: float, share: float = 0.1, hold_s: float = 0.2, bin_s: float = 0.01) -> float:
+def reach_s(
+    run: Run,
+    since_s: float,
+    target: float,
+    share: float = 0.1,
+    hold_s: float = 0.2,
+    bin_s: float = 0.01,
+) -> float:
     """Time until what is sent is within ``share`` of ``target``: in a bin of ``bin_s``, and in the mean over the ``hold_s`` that begin there."""
-    sent, width, hold = run.sender("sent"), round(bin_s / run.scenario.sample_s), round(hold_s / run.scenario.sample_s)
+    sent, width, hold = (
+        run.sender("sent"),
+        round(bin_s / run.scenario.sample_s),
+        round(hold_s / run.scenario.sample_s),
+    )
 
     def is_near(first: int, count: int) -> bool:
         rate = (sent[first + count] - sent[first]) / (run.times[first + count] - run.times[first])
@@ -76,13 +105,19 @@ def _fill_low(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: fl
     return max(0.1, min(0.5, max(target_delay_s, rtt_s) * rate / buffer_bytes, room))
 
 
-def window_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
+def window_s(
+    buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010
+) -> float:
     """W of the adaptive law where the drain is the rate."""
     low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s)
-    return min(max(rtt_s, 0.050), max(buffer_bytes * (1 - low) / (1.75 * rate) - rtt_s, rtt_s, 0.001))
+    return min(
+        max(rtt_s, 0.050), max(buffer_bytes * (1 - low) / (1.75 * rate) - rtt_s, rtt_s, 0.001)
+    )
 
 
-def reaction_s(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
+def reaction_s(
+    buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010
+) -> float:
     """T = RTT + W."""
     return rtt_s + window_s(buffer_bytes, rate, rtt_s, target_delay_s)
 
@@ -96,10 +131,16 @@ def jain(values: Sequence[float]) -> float:
 def margin(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
     """X = B (1 - f_lo) / (R (T + D)) of the adaptive law where the drain is the rate. Never less for a larger buffer."""
     low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s)
-    return buffer_bytes * (1 - low) / (rate * (reaction_s(buffer_bytes, rate, rtt_s, target_delay_s) + DETECT_S))
+    return (
+        buffer_bytes
+        * (1 - low)
+        / (rate * (reaction_s(buffer_bytes, rate, rtt_s, target_delay_s) + DETECT_S))
+    )
 
 
-def buffer_for_margin(wanted: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
+def buffer_for_margin(
+    wanted: float, rate: float, rtt_s: float, target_delay_s: float = 0.010
+) -> float:
     """The least buffer (whole KiB) with that X; a buffer that has room for it and no more counts."""
     low, high = 1, 1 << 20
     while low < high:

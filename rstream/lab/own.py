@@ -19,7 +19,10 @@ __all__ = ("own",)
 
 
 def look(run: Run) -> dict[str, float]:
-    sent, living = run.sender("sent")[-1], [i for i in range(len(run.scenario.images)) if not run.result(i)["is_gone"]]
+    sent, living = (
+        run.sender("sent")[-1],
+        [i for i in range(len(run.scenario.images)) if not run.result(i)["is_gone"]],
+    )
     traced = [i for i in living if i < run.scenario.traced]
     seen = {f"receiver{i}_utilisation": utilisation(run, i) for i in traced}
     queues = [fill * 100 for fill in run.sender("fill_most")]
@@ -41,7 +44,15 @@ def own(path: Path, plan: Plan, *, is_real: bool = False) -> Report:
     """
     scenario, laws = load(path)
     scenario = replace(scenario, real=scenario.real or is_real)
-    seen = {law.name: [Figure(name, values) for name, values in columns(plan.runs(scenario, law, look, f"{scenario.name}, {law.name}")).items()] for law in laws}
+    seen = {
+        law.name: [
+            Figure(name, values)
+            for name, values in columns(
+                plan.runs(scenario, law, look, f"{scenario.name}, {law.name}")
+            ).items()
+        ]
+        for law in laws
+    }
     first, *others = laws
     return Report(
         scenario.name, seen[first.name], first.parameters, {law.name: seen[law.name] for law in others}, {law.name: law.parameters for law in others},

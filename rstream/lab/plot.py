@@ -21,14 +21,22 @@ __all__ = ("COLUMNS_MAX", "draw")
 COLUMNS_MAX: Final = 6  # runs side by side; what is more is left out, and said
 BIN_S: Final = 0.02
 RATE_MOST_MB_S: Final = 400.0
-_TITLES: Final = ("sent and limit, MB/s", "delivered to the slowest, MB/s", "longest queue, % of its buffer", "fill NAKs per second")
+_TITLES: Final = (
+    "sent and limit, MB/s",
+    "delivered to the slowest, MB/s",
+    "longest queue, % of its buffer",
+    "fill NAKs per second",
+)
 
 
 def _rates(run: Run, column: str, sender: int, scale: float) -> tuple[list[float], list[float]]:
     """Growth of a counted column per second, in bins."""
     values, width = run.sender(column, sender), max(1, round(BIN_S / run.scenario.sample_s))
     firsts = range(0, len(values) - width, width)
-    return [run.times[i] for i in firsts], [(values[i + width] - values[i]) / (run.times[i + width] - run.times[i]) / scale for i in firsts]
+    return [run.times[i] for i in firsts], [
+        (values[i + width] - values[i]) / (run.times[i + width] - run.times[i]) / scale
+        for i in firsts
+    ]
 
 
 def _thin(run: Run, values: list[float], scale: float) -> tuple[list[float], list[float]]:
@@ -43,7 +51,14 @@ def _draw_run(axes: Any, run: Run) -> None:
         axes[0].plot(*_rates(run, "sent", number, 1e6), label=label, linewidth=0.9)
         limit = run.sender("limit", number)
         if min(limit) < 1e11:  # more is no limit
-            axes[0].plot(*_thin(run, limit, 1e6), linestyle="--", linewidth=0.8, color="black", alpha=0.5, label="limit" if number == 0 else None)
+            axes[0].plot(
+                *_thin(run, limit, 1e6),
+                linestyle="--",
+                linewidth=0.8,
+                color="black",
+                alpha=0.5,
+                label="limit" if number == 0 else None,
+            )
         axes[2].plot(*_thin(run, run.sender("fill_most", number), 0.01), linewidth=0.9)
         axes[3].plot(*_rates(run, "reports", number, 1.0), linewidth=0.9)
     axes[1].plot(*_rates(run, "delivered_least", last, 1e6), linewidth=0.9)
@@ -51,8 +66,14 @@ def _draw_run(axes: Any, run: Run) -> None:
 
 def _top_mb_s(sketches: Sequence[Sketch]) -> float:
     """Of the rates' axis, which all columns share: above the highest of all runs, unless that is a peak of a start."""
-    rates = (_rates(sketch.run, "sent", number, 1e6)[1] for sketch in sketches for number in range(len(sketch.run.scenario.senders)))
-    return min(1.3 * max((max(values, default=1.0) for values in rates), default=1.0), RATE_MOST_MB_S)
+    rates = (
+        _rates(sketch.run, "sent", number, 1e6)[1]
+        for sketch in sketches
+        for number in range(len(sketch.run.scenario.senders))
+    )
+    return min(
+        1.3 * max((max(values, default=1.0) for values in rates), default=1.0), RATE_MOST_MB_S
+    )
 
 
 def _figure(sketches: Sequence[Sketch]) -> bytes:
@@ -62,10 +83,20 @@ def _figure(sketches: Sequence[Sketch]) -> bytes:
         mpl.use("Agg")
         from matplotlib import pyplot as plt
     except ImportError as error:
-        raise ConfigError('--plot needs matplotlib: pip install "rstream-transport[cli]"') from error
+        raise ConfigError(
+            '--plot needs matplotlib: pip install "rstream-transport[cli]"'
+        ) from error
     shown = sketches[:COLUMNS_MAX]
     plots: Any = plt
-    figure, axes = plots.subplots(4, len(shown), figsize=(4.5 * len(shown) + 1, 11), sharex="col", sharey="row", squeeze=False, constrained_layout=True)
+    figure, axes = plots.subplots(
+        4,
+        len(shown),
+        figsize=(4.5 * len(shown) + 1, 11),
+        sharex="col",
+        sharey="row",
+        squeeze=False,
+        constrained_layout=True,
+    )
     for column, sketch in enumerate(shown):
         _draw_run([axes[row][column] for row in range(4)], sketch.run)
         axes[0][column].set_title(f"{sketch.title}, seed {sketch.run.seed}", fontsize=10)

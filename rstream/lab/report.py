@@ -27,7 +27,11 @@ _T: Final = (
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
     """Mean and the ends of its 95 % confidence interval. One value that is not finite makes all of them so: it must not vanish in a mean."""
     if not values or not all(math.isfinite(value) for value in values):
-        worst = math.nan if not values else max(values, key=lambda value: (not math.isfinite(value), value))
+        worst = (
+            math.nan
+            if not values
+            else max(values, key=lambda value: (not math.isfinite(value), value))
+        )
         return worst, worst, worst
     mean = statistics.fmean(values)
     if len(values) == 1:
@@ -59,20 +63,32 @@ class Figure:
         _, low, high = interval(self.values)
         if self.of_every:
             low, high = min(self.values), max(self.values)
-        return (self.least is None or low >= self.least) and (self.most is None or high <= self.most)
+        return (self.least is None or low >= self.least) and (
+            self.most is None or high <= self.most
+        )
 
     @property
     def worst(self) -> float:
         """The value that is nearest to a limit, or furthest beyond it."""
 
         def room(value: float) -> float:
-            return min([value - least for least in (self.least,) if least is not None] + [most - value for most in (self.most,) if most is not None], default=0.0)
+            return min(
+                [value - least for least in (self.least,) if least is not None]
+                + [most - value for most in (self.most,) if most is not None],
+                default=0.0,
+            )
 
         return min(self.values, key=room)
 
     def as_json(self) -> dict[str, Any]:
         mean, low, high = interval(self.values)
-        entry: dict[str, Any] = {"mean": _number(mean), "low": _number(low), "high": _number(high), "seeds": len(self.values), "unit": self.unit}
+        entry: dict[str, Any] = {
+            "mean": _number(mean),
+            "low": _number(low),
+            "high": _number(high),
+            "seeds": len(self.values),
+            "unit": self.unit,
+        }
         if self.least is not None:
             entry["least"] = self.least
         if self.most is not None:
@@ -88,7 +104,9 @@ class Figure:
         limit += "" if self.most is None else f"  <= {self.most:.4g}"
         limit += " in every run" if self.of_every else ""
         verdict = ("  ok" if self.passed else "  FAILS") if self.is_judged else ""
-        return f"{self.name:<44}{mean:>12.5g}  [{low:.5g}, {high:.5g}] {self.unit:<6}{limit}{verdict}"
+        return (
+            f"{self.name:<44}{mean:>12.5g}  [{low:.5g}, {high:.5g}] {self.unit:<6}{limit}{verdict}"
+        )
 
 
 def _number(value: float) -> float | str:
@@ -104,7 +122,9 @@ class Report:
     figures: list[Figure]
     parameters: Mapping[str, float]
     baselines: dict[str, list[Figure]] = field(default_factory=dict[str, list[Figure]])
-    baseline_parameters: dict[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    baseline_parameters: dict[str, Mapping[str, float]] = field(
+        default_factory=dict[str, Mapping[str, float]]
+    )
     notes: list[str] = field(default_factory=list[str])
     law: str = "adaptive"
     is_judged: bool = True
@@ -120,14 +140,25 @@ class Report:
         return bool(judged) and all(figure.passed for figure in judged)
 
     def as_json(self) -> dict[str, Any]:
-        where: dict[str, Any] = {} if self.real_capacity is None else {"real": True, "capacity_bytes_per_s": self.real_capacity}
+        where: dict[str, Any] = (
+            {}
+            if self.real_capacity is None
+            else {"real": True, "capacity_bytes_per_s": self.real_capacity}
+        )
         return {
             "experiment": self.experiment,
             **where,
             "passed": self.passed,
-            "figures": {**{figure.name: figure.as_json() for figure in self.figures}, "parameters": dict(self.parameters), "notes": self.notes},
+            "figures": {
+                **{figure.name: figure.as_json() for figure in self.figures},
+                "parameters": dict(self.parameters),
+                "notes": self.notes,
+            },
             "baselines": {
-                law: {**{figure.name: figure.as_json() for figure in figures}, "parameters": dict(self.baseline_parameters.get(law, {}))}
+                law: {
+                    **{figure.name: figure.as_json() for figure in figures},
+                    "parameters": dict(self.baseline_parameters.get(law, {})),
+                }
                 for law, figures in self.baselines.items()
             },
         }
@@ -137,7 +168,11 @@ class Report:
 
     def print(self, out: TextIO) -> None:
         verdict = "no limits" if not self.is_judged else "passed" if self.passed else "FAILED"
-        where = "" if self.real_capacity is None else f" (real sockets in real time, {self.real_capacity / 1e6:g} MB/s)"
+        where = (
+            ""
+            if self.real_capacity is None
+            else f" (real sockets in real time, {self.real_capacity / 1e6:g} MB/s)"
+        )
         print(f"{self.experiment}{where}: {verdict}", file=out)
         _print_law(out, self.law, self.figures, self.parameters)
         for law, figures in self.baselines.items():
@@ -146,8 +181,12 @@ class Report:
             print(f"  note: {note}", file=out)
 
 
-def _print_law(out: TextIO, law: str, figures: Sequence[Figure], parameters: Mapping[str, float]) -> None:
-    said = ", ".join(f"{name}={value:.4g}" for name, value in parameters.items()) or "nothing to tune"
+def _print_law(
+    out: TextIO, law: str, figures: Sequence[Figure], parameters: Mapping[str, float]
+) -> None:
+    said = (
+        ", ".join(f"{name}={value:.4g}" for name, value in parameters.items()) or "nothing to tune"
+    )
     print(f"  {law} ({said})", file=out)
     for figure in figures:
         print(f"    {figure.line()}", file=out)

@@ -12,7 +12,20 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ("BUFFER", "FORGERIES", "LAWS", "MB", "Consumer", "Forger", "Image", "Law", "Liar", "Scenario", "Sender", "group")
+__all__ = (
+    "BUFFER",
+    "FORGERIES",
+    "LAWS",
+    "MB",
+    "Consumer",
+    "Forger",
+    "Image",
+    "Law",
+    "Liar",
+    "Scenario",
+    "Sender",
+    "group",
+)
 
 MB: Final = 1e6
 BUFFER: Final = 4 << 20
@@ -155,7 +168,11 @@ def group(
     return Scenario(
         name=name,
         seconds=seconds + drain_s,
-        senders=(replace(sender or Sender(), ends_s=seconds, nak_delay_s=0.0 if len(consumers) == 1 else 0.01),),
+        senders=(
+            replace(
+                sender or Sender(), ends_s=seconds, nak_delay_s=0.0 if len(consumers) == 1 else 0.01
+            ),
+        ),
         consumers=consumers,
         images=tuple(Image(0, i, buffer_bytes) for i in range(len(consumers))),
         step_s=step_s,

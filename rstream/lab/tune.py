@@ -62,20 +62,32 @@ def training() -> Scenario:
 def score(outcome: Run) -> float:
     """What the search makes large."""
     queue = quantile(outcome.sender("queue_most"), 0.99) / BUFFER
-    return utilisation(outcome, slowest(outcome)) - QUEUE_WEIGHT * queue - OVERRUN_WEIGHT * overrun_share(outcome)
+    return (
+        utilisation(outcome, slowest(outcome))
+        - QUEUE_WEIGHT * queue
+        - OVERRUN_WEIGHT * overrun_share(outcome)
+    )
 
 
 def two_senders(law: Law) -> Scenario:
     """The second one comes when the first one has everything."""
     senders = tuple(Sender(law=law, begins_s=float(i)) for i in range(2))
     return Scenario(
-        name="training", seconds=12, senders=senders, consumers=(Consumer(noise=0.15),), images=(Image(0, 0), Image(1, 0)), step_s=2e-4, sample_s=1e-2
+        name="training",
+        seconds=12,
+        senders=senders,
+        consumers=(Consumer(noise=0.15),),
+        images=(Image(0, 0), Image(1, 0)),
+        step_s=2e-4,
+        sample_s=1e-2,
     )
 
 
 def unfairness(outcome: Run) -> float:
     """What Jain's index over the last two seconds is short of 0.95."""
-    return max(0.0, FAIR - jain([mean_rate(outcome, "delivered_sum", 10.0, 11.9, i) for i in range(2)]))
+    return max(
+        0.0, FAIR - jain([mean_rate(outcome, "delivered_sum", 10.0, 11.9, i) for i in range(2)])
+    )
 
 
 def _judge(law: Law) -> float:
@@ -86,7 +98,11 @@ def _judge(law: Law) -> float:
 def _point(dice: random.Random, space: Mapping[str, tuple[float, float, bool]]) -> dict[str, float]:
     point: dict[str, float] = {}
     for name, (least, most, is_logarithmic) in space.items():
-        value = math.exp(dice.uniform(math.log(least), math.log(most))) if is_logarithmic else dice.uniform(least, most)
+        value = (
+            math.exp(dice.uniform(math.log(least), math.log(most)))
+            if is_logarithmic
+            else dice.uniform(least, most)
+        )
         point[name] = float(round(value)) if name in _WHOLE or value > 1000 else round(value, 4)
     return point
 
@@ -99,7 +115,10 @@ def tuned(name: str, trials: int = TRIALS) -> Law:
     key = (name, trials)
     if key not in _found:
         space, dice = SPACES.get(name, {}), random.Random(f"rstream lab {name}")
-        points: list[dict[str, float]] = [{}, *(_point(dice, space) for _ in range(trials - 1 if space else 0))]
+        points: list[dict[str, float]] = [
+            {},
+            *(_point(dice, space) for _ in range(trials - 1 if space else 0)),
+        ]
         best = max(points, key=lambda point: _judge(Law(name, point)))
         _found[key] = Law(name, best)
     return _found[key]

@@ -37,7 +37,10 @@ class _Timed(Asker):
     """Tells when the last element of each turn was delivered."""
 
     def __init__(self, way: Way, turn: int, link: Connection) -> None:
-        super().__init__(itertools.chain((way.first,), itertools.repeat(way.then)), way.first - way.then if way.then else 0)
+        super().__init__(
+            itertools.chain((way.first,), itertools.repeat(way.then)),
+            way.first - way.then if way.then else 0,
+        )
         self._turn, self._link = turn, link
 
     def on_next(self, item: object) -> None:
@@ -69,7 +72,16 @@ def _take(link: Connection, maker: Maker, turn: int, name: str) -> float:
         raise Timeout(f"{name}: the readers' process failed") from error
 
 
-def elements_per_s(here: str, there: str, ways: Sequence[Way], *, window: int, payload: bytes, turn: int, rounds: int) -> list[list[float]]:
+def elements_per_s(
+    here: str,
+    there: str,
+    ways: Sequence[Way],
+    *,
+    window: int,
+    payload: bytes,
+    turn: int,
+    rounds: int,
+) -> list[list[float]]:
     """Of each way the throughput of its turns, from this process to one of its own.
 
     Args:

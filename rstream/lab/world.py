@@ -72,7 +72,11 @@ class World:
 
     def buffer(self, size: float = BUFFER) -> float:
         """A buffer that lasts as long here as this one at 100 MB/s, in whole KiB."""
-        return size if self.scale == 1 else max(_BUFFER_LEAST, round(size * self.scale / 1024) * 1024.0)
+        return (
+            size
+            if self.scale == 1
+            else max(_BUFFER_LEAST, round(size * self.scale / 1024) * 1024.0)
+        )
 
     def holds(self, size: float) -> bool:
         """Whether a driver takes no more than a buffer of that size, given its exact length."""
@@ -104,13 +108,21 @@ class World:
         """The law with its rates and its bytes in proportion."""
         if self.scale == 1:
             return law
-        return replace(law, parameters={name: float(round(value * self.scale)) if name in _SCALED else value for name, value in law.parameters.items()})
+        return replace(
+            law,
+            parameters={
+                name: float(round(value * self.scale)) if name in _SCALED else value
+                for name, value in law.parameters.items()
+            },
+        )
 
     def place(self, scenario: Scenario) -> Scenario:
         """The scenario where this world is."""
         if self.is_real:
             return replace(scenario, real=True)
-        by_agents = self.engine == "agents" and len(scenario.images) <= AGENTS_MOST and not scenario.queues
+        by_agents = (
+            self.engine == "agents" and len(scenario.images) <= AGENTS_MOST and not scenario.queues
+        )
         return replace(scenario, agents=True) if by_agents else scenario
 
 
@@ -130,9 +142,19 @@ def measured(receivers: int, buffer_most: float) -> World:
     """What this machine carries now: an unlimited run of a second to so many receivers."""
     socket_most = float(_RMEM_MAX.read_text())
     unlimited = Consumer(levels=((0.0, 1e12),))
-    world = group("calibration", _MEASURED_S, (unlimited,) * receivers, buffer_bytes=min(BUFFER, socket_most), drain_s=0.1).under(Law("credit"))
+    world = group(
+        "calibration",
+        _MEASURED_S,
+        (unlimited,) * receivers,
+        buffer_bytes=min(BUFFER, socket_most),
+        drain_s=0.1,
+    ).under(Law("credit"))
     outcome = run(replace(world, real=True), 1)
-    found = fitting(mean_rate(outcome, "delivered_least", _SETTLED_S, _MEASURED_S - 0.01), buffer_most, socket_most)
+    found = fitting(
+        mean_rate(outcome, "delivered_least", _SETTLED_S, _MEASURED_S - 0.01),
+        buffer_most,
+        socket_most,
+    )
     return replace(found, later_s=_later_s(found, receivers))
 
 
@@ -140,7 +162,17 @@ def _later_s(world: World, receivers: int) -> float:
     """The loopback, and the thread that comes round to five drivers in turn: in a short buffer the law's W says what they make of the round trip."""
     where, size = world.exact(_SHORT_BUFFER_S * world.full)
     noisy = Consumer(levels=((0.0, where.full),), noise=0.15)
-    scenario = group("round trip", _MEASURED_S, (noisy,) * receivers, buffer_bytes=size, drain_s=0.1, step_s=5e-5, sender=Sender(rtt_s=world.rtt_s))
+    scenario = group(
+        "round trip",
+        _MEASURED_S,
+        (noisy,) * receivers,
+        buffer_bytes=size,
+        drain_s=0.1,
+        step_s=5e-5,
+        sender=Sender(rtt_s=world.rtt_s),
+    )
     outcome = run(replace(scenario.under(where.law(Law("adaptive"))), real=True), 1)
-    windows = outcome.sender("window_ns")[outcome.index(_SETTLED_S) : outcome.index(_MEASURED_S - 0.01)]
+    windows = outcome.sender("window_ns")[
+        outcome.index(_SETTLED_S) : outcome.index(_MEASURED_S - 0.01)
+    ]
     return max(0.0, quantile(windows, 0.5) / 1e9 - VIRTUAL_RTT_S)

@@ -125,7 +125,9 @@ class Endpoint:
     ``reader``, or what a policy puts in front of it.
     """
 
-    def __init__(self, reader: Reader[Any], handle: StreamHandle, source: Subscriber[Any] | None = None) -> None:
+    def __init__(
+        self, reader: Reader[Any], handle: StreamHandle, source: Subscriber[Any] | None = None
+    ) -> None:
         self.reader: Reader[Any] = reader
         self.source: Subscriber[Any] = reader if source is None else source
         self.handle: StreamHandle = handle
@@ -161,7 +163,10 @@ class Endpoint:
         if self._thread is not None:
             raise ConfigError(f"stream {self.handle.name!r}: its endpoint is already started")
         self._thread = threading.Thread(
-            target=self._run, args=(on_item, on_end), name=f"rstream-{self.handle.name}", daemon=True
+            target=self._run,
+            args=(on_item, on_end),
+            name=f"rstream-{self.handle.name}",
+            daemon=True,
         )
         self._thread.start()
 

@@ -130,7 +130,8 @@ class SinkConfig:
         if ack not in ("consumed", "sent"):
             raise ConfigError(f'rstream sink: option "ack" is {ack!r}: must be consumed or sent')
         partition_map = {
-            str(key): int(index) for key, index in json.loads(given.get("partitionmap", "{}")).items()
+            str(key): int(index)
+            for key, index in json.loads(given.get("partitionmap", "{}")).items()
         }
         wrong = [index for index in partition_map.values() if not 0 <= index < len(handles)]
         if wrong:

@@ -375,7 +375,9 @@ def publisher_of(
     chosen = codec if codec is not None else codec_for(type)
     stream, uri, number = resolve_address(name, channel, stream_id, is_publisher=False)
 
-    has_queue = queue_of(on_slow) is not None  # what cannot be used is refused here, not at subscribe
+    has_queue = (
+        queue_of(on_slow) is not None
+    )  # what cannot be used is refused here, not at subscribe
 
     def open_reader() -> Subscriber[Any]:
         return under_policy(

@@ -132,7 +132,9 @@ class PublisherFacts(Generic[T]):
     @property
     def is_rate_limited(self) -> bool:
         """Whether its own rate holds it back, and not what its readers have room for."""
-        return self._is_over_rate() or (not self._closed and self._core.held_by == _core.HELD_BY_RATE)
+        return self._is_over_rate() or (
+            not self._closed and self._core.held_by == _core.HELD_BY_RATE
+        )
 
     @property
     def held_by(self) -> str | None:

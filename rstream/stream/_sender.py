@@ -130,7 +130,9 @@ class Sender(PublisherFacts[T]):
         yield from self._steps_to_pace(timeout_s)
         position = self._offer(data)
         if position <= 0:
-            left_s = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began_s))
+            left_s = (
+                None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began_s))
+            )
             position = yield from self.steps_to_send(data, position, left_s)
         if self._bucket is not None:
             self._bucket.spend(length_of(data))
@@ -140,7 +142,10 @@ class Sender(PublisherFacts[T]):
     def _steps_to_pace(self, timeout_s: float | None) -> Steps[None]:
         waited_s = 0.0
         # Looked at anew each time: another task may give it another rate meanwhile.
-        while self._bucket is not None and (delay_ns := self._bucket.delay_ns(time.monotonic_ns())) > 0:
+        while (
+            self._bucket is not None
+            and (delay_ns := self._bucket.delay_ns(time.monotonic_ns())) > 0
+        ):
             delay_s = min(delay_ns / 1e9, 0.1)
             if timeout_s is not None and waited_s + delay_s > timeout_s:
                 raise self._rate_error()

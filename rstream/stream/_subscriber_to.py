@@ -325,7 +325,9 @@ class _Loop:
     def _is_left_to_sender(self, wait_s: float) -> bool:
         """Elements come, and on_next looks by itself what more is wanted."""
         before, self._sent_count = self._sent_count, self._subscriber.sent_count
-        return before != self._sent_count and not self._subscriber.rest_until_hungry(min(wait_s, LEAVE_S))
+        return before != self._sent_count and not self._subscriber.rest_until_hungry(
+            min(wait_s, LEAVE_S)
+        )
 
     def _leave(self) -> None:
         self._watch.leave()

@@ -29,20 +29,42 @@ BEST: dict[str, Any] = {"exclusive": True, "assemble": False, "limit": 256, "idl
 
 
 def rstream_throughput(transport: str, options: argparse.Namespace, batch: str) -> dict[str, Any]:
-    arguments = ["bench", "throughput", "--transport", transport, "--size", str(options.size), "--mtu", str(options.mtu)]
+    arguments = [
+        "bench",
+        "throughput",
+        "--transport",
+        transport,
+        "--size",
+        str(options.size),
+        "--mtu",
+        str(options.mtu),
+    ]
     arguments += ["--seconds", str(options.seconds), "--batch", batch]
     if transport == "ipc":
         arguments += ["--term-length", str(options.ipc_term)]
     return _bench.measure(_main.parser().parse_args(arguments))
 
 
-def rstream_rtt(options: argparse.Namespace, wait: str = "block", transport: str = "udp") -> dict[str, Any]:
-    arguments = ["bench", "rtt", "--transport", transport, "--size", str(options.size), "--wait", wait]
+def rstream_rtt(
+    options: argparse.Namespace, wait: str = "block", transport: str = "udp"
+) -> dict[str, Any]:
+    arguments = [
+        "bench",
+        "rtt",
+        "--transport",
+        transport,
+        "--size",
+        str(options.size),
+        "--wait",
+        wait,
+    ]
     arguments += ["--seconds", str(min(options.seconds, 5.0))]
     return _bench.measure(_main.parser().parse_args(arguments))
 
 
-def pyaeron_throughput(python: str, transport: str, options: argparse.Namespace, settings: dict[str, Any]) -> dict[str, Any]:
+def pyaeron_throughput(
+    python: str, transport: str, options: argparse.Namespace, settings: dict[str, Any]
+) -> dict[str, Any]:
     """The same with Aeron's client and driver, the driver in a process of its own."""
     port = _bench._free_ports(1)[0]
     channel = (
@@ -74,14 +96,19 @@ def pyaeron_throughput(python: str, transport: str, options: argparse.Namespace,
 
 def start(python: str, role: str, task: dict[str, Any]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [python, str(WORKER), role, json.dumps(task)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [python, str(WORKER), role, json.dumps(task)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
 
 
 def raw_udp_rtt(options: argparse.Namespace) -> dict[str, Any]:
     """The floor: two processes in C that block in recv."""
     program = build_raw()
-    output = subprocess.run([program, str(options.size), "5"], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        [program, str(options.size), "5"], capture_output=True, text=True, check=True
+    ).stdout
     return json.loads(output)
 
 
@@ -89,7 +116,18 @@ def build_raw() -> str:
     program = OUT / "udp_ping_pong"
     source = ROOT / "transport_ext" / "bench" / "udp_ping_pong.c"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=c11", "-D_GNU_SOURCE", "-o", str(program), str(source)], check=True)
+        subprocess.run(
+            [
+                os.environ.get("CC", "cc"),
+                "-O2",
+                "-std=c11",
+                "-D_GNU_SOURCE",
+                "-o",
+                str(program),
+                str(source),
+            ],
+            check=True,
+        )
     return str(program)
 
 
@@ -105,12 +143,16 @@ def aeron_python() -> str | None:
 def throughput(options: argparse.Namespace, results: dict[str, list[float]]) -> None:
     python = aeron_python()
     if python is None:
-        print("bench: no pyaeron (make test makes its environment where a Python 3.12 or newer is found): rstream alone")
+        print(
+            "bench: no pyaeron (make test makes its environment where a Python 3.12 or newer is found): rstream alone"
+        )
     for number in range(options.repeat):
         for transport in ("ipc", "udp"):
             for batch in ("auto", "off"):
                 result = rstream_throughput(transport, options, batch)
-                results.setdefault(f"rstream {transport} {batch}", []).append(result["messages_per_s"])
+                results.setdefault(f"rstream {transport} {batch}", []).append(
+                    result["messages_per_s"]
+                )
             if python is not None:
                 result = pyaeron_throughput(python, transport, options, BEST)
                 results.setdefault(f"pyaeron {transport}", []).append(result["messages_per_s"])
@@ -140,7 +182,10 @@ def explore(options: argparse.Namespace) -> None:
         for limit in (64, 256, 1024):
             for idle in ("yielding", "busy_spin", "backoff", "noop"):
                 settings = {"exclusive": exclusive, "assemble": False, "limit": limit, "idle": idle}
-                rates = [pyaeron_throughput(python, t, options, settings)["messages_per_s"] / 1e6 for t in ("ipc", "udp")]
+                rates = [
+                    pyaeron_throughput(python, t, options, settings)["messages_per_s"] / 1e6
+                    for t in ("ipc", "udp")
+                ]
                 print(f"{settings}: ipc {rates[0]:.2f} M/s, udp {rates[1]:.2f} M/s", flush=True)
 
 
@@ -167,11 +212,21 @@ def main() -> int:
         unit = "us" if " p" in name else "messages/s"
         print(f"{name:34} {spread(values)} {unit}")
     ratios = {
-        "ipc throughput, rstream / pyaeron (target >= 2)": ratio(results, "rstream ipc auto", "pyaeron ipc"),
-        "udp throughput, rstream / pyaeron (target >= 2)": ratio(results, "rstream udp auto", "pyaeron udp"),
-        "ipc throughput one offer per message, rstream / pyaeron": ratio(results, "rstream ipc off", "pyaeron ipc"),
-        "udp throughput one offer per message, rstream / pyaeron": ratio(results, "rstream udp off", "pyaeron udp"),
-        "udp round trip p50, rstream / raw C (target <= 2)": ratio(results, "rstream udp, blocking p50", "raw UDP in C, blocking p50"),
+        "ipc throughput, rstream / pyaeron (target >= 2)": ratio(
+            results, "rstream ipc auto", "pyaeron ipc"
+        ),
+        "udp throughput, rstream / pyaeron (target >= 2)": ratio(
+            results, "rstream udp auto", "pyaeron udp"
+        ),
+        "ipc throughput one offer per message, rstream / pyaeron": ratio(
+            results, "rstream ipc off", "pyaeron ipc"
+        ),
+        "udp throughput one offer per message, rstream / pyaeron": ratio(
+            results, "rstream udp off", "pyaeron udp"
+        ),
+        "udp round trip p50, rstream / raw C (target <= 2)": ratio(
+            results, "rstream udp, blocking p50", "raw UDP in C, blocking p50"
+        ),
     }
     for name, value in ratios.items():
         if value is not None:
@@ -181,7 +236,9 @@ def main() -> int:
         "build": _core.build_config(), "options": vars(options), "pyaeron": BEST, "results": results, "ratios": ratios,
     }  # fmt: skip
     (OUT / "bench.json").write_text(json.dumps(report, indent=1))
-    print(f"bench: MTU {options.mtu}, {options.size}-byte messages; written to build/bench/bench.json")
+    print(
+        f"bench: MTU {options.mtu}, {options.size}-byte messages; written to build/bench/bench.json"
+    )
     return 0
 
 

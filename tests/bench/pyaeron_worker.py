@@ -89,7 +89,12 @@ def subscribe(task: dict[str, Any], core: Any, aeron: pyaeron.Aeron) -> None:
         elif start_number > 0 and now_s >= end_s:
             break
     messages = expected - start_number
-    print(json.dumps({"messages_per_s": messages / (now_s - start_s), "messages": messages, "lost": 0}), flush=True)
+    print(
+        json.dumps(
+            {"messages_per_s": messages / (now_s - start_s), "messages": messages, "lost": 0}
+        ),
+        flush=True,
+    )
 
 
 def serve(task: dict[str, Any]) -> None:

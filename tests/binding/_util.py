@@ -21,7 +21,13 @@ def pair(client: Any, stream_id: int = 7, channel: str = IPC, **options: Any) ->
     address = subscription.local_address
     target = f"aeron:udp?endpoint={address}" if address else channel
     publication = client.add_publication(target, stream_id, **options)
-    until(lambda: publication.is_connected and subscription.is_connected and publication.available_window > 0)
+    until(
+        lambda: (
+            publication.is_connected
+            and subscription.is_connected
+            and publication.available_window > 0
+        )
+    )
     return publication, subscription
 
 

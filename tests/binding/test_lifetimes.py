@@ -123,7 +123,9 @@ def test_any_order_of_forgetting(driver_dir, seed):
     client = things["client"] = _core.Client(driver_dir, "", 5000, 500_000_000)
     subscription = things["subscription"] = client.add_subscription(IPC, 1, 5.0)
     publication = things["publication"] = client.add_publication(IPC, 1, seed % 2 == 0, 5.0)
-    until(lambda: things["publication"].available_window > 0 and things["subscription"].is_connected)
+    until(
+        lambda: things["publication"].available_window > 0 and things["subscription"].is_connected
+    )
     things["waiter"] = client.waiter()
     things["waiter"].attach(subscription)
     things["waiter"].attach(publication)

@@ -375,7 +375,11 @@ def test_a_rate_holds_its_publisher_back_and_says_so(client, channel):
 def test_a_reader_that_stands_still_is_no_rate(client):
     publication, _ = pair(client, channel=f"{IPC}?term-length=64k")
     publication.set_rate(rate.Fixed("1GB/s"))
-    until(lambda: publication.offer(bytes(1000)) == BACK_PRESSURED and publication.available_window == 0)
+    until(
+        lambda: (
+            publication.offer(bytes(1000)) == BACK_PRESSURED and publication.available_window == 0
+        )
+    )
     until(lambda: publication.held_by == "window")
 
 

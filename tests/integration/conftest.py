@@ -19,7 +19,9 @@ def _environment() -> None:
     os.environ.update(
         PYSPARK_PYTHON=sys.executable,
         PYSPARK_DRIVER_PYTHON=sys.executable,
-        PYTHONPATH=os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part),
+        PYTHONPATH=os.pathsep.join(
+            part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part
+        ),
         SPARK_LOCAL_IP="127.0.0.1",
         RAY_AUTH_MODE="disabled",
         RAY_USAGE_STATS_ENABLED="0",
@@ -31,9 +33,17 @@ def _environment() -> None:
 def ray_session() -> Iterator[Any]:
     """A running Ray of this machine alone."""
     _environment()
-    ray = pytest.importorskip("ray", reason="ray is not installed: pip install rstream-transport[ray]")
+    ray = pytest.importorskip(
+        "ray", reason="ray is not installed: pip install rstream-transport[ray]"
+    )
     folder = tempfile.mkdtemp(prefix="rs-ray-")
-    ray.init(num_cpus=2, include_dashboard=False, _temp_dir=folder, object_store_memory=100_000_000, logging_level="ERROR")
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        _temp_dir=folder,
+        object_store_memory=100_000_000,
+        logging_level="ERROR",
+    )
     yield ray
     ray.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
@@ -43,7 +53,9 @@ def ray_session() -> Iterator[Any]:
 def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A local Spark that retries a failed task twice."""
     _environment()
-    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install rstream-transport[spark]")
+    pytest.importorskip(
+        "pyspark", reason="pyspark is not installed: pip install rstream-transport[spark]"
+    )
     from pyspark.sql import SparkSession
 
     folder = tmp_path_factory.mktemp("spark")

@@ -35,7 +35,13 @@ class Aeron(Protocol):
         ...
 
     def peer(
-        self, role: str, channel: str, count: int, *, directory: str | None = None, size_max: int = SIZE_MAX
+        self,
+        role: str,
+        channel: str,
+        count: int,
+        *,
+        directory: str | None = None,
+        size_max: int = SIZE_MAX,
     ) -> AbstractContextManager[Peer]:
         """A process that publishes or subscribes and checks what it gets."""
         ...
@@ -54,7 +60,13 @@ class CAeron:
             yield process.stdout.readline().strip()
 
     def peer(
-        self, role: str, channel: str, count: int, *, directory: str | None = None, size_max: int = SIZE_MAX
+        self,
+        role: str,
+        channel: str,
+        count: int,
+        *,
+        directory: str | None = None,
+        size_max: int = SIZE_MAX,
     ) -> AbstractContextManager[Peer]:
         return peer(self.python, role, channel, count, directory=directory, size_max=size_max)
 

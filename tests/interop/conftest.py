@@ -44,11 +44,21 @@ def aeron_python() -> str:
     reason = "no Python 3.12 or newer found"
     for candidate in _candidates():
         shutil.rmtree(ENVIRONMENT, ignore_errors=True)
-        made = subprocess.run([candidate, "-m", "venv", str(ENVIRONMENT)], capture_output=True, text=True, check=False)
+        made = subprocess.run(
+            [candidate, "-m", "venv", str(ENVIRONMENT)], capture_output=True, text=True, check=False
+        )
         if made.returncode != 0:
             reason = f"{candidate} -m venv: {made.stderr.strip()[-200:]}"
             continue
-        install = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "pyaeron"]
+        install = [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--disable-pip-version-check",
+            "pyaeron",
+        ]
         result = subprocess.run(install, capture_output=True, text=True, check=False)
         if result.returncode == 0 and _works(str(python)):
             return str(python)

@@ -37,7 +37,9 @@ class Peer:
         assert self.process.stdout is not None
         line = self.process.stdout.readline().strip()
         if not line:
-            raise AssertionError(f"the peer left with {self.process.wait(STALL_S)}; its text is on standard error")
+            raise AssertionError(
+                f"the peer left with {self.process.wait(STALL_S)}; its text is on standard error"
+            )
         return line
 
     def await_done(self) -> None:
@@ -68,7 +70,17 @@ def peer(
     env: dict[str, str] | None = None,
 ) -> Iterator[Peer]:
     """The peer process, set up; told to leave at the end, killed when it does not."""
-    command = [python, str(PEER), role, "--channel", channel, "--stream", str(STREAM), "--count", str(count)]
+    command = [
+        python,
+        str(PEER),
+        role,
+        "--channel",
+        channel,
+        "--stream",
+        str(STREAM),
+        "--count",
+        str(count),
+    ]
     command += ["--seed", str(SEED), "--size-max", str(size_max)]
     if directory is not None:
         command += ["--dir", directory]
@@ -80,11 +92,17 @@ def peer(
 
 
 @contextmanager
-def aeron_process(command: list[str], env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+def aeron_process(
+    command: list[str], env: dict[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """A process with its directories in a place that is removed; ended by the end of its standard input, killed when it does not."""
-    with tempfile.TemporaryDirectory(prefix="rstream-interop-", ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(
+        prefix="rstream-interop-", ignore_cleanup_errors=True
+    ) as place:
         environment = {**os.environ, "TMPDIR": place, **(env or {})}
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         try:
             yield process
             process.communicate(timeout=STALL_S)
@@ -93,7 +111,6 @@ def aeron_process(command: list[str], env: dict[str, str] | None = None) -> Iter
             if process.poll() is None:
                 process.kill()
             process.communicate()
-
 
 
 def udp_channel(options: str = "") -> str:
@@ -107,11 +124,15 @@ def send_all(publication: Publication, count: int, size_max: int = SIZE_MAX) -> 
         deadline = time.monotonic() + STALL_S
         while (result := publication.offer(message)) < 0:
             assert result in (_core.BACK_PRESSURED, _core.ADMIN_ACTION, _core.NOT_CONNECTED), result
-            assert time.monotonic() < deadline, f"message {number} ({len(message)} bytes) not taken: {result}"
+            assert time.monotonic() < deadline, (
+                f"message {number} ({len(message)} bytes) not taken: {result}"
+            )
             publication.wait(0.1)
 
 
-def receive_all(subscription: Subscription, count: int, size_max: int = SIZE_MAX, pause_s: float = 0.0) -> None:
+def receive_all(
+    subscription: Subscription, count: int, size_max: int = SIZE_MAX, pause_s: float = 0.0
+) -> None:
     """Every message, checked; after each poll a pause."""
     messages = Messages(SEED, size_max)
     received, moved_s = 0, time.monotonic()
@@ -119,7 +140,9 @@ def receive_all(subscription: Subscription, count: int, size_max: int = SIZE_MAX
         with subscription.poll(64) as batch:
             for data in batch:
                 expected = messages.next()
-                assert data == expected, f"message {received}: {len(data)} bytes differ from the {len(expected)} expected"
+                assert data == expected, (
+                    f"message {received}: {len(data)} bytes differ from the {len(expected)} expected"
+                )
                 received += 1
                 moved_s = time.monotonic()
         assert time.monotonic() - moved_s < STALL_S, f"stalled at message {received}"
@@ -142,8 +165,12 @@ def await_end(subscription: Subscription, timeout_s: float = 15.0) -> rstream.cl
 
 def lossy_driver(directory: str, **options: str) -> rstream.Driver:
     """1 % of what we send and of what we receive is lost, data and control alike."""
-    kinds = [f"fault-{way}-{what}-loss" for way in ("send", "receive") for what in ("data", "control")]
-    return rstream.Driver(dir=directory, options={"fault-seed": str(SEED), **dict.fromkeys(kinds, "0.01"), **options})
+    kinds = [
+        f"fault-{way}-{what}-loss" for way in ("send", "receive") for what in ("data", "control")
+    ]
+    return rstream.Driver(
+        dir=directory, options={"fault-seed": str(SEED), **dict.fromkeys(kinds, "0.01"), **options}
+    )
 
 
 def counter(directory: str, label: str) -> int:

@@ -17,9 +17,20 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "interop-java"
 SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
 COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("sun.nio.ch", "jdk.internal.misc", "java.util.zip")]
-SMALL_VM = ["-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m", "-XX:-UsePerfData"]
-EXPERIMENTAL = {"aeron.enable.experimental.features": "true"}  # the older release has response channels behind it
+OPENS = [
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in ("sun.nio.ch", "jdk.internal.misc", "java.util.zip")
+]
+SMALL_VM = [
+    "-Xshare:auto",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xmx256m",
+    "-XX:-UsePerfData",
+]
+EXPERIMENTAL = {
+    "aeron.enable.experimental.features": "true"
+}  # the older release has response channels behind it
 TOOLS = ("AeronStat", "ErrorStat", "LossStat", "StreamStat", "BacklogStat")
 
 
@@ -51,7 +62,17 @@ class Java:
         jar = place / f"aeron-all-{version}.jar"
         if not jar.exists():
             artifact = f"io.aeron:aeron-all:{version}"
-            _run(["mvn", "-q", "-B", COPY_GOAL, f"-Dartifact={artifact}", f"-DoutputDirectory={place}"], f"maven could not fetch {artifact}")
+            _run(
+                [
+                    "mvn",
+                    "-q",
+                    "-B",
+                    COPY_GOAL,
+                    f"-Dartifact={artifact}",
+                    f"-DoutputDirectory={place}",
+                ],
+                f"maven could not fetch {artifact}",
+            )
         classes = place / "classes"
         for source in SOURCES:
             compiled = classes / f"{source.stem}.class"
@@ -59,14 +80,27 @@ class Java:
                 _run(["javac", "-cp", str(jar), "-d", str(classes), str(source)], "javac")
         return cls(version, jar, classes)
 
-    def command(self, main: str, *arguments: str, settings: dict[str, str] | None = None) -> list[str]:
+    def command(
+        self, main: str, *arguments: str, settings: dict[str, str] | None = None
+    ) -> list[str]:
         properties = [f"-D{name}={value}" for name, value in (settings or {}).items()]
-        return ["java", *OPENS, *SMALL_VM, *properties, "-cp", f"{self.jar}:{self.classes}", main, *arguments]
+        return [
+            "java",
+            *OPENS,
+            *SMALL_VM,
+            *properties,
+            "-cp",
+            f"{self.jar}:{self.classes}",
+            main,
+            *arguments,
+        ]
 
     def tool(self, name: str, directory: str) -> str:
         """What one of Aeron's own tools prints about a driver directory."""
         arguments = ["watch=false"] if name == "AeronStat" else []
-        command = self.command(f"io.aeron.samples.{name}", *arguments, settings={"aeron.dir": directory})
+        command = self.command(
+            f"io.aeron.samples.{name}", *arguments, settings={"aeron.dir": directory}
+        )
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert result.returncode == 0, f"{name}: {result.stdout}{result.stderr}"
         return result.stdout
@@ -74,7 +108,9 @@ class Java:
     @contextmanager
     def driver(self, settings: dict[str, str] | None = None) -> Iterator[str]:
         """The directory of a running Java media driver."""
-        with tempfile.TemporaryDirectory(prefix="rstream-java-", dir="/dev/shm", ignore_cleanup_errors=True) as place:
+        with tempfile.TemporaryDirectory(
+            prefix="rstream-java-", dir="/dev/shm", ignore_cleanup_errors=True
+        ) as place:
             command = self.command("Peer", "driver", "--dir", f"{place}/driver", settings=settings)
             with aeron_process(command) as process:
                 assert process.stdout is not None
@@ -101,14 +137,25 @@ class Java:
             yield peer
 
     @contextmanager
-    def responder(self, role: str, requests: str, responses: str, count: int, *, size_max: int = SIZE_MAX) -> Iterator[Peer]:
+    def responder(
+        self, role: str, requests: str, responses: str, count: int, *, size_max: int = SIZE_MAX
+    ) -> Iterator[Peer]:
         """``request`` or ``respond`` on response channels, on a driver of its own."""
-        with self._process(["Response", role, "--requests", requests, "--responses", responses], count, size_max, EXPERIMENTAL) as peer:
+        with self._process(
+            ["Response", role, "--requests", requests, "--responses", responses],
+            count,
+            size_max,
+            EXPERIMENTAL,
+        ) as peer:
             yield peer
 
     @contextmanager
-    def _process(self, arguments: list[str], count: int, size_max: int, settings: dict[str, str] | None) -> Iterator[Peer]:
-        with tempfile.TemporaryDirectory(prefix="rstream-java-", dir="/dev/shm", ignore_cleanup_errors=True) as place:
+    def _process(
+        self, arguments: list[str], count: int, size_max: int, settings: dict[str, str] | None
+    ) -> Iterator[Peer]:
+        with tempfile.TemporaryDirectory(
+            prefix="rstream-java-", dir="/dev/shm", ignore_cleanup_errors=True
+        ) as place:
             feed = Path(place) / "messages"
             messages = Messages(SEED, size_max)
             with feed.open("wb") as file:

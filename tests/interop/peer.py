@@ -38,7 +38,9 @@ def publish(publication: pyaeron.Publication, options: argparse.Namespace) -> No
         deadline = time.monotonic() + STALL_S
         while not publication.offer(message):
             if time.monotonic() > deadline:
-                raise SystemExit(f"message {number} ({len(message)} bytes): not taken for {STALL_S} s")
+                raise SystemExit(
+                    f"message {number} ({len(message)} bytes): not taken for {STALL_S} s"
+                )
             idle.idle(0)
         idle.reset()
 
@@ -52,7 +54,9 @@ def subscribe(subscription: pyaeron.Subscription, options: argparse.Namespace) -
         nonlocal received, problem
         data, expected = bytes(view), messages.next()
         if data != expected and not problem:
-            problem = f"message {received}: {len(data)} bytes differ from the {len(expected)} expected"
+            problem = (
+                f"message {received}: {len(data)} bytes differ from the {len(expected)} expected"
+            )
         received += 1
 
     idle = pyaeron.IdleStrategy.backoff()
@@ -87,7 +91,9 @@ def await_end(subscription: pyaeron.Subscription) -> str:
         has_said = has_said or (image is not None and image.is_end_of_stream)
         subscription.poll(lambda view, header: late.append(len(view)), 64, assemble=True)
         if late or time.monotonic() > deadline:
-            raise SystemExit(f"an image is still there after {END_S} s, or something came late: {late}")
+            raise SystemExit(
+                f"an image is still there after {END_S} s, or something came late: {late}"
+            )
         time.sleep(0.001)
     return f"ended {has_said or any(ENDS)}"
 
@@ -122,7 +128,11 @@ def main() -> int:
             directory = driver.dir
         aeron = pyaeron.Aeron(dir=directory)
         stack.callback(aeron.close)
-        add = aeron.add_publication if options.role == "publish" else lambda *where: aeron.add_subscription(*where, unavailable_image=note_end)
+        add = (
+            aeron.add_publication
+            if options.role == "publish"
+            else lambda *where: aeron.add_subscription(*where, unavailable_image=note_end)
+        )
         handle = add(options.channel, options.stream)
         tell(f"ready {directory} {aeron.client_id}")
         {"publish": publish, "subscribe": subscribe}[options.role](handle, options)

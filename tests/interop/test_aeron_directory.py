@@ -77,10 +77,15 @@ def driver_of(whose: str, python: str, our_dir: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("medium", ["ipc", "udp"])
 @pytest.mark.parametrize("whose", ["ours", "aerons"])
-def test_both_clients_on_one_driver(aeron_python: str, driver_dir: str, whose: str, medium: str) -> None:
+def test_both_clients_on_one_driver(
+    aeron_python: str, driver_dir: str, whose: str, medium: str
+) -> None:
     """O2, O3."""
     channel = "aeron:ipc" if medium == "ipc" else udp_channel()
-    with driver_of(whose, aeron_python, driver_dir) as directory, Client(dir=directory, start_driver=False) as client:
+    with (
+        driver_of(whose, aeron_python, driver_dir) as directory,
+        Client(dir=directory, start_driver=False) as client,
+    ):
         with (
             peer(aeron_python, "subscribe", channel, COUNT, directory=directory) as them,
             client.add_publication(channel, STREAM) as publication,
@@ -123,7 +128,10 @@ def until(condition: Callable[[], bool], timeout_s: float = 15.0) -> None:
 def test_a_stopped_aeron_client_is_given_up(aeron_python: str, driver_dir: str) -> None:
     """O2: our driver takes back what it had, and a client of ours hears of it; what it leaves behind is nothing."""
     options = {"client-liveness-timeout": "1500ms", "timer-interval": "100ms"}
-    with rstream.Driver(dir=driver_dir, options=options), Client(dir=driver_dir, start_driver=False) as client:
+    with (
+        rstream.Driver(dir=driver_dir, options=options),
+        Client(dir=driver_dir, start_driver=False) as client,
+    ):
         is_given_up = False
         with client.add_subscription("aeron:ipc", STREAM) as subscription, suppress(AssertionError):
             with peer(aeron_python, "publish", "aeron:ipc", 1, directory=driver_dir) as them:
@@ -133,10 +141,16 @@ def test_a_stopped_aeron_client_is_given_up(aeron_python: str, driver_dir: str) 
                 try:
                     until(lambda: counter_at(driver_dir, "Client liveness timeouts") == 1)
                     await_end(subscription)
-                    until(lambda: all(c.owner_id != them.client_id for c in metrics.counters(driver_dir)))
+                    until(
+                        lambda: all(
+                            c.owner_id != them.client_id for c in metrics.counters(driver_dir)
+                        )
+                    )
                     is_given_up = True
                 finally:
-                    them.process.send_signal(signal.SIGCONT)  # it finds itself closed and leaves with an error
+                    them.process.send_signal(
+                        signal.SIGCONT
+                    )  # it finds itself closed and leaves with an error
         assert is_given_up
         assert counter_at(driver_dir, "Client liveness timeouts") == 1
 
@@ -171,7 +185,11 @@ def test_our_counters_on_aerons_driver(aeron_python: str, driver_dir: str) -> No
             counter = client.add_counter(1234, "of ours", key=b"key")
             counter.value = 7
             (seen,) = (c for c in metrics.counters(directory) if c.type_id == 1234)
-            assert (seen.label, seen.value, seen.registration_id) == ("of ours", 7, counter.registration_id)
+            assert (seen.label, seen.value, seen.registration_id) == (
+                "of ours",
+                7,
+                counter.registration_id,
+            )
         until(lambda: all(c.type_id != 1234 for c in metrics.counters(directory)))
         assert counter_at(directory, "Errors") == 0
 
@@ -179,7 +197,9 @@ def test_our_counters_on_aerons_driver(aeron_python: str, driver_dir: str) -> No
 def test_aerons_client_lives_on_our_driver(aeron_python: str, driver_dir: str) -> None:
     """O2: it finds its heartbeat counter and keeps it up; our driver would give it up after a second without."""
     with (
-        rstream.Driver(dir=driver_dir, options={"client-liveness-timeout": "1500ms", "timer-interval": "100ms"}),
+        rstream.Driver(
+            dir=driver_dir, options={"client-liveness-timeout": "1500ms", "timer-interval": "100ms"}
+        ),
         peer(aeron_python, "publish", "aeron:ipc", 1, directory=driver_dir) as them,
         Client(dir=driver_dir, start_driver=False) as client,
     ):

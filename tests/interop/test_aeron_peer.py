@@ -41,7 +41,14 @@ def _print_seed() -> None:
 
 
 def report(directory: str, what: str, began_s: float) -> None:
-    labels = ("Bytes sent", "Bytes received", "NAKs sent", "NAKs received", "Retransmits sent", "Retransmitted bytes")
+    labels = (
+        "Bytes sent",
+        "Bytes received",
+        "NAKs sent",
+        "NAKs received",
+        "Retransmits sent",
+        "Retransmitted bytes",
+    )
     numbers = {label: counter(directory, label) for label in labels}
     print(f"{what}: {COUNT} messages in {time.monotonic() - began_s:.1f} s, {numbers}")
 
@@ -108,7 +115,9 @@ def test_term_ids_wrap_when_aeron_publishes(aeron_python: str, driver_dir: str) 
         lossy_driver(driver_dir),
         Client(dir=driver_dir) as client,
         client.add_subscription(channel, STREAM) as subscription,
-        peer(aeron_python, "publish", channel + WRAP_OPTIONS, WRAP_COUNT, size_max=WRAP_SIZE_MAX) as them,
+        peer(
+            aeron_python, "publish", channel + WRAP_OPTIONS, WRAP_COUNT, size_max=WRAP_SIZE_MAX
+        ) as them,
     ):
         receive_all(subscription, WRAP_COUNT, WRAP_SIZE_MAX)
         them.await_done()

@@ -26,9 +26,17 @@ SIZE = 100
 POSITION = 160
 # The older release has its own words for a publication's position.
 LOSSY_COUNT = 400
-STREAM_STAT = {r"pub-pos \(\w+\)": POSITION, "snd-pos": POSITION, "rcv-hwm": POSITION, "rcv-pos": POSITION, "sub-pos": POSITION}
+STREAM_STAT = {
+    r"pub-pos \(\w+\)": POSITION,
+    "snd-pos": POSITION,
+    "rcv-hwm": POSITION,
+    "rcv-pos": POSITION,
+    "sub-pos": POSITION,
+}
 AERON_STAT_LINE = re.compile(r"^ *(?P<id>\d+): +(?P<value>-?[\d,]+) - (?P<label>.*)$", re.MULTILINE)
-ERROR_STAT_ENTRY = re.compile(r"^(?P<count>\d+) observations from .*?:\n (?P<text>.*?)\n(?=\n|\Z)", re.MULTILINE | re.DOTALL)
+ERROR_STAT_ENTRY = re.compile(
+    r"^(?P<count>\d+) observations from .*?:\n (?P<text>.*?)\n(?=\n|\Z)", re.MULTILINE | re.DOTALL
+)
 
 
 @pytest.fixture(params=[JAVA_CURRENT, JAVA_OLDER])
@@ -40,7 +48,10 @@ def java(request: pytest.FixtureRequest) -> Java:
 
 
 def counters_of_aeron_stat(text: str) -> dict[int, tuple[int, str]]:
-    return {int(m["id"]): (int(m["value"].replace(",", "")), m["label"]) for m in AERON_STAT_LINE.finditer(text)}
+    return {
+        int(m["id"]): (int(m["value"].replace(",", "")), m["label"])
+        for m in AERON_STAT_LINE.finditer(text)
+    }
 
 
 def test_aeron_stat_prints_our_counters(java: Java, driver_dir: str) -> None:
@@ -65,23 +76,39 @@ def test_aeron_stat_prints_our_counters(java: Java, driver_dir: str) -> None:
         assert set(theirs) == set(ours)
         for id, (value, label) in ours.items():
             assert theirs[id][1] == label.strip()
-            is_moving = label.startswith(MOVING_LABELS) or "eartbeats" in label or "ytes" in label or "datagrams" in label or "Messages" in label
+            is_moving = (
+                label.startswith(MOVING_LABELS)
+                or "eartbeats" in label
+                or "ytes" in label
+                or "datagrams" in label
+                or "Messages" in label
+            )
             assert is_moving or theirs[id][0] == value, label
         streams = java.tool("StreamStat", driver.dir)
-        line = next(line for line in streams.splitlines() if f"streamId={STREAM} channel={channel}" in line)
+        line = next(
+            line for line in streams.splitlines() if f"streamId={STREAM} channel={channel}" in line
+        )
         for name, position in STREAM_STAT.items():
             assert re.search(rf" {name}:\d+:{position}\b", line), f"{name} in {line}"
         assert "has 0 backlog bytes" in java.tool("BacklogStat", driver.dir)
 
 
-def test_loss_stat_prints_our_losses(java: Java, driver_dir: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_loss_stat_prints_our_losses(
+    java: Java, driver_dir: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """O4. Channels of four lengths, because readers and writers of the report must agree where the next record begins."""
     kinds = [f"fault-{way}-data-loss" for way in ("send", "receive")]
     options = {"fault-seed": "7", **dict.fromkeys(kinds, "0.1")}
-    with rstream.Driver(dir=driver_dir, options=options) as driver, Client(dir=driver.dir, start_driver=False) as client:
+    with (
+        rstream.Driver(dir=driver_dir, options=options) as driver,
+        Client(dir=driver.dir, start_driver=False) as client,
+    ):
         for padding in range(4):
             channel = udp_channel("|alias=" + "x" * (padding + 1))
-            with client.add_subscription(channel, STREAM) as subscription, client.add_publication(channel, STREAM) as publication:
+            with (
+                client.add_subscription(channel, STREAM) as subscription,
+                client.add_publication(channel, STREAM) as publication,
+            ):
                 for _ in range(LOSSY_COUNT):
                     while publication.offer(bytes(SIZE)) < 0:
                         publication.wait(0.1)
@@ -98,8 +125,13 @@ def test_loss_stat_prints_our_losses(java: Java, driver_dir: str, capsys: pytest
         assert [line for line in ours if line] == [line for line in theirs if line]
 
 
-def test_error_stat_prints_our_errors(java: Java, driver_dir: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with rstream.Driver(dir=driver_dir) as driver, Client(dir=driver.dir, start_driver=False) as client:
+def test_error_stat_prints_our_errors(
+    java: Java, driver_dir: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        rstream.Driver(dir=driver_dir) as driver,
+        Client(dir=driver.dir, start_driver=False) as client,
+    ):
         for option in ("mtu=7", "term-length=7", "mtu=7"):
             with pytest.raises(rstream.RStreamError):
                 client.add_publication(f"aeron:udp?endpoint=127.0.0.1:1|{option}", STREAM)
@@ -108,4 +140,6 @@ def test_error_stat_prints_our_errors(java: Java, driver_dir: str, capsys: pytes
         ours = capsys.readouterr().out.splitlines()
         theirs = java.tool("ErrorStat", driver.dir).splitlines()
         # Theirs names the file first.
-        assert [line.strip() for line in ours if line.strip()] == [line.strip() for line in theirs if line.strip()][1:]
+        assert [line.strip() for line in ours if line.strip()] == [
+            line.strip() for line in theirs if line.strip()
+        ][1:]

@@ -38,7 +38,9 @@ class Decoded:
 
     datagrams: int = 0
     malformed: int = 0
-    kinds: Counter[str] = field(default_factory=Counter)  # frames, several in a datagram are several
+    kinds: Counter[str] = field(
+        default_factory=Counter
+    )  # frames, several in a datagram are several
 
 
 @pytest.fixture
@@ -53,8 +55,21 @@ def tshark() -> str:
 
 @contextmanager
 def recording(tshark: str, capture: Path, ports: tuple[int, int]) -> Iterator[None]:
-    command = [tshark, "-q", "-i", "lo", "-B", "128", "-f", f"udp port {ports[0]} or udp port {ports[1]}", "-w", str(capture)]
-    recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    command = [
+        tshark,
+        "-q",
+        "-i",
+        "lo",
+        "-B",
+        "128",
+        "-f",
+        f"udp port {ports[0]} or udp port {ports[1]}",
+        "-w",
+        str(capture),
+    ]
+    recorder = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert recorder.stderr is not None
         while "Capturing on" not in recorder.stderr.readline():
@@ -69,7 +84,9 @@ def recording(tshark: str, capture: Path, ports: tuple[int, int]) -> Iterator[No
     assert dropped is None or int(dropped[1]) == 0, text
 
 
-def test_every_datagram_is_decoded(aeron_python: str, driver_dir: str, tshark: str, tmp_path: Path) -> None:
+def test_every_datagram_is_decoded(
+    aeron_python: str, driver_dir: str, tshark: str, tmp_path: Path
+) -> None:
     """O6, O9."""
     ports = (free_port(), free_port())
     capture = tmp_path / "aeron.pcap"
@@ -90,13 +107,24 @@ def traffic(aeron_python: str, driver_dir: str, ports: tuple[int, int]) -> tuple
     """Both directions, with loss; the datagrams that our driver counted as sent and received, once it is silent."""
     out, back = (f"aeron:udp?endpoint=127.0.0.1:{port}" for port in ports)
     measuring = {"AERON_CUBICCONGESTIONCONTROL_MEASURERTT": "true"}
-    quick = {"publication-linger-timeout": "100ms", "image-liveness-timeout": "1500ms", "timer-interval": "100ms"}
+    quick = {
+        "publication-linger-timeout": "100ms",
+        "image-liveness-timeout": "1500ms",
+        "timer-interval": "100ms",
+    }
     # On the loopback a capture sees a run of datagrams before the kernel has cut it.
     quick["segmentation-offload"] = "false"
     with lossy_driver(driver_dir, **quick):
         with Client(dir=driver_dir) as client:
             with (
-                peer(aeron_python, "subscribe", f"{out}|cc=cubic", COUNT, size_max=SIZE_MAX, env=measuring) as them,
+                peer(
+                    aeron_python,
+                    "subscribe",
+                    f"{out}|cc=cubic",
+                    COUNT,
+                    size_max=SIZE_MAX,
+                    env=measuring,
+                ) as them,
                 client.add_publication(f"{out}|term-length=512k", STREAM) as publication,
             ):
                 send_all(publication, COUNT, SIZE_MAX)
@@ -117,7 +145,9 @@ def await_silence(driver_dir: str) -> tuple[int, int]:
     """Until the driver neither sends nor receives for a while."""
 
     def counts() -> tuple[int, int]:
-        return counter(driver_dir, "rs-datagrams-sent"), counter(driver_dir, "rs-datagrams-received")
+        return counter(driver_dir, "rs-datagrams-sent"), counter(
+            driver_dir, "rs-datagrams-received"
+        )
 
     last = counts()
     deadline = time.monotonic() + 20
@@ -131,8 +161,22 @@ def await_silence(driver_dir: str) -> tuple[int, int]:
 def decode(tshark: str, capture: Path, ports: tuple[int, int]) -> tuple[Decoded, Decoded]:
     """Ours and theirs. We send to the first port, where they read, and from the second, where we read."""
     dissect = [argument for port in ports for argument in ("-d", f"udp.port=={port},aeron")]
-    fields = ["udp.srcport", "udp.dstport", "frame.protocols", "_ws.malformed", *(f"aeron.{kind}.type" for kind in KINDS)]
-    command = [tshark, "-r", str(capture), *dissect, "-T", "fields", *(a for f in fields for a in ("-e", f))]
+    fields = [
+        "udp.srcport",
+        "udp.dstport",
+        "frame.protocols",
+        "_ws.malformed",
+        *(f"aeron.{kind}.type" for kind in KINDS),
+    ]
+    command = [
+        tshark,
+        "-r",
+        str(capture),
+        *dissect,
+        "-T",
+        "fields",
+        *(a for f in fields for a in ("-e", f)),
+    ]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     ours, theirs = Decoded(), Decoded()
     for line in output.splitlines():

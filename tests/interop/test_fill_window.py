@@ -58,11 +58,17 @@ def queue_of(aeron: Aeron, directory: str, options: str) -> float:
         assert them.ask("close") == "closed"
         assert await_end(subscription).ended_in_order
         them.assert_nothing_invalid()
-        assert counter(directory, "Invalid packets") == counter(directory, "Flow control over runs") == 0
+        assert (
+            counter(directory, "Invalid packets")
+            == counter(directory, "Flow control over runs")
+            == 0
+        )
     return statistics.median(fills)
 
 
-def test_a_slow_reader_of_an_aeron_sender_has_a_shorter_queue(aeron: Aeron, make_driver_dir: Callable[[], str]) -> None:
+def test_a_slow_reader_of_an_aeron_sender_has_a_shorter_queue(
+    aeron: Aeron, make_driver_dir: Callable[[], str]
+) -> None:
     credit = queue_of(aeron, make_driver_dir(), "")
     cut = queue_of(aeron, make_driver_dir(), "|rs-fill-window=true")
     print(f"median of the queue, as a share of the window: {credit:.3f} by credit, {cut:.3f} cut")

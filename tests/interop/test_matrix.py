@@ -60,7 +60,10 @@ def channels(kind: str) -> Channels:
             return Channels(f"{group}|term-length=1m", group)
         case "mdc":
             control = f"control=127.0.0.1:{free_port()}|control-mode=dynamic"
-            return Channels(f"aeron:udp?{control}|term-length=1m", f"aeron:udp?endpoint=127.0.0.1:{port}|{control}")
+            return Channels(
+                f"aeron:udp?{control}|term-length=1m",
+                f"aeron:udp?endpoint=127.0.0.1:{port}|{control}",
+            )
         case "min":
             return Channels(f"{group}|term-length=1m|fc=min,g:/1,t:5s", group)
         case _:
@@ -72,7 +75,10 @@ def rows() -> Iterator[tuple[str, str, str]]:
     for kind in KINDS:
         for channel in CHANNELS:
             for loss in LOSSES:
-                is_usual = loss == ("0.2" if channel == "mdc" else "0.02") or (channel, loss) == ("unicast", "0")
+                is_usual = loss == ("0.2" if channel == "mdc" else "0.02") or (channel, loss) == (
+                    "unicast",
+                    "0",
+                )
                 if kind.endswith(JAVA_OLDER) or (channel == "cubic" and kind == "c"):
                     is_usual = (channel, loss) == ("unicast", "0.02")
                 if IS_WHOLE or is_usual:
@@ -89,7 +95,9 @@ def _print_seed() -> None:
 
 @contextlib.contextmanager
 def client_with_loss(directory: str, loss: str) -> Iterator[Client]:
-    kinds = [f"fault-{way}-{what}-loss" for way in ("send", "receive") for what in ("data", "control")]
+    kinds = [
+        f"fault-{way}-{what}-loss" for way in ("send", "receive") for what in ("data", "control")
+    ]
     with lossy_driver(directory, **dict.fromkeys(kinds, loss)), Client(dir=directory) as client:
         yield client
 
@@ -105,7 +113,9 @@ def test_we_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) -> N
     ):
         send_all(publication, COUNT, SIZE_MAX)
         them.await_done()
-        assert loss == "0" or counter(driver_dir, "Retransmits sent") > 0  # a busy machine may lose some by itself
+        assert (
+            loss == "0" or counter(driver_dir, "Retransmits sent") > 0
+        )  # a busy machine may lose some by itself
         publication.close()
         assert them.ask("await") == "ended True"
         them.assert_nothing_invalid()
@@ -131,7 +141,9 @@ def test_they_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) ->
 
 
 @pytest.mark.parametrize("strategy", ["min,g:/2", f"tagged,g:{TAG}/2"])
-def test_a_group_of_both(aeron: Aeron, driver_dir: str, make_driver_dir: Callable[[], str], strategy: str) -> None:
+def test_a_group_of_both(
+    aeron: Aeron, driver_dir: str, make_driver_dir: Callable[[], str], strategy: str
+) -> None:
     """O5: an Aeron receiver and one of ours, each on a driver of its own, read one stream; both count."""
     group = f"aeron:udp?endpoint=224.20.30.39:{free_port()}|interface=127.0.0.1"
     reader = f"{group}|gtag={TAG}"
@@ -227,7 +239,10 @@ def driver_of(whose: str, aeron: Aeron, our_dir: str) -> Iterator[str]:
 def test_one_directory(aeron: Aeron, driver_dir: str, whose: str, medium: str) -> None:
     """O2, O3: our client and theirs on one driver, whoever's it is, each as publisher and as subscriber."""
     channel = "aeron:ipc" if medium == "ipc" else channels("unicast").publication
-    with driver_of(whose, aeron, driver_dir) as directory, Client(dir=directory, start_driver=False) as client:
+    with (
+        driver_of(whose, aeron, driver_dir) as directory,
+        Client(dir=directory, start_driver=False) as client,
+    ):
         with (
             aeron.peer("subscribe", channel, COUNT, directory=directory, size_max=SIZE_MAX) as them,
             client.add_publication(channel, STREAM) as publication,

@@ -48,11 +48,15 @@ def test_an_aeron_reader_of_a_stream_with_a_law(aeron: Aeron, driver_dir: str, l
         them.assert_nothing_invalid()
         assert counter(driver_dir, "Invalid packets") == 0
         if law.startswith("fixed"):
-            assert took_s >= sent / (8 << 20) * 0.9  # the last burst may be in the publisher's hands
+            assert (
+                took_s >= sent / (8 << 20) * 0.9
+            )  # the last burst may be in the publisher's hands
 
 
 @pytest.mark.parametrize("law", LAWS_OF_GROUPS)
-def test_fill_naks_in_a_group_with_an_aeron_reader(aeron: Aeron, driver_dir: str, make_driver_dir: Callable[[], str], law: str) -> None:
+def test_fill_naks_in_a_group_with_an_aeron_reader(
+    aeron: Aeron, driver_dir: str, make_driver_dir: Callable[[], str], law: str
+) -> None:
     """Ours is slow and says so; Aeron's, in the same group and tagged like ours, gets the same stream and finds nothing wrong with it."""
     group = f"aeron:udp?endpoint=224.20.30.39:{free_port()}|interface=127.0.0.1"
     reader = f"{group}|gtag={TAG}"
@@ -62,7 +66,9 @@ def test_fill_naks_in_a_group_with_an_aeron_reader(aeron: Aeron, driver_dir: str
         rstream.Driver(dir=make_driver_dir()) as other,
         Client(dir=other.dir, start_driver=False) as ours,
         ours.add_subscription(reader, STREAM) as subscription,
-        client.add_publication(f"{group}|term-length=1m|fc=tagged,g:{TAG}/2|rs-rate={law}", STREAM) as publication,
+        client.add_publication(
+            f"{group}|term-length=1m|fc=tagged,g:{TAG}/2|rs-rate={law}", STREAM
+        ) as publication,
         aeron.peer("subscribe", reader, COUNT, size_max=SIZE_MAX) as them,
         ThreadPoolExecutor(1) as pool,
     ):

@@ -31,7 +31,10 @@ def java(request: pytest.FixtureRequest) -> Java:
 def uris() -> tuple[str, str]:
     """The channels of requests and of responses."""
     print(f"RSTREAM_SEED={SEED}")
-    return f"aeron:udp?endpoint=127.0.0.1:{free_port()}|term-length=1m", f"aeron:udp?control-mode=response|control=127.0.0.1:{free_port()}|term-length=1m"
+    return (
+        f"aeron:udp?endpoint=127.0.0.1:{free_port()}|term-length=1m",
+        f"aeron:udp?control-mode=response|control=127.0.0.1:{free_port()}|term-length=1m",
+    )
 
 
 def send(publication: Publication, message: bytes) -> None:
@@ -41,10 +44,14 @@ def send(publication: Publication, message: bytes) -> None:
         publication.wait(0.1)
 
 
-def add_requester(client: Client, requests: str, responses: str) -> tuple[Publication, Subscription]:
+def add_requester(
+    client: Client, requests: str, responses: str
+) -> tuple[Publication, Subscription]:
     """A subscription for the responses, and the publication that names it."""
     subscription = client.add_subscription(responses, STREAM + 1)
-    return client.add_publication(f"{requests}|response-correlation-id={subscription.registration_id}", STREAM, exclusive=True), subscription
+    return client.add_publication(
+        f"{requests}|response-correlation-id={subscription.registration_id}", STREAM, exclusive=True
+    ), subscription
 
 
 def await_connected(*handles: Publication | Subscription) -> None:
@@ -104,7 +111,9 @@ def test_we_respond(java: Java, driver_dir: str, uris: tuple[str, str]) -> None:
             for image in subscription.images():
                 if image.session_id not in answers:
                     channel = f"{responses}|response-correlation-id={image.correlation_id}"
-                    answers[image.session_id] = client.add_publication(channel, STREAM + 1, exclusive=True)
+                    answers[image.session_id] = client.add_publication(
+                        channel, STREAM + 1, exclusive=True
+                    )
             with subscription.poll(16) as batch:
                 for message in batch.messages():
                     send(answers[message.session_id], bytes(message))

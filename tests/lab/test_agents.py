@@ -46,12 +46,17 @@ def test_the_queue_engine_and_eight_real_receivers_say_the_same(law: str) -> Non
     """One of eight receivers at 100, 40 and 100 MB/s, a second each: what is sent in each phase, how it is used, how long its queue is. What the
     engine leaves out (terms, measured round trips, passes of agents) makes the difference."""
     changing = Consumer(levels=((0.0, 100 * MB), (1.0, 40 * MB), (2.0, 100 * MB)), noise=0.15)
-    world = group("eight", 3, (changing, *(Consumer(levels=FLAT, noise=0.15) for _ in range(7)))).under(Law(law))
+    world = group(
+        "eight", 3, (changing, *(Consumer(levels=FLAT, noise=0.15) for _ in range(7)))
+    ).under(Law(law))
     queues, real = run(world, 1), run(with_agents(world), 1)
     assert rates(real) == pytest.approx(rates(queues), rel=0.12)
     assert utilisation(real, 0) == pytest.approx(utilisation(queues, 0), abs=0.08)
     for share, within_ms in ((0.5, 4.0), (0.99, 6.0)):
-        in_ms = [quantile(found.sender("queue_most"), share) / (100 * MB) * 1e3 for found in (queues, real)]
+        in_ms = [
+            quantile(found.sender("queue_most"), share) / (100 * MB) * 1e3
+            for found in (queues, real)
+        ]
         assert in_ms[1] == pytest.approx(in_ms[0], abs=within_ms), f"{law}, p{share * 100:g}"
     assert real.results("overrun") == [0.0] * 8
     assert sum(real.results("reports")) == 0 or LAWS[law].reports
@@ -62,7 +67,14 @@ def test_nobody_is_left_behind_by_a_buffer_of_half_a_term() -> None:
     messages and repairs reach: three of four were never heard again."""
     stopping = Consumer(levels=((0.0, 16 * MB),), noise=0.15, pauses=((1.0, 0.4),))
     others = tuple(Consumer(levels=((0.0, 16 * MB),), noise=0.15) for _ in range(3))
-    world = group("far", 2, (stopping, *others), buffer_bytes=1 << 20, drain_s=1.0, sender=Sender(law=Law("adaptive"), rtt_s=0.020))
+    world = group(
+        "far",
+        2,
+        (stopping, *others),
+        buffer_bytes=1 << 20,
+        drain_s=1.0,
+        sender=Sender(law=Law("adaptive"), rtt_s=0.020),
+    )
     found = run(with_agents(world), 1)
     assert set(found.results("consumed")) == {found.sender("sent")[-1]}
     assert found.sender("sent")[-1] > 0.6 * 16 * MB * 1.6
@@ -70,7 +82,15 @@ def test_nobody_is_left_behind_by_a_buffer_of_half_a_term() -> None:
 
 
 def test_one_seed_is_one_run() -> None:
-    world = with_agents(group("seeds", 0.3, tuple(Consumer(noise=0.15) for _ in range(3)), sender=Sender(loss=0.01, control_loss=0.05), drain_s=0.2))
+    world = with_agents(
+        group(
+            "seeds",
+            0.3,
+            tuple(Consumer(noise=0.15) for _ in range(3)),
+            sender=Sender(loss=0.01, control_loss=0.05),
+            drain_s=0.2,
+        )
+    )
     first, again, other = run(world, 5), run(world, 5), run(world, 6)
     assert first.sender("queue_most") == again.sender("queue_most")
     assert first.results("consumed") == again.results("consumed")
@@ -80,8 +100,16 @@ def test_one_seed_is_one_run() -> None:
 @pytest.mark.parametrize(("receivers", "loss"), [(1, 0.02), (3, 0.001)])
 def test_what_was_sent_arrives_whatever_is_lost(receivers: int, loss: float) -> None:
     """The application ends, and everybody has consumed what was sent: unicast, and multicast, where a receiver asks for one gap after the other."""
-    consumers = tuple(Consumer(levels=FLAT, noise=0.15, pauses=((0.2, 0.05),)) for _ in range(receivers))
-    world = group("loss", 0.5, consumers, sender=Sender(law=Law("credit"), loss=loss, control_loss=0.1), drain_s=2.0)
+    consumers = tuple(
+        Consumer(levels=FLAT, noise=0.15, pauses=((0.2, 0.05),)) for _ in range(receivers)
+    )
+    world = group(
+        "loss",
+        0.5,
+        consumers,
+        sender=Sender(law=Law("credit"), loss=loss, control_loss=0.1),
+        drain_s=2.0,
+    )
     found = run(with_agents(world), 1)
     assert set(found.results("consumed")) == {found.sender("sent")[-1]}
     assert min(found.results("lost")) > 0.3 * loss * found.sender("sent")[-1]
@@ -92,7 +120,13 @@ def test_what_was_sent_arrives_whatever_is_lost(receivers: int, loss: float) -> 
 
 def test_the_link_is_the_senders_own_interface() -> None:
     """30 MB/s of a receiver that could take 100: nothing is lost, nothing waits at the receiver."""
-    world = group("link", 1, (Consumer(levels=FLAT),), sender=Sender(law=Law("credit"), link_rate=30 * MB), drain_s=0.0)
+    world = group(
+        "link",
+        1,
+        (Consumer(levels=FLAT),),
+        sender=Sender(law=Law("credit"), link_rate=30 * MB),
+        drain_s=0.0,
+    )
     found = run(with_agents(world), 1)
     assert mean_rate(found, "sent", 0.2, 0.9) == pytest.approx(30 * MB, rel=0.02)
     assert found.result(0)["lost"] == found.result(0)["overrun"] == 0
@@ -101,8 +135,28 @@ def test_the_link_is_the_senders_own_interface() -> None:
 def test_who_dies_or_hangs_holds_the_others_as_long_as_it_must() -> None:
     """With fc=min a dead receiver holds until its timeout, one that hangs until it is evicted; then the other goes on."""
     sender = Sender(law=Law("credit"), receiver_timeout_s=0.5)
-    dead = run(with_agents(group("death", 2, (Consumer(levels=FLAT), Consumer(levels=FLAT, dies_s=0.5)), sender=sender)), 1)
-    hung = run(with_agents(group("hang", 2, (Consumer(levels=FLAT), Consumer(levels=FLAT, hangs_s=0.5, evict_after_s=0.3)), sender=sender)), 1)
+    dead = run(
+        with_agents(
+            group(
+                "death",
+                2,
+                (Consumer(levels=FLAT), Consumer(levels=FLAT, dies_s=0.5)),
+                sender=sender,
+            )
+        ),
+        1,
+    )
+    hung = run(
+        with_agents(
+            group(
+                "hang",
+                2,
+                (Consumer(levels=FLAT), Consumer(levels=FLAT, hangs_s=0.5, evict_after_s=0.3)),
+                sender=sender,
+            )
+        ),
+        1,
+    )
     assert mean_rate(dead, "delivered_least", 0.7, 0.9) == 0
     assert mean_rate(hung, "delivered_least", 0.65, 0.75) == 0
     for found in (dead, hung):
@@ -112,7 +166,16 @@ def test_who_dies_or_hangs_holds_the_others_as_long_as_it_must() -> None:
 
 def test_the_reports_of_who_was_evicted_stay_counted() -> None:
     """Its image goes, with its counters; the picture of fill NAKs per second once fell to minus eight thousand there."""
-    found = run(with_agents(group("gone", 1.5, (Consumer(levels=FLAT), Consumer(levels=FLAT, hangs_s=0.5, evict_after_s=0.3)))), 1)
+    found = run(
+        with_agents(
+            group(
+                "gone",
+                1.5,
+                (Consumer(levels=FLAT), Consumer(levels=FLAT, hangs_s=0.5, evict_after_s=0.3)),
+            )
+        ),
+        1,
+    )
     reports = found.sender("reports")
     assert found.results("is_gone") == [0.0, 1.0]
     assert found.results("reports")[1] > 0
@@ -122,7 +185,17 @@ def test_the_reports_of_who_was_evicted_stay_counted() -> None:
 def test_who_stands_still_is_not_overrun() -> None:
     """200 ms, of which the floor alone would fill the buffer; then the stream goes on."""
     stops = Consumer(levels=FLAT, noise=0.15, pauses=((0.5, 0.2),))
-    found = run(with_agents(group("stop", 1.2, (stops, *(Consumer(levels=FLAT, noise=0.15) for _ in range(3))), buffer_bytes=2 << 20)), 1)
+    found = run(
+        with_agents(
+            group(
+                "stop",
+                1.2,
+                (stops, *(Consumer(levels=FLAT, noise=0.15) for _ in range(3))),
+                buffer_bytes=2 << 20,
+            )
+        ),
+        1,
+    )
     assert found.results("overrun") == [0.0] * 4
     assert max(found.sender("queue_most")) <= 2 << 20
     assert mean_rate(found, "sent", 0.6, 0.68) == 0
@@ -146,18 +219,41 @@ def test_a_chain_hands_on_what_it_takes() -> None:
     [
         (
             Scenario(
-                name="elsewhere", seconds=1, senders=(Sender(), Sender()), consumers=(Consumer(),), images=(Image(0, 0), Image(1, 0)),
+                name="elsewhere",
+                seconds=1,
+                senders=(Sender(), Sender()),
+                consumers=(Consumer(),),
+                images=(Image(0, 0), Image(1, 0)),
                 forgers=(Forger(sender=0, kind="fresh", from_s=0, to_s=1, period_s=0.01, image=1),),
             ),
             "forger 0: image 1 is none of sender 0",
         ),
         (group("many", 1, tuple(Consumer() for _ in range(300))), "301 senders and consumers"),
-        (group("jumbo", 1, (Consumer(),), sender=Sender(mtu=8992)), "datagrams of 1536 bytes at most; take queues"),
-        (group("floor", 1, (Consumer(),), sender=Sender(law=Law("adaptive", {"floor_share": 0.1}))), "cannot be said in a channel"),
-        (Scenario(name="alone", seconds=1, senders=(Sender(), Sender()), consumers=(Consumer(),), images=(Image(0, 0),)), "sender 1 has no image"),
+        (
+            group("jumbo", 1, (Consumer(),), sender=Sender(mtu=8992)),
+            "datagrams of 1536 bytes at most; take queues",
+        ),
+        (
+            group(
+                "floor", 1, (Consumer(),), sender=Sender(law=Law("adaptive", {"floor_share": 0.1}))
+            ),
+            "cannot be said in a channel",
+        ),
+        (
+            Scenario(
+                name="alone",
+                seconds=1,
+                senders=(Sender(), Sender()),
+                consumers=(Consumer(),),
+                images=(Image(0, 0),),
+            ),
+            "sender 1 has no image",
+        ),
     ],
 )
-def test_what_real_agents_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch, world: Scenario, message: str) -> None:
+def test_what_real_agents_cannot_do_is_refused(
+    monkeypatch: pytest.MonkeyPatch, world: Scenario, message: str
+) -> None:
     made: list[str] = []
 
     def make(**options: str) -> str:
@@ -179,7 +275,9 @@ def test_receivers_learn_from_their_sender_what_delay_it_aims_at(receivers: int)
         law = Law("adaptive", {"target_delay_ns": delay_s * 1e9})
         world = group("delay", 4, tuple(Consumer(noise=0.05) for _ in range(receivers))).under(law)
         found = run(VIRTUAL.place(world), 1)
-        return quantile(found.sender("queue_most")[found.index(2) : found.index(3.5)], 0.5) / (100 * MB)
+        return quantile(found.sender("queue_most")[found.index(2) : found.index(3.5)], 0.5) / (
+            100 * MB
+        )
 
     short, usual, long = (queue_s(delay_s) for delay_s in (0.004, 0.010, 0.020))
     assert short < 0.65 * usual
@@ -191,7 +289,17 @@ def test_drivers_are_told_how_long_a_stop_takes() -> None:
 
     def median(column: str, detect_ns: float, buffer_bytes: int) -> float:
         law = Law("adaptive", {"detect_ns": detect_ns})
-        found = run(VIRTUAL.place(group("detect", 3, (Consumer(noise=0.15), Consumer(noise=0.15)), buffer_bytes=buffer_bytes).under(law)), 1)
+        found = run(
+            VIRTUAL.place(
+                group(
+                    "detect",
+                    3,
+                    (Consumer(noise=0.15), Consumer(noise=0.15)),
+                    buffer_bytes=buffer_bytes,
+                ).under(law)
+            ),
+            1,
+        )
         return quantile(found.sender(column)[found.index(1) : found.index(2.9)], 0.5)
 
     assert median("margin", 1.2e6, 1 << 20) < 0.85 * median("margin", 0.2e6, 1 << 20)
@@ -204,7 +312,9 @@ def test_e6_in_short() -> None:
     report = EXPERIMENTS["E6"](Plan(seeds=1, trials=1, baselines=(), time_scale=0.05))
     assert len(report.figures) == 24
     assert all(figure.least == 0.90 for figure in report.figures)
-    assert all(0 < figure.values[0] < 1.1 for figure in report.figures if "rtt100" not in figure.name)
+    assert all(
+        0 < figure.values[0] < 1.1 for figure in report.figures if "rtt100" not in figure.name
+    )
 
 
 def attacked(name: str) -> Run:
@@ -236,7 +346,10 @@ def test_a_stolen_name_and_a_replay_change_little(kind: str) -> None:
     driver reads. That they came shows in the bytes to the sender: each has a hundred and more."""
     found = attacked(f"forged_{kind}")
     seen = look(found)
-    assert rise(found, "control_bytes", FROM_S, TO_S) - rise(found, "control_bytes", 0, FROM_S) > 2990 * 100
+    assert (
+        rise(found, "control_bytes", FROM_S, TO_S) - rise(found, "control_bytes", 0, FROM_S)
+        > 2990 * 100
+    )
     assert seen["least_limit_share"] > 0.5
     assert seen["goodput_share"] > 0.95
     assert rise(found, "ignored", FROM_S, TO_S) == (3000 if kind == "name" else 0)
@@ -253,25 +366,43 @@ def test_a_liar_among_real_agents_is_recognised_named_and_ignored() -> None:
     unmasked_s = [at_ns / 1e9 for at_ns in found.results("unmasked_ns")]
     assert FROM_S < unmasked_s[0] <= FROM_S + 1
     assert max(unmasked_s[1:]) < 0
-    assert found.result(0)["reports"] == pytest.approx(by_queues.result(0)["reports"], rel=0.1)  # one in 10 ms
+    assert found.result(0)["reports"] == pytest.approx(
+        by_queues.result(0)["reports"], rel=0.1
+    )  # one in 10 ms
 
 
 def test_what_a_liars_receiver_says_does_not_get_through() -> None:
     """It takes 40 MB/s of a link of 100 and says once that all is well: nobody slows the sender, and it is overrun."""
     consumers = (Consumer(levels=((0.0, 40 * MB),)), Consumer(levels=((0.0, 500 * MB),)))
     true = group("true", 1.0, consumers, sender=Sender(link_rate=100 * MB))
-    silent = replace(true, liars=(Liar(image=0, from_s=0.0, to_s=0.5, period_s=10.0, strength=0.0, fill=0.0),))
+    silent = replace(
+        true, liars=(Liar(image=0, from_s=0.0, to_s=0.5, period_s=10.0, strength=0.0, fill=0.0),)
+    )
     honest, lying = run(with_agents(true), 1), run(with_agents(silent), 1)
     assert honest.results("overrun") == [0.0, 0.0]
     assert lying.result(0)["overrun"] > 10 * MB
     assert lying.sender("reports")[lying.index(0.49)] == 1
-    assert mean_rate(lying, "sent", 0.2, 0.5) > 95 * MB > 60 * MB > mean_rate(honest, "sent", 0.2, 0.5)
+    assert (
+        mean_rate(lying, "sent", 0.2, 0.5) > 95 * MB > 60 * MB > mean_rate(honest, "sent", 0.2, 0.5)
+    )
 
 
 def test_one_seed_is_one_attack() -> None:
-    forgers = tuple(Forger(sender=0, kind=kind, from_s=0.3, to_s=0.5, period_s=0.002, image=1) for kind in ("fresh", "replay"))
-    world = group("attack", 0.6, (Consumer(noise=0.15),) * 3, sender=Sender(control_loss=0.05), forgers=forgers, drain_s=0.2)
-    world = with_agents(replace(world, liars=(Liar(image=0, from_s=0.1, to_s=0.5, period_s=0.005),)))
+    forgers = tuple(
+        Forger(sender=0, kind=kind, from_s=0.3, to_s=0.5, period_s=0.002, image=1)
+        for kind in ("fresh", "replay")
+    )
+    world = group(
+        "attack",
+        0.6,
+        (Consumer(noise=0.15),) * 3,
+        sender=Sender(control_loss=0.05),
+        forgers=forgers,
+        drain_s=0.2,
+    )
+    world = with_agents(
+        replace(world, liars=(Liar(image=0, from_s=0.1, to_s=0.5, period_s=0.005),))
+    )
     first, again, other = run(world, 5), run(world, 5), run(world, 6)
     for column in ("limit", "sent", "reports", "ignored", "queue_most", "control_bytes"):
         assert first.sender(column) == again.sender(column), column

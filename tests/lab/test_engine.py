@@ -43,9 +43,17 @@ def test_engine_and_fluid_model_say_the_same() -> None:
     """Without noise both run the same world: the C laws over datagrams, the Python laws over fluid. What the others take in the pauses differs by the
     definition of use, so the slowest one's rate decides."""
     found = run(base(0.0).under(Law("adaptive")), 1)
-    model = fluid.group(lambda now: Adaptive(Params(), now), fluid.base_scenario(noise=0.0), 10, step_ns=250_000)
+    model = fluid.group(
+        lambda now: Adaptive(Params(), now), fluid.base_scenario(noise=0.0), 10, step_ns=250_000
+    )
     delivered = min(found.image("consumed", i)[found.index(10)] for i in (0, 2, 3))
-    integral = sum(min(level) for level in zip(*[_levels(c) for c in fluid.base_scenario(0.0)], strict=True)) * 0.001
+    integral = (
+        sum(
+            min(level)
+            for level in zip(*[_levels(c) for c in fluid.base_scenario(0.0)], strict=True)
+        )
+        * 0.001
+    )
     assert delivered / integral == pytest.approx(model.utilisation, abs=0.03)
     queues = [queue / (100 * MB) * 1000 for queue in found.sender("queue_most")[: found.index(10)]]
     assert quantile(queues, 0.5) == pytest.approx(model.queue_ms(0.5), abs=3.0)
@@ -54,12 +62,20 @@ def test_engine_and_fluid_model_say_the_same() -> None:
 
 
 def _levels(receiver: fluid.Receiver) -> list[float]:
-    return [receiver.capacity(ms / 1000) if receiver.is_there(ms / 1000) else 1e12 for ms in range(10_000)]
+    return [
+        receiver.capacity(ms / 1000) if receiver.is_there(ms / 1000) else 1e12
+        for ms in range(10_000)
+    ]
 
 
 @pytest.mark.parametrize("law", [law for law in LAWS if law != "fixed"])
 def test_one_seed_is_one_run(law: str) -> None:
-    world = group("seeds", 1, tuple(Consumer(noise=0.15) for _ in range(3)), sender=Sender(loss=0.01, control_loss=0.05)).under(Law(law))
+    world = group(
+        "seeds",
+        1,
+        tuple(Consumer(noise=0.15) for _ in range(3)),
+        sender=Sender(loss=0.01, control_loss=0.05),
+    ).under(Law(law))
     first, again, other = run(world, 5), run(world, 5), run(world, 6)
     assert first.sender("queue_most") == again.sender("queue_most")
     assert first.results("consumed") == again.results("consumed")
@@ -69,7 +85,13 @@ def test_one_seed_is_one_run(law: str) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_what_was_sent_arrives_whatever_is_lost(seed: int) -> None:
     """In order and whole: the application ends, and everybody has consumed what was sent."""
-    world = group("loss", 2, (Consumer(noise=0.15), Consumer(noise=0.15, pauses=((0.5, 0.1),))), sender=Sender(loss=0.02, control_loss=0.1), drain_s=2.0)
+    world = group(
+        "loss",
+        2,
+        (Consumer(noise=0.15), Consumer(noise=0.15, pauses=((0.5, 0.1),))),
+        sender=Sender(loss=0.02, control_loss=0.1),
+        drain_s=2.0,
+    )
     found = run(world.under(Law("adaptive")), seed)
     assert set(found.results("consumed")) == {found.sender("sent")[-1]}, f"seed {seed}"
     assert found.sender("resent")[-1] > 0.01 * found.sender("sent")[-1]
@@ -77,7 +99,12 @@ def test_what_was_sent_arrives_whatever_is_lost(seed: int) -> None:
 
 
 def test_credit_waits_for_its_timeout_and_ours_does_not() -> None:
-    world = group("death", 4, (Consumer(levels=FLAT), Consumer(levels=FLAT, dies_s=2.0)), sender=Sender(receiver_timeout_s=1.0))
+    world = group(
+        "death",
+        4,
+        (Consumer(levels=FLAT), Consumer(levels=FLAT, dies_s=2.0)),
+        sender=Sender(receiver_timeout_s=1.0),
+    )
 
     def delivered(law: str, from_s: float, to_s: float) -> float:
         found = run(world.under(Law(law)), 1)
@@ -101,12 +128,16 @@ def test_a_chain_holds_no_more_than_it_is_allowed() -> None:
         assert max(found.sender("queue_most", hop)) <= BUFFER
     assert max(found.sender("backlog", 1) + found.sender("backlog", 2)) <= backlog
     first = found.sender("sent", 0)
-    assert (first[-1] - first[found.index(2)]) / (found.times[-1] - 2) == pytest.approx(30 * MB, rel=0.15)
+    assert (first[-1] - first[found.index(2)]) / (found.times[-1] - 2) == pytest.approx(
+        30 * MB, rel=0.15
+    )
 
 
 def test_a_liar_is_found_and_a_replay_changes_nothing() -> None:
     receivers = tuple(Consumer(noise=0.15) for _ in range(2))
-    lying = run(group("liar", 4, receivers, liars=(Liar(image=1, from_s=2.0, to_s=4.0, period_s=0.01),)), 1)
+    lying = run(
+        group("liar", 4, receivers, liars=(Liar(image=1, from_s=2.0, to_s=4.0, period_s=0.01),)), 1
+    )
     assert 2.5 < lying.result(1)["unmasked_ns"] / 1e9 <= 3.0
     assert lying.result(0)["unmasked_ns"] == -1
     replay = Forger(sender=0, kind="replay", from_s=2.0, to_s=4.0, period_s=0.001)
@@ -117,8 +148,15 @@ def test_a_liar_is_found_and_a_replay_changes_nothing() -> None:
 
 def pausing(buffer_bytes: float, pause_s: float) -> Scenario:
     """Four receivers; one stands still once a second and a half from 1 s on."""
-    stops = Consumer(levels=FLAT, noise=0.15, pauses=tuple((at_s, pause_s) for at_s in (1.0, 2.5, 4.0)))
-    return group("pauses", 5, (stops, *(Consumer(levels=FLAT, noise=0.15) for _ in range(3))), buffer_bytes=buffer_bytes)
+    stops = Consumer(
+        levels=FLAT, noise=0.15, pauses=tuple((at_s, pause_s) for at_s in (1.0, 2.5, 4.0))
+    )
+    return group(
+        "pauses",
+        5,
+        (stops, *(Consumer(levels=FLAT, noise=0.15) for _ in range(3))),
+        buffer_bytes=buffer_bytes,
+    )
 
 
 @pytest.mark.parametrize("mib", [1.5, 2, 4])
@@ -137,7 +175,15 @@ def test_who_stands_still_for_longer_meets_the_floor_again() -> None:
 
 
 def test_slowest_and_utilisation_are_of_the_living() -> None:
-    world = group("living", 2, (Consumer(levels=((0.0, 90 * MB),)), Consumer(levels=((0.0, 20 * MB),), dies_s=0.5), Consumer(levels=FLAT)))
+    world = group(
+        "living",
+        2,
+        (
+            Consumer(levels=((0.0, 90 * MB),)),
+            Consumer(levels=((0.0, 20 * MB),), dies_s=0.5),
+            Consumer(levels=FLAT),
+        ),
+    )
     found = run(world.under(Law("credit", {})), 1)
     assert slowest(found) == 0
     assert utilisation(found, 0) <= 1.0 + 1e-9

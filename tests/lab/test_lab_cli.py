@@ -22,7 +22,13 @@ GOOD = "seconds = 1\nlaws = ['adaptive']\n[[receivers]]\ncount = 2\ncapacity_mb_
 
 
 def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "rstream.cli", "lab", *arguments], capture_output=True, text=True, check=False, timeout=100)
+    return subprocess.run(
+        [sys.executable, "-m", "rstream.cli", "lab", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,7 +41,9 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--real", "--baselines", "aimd"], {"credit", "aimd"}),
     ],
 )
-def test_laws_to_compare_with_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], beside: set[str]) -> None:
+def test_laws_to_compare_with_can_be_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], beside: set[str]
+) -> None:
     def see(plan: Plan) -> Report:
         return Report("E1", [], {}, {law: [] for law in plan.laws if law != "adaptive"}, {}, [])
 
@@ -55,19 +63,31 @@ def test_laws_to_compare_with_can_be_chosen(tmp_path: Path, monkeypatch: pytest.
         (["E1", "--queues", "--real"], "--queues: not together with --real"),
         (["E6", "--queues"], "--queues: E6 is by real agents alone; leave it out"),
         (["E1", "--seeds", "0"], "at least 1"),
-        (["E1", "--baselines", "aimd,vegas"], "--baselines: no law 'vegas'; there are credit, static, aimd, nak, cubic"),
+        (
+            ["E1", "--baselines", "aimd,vegas"],
+            "--baselines: no law 'vegas'; there are credit, static, aimd, nak, cubic",
+        ),
         (["E1", "--plot", "x.gif"], ".png or .html"),
         (["--scenario", "/nowhere/x.toml"], "No such file"),
     ],
 )
-def test_what_cannot_be_carried_out_is_2(capsys: pytest.CaptureFixture[str], arguments: list[str], text: str) -> None:
+def test_what_cannot_be_carried_out_is_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
+) -> None:
     assert main(["lab", *arguments]) == 2
     assert text in capsys.readouterr().err
 
 
 def test_a_scenario_runs_and_writes_json_of_the_schema(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(GOOD)
-    ran = lab("--scenario", str(tmp_path / "own.toml"), "--seeds", "2", "--json", str(tmp_path / "out.json"))
+    ran = lab(
+        "--scenario",
+        str(tmp_path / "own.toml"),
+        "--seeds",
+        "2",
+        "--json",
+        str(tmp_path / "out.json"),
+    )
     assert ran.returncode == 0, ran.stderr
     result = json.loads((tmp_path / "out.json").read_text())
     assert list(result) == ["experiment", "passed", "figures", "baselines"]
@@ -83,9 +103,15 @@ def test_a_scenario_runs_and_writes_json_of_the_schema(tmp_path: Path) -> None:
         (GOOD.replace("seconds = 1", ""), "seconds is missing"),
         (GOOD.replace("seconds = 1", "seconds = 'x'"), "seconds is 'x', must be a number"),
         (GOOD.replace("seconds = 1", "seconds = 1\nbufer_mib = 4"), "unknown key 'bufer_mib'"),
-        (GOOD.replace("['adaptive']", "['fast']"), "laws is ['fast'], must be a list out of adaptive"),
+        (
+            GOOD.replace("['adaptive']", "['fast']"),
+            "laws is ['fast'], must be a list out of adaptive",
+        ),
         (GOOD.replace("100", "-1"), "receivers 0: capacity_mb_s is -1"),
-        (GOOD.replace("count = 2", "count = 2.5"), "receivers 0: count is 2.5, must be a whole number"),
+        (
+            GOOD.replace("count = 2", "count = 2.5"),
+            "receivers 0: count is 2.5, must be a whole number",
+        ),
         (GOOD + "pauses = [[1]]", "receivers 0: pauses is [[1]], must be a list of pairs"),
         (GOOD + "trace = 'x'", "either capacity_mb_s or trace"),
         (GOOD + "noise = true", "receivers 0: noise is True"),
@@ -114,7 +140,9 @@ def test_a_trace_is_a_capacity(tmp_path: Path) -> None:
         load(tmp_path / "own.toml")
 
 
-def test_a_parameter_that_nobody_has_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_parameter_that_nobody_has_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "own.toml").write_text(GOOD + "[parameters.adaptive]\nspeed = 3\n")
     assert main(["lab", "--scenario", str(tmp_path / "own.toml"), "--seeds", "1"]) == 2
     assert "no parameter 'speed'" in capsys.readouterr().err
@@ -150,21 +178,37 @@ def test_a_limit_holds_for_the_whole_interval_or_for_every_run() -> None:
     values = (1.0, 1.1, 0.9, 1.0)
     mean, low, high = interval(values)
     assert mean == pytest.approx(1.0)
-    assert high - mean == pytest.approx(3.182 * 0.0816497 / 2, rel=1e-3)  # Student's t with three degrees of freedom
+    assert high - mean == pytest.approx(
+        3.182 * 0.0816497 / 2, rel=1e-3
+    )  # Student's t with three degrees of freedom
     assert low < 0.9 < high or low >= 0.87
     assert Figure("x", values, most=1.2).passed
     assert not Figure("x", values, most=1.05).passed
     assert Figure("x", values, least=0.9, of_every=True).passed
     assert not Figure("x", values, least=0.91, of_every=True).passed
     assert not Figure("x", (1.0, float("inf")), most=5).passed
-    assert [Figure("x", found, least=0.9, most=1.2).worst for found in ((0.9, 1.0, 1.3), (0.7, 1.0, 1.3), (0.95, 1.1))] == [1.3, 0.7, 0.95]
+    assert [
+        Figure("x", found, least=0.9, most=1.2).worst
+        for found in ((0.9, 1.0, 1.3), (0.7, 1.0, 1.3), (0.95, 1.1))
+    ] == [1.3, 0.7, 0.95]
     assert Figure("x", (1.0, float("inf")), most=5).worst == float("inf")
     assert not Report("E0", [Figure("x", values)], {}).passed  # nothing was judged
 
 
 def test_the_axis_of_rates_has_room_for_every_run() -> None:
     """All columns share it; the last one, a slow law's, once cut off what the others sent."""
-    runs = [run(group(f"at {rate:g}", 0.5, (Consumer(),), sender=Sender(law=Law("credit"), app_rate=rate * 1e6)), 1) for rate in (90, 10)]
+    runs = [
+        run(
+            group(
+                f"at {rate:g}",
+                0.5,
+                (Consumer(),),
+                sender=Sender(law=Law("credit"), app_rate=rate * 1e6),
+            ),
+            1,
+        )
+        for rate in (90, 10)
+    ]
     sketches = [Sketch(found.scenario.name, found) for found in runs]
     assert 90 < plot._top_mb_s(sketches) < 400  # pyright: ignore[reportPrivateUsage]
     assert plot._top_mb_s(sketches[1:]) < 30  # pyright: ignore[reportPrivateUsage]
@@ -175,7 +219,20 @@ def test_a_picture_needs_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(GOOD)
     for suffix, head in ((".png", b"\x89PNG"), (".html", b"<!doctype html>")):
         path = tmp_path / f"picture{suffix}"
-        assert main(["lab", "--scenario", str(tmp_path / "own.toml"), "--seeds", "1", "--plot", str(path)]) == 0
+        assert (
+            main(
+                [
+                    "lab",
+                    "--scenario",
+                    str(tmp_path / "own.toml"),
+                    "--seeds",
+                    "1",
+                    "--plot",
+                    str(path),
+                ]
+            )
+            == 0
+        )
         assert path.read_bytes().startswith(head)
     text = (tmp_path / "picture.html").read_text()
     assert "data:image/png;base64" in text

@@ -32,7 +32,9 @@ SMALL = World(engine="sockets", full=2 * MB, carried=6 * MB)
 
 
 def world(**changes: object) -> Scenario:
-    made = group("real", 0.3, (Consumer(levels=((0.0, 5 * MB),)),) * 2, buffer_bytes=131072, drain_s=0.2).under(Law("credit"))
+    made = group(
+        "real", 0.3, (Consumer(levels=((0.0, 5 * MB),)),) * 2, buffer_bytes=131072, drain_s=0.2
+    ).under(Law("credit"))
     return replace(made, real=True, **changes)  # type: ignore[arg-type]
 
 
@@ -47,16 +49,30 @@ def test_a_run_has_its_rows_at_their_times_and_delivers_what_was_sent() -> None:
     assert found.sender("control_bytes")[-1] > 0
     assert found.sender("delivered_sum") == sorted(found.sender("delivered_sum"))
     for image in (0, 1):  # capacity follows the clock, whatever the steps were
-        assert found.image("capacity", image)[-1] == pytest.approx(5 * MB * 0.5, rel=0.02 + 2 * found.gap_s)
+        assert found.image("capacity", image)[-1] == pytest.approx(
+            5 * MB * 0.5, rel=0.02 + 2 * found.gap_s
+        )
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (world(senders=(Sender(law=Law("credit"), loss=0.01),)), "on real sockets nothing is lost on purpose"),
-        (world(liars=(Liar(image=0, from_s=0, to_s=1, period_s=0.01),)), "record liar: on real sockets nobody stands between"),
-        (world(forgers=(Forger(sender=0, kind="fresh", from_s=0, to_s=1, period_s=0.01),)), "record forger: on real sockets nobody stands between"),
-        (replace(group("large", 1, (Consumer(),), buffer_bytes=4e8), real=True), "raise net.core.rmem_max or take a smaller one"),
+        (
+            world(senders=(Sender(law=Law("credit"), loss=0.01),)),
+            "on real sockets nothing is lost on purpose",
+        ),
+        (
+            world(liars=(Liar(image=0, from_s=0, to_s=1, period_s=0.01),)),
+            "record liar: on real sockets nobody stands between",
+        ),
+        (
+            world(forgers=(Forger(sender=0, kind="fresh", from_s=0, to_s=1, period_s=0.01),)),
+            "record forger: on real sockets nobody stands between",
+        ),
+        (
+            replace(group("large", 1, (Consumer(),), buffer_bytes=4e8), real=True),
+            "raise net.core.rmem_max or take a smaller one",
+        ),
     ],
 )
 def test_what_the_loopback_cannot_be_is_refused(wrong: Scenario, message: str) -> None:
@@ -87,13 +103,20 @@ def test_a_world_keeps_its_times() -> None:
     assert VIRTUAL.found_rtt_s == VIRTUAL.rtt_s
     assert QUEUES.exact(1.5 * (1 << 20)) == (QUEUES, 1.5 * (1 << 20))
     assert VIRTUAL.exact(1.5 * (1 << 20)) == (replace(VIRTUAL, full=100 * MB / 1.5), 1 << 20)
-    assert found.law(Law("aimd", {"increase": 1e6, "decrease": 0.5, "window_ns": 1e7})).parameters == {"increase": 25e4, "decrease": 0.5, "window_ns": 1e7}
-    assert (VIRTUAL.buffer(), VIRTUAL.law(Law("aimd", {"increase": 1.5})).parameters) == (BUFFER, {"increase": 1.5})
+    assert found.law(
+        Law("aimd", {"increase": 1e6, "decrease": 0.5, "window_ns": 1e7})
+    ).parameters == {"increase": 25e4, "decrease": 0.5, "window_ns": 1e7}
+    assert (VIRTUAL.buffer(), VIRTUAL.law(Law("aimd", {"increase": 1.5})).parameters) == (
+        BUFFER,
+        {"increase": 1.5},
+    )
     before, after = reactions_s(VIRTUAL), reactions_s(found)
     assert after == pytest.approx(before, rel=1e-3)
 
 
-def test_the_round_trip_that_drivers_find_is_read_from_a_short_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_round_trip_that_drivers_find_is_read_from_a_short_buffer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """By the same drivers in virtual time, where it is known: nothing is added there, and what is longer is found."""
 
     def virtually(scenario: Scenario, seed: int) -> Run:
@@ -101,7 +124,9 @@ def test_the_round_trip_that_drivers_find_is_read_from_a_short_buffer(monkeypatc
 
     monkeypatch.setattr(worlds, "run", virtually)
     for rtt_s in (1e-3, 1.2e-3, 1.5e-3):
-        assert worlds._later_s(World(engine="sockets", full=12.5 * MB, rtt_s=rtt_s), 4) == pytest.approx(rtt_s - 1e-3, abs=3e-5)  # pyright: ignore[reportPrivateUsage]
+        assert worlds._later_s(
+            World(engine="sockets", full=12.5 * MB, rtt_s=rtt_s), 4
+        ) == pytest.approx(rtt_s - 1e-3, abs=3e-5)  # pyright: ignore[reportPrivateUsage]
 
 
 def test_an_experiment_in_real_time_in_short() -> None:
@@ -116,7 +141,9 @@ def test_an_experiment_in_real_time_in_short() -> None:
     assert "capacity 2 MB/s a receiver; unlimited each got 6.0 MB/s" in notes
 
 
-def test_runs_in_real_time_are_one_after_the_other_and_in_the_main_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_in_real_time_are_one_after_the_other_and_in_the_main_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     seen: list[tuple[threading.Thread, int]] = []
 
     def watch(scenario: Scenario, seed: int) -> Run:
@@ -126,14 +153,25 @@ def test_runs_in_real_time_are_one_after_the_other_and_in_the_main_thread(monkey
 
     monkeypatch.setattr(_plan, "run", watch)
     plan = Plan(seeds=3, world=SMALL)
-    assert plan.runs(replace(world(), real=False), Law("credit"), lambda found: found.seed) == [1, 2, 3]
+    assert plan.runs(replace(world(), real=False), Law("credit"), lambda found: found.seed) == [
+        1,
+        2,
+        3,
+    ]
     assert seen == [(threading.main_thread(), seed) for seed in (1, 2, 2, 2, 2, 3)]
     notes = _plan.notes_of(plan)
-    assert "30.0 ms, median of the runs 1.0 ms; above 20 ms in 1 of 3 runs: the machine was busy" in notes[0]
-    assert _plan.notes_of(Plan()) == ["virtual time, real agents on a wire in memory; queues without payload above 16 receivers"]
+    assert (
+        "30.0 ms, median of the runs 1.0 ms; above 20 ms in 1 of 3 runs: the machine was busy"
+        in notes[0]
+    )
+    assert _plan.notes_of(Plan()) == [
+        "virtual time, real agents on a wire in memory; queues without payload above 16 receivers"
+    ]
 
 
-def test_a_run_in_which_the_machine_stood_still_is_carried_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_in_which_the_machine_stood_still_is_carried_out_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Until one has kept up, four times at most; how often is said. In virtual time nothing stands still."""
     gaps_s = iter([0.03, 0.03, 0.001, 0.03, 0.03, 0.03, 0.03, 0.5])
 
@@ -142,11 +180,19 @@ def test_a_run_in_which_the_machine_stood_still_is_carried_out_again(monkeypatch
 
     monkeypatch.setattr(_plan, "run", stumble)
     plan = Plan(seeds=2, world=SMALL)
-    assert plan.runs(replace(world(), real=False), Law("credit"), lambda found: found.gap_s) == [0.001, 0.03]
+    assert plan.runs(replace(world(), real=False), Law("credit"), lambda found: found.gap_s) == [
+        0.001,
+        0.03,
+    ]
     assert plan.repeated == 5
     assert plan.unsteady == 1
-    assert any("5 times a run was carried out again" in note and "1 of them in vain" in note for note in _plan.notes_of(plan))
-    assert Plan(seeds=1).runs(replace(world(), real=False), Law("credit"), lambda found: found.gap_s) == [0.5]
+    assert any(
+        "5 times a run was carried out again" in note and "1 of them in vain" in note
+        for note in _plan.notes_of(plan)
+    )
+    assert Plan(seeds=1).runs(
+        replace(world(), real=False), Law("credit"), lambda found: found.gap_s
+    ) == [0.5]
 
 
 def test_only_what_happens_about_a_stop_decides_whether_a_run_counts() -> None:
@@ -156,7 +202,10 @@ def test_only_what_happens_about_a_stop_decides_whether_a_run_counts() -> None:
     assert found.gap_within_s(0.0, found.times[-1]) == pytest.approx(found.gap_s, abs=0.02)
     width = 2 + len(_core.lab_columns()[0]) + 2 * len(_core.lab_columns()[1])  # two images
     rows = array("d", [0.0] * (4 * width))
-    rows[0::width], rows[1::width] = array("d", [0.0, 0.01, 0.02, 0.03]), array("d", [0.0, 0.002, 0.0001, 0.009])
+    rows[0::width], rows[1::width] = (
+        array("d", [0.0, 0.01, 0.02, 0.03]),
+        array("d", [0.0, 0.002, 0.0001, 0.009]),
+    )
     made = Run(found.scenario, 1, rows.tobytes(), b"", gap_s=0.009)
     assert made.gap_within_s(0.011, 0.02) == 0.0001
     assert made.gap_within_s(0.005, 0.02) == 0.002
@@ -165,11 +214,28 @@ def test_only_what_happens_about_a_stop_decides_whether_a_run_counts() -> None:
     assert not Steady(0.001).holds(made)
 
 
-@pytest.mark.parametrize(("name", "full", "message"), [("E3", 3.125, "the buffer of X = 1.2 has"), ("E4", 6.25, "the buffer of X = 0.8 has"), ("E4", 0.5, "the buffer of X = 0.8 has")])
+@pytest.mark.parametrize(
+    ("name", "full", "message"),
+    [
+        ("E3", 3.125, "the buffer of X = 1.2 has"),
+        ("E4", 6.25, "the buffer of X = 0.8 has"),
+        ("E4", 0.5, "the buffer of X = 0.8 has"),
+    ],
+)
 def test_what_would_say_nothing_is_refused(name: str, full: float, message: str) -> None:
     """Where a driver takes more than the buffers that the verdict is about."""
-    with pytest.raises(ConfigError, match=f"at {full:g} MB/s a receiver {message} .* kB, and a driver takes 33 at least"):
-        EXPERIMENTS[name](Plan(seeds=1, trials=1, baselines=(), world=World(engine="sockets", full=full * MB, carried=20 * MB)))
+    with pytest.raises(
+        ConfigError,
+        match=f"at {full:g} MB/s a receiver {message} .* kB, and a driver takes 33 at least",
+    ):
+        EXPERIMENTS[name](
+            Plan(
+                seeds=1,
+                trials=1,
+                baselines=(),
+                world=World(engine="sockets", full=full * MB, carried=20 * MB),
+            )
+        )
 
 
 def test_stops_of_which_too_few_count_are_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,25 +244,57 @@ def test_stops_of_which_too_few_count_are_no_verdict(monkeypatch: pytest.MonkeyP
     def late(scenario: Scenario, seed: int) -> Run:
         width = 2 + len(_core.lab_columns()[0]) + 4 * len(_core.lab_columns()[1])
         rows = array("d", [0.0] * (1000 * width))
-        rows[0::width], rows[1::width] = array("d", [number / 100 for number in range(1000)]), array("d", [0.001] * 1000)
-        return Run(scenario, seed, rows.tobytes(), array("d", [1.0] * 4 * len(_core.lab_columns()[2])).tobytes(), gap_s=0.001)
+        rows[0::width], rows[1::width] = (
+            array("d", [number / 100 for number in range(1000)]),
+            array("d", [0.001] * 1000),
+        )
+        return Run(
+            scenario,
+            seed,
+            rows.tobytes(),
+            array("d", [1.0] * 4 * len(_core.lab_columns()[2])).tobytes(),
+            gap_s=0.001,
+        )
 
     monkeypatch.setattr(_plan, "run", late)
-    report = EXPERIMENTS["E3"](Plan(seeds=2, trials=1, baselines=(), time_scale=0.5, world=World(engine="sockets", full=25 * MB, carried=75 * MB)))
+    report = EXPERIMENTS["E3"](
+        Plan(
+            seeds=2,
+            trials=1,
+            baselines=(),
+            time_scale=0.5,
+            world=World(engine="sockets", full=25 * MB, carried=75 * MB),
+        )
+    )
     by_name = {figure.name: figure for figure in report.figures}
     assert by_name["b0.5mib_overrun_bytes"].passed
     assert not report.passed
-    assert all(figure.values == (0.0, 0.0) and not figure.passed for name, figure in by_name.items() if name.endswith("stops_counted"))
+    assert all(
+        figure.values == (0.0, 0.0) and not figure.passed
+        for name, figure in by_name.items()
+        if name.endswith("stops_counted")
+    )
 
 
 def test_what_overran_while_the_thread_was_late_is_counted_apart() -> None:
     """E3: late about a stop, that stop does not count; and what follows a long stand-still elsewhere. All else does."""
     made = group("late", 4.0, (Consumer(),), sample_s=1e-2)
     sender_columns, image_columns, result_columns = _core.lab_columns()
-    width, overrun_at = 2 + len(sender_columns) + len(image_columns), 2 + sender_columns.index("overrun")
+    width, overrun_at = (
+        2 + len(sender_columns) + len(image_columns),
+        2 + sender_columns.index("overrun"),
+    )
     rows = array("d", [0.0] * (400 * width))
     rows[0::width] = array("d", [number / 100 for number in range(400)])
-    for at_s, gap_s, overran in ((1.0, 0.0006, 0), (1.2, 0, 5), (2.5, 0.0004, 0), (2.6, 0, 7), (3.5, 0.004, 0), (3.51, 0, 11), (3.6, 0, 13)):
+    for at_s, gap_s, overran in (
+        (1.0, 0.0006, 0),
+        (1.2, 0, 5),
+        (2.5, 0.0004, 0),
+        (2.6, 0, 7),
+        (3.5, 0.004, 0),
+        (3.51, 0, 11),
+        (3.6, 0, 13),
+    ):
         row = round(at_s * 100)
         rows[row * width + 1] = gap_s
         for later in range(row, 400):
@@ -223,14 +321,21 @@ def test_an_x_is_without_overrun_when_no_stop_of_a_set_overruns() -> None:
 def test_which_experiments_there_are_in_real_time() -> None:
     assert set(REAL) == {"E1", "E2", "E3", "E4"}
     assert max(terms.receivers for terms in REAL.values()) == 8
-    assert (seeds_of("E4"), seeds_of("E4", is_real=True)) == (60, 20)  # three seconds each, and seven buffers for two laws
+    assert (seeds_of("E4"), seeds_of("E4", is_real=True)) == (
+        60,
+        20,
+    )  # three seconds each, and seven buffers for two laws
     assert seeds_of("E3", is_real=True) == 10
 
 
 def test_a_scenario_file_says_it(tmp_path: Path) -> None:
-    (tmp_path / "own.toml").write_text("seconds = 1\nreal = true\n[[receivers]]\ncapacity_mb_s = 5\n")
+    (tmp_path / "own.toml").write_text(
+        "seconds = 1\nreal = true\n[[receivers]]\ncapacity_mb_s = 5\n"
+    )
     assert load(tmp_path / "own.toml")[0].real
-    (tmp_path / "own.toml").write_text("seconds = 1\nqueues = true\n[[receivers]]\ncapacity_mb_s = 5\n")
+    (tmp_path / "own.toml").write_text(
+        "seconds = 1\nqueues = true\n[[receivers]]\ncapacity_mb_s = 5\n"
+    )
     assert load(tmp_path / "own.toml")[0].queues
 
 

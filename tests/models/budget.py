@@ -35,7 +35,9 @@ class Policy:
 
     def share(self, of_memory: float) -> int:
         """A share of the memory; where the limits cross, the least wins."""
-        wanted = min(int(of_memory * float(self.memory)), COUNT_MAX) if math.isfinite(of_memory) else 0
+        wanted = (
+            min(int(of_memory * float(self.memory)), COUNT_MAX) if math.isfinite(of_memory) else 0
+        )
         return max(self.least, min(wanted, self.most))
 
     def grant(self, connections: int, granted: int) -> int:
@@ -43,7 +45,11 @@ class Policy:
         if self.kind == Kind.STATIC:
             return self.fixed
         if self.kind == Kind.DYNAMIC:
-            return self.least if float(granted) > self.threshold * float(self.memory) else self.share(self.new_share)
+            return (
+                self.least
+                if float(granted) > self.threshold * float(self.memory)
+                else self.share(self.new_share)
+            )
         if self.kind == Kind.AGGRESSIVE:
             return self.share(self.all_share / float(max(connections, 1)))
         return 0

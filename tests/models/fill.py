@@ -15,7 +15,9 @@ COUNT_MAX = 1 << 62
 
 class Fill:
     def __init__(self, target_delay_ns: int = 0) -> None:
-        self.target_delay_ns = min(target_delay_ns, RTT_MAX_NS) if target_delay_ns > 0 else 10 * NS_PER_MS
+        self.target_delay_ns = (
+            min(target_delay_ns, RTT_MAX_NS) if target_delay_ns > 0 else 10 * NS_PER_MS
+        )
         self.now: int | None = None
         self.received = self.highest = self.consumed = 0
         self.slope = 0.0  # dq/dt, bytes/s
@@ -34,7 +36,9 @@ class Fill:
         self.is_stalled = False
         self.told: tuple[int, float] | None = None
 
-    def update(self, now: int, received: int, consumed: int, buffer: int, rtt: int, highest: int = 0) -> bool:
+    def update(
+        self, now: int, received: int, consumed: int, buffer: int, rtt: int, highest: int = 0
+    ) -> bool:
         """Whether a fill NAK is due. ``highest``: end of what is here, also behind a gap."""
         now = later(-TIME_MAX_NS if self.now is None else self.now, now)
         received = max(self.received, min(received, COUNT_MAX))
@@ -75,7 +79,9 @@ class Fill:
                 self.sample = None
             self.gap += (min(float(waited), self.stall_ns()) - self.gap) / 8.0
             assert self.now is not None
-            self.still += (clamp(float(self.now - self.moved), 0.0, self.stall_ns()) - self.still) / 8.0
+            self.still += (
+                clamp(float(self.now - self.moved), 0.0, self.stall_ns()) - self.still
+            ) / 8.0
         if has_taken or not had_data:
             self.moved = now
 
@@ -87,7 +93,9 @@ class Fill:
         passed = now - self.level_ns
         if passed > 0:
             within = float(passed + SLOPE_NS)
-            self.slope += float(queue - self.level_before) / within * 1e9 - self.slope * (float(passed) / within)
+            self.slope += float(queue - self.level_before) / within * 1e9 - self.slope * (
+                float(passed) / within
+            )
             self.level_before, self.level_ns = queue, now
 
     def note_drain(self, now: int, consumed: int, is_busy: bool) -> None:
@@ -115,11 +123,19 @@ class Fill:
         if now - began < DRAIN_SAMPLE_NS:
             return
         value = clamp(float(self.highest - at) / float(now - began) * 1e9, 0.0, RATE_MAX)
-        self.arriving += value - self.arriving if value > self.arriving else (value - self.arriving) / 16.0
+        self.arriving += (
+            value - self.arriving if value > self.arriving else (value - self.arriving) / 16.0
+        )
         self.arrival = (now, self.highest)
 
     def judge(self, buffer: int, rtt: int) -> None:
-        self.low = low = fill_low(self.target_delay_ns, self.drain, buffer, rtt, self.arriving if self.arriving > 0 else self.drain)
+        self.low = low = fill_low(
+            self.target_delay_ns,
+            self.drain,
+            buffer,
+            rtt,
+            self.arriving if self.arriving > 0 else self.drain,
+        )
         self.window = window_ns(buffer, low, self.drain, rtt)
         ahead_s = 2.0 * float(rtt + self.window) / 1e9
         share = 1.0 / buffer if buffer > 0 else 0.0
@@ -170,14 +186,22 @@ def aeron_window(fill: Fill, buffer: int, window: int, mtu: int) -> int:
     buffer = max(0, min(buffer, BUFFER_MAX))
     if buffer == 0:
         return window
-    low = fill_low(fill.target_delay_ns, fill.drain, buffer, fill.rtt, fill.arriving if fill.arriving > 0 else fill.drain)
+    low = fill_low(
+        fill.target_delay_ns,
+        fill.drain,
+        buffer,
+        fill.rtt,
+        fill.arriving if fill.arriving > 0 else fill.drain,
+    )
     strength = clamp((clamp(fill.level / buffer, 0.0, 1.0) - low) / (FILL_HIGH - low), 0.0, 1.0)
     if strength <= 0:
         return window
     return min(window, max(mtu, int((1.0 - strength) * window) // 32 * 32))
 
 
-def aeron_window_is_due(consumed: int, window: int, position: int, last_window: int, whole: int) -> bool:
+def aeron_window_is_due(
+    consumed: int, window: int, position: int, last_window: int, whole: int
+) -> bool:
     """Whole again, or the sender's limit would go up by more than a quarter of the whole window."""
     return last_window < window == whole or consumed + window > position + last_window + whole // 4
 
@@ -203,7 +227,11 @@ class Suppress:
         assert fill.now is not None
         rate = math.log(clamp(group, 1.0, 1e6)) + 1.0
         self.alike = 0.25 * clamp(rate / 4.0, 1.0, 2.0)
-        is_news = fill.told is None or fill.now - fill.told[0] >= fill.window // 2 or fill.strength >= fill.told[1] + self.alike
+        is_news = (
+            fill.told is None
+            or fill.now - fill.told[0] >= fill.window // 2
+            or fill.strength >= fill.told[1] + self.alike
+        )
         if fill.strength <= 0:
             self.due = None
         elif self.due is None and is_due and is_news:
@@ -220,7 +248,10 @@ class Suppress:
         """Of the wait that has begun, at the strength of now: in a small group the strongest hardly wait."""
         size = clamp(group, 1.0, 1e6)
         haste = fill.strength * (1.0 + min(4.0 / size, 1.0)) / 2.0
-        longest = min(max(2.0 * (math.log(size) + 1.0) * fill.rtt, fill.window / 4) * (1.0 - haste), 1.5 * fill.window)
+        longest = min(
+            max(2.0 * (math.log(size) + 1.0) * fill.rtt, fill.window / 4) * (1.0 - haste),
+            1.5 * fill.window,
+        )
         return self.began + wait_ns(group, to_ns(longest), self.unit)
 
     def on_heard(self, fill: Fill, strength: float) -> None:

@@ -61,7 +61,11 @@ class Outcome:
     queues: list[float] = field(default_factory=list)  # the longest one, bytes
 
     def queue_ms(self, share: float, capacity: float = 100 * MB) -> float:
-        return sorted(self.queues)[min(int(len(self.queues) * share), len(self.queues) - 1)] / capacity * 1000
+        return (
+            sorted(self.queues)[min(int(len(self.queues) * share), len(self.queues) - 1)]
+            / capacity
+            * 1000
+        )
 
     def reached_s(self, since_s: float, low: float, high: float, hold_s: float = 0.2) -> float:
         """How long until the rate lies between both, and its mean over the ``hold_s`` that follow."""
@@ -85,13 +89,24 @@ class Credit:
         self.limits[i], self.heard[i] = max(self.limits[i], edge), now_s
 
     def room(self, sent: float, now_s: float) -> float:
-        living = [limit for i, limit in self.limits.items() if now_s - self.heard[i] < self.timeout_s]
+        living = [
+            limit for i, limit in self.limits.items() if now_s - self.heard[i] < self.timeout_s
+        ]
         return max(0.0, min(living) - sent) if living else 0.0
 
 
 def group(
-    law: Law | None, receivers: list[Receiver], seconds: float, *, rtt_s: float = 1e-3, buffer: int = BUFFER, step_ns: int = 250_000, seed: int = 1,
-    timeout_s: float = 1.0, rate_most: float = 1000 * MB, demand: Level | None = None,
+    law: Law | None,
+    receivers: list[Receiver],
+    seconds: float,
+    *,
+    rtt_s: float = 1e-3,
+    buffer: int = BUFFER,
+    step_ns: int = 250_000,
+    seed: int = 1,
+    timeout_s: float = 1.0,
+    rate_most: float = 1000 * MB,
+    demand: Level | None = None,
 ) -> Outcome:
     """``law`` None: credit alone. ``demand``: what the application has to send, bytes/s."""
     dice, outcome, dt = random.Random(seed), Outcome(), step_ns / NS_PER_S
@@ -144,7 +159,9 @@ def group(
     return outcome
 
 
-def report_of(receiver_id: int, fill: Fill, buffer: int, rtt_ns: int, drain_all: float = 0.0, senders: int = 1) -> Report:
+def report_of(
+    receiver_id: int, fill: Fill, buffer: int, rtt_ns: int, drain_all: float = 0.0, senders: int = 1
+) -> Report:
     """And the receiver has told it."""
     fill.on_told(fill.strength)
     return Report(
@@ -162,7 +179,9 @@ def steps(*pairs: tuple[float, float]) -> Level:
 
 
 def paused(level: Level, *pauses: tuple[float, float]) -> Level:
-    return lambda now_s: 0.0 if any(at <= now_s < at + length for at, length in pauses) else level(now_s)
+    return lambda now_s: (
+        0.0 if any(at <= now_s < at + length for at, length in pauses) else level(now_s)
+    )
 
 
 def base_scenario(noise: float = 0.15) -> list[Receiver]:
@@ -206,8 +225,16 @@ class Shared:
 
 
 def share(
-    laws: list[Law], seconds: float, *, capacity: float = 100 * MB, drain: Callable[[list[float], float], list[float]] = drain_fifo, rtt_s: float = 1e-3,
-    buffer: int = BUFFER, step_ns: int = 500_000, noise: float = 0.15, seed: int = 1,
+    laws: list[Law],
+    seconds: float,
+    *,
+    capacity: float = 100 * MB,
+    drain: Callable[[list[float], float], list[float]] = drain_fifo,
+    rtt_s: float = 1e-3,
+    buffer: int = BUFFER,
+    step_ns: int = 500_000,
+    noise: float = 0.15,
+    seed: int = 1,
 ) -> Shared:
     """Several senders into one receiver; each has an image and a buffer of its own."""
     dice, dt, n = random.Random(seed), step_ns / NS_PER_S, len(laws)
@@ -236,9 +263,13 @@ def share(
         queues = drain(queues, capacity * factor * dt)
         drain_all = sum(fill.drain for fill in fills)
         for i, fill in enumerate(fills):
-            is_due = fill.update(now_ns, int(arrived[i]), int(arrived[i] - queues[i]), buffer, rtt_ns)
+            is_due = fill.update(
+                now_ns, int(arrived[i]), int(arrived[i] - queues[i]), buffer, rtt_ns
+            )
             backward[i].append(report_of(1, fill, buffer, rtt_ns, drain_all, n) if is_due else None)
         if (tick + 1) % round(0.5 / dt) == 0:
             means.append([(s - m) / 0.5 for s, m in zip(sent, marks, strict=True)])
             marks = list(sent)
-    return Shared(means, (sum(arrived) - lost - sum(queues)) / integral, lost / max(1.0, sum(arrived)))
+    return Shared(
+        means, (sum(arrived) - lost - sum(queues)) / integral, lost / max(1.0, sum(arrived))
+    )

@@ -207,7 +207,14 @@ class Adaptive(Rate):
         believed = max(4 * self.rtt, 200 * NS_PER_MS)
         rtt = max([self.rtt, *(min(r.rtt_ns, believed) for r in self.reports())])
         fastest = max(self.rate, self.target)
-        low = fill_low(self.params.target_delay_ns, min(drains, default=0.0), buffer, rtt, fastest, self.params.detect_ns)
+        low = fill_low(
+            self.params.target_delay_ns,
+            min(drains, default=0.0),
+            buffer,
+            rtt,
+            fastest,
+            self.params.detect_ns,
+        )
         self.window = window_ns(buffer, low, fastest, rtt)
         self.reach = rtt + self.window
         self.margin = margin_of(buffer, low, fastest, self.reach, self.params.detect_ns)
@@ -227,7 +234,11 @@ class Adaptive(Rate):
         self.heard.append(report.strength)
         drains = [r.drain for r in self.reports() if r.drain > 0]
         if drains:
-            self.target = clamp(min(drains) + self.increment(), 0.0, self.ceiling + clamp(self.towards_fair(), 0.0, self.rate))
+            self.target = clamp(
+                min(drains) + self.increment(),
+                0.0,
+                self.ceiling + clamp(self.towards_fair(), 0.0, self.rate),
+            )
         self.target = max(self.target, self.rate)
         self.k = 0
         self.due = self.now + self.reach
@@ -235,7 +246,9 @@ class Adaptive(Rate):
 
     def slowest(self) -> Report | None:
         """Of the consumer that drains least."""
-        return min((r for r in self.reports() if r.drain_all > 0), key=lambda r: r.drain_all, default=None)
+        return min(
+            (r for r in self.reports() if r.drain_all > 0), key=lambda r: r.drain_all, default=None
+        )
 
     def towards_fair(self) -> float:
         """Half of the way to the fair share, where several share; negative above it."""
@@ -249,7 +262,9 @@ class Adaptive(Rate):
         if slowest is None:
             return 0.003 * self.rate
         fair = slowest.drain_all / slowest.sender_count
-        return clamp(clamp(slowest.variation / 4.0, 0.003, 0.03) * fair + self.towards_fair(), 0.0, self.rate)
+        return clamp(
+            clamp(slowest.variation / 4.0, 0.003, 0.03) * fair + self.towards_fair(), 0.0, self.rate
+        )
 
     def step(self) -> None:
         used = self.take_use()
@@ -289,7 +304,11 @@ class Adaptive(Rate):
         self.settle()
         rtt = self.reach - self.window
         is_probe = self.k > 4
-        self.due = self.now + (max(2 * rtt, self.window // 2, self.params.target_delay_ns) if is_probe else max(rtt, self.window))
+        self.due = self.now + (
+            max(2 * rtt, self.window // 2, self.params.target_delay_ns)
+            if is_probe
+            else max(rtt, self.window)
+        )
 
 
 class Nak(Rate):

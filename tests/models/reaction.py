@@ -17,18 +17,33 @@ def stop_s(reach_ns: int, detect_ns: int) -> float:
     return (float(reach_ns) + float(detect_ns)) / 1e9
 
 
-def fill_low(target_delay_ns: int, drain: float, buffer_bytes: int, rtt_ns: int, coming: float = math.inf, detect_ns: int = DETECT_NS) -> float:
+def fill_low(
+    target_delay_ns: int,
+    drain: float,
+    buffer_bytes: int,
+    rtt_ns: int,
+    coming: float = math.inf,
+    detect_ns: int = DETECT_NS,
+) -> float:
     """Where reports begin: the target delay's (or a round trip's) worth of drain, as a share of the buffer, with room above it for what comes
     after a stop, at ``coming`` at most."""
     if buffer_bytes <= 0:
         return 0.5
-    room = 1.0 - min(coming, drain) * stop_s(rtt_ns + max(rtt_ns, NS_PER_MS), detect_ns) / buffer_bytes
-    return clamp(max(target_delay_ns, rtt_ns) * drain / 1e9 / buffer_bytes, 0.1, clamp(room, 0.1, 0.5))
+    room = (
+        1.0 - min(coming, drain) * stop_s(rtt_ns + max(rtt_ns, NS_PER_MS), detect_ns) / buffer_bytes
+    )
+    return clamp(
+        max(target_delay_ns, rtt_ns) * drain / 1e9 / buffer_bytes, 0.1, clamp(room, 0.1, 0.5)
+    )
 
 
 def margin_of(buffer_bytes: int, low: float, rate: float, reach_ns: int, detect_ns: int) -> float:
     """X: what is free above ``low``, of what comes after a stop."""
-    return float(buffer_bytes) * (1.0 - low) / (rate * stop_s(reach_ns, detect_ns)) if buffer_bytes > 0 else 0.0
+    return (
+        float(buffer_bytes) * (1.0 - low) / (rate * stop_s(reach_ns, detect_ns))
+        if buffer_bytes > 0
+        else 0.0
+    )
 
 
 def window_ns(buffer_bytes: int, low: float, rate: float, rtt_ns: int) -> int:

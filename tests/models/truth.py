@@ -46,7 +46,11 @@ class Truth:
 
     def is_liar(self, receiver_id: int) -> bool:
         source = self.sources.get(receiver_id)
-        return source is not None and source.ignored_until is not None and self.now < source.ignored_until
+        return (
+            source is not None
+            and source.ignored_until is not None
+            and self.now < source.ignored_until
+        )
 
     def of(self, receiver_id: int, consumed: int) -> Source:
         if receiver_id not in self.sources:
@@ -55,8 +59,13 @@ class Truth:
                 self.sources[receiver_id] = made
             else:
                 # The one heard longest ago (the first of several), a liar only when all are.
-                gone = min(self.sources, key=lambda known: (self.is_liar(known), self.sources[known].heard))
-                self.sources = {receiver_id if known == gone else known: made if known == gone else source for known, source in self.sources.items()}
+                gone = min(
+                    self.sources, key=lambda known: (self.is_liar(known), self.sources[known].heard)
+                )
+                self.sources = {
+                    receiver_id if known == gone else known: made if known == gone else source
+                    for known, source in self.sources.items()
+                }
         self.sources[receiver_id].heard = self.now
         return self.sources[receiver_id]
 
@@ -78,7 +87,9 @@ class Truth:
 
     def is_lie(self, source: Source, report: Report, sent: int, slack: int) -> bool:
         held_most = max(max(0, min(sent, COUNT_MAX)) - source.consumed, 0)
-        claims_too_much = report.fill * float(report.buffer_bytes) > float(held_most) + float(report.buffer_bytes) / 64.0 + float(max(slack, 0))
+        claims_too_much = report.fill * float(report.buffer_bytes) > float(held_most) + float(
+            report.buffer_bytes
+        ) / 64.0 + float(max(slack, 0))
         reports_nothing = report.strength > 0 and report.fill < 0.05
         is_faster_than_it_says = 0 < report.drain < source.progress / 4.0
         return claims_too_much or reports_nothing or is_faster_than_it_says
@@ -110,7 +121,9 @@ class Standstill:
     def pass_time(self, now: int) -> None:
         before, self.now = self.now, later(self.now, now)
         passed = self.now - before
-        self.left = max(-MOST_NS, min(self.left + (-passed if self.is_holding else passed // 6), MOST_NS))
+        self.left = max(
+            -MOST_NS, min(self.left + (-passed if self.is_holding else passed // 6), MOST_NS)
+        )
 
     def on_report(self, report: Report, target_delay: int, now: int) -> None:
         report = report.cleaned()
@@ -118,7 +131,12 @@ class Standstill:
         source = self.truth.sources.get(report.receiver_id)
         if report.strength < 1 or source is None or source.moved is None:
             return
-        window = window_ns(report.buffer_bytes, fill_low(target_delay, report.drain, report.buffer_bytes, report.rtt_ns), report.drain, report.rtt_ns)
+        window = window_ns(
+            report.buffer_bytes,
+            fill_low(target_delay, report.drain, report.buffer_bytes, report.rtt_ns),
+            report.drain,
+            report.rtt_ns,
+        )
         reach = window + report.rtt_ns
         if self.now - source.moved >= reach:
             self.until = self.now + max(HELD_REACHES * reach, HELD_NS)

@@ -32,7 +32,9 @@ class Journal:
 
     def start(self, face: Any) -> None:
         """Who this is, at the start and after each rejoin."""
-        self.write(("start", os.getpid(), getattr(face, "session_id", 0), face._link.client.client_id))
+        self.write(
+            ("start", os.getpid(), getattr(face, "session_id", 0), face._link.client.client_id)
+        )
 
     def events(self, face: Any, events: list[stream.StreamEvent]) -> None:
         if any(isinstance(one, stream.SessionChanged) for one in events):

@@ -46,7 +46,9 @@ def publish(client: Client, channel: str) -> None:
 def drain(publication: Publication) -> None:
     """Until the slowest living receiver has everything, or nothing moves any more."""
     last, moved = -1, time.monotonic()
-    while publication.consumed_position < publication.position and time.monotonic() < moved + STALL_S:
+    while (
+        publication.consumed_position < publication.position and time.monotonic() < moved + STALL_S
+    ):
         if publication.consumed_position != last:
             last, moved = publication.consumed_position, time.monotonic()
         time.sleep(0.01)
@@ -79,7 +81,9 @@ def receive(subscription: Subscription) -> dict[str, Any]:
     while time.monotonic() < moved + END_S:
         with subscription.poll(512) as batch:
             for data in batch:
-                came["is_ordered"] = came["is_ordered"] and NUMBER.unpack_from(data)[0] == came["messages"]
+                came["is_ordered"] = (
+                    came["is_ordered"] and NUMBER.unpack_from(data)[0] == came["messages"]
+                )
                 came["messages"] += 1
                 moved = time.monotonic()
         for event in subscription.events():
@@ -95,7 +99,10 @@ def receive(subscription: Subscription) -> dict[str, Any]:
 
 def main() -> None:
     task = json.loads(sys.argv[1])
-    with rstream.Driver(dir=task["dir"], options=task["options"]) as driver, Client(dir=driver.dir, start_driver=False) as client:
+    with (
+        rstream.Driver(dir=task["dir"], options=task["options"]) as driver,
+        Client(dir=driver.dir, start_driver=False) as client,
+    ):
         {"publish": publish, "subscribe": subscribe}[task["role"]](client, task["channel"])
 
 

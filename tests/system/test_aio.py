@@ -31,7 +31,9 @@ def anyio_backend(request):
 
 @pytest.fixture
 def shared_dir(driver_dir):
-    return ensure_driver(driver_dir, config=DriverConfig(client_liveness_timeout_s=3.0, idle_exit_s=5.0))
+    return ensure_driver(
+        driver_dir, config=DriverConfig(client_liveness_timeout_s=3.0, idle_exit_s=5.0)
+    )
 
 
 async def until(condition):
@@ -67,7 +69,10 @@ def slow_joins(monkeypatch):
 async def test_a_lost_driver_is_joined_again_and_the_loop_goes_on_meanwhile(shared_dir, slow_joins):
     """A new driver takes its time to start: other tasks run all the same, and what may be lost is told."""
     turned_s = []
-    async with aio.publisher("lost", int, dir=shared_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+    async with (
+        aio.publisher("lost", int, dir=shared_dir, linger_s=0) as pub,
+        anyio.create_task_group() as tasks,
+    ):
         with stream.subscriber("lost", int, dir=shared_dir, on_lost="event") as sub:
             await pub.send(0)
             await until(lambda: sub.poll() == [0])
@@ -82,7 +87,9 @@ async def test_a_lost_driver_is_joined_again_and_the_loop_goes_on_meanwhile(shar
         assert pub.session_id != first
         assert sum(slow_joins[0] < at_s < slow_joins[0] + 0.2 for at_s in turned_s) > 20
         changes = [event for event in pub.events() if isinstance(event, stream.SessionChanged)]
-        assert [(change.old_session_id, change.new_session_id) for change in changes] == [(first, pub.session_id)]
+        assert [(change.old_session_id, change.new_session_id) for change in changes] == [
+            (first, pub.session_id)
+        ]
         with stream.subscriber("lost", int, dir=shared_dir) as sub:
             await pub.send(1)
             await until(lambda: sub.poll() == [1])
@@ -90,7 +97,9 @@ async def test_a_lost_driver_is_joined_again_and_the_loop_goes_on_meanwhile(shar
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_send_that_was_cancelled_while_it_joined_again_has_told_it_all_the_same(shared_dir, slow_joins):
+async def test_a_send_that_was_cancelled_while_it_joined_again_has_told_it_all_the_same(
+    shared_dir, slow_joins
+):
     """asyncio's cancellation leaves the thread behind; the next send waits for it, and finds one session and one report."""
     async with aio.publisher("cancelled", int, dir=shared_dir, linger_s=0) as pub:
         with stream.subscriber("cancelled", int, dir=shared_dir, on_lost="event"):
@@ -108,7 +117,9 @@ async def test_a_send_that_was_cancelled_while_it_joined_again_has_told_it_all_t
             await pub.send(3)
             await until(lambda: sub.poll() == [3])
         changes = [event for event in pub.events() if isinstance(event, stream.SessionChanged)]
-        assert [(change.old_session_id, change.new_session_id) for change in changes] == [(first, pub.session_id)]
+        assert [(change.old_session_id, change.new_session_id) for change in changes] == [
+            (first, pub.session_id)
+        ]
         assert pub.statistics()["rejoins"] == 1
 
 
@@ -124,7 +135,9 @@ async def test_what_a_thread_joins_for_nobody_is_let_go_of(shared_dir, slow_join
     await until(lambda: slow_joins)
     sending.cancel()
     await asyncio.wait([sending])
-    waiting = asyncio.ensure_future(pub.wait_consumed())  # looks at the thread too, and leaves it alone
+    waiting = asyncio.ensure_future(
+        pub.wait_consumed()
+    )  # looks at the thread too, and leaves it alone
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -141,7 +154,10 @@ async def test_what_a_thread_joins_for_nobody_is_let_go_of(shared_dir, slow_join
 
 async def test_a_driver_killed_while_a_send_waits_for_room(shared_dir):
     payload = bytes(984)
-    async with aio.publisher("waits", bytes, dir=shared_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+    async with (
+        aio.publisher("waits", bytes, dir=shared_dir, linger_s=0) as pub,
+        anyio.create_task_group() as tasks,
+    ):
         with stream.subscriber("waits", bytes, dir=shared_dir, on_lost="event") as sub:
             await pub.send(payload)
             while pub.offer(payload) > 0:
@@ -173,7 +189,9 @@ async def test_a_budget_holds_it_and_it_is_told_so(tmp_path):
             await pub.send(payload, timeout_s=LONG_S)
             await until(sub.poll)
             sent = 0
-            with pytest.raises(BackPressured, match="as much is under way as their driver grants") as held:
+            with pytest.raises(
+                BackPressured, match="as much is under way as their driver grants"
+            ) as held:
                 while sent < 100_000:
                     await pub.send(payload, timeout_s=0.5)
                     sent += 1

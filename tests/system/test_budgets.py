@@ -52,7 +52,9 @@ def test_a_budget_holds_a_publisher_and_it_is_told_so(hosts):
         pub.send(PAYLOAD, timeout_s=LONG_S)
         assert sub.wait(LONG_S)
         sent = 1
-        with pytest.raises(BackPressured, match="as much is under way as their driver grants") as held:
+        with pytest.raises(
+            BackPressured, match="as much is under way as their driver grants"
+        ) as held:
             while sent < 100_000:
                 pub.send(PAYLOAD, timeout_s=0.5)
                 sent += 1
@@ -84,7 +86,9 @@ def test_who_does_not_poll_is_given_up_with_an_error_that_says_so(hosts):
         for number in range(10):
             pub.send(b"%d" % number, timeout_s=LONG_S)
         pub.connect_timeout_s = 0.2
-        with pytest.raises(NotConnected, match="the reader does not poll; it is given up until it answers"):
+        with pytest.raises(
+            NotConnected, match="the reader does not poll; it is given up until it answers"
+        ):
             for _ in range(100_000):
                 with contextlib.suppress(BackPressured):  # the window is full sooner
                     pub.send(b"more", timeout_s=0.05)

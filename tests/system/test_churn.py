@@ -75,19 +75,30 @@ class Crowd:
             port = self.ports[self.made // 2 % len(self.ports)]
             channel = f"aeron:udp?endpoint=127.0.0.1:{port}|term-length={term_length}|linger=100ms"
         stream_id = 1000 + self.made
-        subscription = self.client.add_subscription(channel.split("?term-length")[0].split("|")[0], stream_id)
-        self.pairs.append(Pair(self.client.add_publication(channel, stream_id, exclusive=self.rng.random() < 0.5), subscription))
+        subscription = self.client.add_subscription(
+            channel.split("?term-length")[0].split("|")[0], stream_id
+        )
+        self.pairs.append(
+            Pair(
+                self.client.add_publication(channel, stream_id, exclusive=self.rng.random() < 0.5),
+                subscription,
+            )
+        )
 
     def remove(self, index: int) -> None:
         self.pairs.pop(index).close()
 
     def await_all_received(self) -> None:
         deadline = time.monotonic() + 30
-        while (waiting := [p for p in self.pairs if p.messages_received < p.messages_sent]) and time.monotonic() < deadline:
+        while (
+            waiting := [p for p in self.pairs if p.messages_received < p.messages_sent]
+        ) and time.monotonic() < deadline:
             for pair in waiting:
                 pair.receive()
             time.sleep(0.001)
-        assert not waiting, [(p.publication.channel, p.messages_sent, p.messages_received) for p in waiting[:3]]
+        assert not waiting, [
+            (p.publication.channel, p.messages_sent, p.messages_received) for p in waiting[:3]
+        ]
 
 
 @dataclass(frozen=True)
@@ -103,14 +114,26 @@ class Footprint:
     def of(cls, pid: int, directory: str) -> Footprint:
         status = Path(f"/proc/{pid}/status").read_text()
         # What is only mapped shared memory belongs to the logs and is counted as files.
-        resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon"))
-        files = sum(len(list((Path(directory) / place).iterdir())) for place in ("publications", "images"))
-        return cls(resident, len(os.listdir(f"/proc/{pid}/fd")), len(metrics.counters(directory)), files)
+        resident = next(
+            int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon")
+        )
+        files = sum(
+            len(list((Path(directory) / place).iterdir())) for place in ("publications", "images")
+        )
+        return cls(
+            resident, len(os.listdir(f"/proc/{pid}/fd")), len(metrics.counters(directory)), files
+        )
 
 
 def cpu_s(pid: int) -> float:
     """CPU time of its threads, to the nanosecond."""
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
+    return (
+        sum(
+            int((task / "schedstat").read_text().split()[0])
+            for task in Path(f"/proc/{pid}/task").iterdir()
+        )
+        / 1e9
+    )
 
 
 def idle_share(pid: int, interval_s: float) -> float:
@@ -122,8 +145,18 @@ def idle_share(pid: int, interval_s: float) -> float:
 
 @contextmanager
 def driver_process(directory: str) -> Iterator[subprocess.Popen[bytes]]:
-    options = {"counters-buffer-length": "8m", "idle-exit": "0", "timer-interval": "100ms", "image-liveness-timeout": "2s"}
-    command = [rstreamd_path(), "--dir", directory, *(f"--{name}={value}" for name, value in options.items())]
+    options = {
+        "counters-buffer-length": "8m",
+        "idle-exit": "0",
+        "timer-interval": "100ms",
+        "image-liveness-timeout": "2s",
+    }
+    command = [
+        rstreamd_path(),
+        "--dir",
+        directory,
+        *(f"--{name}={value}" for name, value in options.items()),
+    ]
     process = subprocess.Popen(command)
     try:
         yield process
@@ -137,7 +170,11 @@ def await_footprint(pid: int, directory: str, base: Footprint) -> Footprint:
     deadline = time.monotonic() + 60
     while True:
         now = Footprint.of(pid, directory)
-        if (now.counters, now.files, now.descriptors) == (base.counters, base.files, base.descriptors) or time.monotonic() > deadline:
+        if (now.counters, now.files, now.descriptors) == (
+            base.counters,
+            base.files,
+            base.descriptors,
+        ) or time.monotonic() > deadline:
             return now
         time.sleep(0.2)
 
@@ -145,8 +182,13 @@ def await_footprint(pid: int, directory: str, base: Footprint) -> Footprint:
 def test_churn_leaves_nothing(driver_dir: str) -> None:
     print(f"RSTREAM_SEED={SEED}")
     rng = random.Random(SEED)
-    with driver_process(driver_dir) as process, Client(dir=driver_dir, start_driver=False) as client:
-        crowd = Crowd(client, rng, [free_port() for _ in range(max(1, COUNT // (2 * STREAMS_PER_PORT)))])
+    with (
+        driver_process(driver_dir) as process,
+        Client(dir=driver_dir, start_driver=False) as client,
+    ):
+        crowd = Crowd(
+            client, rng, [free_port() for _ in range(max(1, COUNT // (2 * STREAMS_PER_PORT)))]
+        )
         crowd.add()  # the driver opens the client's FIFO at its first answer, and keeps it
         crowd.remove(0)
         time.sleep(0.5)
@@ -172,10 +214,16 @@ def test_churn_leaves_nothing(driver_dir: str) -> None:
         while crowd.pairs:
             crowd.remove(0)
         after = await_footprint(process.pid, driver_dir, base)
-        print(f"churn: {COUNT} pairs, {replaced} replaced in {DURATION_S} s; base {base}, full {full}, half-way {steady}, late {late}, after {after}")
+        print(
+            f"churn: {COUNT} pairs, {replaced} replaced in {DURATION_S} s; base {base}, full {full}, half-way {steady}, late {late}, after {after}"
+        )
         assert replaced > 0
         assert steady is not None
-        assert (after.counters, after.files, after.descriptors) == (base.counters, base.files, base.descriptors)
+        assert (after.counters, after.files, after.descriptors) == (
+            base.counters,
+            base.files,
+            base.descriptors,
+        )
         # Between half-way and the end nothing may grow but by what allocators keep.
         assert late.resident_kib <= steady.resident_kib * 1.1 + 1024
 
@@ -184,8 +232,15 @@ def test_idle_cost_grows_no_faster_than_resources(driver_dir: str) -> None:
     steps = (COUNT // 4, COUNT // 2, COUNT)
     interval_s = min(max(DURATION_S / 4, 1.0), 20.0)
     costs: list[float] = []
-    with driver_process(driver_dir) as process, Client(dir=driver_dir, start_driver=False) as client:
-        crowd = Crowd(client, random.Random(SEED), [free_port() for _ in range(max(1, COUNT // (2 * STREAMS_PER_PORT)))])
+    with (
+        driver_process(driver_dir) as process,
+        Client(dir=driver_dir, start_driver=False) as client,
+    ):
+        crowd = Crowd(
+            client,
+            random.Random(SEED),
+            [free_port() for _ in range(max(1, COUNT // (2 * STREAMS_PER_PORT)))],
+        )
         for step in steps:
             while len(crowd.pairs) < step:
                 crowd.add()

@@ -76,7 +76,10 @@ def test_errors_and_losses_as_aerons_tools_print_them(driver_dir: str) -> None:
     with rstream.Driver(dir=driver_dir, options=options), rstream.Client(dir=driver_dir) as client:
         with pytest.raises(rstream.RStreamError):
             client.add_publication("aeron:udp?endpoint=127.0.0.1:1|mtu=7", 7)
-        with client.add_subscription(channel, 7) as subscription, client.add_publication(channel, 7) as publication:
+        with (
+            client.add_subscription(channel, 7) as subscription,
+            client.add_publication(channel, 7) as publication,
+        ):
             received, sent, deadline_s = 0, 0, time.monotonic() + 30
             while received < 300 and time.monotonic() < deadline_s:
                 if sent < 300 and publication.offer(bytes(1000)) > 0:
@@ -87,7 +90,10 @@ def test_errors_and_losses_as_aerons_tools_print_them(driver_dir: str) -> None:
             assert received == 300
         errors = run("errors", "--dir", driver_dir)
         losses = run("loss", "--dir", driver_dir)
-    assert re.search(r"^\n1 observations from \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}[+-]\d{4} to .* for:\n.*mtu=7", errors.stdout)
+    assert re.search(
+        r"^\n1 observations from \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}[+-]\d{4} to .* for:\n.*mtu=7",
+        errors.stdout,
+    )
     assert "1 distinct errors observed." in errors.stdout
     header, line, count = losses.stdout.splitlines()
     assert header.startswith("#OBSERVATION_COUNT,TOTAL_BYTES_LOST,")
@@ -101,9 +107,14 @@ def test_errors_and_losses_as_aerons_tools_print_them(driver_dir: str) -> None:
 
 def test_terminate_needs_an_option_and_its_token(driver_dir: str) -> None:
     """L16."""
+
     def start(*arguments: str) -> subprocess.Popen[str]:
         program = run("driver", "--which").stdout.strip()
-        driver = subprocess.Popen([program, "--dir", driver_dir, "--verbose", *arguments], stdout=subprocess.PIPE, text=True)
+        driver = subprocess.Popen(
+            [program, "--dir", driver_dir, "--verbose", *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert driver.stdout is not None
         assert driver.stdout.readline().startswith("rstreamd: ready")
         return driver
@@ -116,10 +127,16 @@ def test_terminate_needs_an_option_and_its_token(driver_dir: str) -> None:
         driver.terminate()
         assert driver.wait(10) == 0
     with start("--termination-validator=allow", "--termination-token=open sesame") as driver:
-        assert run("driver", "--terminate", "--token", "open barley", "--dir", driver_dir).returncode == 0
+        assert (
+            run("driver", "--terminate", "--token", "open barley", "--dir", driver_dir).returncode
+            == 0
+        )
         with pytest.raises(subprocess.TimeoutExpired):
             driver.wait(1)
-        assert run("driver", "--terminate", "--token", "open sesame", "--dir", driver_dir).returncode == 0
+        assert (
+            run("driver", "--terminate", "--token", "open sesame", "--dir", driver_dir).returncode
+            == 0
+        )
         assert driver.wait(10) == 0
     assert not os.path.exists(driver_dir)
     assert run("driver", "--terminate", "--dir", driver_dir).returncode == 1
@@ -127,8 +144,17 @@ def test_terminate_needs_an_option_and_its_token(driver_dir: str) -> None:
 
 def test_aeron_variables_do_not_reach_the_shared_driver(driver_dir: str) -> None:
     code = "import sys, rstream; print(rstream.driver.ensure_driver(sys.argv[1], timeout_s=30))"
-    environment = os.environ | {"AERON_DIR": driver_dir + "-aeron", "AERON_THREADING_MODE": "NONSENSE"}
-    done = subprocess.run([sys.executable, "-c", code, driver_dir], env=environment, capture_output=True, text=True, timeout=60)
+    environment = os.environ | {
+        "AERON_DIR": driver_dir + "-aeron",
+        "AERON_THREADING_MODE": "NONSENSE",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code, driver_dir],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == driver_dir
     assert not os.path.exists(driver_dir + "-aeron")

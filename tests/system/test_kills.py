@@ -42,7 +42,11 @@ SHORT = {
     "RSTREAM_KEEPALIVE_INTERVAL": "100ms",
     "RSTREAM_IDLE_EXIT": "1s",
 }
-EMBEDDED = {"timer_interval_s": 0.1, "client_liveness_timeout_s": 1.5, "image_liveness_timeout_s": 1.0}
+EMBEDDED = {
+    "timer_interval_s": 0.1,
+    "client_liveness_timeout_s": 1.5,
+    "image_liveness_timeout_s": 1.0,
+}
 
 
 class Process:
@@ -58,7 +62,12 @@ class Process:
                 stdin=subprocess.PIPE,
                 stderr=errors,
                 cwd=ROOT,
-                env={key: value for key, value in os.environ.items() if not key.startswith("RSTREAM_")} | SHORT,
+                env={
+                    key: value
+                    for key, value in os.environ.items()
+                    if not key.startswith("RSTREAM_")
+                }
+                | SHORT,
             )
         self.lines: list[list[Any]] = []
         self._offset = 0
@@ -79,7 +88,9 @@ class Process:
         self._offset += len(whole)
         self.lines += [json.loads(line) for line in whole.splitlines()]
 
-    def until(self, wanted: Callable[[list[Any]], bool], timeout_s: float, since_s: float = 0.0) -> list[Any]:
+    def until(
+        self, wanted: Callable[[list[Any]], bool], timeout_s: float, since_s: float = 0.0
+    ) -> list[Any]:
         """The first line of the journal, written since then, that is wanted."""
         deadline_s = time.monotonic() + timeout_s
         seen = 0
@@ -92,10 +103,14 @@ class Process:
             seen = len(self.lines)
             if is_late or self.process.poll() is not None:
                 tail = [line for line in self.lines if line[0] not in ("sent", "got")][-12:]
-                raise AssertionError(f"{self.path.name}: not seen; last words {tail}\n{self.errors.read_text()[-3000:]}")
+                raise AssertionError(
+                    f"{self.path.name}: not seen; last words {tail}\n{self.errors.read_text()[-3000:]}"
+                )
             time.sleep(0.005)
 
-    def event(self, kind: str, since_s: float, timeout_s: float = 10) -> tuple[float, dict[str, Any]]:
+    def event(
+        self, kind: str, since_s: float, timeout_s: float = 10
+    ) -> tuple[float, dict[str, Any]]:
         line = self.until(lambda one: one[0] == "event" and one[2] == kind, timeout_s, since_s)
         return line[1] - since_s, line[3]
 
@@ -154,14 +169,18 @@ class World:
 
     def subscribe(self) -> Process:
         path = self.folder / f"sub-{len(self.subscribers)}.log"
-        self.subscribers.append(Process("subscribe", path, dir=self.far, channel=self.channel, raises=self.raises))
+        self.subscribers.append(
+            Process("subscribe", path, dir=self.far, channel=self.channel, raises=self.raises)
+        )
         return self.sub
 
     def flow(self, since_s: float) -> None:
         """Wait until something sent after then has arrived, and a random moment longer."""
         sent = self.pub.until(lambda line: line[0] == "sent", 15, since_s)
         life = len(self.publishers) - 1
-        self.sub.until(lambda line: line[0] == "got" and line[2] == life and line[3] >= sent[2], 15, since_s)
+        self.sub.until(
+            lambda line: line[0] == "got" and line[2] == life and line[3] >= sent[2], 15, since_s
+        )
         time.sleep(self.random.uniform(0.0, 0.5))
 
     def note(self, seconds: float) -> None:
@@ -188,16 +207,25 @@ class World:
             process.read()
             gaps += [line[3] for line in process.lines if line[0] == "event" and line[2] == "Gap"]
         # A reader's open gap was closed when it met the same session again.
-        closed = {(gap["session_id"], gap["from_position"]) for gap in gaps if gap["to_position"] is not None}
+        closed = {
+            (gap["session_id"], gap["from_position"])
+            for gap in gaps
+            if gap["to_position"] is not None
+        }
         gaps = [
-            gap for gap in gaps if gap["to_position"] is not None or (gap["session_id"], gap["from_position"]) not in closed
+            gap
+            for gap in gaps
+            if gap["to_position"] is not None
+            or (gap["session_id"], gap["from_position"]) not in closed
         ]
         delivered: set[tuple[int, int]] = set()
         for sub in self.subscribers:
             got = [(line[2], line[3]) for line in sub.lines if line[0] == "got"]
             for life in range(len(self.publishers)):
                 numbers = [number for one, number in got if one == life]
-                assert numbers == sorted(set(numbers)), f"{sub.path.name}: life {life} is not in order"
+                assert numbers == sorted(set(numbers)), (
+                    f"{sub.path.name}: life {life} is not in order"
+                )
             delivered.update(got)
         holes = [key for key in sent if key not in delivered]
         for key in holes:
@@ -207,9 +235,13 @@ class World:
                 and gap["from_position"] < position
                 and (gap["to_position"] is None or position <= gap["to_position"])
                 for gap in gaps
-            ), f"life {key[0]} number {key[1]}: session {session_id} position {position} is in no gap of {gaps}"
+            ), (
+                f"life {key[0]} number {key[1]}: session {session_id} position {position} is in no gap of {gaps}"
+            )
         assert len(delivered) > 10
-        print(f"kills: {len(sent)} sent, {len(delivered)} delivered, {len(holes)} in {len(gaps)} gaps; noticed in {self.slowest_s:.2f} s")
+        print(
+            f"kills: {len(sent)} sent, {len(delivered)} delivered, {len(holes)} in {len(gaps)} gaps; noticed in {self.slowest_s:.2f} s"
+        )
 
     def check_files(self) -> None:
         """Only files of the living, once the dead were given up."""
@@ -223,7 +255,9 @@ class World:
         for folder in {self.near, self.far}:
             publications = len(os.listdir(f"{folder}/publications"))
             images = len(os.listdir(f"{folder}/images"))
-            if publications != (folder == self.near) or images != (folder == self.far and not self.is_ipc):
+            if publications != (folder == self.near) or images != (
+                folder == self.far and not self.is_ipc
+            ):
                 return f"{folder}: {publications} publications, {images} images"
             for name in os.listdir(f"{folder}/wake"):
                 owner = name.split(".")[0]
@@ -248,14 +282,20 @@ class World:
             process.close()
 
 
-
 @pytest.fixture(params=["ipc", "udp"])
-def world(request: pytest.FixtureRequest, tmp_path: Path, make_driver_dir: Callable[[], str]) -> Iterator[World]:
+def world(
+    request: pytest.FixtureRequest, tmp_path: Path, make_driver_dir: Callable[[], str]
+) -> Iterator[World]:
     print(f"RSTREAM_SEED={SEED} RSTREAM_KILLS={KILLS}")
     near = make_driver_dir()
     is_udp = request.param == "udp"
     far = make_driver_dir() if is_udp else near
-    made = World(tmp_path, near, far, f"aeron:udp?endpoint=127.0.0.1:{free_port()}" if is_udp else "aeron:ipc")
+    made = World(
+        tmp_path,
+        near,
+        far,
+        f"aeron:udp?endpoint=127.0.0.1:{free_port()}" if is_udp else "aeron:ipc",
+    )
     yield made
     made.close()
 
@@ -355,7 +395,9 @@ def test_kill_the_driver(world: World) -> None:
 
 
 @pytest.mark.timeout(120 + 10 * KILLS)
-def test_kill_an_embedded_driver_with_its_publisher(tmp_path: Path, make_driver_dir: Callable[[], str]) -> None:
+def test_kill_an_embedded_driver_with_its_publisher(
+    tmp_path: Path, make_driver_dir: Callable[[], str]
+) -> None:
     for round_number in range(KILLS):
         folder = tmp_path / str(round_number)
         folder.mkdir()

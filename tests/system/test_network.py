@@ -32,7 +32,12 @@ SECONDS = 2.0
 TAG = 5
 HOSTS = (1, 2, 3)
 LOSSY, SLOW = 2, 3
-OPTIONS = {"initial-window-length": "256k", "so-rcvbuf": "1m", "term-buffer-length": "4m", "publication-linger-timeout": "2s"}
+OPTIONS = {
+    "initial-window-length": "256k",
+    "so-rcvbuf": "1m",
+    "term-buffer-length": "4m",
+    "publication-linger-timeout": "2s",
+}
 
 
 def _run(*command: str) -> None:
@@ -50,12 +55,38 @@ class Network:
     def build(self) -> None:
         switch = f"{self.prefix}0"
         _run("ip", "netns", "add", switch)
-        _run("ip", "-n", switch, "link", "add", "name", "br0", "type", "bridge", "mcast_snooping", "0")
+        _run(
+            "ip",
+            "-n",
+            switch,
+            "link",
+            "add",
+            "name",
+            "br0",
+            "type",
+            "bridge",
+            "mcast_snooping",
+            "0",
+        )
         _run("ip", "-n", switch, "link", "set", "br0", "up")
         for host in HOSTS:
             name, port = f"{self.prefix}{host}", f"p{host}"
             _run("ip", "netns", "add", name)
-            _run("ip", "-n", switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
+            _run(
+                "ip",
+                "-n",
+                switch,
+                "link",
+                "add",
+                port,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "netns",
+                name,
+            )
             _run("ip", "-n", switch, "link", "set", port, "master", "br0", "up")
             for arguments in (
                 ("link", "set", "lo", "up"),
@@ -65,13 +96,31 @@ class Network:
                 ("route", "add", "224.0.0.0/4", "dev", "eth0"),
             ):
                 _run("ip", "-n", name, *arguments)
-        _run("tc", "-n", switch, "qdisc", "add", "dev", f"p{SLOW}", "root", "tbf", "rate", "100mbit", "burst", "64kb", "latency", "20ms")
+        _run(
+            "tc",
+            "-n",
+            switch,
+            "qdisc",
+            "add",
+            "dev",
+            f"p{SLOW}",
+            "root",
+            "tbf",
+            "rate",
+            "100mbit",
+            "burst",
+            "64kb",
+            "latency",
+            "20ms",
+        )
         rules = "table inet loss { chain in { type filter hook input priority 0; meta l4proto udp numgen random mod 100 < 5 drop; }; }"
         _run("ip", "netns", "exec", f"{self.prefix}{LOSSY}", "nft", rules)
 
     def remove(self) -> None:
         for number in (0, *HOSTS):
-            subprocess.run(["ip", "netns", "del", f"{self.prefix}{number}"], capture_output=True, check=False)
+            subprocess.run(
+                ["ip", "netns", "del", f"{self.prefix}{number}"], capture_output=True, check=False
+            )
 
     def channel(self, host: int, options: str = "", family: str = "IPv4") -> str:
         group, address = FAMILIES[family]
@@ -94,11 +143,24 @@ def network() -> Iterator[Network]:
 
 
 @contextlib.contextmanager
-def worker(network: Network, host: int, role: str, channel: str, directory: str) -> Iterator[subprocess.Popen[str]]:
+def worker(
+    network: Network, host: int, role: str, channel: str, directory: str
+) -> Iterator[subprocess.Popen[str]]:
     task = json.dumps({"role": role, "dir": directory, "channel": channel, "options": OPTIONS})
-    command = ["ip", "netns", "exec", f"{network.prefix}{host}", sys.executable, "-m", "tests.system.network_worker", task]
+    command = [
+        "ip",
+        "netns",
+        "exec",
+        f"{network.prefix}{host}",
+        sys.executable,
+        "-m",
+        "tests.system.network_worker",
+        task,
+    ]
     environment = {**os.environ, "RSTREAM_HOST_TOKEN": f"host-{host}"}
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+    )
     try:
         assert line_of(process) == "ready"
         yield process
@@ -124,13 +186,25 @@ def ask(process: subprocess.Popen[str], text: str) -> str:
 
 
 def run(
-    network: Network, make_dir: Callable[[], str], publication: str, tags: dict[int, int], family: str = "IPv4"
+    network: Network,
+    make_dir: Callable[[], str],
+    publication: str,
+    tags: dict[int, int],
+    family: str = "IPv4",
 ) -> tuple[float, list[dict[str, Any]]]:
     """Publishes from host 1 to a subscriber on each host; returns the publisher's bits per second, and what each got."""
     with contextlib.ExitStack() as stack:
-        subscriptions = {host: network.channel(host, f"|gtag={tags[host]}" if host in tags else "", family) for host in HOSTS}
-        subscribers = [stack.enter_context(worker(network, host, "subscribe", channel, make_dir())) for host, channel in subscriptions.items()]
-        publisher = stack.enter_context(worker(network, 1, "publish", network.channel(1, publication, family), make_dir()))
+        subscriptions = {
+            host: network.channel(host, f"|gtag={tags[host]}" if host in tags else "", family)
+            for host in HOSTS
+        }
+        subscribers = [
+            stack.enter_context(worker(network, host, "subscribe", channel, make_dir()))
+            for host, channel in subscriptions.items()
+        ]
+        publisher = stack.enter_context(
+            worker(network, 1, "publish", network.channel(1, publication, family), make_dir())
+        )
         for subscriber in subscribers:
             assert line_of(subscriber) == "image"
         sent = json.loads(ask(publisher, f"go {SECONDS}"))
@@ -155,14 +229,18 @@ def run_unpaced(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_min_paces_to_the_slow_host(network: Network, make_driver_dir: Callable[[], str], family: str) -> None:
+def test_min_paces_to_the_slow_host(
+    network: Network, make_driver_dir: Callable[[], str], family: str
+) -> None:
     """I8."""
     rate, came = run(network, make_driver_dir, "|fc=min,g:/3", {}, family)
     assert rate < 1.2 * SLOW_BITS_PER_S
     assert all(got["is_all"] for got in came)
 
 
-def test_max_does_not_wait_for_the_slow_host(network: Network, make_driver_dir: Callable[[], str]) -> None:
+def test_max_does_not_wait_for_the_slow_host(
+    network: Network, make_driver_dir: Callable[[], str]
+) -> None:
     """I8."""
     rate, came = run_unpaced(network, make_driver_dir, "|fc=max", {})
     assert rate > 2 * SLOW_BITS_PER_S

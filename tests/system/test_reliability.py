@@ -29,11 +29,12 @@ WAYS = [f"fault-{way}-{what}" for way in ("send", "receive") for what in ("data"
 ROOT = Path(__file__).resolve().parents[2]
 
 
-
 @contextmanager
 def worker(role: str, **task: object) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "tests.system.workers", role, json.dumps(task)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
     try:
         yield process
     finally:
@@ -77,5 +78,10 @@ def test_every_message_once_in_order(make_driver_dir: Callable[[], str], rate: s
         print(result)
         assert result["received"] == COUNT
         assert result["extra"] == 0
-        seen = {counter.label: counter.value for where in (near, far) for counter in metrics.counters(where) if counter.type_id == 0}
+        seen = {
+            counter.label: counter.value
+            for where in (near, far)
+            for counter in metrics.counters(where)
+            if counter.type_id == 0
+        }
         assert seen["NAKs sent"] > 0

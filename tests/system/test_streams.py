@@ -245,5 +245,9 @@ def test_a_publisher_without_readers_says_what_nobody_got(shared_dir):
     pub.close()
     connected, gone, gap = pub.events()
     assert isinstance(connected, stream.Connected)
-    assert gone == stream.Disconnected(session_id=session_id, position=end, consumed_position=consumed)
-    assert gap == stream.Gap(session_id=session_id, from_position=consumed, to_position=end, reason=gap.reason)
+    assert gone == stream.Disconnected(
+        session_id=session_id, position=end, consumed_position=consumed
+    )
+    assert gap == stream.Gap(
+        session_id=session_id, from_position=consumed, to_position=end, reason=gap.reason
+    )

@@ -32,7 +32,9 @@ def send(task: dict[str, Any]) -> None:
             number = min(BLOCK, count - sent)
             _core.fill_block(block, size, sent)
             start = BLOCK - number
-            view = bytes(block[: number * size]) if start else block  # the last block may be shorter
+            view = (
+                bytes(block[: number * size]) if start else block
+            )  # the last block may be shorter
             done = 0
             stalled = time.monotonic() + 60
             while done < number:

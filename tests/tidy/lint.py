@@ -1,4 +1,4 @@
-"""`make lint`: formatting and types, one verdict each."""
+"""`make lint`: formatting and types, one verdict each. `make format` (--write) formats instead."""
 
 from __future__ import annotations
 
@@ -9,21 +9,60 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
+C_SOURCES = sorted(
+    str(path.relative_to(ROOT))
+    for path in (ROOT / "transport_ext").rglob("*.[ch]")
+    if "build" not in path.relative_to(ROOT).parts
+)
+FORMAT = (
+    [str(BIN / "ruff"), "format", "--quiet", "."],
+    [str(BIN / "clang-format"), "-i", *C_SOURCES],
+)
 CHECKS = (
+    ("ruff format", [str(BIN / "ruff"), "format", "--check", "."]),
+    ("clang-format", [str(BIN / "clang-format"), "--dry-run", "-Werror", *C_SOURCES]),
     ("ruff", [str(BIN / "ruff"), "check", "rstream", "tests", "examples"]),
     ("pyright", [str(BIN / "pyright"), "rstream"]),
-    ("pyright --verifytypes", [str(BIN / "pyright"), "--pythonpath", sys.executable, "--ignoreexternal", "--verifytypes", "rstream"]),
-    ("stubtest", [str(BIN / "stubtest"), "rstream._core", "--ignore-unused-allowlist", "--allowlist", "tests/binding/stubtest.txt"]),
+    (
+        "pyright --verifytypes",
+        [
+            str(BIN / "pyright"),
+            "--pythonpath",
+            sys.executable,
+            "--ignoreexternal",
+            "--verifytypes",
+            "rstream",
+        ],
+    ),
+    (
+        "stubtest",
+        [
+            str(BIN / "stubtest"),
+            "rstream._core",
+            "--ignore-unused-allowlist",
+            "--allowlist",
+            "tests/binding/stubtest.txt",
+        ],
+    ),
     ("layers", [str(BIN / "lint-imports")]),
     ("tidy", [sys.executable, "-m", "pytest", "-q", "tests/tidy"]),
 )
 
 
+def write() -> int:
+    """Format everything."""
+    return max(subprocess.run(command, cwd=ROOT, check=False).returncode for command in FORMAT)
+
+
 def main() -> int:
+    if sys.argv[1:] == ["--write"]:
+        return write()
     # An editable install is found by a hook that pyright cannot run: the path says where the package lies.
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     failed = [
-        name for name, command in CHECKS if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
+        name
+        for name, command in CHECKS
+        if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
     ]
     print(f"lint: {'FAILED ' + ', '.join(failed) if failed else 'OK'}")
     return int(bool(failed))

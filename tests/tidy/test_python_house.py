@@ -14,8 +14,24 @@ import pytest
 import rstream
 
 ROOT = Path(__file__).resolve().parents[2]
-OPTIONAL = ("msgspec", "numpy", "pyarrow", "reactivex", "ray", "pyspark", "anyio", "cloudpickle", "matplotlib", "rich")
-NEEDS = {"rstream.aio": "anyio", "rstream.ray": "ray", "rstream.spark": "pyspark", "rstream.rx": "reactivex"}
+OPTIONAL = (
+    "msgspec",
+    "numpy",
+    "pyarrow",
+    "reactivex",
+    "ray",
+    "pyspark",
+    "anyio",
+    "cloudpickle",
+    "matplotlib",
+    "rich",
+)
+NEEDS = {
+    "rstream.aio": "anyio",
+    "rstream.ray": "ray",
+    "rstream.spark": "pyspark",
+    "rstream.rx": "reactivex",
+}
 
 
 def modules() -> list[str]:
@@ -25,11 +41,15 @@ def modules() -> list[str]:
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
 
 
 def test_import_is_light() -> None:
-    result = run_python(f"import sys, rstream; print([m for m in {OPTIONAL!r} if m in sys.modules])")
+    result = run_python(
+        f"import sys, rstream; print([m for m in {OPTIONAL!r} if m in sys.modules])"
+    )
     assert result.stdout.strip() == "[]", result.stdout + result.stderr
 
 
@@ -52,7 +72,19 @@ def test_every_module_can_be_imported_alone() -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("name", ["rstream", "rstream.abc", "rstream.aio", "rstream.codecs", "rstream.errors", "rstream.policy", "rstream.rate", "rstream.stream"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rstream",
+        "rstream.abc",
+        "rstream.aio",
+        "rstream.codecs",
+        "rstream.errors",
+        "rstream.policy",
+        "rstream.rate",
+        "rstream.stream",
+    ],
+)
 def test_all_is_true_and_sorted(name: str) -> None:
     module = importlib.import_module(name)
     exported = tuple(module.__all__)
@@ -69,10 +101,14 @@ def test_all_is_true_and_sorted(name: str) -> None:
 def test_exported_symbols_of_the_extension() -> None:
     path = rstream._core.__file__
     assert path is not None
-    result = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        ["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=False
+    )
     if result.returncode != 0:
         pytest.skip("nm (binutils) is not installed")
-    symbols = {line.split()[-1] for line in result.stdout.splitlines() if line.split()[-2:-1] != ["A"]}
+    symbols = {
+        line.split()[-1] for line in result.stdout.splitlines() if line.split()[-2:-1] != ["A"]
+    }
     assert symbols <= {"PyInit__core"}, symbols
 
 

@@ -29,7 +29,8 @@ def sources(*suffixes: str) -> list[Path]:
     found = [
         path
         for path in sorted(TRANSPORT.rglob("*"))
-        if path.suffix in suffixes and not {"tests", "fuzz", "bench", "build"} & set(path.relative_to(TRANSPORT).parts)
+        if path.suffix in suffixes
+        and not {"tests", "fuzz", "bench", "build"} & set(path.relative_to(TRANSPORT).parts)
     ]
     assert len(found) > 20
     return found
@@ -90,7 +91,11 @@ RULES: dict[str, tuple[Finder, str, str]] = {
 @pytest.mark.parametrize("rule", RULES)
 def test_rule_holds(rule: str) -> None:
     find = RULES[rule][0]
-    broken = [f"{path.relative_to(TRANSPORT)}: {text}" for path in sources(".c", ".h") for text in find(room_of(path), path.read_text())]
+    broken = [
+        f"{path.relative_to(TRANSPORT)}: {text}"
+        for path in sources(".c", ".h")
+        for text in find(room_of(path), path.read_text())
+    ]
     assert not broken, "\n".join(broken)
 
 
@@ -131,5 +136,9 @@ def test_long_function_is_seen() -> None:
 
 
 def test_files_are_split_in_time() -> None:
-    long = [f"{path.relative_to(TRANSPORT)}: {count} lines" for path in sources(".c", ".h") if (count := len(path.read_text().splitlines())) > FILE_LINES_MAX]
+    long = [
+        f"{path.relative_to(TRANSPORT)}: {count} lines"
+        for path in sources(".c", ".h")
+        if (count := len(path.read_text().splitlines())) > FILE_LINES_MAX
+    ]
     assert not long, "\n".join(long)

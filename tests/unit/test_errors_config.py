@@ -60,7 +60,10 @@ def test_settings_and_options_match_the_driver() -> None:
     assert set(full) <= known
     assert len(full) == len(DriverSettings.__annotations__) - 1
     assert DriverConfig().to_options() == {}
-    with pytest.raises(errors.ConfigError, match="budget='plenty': must be one of none, static, dynamic, aggressive"):
+    with pytest.raises(
+        errors.ConfigError,
+        match="budget='plenty': must be one of none, static, dynamic, aggressive",
+    ):
         DriverConfig(budget="plenty")  # pyright: ignore[reportArgumentType]
 
 

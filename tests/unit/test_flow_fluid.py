@@ -37,7 +37,10 @@ def test_a_fall_and_a_rise_of_capacity_are_found(noise: float) -> None:
     def world() -> list[Receiver]:
         return [Receiver(steps((0, 100 * MB), (3, 40 * MB), (6, 100 * MB)), noise=noise)]
 
-    found, credit = group(adaptive, world(), 9, step_ns=500_000), group(None, world(), 9, step_ns=500_000)
+    found, credit = (
+        group(adaptive, world(), 9, step_ns=500_000),
+        group(None, world(), 9, step_ns=500_000),
+    )
     assert found.utilisation >= 0.96
     assert found.overrun == 0
     assert found.queue_ms(0.99) <= credit.queue_ms(0.99) / 2
@@ -47,7 +50,10 @@ def test_a_fall_and_a_rise_of_capacity_are_found(noise: float) -> None:
 
 def test_the_base_scenario_is_better_than_credit_and_aimd() -> None:
     """One receiver dies, one pauses, one is slow for a while."""
-    found, credit = group(adaptive, base_scenario(), 10, step_ns=500_000), group(None, base_scenario(), 10, step_ns=500_000)
+    found, credit = (
+        group(adaptive, base_scenario(), 10, step_ns=500_000),
+        group(None, base_scenario(), 10, step_ns=500_000),
+    )
     aimd = group(lambda now: Aimd(Params(initial=4e7), now), base_scenario(), 10, step_ns=500_000)
     assert found.utilisation > credit.utilisation
     assert found.utilisation > aimd.utilisation
@@ -71,12 +77,19 @@ def test_a_stop_of_ten_reactions_overruns_nothing(buffer: int, noise: float, see
     reach_s = (window + 1_000_000) / 1e9
     assert margin_of(buffer, low, 100 * MB, window + 1_000_000, DETECT_NS) >= 1
     stopped = Receiver(paused(FLAT, (1.0, 10 * reach_s)), noise=noise)
-    assert group(adaptive, [stopped], 1 + 12 * reach_s, buffer=buffer, seed=seed, step_ns=100_000).overrun == 0
+    assert (
+        group(
+            adaptive, [stopped], 1 + 12 * reach_s, buffer=buffer, seed=seed, step_ns=100_000
+        ).overrun
+        == 0
+    )
 
 
 def test_who_hangs_holds_the_group_until_it_is_evicted() -> None:
     """The floor meanwhile; and back within a second, to where the others are."""
-    group_of_four = [Receiver(FLAT, noise=0.15) for _ in range(3)] + [Receiver(steps((0, 100 * MB), (2, 0.0)), evicted_s=3.0)]
+    group_of_four = [Receiver(FLAT, noise=0.15) for _ in range(3)] + [
+        Receiver(steps((0, 100 * MB), (2, 0.0)), evicted_s=3.0)
+    ]
     outcome = group(adaptive, group_of_four, 5, step_ns=500_000)
     held = [rate for at, rate in zip(outcome.times_s, outcome.rates, strict=True) if 2 < at < 3]
     assert min(held) >= 0.05 * 90 * MB
@@ -93,7 +106,9 @@ def test_a_death_is_not_felt() -> None:
 @pytest.mark.parametrize("count", [2, 5])
 def test_senders_of_one_receiver_come_to_equal_shares(count: int, drain) -> None:
     """90 % and the rest: FIFO is the hard case, where a share once taken would stay."""
-    laws = [lambda now: Adaptive(Params(initial=9e7), now)] + [lambda now: Adaptive(Params(initial=1e7 / (count - 1)), now)] * (count - 1)
+    laws = [lambda now: Adaptive(Params(initial=9e7), now)] + [
+        lambda now: Adaptive(Params(initial=1e7 / (count - 1)), now)
+    ] * (count - 1)
     shared = share(laws, 6, drain=drain, step_ns=1_000_000)
     assert min(jain(rates) for rates in shared.rates[6:]) >= 0.95
     assert shared.utilisation > 0.95

@@ -26,19 +26,26 @@ TRANSPORT = c_builds.TRANSPORT
 BUILD = TRANSPORT.parent / "build" / "c" / "dev"  # the one of test_ctest: nothing is built twice
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)
 REAL = st.floats(allow_nan=True, allow_infinity=True)
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 class Laws:
     """law_steps, asked line by line."""
 
     def __init__(self, program: Path) -> None:
-        self.process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.process = subprocess.Popen(
+            [str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
 
     def ask(self, *words: object) -> list[float | int]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(" ".join(str(int(word)) if isinstance(word, bool) else str(word) for word in words) + "\n")
+        self.process.stdin.write(
+            " ".join(str(int(word)) if isinstance(word, bool) else str(word) for word in words)
+            + "\n"
+        )
         self.process.stdin.flush()
         answer = self.process.stdout.readline().split()
         assert answer, f"law_steps ended at {words}"
@@ -57,7 +64,10 @@ def laws() -> Iterator[Laws]:
     cmake = shutil.which("cmake")
     assert cmake is not None, "cmake is part of the group dev: run make setup"
     c_builds.wait()
-    for command in ([cmake, "--preset", "dev"], [cmake, "--build", "--preset", "dev", "--target", "law_steps"]):
+    for command in (
+        [cmake, "--preset", "dev"],
+        [cmake, "--build", "--preset", "dev", "--target", "law_steps"],
+    ):
         made = subprocess.run(command, cwd=TRANSPORT, capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stdout + made.stderr
     started = Laws(BUILD / "tests" / "law_steps")
@@ -67,12 +77,22 @@ def laws() -> Iterator[Laws]:
 
 def alike(actual: list[float | int], expected: list[float | int]) -> bool:
     """The same, but for the last bits of floating point."""
-    return len(actual) == len(expected) and all(math.isclose(a, e, rel_tol=1e-9, abs_tol=1e-9) for a, e in zip(actual, expected, strict=True))
+    return len(actual) == len(expected) and all(
+        math.isclose(a, e, rel_tol=1e-9, abs_tol=1e-9)
+        for a, e in zip(actual, expected, strict=True)
+    )
 
 
 # How time passes between events: mostly by a little, now and then by seconds, or back. FAR comes last: after it the clock stands.
 LITTLE = st.integers(0, 30 * NS_PER_MS)
-PASSING = st.one_of(LITTLE, st.integers(0, NS_PER_MS), LITTLE, LITTLE, st.integers(0, 3 * NS_PER_S), st.integers(-5 * NS_PER_MS, 0))
+PASSING = st.one_of(
+    LITTLE,
+    st.integers(0, NS_PER_MS),
+    LITTLE,
+    LITTLE,
+    st.integers(0, 3 * NS_PER_S),
+    st.integers(-5 * NS_PER_MS, 0),
+)
 FAR = st.one_of(st.just(1 << 62), st.just(-(1 << 62)), st.integers(-NS_PER_S, 20 * NS_PER_S))
 SANE_REPORT = st.builds(
     Report,
@@ -92,23 +112,56 @@ HOSTILE_REPORT = st.builds(
 )  # fmt: skip
 
 
-def events_after(passing: st.SearchStrategy[int], report: st.SearchStrategy[Report]) -> st.SearchStrategy[tuple]:
-    steady = st.tuples(st.just("cycle"), passing, st.just(1.0), st.just(NS_PER_MS), st.just(4 << 20))
+def events_after(
+    passing: st.SearchStrategy[int], report: st.SearchStrategy[Report]
+) -> st.SearchStrategy[tuple]:
+    steady = st.tuples(
+        st.just("cycle"), passing, st.just(1.0), st.just(NS_PER_MS), st.just(4 << 20)
+    )
     return st.one_of(
         st.tuples(st.just("report"), passing, report),
         steady,
         steady,
-        st.tuples(st.just("cycle"), passing, st.floats(0, 1.2), st.sampled_from([0, NS_PER_MS, 20 * NS_PER_MS]), st.sampled_from([0, 4 << 20])),
-        st.tuples(st.just("change"), passing, st.one_of(st.floats(1e3, 1e9), REAL), st.sampled_from([0.0, 5000.0])),
+        st.tuples(
+            st.just("cycle"),
+            passing,
+            st.floats(0, 1.2),
+            st.sampled_from([0, NS_PER_MS, 20 * NS_PER_MS]),
+            st.sampled_from([0, 4 << 20]),
+        ),
+        st.tuples(
+            st.just("change"),
+            passing,
+            st.one_of(st.floats(1e3, 1e9), REAL),
+            st.sampled_from([0.0, 5000.0]),
+        ),
     )
 
 
 # A run, many sources at once, quiet sending, and at the end what nobody would send.
 EVENTS = st.tuples(
     st.lists(events_after(PASSING, SANE_REPORT), max_size=40),
-    st.lists(st.tuples(st.just("report"), st.integers(0, NS_PER_MS), st.builds(Report, receiver_id=st.integers(0, 20), drain=st.floats(1e5, 1e8))), max_size=30),
-    st.lists(st.tuples(st.just("cycle"), st.integers(10 * NS_PER_MS, 200 * NS_PER_MS), st.just(1.0), st.just(NS_PER_MS), st.just(4 << 20)), max_size=60),
-    st.lists(events_after(st.one_of(PASSING, FAR), st.one_of(SANE_REPORT, HOSTILE_REPORT)), max_size=10),
+    st.lists(
+        st.tuples(
+            st.just("report"),
+            st.integers(0, NS_PER_MS),
+            st.builds(Report, receiver_id=st.integers(0, 20), drain=st.floats(1e5, 1e8)),
+        ),
+        max_size=30,
+    ),
+    st.lists(
+        st.tuples(
+            st.just("cycle"),
+            st.integers(10 * NS_PER_MS, 200 * NS_PER_MS),
+            st.just(1.0),
+            st.just(NS_PER_MS),
+            st.just(4 << 20),
+        ),
+        max_size=60,
+    ),
+    st.lists(
+        events_after(st.one_of(PASSING, FAR), st.one_of(SANE_REPORT, HOSTILE_REPORT)), max_size=10
+    ),
 ).map(lambda parts: [event for part in parts for event in part])
 PARAMS = st.builds(
     Params,
@@ -139,11 +192,30 @@ def words_of(report: Report) -> list[object]:
 @pytest.mark.parametrize("name", rates.LAWS)
 @SLOW
 @given(params=PARAMS, now=st.one_of(st.just(0), I64), events=EVENTS)
-def test_rates_are_the_models(laws: Laws, name: str, params: Params, now: int, events: list[tuple]) -> None:
+def test_rates_are_the_models(
+    laws: Laws, name: str, params: Params, now: int, events: list[tuple]
+) -> None:
     law = rates.LAWS[name]
     model = law(params, now)
-    start = [params.initial, params.least, params.most, params.floor_share, params.target_delay_ns, params.detect_ns, params.window_ns]
-    answer = laws.ask("rate", name, now, *start, params.step_share, params.increase, params.decrease, params.datagrams_per_s)
+    start = [
+        params.initial,
+        params.least,
+        params.most,
+        params.floor_share,
+        params.target_delay_ns,
+        params.detect_ns,
+        params.window_ns,
+    ]
+    answer = laws.ask(
+        "rate",
+        name,
+        now,
+        *start,
+        params.step_share,
+        params.increase,
+        params.decrease,
+        params.datagrams_per_s,
+    )
     assert alike(answer, state(model))
     sent = 0
     for event in events:
@@ -173,7 +245,10 @@ def check_limits(model: rates.Rate) -> None:
 
 
 @SLOW
-@given(strengths=st.lists(st.floats(0.01, 1), min_size=1, max_size=12), order=st.randoms(use_true_random=False))
+@given(
+    strengths=st.lists(st.floats(0.01, 1), min_size=1, max_size=12),
+    order=st.randoms(use_true_random=False),
+)
 def test_order_and_duplicates_of_one_window_change_nothing(strengths: list[float], order) -> None:
     def after(heard: list[float]) -> float:
         rate = rates.Adaptive(Params(initial=1e8), 0)
@@ -191,17 +266,27 @@ def test_order_and_duplicates_of_one_window_change_nothing(strengths: list[float
     first=st.integers(0, 1 << 40),
     events=st.lists(
         st.tuples(
-            PASSING, st.one_of(st.integers(-1000, 1 << 20), st.just(0)), st.floats(0, 1.1), st.sampled_from(["", "", "told", "heard"]),
+            PASSING,
+            st.one_of(st.integers(-1000, 1 << 20), st.just(0)),
+            st.floats(0, 1.1),
+            st.sampled_from(["", "", "told", "heard"]),
             st.one_of(st.just(0), st.integers(-1000, 1 << 20), I64),
         ),
-        min_size=10, max_size=80,
+        min_size=10,
+        max_size=80,
     ),
-    buffer=st.one_of(st.sampled_from([0, 65536, 1 << 20, 4 << 20]), st.sampled_from([1 << 20, 4 << 20]), I64),
-    rtt=st.one_of(st.sampled_from([0, NS_PER_MS, 20 * NS_PER_MS]), st.sampled_from([0, NS_PER_MS]), I64),
+    buffer=st.one_of(
+        st.sampled_from([0, 65536, 1 << 20, 4 << 20]), st.sampled_from([1 << 20, 4 << 20]), I64
+    ),
+    rtt=st.one_of(
+        st.sampled_from([0, NS_PER_MS, 20 * NS_PER_MS]), st.sampled_from([0, NS_PER_MS]), I64
+    ),
     delay=st.sampled_from([0, NS_PER_MS, 100 * NS_PER_MS, -5]),
     group=st.sampled_from([1.0, 4.0, 1000.0]),
 )
-def test_fill_is_the_model(laws: Laws, first: int, events: list[tuple], buffer: int, rtt: int, delay: int, group: float) -> None:
+def test_fill_is_the_model(
+    laws: Laws, first: int, events: list[tuple], buffer: int, rtt: int, delay: int, group: float
+) -> None:
     model, suppress = fills.Fill(delay), fills.Suppress()
     laws.ask("fill", delay)
     laws.ask("suppress")
@@ -213,7 +298,16 @@ def test_fill_is_the_model(laws: Laws, first: int, events: list[tuple], buffer: 
         consumed += int((received - consumed) * taken)
         is_due = model.update(now, received, consumed, buffer, rtt, highest)
         answer = laws.ask("update", now, received, consumed, buffer, rtt, highest)
-        expected = [int(is_due), model.strength, model.fill, model.predicted, model.drain, model.variation, model.window, int(model.is_stalled)]
+        expected = [
+            int(is_due),
+            model.strength,
+            model.fill,
+            model.predicted,
+            model.drain,
+            model.variation,
+            model.window,
+            int(model.is_stalled),
+        ]
         expected += [model.arriving, model.low]
         assert alike(answer, expected), (answer, expected)
         assert 0 <= model.strength <= 1
@@ -235,7 +329,9 @@ def test_fill_is_the_model(laws: Laws, first: int, events: list[tuple], buffer: 
     steps=st.lists(st.tuples(st.one_of(I64, st.integers(-5, 500)), st.one_of(I64, st.integers(0, 50 * NS_PER_MS)), PASSING), max_size=30),
     window=st.one_of(I64, st.integers(0, 1 << 22)), mean=st.one_of(I64, st.integers(0, 5000)), mtu=st.sampled_from([1408, 0, -1]),
 )  # fmt: skip
-def test_demand_is_the_model(laws: Laws, steps: list[tuple[int, int, int]], window: int, mean: int, mtu: int) -> None:
+def test_demand_is_the_model(
+    laws: Laws, steps: list[tuple[int, int, int]], window: int, mean: int, mtu: int
+) -> None:
     model, now = fills.Demand(), 0
     laws.ask("fill", 0)
     assert laws.ask("buffer", window, -1, mean, mtu) == [fills.buffer_of(window, -1, mean, mtu)]
@@ -243,11 +339,17 @@ def test_demand_is_the_model(laws: Laws, steps: list[tuple[int, int, int]], wind
         now = max(-(1 << 63), min(now + passing, (1 << 63) - 1))
         highest = model.set(messages, in_ns, now)
         assert laws.ask("demand", messages, in_ns, now) == [highest]
-        assert laws.ask("buffer", window, highest, mean, mtu) == [fills.buffer_of(window, highest, mean, mtu)]
+        assert laws.ask("buffer", window, highest, mean, mtu) == [
+            fills.buffer_of(window, highest, mean, mtu)
+        ]
 
 
 @SLOW
-@given(group=st.one_of(REAL, st.floats(1, 2000)), longest=st.one_of(I64, st.integers(0, 50 * NS_PER_MS)), unit=st.one_of(REAL, st.floats(0, 1)))
+@given(
+    group=st.one_of(REAL, st.floats(1, 2000)),
+    longest=st.one_of(I64, st.integers(0, 50 * NS_PER_MS)),
+    unit=st.one_of(REAL, st.floats(0, 1)),
+)
 def test_wait_is_the_model(laws: Laws, group: float, longest: int, unit: float) -> None:
     (answer,) = laws.ask("wait", group, longest, unit)
     assert abs(answer - fills.wait_ns(group, longest, unit)) <= 1  # two logarithms of two libraries
@@ -258,13 +360,27 @@ def test_wait_is_the_model(laws: Laws, group: float, longest: int, unit: float) 
 # Receivers that consume, report now and then, and stand still at times; some of them lie. A claim says what fits the queue, times a factor.
 TRUTH_EVENT = st.one_of(
     st.tuples(st.just("send"), st.integers(0, 2 * NS_PER_MS), st.just(0), st.integers(0, 400_000)),
-    st.tuples(st.just("status"), st.integers(0, 20 * NS_PER_MS), st.integers(0, 3), st.sampled_from([0.0, 0.0, 0.5, 1.0])),
-    st.tuples(st.just("claim"), st.integers(0, 60 * NS_PER_MS), st.integers(0, 3), st.sampled_from([1.0, 1.0, 1.0, 0.5, 3.0])),
-    st.tuples(st.just("stand"), st.integers(0, 60 * NS_PER_MS), st.just(0), st.integers(0, 400_000)),
+    st.tuples(
+        st.just("status"),
+        st.integers(0, 20 * NS_PER_MS),
+        st.integers(0, 3),
+        st.sampled_from([0.0, 0.0, 0.5, 1.0]),
+    ),
+    st.tuples(
+        st.just("claim"),
+        st.integers(0, 60 * NS_PER_MS),
+        st.integers(0, 3),
+        st.sampled_from([1.0, 1.0, 1.0, 0.5, 3.0]),
+    ),
+    st.tuples(
+        st.just("stand"), st.integers(0, 60 * NS_PER_MS), st.just(0), st.integers(0, 400_000)
+    ),
 )
 HOSTILE_TRUTH_EVENT = st.one_of(
     st.tuples(st.just("raw_status"), PASSING, I64, I64, I64),
-    st.tuples(st.just("raw_claim"), PASSING, HOSTILE_REPORT, I64, st.integers(-(1 << 31), (1 << 31) - 1)),
+    st.tuples(
+        st.just("raw_claim"), PASSING, HOSTILE_REPORT, I64, st.integers(-(1 << 31), (1 << 31) - 1)
+    ),
     st.tuples(st.just("crowd"), PASSING, st.integers(0, 200)),
     st.tuples(st.just("stand"), FAR, st.just(0), st.integers(0, 1 << 62)),
 )
@@ -280,27 +396,49 @@ class Told:
 
     def status(self, receiver_id: int, consumed: int, window: int, now: int) -> None:
         is_news = self.truth.on_status(receiver_id, consumed, window, now)
-        self.compare(self.laws.ask("status", now, receiver_id, consumed, window), is_news, receiver_id)
+        self.compare(
+            self.laws.ask("status", now, receiver_id, consumed, window), is_news, receiver_id
+        )
 
     def claim(self, report: Report, sent: int, slack: int, now: int) -> None:
         is_believed = self.truth.is_believed(report, sent, slack, now)
         if is_believed:
             self.standstill.on_report(report, 10 * NS_PER_MS, now)
-        self.compare(self.laws.ask("claim", now, sent, slack, 10 * NS_PER_MS, *words_of(report)), is_believed, report.receiver_id)
+        self.compare(
+            self.laws.ask("claim", now, sent, slack, 10 * NS_PER_MS, *words_of(report)),
+            is_believed,
+            report.receiver_id,
+        )
 
     def compare(self, answer: list[float | int], is_good: bool, receiver_id: int) -> None:
         known = self.truth
-        assert answer == [int(is_good), int(known.is_liar(receiver_id)), len(known.sources), known.ignored, self.standstill.until]
+        assert answer == [
+            int(is_good),
+            int(known.is_liar(receiver_id)),
+            len(known.sources),
+            known.ignored,
+            self.standstill.until,
+        ]
 
     def stand(self, position: int, limit: int, now: int) -> int:
         stood = self.standstill.limit(position, limit, 1408, now)
-        assert self.laws.ask("stand", now, position, 1408, limit) == [stood, int(self.standstill.is_holding), self.standstill.left, self.standstill.due()]
+        assert self.laws.ask("stand", now, position, 1408, limit) == [
+            stood,
+            int(self.standstill.is_holding),
+            self.standstill.left,
+            self.standstill.due(),
+        ]
         return stood
 
 
 @SLOW
-@given(events=st.lists(TRUTH_EVENT, min_size=20, max_size=120), hostile=st.lists(HOSTILE_TRUTH_EVENT, max_size=8))
-def test_truth_and_standstill_are_the_models(laws: Laws, events: list[tuple], hostile: list[tuple]) -> None:
+@given(
+    events=st.lists(TRUTH_EVENT, min_size=20, max_size=120),
+    hostile=st.lists(HOSTILE_TRUTH_EVENT, max_size=8),
+)
+def test_truth_and_standstill_are_the_models(
+    laws: Laws, events: list[tuple], hostile: list[tuple]
+) -> None:
     told, now, sent, window = Told(laws), 0, 0, 1 << 20
     consumed = dict.fromkeys(range(4), 0)
     for word, passing, who, how in events:
@@ -333,7 +471,9 @@ def test_truth_and_standstill_are_the_models(laws: Laws, events: list[tuple], ho
 
 @SLOW
 @given(steps=st.lists(st.tuples(st.integers(0, 40 * NS_PER_MS), st.booleans()), max_size=200))
-def test_who_stands_holds_a_stream_for_no_more_than_its_share(laws: Laws, steps: list[tuple[int, bool]]) -> None:
+def test_who_stands_holds_a_stream_for_no_more_than_its_share(
+    laws: Laws, steps: list[tuple[int, bool]]
+) -> None:
     """Whoever reports whatever: at most MOST_NS and a sixth of the time."""
     told, now, held = Told(laws), 0, 0
     told.status(1, 0, 1 << 20, now)
@@ -349,7 +489,12 @@ def test_who_stands_holds_a_stream_for_no_more_than_its_share(laws: Laws, steps:
 
 
 # Near the limits: bursts of 200 KB and 5 632 bytes, and the time in which they fill.
-SOON = st.one_of(st.integers(0, 2 * NS_PER_MS), st.integers(0, 2 * NS_PER_MS), st.integers(0, NS_PER_MS // 10), PASSING)
+SOON = st.one_of(
+    st.integers(0, 2 * NS_PER_MS),
+    st.integers(0, 2 * NS_PER_MS),
+    st.integers(0, NS_PER_MS // 10),
+    PASSING,
+)
 TOKEN_EVENT = st.one_of(
     st.tuples(st.just("ask"), st.integers(0, 200_000), st.integers(0, 3), SOON),
     st.tuples(st.just("ask"), st.integers(0, 3000), st.integers(0, 100), SOON),
@@ -361,12 +506,20 @@ HOSTILE_TOKEN_EVENT = st.one_of(
     st.tuples(st.sampled_from(["ask", "spend"]), I64, I64, st.one_of(PASSING, FAR)),
     st.tuples(st.just("set"), REAL, REAL, st.one_of(PASSING, FAR)),
 )
-TOKEN_EVENTS = st.tuples(st.lists(TOKEN_EVENT, min_size=10, max_size=60), st.lists(HOSTILE_TOKEN_EVENT, max_size=5)).map(lambda parts: parts[0] + parts[1])
+TOKEN_EVENTS = st.tuples(
+    st.lists(TOKEN_EVENT, min_size=10, max_size=60), st.lists(HOSTILE_TOKEN_EVENT, max_size=5)
+).map(lambda parts: parts[0] + parts[1])
 
 
 @SLOW
-@given(rate=st.sampled_from([1e5, 1e8, RATE_MAX]), datagrams=st.sampled_from([1000.0, RATE_MAX]), events=TOKEN_EVENTS)
-def test_tokens_are_the_model(laws: Laws, rate: float, datagrams: float, events: list[tuple]) -> None:
+@given(
+    rate=st.sampled_from([1e5, 1e8, RATE_MAX]),
+    datagrams=st.sampled_from([1000.0, RATE_MAX]),
+    events=TOKEN_EVENTS,
+)
+def test_tokens_are_the_model(
+    laws: Laws, rate: float, datagrams: float, events: list[tuple]
+) -> None:
     now = 0
     model = tokens.Tokens(rate, datagrams, 1408, now)
     laws.ask("tokens", rate, datagrams, 1408, now)
@@ -375,7 +528,9 @@ def test_tokens_are_the_model(laws: Laws, rate: float, datagrams: float, events:
         seen = (-1, 0)
         if word == "ask":
             seen = model.ask(*rest, now)
-            if seen[0] == tokens.REFUSED and seen[1] < 1 << 60:  # when it says that it may go, it may
+            if (
+                seen[0] == tokens.REFUSED and seen[1] < 1 << 60
+            ):  # when it says that it may go, it may
                 ahead = laws.ask("ask", *rest, seen[1])
                 model.fill(seen[1])
                 assert ahead[0] != tokens.REFUSED
@@ -386,15 +541,24 @@ def test_tokens_are_the_model(laws: Laws, rate: float, datagrams: float, events:
         else:
             model.set(*rest, now)
         answer = laws.ask(word, *rest, now)
-        assert alike(answer, [*seen, model.bytes.level, model.datagrams.level]), (word, rest, answer)
+        assert alike(answer, [*seen, model.bytes.level, model.datagrams.level]), (
+            word,
+            rest,
+            answer,
+        )
 
 
 @SLOW
 @given(
     rate=st.floats(1e5, 1e9),
-    steps=st.lists(st.tuples(st.integers(0, 5 * NS_PER_MS), st.integers(1, 100_000), st.floats(1e5, 1e9)), max_size=80),
+    steps=st.lists(
+        st.tuples(st.integers(0, 5 * NS_PER_MS), st.integers(1, 100_000), st.floats(1e5, 1e9)),
+        max_size=80,
+    ),
 )
-def test_no_interval_gets_more_than_its_rate_and_a_burst(rate: float, steps: list[tuple[int, int, float]]) -> None:
+def test_no_interval_gets_more_than_its_rate_and_a_burst(
+    rate: float, steps: list[tuple[int, int, float]]
+) -> None:
     """The law of tokens.h over every interval of a run whose rate changes."""
     bucket = tokens.Tokens(rate, RATE_MAX, 1408, 0)
     now, earned, burst = 0, 0.0, bucket.bytes.burst
@@ -436,8 +600,18 @@ SHARE = st.floats(0, 1)
     st.integers(0, 100_000),
     BYTES,
 )
-def test_a_grant_is_that_of_the_model(laws: Laws, policy: budgets.Policy, connections: int, granted: int) -> None:
-    numbers = (policy.fixed, policy.memory, policy.least, policy.most, policy.new_share, policy.threshold, policy.all_share)
+def test_a_grant_is_that_of_the_model(
+    laws: Laws, policy: budgets.Policy, connections: int, granted: int
+) -> None:
+    numbers = (
+        policy.fixed,
+        policy.memory,
+        policy.least,
+        policy.most,
+        policy.new_share,
+        policy.threshold,
+        policy.all_share,
+    )
     grant, is_shared = laws.ask("grant", int(policy.kind), *numbers, connections, granted)
     assert grant == policy.grant(connections, granted)
     assert is_shared == (policy.kind == budgets.Kind.AGGRESSIVE)
@@ -449,7 +623,9 @@ def test_a_grant_is_that_of_the_model(laws: Laws, policy: budgets.Policy, connec
 @given(st.one_of(BYTES, I64), BYTES, BYTES, st.integers(0, 1000))
 @example(budgets.NO_LIMIT, 0, 0, 2)
 @example(budgets.NO_LIMIT - 1, 0, 0, 2)
-def test_the_room_is_that_of_the_model_and_never_more_than_granted(laws: Laws, granted: int, unacknowledged: int, own: int, streams: int) -> None:
+def test_the_room_is_that_of_the_model_and_never_more_than_granted(
+    laws: Laws, granted: int, unacknowledged: int, own: int, streams: int
+) -> None:
     own = min(own, unacknowledged)
     (room,) = laws.ask("room", granted, unacknowledged)
     assert room == budgets.room(granted, unacknowledged)
@@ -464,7 +640,9 @@ def test_the_room_is_that_of_the_model_and_never_more_than_granted(laws: Laws, g
 
 @SLOW
 @given(st.one_of(BYTES, I64), st.one_of(BYTES, I64))
-def test_an_acknowledgement_is_due_as_in_the_model(laws: Laws, connection: int, stream: int) -> None:
+def test_an_acknowledgement_is_due_as_in_the_model(
+    laws: Laws, connection: int, stream: int
+) -> None:
     (step,) = laws.ask("step", connection, stream)
     assert step == budgets.ack_step(connection, stream)
     assert step > 0

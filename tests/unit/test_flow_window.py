@@ -20,7 +20,9 @@ POSITION = st.one_of(st.integers(0, 1 << 24), st.integers(0, 1 << 61))
     consumed=POSITION, behind=st.one_of(st.integers(-(1 << 20), 1 << 22), st.just(0)), window=st.one_of(BYTES, st.sampled_from([1408, 1 << 20])),
     last=st.one_of(BYTES, st.sampled_from([1408, 1 << 20])), whole=st.one_of(BYTES, st.just(1 << 20)),
 )  # fmt: skip
-def test_when_it_is_due_is_the_model(laws: Laws, consumed: int, behind: int, window: int, last: int, whole: int) -> None:
+def test_when_it_is_due_is_the_model(
+    laws: Laws, consumed: int, behind: int, window: int, last: int, whole: int
+) -> None:
     position = max(0, consumed - behind)
     expected = fills.aeron_window_is_due(consumed, window, position, last, whole)
     assert laws.ask("window_due", consumed, window, position, last, whole) == [int(expected)]
@@ -28,7 +30,15 @@ def test_when_it_is_due_is_the_model(laws: Laws, consumed: int, behind: int, win
 
 @SLOW
 @given(
-    events=st.lists(st.tuples(st.integers(0, 20 * NS_PER_MS), st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0]), st.floats(0, 1)), min_size=1, max_size=60),
+    events=st.lists(
+        st.tuples(
+            st.integers(0, 20 * NS_PER_MS),
+            st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0]),
+            st.floats(0, 1),
+        ),
+        min_size=1,
+        max_size=60,
+    ),
     window=st.one_of(st.sampled_from([1408, 32768, 131072, 1 << 20]), st.integers(1, 1 << 22)),
     buffer=st.one_of(st.none(), st.none(), I64),
     asked_for=st.sampled_from([1, 1, 100]),
@@ -36,7 +46,13 @@ def test_when_it_is_due_is_the_model(laws: Laws, consumed: int, behind: int, win
     rtt=st.sampled_from([0, 200_000, NS_PER_MS, 10 * NS_PER_MS, 200 * NS_PER_MS]),
 )
 def test_the_window_is_the_models_and_nothing_stands_still(
-    laws: Laws, events: list[tuple[int, float, float]], window: int, buffer: int | None, asked_for: int, mtu: int, rtt: int
+    laws: Laws,
+    events: list[tuple[int, float, float]],
+    window: int,
+    buffer: int | None,
+    asked_for: int,
+    mtu: int,
+    rtt: int,
 ) -> None:
     """A sender that always sends up to its limit, which never goes back, to a reader that takes a part of what is there; ``asked_for``
     divides the buffer that fill NAKs go by."""
@@ -57,7 +73,9 @@ def test_the_window_is_the_models_and_nothing_stands_still(
         assert min(mtu, window) <= cut <= window
         if consumed == received:
             assert cut == window
-        if consumed > position + window // 4 or fills.aeron_window_is_due(consumed, cut, position, told, window):
+        if consumed > position + window // 4 or fills.aeron_window_is_due(
+            consumed, cut, position, told, window
+        ):
             position, told = consumed, cut
             limit = max(limit, position + told)
         if consumed == received:

@@ -32,7 +32,13 @@ def naks(draw):
     triggers = sorted(draw(st.sets(SHARES, min_size=1, max_size=8)))
     cuts = draw(st.lists(SHARES, min_size=len(triggers), max_size=len(triggers)))
     window_s = draw(st.integers(10**6, 10**10)) / 1e9
-    return rate.Nak(window_s=window_s, triggers=tuple(triggers), cuts=tuple(cuts), step=draw(SHARES), **draw(limits()))
+    return rate.Nak(
+        window_s=window_s,
+        triggers=tuple(triggers),
+        cuts=tuple(cuts),
+        step=draw(SHARES),
+        **draw(limits()),
+    )
 
 
 LAWS = st.one_of(
@@ -40,10 +46,17 @@ LAWS = st.one_of(
     st.builds(rate.Fixed, BYTES, st.integers(0, 10**12)),
     st.builds(rate.Fixed, st.none(), st.integers(1, 10**12)),
     st.builds(
-        lambda ns, fields: rate.Adaptive(target_delay_s=ns / 1e9, **fields), st.integers(1, 10**10), limits()
+        lambda ns, fields: rate.Adaptive(target_delay_s=ns / 1e9, **fields),
+        st.integers(1, 10**10),
+        limits(),
     ),
     naks(),
-    st.builds(lambda a, b, fields: rate.Aimd(increase_bytes_per_s=a, decrease=b, **fields), BYTES, SHARES, limits()),
+    st.builds(
+        lambda a, b, fields: rate.Aimd(increase_bytes_per_s=a, decrease=b, **fields),
+        BYTES,
+        SHARES,
+        limits(),
+    ),
 )
 
 
@@ -68,10 +81,28 @@ def test_units(text, bytes_per_s):
 
 @pytest.mark.parametrize(
     "bad",
-    ["", "fast", "10 MBit/s", "-1MB/s", "0B/s", 0, -3, float("inf"), float("nan"), "1e3MB", 10**12 + 1, True, [5]],
+    [
+        "",
+        "fast",
+        "10 MBit/s",
+        "-1MB/s",
+        "0B/s",
+        0,
+        -3,
+        float("inf"),
+        float("nan"),
+        "1e3MB",
+        10**12 + 1,
+        True,
+        [5],
+    ],
 )
 def test_wrong_rates_are_refused_by_name(bad):
-    for make in (rate.Fixed, lambda v: rate.Adaptive(most_bytes_per_s=v), lambda v: rate.Aimd(increase_bytes_per_s=v)):
+    for make in (
+        rate.Fixed,
+        lambda v: rate.Adaptive(most_bytes_per_s=v),
+        lambda v: rate.Aimd(increase_bytes_per_s=v),
+    ):
         with pytest.raises(ConfigError, match="rate"):
             make(bad)
 

@@ -28,8 +28,8 @@ static int bound_socket(struct sockaddr_in *address)
     memset(address, 0, sizeof *address);
     address->sin_family = AF_INET;
     address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (fd < 0 || bind(fd, (struct sockaddr *)address, sizeof *address) != 0 ||
-        getsockname(fd, (struct sockaddr *)address, &length) != 0) {
+    if (fd < 0 || bind(fd, (struct sockaddr *)address, sizeof *address) != 0
+        || getsockname(fd, (struct sockaddr *)address, &length) != 0) {
         perror("udp_ping_pong: socket");
         exit(1);
     }
@@ -59,9 +59,9 @@ int main(int argc, char **argv)
     struct sockaddr_in ping_address, pong_address;
     const int ping_fd = bound_socket(&ping_address);
     const int pong_fd = bound_socket(&pong_address);
-    if (size == 0 || size > 65000 ||
-        connect(ping_fd, (struct sockaddr *)&pong_address, sizeof pong_address) != 0 ||
-        connect(pong_fd, (struct sockaddr *)&ping_address, sizeof ping_address) != 0) {
+    if (size == 0 || size > 65000
+        || connect(ping_fd, (struct sockaddr *)&pong_address, sizeof pong_address) != 0
+        || connect(pong_fd, (struct sockaddr *)&ping_address, sizeof ping_address) != 0) {
         perror("udp_ping_pong: connect");
         return 1;
     }

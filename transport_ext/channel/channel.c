@@ -44,7 +44,7 @@ typedef struct param_t {
 } param_t;
 
 #define AT(field) offsetof(rsti_channel_t, field)
-#define TEXT_ROW(key, kind, field)                                                                \
+#define TEXT_ROW(key, kind, field)                                                                 \
     {key, PARAM_##kind, AT(field), 0, sizeof(((rsti_channel_t *)0)->field), 0, 0}
 #define NUMBER_ROW(key, kind, field, least, most) {key, PARAM_##kind, AT(field), 0, 0, least, most}
 #define DURATION_ROW(key, field) NUMBER_ROW(key, DURATION, field, 0, INT64_MAX)
@@ -122,8 +122,7 @@ static int set_text(char *field, const param_t *param, const char *value)
         char host[RSTI_CHANNEL_HOST_MAX];
         uint16_t port;
         if (!rsti_netaddr_split(value, host, sizeof host, &port)) {
-            return refuse(param->key, value,
-                "host:port or [ipv6]:port with a port of 0 to 65535");
+            return refuse(param->key, value, "host:port or [ipv6]:port with a port of 0 to 65535");
         }
     }
     memcpy(field, value, length);
@@ -144,9 +143,9 @@ static int set_number(int64_t *field, const param_t *param, const char *value)
     }
     if (!is_number) {
         return refuse(param->key, value,
-            param->kind == PARAM_SIZE       ? "a size such as 65536, 64k, 16m or 1g"
-            : param->kind == PARAM_DURATION ? "a duration such as 100ms, 5s, 20us or 7ns"
-                                            : "a whole number");
+            param->kind == PARAM_SIZE           ? "a size such as 65536, 64k, 16m or 1g"
+                : param->kind == PARAM_DURATION ? "a duration such as 100ms, 5s, 20us or 7ns"
+                                                : "a whole number");
     }
     if (number < param->least || number > param->most) {
         return RST_SET_ERR(RST_ECHANNEL,
@@ -381,7 +380,7 @@ static int parse_params(rsti_channel_t *channel, const char *text)
 static int check_together(const rsti_channel_t *channel)
 {
     int given = (channel->initial_term_id != unset) + (channel->term_id != unset)
-                + (channel->term_offset != unset);
+        + (channel->term_offset != unset);
     if (given != 0 && given != 3) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel \"%s\": init-term-id, term-id and term-offset go together", channel->uri);

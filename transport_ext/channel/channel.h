@@ -19,14 +19,21 @@
 #define RSTI_CHANNEL_URI_MAX 4095
 #define RSTI_CHANNEL_HOST_MAX 256
 
-typedef enum rsti_media_kind_t { RSTI_MEDIA_IPC = 0, RSTI_MEDIA_UDP = 1 } rsti_media_kind_t;
+typedef enum rsti_media_kind_t {
+    RSTI_MEDIA_IPC = 0,
+    RSTI_MEDIA_UDP = 1
+} rsti_media_kind_t;
 typedef enum rsti_control_mode_t {
     RSTI_CONTROL_NONE = 0,
     RSTI_CONTROL_DYNAMIC = 1,
     RSTI_CONTROL_MANUAL = 2,
     RSTI_CONTROL_RESPONSE = 3
 } rsti_control_mode_t;
-typedef enum rsti_tristate_t { RSTI_FALSE = 0, RSTI_TRUE = 1, RSTI_INFER = 2 } rsti_tristate_t;
+typedef enum rsti_tristate_t {
+    RSTI_FALSE = 0,
+    RSTI_TRUE = 1,
+    RSTI_INFER = 2
+} rsti_tristate_t;
 
 /* Absent numbers hold RSTI_CHANNEL_UNSET. */
 #define RSTI_CHANNEL_UNSET INT64_MIN
@@ -45,10 +52,10 @@ typedef struct rsti_channel_t {
     char fc[RSTI_CHANNEL_HOST_MAX];
     char cc[32];
     char name[RSTI_CHANNEL_HOST_MAX];          /* rs-name: the stream's name */
-    char rate[RSTI_CHANNEL_HOST_MAX];          /* rs-rate: read by flow/rate_text.h, a floor above */
+    char rate[RSTI_CHANNEL_HOST_MAX]; /* rs-rate: read by flow/rate_text.h, a floor above */
     rsti_control_mode_t control_mode;
-    int64_t session_id;      /* int32 range; UNSET = any / driver chosen */
-    int64_t session_tag;     /* session-id=tag:n */
+    int64_t session_id; /* int32 range; UNSET = any / driver chosen */
+    int64_t session_tag; /* session-id=tag:n */
     int64_t mtu, term_length, ttl;
     int64_t initial_term_id, term_id, term_offset; /* all three or none */
     int64_t linger_ns;
@@ -65,7 +72,8 @@ typedef struct rsti_channel_t {
     bool tether, is_tether_set;
     bool rejoin, is_rejoin_set;
     bool ssc, is_ssc_set;
-    bool fill_window, is_fill_window_set; /* rs-fill-window: Aeron's senders get less of it while it fills */
+    bool fill_window,
+        is_fill_window_set; /* rs-fill-window: Aeron's senders get less of it while it fills */
     rsti_tristate_t group;
 } rsti_channel_t;
 
@@ -90,8 +98,8 @@ typedef struct rsti_udp_channel_t {
     struct sockaddr_storage local_data;
     struct sockaddr_storage local_control;
     struct sockaddr_storage interface_address; /* interface=, else the family's wildcard;
-                                               * of multicast the first device that can */
-    uint32_t interface_index;                 /* of its device; 0 = none in particular */
+                                                * of multicast the first device that can */
+    uint32_t interface_index; /* of its device; 0 = none in particular */
     bool is_multicast;
     bool has_explicit_endpoint;
     bool has_explicit_control;
@@ -110,8 +118,8 @@ int rsti_udp_channel_resolve_with(rsti_udp_channel_t *udp, const rsti_channel_t 
     const rsti_name_resolver_t *resolver);
 
 /* Which of the existing sockets a channel means (driver reference 7): first the one with its tag,
- * then the one with its canonical form. 1: that one. 0: another. -RST_ECHANNEL with a trail: the tag
- * is the same, but an address or the control-mode that the channel names is not. */
+ * then the one with its canonical form. 1: that one. 0: another. -RST_ECHANNEL with a trail: the
+ * tag is the same, but an address or the control-mode that the channel names is not. */
 int rsti_udp_channel_matches_tag(const rsti_udp_channel_t *udp, const rsti_udp_channel_t *existing);
 bool rsti_udp_channel_matches_form(const rsti_udp_channel_t *udp,
     const rsti_udp_channel_t *existing);

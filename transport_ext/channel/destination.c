@@ -1,5 +1,5 @@
-/* destination.c: what a destination's channel may not say, since all destinations of a publication or
- * subscription share it (wire reference 19.4). */
+/* destination.c: what a destination's channel may not say, since all destinations of a publication
+ * or subscription share it (wire reference 19.4). */
 #include "channel/channel.h"
 
 #include "util/error.h"
@@ -20,31 +20,39 @@ int rsti_channel_check_destination(const rsti_channel_t *channel)
     };
     for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
         if (shared[i].value != RSTI_CHANNEL_UNSET) {
-            return RST_SET_ERR(RST_ECHANNEL, "channel parameter %s=%" PRId64
+            return RST_SET_ERR(RST_ECHANNEL,
+                "channel parameter %s=%" PRId64
                 ": belongs to the publication or subscription, not to a destination",
                 shared[i].name, shared[i].value);
         }
     }
     if (channel->evict_ns != RSTI_CHANNEL_UNSET) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-evict=%" PRId64 "ns: belongs to the"
-            " subscription, not to a destination", channel->evict_ns);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-evict=%" PRId64 "ns: belongs to the"
+            " subscription, not to a destination",
+            channel->evict_ns);
     }
     if (channel->budget_bytes != RSTI_CHANNEL_UNSET) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-budget=%" PRId64 ": belongs to the"
-            " subscription, not to a destination", channel->budget_bytes);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-budget=%" PRId64 ": belongs to the"
+            " subscription, not to a destination",
+            channel->budget_bytes);
     }
     if (channel->is_fill_window_set) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-fill-window=%s: belongs to the"
-            " subscription, not to a destination", channel->fill_window ? "true" : "false");
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-fill-window=%s: belongs to the"
+            " subscription, not to a destination",
+            channel->fill_window ? "true" : "false");
     }
     if (channel->rate[0] != '\0') {
-        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-rate=%s: belongs to the publication,"
-            " not to a destination", channel->rate);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-rate=%s: belongs to the publication,"
+            " not to a destination",
+            channel->rate);
     }
     if (channel->control_mode == RSTI_CONTROL_RESPONSE
         || channel->control_mode == RSTI_CONTROL_MANUAL) {
-        return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter control-mode=%s: not for a destination",
+        return RST_SET_ERR(RST_ECHANNEL, "channel parameter control-mode=%s: not for a destination",
             channel->control_mode == RSTI_CONTROL_MANUAL ? "manual" : "response");
     }
     return 0;

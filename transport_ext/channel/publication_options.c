@@ -32,14 +32,13 @@ static int check_addresses(const rsti_channel_t *channel)
     bool has_endpoint = channel->endpoint[0] != '\0';
     char host[RSTI_CHANNEL_HOST_MAX];
     uint16_t port = 0;
-    if (has_endpoint
-        && rsti_netaddr_split(channel->endpoint, host, sizeof host, &port) && port == 0) {
+    if (has_endpoint && rsti_netaddr_split(channel->endpoint, host, sizeof host, &port)
+        && port == 0) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter endpoint=%s: a publication needs the port of its reader, not 0",
             channel->endpoint);
     }
-    if (channel->control[0] != '\0' && !has_endpoint
-        && channel->control_mode == RSTI_CONTROL_NONE
+    if (channel->control[0] != '\0' && !has_endpoint && channel->control_mode == RSTI_CONTROL_NONE
         && channel->channel_tag == RSTI_CHANNEL_UNSET) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter control=%s: a publication needs endpoint or control-mode with it",

@@ -58,11 +58,11 @@ static void write_canonical(rsti_udp_channel_t *udp, const rsti_channel_t *chann
         local_text = udp->has_explicit_control ? channel->control : local_text;
         remote_text = udp->has_explicit_endpoint ? channel->endpoint : remote_text;
     }
-    bool is_wildcard_port =
-        (udp->has_explicit_endpoint && rsti_netaddr_port(&udp->remote_data) == 0)
+    bool is_wildcard_port = (udp->has_explicit_endpoint
+                                && rsti_netaddr_port(&udp->remote_data) == 0)
         || (udp->has_explicit_control && rsti_netaddr_port(&udp->remote_control) == 0);
-    bool is_ambiguous =
-        is_wildcard_port || (!udp->has_explicit_endpoint && !udp->has_explicit_control);
+    bool is_ambiguous = is_wildcard_port
+        || (!udp->has_explicit_endpoint && !udp->has_explicit_control);
     bool has_tag = channel->channel_tag != RSTI_CHANNEL_UNSET;
     char tag[32] = "";
     if (is_ambiguous && has_tag) {
@@ -81,8 +81,8 @@ static int resolve_interface(rsti_udp_channel_t *udp, const rsti_channel_t *chan
 {
     rsti_net_interface_t found = {.address = wildcard(family == AF_UNSPEC ? AF_INET : family)};
     if (channel->interface_text[0] != '\0') {
-        const int result =
-            rsti_net_interface_find(resolver, channel->interface_text, family, &found);
+        const int result = rsti_net_interface_find(resolver, channel->interface_text, family,
+            &found);
         if (result != 0) {
             return result;
         }
@@ -119,8 +119,7 @@ static int resolve_remotes(rsti_udp_channel_t *udp, const rsti_channel_t *channe
         *family = literal_family(channel->control);
     }
     if (udp->has_explicit_endpoint) {
-        result =
-            resolve_param(resolver, "endpoint", channel->endpoint, *family, &udp->remote_data);
+        result = resolve_param(resolver, "endpoint", channel->endpoint, *family, &udp->remote_data);
         if (result != 0) {
             return result;
         }
@@ -204,7 +203,8 @@ int rsti_udp_channel_matches_tag(const rsti_udp_channel_t *udp, const rsti_udp_c
     if (different != NULL) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter tags=%" PRId64 ": %s differs from that of the existing socket with"
-            " this tag", udp->channel_tag, different);
+            " this tag",
+            udp->channel_tag, different);
     }
     return 1;
 }

@@ -48,7 +48,8 @@ int32_t rsti_assembler_would_be(const rsti_assembler_t *assembler, uint8_t flags
 static int reserve(rsti_assembler_t *assembler, size_t needed)
 {
     rsti_buffer_t *buffer = &assembler->buffer;
-    if (needed <= buffer->capacity && buffer->data != NULL) { /* an empty first fragment has a place too */
+    if (needed <= buffer->capacity
+        && buffer->data != NULL) { /* an empty first fragment has a place too */
         return 0;
     }
     size_t capacity = buffer->capacity > 0 ? buffer->capacity : BUFFER_LENGTH_MIN;

@@ -1,4 +1,5 @@
-/* channel_status.c: what the driver's counters say of an endpoint: its state, its bound addresses. */
+/* channel_status.c: what the driver's counters say of an endpoint: its state, its bound addresses.
+ */
 #include "client/internal.h"
 
 #include "util/error.h"

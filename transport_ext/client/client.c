@@ -16,8 +16,8 @@
 RST_API void rst_client_params_init(rst_client_params_t *params)
 {
     if (params != NULL) {
-        *params = (rst_client_params_t){.driver_timeout_ms = 10000,
-            .keepalive_interval_ns = 500 * RSTI_NS_PER_MS};
+        *params = (rst_client_params_t){
+            .driver_timeout_ms = 10000, .keepalive_interval_ns = 500 * RSTI_NS_PER_MS};
     }
 }
 
@@ -95,8 +95,8 @@ static int connect_to_driver(rst_client_t *client)
         }
         if (rsti_client_now_ns() - begin_ns >= client->driver_timeout_ns) {
             return RST_APPEND_ERR("no living media driver in %s within %" PRId64
-                " ms: start rstreamd there, or name another directory", client->dir,
-                client->driver_timeout_ns / RSTI_NS_PER_MS);
+                                  " ms: start rstreamd there, or name another directory",
+                client->dir, client->driver_timeout_ns / RSTI_NS_PER_MS);
         }
         const struct timespec pause = {.tv_nsec = CONNECT_RETRY_NS};
         (void)nanosleep(&pause, NULL);
@@ -309,8 +309,7 @@ int rsti_client_state_error(const rst_client_t *client, int32_t state)
     case RST_CLIENT_OPEN:
         return 0;
     case RST_CLIENT_DRIVER_LOST:
-        return RST_SET_ERR(RST_EDRIVERLOST, "media driver in %s: %s", client->dir,
-            client->failure);
+        return RST_SET_ERR(RST_EDRIVERLOST, "media driver in %s: %s", client->dir, client->failure);
     case RST_CLIENT_TIMED_OUT:
         return RST_SET_ERR(RST_ECLIENTTIMEOUT, "media driver in %s: %s", client->dir,
             client->failure);

@@ -42,15 +42,14 @@ void rsti_client_send_remove(rst_client_t *client, int32_t type, int64_t registr
         .registration_id = registration_id,
         .flags = flags,
     };
-    /* Kept when the ring is full. What is more than the outbox holds is lost with a driver that does
-     * not work: it will give this client up as a whole. */
+    /* Kept when the ring is full. What is more than the outbox holds is lost with a driver that
+     * does not work: it will give this client up as a whole. */
     (void)rsti_client_send(client, &command);
 }
 
 /* ---- what is on its way ---- */
 
-void rsti_pending_finish(rst_client_t *client, rsti_pending_t *pending,
-    rsti_pending_state_t state)
+void rsti_pending_finish(rst_client_t *client, rsti_pending_t *pending, rsti_pending_state_t state)
 {
     pending->state = state;
     rsti_store_release_i32(&client->pending_count,
@@ -242,9 +241,11 @@ static int await_locked(rst_client_t *client, int64_t correlation_id, int64_t ti
             return fail_once(client, pending);
         }
         if (now_ns >= pending->deadline_ns) {
-            const int code = RST_SET_ERR(RST_ETIMEDOUT, "channel %s, stream %" PRId32
-                ": the media driver in %s did not answer within %" PRId64 " ms", pending->channel,
-                pending->stream_id, client->dir, client->driver_timeout_ns / RSTI_NS_PER_MS);
+            const int code = RST_SET_ERR(RST_ETIMEDOUT,
+                "channel %s, stream %" PRId32
+                ": the media driver in %s did not answer within %" PRId64 " ms",
+                pending->channel, pending->stream_id, client->dir,
+                client->driver_timeout_ns / RSTI_NS_PER_MS);
             pending->state = RSTI_PENDING_CANCELLED; /* undone should the answer still come */
             return code;
         }
@@ -295,11 +296,9 @@ rsti_pending_t *rsti_client_take(rst_client_t *client, int64_t correlation_id,
     return pending;
 }
 
-RST_API rst_publication_t *rst_client_take_publication(rst_client_t *client,
-    int64_t correlation_id)
+RST_API rst_publication_t *rst_client_take_publication(rst_client_t *client, int64_t correlation_id)
 {
-    rsti_pending_t *pending =
-        rsti_client_take(client, correlation_id, RSTI_PENDING_PUBLICATION);
+    rsti_pending_t *pending = rsti_client_take(client, correlation_id, RSTI_PENDING_PUBLICATION);
     if (pending == NULL) {
         return NULL;
     }
@@ -312,8 +311,7 @@ RST_API rst_publication_t *rst_client_take_publication(rst_client_t *client,
 RST_API rst_subscription_t *rst_client_take_subscription(rst_client_t *client,
     int64_t correlation_id)
 {
-    rsti_pending_t *pending =
-        rsti_client_take(client, correlation_id, RSTI_PENDING_SUBSCRIPTION);
+    rsti_pending_t *pending = rsti_client_take(client, correlation_id, RSTI_PENDING_SUBSCRIPTION);
     if (pending == NULL) {
         return NULL;
     }

@@ -15,7 +15,8 @@
 
 static rsti_heartbeat_ext_t *heartbeat_ext(const rst_client_t *client)
 {
-    return (rsti_heartbeat_ext_t *)(void *)client->counters.values[rsti_load_acquire_i32(&client->heartbeat_counter_id)]
+    return (rsti_heartbeat_ext_t *)(void *)client->counters
+        .values[rsti_load_acquire_i32(&client->heartbeat_counter_id)]
         .spare;
 }
 _Static_assert(sizeof(rsti_heartbeat_ext_t) <= sizeof(((rsti_counter_value_t *)0)->spare),
@@ -75,13 +76,14 @@ static bool is_ours(const rst_client_t *client, int32_t counter_id)
     return rsti_load_acquire_i32(&metadata->state) == RSTI_COUNTER_ALLOCATED
         && metadata->type_id == RSTI_COUNTER_CLIENT_HEARTBEAT
         && rsti_load_acquire_i64(&client->counters.values[counter_id].registration_id)
-            == client->client_id;
+        == client->client_id;
 }
 
 static void adopt_heartbeat(rst_client_t *client, int32_t counter_id)
 {
     char text[RSTI_CLIENT_NAME_MAX + 64];
-    rsti_store_release_i32(&client->heartbeat_counter_id, counter_id); /* its thread looks before it sleeps */
+    rsti_store_release_i32(&client->heartbeat_counter_id,
+        counter_id); /* its thread looks before it sleeps */
     (void)snprintf(text, sizeof text, " name=%s version=%s commit=rstream", client->name,
         RSTI_VERSION_TEXT);
     rsti_counters_append_label(&client->counters, counter_id, text);
@@ -115,8 +117,7 @@ static bool find_foreign_peers(const rst_client_t *client)
         if (state == RSTI_COUNTER_UNUSED) {
             return false;
         }
-        if (state == RSTI_COUNTER_ALLOCATED
-            && metadata->type_id == RSTI_COUNTER_CLIENT_HEARTBEAT) {
+        if (state == RSTI_COUNTER_ALLOCATED && metadata->type_id == RSTI_COUNTER_CLIENT_HEARTBEAT) {
             const rsti_heartbeat_ext_t *ext =
                 (const rsti_heartbeat_ext_t *)(const void *)client->counters.values[id].spare;
             if (rsti_load_acquire_i32(&ext->magic) != RSTI_EXT_MAGIC) {
@@ -156,8 +157,7 @@ static void keep_alive(rst_client_t *client, int64_t now_ns)
     if (now_ns < client->keepalive_deadline_ns) {
         return;
     }
-    client->keepalive_deadline_ns =
-        rsti_saturating_add_i64(now_ns, client->keepalive_interval_ns);
+    client->keepalive_deadline_ns = rsti_saturating_add_i64(now_ns, client->keepalive_interval_ns);
     look_for_foreign_peers(client);
     look_for_forgotten_sleepers(client);
     if (client->heartbeat_counter_id == RSTI_NULL_COUNTER) {
@@ -184,9 +184,9 @@ static void watch_driver(rst_client_t *client, int64_t now_ns)
     }
     const bool is_waited_for = rsti_load_relaxed_i32(&client->pending_count) > 0
         || client->waiters.count > 0;
-    client->watch_deadline_ns = rsti_saturating_add_i64(now_ns, is_waited_for
-        ? rsti_min_i64(RSTI_CLIENT_WATCH_INTERVAL_NS, client->keepalive_interval_ns)
-        : client->keepalive_interval_ns);
+    client->watch_deadline_ns = rsti_saturating_add_i64(now_ns,
+        is_waited_for ? rsti_min_i64(RSTI_CLIENT_WATCH_INTERVAL_NS, client->keepalive_interval_ns)
+                      : client->keepalive_interval_ns);
 
     const int64_t heartbeat_ms = rsti_mpsc_rb_heartbeat(&client->to_driver);
     if (heartbeat_ms < 0) {
@@ -222,7 +222,8 @@ static void watch_oneself(rst_client_t *client, int64_t now_ns)
     if (last_ns != 0 && limit_ns > 0 && now_ns - last_ns > limit_ns
         && rsti_client_state_now(client) == RST_CLIENT_OPEN) {
         char text[sizeof client->failure];
-        (void)snprintf(text, sizeof text, "this client's conductor did not run for %" PRId64
+        (void)snprintf(text, sizeof text,
+            "this client's conductor did not run for %" PRId64
             " ms, longer than the client liveness timeout of %" PRId64 " ms",
             (now_ns - last_ns) / RSTI_NS_PER_MS, limit_ns / RSTI_NS_PER_MS);
         rsti_client_fail(client, RST_CLIENT_TIMED_OUT, text);
@@ -256,8 +257,7 @@ static bool needs_polling_for_loops(rst_client_t *client)
 static int64_t next_deadline(const rst_client_t *client, int64_t now_ns, bool is_polling)
 {
     const bool is_awaiting = rsti_load_relaxed_i32(&client->pending_count) > 0;
-    int64_t deadline_ns =
-        rsti_min_i64(client->keepalive_deadline_ns, client->watch_deadline_ns);
+    int64_t deadline_ns = rsti_min_i64(client->keepalive_deadline_ns, client->watch_deadline_ns);
     if (is_awaiting && client->watch_deadline_ns - now_ns > RSTI_CLIENT_WATCH_INTERVAL_NS) {
         deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_CLIENT_WATCH_INTERVAL_NS);
     }
@@ -268,8 +268,8 @@ static int64_t next_deadline(const rst_client_t *client, int64_t now_ns, bool is
         deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_CLIENT_POLL_AWAITING_NS);
     }
     if (!client->is_rstream || client->heartbeat_counter_id == RSTI_NULL_COUNTER) {
-        deadline_ns = rsti_min_i64(deadline_ns, now_ns
-            + (is_awaiting ? RSTI_CLIENT_POLL_AWAITING_NS : RSTI_CLIENT_POLL_IDLE_NS));
+        deadline_ns = rsti_min_i64(deadline_ns,
+            now_ns + (is_awaiting ? RSTI_CLIENT_POLL_AWAITING_NS : RSTI_CLIENT_POLL_IDLE_NS));
     }
     return deadline_ns;
 }

@@ -1,9 +1,10 @@
 /* demand.c: request(n) as one atomic number: requested and not yet delivered. INT64_MAX means
  * unbounded and stays so (Reactive Streams 3.17).
  *
- * It crosses to the publisher as a pair: a position, and how many messages are wanted behind it. Messages
- * that were handed out count as wanted until their batch is released, because only then the position
- * moves over them. So the pair stands still while messages are read and rises with each request. */
+ * It crosses to the publisher as a pair: a position, and how many messages are wanted behind it.
+ * Messages that were handed out count as wanted until their batch is released, because only then
+ * the position moves over them. So the pair stands still while messages are read and rises with
+ * each request. */
 #include "client/internal.h"
 
 #include "util/error.h"
@@ -58,8 +59,8 @@ void rsti_demand_tell(rst_subscription_t *subscription, int64_t demand, int64_t 
     }
 }
 
-/* Nobody sleeps on more than one of the two: publishers of an IPC log on the log, the conductor, which
- * tells the sender of a network log, in the driver. */
+/* Nobody sleeps on more than one of the two: publishers of an IPC log on the log, the conductor,
+ * which tells the sender of a network log, in the driver. */
 static void wake_publisher(rst_subscription_t *subscription, const rst_image_t *image)
 {
     rst_client_t *client = subscription->client;
@@ -77,10 +78,10 @@ static void wake_publisher(rst_subscription_t *subscription, const rst_image_t *
 
 void rsti_demand_cross(rst_subscription_t *subscription)
 {
-    const bool is_demanded =
-        subscription->may_hold && rsti_load_acquire_i32(&subscription->is_demanded) != 0;
-    const int64_t requested =
-        is_demanded ? rsti_load_acquire_i64(&subscription->requested) : INT64_MAX;
+    const bool is_demanded = subscription->may_hold
+        && rsti_load_acquire_i32(&subscription->is_demanded) != 0;
+    const int64_t requested = is_demanded ? rsti_load_acquire_i64(&subscription->requested)
+                                          : INT64_MAX;
     /* The demand after what was requested: never less than it. */
     const int64_t remaining = is_demanded
         ? rsti_saturating_add_i64(rsti_demand_now(subscription), subscription->lent)

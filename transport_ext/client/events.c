@@ -12,8 +12,7 @@ void rsti_events_push(rst_subscription_t *subscription, int kind, const rst_imag
         subscription->events_head++;
         subscription->events_lost++;
     }
-    rst_image_event_t *event =
-        &subscription->events[subscription->events_tail++ % RSTI_EVENTS_MAX];
+    rst_image_event_t *event = &subscription->events[subscription->events_tail++ % RSTI_EVENTS_MAX];
     *event = (rst_image_event_t){
         .kind = kind,
         .session_id = image->session_id,
@@ -24,14 +23,14 @@ void rsti_events_push(rst_subscription_t *subscription, int kind, const rst_imag
     };
     (void)snprintf(event->source, sizeof event->source, "%s", image->source);
     if (kind == RST_IMAGE_UNAVAILABLE) {
-        event->end_position = rsti_load_acquire_i64(
-            &image->log->file.log.metadata->end_of_stream_position);
+        event->end_position = rsti_load_acquire_i64(&image->log->file.log.metadata
+                ->end_of_stream_position);
         event->evicted_ms = image->evicted_ms;
         if (image->evicted_ms != 0) {
             return; /* what lies behind is not this reader's any more */
         }
-        event->received_position =
-            image->is_corrupt ? image->scan_position : rsti_image_contiguous_end(image);
+        event->received_position = image->is_corrupt ? image->scan_position
+                                                     : rsti_image_contiguous_end(image);
     }
 }
 
@@ -44,8 +43,7 @@ bool rsti_events_pop(rst_subscription_t *subscription, rst_image_event_t *event)
     return true;
 }
 
-RST_API int rst_subscription_next_event(rst_subscription_t *subscription,
-    rst_image_event_t *event)
+RST_API int rst_subscription_next_event(rst_subscription_t *subscription, rst_image_event_t *event)
 {
     if (subscription == NULL || event == NULL) {
         return RST_SET_ERR(RST_EINVAL, "subscription or event is NULL");

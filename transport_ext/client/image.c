@@ -44,16 +44,18 @@ rst_image_t *rsti_client_image_create(rst_subscription_t *subscription,
 {
     rst_client_t *client = subscription->client;
     if (response->counter_id < 0 || response->counter_id > client->counters.max_counter_id) {
-        (void)RST_SET_ERR(RST_ECORRUPT, "the driver names position counter %" PRId32
-            ", there are 0 to %" PRId32, response->counter_id, client->counters.max_counter_id);
+        (void)RST_SET_ERR(RST_ECORRUPT,
+            "the driver names position counter %" PRId32 ", there are 0 to %" PRId32,
+            response->counter_id, client->counters.max_counter_id);
         return NULL;
     }
     rst_image_t *image = rsti_alloc(sizeof *image);
     if (image == NULL) {
         return NULL;
     }
-    if (rsti_shared_log_open(client, response->log_file.text,
-            (size_t)response->log_file.length, &image->log) < 0) {
+    if (rsti_shared_log_open(client, response->log_file.text, (size_t)response->log_file.length,
+            &image->log)
+        < 0) {
         rsti_free(image);
         return NULL;
     }
@@ -74,13 +76,14 @@ rst_image_t *rsti_client_image_create(rst_subscription_t *subscription,
         rsti_max_message_length(image->log->file.log.term_length));
     copy_source(image, &response->source_identity);
     if (!is_counter_ours(image)) { /* asked after the position: it was ours when that was read */
-        (void)rsti_error_set(RST_ECLOSED, ENOENT, "image %" PRId64 " is gone, and its position"
-            " counter %" PRId32 " given away", image->correlation_id, response->counter_id);
+        (void)rsti_error_set(RST_ECLOSED, ENOENT,
+            "image %" PRId64 " is gone, and its position"
+            " counter %" PRId32 " given away",
+            image->correlation_id, response->counter_id);
         rsti_image_unref(image);
         return NULL;
     }
-    if (image->scan_position < 0
-        || image->scan_position % RSTI_FRAME_ALIGNMENT != 0
+    if (image->scan_position < 0 || image->scan_position % RSTI_FRAME_ALIGNMENT != 0
         || image->scan_position > rsti_max_position(image->log->file.log.term_length)) {
         (void)RST_SET_ERR(RST_ECORRUPT, "image %" PRId64 " would be joined at position %" PRId64,
             image->correlation_id, image->scan_position);
@@ -132,8 +135,8 @@ bool rsti_image_move_position(rst_image_t *image)
 #if RSTI_FAULT == RSTI_FAULT_LEASE
     const int64_t position = image->scan_position;
 #else
-    const int64_t position =
-        image->oldest_lease != NULL ? image->oldest_lease->begin : image->scan_position;
+    const int64_t position = image->oldest_lease != NULL ? image->oldest_lease->begin
+                                                         : image->scan_position;
 #endif
     if (position <= image->released_position) {
         return false;
@@ -165,7 +168,8 @@ bool rsti_image_is_readable(const rst_image_t *image)
         return false;
     }
     return rsti_load_acquire_i32(rsti_frame_length_address(term_at(image, image->scan_position),
-        rsti_position_offset(image->scan_position, log->term_length))) > 0;
+               rsti_position_offset(image->scan_position, log->term_length)))
+        > 0;
 }
 
 static bool is_in_place(const rsti_fragment_t *fragment, const uint8_t *term, int32_t term_id)
@@ -176,16 +180,15 @@ static bool is_in_place(const rsti_fragment_t *fragment, const uint8_t *term, in
 
 static int32_t aligned_length(const rsti_fragment_t *fragment)
 {
-    return rsti_align_i32(fragment->payload_length + RSTI_DATA_HEADER_LENGTH,
-        RSTI_FRAME_ALIGNMENT);
+    return rsti_align_i32(fragment->payload_length + RSTI_DATA_HEADER_LENGTH, RSTI_FRAME_ALIGNMENT);
 }
 
 /* One term of contiguous_end(); true when it went to the end of the term. */
 static bool skip_term(const rst_image_t *image, int64_t *position)
 {
     const rsti_log_t *log = &image->log->file.log;
-    const int32_t term_id =
-        rsti_position_term_id(*position, log->position_bits, log->initial_term_id);
+    const int32_t term_id = rsti_position_term_id(*position, log->position_bits,
+        log->initial_term_id);
     uint8_t *term = term_at(image, *position);
     int32_t offset = rsti_position_offset(*position, log->term_length);
     const int64_t begin = *position - offset;
@@ -224,7 +227,11 @@ int64_t rsti_image_contiguous_end(const rst_image_t *image)
 
 /* ---- polling ---- */
 
-typedef enum take_t { TAKE_DONE, TAKE_FULL, TAKE_ERROR } take_t;
+typedef enum take_t {
+    TAKE_DONE,
+    TAKE_FULL,
+    TAKE_ERROR
+} take_t;
 
 /* Completion, failure and schema of an rstream stream are no elements: they cost no demand. */
 static bool is_free_of_demand(const rst_image_t *image, int64_t reserved_value)
@@ -282,8 +289,8 @@ static inline void hand_out(rst_image_t *image, rsti_poll_t *poll, const uint8_t
     image->delivered_position = end_position;
 }
 
-static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll,
-    const rsti_fragment_t *fragment, int64_t position, int64_t end_position)
+static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll, const rsti_fragment_t *fragment,
+    int64_t position, int64_t end_position)
 {
     rsti_assembler_t *assembler = &image->assembler;
     const int32_t total = rsti_assembler_would_be(assembler, fragment->flags,
@@ -295,14 +302,14 @@ static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll,
     const bool is_end = (fragment->flags & RSTI_FLAG_END) != 0;
     const bool is_begin = (fragment->flags & RSTI_FLAG_BEGIN) != 0;
     /* The header of the frame that began the message speaks for all of it (memory reference 8). */
-    const int64_t reserved_value =
-        is_begin ? fragment->header->reserved_value : assembler->reserved_value;
+    const int64_t reserved_value = is_begin ? fragment->header->reserved_value
+                                            : assembler->reserved_value;
     const int64_t charged_before = poll->charged;
     if (is_end && !admit(image, poll, total, reserved_value)) {
         return TAKE_FULL;
     }
-    if (is_begin && poll->is_demanded
-        && poll->charged >= poll->demand && !is_free_of_demand(image, reserved_value)) {
+    if (is_begin && poll->is_demanded && poll->charged >= poll->demand
+        && !is_free_of_demand(image, reserved_value)) {
         return TAKE_FULL; /* without demand it stays in the image and fills it */
     }
     poll->error = rsti_assembler_append(assembler, fragment->flags, fragment->payload,
@@ -387,7 +394,8 @@ static rsti_stop_t scan_term(rst_image_t *image, rsti_poll_t *poll, scan_t *scan
     while (poll->room > 0) {
         rsti_fragment_t fragments[FRAGMENTS_MAX];
         const int32_t capacity = image->assembler.next_position >= 0
-            ? FRAGMENTS_MAX : rsti_min_i32(poll->room, FRAGMENTS_MAX);
+            ? FRAGMENTS_MAX
+            : rsti_min_i32(poll->room, FRAGMENTS_MAX);
         int32_t next = scan->offset;
         bool is_corrupt = false;
         const int32_t count = rsti_term_read(scan->term, term_length, scan->offset, fragments,

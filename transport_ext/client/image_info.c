@@ -25,8 +25,8 @@ static void fill(const rst_image_t *image, rst_image_info_t *info)
         .term_length = log->term_length,
         .mtu = log->mtu,
         .active_transport_count = rsti_load_acquire_i32(&metadata->active_transport_count),
-        .position_counter_id =
-            (int32_t)(image->counter - image->subscription->client->counters.values),
+        .position_counter_id = (int32_t)(image->counter
+            - image->subscription->client->counters.values),
         .join_position = image->join_position,
         .position = image->released_position,
         .end_of_stream_position = end,
@@ -85,7 +85,8 @@ RST_API rst_image_t *rst_subscription_image_by_session(rst_subscription_t *subsc
 
 RST_API void rst_image_release(rst_image_t *image)
 {
-    /* In a forked child its locks may be held by threads that do not exist there: it only forgets. */
+    /* In a forked child its locks may be held by threads that do not exist there: it only forgets.
+     */
     if (image != NULL && !rsti_is_forked(image->subscription->generation)) {
         rsti_image_unref(image);
     }
@@ -111,12 +112,12 @@ static int move(rst_image_t *image, int64_t position, bool *must_wake)
     const int64_t end = now - rsti_position_offset(now, image->log->file.log.term_length)
         + image->log->file.log.term_length;
     if (image->state == RSTI_IMAGE_GONE) {
-        return RST_SET_ERR(RST_ECLOSED, "image of session %" PRId32 " is gone",
-            image->session_id);
+        return RST_SET_ERR(RST_ECLOSED, "image of session %" PRId32 " is gone", image->session_id);
     }
     if (position < now || position > end || position % RSTI_FRAME_ALIGNMENT != 0) {
-        return RST_SET_ERR(RST_EINVAL, "position %" PRId64 ": must be a multiple of %d, %" PRId64
-            " to %" PRId64, position, RSTI_FRAME_ALIGNMENT, now, end);
+        return RST_SET_ERR(RST_EINVAL,
+            "position %" PRId64 ": must be a multiple of %d, %" PRId64 " to %" PRId64, position,
+            RSTI_FRAME_ALIGNMENT, now, end);
     }
     rsti_assembler_reset(&image->assembler);
     image->scan_position = position;

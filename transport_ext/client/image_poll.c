@@ -1,6 +1,7 @@
 /* image_poll.c: polls that call back (memory reference 7). A callback may take long, and may close
  * anything: so no lock is held while it runs, only the mark that somebody polls. What the poll has
- * read is told to the image under the lock, and only while the image is still the subscription's. */
+ * read is told to the image under the lock, and only while the image is still the subscription's.
+ */
 #include "client/internal.h"
 
 #include "util/error.h"
@@ -29,12 +30,14 @@ static int begin_poll(rst_subscription_t *subscription)
     int result = 0;
     pthread_mutex_lock(&subscription->lock);
     if (rsti_load_relaxed_i32(&subscription->is_polling) != 0) {
-        result = RST_SET_ERR(RST_EBUSY, "channel %s, stream %" PRId32
+        result = RST_SET_ERR(RST_EBUSY,
+            "channel %s, stream %" PRId32
             " is being polled: by another thread, or this is a callback of the poll",
             subscription->channel, subscription->stream_id);
     } else if (rsti_load_relaxed_i32(&subscription->is_closed) != 0) {
-        result = RST_SET_ERR(RST_ECLOSED, "subscription to channel %s, stream %" PRId32
-            " is closed", subscription->channel, subscription->stream_id);
+        result = RST_SET_ERR(RST_ECLOSED,
+            "subscription to channel %s, stream %" PRId32 " is closed", subscription->channel,
+            subscription->stream_id);
     } else {
         rsti_store_relaxed_i32(&subscription->is_polling, 1);
         rsti_noop_answer(subscription);
@@ -92,8 +95,8 @@ static bool begin_walk(walk_t *walk)
     walk->term_position = position - walk->offset;
     walk->term = log->terms[rsti_position_index(position, log->position_bits)];
     walk->term_id = rsti_position_term_id(position, log->position_bits, log->initial_term_id);
-    walk->offset_end = (int32_t)rsti_min_i64(
-        log->term_length, walk->params->limit_position - walk->term_position);
+    walk->offset_end = (int32_t)rsti_min_i64(log->term_length,
+        walk->params->limit_position - walk->term_position);
     return true;
 }
 
@@ -144,8 +147,8 @@ static int next_frame(walk_t *walk, const rsti_data_header_t **header, int32_t *
     const int16_t type = (*header)->frame.type;
     walk->is_corrupt = !rsti_frame_fits(*length, term_length - walk->offset)
         || (type != RSTI_FRAME_DATA && type != RSTI_FRAME_PAD)
-        || (type == RSTI_FRAME_DATA && ((*header)->term_id != walk->term_id
-            || (*header)->term_offset != walk->offset));
+        || (type == RSTI_FRAME_DATA
+            && ((*header)->term_id != walk->term_id || (*header)->term_offset != walk->offset));
     return walk->is_corrupt ? -1 : type == RSTI_FRAME_DATA ? 1 : 0;
 }
 
@@ -264,9 +267,9 @@ static int walk_image(walk_t *walk)
         store_position(walk->image, walk->term_position + walk->offset, walk->is_corrupt);
     }
     if (walk->is_corrupt) {
-        return RST_SET_ERR(RST_ECORRUPT, "session %" PRId32
-            ": the log holds an impossible frame at position %" PRId64, walk->image->session_id,
-            walk->term_position + walk->offset);
+        return RST_SET_ERR(RST_ECORRUPT,
+            "session %" PRId32 ": the log holds an impossible frame at position %" PRId64,
+            walk->image->session_id, walk->term_position + walk->offset);
     }
     return goes_on < 0 ? goes_on : 0;
 }
@@ -276,7 +279,8 @@ static int check_params(const rst_poll_params_t *params, rst_on_fragment_t on_fr
     if (params == NULL || on_fragment == NULL) {
         return RST_SET_ERR(RST_EINVAL, "parameters and a function are wanted");
     }
-    return params->limit >= 1 ? 0
+    return params->limit >= 1
+        ? 0
         : RST_SET_ERR(RST_EINVAL, "limit %" PRId32 ": must be at least 1", params->limit);
 }
 
@@ -369,11 +373,13 @@ int32_t rsti_image_block(const rst_image_t *image, int32_t bytes_max, const uint
     const rst_poll_params_t params = {.limit_position = INT64_MAX};
     const rsti_log_t *log = &image->log->file.log;
     const int32_t begin = rsti_position_offset(image->scan_position, log->term_length);
-    walk_t walk = {.image = (rst_image_t *)image, .params = &params, .offset = begin,
+    walk_t walk = {.image = (rst_image_t *)image,
+        .params = &params,
+        .offset = begin,
         .offset_end = log->term_length,
         .term = log->terms[rsti_position_index(image->scan_position, log->position_bits)],
-        .term_id = rsti_position_term_id(
-            image->scan_position, log->position_bits, log->initial_term_id)};
+        .term_id = rsti_position_term_id(image->scan_position, log->position_bits,
+            log->initial_term_id)};
     *frames = walk.term + begin;
     *is_corrupt = false;
     if (image->scan_position >= rsti_max_position(log->term_length)) {
@@ -427,6 +433,8 @@ RST_API int64_t rst_image_poll_block(rst_image_t *image, int32_t bytes_max, void
     }
     rsti_image_unref(image);
     end_poll(subscription);
-    return walk.is_corrupt ? RST_SET_ERR(RST_ECORRUPT, "session %" PRId32
-        ": the log holds an impossible frame", image->session_id) : length;
+    return walk.is_corrupt
+        ? RST_SET_ERR(RST_ECORRUPT, "session %" PRId32 ": the log holds an impossible frame",
+              image->session_id)
+        : length;
 }

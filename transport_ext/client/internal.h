@@ -115,7 +115,8 @@ struct rst_client_t {
     char failure[256];             /* why the state is what it is */
 
     /* conductor thread only */
-    int32_t heartbeat_counter_id; /* atomic: written under the lock, read by the client's thread without it */
+    int32_t heartbeat_counter_id; /* atomic: written under the lock, read by the client's thread
+                                     without it */
     int64_t keepalive_deadline_ns;
     int64_t watch_deadline_ns;
     int64_t last_work_ns; /* 0 before the first */
@@ -198,8 +199,7 @@ int64_t rsti_client_ask(rst_client_t *client, rsti_pending_t *pending,
 /* What is ready under this id and of this kind, taken out; NULL with a trail. */
 rsti_pending_t *rsti_client_take(rst_client_t *client, int64_t correlation_id,
     rsti_pending_kind_t kind);
-void rsti_pending_finish(rst_client_t *client, rsti_pending_t *pending,
-    rsti_pending_state_t state);
+void rsti_pending_finish(rst_client_t *client, rsti_pending_t *pending, rsti_pending_state_t state);
 void rsti_pending_fail(rst_client_t *client, rsti_pending_t *pending, int code, int detail,
     const char *text, size_t length);
 void rsti_pending_free(rsti_pending_t *pending);
@@ -260,13 +260,15 @@ void rsti_publication_kill(rst_publication_t *publication);
 void rsti_client_on_publication_error(rst_client_t *client, const rsti_response_t *response);
 /* What a waiter wants to know. */
 bool rsti_publication_is_ready(const rst_publication_t *publication);
-/* Whether the demand may change and nobody rings: of several readers of an IPC log the one that lies behind reads on. */
+/* Whether the demand may change and nobody rings: of several readers of an IPC log the one that
+ * lies behind reads on. */
 bool rsti_publication_is_demand_polled(const rst_publication_t *publication);
-/* The position counter of the next subscriber of an IPC log: each refers to the publication. From *id on,
- * which moves behind it; NULL: there is no other. */
-const rsti_counter_value_t *rsti_publication_next_reader(
-    const rst_publication_t *publication, int32_t *id);
-/* Why a handle that is NULL, forked or closed does nothing: RST_ERROR with a trail, or RST_CLOSED. */
+/* The position counter of the next subscriber of an IPC log: each refers to the publication. From
+ * *id on, which moves behind it; NULL: there is no other. */
+const rsti_counter_value_t *rsti_publication_next_reader(const rst_publication_t *publication,
+    int32_t *id);
+/* Why a handle that is NULL, forked or closed does nothing: RST_ERROR with a trail, or RST_CLOSED.
+ */
 int64_t rsti_publication_refuse(const rst_publication_t *publication);
 
 /* ---- assembler ---- */
@@ -368,13 +370,14 @@ void rsti_image_unref(rst_image_t *image);
 bool rsti_image_has_counter(const rst_image_t *image);
 /* The driver goes on without this reader: what it reads may change under it. */
 bool rsti_image_is_evicted(const rst_image_t *image);
-/* Under subscription->lock: what was handed out of it is as it was. Not when the driver let its reader
- * go, nor when it took the position counter back and the notice that says why is not read yet: then
- * the word of an eviction may be gone with it. */
+/* Under subscription->lock: what was handed out of it is as it was. Not when the driver let its
+ * reader go, nor when it took the position counter back and the notice that says why is not read
+ * yet: then the word of an eviction may be gone with it. */
 bool rsti_image_is_kept(const rst_image_t *image);
 /* Reads to the end of the term at most. */
 rsti_stop_t rsti_image_poll_term(rst_image_t *image, rsti_poll_t *poll);
-/* image_poll.c: raw frames from the scan position on, as rst_image_poll_block says: their length. */
+/* image_poll.c: raw frames from the scan position on, as rst_image_poll_block says: their length.
+ */
 int32_t rsti_image_block(const rst_image_t *image, int32_t bytes_max, const uint8_t **frames,
     bool *is_corrupt);
 /* Puts them into the batch. */
@@ -433,13 +436,14 @@ struct rst_subscription_t {
     int64_t lent;        /* delivered for demand and not released. Under lock */
     int64_t told_requested, told_remaining; /* to publishers; -1: an image is new. Under lock */
     int32_t is_demanded; /* atomic: request was called once */
-    bool may_hold; /* publishers back, by what it asks for; not when the driver may go on without it */
-    int64_t mean_bytes;  /* of a message with its header; 0: none came yet. Under lock */
-    int32_t version;     /* atomic: changes with the list of images */
+    bool may_hold; /* publishers back, by what it asks for; not when the driver may go on without it
+                    */
+    int64_t mean_bytes; /* of a message with its header; 0: none came yet. Under lock */
+    int32_t version; /* atomic: changes with the list of images */
 
     pthread_mutex_t lock;
     rsti_ptr_array_t images; /* rst_image_t, counted */
-    rsti_ptr_array_t heirs;  /* the same: wait for the end of an image of their session */
+    rsti_ptr_array_t heirs; /* the same: wait for the end of an image of their session */
     size_t round_robin;
     int pending_error; /* an image could not be mapped, or was corrupt: told once by poll */
     char pending_error_text[256];
@@ -452,8 +456,7 @@ rst_subscription_t *rsti_subscription_create(rst_client_t *client, const rsti_pe
 void rsti_subscription_ref(rst_subscription_t *subscription);
 void rsti_subscription_unref(rst_subscription_t *subscription);
 /* Conductor. */
-void rsti_subscription_add_image(rst_subscription_t *subscription,
-    const rsti_response_t *response);
+void rsti_subscription_add_image(rst_subscription_t *subscription, const rsti_response_t *response);
 void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
     int64_t image_correlation_id, bool is_let_go, int64_t evicted_ms);
 /* can_drain: what lies in memory may still be read. */
@@ -461,8 +464,9 @@ void rsti_subscription_lose_images(rst_subscription_t *subscription, bool can_dr
 void rsti_subscription_kill(rst_subscription_t *subscription); /* closed; images dropped */
 int rsti_subscription_poll(rst_subscription_t *subscription, int32_t limit, int64_t bytes_max,
     bool is_demanded, rst_batch_t *batch);
-/* Under subscription->lock: images that are let go, and those that are closing and drained, end with their
- * event. Not while a callback runs: what it is given counts as handed out, and the event tells how far. */
+/* Under subscription->lock: images that are let go, and those that are closing and drained, end
+ * with their event. Not while a callback runs: what it is given counts as handed out, and the event
+ * tells how far. */
 void rsti_subscription_settle(rst_subscription_t *subscription);
 void rsti_subscription_end_let_go(rst_subscription_t *subscription); /* only the former */
 void rsti_subscription_finish_image(rst_subscription_t *subscription, rst_image_t *image);
@@ -481,11 +485,12 @@ bool rsti_events_pop(rst_subscription_t *subscription, rst_image_event_t *event)
 /* demand.c */
 int64_t rsti_demand_now(const rst_subscription_t *subscription);
 void rsti_demand_spend(rst_subscription_t *subscription, int64_t count);
-/* Under subscription->lock: what was asked for before a poll, and what it handed out, for the driver. */
-void rsti_demand_tell(
-    rst_subscription_t *subscription, int64_t demand, int64_t bytes, int64_t count);
-/* Under subscription->lock: what is asked for now, for publishers; they are woken when it is more. Costs
- * nothing while it stays the same. */
+/* Under subscription->lock: what was asked for before a poll, and what it handed out, for the
+ * driver. */
+void rsti_demand_tell(rst_subscription_t *subscription, int64_t demand, int64_t bytes,
+    int64_t count);
+/* Under subscription->lock: what is asked for now, for publishers; they are woken when it is more.
+ * Costs nothing while it stays the same. */
 void rsti_demand_cross(rst_subscription_t *subscription);
 /* noop.c, under subscription->lock: every way to poll begins with it. */
 void rsti_noop_answer(const rst_subscription_t *subscription);
@@ -494,33 +499,33 @@ void rsti_noop_answer(const rst_subscription_t *subscription);
 
 typedef struct rsti_attached_image_t {
     rst_image_t *image; /* counted */
-    size_t slot;        /* index into the waiter's slots */
+    size_t slot; /* index into the waiter's slots */
 } rsti_attached_image_t;
 
 typedef struct rsti_attached_t {
     rst_subscription_t *subscription; /* counted; or */
-    rst_publication_t *publication;   /* counted */
-    bool is_demand;                   /* waits for what its readers ask for, not for room */
-    int32_t seen_version;             /* of the subscription's images, when copied */
-    uint32_t events_told;             /* see rsti_subscription_is_ready */
+    rst_publication_t *publication; /* counted */
+    bool is_demand; /* waits for what its readers ask for, not for room */
+    int32_t seen_version; /* of the subscription's images, when copied */
+    uint32_t events_told; /* see rsti_subscription_is_ready */
     rsti_attached_image_t *images;
     size_t image_count;
-    size_t slot;                      /* the publication's */
+    size_t slot; /* the publication's */
 } rsti_attached_t;
 
 /* One per log: a log may serve several attached images and publications. */
 typedef struct rsti_log_slot_t {
     rsti_shared_log_t *log; /* counted; NULL: entry is free */
     int32_t uses;
-    int32_t kinds;          /* RSTI_WAIT_… to arm */
-    int slot;               /* in the log's table; -1: none was free, poll */
+    int32_t kinds; /* RSTI_WAIT_… to arm */
+    int slot; /* in the log's table; -1: none was free, poll */
 } rsti_log_slot_t;
 
 struct rst_waiter_t {
     int32_t generation;
-    int32_t armed;    /* atomic: sleeps on fd */
+    int32_t armed; /* atomic: sleeps on fd */
     int32_t is_woken; /* atomic: rst_waiter_wake was called */
-    int64_t last_sleep_ns;  /* written by: the thread that waits */
+    int64_t last_sleep_ns; /* written by: the thread that waits */
     int32_t is_loop_polled; /* atomic: armed for an event loop and needs polling by the conductor */
     rst_client_t *client;
     int32_t waiter_id;
@@ -546,7 +551,7 @@ void rsti_waiter_poll_for_loop(rst_waiter_t *waiter);
 /* As the driver told it; what another process's memory says is one of the three. */
 static inline int64_t rsti_held_by_told(int32_t held_by)
 {
-    return held_by == RSTI_HELD_BY_RATE ? RST_HELD_BY_RATE
+    return held_by == RSTI_HELD_BY_RATE  ? RST_HELD_BY_RATE
         : held_by == RSTI_HELD_BY_BUDGET ? RST_HELD_BY_BUDGET
                                          : RST_HELD_BY_WINDOW;
 }

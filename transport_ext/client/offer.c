@@ -22,9 +22,10 @@ static inline bool is_usable(const rst_publication_t *publication)
 static int64_t refuse_length(const rst_publication_t *publication, size_t length, int32_t most,
     const char *what)
 {
-    (void)RST_SET_ERR(RST_ETOOLARGE, "message of %zu bytes on channel %s, stream %" PRId32
-        ": the longest %s is %" PRId32 " bytes", length, publication->channel,
-        publication->appender.stream_id, what, most);
+    (void)RST_SET_ERR(RST_ETOOLARGE,
+        "message of %zu bytes on channel %s, stream %" PRId32 ": the longest %s is %" PRId32
+        " bytes",
+        length, publication->channel, publication->appender.stream_id, what, most);
     return RST_ERROR;
 }
 
@@ -48,8 +49,7 @@ static inline void wake(rst_publication_t *publication)
                 publication->client);
         }
     } else if (rsti_wake_is_log_armed(publication->ext, RSTI_WAIT_DATA)) {
-        rsti_wake_log(publication->ext, RSTI_WAIT_DATA, rsti_client_on_wake,
-            publication->client);
+        rsti_wake_log(publication->ext, RSTI_WAIT_DATA, rsti_client_on_wake, publication->client);
     }
 }
 
@@ -103,8 +103,7 @@ static int64_t append_parts(rst_publication_t *publication, const rst_message_pa
         }
         if (__builtin_add_overflow(length, parts[i].length, &length)
             || length > (size_t)publication->max_message_length) {
-            return refuse_length(publication, length, publication->max_message_length,
-                "message");
+            return refuse_length(publication, length, publication->max_message_length, "message");
         }
         vectors[i] = (rsti_iovec_t){.data = parts[i].data, .length = parts[i].length};
     }
@@ -132,8 +131,7 @@ RST_API int64_t rst_publication_offer_parts(rst_publication_t *publication,
     if (on_heap == NULL) {
         return RST_ERROR;
     }
-    const int64_t result =
-        append_parts(publication, parts, on_heap, part_count, reserved_value);
+    const int64_t result = append_parts(publication, parts, on_heap, part_count, reserved_value);
     rsti_free(on_heap);
     return result;
 }
@@ -175,12 +173,11 @@ static int64_t append_some(rst_publication_t *publication, source_t *source, siz
         return refuse_null("data of a message");
     }
     if (length <= (size_t)publication->appender.max_payload) {
-        return rsti_append_many(&publication->appender, count, next_message, source,
-            reserved_value, taken);
+        return rsti_append_many(&publication->appender, count, next_message, source, reserved_value,
+            taken);
     }
     const rsti_iovec_t part = {.data = data, .length = length};
-    const int64_t result =
-        rsti_append(&publication->appender, &part, 1, length, reserved_value);
+    const int64_t result = rsti_append(&publication->appender, &part, 1, length, reserved_value);
     *taken = result > 0 ? 1 : 0;
     return result;
 }
@@ -195,8 +192,8 @@ static int64_t append_all(rst_publication_t *publication, source_t *source, size
     while (*taken < count) {
         size_t some = 0;
         source->first = *taken;
-        const int64_t result =
-            append_some(publication, source, count - *taken, reserved_value, &some);
+        const int64_t result = append_some(publication, source, count - *taken, reserved_value,
+            &some);
         *taken += some;
         if (result > 0) {
             position = result;
@@ -264,9 +261,9 @@ RST_API int64_t rst_publication_offer_block(rst_publication_t *publication, cons
 
 static int64_t refuse_shared(const rst_publication_t *publication, const char *what)
 {
-    (void)RST_SET_ERR(RST_EINVAL, "%s on channel %s, stream %" PRId32
-        ": only an exclusive publication can", what, publication->channel,
-        publication->appender.stream_id);
+    (void)RST_SET_ERR(RST_EINVAL,
+        "%s on channel %s, stream %" PRId32 ": only an exclusive publication can", what,
+        publication->channel, publication->appender.stream_id);
     return RST_ERROR;
 }
 
@@ -315,8 +312,8 @@ RST_API int64_t rst_publication_try_claim(rst_publication_t *publication, size_t
         return refuse_length(publication, length, publication->appender.max_payload, "claim");
     }
     rsti_data_header_t *frame = NULL;
-    const int64_t result =
-        rsti_append_claim(&publication->appender, length, reserved_value, &frame);
+    const int64_t result = rsti_append_claim(&publication->appender, length, reserved_value,
+        &frame);
     if (result <= 0) {
         return finish(publication, result);
     }

@@ -16,8 +16,8 @@ int rsti_client_check_channel(const rst_client_t *client, const char *channel)
 {
     const size_t length = channel != NULL ? strlen(channel) : 0;
     if (length == 0 || length > RSTI_CHANNEL_URI_MAX) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel of %zu bytes: must be 1 to %d bytes long",
-            length, RSTI_CHANNEL_URI_MAX);
+        return RST_SET_ERR(RST_ECHANNEL, "channel of %zu bytes: must be 1 to %d bytes long", length,
+            RSTI_CHANNEL_URI_MAX);
     }
     if (!client->is_rstream) {
         return 0; /* Aeron's driver may know what we do not: it decides */
@@ -43,8 +43,8 @@ static int64_t ask_destination(rst_client_t *client, int32_t type, int64_t regis
         return checked;
     }
     const size_t length = strlen(uri);
-    rsti_pending_t *pending =
-        rsti_pending_create(client, RSTI_PENDING_OPERATION, uri, length, stream_id);
+    rsti_pending_t *pending = rsti_pending_create(client, RSTI_PENDING_OPERATION, uri, length,
+        stream_id);
     if (pending == NULL) {
         return -RST_ENOMEM;
     }
@@ -65,7 +65,8 @@ static int check_publication(const rst_publication_t *publication)
     if (checked < 0) {
         return checked;
     }
-    return rsti_load_acquire_i32(&publication->is_closed) == 0 ? 0
+    return rsti_load_acquire_i32(&publication->is_closed) == 0
+        ? 0
         : RST_SET_ERR(RST_ECLOSED, "publication to channel %s, stream %" PRId32 " is closed",
               publication->channel, publication->appender.stream_id);
 }
@@ -79,7 +80,8 @@ static int check_subscription(const rst_subscription_t *subscription)
     if (checked < 0) {
         return checked;
     }
-    return rsti_load_acquire_i32(&subscription->is_closed) == 0 ? 0
+    return rsti_load_acquire_i32(&subscription->is_closed) == 0
+        ? 0
         : RST_SET_ERR(RST_ECLOSED, "subscription to channel %s, stream %" PRId32 " is closed",
               subscription->channel, subscription->stream_id);
 }
@@ -88,8 +90,9 @@ static int64_t ask_of_publication(rst_publication_t *publication, int32_t type, 
 {
     const int checked = check_publication(publication);
     /* The driver knows the publication by its own id, not by those of the handles that share it. */
-    return checked < 0 ? checked : ask_destination(publication->client, type,
-        publication->registration_id, publication->appender.stream_id, uri);
+    return checked < 0 ? checked
+                       : ask_destination(publication->client, type, publication->registration_id,
+                             publication->appender.stream_id, uri);
 }
 
 RST_API int64_t rst_publication_add_destination(rst_publication_t *publication, const char *uri)
@@ -97,8 +100,7 @@ RST_API int64_t rst_publication_add_destination(rst_publication_t *publication, 
     return ask_of_publication(publication, RSTI_CMD_ADD_DESTINATION, uri);
 }
 
-RST_API int64_t rst_publication_remove_destination(rst_publication_t *publication,
-    const char *uri)
+RST_API int64_t rst_publication_remove_destination(rst_publication_t *publication, const char *uri)
 {
     return ask_of_publication(publication, RSTI_CMD_REMOVE_DESTINATION, uri);
 }
@@ -117,12 +119,13 @@ RST_API int64_t rst_publication_set_rate(rst_publication_t *publication, const c
             RATE_LENGTH_MAX);
     }
     if (!publication->is_rstream) {
-        return RST_SET_ERR(RST_ENOTSUP, "rate=%s of channel %s, stream %" PRId32 ": an Aeron driver"
-            " has no rates, use rstream's own", rate, publication->channel,
-            publication->appender.stream_id);
+        return RST_SET_ERR(RST_ENOTSUP,
+            "rate=%s of channel %s, stream %" PRId32 ": an Aeron driver"
+            " has no rates, use rstream's own",
+            rate, publication->channel, publication->appender.stream_id);
     }
-    rsti_pending_t *pending = rsti_pending_create(publication->client, RSTI_PENDING_OPERATION,
-        rate, length, publication->appender.stream_id);
+    rsti_pending_t *pending = rsti_pending_create(publication->client, RSTI_PENDING_OPERATION, rate,
+        length, publication->appender.stream_id);
     if (pending == NULL) {
         return -RST_ENOMEM;
     }
@@ -154,28 +157,29 @@ RST_API int64_t rst_publication_remove_destination_by_id(rst_publication_t *publ
     int64_t destination_id)
 {
     const int checked = check_publication(publication);
-    return checked < 0 ? checked : ask_by_id(publication->client, publication->registration_id,
-        destination_id, publication->channel, publication->appender.stream_id);
+    return checked < 0 ? checked
+                       : ask_by_id(publication->client, publication->registration_id,
+                             destination_id, publication->channel, publication->appender.stream_id);
 }
 
 RST_API int64_t rst_subscription_remove_destination_by_id(rst_subscription_t *subscription,
     int64_t destination_id)
 {
     const int checked = check_subscription(subscription);
-    return checked < 0 ? checked : ask_by_id(subscription->client, subscription->registration_id,
-        destination_id, subscription->channel, subscription->stream_id);
+    return checked < 0 ? checked
+                       : ask_by_id(subscription->client, subscription->registration_id,
+                             destination_id, subscription->channel, subscription->stream_id);
 }
 
-static int64_t ask_of_subscription(rst_subscription_t *subscription, int32_t type,
-    const char *uri)
+static int64_t ask_of_subscription(rst_subscription_t *subscription, int32_t type, const char *uri)
 {
     const int checked = check_subscription(subscription);
-    return checked < 0 ? checked : ask_destination(subscription->client, type,
-        subscription->registration_id, subscription->stream_id, uri);
+    return checked < 0 ? checked
+                       : ask_destination(subscription->client, type, subscription->registration_id,
+                             subscription->stream_id, uri);
 }
 
-RST_API int64_t rst_subscription_add_destination(rst_subscription_t *subscription,
-    const char *uri)
+RST_API int64_t rst_subscription_add_destination(rst_subscription_t *subscription, const char *uri)
 {
     return ask_of_subscription(subscription, RSTI_CMD_ADD_RCV_DESTINATION, uri);
 }
@@ -217,8 +221,9 @@ RST_API int64_t rst_subscription_reject_image(rst_subscription_t *subscription,
     }
     const int64_t position = image_position(subscription, image_correlation_id);
     if (position < 0) {
-        return RST_SET_ERR(RST_EINVAL, "image %" PRId64 " is not one of channel %s, stream %"
-            PRId32, image_correlation_id, subscription->channel, subscription->stream_id);
+        return RST_SET_ERR(RST_EINVAL,
+            "image %" PRId64 " is not one of channel %s, stream %" PRId32, image_correlation_id,
+            subscription->channel, subscription->stream_id);
     }
     rsti_pending_t *pending = rsti_pending_create(subscription->client, RSTI_PENDING_OPERATION,
         subscription->channel, strlen(subscription->channel), subscription->stream_id);
@@ -240,8 +245,7 @@ static bool knows_session_ids(const rst_client_t *client)
 {
     rst_counter_t counter;
     return rst_client_read_counter(client, RSTI_SYSTEM_CONTROL_PROTOCOL_VERSION, &counter) == 1
-        && counter.type_id == RSTI_COUNTER_SYSTEM
-        && counter.value >= SESSION_ID_PROTOCOL_VERSION;
+        && counter.type_id == RSTI_COUNTER_SYSTEM && counter.value >= SESSION_ID_PROTOCOL_VERSION;
 }
 
 static int64_t choose_session_id(rst_client_t *client, rsti_pending_t *pending)
@@ -271,8 +275,8 @@ RST_API int64_t rst_client_next_session_id(rst_client_t *client, int32_t stream_
     if (checked < 0) {
         return checked;
     }
-    rsti_pending_t *pending =
-        rsti_pending_create(client, RSTI_PENDING_SESSION_ID, "any", 3, stream_id);
+    rsti_pending_t *pending = rsti_pending_create(client, RSTI_PENDING_SESSION_ID, "any", 3,
+        stream_id);
     if (pending == NULL) {
         return -RST_ENOMEM;
     }

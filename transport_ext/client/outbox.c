@@ -34,8 +34,10 @@ void rsti_outbox_fini(rsti_outbox_t *outbox)
 static int keep(rsti_outbox_t *outbox, int32_t type, const uint8_t *bytes, size_t length)
 {
     if (outbox->count >= RSTI_OUTBOX_MAX) {
-        return RST_SET_ERR(RST_EFULL, "the media driver does not read its commands: its ring is "
-            "full, and %d commands wait already", RSTI_OUTBOX_MAX);
+        return RST_SET_ERR(RST_EFULL,
+            "the media driver does not read its commands: its ring is "
+            "full, and %d commands wait already",
+            RSTI_OUTBOX_MAX);
     }
     rsti_outgoing_t *outgoing = rsti_alloc(sizeof *outgoing + length);
     if (outgoing == NULL) {
@@ -65,7 +67,8 @@ int rsti_outbox_send(rsti_outbox_t *outbox, rsti_mpsc_rb_t *ring, int32_t type,
     if (result == RSTI_RB_FULL) {
         return keep(outbox, type, bytes, length);
     }
-    return result == RSTI_RB_OK ? 0
+    return result == RSTI_RB_OK
+        ? 0
         : RST_SET_ERR(RST_ETOOLARGE, "command of %zu bytes is too long for the driver's ring",
               length);
 }
@@ -75,8 +78,7 @@ int32_t rsti_outbox_flush(rsti_outbox_t *outbox, rsti_mpsc_rb_t *ring)
     int32_t sent = 0;
     while (outbox->first != NULL) {
         const rsti_outgoing_t *first = outbox->first;
-        if (rsti_mpsc_rb_write(ring, first->type, first->bytes, first->length)
-            == RSTI_RB_FULL) {
+        if (rsti_mpsc_rb_write(ring, first->type, first->bytes, first->length) == RSTI_RB_FULL) {
             break;
         }
         drop_first(outbox);

@@ -94,8 +94,8 @@ static int poll_locked(rst_subscription_t *subscription, rsti_poll_t *poll, bool
 {
     rst_batch_t *batch = poll->batch;
     if (rsti_load_relaxed_i32(&subscription->is_closed) != 0) {
-        return RST_SET_ERR(RST_ECLOSED, "subscription to channel %s, stream %" PRId32
-            " is closed", subscription->channel, subscription->stream_id);
+        return RST_SET_ERR(RST_ECLOSED, "subscription to channel %s, stream %" PRId32 " is closed",
+            subscription->channel, subscription->stream_id);
     }
     const int prepared = rsti_batch_prepare(batch, subscription->images.count);
     if (prepared < 0) {
@@ -113,8 +113,7 @@ static int poll_locked(rst_subscription_t *subscription, rsti_poll_t *poll, bool
     batch->lent = poll->demand == INT64_MAX ? 0 : poll->charged;
     subscription->lent += batch->lent;
     if (poll->is_demanded) {
-        rsti_demand_tell(
-            subscription, poll->demand, bytes_before - poll->bytes_left, batch->count);
+        rsti_demand_tell(subscription, poll->demand, bytes_before - poll->bytes_left, batch->count);
     }
     rsti_demand_cross(subscription);
     rsti_subscription_settle(subscription);
@@ -236,8 +235,8 @@ RST_API int rst_subscription_poll_block(rst_subscription_t *subscription, int32_
         .block_length_max = bytes_max,
     };
     if (bytes_max < RSTI_FRAME_ALIGNMENT) {
-        return RST_SET_ERR(RST_EINVAL, "block of %" PRId32 " bytes: must be at least %d",
-            bytes_max, RSTI_FRAME_ALIGNMENT);
+        return RST_SET_ERR(RST_EINVAL, "block of %" PRId32 " bytes: must be at least %d", bytes_max,
+            RSTI_FRAME_ALIGNMENT);
     }
     return start_poll(subscription, 1, &poll, batch);
 }

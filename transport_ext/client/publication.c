@@ -15,8 +15,9 @@ static int attach_log(rst_publication_t *publication, const rsti_response_t *res
 {
     rst_client_t *client = publication->client;
     if (response->counter_id < 0 || response->counter_id > client->counters.max_counter_id) {
-        return RST_SET_ERR(RST_ECORRUPT, "the driver names limit counter %" PRId32
-            ", there are 0 to %" PRId32, response->counter_id, client->counters.max_counter_id);
+        return RST_SET_ERR(RST_ECORRUPT,
+            "the driver names limit counter %" PRId32 ", there are 0 to %" PRId32,
+            response->counter_id, client->counters.max_counter_id);
     }
     const int result = rsti_shared_log_open(client, response->log_file.text,
         (size_t)response->log_file.length, &publication->log);
@@ -52,8 +53,7 @@ rst_publication_t *rsti_publication_create(rst_client_t *client, const rsti_pend
     rsti_client_ref(client);
     publication->channel = rsti_strndup(pending->channel, strlen(pending->channel));
     if (publication->channel == NULL || attach_log(publication, response) < 0
-        || rsti_hash_map_put(&client->publications, publication->correlation_id, publication)
-            < 0) {
+        || rsti_hash_map_put(&client->publications, publication->correlation_id, publication) < 0) {
         rsti_publication_unref(publication);
         return NULL;
     }
@@ -189,8 +189,9 @@ RST_API int64_t rst_publication_available_window(const rst_publication_t *public
     if (publication == NULL || is_dead(publication)) {
         return rsti_publication_refuse(publication);
     }
-    return rsti_max_i64(0, rsti_load_acquire_i64(publication->appender.limit)
-        - rsti_log_producer_position(&publication->log->file.log));
+    return rsti_max_i64(0,
+        rsti_load_acquire_i64(publication->appender.limit)
+            - rsti_log_producer_position(&publication->log->file.log));
 }
 
 RST_API int64_t rst_publication_held_by(const rst_publication_t *publication)
@@ -275,17 +276,19 @@ static const rsti_counter_value_t *allocated(const rsti_counters_t *counters, in
 {
     const rsti_counter_metadata_t *metadata = &counters->metadata[id];
     return rsti_load_acquire_i32(&metadata->state) == RSTI_COUNTER_ALLOCATED
-        && metadata->type_id == type_id ? &counters->values[id] : NULL;
+            && metadata->type_id == type_id
+        ? &counters->values[id]
+        : NULL;
 }
 
-const rsti_counter_value_t *rsti_publication_next_reader(
-    const rst_publication_t *publication, int32_t *id)
+const rsti_counter_value_t *rsti_publication_next_reader(const rst_publication_t *publication,
+    int32_t *id)
 {
     const rsti_counters_t *counters = &publication->client->counters;
     while (*id <= counters->max_counter_id
         && rsti_load_acquire_i32(&counters->metadata[*id].state) != RSTI_COUNTER_UNUSED) {
-        const rsti_counter_value_t *value =
-            allocated(counters, (*id)++, RSTI_COUNTER_SUBSCRIBER_POSITION);
+        const rsti_counter_value_t *value = allocated(counters, (*id)++,
+            RSTI_COUNTER_SUBSCRIBER_POSITION);
         if (value != NULL
             && rsti_load_acquire_i64(&value->reference_id) == publication->registration_id) {
             return value;

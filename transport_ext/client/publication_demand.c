@@ -1,8 +1,9 @@
 /* publication_demand.c: what the readers of a publication ask for, where they tell it: behind the
  * positions of an IPC log's readers, and in a network log by the driver's sender.
  *
- * Several readers are told as one that lies behind all of them and wants no more than any. That is never
- * more than each of them allows, and whoever holds it back has data to read, or wants none. */
+ * Several readers are told as one that lies behind all of them and wants no more than any. That is
+ * never more than each of them allows, and whoever holds it back has data to read, or wants none.
+ */
 #include "client/internal.h"
 
 #include "concurrent/sequence.h"
@@ -44,15 +45,15 @@ static void add_ipc_readers(const rst_publication_t *publication, rst_demand_t *
         add_reader(demand, value);
         demand->change = mixed(demand->change, id); /* one that takes another's place is news */
     }
-    /* What one reader has consumed is no news: it wants as much less behind it. Of several the one that lies
-     * behind may let the others have what they have asked for long since. */
+    /* What one reader has consumed is no news: it wants as much less behind it. Of several the one
+     * that lies behind may let the others have what they have asked for long since. */
     if (demand->reader_count > 1) {
         demand->change = mixed(mixed(demand->change, demand->position), demand->messages);
     }
 }
 
-/* The writer takes a few stores, so a torn look is soon a whole one; if it died between them, nothing is
- * told. */
+/* The writer takes a few stores, so a torn look is soon a whole one; if it died between them,
+ * nothing is told. */
 static void read_network(const rst_publication_t *publication, rst_demand_t *demand)
 {
     const rsti_log_ext_t *ext = publication->ext;
@@ -79,8 +80,8 @@ static void read_network(const rst_publication_t *publication, rst_demand_t *dem
 static void look(const rst_publication_t *publication, rst_demand_t *demand)
 {
     clear(demand);
-    demand->is_connected =
-        rsti_load_acquire_i32(&publication->log->file.log.metadata->is_connected) != 0;
+    demand->is_connected = rsti_load_acquire_i32(&publication->log->file.log.metadata->is_connected)
+        != 0;
     if (publication->is_ipc) {
         add_ipc_readers(publication, demand);
     } else {

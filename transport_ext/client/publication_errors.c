@@ -34,8 +34,7 @@ static void format_source(char *text, size_t size, const rsti_response_t *respon
 static void push(rst_publication_t *publication, const rst_publication_error_t *error)
 {
     if (publication->errors == NULL) {
-        publication->errors =
-            rsti_alloc(RSTI_PUBLICATION_ERRORS_MAX * sizeof *publication->errors);
+        publication->errors = rsti_alloc(RSTI_PUBLICATION_ERRORS_MAX * sizeof *publication->errors);
         if (publication->errors == NULL) {
             publication->errors_lost++;
             return;

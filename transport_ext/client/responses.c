@@ -11,8 +11,8 @@
 static rsti_pending_t *awaited(rst_client_t *client, int64_t correlation_id)
 {
     rsti_pending_t *pending = rsti_hash_map_get(&client->pending, correlation_id);
-    if (pending == NULL || (pending->state != RSTI_PENDING_SENT
-            && pending->state != RSTI_PENDING_CANCELLED)) {
+    if (pending == NULL
+        || (pending->state != RSTI_PENDING_SENT && pending->state != RSTI_PENDING_CANCELLED)) {
         return NULL;
     }
     return pending;
@@ -75,8 +75,7 @@ static void on_subscription_ready(rst_client_t *client, const rsti_response_t *r
         return;
     }
     /* The object is there before the images that are announced right behind this answer. */
-    pending->subscription =
-        rsti_subscription_create(client, pending, response->channel_status_id);
+    pending->subscription = rsti_subscription_create(client, pending, response->channel_status_id);
     if (pending->subscription == NULL) {
         fail_unmade(client, pending, RSTI_CMD_REMOVE_SUBSCRIPTION);
         return;
@@ -124,8 +123,8 @@ static void on_operation_success(rst_client_t *client, const rsti_response_t *re
 
 static void on_available_image(rst_client_t *client, const rsti_response_t *response)
 {
-    rst_subscription_t *subscription =
-        rsti_hash_map_get(&client->subscriptions, response->registration_id);
+    rst_subscription_t *subscription = rsti_hash_map_get(&client->subscriptions,
+        response->registration_id);
     if (subscription != NULL) {
         rsti_subscription_add_image(subscription, response);
         rsti_client_kick_waiters(client);
@@ -165,8 +164,8 @@ static int64_t evicted_ms_of(const rsti_text_t *channel)
 
 static void on_unavailable_image(rst_client_t *client, const rsti_response_t *response)
 {
-    rst_subscription_t *subscription =
-        rsti_hash_map_get(&client->subscriptions, response->registration_id);
+    rst_subscription_t *subscription = rsti_hash_map_get(&client->subscriptions,
+        response->registration_id);
     if (subscription != NULL) {
         rsti_subscription_image_unavailable(subscription, response->correlation_id,
             says_let_go(&response->log_file), evicted_ms_of(&response->log_file));

@@ -11,8 +11,8 @@
 
 /* ---- life ---- */
 
-/* An untethered reader, or one that is evicted when it stands still, is judged at the window's end, where
- * it would never come if publishers made no more than it asks for. */
+/* An untethered reader, or one that is evicted when it stands still, is judged at the window's end,
+ * where it would never come if publishers made no more than it asks for. */
 static bool may_hold_publishers(const char *text)
 {
     rsti_channel_t channel;
@@ -236,7 +236,8 @@ RST_API int rst_subscription_local_address(const rst_subscription_t *subscriptio
 
 RST_API int64_t rst_subscription_channel_status(const rst_subscription_t *subscription)
 {
-    return !is_usable(subscription) ? RST_CLOSED
+    return !is_usable(subscription)
+        ? RST_CLOSED
         : rsti_client_channel_status(subscription->client, subscription->channel_status_id);
 }
 
@@ -253,8 +254,8 @@ static int64_t received_position(rst_image_t *image)
         id = rsti_counters_find(counters, RSTI_COUNTER_RECEIVER_POSITION, image->correlation_id);
         image->receiver_counter_id = id;
     }
-    if (id < 0 || rsti_load_acquire_i64(&counters->values[id].registration_id)
-            != image->correlation_id) {
+    if (id < 0
+        || rsti_load_acquire_i64(&counters->values[id].registration_id) != image->correlation_id) {
         return rsti_image_contiguous_end(image);
     }
     return rsti_load_acquire_i64(&counters->values[id].value);
@@ -264,8 +265,8 @@ static int64_t window_of(const rst_image_t *image)
 {
     const rsti_log_metadata_t *metadata = image->log->file.log.metadata;
     const int32_t half = image->log->file.log.term_length / 2;
-    const int32_t window = metadata->type == RSTI_LOG_IMAGE
-        ? metadata->receiver_window_length : metadata->publication_window_length;
+    const int32_t window = metadata->type == RSTI_LOG_IMAGE ? metadata->receiver_window_length
+                                                            : metadata->publication_window_length;
     return window > 0 && window < half ? window : half;
 }
 

@@ -1,6 +1,6 @@
 /* subscription_images.c: how the images of a subscription come and go. One that comes for a session
- * whose last image went and is not read to its end waits as its heir, unseen: messages and events of a
- * session keep their order. */
+ * whose last image went and is not read to its end waits as its heir, unseen: messages and events
+ * of a session keep their order. */
 #include "client/internal.h"
 
 #include "util/error.h"
@@ -88,7 +88,8 @@ static rst_image_t *find_image(const rst_subscription_t *subscription, int64_t c
 static int take_in(rst_subscription_t *subscription, rst_image_t *image)
 {
     return has_closing(subscription, image->session_id)
-        ? rsti_ptr_array_add(&subscription->heirs, image) : show_image(subscription, image);
+        ? rsti_ptr_array_add(&subscription->heirs, image)
+        : show_image(subscription, image);
 }
 
 static void note_error(rst_subscription_t *subscription, int code, const char *text)
@@ -99,8 +100,7 @@ static void note_error(rst_subscription_t *subscription, int code, const char *t
         text);
 }
 
-void rsti_subscription_add_image(rst_subscription_t *subscription,
-    const rsti_response_t *response)
+void rsti_subscription_add_image(rst_subscription_t *subscription, const rsti_response_t *response)
 {
     pthread_mutex_lock(&subscription->lock);
     rst_image_t *known = find_image(subscription, response->correlation_id);
@@ -186,9 +186,9 @@ void rsti_subscription_finish_image(rst_subscription_t *subscription, rst_image_
     rsti_events_push(subscription, RST_IMAGE_UNAVAILABLE, image);
     if (image->is_corrupt) {
         char text[128];
-        (void)snprintf(text, sizeof text, "session %" PRId32
-            ": the log holds an impossible frame at position %" PRId64, image->session_id,
-            image->scan_position);
+        (void)snprintf(text, sizeof text,
+            "session %" PRId32 ": the log holds an impossible frame at position %" PRId64,
+            image->session_id, image->scan_position);
         note_error(subscription, RST_ECORRUPT, text);
     }
     image->state = RSTI_IMAGE_GONE;

@@ -1,6 +1,6 @@
 /* tool.c: looking into a directory, be its driver alive, dead or Aeron's. Maps read-only. */
-#include "client/internal.h"
 #include "client/tool.h"
+#include "client/internal.h"
 
 #include "cnc/loss_report_file.h"
 #include "concurrent/error_log.h"
@@ -119,8 +119,7 @@ RST_API int64_t rst_tool_heartbeat_age_ms(rst_tool_t *tool)
     }
     const rsti_clock_t clock = rsti_clock_system();
     const int64_t heartbeat_ms = rsti_mpsc_rb_heartbeat(&tool->to_driver);
-    return heartbeat_ms < 0 ? -1
-                            : rsti_max_i64(rsti_clock_epoch_ms(&clock) - heartbeat_ms, 0);
+    return heartbeat_ms < 0 ? -1 : rsti_max_i64(rsti_clock_epoch_ms(&clock) - heartbeat_ms, 0);
 }
 
 RST_API int64_t rst_tool_pid(rst_tool_t *tool)
@@ -150,18 +149,21 @@ static void report(void *arg, int32_t observations, int64_t first_ms, int64_t la
 
 RST_API int rst_tool_errors_since(rst_tool_t *tool, int64_t since_ms,
     void (*on_error)(void *arg, int32_t observations, int64_t first_ms, int64_t last_ms,
-        const char *text), void *arg)
+        const char *text),
+    void *arg)
 {
     if (tool == NULL || on_error == NULL) {
         return RST_SET_ERR(RST_EINVAL, "a tool and a function are wanted");
     }
     report_t to = {.on_error = on_error, .arg = arg};
-    return (int)rsti_error_log_read_since(
-        tool->cnc.error_log, tool->cnc.error_log_length, since_ms, report, &to);
+    return (int)rsti_error_log_read_since(tool->cnc.error_log, tool->cnc.error_log_length, since_ms,
+        report, &to);
 }
 
-RST_API int rst_tool_errors(rst_tool_t *tool, void (*on_error)(void *arg, int32_t observations,
-    int64_t first_ms, int64_t last_ms, const char *text), void *arg)
+RST_API int rst_tool_errors(rst_tool_t *tool,
+    void (*on_error)(void *arg, int32_t observations, int64_t first_ms, int64_t last_ms,
+        const char *text),
+    void *arg)
 {
     return rst_tool_errors_since(tool, INT64_MIN, on_error, arg);
 }
@@ -268,9 +270,10 @@ RST_API int rst_tool_terminate(const char *dir, const void *token, size_t length
     }
     const int32_t version = cnc.header->cnc_version;
     if (((version >> 8) & 0xFF) < 2) {
-        result = RST_SET_ERR(RST_EVERSION, "%s/cnc.dat has version %d.%d.%d: 0.2.0 is the first "
-            "whose driver can be asked to end", dir == NULL ? default_dir : dir, version >> 16,
-            (version >> 8) & 0xFF, version & 0xFF);
+        result = RST_SET_ERR(RST_EVERSION,
+            "%s/cnc.dat has version %d.%d.%d: 0.2.0 is the first "
+            "whose driver can be asked to end",
+            dir == NULL ? default_dir : dir, version >> 16, (version >> 8) & 0xFF, version & 0xFF);
     } else {
         result = write_terminate(&cnc, token, length);
     }

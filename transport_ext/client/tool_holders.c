@@ -1,5 +1,5 @@
-/* tool_holders.c: who holds the publications of a directory back. What lies there is another process's:
- * it is copied, and shown as it is. */
+/* tool_holders.c: who holds the publications of a directory back. What lies there is another
+ * process's: it is copied, and shown as it is. */
 #include "client/internal.h"
 #include "client/tool.h"
 
@@ -24,8 +24,8 @@ static int64_t pid_of(const rsti_counters_t *counters, int64_t client_id)
     if (id < 0) {
         return 0;
     }
-    const rsti_heartbeat_ext_t *ext =
-        (const rsti_heartbeat_ext_t *)(const void *)counters->values[id].spare;
+    const rsti_heartbeat_ext_t
+        *ext = (const rsti_heartbeat_ext_t *)(const void *)counters->values[id].spare;
     return rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC ? ext->pid : 0;
 }
 

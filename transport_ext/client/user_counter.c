@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 struct rst_user_counter_t {
-    int32_t refs;      /* atomic */
+    int32_t refs; /* atomic */
     int32_t is_closed; /* atomic */
     int32_t generation;
     bool is_static;
@@ -25,8 +25,9 @@ rst_user_counter_t *rsti_user_counter_create(rst_client_t *client, const rsti_pe
     int32_t counter_id)
 {
     if (counter_id < 0 || counter_id > client->counters.max_counter_id) {
-        (void)RST_SET_ERR(RST_ECORRUPT, "the driver names counter %" PRId32
-            ", there are 0 to %" PRId32, counter_id, client->counters.max_counter_id);
+        (void)RST_SET_ERR(RST_ECORRUPT,
+            "the driver names counter %" PRId32 ", there are 0 to %" PRId32, counter_id,
+            client->counters.max_counter_id);
         return NULL;
     }
     rst_user_counter_t *counter = rsti_alloc(sizeof *counter);
@@ -39,8 +40,8 @@ rst_user_counter_t *rsti_user_counter_create(rst_client_t *client, const rsti_pe
         .is_static = pending->is_static,
         .client = client,
         .correlation_id = pending->correlation_id,
-        .registration_id =
-            pending->is_static ? pending->counter_registration_id : pending->correlation_id,
+        .registration_id = pending->is_static ? pending->counter_registration_id
+                                              : pending->correlation_id,
         .counter_id = counter_id,
         .value = &client->counters.values[counter_id],
     };
@@ -80,8 +81,7 @@ RST_API void rst_user_counter_close(rst_user_counter_t *counter)
     rsti_user_counter_kill(counter);
     (void)rsti_hash_map_remove(&client->user_counters, counter->correlation_id);
     if (!counter->is_static) {
-        rsti_client_send_remove(client, RSTI_CMD_REMOVE_COUNTER, counter->registration_id,
-            0);
+        rsti_client_send_remove(client, RSTI_CMD_REMOVE_COUNTER, counter->registration_id, 0);
     }
     pthread_mutex_unlock(&client->lock);
     rsti_user_counter_unref(counter);
@@ -128,7 +128,8 @@ RST_API int64_t rst_client_add_static_counter(rst_client_t *client, int32_t type
     int64_t registration_id, const void *key, size_t key_length, const char *label)
 {
     rsti_command_t command = {.type = RSTI_CMD_ADD_STATIC_COUNTER,
-        .counter_type_id = type_id, .registration_id = registration_id};
+        .counter_type_id = type_id,
+        .registration_id = registration_id};
     return ask_counter(client, &command, key, key_length, label);
 }
 
@@ -228,7 +229,8 @@ void rsti_client_on_counter(rst_client_t *client, int kind, int64_t registration
         .kind = kind, .counter_id = counter_id, .registration_id = registration_id};
     push_event(client, &event);
     rst_user_counter_t *ours = kind == RST_COUNTER_UNAVAILABLE
-        ? rsti_hash_map_get(&client->user_counters, registration_id) : NULL;
+        ? rsti_hash_map_get(&client->user_counters, registration_id)
+        : NULL;
     if (ours != NULL && ours->counter_id == counter_id) {
         rsti_user_counter_kill(ours);
     }
@@ -270,7 +272,8 @@ RST_API int32_t rst_client_find_counter(const rst_client_t *client, int32_t type
     int64_t registration_id)
 {
     return client != NULL && !rsti_is_forked(client->generation)
-        ? rsti_counters_find(&client->counters, type_id, registration_id) : RSTI_NULL_COUNTER;
+        ? rsti_counters_find(&client->counters, type_id, registration_id)
+        : RSTI_NULL_COUNTER;
 }
 
 RST_API int rst_client_read_counter(const rst_client_t *client, int32_t counter_id,

@@ -209,8 +209,7 @@ static int attach_locked(rst_waiter_t *waiter, rst_subscription_t *subscription,
     } else {
         rsti_subscription_ref(subscription);
         /* Differs: the next wait copies the images. */
-        attached.seen_version =
-            rsti_wrap_sub_i32(rsti_load_acquire_i32(&subscription->version), 1);
+        attached.seen_version = rsti_wrap_sub_i32(rsti_load_acquire_i32(&subscription->version), 1);
         pthread_mutex_lock(&subscription->lock);
         attached.events_told = subscription->events_head; /* what waits there is news to us */
         pthread_mutex_unlock(&subscription->lock);
@@ -238,8 +237,7 @@ RST_API int rst_waiter_attach_subscription(rst_waiter_t *waiter, rst_subscriptio
     return checked < 0 ? checked : attach(waiter, subscription, NULL, false);
 }
 
-static int attach_publication(rst_waiter_t *waiter, rst_publication_t *publication,
-    bool is_demand)
+static int attach_publication(rst_waiter_t *waiter, rst_publication_t *publication, bool is_demand)
 {
     if (waiter == NULL || publication == NULL || waiter->client != publication->client) {
         return RST_SET_ERR(RST_EINVAL, "a waiter and a publication of one client are wanted");
@@ -266,16 +264,14 @@ static void detach(rst_waiter_t *waiter, const rst_subscription_t *subscription,
         return;
     }
     pthread_mutex_lock(&waiter->lock);
-    const rsti_attached_t *found =
-        find_attached(waiter, subscription, publication, is_demand);
+    const rsti_attached_t *found = find_attached(waiter, subscription, publication, is_demand);
     if (found != NULL) {
         detach_at(waiter, (size_t)(found - waiter->attached));
     }
     pthread_mutex_unlock(&waiter->lock);
 }
 
-RST_API void rst_waiter_detach_subscription(rst_waiter_t *waiter,
-    rst_subscription_t *subscription)
+RST_API void rst_waiter_detach_subscription(rst_waiter_t *waiter, rst_subscription_t *subscription)
 {
     detach(waiter, subscription, NULL, false);
 }

@@ -23,8 +23,8 @@ static size_t find_slot(const rst_waiter_t *waiter, const rsti_shared_log_t *log
 static int grow_slots(rst_waiter_t *waiter)
 {
     const size_t capacity = waiter->slot_capacity > 0 ? 2 * waiter->slot_capacity : 8;
-    rsti_log_slot_t *slots = rsti_realloc(waiter->slots,
-        waiter->slot_capacity * sizeof *slots, capacity * sizeof *slots);
+    rsti_log_slot_t *slots = rsti_realloc(waiter->slots, waiter->slot_capacity * sizeof *slots,
+        capacity * sizeof *slots);
     if (slots == NULL) {
         return -RST_ENOMEM;
     }
@@ -52,7 +52,8 @@ int rsti_waiter_take_slot(rst_waiter_t *waiter, rsti_shared_log_t *log, size_t *
     rsti_shared_log_ref(log);
     rsti_log_ext_t *ext = rsti_shared_log_ext(log);
     entry->slot = waiter->client->is_rstream && ext->magic == RSTI_EXT_MAGIC
-        ? rsti_wake_slot_take(ext, waiter->client->client_id, waiter->waiter_id) : -1;
+        ? rsti_wake_slot_take(ext, waiter->client->client_id, waiter->waiter_id)
+        : -1;
     return 0;
 }
 
@@ -132,8 +133,8 @@ int rsti_waiter_refresh(rst_waiter_t *waiter)
     int result = 0;
     for (size_t i = 0; i < waiter->attached_count; i++) {
         rsti_attached_t *attached = &waiter->attached[i];
-        if (attached->subscription != NULL && attached->seen_version
-                != rsti_load_acquire_i32(&attached->subscription->version)) {
+        if (attached->subscription != NULL
+            && attached->seen_version != rsti_load_acquire_i32(&attached->subscription->version)) {
             const int refreshed = refresh_one(waiter, attached);
             result = result < 0 ? result : refreshed;
         }
@@ -162,8 +163,7 @@ static void choose_kinds(rst_waiter_t *waiter, const rsti_attached_t *attached)
 bool rsti_waiter_arm_slots(rst_waiter_t *waiter)
 {
     bool needs_polling = !waiter->client->is_rstream;
-    const bool has_foreign_peers =
-        rsti_load_acquire_i32(&waiter->client->has_foreign_peers) != 0;
+    const bool has_foreign_peers = rsti_load_acquire_i32(&waiter->client->has_foreign_peers) != 0;
     for (size_t i = 0; i < waiter->slot_count; i++) {
         waiter->slots[i].kinds = 0;
     }
@@ -179,8 +179,7 @@ bool rsti_waiter_arm_slots(rst_waiter_t *waiter)
         if (entry->log == NULL || entry->kinds == 0) {
             continue;
         }
-        if (entry->slot < 0
-            || (has_foreign_peers && (entry->kinds & RSTI_WAIT_DATA) != 0)) {
+        if (entry->slot < 0 || (has_foreign_peers && (entry->kinds & RSTI_WAIT_DATA) != 0)) {
             needs_polling = true;
         }
         if (entry->slot >= 0) {

@@ -43,14 +43,13 @@ static bool are_lengths_possible(const rsti_cnc_header_t *header, int64_t *regio
     const int64_t metadata = header->counter_metadata_length;
     const int64_t values = header->counter_values_length;
     const int64_t error_log = header->error_log_length;
-    *regions_end =
-        RSTI_CNC_HEADER_LENGTH + to_driver + to_clients + metadata + values + error_log;
-    return is_ring_length(to_driver, RSTI_RB_TRAILER_LENGTH) &&
-        is_ring_length(to_clients, RSTI_BROADCAST_TRAILER_LENGTH) &&
-        values >= RSTI_COUNTER_VALUE_LENGTH && values % RSTI_COUNTER_VALUE_LENGTH == 0 &&
-        metadata == METADATA_PER_VALUES * values && error_log >= 8 && error_log % 8 == 0 &&
-        rsti_is_power_of_two(header->file_page_size) && header->file_page_size >= PAGE_SIZE_MIN &&
-        header->file_page_size <= PAGE_SIZE_MAX;
+    *regions_end = RSTI_CNC_HEADER_LENGTH + to_driver + to_clients + metadata + values + error_log;
+    return is_ring_length(to_driver, RSTI_RB_TRAILER_LENGTH)
+        && is_ring_length(to_clients, RSTI_BROADCAST_TRAILER_LENGTH)
+        && values >= RSTI_COUNTER_VALUE_LENGTH && values % RSTI_COUNTER_VALUE_LENGTH == 0
+        && metadata == METADATA_PER_VALUES * values && error_log >= 8 && error_log % 8 == 0
+        && rsti_is_power_of_two(header->file_page_size) && header->file_page_size >= PAGE_SIZE_MIN
+        && header->file_page_size <= PAGE_SIZE_MAX;
 }
 
 /* regions: a private copy of the header whose lengths were checked; the mapped one may change. */
@@ -101,9 +100,9 @@ static int header_from_params(const rsti_cnc_params_t *params, rsti_cnc_header_t
     if (!are_lengths_possible(header, &end)) {
         return RST_SET_ERR(RST_EINVAL,
             "impossible lengths for %s: to-driver %d, to-clients %d, counter values %d, error log "
-            "%d, page size %d", RSTI_CNC_FILE_NAME, params->to_driver_length,
-            params->to_clients_length, params->counter_values_length, params->error_log_length,
-            params->file_page_size);
+            "%d, page size %d",
+            RSTI_CNC_FILE_NAME, params->to_driver_length, params->to_clients_length,
+            params->counter_values_length, params->error_log_length, params->file_page_size);
     }
     *file_length = rsti_align_i64(end, params->file_page_size);
     if (*file_length > INT32_MAX) {
@@ -152,8 +151,7 @@ void rsti_cnc_publish(rsti_cnc_t *cnc)
 
 /* One look at a mapping whose length is the file's. The lengths are copied before they are checked,
  * because another process may change them between check and use. */
-static int check_mapping(uint8_t *base, size_t length, const char *path,
-    rsti_cnc_header_t *header)
+static int check_mapping(uint8_t *base, size_t length, const char *path, rsti_cnc_header_t *header)
 {
     const int32_t version = rsti_load_acquire_i32(version_address(base));
     if (version == 0) {
@@ -171,16 +169,17 @@ static int check_mapping(uint8_t *base, size_t length, const char *path,
     if (!are_lengths_possible(header, &end)) {
         return RST_SET_ERR(RST_ECORRUPT,
             "%s: impossible lengths: to-driver %d, to-clients %d, counter metadata %d, counter "
-            "values %d, error log %d, page size %d", path, header->to_driver_length,
-            header->to_clients_length, header->counter_metadata_length,
-            header->counter_values_length, header->error_log_length, header->file_page_size);
+            "values %d, error log %d, page size %d",
+            path, header->to_driver_length, header->to_clients_length,
+            header->counter_metadata_length, header->counter_values_length,
+            header->error_log_length, header->file_page_size);
     }
     if (end > (int64_t)length) {
         return RST_SET_ERR(RST_ECORRUPT, "%s: regions end at %lld, the file at %zu", path,
             (long long)end, length);
     }
-    rsti_rb_trailer_t *trailer = (rsti_rb_trailer_t *)(void *)(base + RSTI_CNC_HEADER_LENGTH +
-        header->to_driver_length - RSTI_RB_TRAILER_LENGTH);
+    rsti_rb_trailer_t *trailer = (rsti_rb_trailer_t *)(void *)(base + RSTI_CNC_HEADER_LENGTH
+        + header->to_driver_length - RSTI_RB_TRAILER_LENGTH);
     if (rsti_load_acquire_i64(&trailer->consumer_heartbeat_ms) == 0) {
         return RST_SET_ERR(RST_ENODRIVER, "%s: the driver has not beaten yet", path);
     }

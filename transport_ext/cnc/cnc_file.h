@@ -36,11 +36,16 @@ typedef struct rsti_cnc_t {
     size_t length;
     rsti_cnc_header_t *header;
     rsti_cnc_ext_t *ext;
-    uint8_t *to_driver;      size_t to_driver_length;
-    uint8_t *to_clients;     size_t to_clients_length;
-    uint8_t *counter_metadata; size_t counter_metadata_length;
-    uint8_t *counter_values; size_t counter_values_length;
-    uint8_t *error_log;      size_t error_log_length;
+    uint8_t *to_driver;
+    size_t to_driver_length;
+    uint8_t *to_clients;
+    size_t to_clients_length;
+    uint8_t *counter_metadata;
+    size_t counter_metadata_length;
+    uint8_t *counter_values;
+    size_t counter_values_length;
+    uint8_t *error_log;
+    size_t error_log_length;
     uint64_t device, inode; /* of the file that was opened */
 } rsti_cnc_t;
 

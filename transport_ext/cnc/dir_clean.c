@@ -19,8 +19,7 @@
 #define ERROR_LOG_SAVED_MAX (16 * 1024 * 1024)
 
 static const char *const driver_files[] = {RSTI_CNC_FILE_NAME, RSTI_LOSS_REPORT_NAME};
-static const char *const driver_subdirs[] = {
-    RSTI_PUBLICATIONS_DIR, RSTI_IMAGES_DIR, RSTI_WAKE_DIR};
+static const char *const driver_subdirs[] = {RSTI_PUBLICATIONS_DIR, RSTI_IMAGES_DIR, RSTI_WAKE_DIR};
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -53,8 +52,8 @@ bool rsti_dir_is_drivers(int dir_fd, char *stranger, size_t size)
         const char *name = entry->d_name;
         if (strcmp(name, RSTI_CNC_FILE_NAME) == 0 || strcmp(name, RSTI_LOCK_FILE_NAME) == 0) {
             has_marker = true;
-        } else if (!is_dot(name) && !is_one_of(name, driver_files, COUNT_OF(driver_files)) &&
-            !is_one_of(name, driver_subdirs, COUNT_OF(driver_subdirs))) {
+        } else if (!is_dot(name) && !is_one_of(name, driver_files, COUNT_OF(driver_files))
+            && !is_one_of(name, driver_subdirs, COUNT_OF(driver_subdirs))) {
             has_stranger = true;
             snprintf(stranger, size, "%s", name);
         }
@@ -104,8 +103,8 @@ static bool read_exactly(int fd, void *to, size_t length, int64_t offset)
 {
     size_t done = 0;
     while (done < length) {
-        const ssize_t got =
-            pread(fd, (uint8_t *)to + done, length - done, (off_t)(offset + (int64_t)done));
+        const ssize_t got = pread(fd, (uint8_t *)to + done, length - done,
+            (off_t)(offset + (int64_t)done));
         if (got < 0 && errno == EINTR) {
             continue;
         }
@@ -124,11 +123,11 @@ static int open_cnc(int dir_fd)
 
 static void peek_error_log(const rsti_cnc_header_t *header, rsti_cnc_peek_t *peek)
 {
-    if (header->to_clients_length > 0 && header->counter_metadata_length > 0 &&
-        header->counter_values_length > 0 && header->error_log_length > 0) {
-        peek->error_log_offset = (int64_t)RSTI_CNC_HEADER_LENGTH + header->to_driver_length +
-            header->to_clients_length + header->counter_metadata_length +
-            header->counter_values_length;
+    if (header->to_clients_length > 0 && header->counter_metadata_length > 0
+        && header->counter_values_length > 0 && header->error_log_length > 0) {
+        peek->error_log_offset = (int64_t)RSTI_CNC_HEADER_LENGTH + header->to_driver_length
+            + header->to_clients_length + header->counter_metadata_length
+            + header->counter_values_length;
         peek->error_log_length = header->error_log_length;
     }
 }
@@ -141,12 +140,11 @@ bool rsti_cnc_peek(int dir_fd, rsti_cnc_peek_t *peek)
         return false;
     }
     rsti_cnc_header_t header;
-    bool found = read_exactly(fd, &header, sizeof header, 0) && header.cnc_version != 0 &&
-        header.to_driver_length > RSTI_RB_TRAILER_LENGTH;
+    bool found = read_exactly(fd, &header, sizeof header, 0) && header.cnc_version != 0
+        && header.to_driver_length > RSTI_RB_TRAILER_LENGTH;
     if (found) {
-        const int64_t heartbeat_offset = (int64_t)RSTI_CNC_HEADER_LENGTH +
-            header.to_driver_length - RSTI_RB_TRAILER_LENGTH +
-            (int64_t)offsetof(rsti_rb_trailer_t, consumer_heartbeat_ms);
+        const int64_t heartbeat_offset = (int64_t)RSTI_CNC_HEADER_LENGTH + header.to_driver_length
+            - RSTI_RB_TRAILER_LENGTH + (int64_t)offsetof(rsti_rb_trailer_t, consumer_heartbeat_ms);
         found = read_exactly(fd, &peek->heartbeat_ms, sizeof peek->heartbeat_ms, heartbeat_offset);
         peek->is_rstream = header.ext.magic == RSTI_EXT_MAGIC;
         peek_error_log(&header, peek);
@@ -159,8 +157,8 @@ static void format_time(int64_t epoch_ms, char *text, size_t size)
 {
     const time_t seconds = (time_t)(epoch_ms / 1000);
     struct tm parts;
-    if (gmtime_r(&seconds, &parts) == NULL ||
-        strftime(text, size, "%Y-%m-%d-%H-%M-%S", &parts) == 0) {
+    if (gmtime_r(&seconds, &parts) == NULL
+        || strftime(text, size, "%Y-%m-%d-%H-%M-%S", &parts) == 0) {
         snprintf(text, size, "unknown");
     }
 }
@@ -197,7 +195,8 @@ static void write_error_file(const char *dir, const void *log, size_t length, in
     }
     format_time(now_ms, when, sizeof when);
     if (rsti_path_format(path, sizeof path, "%.*s-%s-%03d-error.log", (int)dir_length, dir, when,
-            (int)(now_ms % 1000)) != 0) {
+            (int)(now_ms % 1000))
+        != 0) {
         return;
     }
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -217,11 +216,12 @@ void rsti_dir_save_error_log(const char *dir, int dir_fd, int64_t now_ms)
         return;
     }
     const size_t length = (size_t)(peek.error_log_length < ERROR_LOG_SAVED_MAX
-            ? peek.error_log_length : ERROR_LOG_SAVED_MAX);
+            ? peek.error_log_length
+            : ERROR_LOG_SAVED_MAX);
     const int fd = open_cnc(dir_fd);
     void *log = fd >= 0 ? rsti_alloc(length) : NULL;
-    if (log != NULL && read_exactly(fd, log, length, peek.error_log_offset) &&
-        rsti_error_log_read(log, length, ignore_error, NULL) > 0) {
+    if (log != NULL && read_exactly(fd, log, length, peek.error_log_offset)
+        && rsti_error_log_read(log, length, ignore_error, NULL) > 0) {
         write_error_file(dir, log, length, now_ms);
     }
     rsti_free(log);

@@ -90,8 +90,8 @@ static void user_name(char *name, size_t size)
     struct passwd entry;
     struct passwd *found = NULL;
     char buffer[1024];
-    if (getpwuid_r(geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found != NULL &&
-        found->pw_name[0] != '\0' && strchr(found->pw_name, '/') == NULL) {
+    if (getpwuid_r(geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found != NULL
+        && found->pw_name[0] != '\0' && strchr(found->pw_name, '/') == NULL) {
         snprintf(name, size, "%s", found->pw_name);
     } else {
         snprintf(name, size, "%u", (unsigned)geteuid()); /* containers often know no names */
@@ -165,10 +165,10 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 static bool is_current(const char *dir, int dir_fd, int lock_fd)
 {
     struct stat opened, named;
-    return fstat(lock_fd, &opened) == 0 &&
-        fstatat(dir_fd, RSTI_LOCK_FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-        is_same_file(&opened, &named) && fstat(dir_fd, &opened) == 0 && lstat(dir, &named) == 0 &&
-        is_same_file(&opened, &named);
+    return fstat(lock_fd, &opened) == 0
+        && fstatat(dir_fd, RSTI_LOCK_FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0
+        && is_same_file(&opened, &named) && fstat(dir_fd, &opened) == 0 && lstat(dir, &named) == 0
+        && is_same_file(&opened, &named);
 }
 
 typedef struct held_dir_t {
@@ -233,9 +233,9 @@ static bool has_foreign_driver(int dir_fd, int64_t driver_timeout_ms, int64_t no
 {
     rsti_cnc_peek_t peek;
     /* Same clock on both sides, but it may be set back: a little in the future is fresh too. */
-    return rsti_cnc_peek(dir_fd, &peek) && !peek.is_rstream && peek.heartbeat_ms > 0 &&
-        now_ms < rsti_saturating_add_i64(peek.heartbeat_ms, driver_timeout_ms) &&
-        peek.heartbeat_ms < rsti_saturating_add_i64(now_ms, driver_timeout_ms);
+    return rsti_cnc_peek(dir_fd, &peek) && !peek.is_rstream && peek.heartbeat_ms > 0
+        && now_ms < rsti_saturating_add_i64(peek.heartbeat_ms, driver_timeout_ms)
+        && peek.heartbeat_ms < rsti_saturating_add_i64(now_ms, driver_timeout_ms);
 }
 
 static int refuse_foreign(const char *dir, int dir_fd, int64_t driver_timeout_ms, int64_t now_ms)
@@ -246,7 +246,8 @@ static int refuse_foreign(const char *dir, int dir_fd, int64_t driver_timeout_ms
         (void)unlinkat(dir_fd, RSTI_LOCK_FILE_NAME, 0);
         return RST_SET_ERR(RST_EINUSE,
             "a media driver that is not rstream's has directory %s (its heartbeat is younger than "
-            "%lld ms)", dir, (long long)driver_timeout_ms);
+            "%lld ms)",
+            dir, (long long)driver_timeout_ms);
     }
     return 0;
 }
@@ -351,8 +352,8 @@ void rsti_driver_dir_release(const char *dir, int lock_fd, bool remove_dir)
 
 static bool is_lock_held(int dir_fd)
 {
-    const int fd =
-        openat(dir_fd, RSTI_LOCK_FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int fd = openat(dir_fd, RSTI_LOCK_FILE_NAME,
+        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         return false;
     }
@@ -361,8 +362,7 @@ static bool is_lock_held(int dir_fd)
     return is_held;
 }
 
-rsti_driver_life_t rsti_driver_dir_probe(const char *dir, int64_t driver_timeout_ms,
-    int64_t now_ms)
+rsti_driver_life_t rsti_driver_dir_probe(const char *dir, int64_t driver_timeout_ms, int64_t now_ms)
 {
     const int dir_fd = rsti_dir_open(dir, true);
     if (dir_fd < 0) {

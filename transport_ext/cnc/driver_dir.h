@@ -1,6 +1,7 @@
 /* driver_dir.h: the driver directory: creation, the lock that tells a driver's life, cleaning,
  * names. Only this room opens, maps and unlinks files. Everything is made 0700 / 0600,
- * close-on-exec, O_NOFOLLOW; a directory owned by somebody else or writable by others is refused. */
+ * close-on-exec, O_NOFOLLOW; a directory owned by somebody else or writable by others is refused.
+ */
 #ifndef RSTI_CNC_DRIVER_DIR_H
 #define RSTI_CNC_DRIVER_DIR_H
 
@@ -13,15 +14,16 @@
 /* $RSTREAM_DIR, else /dev/shm/rstream-<user>, else $TMPDIR or /tmp/rstream-<user>. */
 int rsti_driver_dir_default(char *path, size_t size);
 
-/* Where Aeron's drivers and clients meet: /dev/shm/aeron-<user>, else $TMPDIR or /tmp/aeron-<user>. */
+/* Where Aeron's drivers and clients meet: /dev/shm/aeron-<user>, else $TMPDIR or /tmp/aeron-<user>.
+ */
 int rsti_driver_dir_aeron_default(char *path, size_t size);
 
 /* Driver side. Locks <dir>/driver.lock exclusively (kept open; the kernel drops it at death, kill
- * -9 included; a forked child lets go of it), refuses with -RST_EINUSE when a living driver holds it
- * (after trying for 200 ms) or an Aeron driver's heartbeat in cnc.dat is younger than
+ * -9 included; a forked child lets go of it), refuses with -RST_EINUSE when a living driver holds
+ * it (after trying for 200 ms) or an Aeron driver's heartbeat in cnc.dat is younger than
  * driver_timeout_ms, and with -RST_EINVAL a directory that holds other things than a driver's;
- * otherwise saves a non-empty error log beside the directory, removes what a dead driver left, makes
- * publications/ images/ wake/. The directory's parent must exist. */
+ * otherwise saves a non-empty error log beside the directory, removes what a dead driver left,
+ * makes publications/ images/ wake/. The directory's parent must exist. */
 int rsti_driver_dir_acquire(const char *dir, int64_t driver_timeout_ms, int64_t now_ms,
     int *lock_fd);
 bool rsti_driver_dir_exists(const char *dir);

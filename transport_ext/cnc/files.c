@@ -103,10 +103,10 @@ int rsti_file_reserve(int fd, int64_t offset, int64_t length, const char *path, 
     if (is_storage_error(errno_value)) {
         return RST_SET_ERR(RST_ESTORAGE,
             "%s needs %lld bytes, %lld usable in %s: free some, or choose another directory or "
-            "smaller terms", path, (long long)length, (long long)rsti_storage_usable(dir), dir);
+            "smaller terms",
+            path, (long long)length, (long long)rsti_storage_usable(dir), dir);
     }
-    return rsti_error_set_errno(errno_value, "reserving %lld bytes of %s", (long long)length,
-        path);
+    return rsti_error_set_errno(errno_value, "reserving %lld bytes of %s", (long long)length, path);
 }
 
 int rsti_file_map(int fd, size_t length, bool read_only, const char *path, uint8_t **base)

@@ -11,8 +11,8 @@
 
 int rsti_frame_log_file_open(rsti_frame_log_file_t *file, const char *path, int64_t length_max)
 {
-    const int fd = open(path,
-        O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+        S_IRUSR | S_IWUSR);
     if (fd < 0) {
         return RST_SET_ERRNO("opening the frame log %s", path);
     }

@@ -94,8 +94,8 @@ int rsti_host_token(const char *dir, char *token, size_t size)
         if (result < 0) {
             return result;
         }
-        length = snprintf(token, size, "%s-%llx-%llx", boot_id,
-            (unsigned long long)root.st_dev, (unsigned long long)root.st_ino);
+        length = snprintf(token, size, "%s-%llx-%llx", boot_id, (unsigned long long)root.st_dev,
+            (unsigned long long)root.st_ino);
     }
     if (length < 0 || (size_t)length >= size) {
         return RST_SET_ERR(RST_EINVAL, "host token of %d bytes does not fit %zu", length, size);

@@ -49,8 +49,8 @@ static int reserve_first(rsti_log_file_t *file, int fd, int64_t file_length, con
 
 static int check_params(const rsti_log_params_t *params)
 {
-    if (!rsti_is_power_of_two(params->term_length) ||
-        params->term_length < RSTI_TERM_MIN_LENGTH || params->term_length > RSTI_TERM_MAX_LENGTH) {
+    if (!rsti_is_power_of_two(params->term_length) || params->term_length < RSTI_TERM_MIN_LENGTH
+        || params->term_length > RSTI_TERM_MAX_LENGTH) {
         return RST_SET_ERR(RST_EINVAL, "term length %d: must be a power of two from %d to %d",
             params->term_length, RSTI_TERM_MIN_LENGTH, RSTI_TERM_MAX_LENGTH);
     }
@@ -84,8 +84,9 @@ int rsti_log_file_create(rsti_log_file_t *file, const char *dir, const char *kin
     }
     close(fd);
     if (result == 0) {
-        rsti_log_metadata_init(
-            (rsti_log_metadata_t *)(void *)(base + length - RSTI_LOG_METADATA_LENGTH), params);
+        rsti_log_metadata_init((rsti_log_metadata_t *)(void *)(base + length
+                                   - RSTI_LOG_METADATA_LENGTH),
+            params);
         result = rsti_log_init(&file->log, base, (size_t)length);
     }
     if (result != 0) {
@@ -133,7 +134,8 @@ int rsti_log_file_reserve(rsti_log_file_t *file, int64_t position)
         if (result == 0) {
             file->reserved_terms++;
             file->reserved_position = file->reserved_terms < RSTI_PARTITIONS
-                ? file->reserved_position + term_length : INT64_MAX;
+                ? file->reserved_position + term_length
+                : INT64_MAX;
         }
     }
     close(fd);
@@ -145,8 +147,7 @@ int rsti_log_file_reserve(rsti_log_file_t *file, int64_t position)
 static bool split_path(const char *path, size_t path_length, const char **kind, int64_t *id)
 {
     char text[RSTI_PATH_MAX];
-    if (path_length == 0 || path_length >= sizeof text ||
-        memchr(path, '\0', path_length) != NULL) {
+    if (path_length == 0 || path_length >= sizeof text || memchr(path, '\0', path_length) != NULL) {
         return false;
     }
     memcpy(text, path, path_length);
@@ -168,8 +169,8 @@ static bool split_path(const char *path, size_t path_length, const char **kind, 
     int64_t value = 0;
     size_t digits = 0;
     for (; name[digits] >= '0' && name[digits] <= '9'; digits++) {
-        if (__builtin_mul_overflow(value, INT64_C(10), &value) ||
-            __builtin_add_overflow(value, (int64_t)(name[digits] - '0'), &value)) {
+        if (__builtin_mul_overflow(value, INT64_C(10), &value)
+            || __builtin_add_overflow(value, (int64_t)(name[digits] - '0'), &value)) {
             return false;
         }
     }
@@ -184,7 +185,8 @@ static int open_log(const char *dir, const char *kind, const char *path)
         return dir_fd;
     }
     const int kind_fd = openat(dir_fd, kind, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int fd = kind_fd < 0 ? -1
+    int fd = kind_fd < 0
+        ? -1
         : openat(kind_fd, strrchr(path, '/') + 1, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         fd = RST_SET_ERRNO("opening log %s", path);
@@ -194,8 +196,7 @@ static int open_log(const char *dir, const char *kind, const char *path)
     return fd;
 }
 
-int rsti_log_file_open(rsti_log_file_t *file, const char *dir, const char *path,
-    size_t path_length)
+int rsti_log_file_open(rsti_log_file_t *file, const char *dir, const char *path, size_t path_length)
 {
     const char *kind = NULL;
     int64_t id = 0;

@@ -48,8 +48,8 @@ static int open_file(const char *dir, char *path, size_t path_size)
     if (dir_fd < 0) {
         return dir_fd;
     }
-    const int fd =
-        openat(dir_fd, RSTI_LOSS_REPORT_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int fd = openat(dir_fd, RSTI_LOSS_REPORT_NAME,
+        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) {
         result = RST_SET_ERR(RST_ENODRIVER, "%s does not exist", path);
     } else if (fd < 0) {

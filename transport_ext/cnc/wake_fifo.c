@@ -71,8 +71,8 @@ int rsti_wake_fifo_create(const char *dir, int64_t client_id, int32_t waiter_id)
         return result;
     }
     /* One of that name is a rest of an earlier life: writers may still hold it. */
-    if (mkfifo(path, 0600) != 0 &&
-        (errno != EEXIST || unlink(path) != 0 || mkfifo(path, 0600) != 0)) {
+    if (mkfifo(path, 0600) != 0
+        && (errno != EEXIST || unlink(path) != 0 || mkfifo(path, 0600) != 0)) {
         return RST_SET_ERRNO("making wake FIFO %s", path);
     }
     const int fd = open_fifo(path);
@@ -175,8 +175,8 @@ void rsti_waker_destroy(rsti_waker_t *waker)
 
 static writer_t *set_of(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id)
 {
-    const uint64_t mixed =
-        ((uint64_t)client_id * 31 + (uint32_t)waiter_id) * UINT64_C(0x9E3779B97F4A7C15);
+    const uint64_t mixed = ((uint64_t)client_id * 31 + (uint32_t)waiter_id)
+        * UINT64_C(0x9E3779B97F4A7C15);
     return waker->writers[mixed >> 60];
 }
 _Static_assert(CACHE_SETS == 16, "set_of takes four bits");
@@ -194,8 +194,8 @@ static writer_t *find_writer(rsti_waker_t *waker, int64_t client_id, int32_t wai
     writer_t *oldest = set;
     for (size_t i = 0; i < CACHE_WAYS; i++) {
         writer_t *writer = &set[i];
-        if (writer->used_at != 0 && writer->client_id == client_id &&
-            writer->waiter_id == waiter_id) {
+        if (writer->used_at != 0 && writer->client_id == client_id
+            && writer->waiter_id == waiter_id) {
             if (has_name(writer->fd)) {
                 return writer;
             }
@@ -206,8 +206,7 @@ static writer_t *find_writer(rsti_waker_t *waker, int64_t client_id, int32_t wai
         }
     }
     char path[RSTI_PATH_MAX];
-    const int fd =
-        fifo_path(path, waker->dir, client_id, waiter_id) == 0 ? open_fifo(path) : -1;
+    const int fd = fifo_path(path, waker->dir, client_id, waiter_id) == 0 ? open_fifo(path) : -1;
     if (fd < 0) {
         return NULL;
     }

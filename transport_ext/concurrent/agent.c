@@ -90,8 +90,8 @@ static void back_off(rsti_agent_runner_t *runner, int64_t idle_count, int64_t de
     } else if (idle_count - idle->spins_max < idle->yields_max) {
         (void)sched_yield();
     } else {
-        const int64_t doublings =
-            rsti_min_i64(idle_count - idle->spins_max - idle->yields_max, PARK_DOUBLINGS_MAX);
+        const int64_t doublings = rsti_min_i64(idle_count - idle->spins_max - idle->yields_max,
+            PARK_DOUBLINGS_MAX);
         sleep_for(runner, rsti_min_i64(idle->park_min_ns << doublings, idle->park_max_ns),
             deadline_ns);
     }

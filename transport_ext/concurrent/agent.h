@@ -48,8 +48,8 @@ typedef struct rsti_agent_runner_t {
     bool is_started;
 } rsti_agent_runner_t;
 
-/* The thread blocks all signals and carries the name. 0 or -RST_ESYS (also when it cannot run on its
- * cpu). */
+/* The thread blocks all signals and carries the name. 0 or -RST_ESYS (also when it cannot run on
+ * its cpu). */
 int rsti_agent_start(rsti_agent_runner_t *runner);
 /* Asks the loop to end, wakes it (sleeper->disarm is not enough: pass wake) and joins. wake is
  * called after the flag is set and fenced, so rsti_wake_take_word() plus one byte is enough. Twice

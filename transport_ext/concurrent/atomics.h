@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Between any two accesses to shared memory another thread may run. The simulator (tests/sim) builds
- * these rooms with RSTI_SIM and lets its seed decide at each access whether one does. */
+/* Between any two accesses to shared memory another thread may run. The simulator (tests/sim)
+ * builds these rooms with RSTI_SIM and lets its seed decide at each access whether one does. */
 #ifdef RSTI_SIM
 extern int64_t rsti_sim_countdown;
 void rsti_sim_preempt(void);
@@ -27,47 +27,47 @@ static inline void rsti_sim_point(void)
 #define rsti_sim_point() ((void)0)
 #endif
 
-#define RSTI_ATOMICS_FOR(suffix, type)                                                   \
-    static inline type rsti_load_relaxed_##suffix(const type *from)                      \
-    {                                                                                    \
-        rsti_sim_point();                                                                \
-        return __atomic_load_n(from, __ATOMIC_RELAXED);                                  \
-    }                                                                                    \
-    static inline type rsti_load_acquire_##suffix(const type *from)                      \
-    {                                                                                    \
-        rsti_sim_point();                                                                \
-        return __atomic_load_n(from, __ATOMIC_ACQUIRE);                                  \
-    }                                                                                    \
-    static inline void rsti_store_relaxed_##suffix(type *to, type value)                 \
-    {                                                                                    \
-        rsti_sim_point();                                                                \
-        __atomic_store_n(to, value, __ATOMIC_RELAXED);                                   \
-    }                                                                                    \
-    static inline void rsti_store_release_##suffix(type *to, type value)                 \
-    {                                                                                    \
-        rsti_sim_point();                                                                \
-        __atomic_store_n(to, value, __ATOMIC_RELEASE);                                   \
-    }                                                                                    \
-    static inline type rsti_fetch_add_##suffix(type *to, type value)                     \
-    {                                                                                    \
-        rsti_sim_point();                                                                \
-        return __atomic_fetch_add(to, value, __ATOMIC_ACQ_REL);                          \
-    }                                                                                    \
-    static inline type rsti_exchange_##suffix(type *to, type value)                      \
-    {                                                                                    \
-        rsti_sim_point();                                                                \
-        return __atomic_exchange_n(to, value, __ATOMIC_SEQ_CST);                         \
-    }                                                                                    \
-    static inline type rsti_fetch_or_##suffix(type *to, type bits)                       \
-    {                                                                                    \
-        rsti_sim_point();                                                                \
-        return __atomic_fetch_or(to, bits, __ATOMIC_SEQ_CST);                            \
-    }                                                                                    \
-    static inline bool rsti_cas_##suffix(type *to, type expected, type desired)          \
-    {                                                                                    \
-        rsti_sim_point();                                                                \
-        return __atomic_compare_exchange_n(to, &expected, desired, false,                \
-            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);                                         \
+#define RSTI_ATOMICS_FOR(suffix, type)                                                             \
+    static inline type rsti_load_relaxed_##suffix(const type *from)                                \
+    {                                                                                              \
+        rsti_sim_point();                                                                          \
+        return __atomic_load_n(from, __ATOMIC_RELAXED);                                            \
+    }                                                                                              \
+    static inline type rsti_load_acquire_##suffix(const type *from)                                \
+    {                                                                                              \
+        rsti_sim_point();                                                                          \
+        return __atomic_load_n(from, __ATOMIC_ACQUIRE);                                            \
+    }                                                                                              \
+    static inline void rsti_store_relaxed_##suffix(type *to, type value)                           \
+    {                                                                                              \
+        rsti_sim_point();                                                                          \
+        __atomic_store_n(to, value, __ATOMIC_RELAXED);                                             \
+    }                                                                                              \
+    static inline void rsti_store_release_##suffix(type *to, type value)                           \
+    {                                                                                              \
+        rsti_sim_point();                                                                          \
+        __atomic_store_n(to, value, __ATOMIC_RELEASE);                                             \
+    }                                                                                              \
+    static inline type rsti_fetch_add_##suffix(type *to, type value)                               \
+    {                                                                                              \
+        rsti_sim_point();                                                                          \
+        return __atomic_fetch_add(to, value, __ATOMIC_ACQ_REL);                                    \
+    }                                                                                              \
+    static inline type rsti_exchange_##suffix(type *to, type value)                                \
+    {                                                                                              \
+        rsti_sim_point();                                                                          \
+        return __atomic_exchange_n(to, value, __ATOMIC_SEQ_CST);                                   \
+    }                                                                                              \
+    static inline type rsti_fetch_or_##suffix(type *to, type bits)                                 \
+    {                                                                                              \
+        rsti_sim_point();                                                                          \
+        return __atomic_fetch_or(to, bits, __ATOMIC_SEQ_CST);                                      \
+    }                                                                                              \
+    static inline bool rsti_cas_##suffix(type *to, type expected, type desired)                    \
+    {                                                                                              \
+        rsti_sim_point();                                                                          \
+        return __atomic_compare_exchange_n(to, &expected, desired, false, __ATOMIC_ACQ_REL,        \
+            __ATOMIC_ACQUIRE);                                                                     \
     }
 
 RSTI_ATOMICS_FOR(i32, int32_t)
@@ -148,8 +148,8 @@ static inline void rsti_copy_from_shared(void *to, const uint8_t *shared, size_t
     if (((uintptr_t)shared & 7) == 0) {
         for (; i + 8 <= length; i += 8) {
             rsti_sim_point();
-            uint64_t word = __atomic_load_n(
-                (const uint64_t *)(const void *)(shared + i), __ATOMIC_RELAXED);
+            uint64_t word = __atomic_load_n((const uint64_t *)(const void *)(shared + i),
+                __ATOMIC_RELAXED);
             memcpy(target + i, &word, sizeof word);
         }
     }

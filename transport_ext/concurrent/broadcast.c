@@ -78,8 +78,8 @@ static void write_header(uint8_t *at, size_t length, int32_t type)
     rsti_store_relaxed_i32(&header->type, type);
 }
 
-int rsti_broadcast_transmit(
-    rsti_broadcast_tx_t *tx, int32_t type, const void *record, size_t length)
+int rsti_broadcast_transmit(rsti_broadcast_tx_t *tx, int32_t type, const void *record,
+    size_t length)
 {
     if (type < 1) {
         return RST_SET_ERR(RST_EINVAL, "broadcast record type %d: must be at least 1", type);
@@ -117,8 +117,8 @@ int rsti_broadcast_rx_init(rsti_broadcast_rx_t *rx, void *buffer, size_t length)
         return result;
     }
     size_t capacity = length - RSTI_BROADCAST_TRAILER_LENGTH;
-    rsti_broadcast_trailer_t *trailer =
-        (rsti_broadcast_trailer_t *)(void *)((uint8_t *)buffer + capacity);
+    rsti_broadcast_trailer_t *trailer = (rsti_broadcast_trailer_t *)(void *)((uint8_t *)buffer
+        + capacity);
     *rx = (rsti_broadcast_rx_t){
         .buffer = buffer,
         .trailer = trailer,
@@ -176,11 +176,11 @@ int rsti_broadcast_receive(rsti_broadcast_rx_t *rx,
     int32_t type = rsti_load_relaxed_i32(&header->type);
     int64_t payload_length = length - HEADER_LENGTH;
     bool is_possible = type >= 1 && payload_length >= 0
-                       && payload_length <= (int64_t)rx->scratch_capacity
-                       && (int64_t)index + length <= (int64_t)rx->capacity && cursor < tail;
+        && payload_length <= (int64_t)rx->scratch_capacity
+        && (int64_t)index + length <= (int64_t)rx->capacity && cursor < tail;
     if (is_possible) {
-        rsti_copy_from_shared(
-            rx->scratch, rx->buffer + index + HEADER_LENGTH, (size_t)payload_length);
+        rsti_copy_from_shared(rx->scratch, rx->buffer + index + HEADER_LENGTH,
+            (size_t)payload_length);
     }
     /* From where the reading began, not from behind a padding: that may have been torn, too. */
     if (!is_intact(rx, rx->next)) {

@@ -34,8 +34,8 @@ static int32_t bounded_label_length(int32_t length)
 }
 
 /* False when the counter was freed, or freed and taken again, while it was copied. */
-static bool copy_counter(
-    const rsti_counters_t *counters, int32_t counter_id, rsti_counter_view_t *view)
+static bool copy_counter(const rsti_counters_t *counters, int32_t counter_id,
+    rsti_counter_view_t *view)
 {
     const rsti_counter_value_t *value = &counters->values[counter_id];
     const rsti_counter_metadata_t *metadata = &counters->metadata[counter_id];
@@ -51,7 +51,7 @@ static bool copy_counter(
     view->label[label_length] = '\0';
     rsti_acquire_fence();
     return rsti_load_acquire_i32(&metadata->state) == RSTI_COUNTER_ALLOCATED
-           && rsti_load_relaxed_i64(&value->registration_id) == view->registration_id;
+        && rsti_load_relaxed_i64(&value->registration_id) == view->registration_id;
 }
 
 void rsti_counters_for_each(const rsti_counters_t *counters,
@@ -70,16 +70,16 @@ void rsti_counters_for_each(const rsti_counters_t *counters,
     }
 }
 
-_Bool rsti_counters_view(
-    const rsti_counters_t *counters, int32_t counter_id, rsti_counter_view_t *view)
+_Bool rsti_counters_view(const rsti_counters_t *counters, int32_t counter_id,
+    rsti_counter_view_t *view)
 {
     RST_ASSERT(counter_id >= 0 && counter_id <= counters->max_counter_id);
     return rsti_load_acquire_i32(&counters->metadata[counter_id].state) == RSTI_COUNTER_ALLOCATED
-           && copy_counter(counters, counter_id, view);
+        && copy_counter(counters, counter_id, view);
 }
 
-int32_t rsti_counters_find(
-    const rsti_counters_t *counters, int32_t type_id, int64_t registration_id)
+int32_t rsti_counters_find(const rsti_counters_t *counters, int32_t type_id,
+    int64_t registration_id)
 {
     for (int32_t id = 0; id <= counters->max_counter_id; id++) {
         const rsti_counter_metadata_t *metadata = &counters->metadata[id];
@@ -95,8 +95,7 @@ int32_t rsti_counters_find(
     return RSTI_NULL_COUNTER;
 }
 
-void rsti_counters_append_label(
-    rsti_counters_t *counters, int32_t counter_id, const char *text)
+void rsti_counters_append_label(rsti_counters_t *counters, int32_t counter_id, const char *text)
 {
     if (counter_id < 0 || counter_id > counters->max_counter_id) {
         return;
@@ -108,15 +107,14 @@ void rsti_counters_append_label(
     rsti_store_release_i32(&metadata->label_length, length + (int32_t)added);
 }
 
-int rsti_counters_manager_init(rsti_counters_manager_t *manager, void *values,
-    size_t values_length, void *metadata, size_t metadata_length, int64_t reuse_timeout_ms)
+int rsti_counters_manager_init(rsti_counters_manager_t *manager, void *values, size_t values_length,
+    void *metadata, size_t metadata_length, int64_t reuse_timeout_ms)
 {
     *manager = (rsti_counters_manager_t){
         .high_water_mark = -1,
         .free_to_reuse_timeout_ms = reuse_timeout_ms,
     };
-    return rsti_counters_init(
-        &manager->counters, values, values_length, metadata, metadata_length);
+    return rsti_counters_init(&manager->counters, values, values_length, metadata, metadata_length);
 }
 
 void rsti_counters_manager_fini(rsti_counters_manager_t *manager)
@@ -133,8 +131,8 @@ static int32_t take_free_id(rsti_counters_manager_t *manager, int64_t now_ms)
 {
     for (size_t i = 0; i < manager->free_count; i++) {
         int32_t id = manager->free_ids[i];
-        if (now_ms >= rsti_load_relaxed_i64(
-                &manager->counters.metadata[id].free_for_reuse_deadline_ms)) {
+        if (now_ms
+            >= rsti_load_relaxed_i64(&manager->counters.metadata[id].free_for_reuse_deadline_ms)) {
             manager->free_count--;
             memmove(&manager->free_ids[i], &manager->free_ids[i + 1],
                 (manager->free_count - i) * sizeof manager->free_ids[0]);

@@ -76,7 +76,8 @@ typedef struct rsti_counter_view_t {
 } rsti_counter_view_t;
 void rsti_counters_for_each(const rsti_counters_t *counters,
     _Bool (*on_counter)(void *arg, const rsti_counter_view_t *view), void *arg);
-/* One counter; false when it is not allocated, or was freed while it was copied. The id must exist. */
+/* One counter; false when it is not allocated, or was freed while it was copied. The id must exist.
+ */
 _Bool rsti_counters_view(const rsti_counters_t *counters, int32_t counter_id,
     rsti_counter_view_t *view);
 int32_t rsti_counters_find(const rsti_counters_t *counters, int32_t type_id,
@@ -93,8 +94,8 @@ typedef struct rsti_counters_manager_t {
     int64_t free_to_reuse_timeout_ms;
 } rsti_counters_manager_t;
 
-int rsti_counters_manager_init(rsti_counters_manager_t *manager, void *values,
-    size_t values_length, void *metadata, size_t metadata_length, int64_t reuse_timeout_ms);
+int rsti_counters_manager_init(rsti_counters_manager_t *manager, void *values, size_t values_length,
+    void *metadata, size_t metadata_length, int64_t reuse_timeout_ms);
 void rsti_counters_manager_fini(rsti_counters_manager_t *manager);
 /* key (may be NULL) and label are cut at their limits. Id, or -RST_EFULL with a trail. */
 int32_t rsti_counters_allocate(rsti_counters_manager_t *manager, int32_t type_id, const void *key,

@@ -24,8 +24,8 @@ static size_t align_entry(size_t offset)
 }
 
 /* The entry at the offset with its length checked against the region, or NULL at the end. */
-static const entry_t *entry_at(
-    const void *buffer, size_t length, size_t offset, size_t *entry_length)
+static const entry_t *entry_at(const void *buffer, size_t length, size_t offset,
+    size_t *entry_length)
 {
     if (offset > length || length - offset < sizeof(entry_t)) {
         return NULL;
@@ -39,15 +39,13 @@ static const entry_t *entry_at(
     return entry;
 }
 
-int rsti_error_log_init(
-    rsti_error_log_t *log, void *buffer, size_t length, int64_t *errors_counter)
+int rsti_error_log_init(rsti_error_log_t *log, void *buffer, size_t length, int64_t *errors_counter)
 {
     if (length < sizeof(entry_t) || length > INT32_MAX || ((uintptr_t)buffer & 7) != 0) {
         return RST_SET_ERR(RST_EINVAL,
             "error log of %zu bytes: must be aligned to 8 and hold at least one entry", length);
     }
-    *log = (rsti_error_log_t){
-        .buffer = buffer, .length = length, .errors_counter = errors_counter};
+    *log = (rsti_error_log_t){.buffer = buffer, .length = length, .errors_counter = errors_counter};
     size_t entry_length;
     while (entry_at(buffer, length, log->next_offset, &entry_length) != NULL) {
         log->next_offset = align_entry(log->next_offset + entry_length);
@@ -82,8 +80,8 @@ static entry_t *find_entry(const rsti_error_log_t *log, const char *text, size_t
     return NULL;
 }
 
-static bool append_entry(
-    rsti_error_log_t *log, const char *text, size_t text_length, int64_t now_ms)
+static bool append_entry(rsti_error_log_t *log, const char *text, size_t text_length,
+    int64_t now_ms)
 {
     size_t entry_length = sizeof(entry_t) + text_length;
     if (log->next_offset > log->length || log->length - log->next_offset < entry_length) {

@@ -1,9 +1,9 @@
-/* eviction.h: a word of the driver's for one reader of one log, at byte 96 of its position counter's
- * value record, where Aeron has nothing; behind the line that the client writes (wake.h).
+/* eviction.h: a word of the driver's for one reader of one log, at byte 96 of its position
+ * counter's value record, where Aeron has nothing; behind the line that the client writes (wake.h).
  *
- * A reader that is let go may be anywhere: in a batch, asleep, stopped by a signal. When it goes on,
- * the log may have been cleaned and filled again under it. So it reads as behind a sequence lock: what
- * it has copied counts only if this word is still zero afterwards. */
+ * A reader that is let go may be anywhere: in a batch, asleep, stopped by a signal. When it goes
+ * on, the log may have been cleaned and filled again under it. So it reads as behind a sequence
+ * lock: what it has copied counts only if this word is still zero afterwards. */
 #ifndef RSTI_CONCURRENT_EVICTION_H
 #define RSTI_CONCURRENT_EVICTION_H
 
@@ -18,7 +18,8 @@ typedef struct rsti_reader_ext_t {
 _Static_assert(RSTI_READER_EXT_OFFSET + sizeof(rsti_reader_ext_t) == sizeof(rsti_counter_value_t),
     "extension of a position counter");
 _Static_assert(offsetof(rsti_counter_value_t, spare) + sizeof(rsti_position_ext_t)
-        <= RSTI_READER_EXT_OFFSET, "extension of a position counter");
+        <= RSTI_READER_EXT_OFFSET,
+    "extension of a position counter");
 
 static inline rsti_reader_ext_t *rsti_reader_ext(rsti_counter_value_t *value)
 {

@@ -1,7 +1,7 @@
-/* holder.h: who holds a publication back, told in shared memory where Aeron reads nothing: at byte 32 of
- * a counter's value record. Of receivers in the record of snd-consumed, whose value is the position of
- * the slowest (written by: sender); of local subscribers and spies in that of pub-lmt (written by:
- * conductor). One writer each; a reader that meets a change reads again. */
+/* holder.h: who holds a publication back, told in shared memory where Aeron reads nothing: at byte
+ * 32 of a counter's value record. Of receivers in the record of snd-consumed, whose value is the
+ * position of the slowest (written by: sender); of local subscribers and spies in that of pub-lmt
+ * (written by: conductor). One writer each; a reader that meets a change reads again. */
 #ifndef RSTI_CONCURRENT_HOLDER_H
 #define RSTI_CONCURRENT_HOLDER_H
 

@@ -34,8 +34,8 @@ typedef struct rsti_idle_params_t {
 /* Backoff: 10 spins, 20 yields, parking from 1 us doubling to 1 ms; sleep: 1 ms. */
 void rsti_idle_params_init(rsti_idle_params_t *params, rsti_idle_kind_t kind);
 /* Names: block | spin | noop | yield | backoff | sleep | controllable; those of Aeron's C driver
- * (spinning, yielding, sleeping, sleep-ns, busy_spin, sleep-ms); classes of Aeron's Java driver with
- * or without their package (BackoffIdleStrategy). */
+ * (spinning, yielding, sleeping, sleep-ns, busy_spin, sleep-ms); classes of Aeron's Java driver
+ * with or without their package (BackoffIdleStrategy). */
 bool rsti_idle_parse_kind(const char *name, rsti_idle_kind_t *kind);
 /* Arguments: backoff "spins-yields-min-max" (10-20-1us-1ms), sleep one duration; empty: as they
  * are; the others take none. False, and nothing is stored, when they are malformed. */

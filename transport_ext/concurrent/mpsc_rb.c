@@ -56,8 +56,7 @@ static bool is_zero(const rsti_rb_t *ring, size_t from, size_t to)
 
 /* A producer died between moving the tail and writing its length: zeros from the head up to the
  * next record. Everything up to there becomes padding. */
-static bool unblock_gap(
-    rsti_rb_t *ring, size_t index, size_t end, int64_t tail, bool is_wrapped)
+static bool unblock_gap(rsti_rb_t *ring, size_t index, size_t end, int64_t tail, bool is_wrapped)
 {
     size_t at = index + RSTI_RB_ALIGNMENT;
     while (at < end && rsti_load_acquire_i32(&rsti_rb_header(ring, at)->length) == 0) {

@@ -59,8 +59,8 @@ size_t rsti_rb_need(size_t length)
     return align_record(RSTI_RB_HEADER_LENGTH + length);
 }
 
-/* Signed on purpose: the head may be past a tail that was read before it; the CAS of the ring of many
- * then fails. */
+/* Signed on purpose: the head may be past a tail that was read before it; the CAS of the ring of
+ * many then fails. */
 static bool is_roomy(const rsti_rb_t *ring, size_t need, int64_t head, int64_t tail)
 {
     return (int64_t)span(head, tail) <= (int64_t)ring->capacity - (int64_t)need;
@@ -213,8 +213,8 @@ static bool read_piece(rsti_rb_t *ring, reading_t *reading)
 {
     int64_t head = rsti_load_relaxed_i64(&ring->trailer->head_position);
     const size_t index = rsti_rb_index(ring, head);
-    const size_t end = rsti_rb_contiguous(
-        ring, head, rsti_load_acquire_i64(&ring->trailer->tail_position));
+    const size_t end = rsti_rb_contiguous(ring, head,
+        rsti_load_acquire_i64(&ring->trailer->tail_position));
     size_t at = 0;   /* behind the index: the next record */
     size_t kept = 0; /* likewise: read from here on, not yet given back */
     while (!reading->is_stopped && reading->count < reading->limit && at < end) {
@@ -235,8 +235,8 @@ static bool read_piece(rsti_rb_t *ring, reading_t *reading)
         int32_t type = rsti_load_relaxed_i32(&header->type);
         rsti_rb_action_t action = RSTI_RB_CONTINUE;
         if (type != RSTI_RB_PADDING) {
-            action = reading->on_record(
-                reading->arg, type, header + 1, (size_t)length - RSTI_RB_HEADER_LENGTH);
+            action = reading->on_record(reading->arg, type, header + 1,
+                (size_t)length - RSTI_RB_HEADER_LENGTH);
             reading->is_stopped = action == RSTI_RB_ABORT || action == RSTI_RB_BREAK;
             if (action == RSTI_RB_ABORT) {
                 break;
@@ -253,8 +253,8 @@ static bool read_piece(rsti_rb_t *ring, reading_t *reading)
     return index + at == ring->capacity;
 }
 
-/* What does not fit before the end of the memory lies at its start, behind padding. Whoever sleeps when
- * nothing was read must have looked there too. */
+/* What does not fit before the end of the memory lies at its start, behind padding. Whoever sleeps
+ * when nothing was read must have looked there too. */
 size_t rsti_rb_read(rsti_rb_t *ring, size_t limit, rsti_rb_on_record_t on_record, void *arg)
 {
     reading_t reading = {.limit = limit, .on_record = on_record, .arg = arg};
@@ -269,7 +269,7 @@ bool rsti_rb_has_records(const rsti_rb_t *ring)
     int64_t head = rsti_load_acquire_i64(&ring->trailer->head_position);
     int64_t tail = rsti_load_acquire_i64(&ring->trailer->tail_position);
     return tail != head
-           && rsti_load_acquire_i32(&rsti_rb_header(ring, rsti_rb_index(ring, head))->length) > 0;
+        && rsti_load_acquire_i32(&rsti_rb_header(ring, rsti_rb_index(ring, head))->length) > 0;
 }
 
 size_t rsti_rb_size(const rsti_rb_t *ring)

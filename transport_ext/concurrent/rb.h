@@ -1,6 +1,6 @@
-/* rb.h: what the rings of records share (memory reference, sections 10 and 11): the layout of records
- * and trailer, the reading side, claims once they are made. How the tail is moved is the business of
- * mpsc_rb.h and spsc_rb.h. Records of type RSTI_RB_PADDING are never handed out. */
+/* rb.h: what the rings of records share (memory reference, sections 10 and 11): the layout of
+ * records and trailer, the reading side, claims once they are made. How the tail is moved is the
+ * business of mpsc_rb.h and spsc_rb.h. Records of type RSTI_RB_PADDING are never handed out. */
 #ifndef RSTI_CONCURRENT_RB_H
 #define RSTI_CONCURRENT_RB_H
 
@@ -61,8 +61,8 @@ typedef enum rsti_rb_action_t {
 
 /* record lies in the ring, 8-aligned: a hostile producer may still change it, so copy a field
  * before checking it, and use the copy. */
-typedef rsti_rb_action_t (*rsti_rb_on_record_t)(
-    void *arg, int32_t type, const void *record, size_t length);
+typedef rsti_rb_action_t (*rsti_rb_on_record_t)(void *arg, int32_t type, const void *record,
+    size_t length);
 
 /* length = capacity (power of two, at least 64) + trailer. The memory is used as it is (zeroed,
  * or a live ring of another process). 0, or -RST_EINVAL. */
@@ -70,8 +70,8 @@ int rsti_rb_init(rsti_rb_t *ring, void *buffer, size_t length);
 /* The producer of the claim at offset, which was the result of a try_claim: once. */
 int rsti_rb_commit(rsti_rb_t *ring, int64_t offset);
 int rsti_rb_abort(rsti_rb_t *ring, int64_t offset);
-/* Consumer only: hands over at most limit records; returns how many were consumed. 0: nothing lies there that
- * can be read now, so the consumer may sleep (wake.h). */
+/* Consumer only: hands over at most limit records; returns how many were consumed. 0: nothing lies
+ * there that can be read now, so the consumer may sleep (wake.h). */
 size_t rsti_rb_read(rsti_rb_t *ring, size_t limit, rsti_rb_on_record_t on_record, void *arg);
 /* Whether a committed record waits (padding counts); for the look after arming (wake.h). */
 bool rsti_rb_has_records(const rsti_rb_t *ring);

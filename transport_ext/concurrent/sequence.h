@@ -1,11 +1,12 @@
-/* sequence.h: several words that change together, one writer, any reader (a sequence lock). The words lie
- * between two numbers, begin and end, and are read and written by relaxed loads and stores:
+/* sequence.h: several words that change together, one writer, any reader (a sequence lock). The
+ * words lie between two numbers, begin and end, and are read and written by relaxed loads and
+ * stores:
  *
  *     writer: change = open(&begin); words ...; close(&end, change)
  *     reader: change = load_acquire(&end); words ...; is_whole(&begin, change), else they are torn
  *
- * A reader that finds them torn, or changed while it read, tries again at its next look: the writer wakes it
- * behind close. Numbers are above zero once something was written. */
+ * A reader that finds them torn, or changed while it read, tries again at its next look: the writer
+ * wakes it behind close. Numbers are above zero once something was written. */
 #ifndef RSTI_CONCURRENT_SEQUENCE_H
 #define RSTI_CONCURRENT_SEQUENCE_H
 

@@ -39,17 +39,17 @@ typedef struct rsti_cnc_ext_t {
     int32_t version;
     int32_t pad;
     int32_t agent_armed[3]; /* written by: agent (1), wakers (0); index rsti_agent_id_t */
-    int32_t agent_fifo[3];  /* which FIFO (0.<n>) wakes the agent: agents of one thread share one */
+    int32_t agent_fifo[3]; /* which FIFO (0.<n>) wakes the agent: agents of one thread share one */
     uint8_t spare[40];
 } rsti_cnc_ext_t;
 _Static_assert(sizeof(rsti_cnc_ext_t) == 76, "CnC extension");
 #define RSTI_CNC_EXT_OFFSET 52
 
-#define RSTI_WAIT_DATA 1  /* new frames in the log */
+#define RSTI_WAIT_DATA 1 /* new frames in the log */
 #define RSTI_WAIT_LIMIT 2 /* the publisher limit rose or the connection state changed */
 
 #define RSTI_HELD_BY_WINDOW 0 /* the readers, or nothing */
-#define RSTI_HELD_BY_RATE 1   /* a publisher of IPC that is refused wakes the conductor */
+#define RSTI_HELD_BY_RATE 1 /* a publisher of IPC that is refused wakes the conductor */
 #define RSTI_HELD_BY_BUDGET 2 /* flow/budget.h */
 
 #define RSTI_WAKE_SLOTS 64
@@ -65,12 +65,12 @@ _Static_assert(sizeof(rsti_wake_slot_t) == 16, "wake slot");
 typedef struct rsti_log_ext_t {
     int32_t magic;
     int32_t version;
-    int32_t name_hash;     /* 16 bit; 0 = unnamed. written by: driver, once */
+    int32_t name_hash; /* 16 bit; 0 = unnamed. written by: driver, once */
     int32_t name_length;
-    char name[240];        /* the stream's name, IPC and network logs of rstream clients */
+    char name[240]; /* the stream's name, IPC and network logs of rstream clients */
     uint8_t pad_a[256];
     /* offset 512 in here = 1024 in the metadata, own cache line */
-    int32_t data_armed;    /* summary: some slot is armed for data */
+    int32_t data_armed; /* summary: some slot is armed for data */
     int32_t limit_armed;
     int64_t conductor_position; /* written by: conductor. A subscriber whose position reaches this
                                  * wakes the conductor (limit to raise, SM to send) */
@@ -78,11 +78,12 @@ typedef struct rsti_log_ext_t {
     int32_t pad_b;
     /* written by: driver's sender, a sequence lock. What the reader of a network log asks for, as
      * its status messages say; readers of an IPC log tell it behind their positions. */
-    int64_t demand_begin;    /* 0: never told */
+    int64_t demand_begin; /* 0: never told */
     int64_t demand_position;
     int64_t demand_messages; /* wanted from that position on; INT64_MAX: no limit; -1: not told */
     int64_t demand_end;
-    int64_t noop; /* written by: driver's receiver. Number of the newest NOOP of its source; 0: none */
+    int64_t
+        noop; /* written by: driver's receiver. Number of the newest NOOP of its source; 0: none */
     rsti_wake_slot_t slots[RSTI_WAKE_SLOTS];
 } rsti_log_ext_t;
 _Static_assert(offsetof(rsti_log_ext_t, data_armed) == 512, "log extension");
@@ -91,20 +92,20 @@ _Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
 _Static_assert(sizeof(rsti_log_ext_t) == 1600, "log extension");
 #define RSTI_LOG_EXT_OFFSET 512
 
-/* At byte 32 of the value record of a subscriber position counter: what its reader asks for, so that
- * the driver knows how much of the window it will take (flow/fill.h, B_eff), and the publisher how many
- * messages it may make. Whoever reads position and remaining reads the position first: then at most
- * that many messages are wanted behind it, whatever the reader does meanwhile, because it lowers
- * remaining before it moves the position over what it took. */
+/* At byte 32 of the value record of a subscriber position counter: what its reader asks for, so
+ * that the driver knows how much of the window it will take (flow/fill.h, B_eff), and the publisher
+ * how many messages it may make. Whoever reads position and remaining reads the position first:
+ * then at most that many messages are wanted behind it, whatever the reader does meanwhile, because
+ * it lowers remaining before it moves the position over what it took. */
 typedef struct rsti_position_ext_t {
     int32_t magic; /* written last */
     int32_t version; /* written by: client, after the two at the end are there: 1 */
-    int64_t demand;     /* written by: client. Messages asked for and not delivered when it polled
-                         * last; INT64_MAX: no limit */
+    int64_t demand; /* written by: client. Messages asked for and not delivered when it polled
+                     * last; INT64_MAX: no limit */
     int64_t mean_bytes; /* written by: client. Of its messages, as they lie in the log */
-    int64_t remaining;  /* written by: client. Messages asked for behind its position; INT64_MAX: no
-                         * limit */
-    int64_t requested;  /* written by: client. All it ever asked for; the same */
+    int64_t remaining; /* written by: client. Messages asked for behind its position; INT64_MAX: no
+                        * limit */
+    int64_t requested; /* written by: client. All it ever asked for; the same */
     int64_t noop_answered; /* written by: client. The newest NOOP that it saw when it polled */
 } rsti_position_ext_t;
 #define RSTI_POSITION_EXT_VERSION 1
@@ -143,8 +144,8 @@ bool rsti_wake_take_word(int32_t *armed);
 static inline bool rsti_wake_is_log_armed(const rsti_log_ext_t *ext, int32_t kind)
 {
     rsti_fence();
-    return 0 != rsti_load_relaxed_i32(
-        kind == RSTI_WAIT_DATA ? &ext->data_armed : &ext->limit_armed);
+    return 0
+        != rsti_load_relaxed_i32(kind == RSTI_WAIT_DATA ? &ext->data_armed : &ext->limit_armed);
 }
 
 #endif

@@ -1,8 +1,9 @@
 /* aeron_names.c: the options by the names of Aeron's drivers, so that what starts an Aeron driver
  * starts this one.
  *
- * A property (aeron.term.buffer.length) and a variable (AERON_TERM_BUFFER_LENGTH) are one name: upper
- * case, a low line for each dot. Where Aeron's Java and C drivers differ there are two rows. */
+ * A property (aeron.term.buffer.length) and a variable (AERON_TERM_BUFFER_LENGTH) are one name:
+ * upper case, a low line for each dot. Where Aeron's Java and C drivers differ there are two rows.
+ */
 #include "cnc/driver_dir.h"
 #include "cnc/text_file.h"
 #include "concurrent/broadcast.h"
@@ -119,8 +120,8 @@ static const row_t rows[] = {
     {"aeron.untethered.linger.timeout", "untethered-linger-timeout", AS_OURS, 0, 0},
     {"aeron.untethered.resting.timeout", "untethered-resting-timeout", AS_OURS, 0, 0},
     {"aeron.counters.free.to.reuse.timeout", "counters-free-to-reuse-timeout", AS_OURS, 0, 0},
-    {"aeron.publication.reserved.session.id.low", "publication-reserved-session-id-low", AS_OURS,
-        0, 0},
+    {"aeron.publication.reserved.session.id.low", "publication-reserved-session-id-low", AS_OURS, 0,
+        0},
     {"aeron.publication.reserved.session.id.high", "publication-reserved-session-id-high", AS_OURS,
         0, 0},
     {"aeron.driver.stream.session.limit", "stream-session-limit", AS_OURS, 0, 0},
@@ -139,8 +140,7 @@ static const row_t rows[] = {
     {"aeron.sender.cpu.affinity", "sender-cpu-affinity", AS_OURS, 0, 0},
     {"aeron.receiver.cpu.affinity", "receiver-cpu-affinity", AS_OURS, 0, 0},
     {"aeron.conductor.idle.strategy", "conductor-idle-strategy", AS_OURS, 0, 0},
-    {"aeron.conductor.idle.strategy.init.args", "conductor-idle-strategy-init-args", AS_OURS, 0,
-        0},
+    {"aeron.conductor.idle.strategy.init.args", "conductor-idle-strategy-init-args", AS_OURS, 0, 0},
     {"aeron.sender.idle.strategy", "sender-idle-strategy", AS_OURS, 0, 0},
     {"aeron.sender.idle.strategy.init.args", "sender-idle-strategy-init-args", AS_OURS, 0, 0},
     {"aeron.receiver.idle.strategy", "receiver-idle-strategy", AS_OURS, 0, 0},
@@ -218,7 +218,8 @@ static bool is_aerons(const char *name)
 }
 
 void rst_driver_aeron_names(void (*on_name)(void *arg, const char *property, const char *variable,
-    const char *option, const char *why), void *arg)
+                                const char *option, const char *why),
+    void *arg)
 {
     for (const row_t *row = rows; row->property != NULL; row++) {
         char variable[128] = "";
@@ -318,8 +319,7 @@ static void translate_lower(char *text)
 static void translate_ring(char *text, size_t size, int64_t trailer_length)
 {
     int64_t length;
-    if (rsti_parse_size(text, &length) && length > trailer_length
-        && (length & (length - 1)) != 0) {
+    if (rsti_parse_size(text, &length) && length > trailer_length && (length & (length - 1)) != 0) {
         (void)snprintf(text, size, "%" PRId64, length - trailer_length);
     }
 }
@@ -419,8 +419,8 @@ int rst_driver_params_set_property(rst_driver_params_t *params, const char *assi
     memcpy(key, assignment, length);
     key[length] = '\0';
     /* As a Java machine has it: -Dname alone sets the empty text. */
-    return set_property(
-        params, key, assignment[length] == '=' ? assignment + length + 1 : "", on_notice, arg);
+    return set_property(params, key, assignment[length] == '=' ? assignment + length + 1 : "",
+        on_notice, arg);
 }
 
 typedef struct loading_t {
@@ -457,8 +457,8 @@ int rst_driver_params_from_properties(rst_driver_params_t *params, const char *p
     return result;
 }
 
-int rst_driver_params_from_aeron_environment(rst_driver_params_t *params,
-    rst_on_notice_t on_notice, void *arg)
+int rst_driver_params_from_aeron_environment(rst_driver_params_t *params, rst_on_notice_t on_notice,
+    void *arg)
 {
     for (char **variable = environ; *variable != NULL; variable++) {
         if (strncmp(*variable, "AERON_", 6) == 0
@@ -513,8 +513,7 @@ int rst_driver_params_set_aeron(rst_driver_params_t *params, const char *name, c
     }
     const row_t *row = find_row(name);
     if (row == NULL) {
-        return is_aerons(name)
-            ? tell(on_notice, arg, name, value, "not known, ignored") : 0;
+        return is_aerons(name) ? tell(on_notice, arg, name, value, "not known, ignored") : 0;
     }
     if (row->kind == NO_MEANING) {
         char why[96];

@@ -30,9 +30,11 @@ int rsti_conductor_init(rst_driver_t *driver, uint64_t seed)
         conductor->next_receiver_id = 1;
     }
     if (rsti_port_manager_init(&conductor->sender_ports, "sender-wildcard-port-range",
-            driver->params.sender_ports) < 0
+            driver->params.sender_ports)
+            < 0
         || rsti_port_manager_init(&conductor->receiver_ports, "receiver-wildcard-port-range",
-               driver->params.receiver_ports) < 0) {
+               driver->params.receiver_ports)
+            < 0) {
         return -rst_last_error_code();
     }
     return rsti_agent_queue_create(&conductor->queue.rb, &conductor->queue_memory);
@@ -110,8 +112,7 @@ void rsti_conductor_on_command(rst_driver_t *driver, int32_t type,
     }
 }
 
-static void refuse(rst_driver_t *driver, const rsti_command_t *command, int code,
-    const char *what)
+static void refuse(rst_driver_t *driver, const rsti_command_t *command, int code, const char *what)
 {
     char text[128];
     snprintf(text, sizeof text, "command 0x%02" PRIx32 ": %s", (uint32_t)command->type, what);
@@ -216,8 +217,7 @@ static rsti_rb_action_t on_client_command(void *arg, int32_t type, const void *r
     rsti_command_t command;
     const int code = rsti_command_decode(type, record, length, &command);
     if (code != 0) {
-        const int64_t correlation_id =
-            length >= 16 ? rsti_get_i64((const uint8_t *)record + 8) : 0;
+        const int64_t correlation_id = length >= 16 ? rsti_get_i64((const uint8_t *)record + 8) : 0;
         char text[128];
         snprintf(text, sizeof text, "command 0x%02" PRIx32 " of %zu bytes: %s", (uint32_t)type,
             length, code == RSTI_DRIVER_UNKNOWN_COMMAND ? "unknown type" : "malformed");
@@ -276,8 +276,8 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     const bool is_timer = on_timer(driver, now_ns);
     int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_CONDUCTOR, AGENT_COMMANDS_MAX);
     if (rsti_proxies_have_room(driver)) {
-        work += (int64_t)rsti_rb_read(&driver->to_driver.rb, CLIENT_COMMANDS_MAX,
-            on_client_command, driver);
+        work += (int64_t)rsti_rb_read(&driver->to_driver.rb, CLIENT_COMMANDS_MAX, on_client_command,
+            driver);
     } else if (rsti_rb_has_records(&driver->to_driver.rb)) {
         rsti_lower_deadline(next_deadline_ns, now_ns + ROOM_POLL_NS);
     }

@@ -10,17 +10,22 @@
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication)
 {
     if (is_publication && channel->budget_bytes != RSTI_CHANNEL_UNSET) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-budget=%" PRId64
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-budget=%" PRId64
             ": belongs to the subscription, which says what may be under way to it",
             channel->budget_bytes);
     }
     if (is_publication && channel->is_fill_window_set) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-fill-window=%s: belongs to the"
-            " subscription, whose window it is", channel->fill_window ? "true" : "false");
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-fill-window=%s: belongs to the"
+            " subscription, whose window it is",
+            channel->fill_window ? "true" : "false");
     }
     if (!is_publication && channel->rate[0] != '\0') {
-        return RST_SET_ERR(RST_ECHANNEL, "channel parameter rs-rate=%s: a subscription has no rate,"
-            " give it to the publication, not in \"%s\"", channel->rate, channel->uri);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-rate=%s: a subscription has no rate,"
+            " give it to the publication, not in \"%s\"",
+            channel->rate, channel->uri);
     }
     if (channel->is_spy && !is_publication) {
         return 0; /* it has no socket of its own */
@@ -28,7 +33,8 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
     if (!is_publication && channel->session_tag != RSTI_CHANNEL_UNSET) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter session-id=tag:%" PRId64 ": only a publication can take the session"
-            " of another one", channel->session_tag);
+            " of another one",
+            channel->session_tag);
     }
     return 0;
 }
@@ -46,8 +52,10 @@ static int resolve(rst_driver_t *driver, const rsti_channel_t *channel, rsti_udp
             channel->endpoint);
     }
     if (udp->is_multicast && udp->control_mode != RSTI_CONTROL_NONE) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel parameter endpoint=%s: a group cannot have"
-            " destinations of its own (control-mode)", channel->endpoint);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter endpoint=%s: a group cannot have"
+            " destinations of its own (control-mode)",
+            channel->endpoint);
     }
     /* Addresses that are the same for several sockets do not name one. */
     if (!udp->is_unique) {
@@ -90,8 +98,10 @@ int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_cha
         || udp->channel_tag == RSTI_CHANNEL_UNSET) {
         return 0;
     }
-    return RST_SET_ERR(RST_ECHANNEL, "channel \"%s\": there is no socket with tags=%" PRId64
-        " to use, and no endpoint or control to make one", channel->uri, udp->channel_tag);
+    return RST_SET_ERR(RST_ECHANNEL,
+        "channel \"%s\": there is no socket with tags=%" PRId64
+        " to use, and no endpoint or control to make one",
+        channel->uri, udp->channel_tag);
 }
 
 /* 1 found, 0 not, negative with a trail. */
@@ -133,10 +143,12 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
             return 0;
         }
         if (check_mode(channel, &(*endpoint)->udp) < 0
-            || rsti_channel_check_buffer(
-                "so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf, channel) < 0
-            || rsti_channel_check_buffer(
-                   "so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf, channel) < 0) {
+            || rsti_channel_check_buffer("so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf,
+                   channel)
+                < 0
+            || rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf,
+                   channel)
+                < 0) {
             return -rst_last_error_code();
         }
         return 0;
@@ -145,7 +157,8 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
         return -rst_last_error_code();
     }
     if (rsti_send_endpoint_create(driver, endpoint, channel, &udp, command->correlation_id,
-            command->client_id) < 0) {
+            command->client_id)
+        < 0) {
         return -rst_last_error_code();
     }
     if (rsti_ptr_array_add(&conductor->send_endpoints, *endpoint) < 0) {
@@ -169,10 +182,9 @@ void rsti_send_endpoint_put(rst_driver_t *driver, rsti_send_endpoint_t *endpoint
 
 bool rsti_is_let_go(const rst_driver_t *driver, const int32_t *is_released)
 {
-    /* The release first: only then everything that the agent wrote before it counts. And the length,
-     * not the first record: that may be one that the other agent is still writing. */
-    return rsti_load_acquire_i32(is_released)
-        && rsti_rb_size(&driver->conductor.queue.rb) == 0;
+    /* The release first: only then everything that the agent wrote before it counts. And the
+     * length, not the first record: that may be one that the other agent is still writing. */
+    return rsti_load_acquire_i32(is_released) && rsti_rb_size(&driver->conductor.queue.rb) == 0;
 }
 
 void rsti_endpoints_sweep(rst_driver_t *driver)

@@ -26,7 +26,8 @@ bool rsti_client_is_rstream(rst_driver_t *driver, int64_t client_id)
         return false;
     }
     const rsti_heartbeat_ext_t *ext = (const rsti_heartbeat_ext_t *)(const void *)
-        driver->counters.counters.values[client->heartbeat_id].spare;
+                                          driver->counters.counters.values[client->heartbeat_id]
+                                              .spare;
     return rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC;
 }
 
@@ -58,8 +59,7 @@ rsti_driver_client_t *rsti_client_get(rst_driver_t *driver, int64_t client_id)
     client->client_id = client_id;
     client->heartbeat_changed_ns = driver->conductor.now_ns;
     client->heartbeat_id = allocate_heartbeat(driver, client_id);
-    if (client->heartbeat_id < 0
-        || rsti_ptr_array_add(&driver->conductor.clients, client) < 0) {
+    if (client->heartbeat_id < 0 || rsti_ptr_array_add(&driver->conductor.clients, client) < 0) {
         rsti_counter_release(driver, &client->heartbeat_id);
         rsti_free(client);
         return NULL;
@@ -75,8 +75,7 @@ int rsti_client_reserve_link(rsti_driver_client_t *client)
     if (client->publication_count == client->publication_capacity) {
         const int32_t capacity = client->publication_capacity * 2 + 4;
         rsti_publication_link_t *links = rsti_realloc(client->publications,
-            (size_t)client->publication_capacity * sizeof *links,
-            (size_t)capacity * sizeof *links);
+            (size_t)client->publication_capacity * sizeof *links, (size_t)capacity * sizeof *links);
         if (links == NULL) {
             return -RST_ENOMEM;
         }
@@ -90,13 +89,12 @@ void rsti_client_link_publication(rsti_driver_client_t *client, int64_t registra
     rsti_publication_t *publication)
 {
     RST_ASSERT(client->publication_count < client->publication_capacity);
-    client->publications[client->publication_count++] =
-        (rsti_publication_link_t){registration_id, publication};
+    client->publications[client->publication_count++] = (rsti_publication_link_t){
+        registration_id, publication};
     publication->ref_count++;
 }
 
-static int link_counter(rsti_driver_client_t *client, int64_t registration_id,
-    int32_t counter_id)
+static int link_counter(rsti_driver_client_t *client, int64_t registration_id, int32_t counter_id)
 {
     if (client->counter_count == client->counter_capacity) {
         const int32_t capacity = client->counter_capacity * 2 + 4;
@@ -108,8 +106,7 @@ static int link_counter(rsti_driver_client_t *client, int64_t registration_id,
         client->counters = links;
         client->counter_capacity = capacity;
     }
-    client->counters[client->counter_count++] =
-        (rsti_counter_link_t){registration_id, counter_id};
+    client->counters[client->counter_count++] = (rsti_counter_link_t){registration_id, counter_id};
     return 0;
 }
 
@@ -123,8 +120,8 @@ void rsti_client_destroy(rsti_driver_client_t *client)
 static void clear_wake_slots(rst_driver_t *driver, int64_t client_id)
 {
     const rsti_conductor_t *conductor = &driver->conductor;
-    const rsti_ptr_array_t *const lists[] = {&conductor->ipc_publications,
-        &conductor->publications};
+    const rsti_ptr_array_t *const lists[] = {
+        &conductor->ipc_publications, &conductor->publications};
     for (size_t l = 0; l < 2; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
             rsti_publication_t *publication = lists[l]->items[i];
@@ -180,8 +177,9 @@ void rsti_clients_check(rst_driver_t *driver, int64_t now_ns)
     rsti_conductor_t *conductor = &driver->conductor;
     for (size_t i = conductor->clients.count; i > 0; i--) {
         rsti_driver_client_t *client = conductor->clients.items[i - 1];
-        const int64_t heartbeat_ms = rsti_load_acquire_i64(
-            rsti_counter_address(&driver->counters.counters, client->heartbeat_id));
+        const int64_t heartbeat_ms = rsti_load_acquire_i64(rsti_counter_address(&driver->counters
+                                                                                    .counters,
+            client->heartbeat_id));
         /* Only that it moves counts: a step of the wall clock, or a sleep of the machine, kills
          * nobody, and a time in the far future does not keep a dead client. */
         if (heartbeat_ms != client->heartbeat_ms) {
@@ -208,7 +206,8 @@ void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns)
     for (size_t i = 0; i < conductor->clients.count; i++) {
         const rsti_driver_client_t *client = conductor->clients.items[i];
         const rsti_heartbeat_ext_t *ext = (const rsti_heartbeat_ext_t *)(const void *)
-            driver->counters.counters.values[client->heartbeat_id].spare;
+                                              driver->counters.counters.values[client->heartbeat_id]
+                                                  .spare;
         has_foreign = has_foreign || rsti_load_acquire_i32(&ext->magic) != RSTI_EXT_MAGIC;
     }
     for (int32_t i = 0; i < driver->thread_count; i++) {
@@ -221,9 +220,8 @@ void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns)
             rsti_driver_wake_agent(driver, driver->threads[i].agents[0]);
         }
     }
-    conductor->clients_check_due_ns = has_foreign
-        ? now_ns + 20 * RSTI_NS_PER_MS
-        : now_ns + driver->params.timer_interval_ns;
+    conductor->clients_check_due_ns = has_foreign ? now_ns + 20 * RSTI_NS_PER_MS
+                                                  : now_ns + driver->params.timer_interval_ns;
 }
 
 void rsti_on_keepalive(rst_driver_t *driver, const rsti_command_t *command)
@@ -247,10 +245,11 @@ void rsti_on_client_close(rst_driver_t *driver, const rsti_command_t *command)
 void rsti_on_add_counter(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_driver_client_t *client = rsti_client_get(driver, command->client_id);
-    const int32_t id = client == NULL ? -1
-        : rsti_counters_allocate(&driver->counters, command->counter_type_id,
-              command->key.text, (size_t)command->key.length, command->label.text,
-              (size_t)command->label.length, driver->conductor.epoch.now_ms);
+    const int32_t id = client == NULL
+        ? -1
+        : rsti_counters_allocate(&driver->counters, command->counter_type_id, command->key.text,
+              (size_t)command->key.length, command->label.text, (size_t)command->label.length,
+              driver->conductor.epoch.now_ms);
     if (id < 0) {
         rsti_respond_trail(driver, command->correlation_id);
         return;
@@ -274,16 +273,17 @@ void rsti_on_add_static_counter(rst_driver_t *driver, const rsti_command_t *comm
         command->registration_id);
     if (id >= 0 && driver->counters.counters.values[id].owner_id != -1) {
         char text[160];
-        snprintf(text, sizeof text, "counter of type %" PRId32 " with registration id %" PRId64
-            " exists and belongs to a client", command->counter_type_id,
-            command->registration_id);
+        snprintf(text, sizeof text,
+            "counter of type %" PRId32 " with registration id %" PRId64
+            " exists and belongs to a client",
+            command->counter_type_id, command->registration_id);
         rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_GENERIC_ERROR, text);
         return;
     }
     if (id < 0) {
-        id = rsti_counters_allocate(&driver->counters, command->counter_type_id,
-            command->key.text, (size_t)command->key.length, command->label.text,
-            (size_t)command->label.length, driver->conductor.epoch.now_ms);
+        id = rsti_counters_allocate(&driver->counters, command->counter_type_id, command->key.text,
+            (size_t)command->key.length, command->label.text, (size_t)command->label.length,
+            driver->conductor.epoch.now_ms);
         if (id < 0) {
             rsti_respond_trail(driver, command->correlation_id);
             return;

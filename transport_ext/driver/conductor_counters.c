@@ -7,15 +7,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static int32_t allocate(rst_driver_t *driver, int32_t type_id, const void *key,
-    size_t key_length, const char *label)
+static int32_t allocate(rst_driver_t *driver, int32_t type_id, const void *key, size_t key_length,
+    const char *label)
 {
     size_t label_length = strlen(label);
     if (label_length > RSTI_COUNTER_LABEL_MAX) {
         label_length = RSTI_COUNTER_LABEL_MAX;
     }
-    return rsti_counters_allocate(&driver->counters, type_id, key, key_length, label,
-        label_length, driver->conductor.epoch.now_ms);
+    return rsti_counters_allocate(&driver->counters, type_id, key, key_length, label, label_length,
+        driver->conductor.epoch.now_ms);
 }
 
 /* What follows the fixed label of some system counters; empty for the others. */
@@ -113,8 +113,8 @@ int32_t rsti_stream_counter_allocate(rst_driver_t *driver, const rsti_stream_cou
 {
     uint8_t key[RSTI_COUNTER_KEY_MAX];
     char label[RSTI_COUNTER_LABEL_MAX + 1];
-    const size_t key_length = rsti_stream_key_encode(key, facts->registration_id,
-        facts->session_id, facts->stream_id, facts->uri, strlen(facts->uri));
+    const size_t key_length = rsti_stream_key_encode(key, facts->registration_id, facts->session_id,
+        facts->stream_id, facts->uri, strlen(facts->uri));
     int used = snprintf(label, sizeof label, "%s: %" PRId64 " %" PRId32 " %" PRId32 " %s",
         facts->name, facts->registration_id, facts->session_id, facts->stream_id, facts->uri);
     if (facts->has_join_position && used > 0 && (size_t)used < sizeof label) {

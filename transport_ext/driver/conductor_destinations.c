@@ -1,6 +1,6 @@
-/* conductor_destinations.c: destinations that clients add to publications with control-mode=manual and
- * take away (wire reference 13.1 and 19.4). The conductor keeps what was written, the sender what it
- * sends to. */
+/* conductor_destinations.c: destinations that clients add to publications with control-mode=manual
+ * and take away (wire reference 13.1 and 19.4). The conductor keeps what was written, the sender
+ * what it sends to. */
 #include "driver/internal.h"
 
 #include "util/alloc.h"
@@ -17,11 +17,12 @@ static rsti_send_endpoint_t *target(rst_driver_t *driver, const rsti_command_t *
         rsti_respond_unknown_publication(driver, command);
         return NULL;
     }
-    rsti_send_endpoint_t *endpoint =
-        ((rsti_network_publication_t *)(void *)publication)->endpoint;
+    rsti_send_endpoint_t *endpoint = ((rsti_network_publication_t *)(void *)publication)->endpoint;
     if (endpoint->udp.control_mode != RSTI_CONTROL_MANUAL) {
-        (void)RST_SET_ERR(RST_ECHANNEL, "channel %s: only a publication with"
-            " control-mode=manual has destinations", endpoint->udp.canonical);
+        (void)RST_SET_ERR(RST_ECHANNEL,
+            "channel %s: only a publication with"
+            " control-mode=manual has destinations",
+            endpoint->udp.canonical);
         rsti_respond_trail(driver, command->correlation_id);
         return NULL;
     }
@@ -31,8 +32,8 @@ static rsti_send_endpoint_t *target(rst_driver_t *driver, const rsti_command_t *
 static int check_destination(const rsti_channel_t *channel)
 {
     if (channel->is_spy || channel->media != RSTI_MEDIA_UDP) {
-        return RST_SET_ERR(RST_ECHANNEL,
-            "destination %s: a publication sends to aeron:udp only", channel->uri);
+        return RST_SET_ERR(RST_ECHANNEL, "destination %s: a publication sends to aeron:udp only",
+            channel->uri);
     }
     if (channel->endpoint[0] == '\0') {
         return RST_SET_ERR(RST_ECHANNEL, "destination %s: endpoint is missing", channel->uri);
@@ -70,7 +71,8 @@ static int parse_destination(rst_driver_t *driver, const rsti_command_t *command
             channel->endpoint);
     }
     if (destination->address.ss_family != family) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel parameter endpoint=%s: address family differs"
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter endpoint=%s: address family differs"
             " from that of the publication's socket (interface= or control= choose it)",
             channel->endpoint);
     }
@@ -199,8 +201,7 @@ void rsti_on_remove_destination_by_id(rst_driver_t *driver, const rsti_command_t
     for (size_t i = 0; i < endpoints->count; i++) {
         rsti_send_endpoint_t *endpoint = endpoints->items[i];
         /* The sender lets a closing one go with the command that it has got already. */
-        if (!endpoint->is_closing
-            && remove_by_id(driver, endpoint, command->destination_id)) {
+        if (!endpoint->is_closing && remove_by_id(driver, endpoint, command->destination_id)) {
             rsti_respond_ok(driver, command->correlation_id);
             return;
         }

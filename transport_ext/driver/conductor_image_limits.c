@@ -1,9 +1,9 @@
-/* conductor_image_limits.c: how many images a stream may have, and how much memory those may hold that
- * nobody has proved. Anybody can write SETUPs, and an image is made for each new session.
+/* conductor_image_limits.c: how many images a stream may have, and how much memory those may hold
+ * that nobody has proved. Anybody can write SETUPs, and an image is made for each new session.
  *
- * Law: images that have not got a frame yet hold together at most unproven-images-length bytes, unless
- * there is only one; and never more than 7/8 of what they and the free space of the file system are
- * together. */
+ * Law: images that have not got a frame yet hold together at most unproven-images-length bytes,
+ * unless there is only one; and never more than 7/8 of what they and the free space of the file
+ * system are together. */
 #include "driver/internal.h"
 
 #include "cnc/driver_dir.h"
@@ -17,7 +17,10 @@ static int64_t first_length(const rsti_setup_t *setup, bool is_sparse)
     const int64_t term_length = setup->term_length;
     const bool has_two = (int64_t)setup->term_offset + term_length / 2 >= term_length;
     return RSTI_LOG_METADATA_LENGTH
-        + term_length * (!is_sparse ? RSTI_PARTITIONS : has_two ? 2 : 1);
+        + term_length
+        * (!is_sparse     ? RSTI_PARTITIONS
+                : has_two ? 2
+                          : 1);
 }
 
 static int64_t unproven_length(const rst_driver_t *driver)
@@ -61,12 +64,15 @@ int rsti_image_check_limits(rst_driver_t *driver, const rsti_receive_endpoint_t 
     const int64_t most = driver->params.stream_session_limit;
     /* Asked for new sessions only: a session that has its image never comes here. */
     if (most < INT32_MAX && count_images(driver, endpoint, setup->stream_id) >= most) {
-        return RST_SET_ERR(RST_EFULL, "stream %" PRId32 " has as many images as"
-            " stream-session-limit=%" PRId64 " allows", setup->stream_id, most);
+        return RST_SET_ERR(RST_EFULL,
+            "stream %" PRId32 " has as many images as"
+            " stream-session-limit=%" PRId64 " allows",
+            setup->stream_id, most);
     }
     if (!rsti_unproven_images_fit(unproven_length(driver), first_length(setup, is_sparse),
             driver->params.unproven_images_length, rsti_storage_usable(driver->dir))) {
-        return RST_SET_ERR(RST_EFULL, "images without data hold all the memory that"
+        return RST_SET_ERR(RST_EFULL,
+            "images without data hold all the memory that"
             " unproven-images-length=%" PRId64 " and the space of %s allow",
             driver->params.unproven_images_length, driver->dir);
     }

@@ -9,8 +9,7 @@
 
 #define IMAGE_ERROR_INTERVAL_NS RSTI_NS_PER_S
 
-static bool is_match(const rsti_subscription_t *subscription,
-    const rsti_agent_command_t *command)
+static bool is_match(const rsti_subscription_t *subscription, const rsti_agent_command_t *command)
 {
     return subscription->endpoint == command->endpoint && !rsti_is_evicted(subscription)
         && rsti_subscription_wants(subscription, command->stream_id, command->session_id);
@@ -34,21 +33,25 @@ static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup
 {
     const int32_t buffer = transport->granted_rcvbuf;
     if (setup->mtu <= RSTI_DATA_HEADER_LENGTH) {
-        return RST_SET_ERR(RST_ECHANNEL, "session %" PRId32 " stream %" PRId32
-            ": the sender's mtu=%" PRId32 " has no room behind the header", setup->session_id,
-            setup->stream_id, setup->mtu);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "session %" PRId32 " stream %" PRId32 ": the sender's mtu=%" PRId32
+            " has no room behind the header",
+            setup->session_id, setup->stream_id, setup->mtu);
     }
     if (setup->mtu > subscription->window) {
-        return RST_SET_ERR(RST_ECHANNEL, "session %" PRId32 " stream %" PRId32
-            ": the sender's mtu=%" PRId32 " is longer than rcv-wnd=%" PRId32 " of %s",
-            setup->session_id,
-            setup->stream_id, setup->mtu, subscription->window, subscription->uri);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "session %" PRId32 " stream %" PRId32 ": the sender's mtu=%" PRId32
+            " is longer than rcv-wnd=%" PRId32 " of %s",
+            setup->session_id, setup->stream_id, setup->mtu, subscription->window,
+            subscription->uri);
     }
     if (buffer > 0 && (setup->mtu > buffer || subscription->window > buffer)) {
-        return RST_SET_ERR(RST_ECHANNEL, "session %" PRId32 " stream %" PRId32 ": mtu=%" PRId32
-            " and rcv-wnd=%" PRId32 " of %s must not be longer than the socket's receive buffer of"
-            " %" PRId32 " bytes: raise so-rcvbuf and net.core.rmem_max", setup->session_id,
-            setup->stream_id, setup->mtu, subscription->window, subscription->uri, buffer);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "session %" PRId32 " stream %" PRId32 ": mtu=%" PRId32 " and rcv-wnd=%" PRId32
+            " of %s must not be longer than the socket's receive buffer of"
+            " %" PRId32 " bytes: raise so-rcvbuf and net.core.rmem_max",
+            setup->session_id, setup->stream_id, setup->mtu, subscription->window,
+            subscription->uri, buffer);
     }
     return 0;
 }

@@ -20,17 +20,15 @@ typedef struct target_t {
 static target_t ipc_target(rsti_ipc_publication_t *publication)
 {
     rsti_publication_t *base = &publication->base;
-    return (target_t){&base->subscribers, base->registration_id, base->session_id,
-        base->file.path, "aeron:ipc", rsti_ipc_publication_join_position(publication),
-        &base->tether_times};
+    return (target_t){&base->subscribers, base->registration_id, base->session_id, base->file.path,
+        "aeron:ipc", rsti_ipc_publication_join_position(publication), &base->tether_times};
 }
 
 static target_t spy_target(rsti_network_publication_t *publication)
 {
     rsti_publication_t *base = &publication->base;
-    return (target_t){&base->subscribers, base->registration_id, base->session_id,
-        base->file.path, "aeron:ipc", rsti_load_acquire_i64(&publication->position),
-        &base->tether_times};
+    return (target_t){&base->subscribers, base->registration_id, base->session_id, base->file.path,
+        "aeron:ipc", rsti_load_acquire_i64(&publication->position), &base->tether_times};
 }
 
 static target_t image_target(rsti_image_t *image)
@@ -48,8 +46,8 @@ rsti_tether_times_t rsti_tether_times_of(const rst_driver_params_t *params,
     const rsti_channel_t *channel)
 {
     rsti_tether_times_t times = {
-        .window_limit_ns = or_default(
-            channel->untethered_window_limit_ns, params->untethered_window_limit_ns),
+        .window_limit_ns = or_default(channel->untethered_window_limit_ns,
+            params->untethered_window_limit_ns),
         .linger_ns = or_default(channel->untethered_linger_ns, params->untethered_linger_ns),
         .resting_ns = or_default(channel->untethered_resting_ns, params->untethered_resting_ns),
     };
@@ -79,16 +77,16 @@ static int allocate_position(rst_driver_t *driver, const target_t *target,
     *subscriber = (rsti_subscriber_t){
         .subscription = subscription,
         .accepted = target->join_position,
-        .tether = {
-            .is_tethered = subscription->is_tethered,
-            .is_rejoin = subscription->is_rejoin,
-            .since_ns = driver->conductor.now_ns,
-            .times = target->times == NULL ? subscription->tether_times : *target->times,
-        },
+        .tether =
+            {
+                .is_tethered = subscription->is_tethered,
+                .is_rejoin = subscription->is_rejoin,
+                .since_ns = driver->conductor.now_ns,
+                .times = target->times == NULL ? subscription->tether_times : *target->times,
+            },
     };
     rsti_eviction_times(subscription, &subscriber->tether);
-    subscriber->counter_id =
-        rsti_stream_counter_allocate(driver, &counter, &subscriber->position);
+    subscriber->counter_id = rsti_stream_counter_allocate(driver, &counter, &subscriber->position);
     return subscriber->counter_id < 0 ? -rst_last_error_code() : 0;
 }
 
@@ -105,8 +103,7 @@ static bool is_read_already(const target_t *target, const rsti_subscription_t *s
     return false;
 }
 
-static int link_log(rst_driver_t *driver, const target_t *target,
-    rsti_subscription_t *subscription)
+static int link_log(rst_driver_t *driver, const target_t *target, rsti_subscription_t *subscription)
 {
     rsti_subscriber_t subscriber;
     if (is_read_already(target, subscription) || rsti_is_evicted(subscription)) {
@@ -231,8 +228,7 @@ static void link_existing_images(rst_driver_t *driver, rsti_subscription_t *subs
         rsti_image_t *image = images->items[i];
         if (image->endpoint == subscription->endpoint
             && rsti_subscription_wants(subscription, image->stream_id, image->session_id)
-            && rsti_image_accepts(image)
-            && rsti_link_image(driver, image, subscription) < 0) {
+            && rsti_image_accepts(image) && rsti_link_image(driver, image, subscription) < 0) {
             rsti_driver_log_trail(driver, "conductor");
         }
     }
@@ -316,8 +312,7 @@ bool rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribe
 }
 
 /* False: it knows already, or it was let go before. */
-static bool tell_unavailable(rst_driver_t *driver, rsti_subscriber_t *subscriber,
-    int64_t image_id)
+static bool tell_unavailable(rst_driver_t *driver, rsti_subscriber_t *subscriber, int64_t image_id)
 {
     if (subscriber->is_told_gone || subscriber->tether.state != RSTI_TETHER_ACTIVE) {
         return false;
@@ -353,14 +348,13 @@ void rsti_subscription_tell_unavailable(rst_driver_t *driver,
     for (size_t l = 0; l < 2; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
             rsti_publication_t *base = lists[l]->items[i];
-            tell_one_unavailable(
-                driver, &base->subscribers, subscription, base->registration_id);
+            tell_one_unavailable(driver, &base->subscribers, subscription, base->registration_id);
         }
     }
 }
 
-bool rsti_subscribers_tell_ours_unavailable(rst_driver_t *driver,
-    rsti_subscribers_t *subscribers, int64_t image_id)
+bool rsti_subscribers_tell_ours_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
+    int64_t image_id)
 {
     bool has_told = false;
     for (int32_t i = 0; i < subscribers->count; i++) {
@@ -398,9 +392,11 @@ void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_
         rsti_subscriber_t *subscriber = &subscribers->items[i];
         if (subscriber->is_refused && !subscriber->is_told) {
             const rsti_subscription_t *subscription = subscriber->subscription;
-            (void)RST_SET_ERR(RST_ECORRUPT, "%s stream %" PRId32 ": counter %" PRId32
-                " holds an impossible position, %" PRId64 " is taken instead", subscription->uri,
-                subscription->stream_id, subscriber->counter_id, subscriber->accepted);
+            (void)RST_SET_ERR(RST_ECORRUPT,
+                "%s stream %" PRId32 ": counter %" PRId32 " holds an impossible position, %" PRId64
+                " is taken instead",
+                subscription->uri, subscription->stream_id, subscriber->counter_id,
+                subscriber->accepted);
             rsti_driver_log_trail(driver, "conductor");
             subscriber->is_told = true;
         }
@@ -472,8 +468,10 @@ static void check_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication)
 {
     const rsti_publication_t *base = &publication->base;
     const target_t target = ipc_target(publication);
-    if (check_tethers(driver, &target, limits(publication->consumer_position,
-            rsti_load_relaxed_i64(base->pub_pos), base->options.publication_window), base->life)) {
+    if (check_tethers(driver, &target,
+            limits(publication->consumer_position, rsti_load_relaxed_i64(base->pub_pos),
+                base->options.publication_window),
+            base->life)) {
         rsti_ipc_publication_on_subscribers_changed(driver, publication);
     }
 }
@@ -481,8 +479,10 @@ static void check_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication)
 static void check_spies(rst_driver_t *driver, rsti_network_publication_t *publication)
 {
     const target_t target = spy_target(publication);
-    if (check_tethers(driver, &target, limits(target.join_position, target.join_position,
-            publication->base.options.publication_window), publication->base.life)) {
+    if (check_tethers(driver, &target,
+            limits(target.join_position, target.join_position,
+                publication->base.options.publication_window),
+            publication->base.life)) {
         rsti_network_publication_on_spies_changed(driver, publication);
     }
 }
@@ -503,13 +503,15 @@ void rsti_tethers_check(rst_driver_t *driver)
     const rsti_conductor_t *conductor = &driver->conductor;
     for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
         rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
-        if (publication->base.life <= RSTI_LIFE_DRAINING && publication->base.subscribers.count > 0) {
+        if (publication->base.life <= RSTI_LIFE_DRAINING
+            && publication->base.subscribers.count > 0) {
             check_ipc(driver, publication);
         }
     }
     for (size_t i = 0; i < conductor->publications.count; i++) {
         rsti_network_publication_t *publication = conductor->publications.items[i];
-        if (publication->base.life <= RSTI_LIFE_DRAINING && publication->base.subscribers.count > 0) {
+        if (publication->base.life <= RSTI_LIFE_DRAINING
+            && publication->base.subscribers.count > 0) {
             check_spies(driver, publication);
         }
     }

@@ -29,11 +29,14 @@ int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length)
     const int64_t usable = rsti_storage_usable(driver->dir);
     switch (rsti_storage_judge(usable, needed, params->low_storage_warning)) {
     case RSTI_STORAGE_FULL:
-        return RST_SET_ERR(RST_ESTORAGE, "a log with term-length=%" PRId32 " needs %" PRId64
-            " bytes, %" PRId64 " are usable in %s", term_length, needed, usable, driver->dir);
+        return RST_SET_ERR(RST_ESTORAGE,
+            "a log with term-length=%" PRId32 " needs %" PRId64 " bytes, %" PRId64
+            " are usable in %s",
+            term_length, needed, usable, driver->dir);
     case RSTI_STORAGE_LOW:
         /* Without the number that changes every time: one entry of the log, counted. */
-        (void)RST_SET_ERR(RST_ESTORAGE, "warning: storage is running low: with the next log less"
+        (void)RST_SET_ERR(RST_ESTORAGE,
+            "warning: storage is running low: with the next log less"
             " than low-file-store-warning-threshold=%" PRId64 " bytes are usable in %s",
             params->low_storage_warning, driver->dir);
         rsti_driver_log_trail(driver, "conductor");

@@ -1,5 +1,5 @@
-/* conductor_names.c: the driver's resolver, and names that are looked up again because their addresses
- * went silent (wire reference 18). */
+/* conductor_names.c: the driver's resolver, and names that are looked up again because their
+ * addresses went silent (wire reference 18). */
 #include "driver/internal.h"
 
 #include "util/alloc.h"
@@ -11,8 +11,8 @@
 static void note_time(rst_driver_t *driver, int64_t took_ns)
 {
     const rsti_counters_t *counters = &driver->counters.counters;
-    rsti_counter_propose_max(
-        rsti_counter_address(counters, RSTI_SYSTEM_NAME_RESOLVER_MAX_TIME), took_ns);
+    rsti_counter_propose_max(rsti_counter_address(counters, RSTI_SYSTEM_NAME_RESOLVER_MAX_TIME),
+        took_ns);
     if (took_ns > driver->params.resolver_threshold_ns) {
         rsti_driver_count(driver, RSTI_SYSTEM_NAME_RESOLVER_TIME_EXCEEDED, 1);
     }
@@ -30,8 +30,8 @@ static int resolve_waiting(void *arg, const char *host, int family,
 {
     rst_driver_t *driver = arg;
     const int64_t begin_ns = rsti_clock_nano_time(&driver->clock);
-    const int result =
-        rsti_system_resolver.resolve(rsti_system_resolver.arg, host, family, address);
+    const int result = rsti_system_resolver.resolve(rsti_system_resolver.arg, host, family,
+        address);
     note_time(driver, rsti_clock_nano_time(&driver->clock) - begin_ns);
     return result;
 }
@@ -57,8 +57,8 @@ static int use_table(rst_driver_t *driver)
         return -rst_last_error_code();
     }
     for (int32_t i = 0; i < table->count; i++) {
-        const int32_t id = rsti_channel_counter_allocate(
-            driver, RSTI_COUNTER_NAME_ENTRY, "rs-name-entry", table->rows[i].name, i, -1);
+        const int32_t id = rsti_channel_counter_allocate(driver, RSTI_COUNTER_NAME_ENTRY,
+            "rs-name-entry", table->rows[i].name, i, -1);
         if (id < 0) {
             return id;
         }
@@ -115,8 +115,8 @@ void rsti_on_reresolve(rst_driver_t *driver, const rsti_agent_command_t *command
         }
     }
     if (conductor->reresolution_count < RSTI_RERESOLUTIONS_MAX) {
-        conductor->reresolutions[conductor->reresolution_count++] =
-            (rsti_reresolution_t){command->endpoint, command->registration_id};
+        conductor->reresolutions[conductor->reresolution_count++] = (rsti_reresolution_t){
+            command->endpoint, command->registration_id};
     }
 }
 

@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static rsti_publication_t *find_shared(rst_driver_t *driver,
-    const rsti_send_endpoint_t *endpoint, const rsti_channel_t *channel, int32_t stream_id)
+static rsti_publication_t *find_shared(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint,
+    const rsti_channel_t *channel, int32_t stream_id)
 {
     const rsti_ptr_array_t *list = rsti_publication_list(driver, endpoint != NULL);
     for (size_t i = 0; i < list->count; i++) {
@@ -72,8 +72,7 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, boo
         options->term_id = options->initial_term_id;
         options->term_offset = 0;
     }
-    const int64_t window =
-        is_network ? params->publication_window : params->ipc_publication_window;
+    const int64_t window = is_network ? params->publication_window : params->ipc_publication_window;
     if (channel->publication_window == RSTI_CHANNEL_UNSET && window > 0
         && window < options->publication_window) {
         options->publication_window = (int32_t)window;
@@ -85,8 +84,7 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, boo
 }
 
 /* Names are carried beside stream ids and must not be mixed on one of them. */
-int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel,
-    int32_t stream_id)
+int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel, int32_t stream_id)
 {
     const rsti_conductor_t *conductor = &driver->conductor;
     const char *other = NULL;
@@ -110,7 +108,8 @@ int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel,
     if (other != NULL) {
         return RST_SET_ERR(RST_ECHANNEL,
             "the names \"%s\" and \"%s\" fall on the same IPC stream id %" PRId32
-            ": choose another name or give a stream id", channel->name, other, stream_id);
+            ": choose another name or give a stream id",
+            channel->name, other, stream_id);
     }
     return 0;
 }
@@ -140,7 +139,8 @@ static rsti_publication_t *create(rst_driver_t *driver, const rsti_channel_t *ch
     if (channel->session_id != RSTI_CHANNEL_UNSET) {
         facts.session_id = (int32_t)channel->session_id;
         if (rsti_session_is_taken(driver, endpoint, facts.stream_id, facts.session_id)) {
-            (void)RST_SET_ERR(RST_EINUSE, "session-id=%" PRId32
+            (void)RST_SET_ERR(RST_EINUSE,
+                "session-id=%" PRId32
                 " clashes with a publication on the same channel and stream id %" PRId32,
                 facts.session_id, facts.stream_id);
             return NULL;
@@ -179,16 +179,14 @@ static void respond_ready(rst_driver_t *driver, const rsti_command_t *command,
 {
     const char *path = publication->file.path;
     const rsti_response_t response = {
-        .type = publication->is_exclusive
-            ? RSTI_RSP_EXCLUSIVE_PUBLICATION_READY
-            : RSTI_RSP_PUBLICATION_READY,
+        .type = publication->is_exclusive ? RSTI_RSP_EXCLUSIVE_PUBLICATION_READY
+                                          : RSTI_RSP_PUBLICATION_READY,
         .correlation_id = command->correlation_id,
         .registration_id = publication->registration_id,
         .session_id = publication->session_id,
         .stream_id = publication->stream_id,
         .counter_id = publication->pub_lmt_id,
-        .channel_status_id =
-            endpoint == NULL ? RSTI_NULL_COUNTER : endpoint->channel_status_id,
+        .channel_status_id = endpoint == NULL ? RSTI_NULL_COUNTER : endpoint->channel_status_id,
         .log_file = {path, (int32_t)strlen(path)},
     };
     rsti_respond(driver, &response);
@@ -259,8 +257,7 @@ bool rsti_on_add_publication(rst_driver_t *driver, const rsti_command_t *command
     return result == 0;
 }
 
-void rsti_publication_release(rst_driver_t *driver, rsti_publication_t *publication,
-    bool is_revoke)
+void rsti_publication_release(rst_driver_t *driver, rsti_publication_t *publication, bool is_revoke)
 {
     const int64_t now_ns = driver->conductor.now_ns;
     RST_ASSERT(publication->ref_count > 0);
@@ -290,8 +287,8 @@ rsti_publication_t *rsti_publication_of_id(const rst_driver_t *driver, int64_t r
 {
     const rsti_conductor_t *conductor = &driver->conductor;
     for (int is_network = 0; is_network <= 1; is_network++) {
-        const rsti_ptr_array_t *list =
-            is_network != 0 ? &conductor->publications : &conductor->ipc_publications;
+        const rsti_ptr_array_t *list = is_network != 0 ? &conductor->publications
+                                                       : &conductor->ipc_publications;
         for (size_t i = 0; i < list->count; i++) {
             rsti_publication_t *publication = list->items[i];
             if (publication->registration_id == registration_id) {
@@ -355,8 +352,8 @@ static void free_network(rst_driver_t *driver, size_t index)
     rsti_send_endpoint_put(driver, endpoint);
 }
 
-/* Where a producer that died may hold somebody up: the sender; and when the rest is for spies alone, because
- * no receiver takes it, a spy, which may have read on. */
+/* Where a producer that died may hold somebody up: the sender; and when the rest is for spies
+ * alone, because no receiver takes it, a spy, which may have read on. */
 static int64_t blocked_at(const rsti_network_publication_t *publication)
 {
     const rsti_publication_t *base = &publication->base;
@@ -373,8 +370,8 @@ void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer
     for (size_t i = conductor->publications.count; i > 0; i--) {
         rsti_network_publication_t *publication = conductor->publications.items[i - 1];
         if (is_timer && publication->base.life <= RSTI_LIFE_DRAINING) {
-            rsti_publication_check_blocked(
-                driver, &publication->base, blocked_at(publication), now_ns);
+            rsti_publication_check_blocked(driver, &publication->base, blocked_at(publication),
+                now_ns);
         }
         if (rsti_network_publication_on_life(driver, publication, now_ns)) {
             free_network(driver, i - 1);

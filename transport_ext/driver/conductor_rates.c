@@ -6,9 +6,8 @@
 int rsti_rate_of_channel(const rst_driver_t *driver, const rsti_channel_t *channel,
     rsti_rate_choice_t *rate)
 {
-    return channel->rate[0] != '\0'
-        ? rsti_rate_choice_parse(rate, channel->rate, channel->uri)
-        : rsti_rate_choice_parse(rate, driver->params.rate, NULL);
+    return channel->rate[0] != '\0' ? rsti_rate_choice_parse(rate, channel->rate, channel->uri)
+                                    : rsti_rate_choice_parse(rate, driver->params.rate, NULL);
 }
 
 int rsti_rate_check_shared(const rsti_publication_t *publication, const rsti_channel_t *channel)
@@ -23,7 +22,8 @@ int rsti_rate_check_shared(const rsti_publication_t *publication, const rsti_cha
     if (rsti_rate_choice_equals(&publication->rate, &asked)) {
         return 0;
     }
-    return RST_SET_ERR(RST_ECHANNEL, "rs-rate=%s differs from that of the existing publication,"
+    return RST_SET_ERR(RST_ECHANNEL,
+        "rs-rate=%s differs from that of the existing publication,"
         " which was opened as %s: leave it out to share that one, or change its rate",
         channel->rate, publication->uri);
 }
@@ -40,15 +40,16 @@ static int parse_text(const rsti_text_t *text, rsti_rate_choice_t *rate)
     return rsti_rate_choice_parse(rate, copy, NULL);
 }
 
-/* The sender begins with it at its next pass. Its counters travel with it: the sender may be busy with an earlier
- * command while they are made here, one after the other. */
+/* The sender begins with it at its next pass. Its counters travel with it: the sender may be busy
+ * with an earlier command while they are made here, one after the other. */
 static void set_network_rate(rst_driver_t *driver, rsti_network_publication_t *publication,
     const rsti_rate_choice_t *rate, const rsti_command_t *command)
 {
     rsti_agent_command_t set = {.object = publication, .rate = *rate};
     if (rate->law != &rsti_rate_unlimited) {
         if (rsti_send_rate_allocate_counters(driver, &publication->send_rate, &publication->base,
-                command->client_id) < 0) {
+                command->client_id)
+            < 0) {
             rsti_respond_trail(driver, command->correlation_id);
             return;
         }
@@ -59,7 +60,8 @@ static void set_network_rate(rst_driver_t *driver, rsti_network_publication_t *p
 }
 
 /* The new law begins anew; what the publication was opened with stays what others are compared
- * with, so a program that opens the stream as before is not refused for what another one changed. */
+ * with, so a program that opens the stream as before is not refused for what another one changed.
+ */
 void rsti_on_set_rate(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_rate_choice_t rate;

@@ -1,6 +1,6 @@
-/* conductor_rcv_destinations.c: destinations of multi-destination subscriptions (wire reference 13.2). A
- * UDP destination is a transport more on the subscription's endpoint; an IPC or spy destination links
- * the subscription to logs of this driver. */
+/* conductor_rcv_destinations.c: destinations of multi-destination subscriptions (wire
+ * reference 13.2). A UDP destination is a transport more on the subscription's endpoint; an IPC or
+ * spy destination links the subscription to logs of this driver. */
 #include "driver/internal.h"
 
 #include "util/error.h"
@@ -13,8 +13,7 @@ static rsti_subscription_t *find_subscription(const rst_driver_t *driver, int64_
     const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
     for (size_t i = 0; i < subscriptions->count; i++) {
         rsti_subscription_t *subscription = subscriptions->items[i];
-        if (subscription->registration_id == registration_id
-            && subscription->destination_id == 0) {
+        if (subscription->registration_id == registration_id && subscription->destination_id == 0) {
             return subscription;
         }
     }
@@ -29,13 +28,14 @@ static rsti_subscription_t *target(rst_driver_t *driver, const rsti_command_t *c
         char text[96];
         snprintf(text, sizeof text, "unknown subscription, registration id %" PRId64,
             command->registration_id);
-        rsti_respond_error(
-            driver, command->correlation_id, RSTI_DRIVER_UNKNOWN_SUBSCRIPTION, text);
+        rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_UNKNOWN_SUBSCRIPTION, text);
         return NULL;
     }
     if (subscription->endpoint == NULL || !subscription->endpoint->is_manual) {
-        (void)RST_SET_ERR(RST_ECHANNEL, "channel %s: only a subscription with"
-            " control-mode=manual has destinations", subscription->uri);
+        (void)RST_SET_ERR(RST_ECHANNEL,
+            "channel %s: only a subscription with"
+            " control-mode=manual has destinations",
+            subscription->uri);
         rsti_respond_trail(driver, command->correlation_id);
         return NULL;
     }
@@ -59,8 +59,8 @@ static int check_destination(const rsti_channel_t *channel)
     return 0;
 }
 
-/* The channel of the command; *udp are its addresses, when it has a socket. 0, RSTI_LOOKUP_PENDING, or
- * negative with a trail. */
+/* The channel of the command; *udp are its addresses, when it has a socket. 0, RSTI_LOOKUP_PENDING,
+ * or negative with a trail. */
 static int parse_destination(rst_driver_t *driver, const rsti_command_t *command,
     rsti_udp_channel_t *udp)
 {
@@ -75,8 +75,8 @@ static int parse_destination(rst_driver_t *driver, const rsti_command_t *command
 static int add_local(rst_driver_t *driver, const rsti_subscription_t *parent,
     const rsti_command_t *command)
 {
-    rsti_subscription_t *made = rsti_subscription_make_destination(
-        driver, parent, &driver->conductor.channel, command->correlation_id);
+    rsti_subscription_t *made = rsti_subscription_make_destination(driver, parent,
+        &driver->conductor.channel, command->correlation_id);
     if (made == NULL) {
         return -rst_last_error_code();
     }
@@ -221,8 +221,9 @@ bool rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *
         }
         return result == RSTI_LOOKUP_PENDING;
     }
-    rsti_receive_transport_t *transport =
-        is_local(channel) ? NULL : find_by_address(subscription->endpoint, &udp);
+    rsti_receive_transport_t *transport = is_local(channel)
+        ? NULL
+        : find_by_address(subscription->endpoint, &udp);
     rsti_subscription_t *local = is_local(channel)
         ? find_local(driver, subscription->registration_id, channel)
         : NULL;

@@ -1,5 +1,5 @@
-/* conductor_receive_endpoints.c: which receive endpoint a subscription uses, and its transports (wire
- * reference 5.1 and 13.2, driver reference 7). */
+/* conductor_receive_endpoints.c: which receive endpoint a subscription uses, and its transports
+ * (wire reference 5.1 and 13.2, driver reference 7). */
 #include "driver/internal.h"
 
 #include "util/error.h"
@@ -59,7 +59,8 @@ static int create(rst_driver_t *driver, const rsti_channel_t *channel,
     rsti_receive_endpoint_t **endpoint)
 {
     if (rsti_receive_endpoint_create(driver, endpoint, channel, udp, command->correlation_id,
-            command->client_id) < 0) {
+            command->client_id)
+        < 0) {
         return -rst_last_error_code();
     }
     const rsti_transport_facts_t facts = {
@@ -115,8 +116,8 @@ int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channe
     }
     if (rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf, channel)
             < 0
-        || rsti_channel_check_buffer(
-               "so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf, channel)
+        || rsti_channel_check_buffer("so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf,
+               channel)
             < 0) {
         return -rst_last_error_code();
     }
@@ -133,8 +134,8 @@ void rsti_receive_endpoint_put(rst_driver_t *driver, rsti_receive_endpoint_t *en
     driver->conductor.closing_count++;
     for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
         if (endpoint->owned[slot] != NULL && !endpoint->owned[slot]->is_closing) {
-            rsti_counter_store(
-                driver, endpoint->owned[slot]->local_sockaddr_id, RSTI_CHANNEL_CLOSING);
+            rsti_counter_store(driver, endpoint->owned[slot]->local_sockaddr_id,
+                RSTI_CHANNEL_CLOSING);
         }
     }
     rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_ENDPOINT, &remove);

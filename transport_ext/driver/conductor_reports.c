@@ -10,8 +10,8 @@ void rsti_image_report_loss(rst_driver_t *driver, rsti_image_t *image, const rst
         .channel = image->uri,
         .source = image->source,
     };
-    const int64_t begin =
-        rsti_position(gap->term_id, gap->term_offset, log->position_bits, log->initial_term_id);
+    const int64_t begin = rsti_position(gap->term_id, gap->term_offset, log->position_bits,
+        log->initial_term_id);
     (void)rsti_loss_report_gap(&driver->loss_report, &image->loss_record, &facts, begin,
         begin + gap->length, driver->conductor.epoch.now_ms);
 }

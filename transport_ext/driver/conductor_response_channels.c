@@ -69,12 +69,16 @@ int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *
     const bool is_response = channel->control_mode == RSTI_CONTROL_RESPONSE;
     const bool is_ipc = channel->media == RSTI_MEDIA_IPC;
     if (is_response && id == NO_ID) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel \"%s\": control-mode=response needs"
-            " response-correlation-id, that of the image which is answered", channel->uri);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel \"%s\": control-mode=response needs"
+            " response-correlation-id, that of the image which is answered",
+            channel->uri);
     }
     if (is_response && !is_ipc && channel->control[0] == '\0') {
-        return RST_SET_ERR(RST_ECHANNEL, "channel \"%s\": control-mode=response needs"
-            " control=host:port", channel->uri);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel \"%s\": control-mode=response needs"
+            " control=host:port",
+            channel->uri);
     }
     if (id < 0) {
         return 0;
@@ -83,8 +87,9 @@ int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *
         : is_ipc                       ? find_ipc_asker(driver, id) != NULL
                                        : find_image(driver, id) != NULL;
     if (!is_there) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel parameter response-correlation-id=%" PRId64
-            ": there is no %s with that id", id,
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter response-correlation-id=%" PRId64 ": there is no %s with that id",
+            id,
             is_response ? "image whose publisher waits for responses"
                         : "subscription with control-mode=response");
     }
@@ -97,8 +102,7 @@ void rsti_response_on_publication(rst_driver_t *driver, rsti_publication_t *publ
         return;
     }
     if (!publication->is_network) {
-        rsti_subscription_t *asker =
-            find_ipc_asker(driver, publication->response_correlation_id);
+        rsti_subscription_t *asker = find_ipc_asker(driver, publication->response_correlation_id);
         if (asker != NULL) {
             asker->has_session = true;
             asker->session_id = publication->session_id;
@@ -141,8 +145,7 @@ static bool has_image(const rst_driver_t *driver, const rsti_subscription_t *sub
 
 void rsti_on_response_setup(rst_driver_t *driver, const rsti_agent_command_t *command)
 {
-    rsti_subscription_t *subscription =
-        find_subscription(driver, command->registration_id, false);
+    rsti_subscription_t *subscription = find_subscription(driver, command->registration_id, false);
     if (subscription == NULL || (subscription->has_session && has_image(driver, subscription))) {
         return;
     }

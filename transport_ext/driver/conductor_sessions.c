@@ -36,8 +36,8 @@ static bool find_session(rst_driver_t *driver, const rsti_send_endpoint_t *endpo
 int rsti_publication_check_equal(const char *name, int64_t asked, int64_t existing)
 {
     if (asked != RSTI_CHANNEL_UNSET && asked != existing) {
-        return RST_SET_ERR(RST_ECHANNEL, "%s=%" PRId64
-            " differs from the %" PRId64 " of the existing publication", name, asked,
+        return RST_SET_ERR(RST_ECHANNEL,
+            "%s=%" PRId64 " differs from the %" PRId64 " of the existing publication", name, asked,
             existing);
     }
     return 0;
@@ -104,8 +104,8 @@ int32_t rsti_session_next(rst_driver_t *driver, const rsti_session_scope_t *scop
     for (;;) { /* ends: the reserved range leaves room, and there are fewer publications than ids */
         const int32_t id = conductor->next_session_id;
         if (id >= params->reserved_session_low && id <= params->reserved_session_high) {
-            conductor->next_session_id =
-                rsti_wrap_add_i32((int32_t)params->reserved_session_high, 1);
+            conductor->next_session_id = rsti_wrap_add_i32((int32_t)params->reserved_session_high,
+                1);
             continue;
         }
         conductor->next_session_id = rsti_wrap_add_i32(id, 1);

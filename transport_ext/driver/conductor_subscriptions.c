@@ -24,8 +24,8 @@ static void set_tether(const rst_driver_params_t *params, const rsti_channel_t *
     made->tether_times = rsti_tether_times_of(params, channel);
 }
 
-static rsti_subscription_t *make_subscription(rst_driver_t *driver,
-    const rsti_channel_t *channel, const rsti_command_t *command, const char *canonical)
+static rsti_subscription_t *make_subscription(rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_command_t *command, const char *canonical)
 {
     const rst_driver_params_t *params = &driver->params;
     rsti_subscription_t *made = rsti_alloc(sizeof *made);
@@ -56,8 +56,8 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver,
             : channel->receiver_window);
     made->budget_bytes = channel->budget_bytes == RSTI_CHANNEL_UNSET ? params->stream_budget
                                                                      : channel->budget_bytes;
-    made->is_fill_window =
-        channel->is_fill_window_set ? channel->fill_window : params->fill_window != 0;
+    made->is_fill_window = channel->is_fill_window_set ? channel->fill_window
+                                                       : params->fill_window != 0;
     snprintf(made->cc, sizeof made->cc, "%s", channel->cc);
     made->uri = rsti_strndup(channel->uri, channel->uri_length);
     made->uri_length = channel->uri_length;
@@ -78,18 +78,18 @@ static int check_conflict(rst_driver_t *driver, const rsti_subscription_t *made,
     for (size_t i = 0; i < subscriptions->count; i++) {
         const rsti_subscription_t *other = subscriptions->items[i];
         if (other == made || other->endpoint != endpoint || other->stream_id != made->stream_id
-            || other->has_session != made->has_session
-            || other->session_id != made->session_id) {
+            || other->has_session != made->has_session || other->session_id != made->session_id) {
             continue;
         }
         const char *different = other->is_reliable != made->is_reliable ? "reliable"
-            : other->is_rejoin != made->is_rejoin                        ? "rejoin"
-            : other->is_response != made->is_response                    ? "control-mode"
-                                                                         : NULL;
+            : other->is_rejoin != made->is_rejoin                       ? "rejoin"
+            : other->is_response != made->is_response                   ? "control-mode"
+                                                                        : NULL;
         if (different != NULL) {
-            return RST_SET_ERR(RST_ECHANNEL, "channel %s: %s= differs from that of %s, which is on "
-                "the same socket and stream id %" PRId32, made->uri, different, other->uri,
-                made->stream_id);
+            return RST_SET_ERR(RST_ECHANNEL,
+                "channel %s: %s= differs from that of %s, which is on "
+                "the same socket and stream id %" PRId32,
+                made->uri, different, other->uri, made->stream_id);
         }
     }
     return 0;

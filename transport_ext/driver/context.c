@@ -48,12 +48,12 @@ static const rst_driver_option_t option_list[] = {
 #define OPTION_ENTRY(kind, field, name, value, least, most, help) {name, value, help},
     RSTI_DRIVER_OPTIONS(OPTION_ENTRY)
 #undef OPTION_ENTRY
-    {NULL, NULL, NULL},
+        {NULL, NULL, NULL},
 };
 
 static const option_row_t option_rows[] = {
     {KIND_TEXT, offsetof(struct rst_driver_params_t, dir), 0, RSTI_PATH_MAX - 1},
-#define OPTION_ROW(kind, field, name, value, least, most, help)                                   \
+#define OPTION_ROW(kind, field, name, value, least, most, help)                                    \
     {KIND_##kind, offsetof(struct rst_driver_params_t, field), least, most},
     RSTI_DRIVER_OPTIONS(OPTION_ROW)
 #undef OPTION_ROW
@@ -145,13 +145,14 @@ static bool parse_idle(const char *text, int64_t *value)
 /* The short list that a kind takes its names from; NULL for the others. */
 static const named_value_t *names_of(option_kind_t kind)
 {
-    return kind == KIND_THREADING ? threading_names
-        : kind == KIND_IDLE ? idle_names
-        : kind == KIND_TRISTATE ? tristate_names
-        : kind == KIND_NAMING ? naming_names
+    return kind == KIND_THREADING  ? threading_names
+        : kind == KIND_IDLE        ? idle_names
+        : kind == KIND_TRISTATE    ? tristate_names
+        : kind == KIND_NAMING      ? naming_names
         : kind == KIND_TERMINATION ? termination_names
-        : kind == KIND_BUDGET ? budget_names
-        : kind == KIND_BOOL ? bool_names : NULL;
+        : kind == KIND_BUDGET      ? budget_names
+        : kind == KIND_BOOL        ? bool_names
+                                   : NULL;
 }
 
 static bool parse_number(option_kind_t kind, const char *text, int64_t *value)
@@ -184,9 +185,9 @@ static int refuse(size_t index, const char *text)
         return RST_SET_ERR(RST_EINVAL, "%s=%s: allowed: %s", option->name, text,
             row->kind == KIND_BOOL ? "true | false" : option->help);
     }
-    return RST_SET_ERR(RST_EINVAL, "%s=%s: must be a %s from %" PRId64 " to %" PRId64,
-        option->name, text,
-        row->kind == KIND_SIZE ? "size (k, m, g)"
+    return RST_SET_ERR(RST_EINVAL, "%s=%s: must be a %s from %" PRId64 " to %" PRId64, option->name,
+        text,
+        row->kind == KIND_SIZE           ? "size (k, m, g)"
             : row->kind == KIND_DURATION ? "duration (ns, us, ms, s), in ns"
                                          : "number",
         row->least, row->most);
@@ -227,9 +228,11 @@ static int set_option(rst_driver_params_t *params, size_t index, const char *tex
     }
     if (has_limits(row->kind)) {
         const int64_t least = clamp != NULL && clamp->least != 0
-            ? rsti_max_i64(clamp->least, row->least) : row->least;
+            ? rsti_max_i64(clamp->least, row->least)
+            : row->least;
         const int64_t most = clamp != NULL && clamp->most != 0
-            ? rsti_min_i64(clamp->most, row->most) : row->most;
+            ? rsti_min_i64(clamp->most, row->most)
+            : row->most;
         const int64_t within = rsti_max_i64(rsti_min_i64(value, most), least);
         if (within != value && clamp == NULL) {
             return refuse(index, text);
@@ -290,8 +293,8 @@ int rst_driver_params_set(rst_driver_params_t *params, const char *name, const c
     return index < 0 ? index : set_option(params, (size_t)index, value, NULL);
 }
 
-int rsti_driver_params_set_clamped(rst_driver_params_t *params, const char *name,
-    const char *value, rsti_clamp_t *clamp)
+int rsti_driver_params_set_clamped(rst_driver_params_t *params, const char *name, const char *value,
+    rsti_clamp_t *clamp)
 {
     const int index = find_option(name, value);
     return index < 0 ? index : set_option(params, (size_t)index, value, clamp);

@@ -41,8 +41,8 @@ typedef enum rsti_idle_option_t {
     RSTI_IDLE_OF_NETWORK,
     RSTI_IDLE_OF_SHARED
 } rsti_idle_option_t;
-/* How a thread of that kind waits: its own option, else the one for all. 0 or -RST_EINVAL naming the
- * option whose arguments are malformed. */
+/* How a thread of that kind waits: its own option, else the one for all. 0 or -RST_EINVAL naming
+ * the option whose arguments are malformed. */
 int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
     rsti_idle_params_t *idle);
 
@@ -54,8 +54,8 @@ typedef struct rsti_clamp_t {
     int64_t value; /* is_clamped: the limit that was taken */
 } rsti_clamp_t;
 /* As rst_driver_params_set, but a number out of range becomes the limit. */
-int rsti_driver_params_set_clamped(rst_driver_params_t *params, const char *name,
-    const char *value, rsti_clamp_t *clamp);
+int rsti_driver_params_set_clamped(rst_driver_params_t *params, const char *name, const char *value,
+    rsti_clamp_t *clamp);
 
 void rsti_driver_params_init(rst_driver_params_t *params);
 /* Relations between options (driver reference, section 9). 0 or -RST_EINVAL naming the option. */

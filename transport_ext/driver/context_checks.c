@@ -34,12 +34,13 @@ int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_
     const int64_t kind = is_own ? rows[option].kind : params->idle;
     const char *args = is_own || rows[option].args[0] != '\0' ? rows[option].args
                                                               : params->idle_args;
-    rsti_idle_params_init(
-        idle, kind == RSTI_IDLE_AS_ALL ? RSTI_IDLE_BLOCK : (rsti_idle_kind_t)kind);
+    rsti_idle_params_init(idle,
+        kind == RSTI_IDLE_AS_ALL ? RSTI_IDLE_BLOCK : (rsti_idle_kind_t)kind);
     if (!rsti_idle_parse_args(idle, args)) {
-        return RST_SET_ERR(RST_EINVAL, "%s-init-args=%s: backoff takes spins-yields-min-max as "
-            "10-20-1us-1ms, sleep a duration (both up to 1s), other strategies nothing", name,
-            args);
+        return RST_SET_ERR(RST_EINVAL,
+            "%s-init-args=%s: backoff takes spins-yields-min-max as "
+            "10-20-1us-1ms, sleep a duration (both up to 1s), other strategies nothing",
+            name, args);
     }
     return 0;
 }
@@ -68,8 +69,8 @@ static int check_lengths(const rst_driver_params_t *params)
     };
     for (size_t i = 0; i < sizeof powers / sizeof powers[0]; i++) {
         if (!rsti_is_power_of_two(powers[i].value)) {
-            return RST_SET_ERR(RST_EINVAL, "%s=%" PRId64 ": must be a power of two",
-                powers[i].name, powers[i].value);
+            return RST_SET_ERR(RST_EINVAL, "%s=%" PRId64 ": must be a power of two", powers[i].name,
+                powers[i].value);
         }
     }
     for (size_t i = 0; i < sizeof multiples / sizeof multiples[0]; i++) {
@@ -97,8 +98,7 @@ static int check_times(const rst_driver_params_t *params)
         {"publication-unblock-timeout", params->unblock_timeout_ns, "client-liveness-timeout",
             params->client_liveness_ns},
         {"client-liveness-timeout", params->client_liveness_ns, timer, interval_ns},
-        {"untethered-window-limit-timeout", params->untethered_window_limit_ns, timer,
-            interval_ns},
+        {"untethered-window-limit-timeout", params->untethered_window_limit_ns, timer, interval_ns},
         {"untethered-linger-timeout",
             linger_ns != 0 ? linger_ns : params->untethered_window_limit_ns, timer, interval_ns},
         {"untethered-resting-timeout", params->untethered_resting_ns, timer, interval_ns},
@@ -109,8 +109,8 @@ static int check_times(const rst_driver_params_t *params)
             char than[RSTI_DURATION_TEXT_MAX];
             rsti_format_duration(value, sizeof value, rows[i].value_ns);
             rsti_format_duration(than, sizeof than, rows[i].than_ns);
-            return RST_SET_ERR(RST_EINVAL, "%s=%s: must be longer than %s=%s", rows[i].name,
-                value, rows[i].than, than);
+            return RST_SET_ERR(RST_EINVAL, "%s=%s: must be longer than %s=%s", rows[i].name, value,
+                rows[i].than, than);
         }
     }
     return 0;
@@ -119,22 +119,23 @@ static int check_times(const rst_driver_params_t *params)
 static int check_windows(const rst_driver_params_t *params)
 {
     if (params->so_rcvbuf > 0 && params->initial_window > params->so_rcvbuf) {
-        return RST_SET_ERR(RST_EINVAL, "initial-window-length=%" PRId64
-            ": must not be longer than so-rcvbuf=%" PRId64, params->initial_window,
-            params->so_rcvbuf);
+        return RST_SET_ERR(RST_EINVAL,
+            "initial-window-length=%" PRId64 ": must not be longer than so-rcvbuf=%" PRId64,
+            params->initial_window, params->so_rcvbuf);
     }
     if (params->budget_min > params->budget_max) {
-        return RST_SET_ERR(RST_EINVAL, "budget-min=%" PRId64
-            ": must not be more than budget-max=%" PRId64, params->budget_min,
+        return RST_SET_ERR(RST_EINVAL,
+            "budget-min=%" PRId64 ": must not be more than budget-max=%" PRId64, params->budget_min,
             params->budget_max);
     }
     if (params->so_sndbuf > 0 && params->mtu > params->so_sndbuf) {
-        return RST_SET_ERR(RST_EINVAL, "mtu=%" PRId64
-            ": must not be longer than so-sndbuf=%" PRId64, params->mtu, params->so_sndbuf);
+        return RST_SET_ERR(RST_EINVAL,
+            "mtu=%" PRId64 ": must not be longer than so-sndbuf=%" PRId64, params->mtu,
+            params->so_sndbuf);
     }
     if (params->mtu > params->initial_window) {
-        return RST_SET_ERR(RST_EINVAL, "mtu=%" PRId64
-            ": must not be longer than initial-window-length=%" PRId64, params->mtu,
+        return RST_SET_ERR(RST_EINVAL,
+            "mtu=%" PRId64 ": must not be longer than initial-window-length=%" PRId64, params->mtu,
             params->initial_window);
     }
     return 0;
@@ -144,18 +145,21 @@ static int check_numbers(const rst_driver_params_t *params)
 {
     int64_t retry_ns;
     if (params->reserved_session_high < params->reserved_session_low) {
-        return RST_SET_ERR(RST_EINVAL, "publication-reserved-session-id-high=%" PRId64
+        return RST_SET_ERR(RST_EINVAL,
+            "publication-reserved-session-id-high=%" PRId64
             ": must not be below publication-reserved-session-id-low=%" PRId64,
             params->reserved_session_high, params->reserved_session_low);
     }
     if (params->reserved_session_high - params->reserved_session_low > INT32_MAX) {
-        return RST_SET_ERR(RST_EINVAL, "publication-reserved-session-id-high=%" PRId64
+        return RST_SET_ERR(RST_EINVAL,
+            "publication-reserved-session-id-high=%" PRId64
             ": must leave half of all session ids from publication-reserved-session-id-low=%" PRId64,
             params->reserved_session_high, params->reserved_session_low);
     }
     if (__builtin_mul_overflow(params->nak_delay_ns, params->nak_retry_ratio, &retry_ns)) {
-        return RST_SET_ERR(RST_EINVAL, "nak-unicast-retry-delay-ratio=%" PRId64
-            ": times nak-unicast-delay=%" PRId64 "ns it is beyond 64 bits",
+        return RST_SET_ERR(RST_EINVAL,
+            "nak-unicast-retry-delay-ratio=%" PRId64 ": times nak-unicast-delay=%" PRId64
+            "ns it is beyond 64 bits",
             params->nak_retry_ratio, params->nak_delay_ns);
     }
     return 0;
@@ -206,13 +210,14 @@ int rsti_driver_params_check_sockets(const rst_driver_params_t *params,
     const rsti_socket_probe_t *probe)
 {
     if (params->initial_window > probe->rcvbuf) {
-        return RST_SET_ERR(RST_EINVAL, "initial-window-length=%" PRId64
-            ": longer than the %" PRId64 " bytes that a socket gets for so-rcvbuf=%" PRId64
-            " (raise net.core.rmem_max)", params->initial_window, probe->rcvbuf,
-            params->so_rcvbuf);
+        return RST_SET_ERR(RST_EINVAL,
+            "initial-window-length=%" PRId64 ": longer than the %" PRId64
+            " bytes that a socket gets for so-rcvbuf=%" PRId64 " (raise net.core.rmem_max)",
+            params->initial_window, probe->rcvbuf, params->so_rcvbuf);
     }
     if (params->mtu > probe->sndbuf) {
-        return RST_SET_ERR(RST_EINVAL, "mtu=%" PRId64 ": longer than the %" PRId64
+        return RST_SET_ERR(RST_EINVAL,
+            "mtu=%" PRId64 ": longer than the %" PRId64
             " bytes that a socket gets for so-sndbuf=%" PRId64 " (raise net.core.wmem_max)",
             params->mtu, probe->sndbuf, params->so_sndbuf);
     }

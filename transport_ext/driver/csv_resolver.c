@@ -28,11 +28,13 @@ int rsti_csv_resolver_parse(rsti_csv_resolver_t *resolver, const char *text)
     resolver->count = 0;
     for (const char *at = text; at != NULL && *at != '\0';) {
         const char *end = resolver->count < RSTI_CSV_ROWS_MAX
-            ? parse_row(at, &resolver->rows[resolver->count]) : NULL;
+            ? parse_row(at, &resolver->rows[resolver->count])
+            : NULL;
         if (end == NULL) {
-            return RST_SET_ERR(RST_EINVAL, "name-resolver-init-args, row %d at \"%.64s\": must be"
-                " name,address,address, rows apart by |, %d at most", (int)resolver->count + 1, at,
-                RSTI_CSV_ROWS_MAX);
+            return RST_SET_ERR(RST_EINVAL,
+                "name-resolver-init-args, row %d at \"%.64s\": must be"
+                " name,address,address, rows apart by |, %d at most",
+                (int)resolver->count + 1, at, RSTI_CSV_ROWS_MAX);
         }
         resolver->count++;
         at = *end == '|' ? end + 1 : end;

@@ -1,6 +1,7 @@
-/* demand_sender.c: what the one reader of a network publication asks for, from its status messages into the
- * log, where the publisher reads it (concurrent/wake.h). Several receivers are not told: whom they are
- * counted for is known to none of them, and a sender keeps no state per receiver for that. */
+/* demand_sender.c: what the one reader of a network publication asks for, from its status messages
+ * into the log, where the publisher reads it (concurrent/wake.h). Several receivers are not told:
+ * whom they are counted for is known to none of them, and a sender keeps no state per receiver for
+ * that. */
 #include "driver/internal.h"
 
 #define NOT_TOLD (-1)
@@ -31,8 +32,8 @@ void rsti_network_publication_on_demand(rsti_sender_t *sender,
     }
 }
 
-void rsti_network_publication_forget_demand(
-    rsti_sender_t *sender, rsti_network_publication_t *publication)
+void rsti_network_publication_forget_demand(rsti_sender_t *sender,
+    rsti_network_publication_t *publication)
 {
     const rsti_log_ext_t *ext = &publication->base.file.log.metadata->ext;
     if (rsti_load_relaxed_i64(&ext->demand_begin) != 0

@@ -16,8 +16,8 @@ static void mark_repeated(rsti_destination_tracker_t *tracker)
     for (int32_t i = 0; i < tracker->count; i++) {
         bool is_repeated = false;
         for (int32_t k = 0; k < i && !is_repeated; k++) {
-            is_repeated =
-                rsti_netaddr_equal(&tracker->items[k].address, &tracker->items[i].address);
+            is_repeated = rsti_netaddr_equal(&tracker->items[k].address,
+                &tracker->items[i].address);
         }
         tracker->items[i].is_repeated = is_repeated;
     }
@@ -99,8 +99,8 @@ void rsti_destinations_expire(rsti_destination_tracker_t *tracker, int64_t now_n
             oldest_ns = last_ns;
         }
     }
-    tracker->expiry_due_ns = oldest_ns == INT64_MAX
-        ? RSTI_NO_DEADLINE : oldest_ns + RSTI_DESTINATION_TIMEOUT_NS + 1;
+    tracker->expiry_due_ns = oldest_ns == INT64_MAX ? RSTI_NO_DEADLINE
+                                                    : oldest_ns + RSTI_DESTINATION_TIMEOUT_NS + 1;
 }
 
 static rsti_destination_t *find(rsti_destination_tracker_t *tracker, int64_t registration_id)

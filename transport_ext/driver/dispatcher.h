@@ -8,9 +8,9 @@
  *   COOL_DOWN          the image went without end of stream     ignored   ignored
  *
  * The entries lie in one block made by the conductor. When all are taken a new session takes the
- * place of the oldest that cools down; a SETUP also that of the oldest elicited one, so that a flood
- * of data cannot keep publishers out; else it is ignored. "No interest" is not stored: it is asked
- * again, which a flood of unwanted sessions cannot fill. */
+ * place of the oldest that cools down; a SETUP also that of the oldest elicited one, so that a
+ * flood of data cannot keep publishers out; else it is ignored. "No interest" is not stored: it is
+ * asked again, which a flood of unwanted sessions cannot fill. */
 #ifndef RSTI_DRIVER_DISPATCHER_H
 #define RSTI_DRIVER_DISPATCHER_H
 

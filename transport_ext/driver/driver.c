@@ -67,8 +67,8 @@ static int open_frame_log(rst_driver_t *driver)
     driver->frame_log = (rsti_frame_log_t){
         driver->clock, rsti_frame_log_file_write, &driver->frame_log_file};
     rsti_media_udp_tap(&driver->udp_media, rsti_frame_log_on_datagram, &driver->frame_log);
-    return rsti_frame_log_file_open(
-        &driver->frame_log_file, params->frame_log, params->frame_log_length);
+    return rsti_frame_log_file_open(&driver->frame_log_file, params->frame_log,
+        params->frame_log_length);
 }
 
 static int open_media(rst_driver_t *driver, const rsti_media_t *media)
@@ -175,9 +175,9 @@ static void warn_of_small_buffers(rst_driver_t *driver)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].wanted > rows[i].given && rows[i].given > 0) {
             char text[160];
-            (void)snprintf(text, sizeof text, "%s=%" PRId64 ": the system gives %" PRId64
-                " bytes only, raise %s", rows[i].option, rows[i].wanted, rows[i].given,
-                rows[i].limit);
+            (void)snprintf(text, sizeof text,
+                "%s=%" PRId64 ": the system gives %" PRId64 " bytes only, raise %s", rows[i].option,
+                rows[i].wanted, rows[i].given, rows[i].limit);
             rsti_driver_log_error(driver, 0, text);
         }
     }
@@ -194,8 +194,8 @@ static rsti_threading_t choose_threading(const rst_driver_params_t *params)
 static int take_directory(rst_driver_t *driver)
 {
     const rst_driver_params_t *params = &driver->params;
-    /* A driver of ours tells its life by its lock; only an Aeron driver's young heartbeat may belong
-     * to one that was killed, and only that is overridden. */
+    /* A driver of ours tells its life by its lock; only an Aeron driver's young heartbeat may
+     * belong to one that was killed, and only that is overridden. */
     const int64_t timeout_ns = params->dir_delete_on_start != 0 ? 0 : params->driver_timeout_ns;
     if (params->dir_warn_if_exists != 0 && rsti_driver_dir_exists(driver->dir)) {
         fprintf(stderr, "rstream: warning: driver directory %s exists\n", driver->dir);
@@ -215,8 +215,8 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
     if (take_directory(driver) < 0) {
         return -rst_last_error_code();
     }
-    if (open_media(driver, media) < 0 || open_cnc(driver) < 0
-        || open_loss_report(driver) < 0 || rsti_waker_create(&driver->waker, driver->dir) < 0
+    if (open_media(driver, media) < 0 || open_cnc(driver) < 0 || open_loss_report(driver) < 0
+        || rsti_waker_create(&driver->waker, driver->dir) < 0
         || rsti_conductor_init(driver, seed) < 0 || rsti_sender_init(&driver->sender, driver) < 0
         || rsti_receiver_init(&driver->receiver, driver) < 0 || rsti_threads_prepare(driver) < 0
         || rsti_names_init(driver) < 0) {

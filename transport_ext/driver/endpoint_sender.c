@@ -1,5 +1,5 @@
-/* endpoint_sender.c: the sender's side of a send endpoint: datagrams to its one peer, its group or all
- * its destinations, and what it learns of them (wire reference 7.1, 13.1). */
+/* endpoint_sender.c: the sender's side of a send endpoint: datagrams to its one peer, its group or
+ * all its destinations, and what it learns of them (wire reference 7.1, 13.1). */
 #include "driver/internal.h"
 
 #include "util/error.h"
@@ -118,8 +118,8 @@ void rsti_send_endpoint_on_destination(rsti_sender_t *sender, int32_t type,
     tell_destination_count(sender->driver, endpoint);
 }
 
-void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
-    int64_t now_ns, int64_t *next_deadline_ns)
+void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns,
+    int64_t *next_deadline_ns)
 {
     if (endpoint->destinations != NULL) {
         rsti_destinations_expire(endpoint->destinations, now_ns);
@@ -133,14 +133,15 @@ void rsti_send_endpoint_on_resolved(rsti_sender_t *sender, const rsti_agent_comm
     const rst_driver_t *driver = sender->driver;
     rsti_send_endpoint_t *endpoint = command->endpoint;
     if (endpoint->destinations != NULL) {
-        (void)rsti_destinations_move(
-            endpoint->destinations, command->registration_id, &command->address);
+        (void)rsti_destinations_move(endpoint->destinations, command->registration_id,
+            &command->address);
         return;
     }
     endpoint->data_address = command->address;
     if (endpoint->is_connected
-        && driver->media.table->reconnect(
-               driver->media.arg, endpoint->data_socket, &command->address) < 0) {
+        && driver->media.table->reconnect(driver->media.arg, endpoint->data_socket,
+               &command->address)
+            < 0) {
         rsti_driver_log_trail(sender->driver, "sender");
     }
 }

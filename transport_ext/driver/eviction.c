@@ -1,9 +1,9 @@
-/* eviction.c: a subscription that stands still for rs-evict while it holds a stream back is let go, as
- * a whole and for good: its consumer is one thread, and hangs for all of its logs. Law: from the last
- * move of its position at the window's end to the moment when the others may go on lie rs-evict and
- * two looks at most; three quarters of it pass before it is told, in the rest what it holds stays as
- * it is. It comes back only by subscribing again, when its consumer lives: one that came back by
- * itself would hold the stream again and again. docs/slow-consumers.md. */
+/* eviction.c: a subscription that stands still for rs-evict while it holds a stream back is let go,
+ * as a whole and for good: its consumer is one thread, and hangs for all of its logs. Law: from the
+ * last move of its position at the window's end to the moment when the others may go on lie
+ * rs-evict and two looks at most; three quarters of it pass before it is told, in the rest what it
+ * holds stays as it is. It comes back only by subscribing again, when its consumer lives: one that
+ * came back by itself would hold the stream again and again. docs/slow-consumers.md. */
 #include "driver/internal.h"
 
 #include "concurrent/eviction.h"
@@ -56,8 +56,10 @@ static void let_go(rst_driver_t *driver, rsti_subscribers_t *subscribers, int64_
 
 static void tell(rst_driver_t *driver, const rsti_subscription_t *subscription)
 {
-    (void)RST_SET_ERR(RST_EFULL, "%s stream %" PRId32 ": subscription %" PRId64 " of client %" PRId64
-        " held the stream and stood still for %" PRId64 " ms (rs-evict); the others go on without it",
+    (void)RST_SET_ERR(RST_EFULL,
+        "%s stream %" PRId32 ": subscription %" PRId64 " of client %" PRId64
+        " held the stream and stood still for %" PRId64
+        " ms (rs-evict); the others go on without it",
         subscription->uri, subscription->stream_id, subscription->registration_id,
         subscription->client_id, subscription->evict_ns / RSTI_NS_PER_MS);
     rsti_driver_log_trail(driver, "conductor");
@@ -119,8 +121,8 @@ void rsti_evictions_poll(rst_driver_t *driver, int64_t now_ns, int64_t *next_dea
                 end_interest(driver, subscription, now_ns);
             }
         }
-        conductor->evictions_due_ns =
-            shortest_ns == INT64_MAX ? INT64_MAX : now_ns + shortest_ns / LOOKS;
+        conductor->evictions_due_ns = shortest_ns == INT64_MAX ? INT64_MAX
+                                                               : now_ns + shortest_ns / LOOKS;
     }
     rsti_lower_deadline(next_deadline_ns, conductor->evictions_due_ns);
 }

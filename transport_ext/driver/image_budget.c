@@ -35,7 +35,8 @@ static void grant(rst_driver_t *driver, rsti_budget_connection_t *connection, in
     rsti_counter_store(driver, connection->counter_id, bytes);
 }
 
-/* Some policies share anew among all when one comes or goes; their images tell it in their next look. */
+/* Some policies share anew among all when one comes or goes; their images tell it in their next
+ * look. */
 static void share(rst_driver_t *driver, const rsti_budget_policy_t *policy)
 {
     const rsti_ptr_array_t *connections = &driver->conductor.budget_connections;
@@ -64,8 +65,7 @@ static rsti_budget_connection_t *find(const rst_driver_t *driver,
     const rsti_ptr_array_t *connections = &driver->conductor.budget_connections;
     for (size_t i = 0; i < connections->count; i++) {
         rsti_budget_connection_t *connection = connections->items[i];
-        if (connection->endpoint == endpoint
-            && rsti_netaddr_equal(&connection->source, source)) {
+        if (connection->endpoint == endpoint && rsti_netaddr_equal(&connection->source, source)) {
             return connection;
         }
     }
@@ -94,8 +94,8 @@ static rsti_budget_connection_t *make(rst_driver_t *driver, const rsti_image_t *
         destroy(driver, made);
         return NULL;
     }
-    grant(driver, made, rsti_budget_grant(&policy, (int64_t)connections->count,
-        granted_to_all(driver)));
+    grant(driver, made,
+        rsti_budget_grant(&policy, (int64_t)connections->count, granted_to_all(driver)));
     share(driver, &policy);
     return made;
 }
@@ -129,8 +129,8 @@ static void tell(rst_driver_t *driver, rsti_image_t *image, const rsti_sm_budget
     image->budget.wake_position = budget->position + step;
 }
 
-static int join_connection(
-    rst_driver_t *driver, rsti_image_t *image, const rsti_image_facts_t *facts)
+static int join_connection(rst_driver_t *driver, rsti_image_t *image,
+    const rsti_image_facts_t *facts)
 {
     if (driver->params.budget == RSTI_BUDGET_NONE) {
         return 0;
@@ -147,8 +147,8 @@ static int join_connection(
     return 0;
 }
 
-int rsti_image_budget_join(
-    rst_driver_t *driver, rsti_image_t *image, const rsti_image_facts_t *facts)
+int rsti_image_budget_join(rst_driver_t *driver, rsti_image_t *image,
+    const rsti_image_facts_t *facts)
 {
     rsti_image_budget_t *state = &image->budget;
     state->wake_position = INT64_MAX;
@@ -159,7 +159,8 @@ int rsti_image_budget_join(
     if (join_connection(driver, image, facts) < 0) {
         return -rst_last_error_code();
     }
-    /* There before the first status message leaves: else a whole window could be sent on its word. */
+    /* There before the first status message leaves: else a whole window could be sent on its word.
+     */
     const rsti_sm_budget_t budget = granted_now(state, image->join_position);
     const int64_t step = rsti_budget_ack_step(budget.connection_bytes, budget.stream_bytes);
     if (step != INT64_MAX && (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0) {
@@ -187,8 +188,8 @@ void rsti_image_budget_leave(rst_driver_t *driver, rsti_image_t *image)
     share(driver, &policy);
 }
 
-int64_t rsti_image_budget_look(
-    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns)
+int64_t rsti_image_budget_look(rst_driver_t *driver, rsti_image_t *image, int64_t hwm,
+    int64_t consumed, int64_t now_ns)
 {
     rsti_image_budget_t *state = &image->budget;
     const rsti_sm_budget_t budget = granted_now(state, consumed);

@@ -1,10 +1,12 @@
-/* image_budget.h: what may be under way to the readers of an image, and how far they have taken it, told to
- * a sender of ours (flow/budget.h; docs/wire.md, "Budget"). Of unicast images only, as demand.
+/* image_budget.h: what may be under way to the readers of an image, and how far they have taken it,
+ * told to a sender of ours (flow/budget.h; docs/wire.md, "Budget"). Of unicast images only, as
+ * demand.
  *
- * A connection is a receive endpoint and the address that a sender sends its streams from. The conductor
- * keeps the connections, and hands the three words to the receiver in a sequence lock (conductor writes,
- * receiver reads), which sends them in an additional status message and repeats them in each that it sends
- * anyway. One that is lost must not leave a sender waiting: flow/retell.h. */
+ * A connection is a receive endpoint and the address that a sender sends its streams from. The
+ * conductor keeps the connections, and hands the three words to the receiver in a sequence lock
+ * (conductor writes, receiver reads), which sends them in an additional status message and repeats
+ * them in each that it sends anyway. One that is lost must not leave a sender waiting:
+ * flow/retell.h. */
 #ifndef RSTI_DRIVER_IMAGE_BUDGET_H
 #define RSTI_DRIVER_IMAGE_BUDGET_H
 
@@ -28,11 +30,12 @@ typedef struct rsti_budget_connection_t {
 typedef struct rsti_image_budget_t {
     /* written by: conductor */
     rsti_budget_connection_t *connection; /* NULL: the policy is none */
-    int64_t stream_bytes;                 /* granted; 0: no limit */
-    rsti_sm_budget_t last;                /* what was told last */
+    int64_t stream_bytes; /* granted; 0: no limit */
+    rsti_sm_budget_t last; /* what was told last */
     int64_t last_ns;
     rsti_retell_t retell;
-    int64_t wake_position; /* a reader that comes there makes an acknowledgement due; INT64_MAX: none */
+    int64_t
+        wake_position; /* a reader that comes there makes an acknowledgement due; INT64_MAX: none */
     /* written by: conductor, atomic */
     int64_t begin, position, connection_bytes, granted_bytes, end;
     /* written by: receiver */

@@ -1,9 +1,10 @@
 /* image_demand.c: see image_demand.h. */
 #include "driver/internal.h"
 
-/* The readers that tell, as one: behind all of them, and wanting no more than any. Another process's
- * words: what is impossible counts as nothing. The position first, see rsti_position_ext_t. Returns a
- * number that differs when one of them has asked for more; 0: nobody tells. */
+/* The readers that tell, as one: behind all of them, and wanting no more than any. Another
+ * process's words: what is impossible counts as nothing. The position first, see
+ * rsti_position_ext_t. Returns a number that differs when one of them has asked for more; 0: nobody
+ * tells. */
 static int64_t demand_of(const rsti_image_t *image, rsti_sm_demand_t *demand)
 {
     int64_t requested = 0;
@@ -17,10 +18,10 @@ static int64_t demand_of(const rsti_image_t *image, rsti_sm_demand_t *demand)
             continue;
         }
         const uint64_t asked = (uint64_t)rsti_load_acquire_i64(&ext->requested);
-        demand->position =
-            rsti_min_i64(demand->position, rsti_load_acquire_i64(subscriber->position));
-        demand->messages = rsti_min_i64(
-            demand->messages, rsti_max_i64(rsti_load_relaxed_i64(&ext->remaining), 0));
+        demand->position = rsti_min_i64(demand->position,
+            rsti_load_acquire_i64(subscriber->position));
+        demand->messages = rsti_min_i64(demand->messages,
+            rsti_max_i64(rsti_load_relaxed_i64(&ext->remaining), 0));
         requested = (int64_t)(((uint64_t)requested * 31 + asked + 1) | 1U << 31);
     }
     return requested;
@@ -36,8 +37,8 @@ static void publish(rst_driver_t *driver, rsti_image_demand_t *state,
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
 
-int64_t rsti_image_demand_look(
-    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t now_ns)
+int64_t rsti_image_demand_look(rst_driver_t *driver, rsti_image_t *image, int64_t hwm,
+    int64_t now_ns)
 {
     rsti_image_demand_t *state = &image->demand;
     if (!rsti_image_tells_words(image)) {

@@ -1,12 +1,12 @@
-/* image_demand.h: what the readers of an image ask for, told to a sender of ours (docs/wire.md, "Demand").
- * Of unicast images only: in a group the sender keeps no state per receiver.
+/* image_demand.h: what the readers of an image ask for, told to a sender of ours (docs/wire.md,
+ * "Demand"). Of unicast images only: in a group the sender keeps no state per receiver.
  *
- * The readers tell it behind their positions (concurrent/wake.h) and wake the conductor. It hands the pair
- * to the receiver in a sequence lock (conductor writes, receiver reads), which sends it in an additional
- * status message and repeats it in each that it sends anyway.
+ * The readers tell it behind their positions (concurrent/wake.h) and wake the conductor. It hands
+ * the pair to the receiver in a sequence lock (conductor writes, receiver reads), which sends it in
+ * an additional status message and repeats it in each that it sends anyway.
  *
- * A datagram that is lost must not leave a publisher waiting for what it was told: flow/retell.h, while the
- * demand is bounded. */
+ * A datagram that is lost must not leave a publisher waiting for what it was told: flow/retell.h,
+ * while the demand is bounded. */
 #ifndef RSTI_DRIVER_IMAGE_DEMAND_H
 #define RSTI_DRIVER_IMAGE_DEMAND_H
 

@@ -118,14 +118,13 @@ static int64_t next_look(rsti_image_fill_t *state, int64_t now_ns)
     const rsti_fill_t *fill = &state->fill;
     const double near = fill->reaction.fill_low / 2.0;
     const bool is_near = fill->fill >= near || fill->strength > 0;
-    const int64_t look_ns =
-        rsti_clamp_i64(fill->reaction.window_ns / LOOKS, LOOK_LEAST_NS, LOOK_MOST_NS);
-    const int64_t position =
-        fill->consumed + (int64_t)(near * (double)fill->buffer_bytes);
+    const int64_t look_ns = rsti_clamp_i64(fill->reaction.window_ns / LOOKS, LOOK_LEAST_NS,
+        LOOK_MOST_NS);
+    const int64_t position = fill->consumed + (int64_t)(near * (double)fill->buffer_bytes);
     rsti_store_release_i64(&state->wake_ns, now_ns + look_ns);
     rsti_store_release_i64(&state->wake_position, is_near ? INT64_MAX : position);
-    int64_t due_ns = rsti_min_i64(
-        rsti_fill_due_ns(fill), rsti_fill_suppress_due_ns(&state->suppress));
+    int64_t due_ns = rsti_min_i64(rsti_fill_due_ns(fill),
+        rsti_fill_suppress_due_ns(&state->suppress));
     return is_near ? rsti_min_i64(due_ns, now_ns + look_ns) : due_ns;
 }
 
@@ -134,7 +133,8 @@ static int64_t next_look(rsti_image_fill_t *state, int64_t now_ns)
 static int64_t buffer_of(rsti_image_t *image, int64_t now_ns)
 {
     rsti_image_fill_t *state = &image->fill;
-    /* The memory that is there: a window that tunes itself is what the receiver asks for, and always full. */
+    /* The memory that is there: a window that tunes itself is what the receiver asks for, and
+     * always full. */
     const int64_t window = image->congestion.max_window;
     int64_t demand = -1, mean_bytes = 0;
     for (int32_t i = 0; i < image->subscribers.count; i++) {
@@ -155,8 +155,8 @@ static int64_t buffer_of(rsti_image_t *image, int64_t now_ns)
         return window;
     }
     rsti_fill_demand_set(&state->demand, demand, state->fill.reaction.reach_ns, now_ns);
-    return rsti_fill_buffer(window, rsti_fill_demand_highest(&state->demand),
-        mean_bytes, image->mtu);
+    return rsti_fill_buffer(window, rsti_fill_demand_highest(&state->demand), mean_bytes,
+        image->mtu);
 }
 
 /* What another receiver of the group said; several since the last look count as the last one. */
@@ -184,8 +184,8 @@ static int64_t look_for_window(rsti_image_t *image, bool is_due, int64_t now_ns)
     return next_look(&image->fill, now_ns);
 }
 
-int64_t rsti_image_fill_look(
-    rst_driver_t *driver, rsti_image_t *image, const rsti_rebuild_facts_t *found)
+int64_t rsti_image_fill_look(rst_driver_t *driver, rsti_image_t *image,
+    const rsti_rebuild_facts_t *found)
 {
     rsti_image_fill_t *state = &image->fill;
     const int64_t now_ns = found->now_ns;
@@ -252,8 +252,7 @@ static void on_heard(rsti_receiver_t *receiver, rsti_image_fill_t *state, double
     int64_t bits;
     memcpy(&bits, &strength, sizeof bits);
     rsti_store_relaxed_i64(&state->heard_bits, bits);
-    rsti_store_release_i64(
-        &state->heard_count, rsti_load_relaxed_i64(&state->heard_count) + 1);
+    rsti_store_release_i64(&state->heard_count, rsti_load_relaxed_i64(&state->heard_count) + 1);
     rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
 }
 
@@ -262,8 +261,7 @@ void rsti_image_fill_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, con
     rsti_image_fill_t *state = &image->fill;
     told_t told = {0};
     const int32_t length = sm->frame.frame_length;
-    if (sm->receiver_id == image->endpoint->receiver_id
-        || !rsti_load_relaxed_i32(&state->is_wanted)
+    if (sm->receiver_id == image->endpoint->receiver_id || !rsti_load_relaxed_i32(&state->is_wanted)
         || length < RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN
         || !rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
             (size_t)length - RSTI_SM_ITEMS_OFFSET, on_item, &told)) {
@@ -277,8 +275,8 @@ void rsti_image_fill_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, con
     }
 }
 
-void rsti_image_fill_on_data(
-    rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm, int64_t now_ns)
+void rsti_image_fill_on_data(rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm,
+    int64_t now_ns)
 {
     rsti_image_fill_t *state = &image->fill;
     if (hwm >= rsti_load_relaxed_i64(&state->wake_position)

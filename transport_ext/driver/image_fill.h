@@ -3,10 +3,11 @@
  * sequence lock (conductor writes, receiver reads).
  *
  * When the conductor looks: at every pass that it makes anyway, which is what the counters show. A
- * sender that follows fill (its SETUP says so), or whose window does (image_window.h), costs more of them: each eighth of W, within
- * 0.25 and 2 ms, while the fill is at least half of where reports begin; below that the receiver wakes it when as much
- * has come in. So a look adds little to a stop where the buffer is small, and a stream without such a sender, or one
- * that is read in time, costs nothing. */
+ * sender that follows fill (its SETUP says so), or whose window does (image_window.h), costs more
+ * of them: each eighth of W, within 0.25 and 2 ms, while the fill is at least half of where reports
+ * begin; below that the receiver wakes it when as much has come in. So a look adds little to a stop
+ * where the buffer is small, and a stream without such a sender, or one that is read in time, costs
+ * nothing. */
 #ifndef RSTI_DRIVER_IMAGE_FILL_H
 #define RSTI_DRIVER_IMAGE_FILL_H
 
@@ -34,7 +35,7 @@ typedef struct rsti_image_fill_t {
     int32_t is_wanted; /* some source follows fill */
     int64_t heard_bits; /* strength of the last fill NAK of another receiver, as a double's bits */
     int64_t heard_count;
-    int64_t target_ns;     /* L as the sender has told it; 0: it has not */
+    int64_t target_ns; /* L as the sender has told it; 0: it has not */
     int64_t overrun_until; /* up to there the buffer reached when data last found it full */
     /* written by: receiver */
     int64_t *told_naks;

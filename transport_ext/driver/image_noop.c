@@ -39,8 +39,7 @@ static bool have_all_answered(rst_driver_t *driver, const rsti_image_t *image, i
     return true;
 }
 
-int64_t rsti_image_noop_look(
-    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t now_ns)
+int64_t rsti_image_noop_look(rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t now_ns)
 {
     rsti_image_noop_t *state = &image->noop;
     const int64_t heard = rsti_load_acquire_i64(&state->heard);

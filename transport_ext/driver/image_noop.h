@@ -1,11 +1,12 @@
-/* image_noop.h: NOOPs of a sender of ours, on their way to the readers of an image and back (flow/noop.h; docs/wire.md,
- * "NOOP"). The receiver puts the number into the log and wakes the readers; each of them writes behind its position
- * what it saw when it polled. When all of them have, the conductor says so to the receiver, which tells it in an
- * additional status message. What is lost is told again: flow/retell.h.
+/* image_noop.h: NOOPs of a sender of ours, on their way to the readers of an image and back
+ * (flow/noop.h; docs/wire.md, "NOOP"). The receiver puts the number into the log and wakes the
+ * readers; each of them writes behind its position what it saw when it polled. When all of them
+ * have, the conductor says so to the receiver, which tells it in an additional status message. What
+ * is lost is told again: flow/retell.h.
  *
- * A reader answers for whoever waits on it. One that its application asks for nothing (demand of 0) cannot be told
- * from one that hangs by its polls, and is not meant to poll: it counts as having answered, as long as its client
- * lives; so do Aeron's clients, which do not know of this. */
+ * A reader answers for whoever waits on it. One that its application asks for nothing (demand of 0)
+ * cannot be told from one that hangs by its polls, and is not meant to poll: it counts as having
+ * answered, as long as its client lives; so do Aeron's clients, which do not know of this. */
 #ifndef RSTI_DRIVER_IMAGE_NOOP_H
 #define RSTI_DRIVER_IMAGE_NOOP_H
 

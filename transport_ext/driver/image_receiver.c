@@ -10,8 +10,8 @@
 #define SETUPS_ASKED_MAX 5
 
 /* The connection of a transport; made when the transport brings the session for the first time. */
-static rsti_connection_t *get_connection(rsti_image_t *image,
-    rsti_receive_transport_t *transport, const struct sockaddr_storage *source, int64_t now_ns)
+static rsti_connection_t *get_connection(rsti_image_t *image, rsti_receive_transport_t *transport,
+    const struct sockaddr_storage *source, int64_t now_ns)
 {
     RST_ASSERT(transport->slot < image->connection_capacity);
     rsti_connection_t *connection = &image->connections[transport->slot];
@@ -45,15 +45,16 @@ void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transpor
     connection->last_activity_ns = now_ns;
     connection->has_setup = true;
     connection->is_rstream = (setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0;
-    connection->follows_fill =
-        connection->is_rstream && (setup->frame.flags & RSTI_SETUP_FLAG_FILL) != 0;
+    connection->follows_fill = connection->is_rstream
+        && (setup->frame.flags & RSTI_SETUP_FLAG_FILL) != 0;
     rsti_image_fill_on_setup(image);
     rsti_image_window_on_sources(image);
     note_rstream(image);
 }
 
-/* A destination that went and came again is served without a SETUP, and without one its source is told
- * neither demand nor budget nor fill. The image began with a source of ours, so it is asked. */
+/* A destination that went and came again is served without a SETUP, and without one its source is
+ * told neither demand nor budget nor fill. The image began with a source of ours, so it is asked.
+ */
 static void ask_setup(rsti_receiver_t *receiver, const rsti_image_t *image,
     rsti_connection_t *connection, int64_t now_ns)
 {
@@ -144,8 +145,7 @@ static void raise_hwm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t fr
     if (to > hwm) {
         rsti_store_release_i64(&image->high_water, to);
         rsti_store_release_i64(image->hwm, to);
-        rsti_image_fill_on_data(
-            receiver, image, to, rsti_load_relaxed_i64(&image->last_packet_ns));
+        rsti_image_fill_on_data(receiver, image, to, rsti_load_relaxed_i64(&image->last_packet_ns));
     }
     if (from != hwm) {
         rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
@@ -177,10 +177,10 @@ static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
     }
 }
 
-/* The padding that ends a term is sent at once, however long, so a sender may stand beyond what it was
- * allowed, and say so. What lies there is not taken, but everything below was sent: else the lost end
- * of a term would never be asked for, and its sender never get room. It keeps nothing alive: a laggard
- * under max gets nothing it can take, and has to go. */
+/* The padding that ends a term is sent at once, however long, so a sender may stand beyond what it
+ * was allowed, and say so. What lies there is not taken, but everything below was sent: else the
+ * lost end of a term would never be asked for, and its sender never get room. It keeps nothing
+ * alive: a laggard under max gets nothing it can take, and has to go. */
 static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     const int64_t position = image->overrun_threshold & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
@@ -190,11 +190,12 @@ static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, i
 
 /* Data may be taken up to
  *
- *     max(S + T/2, min(C + T/2, S + T))        S the position of the newest status message, C what was consumed, T a term
+ *     max(S + T/2, min(C + T/2, S + T))        S the position of the newest status message, C what
+ * was consumed, T a term
  *
- * A status message is due after a quarter of the window, and until then more may have been consumed than it said:
- * of a buffer of half a term that quarter would be dropped, just when every byte counts. S + T, since what lies
- * beyond S may come again, and the conductor cleans up to C - T. */
+ * A status message is due after a quarter of the window, and until then more may have been consumed
+ * than it said: of a buffer of half a term that quarter would be dropped, just when every byte
+ * counts. S + T, since what lies beyond S may come again, and the conductor cleans up to C - T. */
 static bool is_over_run(rsti_image_t *image, int64_t end)
 {
     if (end > image->overrun_threshold) {
@@ -222,8 +223,8 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
         rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
         return;
     }
-    const int64_t position = rsti_position(header.term_id, header.term_offset,
-        log->position_bits, log->initial_term_id);
+    const int64_t position = rsti_position(header.term_id, header.term_offset, log->position_bits,
+        log->initial_term_id);
     if (is_over_run(image, position + walked) && RSTI_FAULT != RSTI_FAULT_OVERRUN) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS, 1);
         rsti_store_release_i64(&image->fill.overrun_until, image->overrun_threshold);
@@ -258,7 +259,11 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     raise_hwm(receiver, image, position, position + walked);
 }
 
-typedef enum sources_t { SOURCES_ALL, SOURCES_RSTREAM, SOURCES_AERON } sources_t;
+typedef enum sources_t {
+    SOURCES_ALL,
+    SOURCES_RSTREAM,
+    SOURCES_AERON
+} sources_t;
 
 static int32_t send_to(rsti_receiver_t *receiver, rsti_image_t *image, sources_t sources,
     const void *frame, size_t length, int64_t now_ns)
@@ -269,8 +274,8 @@ static int32_t send_to(rsti_receiver_t *receiver, rsti_image_t *image, sources_t
         if (connection->transport != NULL
             && (sources == SOURCES_ALL || connection->is_rstream == (sources == SOURCES_RSTREAM))
             && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
-            && rsti_receive_transport_send(
-                receiver, connection->transport, frame, length, &connection->control)) {
+            && rsti_receive_transport_send(receiver, connection->transport, frame, length,
+                &connection->control)) {
             sent++;
         }
     }
@@ -291,8 +296,8 @@ static rsti_sm_t sm_at(const rsti_image_t *image, int64_t position, int64_t wind
         .frame = {length, 0, flags, RSTI_FRAME_SM},
         .session_id = image->session_id,
         .stream_id = image->stream_id,
-        .consumption_term_id =
-            rsti_position_term_id(position, log->position_bits, log->initial_term_id),
+        .consumption_term_id = rsti_position_term_id(position, log->position_bits,
+            log->initial_term_id),
         .consumption_term_offset = rsti_position_offset(position, log->term_length),
         .receiver_window = (int32_t)window,
         .receiver_id = image->endpoint->receiver_id,
@@ -304,8 +309,8 @@ static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, sources_t so
 {
     const rsti_receive_endpoint_t *endpoint = image->endpoint;
     uint8_t frame[RSTI_SM_TAGGED_LENGTH];
-    const rsti_sm_t sm = sm_at(
-        image, position, window, is_draining ? RSTI_SM_FLAG_EOS : 0, RSTI_SM_LENGTH);
+    const rsti_sm_t sm = sm_at(image, position, window, is_draining ? RSTI_SM_FLAG_EOS : 0,
+        RSTI_SM_LENGTH);
     const size_t length = rsti_sm_with_tag(frame, &sm, endpoint);
     const int32_t sent = send_to(receiver, image, sources, frame, length, now_ns);
     if (sent > 0) {
@@ -313,15 +318,15 @@ static void send_sm(rsti_receiver_t *receiver, rsti_image_t *image, sources_t so
     }
 }
 
-void rsti_image_send_items(
-    rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill, int64_t now_ns)
+void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill,
+    int64_t now_ns)
 {
     const rsti_receive_endpoint_t *endpoint = image->endpoint;
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
     const uint8_t has_tag = endpoint->has_group_tag;
     const int64_t rtt_ns = image->rtt.least_ns;
-    const int64_t rate = rsti_arrival_wanted(
-        &image->arrival, image->rtt.smoothed_ns, image->rtt.least_ns);
+    const int64_t rate = rsti_arrival_wanted(&image->arrival, image->rtt.smoothed_ns,
+        image->rtt.least_ns);
     rsti_sm_items_writer_t writer;
     rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TAG_PRESENT, &has_tag, sizeof has_tag);
@@ -350,8 +355,8 @@ void rsti_image_send_items(
         (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_NOOP, value, sizeof value);
     }
     const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
-    const rsti_sm_t sm =
-        sm_at(image, image->last_sm_position, image->last_sm_window, 0, (int32_t)length);
+    const rsti_sm_t sm = sm_at(image, image->last_sm_position, image->last_sm_window, 0,
+        (int32_t)length);
     memcpy(frame, &sm, sizeof sm);
     rsti_put_i64(frame + RSTI_SM_LENGTH, has_tag ? endpoint->group_tag : 0);
     for (int32_t i = 0; i < image->connection_capacity; i++) {
@@ -359,8 +364,8 @@ void rsti_image_send_items(
         if (connection->transport != NULL && connection->is_rstream
             && (fill == NULL || connection->follows_fill)
             && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
-            && rsti_receive_transport_send(
-                receiver, connection->transport, frame, length, &connection->control)) {
+            && rsti_receive_transport_send(receiver, connection->transport, frame, length,
+                &connection->control)) {
             rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, 1);
         }
     }
@@ -383,13 +388,12 @@ static void send_err(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     };
     memcpy(frame, &err, sizeof err);
     memcpy(frame + RSTI_ERR_LENGTH, image->reject_reason, text_length);
-    const int32_t sent =
-        rsti_image_send_to_live(receiver, image, frame, RSTI_ERR_LENGTH + text_length, now_ns);
+    const int32_t sent = rsti_image_send_to_live(receiver, image, frame,
+        RSTI_ERR_LENGTH + text_length, now_ns);
     rsti_driver_count(receiver->driver, RSTI_SYSTEM_ERROR_FRAMES_SENT, sent);
 }
 
-static void count_active_transports(rsti_receiver_t *receiver, rsti_image_t *image,
-    int64_t now_ns)
+static void count_active_transports(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     int32_t active = 0;
     for (int32_t i = 0; i < image->connection_capacity; i++) {
@@ -436,12 +440,13 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     image->is_eos_sm_sent = image->is_eos_sm_sent || is_first_eos;
     image->last_sm_position = position;
     image->last_sm_window = window;
-    /* A source of ours goes on to the end of its window, and so hides where one of Aeron's stands. */
+    /* A source of ours goes on to the end of its window, and so hides where one of Aeron's stands.
+     */
     rsti_sm_repeat_on_sent(&image->sm_repeat,
         position + (rsti_load_relaxed_i32(&image->has_rstream) ? window : cut),
         receiver->driver->params.sm_timeout_ns);
-    image->overrun_threshold = rsti_max_i64(
-        image->overrun_threshold, position + image->file.log.term_length / 2);
+    image->overrun_threshold = rsti_max_i64(image->overrun_threshold,
+        position + image->file.log.term_length / 2);
     image->sm_due_ns = now_ns + receiver->driver->params.sm_timeout_ns;
     count_active_transports(receiver, image, now_ns);
 }
@@ -529,8 +534,8 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     rsti_image_fill_pending(receiver, image, now_ns);
     const int64_t repair_due_ns = rsti_image_repair_pending(receiver, image, now_ns);
     const int64_t response_due_ns = check_response(receiver, image, now_ns);
-    const int64_t sm_due_ns = rsti_with_slack(
-        image->sm_due_ns + 1, receiver->driver->params.sm_timeout_ns, now_ns);
+    const int64_t sm_due_ns = rsti_with_slack(image->sm_due_ns + 1,
+        receiver->driver->params.sm_timeout_ns, now_ns);
     return rsti_min_i64(rsti_min_i64(repair_due_ns, response_due_ns),
         rsti_min_i64(sm_due_ns, image->sm_repeat.due_ns));
 }

@@ -1,7 +1,7 @@
-/* image_repair.c: the repair of an image whose sources are all rstream (docs/wire.md, "Repair"). The
- * receiver keeps the list of gaps and asks for them itself: no pass of the conductor lies between a
- * gap and its NAK, and as the only one that inserts it never sees half a frame. The conductor walks
- * over what is contiguous and reports losses. */
+/* image_repair.c: the repair of an image whose sources are all rstream (docs/wire.md, "Repair").
+ * The receiver keeps the list of gaps and asks for them itself: no pass of the conductor lies
+ * between a gap and its NAK, and as the only one that inserts it never sees half a frame. The
+ * conductor walks over what is contiguous and reports losses. */
 #include "driver/internal.h"
 
 void rsti_image_repair_init(rsti_image_t *image, bool may_repair, int64_t delay_ns)
@@ -40,8 +40,7 @@ typedef struct ask_t {
 } ask_t;
 
 /* A full ring leaves it out of the report: the conductor is 32 losses behind. */
-static void report_lost(rsti_receiver_t *receiver, rsti_image_t *image, int64_t begin,
-    int64_t end)
+static void report_lost(rsti_receiver_t *receiver, rsti_image_t *image, int64_t begin, int64_t end)
 {
     const int64_t tail = rsti_load_relaxed_i64(&image->lost_tail);
     if (tail - rsti_load_acquire_i64(&image->lost_head) < RSTI_IMAGE_LOST_MAX) {

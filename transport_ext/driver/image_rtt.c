@@ -6,8 +6,7 @@
 
 #define INTERVAL_ROUND_TRIPS 4
 
-static bool is_asked(const rsti_image_t *image, const rsti_connection_t *connection,
-    int64_t now_ns)
+static bool is_asked(const rsti_image_t *image, const rsti_connection_t *connection, int64_t now_ns)
 {
     return connection->transport != NULL
         && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS

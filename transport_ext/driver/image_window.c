@@ -21,8 +21,8 @@ int32_t rsti_image_window(const rsti_image_t *image)
     if (!rsti_load_acquire_i32(&image->cut.has_aeron)) {
         return congestion->window;
     }
-    return rsti_fill_window(
-        &image->fill.fill, congestion->max_window, congestion->window, image->mtu);
+    return rsti_fill_window(&image->fill.fill, congestion->max_window, congestion->window,
+        image->mtu);
 }
 
 bool rsti_image_window_is_due(const rsti_image_t *image, int64_t consumed)

@@ -1,7 +1,8 @@
-/* image_window.h: an image's window for its sources that understand no fill NAKs, Aeron's (flow/fill_window.h), when its
- * subscription asks for it by rs-fill-window. Sources of ours get fill NAKs, and the whole window in status messages of
- * their own. What the source of a connection without a SETUP understands is not known; it gets no fill NAKs, so it is
- * taken for one of Aeron's. */
+/* image_window.h: an image's window for its sources that understand no fill NAKs, Aeron's
+ * (flow/fill_window.h), when its subscription asks for it by rs-fill-window. Sources of ours get
+ * fill NAKs, and the whole window in status messages of their own. What the source of a connection
+ * without a SETUP understands is not known; it gets no fill NAKs, so it is taken for one of
+ * Aeron's. */
 #ifndef RSTI_DRIVER_IMAGE_WINDOW_H
 #define RSTI_DRIVER_IMAGE_WINDOW_H
 

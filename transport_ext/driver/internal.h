@@ -1,10 +1,10 @@
 /* internal.h: the driver's own struct and the calls between its files.
  *
  * Threads: conductor, sender and receiver run in one, two or three threads, or in the caller's.
- * What an agent writes stands under "written by" in each struct; agents tell each other by the proxies
- * (proxies.c): straight calls when they share a thread, commands in a ring otherwise.
- * Name look-ups and file creation happen in the conductor and may block it; data keeps flowing, as
- * long as the agents have threads of their own. */
+ * What an agent writes stands under "written by" in each struct; agents tell each other by the
+ * proxies (proxies.c): straight calls when they share a thread, commands in a ring otherwise. Name
+ * look-ups and file creation happen in the conductor and may block it; data keeps flowing, as long
+ * as the agents have threads of their own. */
 #ifndef RSTI_DRIVER_INTERNAL_H
 #define RSTI_DRIVER_INTERNAL_H
 
@@ -67,8 +67,8 @@ typedef struct rsti_driver_client_t {
 struct rsti_subscription_t {
     int64_t registration_id;
     int64_t client_id;
-    /* 0, or this stands for an IPC or spy destination of the subscription with the same registration
-     * id: that one has the endpoint, this one the links. */
+    /* 0, or this stands for an IPC or spy destination of the subscription with the same
+     * registration id: that one has the endpoint, this one the links. */
     int64_t destination_id;
     int32_t stream_id;
     bool is_ipc;
@@ -170,7 +170,8 @@ struct rsti_receiver_t {
     uint8_t *buffers;
     rsti_image_t *touched[RSTI_MEDIA_BURST_MAX];
     int32_t touched_count;
-    /* Of data that found no room, on the wire. The system counter counts heartbeats and padding from beyond it too. */
+    /* Of data that found no room, on the wire. The system counter counts heartbeats and padding
+     * from beyond it too. */
     int64_t overrun_bytes;
 };
 
@@ -184,8 +185,8 @@ typedef struct rsti_driver_thread_t {
     int fifo_fd;
     rsti_poller_t poller;
     bool has_poller;
-    /* Blocking threads, and those with many sockets, ask the poller which sockets to read instead of
-     * trying each of them. */
+    /* Blocking threads, and those with many sockets, ask the poller which sockets to read instead
+     * of trying each of them. */
     bool is_hinted;
     bool is_blocking;
     int32_t socket_count;
@@ -260,7 +261,8 @@ void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t k
 void rsti_driver_log_error(rst_driver_t *driver, int code, const char *text);
 /* The thread's error trail goes to the error log and is cleared. */
 void rsti_driver_log_trail(rst_driver_t *driver, const char *where);
-/* *is_readable belongs to the socket's endpoint: set by the agent's thread when the poller says so. */
+/* *is_readable belongs to the socket's endpoint: set by the agent's thread when the poller says so.
+ */
 int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
     bool *is_readable);
 /* Whether reading the socket can give anything now: hinted threads skip the others. */
@@ -274,10 +276,10 @@ static inline void rsti_driver_count(rst_driver_t *driver, rsti_system_counter_t
     rsti_fetch_add_i64(rsti_counter_address(&driver->counters.counters, (int32_t)counter), amount);
 }
 
-/* When a timer that nobody waits for sharply (a heartbeat, a repeated status message) is wanted: when it is due,
- * but no sooner than a twentieth of its interval from now, so that those of many streams are looked at together.
- * A pass looks at every stream: with a pass for each timer an idle driver cost the square of its streams, at 1 000
- * of them a whole core. */
+/* When a timer that nobody waits for sharply (a heartbeat, a repeated status message) is wanted:
+ * when it is due, but no sooner than a twentieth of its interval from now, so that those of many
+ * streams are looked at together. A pass looks at every stream: with a pass for each timer an idle
+ * driver cost the square of its streams, at 1 000 of them a whole core. */
 static inline int64_t rsti_with_slack(int64_t due_ns, int64_t interval_ns, int64_t now_ns)
 {
     return rsti_max_i64(due_ns, now_ns + interval_ns / 20);
@@ -369,8 +371,7 @@ void rsti_respond_ok(rst_driver_t *driver, int64_t correlation_id);
 void rsti_respond_counter(rst_driver_t *driver, int32_t type, int64_t correlation_id,
     int32_t counter_id);
 void rsti_respond_available(rst_driver_t *driver, int64_t image_id, int32_t session_id,
-    int32_t stream_id, const rsti_subscriber_t *subscriber, const char *path,
-    const char *source);
+    int32_t stream_id, const rsti_subscriber_t *subscriber, const char *path, const char *source);
 void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
     const rsti_subscription_t *subscription);
 /* The same, with since when the stream goes on without it. */
@@ -448,8 +449,7 @@ void rsti_on_remove_counter(rst_driver_t *driver, const rsti_command_t *command)
 /* conductor_publications.c. true: leave the command in the ring and try it again. */
 bool rsti_on_add_publication(rst_driver_t *driver, const rsti_command_t *command);
 /* Two names on one IPC stream id are refused: -RST_ECHANNEL naming both. */
-int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel,
-    int32_t stream_id);
+int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel, int32_t stream_id);
 /* By its own id or that of a client's link to it. */
 rsti_publication_t *rsti_publication_of_id(const rst_driver_t *driver, int64_t registration_id);
 void rsti_respond_unknown_publication(rst_driver_t *driver, const rsti_command_t *command);
@@ -506,15 +506,14 @@ int rsti_link_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     rsti_subscription_t *subscription);
 int rsti_link_spy(rst_driver_t *driver, rsti_network_publication_t *publication,
     rsti_subscription_t *subscription);
-int rsti_link_image(rst_driver_t *driver, rsti_image_t *image,
-    rsti_subscription_t *subscription);
+int rsti_link_image(rst_driver_t *driver, rsti_image_t *image, rsti_subscription_t *subscription);
 void rsti_link_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication);
 void rsti_link_spies(rst_driver_t *driver, rsti_network_publication_t *publication);
 /* To every log there is. */
 void rsti_link_existing(rst_driver_t *driver, rsti_subscription_t *subscription);
 void rsti_unlink_subscription(rst_driver_t *driver, const rsti_subscription_t *subscription);
-/* Those of its logs that the other one, of the same registration, brings as well are read for that one
- * now, from where they are. */
+/* Those of its logs that the other one, of the same registration, brings as well are read for that
+ * one now, from where they are. */
 void rsti_subscription_hand_over(rst_driver_t *driver, const rsti_subscription_t *from,
     rsti_subscription_t *to);
 /* UNAVAILABLE_IMAGE of all that it is linked to. */
@@ -527,10 +526,10 @@ bool rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribe
 void rsti_subscribers_tell_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     int64_t image_id);
 /* Only to rstream's clients, which read what is left and note the end by themselves. Aeron's forget
- * an image as soon as they are told, so their users would miss its end of stream: they are told later.
- * True when one was told. */
-bool rsti_subscribers_tell_ours_unavailable(rst_driver_t *driver,
-    rsti_subscribers_t *subscribers, int64_t image_id);
+ * an image as soon as they are told, so their users would miss its end of stream: they are told
+ * later. True when one was told. */
+bool rsti_subscribers_tell_ours_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
+    int64_t image_id);
 bool rsti_subscribers_know_unavailable(const rsti_subscribers_t *subscribers);
 void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers);
 /* Into the error log, once per subscriber: its position counter holds something impossible. */
@@ -589,8 +588,8 @@ void rsti_send_endpoint_on_resolved(rsti_sender_t *sender, const rsti_agent_comm
 /* Names whose addresses are silent are asked for again; true when there is any name at all. */
 bool rsti_send_endpoint_check_names(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     int64_t now_ns);
-void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
-    int64_t now_ns, int64_t *next_deadline_ns);
+void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns,
+    int64_t *next_deadline_ns);
 
 /* conductor_names.c */
 int rsti_names_init(rst_driver_t *driver);
@@ -651,7 +650,8 @@ void rsti_on_resolve_control(rst_driver_t *driver, const rsti_agent_command_t *c
 void rsti_receiver_set_control(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     const struct sockaddr_storage *address, int64_t now_ns);
 
-/* receive_endpoint.c: *frame: the status message with the endpoint's group tag, when it has one. Returns its length. */
+/* receive_endpoint.c: *frame: the status message with the endpoint's group tag, when it has one.
+ * Returns its length. */
 size_t rsti_sm_with_tag(uint8_t frame[RSTI_SM_TAGGED_LENGTH], const rsti_sm_t *sm,
     const rsti_receive_endpoint_t *endpoint);
 

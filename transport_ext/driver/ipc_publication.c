@@ -93,8 +93,8 @@ static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
     tell_holder(publication, is_rate);
     if (proposed > (is_rate ? base->limit : publication->trip_limit)) {
 #if RSTI_FAULT == RSTI_FAULT_LIMIT
-        rsti_publication_clean_up_to(base, least + window(publication) / 2
-            - RSTI_PARTITIONS * base->options.term_length);
+        rsti_publication_clean_up_to(base,
+            least + window(publication) / 2 - RSTI_PARTITIONS * base->options.term_length);
 #else
         rsti_publication_clean_up_to(base, least);
 #endif
@@ -110,16 +110,15 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
     int64_t least, highest;
     if (subscribers_range(publication, &least, &highest)) {
         rsti_subscribers_tell_refused(driver, &base->subscribers);
-        publication->consumer_position =
-            rsti_max_i64(publication->consumer_position, highest);
+        publication->consumer_position = rsti_max_i64(publication->consumer_position, highest);
         raise_limit(driver, publication, least);
         tell_wake_position(publication, true);
         return;
     }
     tell_holder(publication, false);
     if (base->limit > publication->consumer_position) {
-        /* Readers that were just parted by a rejection may still look at what they were given: their
-         * bytes stay as long as those of an image that is gone, the time of the cool-down. */
+        /* Readers that were just parted by a rejection may still look at what they were given:
+         * their bytes stay as long as those of an image that is gone, the time of the cool-down. */
         if (publication->cool_down_ns == INT64_MIN) {
             rsti_publication_clean_up_to(base, publication->consumer_position);
         }
@@ -138,16 +137,14 @@ static void update_draining(rst_driver_t *driver, rsti_ipc_publication_t *public
     const int64_t end = base->end_position;
     int64_t least, highest;
     if (subscribers_range(publication, &least, &highest)) {
-        publication->consumer_position =
-            rsti_max_i64(publication->consumer_position, highest);
+        publication->consumer_position = rsti_max_i64(publication->consumer_position, highest);
         if (least < end) {
             tell_wake_position(publication, true);
             return;
         }
     }
     rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
-    (void)rsti_subscribers_tell_ours_unavailable(
-        driver, &base->subscribers, base->registration_id);
+    (void)rsti_subscribers_tell_ours_unavailable(driver, &base->subscribers, base->registration_id);
 }
 
 void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *publication,
@@ -167,8 +164,7 @@ void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *p
 
 int64_t rsti_ipc_publication_due_ns(const rsti_ipc_publication_t *publication)
 {
-    const bool is_held =
-        publication->base.life == RSTI_LIFE_ACTIVE && publication->is_held_by_rate;
+    const bool is_held = publication->base.life == RSTI_LIFE_ACTIVE && publication->is_held_by_rate;
     return is_held ? rsti_allowance_due_ns(&publication->allowance) : INT64_MAX;
 }
 
@@ -204,8 +200,8 @@ bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t 
         return false;
     }
     if (!rsti_subscribers_know_unavailable(&base->subscribers)) {
-        if (now_ns >= base->life_changed_ns
-                + RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns) {
+        if (now_ns
+            >= base->life_changed_ns + RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns) {
             rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
         }
         return false; /* freed one tick after they were told */

@@ -1,4 +1,5 @@
-/* name_lookup.c: see the header. One lock, held for a copy only, never while a name is looked up. */
+/* name_lookup.c: see the header. One lock, held for a copy only, never while a name is looked up.
+ */
 #include "driver/name_lookup.h"
 
 #include "util/alloc.h"
@@ -9,7 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum state_t { STATE_FREE = 0, STATE_ASKED, STATE_BUSY, STATE_DONE } state_t;
+typedef enum state_t {
+    STATE_FREE = 0,
+    STATE_ASKED,
+    STATE_BUSY,
+    STATE_DONE
+} state_t;
 
 typedef struct slot_t {
     state_t state;
@@ -141,8 +147,8 @@ static bool is_stale(const slot_t *slot, int64_t now_ns)
         return now_ns > slot->wanted_ns + RSTI_LOOKUP_UNTAKEN_NS;
     }
     return now_ns > slot->wanted_ns + RSTI_LOOKUP_FRESH_NS
-        || now_ns > slot->taken_ns
-            + (slot->result < 0 ? RSTI_LOOKUP_FRESH_NS : RSTI_LOOKUP_KEPT_NS);
+        || now_ns
+        > slot->taken_ns + (slot->result < 0 ? RSTI_LOOKUP_FRESH_NS : RSTI_LOOKUP_KEPT_NS);
 }
 
 /* A new one, or an old answer that nobody wants any more. */
@@ -177,8 +183,7 @@ static slot_t *find(rsti_name_lookup_t *lookup, const char *host, int family, in
         if (is_stale(slot, now_ns)) {
             slot->state = STATE_FREE;
         }
-        if (slot->state != STATE_FREE && slot->family == family
-            && strcmp(slot->host, host) == 0) {
+        if (slot->state != STATE_FREE && slot->family == family && strcmp(slot->host, host) == 0) {
             return slot;
         }
     }

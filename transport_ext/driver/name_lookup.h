@@ -1,6 +1,6 @@
-/* name_lookup.h: host names looked up in a thread of its own, for a conductor that must not wait: it
- * asks again in its next passes. The thread starts with the first name, so a driver that is given
- * numbers has none. */
+/* name_lookup.h: host names looked up in a thread of its own, for a conductor that must not wait:
+ * it asks again in its next passes. The thread starts with the first name, so a driver that is
+ * given numbers has none. */
 #ifndef RSTI_DRIVER_NAME_LOOKUP_H
 #define RSTI_DRIVER_NAME_LOOKUP_H
 
@@ -9,9 +9,10 @@
 
 /* Names being looked up, and answers that are still fresh. */
 #define RSTI_LOOKUPS_MAX 32
-/* An answer that was taken is kept while it is asked for, and so long after: a command with two names
- * needs both at once, and a name that is looked up again needs a new one. A failure is kept so long
- * however often it is asked for: it ends its command, and the next one may have better luck. */
+/* An answer that was taken is kept while it is asked for, and so long after: a command with two
+ * names needs both at once, and a name that is looked up again needs a new one. A failure is kept
+ * so long however often it is asked for: it ends its command, and the next one may have better
+ * luck. */
 #define RSTI_LOOKUP_FRESH_NS (500 * RSTI_NS_PER_MS)
 /* No answer is kept longer, once it was taken: what it names may have moved. */
 #define RSTI_LOOKUP_KEPT_NS (10 * RSTI_NS_PER_S)

@@ -16,8 +16,8 @@ static int allocate_counters(rst_driver_t *driver, rsti_network_publication_t *p
         int64_t **address;
         bool is_position;
     } wanted[] = {
-        {RSTI_COUNTER_SENDER_POSITION, "snd-pos", &publication->snd_pos_id,
-            &publication->snd_pos, true},
+        {RSTI_COUNTER_SENDER_POSITION, "snd-pos", &publication->snd_pos_id, &publication->snd_pos,
+            true},
         {RSTI_COUNTER_SENDER_LIMIT, "snd-lmt", &publication->snd_lmt_id, &publication->snd_lmt,
             true},
         {RSTI_COUNTER_SENDER_BPE, "snd-bpe", &publication->snd_bpe_id, &publication->snd_bpe,
@@ -67,8 +67,8 @@ static int init_flow(rst_driver_t *driver, rsti_network_publication_t *publicati
     };
     publication->fc_receivers_id = RSTI_NULL_COUNTER;
     publication->receiver_capacity = is_group ? RSTI_GROUP_RECEIVERS_MAX : RSTI_RECEIVERS_MAX;
-    publication->receivers =
-        rsti_alloc((size_t)publication->receiver_capacity * sizeof *publication->receivers);
+    publication->receivers = rsti_alloc((size_t)publication->receiver_capacity
+        * sizeof *publication->receivers);
     if (publication->receivers == NULL || rsti_flow_control_init(&publication->flow, &flow) < 0) {
         return -rst_last_error_code();
     }
@@ -84,8 +84,8 @@ static int init_flow(rst_driver_t *driver, rsti_network_publication_t *publicati
         .stream_id = facts->stream_id,
         .uri = facts->channel->uri,
     };
-    publication->fc_receivers_id =
-        rsti_stream_counter_allocate(driver, &counter, &publication->fc_receivers);
+    publication->fc_receivers_id = rsti_stream_counter_allocate(driver, &counter,
+        &publication->fc_receivers);
     return publication->fc_receivers_id < 0 ? -rst_last_error_code() : 0;
 }
 
@@ -100,8 +100,8 @@ static int init_retransmit(rst_driver_t *driver, rsti_network_publication_t *pub
     const rsti_channel_t *channel)
 {
     const rst_driver_params_t *params = &driver->params;
-    const int64_t max_resend =
-        channel->max_resend == RSTI_CHANNEL_UNSET ? params->max_resend : channel->max_resend;
+    const int64_t max_resend = channel->max_resend == RSTI_CHANNEL_UNSET ? params->max_resend
+                                                                         : channel->max_resend;
     return rsti_retransmit_init(&publication->retransmit, publication->is_group,
         publication->is_group ? (int32_t)max_resend : 1, params->retransmit_delay_ns,
         params->retransmit_linger_ns);
@@ -113,8 +113,9 @@ static int init_rate(rst_driver_t *driver, rsti_network_publication_t *publicati
     if (facts->rate->law == &rsti_rate_unlimited) {
         return 0;
     }
-    if (rsti_send_rate_allocate_counters(
-            driver, &publication->send_rate, &publication->base, facts->client_id) < 0) {
+    if (rsti_send_rate_allocate_counters(driver, &publication->send_rate, &publication->base,
+            facts->client_id)
+        < 0) {
         return -rst_last_error_code();
     }
     rsti_send_rate_set(&publication->send_rate, facts->rate, &publication->send_rate.made,
@@ -122,9 +123,8 @@ static int init_rate(rst_driver_t *driver, rsti_network_publication_t *publicati
     return 0;
 }
 
-int rsti_network_publication_create(rst_driver_t *driver,
-    rsti_network_publication_t **publication, const rsti_publication_facts_t *facts,
-    rsti_send_endpoint_t *endpoint)
+int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publication_t **publication,
+    const rsti_publication_facts_t *facts, rsti_send_endpoint_t *endpoint)
 {
     rsti_network_publication_t *made = rsti_alloc(sizeof *made);
     if (made == NULL) {
@@ -151,8 +151,7 @@ int rsti_network_publication_create(rst_driver_t *driver,
     made->resend_refilled_ns = driver->conductor.now_ns;
     made->tail_error_due_ns = driver->conductor.now_ns;
     rsti_pacer_init(&made->pacer);
-    rsti_send_rate_init(
-        &made->send_rate, facts->options->mtu, driver->params.fill_detect_ns);
+    rsti_send_rate_init(&made->send_rate, facts->options->mtu, driver->params.fill_detect_ns);
     rsti_noop_init(&made->noop, driver->params.noop_interval_ns);
     made->limit_wake_position = INT64_MAX;
     made->spy_position = made->position;
@@ -170,8 +169,7 @@ int rsti_network_publication_create(rst_driver_t *driver,
     return 0;
 }
 
-void rsti_network_publication_destroy(rst_driver_t *driver,
-    rsti_network_publication_t *publication)
+void rsti_network_publication_destroy(rst_driver_t *driver, rsti_network_publication_t *publication)
 {
     rsti_publication_fini(driver, &publication->base);
     rsti_counter_release(driver, &publication->snd_pos_id);
@@ -204,14 +202,13 @@ static bool spies_range(const rsti_network_publication_t *publication, int64_t *
         base->options.term_length, least, highest);
 }
 
-/* The sender follows a number, not the list of spies, which is the conductor's. Where a spy stands is
- * another process's word: the sender scans from there, so it has to be a place for a frame. */
+/* The sender follows a number, not the list of spies, which is the conductor's. Where a spy stands
+ * is another process's word: the sender scans from there, so it has to be a place for a frame. */
 static void tell_spy_position(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t highest)
 {
     const int64_t producer = rsti_log_producer_position(&publication->base.file.log);
-    const int64_t position =
-        rsti_min_i64(highest, producer) & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
+    const int64_t position = rsti_min_i64(highest, producer) & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
     if (position > rsti_load_relaxed_i64(&publication->spy_position)) {
         rsti_store_release_i64(&publication->spy_position, position);
         rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
@@ -234,8 +231,8 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
     int64_t snd_pos)
 {
     rsti_publication_t *base = &publication->base;
-    const int64_t window =
-        rsti_send_rate_ahead(&publication->send_rate, base->options.publication_window);
+    const int64_t window = rsti_send_rate_ahead(&publication->send_rate,
+        base->options.publication_window);
     const int64_t limit = base->limit;
     int64_t consumed = snd_pos, least = snd_pos, highest = snd_pos;
     int64_t wake_position = INT64_MAX;
@@ -279,13 +276,13 @@ static void update_draining(rst_driver_t *driver, rsti_network_publication_t *pu
         || !rsti_load_acquire_i32(&publication->has_receivers)) {
         tell_wake_positions(publication, INT64_MAX, INT64_MAX);
         rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
-        (void)rsti_subscribers_tell_ours_unavailable(
-            driver, &base->subscribers, base->registration_id);
+        (void)rsti_subscribers_tell_ours_unavailable(driver, &base->subscribers,
+            base->registration_id);
     }
 }
 
-void rsti_network_publication_update(rst_driver_t *driver,
-    rsti_network_publication_t *publication, int64_t now_ns)
+void rsti_network_publication_update(rst_driver_t *driver, rsti_network_publication_t *publication,
+    int64_t now_ns)
 {
     rsti_publication_t *base = &publication->base;
     const int64_t snd_pos = rsti_load_acquire_i64(&publication->position);
@@ -339,8 +336,8 @@ int64_t rsti_network_publication_life_due_ns(const rst_driver_t *driver,
         : told_ns(driver, base);
 }
 
-bool rsti_network_publication_on_life(rst_driver_t *driver,
-    rsti_network_publication_t *publication, int64_t now_ns)
+bool rsti_network_publication_on_life(rst_driver_t *driver, rsti_network_publication_t *publication,
+    int64_t now_ns)
 {
     rsti_publication_t *base = &publication->base;
     if (base->life == RSTI_LIFE_LINGER && now_ns >= told_ns(driver, base)) {

@@ -73,7 +73,7 @@ struct rsti_network_publication_t {
     rsti_stream_budget_t budget;
     rsti_noop_t noop;         /* noop_sender.c */
     int64_t noop_receiver_id; /* of whom it is dead */
-    int64_t tail_ns;      /* until the next heartbeat while they have not got all; see repair_sender.c */
+    int64_t tail_ns; /* until the next heartbeat while they have not got all; see repair_sender.c */
     int64_t tail_error_due_ns; /* until then odd tails of status messages are not logged again */
     bool is_refused_told; /* flow control had no room for a receiver: logged once */
     rsti_live_receiver_t *receivers; /* receiver_capacity of them */
@@ -85,23 +85,22 @@ struct rsti_network_publication_t {
     struct sockaddr_storage response_address; /* of who asked for our set-up; ss_family 0: nobody */
     rsti_flow_control_t flow;
     rsti_retransmit_handler_t retransmit;
-    rsti_network_publication_t *next;        /* sender's list */
+    rsti_network_publication_t *next; /* sender's list */
     rsti_network_publication_t *bucket_next; /* endpoint's chain */
 };
 
 /* Conductor's side. */
-int rsti_network_publication_create(rst_driver_t *driver,
-    rsti_network_publication_t **publication, const rsti_publication_facts_t *facts,
-    rsti_send_endpoint_t *endpoint);
+int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publication_t **publication,
+    const rsti_publication_facts_t *facts, rsti_send_endpoint_t *endpoint);
 void rsti_network_publication_destroy(rst_driver_t *driver,
     rsti_network_publication_t *publication);
-void rsti_network_publication_update(rst_driver_t *driver,
-    rsti_network_publication_t *publication, int64_t now_ns);
+void rsti_network_publication_update(rst_driver_t *driver, rsti_network_publication_t *publication,
+    int64_t now_ns);
 void rsti_network_publication_on_spies_changed(rst_driver_t *driver,
     rsti_network_publication_t *publication);
 /* Time-based part of life; earlier calls are harmless. True when it may be freed. */
-bool rsti_network_publication_on_life(rst_driver_t *driver,
-    rsti_network_publication_t *publication, int64_t now_ns);
+bool rsti_network_publication_on_life(rst_driver_t *driver, rsti_network_publication_t *publication,
+    int64_t now_ns);
 /* When it is to be called again. */
 int64_t rsti_network_publication_life_due_ns(const rst_driver_t *driver,
     const rsti_network_publication_t *publication);
@@ -116,11 +115,11 @@ void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t
 /* repair_sender.c: towards rstream receivers (docs/wire.md, "Repair"). */
 /* Items behind a status message: what they say of its receiver. */
 /* What lies at position was sent and can be sent again. */
-bool rsti_network_publication_holds(
-    const rsti_network_publication_t *publication, int64_t position, int64_t snd_pos);
-/* A status message from further behind than counts (wire reference 4.2), of a receiver whose log and ours still
- * hold what it lacks: its fill NAK does. A buffer of half a term that is full lies behind by what is under way too,
- * so it is the fullest that would not be heard. */
+bool rsti_network_publication_holds(const rsti_network_publication_t *publication, int64_t position,
+    int64_t snd_pos);
+/* A status message from further behind than counts (wire reference 4.2), of a receiver whose log
+ * and ours still hold what it lacks: its fill NAK does. A buffer of half a term that is full lies
+ * behind by what is under way too, so it is the fullest that would not be heard. */
 void rsti_network_publication_on_laggard(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_t *sm, const rsti_sm_facts_t *facts,
     int64_t now_ns);
@@ -131,13 +130,14 @@ void rsti_network_publication_on_demand(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_demand_t *demand);
 void rsti_network_publication_forget_demand(rsti_sender_t *sender,
     rsti_network_publication_t *publication);
-/* noop_sender.c: is its one receiver's path alive, up to its readers? Each pass; and what a status message, looked
- * at before all else, says: true when it comes from one that is dead and stays so. */
+/* noop_sender.c: is its one receiver's path alive, up to its readers? Each pass; and what a status
+ * message, looked at before all else, says: true when it comes from one that is dead and stays so.
+ */
 void rsti_network_publication_check_noop(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t snd_pos, int64_t now_ns,
     int64_t *next_deadline_ns);
-bool rsti_network_publication_is_shut(rsti_network_publication_t *publication,
-    const rsti_sm_t *sm, int64_t now_ns);
+bool rsti_network_publication_is_shut(rsti_network_publication_t *publication, const rsti_sm_t *sm,
+    int64_t now_ns);
 /* network_sender.c: a control frame by the way of the data; false: it was not taken. */
 bool rsti_network_publication_send_frame(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const void *frame, size_t length);
@@ -145,9 +145,8 @@ bool rsti_network_publication_send_frame(rsti_sender_t *sender,
 bool rsti_network_publication_send_heartbeat(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t snd_pos, uint8_t flags);
 /* sender_receivers.c: it is given up, and who publishes hears why. */
-void rsti_network_publication_drop(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_err_t *err, const char *text,
-    const struct sockaddr_storage *source, int64_t now_ns);
+void rsti_network_publication_drop(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_err_t *err, const char *text, const struct sockaddr_storage *source, int64_t now_ns);
 /* The receivers have changed. */
 void rsti_network_publication_update_repair(rsti_network_publication_t *publication);
 /* Another law of rate. */
@@ -162,16 +161,15 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
 void rsti_network_publication_on_idle(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t snd_pos, int64_t now_ns);
 /* Whether it was accepted. */
-bool rsti_network_publication_on_sm(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns);
-void rsti_network_publication_on_nak(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_nak_t *nak, int64_t now_ns);
+bool rsti_network_publication_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_sm_t *sm, int64_t now_ns);
+void rsti_network_publication_on_nak(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_nak_t *nak, int64_t now_ns);
 void rsti_network_publication_on_rttm(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_rttm_t *rttm);
 void rsti_network_publication_on_response_setup(rsti_sender_t *sender,
     const rsti_network_publication_t *publication, const rsti_rsp_setup_t *setup);
-void rsti_network_publication_on_err(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_err_t *err,
-    const struct sockaddr_storage *source, int64_t now_ns);
+void rsti_network_publication_on_err(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_err_t *err, const struct sockaddr_storage *source, int64_t now_ns);
 
 #endif

@@ -14,8 +14,7 @@ static rst_driver_t *driver_of(rsti_sender_t *sender)
 /* Responses go to whoever asked for the set-up; until somebody did, nothing is to be sent. */
 static bool is_waiting_for_address(const rsti_network_publication_t *publication)
 {
-    return publication->base.is_response
-        && publication->response_address.ss_family == AF_UNSPEC;
+    return publication->base.is_response && publication->response_address.ss_family == AF_UNSPEC;
 }
 
 static int32_t transmit(rsti_sender_t *sender, rsti_network_publication_t *publication,
@@ -71,15 +70,14 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
             .session_id = publication->base.session_id,
             .stream_id = publication->base.stream_id,
             .initial_term_id = log->initial_term_id,
-            .active_term_id =
-                rsti_position_term_id(snd_pos, log->position_bits, log->initial_term_id),
+            .active_term_id = rsti_position_term_id(snd_pos, log->position_bits,
+                log->initial_term_id),
             .term_length = log->term_length,
             .mtu = publication->base.options.mtu,
             .ttl = publication->endpoint->ttl,
         };
         if (publication->is_setup_elicited) {
-            publication->flow.strategy->on_setup(&publication->flow,
-                publication->limit, now_ns);
+            publication->flow.strategy->on_setup(&publication->flow, publication->limit, now_ns);
         }
         (void)rsti_network_publication_send_frame(sender, publication, &setup, sizeof setup);
         publication->last_setup_ns = now_ns;
@@ -87,8 +85,7 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
             publication->is_setup_elicited = false;
         }
     }
-    rsti_lower_deadline(next_deadline_ns,
-        publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS + 1);
+    rsti_lower_deadline(next_deadline_ns, publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS + 1);
 }
 
 bool rsti_network_publication_send_heartbeat(rsti_sender_t *sender,
@@ -133,9 +130,9 @@ static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *p
     }
     const int64_t next_ns = rsti_network_publication_heartbeat_ns(publication);
     const int64_t due_ns = publication->last_send_ns + next_ns + 1;
-    rsti_lower_deadline(next_deadline_ns, next_ns < RSTI_HEARTBEAT_INTERVAL_NS
-            ? due_ns /* somebody may wait for a repair */
-            : rsti_with_slack(due_ns, next_ns, now_ns));
+    rsti_lower_deadline(next_deadline_ns,
+        next_ns < RSTI_HEARTBEAT_INTERVAL_NS ? due_ns /* somebody may wait for a repair */
+                                             : rsti_with_slack(due_ns, next_ns, now_ns));
 }
 
 static void count_blocked(rsti_sender_t *sender, rsti_network_publication_t *publication)
@@ -187,8 +184,8 @@ static int32_t collect(rsti_sender_t *sender, const rsti_network_publication_t *
 }
 
 /* A burst is cut at whole datagrams of the mtu; before there is room for one, nothing goes out. */
-static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_pos,
-    int64_t limit, int64_t now_ns, int64_t *next_deadline_ns)
+static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_pos, int64_t limit,
+    int64_t now_ns, int64_t *next_deadline_ns)
 {
     const int64_t room = rsti_pacer_room(&publication->pacer, now_ns);
     const int32_t mtu = publication->base.options.mtu;
@@ -219,13 +216,12 @@ static void tell_holder(const rsti_network_publication_t *publication, int32_t h
 }
 
 /* What flow control and the budgets let through. */
-static int64_t budgeted_limit(rsti_sender_t *sender,
-    const rsti_network_publication_t *publication, int64_t snd_pos)
+static int64_t budgeted_limit(rsti_sender_t *sender, const rsti_network_publication_t *publication,
+    int64_t snd_pos)
 {
-    const int64_t most =
-        driver_of(sender)->params.max_messages_per_send * publication->base.options.mtu;
-    const int64_t limit =
-        rsti_send_budget_limit(publication, snd_pos, publication->limit, most);
+    const int64_t most = driver_of(sender)->params.max_messages_per_send
+        * publication->base.options.mtu;
+    const int64_t limit = rsti_send_budget_limit(publication, snd_pos, publication->limit, most);
     if (limit <= snd_pos && publication->limit > snd_pos) {
         tell_holder(publication, RSTI_HELD_BY_BUDGET);
     } else if (publication->budget.number != 0 && !publication->send_rate.is_limited) {
@@ -236,8 +232,8 @@ static int64_t budgeted_limit(rsti_sender_t *sender,
 
 /* What the law of rate lets through of that. Its steps are no reason to wake while nothing waits to
  * be sent: it does not grow then. */
-static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_pos,
-    int64_t limit, int64_t now_ns, int64_t *next_deadline_ns)
+static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_pos, int64_t limit,
+    int64_t now_ns, int64_t *next_deadline_ns)
 {
     rsti_send_rate_t *send_rate = &publication->send_rate;
     if (!send_rate->is_limited) {
@@ -252,8 +248,7 @@ static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_
     }
     const int64_t pending = rsti_log_producer_position(&publication->base.file.log) - snd_pos;
     int64_t due_ns = RSTI_NO_DEADLINE;
-    const int64_t rated =
-        rsti_send_rate_limit(send_rate, snd_pos, limit, pending, now_ns, &due_ns);
+    const int64_t rated = rsti_send_rate_limit(send_rate, snd_pos, limit, pending, now_ns, &due_ns);
     if (pending > 0) {
         rsti_lower_deadline(next_deadline_ns, rsti_min_i64(due_ns, step_ns));
     }
@@ -324,35 +319,35 @@ typedef struct resend_t {
  * loses less than half of everything never meets it. */
 static int64_t allow_resend(rsti_network_publication_t *publication, int64_t now_ns)
 {
-    const int64_t passed_ns =
-        rsti_min_i64(now_ns - publication->resend_refilled_ns, RSTI_NS_PER_S);
+    const int64_t passed_ns = rsti_min_i64(now_ns - publication->resend_refilled_ns, RSTI_NS_PER_S);
     const int64_t refill = RESEND_BYTES_PER_S / RSTI_NS_PER_MS * passed_ns / 1000;
     if (refill > 0) {
         publication->resend_refilled_ns = now_ns;
-        publication->resend_bytes_left = rsti_min_i64(
-            publication->resend_bytes_left + refill, publication->base.file.log.term_length);
+        publication->resend_bytes_left = rsti_min_i64(publication->resend_bytes_left + refill,
+            publication->base.file.log.term_length);
     }
     return publication->resend_bytes_left;
 }
 
-/* The conductor cleans what lies more than a term behind what was sent, as it last saw it. Aeron sends half of that again, for
- * no window is longer; but under fc=max whose buffer of half a term is full lacks what is under way besides. */
-bool rsti_network_publication_holds(
-    const rsti_network_publication_t *publication, int64_t position, int64_t snd_pos)
+/* The conductor cleans what lies more than a term behind what was sent, as it last saw it. Aeron
+ * sends half of that again, for no window is longer; but under fc=max whose buffer of half a term
+ * is full lacks what is under way besides. */
+bool rsti_network_publication_holds(const rsti_network_publication_t *publication, int64_t position,
+    int64_t snd_pos)
 {
     const int64_t bottom = snd_pos - publication->base.options.term_length;
     return position >= rsti_max_i64(bottom, 0) && position < snd_pos;
 }
 
 /* Whether a frame of this publication begins there. A NAK may name any multiple of 32: inside a
- * frame lies payload, and that must never be sent as if it were a header. The header has to name its
- * own place, so that one of another place that was published as payload is not taken for it. */
+ * frame lies payload, and that must never be sent as if it were a header. The header has to name
+ * its own place, so that one of another place that was published as payload is not taken for it. */
 static bool is_frame_at(const rsti_network_publication_t *publication, int32_t term_id,
     int32_t term_offset)
 {
     const rsti_log_t *log = &publication->base.file.log;
-    const int64_t position =
-        rsti_position(term_id, term_offset, log->position_bits, log->initial_term_id);
+    const int64_t position = rsti_position(term_id, term_offset, log->position_bits,
+        log->initial_term_id);
     uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
     const int32_t length = rsti_load_acquire_i32(rsti_frame_length_address(term, term_offset));
     const rsti_data_header_t *header = (const void *)(term + term_offset);
@@ -364,7 +359,11 @@ static bool is_frame_at(const rsti_network_publication_t *publication, int32_t t
 }
 
 /* What was not sent yet or is too old is not asked of anybody: such a NAK is late, not wrong. */
-typedef enum nak_kind_t { NAK_ANSWERABLE, NAK_LATE, NAK_WRONG } nak_kind_t;
+typedef enum nak_kind_t {
+    NAK_ANSWERABLE,
+    NAK_LATE,
+    NAK_WRONG
+} nak_kind_t;
 
 static nak_kind_t judge_nak(const rsti_network_publication_t *publication, const rsti_nak_t *nak)
 {
@@ -396,8 +395,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     }
     const int64_t term_end = (position / log->term_length + 1) * log->term_length;
     const int64_t wanted = rsti_min_i64(rsti_min_i64(position + length, snd_pos), term_end);
-    const int64_t end =
-        rsti_min_i64(wanted, position + allow_resend(publication, context->now_ns));
+    const int64_t end = rsti_min_i64(wanted, position + allow_resend(publication, context->now_ns));
     int64_t bytes = 0, datagrams = 0;
     bool is_full = false;
     if (end < wanted) {
@@ -405,11 +403,10 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     }
     while (position < end) {
         bool is_blocked = false, is_corrupt = false;
-        const int32_t count =
-            collect(sender, publication, position, end, INT32_MAX, &is_blocked, &is_corrupt);
-        const int32_t sent = count == 0
-            ? 0
-            : transmit(sender, publication, sender->datagrams, count);
+        const int32_t count = collect(sender, publication, position, end, INT32_MAX, &is_blocked,
+            &is_corrupt);
+        const int32_t sent = count == 0 ? 0
+                                        : transmit(sender, publication, sender->datagrams, count);
         for (int32_t i = 0; i < sent; i++) {
             bytes += (int64_t)sender->datagrams[i].length;
         }
@@ -430,8 +427,8 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     return bytes > 0 ? 0 : is_full ? RSTI_RESEND_BLOCKED : -1;
 }
 
-/* Before new data: an interface that is busy with those would have no room for these, pass after pass, and the
- * receiver nothing that it can hand out. */
+/* Before new data: an interface that is busy with those would have no room for these, pass after
+ * pass, and the receiver nothing that it can hand out. */
 static void send_again(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t now_ns, int64_t *next_deadline_ns)
 {
@@ -462,8 +459,8 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
     return bytes;
 }
 
-void rsti_network_publication_on_nak(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_nak_t *nak, int64_t now_ns)
+void rsti_network_publication_on_nak(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_nak_t *nak, int64_t now_ns)
 {
     rst_driver_t *driver = driver_of(sender);
     const int32_t term_length = publication->base.file.log.term_length;
@@ -481,11 +478,12 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender,
         return;
     }
     rsti_pacer_on_loss(&publication->pacer, now_ns);
-    const int32_t length = rsti_retransmit_length(&publication->flow, term_length,
-        nak->term_offset, nak->length);
+    const int32_t length = rsti_retransmit_length(&publication->flow, term_length, nak->term_offset,
+        nak->length);
     resend_t context = {sender, publication, now_ns};
     if (rsti_retransmit_on_nak(&publication->retransmit, nak->term_id, nak->term_offset,
-            nak->length, length, now_ns, resend, &context) < 0) {
+            nak->length, length, now_ns, resend, &context)
+        < 0) {
         rsti_driver_count(driver, RSTI_SYSTEM_RETRANSMIT_OVERFLOW, 1);
     }
 }

@@ -1,6 +1,7 @@
-/* noop_sender.c: asks the one receiver of a unicast publication whether the whole path to its readers is alive
- * (flow/noop.h), gives it up when nobody answers, and takes it back when somebody does. Whoever publishes sees it
- * not connected meanwhile, and hears why; its stream stays where it was, so nothing is lost when it comes back. */
+/* noop_sender.c: asks the one receiver of a unicast publication whether the whole path to its
+ * readers is alive (flow/noop.h), gives it up when nobody answers, and takes it back when somebody
+ * does. Whoever publishes sees it not connected meanwhile, and hears why; its stream stays where it
+ * was, so nothing is lost when it comes back. */
 #include "driver/internal.h"
 
 #include "protocol/sm_items.h"
@@ -29,8 +30,7 @@ static struct sockaddr_storage address_of(const rsti_live_receiver_t *receiver)
     return address;
 }
 
-static void give_up(
-    rsti_sender_t *sender, rsti_network_publication_t *publication, int64_t now_ns)
+static void give_up(rsti_sender_t *sender, rsti_network_publication_t *publication, int64_t now_ns)
 {
     const rsti_live_receiver_t receiver = publication->receivers[0];
     const rsti_noop_t *noop = &publication->noop;
@@ -40,9 +40,10 @@ static void give_up(
     char text[RSTI_ERR_TEXT_MAX + 1];
     rsti_format_duration(interval, sizeof interval, noop->interval_ns);
     rsti_netaddr_format(&source, where, sizeof where);
-    const int length = snprintf(text, sizeof text, "no answer for %s (noop-interval) from the reader of stream %" PRId32
-        " session %" PRId32 " at %s: %s; it is given up until it answers", interval,
-        publication->base.stream_id, publication->base.session_id, where,
+    const int length = snprintf(text, sizeof text,
+        "no answer for %s (noop-interval) from the reader of stream %" PRId32 " session %" PRId32
+        " at %s: %s; it is given up until it answers",
+        interval, publication->base.stream_id, publication->base.session_id, where,
         noop->heard >= noop->number - 1 ? "its driver hears, the reader does not poll"
                                         : "its driver does not hear either");
     const rsti_err_t err = {
@@ -73,8 +74,8 @@ void rsti_network_publication_check_noop(rsti_sender_t *sender,
         give_up(sender, publication, now_ns);
     }
     if (action != RSTI_NOOP_WAIT) {
-        (void)rsti_network_publication_send_heartbeat(
-            sender, publication, snd_pos, RSTI_FLAG_UNFRAGMENTED);
+        (void)rsti_network_publication_send_heartbeat(sender, publication, snd_pos,
+            RSTI_FLAG_UNFRAGMENTED);
     }
     rsti_lower_deadline(next_deadline_ns, noop->due_ns);
 }
@@ -88,8 +89,8 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
     }
 }
 
-bool rsti_network_publication_is_shut(
-    rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns)
+bool rsti_network_publication_is_shut(rsti_network_publication_t *publication, const rsti_sm_t *sm,
+    int64_t now_ns)
 {
     rsti_noop_t *noop = &publication->noop;
     if (noop->interval_ns == 0) {

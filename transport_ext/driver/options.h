@@ -1,13 +1,14 @@
-/* options.h: every option of the driver, one row each; nothing else has to be written for a new one:
- * the row makes the field of rst_driver_params_t, the flag --NAME of rstreamd, the variable
+/* options.h: every option of the driver, one row each; nothing else has to be written for a new
+ * one: the row makes the field of rst_driver_params_t, the flag --NAME of rstreamd, the variable
  * RSTREAM_NAME, the default, the limits and the line of --help. A row that Aeron has too gets its
  * name in Aeron's form, and a line in aeron_names.c.
  *
  * X(kind, field, name, default, least, most, help)
  *
- * Kinds: SIZE (bytes: k, m, g), DURATION (ns; s, ms, us, ns), NUMBER, BOOL, UNIT (a double from 0 to
- * 1), SEED (any 64 bits), TEXT (char array; most = longest), and names from a short list: THREADING,
- * IDLE, TRISTATE (true | false | infer), NAMING, TERMINATION, BUDGET. All but UNIT and TEXT are int64_t. */
+ * Kinds: SIZE (bytes: k, m, g), DURATION (ns; s, ms, us, ns), NUMBER, BOOL, UNIT (a double from 0
+ * to 1), SEED (any 64 bits), TEXT (char array; most = longest), and names from a short list:
+ * THREADING, IDLE, TRISTATE (true | false | infer), NAMING, TERMINATION, BUDGET. All but UNIT and
+ * TEXT are int64_t. */
 #ifndef RSTI_DRIVER_OPTIONS_H
 #define RSTI_DRIVER_OPTIONS_H
 
@@ -20,6 +21,7 @@
 #define RSTI_DURATION_MAX INT64_C(31536000000000000) /* a year */
 
 /* Threads of the agents. */
+/* clang-format off */
 #define RSTI_OPTIONS_AGENTS(X)                                                                     \
     X(THREADING, threading, "threading", "auto", 0, 0,                                             \
         "dedicated | shared-network | shared | invoker | auto (shared on up to four cores)")       \
@@ -289,6 +291,7 @@
 #define RSTI_DRIVER_OPTIONS(X)                                                                     \
     RSTI_OPTIONS_WITH_FIELD(X)                                                                     \
     RSTI_OPTIONS_FAULTS(X)
+/* clang-format on */
 
 #define RSTI_OPTION_FIELD_THREADING(field) int64_t field;
 #define RSTI_OPTION_FIELD_IDLE(field) int64_t field;

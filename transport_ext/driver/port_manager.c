@@ -97,7 +97,8 @@ int rsti_port_manager_open(rsti_port_manager_t *manager, const rsti_media_t *med
     rsti_socket_params_t *params, rsti_socket_t **socket, uint16_t *port)
 {
     const bool is_any = rsti_netaddr_port(&params->bind_address) == 0;
-    const int32_t attempts = is_any && manager->users != NULL ? manager->high - manager->low + 1 : 1;
+    const int32_t attempts = is_any && manager->users != NULL ? manager->high - manager->low + 1
+                                                              : 1;
     int result = 0;
     *port = 0;
     for (int32_t i = 0; i < attempts; i++) {

@@ -105,8 +105,8 @@ static rsti_rb_action_t on_record(void *arg, int32_t type, const void *record, s
 int64_t rsti_agent_queue_drain(rst_driver_t *driver, int32_t agent_id, size_t limit)
 {
     rsti_rb_t *queue = agent_id == RSTI_AGENT_SENDER ? &driver->sender.queue.rb
-        : agent_id == RSTI_AGENT_RECEIVER             ? &driver->receiver.queue.rb
-                                                       : &driver->conductor.queue.rb;
+        : agent_id == RSTI_AGENT_RECEIVER            ? &driver->receiver.queue.rb
+                                                     : &driver->conductor.queue.rb;
     if (!rsti_rb_has_records(queue)) {
         return 0;
     }

@@ -53,7 +53,8 @@ static int create_log(rst_driver_t *driver, rsti_publication_t *publication,
         return -rst_last_error_code();
     }
     if (rsti_log_file_create(&publication->file, driver->dir, "publications",
-            facts->registration_id, &params) < 0) {
+            facts->registration_id, &params)
+        < 0) {
         return -rst_last_error_code();
     }
     const int64_t start = rsti_publication_start_position(publication);
@@ -110,12 +111,10 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
         .uri = publication->uri,
         .value = start,
     };
-    publication->pub_pos_id =
-        rsti_stream_counter_allocate(driver, &counter, &publication->pub_pos);
+    publication->pub_pos_id = rsti_stream_counter_allocate(driver, &counter, &publication->pub_pos);
     counter.type_id = RSTI_COUNTER_PUBLISHER_LIMIT;
     counter.name = "pub-lmt";
-    publication->pub_lmt_id =
-        rsti_stream_counter_allocate(driver, &counter, &publication->pub_lmt);
+    publication->pub_lmt_id = rsti_stream_counter_allocate(driver, &counter, &publication->pub_lmt);
     if (publication->pub_pos_id < 0 || publication->pub_lmt_id < 0) {
         rsti_publication_fini(driver, publication);
         return -rst_last_error_code();
@@ -140,8 +139,8 @@ bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publ
     if (rsti_log_file_reserve(&publication->file, end) < 0) {
         if (!publication->is_storage_error) {
             RST_APPEND_ERR("publication limit of stream %" PRId32 " session %" PRId32
-                " stays at %" PRId64, publication->stream_id, publication->session_id,
-                publication->limit);
+                           " stays at %" PRId64,
+                publication->stream_id, publication->session_id, publication->limit);
             rsti_driver_log_trail(driver, "conductor");
             publication->is_storage_error = true;
         }
@@ -175,13 +174,12 @@ void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t posit
 static int64_t consumer_position(const rsti_publication_t *publication)
 {
     return publication->is_network
-        ? rsti_load_acquire_i64(
-              &((const rsti_network_publication_t *)(const void *)publication)->position)
+        ? rsti_load_acquire_i64(&((const rsti_network_publication_t *)(const void *)publication)
+                  ->position)
         : ((const rsti_ipc_publication_t *)(const void *)publication)->consumer_position;
 }
 
-void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication,
-    int64_t now_ns)
+void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication, int64_t now_ns)
 {
     rsti_log_metadata_t *metadata = publication->file.log.metadata;
     const int64_t consumed = consumer_position(publication);
@@ -189,9 +187,10 @@ void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publicatio
     if (position < consumed
         || !rsti_position_is_in_log(position, publication->clean_position,
             publication->options.term_length)) {
-        (void)RST_SET_ERR(RST_ECORRUPT, "publication of stream %" PRId32 " session %" PRId32
-            " ends at %" PRId64 ": its tail counters say %" PRId64, publication->stream_id,
-            publication->session_id, consumed, position);
+        (void)RST_SET_ERR(RST_ECORRUPT,
+            "publication of stream %" PRId32 " session %" PRId32 " ends at %" PRId64
+            ": its tail counters say %" PRId64,
+            publication->stream_id, publication->session_id, consumed, position);
         rsti_driver_log_trail(driver, "conductor");
         position = consumed;
     }
@@ -205,14 +204,14 @@ void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publicatio
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
 }
 
-void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publication,
-    int64_t position, const char *why)
+void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publication, int64_t position,
+    const char *why)
 {
     char text[192];
     rsti_log_metadata_t *metadata = publication->file.log.metadata;
-    snprintf(text, sizeof text, "publication of stream %" PRId32 " session %" PRId32
-        " ends at %" PRId64 ": %s", publication->stream_id, publication->session_id, position,
-        why);
+    snprintf(text, sizeof text,
+        "publication of stream %" PRId32 " session %" PRId32 " ends at %" PRId64 ": %s",
+        publication->stream_id, publication->session_id, position, why);
     rsti_driver_log_error(driver, RST_ECORRUPT, text);
     rsti_publication_lower_limit(driver, publication, position);
     publication->end_position = position;
@@ -264,8 +263,7 @@ void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *pu
     }
 }
 
-void rsti_publication_set_life(rsti_publication_t *publication, rsti_life_t life,
-    int64_t now_ns)
+void rsti_publication_set_life(rsti_publication_t *publication, rsti_life_t life, int64_t now_ns)
 {
     RST_ASSERT(life > publication->life);
     publication->life = life;

@@ -48,7 +48,7 @@ typedef struct rsti_publication_t {
     int32_t pub_lmt_id;
     int64_t *pub_pos;
     int64_t *pub_lmt;
-    int64_t limit;        /* what pub_lmt should hold: shared memory is written, not believed */
+    int64_t limit; /* what pub_lmt should hold: shared memory is written, not believed */
     int64_t end_position; /* INT64_MAX while there are producers */
     rsti_subscribers_t subscribers; /* IPC subscribers or spies */
     rsti_slowest_t slowest; /* of them; slowest.c */
@@ -87,15 +87,13 @@ void rsti_publication_lower_limit(rst_driver_t *driver, rsti_publication_t *publ
 void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t position);
 /* No producer any more: limit and end of stream are the producer position, or the consumer's when
  * the tails in shared memory say something impossible. */
-void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication,
-    int64_t now_ns);
+void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication, int64_t now_ns);
 /* The log holds what no producer makes: the stream ends at position, as if it were revoked. */
-void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publication,
-    int64_t position, const char *why);
+void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publication, int64_t position,
+    const char *why);
 /* Pads over a claim whose producer died (memory reference 6). */
 void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t consumer_position, int64_t now_ns);
-void rsti_publication_set_life(rsti_publication_t *publication, rsti_life_t life,
-    int64_t now_ns);
+void rsti_publication_set_life(rsti_publication_t *publication, rsti_life_t life, int64_t now_ns);
 
 #endif

@@ -18,8 +18,8 @@ static bool is_group(const rsti_image_facts_t *facts)
                 || (facts->setup->frame.flags & RSTI_SETUP_FLAG_GROUP) != 0));
 }
 
-static int create_log(rst_driver_t *driver, rsti_image_t *image,
-    const rsti_image_facts_t *facts, int32_t window)
+static int create_log(rst_driver_t *driver, rsti_image_t *image, const rsti_image_facts_t *facts,
+    int32_t window)
 {
     const rsti_setup_t *setup = facts->setup;
     const rsti_subscription_t *subscription = facts->subscription;
@@ -55,8 +55,7 @@ static int create_log(rst_driver_t *driver, rsti_image_t *image,
         return -rst_last_error_code();
     }
     if (rsti_log_file_reserve(&image->file, image->join_position) < 0
-        || rsti_log_file_reserve(&image->file, image->join_position + setup->term_length / 2)
-            < 0) {
+        || rsti_log_file_reserve(&image->file, image->join_position + setup->term_length / 2) < 0) {
         (void)rsti_log_file_close(&image->file, true);
         return -rst_last_error_code();
     }
@@ -97,8 +96,7 @@ static int allocate_counters(rst_driver_t *driver, rsti_image_t *image)
     return 0;
 }
 
-static void init_loss(rst_driver_t *driver, rsti_image_t *image,
-    const rsti_image_facts_t *facts)
+static void init_loss(rst_driver_t *driver, rsti_image_t *image, const rsti_image_facts_t *facts)
 {
     const rst_driver_params_t *params = &driver->params;
     const rsti_subscription_t *subscription = facts->subscription;
@@ -112,7 +110,8 @@ static void init_loss(rst_driver_t *driver, rsti_image_t *image,
         rsti_feedback_delay_unicast(&delay, subscription->nak_delay_ns, params->nak_retry_ratio);
     }
     rsti_loss_detector_init(&image->loss, &delay, 1);
-    rsti_image_repair_init(image, subscription->is_reliable && !is_group(facts)
+    rsti_image_repair_init(image,
+        subscription->is_reliable && !is_group(facts)
             && (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0,
         subscription->nak_delay_ns);
 }
@@ -157,8 +156,8 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->cut.next = image->congestion.window;
     image->cut.sm = image->congestion.window;
     rsti_image_window_on_sources(image);
-    rsti_image_wake_at(
-        image, image->join_position + image->congestion.window / 4 + 1, image->budget.wake_position);
+    rsti_image_wake_at(image, image->join_position + image->congestion.window / 4 + 1,
+        image->budget.wake_position);
 }
 
 void rsti_image_wake_at(rsti_image_t *image, int64_t sm_position, int64_t budget_position)
@@ -201,13 +200,11 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     rsti_netaddr_format(facts->source, made->source, sizeof made->source);
     made->uri = rsti_strndup(subscription->uri, subscription->uri_length);
     made->connection_capacity = facts->endpoint->is_manual ? RSTI_RECEIVE_TRANSPORTS_MAX : 1;
-    made->connections =
-        rsti_alloc((size_t)made->connection_capacity * sizeof *made->connections);
+    made->connections = rsti_alloc((size_t)made->connection_capacity * sizeof *made->connections);
     if (made->uri == NULL || made->connections == NULL
         || rsti_image_congestion_init(driver, made, facts, now_ns) < 0
         || create_log(driver, made, facts, made->congestion.window) < 0
-        || rsti_image_congestion_counters(driver, made) < 0
-        || allocate_counters(driver, made) < 0
+        || rsti_image_congestion_counters(driver, made) < 0 || allocate_counters(driver, made) < 0
         || rsti_image_fill_counters(driver, made, follows_fill(setup)) < 0
         || rsti_image_budget_join(driver, made, facts) < 0) {
         rsti_publication_image_destroy(driver, made);
@@ -272,8 +269,8 @@ static void on_gap(void *arg, const rsti_gap_t *gap)
 }
 
 /* Finds the end of contiguous data; a scan stays in one term, so it is repeated at a term's end. */
-static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t from,
-    int64_t hwm, int64_t now_ns, bool *has_loss)
+static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t from, int64_t hwm,
+    int64_t now_ns, bool *has_loss)
 {
     if (rsti_load_acquire_i32(&image->is_repaired)) {
         return rsti_image_repair_rebuild(driver, image, from, hwm, has_loss);
@@ -299,7 +296,8 @@ static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t 
     return end;
 }
 
-/* Cleans behind what was consumed, and keeps memory for half a term beyond it: so far data may be taken. */
+/* Cleans behind what was consumed, and keeps memory for half a term beyond it: so far data may be
+ * taken. */
 static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t position)
 {
     const int32_t term_length = image->file.log.term_length;
@@ -323,8 +321,7 @@ static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t positio
     return true;
 }
 
-static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t position,
-    int32_t window)
+static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t position, int32_t window)
 {
     if (!make_room(driver, image, position)) {
         return;
@@ -370,19 +367,19 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         .rtt_least_ns = rsti_load_acquire_i64(&image->rtt_least_ns),
         .has_loss = has_loss,
     };
-    const int64_t told_due_ns =
-        rsti_min_i64(rsti_image_fill_look(driver, image, &facts),
-            rsti_min_i64(rsti_image_demand_look(driver, image, hwm, now_ns),
-                rsti_min_i64(rsti_image_budget_look(driver, image, hwm, least, now_ns),
-                    rsti_image_noop_look(driver, image, hwm, now_ns))));
+    const int64_t told_due_ns = rsti_min_i64(rsti_image_fill_look(driver, image, &facts),
+        rsti_min_i64(rsti_image_demand_look(driver, image, hwm, now_ns),
+            rsti_min_i64(rsti_image_budget_look(driver, image, hwm, least, now_ns),
+                rsti_image_noop_look(driver, image, hwm, now_ns))));
     const bool is_ack_due = image->is_acked_soon && now_ns >= image->ack_due_ns;
     if (rsti_image_congestion_rebuild(image, &facts, is_ack_due)
         || rsti_image_window_is_due(image, least)) {
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
             image->congestion.window);
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* else every message would be answered */
-    } else if (least + half_term - rsti_load_relaxed_i64(&image->room_until) >= half_term / ROOM_STEPS
-               && !image->is_storage_error) {
+    } else if (least + half_term - rsti_load_relaxed_i64(&image->room_until)
+            >= half_term / ROOM_STEPS
+        && !image->is_storage_error) {
         (void)make_room(driver, image, least);
     }
     if (hwm <= image->next_sm_position || !image->is_acked_soon) {
@@ -400,8 +397,7 @@ void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image)
 {
     int64_t least, highest;
     if (image->life <= RSTI_LIFE_DRAINING && !image->is_told_unavailable
-        && subscribers_range(image, &least, &highest)
-        && least > image->next_sm_position) {
+        && subscribers_range(image, &least, &highest) && least > image->next_sm_position) {
         schedule_sm(driver, image, least, image->next_sm_window);
     }
 }
@@ -409,8 +405,7 @@ void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image)
 bool rsti_image_is_drained(const rsti_image_t *image)
 {
     int64_t least, highest;
-    return image->is_told_unavailable
-        || !subscribers_range(image, &least, &highest)
+    return image->is_told_unavailable || !subscribers_range(image, &least, &highest)
         || least >= image->received;
 }
 
@@ -425,7 +420,8 @@ bool rsti_image_accepts(const rsti_image_t *image)
 
 int64_t rsti_image_join_position(const rsti_image_t *image)
 {
-    /* Where the readers are, though this agent learns only in its next pass that so much was received. */
+    /* Where the readers are, though this agent learns only in its next pass that so much was
+     * received. */
     int64_t least, highest;
     return subscribers_range(image, &least, &highest)
         ? rsti_min_i64(least, rsti_load_acquire_i64(&image->high_water))
@@ -456,8 +452,8 @@ static void tell_unavailable(rst_driver_t *driver, rsti_image_t *image)
 static void tell_ours_unavailable(rst_driver_t *driver, rsti_image_t *image)
 {
     if (!image->is_told_unavailable
-        && rsti_subscribers_tell_ours_unavailable(
-            driver, &image->subscribers, image->correlation_id)) {
+        && rsti_subscribers_tell_ours_unavailable(driver, &image->subscribers,
+            image->correlation_id)) {
         image->is_told_unavailable = true;
         rsti_driver_wake_log(driver, &image->file.log, RSTI_WAIT_DATA);
     }
@@ -484,8 +480,8 @@ static void leave_receiver(rst_driver_t *driver, rsti_image_t *image)
 static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
     int64_t *next_deadline_ns)
 {
-    const int64_t silent_ns =
-        rsti_load_acquire_i64(&image->last_packet_ns) + driver->params.image_liveness_ns;
+    const int64_t silent_ns = rsti_load_acquire_i64(&image->last_packet_ns)
+        + driver->params.image_liveness_ns;
     const bool is_complete = rsti_load_acquire_i32(&image->is_end_of_stream)
         && image->received >= rsti_load_acquire_i64(&image->high_water);
     if (!rsti_subscribers_are_working(&image->subscribers) || now_ns > silent_ns || is_complete
@@ -496,8 +492,9 @@ static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_
     }
 }
 
-/* Five status message time-outs after the end, and for clients of Aeron as long after they have read
- * all: they forget an image as soon as they are told, and their users look for its end meanwhile. */
+/* Five status message time-outs after the end, and for clients of Aeron as long after they have
+ * read all: they forget an image as soon as they are told, and their users look for its end
+ * meanwhile. */
 static void check_draining(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
     int64_t *next_deadline_ns)
 {

@@ -28,7 +28,7 @@
 /* One transport that carries this session; several with multi-destination subscriptions. */
 typedef struct rsti_connection_t {
     rsti_receive_transport_t *transport; /* NULL: this transport has not brought the session yet */
-    struct sockaddr_storage control;     /* taken once, when the connection is made */
+    struct sockaddr_storage control; /* taken once, when the connection is made */
     int64_t last_activity_ns;
     int64_t last_frame_ns;
     int64_t eos_position;
@@ -36,7 +36,7 @@ typedef struct rsti_connection_t {
     bool is_revoked; /* its end of stream said so */
     bool is_rstream; /* its SETUP said so: additional status messages are understood */
     bool follows_fill; /* and that its rate follows fill NAKs */
-    bool has_setup;    /* else it came with data alone: what its source understands is not known */
+    bool has_setup; /* else it came with data alone: what its source understands is not known */
     int32_t asked_count;
     int64_t ask_due_ns;
 } rsti_connection_t;
@@ -53,9 +53,9 @@ struct rsti_image_t {
     char *uri; /* of the first subscription */
     char source[64];
     int32_t hwm_id, rcv_pos_id, naks_id;
-    int64_t *hwm;     /* written by: receiver; told, never read: high_water counts */
+    int64_t *hwm; /* written by: receiver; told, never read: high_water counts */
     int64_t *rcv_pos; /* written by: conductor; told, never read: received counts */
-    int64_t *naks;    /* written by: receiver */
+    int64_t *naks; /* written by: receiver */
     int32_t cc_rtt_id, cc_window_id; /* of laws that have counters */
     int64_t *cc_rtt;
     int64_t *cc_window;
@@ -86,7 +86,7 @@ struct rsti_image_t {
     /* written by: conductor, atomic */
     int64_t sm_begin, sm_position, sm_window, sm_end;
     int64_t loss_begin, loss_term, loss_offset, loss_length, loss_end;
-    int64_t room_until;  /* half a term beyond what was consumed */
+    int64_t room_until; /* half a term beyond what was consumed */
     int32_t is_draining; /* status messages carry EOS */
     int32_t is_rejected;
     int64_t response_session; /* to be told to the publisher; RSTI_NO_SESSION */
@@ -97,7 +97,7 @@ struct rsti_image_t {
     int32_t is_end_of_stream;
     int32_t is_revoked;
     int32_t is_released;
-    int64_t rtt_ns;       /* smoothed round trip to the senders; 0: not measured yet */
+    int64_t rtt_ns; /* smoothed round trip to the senders; 0: not measured yet */
     int64_t rtt_least_ns;
     int32_t has_rstream; /* some source is rstream: additional status messages are understood */
     /* written by: receiver */
@@ -115,13 +115,14 @@ struct rsti_image_t {
     int64_t response_due_ns;
     rsti_sm_repeat_t sm_repeat;
     bool is_superseded; /* a newer image of the same session exists: no status messages */
-    bool is_touched;    /* got data in this burst: readers are woken at its end */
+    bool is_touched; /* got data in this burst: readers are woken at its end */
     bool is_eos_sm_sent;
     /* image_repair.c; written by: receiver */
-    int32_t is_repaired; /* atomic: the receiver finds and repairs gaps, all its sources are rstream */
+    int32_t
+        is_repaired; /* atomic: the receiver finds and repairs gaps, all its sources are rstream */
     rsti_repair_t repair;
     rsti_arrival_t arrival;
-    bool has_news;       /* for the sender: an additional status message is due */
+    bool has_news; /* for the sender: an additional status message is due */
     rsti_image_fill_t fill;
     rsti_image_demand_t demand;
     rsti_image_budget_t budget;
@@ -153,8 +154,8 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
 bool rsti_image_is_drained(const rsti_image_t *image);
 bool rsti_image_accepts(const rsti_image_t *image);
 int64_t rsti_image_join_position(const rsti_image_t *image);
-/* A reader that reaches the first of them wakes the conductor: its position makes a status message due,
- * or an acknowledgement of the budget. */
+/* A reader that reaches the first of them wakes the conductor: its position makes a status message
+ * due, or an acknowledgement of the budget. */
 void rsti_image_wake_at(rsti_image_t *image, int64_t sm_position, int64_t budget_position);
 /* Before a subscriber leaves: what it has consumed goes into the next status message. */
 void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image);
@@ -175,10 +176,10 @@ void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
 int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, const void *frame,
     size_t length, int64_t now_ns);
 /* The last plain one with items behind it: to rstream sources alone, and more often than needed is
- * harmless (docs/wire.md, SM items). fill: value of that item, for those that follow it; NULL: none.
- * Demand, budget and NOOPs go along once they are known. */
-void rsti_image_send_items(
-    rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill, int64_t now_ns);
+ * harmless (docs/wire.md, SM items). fill: value of that item, for those that follow it; NULL:
+ * none. Demand, budget and NOOPs go along once they are known. */
+void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill,
+    int64_t now_ns);
 
 /* image_fill.c; conductor. Counters stand behind the image's others; wanted: its source follows
  * fill. */
@@ -186,14 +187,15 @@ void rsti_image_fill_init(const rst_driver_t *driver, rsti_image_t *image);
 int rsti_image_fill_counters(rst_driver_t *driver, rsti_image_t *image, bool is_wanted);
 void rsti_image_fill_fini(rst_driver_t *driver, rsti_image_t *image);
 /* Each rebuild pass. Returns when to look again. */
-int64_t rsti_image_fill_look(
-    rst_driver_t *driver, rsti_image_t *image, const rsti_rebuild_facts_t *found);
+int64_t rsti_image_fill_look(rst_driver_t *driver, rsti_image_t *image,
+    const rsti_rebuild_facts_t *found);
 /* Receiver: a SETUP changed a connection; data came; a fill NAK that is due. */
 void rsti_image_fill_on_setup(rsti_image_t *image);
-/* What the sender says by a status message: another receiver's fill NAK (its own is none), or the delay aimed at. */
+/* What the sender says by a status message: another receiver's fill NAK (its own is none), or the
+ * delay aimed at. */
 void rsti_image_fill_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_sm_t *sm);
-void rsti_image_fill_on_data(
-    rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
+void rsti_image_fill_on_data(rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm,
+    int64_t now_ns);
 void rsti_image_fill_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 
 /* image_window.c; conductor. The window for Aeron's sources now: that of congestion, or less. */
@@ -203,37 +205,36 @@ bool rsti_image_window_is_due(const rsti_image_t *image, int64_t consumed);
 /* Receiver: the sources of the image are others. */
 void rsti_image_window_on_sources(rsti_image_t *image);
 
-/* Whether its sender is told demand, budget and NOOPs: of a group it keeps no state per receiver, and Aeron's
- * does not read them. Any agent. */
+/* Whether its sender is told demand, budget and NOOPs: of a group it keeps no state per receiver,
+ * and Aeron's does not read them. Any agent. */
 static inline bool rsti_image_tells_words(const rsti_image_t *image)
 {
-    return image->file.log.metadata->group == 0
-        && rsti_load_acquire_i32(&image->has_rstream) != 0;
+    return image->file.log.metadata->group == 0 && rsti_load_acquire_i32(&image->has_rstream) != 0;
 }
 
 /* image_demand.c; conductor: each rebuild pass. Returns when to look again. */
-int64_t rsti_image_demand_look(
-    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
+int64_t rsti_image_demand_look(rst_driver_t *driver, rsti_image_t *image, int64_t hwm,
+    int64_t now_ns);
 /* Receiver: true when there is something new to be told. */
 bool rsti_image_demand_pending(rsti_image_t *image);
 
-/* image_budget.c; conductor: what the stream is granted, and the connection that it belongs to, made when
- * there is none yet; 0 or negative with a trail. */
+/* image_budget.c; conductor: what the stream is granted, and the connection that it belongs to,
+ * made when there is none yet; 0 or negative with a trail. */
 int rsti_image_budget_join(rst_driver_t *driver, rsti_image_t *image,
     const rsti_image_facts_t *facts);
 /* It counts no more. Twice is harmless. */
 void rsti_image_budget_leave(rst_driver_t *driver, rsti_image_t *image);
 /* Each rebuild pass. Returns when to look again. */
-int64_t rsti_image_budget_look(
-    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t consumed, int64_t now_ns);
+int64_t rsti_image_budget_look(rst_driver_t *driver, rsti_image_t *image, int64_t hwm,
+    int64_t consumed, int64_t now_ns);
 /* Receiver: true when there is something new to be told. */
 bool rsti_image_budget_pending(rsti_image_t *image);
 
 /* image_noop.c; receiver: a heartbeat with a number. */
 void rsti_image_noop_on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, int64_t number);
 /* Conductor: each rebuild pass. Returns when to look again. */
-int64_t rsti_image_noop_look(
-    rst_driver_t *driver, rsti_image_t *image, int64_t hwm, int64_t now_ns);
+int64_t rsti_image_noop_look(rst_driver_t *driver, rsti_image_t *image, int64_t hwm,
+    int64_t now_ns);
 /* Receiver: true when there is something new to be told. */
 bool rsti_image_noop_pending(rsti_image_t *image);
 
@@ -242,8 +243,7 @@ void rsti_image_repair_init(rsti_image_t *image, bool may_repair, int64_t delay_
 /* What was inserted, or a heartbeat: begin = end. */
 void rsti_image_repair_on_data(rsti_image_t *image, int64_t begin, int64_t end, int64_t now_ns);
 /* NAKs that are due, and news for the sender. Returns the next deadline. */
-int64_t rsti_image_repair_pending(rsti_receiver_t *receiver, rsti_image_t *image,
-    int64_t now_ns);
+int64_t rsti_image_repair_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 /* A round trip was measured. */
 void rsti_image_repair_on_rtt(rsti_image_t *image);
 /* Conductor's side: end of contiguous data from there on. */

@@ -1,5 +1,5 @@
-/* receive_endpoint.c: what to do with data, set-ups and round-trip frames that arrive (wire reference
- * 6). */
+/* receive_endpoint.c: what to do with data, set-ups and round-trip frames that arrive (wire
+ * reference 6). */
 #include "driver/internal.h"
 
 #include "util/alloc.h"
@@ -121,31 +121,29 @@ int64_t rsti_receive_transport_elicit(rsti_receiver_t *receiver,
     return transport->elicit_due_ns + 1;
 }
 
-void rsti_receive_endpoint_on_data(rsti_receiver_t *receiver,
-    rsti_receive_transport_t *transport, const uint8_t *datagram, size_t length,
-    const struct sockaddr_storage *source, int64_t now_ns)
+void rsti_receive_endpoint_on_data(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
+    const uint8_t *datagram, size_t length, const struct sockaddr_storage *source, int64_t now_ns)
 {
     rsti_data_header_t header;
     memcpy(&header, datagram, sizeof header);
     transport->last_activity_ns = now_ns;
     rsti_dispatcher_t *dispatcher = &transport->endpoint->dispatcher;
-    rsti_session_t *session =
-        rsti_dispatcher_find(dispatcher, header.stream_id, header.session_id);
+    rsti_session_t *session = rsti_dispatcher_find(dispatcher, header.stream_id, header.session_id);
     if (session != NULL) {
         if (session->state == RSTI_SESSION_ACTIVE) {
-            rsti_image_on_packet(
-                receiver, session->image, transport, datagram, length, source, now_ns);
+            rsti_image_on_packet(receiver, session->image, transport, datagram, length, source,
+                now_ns);
         }
         return;
     }
     const bool is_eos = rsti_packet_is_heartbeat(datagram, length)
         && (header.frame.flags & RSTI_FLAG_EOS) != 0;
-    if (is_eos
-        || !rsti_dispatcher_is_wanted(dispatcher, header.stream_id, header.session_id)) {
+    if (is_eos || !rsti_dispatcher_is_wanted(dispatcher, header.stream_id, header.session_id)) {
         return;
     }
     if (rsti_dispatcher_put(dispatcher, header.stream_id, header.session_id,
-            RSTI_SESSION_PENDING_SETUP, now_ns) != NULL) {
+            RSTI_SESSION_PENDING_SETUP, now_ns)
+        != NULL) {
         rsti_receive_transport_ask_setup(receiver, transport, header.stream_id, header.session_id,
             rsti_receive_transport_control(transport, source));
     }
@@ -182,22 +180,21 @@ static void request_image(rsti_receiver_t *receiver, rsti_receive_transport_t *t
     }
 }
 
-void rsti_receive_endpoint_on_echo(rsti_receiver_t *receiver,
-    rsti_receive_transport_t *transport, const rsti_sm_t *sm, size_t length)
+void rsti_receive_endpoint_on_echo(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
+    const rsti_sm_t *sm, size_t length)
 {
     if (length < sizeof *sm || sm->frame.frame_length != (int32_t)length) {
         return; /* of no sender of ours: no others send any */
     }
-    const rsti_session_t *session = rsti_dispatcher_find(
-        &transport->endpoint->dispatcher, sm->stream_id, sm->session_id);
+    const rsti_session_t *session = rsti_dispatcher_find(&transport->endpoint->dispatcher,
+        sm->stream_id, sm->session_id);
     if (session != NULL && session->state == RSTI_SESSION_ACTIVE) {
         rsti_image_fill_on_echo(receiver, session->image, sm);
     }
 }
 
-void rsti_receive_endpoint_on_setup(rsti_receiver_t *receiver,
-    rsti_receive_transport_t *transport, const rsti_setup_t *setup,
-    const struct sockaddr_storage *source, int64_t now_ns)
+void rsti_receive_endpoint_on_setup(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
+    const rsti_setup_t *setup, const struct sockaddr_storage *source, int64_t now_ns)
 {
     if (!rsti_setup_is_valid(setup)) {
         rsti_driver_count(receiver->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
@@ -205,8 +202,7 @@ void rsti_receive_endpoint_on_setup(rsti_receiver_t *receiver,
     }
     transport->last_activity_ns = now_ns;
     rsti_dispatcher_t *dispatcher = &transport->endpoint->dispatcher;
-    rsti_session_t *session = rsti_dispatcher_find(dispatcher, setup->stream_id,
-        setup->session_id);
+    rsti_session_t *session = rsti_dispatcher_find(dispatcher, setup->stream_id, setup->session_id);
     if (session != NULL && session->state == RSTI_SESSION_ACTIVE) {
         rsti_image_on_setup(session->image, transport, setup, source, now_ns);
         return;
@@ -217,8 +213,8 @@ void rsti_receive_endpoint_on_setup(rsti_receiver_t *receiver,
     }
 }
 
-void rsti_receive_endpoint_on_rttm(rsti_receiver_t *receiver,
-    rsti_receive_transport_t *transport, const rsti_rttm_t *rttm, int64_t now_ns)
+void rsti_receive_endpoint_on_rttm(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
+    const rsti_rttm_t *rttm, int64_t now_ns)
 {
     rsti_receive_endpoint_t *endpoint = transport->endpoint;
     if (rttm->receiver_id != endpoint->receiver_id && rttm->receiver_id != 0) {
@@ -242,6 +238,6 @@ void rsti_receive_endpoint_on_rttm(rsti_receiver_t *receiver,
     answer.frame = (rsti_frame_header_t){RSTI_RTTM_LENGTH, 0, 0, RSTI_FRAME_RTTM};
     answer.reception_delta = 0;
     answer.receiver_id = endpoint->receiver_id;
-    (void)rsti_receive_transport_send(
-        receiver, transport, &answer, sizeof answer, &connection->control);
+    (void)rsti_receive_transport_send(receiver, transport, &answer, sizeof answer,
+        &connection->control);
 }

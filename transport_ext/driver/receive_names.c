@@ -1,13 +1,12 @@
-/* receive_names.c: explicit control addresses that were given as names are looked up again while their
- * publisher is silent, for it may have moved (wire reference 18). */
+/* receive_names.c: explicit control addresses that were given as names are looked up again while
+ * their publisher is silent, for it may have moved (wire reference 18). */
 #include "driver/internal.h"
 
 #include "util/error.h"
 
 #define SILENCE_NS RSTI_CONNECTION_ACTIVITY_NS
 
-void rsti_receiver_check_names(rsti_receiver_t *receiver, int64_t now_ns,
-    int64_t *next_deadline_ns)
+void rsti_receiver_check_names(rsti_receiver_t *receiver, int64_t now_ns, int64_t *next_deadline_ns)
 {
     const int64_t interval_ns = receiver->driver->params.reresolution_interval_ns;
     if (receiver->named_count == 0 || interval_ns == 0) {

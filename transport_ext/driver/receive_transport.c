@@ -45,7 +45,8 @@ static int open_socket(rst_driver_t *driver, rsti_receive_transport_t *transport
     }
     const rsti_media_t *media = &driver->media;
     if (rsti_port_manager_open(&driver->conductor.receiver_ports, media, &params,
-            &transport->socket, &transport->managed_port) < 0) {
+            &transport->socket, &transport->managed_port)
+        < 0) {
         return -rst_last_error_code();
     }
     transport->granted_rcvbuf = media->table->granted_rcvbuf(media->arg, transport->socket);
@@ -59,9 +60,8 @@ static int allocate_counter(rst_driver_t *driver, rsti_receive_transport_t *tran
     char text[RSTI_NETADDR_TEXT_MAX];
     driver->media.table->local_address(driver->media.arg, transport->socket, &bound);
     transport->local_sockaddr_id = rsti_sockaddr_counter_allocate(driver, "rcv-local-sockaddr",
-        transport->endpoint->channel_status_id,
-        rsti_netaddr_format(&bound, text, sizeof text), facts->registration_id,
-        facts->client_id);
+        transport->endpoint->channel_status_id, rsti_netaddr_format(&bound, text, sizeof text),
+        facts->registration_id, facts->client_id);
     return transport->local_sockaddr_id < 0 ? -rst_last_error_code() : 0;
 }
 
@@ -76,8 +76,8 @@ int rsti_receive_transport_create(rst_driver_t *driver, rsti_receive_transport_t
     made->registration_id = facts->registration_id;
     made->udp = *facts->udp;
     made->local_sockaddr_id = RSTI_NULL_COUNTER;
-    made->ttl =
-        (int32_t)(channel->ttl == RSTI_CHANNEL_UNSET ? driver->params.multicast_ttl : channel->ttl);
+    made->ttl = (int32_t)(channel->ttl == RSTI_CHANNEL_UNSET ? driver->params.multicast_ttl
+                                                             : channel->ttl);
     made->has_control = made->udp.is_multicast || made->udp.has_explicit_control;
     made->is_eliciting = made->udp.has_explicit_control;
     made->control = made->udp.remote_control;
@@ -114,8 +114,9 @@ void rsti_receive_transport_destroy(rst_driver_t *driver, rsti_receive_transport
     rsti_free(transport);
 }
 
-const struct sockaddr_storage *rsti_receive_transport_control(
-    const rsti_receive_transport_t *transport, const struct sockaddr_storage *source)
+const struct sockaddr_storage *rsti_receive_transport_control(const rsti_receive_transport_t
+                                                                  *transport,
+    const struct sockaddr_storage *source)
 {
     return transport->has_control ? &transport->control : source;
 }

@@ -60,8 +60,9 @@ void rsti_receive_transport_destroy(rst_driver_t *driver, rsti_receive_transport
 
 /* Receiver's side. */
 /* Where control frames about what source sent go. */
-const struct sockaddr_storage *rsti_receive_transport_control(
-    const rsti_receive_transport_t *transport, const struct sockaddr_storage *source);
+const struct sockaddr_storage *rsti_receive_transport_control(const rsti_receive_transport_t
+                                                                  *transport,
+    const struct sockaddr_storage *source);
 /* Sends one control frame from the data socket. */
 bool rsti_receive_transport_send(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     const void *frame, size_t length, const struct sockaddr_storage *to);

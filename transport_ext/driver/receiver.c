@@ -62,8 +62,7 @@ static void add_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t no
     image->next = receiver->images;
     receiver->images = image;
     rsti_dispatcher_t *dispatcher = &image->endpoint->dispatcher;
-    rsti_session_t *session =
-        rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
+    rsti_session_t *session = rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
     if (session == NULL
         && rsti_dispatcher_is_wanted(dispatcher, image->stream_id, image->session_id)) {
         session = rsti_dispatcher_put(dispatcher, image->stream_id, image->session_id,
@@ -86,11 +85,9 @@ static void remove_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t
     }
     wake_touched(receiver); /* it may be among them */
     rsti_dispatcher_t *dispatcher = &image->endpoint->dispatcher;
-    rsti_session_t *session =
-        rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
+    rsti_session_t *session = rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
     if (session != NULL && session->image == image) {
-        if (rsti_load_relaxed_i32(&image->is_end_of_stream)
-            || RSTI_FAULT == RSTI_FAULT_COOL_DOWN) {
+        if (rsti_load_relaxed_i32(&image->is_end_of_stream) || RSTI_FAULT == RSTI_FAULT_COOL_DOWN) {
             rsti_dispatcher_forget(dispatcher, session);
         } else {
             rsti_dispatcher_set_state(dispatcher, session, RSTI_SESSION_COOL_DOWN, now_ns);
@@ -100,8 +97,8 @@ static void remove_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t
     rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
 }
 
-static void forget_in_state(rsti_receive_endpoint_t *endpoint,
-    const rsti_agent_command_t *command, rsti_session_state_t state)
+static void forget_in_state(rsti_receive_endpoint_t *endpoint, const rsti_agent_command_t *command,
+    rsti_session_state_t state)
 {
     rsti_session_t *session = rsti_dispatcher_find(&endpoint->dispatcher, command->stream_id,
         command->session_id);
@@ -117,8 +114,8 @@ static void add_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *t
     transport->next = endpoint->transports;
     endpoint->transports = transport;
     receiver->named_count += transport->control_name[0] != '\0';
-    rsti_driver_poll_add(
-        receiver->driver, RSTI_AGENT_RECEIVER, transport->socket, &transport->is_readable);
+    rsti_driver_poll_add(receiver->driver, RSTI_AGENT_RECEIVER, transport->socket,
+        &transport->is_readable);
     (void)rsti_receive_transport_elicit(receiver, transport, now_ns);
 }
 
@@ -177,14 +174,12 @@ static void add_interest(rsti_receiver_t *receiver, rsti_receive_endpoint_t *end
 {
     const bool is_first = !rsti_dispatcher_has_interest(&endpoint->dispatcher);
     rsti_dispatcher_add_interest(&endpoint->dispatcher, interest);
-    for (rsti_receive_transport_t *t = endpoint->transports; is_first && t != NULL;
-         t = t->next) {
+    for (rsti_receive_transport_t *t = endpoint->transports; is_first && t != NULL; t = t->next) {
         t->elicit_due_ns = RSTI_NO_DEADLINE; /* at once */
         (void)rsti_receive_transport_elicit(receiver, t, now_ns);
     }
     if (!is_first || interest->has_session) {
-        rsti_receive_endpoint_elicit(
-            receiver, endpoint, interest->stream_id, interest->session_id);
+        rsti_receive_endpoint_elicit(receiver, endpoint, interest->stream_id, interest->session_id);
     }
 }
 
@@ -247,19 +242,18 @@ static void on_datagram(rsti_receiver_t *receiver, rsti_receive_transport_t *tra
     switch (((const rsti_frame_header_t *)(const void *)data)->type) {
     case RSTI_FRAME_DATA:
     case RSTI_FRAME_PAD:
-        rsti_receive_endpoint_on_data(
-            receiver, transport, data, datagram->length, &datagram->address, now_ns);
+        rsti_receive_endpoint_on_data(receiver, transport, data, datagram->length,
+            &datagram->address, now_ns);
         break;
     case RSTI_FRAME_SETUP:
-        rsti_receive_endpoint_on_setup(
-            receiver, transport, (const void *)data, &datagram->address, now_ns);
+        rsti_receive_endpoint_on_setup(receiver, transport, (const void *)data, &datagram->address,
+            now_ns);
         break;
     case RSTI_FRAME_RTTM:
         rsti_receive_endpoint_on_rttm(receiver, transport, (const void *)data, now_ns);
         break;
     case RSTI_FRAME_SM:
-        rsti_receive_endpoint_on_echo(
-            receiver, transport, (const void *)data, datagram->length);
+        rsti_receive_endpoint_on_echo(receiver, transport, (const void *)data, datagram->length);
         break;
     default:
         break; /* control frames of other publishers' receivers: not for us */
@@ -270,16 +264,16 @@ static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_
     int64_t now_ns)
 {
     rst_driver_t *driver = receiver->driver;
-    if (!rsti_driver_should_poll(
-            driver, RSTI_AGENT_RECEIVER, transport->socket, transport->is_readable, now_ns)) {
+    if (!rsti_driver_should_poll(driver, RSTI_AGENT_RECEIVER, transport->socket,
+            transport->is_readable, now_ns)) {
         return 0;
     }
     const int burst = (int)driver->params.receiver_burst;
     for (int i = 0; i < burst; i++) {
         receiver->datagrams[i].length = RSTI_DATAGRAM_MAX;
     }
-    const int count = driver->media.table->receive(
-        driver->media.arg, transport->socket, receiver->datagrams, burst);
+    const int count = driver->media.table->receive(driver->media.arg, transport->socket,
+        receiver->datagrams, burst);
     if (count < 0) {
         rsti_driver_log_trail(driver, "receiver");
         return 0;
@@ -305,8 +299,7 @@ static int64_t poll_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t 
         bytes += poll_transport(receiver, t, now_ns);
         rsti_lower_deadline(next_deadline_ns,
             media->table->next_deadline_ns(media->arg, t->socket));
-        rsti_lower_deadline(
-            next_deadline_ns, rsti_receive_transport_elicit(receiver, t, now_ns));
+        rsti_lower_deadline(next_deadline_ns, rsti_receive_transport_elicit(receiver, t, now_ns));
     }
     rsti_lower_deadline(next_deadline_ns,
         rsti_dispatcher_expire(&endpoint->dispatcher, RSTI_PENDING_SETUP_NS, now_ns));

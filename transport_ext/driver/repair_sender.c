@@ -1,9 +1,9 @@
-/* repair_sender.c: what a sender does better when it knows that its receivers are rstream and how far
- * they are away (docs/wire.md, "Repair"): it answers many NAKs at once, forgets them after a round trip,
- * and tells the end of a burst soon.
+/* repair_sender.c: what a sender does better when it knows that its receivers are rstream and how
+ * far they are away (docs/wire.md, "Repair"): it answers many NAKs at once, forgets them after a
+ * round trip, and tells the end of a burst soon.
  *
- * Tail law: while the slowest receiver has not consumed all that was sent, the n-th heartbeat after the
- * last data leaves  T * 2^(n - 1)  after what was sent before it, T = round trip / 4 within
+ * Tail law: while the slowest receiver has not consumed all that was sent, the n-th heartbeat after
+ * the last data leaves  T * 2^(n - 1)  after what was sent before it, T = round trip / 4 within
  * [TAIL_MIN_NS, TAIL_MAX_NS]; never later than the common interval. So a burst costs at most
  * log2(interval / T) more of them, and a lost last datagram is missed after T instead of 100 ms. */
 #include "driver/internal.h"
@@ -101,14 +101,15 @@ static void on_fill(rsti_sender_t *sender, rsti_network_publication_t *publicati
         return;
     }
     char text[224];
-    snprintf(text, sizeof text, "sender: receiver %" PRId64 " of stream %" PRId32 " session %" PRId32
+    snprintf(text, sizeof text,
+        "sender: receiver %" PRId64 " of stream %" PRId32 " session %" PRId32
         " tells fills that its own status messages contradict: its fill NAKs are ignored",
         sm->receiver_id, publication->base.stream_id, publication->base.session_id);
     rsti_driver_log_error(sender->driver, RST_EINVAL, text);
 }
 
-/* By the way of the data, so each receiver hears it; only after one of ours has spoken, so a stream that only Aeron's
- * receivers read carries nothing of it. */
+/* By the way of the data, so each receiver hears it; only after one of ours has spoken, so a stream
+ * that only Aeron's receivers read carries nothing of it. */
 static void tell_target(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t target_ns)
 {
@@ -123,8 +124,8 @@ static void tell_target(rsti_sender_t *sender, rsti_network_publication_t *publi
         .frame = {(int32_t)length, 0, 0, RSTI_FRAME_SM},
         .session_id = publication->base.session_id,
         .stream_id = publication->base.stream_id,
-        .consumption_term_id =
-            rsti_position_term_id(snd_pos, log->position_bits, log->initial_term_id),
+        .consumption_term_id = rsti_position_term_id(snd_pos, log->position_bits,
+            log->initial_term_id),
         .consumption_term_offset = rsti_position_offset(snd_pos, log->term_length),
     };
     memcpy(frame, &sm, sizeof sm);
@@ -134,8 +135,7 @@ static void tell_target(rsti_sender_t *sender, rsti_network_publication_t *publi
 static void check_target(rsti_sender_t *sender, rsti_network_publication_t *publication,
     bool is_report, int64_t now_ns)
 {
-    const int64_t target_ns =
-        rsti_send_rate_target_due(&publication->send_rate, is_report, now_ns);
+    const int64_t target_ns = rsti_send_rate_target_due(&publication->send_rate, is_report, now_ns);
     if (target_ns > 0) {
         tell_target(sender, publication, target_ns);
     }

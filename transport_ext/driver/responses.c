@@ -16,11 +16,12 @@ static rsti_text_t text_of(const char *text)
 void rsti_respond(rst_driver_t *driver, const rsti_response_t *response)
 {
     rsti_conductor_t *conductor = &driver->conductor;
-    const int64_t length =
-        rsti_response_encode(response, conductor->response, sizeof conductor->response);
+    const int64_t length = rsti_response_encode(response, conductor->response,
+        sizeof conductor->response);
     if (length < 0
         || rsti_broadcast_transmit(&driver->to_clients, response->type, conductor->response,
-               (size_t)length) < 0) {
+               (size_t)length)
+            < 0) {
         rsti_driver_log_error(driver, RST_ETOOLARGE,
             "answer to a client does not fit the clients buffer");
         return;
@@ -122,8 +123,8 @@ static void respond_parted(rst_driver_t *driver, int64_t image_id,
     const rsti_subscription_t *subscription, const char *why)
 {
     char text[RSTI_CHANNEL_URI_MAX + 64];
-    const int length = snprintf(
-        text, sizeof text, "%.*s%s", (int)subscription->uri_length, subscription->uri, why);
+    const int length = snprintf(text, sizeof text, "%.*s%s", (int)subscription->uri_length,
+        subscription->uri, why);
     RST_ASSERT(length > 0 && (size_t)length < sizeof text);
     const rsti_response_t response = {
         .type = RSTI_RSP_UNAVAILABLE_IMAGE,
@@ -179,8 +180,9 @@ void rsti_responses_wake(rst_driver_t *driver)
     conductor->has_responses = false;
     for (size_t i = 0; i < conductor->clients.count; i++) {
         const rsti_driver_client_t *client = conductor->clients.items[i];
-        rsti_heartbeat_ext_t *ext = (rsti_heartbeat_ext_t *)(void *)
-            driver->counters.counters.values[client->heartbeat_id].spare;
+        rsti_heartbeat_ext_t *ext = (rsti_heartbeat_ext_t *)(void *)driver->counters.counters
+                                        .values[client->heartbeat_id]
+                                        .spare;
         if (rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC
             && rsti_wake_take_word(&ext->conductor_armed)) {
             rsti_waker_wake(driver->waker, client->client_id, 0);

@@ -37,8 +37,7 @@ static void acknowledge(rsti_network_publication_t *publication, int64_t positio
 
 void rsti_send_budget_on_consumed(rsti_network_publication_t *publication, int64_t position)
 {
-    if (is_counted(publication)
-        && position <= rsti_load_relaxed_i64(&publication->position)) {
+    if (is_counted(publication) && position <= rsti_load_relaxed_i64(&publication->position)) {
         acknowledge(publication, position);
     }
 }
@@ -83,16 +82,15 @@ void rsti_send_budget_forget(rsti_network_publication_t *publication)
 static int64_t room_of(const rsti_network_publication_t *publication)
 {
     const rsti_connection_budget_t *connection = &publication->endpoint->budget;
-    const int64_t of_all =
-        rsti_budget_room(connection->granted_bytes, connection->unacknowledged_bytes);
+    const int64_t of_all = rsti_budget_room(connection->granted_bytes,
+        connection->unacknowledged_bytes);
     const int64_t of_stream = unacknowledged(publication);
-    return rsti_min_i64(
-        rsti_budget_room_of_stream(of_all, of_stream, connection->stream_count),
+    return rsti_min_i64(rsti_budget_room_of_stream(of_all, of_stream, connection->stream_count),
         rsti_budget_room(publication->budget.granted_bytes, of_stream));
 }
 
-/* The end of the message that lies at begin + room, or where messages end before it; at most limit. Frames
- * that a producer has not written yet, or that are none, end it too. */
+/* The end of the message that lies at begin + room, or where messages end before it; at most limit.
+ * Frames that a producer has not written yet, or that are none, end it too. */
 static int64_t end_of_message(const rsti_log_t *log, int64_t begin, int64_t room, int64_t limit)
 {
     int64_t position = begin;
@@ -102,14 +100,14 @@ static int64_t end_of_message(const rsti_log_t *log, int64_t begin, int64_t room
         const int32_t length = rsti_load_acquire_i32(rsti_frame_length_address(term, offset));
         const rsti_data_header_t *header = (const void *)(term + offset);
         if (length <= 0 || !rsti_frame_fits(length, log->term_length - offset)
-            || (position - begin >= room
-                && (header->frame.flags & RSTI_FLAG_BEGIN) != 0)) {
+            || (position - begin >= room && (header->frame.flags & RSTI_FLAG_BEGIN) != 0)) {
             break;
         }
         position += rsti_frame_span(length);
     }
     if (position == begin && room > 0) {
-        return rsti_min_i64(begin + RSTI_FRAME_ALIGNMENT, limit); /* not held: there is nothing yet */
+        return rsti_min_i64(begin + RSTI_FRAME_ALIGNMENT,
+            limit); /* not held: there is nothing yet */
     }
     return rsti_min_i64(position, limit);
 }
@@ -124,10 +122,9 @@ int64_t rsti_send_budget_limit(const rsti_network_publication_t *publication, in
     if (room >= limit - snd_pos) {
         return limit;
     }
-    return room >= most
-        ? snd_pos + most
-        : end_of_message(&publication->base.file.log, snd_pos, room,
-              rsti_min_i64(limit, snd_pos + most));
+    return room >= most ? snd_pos + most
+                        : end_of_message(&publication->base.file.log, snd_pos, room,
+                              rsti_min_i64(limit, snd_pos + most));
 }
 
 void rsti_send_budget_on_sent(rsti_network_publication_t *publication, int64_t bytes)

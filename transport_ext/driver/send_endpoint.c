@@ -24,8 +24,8 @@ static int open_one(rst_driver_t *driver, const rsti_socket_params_t *params,
     return driver->media.table->open(driver->media.arg, params, socket);
 }
 
-/* A connected socket hears its peer alone, and a group never answers: what receivers send comes by a
- * second socket. */
+/* A connected socket hears its peer alone, and a group never answers: what receivers send comes by
+ * a second socket. */
 static int open_group(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     const rsti_socket_params_t *common)
 {
@@ -199,8 +199,8 @@ static rsti_network_publication_t **bucket_of(rsti_send_endpoint_t *endpoint, in
 void rsti_send_endpoint_link(rsti_send_endpoint_t *endpoint,
     rsti_network_publication_t *publication)
 {
-    rsti_network_publication_t **bucket =
-        bucket_of(endpoint, publication->base.stream_id, publication->base.session_id);
+    rsti_network_publication_t **bucket = bucket_of(endpoint, publication->base.stream_id,
+        publication->base.session_id);
     publication->bucket_next = *bucket;
     *bucket = publication;
 }
@@ -208,8 +208,8 @@ void rsti_send_endpoint_link(rsti_send_endpoint_t *endpoint,
 void rsti_send_endpoint_unlink(rsti_send_endpoint_t *endpoint,
     rsti_network_publication_t *publication)
 {
-    rsti_network_publication_t **link =
-        bucket_of(endpoint, publication->base.stream_id, publication->base.session_id);
+    rsti_network_publication_t **link = bucket_of(endpoint, publication->base.stream_id,
+        publication->base.session_id);
     while (*link != NULL && *link != publication) {
         link = &(*link)->bucket_next;
     }
@@ -221,8 +221,9 @@ void rsti_send_endpoint_unlink(rsti_send_endpoint_t *endpoint,
 rsti_network_publication_t *rsti_send_endpoint_find(const rsti_send_endpoint_t *endpoint,
     int32_t stream_id, int32_t session_id)
 {
-    rsti_network_publication_t *publication =
-        *bucket_of((rsti_send_endpoint_t *)(uintptr_t)endpoint, stream_id, session_id);
+    rsti_network_publication_t *publication = *bucket_of((rsti_send_endpoint_t *)(uintptr_t)
+                                                             endpoint,
+        stream_id, session_id);
     while (publication != NULL
         && (publication->base.stream_id != stream_id
             || publication->base.session_id != session_id)) {

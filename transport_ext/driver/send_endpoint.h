@@ -1,6 +1,6 @@
-/* send_endpoint.h: the socket of all publications of a channel; of a group two, one connected to the
- * group for data, one that is member of the group of control frames. Made by the conductor, used by
- * the sender. */
+/* send_endpoint.h: the socket of all publications of a channel; of a group two, one connected to
+ * the group for data, one that is member of the group of control frames. Made by the conductor,
+ * used by the sender. */
 #ifndef RSTI_DRIVER_SEND_ENDPOINT_H
 #define RSTI_DRIVER_SEND_ENDPOINT_H
 
@@ -27,10 +27,10 @@ typedef struct rsti_send_endpoint_t {
     int64_t so_sndbuf; /* as asked for by the first channel; RSTI_CHANNEL_UNSET */
     int64_t so_rcvbuf;
     bool is_connected; /* data_socket */
-    bool is_group;     /* multicast or several destinations: group rules for NAKs and flow control */
+    bool is_group; /* multicast or several destinations: group rules for NAKs and flow control */
     uint16_t managed_port; /* goes back to the port manager; 0: none */
-    bool has_name;         /* of its one peer; its address may change */
-    int32_t ttl;       /* multicast; 0 = the system's */
+    bool has_name; /* of its one peer; its address may change */
+    int32_t ttl; /* multicast; 0 = the system's */
     int32_t destination_count_id; /* counter, when there are destinations */
     /* written by: conductor */
     char endpoint_text[RSTI_CHANNEL_HOST_MAX]; /* endpoint= of the first channel */
@@ -40,7 +40,7 @@ typedef struct rsti_send_endpoint_t {
     /* written by: sender */
     int32_t is_released; /* atomic */
     struct sockaddr_storage data_address; /* of a channel with one destination, not connected */
-    int64_t last_sm_ns;                   /* of any of its publications */
+    int64_t last_sm_ns; /* of any of its publications */
     rsti_destination_tracker_t *destinations; /* NULL: one destination */
     rsti_connection_budget_t budget;
     rsti_network_publication_t *buckets[RSTI_SEND_BUCKETS]; /* chained by (stream, session) */

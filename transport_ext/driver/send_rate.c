@@ -81,8 +81,8 @@ static void take_rate(rsti_send_rate_t *send_rate, int64_t now_ns)
 {
     const rsti_rate_t *rate = &send_rate->rate;
     rsti_tokens_set(&send_rate->tokens, rate->bytes_per_s, rate->datagrams_per_s, now_ns);
-    const bool is_bounded =
-        rate->bytes_per_s < RSTI_RATE_MAX || rate->datagrams_per_s < RSTI_RATE_MAX;
+    const bool is_bounded = rate->bytes_per_s < RSTI_RATE_MAX
+        || rate->datagrams_per_s < RSTI_RATE_MAX;
     const double most = rate->datagrams_per_s * send_rate->mtu;
     const double bytes_per_s = most < rate->bytes_per_s ? most : rate->bytes_per_s;
     const int64_t ahead = rsti_max_i64((int64_t)(bytes_per_s * (double)AHEAD_NS / 1e9),
@@ -138,8 +138,8 @@ int64_t rsti_send_rate_on_cycle(rsti_send_rate_t *send_rate, int64_t now_ns)
     return due_ns;
 }
 
-/* Up to where datagrams are full, near the limit. Messages longer than half of one gain nothing by it and lose no more
- * than the wait. */
+/* Up to where datagrams are full, near the limit. Messages longer than half of one gain nothing by
+ * it and lose no more than the wait. */
 static int64_t full_datagrams(rsti_send_rate_t *send_rate, int64_t position, int64_t limit,
     int64_t pending, int64_t now_ns, int64_t *due_ns)
 {
@@ -166,8 +166,8 @@ int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int6
 {
     const int64_t mtu = send_rate->mtu;
     if (send_rate->rate.law == &rsti_rate_adaptive) {
-        limit = rsti_standstill_limit(
-            &send_rate->standstill, &send_rate->truth, position, limit, send_rate->mtu, now_ns);
+        limit = rsti_standstill_limit(&send_rate->standstill, &send_rate->truth, position, limit,
+            send_rate->mtu, now_ns);
         if (limit <= position) {
             *due_ns = rsti_standstill_due_ns(&send_rate->standstill);
             return position;
@@ -178,7 +178,8 @@ int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int6
         return full_datagrams(send_rate, position, limit, pending, now_ns, due_ns);
     }
     if (room >= mtu) { /* when that is used up the next pass asks again */
-        return full_datagrams(send_rate, position, position + room - room % mtu, pending, now_ns, due_ns);
+        return full_datagrams(send_rate, position, position + room - room % mtu, pending, now_ns,
+            due_ns);
     }
     /* Few passes, each with many datagrams, but who has little to send waits for that alone. */
     const int64_t most = rsti_max_i64((int64_t)(send_rate->tokens.bytes.burst / 4), mtu);
@@ -195,8 +196,8 @@ int32_t rsti_send_rate_datagrams(const rsti_send_rate_t *send_rate)
         : (int32_t)rsti_clamp_double(account->level, 0.0, INT32_MAX);
 }
 
-void rsti_send_rate_on_sent(
-    rsti_send_rate_t *send_rate, int64_t bytes, int64_t datagrams, int64_t now_ns)
+void rsti_send_rate_on_sent(rsti_send_rate_t *send_rate, int64_t bytes, int64_t datagrams,
+    int64_t now_ns)
 {
     if (send_rate->is_limited) {
         send_rate->sent_bytes += bytes;
@@ -208,8 +209,8 @@ void rsti_send_rate_on_status(rsti_send_rate_t *send_rate, int64_t receiver_id, 
     int64_t window, int64_t now_ns)
 {
     if (send_rate->is_limited) {
-        send_rate->is_news = rsti_fill_truth_on_status(
-            &send_rate->truth, receiver_id, consumed, window, now_ns);
+        send_rate->is_news = rsti_fill_truth_on_status(&send_rate->truth, receiver_id, consumed,
+            window, now_ns);
     }
 }
 
@@ -223,8 +224,8 @@ rsti_report_result_t rsti_send_rate_on_report(rsti_send_rate_t *send_rate,
         send_rate->stale_count++;
         return RSTI_REPORT_IGNORED;
     }
-    if (rsti_fill_truth_is_believed(
-            &send_rate->truth, report, sent_position, send_rate->mtu, now_ns)) {
+    if (rsti_fill_truth_is_believed(&send_rate->truth, report, sent_position, send_rate->mtu,
+            now_ns)) {
         rsti_rate_on_report(&send_rate->rate, report, now_ns);
         rsti_standstill_on_report(&send_rate->standstill, &send_rate->truth, report,
             send_rate->rate.params.target_delay_ns, now_ns);

@@ -58,8 +58,8 @@ static void add_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint)
 {
     endpoint->next = sender->endpoints;
     sender->endpoints = endpoint;
-    rsti_driver_poll_add(
-        sender->driver, RSTI_AGENT_SENDER, endpoint->socket, &endpoint->is_readable);
+    rsti_driver_poll_add(sender->driver, RSTI_AGENT_SENDER, endpoint->socket,
+        &endpoint->is_readable);
 }
 
 static void remove_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint)
@@ -81,8 +81,8 @@ static void set_rate(const rsti_sender_t *sender, const rsti_agent_command_t *co
 {
     rsti_network_publication_t *publication = command->object;
     int32_t *held_by = &publication->base.file.log.metadata->ext.held_by;
-    rsti_network_publication_set_rate(
-        publication, &command->rate, &command->rate_counters, sender->now_ns);
+    rsti_network_publication_set_rate(publication, &command->rate, &command->rate_counters,
+        sender->now_ns);
     rsti_store_release_i32(held_by, RSTI_HELD_BY_WINDOW);
 }
 
@@ -181,26 +181,25 @@ static void on_control_frame(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
         rsti_network_publication_on_rttm(sender, publication, (const void *)data);
         break;
     default:
-        rsti_network_publication_on_err(
-            sender, publication, (const void *)data, &datagram->address, now_ns);
+        rsti_network_publication_on_err(sender, publication, (const void *)data, &datagram->address,
+            now_ns);
         break;
     }
 }
 
-static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
-    int64_t now_ns)
+static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns)
 {
     rst_driver_t *driver = sender->driver;
-    if (!rsti_driver_should_poll(
-            driver, RSTI_AGENT_SENDER, endpoint->socket, endpoint->is_readable, now_ns)) {
+    if (!rsti_driver_should_poll(driver, RSTI_AGENT_SENDER, endpoint->socket, endpoint->is_readable,
+            now_ns)) {
         return 0;
     }
     const int burst = (int)driver->params.sender_burst;
     for (int i = 0; i < burst; i++) {
         sender->control[i].length = RSTI_CONTROL_BUFFER;
     }
-    const int count = driver->media.table->receive(
-        driver->media.arg, endpoint->socket, sender->control, burst);
+    const int count = driver->media.table->receive(driver->media.arg, endpoint->socket,
+        sender->control, burst);
     if (count < 0) {
         rsti_driver_log_trail(driver, "sender");
         return 0;

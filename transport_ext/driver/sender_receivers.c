@@ -21,8 +21,8 @@ static void update_connected(rsti_sender_t *sender, rsti_network_publication_t *
     rst_driver_t *driver = sender->driver;
     const rsti_log_t *log = &publication->base.file.log;
     const int32_t has_receivers = publication->receiver_count > 0;
-    const bool is_heard =
-        has_receivers && publication->flow.strategy->has_required_receivers(&publication->flow);
+    const bool is_heard = has_receivers
+        && publication->flow.strategy->has_required_receivers(&publication->flow);
     const int32_t is_connected = !rsti_load_acquire_i32(&publication->is_revoked_shared)
         && (is_heard || has_connecting_spies(publication));
     bool has_changed = false;
@@ -43,9 +43,11 @@ static void update_connected(rsti_sender_t *sender, rsti_network_publication_t *
 static void tell_refused(rsti_sender_t *sender, const rsti_network_publication_t *publication)
 {
     char text[192];
-    snprintf(text, sizeof text, "sender: flow control %s of stream %" PRId32 " session %" PRId32
-        ": more than %d receivers, the others do not count", publication->flow.strategy->name,
-        publication->base.stream_id, publication->base.session_id, RSTI_FLOW_RECEIVERS_MAX);
+    snprintf(text, sizeof text,
+        "sender: flow control %s of stream %" PRId32 " session %" PRId32
+        ": more than %d receivers, the others do not count",
+        publication->flow.strategy->name, publication->base.stream_id, publication->base.session_id,
+        RSTI_FLOW_RECEIVERS_MAX);
     rsti_driver_log_error(sender->driver, RST_EFULL, text);
 }
 
@@ -164,8 +166,8 @@ static int64_t follow_spies(rsti_sender_t *sender, rsti_network_publication_t *p
     if (publication->receiver_count > 0 || !has_connecting_spies(publication)) {
         return publication->limit;
     }
-    const int64_t position =
-        rsti_max_i64(snd_pos, rsti_load_acquire_i64(&publication->spy_position));
+    const int64_t position = rsti_max_i64(snd_pos,
+        rsti_load_acquire_i64(&publication->spy_position));
     if (position > snd_pos) {
         rsti_store_release_i64(&publication->position, position);
         rsti_store_release_i64(publication->snd_pos, position);
@@ -183,8 +185,8 @@ void rsti_network_publication_on_idle(rsti_sender_t *sender,
     expire_receivers(sender, publication, now_ns);
 }
 
-static void on_setup_elicited(rsti_network_publication_t *publication,
-    const rsti_sm_facts_t *facts, int64_t now_ns)
+static void on_setup_elicited(rsti_network_publication_t *publication, const rsti_sm_facts_t *facts,
+    int64_t now_ns)
 {
     publication->is_setup_elicited = true;
     publication->flow.strategy->on_setup_elicited(&publication->flow, facts, now_ns);
@@ -233,16 +235,18 @@ static void check_tail(rsti_sender_t *sender, rsti_network_publication_t *public
     }
     publication->tail_error_due_ns = now_ns + TAIL_ERROR_INTERVAL_NS;
     char text[256];
-    snprintf(text, sizeof text, "sender: flow control %s of stream %" PRId32 " session %" PRId32
-        ": a status message ends in %" PRId32 " bytes that are neither a group tag (of 8 bytes) nor "
-        "items; it counts as one without a tag", publication->flow.strategy->name,
-        publication->base.stream_id, publication->base.session_id,
+    snprintf(text, sizeof text,
+        "sender: flow control %s of stream %" PRId32 " session %" PRId32
+        ": a status message ends in %" PRId32
+        " bytes that are neither a group tag (of 8 bytes) nor "
+        "items; it counts as one without a tag",
+        publication->flow.strategy->name, publication->base.stream_id, publication->base.session_id,
         sm->frame.frame_length - RSTI_SM_LENGTH);
     rsti_driver_log_error(sender->driver, RST_EINVAL, text);
 }
 
-bool rsti_network_publication_on_sm(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_sm_t *sm, int64_t now_ns)
+bool rsti_network_publication_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_sm_t *sm, int64_t now_ns)
 {
     rst_driver_t *driver = sender->driver;
     const rsti_log_t *log = &publication->base.file.log;
@@ -280,15 +284,14 @@ bool rsti_network_publication_on_sm(rsti_sender_t *sender,
     note_receiver(sender, publication, sm, &facts, snd_pos, now_ns);
     publication->has_initial_connection = true;
     take_limit(sender, publication,
-        publication->flow.strategy->on_status_message(
-            &publication->flow, &facts, publication->limit, now_ns));
+        publication->flow.strategy->on_status_message(&publication->flow, &facts,
+            publication->limit, now_ns));
     update_connected(sender, publication);
     return true;
 }
 
-void rsti_network_publication_drop(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_err_t *err, const char *text,
-    const struct sockaddr_storage *source, int64_t now_ns)
+void rsti_network_publication_drop(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_err_t *err, const char *text, const struct sockaddr_storage *source, int64_t now_ns)
 {
     publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);
     if (!remove_receiver(sender, publication, err->receiver_id)) {
@@ -306,10 +309,9 @@ void rsti_network_publication_drop(rsti_sender_t *sender,
     (void)rsti_tell_conductor(sender->driver, RSTI_AGENT_PUBLICATION_ERROR, &command);
 }
 
-void rsti_network_publication_on_err(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_err_t *err,
-    const struct sockaddr_storage *source, int64_t now_ns)
+void rsti_network_publication_on_err(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_err_t *err, const struct sockaddr_storage *source, int64_t now_ns)
 {
-    rsti_network_publication_drop(
-        sender, publication, err, (const char *)err + RSTI_ERR_LENGTH, source, now_ns);
+    rsti_network_publication_drop(sender, publication, err, (const char *)err + RSTI_ERR_LENGTH,
+        source, now_ns);
 }

@@ -1,5 +1,6 @@
-/* slowest.c: tells who holds a publication back: the sender about receivers with every status message
- * (no message of the stream costs anything), the conductor about local readers with its timer. */
+/* slowest.c: tells who holds a publication back: the sender about receivers with every status
+ * message (no message of the stream costs anything), the conductor about local readers with its
+ * timer. */
 #include "driver/internal.h"
 
 #include "concurrent/holder.h"

@@ -13,8 +13,8 @@ typedef struct rsti_subscriber_t {
     int32_t counter_id;
     int64_t *position;
     int64_t accepted; /* last position that made sense */
-    bool is_refused;  /* the last look found an impossible one */
-    bool is_told;     /* which stands in the error log */
+    bool is_refused; /* the last look found an impossible one */
+    bool is_told; /* which stands in the error log */
     bool is_told_gone; /* UNAVAILABLE_IMAGE was sent */
     rsti_tether_t tether;
 } rsti_subscriber_t;

@@ -7,9 +7,9 @@
  *
  * limit = base - window + window / 4. ACTIVE and LINGER hold the window, the others do not.
  *
- * One that is evicted (rs-evict, docs/slow-consumers.md) goes the same way with two differences: its
- * window_limit_ns begins anew whenever its position moves, so that only who stands still is let go,
- * and RESTING is where it stays. */
+ * One that is evicted (rs-evict, docs/slow-consumers.md) goes the same way with two differences:
+ * its window_limit_ns begins anew whenever its position moves, so that only who stands still is let
+ * go, and RESTING is where it stays. */
 #ifndef RSTI_DRIVER_TETHER_H
 #define RSTI_DRIVER_TETHER_H
 
@@ -27,9 +27,9 @@ typedef enum rsti_tether_state_t {
 typedef enum rsti_tether_event_t {
     RSTI_TETHER_NOTHING = 0,
     RSTI_TETHER_LET_GO, /* tell the client that the image is unavailable */
-    RSTI_TETHER_REST,   /* it does not hold the window any more */
-    RSTI_TETHER_CLOSE,  /* and never will again */
-    RSTI_TETHER_REJOIN  /* set its position to the join position, tell that the image is there */
+    RSTI_TETHER_REST, /* it does not hold the window any more */
+    RSTI_TETHER_CLOSE, /* and never will again */
+    RSTI_TETHER_REJOIN /* set its position to the join position, tell that the image is there */
 } rsti_tether_event_t;
 
 typedef struct rsti_tether_times_t {

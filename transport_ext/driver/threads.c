@@ -1,4 +1,5 @@
-/* threads.c: who runs the agents, how they wait, which sockets they read, how long their passes take. */
+/* threads.c: who runs the agents, how they wait, which sockets they read, how long their passes
+ * take. */
 #include "driver/internal.h"
 
 #include "util/error.h"
@@ -242,8 +243,7 @@ typedef struct thread_plan_t {
 /* Which agents share which thread, in the order of a pass. The conductor's thread comes first. */
 static const thread_plan_t plans[][RSTI_DRIVER_AGENTS] = {
     [RSTI_THREADING_AUTO] = {{0, {0}, {""}}},
-    [RSTI_THREADING_SHARED] = {{3,
-        {RSTI_AGENT_SENDER, RSTI_AGENT_RECEIVER, RSTI_AGENT_CONDUCTOR},
+    [RSTI_THREADING_SHARED] = {{3, {RSTI_AGENT_SENDER, RSTI_AGENT_RECEIVER, RSTI_AGENT_CONDUCTOR},
         {"rst-shared", "[conductor, sender, receiver]", "aeron-md-shd"}}},
     [RSTI_THREADING_SHARED_NETWORK] = {{1, {RSTI_AGENT_CONDUCTOR}, CONDUCTOR_NAMES},
         {2, {RSTI_AGENT_SENDER, RSTI_AGENT_RECEIVER},
@@ -284,13 +284,15 @@ static int choose_idle(const rst_driver_t *driver, const rsti_driver_thread_t *t
     rsti_idle_params_t *idle)
 {
     const rst_driver_params_t *params = &driver->params;
-    const rsti_idle_option_t option = thread->agent_count == RSTI_DRIVER_AGENTS ? RSTI_IDLE_OF_SHARED
-        : thread->agent_count == 2 ? RSTI_IDLE_OF_NETWORK
+    const rsti_idle_option_t option = thread->agent_count == RSTI_DRIVER_AGENTS
+        ? RSTI_IDLE_OF_SHARED
+        : thread->agent_count == 2                  ? RSTI_IDLE_OF_NETWORK
         : thread->agents[0] == RSTI_AGENT_CONDUCTOR ? RSTI_IDLE_OF_CONDUCTOR
-        : thread->agents[0] == RSTI_AGENT_SENDER ? RSTI_IDLE_OF_SENDER : RSTI_IDLE_OF_RECEIVER;
+        : thread->agents[0] == RSTI_AGENT_SENDER    ? RSTI_IDLE_OF_SENDER
+                                                    : RSTI_IDLE_OF_RECEIVER;
     const int result = rsti_driver_params_idle(params, option, idle);
-    idle->control = rsti_counter_address(
-        &driver->counters.counters, RSTI_SYSTEM_CONTROLLABLE_IDLE_STRATEGY);
+    idle->control = rsti_counter_address(&driver->counters.counters,
+        RSTI_SYSTEM_CONTROLLABLE_IDLE_STRATEGY);
     return result;
 }
 

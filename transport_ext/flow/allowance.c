@@ -15,8 +15,7 @@ static void set_rate(rsti_allowance_t *allowance, double bytes_per_s)
 static void fill(rsti_allowance_t *allowance, int64_t now_ns)
 {
     const int64_t until_ns = rsti_later_ns(allowance->filled_ns, now_ns);
-    const double earned =
-        allowance->bytes_per_s * (double)(until_ns - allowance->filled_ns) / 1e9;
+    const double earned = allowance->bytes_per_s * (double)(until_ns - allowance->filled_ns) / 1e9;
     const double level = allowance->level + earned;
     allowance->level = level < allowance->burst ? level : allowance->burst;
     allowance->filled_ns = until_ns;
@@ -69,14 +68,14 @@ int64_t rsti_allowance_due_ns(const rsti_allowance_t *allowance)
     return rsti_saturating_add_i64(allowance->filled_ns, rsti_to_ns(wait_ns) + 1);
 }
 
-double rsti_allowance_rate(
-    const rsti_rate_law_t *law, const rsti_rate_params_t *params, int32_t mtu)
+double rsti_allowance_rate(const rsti_rate_law_t *law, const rsti_rate_params_t *params,
+    int32_t mtu)
 {
     if (law != &rsti_rate_fixed) {
         return RSTI_RATE_MAX;
     }
     const double by_bytes = params->initial > 0 ? params->initial : RSTI_RATE_MAX;
-    const double by_datagrams =
-        params->datagrams_per_s > 0 ? params->datagrams_per_s * mtu : RSTI_RATE_MAX;
+    const double by_datagrams = params->datagrams_per_s > 0 ? params->datagrams_per_s * mtu
+                                                            : RSTI_RATE_MAX;
     return by_bytes < by_datagrams ? by_bytes : by_datagrams;
 }

@@ -45,7 +45,7 @@ int64_t rsti_allowance_due_ns(const rsti_allowance_t *allowance);
 /* Bytes per second under a law that only counts: shared memory has no datagrams, so p of them per
  * second are as many bytes as they could carry. Laws that follow fill NAKs: no limit, because a
  * full buffer of shared memory is seen by the window at once. */
-double rsti_allowance_rate(
-    const rsti_rate_law_t *law, const rsti_rate_params_t *params, int32_t mtu);
+double rsti_allowance_rate(const rsti_rate_law_t *law, const rsti_rate_params_t *params,
+    int32_t mtu);
 
 #endif

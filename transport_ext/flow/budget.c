@@ -10,8 +10,8 @@ static int64_t share_of(const rsti_budget_policy_t *policy, double share)
         policy->least, policy->most);
 }
 
-int64_t rsti_budget_grant(
-    const rsti_budget_policy_t *policy, int64_t connection_count, int64_t granted)
+int64_t rsti_budget_grant(const rsti_budget_policy_t *policy, int64_t connection_count,
+    int64_t granted)
 {
     switch (policy->kind) {
     case RSTI_BUDGET_STATIC:
@@ -21,8 +21,7 @@ int64_t rsti_budget_grant(
             ? policy->least
             : share_of(policy, policy->new_share);
     case RSTI_BUDGET_AGGRESSIVE:
-        return share_of(
-            policy, policy->all_share / (double)rsti_max_i64(connection_count, 1));
+        return share_of(policy, policy->all_share / (double)rsti_max_i64(connection_count, 1));
     case RSTI_BUDGET_NONE:
     default:
         return 0;
@@ -52,7 +51,6 @@ int64_t rsti_budget_ack_step(int64_t connection_bytes, int64_t stream_bytes)
 {
     const int64_t connection = connection_bytes > 0 ? connection_bytes : INT64_MAX;
     const int64_t least = rsti_min_i64(connection, stream_bytes > 0 ? stream_bytes : INT64_MAX);
-    return least == INT64_MAX
-        ? INT64_MAX
-        : rsti_max_i64(rsti_min_i64(RSTI_BUDGET_ACK_BYTES, least / 5), 1);
+    return least == INT64_MAX ? INT64_MAX
+                              : rsti_max_i64(rsti_min_i64(RSTI_BUDGET_ACK_BYTES, least / 5), 1);
 }

@@ -2,17 +2,19 @@
  * least round trip remembered, G the longest time that the readers left data unread between two
  * looks, H the most bytes that lay behind a gap:
  *
- *     window = clamp(min(2 * D * (R + G) + 5/4 * H, 6 * D * (R + G)), min(4 MTU, max_window), max_window)
+ *     window = clamp(min(2 * D * (R + G) + 5/4 * H, 6 * D * (R + G)), min(4 MTU, max_window),
+ * max_window)
  *
  * Why 2: a status message leaves when a quarter of the window is consumed, so a stream that is
  * held by its window alone drains 3/4 * window / (R + G) or more; each interval then makes the
  * window at least 3/2 of what it was, until something else holds the stream. A slow reader gets a
  * short queue; a fast one on a long way a window that fills the way, found at runtime.
  *
- * Why H: what comes in while a gap is being repaired lies in the window and cannot be consumed. A stream that its
- * window holds meanwhile fills all of it but what is in flight, so the window grows by a quarter or more each time
- * until the longest repair fits in; then H is what came in during that, whatever the window. At most 6, because a
- * queue on the way makes repairs longer, those the window, and that the queue: four repairs of the same byte.
+ * Why H: what comes in while a gap is being repaired lies in the window and cannot be consumed. A
+ * stream that its window holds meanwhile fills all of it but what is in flight, so the window grows
+ * by a quarter or more each time until the longest repair fits in; then H is what came in during
+ * that, whatever the window. At most 6, because a queue on the way makes repairs longer, those the
+ * window, and that the queue: four repairs of the same byte.
  *
  * Measured over intervals of (smoothed round trip + G), at least INTERVAL_MIN_NS. D and G are the
  * greatest of the last RSTI_AUTO_SAMPLES intervals that count:
@@ -48,8 +50,7 @@ static void init(rsti_congestion_t *congestion, const rsti_congestion_params_t *
     congestion->state.automatic = (rsti_auto_t){.started_ns = NEVER, .waiting_ns = NEVER};
 }
 
-static void start_interval(
-    rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts)
+static void start_interval(rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts)
 {
     rsti_auto_t *state = &congestion->state.automatic;
     state->started_ns = facts->now_ns;
@@ -64,8 +65,7 @@ static bool note_gap(rsti_auto_t *state, const rsti_rebuild_facts_t *facts)
 {
     bool is_pause = false;
     if (facts->consumed > state->consumed) {
-        const int64_t gap_ns =
-            state->waiting_ns == NEVER ? 0 : facts->now_ns - state->waiting_ns;
+        const int64_t gap_ns = state->waiting_ns == NEVER ? 0 : facts->now_ns - state->waiting_ns;
         is_pause = gap_ns > PAUSE_NS;
         state->gap_ns = rsti_max_i64(state->gap_ns, gap_ns);
         state->consumed = facts->consumed;
@@ -136,10 +136,11 @@ static void set_window(rsti_congestion_t *congestion, int64_t rtt_least_ns)
     const double reach_ns = (double)(rtt_least_ns + longest_gap(state));
     const double reach = greatest_drain(state) * reach_ns / 1e9;
     const double behind = MARGIN_BEHIND * (double)most_behind(state);
-    const double wanted = MARGIN * reach + behind < MOST * reach ? MARGIN * reach + behind : MOST * reach;
+    const double wanted = MARGIN * reach + behind < MOST * reach ? MARGIN * reach + behind
+                                                                 : MOST * reach;
     const int32_t most = congestion->max_window;
-    const int32_t least = (int32_t)rsti_min_i64(
-        (int64_t)WINDOW_LEAST_DATAGRAMS * congestion->mtu, most);
+    const int32_t least = (int32_t)rsti_min_i64((int64_t)WINDOW_LEAST_DATAGRAMS * congestion->mtu,
+        most);
     const int32_t target = wanted >= most ? most : wanted <= least ? least : (int32_t)wanted;
     const int32_t step = congestion->window / 8;
     const bool is_at_end = target == most || target == least;
@@ -148,8 +149,8 @@ static void set_window(rsti_congestion_t *congestion, int64_t rtt_least_ns)
     }
 }
 
-static int32_t on_rebuild(
-    rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts, bool *force_sm)
+static int32_t on_rebuild(rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts,
+    bool *force_sm)
 {
     rsti_auto_t *state = &congestion->state.automatic;
     *force_sm = false;
@@ -162,8 +163,7 @@ static int32_t on_rebuild(
         return congestion->window;
     }
     state->behind = rsti_max_i64(state->behind, facts->hwm - facts->to);
-    const int64_t interval_ns =
-        rsti_max_i64(facts->rtt_ns + longest_gap(state), INTERVAL_MIN_NS);
+    const int64_t interval_ns = rsti_max_i64(facts->rtt_ns + longest_gap(state), INTERVAL_MIN_NS);
     if (facts->rtt_ns > 0 && facts->now_ns >= state->started_ns + interval_ns) {
         const bool is_other_behind = note_behind(state);
         if (take_sample(congestion, facts) || is_other_behind) {

@@ -19,8 +19,8 @@
 
 static int32_t window_of(const rsti_congestion_t *congestion)
 {
-    return (int32_t)rsti_min_i64(
-        (int64_t)congestion->state.cubic.cwnd * congestion->mtu, congestion->max_window);
+    return (int32_t)rsti_min_i64((int64_t)congestion->state.cubic.cwnd * congestion->mtu,
+        congestion->max_window);
 }
 
 static void set_w_max(rsti_cubic_t *cubic, int32_t w_max)
@@ -62,14 +62,14 @@ static void grow(rsti_cubic_t *cubic, int64_t rtt_ns, int64_t now_ns)
     if (cubic->is_tcp_mode && cubic->cwnd < cubic->w_max) {
         const double rtt = (double)rsti_max_i64(rtt_ns, 1) / 1e9;
         const double tcp = cubic->w_max * (1.0 - CUBIC_B)
-                           + 3.0 * CUBIC_B / (2.0 - CUBIC_B) * (t / rtt);
+            + 3.0 * CUBIC_B / (2.0 - CUBIC_B) * (t / rtt);
         cubic->cwnd = rsti_max_i32(cubic->cwnd, clamp(tcp, cubic->max_cwnd));
     }
     cubic->updated_ns = now_ns;
 }
 
-static int32_t on_rebuild(
-    rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts, bool *force_sm)
+static int32_t on_rebuild(rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts,
+    bool *force_sm)
 {
     rsti_cubic_t *cubic = &congestion->state.cubic;
     *force_sm = false;
@@ -82,7 +82,7 @@ static int32_t on_rebuild(
         cubic->cwnd = clamp(cubic->cwnd * (1.0 - CUBIC_B), cubic->max_cwnd);
         cubic->epoch_ns = facts->now_ns;
     } else if (cubic->cwnd < cubic->max_cwnd
-               && facts->now_ns > cubic->updated_ns + cubic->initial_rtt_ns) {
+        && facts->now_ns > cubic->updated_ns + cubic->initial_rtt_ns) {
         grow(cubic, congestion->rtt_ns, facts->now_ns);
     } else if (cubic->cwnd == 1 && facts->consumed > facts->last_sm_position) {
         *force_sm = true; /* a quarter of one datagram is never reached */

@@ -1,8 +1,8 @@
 /* cc_static.c: a window that never changes. */
 #include "flow/congestion.h"
 
-static int32_t on_rebuild(
-    rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts, bool *force_sm)
+static int32_t on_rebuild(rsti_congestion_t *congestion, const rsti_rebuild_facts_t *facts,
+    bool *force_sm)
 {
     (void)facts;
     *force_sm = false;

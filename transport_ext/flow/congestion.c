@@ -38,8 +38,7 @@ int rsti_congestion_init(rsti_congestion_t *congestion, const rsti_congestion_pa
     const char *name = is_given ? params->cc_text : params->default_text;
     const rsti_congestion_law_t *law = find(name);
     if (law == NULL) {
-        return RST_SET_ERR(RST_ECHANNEL,
-            "%s=%s: unknown law, there are static, cubic and auto",
+        return RST_SET_ERR(RST_ECHANNEL, "%s=%s: unknown law, there are static, cubic and auto",
             is_given ? "cc" : "congestion-control", name);
     }
 #if RSTI_FAULT == RSTI_FAULT_WINDOW

@@ -15,13 +15,13 @@ typedef struct rsti_congestion_params_t rsti_congestion_params_t;
 /* What one rebuild pass of an image found. */
 typedef struct rsti_rebuild_facts_t {
     int64_t now_ns;
-    int64_t consumed;         /* least position of the subscribers */
+    int64_t consumed; /* least position of the subscribers */
     int64_t last_sm_position; /* of the newest status message */
-    int64_t hwm;              /* end of the furthest frame seen */
-    int64_t from, to;         /* contiguous data ended at from before the pass, at to after it */
-    int64_t rtt_ns;           /* smoothed; 0: not measured yet */
+    int64_t hwm; /* end of the furthest frame seen */
+    int64_t from, to; /* contiguous data ended at from before the pass, at to after it */
+    int64_t rtt_ns; /* smoothed; 0: not measured yet */
     int64_t rtt_least_ns;
-    bool has_loss;            /* a gap was found that was not known before */
+    bool has_loss; /* a gap was found that was not known before */
 } rsti_rebuild_facts_t;
 
 typedef struct rsti_congestion_law_t {
@@ -51,29 +51,29 @@ typedef struct rsti_cubic_t {
 /* What an interval of the law saw, and the last ones that count. */
 typedef struct rsti_auto_t {
     double drains[RSTI_AUTO_SAMPLES]; /* bytes per second */
-    int64_t gaps[RSTI_AUTO_SAMPLES];  /* ns */
+    int64_t gaps[RSTI_AUTO_SAMPLES]; /* ns */
     int32_t next, count;
     int64_t behinds[RSTI_AUTO_SAMPLES]; /* bytes behind a gap */
     int32_t next_behind;
     int64_t started_ns; /* of the running interval; INT64_MIN: before the first */
     int64_t started_at; /* consumed then */
     int64_t started_limit;
-    int64_t gap_ns;     /* longest one in it */
-    int64_t behind;     /* most in it */
-    int64_t consumed;   /* in the last pass */
+    int64_t gap_ns; /* longest one in it */
+    int64_t behind; /* most in it */
+    int64_t consumed; /* in the last pass */
     int64_t waiting_ns; /* since then there is something to read; INT64_MIN: there was nothing */
 } rsti_auto_t;
 
 struct rsti_congestion_t {
     /* before use */
     const rsti_congestion_law_t *law;
-    int32_t max_window;   /* min(configured, term_length / 2) */
+    int32_t max_window; /* min(configured, term_length / 2) */
     int32_t mtu;
-    bool is_measuring;    /* the law wants the round trip, whoever the sender is */
+    bool is_measuring; /* the law wants the round trip, whoever the sender is */
     int64_t rtt_floor_ns; /* then it is asked for every 4 x max(round trip, this); 0: at leisure */
     /* written by: the law */
-    int32_t window;  /* now */
-    int64_t rtt_ns;  /* the one that the law goes by */
+    int32_t window; /* now */
+    int64_t rtt_ns; /* the one that the law goes by */
     union {
         rsti_cubic_t cubic;
         rsti_auto_t automatic;
@@ -87,7 +87,7 @@ extern const rsti_congestion_law_t rsti_congestion_auto;
 struct rsti_congestion_params_t {
     const char *cc_text; /* of the channel; NULL or "": default_text */
     const char *default_text;
-    int32_t window;      /* configured */
+    int32_t window; /* configured */
     int32_t term_length;
     int32_t mtu;
     int64_t now_ns;

@@ -40,7 +40,7 @@ static bool is_name(const char *name)
 {
     const size_t length = name == NULL ? 0 : strlen(name);
     return length > 0 && length < RSTI_FLOW_NAME_MAX
-           && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == length;
+        && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == length;
 }
 
 int rst_flow_strategy_register(const rst_flow_strategy_t *strategy)
@@ -140,13 +140,13 @@ static rst_flow_message_t message_of(const rsti_sm_facts_t *sm)
     };
 }
 
-static int64_t on_status_message(
-    rsti_flow_control_t *flow, const rsti_sm_facts_t *sm, int64_t limit, int64_t now_ns)
+static int64_t on_status_message(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm,
+    int64_t limit, int64_t now_ns)
 {
     const custom_t *custom = flow->state;
     const rst_flow_message_t message = message_of(sm);
-    const int64_t result =
-        custom->strategy->on_status_message(custom->state, &message, limit, now_ns);
+    const int64_t result = custom->strategy->on_status_message(custom->state, &message, limit,
+        now_ns);
     update_count(flow);
     return result;
 }
@@ -192,7 +192,7 @@ static bool has_required_receivers(const rsti_flow_control_t *flow)
 {
     const custom_t *custom = flow->state;
     return custom->strategy->has_required_receivers == NULL
-           || custom->strategy->has_required_receivers(custom->state) != 0;
+        || custom->strategy->has_required_receivers(custom->state) != 0;
 }
 
 const rsti_flow_strategy_t rsti_flow_custom = {

@@ -4,8 +4,8 @@
 
 #include "util/int_math.h"
 
-static int64_t on_status_message(
-    rsti_flow_control_t *flow, const rsti_sm_facts_t *sm, int64_t limit, int64_t now_ns)
+static int64_t on_status_message(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm,
+    int64_t limit, int64_t now_ns)
 {
     (void)flow;
     (void)now_ns;

@@ -2,8 +2,8 @@
  * group. */
 #include "flow/fc_receivers.h"
 
-static int64_t on_status_message(
-    rsti_flow_control_t *flow, const rsti_sm_facts_t *sm, int64_t limit, int64_t now_ns)
+static int64_t on_status_message(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm,
+    int64_t limit, int64_t now_ns)
 {
     return rsti_flow_group_on_sm(flow, sm, true, limit, now_ns);
 }

@@ -49,8 +49,7 @@ static void update(rsti_flow_receiver_t *receiver, const rsti_sm_facts_t *sm, in
     receiver->last_sm_ns = now_ns;
 }
 
-static bool join(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm, int64_t edge,
-    int64_t now_ns)
+static bool join(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm, int64_t edge, int64_t now_ns)
 {
     rsti_flow_group_t *group = flow->state;
     if (flow->receiver_count == RSTI_FLOW_RECEIVERS_MAX) {

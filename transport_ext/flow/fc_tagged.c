@@ -6,11 +6,11 @@
 static bool matches(const rsti_flow_control_t *flow, const rsti_sm_facts_t *sm)
 {
     return sm->has_group_tag
-           && sm->group_tag == ((const rsti_flow_group_t *)flow->state)->group_tag;
+        && sm->group_tag == ((const rsti_flow_group_t *)flow->state)->group_tag;
 }
 
-static int64_t on_status_message(
-    rsti_flow_control_t *flow, const rsti_sm_facts_t *sm, int64_t limit, int64_t now_ns)
+static int64_t on_status_message(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm,
+    int64_t limit, int64_t now_ns)
 {
     return rsti_flow_group_on_sm(flow, sm, matches(flow, sm), limit, now_ns);
 }

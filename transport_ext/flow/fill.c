@@ -37,8 +37,8 @@ void rsti_fill_set_detect(rsti_fill_t *fill, int64_t detect_ns)
 
 static double stall_ns(const rsti_fill_t *fill)
 {
-    return rsti_clamp_double(
-        STALL_GAPS * fill->gap_ns, (double)STALL_LEAST_NS, (double)RSTI_TIME_MAX_NS);
+    return rsti_clamp_double(STALL_GAPS * fill->gap_ns, (double)STALL_LEAST_NS,
+        (double)RSTI_TIME_MAX_NS);
 }
 
 static bool is_stall(const rsti_fill_t *fill, int64_t waited_ns)
@@ -68,8 +68,8 @@ static void note_gap(rsti_fill_t *fill, int64_t now_ns, int64_t consumed)
     }
 }
 
-/* A consumer that takes a batch at a time lets the queue swing by a batch. What is left when it takes
- * is what it does not keep up with; between, only being late counts. */
+/* A consumer that takes a batch at a time lets the queue swing by a batch. What is left when it
+ * takes is what it does not keep up with; between, only being late counts. */
 static void note_level(rsti_fill_t *fill, int64_t now_ns, int64_t queue, bool has_taken)
 {
     const bool is_late = (double)(now_ns - fill->moved_ns) >= LATE_STILLS * fill->still_ns;
@@ -108,20 +108,22 @@ static void note_drain(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool
     if (passed_ns < DRAIN_SAMPLE_NS || (is_busy && consumed == fill->consumed)) {
         return;
     }
-    const double sample = rsti_clamp_double(
-        (double)(consumed - fill->sample_at) / (double)passed_ns * 1e9, 0.0, RSTI_RATE_MAX);
+    const double sample = rsti_clamp_double((double)(consumed - fill->sample_at) / (double)passed_ns
+            * 1e9,
+        0.0, RSTI_RATE_MAX);
     if (!(fill->drain > 0) || (!fill->is_sample_busy && sample > fill->drain)) {
         fill->drain = sample;
     } else if (fill->is_sample_busy) {
         fill->deviation += (fabs(sample - fill->drain) - fill->deviation) / 8.0;
         fill->drain += (sample - fill->drain) / DRAIN_SAMPLES;
     }
-    fill->variation =
-        fill->drain > 0 ? rsti_clamp_double(fill->deviation / fill->drain, 0.0, 1.0) : 0.0;
+    fill->variation = fill->drain > 0 ? rsti_clamp_double(fill->deviation / fill->drain, 0.0, 1.0)
+                                      : 0.0;
     start_sample(fill, now_ns, consumed, is_busy);
 }
 
-/* What lies behind a gap has come in as well. A law that steers may send the most that came of late again. */
+/* What lies behind a gap has come in as well. A law that steers may send the most that came of late
+ * again. */
 static void note_arrivals(rsti_fill_t *fill, int64_t now_ns, int64_t highest)
 {
     if (!fill->has_arrival_sample) {
@@ -133,10 +135,11 @@ static void note_arrivals(rsti_fill_t *fill, int64_t now_ns, int64_t highest)
     if (passed_ns < DRAIN_SAMPLE_NS) {
         return;
     }
-    const double sample = rsti_clamp_double(
-        (double)(highest - fill->arrived_at) / (double)passed_ns * 1e9, 0.0, RSTI_RATE_MAX);
-    fill->arriving +=
-        sample > fill->arriving ? sample - fill->arriving : (sample - fill->arriving) / DRAIN_SAMPLES;
+    const double sample = rsti_clamp_double((double)(highest - fill->arrived_at) / (double)passed_ns
+            * 1e9,
+        0.0, RSTI_RATE_MAX);
+    fill->arriving += sample > fill->arriving ? sample - fill->arriving
+                                              : (sample - fill->arriving) / DRAIN_SAMPLES;
     fill->arrival_ns = now_ns;
     fill->arrived_at = highest;
 }
@@ -153,15 +156,14 @@ static void judge(rsti_fill_t *fill)
     fill->fill = rsti_clamp_double((double)(fill->received - fill->consumed) * share, 0.0, 2.0);
     const double level = rsti_clamp_double((double)fill->level * share, 0.0, 2.0);
     fill->predicted = rsti_clamp_double(level + ahead_s * fill->slope * share, 0.0, 4.0);
-    fill->is_stalled =
-        fill->fill > low / 2.0 && is_stall(fill, fill->now_ns - fill->moved_ns);
+    fill->is_stalled = fill->fill > low / 2.0 && is_stall(fill, fill->now_ns - fill->moved_ns);
     if (fill->is_stalled) {
         fill->strength = 1.0;
     } else if (level < FILL_NOTHING) {
         fill->strength = 0.0;
     } else {
-        fill->strength = rsti_clamp_double(
-            (fill->predicted - low) / (RSTI_FILL_HIGH - low), 0.0, 1.0);
+        fill->strength = rsti_clamp_double((fill->predicted - low) / (RSTI_FILL_HIGH - low), 0.0,
+            1.0);
     }
 }
 
@@ -171,7 +173,7 @@ static bool is_due(const rsti_fill_t *fill)
         return false;
     }
     return !fill->was_told || fill->now_ns - fill->told_ns >= fill->reaction.window_ns / 2
-           || fill->strength >= fill->told_strength + RSTI_FILL_RISE;
+        || fill->strength >= fill->told_strength + RSTI_FILL_RISE;
 }
 
 /* Bytes that lay behind a gap at the last look, and can be consumed now. */
@@ -182,12 +184,11 @@ static int64_t freed_by_repair(const rsti_fill_t *fill, int64_t received)
 
 bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
 {
-    const int64_t now_ns = rsti_later_ns(
-        fill->has_begun ? fill->now_ns : -RSTI_TIME_MAX_NS, facts->now_ns);
-    const int64_t received =
-        rsti_max_i64(fill->received, rsti_min_i64(facts->received, RSTI_COUNT_MAX));
-    const int64_t consumed =
-        rsti_max_i64(fill->consumed, rsti_min_i64(facts->consumed, received));
+    const int64_t now_ns = rsti_later_ns(fill->has_begun ? fill->now_ns : -RSTI_TIME_MAX_NS,
+        facts->now_ns);
+    const int64_t received = rsti_max_i64(fill->received,
+        rsti_min_i64(facts->received, RSTI_COUNT_MAX));
+    const int64_t consumed = rsti_max_i64(fill->consumed, rsti_min_i64(facts->consumed, received));
     if (!fill->has_begun) {
         fill->has_begun = true;
         fill->now_ns = now_ns;
@@ -206,8 +207,8 @@ bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
     note_drain(fill, now_ns, consumed, received > consumed);
     fill->now_ns = now_ns;
     fill->received = received;
-    fill->highest =
-        rsti_max_i64(fill->highest, rsti_clamp_i64(facts->highest, received, RSTI_COUNT_MAX));
+    fill->highest = rsti_max_i64(fill->highest,
+        rsti_clamp_i64(facts->highest, received, RSTI_COUNT_MAX));
     note_arrivals(fill, now_ns, fill->highest);
     fill->consumed = consumed;
     fill->buffer_bytes = rsti_clamp_i64(facts->buffer_bytes, 0, RSTI_BUFFER_MAX);
@@ -220,7 +221,7 @@ void rsti_fill_on_told(rsti_fill_t *fill, double strength)
 {
     const double told = rsti_clamp_double(strength, 0.0, 1.0);
     const bool is_recent = fill->was_told
-                           && fill->now_ns - fill->told_ns < fill->reaction.window_ns / 2;
+        && fill->now_ns - fill->told_ns < fill->reaction.window_ns / 2;
     if (!is_recent || told > fill->told_strength) {
         fill->told_strength = told;
     }

@@ -1,24 +1,22 @@
 /* fill.h: how full an image is, where that goes, and when its sender is told. With q the bytes
- * that can be consumed and are not, B the buffer (rsti_fill_buffer), T, W and f_lo of reaction.h at the
- * rate that the consumer drains:
+ * that can be consumed and are not, B the buffer (rsti_fill_buffer), T, W and f_lo of reaction.h at
+ * the rate that the consumer drains:
  *
  *     f        = q / B
- *     l        = q when the consumer takes, when nothing is there, and when it is late: nothing taken
- *                for twice the time that is usually seen to pass without; else as it was
- *     f'       = (l + 2 T dl/dt) / B           dl/dt smoothed over SLOPE_NS
- *     strength = clamp((f' - f_lo) / (0.9 - f_lo), 0, 1)
- *                1 on a stall: f > f_lo / 2, and nothing consumed for longer than
- *                  max(10 ms, 4 times the usual gap): to hand over the GIL takes 5 ms
- *                else 0 while l < 0.05 B
+ *     l        = q when the consumer takes, when nothing is there, and when it is late: nothing
+ * taken for twice the time that is usually seen to pass without; else as it was f'       = (l + 2 T
+ * dl/dt) / B           dl/dt smoothed over SLOPE_NS strength = clamp((f' - f_lo) / (0.9 - f_lo), 0,
+ * 1) 1 on a stall: f > f_lo / 2, and nothing consumed for longer than max(10 ms, 4 times the usual
+ * gap): to hand over the GIL takes 5 ms else 0 while l < 0.05 B
  *
  *     a fill NAK is due while strength > 0, and
  *       W/2 has passed since the last one, or strength is 0.25 above that one's
  *
- * What lies behind a gap is not in q: its consumer cannot take it, and a slower sender would repair nothing.
- * What a repair sets free at once is no growth either: dl/dt leaves it out. (Else loss looked like overload: 1 %
- * of it at a round trip of 1 ms cost two thirds of the rate, 5 % all but the floor.) Only what was lost because
- * this buffer was full counts as if it were here, until it is: else a laggard, who waits for repairs with an
- * empty queue, would never slow its sender down.
+ * What lies behind a gap is not in q: its consumer cannot take it, and a slower sender would repair
+ * nothing. What a repair sets free at once is no growth either: dl/dt leaves it out. (Else loss
+ * looked like overload: 1 % of it at a round trip of 1 ms cost two thirds of the rate, 5 % all but
+ * the floor.) Only what was lost because this buffer was full counts as if it were here, until it
+ * is: else a laggard, who waits for repairs with an empty queue, would never slow its sender down.
  *
  * So there is none without overload, and at most 2 / W + 4 per second and one per rise.
  *
@@ -28,8 +26,8 @@
  * noise the least quarter-smoothed one lies 6 % below what they drain, which the stream then lost.
  * Its variation is the mean distance of the samples (smoothed, 1/8) as a share of the drain.
  *
- * What comes in (a of reaction.h): the end of the furthest data, in samples of DRAIN_SAMPLE_NS or more; a higher
- * sample counts at once, a lower one by a sixteenth.
+ * What comes in (a of reaction.h): the end of the furthest data, in samples of DRAIN_SAMPLE_NS or
+ * more; a higher sample counts at once, a lower one by a sixteenth.
  *
  * Pure; whatever comes in is clamped. Owner: receiver. */
 #ifndef RSTI_FLOW_FILL_H
@@ -107,13 +105,13 @@ typedef struct rsti_fill_demand_t {
 
 void rsti_fill_demand_init(rsti_fill_demand_t *demand);
 /* What is asked for and not delivered yet, in messages, at each pass; in_ns: T. */
-void rsti_fill_demand_set(
-    rsti_fill_demand_t *demand, int64_t messages, int64_t in_ns, int64_t now_ns);
+void rsti_fill_demand_set(rsti_fill_demand_t *demand, int64_t messages, int64_t in_ns,
+    int64_t now_ns);
 /* -1: nobody has ever asked. */
 int64_t rsti_fill_demand_highest(const rsti_fill_demand_t *demand);
 
 /* B_eff = min(window, max(highest demand * mean message, one MTU)); without demand (-1): window. */
-int64_t rsti_fill_buffer(
-    int64_t window, int64_t highest_demand, int64_t mean_message_bytes, int64_t mtu);
+int64_t rsti_fill_buffer(int64_t window, int64_t highest_demand, int64_t mean_message_bytes,
+    int64_t mtu);
 
 #endif

@@ -12,8 +12,8 @@ void rsti_fill_demand_init(rsti_fill_demand_t *demand)
     *demand = (rsti_fill_demand_t){.younger = -1, .older = -1};
 }
 
-void rsti_fill_demand_set(
-    rsti_fill_demand_t *demand, int64_t messages, int64_t in_ns, int64_t now_ns)
+void rsti_fill_demand_set(rsti_fill_demand_t *demand, int64_t messages, int64_t in_ns,
+    int64_t now_ns)
 {
     const int64_t asked = rsti_clamp_i64(messages, 0, RSTI_COUNT_MAX);
     const int64_t period_ns = rsti_clamp_i64(in_ns, 1, RSTI_REPORT_RTT_MAX_NS);
@@ -33,8 +33,8 @@ int64_t rsti_fill_demand_highest(const rsti_fill_demand_t *demand)
     return rsti_max_i64(demand->younger, demand->older);
 }
 
-int64_t rsti_fill_buffer(
-    int64_t window, int64_t highest_demand, int64_t mean_message_bytes, int64_t mtu)
+int64_t rsti_fill_buffer(int64_t window, int64_t highest_demand, int64_t mean_message_bytes,
+    int64_t mtu)
 {
     const int64_t whole = rsti_clamp_i64(window, 0, RSTI_BUFFER_MAX);
     if (highest_demand < 0) {

@@ -1,12 +1,14 @@
-/* fill_echo.h: what a sender repeats of the fill NAKs of its group to the group, so that those who wait with one
- * (fill_suppress.h) stay silent. It goes the way of the data, so it reaches every receiver, of a multicast group as
- * of several destinations, and none of them has to join the group of control frames. Law, with the window W:
+/* fill_echo.h: what a sender repeats of the fill NAKs of its group to the group, so that those who
+ * wait with one (fill_suppress.h) stay silent. It goes the way of the data, so it reaches every
+ * receiver, of a multicast group as of several destinations, and none of them has to join the group
+ * of control frames. Law, with the window W:
  *
- *     an echo opens W/2; within it only one that is stronger by RSTI_FILL_ECHO_STEP than the last is echoed
+ *     an echo opens W/2; within it only one that is stronger by RSTI_FILL_ECHO_STEP than the last
+ * is echoed
  *
- * so 1 + 1 / RSTI_FILL_ECHO_STEP at most leave in W/2, whatever comes in. W/2 is how long a receiver that was heard
- * keeps silent (fill.h). Only what the sender believes is echoed: a liar cannot silence the others. Pure; owner:
- * sender. */
+ * so 1 + 1 / RSTI_FILL_ECHO_STEP at most leave in W/2, whatever comes in. W/2 is how long a
+ * receiver that was heard keeps silent (fill.h). Only what the sender believes is echoed: a liar
+ * cannot silence the others. Pure; owner: sender. */
 #ifndef RSTI_FLOW_FILL_ECHO_H
 #define RSTI_FLOW_FILL_ECHO_H
 
@@ -23,8 +25,8 @@ typedef struct rsti_fill_echo_t {
     int64_t until_ns;
 } rsti_fill_echo_t;
 
-static inline bool rsti_fill_echo_is_due(
-    rsti_fill_echo_t *echo, double strength, int64_t window_ns, int64_t now_ns)
+static inline bool rsti_fill_echo_is_due(rsti_fill_echo_t *echo, double strength, int64_t window_ns,
+    int64_t now_ns)
 {
     if (!(strength > 0)
         || (now_ns < echo->until_ns && strength < echo->strength + RSTI_FILL_ECHO_STEP)) {

@@ -28,8 +28,8 @@ static inline void rsti_fill_report_clean(rsti_fill_report_t *report)
     report->drain = rsti_clamp_double(report->drain, 0.0, RSTI_RATE_MAX);
     report->drain_all = rsti_clamp_double(report->drain_all, report->drain, RSTI_RATE_MAX);
     report->variation = rsti_clamp_double(report->variation, 0.0, 1.0);
-    report->sender_count =
-        rsti_max_i32(1, rsti_min_i32(report->sender_count, RSTI_REPORT_SENDERS_MAX));
+    report->sender_count = rsti_max_i32(1,
+        rsti_min_i32(report->sender_count, RSTI_REPORT_SENDERS_MAX));
     report->buffer_bytes = rsti_clamp_i64(report->buffer_bytes, 0, RSTI_BUFFER_MAX);
     report->rtt_ns = rsti_clamp_i64(report->rtt_ns, 0, RSTI_REPORT_RTT_MAX_NS);
 }

@@ -37,7 +37,7 @@ static double alike_of(double group_size)
 static bool is_news(const rsti_fill_t *fill, double alike)
 {
     return !fill->was_told || fill->now_ns - fill->told_ns >= fill->reaction.window_ns / 2
-           || fill->strength >= fill->told_strength + alike;
+        || fill->strength >= fill->told_strength + alike;
 }
 
 int64_t rsti_fill_wait_ns(double group_size, int64_t most, double unit)
@@ -59,15 +59,15 @@ void rsti_fill_suppress_init(rsti_fill_suppress_t *suppress)
     *suppress = (rsti_fill_suppress_t){.alike = RSTI_FILL_RISE};
 }
 
-static int64_t end_of_wait(
-    const rsti_fill_suppress_t *suppress, const rsti_fill_t *fill, double group_size)
+static int64_t end_of_wait(const rsti_fill_suppress_t *suppress, const rsti_fill_t *fill,
+    double group_size)
 {
     return suppress->began_ns
-           + rsti_fill_wait_ns(group_size, longest_ns(fill, group_size), suppress->unit);
+        + rsti_fill_wait_ns(group_size, longest_ns(fill, group_size), suppress->unit);
 }
 
-bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t *fill,
-    bool is_due, double group_size, double unit)
+bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t *fill, bool is_due,
+    double group_size, double unit)
 {
     suppress->alike = alike_of(group_size);
     if (!(fill->strength > 0)) {
@@ -83,8 +83,7 @@ bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t
         suppress->unit = unit;
         suppress->due_ns = end_of_wait(suppress, fill, group_size);
     } else if (group_size <= FOLLOWED_MOST) {
-        suppress->due_ns =
-            rsti_min_i64(suppress->due_ns, end_of_wait(suppress, fill, group_size));
+        suppress->due_ns = rsti_min_i64(suppress->due_ns, end_of_wait(suppress, fill, group_size));
     }
     if (fill->now_ns < suppress->due_ns) {
         return false;
@@ -93,8 +92,7 @@ bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t
     return true;
 }
 
-void rsti_fill_suppress_on_heard(
-    rsti_fill_suppress_t *suppress, rsti_fill_t *fill, double strength)
+void rsti_fill_suppress_on_heard(rsti_fill_suppress_t *suppress, rsti_fill_t *fill, double strength)
 {
     if (!(strength > 0) || !(strength >= fill->strength - suppress->alike)) {
         return;

@@ -9,18 +9,20 @@
  *
  * The truncated exponential: of many receivers few wake early, and who wakes first silences the
  * rest within the time d until they hear of it: a round trip, since the sender echoes it
- * (fill_echo.h). About e^(lambda d / m) wake before that; with m as above that is 1.7 for weak ones where
- * RTT is at most 3 W / (4 lambda), and e for the strongest. The stronger the sooner: the one that matters is
- * late by half as much, and silences the others. Who waits and hears one of at least its own strength - alike stays
- * silent, and counts it as its own (rsti_fill_on_told); a rise by less than alike is no news within W / 2. The quarter,
- * because of many that differ a little each could be a little stronger than the last; it costs an eighth of the
- * cut. Of a large group some are always further than the rest: a thousand, climbing together, sent twelve in W with
- * a quarter, and eight with a half.
+ * (fill_echo.h). About e^(lambda d / m) wake before that; with m as above that is 1.7 for weak ones
+ * where RTT is at most 3 W / (4 lambda), and e for the strongest. The stronger the sooner: the one
+ * that matters is late by half as much, and silences the others. Who waits and hears one of at
+ * least its own strength - alike stays silent, and counts it as its own (rsti_fill_on_told); a rise
+ * by less than alike is no news within W / 2. The quarter, because of many that differ a little
+ * each could be a little stronger than the last; it costs an eighth of the cut. Of a large group
+ * some are always further than the rest: a thousand, climbing together, sent twelve in W with a
+ * quarter, and eight with a half.
  *
- * In a small group the strongest do not wait, and who gets stronger while it waits draws its wait anew with the
- * same u (up to FOLLOWED_MOST receivers): four of them cannot flood a sender, and in the one buffer that a stop may
- * cost a reaction time (X of reaction.h) a wait is most of it. At most five reports in W all the same. In a large
- * group all get stronger together, and shorter waits brought them together: eleven of 64.
+ * In a small group the strongest do not wait, and who gets stronger while it waits draws its wait
+ * anew with the same u (up to FOLLOWED_MOST receivers): four of them cannot flood a sender, and in
+ * the one buffer that a stop may cost a reaction time (X of reaction.h) a wait is most of it. At
+ * most five reports in W all the same. In a large group all get stronger together, and shorter
+ * waits brought them together: eleven of 64.
  *
  * Pure: the random number is an argument. Owner: receiver. */
 #ifndef RSTI_FLOW_FILL_SUPPRESS_H
@@ -41,11 +43,11 @@ int64_t rsti_fill_wait_ns(double group_size, int64_t longest_ns, double unit);
 void rsti_fill_suppress_init(rsti_fill_suppress_t *suppress);
 /* After each rsti_fill_update, is_due what it returned. True: send one now, and rsti_fill_on_told.
  * unit is read only when a wait begins. */
-bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t *fill,
-    bool is_due, double group_size, double unit);
+bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t *fill, bool is_due,
+    double group_size, double unit);
 /* Another receiver of the group sent one. */
-void rsti_fill_suppress_on_heard(
-    rsti_fill_suppress_t *suppress, rsti_fill_t *fill, double strength);
+void rsti_fill_suppress_on_heard(rsti_fill_suppress_t *suppress, rsti_fill_t *fill,
+    double strength);
 /* When the wait ends; INT64_MAX: there is none. */
 int64_t rsti_fill_suppress_due_ns(const rsti_fill_suppress_t *suppress);
 

@@ -47,8 +47,8 @@ static rsti_truth_source_t *make_room(rsti_fill_truth_t *truth)
     return oldest;
 }
 
-static rsti_truth_source_t *source_of(
-    rsti_fill_truth_t *truth, int64_t receiver_id, int64_t consumed)
+static rsti_truth_source_t *source_of(rsti_fill_truth_t *truth, int64_t receiver_id,
+    int64_t consumed)
 {
     const int32_t at = find(truth, receiver_id);
     rsti_truth_source_t *source = at >= 0 ? &truth->sources[at] : make_room(truth);
@@ -84,8 +84,7 @@ bool rsti_fill_truth_on_status(rsti_fill_truth_t *truth, int64_t receiver_id, in
     source->consumed = rsti_max_i64(source->consumed, position);
     const int64_t passed_ns = truth->now_ns - source->marked_ns;
     if (passed_ns >= RSTI_TRUTH_PROGRESS_NS) {
-        source->progress =
-            (double)(source->consumed - source->marked) / (double)passed_ns * 1e9;
+        source->progress = (double)(source->consumed - source->marked) / (double)passed_ns * 1e9;
         source->marked = source->consumed;
         source->marked_ns = truth->now_ns;
     }
@@ -139,8 +138,7 @@ bool rsti_fill_truth_is_liar(const rsti_fill_truth_t *truth, int64_t receiver_id
     return at >= 0 && is_ignored(truth, &truth->sources[at]);
 }
 
-const rsti_truth_source_t *rsti_fill_truth_find(
-    const rsti_fill_truth_t *truth, int64_t receiver_id)
+const rsti_truth_source_t *rsti_fill_truth_find(const rsti_fill_truth_t *truth, int64_t receiver_id)
 {
     const int32_t at = find(truth, receiver_id);
     return at >= 0 ? &truth->sources[at] : NULL;

@@ -68,7 +68,7 @@ bool rsti_fill_truth_is_believed(rsti_fill_truth_t *truth, const rsti_fill_repor
 
 bool rsti_fill_truth_is_liar(const rsti_fill_truth_t *truth, int64_t receiver_id);
 /* NULL: it is not known. */
-const rsti_truth_source_t *rsti_fill_truth_find(
-    const rsti_fill_truth_t *truth, int64_t receiver_id);
+const rsti_truth_source_t *rsti_fill_truth_find(const rsti_fill_truth_t *truth,
+    int64_t receiver_id);
 
 #endif

@@ -11,10 +11,10 @@ int32_t rsti_fill_window(const rsti_fill_t *fill, int64_t buffer_bytes, int32_t 
     }
     const double coming = fill->arriving > 0 ? fill->arriving : fill->drain;
     const double low = rsti_reaction(fill->target_delay_ns, fill->detect_ns, buffer, fill->rtt_ns,
-        fill->drain, coming, fill->drain).fill_low;
+        fill->drain, coming, fill->drain)
+                           .fill_low;
     const double level = rsti_clamp_double((double)fill->level / (double)buffer, 0.0, 1.0);
-    const double strength =
-        rsti_clamp_double((level - low) / (RSTI_FILL_HIGH - low), 0.0, 1.0);
+    const double strength = rsti_clamp_double((level - low) / (RSTI_FILL_HIGH - low), 0.0, 1.0);
     if (!(strength > 0)) {
         return window;
     }
@@ -26,5 +26,5 @@ bool rsti_fill_window_is_due(const rsti_fill_window_due_t *due)
 {
     const bool is_whole_again = due->window == due->whole && due->last_window < due->whole;
     return is_whole_again
-           || due->consumed + due->window > due->position + due->last_window + due->whole / 4;
+        || due->consumed + due->window > due->position + due->last_window + due->whole / 4;
 }

@@ -44,8 +44,7 @@ static bool parse_group(char *value, rsti_flow_options_t *options)
     char *slash = strchr(value, '/');
     if (slash != NULL) {
         *slash = '\0';
-        if (!rsti_parse_i32(slash + 1, &options->group_min_size)
-            || options->group_min_size < 0) {
+        if (!rsti_parse_i32(slash + 1, &options->group_min_size) || options->group_min_size < 0) {
             return false;
         }
         options->has_group_min_size = true;
@@ -63,14 +62,13 @@ static bool parse_option(char *option, rsti_flow_options_t *options)
     if (strncmp(option, "rrwm:", 5) == 0) {
         options->has_multiple = true;
         return rsti_parse_i32(option + 5, &options->retransmit_window_multiple)
-               && options->retransmit_window_multiple >= 1;
+            && options->retransmit_window_multiple >= 1;
     }
     if (is_group_strategy && strncmp(option, "t:", 2) == 0) {
         options->has_timeout = rsti_parse_duration_ns(option + 2, &options->timeout_ns);
         return options->has_timeout;
     }
-    return is_group_strategy && strncmp(option, "g:", 2) == 0
-           && parse_group(option + 2, options);
+    return is_group_strategy && strncmp(option, "g:", 2) == 0 && parse_group(option + 2, options);
 }
 
 int rsti_flow_options_parse(const char *fc_text, rsti_flow_options_t *options)
@@ -81,8 +79,8 @@ int rsti_flow_options_parse(const char *fc_text, rsti_flow_options_t *options)
         memcpy(options->name, fc_text, length);
     }
     if (find(options->name, true) == NULL) {
-        return refuse(fc_text,
-            "unknown strategy, there are max, min, tagged and registered ones", "");
+        return refuse(fc_text, "unknown strategy, there are max, min, tagged and registered ones",
+            "");
     }
     const char *rest = fc_text + length;
     while (*rest == ',') {
@@ -106,8 +104,7 @@ int rsti_flow_options_parse(const char *fc_text, rsti_flow_options_t *options)
 
 int rsti_flow_control_init(rsti_flow_control_t *flow, const rsti_flow_params_t *params)
 {
-    const bool is_given =
-        params->is_group && params->fc_text != NULL && params->fc_text[0] != '\0';
+    const bool is_given = params->is_group && params->fc_text != NULL && params->fc_text[0] != '\0';
     rsti_flow_options_t options = {0};
     *flow = (rsti_flow_control_t){0};
     if (is_given) {
@@ -125,13 +122,13 @@ int rsti_flow_control_init(rsti_flow_control_t *flow, const rsti_flow_params_t *
             params->default_name);
     }
     resolved.group_tag = options.has_group_tag ? options.group_tag : params->group_tag;
-    resolved.group_min_size =
-        options.has_group_min_size ? options.group_min_size : params->group_min_size;
-    resolved.receiver_timeout_ns =
-        options.has_timeout ? options.timeout_ns : params->receiver_timeout_ns;
+    resolved.group_min_size = options.has_group_min_size ? options.group_min_size
+                                                         : params->group_min_size;
+    resolved.receiver_timeout_ns = options.has_timeout ? options.timeout_ns
+                                                       : params->receiver_timeout_ns;
     flow->strategy = strategy;
-    flow->retransmit_window_multiple =
-        options.has_multiple ? options.retransmit_window_multiple : params->default_multiple;
+    flow->retransmit_window_multiple = options.has_multiple ? options.retransmit_window_multiple
+                                                            : params->default_multiple;
     flow->has_receivers = strategy->has_receivers;
     return strategy->init == NULL ? 0 : strategy->init(flow, &resolved);
 }
@@ -144,11 +141,11 @@ void rsti_flow_control_fini(rsti_flow_control_t *flow)
     }
 }
 
-int32_t rsti_retransmit_length(
-    const rsti_flow_control_t *flow, int32_t term_length, int32_t term_offset, int32_t length)
+int32_t rsti_retransmit_length(const rsti_flow_control_t *flow, int32_t term_length,
+    int32_t term_offset, int32_t length)
 {
     const int64_t window = rsti_min_i32(RETRANSMIT_WINDOW_BYTES, term_length / 2);
-    const int64_t limit = rsti_min_i64(
-        window * flow->retransmit_window_multiple, (int64_t)term_length - term_offset);
+    const int64_t limit = rsti_min_i64(window * flow->retransmit_window_multiple,
+        (int64_t)term_length - term_offset);
     return (int32_t)rsti_min_i64(length, limit);
 }

@@ -45,8 +45,7 @@ typedef struct rsti_flow_strategy_t {
         int64_t limit, int64_t now_ns);                       /* new limit */
     int64_t (*on_idle)(rsti_flow_control_t *flow, int64_t limit, int64_t now_ns);
     /* A receiver asked for a SETUP; later: it is about to be sent. */
-    void (*on_setup_elicited)(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm,
-        int64_t now_ns);
+    void (*on_setup_elicited)(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm, int64_t now_ns);
     void (*on_setup)(rsti_flow_control_t *flow, int64_t limit, int64_t now_ns);
     void (*on_error)(rsti_flow_control_t *flow, int64_t receiver_id, int64_t now_ns);
     bool (*has_required_receivers)(const rsti_flow_control_t *flow);

@@ -1,5 +1,6 @@
-/* noop.h: a question that only the whole path can answer (Couchbase DCP, "NOOP"): the sender numbers them, the
- * receiver's driver hears them, and whoever reads there answers when it polls again. Pure; owner: sender.
+/* noop.h: a question that only the whole path can answer (Couchbase DCP, "NOOP"): the sender
+ * numbers them, the receiver's driver hears them, and whoever reads there answers when it polls
+ * again. Pure; owner: sender.
  *
  * Law, with the interval I:
  *
@@ -7,9 +8,10 @@
  *     the peer is dead when I has passed and the newest one is not answered, and it ever heard one
  *     it is alive again when the newest one is answered
  *
- * So a path that breaks is found between I and 2 I later, and one whose answers take less than I is never taken
- * for broken. A peer that never heard one (a release without them, or one of Aeron's) is left to the time-out of
- * its status messages. Answers come from the network: a number that was never sent changes nothing. */
+ * So a path that breaks is found between I and 2 I later, and one whose answers take less than I is
+ * never taken for broken. A peer that never heard one (a release without them, or one of Aeron's)
+ * is left to the time-out of its status messages. Answers come from the network: a number that was
+ * never sent changes nothing. */
 #ifndef RSTI_FLOW_NOOP_H
 #define RSTI_FLOW_NOOP_H
 

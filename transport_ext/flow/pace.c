@@ -15,8 +15,8 @@ static void end_window(rsti_arrival_t *arrival, int64_t rtt_ns, int64_t now_ns)
     if (now_ns >= arrival->period_ends_ns) {
         arrival->older = arrival->younger;
         arrival->younger = 0;
-        arrival->period_ends_ns = now_ns + RSTI_ARRIVAL_PERIODS
-            * rsti_max_i64(rtt_ns, RSTI_ARRIVAL_WINDOW_NS);
+        arrival->period_ends_ns = now_ns
+            + RSTI_ARRIVAL_PERIODS * rsti_max_i64(rtt_ns, RSTI_ARRIVAL_WINDOW_NS);
     }
     if (passed_ns >= RSTI_ARRIVAL_WINDOW_NS / 2) {
         const double rate = (double)arrival->bytes / (double)passed_ns * 1e9;
@@ -46,8 +46,7 @@ int64_t rsti_arrival_rate(const rsti_arrival_t *arrival)
     return rsti_max_i64(arrival->younger, arrival->older);
 }
 
-int64_t rsti_arrival_wanted(
-    rsti_arrival_t *arrival, int64_t smoothed_rtt_ns, int64_t least_rtt_ns)
+int64_t rsti_arrival_wanted(rsti_arrival_t *arrival, int64_t smoothed_rtt_ns, int64_t least_rtt_ns)
 {
     const int64_t rate = rsti_arrival_rate(arrival);
     const int64_t queue_ns = smoothed_rtt_ns - least_rtt_ns;
@@ -79,8 +78,7 @@ void rsti_pacer_on_loss(rsti_pacer_t *pacer, int64_t now_ns)
 
 static int64_t burst(const rsti_pacer_t *pacer)
 {
-    return rsti_max_i64(
-        pacer->rate / (RSTI_NS_PER_S / RSTI_PACE_BURST_NS), RSTI_PACE_BURST_MIN);
+    return rsti_max_i64(pacer->rate / (RSTI_NS_PER_S / RSTI_PACE_BURST_NS), RSTI_PACE_BURST_MIN);
 }
 
 static bool is_pacing(const rsti_pacer_t *pacer, int64_t now_ns)
@@ -101,8 +99,7 @@ int64_t rsti_pacer_room(rsti_pacer_t *pacer, int64_t now_ns)
         pacer->tokens = most;
         pacer->filled_ns = now_ns;
     }
-    const double gained =
-        (double)pacer->rate * (double)(now_ns - pacer->filled_ns) / 1e9;
+    const double gained = (double)pacer->rate * (double)(now_ns - pacer->filled_ns) / 1e9;
     if (gained >= (double)(most - pacer->tokens)) {
         pacer->tokens = most;
         pacer->filled_ns = now_ns;

@@ -34,13 +34,11 @@ static void clean_params(rsti_rate_params_t *params)
     params->initial = rsti_clamp_double(params->initial, 0.0, most);
     params->floor_share = rsti_clamp_double(params->floor_share, 0.0, 1.0);
     params->datagrams_per_s = rsti_clamp_double(params->datagrams_per_s, 0.0, most);
-    params->target_delay_ns =
-        rsti_clamp_i64(params->target_delay_ns, 1, RSTI_REPORT_RTT_MAX_NS);
+    params->target_delay_ns = rsti_clamp_i64(params->target_delay_ns, 1, RSTI_REPORT_RTT_MAX_NS);
     params->detect_ns = rsti_clamp_i64(params->detect_ns, 0, RSTI_REPORT_RTT_MAX_NS);
-    params->window_ns =
-        rsti_clamp_i64(params->window_ns, RSTI_NS_PER_MS, RSTI_REPORT_RTT_MAX_NS);
-    params->trigger_count =
-        rsti_max_i32(0, rsti_min_i32(params->trigger_count, RSTI_RATE_TRIGGERS_MAX));
+    params->window_ns = rsti_clamp_i64(params->window_ns, RSTI_NS_PER_MS, RSTI_REPORT_RTT_MAX_NS);
+    params->trigger_count = rsti_max_i32(0,
+        rsti_min_i32(params->trigger_count, RSTI_RATE_TRIGGERS_MAX));
     for (int32_t i = 0; i < params->trigger_count; i++) {
         params->triggers[i] = rsti_clamp_double(params->triggers[i], 0.0, 2.0);
         params->cuts[i] = rsti_clamp_double(params->cuts[i], 0.0, 1.0);
@@ -62,8 +60,7 @@ const rsti_rate_law_t *rsti_rate_find(const char *name)
     return NULL;
 }
 
-void rsti_rate_init(
-    rsti_rate_t *rate, const rsti_rate_law_t *law, const rsti_rate_params_t *params)
+void rsti_rate_init(rsti_rate_t *rate, const rsti_rate_law_t *law, const rsti_rate_params_t *params)
 {
     *rate = (rsti_rate_t){
         .law = law,
@@ -73,8 +70,8 @@ void rsti_rate_init(
         .due_ns = RSTI_NO_DEADLINE,
     };
     clean_params(&rate->params);
-    rate->bytes_per_s =
-        rsti_clamp_double(rate->params.initial, rate->params.least, rate->params.most);
+    rate->bytes_per_s = rsti_clamp_double(rate->params.initial, rate->params.least,
+        rate->params.most);
     rate->younger = rate->bytes_per_s;
     rate->marked_ns = rate->now_ns;
     rate->sample_ns = rate->now_ns;
@@ -199,8 +196,8 @@ void rsti_rate_on_report(rsti_rate_t *rate, const rsti_fill_report_t *report, in
 int64_t rsti_rate_on_cycle(rsti_rate_t *rate, const rsti_rate_use_t *use)
 {
     advance(rate, use->now_ns);
-    rate->sent_bytes =
-        rsti_max_i64(rate->sent_bytes, rsti_min_i64(use->sent_bytes, RSTI_COUNT_MAX));
+    rate->sent_bytes = rsti_max_i64(rate->sent_bytes,
+        rsti_min_i64(use->sent_bytes, RSTI_COUNT_MAX));
     rate->rtt_ns = rsti_clamp_i64(use->rtt_ns, 0, RSTI_REPORT_RTT_MAX_NS);
     rate->buffer_bytes = rsti_clamp_i64(use->buffer_bytes, 0, RSTI_BUFFER_MAX);
     take_sample(rate);
@@ -210,14 +207,13 @@ int64_t rsti_rate_on_cycle(rsti_rate_t *rate, const rsti_rate_use_t *use)
     return rate->due_ns;
 }
 
-void rsti_rate_change(
-    rsti_rate_t *rate, double bytes_per_s, double datagrams_per_s, int64_t now_ns)
+void rsti_rate_change(rsti_rate_t *rate, double bytes_per_s, double datagrams_per_s, int64_t now_ns)
 {
     advance(rate, now_ns);
     rate->params.most = rsti_clamp_double(bytes_per_s, rate->params.least, RSTI_RATE_MAX);
     rate->params.datagrams_per_s = rsti_clamp_double(datagrams_per_s, 0.0, RSTI_RATE_MAX);
-    rate->datagrams_per_s =
-        rate->params.datagrams_per_s > 0 ? rate->params.datagrams_per_s : RSTI_RATE_MAX;
+    rate->datagrams_per_s = rate->params.datagrams_per_s > 0 ? rate->params.datagrams_per_s
+                                                             : RSTI_RATE_MAX;
     /* A law without steps has no way of its own to a limit that was raised. */
     rsti_rate_set(rate, rate->law->on_step == NULL ? rate->params.most : rate->bytes_per_s);
 }

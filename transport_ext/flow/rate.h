@@ -113,9 +113,9 @@ struct rsti_rate_t {
     int64_t rtt_ns, buffer_bytes;
     int64_t sent_bytes, marked_bytes, marked_ns; /* use since the mark */
     double younger, older; /* highest of these samples, and of the RSTI_RATE_SAMPLES before them */
-    int32_t sample_count;  /* of these */
+    int32_t sample_count; /* of these */
     int64_t sample_ns, sample_bytes; /* where the running one began */
-    int64_t report_count;  /* with strength > 0 */
+    int64_t report_count; /* with strength > 0 */
     int32_t source_count;
     rsti_rate_source_t sources[RSTI_RATE_SOURCES_MAX];
     union {

@@ -78,13 +78,11 @@ static void settle(rsti_rate_t *rate)
     if (buffer_bytes == INT64_MAX) {
         buffer_bytes = rate->buffer_bytes;
     }
-    const double fastest =
-        rate->bytes_per_s > state->target ? rate->bytes_per_s : state->target;
-    state->reaction = rsti_reaction(
-        rate->params.target_delay_ns, rate->params.detect_ns, buffer_bytes, rtt_ns, drain, fastest,
-        fastest);
-    rate->margin = rsti_reaction_margin(
-        &state->reaction, buffer_bytes, fastest, rate->params.detect_ns);
+    const double fastest = rate->bytes_per_s > state->target ? rate->bytes_per_s : state->target;
+    state->reaction = rsti_reaction(rate->params.target_delay_ns, rate->params.detect_ns,
+        buffer_bytes, rtt_ns, drain, fastest, fastest);
+    rate->margin = rsti_reaction_margin(&state->reaction, buffer_bytes, fastest,
+        rate->params.detect_ns);
 }
 
 static void init(rsti_rate_t *rate)
@@ -108,8 +106,7 @@ static const rsti_fill_report_t *slowest_of(const rsti_rate_t *rate)
     const rsti_fill_report_t *slowest = NULL;
     for (int32_t i = 0; i < rate->source_count; i++) {
         const rsti_fill_report_t *report = &rate->sources[i].report;
-        if (report->drain_all > 0
-            && (slowest == NULL || report->drain_all < slowest->drain_all)) {
+        if (report->drain_all > 0 && (slowest == NULL || report->drain_all < slowest->drain_all)) {
             slowest = report;
         }
     }
@@ -130,10 +127,8 @@ static double increment(const rsti_rate_t *rate)
         return KAPPA_LEAST * rate->bytes_per_s;
     }
     const double fair = slowest->drain_all / slowest->sender_count;
-    const double kappa =
-        rsti_clamp_double(slowest->variation / 4.0, KAPPA_LEAST, KAPPA_MOST);
-    return rsti_clamp_double(
-        kappa * fair + towards_fair(slowest), 0.0, rate->bytes_per_s);
+    const double kappa = rsti_clamp_double(slowest->variation / 4.0, KAPPA_LEAST, KAPPA_MOST);
+    return rsti_clamp_double(kappa * fair + towards_fair(slowest), 0.0, rate->bytes_per_s);
 }
 
 static void open_window(rsti_rate_t *rate)
@@ -178,8 +173,7 @@ static void on_report(rsti_rate_t *rate, const rsti_fill_report_t *report)
     if (!(report->strength > 0)) {
         return;
     }
-    if (state->opened_ns == NEVER
-        || rate->now_ns - state->opened_ns >= state->reaction.window_ns) {
+    if (state->opened_ns == NEVER || rate->now_ns - state->opened_ns >= state->reaction.window_ns) {
         open_window(rate);
     }
     if (report->strength > state->strongest) {
@@ -199,7 +193,7 @@ static void double_rate(rsti_rate_t *rate)
     state->target = rate->bytes_per_s;
     settle(rate);
     rate->due_ns = rate->now_ns
-                   + rsti_max_i64(state->reaction.reach_ns, rate->params.target_delay_ns);
+        + rsti_max_i64(state->reaction.reach_ns, rate->params.target_delay_ns);
 }
 
 static void step_up(rsti_rate_t *rate)
@@ -212,8 +206,9 @@ static void step_up(rsti_rate_t *rate)
     const int32_t probe = state->step - STEPS_ADDING;
     if (probe > 0) {
         const double added = increment(rate) * (probe < 10 ? probe : 10);
-        const double growth = rsti_clamp_double(
-            GROWTH_FIRST * (double)(1 << (probe < 8 ? probe - 1 : 7)), 0.0, GROWTH_MOST);
+        const double growth = rsti_clamp_double(GROWTH_FIRST
+                * (double)(1 << (probe < 8 ? probe - 1 : 7)),
+            0.0, GROWTH_MOST);
         const double grown = state->target * growth;
         from = state->target;
         state->target += added > grown ? added : grown;

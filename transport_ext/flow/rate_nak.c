@@ -54,8 +54,7 @@ static void on_report(rsti_rate_t *rate, const rsti_fill_report_t *report)
     if (!(cut > 0)) {
         return;
     }
-    if (state->opened_ns == NEVER
-        || rate->now_ns - state->opened_ns >= rate->params.window_ns) {
+    if (state->opened_ns == NEVER || rate->now_ns - state->opened_ns >= rate->params.window_ns) {
         if (state->opened_ns == NEVER) {
             become_limiting(rate);
         }

@@ -22,7 +22,12 @@ typedef enum key_kind_t {
     KEY_SHARES    /* percent/percent/..., into an array of them */
 } key_kind_t;
 
-enum { ADAPTIVE = 1, NAK = 2, AIMD = 4, FIXED = 8 };
+enum {
+    ADAPTIVE = 1,
+    NAK = 2,
+    AIMD = 4,
+    FIXED = 8
+};
 
 typedef struct rate_key_t {
     char letter;
@@ -32,7 +37,7 @@ typedef struct rate_key_t {
     int64_t least, most;
 } rate_key_t;
 
-#define ROW(letter, laws, kind, field, least, most)                                               \
+#define ROW(letter, laws, kind, field, least, most)                                                \
     {letter, laws, KEY_##kind, offsetof(rsti_rate_params_t, field), least, most}
 
 static const rate_key_t keys[] = {
@@ -74,9 +79,9 @@ static int refuse(const rate_reader_t *reader, const char *piece, const char *wh
 static unsigned mask_of(const rsti_rate_law_t *law)
 {
     return law == &rsti_rate_adaptive ? ADAPTIVE
-           : law == &rsti_rate_nak    ? NAK
-           : law == &rsti_rate_aimd   ? AIMD
-           : law == &rsti_rate_fixed  ? FIXED
+        : law == &rsti_rate_nak       ? NAK
+        : law == &rsti_rate_aimd      ? AIMD
+        : law == &rsti_rate_fixed     ? FIXED
                                       : 0;
 }
 
@@ -88,8 +93,8 @@ static int refuse_key(const rate_reader_t *reader)
     int count = 0;
     for (size_t i = 0; i < KEY_COUNT_ALL; i++) {
         if ((keys[i].laws & mask_of(law)) != 0) {
-            length += snprintf(why + length, sizeof why - (size_t)length, "%s%c:",
-                count++ == 0 ? " which are " : " ", keys[i].letter);
+            length += snprintf(why + length, sizeof why - (size_t)length,
+                "%s%c:", count++ == 0 ? " which are " : " ", keys[i].letter);
         }
     }
     if (count == 0) {
@@ -134,8 +139,8 @@ static bool parse_shares(char *value, double *shares, int32_t *count)
             *slash = '\0';
         }
         double percent;
-        if (*count == RSTI_RATE_TRIGGERS_MAX
-            || !rsti_parse_decimal(at, PERCENT_MOST, &percent) || !(percent > 0)) {
+        if (*count == RSTI_RATE_TRIGGERS_MAX || !rsti_parse_decimal(at, PERCENT_MOST, &percent)
+            || !(percent > 0)) {
             return false;
         }
         shares[(*count)++] = percent / PERCENT_MOST;
@@ -162,9 +167,9 @@ static bool parse_value(rate_reader_t *reader, const rate_key_t *key, char *valu
     case KEY_BYTES:
     case KEY_COUNT:
     case KEY_DURATION:
-        if (!(key->kind == KEY_BYTES      ? rsti_parse_size(value, &number)
-                : key->kind == KEY_COUNT  ? rsti_parse_i64(value, &number)
-                                          : rsti_parse_duration_ns(value, &number))
+        if (!(key->kind == KEY_BYTES         ? rsti_parse_size(value, &number)
+                    : key->kind == KEY_COUNT ? rsti_parse_i64(value, &number)
+                                             : rsti_parse_duration_ns(value, &number))
             || number < key->least || number > key->most) {
             return false;
         }
@@ -213,9 +218,8 @@ static int check_together(rate_reader_t *reader)
     rsti_rate_params_t *params = &reader->choice.params;
     const char *name = reader->choice.law->name;
     if (reader->choice.law == &rsti_rate_fixed) {
-        return reader->seen != 0
-            ? 0
-            : refuse(reader, name, "needs r:bytes or p:datagrams per second");
+        return reader->seen != 0 ? 0
+                                 : refuse(reader, name, "needs r:bytes or p:datagrams per second");
     }
     const bool has_initial = is_seen(reader, 'i');
     if (is_seen(reader, 'l')) {
@@ -234,8 +238,8 @@ static int check_together(rate_reader_t *reader)
     if (reader->choice.law != &rsti_rate_nak) {
         return 0;
     }
-    const int32_t trigger_count =
-        reader->trigger_count > 0 ? reader->trigger_count : params->trigger_count;
+    const int32_t trigger_count = reader->trigger_count > 0 ? reader->trigger_count
+                                                            : params->trigger_count;
     const int32_t cut_count = reader->cut_count > 0 ? reader->cut_count : params->trigger_count;
     if (trigger_count != cut_count) {
         char why[80];
@@ -301,13 +305,12 @@ bool rsti_rate_choice_equals(const rsti_rate_choice_t *a, const rsti_rate_choice
     const rsti_rate_params_t *p = &a->params;
     const rsti_rate_params_t *q = &b->params;
     bool is_equal = a->law == b->law && p->trigger_count == q->trigger_count
-                    && p->target_delay_ns == q->target_delay_ns && p->window_ns == q->window_ns
-                    && p->detect_ns == q->detect_ns && is_same(p->initial, q->initial)
-                    && is_same(p->least, q->least) && is_same(p->most, q->most)
-                    && is_same(p->floor_share, q->floor_share)
-                    && is_same(p->datagrams_per_s, q->datagrams_per_s)
-                    && is_same(p->step_share, q->step_share)
-                    && is_same(p->increase, q->increase) && is_same(p->decrease, q->decrease);
+        && p->target_delay_ns == q->target_delay_ns && p->window_ns == q->window_ns
+        && p->detect_ns == q->detect_ns && is_same(p->initial, q->initial)
+        && is_same(p->least, q->least) && is_same(p->most, q->most)
+        && is_same(p->floor_share, q->floor_share)
+        && is_same(p->datagrams_per_s, q->datagrams_per_s) && is_same(p->step_share, q->step_share)
+        && is_same(p->increase, q->increase) && is_same(p->decrease, q->decrease);
     for (int32_t i = 0; is_equal && i < p->trigger_count; i++) {
         is_equal = is_same(p->triggers[i], q->triggers[i]) && is_same(p->cuts[i], q->cuts[i]);
     }

@@ -27,10 +27,10 @@ static double fill_low(int64_t target_delay_ns, int64_t detect_ns, int64_t buffe
     if (buffer_bytes <= 0) {
         return FILL_LOW_MOST;
     }
-    const double wanted = (double)rsti_max_i64(target_delay_ns, rtt_ns) * drain / 1e9 / (double)buffer_bytes;
-    const double after_stop =
-        (coming < drain ? coming : drain) * stop_s(rtt_ns + window_least_ns(rtt_ns), detect_ns)
+    const double wanted = (double)rsti_max_i64(target_delay_ns, rtt_ns) * drain / 1e9
         / (double)buffer_bytes;
+    const double after_stop = (coming < drain ? coming : drain)
+        * stop_s(rtt_ns + window_least_ns(rtt_ns), detect_ns) / (double)buffer_bytes;
     const double most = rsti_clamp_double(1.0 - after_stop, FILL_LOW_LEAST, FILL_LOW_MOST);
     return rsti_clamp_double(wanted, FILL_LOW_LEAST, most);
 }
@@ -46,11 +46,11 @@ rsti_reaction_t rsti_reaction(int64_t target_delay_ns, int64_t detect_ns, int64_
     if (buffer_bytes <= 0 || !(rate > 0)) {
         reaction.window_ns = most_ns;
     } else {
-        const double wanted =
-            (double)buffer_bytes * (1.0 - reaction.fill_low) / (SHARE * rate) * 1e9
+        const double wanted = (double)buffer_bytes * (1.0 - reaction.fill_low) / (SHARE * rate)
+                * 1e9
             - (double)rtt_ns;
-        reaction.window_ns =
-            rsti_to_ns(rsti_clamp_double(wanted, (double)least_ns, (double)most_ns));
+        reaction.window_ns = rsti_to_ns(rsti_clamp_double(wanted, (double)least_ns,
+            (double)most_ns));
     }
     reaction.reach_ns = rtt_ns + reaction.window_ns;
     return reaction;

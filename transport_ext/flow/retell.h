@@ -1,7 +1,7 @@
-/* retell.h: words for a sender that must arrive though status messages get lost: told at once when they
- * change, and again after RSTI_RETELL_MIN_NS, then twice that, up to RSTI_RETELL_MAX_NS, while no data come.
- * When data come they are not told again: the sender has something to send, and hears of the next change.
- * Pure; owner: conductor. */
+/* retell.h: words for a sender that must arrive though status messages get lost: told at once when
+ * they change, and again after RSTI_RETELL_MIN_NS, then twice that, up to RSTI_RETELL_MAX_NS, while
+ * no data come. When data come they are not told again: the sender has something to send, and hears
+ * of the next change. Pure; owner: conductor. */
 #ifndef RSTI_FLOW_RETELL_H
 #define RSTI_FLOW_RETELL_H
 
@@ -22,8 +22,8 @@ typedef struct rsti_retell_t {
 } rsti_retell_t;
 
 /* True: tell them now. Without a change, nothing is before due_ns. */
-static inline bool rsti_retell_look(
-    rsti_retell_t *retell, bool has_changed, int64_t hwm, int64_t now_ns)
+static inline bool rsti_retell_look(rsti_retell_t *retell, bool has_changed, int64_t hwm,
+    int64_t now_ns)
 {
     if (!has_changed && now_ns < retell->due_ns) {
         return false;

@@ -39,11 +39,9 @@ bool rsti_rtt_is_ask_due(const rsti_rtt_t *rtt, int64_t now_ns)
 
 void rsti_rtt_on_asked(rsti_rtt_t *rtt, int64_t now_ns)
 {
-    const int64_t interval_ns = rtt->sample_count < RSTI_RTT_FIRST_SAMPLES
-        ? RSTI_RTT_ASK_FIRST_NS
-        : RSTI_RTT_ASK_NS;
-    rtt->ask_due_ns =
-        rsti_saturating_add_i64(now_ns, rsti_max_i64(interval_ns, rtt->smoothed_ns));
+    const int64_t interval_ns = rtt->sample_count < RSTI_RTT_FIRST_SAMPLES ? RSTI_RTT_ASK_FIRST_NS
+                                                                           : RSTI_RTT_ASK_NS;
+    rtt->ask_due_ns = rsti_saturating_add_i64(now_ns, rsti_max_i64(interval_ns, rtt->smoothed_ns));
     rtt->pending[rtt->pending_next] = now_ns;
     rtt->pending_next = (rtt->pending_next + 1) % RSTI_RTT_PENDING;
 }

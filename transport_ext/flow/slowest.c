@@ -13,8 +13,8 @@ void rsti_slowest_see(const rsti_slowest_t *slowest, rsti_slowest_round_t *round
 
 bool rsti_slowest_close(rsti_slowest_t *slowest, const rsti_slowest_round_t *round, int64_t now_ns)
 {
-    const bool has_changed =
-        slowest->is_known != round->is_any || (round->is_any && slowest->id != round->id);
+    const bool has_changed = slowest->is_known != round->is_any
+        || (round->is_any && slowest->id != round->id);
     if (has_changed) {
         slowest->since_ns = now_ns;
     }

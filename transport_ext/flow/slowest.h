@@ -3,8 +3,8 @@
  *     holder = the reader of the least position; of several, who was it before, else the first seen
  *     since  = when it became that
  *
- * so readers that go along together do not take the blame in turns. Readers are seen in any order, one
- * round after the other; positions may go back (a reader that joined again). Pure: time is an
+ * so readers that go along together do not take the blame in turns. Readers are seen in any order,
+ * one round after the other; positions may go back (a reader that joined again). Pure: time is an
  * argument. Source: docs/slow-consumers.md. */
 #ifndef RSTI_FLOW_SLOWEST_H
 #define RSTI_FLOW_SLOWEST_H

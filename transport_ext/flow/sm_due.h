@@ -24,11 +24,11 @@ typedef struct rsti_sm_due_t {
 static inline bool rsti_sm_is_due(const rsti_sm_due_t *due)
 {
     const bool is_ahead = due->consumed > due->position;
-    const bool is_next_term =
-        (due->consumed >> due->position_bits) > (due->position >> due->position_bits);
+    const bool is_next_term = (due->consumed >> due->position_bits)
+        > (due->position >> due->position_bits);
     return due->is_forced || due->window != due->last_window
-           || due->consumed > due->position + due->window / 4
-           || (is_ahead && (is_next_term || due->is_ack_due));
+        || due->consumed > due->position + due->window / 4
+        || (is_ahead && (is_next_term || due->is_ack_due));
 }
 
 #endif

@@ -24,8 +24,8 @@ static void pass_time(rsti_standstill_t *standstill, int64_t now_ns)
     const int64_t passed_ns = until_ns - standstill->now_ns;
     const int64_t left_ns = standstill->is_holding ? standstill->left_ns - passed_ns
                                                    : standstill->left_ns + passed_ns / EARNED_PART;
-    standstill->left_ns =
-        rsti_clamp_i64(left_ns, -RSTI_STANDSTILL_MOST_NS, RSTI_STANDSTILL_MOST_NS);
+    standstill->left_ns = rsti_clamp_i64(left_ns, -RSTI_STANDSTILL_MOST_NS,
+        RSTI_STANDSTILL_MOST_NS);
     standstill->now_ns = until_ns;
 }
 
@@ -39,8 +39,8 @@ void rsti_standstill_on_report(rsti_standstill_t *standstill, const rsti_fill_tr
     if (cleaned.strength < 1.0 || source == NULL || source->moved_ns == INT64_MIN) {
         return;
     }
-    const rsti_reaction_t reaction = rsti_reaction(target_delay_ns, RSTI_DETECT_NS, cleaned.buffer_bytes,
-        cleaned.rtt_ns, cleaned.drain, cleaned.drain, cleaned.drain);
+    const rsti_reaction_t reaction = rsti_reaction(target_delay_ns, RSTI_DETECT_NS,
+        cleaned.buffer_bytes, cleaned.rtt_ns, cleaned.drain, cleaned.drain, cleaned.drain);
     if (standstill->now_ns - source->moved_ns >= reaction.reach_ns) {
         standstill->until_ns = standstill->now_ns
             + rsti_max_i64(HELD_REACHES * reaction.reach_ns, RSTI_STANDSTILL_HELD_NS);
@@ -69,5 +69,6 @@ int64_t rsti_standstill_limit(rsti_standstill_t *standstill, const rsti_fill_tru
 
 int64_t rsti_standstill_due_ns(const rsti_standstill_t *standstill)
 {
-    return rsti_min_i64(standstill->until_ns, standstill->now_ns + rsti_max_i64(standstill->left_ns, 0));
+    return rsti_min_i64(standstill->until_ns,
+        standstill->now_ns + rsti_max_i64(standstill->left_ns, 0));
 }

@@ -12,8 +12,8 @@ static void account_set(rsti_account_t *account, double rate, double burst_least
     account->rate = rsti_clamp_double(rate, RATE_LEAST, RSTI_RATE_MAX);
     const double burst = account->rate * (double)RSTI_TOKENS_BURST_NS / 1e9;
     account->burst = burst > burst_least ? burst : burst_least;
-    account->level = rsti_clamp_double(
-        account->level, -RSTI_TOKENS_DEBT_BURSTS * account->burst, account->burst);
+    account->level = rsti_clamp_double(account->level, -RSTI_TOKENS_DEBT_BURSTS * account->burst,
+        account->burst);
 }
 
 static bool is_limited(const rsti_account_t *account)
@@ -53,8 +53,8 @@ void rsti_tokens_init(rsti_tokens_t *tokens, double bytes_per_s, double datagram
     tokens->datagrams.level = tokens->datagrams.burst;
 }
 
-void rsti_tokens_set(
-    rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s, int64_t now_ns)
+void rsti_tokens_set(rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s,
+    int64_t now_ns)
 {
     fill(tokens, now_ns);
     set_rates(tokens, bytes_per_s, datagrams_per_s);
@@ -74,12 +74,11 @@ static rsti_tokens_state_t account_state(const rsti_account_t *account, int64_t 
     if (account->level < needed(account, amount)) {
         return RSTI_TOKENS_REFUSED;
     }
-    return account->level < FREE_SHARE * account->burst ? RSTI_TOKENS_BATCH_ONLY
-                                                        : RSTI_TOKENS_FREE;
+    return account->level < FREE_SHARE * account->burst ? RSTI_TOKENS_BATCH_ONLY : RSTI_TOKENS_FREE;
 }
 
-rsti_tokens_state_t rsti_tokens_ask(
-    rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns)
+rsti_tokens_state_t rsti_tokens_ask(rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams,
+    int64_t now_ns)
 {
     fill(tokens, now_ns);
     const rsti_tokens_state_t by_bytes = account_state(&tokens->bytes, bytes);
@@ -102,12 +101,11 @@ int64_t rsti_tokens_room(rsti_tokens_t *tokens, int64_t now_ns)
 static void account_spend(rsti_account_t *account, int64_t amount)
 {
     const double least = -RSTI_TOKENS_DEBT_BURSTS * account->burst;
-    account->level = rsti_clamp_double(
-        account->level - (double)rsti_max_i64(amount, 0), least, account->burst);
+    account->level = rsti_clamp_double(account->level - (double)rsti_max_i64(amount, 0), least,
+        account->burst);
 }
 
-void rsti_tokens_spend(
-    rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns)
+void rsti_tokens_spend(rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns)
 {
     fill(tokens, now_ns);
     account_spend(&tokens->bytes, bytes);
@@ -125,8 +123,7 @@ static int64_t account_wait_ns(const rsti_account_t *account, int64_t amount)
     return rsti_to_ns(wait + wait * 1e-6) + 1;
 }
 
-int64_t rsti_tokens_due_ns(
-    rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns)
+int64_t rsti_tokens_due_ns(rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns)
 {
     fill(tokens, now_ns);
     const int64_t wait_ns = rsti_max_i64(account_wait_ns(&tokens->bytes, bytes),

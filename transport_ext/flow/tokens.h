@@ -47,17 +47,15 @@ typedef struct rsti_tokens_t {
 void rsti_tokens_init(rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s,
     int32_t mtu, int64_t now_ns);
 /* What was gained until now was gained at the old rate. */
-void rsti_tokens_set(
-    rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s, int64_t now_ns);
+void rsti_tokens_set(rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s,
+    int64_t now_ns);
 
-rsti_tokens_state_t rsti_tokens_ask(
-    rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns);
+rsti_tokens_state_t rsti_tokens_ask(rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams,
+    int64_t now_ns);
 /* Bytes that may go now; INT64_MAX: no limit. */
 int64_t rsti_tokens_room(rsti_tokens_t *tokens, int64_t now_ns);
-void rsti_tokens_spend(
-    rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns);
+void rsti_tokens_spend(rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns);
 /* When that much will no longer be refused; not before now_ns. */
-int64_t rsti_tokens_due_ns(
-    rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns);
+int64_t rsti_tokens_due_ns(rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns);
 
 #endif

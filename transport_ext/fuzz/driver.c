@@ -3,8 +3,8 @@
  *     fuzz_frame CORPUS_FOLDER ITERATIONS|SECONDSs [SEED]
  *
  * First every file of the folder, in the order of names, then ITERATIONS mutations of them, or as
- * many as fit into so many seconds ("30s"). The same seed and corpus give the same run; without SEED it is $RSTREAM_SEED, else random. When a
- * run dies, the input is printed as hex. */
+ * many as fit into so many seconds ("30s"). The same seed and corpus give the same run; without
+ * SEED it is $RSTREAM_SEED, else random. When a run dies, the input is printed as hex. */
 #include "fuzz/check.h"
 #include "util/clock.h"
 #include "util/rng.h"

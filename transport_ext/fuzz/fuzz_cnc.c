@@ -1,6 +1,7 @@
-/* fuzz_cnc.c: the content of a CnC file, as a tool and a client read it. The input is a list of patches
- * of a sound file (offset 3 bytes, length 1 byte, bytes): each makes something else impossible. Whatever
- * stands there, opening either refuses or all that is read lies inside the file. */
+/* fuzz_cnc.c: the content of a CnC file, as a tool and a client read it. The input is a list of
+ * patches of a sound file (offset 3 bytes, length 1 byte, bytes): each makes something else
+ * impossible. Whatever stands there, opening either refuses or all that is read lies inside the
+ * file. */
 #include "client/internal.h"
 #include "cnc/cnc_file.h"
 #include "concurrent/error_log.h"
@@ -31,8 +32,8 @@ static void fill(rsti_cnc_t *cnc)
 {
     rsti_counters_manager_t counters;
     FUZZ_CHECK(rsti_counters_manager_init(&counters, cnc->counter_values,
-                   cnc->counter_values_length, cnc->counter_metadata,
-                   cnc->counter_metadata_length, 1000)
+                   cnc->counter_values_length, cnc->counter_metadata, cnc->counter_metadata_length,
+                   1000)
         == 0);
     for (int32_t i = 0; i < COUNTERS - 2; i++) {
         const int32_t id = rsti_counters_allocate(&counters, i, "key", 3, "label of a counter", 18,
@@ -123,7 +124,8 @@ static void read_as_tool(void)
     if (rst_tool_open(&tool, dir) != 0) {
         return;
     }
-    const int count = rst_tool_counters(tool, counters, (int)(sizeof counters / sizeof counters[0]));
+    const int count = rst_tool_counters(tool, counters,
+        (int)(sizeof counters / sizeof counters[0]));
     for (int i = 0; i < count; i++) {
         FUZZ_CHECK(memchr(counters[i].label, 0, sizeof counters[i].label) != NULL);
     }

@@ -21,8 +21,7 @@ static void check_inside(rsti_text_t text, const uint8_t *data, size_t size)
 
 static bool is_same_text(rsti_text_t a, rsti_text_t b)
 {
-    return a.length == b.length
-           && (a.length == 0 || memcmp(a.text, b.text, (size_t)a.length) == 0);
+    return a.length == b.length && (a.length == 0 || memcmp(a.text, b.text, (size_t)a.length) == 0);
 }
 
 static void check_command(int32_t type, const uint8_t *data, size_t size)
@@ -46,15 +45,13 @@ static void check_command(int32_t type, const uint8_t *data, size_t size)
     FUZZ_CHECK(length >= 16);
     FUZZ_CHECK(rsti_command_decode(type, again, (size_t)length, &second) == 0);
     FUZZ_CHECK(second.client_id == command.client_id
-               && second.correlation_id == command.correlation_id
-               && second.registration_id == command.registration_id
-               && second.destination_id == command.destination_id
-               && second.position == command.position && second.stream_id == command.stream_id
-               && second.counter_type_id == command.counter_type_id
-               && second.flags == command.flags);
+        && second.correlation_id == command.correlation_id
+        && second.registration_id == command.registration_id
+        && second.destination_id == command.destination_id && second.position == command.position
+        && second.stream_id == command.stream_id
+        && second.counter_type_id == command.counter_type_id && second.flags == command.flags);
     FUZZ_CHECK(is_same_text(second.channel, command.channel)
-               && is_same_text(second.key, command.key)
-               && is_same_text(second.label, command.label));
+        && is_same_text(second.key, command.key) && is_same_text(second.label, command.label));
 }
 
 static void check_response(int32_t type, const uint8_t *data, size_t size)
@@ -74,16 +71,14 @@ static void check_response(int32_t type, const uint8_t *data, size_t size)
     FUZZ_CHECK(length >= 8);
     FUZZ_CHECK(rsti_response_decode(type, again, (size_t)length, &second) == 0);
     FUZZ_CHECK(second.correlation_id == response.correlation_id
-               && second.registration_id == response.registration_id
-               && second.session_id == response.session_id
-               && second.stream_id == response.stream_id
-               && second.counter_id == response.counter_id
-               && second.channel_status_id == response.channel_status_id
-               && second.error_code == response.error_code
-               && second.receiver_id == response.receiver_id
-               && second.group_tag == response.group_tag && second.port == response.port);
+        && second.registration_id == response.registration_id
+        && second.session_id == response.session_id && second.stream_id == response.stream_id
+        && second.counter_id == response.counter_id
+        && second.channel_status_id == response.channel_status_id
+        && second.error_code == response.error_code && second.receiver_id == response.receiver_id
+        && second.group_tag == response.group_tag && second.port == response.port);
     FUZZ_CHECK(is_same_text(second.log_file, response.log_file)
-               && is_same_text(second.source_identity, response.source_identity));
+        && is_same_text(second.source_identity, response.source_identity));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)

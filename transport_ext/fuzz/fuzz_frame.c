@@ -102,7 +102,7 @@ static void check_setup(const uint8_t *data)
         is_power = is_power || term_length == INT64_C(1) << bits;
     }
     bool expected = is_power && in_term(fuzz_i32(data + 8), term_length) && mtu >= 32
-                    && mtu <= 65504 && mtu % 32 == 0 && term_count < UINT32_C(1) << 31;
+        && mtu <= 65504 && mtu % 32 == 0 && term_count < UINT32_C(1) << 31;
     FUZZ_CHECK(rsti_setup_is_valid((const rsti_setup_t *)data) == expected);
 }
 
@@ -128,8 +128,8 @@ static void check_sm(const uint8_t *data, int32_t term_length)
     const rsti_sm_t *sm = (const rsti_sm_t *)data;
     int64_t frame_length = fuzz_i32(data);
     int64_t window = fuzz_i32(data + 24);
-    bool expected =
-        in_term(fuzz_i32(data + 20), term_length) && window >= 0 && window <= term_length / 2;
+    bool expected = in_term(fuzz_i32(data + 20), term_length) && window >= 0
+        && window <= term_length / 2;
     FUZZ_CHECK(rsti_sm_is_valid(sm, term_length) == expected);
     int64_t group_tag = 0;
     FUZZ_CHECK(rsti_sm_group_tag(sm, &group_tag) == (frame_length == 44));
@@ -144,17 +144,18 @@ static void check_sm(const uint8_t *data, int32_t term_length)
     int64_t snd_position = (int64_t)fuzz_read(data + 12, 8);
     /* Clear of overflow by the halving; the low bit of an odd difference decides nothing else. */
     bool is_near = sm_position / 2 >= snd_position / 2 - term_length
-                   && sm_position / 2 <= snd_position / 2 + term_length;
-    bool is_inside = is_near && (uint64_t)sm_position - (uint64_t)snd_position
-                                    + (uint64_t)term_length / 2 <= (uint64_t)term_length;
+        && sm_position / 2 <= snd_position / 2 + term_length;
+    bool is_inside = is_near
+        && (uint64_t)sm_position - (uint64_t)snd_position + (uint64_t)term_length / 2
+            <= (uint64_t)term_length;
     FUZZ_CHECK(rsti_sm_is_in_window(sm_position, snd_position, term_length) == is_inside);
 }
 
 static void check_err(const uint8_t *data, size_t size)
 {
     int64_t text_length = fuzz_i32(data + 36);
-    bool expected = text_length >= 0 && text_length <= 1023
-                    && 40 + text_length <= fuzz_i32(data) && fuzz_i32(data) <= (int64_t)size;
+    bool expected = text_length >= 0 && text_length <= 1023 && 40 + text_length <= fuzz_i32(data)
+        && fuzz_i32(data) <= (int64_t)size;
     FUZZ_CHECK(rsti_err_is_valid((const rsti_err_t *)data, size) == expected);
 }
 

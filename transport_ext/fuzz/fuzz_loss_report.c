@@ -1,5 +1,5 @@
-/* fuzz_loss_report.c: the bytes of a loss report. What is read lies inside them, entries come in order and
- * do not overlap, and a naive walk that steps as the format says finds the same ones. */
+/* fuzz_loss_report.c: the bytes of a loss report. What is read lies inside them, entries come in
+ * order and do not overlap, and a naive walk that steps as the format says finds the same ones. */
 #include "concurrent/loss_report.h"
 #include "fuzz/check.h"
 

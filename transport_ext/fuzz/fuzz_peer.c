@@ -1,10 +1,11 @@
-/* fuzz_peer.c: a hostile peer. Input: datagrams (length 2 bytes, bytes), given in turn to the driver's
- * publication (status messages, NAKs, errors, round-trip questions) and to its subscription (set-ups,
- * data, padding, heartbeats). The driver is real, its clock turned by hand, its sockets in memory. After
- * each datagram the laws hold: the sender never passes its limit, the limit lies within what a receiver
- * may grant, the publisher's limit within a window of what was sent, the receiver's position never
- * runs away from what it holds, and what is sent as data stands in the log at the place that it names
- * (the messages look like headers, so that payload taken for a frame is seen). */
+/* fuzz_peer.c: a hostile peer. Input: datagrams (length 2 bytes, bytes), given in turn to the
+ * driver's publication (status messages, NAKs, errors, round-trip questions) and to its
+ * subscription (set-ups, data, padding, heartbeats). The driver is real, its clock turned by hand,
+ * its sockets in memory. After each datagram the laws hold: the sender never passes its limit, the
+ * limit lies within what a receiver may grant, the publisher's limit within a window of what was
+ * sent, the receiver's position never runs away from what it holds, and what is sent as data stands
+ * in the log at the place that it names (the messages look like headers, so that payload taken for
+ * a frame is seen). */
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
@@ -60,12 +61,15 @@ static void check_sent(const frame_t *frame)
         || (header->frame.type != RSTI_FRAME_DATA && header->frame.type != RSTI_FRAME_PAD)) {
         return;
     }
-    const int64_t position = rsti_position(header->term_id, header->term_offset,
-        log->position_bits, log->initial_term_id);
+    const int64_t position = rsti_position(header->term_id, header->term_offset, log->position_bits,
+        log->initial_term_id);
     FUZZ_CHECK(position >= 0 && position < rsti_load_acquire_i64(&publication()->position));
     FUZZ_CHECK(header->term_offset + (int64_t)frame->length <= TERM_LENGTH);
-    FUZZ_CHECK(memcmp(frame->data, log->terms[rsti_position_index(position, log->position_bits)]
-                   + header->term_offset, frame->length) == 0);
+    FUZZ_CHECK(memcmp(frame->data,
+                   log->terms[rsti_position_index(position, log->position_bits)]
+                       + header->term_offset,
+                   frame->length)
+        == 0);
 }
 
 static void check_laws(void)

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
     check_bytes(choice.params.least, 1);
     check_bytes(choice.params.most, choice.params.least);
     FUZZ_CHECK(choice.params.trigger_count >= 1
-               && choice.params.trigger_count <= RSTI_RATE_TRIGGERS_MAX);
+        && choice.params.trigger_count <= RSTI_RATE_TRIGGERS_MAX);
     check_law(&choice);
     return 0;
 }

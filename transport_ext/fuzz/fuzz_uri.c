@@ -60,7 +60,7 @@ static void check_values(const rsti_channel_t *channel)
     check_range(channel->linger_ns, 0, INT64_MAX);
     check_range(channel->nak_delay_ns, 0, INT64_MAX);
     FUZZ_CHECK((channel->term_id == RSTI_CHANNEL_UNSET)
-               == (channel->term_offset == RSTI_CHANNEL_UNSET));
+        == (channel->term_offset == RSTI_CHANNEL_UNSET));
 }
 
 static void check_options(const rsti_channel_t *channel)
@@ -73,7 +73,7 @@ static void check_options(const rsti_channel_t *channel)
     FUZZ_CHECK(options.term_length >= 65536 && options.term_length <= 1 << 30);
     FUZZ_CHECK((options.term_length & (options.term_length - 1)) == 0);
     FUZZ_CHECK(options.publication_window > 0
-               && options.publication_window <= options.term_length / 2);
+        && options.publication_window <= options.term_length / 2);
     FUZZ_CHECK(options.term_offset >= 0 && options.term_offset <= options.term_length);
 }
 
@@ -84,9 +84,8 @@ static bool is_numeric(const char *text)
     uint16_t port;
     uint8_t address[16];
     return text[0] == '\0'
-           || (rsti_netaddr_split(text, host, sizeof host, &port)
-               && (inet_pton(AF_INET, host, address) == 1
-                   || inet_pton(AF_INET6, host, address) == 1));
+        || (rsti_netaddr_split(text, host, sizeof host, &port)
+            && (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)

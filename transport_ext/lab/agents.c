@@ -17,17 +17,20 @@ static int check_records(const rsti_lab_spec_t *spec, bool is_real)
 {
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_SENDER] && !is_real; i++) {
         if (spec->sender[i].mtu > RSTI_LAB_DATAGRAM_MAX) {
-            return RST_SET_ERR(RST_EINVAL, "sender %d: mtu %g: a wire in memory takes datagrams of"
-                " %d bytes at most; take queues (queues = true in a scenario)", i, spec->sender[i].mtu,
-                RSTI_LAB_DATAGRAM_MAX);
+            return RST_SET_ERR(RST_EINVAL,
+                "sender %d: mtu %g: a wire in memory takes datagrams of"
+                " %d bytes at most; take queues (queues = true in a scenario)",
+                i, spec->sender[i].mtu, RSTI_LAB_DATAGRAM_MAX);
         }
     }
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_FORGER]; i++) {
         const int32_t sender = (int32_t)spec->forger[i].sender;
         const int32_t image = (int32_t)spec->forger[i].image;
         if ((int32_t)spec->image[image].sender != sender) {
-            return RST_SET_ERR(RST_EINVAL, "forger %d: image %d is none of sender %d, so there is"
-                " nothing to see of it on the way", i, image, sender);
+            return RST_SET_ERR(RST_EINVAL,
+                "forger %d: image %d is none of sender %d, so there is"
+                " nothing to see of it on the way",
+                i, image, sender);
         }
     }
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_SENDER]; i++) {
@@ -110,14 +113,14 @@ static int init(rsti_lab_agents_t *agents, const double *values, size_t count, c
     return result;
 }
 
-int rsti_lab_agents_init(
-    rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir)
+int rsti_lab_agents_init(rsti_lab_agents_t *agents, const double *values, size_t count,
+    const char *dir)
 {
     return init(agents, values, count, dir, false);
 }
 
-int rsti_lab_agents_init_real(
-    rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir)
+int rsti_lab_agents_init_real(rsti_lab_agents_t *agents, const double *values, size_t count,
+    const char *dir)
 {
     return init(agents, values, count, dir, true);
 }
@@ -150,7 +153,8 @@ static void produce(rsti_lab_stream_t *stream, double step_s, int64_t now_ns)
     if (stream->has_ended || stream->is_fed || !(spec->app_rate > 0)) {
         return;
     }
-    const double room = spec->backlog_bytes - (double)(stream->supply - rsti_lab_stream_sent(stream));
+    const double room = spec->backlog_bytes
+        - (double)(stream->supply - rsti_lab_stream_sent(stream));
     stream->supply_rest += spec->app_rate * step_s;
     const int64_t whole = (int64_t)stream->supply_rest;
     stream->supply_rest -= (double)whole;
@@ -203,8 +207,8 @@ bool rsti_lab_agents_step(rsti_lab_agents_t *agents, int64_t from_ns, int64_t to
 
 static double counted(const rsti_lab_host_t *host, rsti_system_counter_t counter)
 {
-    return (double)rsti_load_acquire_i64(
-        rsti_counter_address(&host->driver->counters.counters, (int32_t)counter));
+    return (double)rsti_load_acquire_i64(rsti_counter_address(&host->driver->counters.counters,
+        (int32_t)counter));
 }
 
 static rsti_lab_sender_facts_t sender_facts(const rsti_lab_agents_t *agents, int32_t number)
@@ -228,8 +232,8 @@ static rsti_lab_sender_facts_t sender_facts(const rsti_lab_agents_t *agents, int
         facts.control_bytes = (double)stream->host->received_bytes;
     }
     for (int32_t i = 0; !agents->is_real && i < agents->spec.counts[RSTI_LAB_CONSUMER]; i++) {
-        facts.control_bytes += (double)rsti_lab_wire_sent(
-            &agents->wire, agents->spec.counts[RSTI_LAB_SENDER] + i, number);
+        facts.control_bytes += (double)rsti_lab_wire_sent(&agents->wire,
+            agents->spec.counts[RSTI_LAB_SENDER] + i, number);
     }
     return facts;
 }
@@ -244,7 +248,8 @@ static void count_on(rsti_lab_count_t *count, double value)
 static void count_reports(rsti_lab_reader_t *reader)
 {
     const rsti_image_fill_t *fill = reader->image != NULL ? &reader->image->fill : NULL;
-    count_on(&reader->reports, fill == NULL || fill->told_naks == NULL ? 0 : (double)*fill->told_naks);
+    count_on(&reader->reports,
+        fill == NULL || fill->told_naks == NULL ? 0 : (double)*fill->told_naks);
     count_on(&reader->silenced, fill == NULL ? 0 : (double)fill->suppress.silenced_count);
 }
 

@@ -1,30 +1,33 @@
-/* agents.h: a run with the real agents: media drivers, one for each sender and each consumer, on a wire in memory
- * in virtual time, or on sockets in real time (below). It takes the records of the queue engine (lab.h) and gives
- * the same sheet, so one can be checked against the other; what the queue engine leaves out is here as it is:
- * terms, datagrams, repair, flow and congestion control, round trips that are measured.
+/* agents.h: a run with the real agents: media drivers, one for each sender and each consumer, on a
+ * wire in memory in virtual time, or on sockets in real time (below). It takes the records of the
+ * queue engine (lab.h) and gives the same sheet, so one can be checked against the other; what the
+ * queue engine leaves out is here as it is: terms, datagrams, repair, flow and congestion control,
+ * round trips that are measured.
  *
- *   sender     a network publication, unicast with one image, else multicast; the application offers messages
- *              that fill a datagram. rs-rate, fc and the way are the record's
- *   image      a subscription with rcv-wnd = buffer_bytes and cc = congestion. Unicast senders of one consumer, whose
- *              images are alike, share an endpoint and a stream: only so a receiver can tell each of them what
- *              it drains of all
- *   consumer   takes whole frames, as much as its capacity gives
+ *   sender     a network publication, unicast with one image, else multicast; the application
+ * offers messages that fill a datagram. rs-rate, fc and the way are the record's image      a
+ * subscription with rcv-wnd = buffer_bytes and cc = congestion. Unicast senders of one consumer,
+ * whose images are alike, share an endpoint and a stream: only so a receiver can tell each of them
+ * what it drains of all consumer   takes whole frames, as much as its capacity gives
  *
- * Terms are the least power of two of which a half holds the largest buffer, because a receiver drops what lies
- * half a term beyond what it has consumed. A run begins when all images are there. In a step: applications,
- * consumers, then passes of all agents until nothing is left to do (PASSES_MAX at most); the same seed gives the
- * same bytes.
+ * Terms are the least power of two of which a half holds the largest buffer, because a receiver
+ * drops what lies half a term beyond what it has consumed. A run begins when all images are there.
+ * In a step: applications, consumers, then passes of all agents until nothing is left to do
+ * (PASSES_MAX at most); the same seed gives the same bytes.
  *
- * Real time: the drivers have UDP on the loopback and the system's clock, and the caller's thread carries all of
- * them, so they share its processor. Steps are as long as they take: a step that comes late takes all that was due,
- * rows stay at their times and repeat where several were due. How far it was behind is counted, not hidden
- * (gap_most_ns). A group is a sender with a destination for each receiver, since multicast on the loopback needs a
- * route that few have; ports are whichever are free. rtt_ns comes upon what the loopback takes: each driver holds back what
- * it receives for half of it (fault-delay); link_rate is what the loopback gives; loss is refused; bytes lost are not known
- * (NAN).
+ * Real time: the drivers have UDP on the loopback and the system's clock, and the caller's thread
+ * carries all of them, so they share its processor. Steps are as long as they take: a step that
+ * comes late takes all that was due, rows stay at their times and repeat where several were due.
+ * How far it was behind is counted, not hidden (gap_most_ns). A group is a sender with a
+ * destination for each receiver, since multicast on the loopback needs a route that few have; ports
+ * are whichever are free. rtt_ns comes upon what the loopback takes: each driver holds back what it
+ * receives for half of it (fault-delay); link_rate is what the loopback gives; loss is refused;
+ * bytes lost are not known (NAN).
  *
- * Liars and forgers are at work on the wire (tamper.h); on real sockets nobody is between, and they are refused.
- * Refused are also more hosts than a wire has, and a floor_share that a channel cannot say. history_bytes and nak_delay_ns are the drivers' own; they are told how large their group is (nak-multicast-group-size) and D (fill-detect), and receivers learn L from their sender. */
+ * Liars and forgers are at work on the wire (tamper.h); on real sockets nobody is between, and they
+ * are refused. Refused are also more hosts than a wire has, and a floor_share that a channel cannot
+ * say. history_bytes and nak_delay_ns are the drivers' own; they are told how large their group is
+ * (nak-multicast-group-size) and D (fill-detect), and receivers learn L from their sender. */
 #ifndef RSTI_LAB_AGENTS_H
 #define RSTI_LAB_AGENTS_H
 
@@ -97,21 +100,21 @@ typedef struct rsti_lab_agents_t {
     int64_t gap_most_ns; /* between two steps */
 } rsti_lab_agents_t;
 
-/* dir: an empty directory for the drivers' files, best in shared memory; the caller removes it. 0 or a negative
- * code with a text. */
-int rsti_lab_agents_init(
-    rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir);
+/* dir: an empty directory for the drivers' files, best in shared memory; the caller removes it. 0
+ * or a negative code with a text. */
+int rsti_lab_agents_init(rsti_lab_agents_t *agents, const double *values, size_t count,
+    const char *dir);
 /* The same in real time. */
-int rsti_lab_agents_init_real(
-    rsti_lab_agents_t *agents, const double *values, size_t count, const char *dir);
+int rsti_lab_agents_init_real(rsti_lab_agents_t *agents, const double *values, size_t count,
+    const char *dir);
 void rsti_lab_agents_fini(rsti_lab_agents_t *agents);
 /* To the end, in virtual time. */
 void rsti_lab_agents_run(rsti_lab_agents_t *agents);
 /* For about so long, in real time; false: call again, now. Then it has come to its end. */
 bool rsti_lab_agents_run_real(rsti_lab_agents_t *agents, int64_t most_ns);
 
-/* agents.c: what is due from here to there (true: the agents still had work when it was over), and facts for the
- * sheet. */
+/* agents.c: what is due from here to there (true: the agents still had work when it was over), and
+ * facts for the sheet. */
 bool rsti_lab_agents_step(rsti_lab_agents_t *agents, int64_t from_ns, int64_t to_ns);
 void rsti_lab_agents_gather(rsti_lab_agents_t *agents);
 /* real.c: whether the loopback can be what the records say, and ports that are free. */
@@ -124,8 +127,8 @@ int32_t rsti_lab_agents_consumer_host(const rsti_lab_agents_t *agents, int32_t i
 /* True: they would have gone on. */
 bool rsti_lab_agents_work(rsti_lab_agents_t *agents);
 /* taker.c: what a consumer reads in a step. */
-void rsti_lab_agents_take(
-    rsti_lab_agents_t *agents, int32_t consumer, int64_t from_ns, int64_t to_ns);
+void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t consumer, int64_t from_ns,
+    int64_t to_ns);
 void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, const rsti_lab_stream_t *stream);
 
 /* Position up to which the sender has sent. */

@@ -9,8 +9,8 @@
 #define FACTOR_LEAST 0.05
 #define TWO_PI 6.283185307179586
 
-void rsti_lab_capacity_init(
-    rsti_lab_capacity_t *capacity, const rsti_lab_spec_t *spec, int32_t consumer)
+void rsti_lab_capacity_init(rsti_lab_capacity_t *capacity, const rsti_lab_spec_t *spec,
+    int32_t consumer)
 {
     *capacity = (rsti_lab_capacity_t){.spec = spec, .consumer = consumer, .factor = 1.0};
     /* Dice of its own: one more receiver does not change the others. */
@@ -53,8 +53,8 @@ static void follow_pauses(rsti_lab_capacity_t *capacity, int64_t now_ns)
         if (at_ns > now_ns) {
             capacity->next_pause_ns = rsti_min_i64(capacity->next_pause_ns, at_ns);
         } else {
-            capacity->paused_until_ns = rsti_max_i64(
-                capacity->paused_until_ns, at_ns + (int64_t)pause->length_ns);
+            capacity->paused_until_ns = rsti_max_i64(capacity->paused_until_ns,
+                at_ns + (int64_t)pause->length_ns);
         }
     }
 }

@@ -23,8 +23,8 @@ typedef struct rsti_lab_capacity_t {
     rsti_rng_t dice;
 } rsti_lab_capacity_t;
 
-void rsti_lab_capacity_init(
-    rsti_lab_capacity_t *capacity, const rsti_lab_spec_t *spec, int32_t consumer);
+void rsti_lab_capacity_init(rsti_lab_capacity_t *capacity, const rsti_lab_spec_t *spec,
+    int32_t consumer);
 /* Bytes per second in the step that begins at now_ns; times do not go back. */
 double rsti_lab_capacity_at(rsti_lab_capacity_t *capacity, int64_t now_ns);
 

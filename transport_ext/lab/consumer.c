@@ -25,8 +25,8 @@ static int64_t total_of(const rsti_lab_consumer_t *consumer)
     return total;
 }
 
-static void take_shares(
-    rsti_lab_consumer_t *consumer, int64_t budget, int64_t total, int64_t now_ns)
+static void take_shares(rsti_lab_consumer_t *consumer, int64_t budget, int64_t total,
+    int64_t now_ns)
 {
     const double share = total > 0 ? (double)budget / (double)total : 0;
     int64_t left = budget;
@@ -53,8 +53,7 @@ static void take_in_turn(rsti_lab_consumer_t *consumer, int64_t budget, int64_t 
         const int64_t part = busy > 0 ? rsti_max_i64(1, left / busy) : 0;
         for (int32_t i = 0; i < consumer->image_count && left > 0; i++) {
             rsti_lab_image_t *image = consumer->images[i];
-            const int64_t bytes =
-                rsti_min_i64(rsti_min_i64(queue_of(image), part), left);
+            const int64_t bytes = rsti_min_i64(rsti_min_i64(queue_of(image), part), left);
             rsti_lab_image_consume(image, bytes, now_ns);
             left -= bytes;
         }
@@ -78,8 +77,8 @@ static void end_images(rsti_lab_t *lab, rsti_lab_consumer_t *consumer, int64_t s
     }
 }
 
-void rsti_lab_consumer_step(
-    rsti_lab_t *lab, rsti_lab_consumer_t *consumer, int64_t step, int64_t now_ns)
+void rsti_lab_consumer_step(rsti_lab_t *lab, rsti_lab_consumer_t *consumer, int64_t step,
+    int64_t now_ns)
 {
     const double step_s = lab->spec.run->step_ns / 1e9;
     const double gained = rsti_lab_capacity_at(&consumer->capacity, now_ns) * step_s;

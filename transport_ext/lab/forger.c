@@ -61,8 +61,7 @@ void rsti_lab_forge(rsti_lab_t *lab, int64_t step, int64_t now_ns)
         } else if (at_ns < forger->to_ns && now_ns >= lab->forge_due_ns[i]) {
             const rsti_lab_letter_t letter = make(lab, i, forger);
             lab->forge_due_ns[i] = now_ns + (int64_t)forger->period_ns;
-            rsti_lab_way_post(
-                &lab->senders[(int32_t)forger->sender].way, step, &letter, false);
+            rsti_lab_way_post(&lab->senders[(int32_t)forger->sender].way, step, &letter, false);
         }
     }
 }

@@ -30,8 +30,8 @@ static void on_datagram(void *arg, const rsti_tapped_t *datagram)
 static int open_driver(rsti_lab_host_t *host, const rst_driver_params_t *params, bool is_real,
     uint64_t seed)
 {
-    const int result = rsti_driver_open_with(
-        &host->driver, params, &host->clock, is_real ? NULL : &host->media, seed);
+    const int result = rsti_driver_open_with(&host->driver, params, &host->clock,
+        is_real ? NULL : &host->media, seed);
     if (result == 0 && is_real) {
         rsti_media_udp_tap(&host->driver->udp_media, on_datagram, host);
     }
@@ -43,8 +43,8 @@ int rsti_lab_host_open(rsti_lab_host_t *host, rsti_lab_port_t *port, const char 
 {
     *host = (rsti_lab_host_t){.media = {&rsti_lab_wire_media, port}};
     if (port != NULL) {
-        host->manual =
-            (rsti_manual_clock_t){.now_ns = port->wire->now_ns, .epoch_ms_at_zero = EPOCH_MS};
+        host->manual = (rsti_manual_clock_t){
+            .now_ns = port->wire->now_ns, .epoch_ms_at_zero = EPOCH_MS};
         host->clock = rsti_clock_manual(&host->manual);
     } else {
         host->clock = rsti_clock_system();
@@ -58,8 +58,8 @@ int rsti_lab_host_open(rsti_lab_host_t *host, rsti_lab_port_t *port, const char 
         result = open_driver(host, &params, port == NULL, seed);
     }
     if (result == 0) {
-        result = rsti_broadcast_rx_init(
-            &host->answers, host->driver->cnc.to_clients, host->driver->cnc.to_clients_length);
+        result = rsti_broadcast_rx_init(&host->answers, host->driver->cnc.to_clients,
+            host->driver->cnc.to_clients_length);
         host->has_answers = result == 0;
     }
     if (result < 0) {
@@ -84,14 +84,13 @@ static void on_answer(void *arg, int32_t type, const void *record, size_t length
     rsti_lab_host_t *host = arg;
     rsti_response_t response;
     if (type == RSTI_RSP_ON_ERROR && rsti_response_decode(type, record, length, &response) == 0) {
-        (void)RST_SET_ERR(RST_EINVAL, "the driver refused: %.*s",
-            (int)response.log_file.length, response.log_file.text);
+        (void)RST_SET_ERR(RST_EINVAL, "the driver refused: %.*s", (int)response.log_file.length,
+            response.log_file.text);
         host->is_refused = true;
     }
 }
 
-int rsti_lab_host_add(
-    rsti_lab_host_t *host, int32_t type, const char *channel, int32_t stream_id)
+int rsti_lab_host_add(rsti_lab_host_t *host, int32_t type, const char *channel, int32_t stream_id)
 {
     uint8_t buffer[COMMAND_BYTES_MAX];
     const rsti_command_t command = {
@@ -117,8 +116,8 @@ int rsti_lab_host_add(
 
 static void stay_alive(rsti_lab_host_t *host)
 {
-    const int32_t id = rsti_counters_find(
-        &host->driver->counters.counters, RSTI_COUNTER_CLIENT_HEARTBEAT, CLIENT_ID);
+    const int32_t id = rsti_counters_find(&host->driver->counters.counters,
+        RSTI_COUNTER_CLIENT_HEARTBEAT, CLIENT_ID);
     if (id >= 0) {
         rsti_counter_store(host->driver, id, rsti_clock_epoch_ms(&host->clock));
     }

@@ -1,5 +1,6 @@
-/* host.h: a media driver with its real agents, driven by the caller, and a client of raw commands that stays
- * alive: on a wire of the laboratory in virtual time, or on the system's sockets and clock. One thread. */
+/* host.h: a media driver with its real agents, driven by the caller, and a client of raw commands
+ * that stays alive: on a wire of the laboratory in virtual time, or on the system's sockets and
+ * clock. One thread. */
 #ifndef RSTI_LAB_HOST_H
 #define RSTI_LAB_HOST_H
 
@@ -18,15 +19,15 @@ typedef struct rsti_lab_host_t {
     bool is_refused; /* a command was; the text is the thread's last error */
 } rsti_lab_host_t;
 
-/* port: its side of the wire; NULL: the system's sockets and clock. Options: names and values in turn, and NULL.
- * 0 or a negative code with a text. */
+/* port: its side of the wire; NULL: the system's sockets and clock. Options: names and values in
+ * turn, and NULL. 0 or a negative code with a text. */
 int rsti_lab_host_open(rsti_lab_host_t *host, rsti_lab_port_t *port, const char *dir,
     const char *const *options, uint64_t seed);
 void rsti_lab_host_close(rsti_lab_host_t *host);
 
-/* RSTI_CMD_ADD_PUBLICATION or RSTI_CMD_ADD_SUBSCRIPTION; at once. 0 or a negative code with a text. */
-int rsti_lab_host_add(
-    rsti_lab_host_t *host, int32_t type, const char *channel, int32_t stream_id);
+/* RSTI_CMD_ADD_PUBLICATION or RSTI_CMD_ADD_SUBSCRIPTION; at once. 0 or a negative code with a text.
+ */
+int rsti_lab_host_add(rsti_lab_host_t *host, int32_t type, const char *channel, int32_t stream_id);
 /* One pass of all agents at this time of the wire, or of the clock; how much they did. */
 int64_t rsti_lab_host_work(rsti_lab_host_t *host, int64_t now_ns);
 

@@ -125,8 +125,7 @@ static int64_t next_loss(rsti_lab_image_t *image)
     return (int64_t)(skipped * mtu < 1e15 ? skipped * mtu : 1e15);
 }
 
-void rsti_lab_image_on_data(
-    rsti_lab_image_t *image, const rsti_lab_chunk_t *chunk, int64_t now_ns)
+void rsti_lab_image_on_data(rsti_lab_image_t *image, const rsti_lab_chunk_t *chunk, int64_t now_ns)
 {
     if (chunk->from == chunk->to) {
         const int64_t limit = image->consumed + image->buffer_bytes;
@@ -213,14 +212,13 @@ static void say_status(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t ste
     image->status_window = window;
     image->status_count++;
     post(image, way, step,
-        &(rsti_lab_letter_t){
-            .kind = RSTI_LAB_STATUS, .from = image->consumed, .to = window});
+        &(rsti_lab_letter_t){.kind = RSTI_LAB_STATUS, .from = image->consumed, .to = window});
 }
 
 static bool is_lying(const rsti_lab_image_t *image, int64_t now_ns)
 {
     return image->liar != NULL && (double)now_ns >= image->liar->from_ns
-           && (double)now_ns < image->liar->to_ns;
+        && (double)now_ns < image->liar->to_ns;
 }
 
 /* What the consumer drains of all that it reads: so senders of one receiver find equal shares. */
@@ -250,8 +248,8 @@ static void say_fill(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step,
     };
     const bool is_due = rsti_fill_update(&image->fill, &facts);
     const double unit = is_due && !image->suppress.is_waiting ? rsti_rng_unit(&image->dice) : 0;
-    bool is_said = rsti_fill_suppress_is_due(
-        &image->suppress, &image->fill, is_due, image->group_size, unit);
+    bool is_said = rsti_fill_suppress_is_due(&image->suppress, &image->fill, is_due,
+        image->group_size, unit);
     const bool lies = is_lying(image, now_ns);
     if (!is_said && !lies) {
         return;
@@ -285,8 +283,7 @@ static int64_t ask(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step, i
 static void say_naks(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step, int64_t now_ns)
 {
     const int64_t limit = image->consumed + image->buffer_bytes;
-    const int64_t retry_ns =
-        rsti_max_i64(2 * (int64_t)image->sender->rtt_ns, NAK_RETRY_LEAST_NS);
+    const int64_t retry_ns = rsti_max_i64(2 * (int64_t)image->sender->rtt_ns, NAK_RETRY_LEAST_NS);
     int32_t left = NAKS_PER_STEP;
     for (int32_t i = 0; i < image->gaps.count && left > 0; i++) {
         rsti_lab_gap_t *gap = &image->gaps.gaps[i];
@@ -301,8 +298,8 @@ static void say_naks(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step,
     }
 }
 
-void rsti_lab_image_speak(
-    rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step, int64_t now_ns)
+void rsti_lab_image_speak(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step,
+    int64_t now_ns)
 {
     say_status(image, way, step, now_ns);
     if (image->reports) {

@@ -57,14 +57,13 @@ struct rsti_lab_image_t {
 int rsti_lab_image_init(rsti_lab_image_t *image, const rsti_lab_spec_t *spec, int32_t index);
 
 int64_t rsti_lab_image_ready(const rsti_lab_image_t *image);
-void rsti_lab_image_on_data(
-    rsti_lab_image_t *image, const rsti_lab_chunk_t *chunk, int64_t now_ns);
+void rsti_lab_image_on_data(rsti_lab_image_t *image, const rsti_lab_chunk_t *chunk, int64_t now_ns);
 /* The sender has forgotten what lies before oldest: it is given up, as by a new image. */
 void rsti_lab_image_forget(rsti_lab_image_t *image, int64_t oldest);
 void rsti_lab_image_consume(rsti_lab_image_t *image, int64_t bytes, int64_t now_ns);
 /* What the receiver says in this step. */
-void rsti_lab_image_speak(
-    rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step, int64_t now_ns);
+void rsti_lab_image_speak(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step,
+    int64_t now_ns);
 /* A last status message: the image is closed in good order. */
 void rsti_lab_image_leave(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step);
 

@@ -30,9 +30,8 @@ static int allocate(rsti_lab_t *lab)
     lab->forge_due_ns = rsti_alloc(forgers * sizeof *lab->forge_due_ns);
     lab->overheard = rsti_alloc(forgers * sizeof *lab->overheard);
     lab->overheard_at = rsti_alloc(forgers * sizeof *lab->overheard_at);
-    if (lab->senders == NULL || lab->consumers == NULL || lab->images == NULL
-        || lab->lists == NULL || lab->forge_due_ns == NULL || lab->overheard == NULL
-        || lab->overheard_at == NULL) {
+    if (lab->senders == NULL || lab->consumers == NULL || lab->images == NULL || lab->lists == NULL
+        || lab->forge_due_ns == NULL || lab->overheard == NULL || lab->overheard_at == NULL) {
         return RST_SET_ERR(RST_ENOMEM, "a run of %zu images", images);
     }
     return 0;
@@ -138,8 +137,8 @@ static void run_step(rsti_lab_t *lab, int64_t step, int64_t now_ns)
     for (int32_t i = 0; i < counts[RSTI_LAB_IMAGE]; i++) {
         rsti_lab_image_t *image = &lab->images[i];
         if (!image->is_gone) {
-            rsti_lab_image_speak(
-                image, &lab->senders[(int32_t)image->spec->sender].way, step, now_ns);
+            rsti_lab_image_speak(image, &lab->senders[(int32_t)image->spec->sender].way, step,
+                now_ns);
         }
     }
 }

@@ -46,8 +46,8 @@ void rsti_lab_fini(rsti_lab_t *lab);
 void rsti_lab_run(rsti_lab_t *lab);
 
 /* consumer.c */
-void rsti_lab_consumer_step(
-    rsti_lab_t *lab, rsti_lab_consumer_t *consumer, int64_t step, int64_t now_ns);
+void rsti_lab_consumer_step(rsti_lab_t *lab, rsti_lab_consumer_t *consumer, int64_t step,
+    int64_t now_ns);
 /* forger.c */
 void rsti_lab_forge(rsti_lab_t *lab, int64_t step, int64_t now_ns);
 /* samples.c: the facts of the sheet. */

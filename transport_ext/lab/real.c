@@ -8,8 +8,8 @@
 
 #include <time.h>
 
-/* The system adds its slack of 50 us. Who never sleeps is soon taken off its processor for tens of milliseconds
- * where others want it too. */
+/* The system adds its slack of 50 us. Who never sleeps is soon taken off its processor for tens of
+ * milliseconds where others want it too. */
 #define NAP_NS 20000
 
 /* A driver takes no window that its socket cannot hold. */
@@ -23,7 +23,8 @@ static int check_buffers(const rsti_lab_spec_t *spec)
             return result;
         }
         if (probe.rcvbuf < wanted) {
-            return RST_SET_ERR(RST_EINVAL, "image %d: a buffer of %lld bytes, and the system gives"
+            return RST_SET_ERR(RST_EINVAL,
+                "image %d: a buffer of %lld bytes, and the system gives"
                 " a socket %lld: raise net.core.rmem_max or take a smaller one",
                 i, (long long)wanted, (long long)probe.rcvbuf);
         }
@@ -36,7 +37,8 @@ int rsti_lab_real_check(const rsti_lab_spec_t *spec)
     static const rsti_lab_kind_t refused[] = {RSTI_LAB_LIAR, RSTI_LAB_FORGER};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         if (spec->counts[refused[i]] > 0) {
-            return RST_SET_ERR(RST_EINVAL, "record %s: on real sockets nobody stands between a"
+            return RST_SET_ERR(RST_EINVAL,
+                "record %s: on real sockets nobody stands between a"
                 " receiver and its sender; take a wire in memory, or the queue engine",
                 rsti_lab_records[refused[i]].name);
         }
@@ -44,7 +46,8 @@ int rsti_lab_real_check(const rsti_lab_spec_t *spec)
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_SENDER]; i++) {
         const rsti_lab_sender_spec_t *sender = &spec->sender[i];
         if (sender->loss > 0 || sender->control_loss > 0) {
-            return RST_SET_ERR(RST_EINVAL, "sender %d: loss %g, control_loss %g: on real sockets"
+            return RST_SET_ERR(RST_EINVAL,
+                "sender %d: loss %g, control_loss %g: on real sockets"
                 " nothing is lost on purpose; leave them out, or take a wire in memory",
                 i, sender->loss, sender->control_loss);
         }
@@ -145,7 +148,7 @@ bool rsti_lab_agents_run_real(rsti_lab_agents_t *agents, int64_t most_ns)
         agents->begin_ns = called_ns; /* what passed since the images came is no gap */
     }
     for (int64_t now_ns = called_ns; now_ns - called_ns < most_ns;
-         now_ns = rsti_clock_nano_time(clock)) {
+        now_ns = rsti_clock_nano_time(clock)) {
         const bool has_work = step_to(agents, rsti_min_i64(now_ns - agents->begin_ns, end_ns));
         if (agents->reached_ns == end_ns) {
             rsti_lab_agents_gather(agents);

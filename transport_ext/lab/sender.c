@@ -114,10 +114,10 @@ static void on_status(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter
         .is_eos = letter->is_eos,
     };
     sender->window = letter->to;
-    sender->limit = sender->flow.strategy->on_status_message(
-        &sender->flow, &facts, sender->limit, now_ns);
-    (void)rsti_fill_truth_on_status(
-        &sender->truth, facts.receiver_id, letter->from, facts.window, now_ns);
+    sender->limit = sender->flow.strategy->on_status_message(&sender->flow, &facts, sender->limit,
+        now_ns);
+    (void)rsti_fill_truth_on_status(&sender->truth, facts.receiver_id, letter->from, facts.window,
+        now_ns);
 }
 
 /* To all but the one whose it was. */
@@ -133,8 +133,7 @@ static void let_hear(rsti_lab_sender_t *sender, const rsti_lab_echo_t *echo)
     }
 }
 
-static void send_echo(
-    rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, int64_t now_ns)
+static void send_echo(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, int64_t now_ns)
 {
     if (sender->image_count <= 1 || sender->echo_count == RSTI_LAB_ECHOES
         || !rsti_fill_echo_is_due(&sender->echo, letter->report.strength,
@@ -158,8 +157,7 @@ static void deliver_echoes(rsti_lab_sender_t *sender, int64_t now_ns)
     }
 }
 
-static void on_fill_nak(
-    rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, int64_t now_ns)
+static void on_fill_nak(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, int64_t now_ns)
 {
     const rsti_fill_report_t *report = &letter->report;
     const int32_t slack = (int32_t)sender->spec->mtu;
@@ -215,10 +213,9 @@ static void on_nak(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, i
         || was_resent(sender, from, from + length, now_ns)) {
         return;
     }
-    const int64_t answered =
-        rsti_retransmit_length(&sender->flow, TERM_LENGTH, 0, (int32_t)length);
-    sender->waiting[sender->waiting_count++] =
-        (rsti_lab_resend_t){.from = from, .to = from + answered};
+    const int64_t answered = rsti_retransmit_length(&sender->flow, TERM_LENGTH, 0, (int32_t)length);
+    sender->waiting[sender->waiting_count++] = (rsti_lab_resend_t){
+        .from = from, .to = from + answered};
 }
 
 static void read_letters(rsti_lab_sender_t *sender, int64_t step, int64_t now_ns)
@@ -276,8 +273,8 @@ static int64_t send_new(rsti_lab_sender_t *sender, int64_t room, int64_t step, i
     const int64_t mtu = (int64_t)sender->spec->mtu;
     const int64_t had = sender->supply - sender->sent;
     const int64_t limit = sender->rate.law == &rsti_rate_adaptive
-        ? rsti_standstill_limit(
-            &sender->standstill, &sender->truth, sender->sent, sender->limit, (int32_t)mtu, now_ns)
+        ? rsti_standstill_limit(&sender->standstill, &sender->truth, sender->sent, sender->limit,
+              (int32_t)mtu, now_ns)
         : sender->limit;
     int64_t bytes = rsti_min_i64(rsti_min_i64(room, limit - sender->sent), had);
     bytes = rsti_min_i64(bytes, rsti_tokens_room(&sender->tokens, now_ns));
@@ -333,8 +330,8 @@ void rsti_lab_sender_step(rsti_lab_sender_t *sender, int64_t step, int64_t now_n
             .buffer_bytes = sender->window,
         });
     if (sender->rate.bytes_per_s != before || sender->tokens.bytes.rate != before) {
-        rsti_tokens_set(&sender->tokens, sender->rate.bytes_per_s,
-            sender->rate.datagrams_per_s, now_ns);
+        rsti_tokens_set(&sender->tokens, sender->rate.bytes_per_s, sender->rate.datagrams_per_s,
+            now_ns);
     }
     sender->link_rest += spec->link_rate * (double)passed_ns / 1e9;
     const int64_t room = (int64_t)sender->link_rest;
@@ -359,6 +356,6 @@ void rsti_lab_sender_feed(rsti_lab_sender_t *sender, int64_t bytes)
 double rsti_lab_sender_window_ns(const rsti_lab_sender_t *sender)
 {
     return sender->rate.law == &rsti_rate_adaptive
-               ? (double)sender->rate.state.adaptive.reaction.window_ns
-               : 0.0;
+        ? (double)sender->rate.state.adaptive.reaction.window_ns
+        : 0.0;
 }

@@ -7,8 +7,8 @@
  *   new data  whole datagrams: min(limit, tokens, application, link)
  *   silence   after HEARTBEAT_NS a heartbeat
  *
- * A fill NAK that is believed is echoed to the group (flow/fill_echo.h), whose others hear it half a round trip
- * later. */
+ * A fill NAK that is believed is echoed to the group (flow/fill_echo.h), whose others hear it half
+ * a round trip later. */
 #ifndef RSTI_LAB_SENDER_H
 #define RSTI_LAB_SENDER_H
 

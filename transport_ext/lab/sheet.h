@@ -1,9 +1,10 @@
-/* sheet.h: what a run looks like from outside, whoever carries it out: the queue engine (lab.h) or the real
- * agents (agents.h). They fill in the facts, the sheet makes rows of them while the run lasts and one row for
- * each image at its end.
+/* sheet.h: what a run looks like from outside, whoever carries it out: the queue engine (lab.h) or
+ * the real agents (agents.h). They fill in the facts, the sheet makes rows of them while the run
+ * lasts and one row for each image at its end.
  *
- * Rows hold time_s and gap_s (real time: the longest time between two steps since the row before), then RSTI_LAB_SENDER_COLUMNS for each sender and RSTI_LAB_IMAGE_COLUMNS for each of the
- * first traced_images images; results hold one row of RSTI_LAB_RESULT_COLUMNS for each image. Nothing is
+ * Rows hold time_s and gap_s (real time: the longest time between two steps since the row before),
+ * then RSTI_LAB_SENDER_COLUMNS for each sender and RSTI_LAB_IMAGE_COLUMNS for each of the first
+ * traced_images images; results hold one row of RSTI_LAB_RESULT_COLUMNS for each image. Nothing is
  * allocated between init and fini. */
 #ifndef RSTI_LAB_SHEET_H
 #define RSTI_LAB_SHEET_H
@@ -13,6 +14,7 @@
 #include <stdbool.h>
 
 /* delivered: of those that neither die nor hang. Counts are since the beginning. */
+/* clang-format off */
 #define RSTI_LAB_SENDER_COLUMNS(C) \
     C(limit) C(sent) C(resent) C(reports) C(ignored) C(control_bytes) C(queue_most) C(fill_most) \
     C(delivered_least) C(delivered_sum) C(overrun) C(backlog) C(window_ns) C(margin)
@@ -20,9 +22,12 @@
 #define RSTI_LAB_RESULT_COLUMNS(C) \
     C(consumed) C(capacity) C(overrun) C(lost) C(given_up) C(reports) C(silenced) C(statuses) \
     C(naks) C(is_gone) C(unmasked_ns) C(left)
+/* clang-format on */
 
 #define RSTI_LAB_COUNT_COLUMN(name) +1
-enum { RSTI_LAB_RESULT_WIDTH = 0 RSTI_LAB_RESULT_COLUMNS(RSTI_LAB_COUNT_COLUMN) };
+enum {
+    RSTI_LAB_RESULT_WIDTH = 0 RSTI_LAB_RESULT_COLUMNS(RSTI_LAB_COUNT_COLUMN)
+};
 
 /* Bytes, bytes per second, and counts since the beginning. */
 typedef struct rsti_lab_sender_facts_t {
@@ -40,7 +45,9 @@ typedef struct rsti_lab_image_facts_t {
     double unmasked_ns; /* the sender began to ignore it; -1: never */
 } rsti_lab_image_facts_t;
 
-enum { RSTI_LAB_TIME_WIDTH = 2 };
+enum {
+    RSTI_LAB_TIME_WIDTH = 2
+};
 
 typedef struct rsti_lab_sheet_t {
     const rsti_lab_spec_t *spec;

@@ -8,18 +8,19 @@
 #include <string.h>
 
 #define FIELD(name, least, most) {#name, least, most},
-#define FIELDS(word, WORD) \
+#define FIELDS(word, WORD)                                                                         \
     static const rsti_lab_field_t word##_fields[] = {RSTI_LAB_##WORD##_FIELDS(FIELD)};
 RSTI_LAB_KINDS(FIELDS)
 
-#define RECORD(word, WORD) \
+#define RECORD(word, WORD)                                                                         \
     {#word, word##_fields, (int32_t)(sizeof word##_fields / sizeof word##_fields[0])},
 const rsti_lab_record_t rsti_lab_records[RSTI_LAB_KIND_COUNT] = {RSTI_LAB_KINDS(RECORD)};
 
 /* A struct of nothing but doubles is an array of them. */
-#define SIZE_CHECK(word, WORD) \
-    _Static_assert(sizeof(rsti_lab_##word##_spec_t) == sizeof word##_fields \
-                           / sizeof word##_fields[0] * sizeof(double), "fields of " #word);
+#define SIZE_CHECK(word, WORD)                                                                     \
+    _Static_assert(sizeof(rsti_lab_##word##_spec_t)                                                \
+            == sizeof word##_fields / sizeof word##_fields[0] * sizeof(double),                    \
+        "fields of " #word);
 RSTI_LAB_KINDS(SIZE_CHECK)
 
 static double **list_of(rsti_lab_spec_t *spec, int32_t kind)
@@ -73,8 +74,7 @@ static int copy(rsti_lab_spec_t *spec, const double *values, size_t count)
     for (int32_t kind = 0; kind < RSTI_LAB_KIND_COUNT; kind++) {
         const size_t length = (size_t)rsti_lab_records[kind].count;
         /* One more, so that an empty list has an address too. */
-        double *list =
-            rsti_alloc(((size_t)spec->counts[kind] + 1) * length * sizeof(double));
+        double *list = rsti_alloc(((size_t)spec->counts[kind] + 1) * length * sizeof(double));
         if (list == NULL) {
             return RST_SET_ERR(RST_ENOMEM, "%d records %s", spec->counts[kind],
                 rsti_lab_records[kind].name);
@@ -100,13 +100,13 @@ static int check_reference(double number, int32_t kind, const char *owner, int32
         rsti_lab_records[kind].name, number, of);
 }
 
-#define CHECK_REFERENCES(list, field, KIND) \
-    for (int32_t i = 0; i < spec->counts[list##_kind]; i++) { \
-        const int result = check_reference( \
-            spec->list[i].field, KIND, rsti_lab_records[list##_kind].name, spec->counts[KIND]); \
-        if (result < 0) { \
-            return result; \
-        } \
+#define CHECK_REFERENCES(list, field, KIND)                                                        \
+    for (int32_t i = 0; i < spec->counts[list##_kind]; i++) {                                      \
+        const int result = check_reference(spec->list[i].field, KIND,                              \
+            rsti_lab_records[list##_kind].name, spec->counts[KIND]);                               \
+        if (result < 0) {                                                                          \
+            return result;                                                                         \
+        }                                                                                          \
     }
 
 static int check_references(const rsti_lab_spec_t *spec)
@@ -133,8 +133,7 @@ static int check_references(const rsti_lab_spec_t *spec)
 static int check_whole(const rsti_lab_spec_t *spec)
 {
     if (spec->counts[RSTI_LAB_RUN] != 1) {
-        return RST_SET_ERR(
-            RST_EINVAL, "%d records run, must be one", spec->counts[RSTI_LAB_RUN]);
+        return RST_SET_ERR(RST_EINVAL, "%d records run, must be one", spec->counts[RSTI_LAB_RUN]);
     }
     if (spec->counts[RSTI_LAB_IMAGE] < 1 || spec->counts[RSTI_LAB_IMAGE] > RSTI_LAB_IMAGES_MAX) {
         return RST_SET_ERR(RST_EINVAL, "%d records image, must be 1 ... %d",

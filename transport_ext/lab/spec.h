@@ -23,6 +23,7 @@
 #define RSTI_LAB_SEED_MAX 9e15 /* whole numbers */
 
 /* F(name, least, most) */
+/* clang-format off */
 #define RSTI_LAB_RUN_FIELDS(F) \
     F(step_ns, 1e3, 1e7) F(duration_ns, 1e6, 1e13) F(sample_ns, 1e3, 1e10) \
     F(seed, 0, RSTI_LAB_SEED_MAX) F(traced_images, 0, 64)
@@ -51,21 +52,26 @@
     F(sender, 0, 4096) F(from_ns, 0, RSTI_LAB_NEVER) F(to_ns, 0, RSTI_LAB_NEVER) \
     F(period_ns, 1e4, 1e10) F(kind, 0, 3) F(image, 0, 4096) F(strength, 0, 1) F(fill, 0, 2) \
     F(drain, 0, 1e12)
+/* clang-format on */
 
 /* K(word, WORD): the word is also the struct's name and the record's */
-#define RSTI_LAB_KINDS(K) \
-    K(run, RUN) K(sender, SENDER) K(consumer, CONSUMER) K(level, LEVEL) K(pause, PAUSE) \
-    K(image, IMAGE) K(liar, LIAR) K(forger, FORGER)
+#define RSTI_LAB_KINDS(K)                                                                          \
+    K(run, RUN)                                                                                    \
+    K(sender, SENDER)                                                                              \
+    K(consumer, CONSUMER) K(level, LEVEL) K(pause, PAUSE) K(image, IMAGE) K(liar, LIAR)            \
+        K(forger, FORGER)
 
 #define RSTI_LAB_FIELD(name, least, most) double name;
-#define RSTI_LAB_STRUCT(word, WORD) \
-    typedef struct rsti_lab_##word##_spec_t { \
-        RSTI_LAB_##WORD##_FIELDS(RSTI_LAB_FIELD) \
+#define RSTI_LAB_STRUCT(word, WORD)                                                                \
+    typedef struct rsti_lab_##word##_spec_t {                                                      \
+        RSTI_LAB_##WORD##_FIELDS(RSTI_LAB_FIELD)                                                   \
     } rsti_lab_##word##_spec_t;
 RSTI_LAB_KINDS(RSTI_LAB_STRUCT)
 
 #define RSTI_LAB_KIND(word, WORD) RSTI_LAB_##WORD,
-typedef enum rsti_lab_kind_t { RSTI_LAB_KINDS(RSTI_LAB_KIND) RSTI_LAB_KIND_COUNT } rsti_lab_kind_t;
+typedef enum rsti_lab_kind_t {
+    RSTI_LAB_KINDS(RSTI_LAB_KIND) RSTI_LAB_KIND_COUNT
+} rsti_lab_kind_t;
 
 typedef struct rsti_lab_field_t {
     const char *name;

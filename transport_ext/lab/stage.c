@@ -1,5 +1,5 @@
-/* stage.c: what a run with real agents stands on: a host for each sender and each consumer, lanes between those
- * that belong together, channels made from the records. */
+/* stage.c: what a run with real agents stands on: a host for each sender and each consumer, lanes
+ * between those that belong together, channels made from the records. */
 #include "lab/agents.h"
 
 #include "flow/rate.h"
@@ -67,8 +67,8 @@ static void find_leads(rsti_lab_agents_t *agents)
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
         const int32_t lead = lead_of(&agents->spec, i);
         agents->readers[i].lead = lead;
-        agents->streams[(int32_t)agents->spec.image[i].sender].stream_id =
-            STREAM_ID + (int32_t)agents->spec.image[lead].sender;
+        agents->streams[(int32_t)agents->spec.image[i].sender].stream_id = STREAM_ID
+            + (int32_t)agents->spec.image[lead].sender;
     }
 }
 
@@ -83,8 +83,7 @@ static void real_address_of(const rsti_lab_agents_t *agents, int32_t sender, int
     } else if (is_sender) {
         (void)snprintf(text, TEXT_MAX, "control=127.0.0.1:%d|control-mode=dynamic", control);
     } else {
-        (void)snprintf(
-            text, TEXT_MAX, "endpoint=127.0.0.1:%d|control=127.0.0.1:%d", port, control);
+        (void)snprintf(text, TEXT_MAX, "endpoint=127.0.0.1:%d|control=127.0.0.1:%d", port, control);
     }
 }
 
@@ -108,8 +107,10 @@ static int rate_text(const rsti_lab_sender_spec_t *spec, char *text)
     char bounds[64] = "";
     int length = 0;
     if (spec->floor_share != usual.floor_share) {
-        return RST_SET_ERR(RST_EINVAL, "sender: floor_share cannot be said in a channel: real agents"
-            " have %g; take queues (queues = true)", usual.floor_share);
+        return RST_SET_ERR(RST_EINVAL,
+            "sender: floor_share cannot be said in a channel: real agents"
+            " have %g; take queues (queues = true)",
+            usual.floor_share);
     }
     if (spec->initial > 0) {
         length = snprintf(bounds, sizeof bounds, ",i:%.0f", spec->initial);
@@ -119,7 +120,8 @@ static int rate_text(const rsti_lab_sender_spec_t *spec, char *text)
     }
     switch ((int32_t)spec->law) {
     case 0:
-        (void)snprintf(text, TEXT_MAX, "|rs-rate=adaptive,d:%.0fns%s", spec->target_delay_ns, bounds);
+        (void)snprintf(text, TEXT_MAX, "|rs-rate=adaptive,d:%.0fns%s", spec->target_delay_ns,
+            bounds);
         break;
     case 1:
         (void)snprintf(text, TEXT_MAX, "|rs-rate=nak,w:%.0fns,c:%.4f/%.4f/%.4f/%.4f,s:%.4f%s",
@@ -156,10 +158,9 @@ static int add_publication(rsti_lab_agents_t *agents, int32_t sender)
         (void)snprintf(flow, sizeof flow, is_min ? "|fc=%s,t:%.0fns" : "|fc=%s",
             fc_names[(int32_t)spec->fc], spec->timeout_ns);
     }
-    (void)snprintf(channel, sizeof channel, "aeron:udp?%s|term-length=%d|mtu=%d%s%s",
-        address, stream->term_length, (int)spec->mtu, flow, rate);
-    return rsti_lab_host_add(
-        stream->host, RSTI_CMD_ADD_PUBLICATION, channel, stream->stream_id);
+    (void)snprintf(channel, sizeof channel, "aeron:udp?%s|term-length=%d|mtu=%d%s%s", address,
+        stream->term_length, (int)spec->mtu, flow, rate);
+    return rsti_lab_host_add(stream->host, RSTI_CMD_ADD_PUBLICATION, channel, stream->stream_id);
 }
 
 static int add_subscription(rsti_lab_agents_t *agents, int32_t image)
@@ -180,8 +181,8 @@ static int add_subscription(rsti_lab_agents_t *agents, int32_t image)
     (void)snprintf(channel, sizeof channel, "aeron:udp?%s|rcv-wnd=%.0f|cc=%s%s%s", address,
         reader->spec->buffer_bytes, congestion_names[(int32_t)reader->spec->congestion], evict,
         socket);
-    return rsti_lab_host_add(
-        reader->host, RSTI_CMD_ADD_SUBSCRIPTION, channel, agents->streams[sender].stream_id);
+    return rsti_lab_host_add(reader->host, RSTI_CMD_ADD_SUBSCRIPTION, channel,
+        agents->streams[sender].stream_id);
 }
 
 /* ---- hosts ---- */
@@ -201,14 +202,16 @@ static int32_t term_length_for(const rsti_lab_spec_t *spec, int32_t sender)
     return (int32_t)length;
 }
 
-/* Half of the longest round trip of the streams that it sends or takes: what it receives is held back so long. */
+/* Half of the longest round trip of the streams that it sends or takes: what it receives is held
+ * back so long. */
 static double half_round_trip_ns(const rsti_lab_agents_t *agents, int32_t host)
 {
     double most_ns = 0;
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
         const int32_t sender = (int32_t)agents->spec.image[i].sender;
         const double rtt_ns = agents->spec.sender[sender].rtt_ns;
-        if ((host == sender || host == rsti_lab_agents_consumer_host(agents, i)) && rtt_ns > most_ns) {
+        if ((host == sender || host == rsti_lab_agents_consumer_host(agents, i))
+            && rtt_ns > most_ns) {
             most_ns = rtt_ns;
         }
     }
@@ -236,9 +239,10 @@ static int open_host(rsti_lab_agents_t *agents, int32_t number, const char *dir)
     }
     const int32_t sender = image != NULL ? (int32_t)image->sender : number;
     (void)snprintf(detect, sizeof detect, "%.0fns", agents->spec.sender[sender].detect_ns);
-    const char *const options[] = {"fill-detect", detect, "cubic-measure-rtt", "true", "cubic-initial-rtt", rtt,
-        "cubic-tcp-mode", image != NULL && image->cubic_tcp > 0 ? "true" : "false", "fault-delay",
-        delay, "nak-multicast-group-size", group, NULL};
+    const char *const options[] = {"fill-detect", detect, "cubic-measure-rtt", "true",
+        "cubic-initial-rtt", rtt, "cubic-tcp-mode",
+        image != NULL && image->cubic_tcp > 0 ? "true" : "false", "fault-delay", delay,
+        "nak-multicast-group-size", group, NULL};
     (void)snprintf(own, sizeof own, "%s/h%d", dir, number);
     return rsti_lab_host_open(&agents->hosts[number],
         agents->is_real ? NULL : &agents->wire.ports[number], own, options,
@@ -338,8 +342,8 @@ int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir)
     const int32_t *counts = agents->spec.counts;
     const int32_t hosts = counts[RSTI_LAB_SENDER] + counts[RSTI_LAB_CONSUMER];
     const int64_t step_ns = (int64_t)agents->spec.run->step_ns;
-    int result = rsti_lab_wire_init(
-        &agents->wire, hosts, AHEAD_STEPS * step_ns, (uint64_t)agents->spec.run->seed + 1);
+    int result = rsti_lab_wire_init(&agents->wire, hosts, AHEAD_STEPS * step_ns,
+        (uint64_t)agents->spec.run->seed + 1);
     agents->wire.now_ns = RSTI_NS_PER_S;
     find_leads(agents);
     if (result == 0) {

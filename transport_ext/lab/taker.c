@@ -1,7 +1,8 @@
-/* taker.c: what a consumer takes in a step from the images it reads: whole frames, as much as its capacity gives.
- * In the order of arrival each image is owed its queue's share of what is gained, and the one that is owed most is
- * served next (the longest queue would be another rule: a short one would wait for ever); in turn, one frame from
- * each. What it could have taken while nothing was there is gone.
+/* taker.c: what a consumer takes in a step from the images it reads: whole frames, as much as its
+ * capacity gives. In the order of arrival each image is owed its queue's share of what is gained,
+ * and the one that is owed most is served next (the longest queue would be another rule: a short
+ * one would wait for ever); in turn, one frame from each. What it could have taken while nothing
+ * was there is gone.
  *
  * One that publishes takes no more than the next sender has room for. */
 #include "lab/agents.h"
@@ -47,8 +48,8 @@ void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, const rsti_lab_stream_t 
     const rsti_ptr_array_t *images = &reader->host->driver->conductor.images;
     for (size_t i = 0; i < images->count; i++) {
         rsti_image_t *image = images->items[i];
-        if (image->stream_id == stream->stream_id && image->session_id == session_id && is_read(image)
-            && image->life == RSTI_LIFE_ACTIVE) {
+        if (image->stream_id == stream->stream_id && image->session_id == session_id
+            && is_read(image) && image->life == RSTI_LIFE_ACTIVE) {
             take_over(reader, image);
             return;
         }
@@ -156,14 +157,13 @@ static double capacity_of(rsti_lab_taker_t *taker, int64_t from_ns, int64_t to_n
     return bytes;
 }
 
-void rsti_lab_agents_take(
-    rsti_lab_agents_t *agents, int32_t consumer, int64_t from_ns, int64_t to_ns)
+void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t consumer, int64_t from_ns,
+    int64_t to_ns)
 {
     rsti_lab_taker_t *taker = &agents->takers[consumer];
     const int32_t forward_to = (int32_t)taker->spec->forward_to;
     rsti_lab_stream_t *next = forward_to >= 0 ? &agents->streams[forward_to] : NULL;
-    const double gained =
-        capacity_of(taker, from_ns, to_ns, (int64_t)agents->spec.run->step_ns);
+    const double gained = capacity_of(taker, from_ns, to_ns, (int64_t)agents->spec.run->step_ns);
     taker->taken_most += gained;
     taker->rest += gained;
     share_out(agents, consumer, gained);

@@ -77,8 +77,8 @@ static bool is_lying(const rsti_lab_agents_t *agents, int32_t image)
 }
 
 /* Of equals the last one: it is good for longest. */
-static void keep_strongest(
-    rsti_lab_agents_t *agents, int32_t image, const rsti_lab_passing_t *passing, double strength)
+static void keep_strongest(rsti_lab_agents_t *agents, int32_t image,
+    const rsti_lab_passing_t *passing, double strength)
 {
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_FORGER]; i++) {
         const rsti_lab_forger_spec_t *spec = &agents->spec.forger[i];
@@ -153,8 +153,8 @@ static size_t encode(const rsti_lab_overheard_t *heard, const rsti_sm_t *status,
     rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TAG_PRESENT, &has_tag, sizeof has_tag);
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_ROUND_TRIP, &heard->rtt_ns, sizeof(int64_t));
-    (void)rsti_sm_items_add(
-        &writer, RSTI_SM_ITEM_ARRIVAL_RATE, &heard->arrival_rate, sizeof(int64_t));
+    (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_ARRIVAL_RATE, &heard->arrival_rate,
+        sizeof(int64_t));
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_FILL, value, sizeof value);
     const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
     rsti_sm_t sm = *status;
@@ -194,14 +194,15 @@ static void lie(rsti_lab_agents_t *agents, const rsti_lab_liar_spec_t *liar)
     post(agents, image, (int32_t)reader->spec->sender, frame, length);
 }
 
-/* The stream's end as it goes by, less the queue: of a log, where frames begin at multiples of the alignment. */
+/* The stream's end as it goes by, less the queue: of a log, where frames begin at multiples of the
+ * alignment. */
 static void claim_position(const rsti_lab_stream_t *stream, int64_t queue, rsti_sm_t *status)
 {
     const rsti_log_t *log = &stream->publication->base.file.log;
     const int64_t position = rsti_max_i64(0, rsti_lab_stream_sent(stream) - queue)
         & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
-    status->consumption_term_id =
-        rsti_position_term_id(position, log->position_bits, log->initial_term_id);
+    status->consumption_term_id = rsti_position_term_id(position, log->position_bits,
+        log->initial_term_id);
     status->consumption_term_offset = rsti_position_offset(position, log->term_length);
 }
 

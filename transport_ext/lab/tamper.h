@@ -1,13 +1,14 @@
-/* tamper.h: among real agents, those who do not say the truth. It stands on the wire (wire.h) between receivers and
- * their senders, sees what they say, holds back some of it and puts in what nobody said; drivers know nothing of it.
+/* tamper.h: among real agents, those who do not say the truth. It stands on the wire (wire.h)
+ * between receivers and their senders, sees what they say, holds back some of it and puts in what
+ * nobody said; drivers know nothing of it.
  *
- *   liar     while it lies, the fill NAKs of its receiver do not get through; every period_ns one does with the
- *            strength and fill of the record and drain_share of the drain. What else stands in it, and all plain
- *            status messages, are true
- *   forger   every period_ns one more datagram, as if from the host of the record's image: the name (receiver id) is
- *            that image's, of nobody, or a new one each time; a replay is the strongest that the image sent before
- *            from_ns, byte for byte, and nothing while there was none. What it claims fits what it can see: position
- *            is the sender's less the queue that it claims; window, round trip and session are those of the image
+ *   liar     while it lies, the fill NAKs of its receiver do not get through; every period_ns one
+ * does with the strength and fill of the record and drain_share of the drain. What else stands in
+ * it, and all plain status messages, are true forger   every period_ns one more datagram, as if
+ * from the host of the record's image: the name (receiver id) is that image's, of nobody, or a new
+ * one each time; a replay is the strongest that the image sent before from_ns, byte for byte, and
+ * nothing while there was none. What it claims fits what it can see: position is the sender's less
+ * the queue that it claims; window, round trip and session are those of the image
  *
  * The same as forger.c and image.c of the queue engine. One thread. */
 #ifndef RSTI_LAB_TAMPER_H
@@ -46,8 +47,8 @@ typedef struct rsti_lab_tamper_t {
 
 struct rsti_lab_agents_t;
 
-/* Once the wire is there. Without liars and forgers in the records it does nothing, here and below. 0 or
- * -RST_ENOMEM with a text. */
+/* Once the wire is there. Without liars and forgers in the records it does nothing, here and below.
+ * 0 or -RST_ENOMEM with a text. */
 int rsti_lab_tamper_init(struct rsti_lab_agents_t *agents);
 void rsti_lab_tamper_fini(rsti_lab_tamper_t *tamper);
 /* At the beginning of a step: what is due gets on the wire. */

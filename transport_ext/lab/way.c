@@ -50,8 +50,7 @@ static int64_t put(rsti_lab_ring_t *ring)
     return ring->tail++ & ring->mask;
 }
 
-void rsti_lab_way_send(
-    rsti_lab_way_t *way, int64_t step, int64_t from, int64_t to, bool is_resend)
+void rsti_lab_way_send(rsti_lab_way_t *way, int64_t step, int64_t from, int64_t to, bool is_resend)
 {
     const int64_t at = put(&way->data);
     if (at >= 0) {
@@ -70,13 +69,13 @@ const rsti_lab_chunk_t *rsti_lab_way_receive(rsti_lab_way_t *way, int64_t step)
 
 static int32_t length_of(rsti_lab_letter_kind_t kind)
 {
-    return kind == RSTI_LAB_STATUS     ? RSTI_LAB_STATUS_BYTES
-           : kind == RSTI_LAB_FILL_NAK ? RSTI_LAB_REPORT_BYTES
-                                       : RSTI_LAB_NAK_BYTES;
+    return kind == RSTI_LAB_STATUS  ? RSTI_LAB_STATUS_BYTES
+        : kind == RSTI_LAB_FILL_NAK ? RSTI_LAB_REPORT_BYTES
+                                    : RSTI_LAB_NAK_BYTES;
 }
 
-void rsti_lab_way_post(
-    rsti_lab_way_t *way, int64_t step, const rsti_lab_letter_t *letter, bool is_lost)
+void rsti_lab_way_post(rsti_lab_way_t *way, int64_t step, const rsti_lab_letter_t *letter,
+    bool is_lost)
 {
     way->control_bytes += letter->image >= 0 ? length_of(letter->kind) : 0;
     const int64_t at = is_lost ? -1 : put(&way->control);

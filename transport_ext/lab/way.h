@@ -51,18 +51,16 @@ typedef struct rsti_lab_way_t {
 } rsti_lab_way_t;
 
 /* 0 or -RST_ENOMEM. chunks, letters: how many are on the way at most. */
-int rsti_lab_way_init(
-    rsti_lab_way_t *way, int64_t delay_steps, int64_t chunks, int64_t letters);
+int rsti_lab_way_init(rsti_lab_way_t *way, int64_t delay_steps, int64_t chunks, int64_t letters);
 void rsti_lab_way_fini(rsti_lab_way_t *way);
 
-void rsti_lab_way_send(
-    rsti_lab_way_t *way, int64_t step, int64_t from, int64_t to, bool is_resend);
+void rsti_lab_way_send(rsti_lab_way_t *way, int64_t step, int64_t from, int64_t to, bool is_resend);
 /* NULL: nothing more arrives in this step. Valid until the next send. */
 const rsti_lab_chunk_t *rsti_lab_way_receive(rsti_lab_way_t *way, int64_t step);
 
 /* is_lost: it was sent, and arrives nowhere. */
-void rsti_lab_way_post(
-    rsti_lab_way_t *way, int64_t step, const rsti_lab_letter_t *letter, bool is_lost);
+void rsti_lab_way_post(rsti_lab_way_t *way, int64_t step, const rsti_lab_letter_t *letter,
+    bool is_lost);
 const rsti_lab_letter_t *rsti_lab_way_open(rsti_lab_way_t *way, int64_t step);
 
 #endif

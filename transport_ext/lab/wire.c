@@ -84,8 +84,8 @@ void rsti_lab_wire_fini(rsti_lab_wire_t *wire)
     *wire = (rsti_lab_wire_t){0};
 }
 
-void rsti_lab_wire_lay(
-    rsti_lab_wire_t *wire, int32_t from, int32_t to, int64_t delay_ns, double loss)
+void rsti_lab_wire_lay(rsti_lab_wire_t *wire, int32_t from, int32_t to, int64_t delay_ns,
+    double loss)
 {
     rsti_lab_lane_t *lane = lane_of(wire, from, to);
     lane->is_laid = true;
@@ -272,8 +272,7 @@ static void send_one(rsti_lab_port_t *port, const rsti_socket_t *socket,
     }
 }
 
-static int wire_send(
-    void *arg, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
+static int wire_send(void *arg, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
 {
     rsti_lab_port_t *port = arg;
     for (int i = 0; i < count && !port->is_cut_off; i++) {
@@ -285,7 +284,8 @@ static int wire_send(
     return count;
 }
 
-/* The next parcel of a lane that has arrived and is for a socket of its host; others are dropped. */
+/* The next parcel of a lane that has arrived and is for a socket of its host; others are dropped.
+ */
 static const parcel_t *arrived(rsti_lab_port_t *port, rsti_lab_lane_t *lane)
 {
     while (lane->head < lane->tail) {
@@ -303,8 +303,7 @@ static const parcel_t *arrived(rsti_lab_port_t *port, rsti_lab_lane_t *lane)
 }
 
 /* Lane after lane: between lanes the order is nobody's promise. */
-static int wire_receive(
-    void *arg, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity)
+static int wire_receive(void *arg, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity)
 {
     rsti_lab_port_t *port = arg;
     int count = 0;
@@ -323,8 +322,7 @@ static int wire_receive(
     return count;
 }
 
-static void wire_local_address(
-    void *arg, rsti_socket_t *socket, struct sockaddr_storage *address)
+static void wire_local_address(void *arg, rsti_socket_t *socket, struct sockaddr_storage *address)
 {
     (void)arg;
     *address = socket->local;
@@ -351,8 +349,7 @@ static int64_t wire_deadline(void *arg, rsti_socket_t *socket)
     return RSTI_NO_DEADLINE;
 }
 
-static int wire_reconnect(
-    void *arg, rsti_socket_t *socket, const struct sockaddr_storage *address)
+static int wire_reconnect(void *arg, rsti_socket_t *socket, const struct sockaddr_storage *address)
 {
     (void)arg;
     socket->remote = *address;

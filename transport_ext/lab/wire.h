@@ -1,15 +1,17 @@
-/* wire.h: sockets in memory between hosts, in virtual time: what the real agents see instead of a network.
+/* wire.h: sockets in memory between hosts, in virtual time: what the real agents see instead of a
+ * network.
  *
  * Hosts are 10.0.0.1, 10.0.0.2, ... A datagram takes, in this order:
  *
- *   the interface of its host   rate_bytes_per_s (0: endless); what would wait there longer than ahead_ns is not
- *                               taken, as by a socket whose buffer is full: the sender tries again
- *   a lane                      from host to host: delay_ns, each datagram lost with the probability loss; a lane
- *                               that was not laid leads nowhere
+ *   the interface of its host   rate_bytes_per_s (0: endless); what would wait there longer than
+ * ahead_ns is not taken, as by a socket whose buffer is full: the sender tries again a lane from
+ * host to host: delay_ns, each datagram lost with the probability loss; a lane that was not laid
+ * leads nowhere
  *
- * Datagrams of a lane keep their order. To a group goes a copy over each lane to a host that is a member.
- * A host that is cut off gets and sends nothing more. A guard sees each copy before its lane does, and says whether
- * it gets there; who has a wire can put in datagrams that no host sent. */
+ * Datagrams of a lane keep their order. To a group goes a copy over each lane to a host that is a
+ * member. A host that is cut off gets and sends nothing more. A guard sees each copy before its
+ * lane does, and says whether it gets there; who has a wire can put in datagrams that no host sent.
+ */
 #ifndef RSTI_LAB_WIRE_H
 #define RSTI_LAB_WIRE_H
 
@@ -50,7 +52,8 @@ struct rsti_lab_wire_t {
     rsti_rng_t dice;
     rsti_lab_port_t *ports;
     rsti_lab_lane_t *lanes; /* from * host_count + to */
-    bool (*guard)(void *arg, const rsti_lab_passing_t *passing); /* NULL: none; false: it does not get through */
+    bool (*guard)(void *arg,
+        const rsti_lab_passing_t *passing); /* NULL: none; false: it does not get through */
     void *guard_arg;
 };
 
@@ -60,8 +63,8 @@ extern const rsti_media_table_t rsti_lab_wire_media;
 int rsti_lab_wire_init(rsti_lab_wire_t *wire, int32_t host_count, int64_t ahead_ns, uint64_t seed);
 void rsti_lab_wire_fini(rsti_lab_wire_t *wire);
 
-void rsti_lab_wire_lay(
-    rsti_lab_wire_t *wire, int32_t from, int32_t to, int64_t delay_ns, double loss);
+void rsti_lab_wire_lay(rsti_lab_wire_t *wire, int32_t from, int32_t to, int64_t delay_ns,
+    double loss);
 /* Into the lane between these hosts, now, past the guard and whatever its interface has to do. */
 void rsti_lab_wire_post(rsti_lab_wire_t *wire, const rsti_lab_passing_t *passing);
 /* Bytes lost, and bytes sent, on a lane since the beginning. */

@@ -15,8 +15,8 @@ void rsti_appender_init(rsti_appender_t *appender, rsti_log_t *log, const int64_
     int32_t session_id, int32_t stream_id, bool is_exclusive)
 {
     const int32_t count = rsti_load_acquire_i32(&log->metadata->active_term_count);
-    const int64_t raw
-        = rsti_load_acquire_i64(&log->metadata->term_tail_counters[rsti_term_index(count)]);
+    const int64_t raw = rsti_load_acquire_i64(&log->metadata
+            ->term_tail_counters[rsti_term_index(count)]);
     *appender = (rsti_appender_t){
         .log = log,
         .limit = limit,
@@ -25,8 +25,8 @@ void rsti_appender_init(rsti_appender_t *appender, rsti_log_t *log, const int64_
         .max_payload = rsti_max_payload_length(log->mtu),
         .is_exclusive = is_exclusive,
         .term_id = rsti_tail_term_id(raw),
-        .term_offset
-        = rsti_tail_offset(raw, log->term_length) & ~(int32_t)(RSTI_FRAME_ALIGNMENT - 1),
+        .term_offset = rsti_tail_offset(raw, log->term_length)
+            & ~(int32_t)(RSTI_FRAME_ALIGNMENT - 1),
     };
 }
 
@@ -47,21 +47,19 @@ static inline int64_t look(const rsti_appender_t *appender, int32_t required, rs
     if (appender->is_exclusive) {
         tail->term_id = appender->term_id;
         tail->offset = appender->term_offset;
-        tail->index
-            = rsti_term_index(rsti_wrap_sub_i32(appender->term_id, log->initial_term_id));
+        tail->index = rsti_term_index(rsti_wrap_sub_i32(appender->term_id, log->initial_term_id));
     } else {
         const int32_t count = rsti_load_acquire_i32(&log->metadata->active_term_count);
         tail->index = rsti_term_index(count);
-        const int64_t raw
-            = rsti_load_acquire_i64(&log->metadata->term_tail_counters[tail->index]);
+        const int64_t raw = rsti_load_acquire_i64(&log->metadata->term_tail_counters[tail->index]);
         tail->term_id = rsti_tail_term_id(raw);
         tail->offset = rsti_tail_offset(raw, log->term_length);
         if (count < 0 || rsti_wrap_sub_i32(tail->term_id, log->initial_term_id) != count) {
             return RST_ADMIN_ACTION; /* somebody is turning to the next term */
         }
     }
-    const int64_t position = rsti_position(
-        tail->term_id, tail->offset, log->position_bits, log->initial_term_id);
+    const int64_t position = rsti_position(tail->term_id, tail->offset, log->position_bits,
+        log->initial_term_id);
     if (position >= rsti_load_acquire_i64(appender->limit)) {
         return refusal(log, position, required);
     }
@@ -81,14 +79,15 @@ static void rotate_exclusive(rsti_appender_t *appender, int32_t count)
 
 /* The claim did not fit. Only the producer whose claim crossed the end sees offset < term length,
  * and it alone pads; every one helps to rotate. */
-static int64_t end_of_log(
-    rsti_appender_t *appender, int32_t index, int32_t term_id, int64_t offset)
+static int64_t end_of_log(rsti_appender_t *appender, int32_t index, int32_t term_id, int64_t offset)
 {
     rsti_log_t *log = appender->log;
     const int32_t term_length = log->term_length;
     if ((offset & (RSTI_FRAME_ALIGNMENT - 1)) != 0) {
-        (void)RST_SET_ERR(RST_ECORRUPT, "log: tail %" PRId64 " of term %" PRId32
-            " is no frame boundary: somebody wrote into the log", offset, term_id);
+        (void)RST_SET_ERR(RST_ECORRUPT,
+            "log: tail %" PRId64 " of term %" PRId32
+            " is no frame boundary: somebody wrote into the log",
+            offset, term_id);
         return RST_ERROR;
     }
     if (offset < term_length) {
@@ -103,8 +102,8 @@ static int64_t end_of_log(
             term_id, at, 0);
         rsti_frame_commit(frame, term_length - at);
     }
-    const int64_t end = rsti_position(
-        term_id, term_length, log->position_bits, log->initial_term_id);
+    const int64_t end = rsti_position(term_id, term_length, log->position_bits,
+        log->initial_term_id);
     if (end >= rsti_max_position(term_length)) {
         return RST_MAX_POSITION_EXCEEDED;
     }
@@ -118,8 +117,8 @@ static int64_t end_of_log(
 }
 
 /* false: claimed->position is why not. */
-static inline bool claim(
-    rsti_appender_t *appender, const rsti_tail_t *tail, int32_t required, rsti_claim_t *claimed)
+static inline bool claim(rsti_appender_t *appender, const rsti_tail_t *tail, int32_t required,
+    rsti_claim_t *claimed)
 {
     rsti_log_t *log = appender->log;
     int64_t *counter = &log->metadata->term_tail_counters[tail->index];
@@ -142,8 +141,7 @@ static inline bool claim(
         const int64_t raw = rsti_fetch_add_i64(counter, required);
         term_id = rsti_tail_term_id(raw);
         offset = raw & INT64_C(0xFFFFFFFF);
-        if (offset + required > log->term_length
-            || (offset & (RSTI_FRAME_ALIGNMENT - 1)) != 0) {
+        if (offset + required > log->term_length || (offset & (RSTI_FRAME_ALIGNMENT - 1)) != 0) {
             claimed->position = end_of_log(appender, tail->index, term_id, offset);
             return false;
         }
@@ -224,9 +222,8 @@ int64_t rsti_append(rsti_appender_t *appender, const rsti_iovec_t *parts, size_t
     RST_ASSERT(length <= (size_t)rsti_max_message_length(appender->log->term_length));
     const bool is_whole = length <= (size_t)appender->max_payload;
     const int32_t frame_length = (int32_t)length + RSTI_DATA_HEADER_LENGTH;
-    const int32_t required = is_whole
-                                 ? rsti_frame_span(frame_length)
-                                 : rsti_framed_length((int32_t)length, appender->max_payload);
+    const int32_t required = is_whole ? rsti_frame_span(frame_length)
+                                      : rsti_framed_length((int32_t)length, appender->max_payload);
     rsti_tail_t tail;
     const int64_t before = look(appender, required, &tail);
     if (before < 0) {
@@ -301,9 +298,10 @@ typedef struct batch_t {
 
 /* Takes messages while the position before each lies under the limit and it fits the term. The
  * first is always taken: if it does not fit, the claim fails and turns the log. */
-static void fill_batch(const rsti_appender_t *appender, const rsti_tail_t *tail, int64_t room_to_limit,
-    size_t count, void (*next)(void *arg, size_t index, const void **data, size_t *length),
-    void *arg, batch_t *batch)
+static void fill_batch(const rsti_appender_t *appender, const rsti_tail_t *tail,
+    int64_t room_to_limit, size_t count,
+    void (*next)(void *arg, size_t index, const void **data, size_t *length), void *arg,
+    batch_t *batch)
 {
     const int32_t room = appender->log->term_length - tail->offset;
     const size_t count_max = count < BATCH_MAX ? count : BATCH_MAX;
@@ -315,8 +313,7 @@ static void fill_batch(const rsti_appender_t *appender, const rsti_tail_t *tail,
         if (message->length > (size_t)appender->max_payload) {
             break;
         }
-        const int32_t span
-            = rsti_frame_span((int32_t)message->length + RSTI_DATA_HEADER_LENGTH);
+        const int32_t span = rsti_frame_span((int32_t)message->length + RSTI_DATA_HEADER_LENGTH);
         if (taken > 0 && required + span > room) {
             break;
         }

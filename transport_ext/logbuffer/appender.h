@@ -39,10 +39,10 @@ void rsti_append_abort(rsti_data_header_t *frame);
 
 /* Exclusive only: one PAD frame of 32 + length bytes; length <= max message length. */
 int64_t rsti_append_padding(rsti_appender_t *appender, size_t length);
-/* Exclusive only: whole frames made elsewhere, copied as they are, the first header's first word last
- * (memory reference 4.5). RST_ERROR with a trail when they are not DATA frames of this session and
- * stream, each on a multiple of 32 and where it says it lies, all within the rest of the term. The
- * bytes must not change meanwhile. */
+/* Exclusive only: whole frames made elsewhere, copied as they are, the first header's first word
+ * last (memory reference 4.5). RST_ERROR with a trail when they are not DATA frames of this session
+ * and stream, each on a multiple of 32 and where it says it lies, all within the rest of the term.
+ * The bytes must not change meanwhile. */
 int64_t rsti_append_frames(rsti_appender_t *appender, const uint8_t *frames, size_t length);
 /* Where the next frame goes: offset 0 of the next term when the active one is full. */
 void rsti_appender_next(const rsti_appender_t *appender, int32_t *term_id, int32_t *term_offset);

@@ -29,9 +29,8 @@ bool rsti_appender_claim(rsti_appender_t *appender, const rsti_tail_t *tail, int
 
 /* The order of memory reference 4.4: the negative length is visible before any other byte, so that
  * the unblocker can tell a claimed frame from memory nobody has touched. */
-static inline void rsti_frame_begin(uint8_t *frame, const rsti_appender_t *appender,
-    int32_t length, uint8_t flags, int16_t type, int32_t term_id, int32_t term_offset,
-    int64_t reserved_value)
+static inline void rsti_frame_begin(uint8_t *frame, const rsti_appender_t *appender, int32_t length,
+    uint8_t flags, int16_t type, int32_t term_id, int32_t term_offset, int64_t reserved_value)
 {
 #if RSTI_FAULT == RSTI_FAULT_COMMIT_ORDER
     rsti_store_release_i32(rsti_frame_length_address(frame, 0), length);

@@ -38,8 +38,8 @@ int64_t rsti_append_padding(rsti_appender_t *appender, size_t length)
     if (!rsti_appender_claim(appender, &tail, required, &claimed)) {
         return claimed.position;
     }
-    rsti_frame_begin(claimed.frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED,
-        RSTI_FRAME_PAD, claimed.term_id, claimed.term_offset, 0);
+    rsti_frame_begin(claimed.frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD,
+        claimed.term_id, claimed.term_offset, 0);
     rsti_frame_commit(claimed.frame, frame_length);
     return claimed.position;
 }
@@ -48,8 +48,9 @@ int64_t rsti_append_padding(rsti_appender_t *appender, size_t length)
 
 static int64_t refuse_frame(int32_t offset, const char *what, int64_t is, int64_t must)
 {
-    (void)RST_SET_ERR(RST_EINVAL, "frame at byte %" PRId32 " of the block: %s is %" PRId64
-        ", must be %" PRId64, offset, what, is, must);
+    (void)RST_SET_ERR(RST_EINVAL,
+        "frame at byte %" PRId32 " of the block: %s is %" PRId64 ", must be %" PRId64, offset, what,
+        is, must);
     return RST_ERROR;
 }
 
@@ -61,8 +62,10 @@ static int64_t check_frame(const rsti_appender_t *appender, const uint8_t *frame
     const rsti_data_header_t *header = &copy;
     const int32_t length = header->frame.frame_length;
     if (!rsti_frame_fits(length, rest)) {
-        (void)RST_SET_ERR(RST_EINVAL, "frame at byte %" PRId32 " of the block: frame length %"
-            PRId32 " does not fit the %" PRId32 " bytes left", at, length, rest);
+        (void)RST_SET_ERR(RST_EINVAL,
+            "frame at byte %" PRId32 " of the block: frame length %" PRId32
+            " does not fit the %" PRId32 " bytes left",
+            at, length, rest);
         return RST_ERROR;
     }
     if (header->frame.type != RSTI_FRAME_DATA) {
@@ -88,15 +91,16 @@ static int64_t check_block(const rsti_appender_t *appender, const uint8_t *frame
 {
     const int32_t room = appender->log->term_length - appender->term_offset;
     if (length == 0 || length > (size_t)room || length % RSTI_FRAME_ALIGNMENT != 0) {
-        (void)RST_SET_ERR(RST_EINVAL, "block of %zu bytes: must be a multiple of %d and fit the %"
-            PRId32 " bytes left of the term", length, RSTI_FRAME_ALIGNMENT, room);
+        (void)RST_SET_ERR(RST_EINVAL,
+            "block of %zu bytes: must be a multiple of %d and fit the %" PRId32
+            " bytes left of the term",
+            length, RSTI_FRAME_ALIGNMENT, room);
         return RST_ERROR;
     }
     int32_t at = 0;
     while (at < (int32_t)length) {
         int32_t span = 0;
-        const int64_t result =
-            check_frame(appender, frames + at, at, (int32_t)length - at, &span);
+        const int64_t result = check_frame(appender, frames + at, at, (int32_t)length - at, &span);
         if (result < 0) {
             return result;
         }
@@ -105,15 +109,17 @@ static int64_t check_block(const rsti_appender_t *appender, const uint8_t *frame
     return 0;
 }
 
-/* One after the other, each one's length last. Aeron copies a block whole and commits its first frame
- * at the end: a producer that dies in between leaves frames behind one that is then unblocked, and
- * readers miss a message in the middle. Here they miss the end of what was offered. */
+/* One after the other, each one's length last. Aeron copies a block whole and commits its first
+ * frame at the end: a producer that dies in between leaves frames behind one that is then
+ * unblocked, and readers miss a message in the middle. Here they miss the end of what was offered.
+ */
 static int32_t copy_frame(uint8_t *to, const uint8_t *from, int32_t rest)
 {
     int32_t length;
     memcpy(&length, from, sizeof length);
     if (!rsti_frame_fits(length, rest)) {
-        length = rest; /* the caller has changed it since it was checked: nothing beyond the claim */
+        length =
+            rest; /* the caller has changed it since it was checked: nothing beyond the claim */
     }
     const int32_t span = rsti_frame_span(length);
     rsti_store_release_i32(rsti_frame_length_address(to, 0), -length);

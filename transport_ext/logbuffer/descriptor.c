@@ -15,25 +15,25 @@
 static bool is_mtu(int32_t mtu)
 {
     return mtu > RSTI_DATA_HEADER_LENGTH && mtu <= MTU_MAX
-           && (mtu & (RSTI_FRAME_ALIGNMENT - 1)) == 0;
+        && (mtu & (RSTI_FRAME_ALIGNMENT - 1)) == 0;
 }
 
 int64_t rsti_log_file_length(int32_t term_length, int32_t page_size)
 {
-    return rsti_align_i64(
-        (int64_t)term_length * RSTI_PARTITIONS + RSTI_LOG_METADATA_LENGTH, page_size);
+    return rsti_align_i64((int64_t)term_length * RSTI_PARTITIONS + RSTI_LOG_METADATA_LENGTH,
+        page_size);
 }
 
 int rsti_log_init(rsti_log_t *log, void *base, size_t length)
 {
-    const size_t length_min
-        = (size_t)RSTI_PARTITIONS * RSTI_TERM_MIN_LENGTH + RSTI_LOG_METADATA_LENGTH;
+    const size_t length_min = (size_t)RSTI_PARTITIONS * RSTI_TERM_MIN_LENGTH
+        + RSTI_LOG_METADATA_LENGTH;
     if (length < length_min || length % PAGE_SIZE_MIN != 0) {
         return RST_SET_ERR(RST_ECORRUPT, "log: %zu bytes are no log file", length);
     }
     uint8_t *bytes = (uint8_t *)base;
-    rsti_log_metadata_t *metadata
-        = (rsti_log_metadata_t *)(void *)(bytes + length - RSTI_LOG_METADATA_LENGTH);
+    rsti_log_metadata_t *metadata = (rsti_log_metadata_t *)(void *)(bytes + length
+        - RSTI_LOG_METADATA_LENGTH);
     /* Each field is read once: the file belongs to other processes too. */
     const int32_t term_length = metadata->term_length;
     const int32_t page_size = metadata->page_size;
@@ -78,10 +78,10 @@ static void init_tails(rsti_log_metadata_t *metadata, const rsti_log_params_t *p
     /* The two idle partitions look as if they had been used two and one terms ago, which is what
      * a rotation expects to find. */
     tails[active] = rsti_tail_pack(params->term_id, params->term_offset);
-    tails[(active + 1) % RSTI_PARTITIONS]
-        = rsti_tail_pack(rsti_wrap_sub_i32(params->term_id, 2), 0);
-    tails[(active + 2) % RSTI_PARTITIONS]
-        = rsti_tail_pack(rsti_wrap_sub_i32(params->term_id, 1), 0);
+    tails[(active + 1) % RSTI_PARTITIONS] = rsti_tail_pack(rsti_wrap_sub_i32(params->term_id, 2),
+        0);
+    tails[(active + 2) % RSTI_PARTITIONS] = rsti_tail_pack(rsti_wrap_sub_i32(params->term_id, 1),
+        0);
     metadata->active_term_count = count;
 }
 
@@ -146,8 +146,8 @@ int64_t rsti_log_producer_position(const rsti_log_t *log)
 {
     const rsti_log_metadata_t *metadata = log->metadata;
     const int32_t count = rsti_load_acquire_i32(&metadata->active_term_count);
-    const int64_t raw = rsti_load_acquire_i64(
-        &metadata->term_tail_counters[rsti_term_index(count)]);
+    const int64_t raw = rsti_load_acquire_i64(&metadata
+            ->term_tail_counters[rsti_term_index(count)]);
     return rsti_position(rsti_tail_term_id(raw), rsti_tail_offset(raw, log->term_length),
         log->position_bits, log->initial_term_id);
 }

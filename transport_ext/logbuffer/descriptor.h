@@ -21,10 +21,10 @@
 #pragma pack(push, 1)
 typedef struct rsti_log_metadata_t {
     int64_t term_tail_counters[RSTI_PARTITIONS]; /* written by: producers */
-    int32_t active_term_count;                   /* written by: producers */
+    int32_t active_term_count; /* written by: producers */
     uint8_t pad1[100];
     int64_t end_of_stream_position; /* written by: driver; INT64_MAX until known */
-    int32_t is_connected;           /* written by: driver */
+    int32_t is_connected; /* written by: driver */
     int32_t active_transport_count; /* written by: driver */
     uint8_t pad2[112];
     int64_t correlation_id; /* from here on written once by the driver, before use */
@@ -57,7 +57,7 @@ typedef struct rsti_log_metadata_t {
     uint8_t spies_simulate_connection;
     uint8_t tether;
     uint8_t is_publication_revoked; /* atomic */
-    uint8_t type;                   /* RSTI_LOG_… */
+    uint8_t type; /* RSTI_LOG_… */
     uint8_t pad3[2];
     uint8_t untethered_linger_timeout_ns[8]; /* unaligned i64: rsti_get_i64 / rsti_put_i64 */
     uint8_t pad4[4];
@@ -73,7 +73,11 @@ _Static_assert(offsetof(rsti_log_metadata_t, untethered_linger_timeout_ns) == 50
 _Static_assert(offsetof(rsti_log_metadata_t, ext) == RSTI_LOG_EXT_OFFSET, "metadata");
 _Static_assert(sizeof(rsti_log_metadata_t) <= RSTI_LOG_METADATA_LENGTH, "metadata");
 
-enum { RSTI_LOG_CONCURRENT = 0, RSTI_LOG_EXCLUSIVE = 1, RSTI_LOG_IMAGE = 2 };
+enum {
+    RSTI_LOG_CONCURRENT = 0,
+    RSTI_LOG_EXCLUSIVE = 1,
+    RSTI_LOG_IMAGE = 2
+};
 
 /* A mapped log; cnc/log_file maps it, everybody else reads these fields. */
 typedef struct rsti_log_t {
@@ -98,7 +102,7 @@ typedef struct rsti_log_params_t {
     int32_t session_id;
     int32_t stream_id;
     int32_t initial_term_id;
-    int32_t term_id;     /* start position; == initial_term_id by default */
+    int32_t term_id; /* start position; == initial_term_id by default */
     int32_t term_offset;
     int32_t term_length;
     int32_t mtu;
@@ -182,7 +186,7 @@ static inline int32_t rsti_term_index(int32_t term_count)
 static inline bool rsti_frame_fits(int32_t length, int32_t remaining)
 {
     return (uint32_t)length - RSTI_DATA_HEADER_LENGTH
-           <= (uint32_t)remaining - RSTI_DATA_HEADER_LENGTH;
+        <= (uint32_t)remaining - RSTI_DATA_HEADER_LENGTH;
 }
 
 /* Bytes a frame of this length occupies. Only for lengths that fit. */

@@ -6,8 +6,8 @@
 static bool is_gap_in_term(const rsti_gap_t *gap, int32_t term_length)
 {
     return gap->term_offset >= 0 && (gap->term_offset & (RSTI_FRAME_ALIGNMENT - 1)) == 0
-           && gap->length >= RSTI_DATA_HEADER_LENGTH
-           && (int64_t)gap->term_offset + gap->length <= term_length;
+        && gap->length >= RSTI_DATA_HEADER_LENGTH
+        && (int64_t)gap->term_offset + gap->length <= term_length;
 }
 
 bool rsti_term_gap_fill(const rsti_log_t *log, const rsti_gap_t *gap)

@@ -38,8 +38,8 @@ static int32_t gap_end(uint8_t *term, int32_t begin, int32_t limit_offset)
     return rsti_min_i32(at, limit_offset);
 }
 
-int32_t rsti_term_contiguous_end(
-    uint8_t *term, int32_t offset, int32_t limit_offset, int32_t term_length)
+int32_t rsti_term_contiguous_end(uint8_t *term, int32_t offset, int32_t limit_offset,
+    int32_t term_length)
 {
     int32_t at = offset;
     (void)walk_frames(term, &at, rsti_min_i32(limit_offset, term_length), term_length);
@@ -64,8 +64,7 @@ int32_t rsti_term_gap_scan_many(uint8_t *term, int32_t term_id, int32_t offset,
 #if RSTI_FAULT == RSTI_FAULT_GAP_BEGIN
         at += end - at > RSTI_FRAME_ALIGNMENT ? RSTI_FRAME_ALIGNMENT : 0;
 #endif
-        gaps[count++]
-            = (rsti_gap_t){.term_id = term_id, .term_offset = at, .length = end - at};
+        gaps[count++] = (rsti_gap_t){.term_id = term_id, .term_offset = at, .length = end - at};
         at = end;
         is_gap = walk_frames(term, &at, limit, term_length);
     }
@@ -75,7 +74,7 @@ int32_t rsti_term_gap_scan_many(uint8_t *term, int32_t term_id, int32_t offset,
 bool rsti_term_gap_scan(uint8_t *term, int32_t term_id, int32_t offset, int32_t limit_offset,
     int32_t term_length, int32_t *contiguous_offset, rsti_gap_t *gap)
 {
-    return rsti_term_gap_scan_many(
-               term, term_id, offset, limit_offset, term_length, contiguous_offset, gap, 1)
-           == 1;
+    return rsti_term_gap_scan_many(term, term_id, offset, limit_offset, term_length,
+               contiguous_offset, gap, 1)
+        == 1;
 }

@@ -24,8 +24,9 @@ int32_t rsti_term_read(uint8_t *term, int32_t term_length, int32_t offset,
 int32_t rsti_term_scan(uint8_t *term, int32_t term_length, int32_t offset, int32_t max_length,
     int32_t *padding);
 
-/* Where committed frames from there on come to an end: at one that is not there yet, at one that cannot be, or
- * at to, which they may reach beyond. Walks at most the two terms that can be between. */
+/* Where committed frames from there on come to an end: at one that is not there yet, at one that
+ * cannot be, or at to, which they may reach beyond. Walks at most the two terms that can be
+ * between. */
 int64_t rsti_log_committed_end(const rsti_log_t *log, int64_t from, int64_t to);
 
 #endif

@@ -1,5 +1,6 @@
 /* rebuilder.h: the receiving side of a log: inserting datagrams, finding and filling gaps, cleaning
- * consumed memory, unblocking dead producers (wire reference 8.4, 9.1, 9.3; memory reference 5, 6). */
+ * consumed memory, unblocking dead producers (wire reference 8.4, 9.1, 9.3; memory reference 5, 6).
+ */
 #ifndef RSTI_LOGBUFFER_REBUILDER_H
 #define RSTI_LOGBUFFER_REBUILDER_H
 

@@ -26,8 +26,7 @@ static bool put_padding(const rsti_log_t *log, uint8_t *term, int32_t offset, in
 static int32_t next_frame(uint8_t *term, int32_t blocked_offset, int32_t end_offset)
 {
     int32_t at = blocked_offset + RSTI_FRAME_ALIGNMENT;
-    while (at < end_offset
-           && rsti_load_acquire_i32(rsti_frame_length_address(term, at)) == 0) {
+    while (at < end_offset && rsti_load_acquire_i32(rsti_frame_length_address(term, at)) == 0) {
         at += RSTI_FRAME_ALIGNMENT;
     }
     return rsti_min_i32(at, end_offset);
@@ -36,7 +35,7 @@ static int32_t next_frame(uint8_t *term, int32_t blocked_offset, int32_t end_off
 static bool is_zero_back_to(uint8_t *term, int32_t from, int32_t blocked_offset)
 {
     for (int32_t at = from - RSTI_FRAME_ALIGNMENT; at >= blocked_offset;
-         at -= RSTI_FRAME_ALIGNMENT) {
+        at -= RSTI_FRAME_ALIGNMENT) {
         if (rsti_load_acquire_i32(rsti_frame_length_address(term, at)) != 0) {
             return false;
         }
@@ -52,8 +51,7 @@ static rsti_unblock_t unblock_zeros(const rsti_log_t *log, uint8_t *term, int32_
         return RSTI_UNBLOCK_NONE; /* nothing behind it yet: its producer may still come */
     }
     if (!is_zero_back_to(term, next, blocked_offset)
-        || !put_padding(
-            log, term, blocked_offset, next - blocked_offset, term_id, first_word)) {
+        || !put_padding(log, term, blocked_offset, next - blocked_offset, term_id, first_word)) {
         return RSTI_UNBLOCK_NONE;
     }
     return next == log->term_length ? RSTI_UNBLOCK_TO_END : RSTI_UNBLOCK_DONE;
@@ -66,8 +64,8 @@ rsti_unblock_t rsti_term_unblock(const rsti_log_t *log, uint8_t *term, int32_t b
         || (blocked_offset & (RSTI_FRAME_ALIGNMENT - 1)) != 0) {
         return RSTI_UNBLOCK_NONE;
     }
-    const int64_t first_word
-        = rsti_load_acquire_i64((const int64_t *)(const void *)(term + blocked_offset));
+    const int64_t first_word = rsti_load_acquire_i64((const int64_t *)(const void *)(term
+        + blocked_offset));
     const int32_t length = (int32_t)first_word;
     if (length > 0) {
         return RSTI_UNBLOCK_NONE;
@@ -80,9 +78,8 @@ rsti_unblock_t rsti_term_unblock(const rsti_log_t *log, uint8_t *term, int32_t b
     if (claimed < 0 || !rsti_frame_fits(claimed, log->term_length - blocked_offset)) {
         return RSTI_UNBLOCK_NONE;
     }
-    return put_padding(log, term, blocked_offset, claimed, term_id, first_word)
-               ? RSTI_UNBLOCK_DONE
-               : RSTI_UNBLOCK_NONE;
+    return put_padding(log, term, blocked_offset, claimed, term_id, first_word) ? RSTI_UNBLOCK_DONE
+                                                                                : RSTI_UNBLOCK_NONE;
 }
 
 bool rsti_log_unblock(const rsti_log_t *log, int64_t blocked_position)
@@ -95,8 +92,8 @@ bool rsti_log_unblock(const rsti_log_t *log, int64_t blocked_position)
     const int32_t blocked_offset = rsti_position_offset(blocked_position, log->term_length);
     const int32_t active_count = rsti_load_acquire_i32(&metadata->active_term_count);
     if (blocked_offset == 0 && active_count == blocked_count - 1) {
-        (void)rsti_log_rotate(
-            metadata, active_count, rsti_wrap_add_i32(log->initial_term_id, active_count));
+        (void)rsti_log_rotate(metadata, active_count,
+            rsti_wrap_add_i32(log->initial_term_id, active_count));
         return true;
     }
     const int32_t index = rsti_term_index(blocked_count);
@@ -138,8 +135,8 @@ bool rsti_log_unblock_to_tail(const rsti_log_t *log, int64_t blocked_position)
         || !is_zero_back_to(term, tail, offset)) {
         return false;
     }
-    const int64_t first_word
-        = rsti_load_acquire_i64((const int64_t *)(const void *)(term + offset));
+    const int64_t first_word = rsti_load_acquire_i64((const int64_t *)(const void *)(term
+        + offset));
     return (int32_t)first_word == 0
-           && put_padding(log, term, offset, tail - offset, term_id, first_word);
+        && put_padding(log, term, offset, tail - offset, term_id, first_word);
 }

@@ -21,8 +21,8 @@ void rsti_feedback_delay_unicast(rsti_feedback_delay_t *delay, int64_t delay_ns,
     };
 }
 
-void rsti_feedback_delay_group(
-    rsti_feedback_delay_t *delay, int64_t max_backoff_ns, double group_size)
+void rsti_feedback_delay_group(rsti_feedback_delay_t *delay, int64_t max_backoff_ns,
+    double group_size)
 {
     RST_ASSERT(max_backoff_ns > 0);
     RST_ASSERT(group_size >= 1.0);
@@ -47,8 +47,7 @@ int64_t rsti_feedback_delay_at(const rsti_feedback_delay_t *delay, double u)
     return (int64_t)fmin(wait_ns, delay->max_backoff_ns);
 }
 
-int64_t rsti_feedback_delay_next(
-    const rsti_feedback_delay_t *delay, bool is_retry, rsti_rng_t *rng)
+int64_t rsti_feedback_delay_next(const rsti_feedback_delay_t *delay, bool is_retry, rsti_rng_t *rng)
 {
     if (delay->is_group) {
         return rsti_feedback_delay_at(delay, rsti_rng_unit(rng));

@@ -43,8 +43,8 @@ void rsti_loss_detector_init(rsti_loss_detector_t *detector, const rsti_feedback
     int32_t gap_capacity);
 
 typedef void (*rsti_on_gap_t)(void *arg, const rsti_gap_t *gap);
-/* One scan of [rebuild_position, hwm_position). Returns the end of contiguous data; on_gap is called
- * for each gap whose timer is due; *loss_found when a gap not tracked before appeared;
+/* One scan of [rebuild_position, hwm_position). Returns the end of contiguous data; on_gap is
+ * called for each gap whose timer is due; *loss_found when a gap not tracked before appeared;
  * *next_due_ns: the earliest timer, RSTI_NO_DEADLINE when none. */
 int64_t rsti_loss_detector_scan(rsti_loss_detector_t *detector, const rsti_log_t *log,
     int64_t rebuild_position, int64_t hwm_position, int64_t now_ns, rsti_rng_t *rng,

@@ -40,8 +40,7 @@ void rsti_repair_on_rtt(rsti_repair_t *repair, int64_t smoothed_ns, int64_t devi
 
 int64_t rsti_repair_linger_ns(int64_t rtt_ns)
 {
-    return rsti_min_i64(
-        rsti_max_i64(rtt_ns - rtt_ns / 8, LINGER_MIN_NS), RSTI_REPAIR_RETRY_MAX_NS);
+    return rsti_min_i64(rsti_max_i64(rtt_ns - rtt_ns / 8, LINGER_MIN_NS), RSTI_REPAIR_RETRY_MAX_NS);
 }
 
 /* First gap that ends behind the position; gap_count when there is none. */
@@ -75,8 +74,7 @@ static bool insert_gap(rsti_repair_t *repair, int32_t at, rsti_repair_gap_t gap)
             return false;
         }
         repair->gap_count--;
-        repair->unscanned =
-            rsti_min_i64(repair->unscanned, repair->gaps[repair->gap_count].begin);
+        repair->unscanned = rsti_min_i64(repair->unscanned, repair->gaps[repair->gap_count].begin);
     }
     memmove(&repair->gaps[at + 1], &repair->gaps[at],
         (size_t)(repair->gap_count - at) * sizeof repair->gaps[0]);
@@ -87,8 +85,8 @@ static bool insert_gap(rsti_repair_t *repair, int32_t at, rsti_repair_gap_t gap)
 
 static void append(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t now_ns)
 {
-    const int64_t first_ns = rsti_saturating_add_i64(
-        now_ns, rsti_max_i64(repair->delay_ns, repair->reorder_ns));
+    const int64_t first_ns = rsti_saturating_add_i64(now_ns,
+        rsti_max_i64(repair->delay_ns, repair->reorder_ns));
     while (begin < end) {
         const int64_t term_end = (begin / repair->term_length + 1) * repair->term_length;
         const rsti_repair_gap_t gap = {
@@ -194,10 +192,9 @@ static int64_t due_ns(const rsti_repair_t *repair, const rsti_repair_gap_t *gap)
     if (gap->asked_ns < overtaken_ns) {
         return INT64_MIN;
     }
-    const int64_t silence_ns =
-        rsti_max_i64(2 * repair->least_rtt_ns, RSTI_REPAIR_RETRY_MIN_NS);
-    return rsti_min_i64(gap->due_ns, rsti_max_i64(gap->asked_ns, repair->last_ns)
-            + backed_off_ns(silence_ns, gap->asked_count));
+    const int64_t silence_ns = rsti_max_i64(2 * repair->least_rtt_ns, RSTI_REPAIR_RETRY_MIN_NS);
+    return rsti_min_i64(gap->due_ns,
+        rsti_max_i64(gap->asked_ns, repair->last_ns) + backed_off_ns(silence_ns, gap->asked_count));
 }
 
 void rsti_repair_ask(rsti_repair_t *repair, int64_t now_ns, rsti_repair_ask_t ask, void *arg)
@@ -212,8 +209,8 @@ void rsti_repair_ask(rsti_repair_t *repair, int64_t now_ns, rsti_repair_ask_t as
             ask(arg, gap->begin, gap->end, gap->asked_count == 0);
             gap->asked_count += gap->asked_count < BACK_OFF_MAX;
             gap->asked_ns = now_ns;
-            gap->due_ns = rsti_saturating_add_i64(
-                now_ns, backed_off_ns(repair->retry_ns, gap->asked_count));
+            gap->due_ns = rsti_saturating_add_i64(now_ns,
+                backed_off_ns(repair->retry_ns, gap->asked_count));
         }
         repair->next_due_ns = rsti_min_i64(repair->next_due_ns, due_ns(repair, gap));
     }
@@ -227,10 +224,10 @@ void rsti_repair_scan(rsti_repair_t *repair, const rsti_log_t *log, int64_t now_
         const int64_t term_begin = from - offset;
         rsti_gap_t gaps[RSTI_REPAIR_GAPS_MAX / 2];
         int32_t contiguous;
-        const int32_t count = rsti_term_gap_scan_many(
-            log->terms[rsti_position_index(from, log->position_bits)], 0, offset,
-            (int32_t)rsti_min_i64(repair->known - term_begin, log->term_length), log->term_length,
-            &contiguous, gaps, RSTI_REPAIR_GAPS_MAX / 2);
+        const int32_t count =
+            rsti_term_gap_scan_many(log->terms[rsti_position_index(from, log->position_bits)], 0,
+                offset, (int32_t)rsti_min_i64(repair->known - term_begin, log->term_length),
+                log->term_length, &contiguous, gaps, RSTI_REPAIR_GAPS_MAX / 2);
         repair->unscanned = INT64_MAX;
         for (int32_t i = 0; i < count; i++) {
             const int64_t begin = term_begin + gaps[i].term_offset;

@@ -1,22 +1,22 @@
-/* repair.h: many gaps repaired at once, between rstream peers (docs/wire.md "Repair"). The receiver keeps
- * it while it inserts, so a gap is found without looking at memory: a datagram that begins behind the
- * end of what is known leaves one, a datagram inside one closes or splits it. Pure.
+/* repair.h: many gaps repaired at once, between rstream peers (docs/wire.md "Repair"). The receiver
+ * keeps it while it inserts, so a gap is found without looking at memory: a datagram that begins
+ * behind the end of what is known leaves one, a datagram inside one closes or splits it. Pure.
  *
  * When to ask, with L the least round trip, S the smoothed one and D its deviation:
  *     first NAK   found + max(delay, reorder wait),   reorder wait <= S/2
- *     retry       R = S + min(S/4 + 4 D, 2 S) after the one before, at least RSTI_REPAIR_RETRY_MIN_NS
- *     silence     sooner, when nothing at all has come for 2 L (same minimum) since the NAK: what stood in
- *                 queues would have come, so the answer is not behind it
- *     overtaken   at once, when a NAK that left L/16 (and the reorder wait) later is answered: this NAK,
- *                 or its answer, is lost
- * The first RSTI_REPAIR_PATIENT retries wait alike, each further one twice as long as the one before, at
- * most RSTI_REPAIR_RETRY_MAX_NS. So while no answer comes at most  RSTI_REPAIR_PATIENT + 2 + log2(1 + t/2L)
- * NAKs for one gap leave in t, with answers one more per round trip, and in all at most one per datagram
- * received plus RSTI_REPAIR_GAPS_MAX per round trip: loss makes no storm of them.
+ *     retry       R = S + min(S/4 + 4 D, 2 S) after the one before, at least
+ * RSTI_REPAIR_RETRY_MIN_NS silence     sooner, when nothing at all has come for 2 L (same minimum)
+ * since the NAK: what stood in queues would have come, so the answer is not behind it overtaken at
+ * once, when a NAK that left L/16 (and the reorder wait) later is answered: this NAK, or its
+ * answer, is lost The first RSTI_REPAIR_PATIENT retries wait alike, each further one twice as long
+ * as the one before, at most RSTI_REPAIR_RETRY_MAX_NS. So while no answer comes at most
+ * RSTI_REPAIR_PATIENT + 2 + log2(1 + t/2L) NAKs for one gap leave in t, with answers one more per
+ * round trip, and in all at most one per datagram received plus RSTI_REPAIR_GAPS_MAX per round
+ * trip: loss makes no storm of them.
  *
- * Reorder wait: a gap that closes before it was asked for, or sooner than the answer can be there, was
- * no loss but a datagram that came late. The wait is raised to its lateness and a quarter, and every
- * true loss lowers it by a sixteenth.
+ * Reorder wait: a gap that closes before it was asked for, or sooner than the answer can be there,
+ * was no loss but a datagram that came late. The wait is raised to its lateness and a quarter, and
+ * every true loss lowers it by a sixteenth.
  *
  * When the list is full, gaps from unscanned on are not known; the caller looks for them in the log
  * once the list is half empty: RSTI_REPAIR_GAPS_MAX / 2 repairs pay for one look. */
@@ -44,13 +44,13 @@ typedef struct rsti_repair_t {
     rsti_repair_gap_t gaps[RSTI_REPAIR_GAPS_MAX]; /* in order */
     int32_t gap_count;
     int32_t term_length;
-    int64_t known;     /* everything below is here or in a gap */
+    int64_t known; /* everything below is here or in a gap */
     int64_t unscanned; /* INT64_MAX: none; gaps from here on are not in the list */
     int64_t delay_ns;
     int64_t reorder_ns;
     int64_t least_rtt_ns; /* 0 = unknown */
     int64_t reorder_max_ns;
-    int64_t last_ns;     /* when something came */
+    int64_t last_ns; /* when something came */
     int64_t answered_ns; /* when the newest NAK that was answered left */
     int64_t retry_ns;
     int64_t next_due_ns;
@@ -70,8 +70,8 @@ void rsti_repair_ask(rsti_repair_t *repair, int64_t now_ns, rsti_repair_ask_t as
 /* Finds in the log what did not fit, when half of the list is free. Only the thread that inserts
  * may call it. */
 void rsti_repair_scan(rsti_repair_t *repair, const rsti_log_t *log, int64_t now_ns);
-/* How long a sender ignores a repeated NAK: seven eighths of the least round trip that its receiver has
- * seen. No receiver asks again before a whole one has passed. */
+/* How long a sender ignores a repeated NAK: seven eighths of the least round trip that its receiver
+ * has seen. No receiver asks again before a whole one has passed. */
 int64_t rsti_repair_linger_ns(int64_t rtt_ns);
 
 #endif

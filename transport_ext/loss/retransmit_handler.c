@@ -16,11 +16,12 @@ int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int3
 {
     RST_ASSERT(delay_ns >= 0);
     RST_ASSERT(linger_ns >= 0);
-    const int32_t pool_size
-        = is_group ? rsti_min_i32(rsti_max_i32(max_resend, 1), RSTI_RETRANSMIT_POOL_MAX) : 1;
+    const int32_t pool_size = is_group
+        ? rsti_min_i32(rsti_max_i32(max_resend, 1), RSTI_RETRANSMIT_POOL_MAX)
+        : 1;
     *handler = (rsti_retransmit_handler_t){
         .actions = rsti_alloc((size_t)(is_group ? pool_size : RSTI_RETRANSMIT_POOL_REPAIR)
-                              * sizeof(rsti_retransmit_action_t)),
+            * sizeof(rsti_retransmit_action_t)),
         .pool_size = pool_size,
         .place_count = pool_size,
         .is_group = is_group,
@@ -39,8 +40,8 @@ void rsti_retransmit_set_rtt(rsti_retransmit_handler_t *handler, int64_t rtt_ns)
     }
     handler->is_repairing = rtt_ns > 0;
     handler->pool_size = handler->is_repairing ? RSTI_RETRANSMIT_POOL_REPAIR : 1;
-    handler->linger_ns =
-        handler->is_repairing ? rsti_repair_linger_ns(rtt_ns) : handler->standard_linger_ns;
+    handler->linger_ns = handler->is_repairing ? rsti_repair_linger_ns(rtt_ns)
+                                               : handler->standard_linger_ns;
     handler->place_count = rsti_max_i32(handler->place_count, handler->pool_size);
 }
 
@@ -50,15 +51,13 @@ void rsti_retransmit_fini(rsti_retransmit_handler_t *handler)
     *handler = (rsti_retransmit_handler_t){0};
 }
 
-static bool is_within(
-    const rsti_retransmit_action_t *action, int32_t term_id, int32_t term_offset)
+static bool is_within(const rsti_retransmit_action_t *action, int32_t term_id, int32_t term_offset)
 {
     return action->term_id == term_id && term_offset >= action->term_offset
-           && term_offset < (int64_t)action->term_offset + action->length;
+        && term_offset < (int64_t)action->term_offset + action->length;
 }
 
-static bool is_served(
-    const rsti_retransmit_action_t *action, int32_t term_id, int32_t term_offset)
+static bool is_served(const rsti_retransmit_action_t *action, int32_t term_id, int32_t term_offset)
 {
 #if RSTI_FAULT == RSTI_FAULT_LINGER
     if (action->state == RSTI_RETRANSMIT_LINGERING) {
@@ -69,8 +68,8 @@ static bool is_served(
 }
 
 /* How often what begins there was asked for and answered lately, as far as the pool remembers. */
-static int32_t times_asked(
-    const rsti_retransmit_handler_t *handler, int32_t term_id, int32_t term_offset)
+static int32_t times_asked(const rsti_retransmit_handler_t *handler, int32_t term_id,
+    int32_t term_offset)
 {
     int32_t times = 0;
     for (int32_t i = 0; handler->is_repairing && i < handler->pool_size; i++) {
@@ -82,7 +81,8 @@ static int32_t times_asked(
     return times;
 }
 
-/* The action to use: unicast replaces its only one, or its oldest; a group takes a free one or none. */
+/* The action to use: unicast replaces its only one, or its oldest; a group takes a free one or
+ * none. */
 static rsti_retransmit_action_t *find_action(rsti_retransmit_handler_t *handler)
 {
     rsti_retransmit_action_t *oldest = &handler->actions[0];
@@ -112,9 +112,8 @@ static int resend_copies(int32_t times, int32_t term_id, int32_t term_offset, in
     return result;
 }
 
-int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
-    int32_t term_offset, int32_t length, int32_t resend_length, int64_t now_ns,
-    rsti_on_resend_t on_resend, void *arg)
+int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id, int32_t term_offset,
+    int32_t length, int32_t resend_length, int64_t now_ns, rsti_on_resend_t on_resend, void *arg)
 {
     if (length <= 0 || resend_length <= 0) {
         return 0;
@@ -147,8 +146,8 @@ int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id,
         action->state = RSTI_RETRANSMIT_LINGERING;
         action->expiry_ns = rsti_saturating_add_i64(now_ns, handler->linger_ns);
     }
-    handler->next_due_ns = rsti_min_i64(
-        handler->next_due_ns, rsti_saturating_add_i64(action->expiry_ns, 1));
+    handler->next_due_ns = rsti_min_i64(handler->next_due_ns,
+        rsti_saturating_add_i64(action->expiry_ns, 1));
     return 1;
 }
 
@@ -175,7 +174,8 @@ int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
             const int result = resend_copies(action->times - 1, action->term_id,
                 action->term_offset, action->length, on_resend, arg);
             if (result == RSTI_RESEND_BLOCKED) {
-                /* Nor would the next one go. Each pass tries; there need be none before RETRY_NS. */
+                /* Nor would the next one go. Each pass tries; there need be none before RETRY_NS.
+                 */
                 action->expiry_ns = now_ns;
                 handler->next_due_ns = rsti_saturating_add_i64(now_ns, 1);
                 *next_due_ns = rsti_saturating_add_i64(now_ns, RETRY_NS);
@@ -191,8 +191,7 @@ int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
             resent++;
         }
         /* A timer is due when its expiry has passed, one nanosecond later. */
-        *next_due_ns = rsti_min_i64(
-            *next_due_ns, rsti_saturating_add_i64(action->expiry_ns, 1));
+        *next_due_ns = rsti_min_i64(*next_due_ns, rsti_saturating_add_i64(action->expiry_ns, 1));
     }
     handler->next_due_ns = *next_due_ns;
     return resent;

@@ -19,8 +19,7 @@ static bool find_ids(const rsti_fault_view_t *datagram, int32_t *stream_id, int3
     return !datagram->is_data || datagram->length >= 20;
 }
 
-bool rsti_fault_filter_matches(const rsti_fault_filter_t *filter,
-    const rsti_fault_view_t *datagram)
+bool rsti_fault_filter_matches(const rsti_fault_filter_t *filter, const rsti_fault_view_t *datagram)
 {
     rsti_frame_header_t header;
     if (datagram->length < sizeof header
@@ -61,8 +60,7 @@ bool rsti_fault_gaps(void *arg, const rsti_fault_view_t *datagram)
 {
     rsti_fault_gaps_t *gaps = arg;
     rsti_data_header_t header;
-    if (datagram->length < sizeof header
-        || !rsti_fault_filter_matches(&gaps->filter, datagram)) {
+    if (datagram->length < sizeof header || !rsti_fault_filter_matches(&gaps->filter, datagram)) {
         return false;
     }
     memcpy(&header, datagram->data, sizeof header);
@@ -71,8 +69,8 @@ bool rsti_fault_gaps(void *arg, const rsti_fault_view_t *datagram)
         || header.term_offset < gaps->dropped_to || !is_in_gap(gaps, header.term_offset)) {
         return false;
     }
-    gaps->dropped_to = (int32_t)rsti_min_i64(
-        INT32_MAX, (int64_t)header.term_offset + (int64_t)datagram->length);
+    gaps->dropped_to = (int32_t)rsti_min_i64(INT32_MAX,
+        (int64_t)header.term_offset + (int64_t)datagram->length);
     gaps->dropped++;
     return true;
 }

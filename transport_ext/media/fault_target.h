@@ -1,6 +1,7 @@
-/* fault_target.h: datagrams that are lost on purpose, not by dice: for the interceptor's drop function.
- * What is called "first transmission" below is told by offsets: streams send in order, so whatever
- * begins below what was already dropped is sent again. One target serves the sockets of one agent. */
+/* fault_target.h: datagrams that are lost on purpose, not by dice: for the interceptor's drop
+ * function. What is called "first transmission" below is told by offsets: streams send in order, so
+ * whatever begins below what was already dropped is sent again. One target serves the sockets of
+ * one agent. */
 #ifndef RSTI_MEDIA_FAULT_TARGET_H
 #define RSTI_MEDIA_FAULT_TARGET_H
 

@@ -30,10 +30,15 @@ static void add(line_t *line, const char *format, ...)
 
 static const char *name_of(int16_t type)
 {
-    static const char *const names[] = {
-        [RSTI_FRAME_PAD] = "PAD", [RSTI_FRAME_DATA] = "DATA", [RSTI_FRAME_NAK] = "NAK",
-        [RSTI_FRAME_SM] = "SM", [RSTI_FRAME_ERR] = "ERR", [RSTI_FRAME_SETUP] = "SETUP",
-        [RSTI_FRAME_RTTM] = "RTTM", [RSTI_FRAME_RES] = "RES", [RSTI_FRAME_RSP_SETUP] = "RSP_SETUP"};
+    static const char *const names[] = {[RSTI_FRAME_PAD] = "PAD",
+        [RSTI_FRAME_DATA] = "DATA",
+        [RSTI_FRAME_NAK] = "NAK",
+        [RSTI_FRAME_SM] = "SM",
+        [RSTI_FRAME_ERR] = "ERR",
+        [RSTI_FRAME_SETUP] = "SETUP",
+        [RSTI_FRAME_RTTM] = "RTTM",
+        [RSTI_FRAME_RES] = "RES",
+        [RSTI_FRAME_RSP_SETUP] = "RSP_SETUP"};
     const bool is_known = type >= 0 && (size_t)type < sizeof names / sizeof names[0];
     return is_known && names[type] != NULL ? names[type] : "?";
 }
@@ -41,8 +46,10 @@ static const char *name_of(int16_t type)
 static void add_place(line_t *line, int32_t session_id, int32_t stream_id, int32_t term_id,
     int32_t term_offset, int32_t length)
 {
-    add(line, " session=%" PRId32 " stream=%" PRId32 " term=%" PRId32 " offset=%" PRId32
-        " length=%" PRId32, session_id, stream_id, term_id, term_offset, length);
+    add(line,
+        " session=%" PRId32 " stream=%" PRId32 " term=%" PRId32 " offset=%" PRId32
+        " length=%" PRId32,
+        session_id, stream_id, term_id, term_offset, length);
 }
 
 static void add_payload(line_t *line, const uint8_t *payload, int64_t length)
@@ -77,8 +84,8 @@ static size_t add_frame(line_t *line, const uint8_t *frame, size_t left)
         break;
     case RSTI_FRAME_NAK:
     case RSTI_FRAME_SM:
-        add_place(line, rsti_get_i32(frame + 8), rsti_get_i32(frame + 12),
-            rsti_get_i32(frame + 16), rsti_get_i32(frame + 20), rsti_get_i32(frame + 24));
+        add_place(line, rsti_get_i32(frame + 8), rsti_get_i32(frame + 12), rsti_get_i32(frame + 16),
+            rsti_get_i32(frame + 20), rsti_get_i32(frame + 24));
         break;
     case RSTI_FRAME_RES:
         add(line, " length=%" PRId32, header.frame_length);

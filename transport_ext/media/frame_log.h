@@ -1,12 +1,12 @@
-/* frame_log.h: a line of text for every frame that the system took or handed over, to see what drivers
- * say to each other:
+/* frame_log.h: a line of text for every frame that the system took or handed over, to see what
+ * drivers say to each other:
  *
  *     1700000000000 sent 127.0.0.1:40123 127.0.0.1:24400 DATA flags=c0 session=-7 stream=10 term=5
  *         offset=1408 length=1408 payload=68656c6c6f+1371
  *
- * (in one line): ms since 1970, direction, own address, peer, facts. Of a NAK length is what is asked
- * for, of a status message the window. Of a payload come the first RSTI_FRAME_LOG_PAYLOAD_MAX bytes, and
- * how many are left out. */
+ * (in one line): ms since 1970, direction, own address, peer, facts. Of a NAK length is what is
+ * asked for, of a status message the window. Of a payload come the first RSTI_FRAME_LOG_PAYLOAD_MAX
+ * bytes, and how many are left out. */
 #ifndef RSTI_MEDIA_FRAME_LOG_H
 #define RSTI_MEDIA_FRAME_LOG_H
 

@@ -50,8 +50,8 @@ bool rsti_hold_queue_put(rsti_hold_queue_t *queue, const rsti_datagram_t *datagr
     if (length > to_edge) {
         begin += to_edge; /* a copy lies in one piece */
     }
-    if (queue->last - queue->first == queue->entry_capacity ||
-        begin + length - queue->bytes_begin > queue->byte_capacity) {
+    if (queue->last - queue->first == queue->entry_capacity
+        || begin + length - queue->bytes_begin > queue->byte_capacity) {
         return false;
     }
     rsti_held_t *held = entry_at(queue, queue->last++);

@@ -64,8 +64,8 @@ static bool is_data(const uint8_t *datagram, size_t length)
     }
     rsti_frame_header_t header;
     memcpy(&header, datagram, sizeof header);
-    return header.type == RSTI_FRAME_DATA || header.type == RSTI_FRAME_PAD ||
-        header.type == RSTI_FRAME_SETUP;
+    return header.type == RSTI_FRAME_DATA || header.type == RSTI_FRAME_PAD
+        || header.type == RSTI_FRAME_SETUP;
 }
 
 static fate_t roll(flow_t *flow, const rsti_fault_rates_t *rates)
@@ -196,7 +196,8 @@ static int plan_send(const interceptor_t *interceptor, faulty_socket_t *socket,
     int listed = 0;
     for (int i = 0; i < burst; i++) {
         const rsti_fault_rates_t *rates = is_data(datagrams[i].data, datagrams[i].length)
-            ? &interceptor->params.send_data : &interceptor->params.send_control;
+            ? &interceptor->params.send_data
+            : &interceptor->params.send_control;
         socket->rng_before[i] = socket->out.rng;
         socket->fates[i] = roll(&socket->out, rates);
         socket->fates[i].is_lost |= is_dropped(interceptor, &datagrams[i], true);
@@ -261,8 +262,7 @@ static int faulty_send(void *media, rsti_socket_t *socket, const rsti_datagram_t
     send_due(interceptor, faulty(socket), now_ns);
     while (done < total) {
         const int burst = total - done < RSTI_MEDIA_BURST_MAX ? total - done : RSTI_MEDIA_BURST_MAX;
-        const int taken =
-            send_burst(interceptor, faulty(socket), datagrams + done, burst, now_ns);
+        const int taken = send_burst(interceptor, faulty(socket), datagrams + done, burst, now_ns);
         if (taken < 0) {
             return done > 0 ? done : taken;
         }
@@ -320,8 +320,9 @@ static bool admit(interceptor_t *interceptor, flow_t *flow, const rsti_datagram_
 {
     rsti_hold_queue_t *queue = &flow->queue;
     const int64_t delay_ns = interceptor->params.delay_ns;
-    const fate_t fate = roll(flow, is_data(datagram->data, datagram->length)
-            ? &interceptor->params.receive_data : &interceptor->params.receive_control);
+    const fate_t fate = roll(flow,
+        is_data(datagram->data, datagram->length) ? &interceptor->params.receive_data
+                                                  : &interceptor->params.receive_control);
     if (fate.is_lost || is_dropped(interceptor, datagram, false)) {
         count(&interceptor->lost);
         return false;
@@ -408,8 +409,8 @@ static int64_t faulty_next_deadline_ns(void *media, rsti_socket_t *socket)
 {
     interceptor_t *interceptor = media;
     const faulty_socket_t *asked = faulty(socket);
-    int64_t deadline_ns =
-        interceptor->inner.table->next_deadline_ns(interceptor->inner.arg, asked->inner);
+    int64_t deadline_ns = interceptor->inner.table->next_deadline_ns(interceptor->inner.arg,
+        asked->inner);
     deadline_ns = rsti_min_i64(deadline_ns, asked->out.queue.next_due_ns);
     deadline_ns = rsti_min_i64(deadline_ns, asked->in.queue.next_due_ns);
     if (asked->in.queue.passed >= asked->in.queue.next_due_passed) {
@@ -456,9 +457,9 @@ static bool are_active(const rsti_fault_rates_t *rates)
 
 bool rsti_fault_is_active(const rsti_fault_params_t *params)
 {
-    return are_active(&params->send_data) || are_active(&params->send_control) ||
-        are_active(&params->receive_data) || are_active(&params->receive_control) ||
-        params->delay_ns > 0 || params->drop != NULL;
+    return are_active(&params->send_data) || are_active(&params->send_control)
+        || are_active(&params->receive_data) || are_active(&params->receive_control)
+        || params->delay_ns > 0 || params->drop != NULL;
 }
 
 static bool is_unit(double rate)
@@ -474,9 +475,9 @@ static bool are_valid(const rsti_fault_rates_t *rates)
 int rsti_media_interceptor_create(rsti_media_t *media, const rsti_media_t *inner,
     const rsti_fault_params_t *params, const rsti_clock_t *clock)
 {
-    if (!are_valid(&params->send_data) || !are_valid(&params->send_control) ||
-        !are_valid(&params->receive_data) || !are_valid(&params->receive_control) ||
-        params->delay_ns < 0) {
+    if (!are_valid(&params->send_data) || !are_valid(&params->send_control)
+        || !are_valid(&params->receive_data) || !are_valid(&params->receive_control)
+        || params->delay_ns < 0) {
         return RST_SET_ERR(RST_EINVAL,
             "faults: every rate must lie between 0 and 1 and the delay must not be negative");
     }

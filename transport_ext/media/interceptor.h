@@ -11,7 +11,7 @@
 #define RSTI_FAULT_REORDER_NS INT64_C(1000000)
 
 typedef struct rsti_fault_rates_t {
-    double loss;      /* probability 0 … 1 per datagram */
+    double loss; /* probability 0 … 1 per datagram */
     double duplicate;
     double reorder;
 } rsti_fault_rates_t;
@@ -21,7 +21,7 @@ typedef struct rsti_fault_view_t {
     const uint8_t *data;
     size_t length;
     const struct sockaddr_storage *peer; /* of connected sockets that send: zero */
-    bool is_sent;                        /* else received */
+    bool is_sent; /* else received */
     bool is_data;
 } rsti_fault_view_t;
 

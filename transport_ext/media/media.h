@@ -21,7 +21,8 @@ typedef struct rsti_datagram_t {
 } rsti_datagram_t;
 
 typedef struct rsti_socket_params_t {
-    struct sockaddr_storage bind_address; /* of a member of a group: wildcard and the group's port */
+    struct sockaddr_storage
+        bind_address; /* of a member of a group: wildcard and the group's port */
     struct sockaddr_storage connect_address; /* ss_family 0 = not connected */
     struct sockaddr_storage group_address;   /* ss_family 0 = joins no group */
     /* Interface to join the group on and to send multicast from; wildcard or ss_family 0: the
@@ -67,7 +68,8 @@ typedef struct rsti_media_t {
 int rsti_media_udp_create(rsti_media_t *media);
 void rsti_media_udp_destroy(rsti_media_t *media);
 /* Before the first socket opens: where to count the datagrams that the system took and handed over.
- * A wrapping interceptor is above this, so what it loses is not counted, what it doubles is twice. */
+ * A wrapping interceptor is above this, so what it loses is not counted, what it doubles is twice.
+ */
 void rsti_media_udp_count(const rsti_media_t *media, int64_t *sent, int64_t *received);
 
 /* A datagram that the system took or handed over. */
@@ -78,8 +80,8 @@ typedef struct rsti_tapped_t {
     struct sockaddr_storage peer;
     bool is_sent;
 } rsti_tapped_t;
-/* Before the first socket opens: who is told of every one of them, by the agents' threads. Of what the
- * system refused for an earlier datagram's sake nothing is told. */
+/* Before the first socket opens: who is told of every one of them, by the agents' threads. Of what
+ * the system refused for an earlier datagram's sake nothing is told. */
 void rsti_media_udp_tap(const rsti_media_t *media,
     void (*tap)(void *arg, const rsti_tapped_t *datagram), void *arg);
 

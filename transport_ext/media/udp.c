@@ -128,8 +128,8 @@ static int run_length(const rsti_socket_t *socket, const rsti_datagram_t *datagr
     if (!socket->can_segment || segment == 0) {
         return 1;
     }
-    while (run < count && run < SEGMENTS_MAX && datagrams[run].length <= segment &&
-        datagrams[run].length > 0 && bytes + datagrams[run].length <= SEGMENTED_BYTES_MAX) {
+    while (run < count && run < SEGMENTS_MAX && datagrams[run].length <= segment
+        && datagrams[run].length > 0 && bytes + datagrams[run].length <= SEGMENTED_BYTES_MAX) {
         bytes += datagrams[run].length;
         run++;
         if (datagrams[run - 1].length < segment) {
@@ -162,8 +162,7 @@ static int prepare_send(rsti_socket_t *socket, const rsti_datagram_t *datagrams,
         header->msg_iov = &socket->sending.vectors[i];
         header->msg_iovlen = (size_t)run;
         header->msg_name = socket->is_connected ? NULL : without_const(&datagrams[i].address);
-        header->msg_namelen =
-            socket->is_connected ? 0 : rsti_netaddr_length(&datagrams[i].address);
+        header->msg_namelen = socket->is_connected ? 0 : rsti_netaddr_length(&datagrams[i].address);
         header->msg_control = NULL;
         header->msg_controllen = 0;
         if (run > 1) {
@@ -204,8 +203,7 @@ static void tally(int64_t *counter, int64_t amount)
     }
 }
 
-static void udp_local_address(void *media, rsti_socket_t *socket,
-    struct sockaddr_storage *address)
+static void udp_local_address(void *media, rsti_socket_t *socket, struct sockaddr_storage *address)
 {
     (void)media;
     socklen_t length = sizeof *address;
@@ -239,8 +237,8 @@ static void tell_tap(rsti_socket_t *socket, const rsti_datagram_t *datagrams, in
 /* A path, device or kernel that does not cut for us says so with one of these. */
 static bool is_segmentation_refused(int errno_value)
 {
-    return errno_value == EINVAL || errno_value == EIO || errno_value == EOPNOTSUPP ||
-        errno_value == EMSGSIZE;
+    return errno_value == EINVAL || errno_value == EIO || errno_value == EOPNOTSUPP
+        || errno_value == EMSGSIZE;
 }
 
 static int datagrams_in(const rsti_socket_t *socket, int first_message, int messages)
@@ -288,14 +286,13 @@ static int send_burst(rsti_socket_t *socket, const rsti_datagram_t *datagrams, i
     return taken;
 }
 
-static int udp_send(void *media, rsti_socket_t *socket, const rsti_datagram_t *datagrams,
-    int count)
+static int udp_send(void *media, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
 {
     (void)media;
     int total = 0;
     while (total < count) {
-        const int burst =
-            count - total < RSTI_MEDIA_BURST_MAX ? count - total : RSTI_MEDIA_BURST_MAX;
+        const int burst = count - total < RSTI_MEDIA_BURST_MAX ? count - total
+                                                               : RSTI_MEDIA_BURST_MAX;
         const bool could_segment = socket->can_segment;
         const int taken = send_burst(socket, datagrams + total, burst);
         if (taken < 0) {
@@ -321,8 +318,7 @@ static void prepare_receive(rsti_socket_t *socket, rsti_datagram_t *datagrams, i
     }
 }
 
-static int udp_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams,
-    int capacity)
+static int udp_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity)
 {
     (void)media;
     const int count = capacity < RSTI_MEDIA_BURST_MAX ? capacity : RSTI_MEDIA_BURST_MAX;
@@ -372,8 +368,7 @@ static int64_t udp_next_deadline_ns(void *media, rsti_socket_t *socket)
     return RSTI_NO_DEADLINE;
 }
 
-static int udp_reconnect(void *media, rsti_socket_t *socket,
-    const struct sockaddr_storage *address)
+static int udp_reconnect(void *media, rsti_socket_t *socket, const struct sockaddr_storage *address)
 {
     (void)media;
     char text[RSTI_NETADDR_TEXT_MAX];

@@ -1,5 +1,5 @@
-/* udp_socket.c: what a socket must be told before data flows (wire reference 5.2). A member of a group
- * shares its port with other members on this machine and must not see what they joined. */
+/* udp_socket.c: what a socket must be told before data flows (wire reference 5.2). A member of a
+ * group shares its port with other members on this machine and must not see what they joined. */
 #include "media/udp_socket.h"
 
 #include "util/error.h"
@@ -27,7 +27,8 @@ static int set_option(int fd, int level, int name, int value, const char *what)
     return 0;
 }
 
-/* A kernel that does not know it (before 4.20 for IPv6) leaves it to the user not to share a port. */
+/* A kernel that does not know it (before 4.20 for IPv6) leaves it to the user not to share a port.
+ */
 static int set_option_if_known(int fd, int level, int name, int value, const char *what)
 {
     if (setsockopt(fd, level, name, &value, sizeof value) != 0 && errno != ENOPROTOOPT) {
@@ -80,7 +81,8 @@ static int set_outgoing(int fd, sa_family_t family, const rsti_socket_params_t *
             return RST_SET_ERRNO("setting IPV6_MULTICAST_IF to %s", text);
         }
         return ttl > 0
-            ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, ttl, "IPV6_MULTICAST_HOPS") : 0;
+            ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, ttl, "IPV6_MULTICAST_HOPS")
+            : 0;
     }
     const struct ip_mreqn by = {
         .imr_address = v4_of(&params->interface_address),
@@ -119,8 +121,7 @@ static int join(int fd, sa_family_t family, const rsti_socket_params_t *params)
     int result;
     if (family == AF_INET6) {
         const struct ipv6_mreq group = {
-            .ipv6mr_multiaddr =
-                ((const struct sockaddr_in6 *)&params->group_address)->sin6_addr,
+            .ipv6mr_multiaddr = ((const struct sockaddr_in6 *)&params->group_address)->sin6_addr,
             .ipv6mr_interface = index_of(params),
         };
         result = setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &group, sizeof group);
@@ -199,7 +200,8 @@ static int prepare(int fd, sa_family_t family, const rsti_socket_params_t *param
 int rsti_udp_open_fd(const rsti_socket_params_t *params)
 {
     const sa_family_t family = params->bind_address.ss_family != AF_UNSPEC
-        ? params->bind_address.ss_family : params->connect_address.ss_family;
+        ? params->bind_address.ss_family
+        : params->connect_address.ss_family;
     if (family != AF_INET && family != AF_INET6) {
         return RST_SET_ERR(RST_EINVAL, "UDP socket: address family %d is neither IPv4 nor IPv6",
             (int)family);

@@ -34,23 +34,32 @@ typedef struct layout_t {
 #define R(kind, field) {FIELD_##kind, offsetof(rsti_response_t, field)}
 
 #define IDS C(I64, client_id), C(I64, correlation_id)
-#define REMOVE_LAYOUT {.fields = {IDS, C(I64, registration_id)}}
-#define ADD_PUBLICATION_LAYOUT {.fields = {IDS, C(I32, stream_id), C(TEXT, channel)}}
-#define DESTINATION_LAYOUT {.fields = {IDS, C(I64, registration_id), C(TEXT, channel)}}
+#define REMOVE_LAYOUT                                                                              \
+    {                                                                                              \
+        .fields = {IDS, C(I64, registration_id)}                                                   \
+    }
+#define ADD_PUBLICATION_LAYOUT                                                                     \
+    {                                                                                              \
+        .fields = {IDS, C(I32, stream_id), C(TEXT, channel)}                                       \
+    }
+#define DESTINATION_LAYOUT                                                                         \
+    {                                                                                              \
+        .fields = {IDS, C(I64, registration_id), C(TEXT, channel)}                                 \
+    }
 
 static const layout_t command_layouts[] = {
     [RSTI_CMD_ADD_PUBLICATION] = ADD_PUBLICATION_LAYOUT,
-    [RSTI_CMD_REMOVE_PUBLICATION] =
-        {.fields = {IDS, C(I64, registration_id), C(OPTIONAL_I64, flags)}},
+    [RSTI_CMD_REMOVE_PUBLICATION] = {.fields = {IDS, C(I64, registration_id),
+                                         C(OPTIONAL_I64, flags)}},
     [RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION] = ADD_PUBLICATION_LAYOUT,
-    [RSTI_CMD_ADD_SUBSCRIPTION] =
-        {.fields = {IDS, C(I64, registration_id), C(I32, stream_id), C(TEXT, channel)}},
+    [RSTI_CMD_ADD_SUBSCRIPTION] = {.fields = {IDS, C(I64, registration_id), C(I32, stream_id),
+                                       C(TEXT, channel)}},
     [RSTI_CMD_REMOVE_SUBSCRIPTION] = REMOVE_LAYOUT,
     [RSTI_CMD_CLIENT_KEEPALIVE] = {.fields = {IDS}},
     [RSTI_CMD_ADD_DESTINATION] = DESTINATION_LAYOUT,
     [RSTI_CMD_REMOVE_DESTINATION] = DESTINATION_LAYOUT,
-    [RSTI_CMD_ADD_COUNTER] =
-        {.fields = {IDS, C(I32, counter_type_id), C(TEXT, key), C(ALIGNED_TEXT, label)}},
+    [RSTI_CMD_ADD_COUNTER] = {.fields = {IDS, C(I32, counter_type_id), C(TEXT, key),
+                                  C(ALIGNED_TEXT, label)}},
     [RSTI_CMD_REMOVE_COUNTER] = REMOVE_LAYOUT,
     [RSTI_CMD_CLIENT_CLOSE] = {.fields = {IDS}},
     [RSTI_CMD_ADD_RCV_DESTINATION] = DESTINATION_LAYOUT,
@@ -63,8 +72,8 @@ static const layout_t command_layouts[] = {
      * ends before: so we write that much, but read what is there. */
     [RSTI_CMD_REJECT_IMAGE] = {.length_min = 40,
         .fields = {IDS, C(I64, registration_id), C(I64, position), C(TEXT, channel)}},
-    [RSTI_CMD_REMOVE_DESTINATION_BY_ID] =
-        {.fields = {IDS, C(I64, registration_id), C(I64, destination_id)}},
+    [RSTI_CMD_REMOVE_DESTINATION_BY_ID] = {.fields = {IDS, C(I64, registration_id),
+                                               C(I64, destination_id)}},
     [RSTI_CMD_NEXT_SESSION_ID] = {.fields = {IDS, C(I32, stream_id)}},
 };
 
@@ -74,29 +83,34 @@ static const layout_t own_layouts[] = {
 
 #define RESPONSE_BASE 0x0F00
 #define RESPONSE_ROW(type) [(type) - RESPONSE_BASE]
-#define PUBLICATION_READY_LAYOUT                                                                  \
-    {.fields = {R(I64, correlation_id), R(I64, registration_id), R(I32, session_id),              \
-         R(I32, stream_id), R(I32, counter_id), R(I32, channel_status_id), R(TEXT, log_file)}}
-#define COUNTER_READY_LAYOUT {.fields = {R(I64, correlation_id), R(I32, counter_id)}}
+#define PUBLICATION_READY_LAYOUT                                                                   \
+    {                                                                                              \
+        .fields = {R(I64, correlation_id), R(I64, registration_id), R(I32, session_id),            \
+            R(I32, stream_id), R(I32, counter_id), R(I32, channel_status_id), R(TEXT, log_file)}   \
+    }
+#define COUNTER_READY_LAYOUT                                                                       \
+    {                                                                                              \
+        .fields = {R(I64, correlation_id), R(I32, counter_id)}                                     \
+    }
 
 static const layout_t response_layouts[] = {
-    RESPONSE_ROW(RSTI_RSP_ON_ERROR) =
-        {.fields = {R(I64, correlation_id), R(I32, error_code), R(TEXT, log_file)}},
-    RESPONSE_ROW(RSTI_RSP_AVAILABLE_IMAGE) =
-        {.fields = {R(I64, correlation_id), R(I32, session_id), R(I32, stream_id),
-             R(I64, registration_id), R(I32, counter_id), R(TEXT, log_file),
-             R(ALIGNED_TEXT, source_identity)}},
+    RESPONSE_ROW(RSTI_RSP_ON_ERROR) = {.fields = {R(I64, correlation_id), R(I32, error_code),
+                                           R(TEXT, log_file)}},
+    RESPONSE_ROW(RSTI_RSP_AVAILABLE_IMAGE) = {.fields = {R(I64, correlation_id), R(I32, session_id),
+                                                  R(I32, stream_id), R(I64, registration_id),
+                                                  R(I32, counter_id), R(TEXT, log_file),
+                                                  R(ALIGNED_TEXT, source_identity)}},
     RESPONSE_ROW(RSTI_RSP_PUBLICATION_READY) = PUBLICATION_READY_LAYOUT,
     RESPONSE_ROW(RSTI_RSP_OPERATION_SUCCESS) = {.fields = {R(I64, correlation_id)}},
-    RESPONSE_ROW(RSTI_RSP_UNAVAILABLE_IMAGE) =
-        {.fields = {R(I64, correlation_id), R(I64, registration_id), R(I32, stream_id),
-             R(TEXT, log_file)}},
+    RESPONSE_ROW(RSTI_RSP_UNAVAILABLE_IMAGE) = {.fields = {R(I64, correlation_id),
+                                                    R(I64, registration_id), R(I32, stream_id),
+                                                    R(TEXT, log_file)}},
     RESPONSE_ROW(RSTI_RSP_EXCLUSIVE_PUBLICATION_READY) = PUBLICATION_READY_LAYOUT,
-    RESPONSE_ROW(RSTI_RSP_SUBSCRIPTION_READY) =
-        {.fields = {R(I64, correlation_id), R(I32, channel_status_id)}},
+    RESPONSE_ROW(RSTI_RSP_SUBSCRIPTION_READY) = {.fields = {R(I64, correlation_id),
+                                                     R(I32, channel_status_id)}},
     RESPONSE_ROW(RSTI_RSP_COUNTER_READY) = COUNTER_READY_LAYOUT,
-    RESPONSE_ROW(RSTI_RSP_UNAVAILABLE_COUNTER) =
-        {.fields = {R(I64, registration_id), R(I32, counter_id)}},
+    RESPONSE_ROW(RSTI_RSP_UNAVAILABLE_COUNTER) = {.fields = {R(I64, registration_id),
+                                                      R(I32, counter_id)}},
     RESPONSE_ROW(RSTI_RSP_CLIENT_TIMEOUT) = {.fields = {R(I64, correlation_id)}},
     RESPONSE_ROW(RSTI_RSP_STATIC_COUNTER) = COUNTER_READY_LAYOUT,
     RESPONSE_ROW(RSTI_RSP_PUBLICATION_ERROR) = {.length_min = 72,
@@ -104,8 +118,8 @@ static const layout_t response_layouts[] = {
         .fields = {R(I64, registration_id), R(I64, destination_id), R(I32, session_id),
             R(I32, stream_id), R(I64, receiver_id), R(I64, group_tag), R(U16, address_kind),
             R(U16, port), R(BYTES_16, address), R(I32, error_code), R(TEXT, log_file)}},
-    RESPONSE_ROW(RSTI_RSP_NEXT_SESSION_ID) =
-        {.fields = {R(I64, correlation_id), R(I32, session_id)}},
+    RESPONSE_ROW(RSTI_RSP_NEXT_SESSION_ID) = {.fields = {R(I64, correlation_id),
+                                                  R(I32, session_id)}},
 };
 
 #undef C
@@ -185,8 +199,8 @@ static int64_t encode(const layout_t *layout, const void *record, uint8_t *buffe
     for (const field_t *field = layout->fields; field->kind != FIELD_END; field++) {
         const uint8_t *from = (const uint8_t *)record + field->offset;
         if (is_text(field->kind)) {
-            at = encode_text((const rsti_text_t *)(const void *)from, field->kind, buffer,
-                capacity, at);
+            at = encode_text((const rsti_text_t *)(const void *)from, field->kind, buffer, capacity,
+                at);
             if (at == SIZE_MAX) {
                 return -1;
             }
@@ -257,8 +271,7 @@ int64_t rsti_command_encode(const rsti_command_t *command, uint8_t *buffer, size
     return encode(find_command(command->type), command, buffer, capacity);
 }
 
-int rsti_command_decode(int32_t type, const uint8_t *buffer, size_t length,
-    rsti_command_t *command)
+int rsti_command_decode(int32_t type, const uint8_t *buffer, size_t length, rsti_command_t *command)
 {
     const layout_t *layout = find_command(type);
     *command = (rsti_command_t){.type = type};

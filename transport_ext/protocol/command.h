@@ -141,8 +141,8 @@ enum {
      * driver and handed to it, all sockets together; no key, owner -1. */
     RSTI_COUNTER_DATAGRAMS_SENT = 7302,
     RSTI_COUNTER_DATAGRAMS_RECEIVED = 7303,
-    /* "rs-name-entry": which answer of its row a name of name-resolver=csv_table has: 0, 1, or -1 for
-     * none; channel key (the name), owner -1. Tests write it. */
+    /* "rs-name-entry": which answer of its row a name of name-resolver=csv_table has: 0, 1, or -1
+     * for none; channel key (the name), owner -1. Tests write it. */
     RSTI_COUNTER_NAME_ENTRY = 7304,
     /* Of a network or IPC publication with a law of rate (flow/rate.h); stream key, registration id
      * = the publication's: "rs-rate": bytes per second; "rs-fill-naks": how many were believed;
@@ -161,52 +161,52 @@ enum {
 };
 
 /* System counter ids = position in the table (memory reference 17). */
-#define RSTI_SYSTEM_COUNTERS(X)                                                     \
-    X(BYTES_SENT, "Bytes sent")                                                     \
-    X(BYTES_RECEIVED, "Bytes received")                                             \
-    X(RECEIVER_PROXY_FAILS, "Failed offers to ReceiverProxy")                       \
-    X(SENDER_PROXY_FAILS, "Failed offers to SenderProxy")                           \
-    X(CONDUCTOR_PROXY_FAILS, "Failed offers to DriverConductorProxy")               \
-    X(NAKS_SENT, "NAKs sent")                                                       \
-    X(NAKS_RECEIVED, "NAKs received")                                               \
-    X(SM_SENT, "Status Messages sent")                                              \
-    X(SM_RECEIVED, "Status Messages received")                                      \
-    X(HEARTBEATS_SENT, "Heartbeats sent")                                           \
-    X(HEARTBEATS_RECEIVED, "Heartbeats received")                                   \
-    X(RETRANSMITS_SENT, "Retransmits sent")                                         \
-    X(FLOW_CONTROL_UNDER_RUNS, "Flow control under runs")                           \
-    X(FLOW_CONTROL_OVER_RUNS, "Flow control over runs")                             \
-    X(INVALID_PACKETS, "Invalid packets")                                           \
-    X(ERRORS, "Errors: version=" RSTI_VERSION_TEXT " commit=rstream")               \
-    X(SHORT_SENDS, "Short sends")                                                   \
-    X(FREE_FAILS, "Failed attempts to free log buffers")                            \
-    X(SENDER_FLOW_CONTROL_LIMITS, "Sender flow control limits, i.e. back-pressure events") \
-    X(UNBLOCKED_PUBLICATIONS, "Unblocked Publications")                             \
-    X(UNBLOCKED_COMMANDS, "Unblocked Control Commands")                             \
-    X(POSSIBLE_TTL_ASYMMETRY, "Possible TTL Asymmetry")                             \
-    X(CONTROLLABLE_IDLE_STRATEGY, "ControllableIdleStrategy status")                \
-    X(LOSS_GAP_FILLS, "Loss gap fills")                                             \
-    X(CLIENT_TIMEOUTS, "Client liveness timeouts")                                  \
-    X(RESOLUTION_CHANGES, "Resolution changes")                                     \
-    X(CONDUCTOR_MAX_CYCLE_TIME, "Conductor max cycle time doing its work in ns")    \
-    X(CONDUCTOR_CYCLE_TIME_EXCEEDED, "Conductor work cycle exceeded threshold count") \
-    X(SENDER_MAX_CYCLE_TIME, "Sender max cycle time doing its work in ns")          \
-    X(SENDER_CYCLE_TIME_EXCEEDED, "Sender work cycle exceeded threshold count")     \
-    X(RECEIVER_MAX_CYCLE_TIME, "Receiver max cycle time doing its work in ns")      \
-    X(RECEIVER_CYCLE_TIME_EXCEEDED, "Receiver work cycle exceeded threshold count") \
-    X(NAME_RESOLVER_MAX_TIME, "NameResolver max time in ns")                        \
-    X(NAME_RESOLVER_TIME_EXCEEDED, "NameResolver exceeded threshold count")         \
-    X(VERSION, "Aeron software: version=" RSTI_VERSION_TEXT " commit=rstream")      \
-    X(BYTES_MAPPED, "Bytes currently mapped")                                       \
-    X(RETRANSMITTED_BYTES, "Retransmitted bytes")                                   \
-    X(RETRANSMIT_OVERFLOW, "Retransmit Pool Overflow count")                        \
-    X(ERROR_FRAMES_RECEIVED, "Error Frames received")                               \
-    X(ERROR_FRAMES_SENT, "Error Frames sent")                                       \
-    X(PUBLICATIONS_REVOKED, "Publications Revoked")                                 \
-    X(IMAGES_REVOKED, "Publication Images Revoked")                                 \
-    X(IMAGES_REJECTED, "Images rejected")                                           \
-    X(CONTROL_PROTOCOL_VERSION, "Control protocol version")                         \
-    X(SM_REJECTED, "Status Messages rejected")                                      \
+#define RSTI_SYSTEM_COUNTERS(X)                                                                    \
+    X(BYTES_SENT, "Bytes sent")                                                                    \
+    X(BYTES_RECEIVED, "Bytes received")                                                            \
+    X(RECEIVER_PROXY_FAILS, "Failed offers to ReceiverProxy")                                      \
+    X(SENDER_PROXY_FAILS, "Failed offers to SenderProxy")                                          \
+    X(CONDUCTOR_PROXY_FAILS, "Failed offers to DriverConductorProxy")                              \
+    X(NAKS_SENT, "NAKs sent")                                                                      \
+    X(NAKS_RECEIVED, "NAKs received")                                                              \
+    X(SM_SENT, "Status Messages sent")                                                             \
+    X(SM_RECEIVED, "Status Messages received")                                                     \
+    X(HEARTBEATS_SENT, "Heartbeats sent")                                                          \
+    X(HEARTBEATS_RECEIVED, "Heartbeats received")                                                  \
+    X(RETRANSMITS_SENT, "Retransmits sent")                                                        \
+    X(FLOW_CONTROL_UNDER_RUNS, "Flow control under runs")                                          \
+    X(FLOW_CONTROL_OVER_RUNS, "Flow control over runs")                                            \
+    X(INVALID_PACKETS, "Invalid packets")                                                          \
+    X(ERRORS, "Errors: version=" RSTI_VERSION_TEXT " commit=rstream")                              \
+    X(SHORT_SENDS, "Short sends")                                                                  \
+    X(FREE_FAILS, "Failed attempts to free log buffers")                                           \
+    X(SENDER_FLOW_CONTROL_LIMITS, "Sender flow control limits, i.e. back-pressure events")         \
+    X(UNBLOCKED_PUBLICATIONS, "Unblocked Publications")                                            \
+    X(UNBLOCKED_COMMANDS, "Unblocked Control Commands")                                            \
+    X(POSSIBLE_TTL_ASYMMETRY, "Possible TTL Asymmetry")                                            \
+    X(CONTROLLABLE_IDLE_STRATEGY, "ControllableIdleStrategy status")                               \
+    X(LOSS_GAP_FILLS, "Loss gap fills")                                                            \
+    X(CLIENT_TIMEOUTS, "Client liveness timeouts")                                                 \
+    X(RESOLUTION_CHANGES, "Resolution changes")                                                    \
+    X(CONDUCTOR_MAX_CYCLE_TIME, "Conductor max cycle time doing its work in ns")                   \
+    X(CONDUCTOR_CYCLE_TIME_EXCEEDED, "Conductor work cycle exceeded threshold count")              \
+    X(SENDER_MAX_CYCLE_TIME, "Sender max cycle time doing its work in ns")                         \
+    X(SENDER_CYCLE_TIME_EXCEEDED, "Sender work cycle exceeded threshold count")                    \
+    X(RECEIVER_MAX_CYCLE_TIME, "Receiver max cycle time doing its work in ns")                     \
+    X(RECEIVER_CYCLE_TIME_EXCEEDED, "Receiver work cycle exceeded threshold count")                \
+    X(NAME_RESOLVER_MAX_TIME, "NameResolver max time in ns")                                       \
+    X(NAME_RESOLVER_TIME_EXCEEDED, "NameResolver exceeded threshold count")                        \
+    X(VERSION, "Aeron software: version=" RSTI_VERSION_TEXT " commit=rstream")                     \
+    X(BYTES_MAPPED, "Bytes currently mapped")                                                      \
+    X(RETRANSMITTED_BYTES, "Retransmitted bytes")                                                  \
+    X(RETRANSMIT_OVERFLOW, "Retransmit Pool Overflow count")                                       \
+    X(ERROR_FRAMES_RECEIVED, "Error Frames received")                                              \
+    X(ERROR_FRAMES_SENT, "Error Frames sent")                                                      \
+    X(PUBLICATIONS_REVOKED, "Publications Revoked")                                                \
+    X(IMAGES_REVOKED, "Publication Images Revoked")                                                \
+    X(IMAGES_REJECTED, "Images rejected")                                                          \
+    X(CONTROL_PROTOCOL_VERSION, "Control protocol version")                                        \
+    X(SM_REJECTED, "Status Messages rejected")                                                     \
     X(NATIVE_AGENT_PROXY_FAILS, "Failed offers to NativeResourceAgentProxy")
 
 #define RSTI_VERSION_TEXT "0.1.0"

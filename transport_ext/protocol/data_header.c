@@ -7,8 +7,8 @@
 int64_t rsti_stream_header_encode(const rsti_stream_header_t *header)
 {
     uint64_t value = (uint64_t)header->version << 56 | (uint64_t)header->kind << 48
-                     | (uint64_t)header->flags << 40 | (uint64_t)header->codec_id << 32
-                     | (uint64_t)header->target << 16 | (uint64_t)header->name_hash;
+        | (uint64_t)header->flags << 40 | (uint64_t)header->codec_id << 32
+        | (uint64_t)header->target << 16 | (uint64_t)header->name_hash;
     return (int64_t)value;
 }
 

@@ -81,23 +81,23 @@ bool rsti_setup_is_valid(const rsti_setup_t *setup)
     }
     /* A term before the first one has no position; no sender is ever there. */
     return is_term_offset(setup->term_offset, setup->term_length)
-           && setup->mtu >= RSTI_DATA_HEADER_LENGTH && setup->mtu <= MTU_MAX
-           && is_frame_aligned(setup->mtu)
-           && rsti_wrap_sub_i32(setup->active_term_id, setup->initial_term_id) >= 0;
+        && setup->mtu >= RSTI_DATA_HEADER_LENGTH && setup->mtu <= MTU_MAX
+        && is_frame_aligned(setup->mtu)
+        && rsti_wrap_sub_i32(setup->active_term_id, setup->initial_term_id) >= 0;
 }
 
 bool rsti_nak_is_valid(const rsti_nak_t *nak, int32_t term_length)
 {
     RST_ASSERT(rsti_is_power_of_two(term_length));
     return is_term_offset(nak->term_offset, term_length) && nak->length >= 0
-           && (int64_t)nak->term_offset + nak->length <= term_length;
+        && (int64_t)nak->term_offset + nak->length <= term_length;
 }
 
 bool rsti_sm_is_valid(const rsti_sm_t *sm, int32_t term_length)
 {
     RST_ASSERT(rsti_is_power_of_two(term_length));
     return is_term_offset(sm->consumption_term_offset, term_length) && sm->receiver_window >= 0
-           && sm->receiver_window <= term_length / 2;
+        && sm->receiver_window <= term_length / 2;
 }
 
 bool rsti_err_is_valid(const rsti_err_t *err, size_t length)
@@ -107,8 +107,8 @@ bool rsti_err_is_valid(const rsti_err_t *err, size_t length)
     }
     int64_t frame_length = err->frame.frame_length;
     return err->error_length >= 0 && err->error_length <= RSTI_ERR_TEXT_MAX
-           && RSTI_ERR_LENGTH + (int64_t)err->error_length <= frame_length
-           && frame_length <= (int64_t)length;
+        && RSTI_ERR_LENGTH + (int64_t)err->error_length <= frame_length
+        && frame_length <= (int64_t)length;
 }
 
 bool rsti_sm_group_tag(const rsti_sm_t *sm, int64_t *group_tag)
@@ -125,7 +125,7 @@ bool rsti_sm_is_in_window(int64_t sm_position, int64_t snd_position, int32_t ter
     RST_ASSERT(term_length > 0);
     int64_t half = term_length / 2;
     return sm_position >= rsti_saturating_add_i64(snd_position, -half)
-           && sm_position <= rsti_saturating_add_i64(snd_position, half);
+        && sm_position <= rsti_saturating_add_i64(snd_position, half);
 }
 
 bool rsti_packet_is_heartbeat(const void *datagram, size_t length)
@@ -140,9 +140,9 @@ static bool is_next_frame(const rsti_data_header_t *first, const rsti_data_heade
     int64_t term_offset)
 {
     return frame->frame.frame_length >= RSTI_DATA_HEADER_LENGTH && frame->frame.version == 0
-           && (frame->frame.type == RSTI_FRAME_DATA || frame->frame.type == RSTI_FRAME_PAD)
-           && frame->term_offset == term_offset && frame->session_id == first->session_id
-           && frame->stream_id == first->stream_id && frame->term_id == first->term_id;
+        && (frame->frame.type == RSTI_FRAME_DATA || frame->frame.type == RSTI_FRAME_PAD)
+        && frame->term_offset == term_offset && frame->session_id == first->session_id
+        && frame->stream_id == first->stream_id && frame->term_id == first->term_id;
 }
 
 int32_t rsti_packet_validate(const void *datagram, size_t length, int32_t term_length)
@@ -207,9 +207,8 @@ int32_t rsti_framed_length(int32_t length, int32_t max_payload_length)
     }
     int32_t whole = length / max_payload_length;
     int32_t rest = length % max_payload_length;
-    int32_t last = rest == 0
-                       ? 0
-                       : rsti_align_i32(rest + RSTI_DATA_HEADER_LENGTH, RSTI_FRAME_ALIGNMENT);
+    int32_t last = rest == 0 ? 0
+                             : rsti_align_i32(rest + RSTI_DATA_HEADER_LENGTH, RSTI_FRAME_ALIGNMENT);
 #if RSTI_FAULT == RSTI_FAULT_FRAMED_LENGTH
     last -= whole > 0 && last > RSTI_FRAME_ALIGNMENT ? RSTI_FRAME_ALIGNMENT : 0;
 #endif

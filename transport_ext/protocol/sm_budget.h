@@ -1,11 +1,12 @@
-/* sm_budget.h: the value of the item RSTI_SM_ITEM_BUDGET of an additional status message: what a consumer
- * lets be under way to it, and how far it has taken it (flow/budget.h). Little-endian, 24 bytes; a later
- * version may append:
+/* sm_budget.h: the value of the item RSTI_SM_ITEM_BUDGET of an additional status message: what a
+ * consumer lets be under way to it, and how far it has taken it (flow/budget.h). Little-endian, 24
+ * bytes; a later version may append:
  *
- *   0  i64 position acknowledged   8  i64 bytes of the connection; 0: no limit   16  i64 bytes of the stream
+ *   0  i64 position acknowledged   8  i64 bytes of the connection; 0: no limit   16  i64 bytes of
+ * the stream
  *
- * Each value stands alone, so one that is lost or doubled does no harm; one with an older position is late.
- * Untrusted: any 24 bytes are a value; less than nothing granted is no limit. */
+ * Each value stands alone, so one that is lost or doubled does no harm; one with an older position
+ * is late. Untrusted: any 24 bytes are a value; less than nothing granted is no limit. */
 #ifndef RSTI_PROTOCOL_SM_BUDGET_H
 #define RSTI_PROTOCOL_SM_BUDGET_H
 

@@ -108,7 +108,7 @@ bool rsti_sm_items_are_sound(const uint8_t *tail, size_t length)
     }
     const size_t items_length = (size_t)tail[2] | (size_t)tail[3] << 8;
     return items_length <= length - ITEMS_HEADER_LENGTH
-           && are_items_sound(tail + ITEMS_HEADER_LENGTH, items_length, tail[1]);
+        && are_items_sound(tail + ITEMS_HEADER_LENGTH, items_length, tail[1]);
 }
 
 bool rsti_sm_items_read(const uint8_t *tail, size_t length,

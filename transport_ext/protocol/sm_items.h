@@ -17,10 +17,10 @@ enum {
     RSTI_SM_ITEM_TAG_PRESENT = 1, /* u8 */
     RSTI_SM_ITEM_FILL = 2,        /* a fill NAK: sm_fill.h */
     RSTI_SM_ITEM_DEMAND = 3,      /* what its readers ask for: sm_demand.h */
-    RSTI_SM_ITEM_BUDGET = 4,      /* what may be under way, and how far it was taken: sm_budget.h */
-    RSTI_SM_ITEM_ROUND_TRIP = 5,  /* i64 ns, the least of the last ones */
+    RSTI_SM_ITEM_BUDGET = 4, /* what may be under way, and how far it was taken: sm_budget.h */
+    RSTI_SM_ITEM_ROUND_TRIP = 5, /* i64 ns, the least of the last ones */
     RSTI_SM_ITEM_ARRIVAL_RATE = 6, /* i64 bytes per second that it asks for; 0: any */
-    RSTI_SM_ITEM_NOOP = 7,        /* NOOPs heard and answered: sm_noop.h */
+    RSTI_SM_ITEM_NOOP = 7, /* NOOPs heard and answered: sm_noop.h */
     RSTI_SM_ITEM_TARGET_DELAY = 8 /* i64 ns, from sender to receivers: L of flow/reaction.h */
 };
 

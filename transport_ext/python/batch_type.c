@@ -1,5 +1,5 @@
-/* batch_type.c: Batch, what one poll hands over. The core's batch is used again by the next poll; this
- * object is new each time (60 ns a poll), so that an old one can say that it was released. */
+/* batch_type.c: Batch, what one poll hands over. The core's batch is used again by the next poll;
+ * this object is new each time (60 ns a poll), so that an old one can say that it was released. */
 #include "state.h"
 
 PyObject *rsti_py_batch_make(rsti_py_subscription_t *subscription)

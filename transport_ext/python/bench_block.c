@@ -1,9 +1,9 @@
 /* bench_block.c: messages that can be told apart and checked, at memory speed.
  *
  * A message of size bytes: number (8 bytes, little endian), checksum (4), pattern. The pattern is a
- * sequence of 64-bit words seeded by the number; the checksum folds number and pattern with multiply and
- * xor, so that a lost, repeated, swapped, cut or changed message is found. Shared by both sides of
- * every comparison, so that checking costs the same for all. */
+ * sequence of 64-bit words seeded by the number; the checksum folds number and pattern with
+ * multiply and xor, so that a lost, repeated, swapped, cut or changed message is found. Shared by
+ * both sides of every comparison, so that checking costs the same for all. */
 #include "state.h"
 
 #include <inttypes.h>
@@ -98,8 +98,8 @@ static PyObject *fill_block(PyObject *module, PyObject *const *args, Py_ssize_t 
     int64_t messages;
 
     (void)module;
-    if (!rsti_py_check_count("fill_block", count, 3, 3) || !get_layout(args, &size, &first) ||
-        PyObject_GetBuffer(args[0], &view, PyBUF_WRITABLE) < 0) {
+    if (!rsti_py_check_count("fill_block", count, 3, 3) || !get_layout(args, &size, &first)
+        || PyObject_GetBuffer(args[0], &view, PyBUF_WRITABLE) < 0) {
         return NULL;
     }
     messages = view.len / size;

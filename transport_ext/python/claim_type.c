@@ -100,8 +100,8 @@ static PyObject *claim_enter(PyObject *object, PyObject *unused)
     return self->view == NULL ? NULL : rsti_py_self(self->view, NULL);
 }
 
-/* The view that __enter__ gave out is taken back here; views made of it are the caller's fault, and the
- * claim is aborted then: nothing half written may be read. */
+/* The view that __enter__ gave out is taken back here; views made of it are the caller's fault, and
+ * the claim is aborted then: nothing half written may be read. */
 static PyObject *claim_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     rsti_py_claim_t *self = (rsti_py_claim_t *)object;
@@ -145,8 +145,8 @@ static int claim_getbuffer(PyObject *object, Py_buffer *view, int flags)
         PyErr_SetString(PyExc_BufferError, "the claim was committed or aborted");
         return -1;
     }
-    if (PyBuffer_FillInfo(view, object, self->claim.data, (Py_ssize_t)self->claim.length, 0,
-            flags) < 0) {
+    if (PyBuffer_FillInfo(view, object, self->claim.data, (Py_ssize_t)self->claim.length, 0, flags)
+        < 0) {
         return -1;
     }
     self->exports++;

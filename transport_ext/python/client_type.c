@@ -32,7 +32,8 @@ static rsti_py_handle_t *next_open(const rsti_py_client_t *self)
     return handle;
 }
 
-/* Likewise. One that another thread is closing is closed by that one, which needs the GIL for it. */
+/* Likewise. One that another thread is closing is closed by that one, which needs the GIL for it.
+ */
 static rsti_py_waiter_t *next_open_waiter(const rsti_py_client_t *self)
 {
     rsti_py_waiter_t *waiter = self->waiters;
@@ -115,10 +116,9 @@ static PyObject *client_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     params.name = name[0] != '\0' ? name : NULL;
     params.driver_timeout_ms = driver_timeout_ms;
     params.keepalive_interval_ns = keepalive_interval_ns;
-    Py_BEGIN_ALLOW_THREADS
-    result = rst_client_open(&self->client, &params);
-    Py_END_ALLOW_THREADS
-    if (result < 0) {
+    Py_BEGIN_ALLOW_THREADS result = rst_client_open(&self->client, &params);
+    Py_END_ALLOW_THREADS if (result < 0)
+    {
         (void)rsti_py_raise(self->state, result);
         self->client = NULL;
         Py_DECREF((PyObject *)self);
@@ -147,10 +147,9 @@ int rsti_py_client_await(rsti_py_client_t *self, int64_t correlation_id, int64_t
     for (;;) {
         int64_t slice_ns = end_ns - now_ns < AWAIT_SLICE_NS ? end_ns - now_ns : AWAIT_SLICE_NS;
         self->inside++;
-        Py_BEGIN_ALLOW_THREADS
-        result = rst_client_await(self->client, correlation_id, slice_ns > 0 ? slice_ns : 0);
-        Py_END_ALLOW_THREADS
-        self->inside--;
+        Py_BEGIN_ALLOW_THREADS result = rst_client_await(self->client, correlation_id,
+            slice_ns > 0 ? slice_ns : 0);
+        Py_END_ALLOW_THREADS self->inside--;
         if (result < 0) {
             (void)rsti_py_raise(self->state, result);
             break;
@@ -210,9 +209,9 @@ const char *rsti_py_get_text(rsti_py_state_t *state, PyObject *object)
 static bool get_request(rsti_py_client_t *self, PyObject *const *args, Py_ssize_t count,
     add_request_t *request)
 {
-    if (!rsti_py_get_int32(args[1], &request->stream_id) ||
-        !rsti_py_get_timeout_ns(args[count - 1], &request->timeout_ns) ||
-        !rsti_py_client_check_open(self)) {
+    if (!rsti_py_get_int32(args[1], &request->stream_id)
+        || !rsti_py_get_timeout_ns(args[count - 1], &request->timeout_ns)
+        || !rsti_py_client_check_open(self)) {
         return false;
     }
     request->channel = rsti_py_get_text(self->state, args[0]);
@@ -227,8 +226,8 @@ static PyObject *client_add_publication(PyObject *object, PyObject *const *args,
     int64_t correlation_id;
     int is_exclusive;
 
-    if (!rsti_py_check_count("add_publication", count, 4, 4) ||
-        !get_request(self, args, count, &request)) {
+    if (!rsti_py_check_count("add_publication", count, 4, 4)
+        || !get_request(self, args, count, &request)) {
         return NULL;
     }
     is_exclusive = PyObject_IsTrue(args[2]);
@@ -255,8 +254,8 @@ static PyObject *client_add_subscription(PyObject *object, PyObject *const *args
     int64_t correlation_id;
     int is_on_demand;
 
-    if (!rsti_py_check_count("add_subscription", count, 3, 4) ||
-        !get_request(self, args, count, &request)) {
+    if (!rsti_py_check_count("add_subscription", count, 3, 4)
+        || !get_request(self, args, count, &request)) {
         return NULL;
     }
     is_on_demand = count > 3 ? PyObject_IsTrue(args[2]) : 0;
@@ -285,9 +284,9 @@ static PyObject *client_next_session_id(PyObject *object, PyObject *const *args,
     int32_t stream_id;
     int result;
 
-    if (!rsti_py_check_count("next_session_id", count, 2, 2) ||
-        !rsti_py_get_int32(args[0], &stream_id) ||
-        !rsti_py_get_timeout_ns(args[1], &timeout_ns) || !rsti_py_client_check_open(self)) {
+    if (!rsti_py_check_count("next_session_id", count, 2, 2)
+        || !rsti_py_get_int32(args[0], &stream_id) || !rsti_py_get_timeout_ns(args[1], &timeout_ns)
+        || !rsti_py_client_check_open(self)) {
         return NULL;
     }
     correlation_id = rst_client_next_session_id(self->client, stream_id);
@@ -371,8 +370,9 @@ static PyGetSetDef client_getset[] = {
 };
 
 static PyType_Slot client_slots[] = {
-    {Py_tp_doc, "Client(dir, name, driver_timeout_ms, keepalive_interval_ns, /)\n--\n\n"
-                "Connects to the living driver of a directory."},
+    {Py_tp_doc,
+        "Client(dir, name, driver_timeout_ms, keepalive_interval_ns, /)\n--\n\n"
+        "Connects to the living driver of a directory."},
     {Py_tp_new, client_new},
     {Py_tp_dealloc, client_dealloc},
     {Py_tp_methods, client_methods},

@@ -44,15 +44,13 @@ static PyObject *take(rsti_py_client_t *client, int64_t id, int64_t timeout_ns)
 }
 
 /* args: key, label, timeout. True: the key is to be released. */
-static bool get_request(rsti_py_client_t *client, PyObject *const *args,
-    counter_request_t *request)
+static bool get_request(rsti_py_client_t *client, PyObject *const *args, counter_request_t *request)
 {
     if (!rsti_py_get_timeout_ns(args[2], &request->timeout_ns)) {
         return false;
     }
     request->label = rsti_py_get_text(client->state, args[1]);
-    return request->label != NULL &&
-        PyObject_GetBuffer(args[0], &request->key, PyBUF_SIMPLE) == 0;
+    return request->label != NULL && PyObject_GetBuffer(args[0], &request->key, PyBUF_SIMPLE) == 0;
 }
 
 PyObject *rsti_py_client_add_counter(PyObject *object, PyObject *const *args, Py_ssize_t count)
@@ -61,8 +59,9 @@ PyObject *rsti_py_client_add_counter(PyObject *object, PyObject *const *args, Py
     counter_request_t request;
     int64_t id;
 
-    if (!rsti_py_check_count("add_counter", count, 4, 4) ||
-        !rsti_py_get_int32(args[0], &request.type_id) || !get_request(self, args + 1, &request)) {
+    if (!rsti_py_check_count("add_counter", count, 4, 4)
+        || !rsti_py_get_int32(args[0], &request.type_id)
+        || !get_request(self, args + 1, &request)) {
         return NULL;
     }
     /* Asking for the key's buffer may run code, and that may close. */
@@ -80,16 +79,16 @@ PyObject *rsti_py_client_add_static_counter(PyObject *object, PyObject *const *a
     counter_request_t request;
     int64_t id;
 
-    if (!rsti_py_check_count("add_static_counter", count, 5, 5) ||
-        !rsti_py_get_int32(args[0], &request.type_id) ||
-        !rsti_py_get_int64(args[1], &request.registration_id) ||
-        !get_request(self, args + 2, &request)) {
+    if (!rsti_py_check_count("add_static_counter", count, 5, 5)
+        || !rsti_py_get_int32(args[0], &request.type_id)
+        || !rsti_py_get_int64(args[1], &request.registration_id)
+        || !get_request(self, args + 2, &request)) {
         return NULL;
     }
-    id = self->is_closed ? -RST_ECLOSED
-                         : rst_client_add_static_counter(self->client, request.type_id,
-                               request.registration_id, request.key.buf, (size_t)request.key.len,
-                               request.label);
+    id = self->is_closed
+        ? -RST_ECLOSED
+        : rst_client_add_static_counter(self->client, request.type_id, request.registration_id,
+              request.key.buf, (size_t)request.key.len, request.label);
     PyBuffer_Release(&request.key);
     return rsti_py_client_check_open(self) ? take(self, id, request.timeout_ns) : NULL;
 }
@@ -101,9 +100,8 @@ PyObject *rsti_py_client_find_counter(PyObject *object, PyObject *const *args, P
     int32_t type_id;
     int32_t id;
 
-    if (!rsti_py_check_count("find_counter", count, 2, 2) ||
-        !rsti_py_get_int32(args[0], &type_id) || !rsti_py_get_int64(args[1], &registration_id) ||
-        !rsti_py_client_check_open(self)) {
+    if (!rsti_py_check_count("find_counter", count, 2, 2) || !rsti_py_get_int32(args[0], &type_id)
+        || !rsti_py_get_int64(args[1], &registration_id) || !rsti_py_client_check_open(self)) {
         return NULL;
     }
     id = rst_client_find_counter(self->client, type_id, registration_id);
@@ -184,8 +182,8 @@ static void counter_dealloc(PyObject *object)
 
 static bool is_closed(const rsti_py_counter_t *self)
 {
-    return self->client->is_closed || self->counter == NULL ||
-        rst_user_counter_is_closed(self->counter);
+    return self->client->is_closed || self->counter == NULL
+        || rst_user_counter_is_closed(self->counter);
 }
 
 /* A write that went nowhere is a mistake that must be heard of. */

@@ -4,8 +4,7 @@
 #include <unistd.h>
 
 typedef struct driver_object_t {
-    PyObject_HEAD
-    rsti_py_state_t *state;
+    PyObject_HEAD rsti_py_state_t *state;
     rst_driver_t *driver; /* NULL after close */
     PyObject *dir;
     pid_t pid;
@@ -42,8 +41,7 @@ static int open_driver(driver_object_t *self, PyObject *options)
     if (result == 0) {
         result = set_options(params, options);
         if (result == 0) {
-            Py_BEGIN_ALLOW_THREADS
-            result = rst_driver_open(&self->driver, params);
+            Py_BEGIN_ALLOW_THREADS result = rst_driver_open(&self->driver, params);
             Py_END_ALLOW_THREADS
         }
         rst_driver_params_destroy(params);
@@ -116,10 +114,8 @@ static PyObject *driver_start(PyObject *object, PyObject *unused)
     if (!enter(self)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-    result = rst_driver_start(self->driver);
-    Py_END_ALLOW_THREADS
-    self->is_busy = false;
+    Py_BEGIN_ALLOW_THREADS result = rst_driver_start(self->driver);
+    Py_END_ALLOW_THREADS self->is_busy = false;
     if (result < 0) {
         return rsti_py_raise(self->state, result);
     }
@@ -142,10 +138,8 @@ static PyObject *driver_do_work(PyObject *object, PyObject *unused)
         return rsti_py_raise_text(self->state, RST_EBUSY,
             "the driver runs in threads of its own: do_work() is for threading=invoker");
     }
-    Py_BEGIN_ALLOW_THREADS
-    work_count = rst_driver_do_work(self->driver, &next_deadline_ns);
-    Py_END_ALLOW_THREADS
-    self->is_busy = false;
+    Py_BEGIN_ALLOW_THREADS work_count = rst_driver_do_work(self->driver, &next_deadline_ns);
+    Py_END_ALLOW_THREADS self->is_busy = false;
     if (work_count < 0) {
         return rsti_py_raise(self->state, (int)work_count);
     }
@@ -170,10 +164,8 @@ static PyObject *driver_close(PyObject *object, PyObject *unused)
         return NULL;
     }
     self->driver = NULL;
-    Py_BEGIN_ALLOW_THREADS
-    rst_driver_close(driver);
-    Py_END_ALLOW_THREADS
-    self->is_busy = false;
+    Py_BEGIN_ALLOW_THREADS rst_driver_close(driver);
+    Py_END_ALLOW_THREADS self->is_busy = false;
     Py_RETURN_NONE;
 }
 

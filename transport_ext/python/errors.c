@@ -128,8 +128,8 @@ bool rsti_py_check_count(const char *name, Py_ssize_t count, Py_ssize_t least, P
     if (count >= least && count <= most) {
         return true;
     }
-    PyErr_Format(PyExc_TypeError, "%s() takes %zd to %zd positional arguments, %zd were given", name,
-        least, most, count);
+    PyErr_Format(PyExc_TypeError, "%s() takes %zd to %zd positional arguments, %zd were given",
+        name, least, most, count);
     return false;
 }
 

@@ -33,8 +33,7 @@ void rsti_py_drain(const rsti_py_client_t *client, const int32_t *inside, rst_wa
         if (waiter != NULL) {
             rst_waiter_wake(waiter);
         }
-        Py_BEGIN_ALLOW_THREADS
-        (void)nanosleep(&pause, NULL);
+        Py_BEGIN_ALLOW_THREADS(void) nanosleep(&pause, NULL);
         Py_END_ALLOW_THREADS
     }
 }
@@ -88,7 +87,8 @@ void rsti_py_handle_finish(rsti_py_handle_t *handle)
     if (!handle->is_closed || !handle->is_open || handle->pins > 0) {
         return;
     }
-    handle->is_open = false; /* first: forgetting may give the GIL away, and nobody may come again */
+    handle
+        ->is_open = false; /* first: forgetting may give the GIL away, and nobody may come again */
     while ((waiter = find_attached(client, handle)) != NULL) {
         Py_INCREF((PyObject *)waiter);
         rsti_py_waiter_forget(waiter, handle);
@@ -173,14 +173,13 @@ static int wait_slice(rst_waiter_t *waiter, int32_t *inside, int64_t timeout_ns,
     int result;
 
     (*inside)++;
-    Py_BEGIN_ALLOW_THREADS
-    result = rst_waiter_wait(waiter, timeout_ns, spin_ns);
-    Py_END_ALLOW_THREADS
-    (*inside)--;
+    Py_BEGIN_ALLOW_THREADS result = rst_waiter_wait(waiter, timeout_ns, spin_ns);
+    Py_END_ALLOW_THREADS(*inside)--;
     return result;
 }
 
-/* 0 to go on; 1 to return; -1 with an exception. Signal handlers run here and may close anything. */
+/* 0 to go on; 1 to return; -1 with an exception. Signal handlers run here and may close anything.
+ */
 static int look_up(rsti_py_client_t *client, const rsti_py_waiting_t *waiting)
 {
     if (PyErr_CheckSignals() < 0) {
@@ -247,9 +246,8 @@ PyObject *rsti_py_handle_wait(PyObject *self, PyObject *timeout_s)
         }
     }
     {
-        const rsti_py_waiting_t waiting = {.waiter = handle->waiter,
-            .inside = &handle->inside,
-            .is_closed = &handle->is_closed};
+        const rsti_py_waiting_t waiting = {
+            .waiter = handle->waiter, .inside = &handle->inside, .is_closed = &handle->is_closed};
         result = rsti_py_wait(handle->client, &waiting, timeout_ns, 0);
     }
     return result < 0 ? NULL : PyBool_FromLong(result);

@@ -1,5 +1,5 @@
-/* handle_addresses.c: the addresses of publications and subscriptions: destinations that are added and
- * removed, and what their sockets are bound to. */
+/* handle_addresses.c: the addresses of publications and subscriptions: destinations that are added
+ * and removed, and what their sockets are bound to. */
 #include "state.h"
 
 #define ADDRESS_SIZE 128
@@ -17,9 +17,8 @@ static rst_subscription_t *subscription_of(rsti_py_handle_t *handle)
 /* The correlation id, or a negative error, of each. */
 static int64_t add(rsti_py_handle_t *handle, const char *uri)
 {
-    return handle->is_subscription
-        ? rst_subscription_add_destination(subscription_of(handle), uri)
-        : rst_publication_add_destination(publication_of(handle), uri);
+    return handle->is_subscription ? rst_subscription_add_destination(subscription_of(handle), uri)
+                                   : rst_publication_add_destination(publication_of(handle), uri);
 }
 
 static int64_t remove_uri(rsti_py_handle_t *handle, const char *uri)
@@ -59,9 +58,9 @@ PyObject *rsti_py_handle_add_destination(PyObject *object, PyObject *const *args
     int64_t id;
     const char *uri;
 
-    if (!rsti_py_check_count("add_destination", count, 2, 2) ||
-        !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
-        !rsti_py_handle_check_open(self, "add_destination() after close()")) {
+    if (!rsti_py_check_count("add_destination", count, 2, 2)
+        || !rsti_py_get_timeout_ns(args[1], &timeout_ns)
+        || !rsti_py_handle_check_open(self, "add_destination() after close()")) {
         return NULL;
     }
     uri = rsti_py_get_text(self->state, args[0]);
@@ -79,9 +78,9 @@ PyObject *rsti_py_handle_remove_destination(PyObject *object, PyObject *const *a
     int64_t timeout_ns;
     int64_t id;
 
-    if (!rsti_py_check_count("remove_destination", count, 2, 2) ||
-        !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
-        !rsti_py_handle_check_open(self, "remove_destination() after close()")) {
+    if (!rsti_py_check_count("remove_destination", count, 2, 2)
+        || !rsti_py_get_timeout_ns(args[1], &timeout_ns)
+        || !rsti_py_handle_check_open(self, "remove_destination() after close()")) {
         return NULL;
     }
     if (PyLong_Check(args[0])) {
@@ -110,8 +109,8 @@ PyObject *rsti_py_handle_get_local_addresses(PyObject *object, void *closure)
     char text[ADDRESS_SIZE];
 
     (void)closure;
-    for (int i = 0; list != NULL && !self->is_closed &&
-         local_address(self, i, text, sizeof(text)) > 0; i++) {
+    for (int i = 0;
+        list != NULL && !self->is_closed && local_address(self, i, text, sizeof(text)) > 0; i++) {
         PyObject *item = PyUnicode_FromString(text);
         if (item == NULL || PyList_Append(list, item) < 0) {
             Py_CLEAR(list);

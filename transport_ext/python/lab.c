@@ -1,5 +1,6 @@
-/* lab.c: the laboratory as functions: what a run consists of, what comes out, and the run itself, by the
- * queue engine (lab/lab.h) or by real agents (lab/agents.h), in virtual or in real time, without the GIL. */
+/* lab.c: the laboratory as functions: what a run consists of, what comes out, and the run itself,
+ * by the queue engine (lab/lab.h) or by real agents (lab/agents.h), in virtual or in real time,
+ * without the GIL. */
 #include "state.h"
 
 #include "lab/agents.h"
@@ -113,10 +114,8 @@ static PyObject *lab_run(PyObject *module, PyObject *argument)
     if (result < 0) {
         return rsti_py_raise(rsti_py_state_of_module(module), result);
     }
-    Py_BEGIN_ALLOW_THREADS
-    rsti_lab_run(&lab);
-    Py_END_ALLOW_THREADS
-    outcome = take_outcome(&lab.sheet);
+    Py_BEGIN_ALLOW_THREADS rsti_lab_run(&lab);
+    Py_END_ALLOW_THREADS outcome = take_outcome(&lab.sheet);
     rsti_lab_fini(&lab);
     return outcome;
 }
@@ -143,10 +142,8 @@ static int set_up_agents(PyObject *module, PyObject *const *arguments, Py_ssize_
         Py_DECREF(dir);
         return -1;
     }
-    Py_BEGIN_ALLOW_THREADS
-    result = set_up(agents, values, count, PyBytes_AsString(dir));
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&records);
+    Py_BEGIN_ALLOW_THREADS result = set_up(agents, values, count, PyBytes_AsString(dir));
+    Py_END_ALLOW_THREADS PyBuffer_Release(&records);
     Py_DECREF(dir);
     if (result < 0) {
         (void)rsti_py_raise(rsti_py_state_of_module(module), result);
@@ -157,8 +154,7 @@ static int set_up_agents(PyObject *module, PyObject *const *arguments, Py_ssize_
 
 static void close_agents(rsti_lab_agents_t *agents)
 {
-    Py_BEGIN_ALLOW_THREADS
-    rsti_lab_agents_fini(agents);
+    Py_BEGIN_ALLOW_THREADS rsti_lab_agents_fini(agents);
     Py_END_ALLOW_THREADS
 }
 
@@ -169,10 +165,8 @@ static PyObject *lab_run_agents(PyObject *module, PyObject *const *arguments, Py
     if (set_up_agents(module, arguments, given, &agents, rsti_lab_agents_init) < 0) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-    rsti_lab_agents_run(&agents);
-    Py_END_ALLOW_THREADS
-    PyObject *outcome = take_outcome(&agents.sheet);
+    Py_BEGIN_ALLOW_THREADS rsti_lab_agents_run(&agents);
+    Py_END_ALLOW_THREADS PyObject *outcome = take_outcome(&agents.sheet);
     close_agents(&agents);
     return outcome;
 }
@@ -182,10 +176,9 @@ static int run_real(rsti_lab_agents_t *agents)
 {
     bool has_ended = false;
     while (!has_ended) {
-        Py_BEGIN_ALLOW_THREADS
-        has_ended = rsti_lab_agents_run_real(agents, PART_NS);
-        Py_END_ALLOW_THREADS
-        if (PyErr_CheckSignals() < 0) {
+        Py_BEGIN_ALLOW_THREADS has_ended = rsti_lab_agents_run_real(agents, PART_NS);
+        Py_END_ALLOW_THREADS if (PyErr_CheckSignals() < 0)
+        {
             return -1;
         }
     }

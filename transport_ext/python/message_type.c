@@ -3,8 +3,8 @@
 
 PyObject *rsti_py_message_make(rsti_py_batch_t *batch, const rst_message_t *message)
 {
-    rsti_py_message_t *self =
-        PyObject_New(rsti_py_message_t, batch->subscription->handle.state->message_type);
+    rsti_py_message_t *self = PyObject_New(rsti_py_message_t,
+        batch->subscription->handle.state->message_type);
 
     if (self != NULL) {
         Py_INCREF((PyObject *)batch);

@@ -89,18 +89,18 @@ static int add_constants(PyObject *module)
             return -1;
         }
     }
-    return PyModule_AddStringConstant(module, "__version__", CORE_VERSION) < 0 ||
-            PyModule_AddStringConstant(module, "__build_id__", RST_BUILD_ID) < 0
+    return PyModule_AddStringConstant(module, "__version__", CORE_VERSION) < 0
+            || PyModule_AddStringConstant(module, "__build_id__", RST_BUILD_ID) < 0
         ? -1
         : 0;
 }
 
 static int module_exec(PyObject *module)
 {
-    return add_types(module) < 0 || add_constants(module) < 0 ||
-            PyModule_AddFunctions(module, rsti_py_tool_methods) < 0 ||
-            PyModule_AddFunctions(module, rsti_py_bench_methods) < 0 ||
-            PyModule_AddFunctions(module, rsti_py_lab_methods) < 0
+    return add_types(module) < 0 || add_constants(module) < 0
+            || PyModule_AddFunctions(module, rsti_py_tool_methods) < 0
+            || PyModule_AddFunctions(module, rsti_py_bench_methods) < 0
+            || PyModule_AddFunctions(module, rsti_py_lab_methods) < 0
         ? -1
         : 0;
 }
@@ -145,7 +145,8 @@ static PyModuleDef_Slot module_slots[] = {
 static PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "rstream._core",
-    .m_doc = "The C extension: exact, thin, no policy. Wrapped by rstream.driver and rstream.client.",
+    .m_doc =
+        "The C extension: exact, thin, no policy. Wrapped by rstream.driver and rstream.client.",
     .m_size = sizeof(rsti_py_state_t),
     .m_methods = module_methods,
     .m_slots = module_slots,

@@ -31,8 +31,7 @@ PyObject *rsti_py_publication_offer_frames(PyObject *object, PyObject *frames)
         return NULL;
     }
     if (!self->handle.is_closed) {
-        position =
-            rst_publication_offer_frames(self->publication, view.buf, (size_t)view.len);
+        position = rst_publication_offer_frames(self->publication, view.buf, (size_t)view.len);
     }
     PyBuffer_Release(&view);
     return rsti_py_position_result(self, position);
@@ -50,9 +49,9 @@ PyObject *rsti_py_publication_append_padding(PyObject *object, PyObject *length)
         PyErr_SetString(PyExc_ValueError, "length must not be negative");
         return NULL;
     }
-    return rsti_py_position_result(self, self->handle.is_closed
-            ? RST_CLOSED
-            : rst_publication_append_padding(self->publication, (size_t)bytes));
+    return rsti_py_position_result(self,
+        self->handle.is_closed ? RST_CLOSED
+                               : rst_publication_append_padding(self->publication, (size_t)bytes));
 }
 
 PyObject *rsti_py_publication_set_rate(PyObject *object, PyObject *const *args, Py_ssize_t count)
@@ -61,15 +60,16 @@ PyObject *rsti_py_publication_set_rate(PyObject *object, PyObject *const *args, 
     int64_t timeout_ns;
     const char *rate;
 
-    if (!rsti_py_check_count("set_rate", count, 2, 2) ||
-        !rsti_py_get_timeout_ns(args[1], &timeout_ns) ||
-        !rsti_py_handle_check_open(&self->handle, "set_rate() after close()")) {
+    if (!rsti_py_check_count("set_rate", count, 2, 2)
+        || !rsti_py_get_timeout_ns(args[1], &timeout_ns)
+        || !rsti_py_handle_check_open(&self->handle, "set_rate() after close()")) {
         return NULL;
     }
     rate = rsti_py_get_text(self->handle.state, args[0]);
-    if (rate == NULL ||
-        rsti_py_client_await(self->handle.client,
-            rst_publication_set_rate(self->publication, rate), timeout_ns) < 0) {
+    if (rate == NULL
+        || rsti_py_client_await(self->handle.client,
+               rst_publication_set_rate(self->publication, rate), timeout_ns)
+            < 0) {
         return NULL;
     }
     Py_RETURN_NONE;
@@ -101,13 +101,13 @@ PyObject *rsti_py_publication_next_error(PyObject *object, PyObject *unused)
         Py_RETURN_NONE;
     }
     tuple = PyTuple_New(7);
-    if (tuple != NULL && rsti_py_put(tuple, 0, PyLong_FromLong(error.code)) &&
-        rsti_py_put(tuple, 1, PyLong_FromLong(error.session_id)) &&
-        rsti_py_put(tuple, 2, PyLong_FromLongLong(error.receiver_id)) &&
-        rsti_py_put(tuple, 3, id_or_none(error.group_tag)) &&
-        rsti_py_put(tuple, 4, id_or_none(error.destination_id)) &&
-        rsti_py_put(tuple, 5, text_of(error.source, sizeof(error.source))) &&
-        rsti_py_put(tuple, 6, text_of(error.text, sizeof(error.text)))) {
+    if (tuple != NULL && rsti_py_put(tuple, 0, PyLong_FromLong(error.code))
+        && rsti_py_put(tuple, 1, PyLong_FromLong(error.session_id))
+        && rsti_py_put(tuple, 2, PyLong_FromLongLong(error.receiver_id))
+        && rsti_py_put(tuple, 3, id_or_none(error.group_tag))
+        && rsti_py_put(tuple, 4, id_or_none(error.destination_id))
+        && rsti_py_put(tuple, 5, text_of(error.source, sizeof(error.source)))
+        && rsti_py_put(tuple, 6, text_of(error.text, sizeof(error.text)))) {
         return tuple;
     }
     Py_XDECREF(tuple);
@@ -121,8 +121,8 @@ PyObject *rsti_py_publication_get_next_frame(PyObject *object, void *closure)
     int32_t term_offset = 0;
 
     (void)closure;
-    if (self->handle.is_closed ||
-        rst_publication_next_frame(self->publication, &term_id, &term_offset) < 0) {
+    if (self->handle.is_closed
+        || rst_publication_next_frame(self->publication, &term_id, &term_offset) < 0) {
         Py_RETURN_NONE;
     }
     return Py_BuildValue("(ii)", (int)term_id, (int)term_offset);
@@ -133,8 +133,8 @@ PyObject *rsti_py_publication_get_has_new_demand(PyObject *object, void *closure
     const rsti_py_publication_t *self = (const rsti_py_publication_t *)object;
 
     (void)closure;
-    return PyBool_FromLong(
-        self->handle.is_closed || rst_publication_has_new_demand(self->publication));
+    return PyBool_FromLong(self->handle.is_closed
+        || rst_publication_has_new_demand(self->publication));
 }
 
 PyObject *rsti_py_publication_get_demand(PyObject *object, void *closure)
@@ -155,6 +155,7 @@ PyObject *rsti_py_publication_get_errors_lost(PyObject *object, void *closure)
     rsti_py_publication_t *self = (rsti_py_publication_t *)object;
 
     (void)closure;
-    return PyLong_FromLongLong(
-        self->handle.is_closed ? 0 : rst_publication_errors_lost(self->publication));
+    return PyLong_FromLongLong(self->handle.is_closed
+            ? 0
+            : rst_publication_errors_lost(self->publication));
 }

@@ -8,8 +8,8 @@
 
 PyObject *rsti_py_publication_make(rsti_py_client_t *client, rst_publication_t *publication)
 {
-    rsti_py_publication_t *self =
-        PyObject_New(rsti_py_publication_t, client->state->publication_type);
+    rsti_py_publication_t *self = PyObject_New(rsti_py_publication_t,
+        client->state->publication_type);
 
     if (self == NULL) {
         rst_publication_close(publication);
@@ -57,8 +57,8 @@ static PyObject *publication_offer(PyObject *object, PyObject *const *args, Py_s
     int64_t reserved_value = 0;
     int64_t position;
 
-    if (!rsti_py_check_count("offer", count, 1, 2) ||
-        (count > 1 && !rsti_py_get_int64(args[1], &reserved_value))) {
+    if (!rsti_py_check_count("offer", count, 1, 2)
+        || (count > 1 && !rsti_py_get_int64(args[1], &reserved_value))) {
         return NULL;
     }
     if (PyBytes_CheckExact(args[0]) && !self->handle.is_closed) {
@@ -86,8 +86,9 @@ static PyObject *offer_views(rsti_py_publication_t *self, PyObject *items, int64
     if (views == NULL || parts == NULL) {
         (void)PyErr_NoMemory();
     } else {
-        while (filled < count &&
-            PyObject_GetBuffer(PyTuple_GetItem(items, filled), &views[filled], PyBUF_SIMPLE) == 0) {
+        while (filled < count
+            && PyObject_GetBuffer(PyTuple_GetItem(items, filled), &views[filled], PyBUF_SIMPLE)
+                == 0) {
             parts[filled].data = views[filled].buf;
             parts[filled].length = (size_t)views[filled].len;
             filled++;
@@ -113,8 +114,8 @@ static PyObject *publication_offer_parts(PyObject *object, PyObject *const *args
     PyObject *items;
     PyObject *result;
 
-    if (!rsti_py_check_count("offer_parts", count, 1, 2) ||
-        (count > 1 && !rsti_py_get_int64(args[1], &reserved_value))) {
+    if (!rsti_py_check_count("offer_parts", count, 1, 2)
+        || (count > 1 && !rsti_py_get_int64(args[1], &reserved_value))) {
         return NULL;
     }
     items = PySequence_Tuple(args[0]);
@@ -143,8 +144,8 @@ static PyObject *taken_result(const rsti_py_publication_t *self, int64_t taken, 
     return pair;
 }
 
-/* Fills parts with the bytes objects from index on; stops at the first object of another type. No code
- * runs while borrowed pointers are held. */
+/* Fills parts with the bytes objects from index on; stops at the first object of another type. No
+ * code runs while borrowed pointers are held. */
 static size_t gather(PyObject *list, Py_ssize_t index, Py_ssize_t size, rst_message_part_t *parts)
 {
     size_t filled = 0;
@@ -165,7 +166,8 @@ static size_t gather(PyObject *list, Py_ssize_t index, Py_ssize_t size, rst_mess
     return filled;
 }
 
-/* Another type than bytes: alone, because asking for its buffer may run code that changes the list. */
+/* Another type than bytes: alone, because asking for its buffer may run code that changes the list.
+ */
 static int64_t offer_item(rsti_py_publication_t *self, PyObject *list, Py_ssize_t index,
     int64_t reserved_value)
 {
@@ -195,8 +197,8 @@ static PyObject *offer_list(rsti_py_publication_t *self, PyObject *list, Py_ssiz
         size_t wanted = gather(list, index, size, parts);
         size_t taken = 0;
         if (wanted > 0) {
-            position = rst_publication_offer_many(self->publication, parts, wanted,
-                reserved_value, &taken);
+            position = rst_publication_offer_many(self->publication, parts, wanted, reserved_value,
+                &taken);
         } else {
             wanted = 1;
             position = offer_item(self, list, index, reserved_value);
@@ -225,9 +227,9 @@ static PyObject *publication_offer_many(PyObject *object, PyObject *const *args,
     PyObject *list;
     PyObject *result;
 
-    if (!rsti_py_check_count("offer_many", count, 1, 3) ||
-        (count > 1 && !rsti_py_get_int64(args[1], &start)) ||
-        (count > 2 && !rsti_py_get_int64(args[2], &reserved_value))) {
+    if (!rsti_py_check_count("offer_many", count, 1, 3)
+        || (count > 1 && !rsti_py_get_int64(args[1], &start))
+        || (count > 2 && !rsti_py_get_int64(args[2], &reserved_value))) {
         return NULL;
     }
     if (start < 0) {
@@ -256,10 +258,10 @@ static PyObject *publication_offer_block(PyObject *object, PyObject *const *args
     size_t taken = 0;
     Py_buffer view;
 
-    if (!rsti_py_check_count("offer_block", count, 2, 4) || !rsti_py_get_int64(args[1], &size) ||
-        (count > 2 && !rsti_py_get_int64(args[2], &start)) ||
-        (count > 3 && !rsti_py_get_int64(args[3], &reserved_value)) ||
-        PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) < 0) {
+    if (!rsti_py_check_count("offer_block", count, 2, 4) || !rsti_py_get_int64(args[1], &size)
+        || (count > 2 && !rsti_py_get_int64(args[2], &start))
+        || (count > 3 && !rsti_py_get_int64(args[3], &reserved_value))
+        || PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) < 0) {
         return NULL;
     }
     if (size < 1 || view.len % size != 0 || start < 0 || start > view.len / size) {
@@ -285,8 +287,8 @@ static PyObject *publication_try_claim(PyObject *object, PyObject *const *args, 
     int64_t position = RST_CLOSED;
     rst_claim_t claim;
 
-    if (!rsti_py_check_count("try_claim", count, 1, 2) || !rsti_py_get_int64(args[0], &length) ||
-        (count > 1 && !rsti_py_get_int64(args[1], &reserved_value))) {
+    if (!rsti_py_check_count("try_claim", count, 1, 2) || !rsti_py_get_int64(args[0], &length)
+        || (count > 1 && !rsti_py_get_int64(args[1], &reserved_value))) {
         return NULL;
     }
     if (length < 0) {
@@ -297,14 +299,15 @@ static PyObject *publication_try_claim(PyObject *object, PyObject *const *args, 
         position = rst_publication_try_claim(self->publication, (size_t)length, reserved_value,
             &claim);
     }
-    return position > 0 ? rsti_py_claim_make(self, &claim) : rsti_py_position_result(self, position);
+    return position > 0 ? rsti_py_claim_make(self, &claim)
+                        : rsti_py_position_result(self, position);
 }
 
-#define PUBLICATION_INFO(name, convert)                                                           \
-    static PyObject *publication_get_##name(PyObject *object, void *closure)                      \
-    {                                                                                             \
-        (void)closure;                                                                            \
-        return convert(((rsti_py_publication_t *)object)->info.name);                             \
+#define PUBLICATION_INFO(name, convert)                                                            \
+    static PyObject *publication_get_##name(PyObject *object, void *closure)                       \
+    {                                                                                              \
+        (void)closure;                                                                             \
+        return convert(((rsti_py_publication_t *)object)->info.name);                              \
     }
 PUBLICATION_INFO(session_id, PyLong_FromLong)
 PUBLICATION_INFO(term_length, PyLong_FromLong)
@@ -317,13 +320,13 @@ PUBLICATION_INFO(max_position, PyLong_FromLongLong)
 PUBLICATION_INFO(is_exclusive, PyBool_FromLong)
 PUBLICATION_INFO(is_ipc, PyBool_FromLong)
 
-#define PUBLICATION_POSITION(name, function)                                                      \
-    static PyObject *publication_get_##name(PyObject *object, void *closure)                      \
-    {                                                                                             \
-        rsti_py_publication_t *self = (rsti_py_publication_t *)object;                            \
-        (void)closure;                                                                            \
-        return rsti_py_position_result(self,                                                              \
-            self->handle.is_closed ? RST_CLOSED : function(self->publication));                   \
+#define PUBLICATION_POSITION(name, function)                                                       \
+    static PyObject *publication_get_##name(PyObject *object, void *closure)                       \
+    {                                                                                              \
+        rsti_py_publication_t *self = (rsti_py_publication_t *)object;                             \
+        (void)closure;                                                                             \
+        return rsti_py_position_result(self,                                                       \
+            self->handle.is_closed ? RST_CLOSED : function(self->publication));                    \
     }
 PUBLICATION_POSITION(position, rst_publication_position)
 PUBLICATION_POSITION(position_limit, rst_publication_position_limit)
@@ -332,17 +335,16 @@ PUBLICATION_POSITION(available_window, rst_publication_available_window)
 PUBLICATION_POSITION(channel_status, rst_publication_channel_status)
 PUBLICATION_POSITION(held_by, rst_publication_held_by)
 
-#define PUBLICATION_STATE(name, expression)                                                       \
-    static PyObject *publication_get_##name(PyObject *object, void *closure)                      \
-    {                                                                                             \
-        rsti_py_publication_t *self = (rsti_py_publication_t *)object;                            \
-        (void)closure;                                                                            \
-        return PyBool_FromLong(expression);                                                       \
+#define PUBLICATION_STATE(name, expression)                                                        \
+    static PyObject *publication_get_##name(PyObject *object, void *closure)                       \
+    {                                                                                              \
+        rsti_py_publication_t *self = (rsti_py_publication_t *)object;                             \
+        (void)closure;                                                                             \
+        return PyBool_FromLong(expression);                                                        \
     }
 PUBLICATION_STATE(is_connected,
     !self->handle.is_closed && rst_publication_is_connected(self->publication))
-PUBLICATION_STATE(is_closed,
-    self->handle.is_closed || rst_publication_is_closed(self->publication))
+PUBLICATION_STATE(is_closed, self->handle.is_closed || rst_publication_is_closed(self->publication))
 
 static void publication_dealloc(PyObject *object)
 {
@@ -374,8 +376,7 @@ static PyMethodDef publication_methods[] = {
     {"add_destination", RSTI_PY_FASTCALL(rsti_py_handle_add_destination), METH_FASTCALL,
         "add_destination($self, uri, timeout_s, /)\n--\n\n"
         "Ask the driver to send there too, and wait: the id of the destination."},
-    {"remove_destination", RSTI_PY_FASTCALL(rsti_py_handle_remove_destination),
-        METH_FASTCALL,
+    {"remove_destination", RSTI_PY_FASTCALL(rsti_py_handle_remove_destination), METH_FASTCALL,
         "remove_destination($self, destination, timeout_s, /)\n--\n\n"
         "The reverse, by URI or id."},
     {"set_rate", RSTI_PY_FASTCALL(rsti_py_publication_set_rate), METH_FASTCALL,
@@ -396,25 +397,24 @@ static PyGetSetDef publication_getset[] = {
     {"channel", rsti_py_handle_get_channel, NULL, "The channel as given.", NULL},
     {"stream_id", rsti_py_handle_get_stream_id, NULL, "The stream.", NULL},
     {"registration_id", rsti_py_handle_get_registration_id, NULL, "The driver's number.", NULL},
-    {"initial_term_id", publication_get_initial_term_id, NULL, "Of the stream's first term.",
-        NULL},
+    {"initial_term_id", publication_get_initial_term_id, NULL, "Of the stream's first term.", NULL},
     {"position_bits", publication_get_position_bits, NULL,
         "position >> this: terms since the first.", NULL},
     {"max_position", publication_get_max_position, NULL, "No message ends there or behind it.",
         NULL},
-    {"available_window", publication_get_available_window, NULL,
-        "Bytes that may be offered now.", NULL},
+    {"available_window", publication_get_available_window, NULL, "Bytes that may be offered now.",
+        NULL},
     {"demand", rsti_py_publication_get_demand, NULL,
         "(position, messages wanted behind it, readers that tell, is_connected); None after the end.",
         NULL},
     {"has_new_demand", rsti_py_publication_get_has_new_demand, NULL,
         "Whether demand would tell of more than when it was read last.", NULL},
     {"held_by", publication_get_held_by, NULL,
-        "What the limit waits for when it is reached: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET.", NULL},
+        "What the limit waits for when it is reached: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET.",
+        NULL},
     {"channel_status", publication_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
-    {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.",
-        NULL},
+    {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.", NULL},
     {"next_frame", rsti_py_publication_get_next_frame, NULL,
         "(term id, term offset) of the next frame; None after the end.", NULL},
     {"errors_lost", rsti_py_publication_get_errors_lost, NULL,

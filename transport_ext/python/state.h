@@ -1,10 +1,10 @@
 /* state.h: module state, object layouts and what the files of the extension share.
  *
- * References point one way: Message -> Batch -> Subscription -> Client, Claim -> Publication -> Client,
- * Waiter -> handles and Client. No object holds arbitrary Python objects, so there are no cycles and
- * no type needs the garbage collector. Every field here is guarded by the GIL, which is given away
- * only to wait and in the cold calls of driver and client; `inside` counts threads that are in such a
- * call, and closing waits for them.
+ * References point one way: Message -> Batch -> Subscription -> Client, Claim -> Publication ->
+ * Client, Waiter -> handles and Client. No object holds arbitrary Python objects, so there are no
+ * cycles and no type needs the garbage collector. Every field here is guarded by the GIL, which is
+ * given away only to wait and in the cold calls of driver and client; `inside` counts threads that
+ * are in such a call, and closing waits for them.
  *
  * Closing with views alive: the object is closed for users at once, the memory goes when the last
  * view goes (`pins`). */
@@ -44,8 +44,7 @@ typedef struct rsti_py_handle_t rsti_py_handle_t;
 typedef struct rsti_py_waiter_t rsti_py_waiter_t;
 
 typedef struct rsti_py_client_t {
-    PyObject_HEAD
-    rsti_py_state_t *state; /* lives as long as the type, which this object holds */
+    PyObject_HEAD rsti_py_state_t *state; /* lives as long as the type, which this object holds */
     rst_client_t *client;   /* NULL after the real close */
     rsti_py_handle_t *handles;
     rsti_py_waiter_t *waiters;
@@ -59,8 +58,7 @@ typedef struct rsti_py_client_t {
 
 /* What publication and subscription have in common. */
 struct rsti_py_handle_t {
-    PyObject_HEAD
-    rsti_py_state_t *state;
+    PyObject_HEAD rsti_py_state_t *state;
     rsti_py_client_t *client; /* owned reference */
     rsti_py_handle_t *previous;
     rsti_py_handle_t *next;
@@ -93,8 +91,7 @@ typedef struct rsti_py_subscription_t {
 } rsti_py_subscription_t;
 
 struct rsti_py_batch_t {
-    PyObject_HEAD
-    rsti_py_subscription_t *subscription; /* owned reference */
+    PyObject_HEAD rsti_py_subscription_t *subscription; /* owned reference */
     const rst_message_t *messages;
     int32_t count;
     int32_t exports;
@@ -102,8 +99,7 @@ struct rsti_py_batch_t {
 };
 
 typedef struct rsti_py_message_t {
-    PyObject_HEAD
-    rsti_py_batch_t *batch; /* owned reference */
+    PyObject_HEAD rsti_py_batch_t *batch; /* owned reference */
     const uint8_t *data;
     int64_t position;
     int64_t reserved_value;
@@ -112,8 +108,8 @@ typedef struct rsti_py_message_t {
 } rsti_py_message_t;
 
 typedef struct rsti_py_claim_t {
-    PyObject_HEAD
-    rsti_py_publication_t *publication; /* owned reference; pinned until the claim is done */
+    PyObject_HEAD rsti_py_publication_t
+        *publication; /* owned reference; pinned until the claim is done */
     rst_claim_t claim;
     PyObject *view; /* what __enter__ gave out */
     int64_t position;
@@ -123,16 +119,14 @@ typedef struct rsti_py_claim_t {
 } rsti_py_claim_t;
 
 typedef struct rsti_py_counter_t {
-    PyObject_HEAD
-    rsti_py_client_t *client; /* owned reference */
+    PyObject_HEAD rsti_py_client_t *client; /* owned reference */
     rst_user_counter_t *counter; /* NULL after close */
     int64_t registration_id;
     int32_t counter_id;
 } rsti_py_counter_t;
 
 struct rsti_py_waiter_t {
-    PyObject_HEAD
-    rsti_py_client_t *client; /* owned reference */
+    PyObject_HEAD rsti_py_client_t *client; /* owned reference */
     rsti_py_waiter_t *previous;
     rsti_py_waiter_t *next;
     rst_waiter_t *waiter;       /* NULL after close */
@@ -162,7 +156,8 @@ extern PyMethodDef rsti_py_lab_methods[];   /* lab.c */
 
 /* ---- errors.c: one place turns codes into exceptions; all return NULL ---- */
 
-/* code: RST_E… with either sign; the text is the thread's last error when it belongs to the code. */
+/* code: RST_E… with either sign; the text is the thread's last error when it belongs to the code.
+ */
 PyObject *rsti_py_raise(rsti_py_state_t *state, int code);
 PyObject *rsti_py_raise_text(rsti_py_state_t *state, int code, const char *text);
 /* The same, with channel and stream id in text and attributes. */

@@ -14,9 +14,9 @@ PyObject *rsti_py_subscription_reject(PyObject *object, PyObject *const *args, P
     int64_t id;
     const char *reason;
 
-    if (!rsti_py_check_count("reject", count, 3, 3) || !rsti_py_get_int64(args[0], &image_id) ||
-        !rsti_py_get_timeout_ns(args[2], &timeout_ns) ||
-        !rsti_py_handle_check_open(&self->handle, "reject() after close()")) {
+    if (!rsti_py_check_count("reject", count, 3, 3) || !rsti_py_get_int64(args[0], &image_id)
+        || !rsti_py_get_timeout_ns(args[2], &timeout_ns)
+        || !rsti_py_handle_check_open(&self->handle, "reject() after close()")) {
         return NULL;
     }
     reason = rsti_py_get_text(self->handle.state, args[1]);
@@ -39,17 +39,17 @@ static PyObject *image_tuple(const rst_image_info_t *image)
 {
     PyObject *tuple = PyTuple_New(11);
 
-    if (tuple != NULL && rsti_py_put(tuple, 0, PyLong_FromLongLong(image->correlation_id)) &&
-        rsti_py_put(tuple, 1, PyLong_FromLong(image->session_id)) &&
-        rsti_py_put(tuple, 2, PyLong_FromLong(image->initial_term_id)) &&
-        rsti_py_put(tuple, 3, PyLong_FromLong(image->term_length)) &&
-        rsti_py_put(tuple, 4, PyLong_FromLong(image->mtu)) &&
-        rsti_py_put(tuple, 5, PyLong_FromLong(image->active_transport_count)) &&
-        rsti_py_put(tuple, 6, PyLong_FromLongLong(image->join_position)) &&
-        rsti_py_put(tuple, 7, PyLong_FromLongLong(image->position)) &&
-        rsti_py_put(tuple, 8, end_or_none(image->end_of_stream_position)) &&
-        rsti_py_put(tuple, 9, PyBool_FromLong(image->is_revoked)) &&
-        rsti_py_put(tuple, 10,
+    if (tuple != NULL && rsti_py_put(tuple, 0, PyLong_FromLongLong(image->correlation_id))
+        && rsti_py_put(tuple, 1, PyLong_FromLong(image->session_id))
+        && rsti_py_put(tuple, 2, PyLong_FromLong(image->initial_term_id))
+        && rsti_py_put(tuple, 3, PyLong_FromLong(image->term_length))
+        && rsti_py_put(tuple, 4, PyLong_FromLong(image->mtu))
+        && rsti_py_put(tuple, 5, PyLong_FromLong(image->active_transport_count))
+        && rsti_py_put(tuple, 6, PyLong_FromLongLong(image->join_position))
+        && rsti_py_put(tuple, 7, PyLong_FromLongLong(image->position))
+        && rsti_py_put(tuple, 8, end_or_none(image->end_of_stream_position))
+        && rsti_py_put(tuple, 9, PyBool_FromLong(image->is_revoked))
+        && rsti_py_put(tuple, 10,
             PyUnicode_DecodeUTF8(image->source,
                 (Py_ssize_t)strnlen(image->source, sizeof(image->source)), "replace"))) {
         return tuple;

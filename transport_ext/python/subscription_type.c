@@ -9,8 +9,8 @@
 
 PyObject *rsti_py_subscription_make(rsti_py_client_t *client, rst_subscription_t *subscription)
 {
-    rsti_py_subscription_t *self =
-        PyObject_New(rsti_py_subscription_t, client->state->subscription_type);
+    rsti_py_subscription_t *self = PyObject_New(rsti_py_subscription_t,
+        client->state->subscription_type);
     rst_subscription_info_t info;
 
     if (self == NULL) {
@@ -85,8 +85,8 @@ static bool get_limits(PyObject *const *args, Py_ssize_t count, int32_t *limit, 
     int64_t wanted;
 
     *bytes_max = 0;
-    if (!rsti_py_check_count("poll", count, 1, 2) || !rsti_py_get_int64(args[0], &wanted) ||
-        (count > 1 && !rsti_py_get_int64(args[1], bytes_max))) {
+    if (!rsti_py_check_count("poll", count, 1, 2) || !rsti_py_get_int64(args[0], &wanted)
+        || (count > 1 && !rsti_py_get_int64(args[1], bytes_max))) {
         return false;
     }
     if (wanted < 1) {
@@ -137,7 +137,8 @@ static PyObject *subscription_poll(PyObject *object, PyObject *const *args, Py_s
     if (!get_limits(args, count, &limit, &bytes_max) || !prepare(self, limit)) {
         return NULL;
     }
-    return hand_over(self, rst_subscription_poll(self->subscription, limit, bytes_max, self->batch));
+    return hand_over(self,
+        rst_subscription_poll(self->subscription, limit, bytes_max, self->batch));
 }
 
 static PyObject *subscription_poll_demanded(PyObject *object, PyObject *const *args,
@@ -163,9 +164,9 @@ static PyObject *subscription_poll_bounded(PyObject *object, PyObject *const *ar
     int64_t bytes_max;
     int32_t limit;
 
-    if (!rsti_py_check_count("poll_bounded", count, 3, 3) ||
-        !rsti_py_get_int64(args[0], &image_id) || !rsti_py_get_int64(args[1], &limit_position) ||
-        !get_limits(args + 2, 1, &limit, &bytes_max) || !prepare(self, limit)) {
+    if (!rsti_py_check_count("poll_bounded", count, 3, 3) || !rsti_py_get_int64(args[0], &image_id)
+        || !rsti_py_get_int64(args[1], &limit_position)
+        || !get_limits(args + 2, 1, &limit, &bytes_max) || !prepare(self, limit)) {
         return NULL;
     }
     return hand_over(self,
@@ -181,8 +182,7 @@ static PyObject *subscription_poll_block(PyObject *object, PyObject *bytes_max)
     if (!rsti_py_get_int32(bytes_max, &length) || !prepare(self, 1)) {
         return NULL;
     }
-    return hand_over(self,
-        rst_subscription_poll_block(self->subscription, length, self->batch));
+    return hand_over(self, rst_subscription_poll_block(self->subscription, length, self->batch));
 }
 
 /* n beyond 64 bits is unbounded demand too. */
@@ -217,18 +217,19 @@ static PyObject *event_tuple(const rst_image_event_t *event)
     if (tuple == NULL) {
         return NULL;
     }
-    if (rsti_py_put(tuple, 0, PyUnicode_InternFromString(is_available ? "available" : "unavailable")) &&
-        rsti_py_put(tuple, 1, PyLong_FromLong(event->session_id)) &&
-        rsti_py_put(tuple, 2, PyLong_FromLongLong(event->correlation_id)) &&
-        rsti_py_put(tuple, 3, PyLong_FromLongLong(event->position)) &&
-        rsti_py_put(tuple, 4,
-            has_end ? PyLong_FromLongLong(event->end_position) : rsti_py_self(Py_None, NULL)) &&
-        rsti_py_put(tuple, 5,
-            PyLong_FromLongLong(is_available ? event->position : event->received_position)) &&
-        rsti_py_put(tuple, 6,
+    if (rsti_py_put(tuple, 0,
+            PyUnicode_InternFromString(is_available ? "available" : "unavailable"))
+        && rsti_py_put(tuple, 1, PyLong_FromLong(event->session_id))
+        && rsti_py_put(tuple, 2, PyLong_FromLongLong(event->correlation_id))
+        && rsti_py_put(tuple, 3, PyLong_FromLongLong(event->position))
+        && rsti_py_put(tuple, 4,
+            has_end ? PyLong_FromLongLong(event->end_position) : rsti_py_self(Py_None, NULL))
+        && rsti_py_put(tuple, 5,
+            PyLong_FromLongLong(is_available ? event->position : event->received_position))
+        && rsti_py_put(tuple, 6,
             PyUnicode_DecodeUTF8(event->source,
-                (Py_ssize_t)strnlen(event->source, sizeof(event->source)), "replace")) &&
-        rsti_py_put(tuple, 7, PyLong_FromLongLong(event->evicted_ms))) {
+                (Py_ssize_t)strnlen(event->source, sizeof(event->source)), "replace"))
+        && rsti_py_put(tuple, 7, PyLong_FromLongLong(event->evicted_ms))) {
         return tuple;
     }
     Py_DECREF(tuple);
@@ -257,8 +258,8 @@ static PyObject *subscription_get_is_connected(PyObject *object, void *closure)
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
 
     (void)closure;
-    return PyBool_FromLong(
-        !self->handle.is_closed && rst_subscription_is_connected(self->subscription));
+    return PyBool_FromLong(!self->handle.is_closed
+        && rst_subscription_is_connected(self->subscription));
 }
 
 static PyObject *subscription_get_is_closed(PyObject *object, void *closure)
@@ -266,8 +267,8 @@ static PyObject *subscription_get_is_closed(PyObject *object, void *closure)
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
 
     (void)closure;
-    return PyBool_FromLong(
-        self->handle.is_closed || rst_subscription_is_closed(self->subscription));
+    return PyBool_FromLong(self->handle.is_closed
+        || rst_subscription_is_closed(self->subscription));
 }
 
 static PyObject *subscription_get_image_count(PyObject *object, void *closure)
@@ -275,8 +276,9 @@ static PyObject *subscription_get_image_count(PyObject *object, void *closure)
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
 
     (void)closure;
-    return PyLong_FromLong(
-        self->handle.is_closed ? 0 : rst_subscription_image_count(self->subscription));
+    return PyLong_FromLong(self->handle.is_closed
+            ? 0
+            : rst_subscription_image_count(self->subscription));
 }
 
 static PyObject *subscription_get_local_address(PyObject *object, void *closure)
@@ -285,8 +287,8 @@ static PyObject *subscription_get_local_address(PyObject *object, void *closure)
     char text[ADDRESS_SIZE];
 
     (void)closure;
-    if (self->handle.is_closed ||
-        rst_subscription_local_address(self->subscription, text, sizeof(text)) <= 0) {
+    if (self->handle.is_closed
+        || rst_subscription_local_address(self->subscription, text, sizeof(text)) <= 0) {
         Py_RETURN_NONE;
     }
     return PyUnicode_FromString(text);
@@ -307,8 +309,9 @@ static PyObject *subscription_get_demand(PyObject *object, void *closure)
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
 
     (void)closure;
-    return PyLong_FromLongLong(
-        self->handle.is_closed ? 0 : rst_subscription_demand(self->subscription));
+    return PyLong_FromLongLong(self->handle.is_closed
+            ? 0
+            : rst_subscription_demand(self->subscription));
 }
 
 static PyObject *subscription_get_fill(PyObject *object, void *closure)
@@ -329,8 +332,9 @@ static PyObject *subscription_get_events_lost(PyObject *object, void *closure)
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
 
     (void)closure;
-    return PyLong_FromLongLong(
-        self->handle.is_closed ? 0 : rst_subscription_events_lost(self->subscription));
+    return PyLong_FromLongLong(self->handle.is_closed
+            ? 0
+            : rst_subscription_events_lost(self->subscription));
 }
 
 static void subscription_dealloc(PyObject *object)
@@ -354,8 +358,7 @@ static PyMethodDef subscription_methods[] = {
     {"add_destination", RSTI_PY_FASTCALL(rsti_py_handle_add_destination), METH_FASTCALL,
         "add_destination($self, uri, timeout_s, /)\n--\n\n"
         "Ask the driver to receive there too, and wait: the id of the destination."},
-    {"remove_destination", RSTI_PY_FASTCALL(rsti_py_handle_remove_destination),
-        METH_FASTCALL,
+    {"remove_destination", RSTI_PY_FASTCALL(rsti_py_handle_remove_destination), METH_FASTCALL,
         "remove_destination($self, destination, timeout_s, /)\n--\n\n"
         "The reverse, by URI or id."},
     {"reject", RSTI_PY_FASTCALL(rsti_py_subscription_reject), METH_FASTCALL,
@@ -381,8 +384,7 @@ static PyGetSetDef subscription_getset[] = {
     {"is_closed", subscription_get_is_closed, NULL, "Closed here or with the client.", NULL},
     {"image_count", subscription_get_image_count, NULL, "Sessions seen now.", NULL},
     {"local_address", subscription_get_local_address, NULL, "Bound UDP address, or None.", NULL},
-    {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.",
-        NULL},
+    {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.", NULL},
     {"channel_status", subscription_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
     {"demand", subscription_get_demand, NULL, "Requested and not yet delivered.", NULL},

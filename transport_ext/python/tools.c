@@ -136,12 +136,12 @@ static PyObject *encode_header(PyObject *module, PyObject *const *args, Py_ssize
     int32_t hash;
 
     (void)module;
-    if (!rsti_py_check_count("encode_header", count, 5, 5) ||
-        !get_part(args[0], "kind", UINT8_MAX, &kind) ||
-        !get_part(args[1], "flags", UINT8_MAX, &flags) ||
-        !get_part(args[2], "codec_id", UINT8_MAX, &codec_id) ||
-        !get_part(args[3], "target", UINT16_MAX, &target) ||
-        !get_part(args[4], "name_hash", UINT16_MAX, &hash)) {
+    if (!rsti_py_check_count("encode_header", count, 5, 5)
+        || !get_part(args[0], "kind", UINT8_MAX, &kind)
+        || !get_part(args[1], "flags", UINT8_MAX, &flags)
+        || !get_part(args[2], "codec_id", UINT8_MAX, &codec_id)
+        || !get_part(args[3], "target", UINT16_MAX, &target)
+        || !get_part(args[4], "name_hash", UINT16_MAX, &hash)) {
         return NULL;
     }
     header.kind = (uint8_t)kind;
@@ -313,8 +313,8 @@ static void on_loss(void *arg, const rst_loss_t *loss)
     }
     (void)append(arg,
         Py_BuildValue("(LLLLiiNN)", (long long)loss->observations, (long long)loss->bytes_lost,
-            (long long)loss->first_ms, (long long)loss->last_ms, loss->session_id,
-            loss->stream_id, channel, source));
+            (long long)loss->first_ms, (long long)loss->last_ms, loss->session_id, loss->stream_id,
+            channel, source));
 }
 
 static void on_holder(void *arg, const rst_holder_t *holder)
@@ -329,9 +329,8 @@ static void on_holder(void *arg, const rst_holder_t *holder)
         (void)append(arg,
             Py_BuildValue("(LOLLLLLLN)", (long long)holder->registration_id,
                 holder->is_local ? Py_True : Py_False, (long long)holder->id,
-                (long long)holder->client_id, (long long)holder->pid,
-                (long long)holder->since_ms, (long long)holder->position,
-                (long long)holder->window, source));
+                (long long)holder->client_id, (long long)holder->pid, (long long)holder->since_ms,
+                (long long)holder->position, (long long)holder->window, source));
     }
 }
 
@@ -350,9 +349,9 @@ static PyObject *read_held_by(PyObject *module, PyObject *const *args, Py_ssize_
     rst_tool_t *tool;
     int64_t registration_id, held_by;
 
-    if (!rsti_py_check_count("read_held_by", count, 2, 2) ||
-        !rsti_py_get_int64(args[1], &registration_id) ||
-        open_tool(module, args[0], &tool) == NULL) {
+    if (!rsti_py_check_count("read_held_by", count, 2, 2)
+        || !rsti_py_get_int64(args[1], &registration_id)
+        || open_tool(module, args[0], &tool) == NULL) {
         return NULL;
     }
     held_by = rst_tool_held_by(tool, registration_id);
@@ -378,8 +377,8 @@ static PyObject *terminate(PyObject *module, PyObject *const *args, Py_ssize_t c
     Py_ssize_t length;
     int result;
 
-    if (!rsti_py_check_count("terminate", count, 2, 2) || (dir = get_text(args[0])) == NULL ||
-        PyBytes_AsStringAndSize(args[1], &token, &length) < 0) {
+    if (!rsti_py_check_count("terminate", count, 2, 2) || (dir = get_text(args[0])) == NULL
+        || PyBytes_AsStringAndSize(args[1], &token, &length) < 0) {
         return NULL;
     }
     result = rst_tool_terminate(dir, token, (size_t)length);
@@ -437,8 +436,8 @@ static PyObject *tool_check_channel(PyObject *module, PyObject *argument)
     Py_RETURN_NONE;
 }
 
-static void on_aeron_name(void *arg, const char *property, const char *variable,
-    const char *option, const char *why)
+static void on_aeron_name(void *arg, const char *property, const char *variable, const char *option,
+    const char *why)
 {
     if (PyErr_Occurred() == NULL) {
         (void)append(arg, Py_BuildValue("(sszz)", property, variable, option, why));

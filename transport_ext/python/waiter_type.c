@@ -61,7 +61,8 @@ static void pause_waits(rsti_py_waiter_t *self)
     rsti_py_drain(self->client, &self->inside, self->waiter);
 }
 
-/* Takes the handle out of the list; false when it was not in it. The reference goes to the caller. */
+/* Takes the handle out of the list; false when it was not in it. The reference goes to the caller.
+ */
 static bool take_out(rsti_py_waiter_t *self, const rsti_py_handle_t *handle)
 {
     for (size_t i = 0; i < self->handle_count; i++) {
@@ -141,9 +142,10 @@ static rsti_py_handle_t *get_handle(rsti_py_waiter_t *self, PyObject *object)
 {
     const rsti_py_state_t *state = self->client->state;
 
-    if (!Py_IS_TYPE(object, state->subscription_type) &&
-        !Py_IS_TYPE(object, state->publication_type)) {
-        PyErr_SetString(PyExc_TypeError, "a Subscription or Publication of rstream._core is needed");
+    if (!Py_IS_TYPE(object, state->subscription_type)
+        && !Py_IS_TYPE(object, state->publication_type)) {
+        PyErr_SetString(PyExc_TypeError,
+            "a Subscription or Publication of rstream._core is needed");
         return NULL;
     }
     return (rsti_py_handle_t *)object;
@@ -244,9 +246,8 @@ static PyObject *waiter_wait(PyObject *object, PyObject *const *args, Py_ssize_t
     int64_t spin_ns = 0;
     int result;
 
-    if (!rsti_py_check_count("wait", count, 1, 2) ||
-        !rsti_py_get_timeout_ns(args[0], &timeout_ns) ||
-        (count > 1 && !rsti_py_get_timeout_ns(args[1], &spin_ns)) || !check_open(self)) {
+    if (!rsti_py_check_count("wait", count, 1, 2) || !rsti_py_get_timeout_ns(args[0], &timeout_ns)
+        || (count > 1 && !rsti_py_get_timeout_ns(args[1], &spin_ns)) || !check_open(self)) {
         return NULL;
     }
     {

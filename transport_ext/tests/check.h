@@ -38,49 +38,50 @@ static inline uint64_t check_seed(void)
 #define TEST(name) static void name(void)
 #define RUN(name) {#name, name}
 
-#define CHECK_FAIL(...)                                                  \
-    do {                                                                 \
-        fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                  \
-        fprintf(stderr, __VA_ARGS__);                                    \
-        fprintf(stderr, "\n");                                           \
-        check_failures++;                                                \
-        return;                                                          \
+#define CHECK_FAIL(...)                                                                            \
+    do {                                                                                           \
+        fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                            \
+        fprintf(stderr, __VA_ARGS__);                                                              \
+        fprintf(stderr, "\n");                                                                     \
+        check_failures++;                                                                          \
+        return;                                                                                    \
     } while (0)
 
-#define CHECK(expression)                                                \
-    do {                                                                 \
-        if (!(expression)) {                                             \
-            CHECK_FAIL("failed: %s", #expression);                       \
-        }                                                                \
+#define CHECK(expression)                                                                          \
+    do {                                                                                           \
+        if (!(expression)) {                                                                       \
+            CHECK_FAIL("failed: %s", #expression);                                                 \
+        }                                                                                          \
     } while (0)
 
-#define CHECK_EQ(actual, expected)                                       \
-    do {                                                                 \
-        int64_t check_a = (int64_t)(actual), check_e = (int64_t)(expected); \
-        if (check_a != check_e) {                                        \
-            CHECK_FAIL("%s is %" PRId64 ", expected %s = %" PRId64, #actual, check_a, #expected, \
-                check_e);                                                \
-        }                                                                \
+#define CHECK_EQ(actual, expected)                                                                 \
+    do {                                                                                           \
+        int64_t check_a = (int64_t)(actual), check_e = (int64_t)(expected);                        \
+        if (check_a != check_e) {                                                                  \
+            CHECK_FAIL("%s is %" PRId64 ", expected %s = %" PRId64, #actual, check_a, #expected,   \
+                check_e);                                                                          \
+        }                                                                                          \
     } while (0)
 
-#define CHECK_STR(actual, expected)                                      \
-    do {                                                                 \
-        const char *check_a = (actual), *check_e = (expected);           \
-        if (check_a == NULL || strcmp(check_a, check_e) != 0) {          \
-            CHECK_FAIL("%s is \"%s\", expected \"%s\"", #actual, check_a ? check_a : "(null)", check_e); \
-        }                                                                \
+#define CHECK_STR(actual, expected)                                                                \
+    do {                                                                                           \
+        const char *check_a = (actual), *check_e = (expected);                                     \
+        if (check_a == NULL || strcmp(check_a, check_e) != 0) {                                    \
+            CHECK_FAIL("%s is \"%s\", expected \"%s\"", #actual, check_a ? check_a : "(null)",     \
+                check_e);                                                                          \
+        }                                                                                          \
     } while (0)
 
-#define CHECK_MEM(actual, expected, length)                              \
-    do {                                                                 \
-        const uint8_t *check_a = (const uint8_t *)(actual);              \
-        const uint8_t *check_e = (const uint8_t *)(expected);            \
-        for (size_t check_i = 0; check_i < (size_t)(length); check_i++) { \
-            if (check_a[check_i] != check_e[check_i]) {                  \
-                CHECK_FAIL("%s[%zu] is 0x%02x, expected 0x%02x", #actual, check_i, check_a[check_i], \
-                    check_e[check_i]);                                   \
-            }                                                            \
-        }                                                                \
+#define CHECK_MEM(actual, expected, length)                                                        \
+    do {                                                                                           \
+        const uint8_t *check_a = (const uint8_t *)(actual);                                        \
+        const uint8_t *check_e = (const uint8_t *)(expected);                                      \
+        for (size_t check_i = 0; check_i < (size_t)(length); check_i++) {                          \
+            if (check_a[check_i] != check_e[check_i]) {                                            \
+                CHECK_FAIL("%s[%zu] is 0x%02x, expected 0x%02x", #actual, check_i,                 \
+                    check_a[check_i], check_e[check_i]);                                           \
+            }                                                                                      \
+        }                                                                                          \
     } while (0)
 
 static inline int check_run(const check_case_t *cases, size_t count, const char *filter)
@@ -107,11 +108,11 @@ static inline int check_run(const check_case_t *cases, size_t count, const char 
     return failed != 0 || ran == 0;
 }
 
-#define CHECK_MAIN(...)                                                  \
-    int main(int argc, char **argv)                                      \
-    {                                                                    \
-        static const check_case_t cases[] = {__VA_ARGS__};               \
-        return check_run(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL); \
+#define CHECK_MAIN(...)                                                                            \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        static const check_case_t cases[] = {__VA_ARGS__};                                         \
+        return check_run(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL);        \
     }
 
 #endif

@@ -75,9 +75,16 @@ def c_frames(text: str) -> str:
 
 
 def positions(vectors: Vectors) -> Lines:
-    fields = [("int32_t", field) for field in (
-        "initial_term_id", "term_id", "term_offset", "term_length", "position_bits_to_shift",
-    )]
+    fields = [
+        ("int32_t", field)
+        for field in (
+            "initial_term_id",
+            "term_id",
+            "term_offset",
+            "term_length",
+            "position_bits_to_shift",
+        )
+    ]
     fields += [("int64_t", "position"), ("int32_t", "term_count"), ("int32_t", "partition_index")]
     fields += [("int32_t", "term_id_from_position"), ("int32_t", "term_offset_from_position")]
     return simple("positions", vectors["positions"], fields)
@@ -96,39 +103,73 @@ def tails(vectors: Vectors) -> Lines:
     yield from simple(
         "decode_tail",
         [case for case in cases if case["name"] == "decode_tail"],
-        [("int64_t", "raw_tail"), ("int32_t", "term_length"), ("int32_t", "term_id"),
-         ("int32_t", "term_offset_clamped")],
+        [
+            ("int64_t", "raw_tail"),
+            ("int32_t", "term_length"),
+            ("int32_t", "term_id"),
+            ("int32_t", "term_offset_clamped"),
+        ],
     )
     first = next(case for case in cases if case["name"] == "rotate_log_first")
     again = next(case for case in cases if case["name"] == "rotate_log_again_noop")
     count, term_id = first["current_term_count"], first["current_term_id"]
     yield from table(
         "rotate",
-        [("int64_t", "before[3]"), ("int32_t", "count"), ("int32_t", "term_id"),
-         ("int64_t", "after[3]"), ("int32_t", "count_after"), ("bool", "result")],
-        [(three(before), count, term_id, three(case["after_tails"]), case["active_term_count"],
-          case["result"])
-         for before, case in ((first["before_tails"], first), (first["after_tails"], again))],
+        [
+            ("int64_t", "before[3]"),
+            ("int32_t", "count"),
+            ("int32_t", "term_id"),
+            ("int64_t", "after[3]"),
+            ("int32_t", "count_after"),
+            ("bool", "result"),
+        ],
+        [
+            (
+                three(before),
+                count,
+                term_id,
+                three(case["after_tails"]),
+                case["active_term_count"],
+                case["result"],
+            )
+            for before, case in ((first["before_tails"], first), (first["after_tails"], again))
+        ],
     )
 
 
 def lengths(vectors: Vectors) -> Lines:
     cases = vectors["lengths"]
     yield from simple(
-        "log_length", [case for case in cases if case["name"] == "log_length"],
+        "log_length",
+        [case for case in cases if case["name"] == "log_length"],
         [("int32_t", "term_length"), ("int32_t", "page_size"), ("int64_t", "file_length")],
     )
     yield from simple(
-        "fragmented_length", [case for case in cases if case["name"] == "fragmented_length"],
-        [("int32_t", "message_length"), ("int32_t", "max_payload_length"),
-         ("int32_t", "framed_length")],
+        "fragmented_length",
+        [case for case in cases if case["name"] == "fragmented_length"],
+        [
+            ("int32_t", "message_length"),
+            ("int32_t", "max_payload_length"),
+            ("int32_t", "framed_length"),
+        ],
     )
 
 
 def windows(vectors: Vectors) -> Lines:
-    return simple("windows", vectors["windows"], [("int32_t", field) for field in (
-        "configured", "term_length", "receiver_window", "producer_window", "max_message_length",
-    )])
+    return simple(
+        "windows",
+        vectors["windows"],
+        [
+            ("int32_t", field)
+            for field in (
+                "configured",
+                "term_length",
+                "receiver_window",
+                "producer_window",
+                "max_message_length",
+            )
+        ],
+    )
 
 
 def scanners(vectors: Vectors) -> Lines:
@@ -136,19 +177,51 @@ def scanners(vectors: Vectors) -> Lines:
     yield FRAME_TYPE
     yield from table(
         "term_scanner",
-        [("const char *", "name"), ("vector_frame_t", "frames[VECTOR_FRAMES_MAX]"),
-         ("int32_t", "offset"), ("int32_t", "max_length"), ("int32_t", "available"),
-         ("int32_t", "padding")],
-        [(c["name"], c_frames(c["frames"]), c["offset"], c["max_length"], c["available"],
-          c["padding"]) for c in vectors["term_scanner"]],
+        [
+            ("const char *", "name"),
+            ("vector_frame_t", "frames[VECTOR_FRAMES_MAX]"),
+            ("int32_t", "offset"),
+            ("int32_t", "max_length"),
+            ("int32_t", "available"),
+            ("int32_t", "padding"),
+        ],
+        [
+            (
+                c["name"],
+                c_frames(c["frames"]),
+                c["offset"],
+                c["max_length"],
+                c["available"],
+                c["padding"],
+            )
+            for c in vectors["term_scanner"]
+        ],
     )
     yield from table(
         "gap_scanner",
-        [("const char *", "name"), ("vector_frame_t", "frames[VECTOR_FRAMES_MAX]"),
-         ("int32_t", "from"), ("int32_t", "limit"), ("int32_t", "returned_offset"), ("bool", "gap"),
-         ("int32_t", "gap_offset"), ("int32_t", "gap_length")],
-        [(c["name"], c_frames(c["frames"]), c["from"], c["limit"], c["returned_offset"], c["gap"],
-          c.get("gap_offset", 0), c.get("gap_length", 0)) for c in vectors["gap_scanner"]],
+        [
+            ("const char *", "name"),
+            ("vector_frame_t", "frames[VECTOR_FRAMES_MAX]"),
+            ("int32_t", "from"),
+            ("int32_t", "limit"),
+            ("int32_t", "returned_offset"),
+            ("bool", "gap"),
+            ("int32_t", "gap_offset"),
+            ("int32_t", "gap_length"),
+        ],
+        [
+            (
+                c["name"],
+                c_frames(c["frames"]),
+                c["from"],
+                c["limit"],
+                c["returned_offset"],
+                c["gap"],
+                c.get("gap_offset", 0),
+                c.get("gap_length", 0),
+            )
+            for c in vectors["gap_scanner"]
+        ],
     )
 
 
@@ -163,20 +236,33 @@ UNBLOCKER_FRAMES = {
 
 
 def unblocker(vectors: Vectors) -> Lines:
-    names = ("blocked_offset", "tail_offset", "status", "frame_length_after", "type_after",
-             "term_offset_after", "term_id_after")
+    names = (
+        "blocked_offset",
+        "tail_offset",
+        "status",
+        "frame_length_after",
+        "type_after",
+        "term_offset_after",
+        "term_id_after",
+    )
     return table(
         "term_unblocker",
-        [("const char *", "name"), ("vector_frame_t", "frames[VECTOR_FRAMES_MAX]"),
-         *(("int32_t", field) for field in names)],
-        [(c["name"], UNBLOCKER_FRAMES[c["name"]], *(c[field] for field in names))
-         for c in vectors["term_unblocker"]],
+        [
+            ("const char *", "name"),
+            ("vector_frame_t", "frames[VECTOR_FRAMES_MAX]"),
+            *(("int32_t", field) for field in names),
+        ],
+        [
+            (c["name"], UNBLOCKER_FRAMES[c["name"]], *(c[field] for field in names))
+            for c in vectors["term_unblocker"]
+        ],
     )
 
 
 def metadata(vectors: Vectors) -> Lines:
-    fields = next(
-        c for c in vectors["struct_offsets"] if c["struct"] == "logbuffer_metadata")["fields"]
+    fields = next(c for c in vectors["struct_offsets"] if c["struct"] == "logbuffer_metadata")[
+        "fields"
+    ]
     yield ""
     yield "#define VECTOR_LOG_METADATA(X) \\"
     rows = [f"    X({field}, {offset}, {size})" for field, (offset, size) in fields.items()]
@@ -187,11 +273,21 @@ def flow_control(vectors: Vectors) -> Lines:
     """One row per event; a row whose name differs from the one before begins a new publication."""
     events = [
         (
-            case["name"], fc[1] if fc else "", "endpoint=224." in case["channel"], event["on"],
-            event["now_ns"], event.get("receiver_id", 0), event.get("position", 0),
-            event.get("window", 0), event.get("eos", False), "group_tag" in event,
-            event.get("group_tag", 0), event.get("snd_lmt_in", 0), "snd_lmt_out" in event,
-            event.get("snd_lmt_out", 0), event["has_required_receivers"],
+            case["name"],
+            fc[1] if fc else "",
+            "endpoint=224." in case["channel"],
+            event["on"],
+            event["now_ns"],
+            event.get("receiver_id", 0),
+            event.get("position", 0),
+            event.get("window", 0),
+            event.get("eos", False),
+            "group_tag" in event,
+            event.get("group_tag", 0),
+            event.get("snd_lmt_in", 0),
+            "snd_lmt_out" in event,
+            event.get("snd_lmt_out", 0),
+            event["has_required_receivers"],
         )
         for case in vectors["flow_control"]
         for fc in [re.search(r"fc=([^|]*)", case["channel"])]
@@ -199,11 +295,23 @@ def flow_control(vectors: Vectors) -> Lines:
     ]
     yield from table(
         "flow_control",
-        [("const char *", "name"), ("const char *", "fc"), ("bool", "is_group"),
-         ("const char *", "on"), ("int64_t", "now_ns"), ("int64_t", "receiver_id"),
-         ("int64_t", "position"), ("int32_t", "window"), ("bool", "is_eos"), ("bool", "has_tag"),
-         ("int64_t", "tag"), ("int64_t", "limit_in"), ("bool", "has_limit_out"),
-         ("int64_t", "limit_out"), ("bool", "has_required_receivers")],
+        [
+            ("const char *", "name"),
+            ("const char *", "fc"),
+            ("bool", "is_group"),
+            ("const char *", "on"),
+            ("int64_t", "now_ns"),
+            ("int64_t", "receiver_id"),
+            ("int64_t", "position"),
+            ("int32_t", "window"),
+            ("bool", "is_eos"),
+            ("bool", "has_tag"),
+            ("int64_t", "tag"),
+            ("int64_t", "limit_in"),
+            ("bool", "has_limit_out"),
+            ("int64_t", "limit_out"),
+            ("bool", "has_required_receivers"),
+        ],
         events,
     )
 
@@ -213,16 +321,32 @@ def flow_options(vectors: Vectors) -> Lines:
     for case in vectors["flow_control_options"]:
         ok = case["ok"] and "should be refused" not in case.get("note", "")
         present = [case.get(f) is not None for f in ("group_tag", "group_min_size", "timeout_ns")]
-        rows.append((
-            case["options"], ok, case.get("strategy") or "", *present,
-            case.get("group_tag") or 0, case.get("group_min_size") or 0,
-            case.get("timeout_ns") or 0, case.get("rrwm") or 0,
-        ))
+        rows.append(
+            (
+                case["options"],
+                ok,
+                case.get("strategy") or "",
+                *present,
+                case.get("group_tag") or 0,
+                case.get("group_min_size") or 0,
+                case.get("timeout_ns") or 0,
+                case.get("rrwm") or 0,
+            )
+        )
     return table(
         "flow_options",
-        [("const char *", "text"), ("bool", "is_accepted"), ("const char *", "strategy"),
-         ("bool", "has_tag"), ("bool", "has_min_size"), ("bool", "has_timeout"), ("int64_t", "tag"),
-         ("int32_t", "min_size"), ("int64_t", "timeout_ns"), ("int32_t", "multiple")],
+        [
+            ("const char *", "text"),
+            ("bool", "is_accepted"),
+            ("const char *", "strategy"),
+            ("bool", "has_tag"),
+            ("bool", "has_min_size"),
+            ("bool", "has_timeout"),
+            ("int64_t", "tag"),
+            ("int32_t", "min_size"),
+            ("int64_t", "timeout_ns"),
+            ("int32_t", "multiple"),
+        ],
         rows,
     )
 
@@ -237,17 +361,40 @@ def congestion(vectors: Vectors) -> Lines:
         law = re.search(r"cc=(\w+)", case["channel"])
         configured = int(size[1]) * 1024 if size else 131072
         rows += [
-            (case["name"], law[1] if law else "", case["tcp_mode"], configured,
-             case["term_length"], case["mtu"], case["created_at_ns"], case["initial_window"],
-             case["max_window"], step["now_ns"], step["loss"], step["window"], step["force_sm"])
+            (
+                case["name"],
+                law[1] if law else "",
+                case["tcp_mode"],
+                configured,
+                case["term_length"],
+                case["mtu"],
+                case["created_at_ns"],
+                case["initial_window"],
+                case["max_window"],
+                step["now_ns"],
+                step["loss"],
+                step["window"],
+                step["force_sm"],
+            )
             for step in case["steps"]
         ]
     return table(
         "congestion",
-        [("const char *", "name"), ("const char *", "cc"), ("bool", "is_tcp_mode"),
-         ("int32_t", "configured"), ("int32_t", "term_length"), ("int32_t", "mtu"),
-         ("int64_t", "created_ns"), ("int32_t", "initial_window"), ("int32_t", "max_window"),
-         ("int64_t", "now_ns"), ("bool", "is_loss"), ("int32_t", "window"), ("bool", "force_sm")],
+        [
+            ("const char *", "name"),
+            ("const char *", "cc"),
+            ("bool", "is_tcp_mode"),
+            ("int32_t", "configured"),
+            ("int32_t", "term_length"),
+            ("int32_t", "mtu"),
+            ("int64_t", "created_ns"),
+            ("int32_t", "initial_window"),
+            ("int32_t", "max_window"),
+            ("int64_t", "now_ns"),
+            ("bool", "is_loss"),
+            ("int32_t", "window"),
+            ("bool", "force_sm"),
+        ],
         rows,
     )
 
@@ -259,17 +406,32 @@ def loss_detector(vectors: Vectors) -> Lines:
     rows = []
     for step in timeline["steps"]:
         nak = step["nak"]
-        rows.append((
-            step["now_ns"], step["frame_arrived_at"], step["rebuild_position"],
-            step["hwm_position"], step["loss_found"], step["new_rebuild_offset"], nak is not None,
-            *((nak or {}).get(field, 0) for field in ("term_id", "term_offset", "length")),
-        ))
+        rows.append(
+            (
+                step["now_ns"],
+                step["frame_arrived_at"],
+                step["rebuild_position"],
+                step["hwm_position"],
+                step["loss_found"],
+                step["new_rebuild_offset"],
+                nak is not None,
+                *((nak or {}).get(field, 0) for field in ("term_id", "term_offset", "length")),
+            )
+        )
     yield from table(
         "loss_timeline",
-        [("int64_t", "now_ns"), ("int32_t", "frame_arrived_at"), ("int64_t", "rebuild_position"),
-         ("int64_t", "hwm_position"), ("bool", "loss_found"), ("int32_t", "new_rebuild_offset"),
-         ("bool", "has_nak"), ("int32_t", "nak_term_id"), ("int32_t", "nak_term_offset"),
-         ("int32_t", "nak_length")],
+        [
+            ("int64_t", "now_ns"),
+            ("int32_t", "frame_arrived_at"),
+            ("int64_t", "rebuild_position"),
+            ("int64_t", "hwm_position"),
+            ("bool", "loss_found"),
+            ("int32_t", "new_rebuild_offset"),
+            ("bool", "has_nak"),
+            ("int32_t", "nak_term_id"),
+            ("int32_t", "nak_term_offset"),
+            ("int32_t", "nak_length"),
+        ],
         rows,
     )
     yield ""
@@ -282,20 +444,46 @@ def retransmit(vectors: Vectors) -> Lines:
     for case in vectors["retransmit"]:
         for event in case["events"]:
             resend = event["resend"][0] if event["resend"] else {}
-            rows.append((
-                case["name"], case["has_group_semantics"], case["max_resend"], case["delay_ns"],
-                case["linger_ns"], event["on"] == "nak", event["now_ns"], event.get("term_id", 0),
-                event.get("term_offset", 0), event.get("length", 0), bool(resend),
-                resend.get("term_offset", 0), resend.get("length", 0), event["active"],
-                event["invalid_packets"], event["overflow"],
-            ))
+            rows.append(
+                (
+                    case["name"],
+                    case["has_group_semantics"],
+                    case["max_resend"],
+                    case["delay_ns"],
+                    case["linger_ns"],
+                    event["on"] == "nak",
+                    event["now_ns"],
+                    event.get("term_id", 0),
+                    event.get("term_offset", 0),
+                    event.get("length", 0),
+                    bool(resend),
+                    resend.get("term_offset", 0),
+                    resend.get("length", 0),
+                    event["active"],
+                    event["invalid_packets"],
+                    event["overflow"],
+                )
+            )
     return table(
         "retransmit",
-        [("const char *", "name"), ("bool", "is_group"), ("int32_t", "max_resend"),
-         ("int64_t", "delay_ns"), ("int64_t", "linger_ns"), ("bool", "is_nak"),
-         ("int64_t", "now_ns"), ("int32_t", "term_id"), ("int32_t", "term_offset"), ("int32_t", "length"),
-         ("bool", "is_resent"), ("int32_t", "resent_offset"), ("int32_t", "resent_length"),
-         ("int32_t", "active"), ("int32_t", "invalid_packets"), ("int32_t", "overflow")],
+        [
+            ("const char *", "name"),
+            ("bool", "is_group"),
+            ("int32_t", "max_resend"),
+            ("int64_t", "delay_ns"),
+            ("int64_t", "linger_ns"),
+            ("bool", "is_nak"),
+            ("int64_t", "now_ns"),
+            ("int32_t", "term_id"),
+            ("int32_t", "term_offset"),
+            ("int32_t", "length"),
+            ("bool", "is_resent"),
+            ("int32_t", "resent_offset"),
+            ("int32_t", "resent_length"),
+            ("int32_t", "active"),
+            ("int32_t", "invalid_packets"),
+            ("int32_t", "overflow"),
+        ],
         rows,
     )
 

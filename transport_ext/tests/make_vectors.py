@@ -138,8 +138,10 @@ def layouts(vectors: Vectors) -> Iterable[str]:
             continue
         yield f"#define VECTOR_{case['struct'].upper()}_SIZE {case['size']}"
         yield f"#define VECTOR_{case['struct'].upper()}(X) \\"
-        names = {field: words.get(field, field.replace("_buffer_length", "_length"))
-            for field in case["fields"]}
+        names = {
+            field: words.get(field, field.replace("_buffer_length", "_length"))
+            for field in case["fields"]
+        }
         rows = [f"    X({names[f]}, {at}, {size})" for f, (at, size) in case["fields"].items()]
         yield from " \\\n".join(rows).split("\n")
 

@@ -20,20 +20,21 @@ static void on_notice(void *arg, const char *text)
 
 void arguments_print_help(void)
 {
-    printf("usage: rstreamd [--NAME VALUE | --NAME=VALUE | -Daeron.NAME=VALUE | FILE.properties ...]\n"
-           "       rstreamd --help | --version\n\n"
-           "Runs an rstream media driver in the foreground until SIGINT or SIGTERM, or until no\n"
-           "client has been there for the idle-exit time.\n\n"
-           "  --verbose   print a line when ready\n\n"
-           "Options are also taken from the environment, as RSTREAM_<NAME> (upper case, _ for -), and\n"
-           "by the names of Aeron's drivers: properties with -D or in files (syntax of Java), and\n"
-           "AERON_* variables. What comes later wins: AERON_* variables, RSTREAM_* variables, then\n"
-           "the command line from left to right. Started by any of Aeron's names, the driver lives in\n"
-           "Aeron's directory (/dev/shm/aeron-<user>), keeps it at the end and never ends by itself,\n"
-           "unless told otherwise. docs/configuration.md lists both names of each option.\n\n"
-           "options:\n");
+    printf(
+        "usage: rstreamd [--NAME VALUE | --NAME=VALUE | -Daeron.NAME=VALUE | FILE.properties ...]\n"
+        "       rstreamd --help | --version\n\n"
+        "Runs an rstream media driver in the foreground until SIGINT or SIGTERM, or until no\n"
+        "client has been there for the idle-exit time.\n\n"
+        "  --verbose   print a line when ready\n\n"
+        "Options are also taken from the environment, as RSTREAM_<NAME> (upper case, _ for -), and\n"
+        "by the names of Aeron's drivers: properties with -D or in files (syntax of Java), and\n"
+        "AERON_* variables. What comes later wins: AERON_* variables, RSTREAM_* variables, then\n"
+        "the command line from left to right. Started by any of Aeron's names, the driver lives in\n"
+        "Aeron's directory (/dev/shm/aeron-<user>), keeps it at the end and never ends by itself,\n"
+        "unless told otherwise. docs/configuration.md lists both names of each option.\n\n"
+        "options:\n");
     for (const rst_driver_option_t *option = rst_driver_option_list(); option->name != NULL;
-         option++) {
+        option++) {
         printf("  --%s VALUE\n        %s (default: %s)\n", option->name, option->help,
             option->default_text != NULL && option->default_text[0] != '\0' ? option->default_text
                                                                             : "none");
@@ -45,7 +46,7 @@ void arguments_print_help(void)
 void arguments_print_configuration(const rst_driver_params_t *params)
 {
     for (const rst_driver_option_t *option = rst_driver_option_list(); option->name != NULL;
-         option++) {
+        option++) {
         char value[OPTION_VALUE_MAX];
         if (rst_driver_params_get(params, option->name, value, sizeof value) == 0) {
             printf("%s=%s\n", option->name, value);
@@ -126,8 +127,8 @@ static bool uses_aerons_names(int argc, char **argv)
             return true;
         }
         if (strncmp(argv[i], "--", 2) == 0) {
-            const bool has_value = strchr(argv[i], '=') == NULL
-                && strcmp(argv[i], "--version") != 0 && strcmp(argv[i], "--verbose") != 0;
+            const bool has_value = strchr(argv[i], '=') == NULL && strcmp(argv[i], "--version") != 0
+                && strcmp(argv[i], "--verbose") != 0;
             i += has_value ? 1 : 0;
         } else if (is_file(argv[i])) {
             return true;

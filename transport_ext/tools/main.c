@@ -69,7 +69,8 @@ static int run(const rst_driver_params_t *params, bool is_verbose)
     const int opened = rst_driver_open(&driver, params);
     if (opened != 0) {
         return complain(opened == -RST_EINUSE ? EXIT_IN_USE
-                : opened == -RST_EINVAL ? EXIT_OPTIONS : EXIT_FAILED);
+                : opened == -RST_EINVAL       ? EXIT_OPTIONS
+                                              : EXIT_FAILED);
     }
     if (rst_driver_start(driver) != 0) {
         const int exit_code = complain(EXIT_FAILED);
@@ -91,8 +92,9 @@ static int refuse_invoker(const rst_driver_params_t *params)
     char threading[32];
     if (rst_driver_params_get(params, "threading", threading, sizeof threading) == 0
         && strcmp(threading, "invoker") == 0) {
-        fprintf(stderr, "rstreamd: threading=invoker: for programs that run the agents themselves; "
-                        "choose shared, shared-network or dedicated\n");
+        fprintf(stderr,
+            "rstreamd: threading=invoker: for programs that run the agents themselves; "
+            "choose shared, shared-network or dedicated\n");
         return EXIT_OPTIONS;
     }
     return 0;

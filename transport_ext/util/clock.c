@@ -27,8 +27,7 @@ static int64_t system_epoch_ms(void *arg)
 
 rsti_clock_t rsti_clock_system(void)
 {
-    return (rsti_clock_t){
-        .nano_time = system_nano_time, .epoch_ms = system_epoch_ms, .arg = NULL};
+    return (rsti_clock_t){.nano_time = system_nano_time, .epoch_ms = system_epoch_ms, .arg = NULL};
 }
 
 void rsti_cached_epoch_init(rsti_cached_epoch_t *cached, const rsti_clock_t *clock, int64_t now_ns)

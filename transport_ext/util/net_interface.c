@@ -25,7 +25,8 @@ static bool parse_interface(const char *text, interface_query_t *query)
         const char *name = text + 1;
         const char *end = strchr(name, '}');
         if (end == NULL || end == name
-            || !rsti_netaddr_copy_text(query->device, sizeof query->device, name, (size_t)(end - name))) {
+            || !rsti_netaddr_copy_text(query->device, sizeof query->device, name,
+                (size_t)(end - name))) {
             return false;
         }
         at = end + 1;
@@ -60,9 +61,8 @@ static bool parse_interface(const char *text, interface_query_t *query)
 
 static const uint8_t *address_bytes(const void *address, int family)
 {
-    return family == AF_INET
-               ? (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr
-               : (const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+    return family == AF_INET ? (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr
+                             : (const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr;
 }
 
 static int32_t address_bits(int family)
@@ -82,8 +82,7 @@ static bool is_same_prefix(const uint8_t *a, const uint8_t *b, int32_t bits)
 
 /* 0: does not match. Among several matches the very address wins, then a device that can multicast
  * and is not the loopback, then any. */
-static int match_quality(
-    const interface_query_t *query, const struct ifaddrs *device, int family)
+static int match_quality(const interface_query_t *query, const struct ifaddrs *device, int family)
 {
     if (device->ifa_addr == NULL || (device->ifa_flags & IFF_UP) == 0) {
         return 0;
@@ -94,7 +93,7 @@ static int match_quality(
         return 0;
     }
     bool is_preferred = (device->ifa_flags & IFF_MULTICAST) != 0
-                        && (device->ifa_flags & IFF_LOOPBACK) == 0;
+        && (device->ifa_flags & IFF_LOOPBACK) == 0;
     if (query->device[0] != '\0') {
         return strcmp(query->device, device->ifa_name) != 0 ? 0 : device_family == AF_INET ? 2 : 1;
     }
@@ -122,7 +121,8 @@ static bool search_devices(const interface_query_t *query, int family, rsti_net_
         const int quality = match_quality(query, device, family);
         if (quality > best_quality) {
             const size_t length = device->ifa_addr->sa_family == AF_INET
-                ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+                ? sizeof(struct sockaddr_in)
+                : sizeof(struct sockaddr_in6);
             best_quality = quality;
             found->address = (struct sockaddr_storage){0};
             memcpy(&found->address, device->ifa_addr, length);
@@ -139,7 +139,7 @@ static bool is_wildcard(const struct sockaddr_storage *address)
     static const uint8_t zeros[16];
     return memcmp(address_bytes(address, address->ss_family), zeros,
                (size_t)address_bits(address->ss_family) / 8)
-           == 0;
+        == 0;
 }
 
 /* *is_any: the wildcard was asked for by name, no device is to be looked for. */
@@ -148,8 +148,7 @@ static int resolve_query(const rsti_name_resolver_t *resolver, const char *text,
 {
     *is_any = false;
     if (!rsti_netaddr_parse_numeric(query->host, &query->wanted)) {
-        const int result =
-            resolver->resolve(resolver->arg, query->host, family, &query->wanted);
+        const int result = resolver->resolve(resolver->arg, query->host, family, &query->wanted);
         if (result == RSTI_LOOKUP_PENDING) {
             return result;
         }
@@ -160,8 +159,8 @@ static int resolve_query(const rsti_name_resolver_t *resolver, const char *text,
     }
     const int wanted_family = query->wanted.ss_family;
     if (family != AF_UNSPEC && family != wanted_family) {
-        return RST_SET_ERR(RST_ECHANNEL,
-            "interface=%s: address family differs from the endpoint's", text);
+        return RST_SET_ERR(RST_ECHANNEL, "interface=%s: address family differs from the endpoint's",
+            text);
     }
     if (query->prefix_bits > address_bits(wanted_family)) {
         return RST_SET_ERR(RST_ECHANNEL, "interface=%s: prefix longer than %d bits", text,

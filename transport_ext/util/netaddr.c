@@ -22,7 +22,8 @@ bool rsti_netaddr_parse_number(const char *text, int32_t max, int32_t *value)
     return text[0] != '-' && rsti_parse_i32(text, value) && *value <= max;
 }
 
-const char *rsti_netaddr_scan_host(const char *text, const char *stops, char *host, size_t host_size)
+const char *rsti_netaddr_scan_host(const char *text, const char *stops, char *host,
+    size_t host_size)
 {
     const char *begin = text;
     const char *end;
@@ -52,7 +53,8 @@ bool rsti_netaddr_split(const char *text, char *host, size_t host_size, uint16_t
     char scanned[RSTI_NETADDR_HOST_MAX];
     const char *after = rsti_netaddr_scan_host(text, ":", scanned, sizeof scanned);
     int32_t number;
-    if (after == NULL || *after != ':' || !rsti_netaddr_parse_number(after + 1, UINT16_MAX, &number)) {
+    if (after == NULL || *after != ':'
+        || !rsti_netaddr_parse_number(after + 1, UINT16_MAX, &number)) {
         return false;
     }
     if (!rsti_netaddr_copy_text(host, host_size, scanned, strlen(scanned))) {
@@ -138,16 +140,15 @@ bool rsti_netaddr_equal(const struct sockaddr_storage *a, const struct sockaddr_
     }
     if (a->ss_family == AF_INET) {
         return ((const struct sockaddr_in *)a)->sin_addr.s_addr
-               == ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+            == ((const struct sockaddr_in *)b)->sin_addr.s_addr;
     }
     if (a->ss_family == AF_INET6) {
         const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
         const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
         /* A configured address has no scope; one that came with a datagram may have. */
         bool is_same_scope = a6->sin6_scope_id == b6->sin6_scope_id || a6->sin6_scope_id == 0
-                             || b6->sin6_scope_id == 0;
-        return is_same_scope
-               && memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof a6->sin6_addr) == 0;
+            || b6->sin6_scope_id == 0;
+        return is_same_scope && memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof a6->sin6_addr) == 0;
     }
     return a->ss_family == AF_UNSPEC;
 }

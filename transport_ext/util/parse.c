@@ -89,8 +89,7 @@ static bool parse_with_unit(const char *text, const unit_t *units, size_t count,
 
 bool rsti_parse_size(const char *text, int64_t *bytes)
 {
-    static const unit_t units[] = {
-        {"", 1}, {"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}};
+    static const unit_t units[] = {{"", 1}, {"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}};
     return parse_with_unit(text, units, sizeof units / sizeof units[0], bytes);
 }
 

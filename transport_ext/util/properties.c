@@ -45,8 +45,9 @@ static void skip_line_end(reader_t *reader)
 static int hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0'
-        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-        : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        : c >= 'a' && c <= 'f'  ? c - 'a' + 10
+        : c >= 'A' && c <= 'F'  ? c - 'A' + 10
+                                : -1;
 }
 
 /* The four digits behind \u; negative when they are none. */
@@ -105,8 +106,8 @@ static char *write_utf8(char *to, int32_t code_point)
     return to;
 }
 
-/* Behind a backslash: writes what it stands for, or NULL when it is malformed. A line end stands for
- * nothing, with the blanks that begin the next line. */
+/* Behind a backslash: writes what it stands for, or NULL when it is malformed. A line end stands
+ * for nothing, with the blanks that begin the next line. */
 static char *read_escape(reader_t *reader, char *to)
 {
     if (reader->at == reader->end) {
@@ -164,8 +165,8 @@ static void skip_comment(reader_t *reader)
 }
 
 /* What is written is never longer than what was read plus one byte per property for the end of its
- * key, which the separator or the line end pays; the value's end is behind all that was read, so the
- * byte there is kept until the value was handed over. */
+ * key, which the separator or the line end pays; the value's end is behind all that was read, so
+ * the byte there is kept until the value was handed over. */
 int rsti_properties_parse(char *text, size_t length, rsti_on_property_t on_property, void *arg)
 {
     reader_t reader = {text, text + length, 1};

@@ -1,10 +1,10 @@
 /* properties.h: the text of a Java properties file.
  *
- * Comment lines begin with # or !; a key ends at the first =, : or blank that no backslash protects;
- * blanks around one = or : belong to neither side; the rest of the line is the value, trailing
- * blanks included. A line that ends in an odd number of backslashes goes on in the next one, whose
- * leading blanks are dropped. Escapes: \t \n \r \f \\ \uXXXX (as UTF-8), any other character is
- * itself. Lines end in \n, \r or \r\n. */
+ * Comment lines begin with # or !; a key ends at the first =, : or blank that no backslash
+ * protects; blanks around one = or : belong to neither side; the rest of the line is the value,
+ * trailing blanks included. A line that ends in an odd number of backslashes goes on in the next
+ * one, whose leading blanks are dropped. Escapes: \t \n \r \f \\ \uXXXX (as UTF-8), any other
+ * character is itself. Lines end in \n, \r or \r\n. */
 #ifndef RSTI_UTIL_PROPERTIES_H
 #define RSTI_UTIL_PROPERTIES_H
 

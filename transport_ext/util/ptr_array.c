@@ -17,8 +17,8 @@ int rsti_ptr_array_add(rsti_ptr_array_t *array, void *item)
 {
     if (array->count == array->capacity) {
         size_t capacity = array->capacity == 0 ? CAPACITY_MIN : array->capacity * 2;
-        void **items = rsti_realloc(
-            array->items, array->count * sizeof *items, capacity * sizeof *items);
+        void **items = rsti_realloc(array->items, array->count * sizeof *items,
+            capacity * sizeof *items);
         if (items == NULL) {
             return -RST_ENOMEM;
         }

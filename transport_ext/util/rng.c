@@ -51,8 +51,8 @@ double rsti_rng_unit(rsti_rng_t *rng)
 uint64_t rsti_rng_below(rsti_rng_t *rng, uint64_t limit)
 {
     RST_ASSERT(limit >= 1);
-    /* The lowest 2^64 mod limit values are rolled again, so that all remainders are as likely. They are
-     * less than limit: nearly always one division is enough. */
+    /* The lowest 2^64 mod limit values are rolled again, so that all remainders are as likely. They
+     * are less than limit: nearly always one division is enough. */
     uint64_t value = rsti_rng_next(rng);
     if (value < limit) {
         const uint64_t uneven = (UINT64_C(0) - limit) % limit;

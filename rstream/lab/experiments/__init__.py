@@ -34,6 +34,7 @@ class Terms:
     buffer_most: float
     time_scale: float
 
+
 EXPERIMENTS: Final[Mapping[str, Callable[[Plan], Report]]] = {
     "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E6": e6, "E7": e7, "E8": e8, "E9": e9, "E10": e10,
 }  # fmt: skip
@@ -56,4 +57,10 @@ def seeds_of(name: str, *, is_real: bool = False) -> int:
 def real_plan(name: str, seeds: int, baselines: tuple[str, ...] | None = None) -> Plan:
     """One of REAL on this machine, as it is now: measures for a second what it carries. Beside ours and credit the laws that are named: ten minutes for two laws."""
     terms = REAL[name]
-    return Plan(seeds=seeds, baselines=baselines or (), time_scale=terms.time_scale, group_most=terms.receivers, world=measured(terms.receivers, terms.buffer_most))
+    return Plan(
+        seeds=seeds,
+        baselines=baselines or (),
+        time_scale=terms.time_scale,
+        group_most=terms.receivers,
+        world=measured(terms.receivers, terms.buffer_most),
+    )

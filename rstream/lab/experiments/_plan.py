@@ -17,7 +17,20 @@ if TYPE_CHECKING:
 
     from rstream.lab.scenario import Law, Scenario
 
-__all__ = ("BASELINES", "Figures", "Limits", "Plan", "Sketch", "Steady", "at_least", "at_most", "columns", "notes_of", "report_of", "target_delay_s")
+__all__ = (
+    "BASELINES",
+    "Figures",
+    "Limits",
+    "Plan",
+    "Sketch",
+    "Steady",
+    "at_least",
+    "at_most",
+    "columns",
+    "notes_of",
+    "report_of",
+    "target_delay_s",
+)
 
 T = TypeVar("T")
 #: Values by figure, one for each seed.
@@ -33,7 +46,9 @@ GAP_S: Final = 0.020
 TRIES: Final = 4
 
 
-def at_least(limit: float, *, in_every_run: bool = False) -> tuple[float | None, float | None, bool]:
+def at_least(
+    limit: float, *, in_every_run: bool = False
+) -> tuple[float | None, float | None, bool]:
     """A limit from below: of the confidence interval, or of every single run."""
     return limit, None, in_every_run
 
@@ -51,7 +66,13 @@ class Steady:
     spans: tuple[tuple[float, float], ...] = ()
 
     def holds(self, found: Run) -> bool:
-        return max((found.gap_within_s(from_s, to_s) for from_s, to_s in self.spans), default=found.gap_s) <= self.gap_most_s
+        return (
+            max(
+                (found.gap_within_s(from_s, to_s) for from_s, to_s in self.spans),
+                default=found.gap_s,
+            )
+            <= self.gap_most_s
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +125,14 @@ class Plan:
         self.unsteady += scenario.real and not steady.holds(outcome)
         return outcome
 
-    def runs(self, scenario: Scenario, law: Law | None, look: Callable[[Run], T], title: str = "", steady: Steady = _STEADY) -> list[T]:
+    def runs(
+        self,
+        scenario: Scenario,
+        law: Law | None,
+        look: Callable[[Run], T],
+        title: str = "",
+        steady: Steady = _STEADY,
+    ) -> list[T]:
         """What ``look`` sees in the runs of all seeds; the first one is kept for the picture when it has a title. law None: as the scenario says."""
         world = self.world.place(scenario if law is None else scenario.under(law))
 
@@ -116,7 +144,9 @@ class Plan:
                 self.gaps_s.append(outcome.gap_s)
             return look(outcome)
 
-        if world.real:  # one after the other: each needs the machine, and Ctrl-C reaches the main thread alone
+        if (
+            world.real
+        ):  # one after the other: each needs the machine, and Ctrl-C reaches the main thread alone
             return [one(seed) for seed in range(1, self.seeds + 1)]
 
         with ThreadPoolExecutor(_WORKERS) as pool:
@@ -128,7 +158,9 @@ def columns(rows: Sequence[Mapping[str, float]], prefix: str = "") -> Figures:
     return {prefix + name: tuple(row[name] for row in rows) for name in rows[0]}
 
 
-def report_of(plan: Plan, name: str, seen: Mapping[str, Figures], limits: Limits, notes: Sequence[str] = ()) -> Report:
+def report_of(
+    plan: Plan, name: str, seen: Mapping[str, Figures], limits: Limits, notes: Sequence[str] = ()
+) -> Report:
     """``seen`` by law. Units are the last word of a figure's name."""
 
     def figures(law: str, judged: bool) -> list[Figure]:
@@ -154,15 +186,29 @@ def notes_of(plan: Plan) -> list[str]:
     if world.engine == "queues":
         return ["virtual time, queues without payload"]
     if not gaps:
-        return [f"virtual time, real agents on a wire in memory; queues without payload above {AGENTS_MOST} receivers"]
+        return [
+            f"virtual time, real agents on a wire in memory; queues without payload above {AGENTS_MOST} receivers"
+        ]
     late = sum(gap_ms > GAP_S * 1e3 for gap_ms in gaps)
-    trust = f"; above {GAP_S * 1e3:.0f} ms in {late} of {len(gaps)} runs: the machine was busy, their figures say little" if late else ""
-    notes = [f"real sockets, one thread for all drivers: longest time between two steps {max(gaps):.1f} ms, median of the runs {quantile(gaps, 0.5):.1f} ms{trust}"]
+    trust = (
+        f"; above {GAP_S * 1e3:.0f} ms in {late} of {len(gaps)} runs: the machine was busy, their figures say little"
+        if late
+        else ""
+    )
+    notes = [
+        f"real sockets, one thread for all drivers: longest time between two steps {max(gaps):.1f} ms, median of the runs {quantile(gaps, 0.5):.1f} ms{trust}"
+    ]
     if plan.repeated:
-        stayed = f"; {plan.unsteady} of them in vain, and count as they are" if plan.unsteady else ""
-        notes.append(f"{plan.repeated} times a run was carried out again: the thread had stood still for longer than the experiment bears{stayed}")
+        stayed = (
+            f"; {plan.unsteady} of them in vain, and count as they are" if plan.unsteady else ""
+        )
+        notes.append(
+            f"{plan.repeated} times a run was carried out again: the thread had stood still for longer than the experiment bears{stayed}"
+        )
     if world.carried > 0:
-        notes.append(f"capacity {world.full / 1e6:g} MB/s a receiver; unlimited each got {world.carried / 1e6:.1f} MB/s; buffers and rates in proportion")
+        notes.append(
+            f"capacity {world.full / 1e6:g} MB/s a receiver; unlimited each got {world.carried / 1e6:.1f} MB/s; buffers and rates in proportion"
+        )
     return notes
 
 

@@ -23,14 +23,18 @@ REACTIONS: Final = 20.0
 def scenario(phase_s: float = PHASE_S, world: World = VIRTUAL) -> Scenario:
     """The changing one is image 0, and the slowest one by construction."""
     full = world.full
-    changing = Consumer(levels=((0.0, full), (phase_s, LOW_SHARE * full), (2 * phase_s, full)), noise=0.15)
+    changing = Consumer(
+        levels=((0.0, full), (phase_s, LOW_SHARE * full), (2 * phase_s, full)), noise=0.15
+    )
     others = tuple(Consumer(levels=((0.0, full),), noise=0.15) for _ in range(3))
     return group("E1", 3 * phase_s, (changing, *others), buffer_bytes=world.buffer())
 
 
 def reactions_s(world: World) -> tuple[float, float]:
     """T before the fall and before the rise."""
-    return reaction_s(world.buffer(), world.full, world.rtt_s), reaction_s(world.buffer(), LOW_SHARE * world.full, world.rtt_s)
+    return reaction_s(world.buffer(), world.full, world.rtt_s), reaction_s(
+        world.buffer(), LOW_SHARE * world.full, world.rtt_s
+    )
 
 
 def looker(phase_s: float, world: World = VIRTUAL) -> Callable[[Run], dict[str, float]]:
@@ -47,7 +51,8 @@ def looker(phase_s: float, world: World = VIRTUAL) -> Callable[[Run], dict[str, 
             "fall_reactions": reach_s(run, phase_s, LOW_SHARE * full) / before_fall_s,
             "rise_reactions": reach_s(run, 2 * phase_s, full) / before_rise_s,
             "overrun_share": overrun_share(run),
-            "control_bytes_per_mb": run.sender("control_bytes")[end] / (run.sender("sent")[end] / MB),
+            "control_bytes_per_mb": run.sender("control_bytes")[end]
+            / (run.sender("sent")[end] / MB),
         }
 
     return look
@@ -57,7 +62,9 @@ def e1(plan: Plan) -> Report:
     """To pass: utilisation >= 0.97; p99 queue at most half of credit's; within 10 % of the new capacity in <= 20 T, both ways."""
     phase_s = PHASE_S * plan.time_scale
     world, look = scenario(phase_s, plan.world), looker(phase_s, plan.world)
-    seen = {law: columns(plan.runs(world, plan.law(law), look, title=f"E1, {law}")) for law in plan.laws}
+    seen = {
+        law: columns(plan.runs(world, plan.law(law), look, title=f"E1, {law}")) for law in plan.laws
+    }
     credit = sum(seen["credit"]["queue_p99_ms"]) / plan.seeds
     limits = {
         "utilisation": at_least(0.97),

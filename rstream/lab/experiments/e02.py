@@ -30,14 +30,31 @@ def scenario(size: int, hangs: bool, at_s: float = AT_S, world: World = VIRTUAL)
     """The last one dies or hangs."""
     flat = ((0.0, world.full),)
     others = tuple(Consumer(levels=flat, noise=0.15) for _ in range(size - 1))
-    last = Consumer(levels=flat, noise=0.15, hangs_s=at_s if hangs else math.inf, dies_s=math.inf if hangs else at_s, evict_after_s=EVICT_S)
-    return group("E2", at_s + AFTER_S, (*others, last), buffer_bytes=world.buffer(), drain_s=0.1, step_s=5e-4 if size > 100 else 2e-4)
+    last = Consumer(
+        levels=flat,
+        noise=0.15,
+        hangs_s=at_s if hangs else math.inf,
+        dies_s=math.inf if hangs else at_s,
+        evict_after_s=EVICT_S,
+    )
+    return group(
+        "E2",
+        at_s + AFTER_S,
+        (*others, last),
+        buffer_bytes=world.buffer(),
+        drain_s=0.1,
+        step_s=5e-4 if size > 100 else 2e-4,
+    )
 
 
 def goodput(run: Run, at_s: float, from_s: float, to_s: float) -> float:
     """Of the others, as a share of what it was before; NaN: nothing was (a driver does not repair who fell behind too far)."""
     before = mean_rate(run, "delivered_sum", at_s * (1 - BEFORE_SHARE), at_s)
-    return mean_rate(run, "delivered_sum", at_s + from_s, at_s + to_s) / before if before > 0 else math.nan
+    return (
+        mean_rate(run, "delivered_sum", at_s + from_s, at_s + to_s) / before
+        if before > 0
+        else math.nan
+    )
 
 
 def death_looker(at_s: float) -> Callable[[Run], dict[str, float]]:
@@ -53,7 +70,10 @@ def death_looker(at_s: float) -> Callable[[Run], dict[str, float]]:
 
 def hang_looker(at_s: float) -> Callable[[Run], dict[str, float]]:
     def look(run: Run) -> dict[str, float]:
-        return {"held_share": goodput(run, at_s, 0.2, EVICT_S), "after_eviction_share": goodput(run, at_s, EVICT_S + 1.0, EVICT_S + 2.0)}
+        return {
+            "held_share": goodput(run, at_s, 0.2, EVICT_S),
+            "after_eviction_share": goodput(run, at_s, EVICT_S + 1.0, EVICT_S + 2.0),
+        }
 
     return look
 
@@ -70,8 +90,30 @@ def e2(plan: Plan) -> Report:
                 continue
             title = f"E2, {law}" if size == 8 else ""
             death, hang = (scenario(size, hangs, at_s, plan.world) for hangs in (False, True))
-            seen[law] |= columns(plan.runs(death, plan.law(law), death_looker(at_s), f"{title}, a death" if title else ""), f"n{size}_death_")
-            seen[law] |= columns(plan.runs(hang, plan.law(law), hang_looker(at_s), f"{title}, a hang" if title else ""), f"n{size}_hang_")
-            for figure in ("death_first_100ms_share", "death_next_second_share", "hang_after_eviction_share"):
+            seen[law] |= columns(
+                plan.runs(
+                    death, plan.law(law), death_looker(at_s), f"{title}, a death" if title else ""
+                ),
+                f"n{size}_death_",
+            )
+            seen[law] |= columns(
+                plan.runs(
+                    hang, plan.law(law), hang_looker(at_s), f"{title}, a hang" if title else ""
+                ),
+                f"n{size}_hang_",
+            )
+            for figure in (
+                "death_first_100ms_share",
+                "death_next_second_share",
+                "hang_after_eviction_share",
+            ):
                 limits[f"n{size}_{figure}"] = at_least(0.95)
-    return report_of(plan, "E2", seen, limits, ["fc=min knows 256 receivers; one more slows nobody, so credit overruns them in larger groups"])
+    return report_of(
+        plan,
+        "E2",
+        seen,
+        limits,
+        [
+            "fc=min knows 256 receivers; one more slows nobody, so credit overruns them in larger groups"
+        ],
+    )

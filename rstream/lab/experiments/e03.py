@@ -40,21 +40,39 @@ def stop_times(seconds: float) -> list[float]:
 
 
 def scenario(seconds: float, buffer_bytes: float, world: World = VIRTUAL) -> Scenario:
-    pausing = Consumer(levels=((0.0, world.full),), noise=0.15, pauses=tuple((at_s, PAUSE_S) for at_s in stop_times(seconds)))
+    pausing = Consumer(
+        levels=((0.0, world.full),),
+        noise=0.15,
+        pauses=tuple((at_s, PAUSE_S) for at_s in stop_times(seconds)),
+    )
     others = tuple(Consumer(levels=((0.0, world.full),), noise=0.15) for _ in range(3))
-    return group("E3", seconds, (pausing, *others), buffer_bytes=buffer_bytes, sender=Sender(rtt_s=world.rtt_s))
+    return group(
+        "E3",
+        seconds,
+        (pausing, *others),
+        buffer_bytes=buffer_bytes,
+        sender=Sender(rtt_s=world.rtt_s),
+    )
 
 
 def late_stops(run: Run, stops: Sequence[float]) -> list[tuple[float, float]]:
     """In real time: stops about whose beginning the thread that carries all drivers took longer to come round than D allows, each until the next one."""
     before_s, after_s = ABOUT_S
-    return [(at_s - before_s, at_s + EVERY_S - before_s) for at_s in stops if run.gap_within_s(at_s - before_s, at_s + after_s) > STEP_S]
+    return [
+        (at_s - before_s, at_s + EVERY_S - before_s)
+        for at_s in stops
+        if run.gap_within_s(at_s - before_s, at_s + after_s) > STEP_S
+    ]
 
 
 def standstills(run: Run, reach_s: float) -> list[tuple[float, float]]:
     """In real time: when that thread stood still for longer than T."""
     _, after_s = ABOUT_S
-    return [(at_s - gap_s, at_s + after_s) for at_s, gap_s in zip(run.times, run.gaps_s, strict=True) if gap_s > reach_s]
+    return [
+        (at_s - gap_s, at_s + after_s)
+        for at_s, gap_s in zip(run.times, run.gaps_s, strict=True)
+        if gap_s > reach_s
+    ]
 
 
 def looker(seconds: float, world: World, reach_s: float) -> Callable[[Run], dict[str, float]]:
@@ -68,9 +86,20 @@ def looker(seconds: float, world: World, reach_s: float) -> Callable[[Run], dict
             return seen
         late_ones = late_stops(run, stops)
         spans = late_ones + standstills(run, reach_s)
-        rises = [(at_s, after - before) for at_s, before, after in zip(run.times[1:], overrun, overrun[1:], strict=False) if after > before]
-        late = sum(rise for at_s, rise in rises if any(from_s <= at_s <= to_s for from_s, to_s in spans))
-        return {**seen, "overrun_bytes": overrun[-1] - late, "stops_counted": float(len(stops) - len(late_ones)), "late_overrun_bytes": late}
+        rises = [
+            (at_s, after - before)
+            for at_s, before, after in zip(run.times[1:], overrun, overrun[1:], strict=False)
+            if after > before
+        ]
+        late = sum(
+            rise for at_s, rise in rises if any(from_s <= at_s <= to_s for from_s, to_s in spans)
+        )
+        return {
+            **seen,
+            "overrun_bytes": overrun[-1] - late,
+            "stops_counted": float(len(stops) - len(late_ones)),
+            "late_overrun_bytes": late,
+        }
 
     return look
 
@@ -89,14 +118,25 @@ def e3(plan: Plan) -> Report:
             for prefix, size in buffers.items()
             for where, exact in (world.exact(size),)
             for name, values in columns(
-                plan.runs(scenario(seconds, exact, where), plan.law(law, where), looker(seconds, world, reaction_s(exact, where.full, where.found_rtt_s, delay_s)), f"E3, {law}" if size == drawn else ""), prefix
+                plan.runs(
+                    scenario(seconds, exact, where),
+                    plan.law(law, where),
+                    looker(
+                        seconds, world, reaction_s(exact, where.full, where.found_rtt_s, delay_s)
+                    ),
+                    f"E3, {law}" if size == drawn else "",
+                ),
+                prefix,
             ).items()
         }
         for law in plan.laws
     }
     limits = {prefix + "overrun_bytes": at_most(0.0, in_every_run=True) for prefix in buffers}
     if world.is_real:
-        limits |= {prefix + "stops_counted": at_least(LEAST_COUNTED * len(stop_times(seconds))) for prefix in buffers}
+        limits |= {
+            prefix + "stops_counted": at_least(LEAST_COUNTED * len(stop_times(seconds)))
+            for prefix in buffers
+        }
     notes = [
         f"X = {margin(size, world.full, world.found_rtt_s, delay_s):.2f} at {size / (1 << 20):.3g} MiB, D = {DETECT_S * 1e3:.1f} ms, round trip {world.found_rtt_s * 1e3:.3g} ms"
         for size in buffers.values()

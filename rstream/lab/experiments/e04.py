@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 SETTLED_S: Final = 3.0
 STOP_REACTIONS: Final = 10.0
 MARGINS: Final = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 4.0, 6.0)
-REAL_MARGINS: Final = (0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5)  # in real time each run takes as long as it takes
+REAL_MARGINS: Final = (
+    0.6,
+    0.8,
+    0.9,
+    1.0,
+    1.1,
+    1.2,
+    1.5,
+)  # in real time each run takes as long as it takes
 #: Without these the verdict would be about what was left out.
 NEEDED: Final = (0.8, 1.2)
 #: A stop may be lucky. "The first X without overrun" can be that of each stop, of ten of them (none overruns), or of all: every one of them is judged.
@@ -34,7 +42,9 @@ def stop_s(buffer_bytes: float, delay_s: float, world: World) -> float:
     return STOP_REACTIONS * reaction_s(buffer_bytes, world.full, world.found_rtt_s, delay_s)
 
 
-def scenario(buffer_bytes: float, delay_s: float, settled_s: float = SETTLED_S, world: World = VIRTUAL) -> Scenario:
+def scenario(
+    buffer_bytes: float, delay_s: float, settled_s: float = SETTLED_S, world: World = VIRTUAL
+) -> Scenario:
     stopped_s = stop_s(buffer_bytes, delay_s, world)
     stopping = Consumer(levels=((0.0, world.full),), noise=0.15, pauses=((settled_s, stopped_s),))
     return group(
@@ -66,7 +76,10 @@ def firsts(by_margin: dict[float, Sequence[float]], at_once: int) -> tuple[float
     """The first X without overrun of each set of at least so many runs."""
     runs = len(next(iter(by_margin.values())))
     sets = max(1, runs // at_once)
-    return tuple(first_without({x: sum(overruns[number::sets]) for x, overruns in by_margin.items()}) for number in range(sets))
+    return tuple(
+        first_without({x: sum(overruns[number::sets]) for x, overruns in by_margin.items()})
+        for number in range(sets)
+    )
 
 
 def e4(plan: Plan) -> Report:
@@ -92,9 +105,22 @@ def e4(plan: Plan) -> Report:
             "first_x_of_ten_stops": firsts(by_margin, STOPS),
             "first_x_of_all_stops": firsts(by_margin, plan.seeds),
             **{f"x{x:g}_overrun_bytes": tuple(overruns) for x, overruns in by_margin.items()},
-            **{f"x{x:g}_overrun_stops_share": tuple(float(overrun > 0) for overrun in overruns) for x, overruns in by_margin.items()},
+            **{
+                f"x{x:g}_overrun_stops_share": tuple(float(overrun > 0) for overrun in overruns)
+                for x, overruns in by_margin.items()
+            },
         }
-    limits: Limits = {f"first_x_{of}": (*FIRST, False) for of in ("without_overrun", "of_ten_stops", "of_all_stops")}
-    notes = [f"X = {x:g} is B = {size / 1e6:.3g} MB; D = {DETECT_S * 1e3:.1f} ms, round trip {world.found_rtt_s * 1e3:.3g} ms" for x, size in buffers.items()]
-    notes += [f"X = {x:g} left out: its buffer has {size / 1e3:.0f} kB, and a driver takes more" for x, size in sizes.items() if x not in buffers]
+    limits: Limits = {
+        f"first_x_{of}": (*FIRST, False)
+        for of in ("without_overrun", "of_ten_stops", "of_all_stops")
+    }
+    notes = [
+        f"X = {x:g} is B = {size / 1e6:.3g} MB; D = {DETECT_S * 1e3:.1f} ms, round trip {world.found_rtt_s * 1e3:.3g} ms"
+        for x, size in buffers.items()
+    ]
+    notes += [
+        f"X = {x:g} left out: its buffer has {size / 1e3:.0f} kB, and a driver takes more"
+        for x, size in sizes.items()
+        if x not in buffers
+    ]
     return report_of(plan, "E4", seen, limits, notes)

@@ -29,7 +29,10 @@ def scenario(count: int, law: Law, in_turn: bool, seconds: float = SECONDS) -> S
     def sender(number: int) -> Sender:
         share = FIRST_SHARE if number == 0 else (1 - FIRST_SHARE) / (count - 1)
         begins_s = 0.0 if number == 0 else LATER_S
-        return Sender(law=replace(law, parameters={**law.parameters, "initial": share * FULL}), begins_s=begins_s)
+        return Sender(
+            law=replace(law, parameters={**law.parameters, "initial": share * FULL}),
+            begins_s=begins_s,
+        )
 
     return Scenario(
         name="E5", seconds=seconds, senders=tuple(sender(i) for i in range(count)),
@@ -43,7 +46,10 @@ def looker(seconds: float) -> Callable[[Run], dict[str, float]]:
 
         def shares(from_s: float, to_s: float) -> list[float]:
             first, last = run.index(from_s), run.index(to_s)
-            return [(values[last] - values[first]) / (run.times[last] - run.times[first]) for values in delivered]
+            return [
+                (values[last] - values[first]) / (run.times[last] - run.times[first])
+                for values in delivered
+            ]
 
         fair_from = float("inf")
         for second in range(int(seconds) - 1, 0, -1):

@@ -34,7 +34,15 @@ def scenario(case: str, loss: float, rtt_s: float, time_scale: float = 1.0) -> S
     seconds = (SETTLE_S + MEASURE_S + 2 * ROUND_TRIPS * rtt_s) * time_scale
     sender = Sender(rtt_s=rtt_s, loss=loss, link_rate=link)
     consumer = Consumer(levels=((0.0, capacity),), noise=noise)
-    world = group("E6", seconds, (consumer,), buffer_bytes=BUFFER, drain_s=0.0, step_s=min(5e-5, max(5e-6, rtt_s / 20)), sender=sender)
+    world = group(
+        "E6",
+        seconds,
+        (consumer,),
+        buffer_bytes=BUFFER,
+        drain_s=0.0,
+        step_s=min(5e-5, max(5e-6, rtt_s / 20)),
+        sender=sender,
+    )
     return replace(world, agents=True)
 
 
@@ -64,10 +72,21 @@ def e6(plan: Plan) -> Report:
         for case in CASES:
             for rtt_s in ROUND_TRIPS_S:
                 for loss in LOSSES:
-                    title = f"E6, {case} bound, {rtt_s * 1e3:g} ms, {loss:.1%}, {law}" if rtt_s == 10e-3 and loss == 0.01 else ""
+                    title = (
+                        f"E6, {case} bound, {rtt_s * 1e3:g} ms, {loss:.1%}, {law}"
+                        if rtt_s == 10e-3 and loss == 0.01
+                        else ""
+                    )
                     look = looker(case, loss, rtt_s, plan.time_scale)
-                    rows = plan.runs(scenario(case, loss, rtt_s, plan.time_scale), _ours(plan.law(law)), lambda run, look=look: {"x": look(run)}, title)
-                    figures[f"{case}_rtt{rtt_s * 1e3:g}_loss{loss * 100:g}_goodput"] = columns(rows)["x"]
+                    rows = plan.runs(
+                        scenario(case, loss, rtt_s, plan.time_scale),
+                        _ours(plan.law(law)),
+                        lambda run, look=look: {"x": look(run)},
+                        title,
+                    )
+                    figures[f"{case}_rtt{rtt_s * 1e3:g}_loss{loss * 100:g}_goodput"] = columns(
+                        rows
+                    )["x"]
         seen[law] = figures
     notes = [
         "real agents on a wire in memory; terms of 64 MiB; ours: the adaptive rate over cc=auto, rcv-wnd=32m",

@@ -46,7 +46,9 @@ def _channel(medium: str) -> str | None:
     return f"aeron:udp?endpoint=127.0.0.1:{_port()}|term-length=4m"
 
 
-def _deliver(medium: str, here: str, there: str, count: int, sizes: Iterator[int]) -> tuple[Maker, Asker]:
+def _deliver(
+    medium: str, here: str, there: str, count: int, sizes: Iterator[int]
+) -> tuple[Maker, Asker]:
     """All elements of the pattern; what upstream and reader counted."""
     name = f"e7-{next(_names)}"
     asker = Asker(sizes)
@@ -63,9 +65,20 @@ def _deliver(medium: str, here: str, there: str, count: int, sizes: Iterator[int
 
 def _throughput(medium: str, here: str, there: str, turn: int, rounds: int) -> dict[str, float]:
     """With request(256), of that with request(unbounded); medians of turns."""
-    ways = (Way(channel=_channel(medium), first=PREFETCH, then=PREFETCH // 4), Way(channel=_channel(medium), first=UNBOUNDED))
-    limited, unlimited = map(statistics.median, elements_per_s(here, there, ways, window=PREFETCH, payload=PAYLOAD, turn=turn, rounds=rounds))
-    return {f"{medium}_request_256_share": limited / unlimited, f"{medium}_unbounded_elements_per_s": unlimited}
+    ways = (
+        Way(channel=_channel(medium), first=PREFETCH, then=PREFETCH // 4),
+        Way(channel=_channel(medium), first=UNBOUNDED),
+    )
+    limited, unlimited = map(
+        statistics.median,
+        elements_per_s(
+            here, there, ways, window=PREFETCH, payload=PAYLOAD, turn=turn, rounds=rounds
+        ),
+    )
+    return {
+        f"{medium}_request_256_share": limited / unlimited,
+        f"{medium}_unbounded_elements_per_s": unlimited,
+    }
 
 
 def _group(here: str, theres: list[str], seed: int, count: int) -> dict[str, float]:
@@ -80,7 +93,10 @@ def _group(here: str, theres: list[str], seed: int, count: int) -> dict[str, flo
         askers.append(Asker(patterns(seed + number, count)["bursts"]()))
         publisher_from(name, there, channel).subscribe(askers[-1])
     maker = Maker(sink, PAYLOAD, count, lambda: min(asker.asked for asker in askers))
-    until(lambda: all(asker.delivered >= count for asker in askers), f"{name}: {count} elements to two readers")
+    until(
+        lambda: all(asker.delivered >= count for asker in askers),
+        f"{name}: {count} elements to two readers",
+    )
     for asker in askers:
         asker.cancel()
     sink.cancel()
@@ -111,7 +127,11 @@ def _limit(name: str) -> tuple[float | None, float | None, bool]:
         return at_least(0.95)
     if name == "group_made_beyond_demand" or name.endswith("elements_per_s"):
         return None, None, False  # a group's elements are held by the window
-    return at_most(0.0, in_every_run=True) if name.endswith("beyond_demand") else at_least(1.0, in_every_run=True)
+    return (
+        at_most(0.0, in_every_run=True)
+        if name.endswith("beyond_demand")
+        else at_least(1.0, in_every_run=True)
+    )
 
 
 def e7(plan: Plan) -> Report:

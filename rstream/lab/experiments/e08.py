@@ -26,7 +26,17 @@ def scenario(size: int, is_calm: bool) -> Scenario:
     """Overload: the application always has more, and all receivers are equally slow, so all of them have reason to report."""
     consumers = tuple(Consumer(levels=((0.0, FULL),), noise=0.15) for _ in range(size))
     sender = Sender(app_rate=CALM_RATE if is_calm else 0.0)
-    return replace(group("E8", SECONDS, consumers, sender=sender, drain_s=0.1, step_s=2e-4 if size > 100 else 1e-4), sample_s=5e-4)
+    return replace(
+        group(
+            "E8",
+            SECONDS,
+            consumers,
+            sender=sender,
+            drain_s=0.1,
+            step_s=2e-4 if size > 100 else 1e-4,
+        ),
+        sample_s=5e-4,
+    )
 
 
 def most_in_a_window(run: Run) -> float:
@@ -36,7 +46,10 @@ def most_in_a_window(run: Run) -> float:
     for first, at_s in enumerate(times):
         if first and reports[first] == reports[first - 1]:
             continue
-        last = min(bisect_left(times, at_s + max(windows[first] / 1e9, run.scenario.sample_s)), len(times) - 1)
+        last = min(
+            bisect_left(times, at_s + max(windows[first] / 1e9, run.scenario.sample_s)),
+            len(times) - 1,
+        )
         most = max(most, reports[last] - (reports[first - 1] if first else 0.0))
     return most
 
@@ -59,8 +72,20 @@ def e8(plan: Plan) -> Report:
         for size in plan.sizes(*SIZES):
             if size > BASELINE_SIZE_MOST and law not in ("adaptive", "credit"):
                 continue
-            seen[law] |= columns(plan.runs(scenario(size, is_calm=True), plan.law(law), look), f"n{size}_calm_")
-            seen[law] |= columns(plan.runs(scenario(size, is_calm=False), plan.law(law), look, f"E8, {law}" if size == 16 else ""), f"n{size}_overload_")
+            seen[law] |= columns(
+                plan.runs(scenario(size, is_calm=True), plan.law(law), look), f"n{size}_calm_"
+            )
+            seen[law] |= columns(
+                plan.runs(
+                    scenario(size, is_calm=False),
+                    plan.law(law),
+                    look,
+                    f"E8, {law}" if size == 16 else "",
+                ),
+                f"n{size}_overload_",
+            )
             limits[f"n{size}_calm_fill_naks"] = at_most(0.0, in_every_run=True)
-            limits[f"n{size}_overload_fill_naks_most_per_window"] = at_most(PER_WINDOW, in_every_run=True)
+            limits[f"n{size}_overload_fill_naks_most_per_window"] = at_most(
+                PER_WINDOW, in_every_run=True
+            )
     return report_of(plan, "E8", seen, limits)

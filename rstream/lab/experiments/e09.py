@@ -30,11 +30,23 @@ def attacks() -> dict[str, Scenario]:
     """Each forgery at full strength, and a receiver that says it is full while its status messages say that it is not."""
     found = {
         f"forged_{kind}": group(
-            "E9", SECONDS, _consumers(), forgers=(Forger(sender=0, kind=kind, from_s=FROM_S, to_s=TO_S, period_s=PERIOD_S, image=VICTIM),)
+            "E9",
+            SECONDS,
+            _consumers(),
+            forgers=(
+                Forger(
+                    sender=0, kind=kind, from_s=FROM_S, to_s=TO_S, period_s=PERIOD_S, image=VICTIM
+                ),
+            ),
         )
         for kind in FORGERIES
     }
-    found["liar"] = group("E9", SECONDS, _consumers(), liars=(Liar(image=VICTIM, from_s=FROM_S, to_s=TO_S, period_s=0.01),))
+    found["liar"] = group(
+        "E9",
+        SECONDS,
+        _consumers(),
+        liars=(Liar(image=VICTIM, from_s=FROM_S, to_s=TO_S, period_s=0.01),),
+    )
     return found
 
 
@@ -47,8 +59,10 @@ def look(run: Run) -> dict[str, float]:
         "least_limit_share": min(limits[first:last]) / before,
         "goodput_share": mean_rate(run, "delivered_least", FROM_S, TO_S) / before,
         "recognised_after_s": float("inf") if since is None else run.times[since] - FROM_S,
-        "goodput_after_recognition_share": mean_rate(run, "delivered_least", FROM_S + 2.0, TO_S) / before,
-        "goodput_after_attack_share": mean_rate(run, "delivered_least", TO_S + 0.5, SECONDS - 0.1) / before,
+        "goodput_after_recognition_share": mean_rate(run, "delivered_least", FROM_S + 2.0, TO_S)
+        / before,
+        "goodput_after_attack_share": mean_rate(run, "delivered_least", TO_S + 0.5, SECONDS - 0.1)
+        / before,
     }
 
 
@@ -60,8 +74,16 @@ def e9(plan: Plan) -> Report:
     for law in laws:
         seen[law] = {}
         for name, world in attacks().items():
-            seen[law] |= columns(plan.runs(world, plan.law(law), look, f"E9, {name}, {law}"), f"{name}_")
+            seen[law] |= columns(
+                plan.runs(world, plan.law(law), look, f"E9, {name}, {law}"), f"{name}_"
+            )
             limits[f"{name}_least_limit_share"] = at_least(FLOOR_SHARE, in_every_run=True)
     limits["liar_recognised_after_s"] = at_most(1.0, in_every_run=True)
     limits["liar_goodput_after_recognition_share"] = at_least(0.9)
-    return report_of(plan, "E9", seen, limits, ["credit, static and cubic send and read no fill NAKs: nothing to forge"])
+    return report_of(
+        plan,
+        "E9",
+        seen,
+        limits,
+        ["credit, static and cubic send and read no fill NAKs: nothing to forge"],
+    )

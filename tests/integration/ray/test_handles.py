@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180), pytest.mark.filterwarnings("default")]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(180),
+    pytest.mark.filterwarnings("default"),
+]
 
 
 class Reader:
@@ -131,7 +135,12 @@ def test_a_handle_carries_the_rate(driver_dir: str) -> None:
     from rstream.ray import StreamHandle, open_reader
 
     limit = rate.Fixed("2MB/s")
-    with rstream.Driver(dir=driver_dir), contextlib.closing(open_reader("ray-rate", dir=driver_dir, host="127.0.0.1", rate=limit)) as end:
+    with (
+        rstream.Driver(dir=driver_dir),
+        contextlib.closing(
+            open_reader("ray-rate", dir=driver_dir, host="127.0.0.1", rate=limit)
+        ) as end,
+    ):
         handle = StreamHandle.from_text(end.handle.to_text())
         assert "rs-rate=fixed,r:2000000" in handle.ipc_channel
         assert "rs-rate=fixed,r:2000000" in handle.udp_channel
@@ -155,7 +164,12 @@ def test_an_endpoint_that_is_slow_keeps_the_newest(driver_dir: str) -> None:
         assert busy.wait(20)
 
     slow = policy.DropOldest(10)
-    with rstream.Driver(dir=driver_dir), contextlib.closing(open_reader("ray-slow", dir=driver_dir, udp=False, prefetch=1, on_slow=slow)) as end:
+    with (
+        rstream.Driver(dir=driver_dir),
+        contextlib.closing(
+            open_reader("ray-slow", dir=driver_dir, udp=False, prefetch=1, on_slow=slow)
+        ) as end,
+    ):
         end.start(take)
         with end.handle.publisher(driver_dir=driver_dir, linger_s=10) as publisher:
             for number in range(1000):
@@ -173,7 +187,12 @@ def test_an_endpoint_gives_nothing_up_at_its_end(driver_dir: str) -> None:
     from rstream.ray import open_reader
 
     got: list[int] = []
-    with rstream.Driver(dir=driver_dir), contextlib.closing(open_reader("ray-end", dir=driver_dir, udp=False, on_slow=policy.Buffer(100_000))) as end:
+    with (
+        rstream.Driver(dir=driver_dir),
+        contextlib.closing(
+            open_reader("ray-end", dir=driver_dir, udp=False, on_slow=policy.Buffer(100_000))
+        ) as end,
+    ):
         end.start(got.append)
         with end.handle.publisher(driver_dir=driver_dir, linger_s=0) as publisher:
             for number in range(3000):

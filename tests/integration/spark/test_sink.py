@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180), pytest.mark.filterwarnings("default")]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(180),
+    pytest.mark.filterwarnings("default"),
+]
 
 
 class Collector:
@@ -22,7 +26,9 @@ class Collector:
 
         self.batches: list[Any] = []
         self.delay_s = delay_s
-        self.end = rstream.ray.open_reader(name, codec="arrow", dir=directory, udp=False, term_length=1 << 18)
+        self.end = rstream.ray.open_reader(
+            name, codec="arrow", dir=directory, udp=False, term_length=1 << 18
+        )
         self.end.start(self._add)
 
     def _add(self, batch: Any) -> None:
@@ -36,7 +42,10 @@ class Collector:
 def write_files(folder: Path, files: int, rows: int) -> None:
     folder.mkdir()
     for number in range(files):
-        lines = ["key,value", *(f"k{value % 7},{value}" for value in range(number * rows, (number + 1) * rows))]
+        lines = [
+            "key,value",
+            *(f"k{value % 7},{value}" for value in range(number * rows, (number + 1) * rows)),
+        ]
         (folder / f"{number:03d}.csv").write_text("\n".join(lines))
 
 
@@ -44,22 +53,36 @@ def start(spark: Any, folder: Path, handles: list[Any], checkpoint: Path, **opti
     import rstream.spark
 
     rstream.spark.register(spark)
-    stream = spark.readStream.schema("key STRING, value LONG").option("header", "true").option("maxFilesPerTrigger", "1")
+    stream = (
+        spark.readStream.schema("key STRING, value LONG")
+        .option("header", "true")
+        .option("maxFilesPerTrigger", "1")
+    )
     writer = stream.csv(str(folder)).writeStream.format("rstream")
-    writer = writer.option("handles", json.dumps([handle.to_text() for handle in handles])).option("partitionBy", "key")
+    writer = writer.option("handles", json.dumps([handle.to_text() for handle in handles])).option(
+        "partitionBy", "key"
+    )
     for name, value in options.items():
         writer = writer.option(name, value)
     return writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
 
 
-def test_every_row_reaches_its_reader_with_marks(spark_session: Any, driver_dir: str, tmp_path: Path) -> None:
+def test_every_row_reaches_its_reader_with_marks(
+    spark_session: Any, driver_dir: str, tmp_path: Path
+) -> None:
     import rstream
     from rstream.spark import marks_of
 
     write_files(tmp_path / "in", files=3, rows=1000)
     with rstream.Driver(dir=driver_dir):
         readers = [Collector(f"spark-{number}", driver_dir) for number in range(2)]
-        query = start(spark_session, tmp_path / "in", [r.end.handle for r in readers], tmp_path / "cp", rowsPerMessage="100")
+        query = start(
+            spark_session,
+            tmp_path / "in",
+            [r.end.handle for r in readers],
+            tmp_path / "cp",
+            rowsPerMessage="100",
+        )
         query.awaitTermination()
         for reader in readers:
             reader.end.finish()
@@ -70,7 +93,9 @@ def test_every_row_reaches_its_reader_with_marks(spark_session: Any, driver_dir:
     assert not keys[0] & keys[1]
     marks = [marks_of(batch) for reader in readers for batch in reader.batches]
     assert {mark.epoch for mark in marks if mark} == {0, 1, 2}
-    assert len({(mark.epoch, mark.partition, mark.sequence) for mark in marks if mark}) == len(marks)
+    assert len({(mark.epoch, mark.partition, mark.sequence) for mark in marks if mark}) == len(
+        marks
+    )
     assert all(batch.num_rows <= 100 for reader in readers for batch in reader.batches)
 
 
@@ -81,16 +106,26 @@ def test_slow_reader_slows_spark_down(spark_session: Any, driver_dir: str, tmp_p
     write_files(tmp_path / "in", files=3, rows=1000)
     with rstream.Driver(dir=driver_dir):
         reader = Collector("spark-slow", driver_dir, delay_s=0.05)
-        query = start(spark_session, tmp_path / "in", [reader.end.handle], tmp_path / "cp", rowsPerMessage="50")
+        query = start(
+            spark_session,
+            tmp_path / "in",
+            [reader.end.handle],
+            tmp_path / "cp",
+            rowsPerMessage="50",
+        )
         query.awaitTermination()
         progress = [p for p in query.recentProgress if p["numInputRows"]]
         reader.end.finish()
         reader.end.close()
     assert len(reader.rows()) == 3000
-    assert all(p["durationMs"]["addBatch"] >= 900 for p in progress), [p["durationMs"] for p in progress]
+    assert all(p["durationMs"]["addBatch"] >= 900 for p in progress), [
+        p["durationMs"] for p in progress
+    ]
 
 
-def test_failed_task_sends_its_rows_again_under_another_attempt(spark_session: Any, driver_dir: str, tmp_path: Path) -> None:
+def test_failed_task_sends_its_rows_again_under_another_attempt(
+    spark_session: Any, driver_dir: str, tmp_path: Path
+) -> None:
     """The reader stands still until the first attempt has given up for lack of room; Spark retries the task."""
     import rstream
     from rstream.spark import marks_of
@@ -101,7 +136,14 @@ def test_failed_task_sends_its_rows_again_under_another_attempt(spark_session: A
         reader = Collector("spark-retry", driver_dir)
         reader.end.close()
         reader = _Gated("spark-retry", driver_dir, gate)
-        query = start(spark_session, tmp_path / "in", [reader.end.handle], tmp_path / "cp", rowsPerMessage="1000", offerTimeout="2")
+        query = start(
+            spark_session,
+            tmp_path / "in",
+            [reader.end.handle],
+            tmp_path / "cp",
+            rowsPerMessage="1000",
+            offerTimeout="2",
+        )
         time.sleep(5)
         gate.set()
         query.awaitTermination()
@@ -138,7 +180,7 @@ def test_wrong_options_say_what_is_wrong() -> None:
         ({"handles": text, "ack": "maybe"}, "consumed or sent"),
         ({"handles": text, "partitionMap": '{"a": 3}'}, "names handle 3"),
         ({"handles": text, "rowsPerMessage": "0"}, "rowspermessage"),
-        ({"handles": text, "rate": "fast"}, 'option "rate" is \'fast\''),
+        ({"handles": text, "rate": "fast"}, "option \"rate\" is 'fast'"),
         ({"handles": text, "rate": "10 parrots"}, 'option "rate"'),
     ):
         with pytest.raises(ConfigError, match=what):
@@ -146,4 +188,6 @@ def test_wrong_options_say_what_is_wrong() -> None:
     assert SinkConfig.from_options({"handles": text}).wait_consumed
     assert SinkConfig.from_options({"handles": text}).rate is None
     assert SinkConfig.from_options({"handles": text, "rate": "2MB/s"}).rate == rate.Fixed("2MB/s")
-    assert SinkConfig.from_options({"handles": text, "Rate": "adaptive,d:5ms"}).rate == rate.Adaptive(target_delay_s=0.005)
+    assert SinkConfig.from_options(
+        {"handles": text, "Rate": "adaptive,d:5ms"}
+    ).rate == rate.Adaptive(target_delay_s=0.005)

@@ -86,7 +86,12 @@ async def test_it_may_be_awaited_and_closed_by_hand(driver_dir, name):
         await pub.close()
         assert sub.poll() == [{"px": 1.0}]
         await until(lambda: sub.poll() == [] and sub.is_ended)
-    for closed in (pub.send(1), pub.send_many([1]), pub.wait_consumed(), pub.set_rate(rate.Unlimited())):
+    for closed in (
+        pub.send(1),
+        pub.send_many([1]),
+        pub.wait_consumed(),
+        pub.set_rate(rate.Unlimited()),
+    ):
         with pytest.raises(ClosedError):
             await closed
     with pytest.raises(ClosedError):
@@ -97,7 +102,10 @@ async def test_it_may_be_awaited_and_closed_by_hand(driver_dir, name):
 
 async def test_other_tasks_run_while_it_waits_for_room(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir) as sub:
-        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+        async with (
+            aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
+            anyio.create_task_group() as tasks,
+        ):
             await fill(pub)
             assert pub.held_by == "window"
             is_sent = []
@@ -127,7 +135,10 @@ async def test_the_loop_gets_a_turn_though_there_is_always_room(driver_dir, name
             turns += 1
 
     with stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.DropNewest(1)):
-        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+        async with (
+            aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
+            anyio.create_task_group() as tasks,
+        ):
             await pub.send(b"")
             tasks.start_soon(count)
             await anyio.lowlevel.checkpoint()
@@ -146,7 +157,12 @@ async def test_the_loop_gets_a_turn_though_there_is_always_room(driver_dir, name
                 await pub.send(b"x")
                 given += turns - before
             assert given > 5  # a chunk is a turn's worth; trio may let either task go first
-            for call in (lambda: pub.send_many([bytes(100_000)] * 64), lambda: pub.send(bytes(130_000)), pub.wait_consumed, pub.revive):
+            for call in (
+                lambda: pub.send_many([bytes(100_000)] * 64),
+                lambda: pub.send(bytes(130_000)),
+                pub.wait_consumed,
+                pub.revive,
+            ):
                 before = turns
                 for _ in range(8):
                     await call()
@@ -188,9 +204,15 @@ async def test_it_waits_for_the_first_subscriber(driver_dir, name):
 
 async def test_what_holds_it_is_told(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir):
-        async with aio.publisher(name, bytes, dir=driver_dir, rate=rate.Fixed(1000), linger_s=0) as pub:
+        async with aio.publisher(
+            name, bytes, dir=driver_dir, rate=rate.Fixed(1000), linger_s=0
+        ) as pub:
             await fill(pub, bytes(20_000))
-            assert (pub.offer(PAYLOAD), pub.held_by, pub.is_rate_limited) == (rstream.RATE_LIMITED, "rate", True)
+            assert (pub.offer(PAYLOAD), pub.held_by, pub.is_rate_limited) == (
+                rstream.RATE_LIMITED,
+                "rate",
+                True,
+            )
             with pytest.raises(BackPressured, match="rate") as caught:
                 await pub.send(PAYLOAD, timeout_s=0.01)
             assert caught.value.held_by == "rate"
@@ -214,7 +236,9 @@ async def test_what_holds_it_is_told(driver_dir, name):
 async def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, name, monkeypatch):
     monkeypatch.setattr("rstream.client.Client.is_aeron_driver", True)
     with stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.DropNewest(1)):
-        async with aio.publisher(name, bytes, dir=driver_dir, rate=rate.Fixed(1), linger_s=0) as pub:
+        async with aio.publisher(
+            name, bytes, dir=driver_dir, rate=rate.Fixed(1), linger_s=0
+        ) as pub:
             await pub.send(b"x")
             while pub._bucket.delay_ns(time.monotonic_ns()) == 0:
                 pub._bucket.spend(1000)
@@ -264,7 +288,10 @@ async def test_tasks_send_in_the_order_in_which_they_came(driver_dir, name):
 
 async def test_time_behind_other_tasks_counts(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir):
-        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+        async with (
+            aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
+            anyio.create_task_group() as tasks,
+        ):
             await fill(pub)
             tasks.start_soon(pub.send, PAYLOAD)
             await anyio.sleep(0.01)
@@ -292,7 +319,10 @@ async def test_without_time_to_wait_it_sends_where_there_is_room(driver_dir, nam
 
 async def test_send_many_waits_no_longer_than_told_behind_other_tasks(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir):
-        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+        async with (
+            aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
+            anyio.create_task_group() as tasks,
+        ):
             await fill(pub)
             tasks.start_soon(pub.send, PAYLOAD)
             await anyio.sleep(0.01)
@@ -301,16 +331,22 @@ async def test_send_many_waits_no_longer_than_told_behind_other_tasks(driver_dir
             tasks.cancel_scope.cancel()
 
 
-async def test_beside_aerons_driver_what_was_not_sent_costs_nothing_of_its_rate(driver_dir, name, monkeypatch):
+async def test_beside_aerons_driver_what_was_not_sent_costs_nothing_of_its_rate(
+    driver_dir, name, monkeypatch
+):
     monkeypatch.setattr("rstream.client.Client.is_aeron_driver", True)
     with stream.subscriber(name, bytes, dir=driver_dir):
-        async with aio.publisher(name, bytes, dir=driver_dir, rate=rate.Fixed("1GB/s"), linger_s=0) as pub:
+        async with aio.publisher(
+            name, bytes, dir=driver_dir, rate=rate.Fixed("1GB/s"), linger_s=0
+        ) as pub:
             await pub.send(PAYLOAD)
             while pub.offer(PAYLOAD) != rstream.BACK_PRESSURED:
                 await anyio.lowlevel.checkpoint()
             await until(lambda: pub._bucket.delay_ns(time.monotonic_ns()) == 0)
             spent = []
-            monkeypatch.setattr(TokenBucket, "spend", lambda bucket, length_bytes: spent.append(length_bytes))
+            monkeypatch.setattr(
+                TokenBucket, "spend", lambda bucket, length_bytes: spent.append(length_bytes)
+            )
             with pytest.raises(BackPressured):
                 await pub.send(PAYLOAD, timeout_s=0.01)
             with anyio.move_on_after(0.01):
@@ -333,7 +369,9 @@ async def test_what_was_cancelled_was_not_sent_and_what_was_sent_is_told(driver_
 
             async def read():
                 while not sub.is_ended:
-                    received.extend(int.from_bytes(data[:4], "big") for data in sub.poll(rng.randrange(1, 400)))
+                    received.extend(
+                        int.from_bytes(data[:4], "big") for data in sub.poll(rng.randrange(1, 400))
+                    )
                     await anyio.sleep(rng.choice([0, 0, 0.001, 0.003]))
 
             readers.start_soon(read)
@@ -355,7 +393,9 @@ async def test_asyncios_own_cancellation_is_as_clean(driver_dir, name, rng):
 
         async def read():
             while not sub.is_ended:
-                received.extend(int.from_bytes(data[:4], "big") for data in sub.poll(rng.randrange(1, 8)))
+                received.extend(
+                    int.from_bytes(data[:4], "big") for data in sub.poll(rng.randrange(1, 8))
+                )
                 await asyncio.sleep(rng.choice([0, 0.001, 0.003]))
 
         async def send(pub, number):
@@ -401,7 +441,9 @@ async def test_a_close_ends_a_send_that_waits_and_loses_nothing(driver_dir, name
         assert items == [PAYLOAD] * count
 
 
-async def test_after_a_close_has_begun_nothing_is_sent_and_a_second_close_waits_for_it(driver_dir, name):
+async def test_after_a_close_has_begun_nothing_is_sent_and_a_second_close_waits_for_it(
+    driver_dir, name
+):
     with stream.subscriber(name, bytes, dir=driver_dir) as sub:
         pub = await aio.publisher(name, bytes, dir=driver_dir, linger_s=LONG_S)
         count = await fill(pub)
@@ -467,7 +509,10 @@ async def test_an_async_iterable_is_asked_for_no_more_than_is_sent(driver_dir, n
             yield made.to_bytes(4, "big") + PAYLOAD
 
     with stream.subscriber(name, bytes, dir=driver_dir) as sub:
-        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub, anyio.create_task_group() as tasks:
+        async with (
+            aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
+            anyio.create_task_group() as tasks,
+        ):
             source = numbers()
             tasks.start_soon(pub.send_many, source)
             await until(lambda: made > 100 and pub.held_by == "window")
@@ -539,7 +584,9 @@ async def test_a_cancelled_opening_leaves_nothing_behind(driver_dir, name, monke
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_an_opening_that_asyncio_cancelled_leaves_nothing_behind(driver_dir, name, monkeypatch):
+async def test_an_opening_that_asyncio_cancelled_leaves_nothing_behind(
+    driver_dir, name, monkeypatch
+):
     import asyncio
     import threading
 
@@ -604,7 +651,9 @@ async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_the_last_rate_counts_though_the_one_before_was_cancelled(driver_dir, name, monkeypatch):
+async def test_the_last_rate_counts_though_the_one_before_was_cancelled(
+    driver_dir, name, monkeypatch
+):
     """asyncio's own cancellation leaves the thread behind, which still sets the rate that nobody wants any more."""
     running, most = [], []
 

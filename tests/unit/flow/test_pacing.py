@@ -63,7 +63,8 @@ def test_only_what_needs_no_ear_is_kept_beside_aerons_driver():
 
 
 @pytest.mark.parametrize(
-    ("text", "bytes_per_s"), [("fixed,r:1000000", 1e6), ("fixed,p:1000", 1408e3), ("fixed,r:1000,p:1000", 1e3)]
+    ("text", "bytes_per_s"),
+    [("fixed,r:1000000", 1e6), ("fixed,p:1000", 1408e3), ("fixed,r:1000,p:1000", 1e3)],
 )
 def test_a_bucket_of_text(text, bytes_per_s):
     bucket = bucket_of(text, 1408, 0)

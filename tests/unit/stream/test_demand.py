@@ -198,7 +198,9 @@ def test_cancelling_ends_a_send_that_waits_for_room(driver_dir, name):
         sink = stream.subscriber_to(name, dir=driver_dir, window=100_000, linger_s=0)
         source = Numbers(sink).begin()
         assert reader.wait(10)
-        until(lambda: sink.publisher.statistics()["waits"])  # nobody takes anything: the log is full
+        until(
+            lambda: sink.publisher.statistics()["waits"]
+        )  # nobody takes anything: the log is full
         began_s = time.monotonic()
         sink.cancel()
         assert time.monotonic() - began_s < 5
@@ -262,7 +264,9 @@ def test_who_makes_elements_waits_for_the_next_request_itself(driver_dir, name, 
     source = Witness(sink).begin()
     stream.publisher_of(name, dir=driver_dir).subscribe(reader)
     until(lambda: len(reader.items) >= 200)
-    assert source.own_share > 0.5  # without it: none, since the next request comes after on_next has returned
+    assert (
+        source.own_share > 0.5
+    )  # without it: none, since the next request comes after on_next has returned
     reader.subscription.cancel()
     sink.cancel()
 
@@ -303,7 +307,9 @@ def test_of_two_readers_the_slower_ones_progress_is_news(driver_dir, name):
 
 
 @pytest.mark.parametrize("overlaps", [True, False])
-def test_a_reader_that_takes_anothers_place_unseen_gets_what_it_asks_for(driver_dir, name, overlaps):
+def test_a_reader_that_takes_anothers_place_unseen_gets_what_it_asks_for(
+    driver_dir, name, overlaps
+):
     """It has asked for as many as the other one had: nothing in sum, but not for this one."""
     mine, theirs = stream.CallerExecutor(), stream.CallerExecutor()
     sink = stream.subscriber_to(name, dir=driver_dir, executor=mine, linger_s=0)
@@ -317,7 +323,9 @@ def test_a_reader_that_takes_anothers_place_unseen_gets_what_it_asks_for(driver_
     stream.publisher_of(name, dir=driver_dir, executor=theirs).subscribe(second)
     first.subscription.cancel()
     until(lambda: (mine.run_pending(), theirs.run_pending()) and len(second.items) == 5, 30)
-    assert source.made == 10 or overlaps  # who joins beside another may find what that one has not let go of yet
+    assert (
+        source.made == 10 or overlaps
+    )  # who joins beside another may find what that one has not let go of yet
     second.subscription.cancel()
     sink.cancel()
     mine.run_pending()

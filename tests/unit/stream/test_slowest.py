@@ -139,13 +139,18 @@ def test_a_rate_is_told_with_its_fill_naks_and_its_room(driver, name):
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with (
         stream.subscriber(name, bytes, dir=driver.dir, channel=channel) as sub,
-        stream.publisher(name, bytes, dir=driver.dir, channel=channel, rate=rate.Adaptive(), linger_s=0) as pub,
+        stream.publisher(
+            name, bytes, dir=driver.dir, channel=channel, rate=rate.Adaptive(), linger_s=0
+        ) as pub,
     ):
 
         def is_told():
             while pub.offer(b"x" * 1000) > 0:
                 pass
-            return state_of(driver.dir, pub).rate.fill_naks > 0 and state_of(driver.dir, pub).rate.margin
+            return (
+                state_of(driver.dir, pub).rate.fill_naks > 0
+                and state_of(driver.dir, pub).rate.margin
+            )
 
         margin = until(is_told)
         assert 0 < margin < 100
@@ -153,7 +158,11 @@ def test_a_rate_is_told_with_its_fill_naks_and_its_room(driver, name):
         assert "    rate: " in text
         assert " fill NAKs, X " in text
         pub.set_rate(rate.Fixed("1MB/s"))
-        until(lambda: state_of(driver.dir, pub).rate.bytes_per_s == 1_000_000 and sub.poll() is not None)
+        until(
+            lambda: (
+                state_of(driver.dir, pub).rate.bytes_per_s == 1_000_000 and sub.poll() is not None
+            )
+        )
         until(lambda: state_of(driver.dir, pub).rate.margin is None)
 
 

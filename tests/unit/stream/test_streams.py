@@ -389,8 +389,12 @@ def channel(request):
 def test_fixed_rate_holds(driver_dir, name, channel):
     limit = rate.Fixed(1_000_000)
     with (
-        stream.subscriber(name, bytes, dir=driver_dir, channel=channel, on_slow=policy.DropNewest(1)),
-        stream.publisher(name, bytes, dir=driver_dir, channel=channel, rate=limit, linger_s=0) as pub,
+        stream.subscriber(
+            name, bytes, dir=driver_dir, channel=channel, on_slow=policy.DropNewest(1)
+        ),
+        stream.publisher(
+            name, bytes, dir=driver_dir, channel=channel, rate=limit, linger_s=0
+        ) as pub,
     ):
         pub.send(b"x")
         started, began_ns = pub.position, time.monotonic_ns()
@@ -406,7 +410,9 @@ def test_fixed_rate_holds(driver_dir, name, channel):
 def test_an_offer_tells_rate_from_window(driver_dir, name, channel):
     with (
         stream.subscriber(name, bytes, dir=driver_dir, channel=channel) as sub,
-        stream.publisher(name, bytes, dir=driver_dir, channel=channel, rate=rate.Fixed(1000), linger_s=0) as pub,
+        stream.publisher(
+            name, bytes, dir=driver_dir, channel=channel, rate=rate.Fixed(1000), linger_s=0
+        ) as pub,
     ):
         pub.send(b"x")
         until(lambda: pub.offer(bytes(1000)) == rstream.RATE_LIMITED)
@@ -429,7 +435,9 @@ def test_the_argument_goes_before_the_channel(driver_dir, name):
     channel = "aeron:ipc?rs-rate=fixed,r:5"
     with stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
         assert "rs-rate=fixed,r:5" in pub.channel
-    with stream.publisher(name, channel=channel, dir=driver_dir, rate=rate.Aimd(), linger_s=0) as pub:
+    with stream.publisher(
+        name, channel=channel, dir=driver_dir, rate=rate.Aimd(), linger_s=0
+    ) as pub:
         assert pub.channel.count("rs-rate=") == 1
         assert "rs-rate=aimd" in pub.channel
         pub.set_rate(rate.Nak())

@@ -11,8 +11,8 @@ typedef struct rst_user_counter_t rst_user_counter_t;
  * bytes. A correlation id to be awaited and taken. */
 RST_API int64_t rst_client_add_counter(rst_client_t *client, int32_t type_id, const void *key,
     size_t key_length, const char *label);
-/* A counter that belongs to nobody and outlives its maker: the one with this type and registration id
- * when there is one already, else a new one. Refused when it is one that belongs to a client. */
+/* A counter that belongs to nobody and outlives its maker: the one with this type and registration
+ * id when there is one already, else a new one. Refused when it is one that belongs to a client. */
 RST_API int64_t rst_client_add_static_counter(rst_client_t *client, int32_t type_id,
     int64_t registration_id, const void *key, size_t key_length, const char *label);
 RST_API rst_user_counter_t *rst_client_take_counter(rst_client_t *client, int64_t correlation_id);
@@ -44,8 +44,8 @@ typedef struct rst_counter_event_t {
     int32_t counter_id;
     int64_t registration_id;
 } rst_counter_event_t;
-/* Counters of all clients that came and went, in order: 1 stored, 0 none. A bounded queue of 256: the
- * oldest goes when it is full. */
+/* Counters of all clients that came and went, in order: 1 stored, 0 none. A bounded queue of 256:
+ * the oldest goes when it is full. */
 RST_API int rst_client_next_counter_event(rst_client_t *client, rst_counter_event_t *event);
 RST_API int64_t rst_client_counter_events_lost(const rst_client_t *client);
 

@@ -18,16 +18,15 @@ typedef struct rst_driver_params_t rst_driver_params_t;
 RST_API int rst_driver_params_create(rst_driver_params_t **params);
 RST_API void rst_driver_params_destroy(rst_driver_params_t *params);
 /* 0, or -RST_EINVAL naming the option, the value and what is allowed. */
-RST_API int rst_driver_params_set(rst_driver_params_t *params, const char *name,
-    const char *value);
+RST_API int rst_driver_params_set(rst_driver_params_t *params, const char *name, const char *value);
 /* Reads RSTREAM_<NAME_WITH_UNDERSCORES> for every option that is set in the environment. */
 RST_API int rst_driver_params_from_environment(rst_driver_params_t *params);
 
-
 /* The same by the names of Aeron's drivers, properties (aeron.term.buffer.length) or variables
- * (AERON_TERM_BUFFER_LENGTH), with values as Aeron writes them. What has no effect here, is not known
- * or was out of Aeron's range (the limit is taken then) is told to on_notice, which may be NULL; what
- * is malformed is refused. Names that do not begin with aeron or rstream are nobody's: ignored. */
+ * (AERON_TERM_BUFFER_LENGTH), with values as Aeron writes them. What has no effect here, is not
+ * known or was out of Aeron's range (the limit is taken then) is told to on_notice, which may be
+ * NULL; what is malformed is refused. Names that do not begin with aeron or rstream are nobody's:
+ * ignored. */
 typedef void (*rst_on_notice_t)(void *arg, const char *text);
 RST_API int rst_driver_params_set_aeron(rst_driver_params_t *params, const char *name,
     const char *value, rst_on_notice_t on_notice, void *arg);
@@ -41,8 +40,8 @@ RST_API int rst_driver_params_from_properties(rst_driver_params_t *params, const
 RST_API int rst_driver_params_from_aeron_environment(rst_driver_params_t *params,
     rst_on_notice_t on_notice, void *arg);
 RST_API int rst_driver_has_aeron_environment(void); /* 1 when one of them is known */
-/* What a driver that is started by Aeron's names begins with: Aeron's directory, lengths of counters
- * and logs, no end by itself, the directory kept at the end. */
+/* What a driver that is started by Aeron's names begins with: Aeron's directory, lengths of
+ * counters and logs, no end by itself, the directory kept at the end. */
 RST_API int rst_driver_params_use_aeron_defaults(rst_driver_params_t *params);
 
 typedef struct rst_driver_option_t {
@@ -54,7 +53,8 @@ typedef struct rst_driver_option_t {
 RST_API const rst_driver_option_t *rst_driver_option_list(void);
 /* Calls for each name of Aeron's: option is NULL for one without effect here, then why says so. */
 RST_API void rst_driver_aeron_names(void (*on_name)(void *arg, const char *property,
-    const char *variable, const char *option, const char *why), void *arg);
+                                        const char *variable, const char *option, const char *why),
+    void *arg);
 /* The value of an option as it is set, in its own syntax. 0 or -RST_EINVAL. */
 RST_API int rst_driver_params_get(const rst_driver_params_t *params, const char *name, char *text,
     size_t size);
@@ -62,8 +62,8 @@ RST_API int rst_driver_params_get(const rst_driver_params_t *params, const char 
 /* Takes the directory (-RST_EINUSE when a living driver has it) and creates the files. */
 RST_API int rst_driver_open(rst_driver_t **driver, const rst_driver_params_t *params);
 RST_API int rst_driver_start(rst_driver_t *driver); /* threads, by threading mode */
-/* Invoker mode: one pass sender, receiver, conductor; returns the work count and stores when it must
- * run again (monotonic ns of the injected clock; INT64_MAX: only when something arrives). */
+/* Invoker mode: one pass sender, receiver, conductor; returns the work count and stores when it
+ * must run again (monotonic ns of the injected clock; INT64_MAX: only when something arrives). */
 RST_API int64_t rst_driver_do_work(rst_driver_t *driver, int64_t *next_deadline_ns);
 RST_API const char *rst_driver_dir(const rst_driver_t *driver);
 /* 1 when no client has been there for the idle-exit time (rstreamd then ends itself). */

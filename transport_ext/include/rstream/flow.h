@@ -48,13 +48,13 @@ typedef struct rst_flow_strategy_t {
     size_t state_bytes; /* up to 1 MiB, zeroed, aligned to a cache line; 0: state is NULL */
     int (*init)(void *state, const rst_flow_facts_t *facts); /* optional; negative: refused */
     void (*fini)(void *state); /* optional; only after an init that succeeded */
-    int64_t (*on_status_message)(
-        void *state, const rst_flow_message_t *message, int64_t limit, int64_t now_ns);
+    int64_t (*on_status_message)(void *state, const rst_flow_message_t *message, int64_t limit,
+        int64_t now_ns);
     /* In passes in which nothing was sent. */
     int64_t (*on_idle)(void *state, int64_t limit, int64_t now_ns); /* optional */
     /* A receiver that wants to join asked for a SETUP; a SETUP that was asked for leaves. */
-    void (*on_setup_elicited)(
-        void *state, const rst_flow_message_t *message, int64_t now_ns); /* optional */
+    void (*on_setup_elicited)(void *state, const rst_flow_message_t *message,
+        int64_t now_ns); /* optional */
     void (*on_setup)(void *state, int64_t limit, int64_t now_ns);        /* optional */
     /* The receiver rejected the stream. */
     void (*on_error)(void *state, int64_t receiver_id, int64_t now_ns); /* optional */

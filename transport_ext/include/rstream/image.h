@@ -1,8 +1,8 @@
 /* image.h: one publisher's session as one subscription sees it, and polls that call back.
  *
  * A subscription is polled by one thread at a time, whatever the kind of poll; a poll inside a
- * callback is refused with -RST_EBUSY. A callback may close the subscription or the client: the poll
- * ends behind it and no position is stored any more. */
+ * callback is refused with -RST_EBUSY. A callback may close the subscription or the client: the
+ * poll ends behind it and no position is stored any more. */
 #ifndef RSTREAM_IMAGE_H
 #define RSTREAM_IMAGE_H
 
@@ -75,8 +75,8 @@ RST_API int rst_image_poll(rst_image_t *image, const rst_poll_params_t *params, 
 RST_API int rst_subscription_poll_each(rst_subscription_t *subscription,
     const rst_poll_params_t *params, void *arg, rst_on_fragment_t on_fragment);
 
-/* Contiguous raw frames with their headers, never beyond the term: bytes, 0 or negative. A PAD frame
- * at the start comes alone, later it ends the block. */
+/* Contiguous raw frames with their headers, never beyond the term: bytes, 0 or negative. A PAD
+ * frame at the start comes alone, later it ends the block. */
 RST_API int64_t rst_image_poll_block(rst_image_t *image, int32_t bytes_max, void *arg,
     void (*on_block)(void *arg, const void *frames, size_t length, int32_t session_id,
         int32_t term_id));

@@ -146,15 +146,16 @@ TEST(defaults)
 /* F3, F6, F2 */
 TEST(every_parameter_arrives)
 {
-    CHECK_EQ(parse("aeron-spy:aeron:udp?endpoint=[::1]:40456|interface={lo}:7|control=h:0|"
-                   "control-mode=dynamic|ttl=255|session-id=-7|stream-id=any|mtu=8k|"
-                   "term-length=64K|init-term-id=2147483647|term-id=-2147483648|term-offset=64|"
-                   "linger=5s|reliable=false|sparse=true|eos=false|tether=false|rejoin=false|"
-                   "ssc=true|group=false|fc=min,g:/3|gtag=-100|cc=cubic|tags=12,-13|alias=a=b|"
-                   "so-sndbuf=1m|so-rcvbuf=2m|rcv-wnd=256k|pub-wnd=32k|nak-delay=1us|"
-                   "max-resend=16|untethered-window-limit-timeout=1|"
-                   "untethered-linger-timeout=2ms|untethered-resting-timeout=3ns|"
-                   "response-correlation-id=-1|ats=false|rs-name=ticks of a|rs-rate=fixed,r:200m|x=y"),
+    CHECK_EQ(
+        parse("aeron-spy:aeron:udp?endpoint=[::1]:40456|interface={lo}:7|control=h:0|"
+              "control-mode=dynamic|ttl=255|session-id=-7|stream-id=any|mtu=8k|"
+              "term-length=64K|init-term-id=2147483647|term-id=-2147483648|term-offset=64|"
+              "linger=5s|reliable=false|sparse=true|eos=false|tether=false|rejoin=false|"
+              "ssc=true|group=false|fc=min,g:/3|gtag=-100|cc=cubic|tags=12,-13|alias=a=b|"
+              "so-sndbuf=1m|so-rcvbuf=2m|rcv-wnd=256k|pub-wnd=32k|nak-delay=1us|"
+              "max-resend=16|untethered-window-limit-timeout=1|"
+              "untethered-linger-timeout=2ms|untethered-resting-timeout=3ns|"
+              "response-correlation-id=-1|ats=false|rs-name=ticks of a|rs-rate=fixed,r:200m|x=y"),
         0);
     CHECK(channel.is_spy);
     CHECK_EQ(channel.media, RSTI_MEDIA_UDP);
@@ -202,44 +203,94 @@ TEST(values)
         const char *param;
         bool is_accepted;
     } rows[] = {
-        {"ttl=0", true}, {"ttl=255", true}, {"ttl=256", false}, {"ttl=-1", false},
-        {"session-id=-2147483648", true}, {"session-id=2147483647", true},
-        {"session-id=2147483648", false}, {"session-id=-2147483649", false},
-        {"session-id=0x7", false}, {"session-id=tag:7", true}, {"session-id=tag:-7", true},
-        {"session-id=tag:", false}, {"session-id=tag:x", false}, {"session-id= 7", false},
-        {"mtu=1408", true}, {"mtu=1kk", false}, {"mtu=-1", false}, {"mtu=2g", false},
-        {"mtu=abc", false}, {"mtu=99999999999999999999", false},
-        {"term-length=1g", true}, {"term-length=k", false},
-        {"term-id=1", false}, {"init-term-id=1|term-id=1", false},
+        {"ttl=0", true},
+        {"ttl=255", true},
+        {"ttl=256", false},
+        {"ttl=-1", false},
+        {"session-id=-2147483648", true},
+        {"session-id=2147483647", true},
+        {"session-id=2147483648", false},
+        {"session-id=-2147483649", false},
+        {"session-id=0x7", false},
+        {"session-id=tag:7", true},
+        {"session-id=tag:-7", true},
+        {"session-id=tag:", false},
+        {"session-id=tag:x", false},
+        {"session-id= 7", false},
+        {"mtu=1408", true},
+        {"mtu=1kk", false},
+        {"mtu=-1", false},
+        {"mtu=2g", false},
+        {"mtu=abc", false},
+        {"mtu=99999999999999999999", false},
+        {"term-length=1g", true},
+        {"term-length=k", false},
+        {"term-id=1", false},
+        {"init-term-id=1|term-id=1", false},
         {"init-term-id=1|term-id=1|term-offset=0", true},
         {"init-term-id=2147483648|term-id=1|term-offset=0", false},
         {"init-term-id=1|term-id=1|term-offset=-32", false},
         {"init-term-id=1|term-id=1|term-offset=1073741824", true},
         {"init-term-id=1|term-id=1|term-offset=1073741825", false},
-        {"linger=0", true}, {"linger=1.5s", false}, {"linger=-1s", false}, {"linger=1m", false},
-        {"reliable=true", true}, {"reliable=TRUE", false}, {"reliable=truely", false},
-        {"reliable=t", false}, {"reliable=1", false},
-        {"group=true", true}, {"group=infer", true}, {"group=maybe", false},
-        {"control-mode=manual", true}, {"control-mode=response", true},
-        {"control-mode=none", false}, {"control-mode=Dynamic", false},
-        {"gtag=9223372036854775807", true}, {"gtag=9223372036854775808", false},
+        {"linger=0", true},
+        {"linger=1.5s", false},
+        {"linger=-1s", false},
+        {"linger=1m", false},
+        {"reliable=true", true},
+        {"reliable=TRUE", false},
+        {"reliable=truely", false},
+        {"reliable=t", false},
+        {"reliable=1", false},
+        {"group=true", true},
+        {"group=infer", true},
+        {"group=maybe", false},
+        {"control-mode=manual", true},
+        {"control-mode=response", true},
+        {"control-mode=none", false},
+        {"control-mode=Dynamic", false},
+        {"gtag=9223372036854775807", true},
+        {"gtag=9223372036854775808", false},
         {"gtag=x", false},
-        {"tags=1", true}, {"tags=1,2", true}, {"tags=-1,-2", true}, {"tags=,2", false},
-        {"tags=1,", false}, {"tags=1,2,3", false}, {"tags=a", false},
+        {"tags=1", true},
+        {"tags=1,2", true},
+        {"tags=-1,-2", true},
+        {"tags=,2", false},
+        {"tags=1,", false},
+        {"tags=1,2,3", false},
+        {"tags=a", false},
         {"tags=1111111111111111111111111111", false},
-        {"rcv-wnd=1", true}, {"rcv-wnd=0", false}, {"rcv-wnd=1g", true},
-        {"rcv-wnd=1073741825", false}, {"pub-wnd=0", false},
-        {"so-rcvbuf=0", true}, {"so-sndbuf=2147483647", true}, {"so-sndbuf=2147483648", false},
-        {"max-resend=1", true}, {"max-resend=256", true}, {"max-resend=0", false},
+        {"rcv-wnd=1", true},
+        {"rcv-wnd=0", false},
+        {"rcv-wnd=1g", true},
+        {"rcv-wnd=1073741825", false},
+        {"pub-wnd=0", false},
+        {"so-rcvbuf=0", true},
+        {"so-sndbuf=2147483647", true},
+        {"so-sndbuf=2147483648", false},
+        {"max-resend=1", true},
+        {"max-resend=256", true},
+        {"max-resend=0", false},
         {"max-resend=257", false},
-        {"nak-delay=9223372036s", true}, {"nak-delay=9223372037s", false},
-        {"response-correlation-id=prototype", true}, {"response-correlation-id=-2", false},
+        {"nak-delay=9223372036s", true},
+        {"nak-delay=9223372037s", false},
+        {"response-correlation-id=prototype", true},
+        {"response-correlation-id=-2", false},
         {"response-correlation-id=proto", false},
-        {"control=h:65535", true}, {"control=h:65536", false}, {"control=h", false},
-        {"control=[::1]:1", true}, {"control=:1", false}, {"control=h:", false},
-        {"ats=false", true}, {"ats=no", false},
-        {"rs-name=a", true}, {"rs-nam=a", false}, {"rs-=a", false}, {"rs-names=a", false},
-        {"rs-rate=adaptive,d:5ms", true}, {"rs-rate=", false}, {"rs-rates=a", false},
+        {"control=h:65535", true},
+        {"control=h:65536", false},
+        {"control=h", false},
+        {"control=[::1]:1", true},
+        {"control=:1", false},
+        {"control=h:", false},
+        {"ats=false", true},
+        {"ats=no", false},
+        {"rs-name=a", true},
+        {"rs-nam=a", false},
+        {"rs-=a", false},
+        {"rs-names=a", false},
+        {"rs-rate=adaptive,d:5ms", true},
+        {"rs-rate=", false},
+        {"rs-rates=a", false},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         int result = parse_udp(rows[i].param);
@@ -263,8 +314,7 @@ TEST(tags_and_prototype)
 /* F3 */
 TEST(text_limits)
 {
-    static const char *const keys[] = {
-        "interface", "fc", "rs-name", "rs-rate", "cc", "alias"};
+    static const char *const keys[] = {"interface", "fc", "rs-name", "rs-rate", "cc", "alias"};
     for (size_t i = 0; i < COUNT(keys); i++) {
         size_t most = strcmp(keys[i], "cc") == 0 ? 31 : RSTI_CHANNEL_HOST_MAX - 1;
         char param[512];

@@ -13,10 +13,10 @@ static int resolve(const char *uri)
     return result < 0 ? result : rsti_udp_channel_resolve(&udp, &channel);
 }
 
-#define CHECK_ADDRESS(address, expected)                                                          \
-    do {                                                                                          \
-        char address_text[RSTI_NETADDR_TEXT_MAX];                                                 \
-        CHECK_STR(rsti_netaddr_format(&(address), address_text, sizeof address_text), expected);  \
+#define CHECK_ADDRESS(address, expected)                                                           \
+    do {                                                                                           \
+        char address_text[RSTI_NETADDR_TEXT_MAX];                                                  \
+        CHECK_STR(rsti_netaddr_format(&(address), address_text, sizeof address_text), expected);   \
     } while (0)
 
 /* F7, F8: this file */

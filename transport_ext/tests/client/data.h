@@ -1,5 +1,5 @@
-/* data.h: a client of the fake driver with a subscription and, on begin_ipc, one log that it writes and
- * reads itself. */
+/* data.h: a client of the fake driver with a subscription and, on begin_ipc, one log that it writes
+ * and reads itself. */
 #ifndef RSTI_TESTS_CLIENT_DATA_H
 #define RSTI_TESTS_CLIENT_DATA_H
 
@@ -42,8 +42,8 @@ static inline fake_log_t *begin_ipc(const char *name, bool is_exclusive, int64_t
     log->counter_id = fake_counter(RSTI_COUNTER_PUBLISHER_LIMIT, log->id, 0, start);
     publication = fake_publish(client, "aeron:ipc", is_exclusive);
     fake_log_t view = *log; /* the same file is the subscriber's image */
-    reader_counter = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION,
-        subscription->registration_id, log->id, start);
+    reader_counter = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id,
+        log->id, start);
     view.counter_id = reader_counter;
     fake_available(subscription, &view, FAKE_SESSION);
     for (int i = 0; i < 5000 && rst_subscription_image_count(subscription) == 0; i++) {

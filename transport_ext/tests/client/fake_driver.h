@@ -81,7 +81,8 @@ static inline bool fake_open(const char *name)
         || rsti_broadcast_tx_init(&fake.tx, fake.cnc.to_clients, fake.cnc.to_clients_length) < 0
         || rsti_counters_manager_init(&fake.counters, fake.cnc.counter_values,
                fake.cnc.counter_values_length, fake.cnc.counter_metadata,
-               fake.cnc.counter_metadata_length, 0) < 0
+               fake.cnc.counter_metadata_length, 0)
+            < 0
         || rsti_waker_create(&fake.waker, fake.dir) < 0) {
         fprintf(stderr, "fake driver: %s\n", rst_last_error_text());
         return false;
@@ -115,8 +116,8 @@ static inline void fake_close(void)
     rsti_driver_dir_release(fake.dir, fake.lock_fd, true);
 }
 
-static inline int32_t fake_counter(int32_t type_id, int64_t registration_id,
-    int64_t reference_id, int64_t value)
+static inline int32_t fake_counter(int32_t type_id, int64_t registration_id, int64_t reference_id,
+    int64_t value)
 {
     const int32_t id = rsti_counters_allocate(&fake.counters, type_id, &registration_id,
         sizeof registration_id, "test", 4, fake_now_ms());
@@ -133,8 +134,9 @@ static inline int64_t *fake_value(int32_t counter_id)
 static inline void fake_wake_client(void)
 {
     if (fake.heartbeat_counter >= 0) {
-        rsti_heartbeat_ext_t *ext = (rsti_heartbeat_ext_t *)(void *)
-            fake.counters.counters.values[fake.heartbeat_counter].spare;
+        rsti_heartbeat_ext_t *ext = (rsti_heartbeat_ext_t *)(void *)fake.counters.counters
+                                        .values[fake.heartbeat_counter]
+                                        .spare;
         if (rsti_wake_take_word(&ext->conductor_armed)) {
             rsti_waker_wake(fake.waker, fake.last_client_id, 0);
         }
@@ -145,8 +147,8 @@ static inline void fake_respond(const rsti_response_t *response)
 {
     uint8_t buffer[2048];
     const int64_t length = rsti_response_encode(response, buffer, sizeof buffer);
-    if (length < 0 || rsti_broadcast_transmit(&fake.tx, response->type, buffer,
-            (size_t)length) < 0) {
+    if (length < 0
+        || rsti_broadcast_transmit(&fake.tx, response->type, buffer, (size_t)length) < 0) {
         fprintf(stderr, "fake driver: cannot respond\n");
         abort();
     }
@@ -231,8 +233,8 @@ static inline void fake_add_counter(const rsti_command_t *command)
 
 static inline void fake_remove_counter(const rsti_command_t *command)
 {
-    const rsti_response_t success = {.type = RSTI_RSP_OPERATION_SUCCESS,
-        .correlation_id = command->correlation_id};
+    const rsti_response_t success = {
+        .type = RSTI_RSP_OPERATION_SUCCESS, .correlation_id = command->correlation_id};
     const rsti_response_t gone = {.type = RSTI_RSP_UNAVAILABLE_COUNTER,
         .registration_id = command->registration_id,
         .counter_id = fake.gone_counter};
@@ -246,7 +248,8 @@ static inline void fake_answer(const rsti_command_t *command)
 {
     if (fake.refuse_code != 0) {
         const rsti_response_t response = {.type = RSTI_RSP_ON_ERROR,
-            .correlation_id = command->correlation_id, .error_code = fake.refuse_code,
+            .correlation_id = command->correlation_id,
+            .error_code = fake.refuse_code,
             .log_file = fake_text("no such thing")};
         fake.refuse_code = 0;
         fake_respond(&response);
@@ -259,7 +262,8 @@ static inline void fake_answer(const rsti_command_t *command)
         break;
     case RSTI_CMD_ADD_SUBSCRIPTION: {
         const rsti_response_t response = {.type = RSTI_RSP_SUBSCRIPTION_READY,
-            .correlation_id = command->correlation_id, .channel_status_id = 5};
+            .correlation_id = command->correlation_id,
+            .channel_status_id = 5};
         fake_respond(&response);
         break;
     }
@@ -278,8 +282,8 @@ static inline void fake_answer(const rsti_command_t *command)
     case RSTI_CMD_ADD_RCV_DESTINATION:
     case RSTI_CMD_REMOVE_RCV_DESTINATION:
     case RSTI_CMD_REJECT_IMAGE: {
-        const rsti_response_t response = {.type = RSTI_RSP_OPERATION_SUCCESS,
-            .correlation_id = command->correlation_id};
+        const rsti_response_t response = {
+            .type = RSTI_RSP_OPERATION_SUCCESS, .correlation_id = command->correlation_id};
         fake_respond(&response);
         break;
     }
@@ -292,7 +296,8 @@ static inline void fake_answer(const rsti_command_t *command)
         break;
     case RSTI_CMD_NEXT_SESSION_ID: {
         const rsti_response_t response = {.type = RSTI_RSP_NEXT_SESSION_ID,
-            .correlation_id = command->correlation_id, .session_id = FAKE_SESSION + 1};
+            .correlation_id = command->correlation_id,
+            .session_id = FAKE_SESSION + 1};
         fake_respond(&response);
         break;
     }
@@ -309,8 +314,8 @@ static inline rsti_rb_action_t fake_on_record(void *arg, int32_t type, const voi
     if (rsti_command_decode(type, record, length, &command) == 0) {
         if (fake.last_client_id != command.client_id) {
             fake.last_client_id = command.client_id;
-            fake.heartbeat_counter =
-                fake_counter(RSTI_COUNTER_CLIENT_HEARTBEAT, command.client_id, 0, fake_now_ms());
+            fake.heartbeat_counter = fake_counter(RSTI_COUNTER_CLIENT_HEARTBEAT, command.client_id,
+                0, fake_now_ms());
         }
         fake.commands++;
         fake.last = command;
@@ -382,8 +387,8 @@ static inline int64_t fake_frame(fake_log_t *log, int64_t position, uint8_t flag
     if (payload != NULL) {
         memcpy(datagram + RSTI_DATA_HEADER_LENGTH, payload, (size_t)length);
     }
-    (void)rsti_term_insert(view->terms[rsti_position_index(position, view->position_bits)],
-        offset, datagram, (size_t)aligned);
+    (void)rsti_term_insert(view->terms[rsti_position_index(position, view->position_bits)], offset,
+        datagram, (size_t)aligned);
     return position + aligned;
 }
 
@@ -438,13 +443,13 @@ static inline rst_publication_t *fake_publish(rst_client_t *client, const char *
 }
 
 /* Waits for a condition that the client's conductor brings about. */
-#define FAKE_UNTIL(condition)                                            \
-    do {                                                                 \
-        int fake_tries = 0;                                              \
-        while (!(condition) && fake_tries++ < 5000) {                    \
-            usleep(1000);                                                \
-        }                                                                \
-        CHECK(condition);                                                \
+#define FAKE_UNTIL(condition)                                                                      \
+    do {                                                                                           \
+        int fake_tries = 0;                                                                        \
+        while (!(condition) && fake_tries++ < 5000) {                                              \
+            usleep(1000);                                                                          \
+        }                                                                                          \
+        CHECK(condition);                                                                          \
     } while (0)
 
 /* An image of a fresh log, announced and known to the client. */
@@ -453,8 +458,8 @@ static inline fake_log_t *fake_image_named(rst_subscription_t *subscription, int
 {
     fake_log_t *log = fake_log(RSTI_LOG_IMAGE, start, name);
     const int before = rst_subscription_image_count(subscription);
-    log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION,
-        subscription->registration_id, log->id, start);
+    log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id,
+        log->id, start);
     fake_available(subscription, log, FAKE_SESSION + fake.log_count);
     for (int i = 0; i < 5000 && rst_subscription_image_count(subscription) == before; i++) {
         usleep(1000);

@@ -155,8 +155,7 @@ TEST(long_names_are_cut)
     CHECK_EQ(rst_client_open(&client, &params), 0);
     fake_pump();
     const char *label = fake.counters.counters.metadata[fake.heartbeat_counter].label;
-    const int32_t *length =
-        &fake.counters.counters.metadata[fake.heartbeat_counter].label_length;
+    const int32_t *length = &fake.counters.counters.metadata[fake.heartbeat_counter].label_length;
     FAKE_UNTIL(rsti_load_acquire_i32(length) > 110);
     CHECK(strstr(label, wanted) != NULL);
     end();
@@ -175,8 +174,8 @@ TEST(hello_and_heartbeat)
     CHECK_EQ(ext->pid, getpid());
     const int64_t first = rsti_load_acquire_i64(&value->value);
     FAKE_UNTIL(rsti_load_acquire_i64(&value->value) > first);
-    const rsti_counter_metadata_t *metadata =
-        &fake.counters.counters.metadata[fake.heartbeat_counter];
+    const rsti_counter_metadata_t *metadata = &fake.counters.counters
+                                                   .metadata[fake.heartbeat_counter];
     CHECK(strstr(metadata->label, "name=" FAKE_NAME) != NULL);
     rst_client_close(client);
     fake_pump();
@@ -474,8 +473,7 @@ static int child_of_fork(rst_publication_t *publication, rst_subscription_t *sub
         && rst_publication_is_closed(publication)
         && rst_subscription_poll(subscription, 1, 0, batch) == -RST_EFORKED
         && rst_subscription_next_event(subscription, &event) == -RST_EFORKED
-        && rst_subscription_is_closed(subscription)
-        && rst_waiter_wait(waiter, 0, 0) == -RST_EFORKED
+        && rst_subscription_is_closed(subscription) && rst_waiter_wait(waiter, 0, 0) == -RST_EFORKED
         && rst_waiter_fd(waiter) == -RST_EFORKED;
     rst_batch_destroy(batch);
     rst_waiter_destroy(waiter);

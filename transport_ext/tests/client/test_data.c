@@ -72,9 +72,15 @@ static void stream(bool is_exclusive, const char *name)
 }
 
 /* A1, A2, N21, A16, N1, N3 */
-TEST(stream_concurrent) { stream(false, "concurrent"); }
+TEST(stream_concurrent)
+{
+    stream(false, "concurrent");
+}
 /* A11, N3 */
-TEST(stream_exclusive) { stream(true, "exclusive"); }
+TEST(stream_exclusive)
+{
+    stream(true, "exclusive");
+}
 
 TEST(offers_of_many)
 {
@@ -219,8 +225,8 @@ TEST(sender_is_woken)
 {
     CHECK(begin("sender"));
     fake.publication_log = fake_log(RSTI_LOG_CONCURRENT, 0, NULL);
-    fake.publication_log->counter_id =
-        fake_counter(RSTI_COUNTER_PUBLISHER_LIMIT, fake.publication_log->id, 0, 10000);
+    fake.publication_log->counter_id = fake_counter(RSTI_COUNTER_PUBLISHER_LIMIT,
+        fake.publication_log->id, 0, 10000);
     publication = fake_publish(client, "aeron:udp?endpoint=1.2.3.4:5", false);
     CHECK(publication != NULL);
     fake.cnc.ext->agent_fifo[RSTI_AGENT_SENDER] = 3;
@@ -358,7 +364,7 @@ TEST(limits_of_a_batch)
     at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "56789", 5, 0);
     CHECK_EQ(rst_subscription_poll(subscription, 3, 0, batch), 3);
     CHECK_EQ(rst_subscription_poll(subscription, 100, 0, batch), 64); /* the capacity */
-    CHECK_EQ(rst_subscription_poll(subscription, 100, 5, batch), 1);  /* the first always fits */
+    CHECK_EQ(rst_subscription_poll(subscription, 100, 5, batch), 1); /* the first always fits */
     CHECK_EQ(rst_subscription_poll(subscription, 100, 29, batch), 2);
     CHECK_EQ(rst_subscription_poll(subscription, 100, 30, batch), 3);
     CHECK_EQ(rst_subscription_poll(subscription, 26, 0, batch), 26);
@@ -442,7 +448,8 @@ TEST(demand)
     CHECK(begin("demand"));
     fake_log_t *log = fake_image_named(subscription, 0, "ticks");
     const rsti_stream_header_t complete = {.version = RSTI_DATA_HEADER_VERSION,
-        .kind = RSTI_KIND_COMPLETE, .name_hash = rsti_name_hash("ticks", 5)};
+        .kind = RSTI_KIND_COMPLETE,
+        .name_hash = rsti_name_hash("ticks", 5)};
     int64_t at = 0;
     for (int i = 0; i < 10; i++) {
         at = fake_data(log, at, "x");
@@ -500,8 +507,13 @@ TEST(demand)
     end();
 }
 
-typedef enum damage_t { DAMAGE_LENGTH, DAMAGE_TYPE, DAMAGE_TERM, DAMAGE_OFFSET, DAMAGE_SHORT }
-    damage_t;
+typedef enum damage_t {
+    DAMAGE_LENGTH,
+    DAMAGE_TYPE,
+    DAMAGE_TERM,
+    DAMAGE_OFFSET,
+    DAMAGE_SHORT
+} damage_t;
 
 static void corrupt(damage_t damage)
 {
@@ -511,14 +523,23 @@ static void corrupt(damage_t damage)
     const int64_t at = fake_data(bad, 0, "fine");
     (void)fake_data(bad, at, "broken");
     (void)fake_data(good, 0, "good");
-    rsti_data_header_t *header =
-        (rsti_data_header_t *)(void *)(bad->file.log.terms[0] + at);
+    rsti_data_header_t *header = (rsti_data_header_t *)(void *)(bad->file.log.terms[0] + at);
     switch (damage) {
-    case DAMAGE_LENGTH: header->frame.frame_length = INT32_MAX; break;
-    case DAMAGE_SHORT: header->frame.frame_length = 7; break;
-    case DAMAGE_TYPE: header->frame.type = 77; break;
-    case DAMAGE_TERM: header->term_id++; break;
-    case DAMAGE_OFFSET: header->term_offset += 32; break;
+    case DAMAGE_LENGTH:
+        header->frame.frame_length = INT32_MAX;
+        break;
+    case DAMAGE_SHORT:
+        header->frame.frame_length = 7;
+        break;
+    case DAMAGE_TYPE:
+        header->frame.type = 77;
+        break;
+    case DAMAGE_TERM:
+        header->term_id++;
+        break;
+    case DAMAGE_OFFSET:
+        header->term_offset += 32;
+        break;
     }
     rst_image_event_t event;
     CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
@@ -552,8 +573,8 @@ TEST(mutated_logs)
         fake_log_t *log = fake_image_named(subscription, 2 * FAKE_TERM - 4096, NULL);
         int64_t at = 2 * FAKE_TERM - 4096;
         while (at < 2 * FAKE_TERM + 8192) {
-            at = fake_frame(log, at, (uint8_t)(at % 5 == 0 ? 0xC0 : at % 3 << 6),
-                RSTI_FRAME_DATA, "0123456789", 10, at);
+            at = fake_frame(log, at, (uint8_t)(at % 5 == 0 ? 0xC0 : at % 3 << 6), RSTI_FRAME_DATA,
+                "0123456789", 10, at);
         }
         for (int i = 0; i < 40; i++) {
             state = state * 6364136223846793005u + 1442695040888963407u;
@@ -601,5 +622,4 @@ CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive)
     RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position),
     RUN(conductor_is_woken_by_who_is_held_back_by_a_rate), RUN(fragments),
     RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
-    RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs),
-    RUN(local_address))
+    RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))

@@ -45,8 +45,8 @@ TEST(unavailable_drains)
     end();
 }
 
-/* The padding at the end of a term, or of a claim that was given up, may be the last of a stream: who has read it has
- * consumed all. What a reader drops before it is no part of that. */
+/* The padding at the end of a term, or of a claim that was given up, may be the last of a stream:
+ * who has read it has consumed all. What a reader drops before it is no part of that. */
 TEST(a_stream_may_end_with_padding)
 {
     CHECK(begin("padding"));
@@ -77,7 +77,8 @@ TEST(a_message_without_its_end_is_not_consumed_by_padding)
     fake_log_t *log = fake_image(subscription);
     const int64_t whole = fake_data(log, 0, "one");
     const int64_t part = fake_frame(log, whole, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "two", 3, 0);
-    const int64_t end_at = fake_frame(log, part, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD, NULL, 32, 0);
+    const int64_t end_at = fake_frame(log, part, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD, NULL, 32,
+        0);
     rsti_store_release_i64(&log->file.log.metadata->end_of_stream_position, end_at);
     rst_image_event_t event;
     CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
@@ -104,8 +105,8 @@ TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
 {
     CHECK(begin("let-go"));
     fake_log_t *log = fake_log(RSTI_LOG_CONCURRENT, 0, NULL);
-    log->counter_id = fake_counter(
-        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+    log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id,
+        log->id, 0);
     fake_available(subscription, log, 1);
     FAKE_UNTIL(rst_subscription_is_connected(subscription));
     const int64_t given = fake_data(log, 0, "given");
@@ -126,8 +127,8 @@ TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
     end();
 }
 
-/* The same over a network, where only the driver knows that the stream goes on: after the linger what
- * was not read is cleaned under whoever reads on. */
+/* The same over a network, where only the driver knows that the stream goes on: after the linger
+ * what was not read is cleaned under whoever reads on. */
 TEST(a_network_image_goes_at_once_when_the_driver_says_so)
 {
     CHECK(begin("let-go-far"));
@@ -150,8 +151,8 @@ TEST(a_network_image_goes_at_once_when_the_driver_says_so)
     end();
 }
 
-/* Evicted: the word in the counter's record comes before the notice, and whatever was copied since may
- * be anything. The notice says when; of a network image too nothing more is read. */
+/* Evicted: the word in the counter's record comes before the notice, and whatever was copied since
+ * may be anything. The notice says when; of a network image too nothing more is read. */
 TEST(an_evicted_image_is_read_no_further)
 {
     CHECK(begin("evicted"));
@@ -181,8 +182,8 @@ TEST(an_evicted_image_is_read_no_further)
     end();
 }
 
-/* The driver frees the counter of who was evicted, and another gets it: the word is gone, and what a
- * stopped consumer holds is no better for it, neither before the notice is read nor after. */
+/* The driver frees the counter of who was evicted, and another gets it: the word is gone, and what
+ * a stopped consumer holds is no better for it, neither before the notice is read nor after. */
 TEST(an_evicted_image_stays_evicted_when_its_counter_is_given_away)
 {
     for (int is_noticed = 0; is_noticed < 2; is_noticed++) {
@@ -251,8 +252,8 @@ TEST(an_image_that_goes_under_a_callback_ends_behind_what_was_handed_out)
     CHECK(begin("let-go-callback"));
     let_go_log = fake_log(RSTI_LOG_CONCURRENT, 0, NULL);
     handed_out = 0;
-    let_go_log->counter_id = fake_counter(
-        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, let_go_log->id, 0);
+    let_go_log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION,
+        subscription->registration_id, let_go_log->id, 0);
     fake_available(subscription, let_go_log, 1);
     FAKE_UNTIL(rst_subscription_is_connected(subscription));
     rst_image_event_t event;
@@ -301,8 +302,8 @@ TEST(an_image_comes_back_before_its_end_was_read)
 static fake_log_t *come_back(const char *text)
 {
     fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
-    log->counter_id = fake_counter(
-        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+    log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id,
+        log->id, 0);
     (void)fake_data(log, 0, text);
     fake_available(subscription, log, FAKE_SESSION);
     return log;
@@ -418,8 +419,8 @@ static void late_news(const char *name, bool is_of_same_subscription)
     CHECK(begin(name));
     fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
     (void)fake_data(log, fake_data(log, 0, "one"), "two");
-    log->counter_id = fake_counter(
-        RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+    log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id,
+        log->id, 0);
     const int64_t heir = is_of_same_subscription ? subscription->registration_id : 987654;
     reuse(log, heir, log->id + 1, 64);
     fake_available(subscription, log, 1);
@@ -450,8 +451,8 @@ TEST(events_are_bounded)
         fake_log_t *log = &fake.logs[fake.log_count];
         *log = *first; /* more images of one file: only ids and counters differ */
         log->id = rsti_mpsc_rb_next_correlation_id(&fake.ring);
-        log->counter_id = fake_counter(
-            RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id, log->id, 0);
+        log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION,
+            subscription->registration_id, log->id, 0);
         fake_available(subscription, log, i);
         usleep(20);
     }

@@ -1,5 +1,6 @@
 /* What a client asks of the driver beside publications and subscriptions: destinations, rejection,
- * session ids, counters; and what the driver tells unasked: publication errors, counters of others. */
+ * session ids, counters; and what the driver tells unasked: publication errors, counters of others.
+ */
 #include "tests/client/fake_driver.h"
 
 static rst_client_t *client;
@@ -71,8 +72,7 @@ TEST(publication_rate)
     CHECK_EQ(fake.last.registration_id, info.registration_id);
     CHECK_STR(fake.last_text, "fixed,r:200m");
     fake.refuse_code = RSTI_DRIVER_GENERIC_ERROR;
-    CHECK_EQ(fake_await(client, rst_publication_set_rate(publication, "fast")),
-        -RST_EREGISTRATION);
+    CHECK_EQ(fake_await(client, rst_publication_set_rate(publication, "fast")), -RST_EREGISTRATION);
     char text[300];
     memset(text, 'x', sizeof text);
     text[256] = '\0';
@@ -260,8 +260,7 @@ TEST(counter_limits)
     rst_user_counter_close(counter);
     /* A driver that names a counter that does not exist. */
     fake.limit_counter = 1 << 20;
-    CHECK_EQ(fake_await(client, rst_client_add_counter(client, 1001, NULL, 0, "x")),
-        -RST_ECORRUPT);
+    CHECK_EQ(fake_await(client, rst_client_add_counter(client, 1001, NULL, 0, "x")), -RST_ECORRUPT);
     end();
 }
 
@@ -301,8 +300,8 @@ TEST(counter_taken_back)
     CHECK_EQ(rsti_load_acquire_i64(fake_value(counter_id)), 0);
     rsti_counters_set_ids(&fake.counters, counter_id, id, 1, 0);
     CHECK(!rst_user_counter_is_closed(counter));
-    const rsti_response_t gone = {.type = RSTI_RSP_UNAVAILABLE_COUNTER, .registration_id = id,
-        .counter_id = counter_id};
+    const rsti_response_t gone = {
+        .type = RSTI_RSP_UNAVAILABLE_COUNTER, .registration_id = id, .counter_id = counter_id};
     fake_respond(&gone);
     FAKE_UNTIL(rst_user_counter_is_closed(counter));
     rst_user_counter_close(counter);
@@ -427,12 +426,11 @@ TEST(facts_of_a_publication)
     const int32_t first = rsti_counters_allocate(&fake.counters, RSTI_COUNTER_LOCAL_SOCKADDR, key,
         sizeof key, "a", 1, fake_now_ms());
     (void)rsti_sockaddr_key_encode(key, 5, "127.0.0.1:4001");
-    const int32_t second = rsti_counters_allocate(&fake.counters, RSTI_COUNTER_LOCAL_SOCKADDR,
-        key, sizeof key, "a", 1, fake_now_ms());
+    const int32_t second = rsti_counters_allocate(&fake.counters, RSTI_COUNTER_LOCAL_SOCKADDR, key,
+        sizeof key, "a", 1, fake_now_ms());
     rsti_store_release_i64(fake_value(first), 1);
     rsti_store_release_i64(fake_value(second), 1);
-    rst_publication_t *publication =
-        fake_publish(client, "aeron:udp?endpoint=localhost:0", true);
+    rst_publication_t *publication = fake_publish(client, "aeron:udp?endpoint=localhost:0", true);
     rst_publication_t *ipc = fake_publish(client, "aeron:ipc", true);
     CHECK(publication != NULL && ipc != NULL);
     char text[64];
@@ -448,8 +446,7 @@ TEST(facts_of_a_publication)
     CHECK_EQ(info.channel_status_id, 5);
     CHECK_EQ(info.position_bits, 16);
     CHECK_EQ(info.max_position, (int64_t)FAKE_TERM << 31);
-    CHECK_EQ(rst_publication_channel_status(publication),
-        rsti_load_acquire_i64(fake_value(5)));
+    CHECK_EQ(rst_publication_channel_status(publication), rsti_load_acquire_i64(fake_value(5)));
     rsti_store_release_i64(fake_value(5), RST_CHANNEL_ERRORED);
     CHECK_EQ(rst_publication_channel_status(publication), RST_CHANNEL_ERRORED);
     CHECK_EQ(rst_publication_channel_status(ipc), RST_CHANNEL_ACTIVE);
@@ -597,8 +594,8 @@ TEST(conductor_that_did_not_run)
 /* F1: what can be judged without the driver is refused without asking it. */
 TEST(malformed_channels)
 {
-    static const char *const channels[] = {"", "aeron:", "aeron:tcp?x=y", "aeron:udp",
-        "aeron:udp?", "aeron:udp?endpoint", "aeron:udp?endpoint=", "aeron:udp?endpoint=localhost",
+    static const char *const channels[] = {"", "aeron:", "aeron:tcp?x=y", "aeron:udp", "aeron:udp?",
+        "aeron:udp?endpoint", "aeron:udp?endpoint=", "aeron:udp?endpoint=localhost",
         "aeron:udp?endpoint=localhost:70000", "aeron:ipc?mtu=many", "udp://localhost:1",
         "aeron:udp?control-mode=dynamic|endpoint=localhost:1", "aeron:ipc?session-id=x"};
     CHECK(begin("malformed"));
@@ -615,9 +612,8 @@ TEST(malformed_channels)
 }
 
 CHECK_MAIN(RUN(publication_destinations), RUN(publication_rate), RUN(subscription_destinations),
-    RUN(rejected_image),
-    RUN(revoked_publication), RUN(next_session_ids), RUN(user_counters), RUN(counter_limits),
-    RUN(static_counters), RUN(counter_taken_back), RUN(counter_events_are_bounded),
-    RUN(never_taken), RUN(publication_errors), RUN(facts_of_a_publication),
-    RUN(offers_that_cannot_be), RUN(full_ring),
-    RUN(largest_command), RUN(conductor_that_did_not_run), RUN(malformed_channels))
+    RUN(rejected_image), RUN(revoked_publication), RUN(next_session_ids), RUN(user_counters),
+    RUN(counter_limits), RUN(static_counters), RUN(counter_taken_back),
+    RUN(counter_events_are_bounded), RUN(never_taken), RUN(publication_errors),
+    RUN(facts_of_a_publication), RUN(offers_that_cannot_be), RUN(full_ring), RUN(largest_command),
+    RUN(conductor_that_did_not_run), RUN(malformed_channels))

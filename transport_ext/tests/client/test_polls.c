@@ -95,12 +95,13 @@ TEST(polls_what_is_there)
     CHECK_STR(seen.text[2], "four");
     CHECK_EQ(poll_each(0), -RST_EINVAL);
     CHECK_EQ(rst_subscription_poll_each(subscription, NULL, &seen, on_fragment), -RST_EINVAL);
-    CHECK_EQ(rst_subscription_poll_each(NULL, &(rst_poll_params_t){.limit = 1}, &seen,
-        on_fragment), -RST_EINVAL);
+    CHECK_EQ(rst_subscription_poll_each(NULL, &(rst_poll_params_t){.limit = 1}, &seen, on_fragment),
+        -RST_EINVAL);
     end();
 }
 
-/* B2: the padding of a term's end is stepped over without a call; the next poll is in the next term. */
+/* B2: the padding of a term's end is stepped over without a call; the next poll is in the next
+ * term. */
 TEST(padding_ends_a_poll)
 {
     CHECK(begin("pad"));
@@ -476,9 +477,9 @@ TEST(messages_are_assembled)
     CHECK_EQ(seen.fragments[0].term_offset, begun);
     CHECK_EQ(seen.fragments[0].length, 5);
     CHECK_STR(seen.text[1], "alone");
-    const uint8_t *term =
-        ((rst_image_t *)subscription->images.items[0])->log->file.log.terms[0];
-    CHECK(seen.fragments[1].data >= term && seen.fragments[1].data < term + FAKE_TERM); /* no copy */
+    const uint8_t *term = ((rst_image_t *)subscription->images.items[0])->log->file.log.terms[0];
+    CHECK(seen.fragments[1].data >= term
+        && seen.fragments[1].data < term + FAKE_TERM); /* no copy */
     CHECK_STR(seen.text[2], "xyz");
     CHECK_EQ(stored(log), at);
     /* The batch's own assembly says the same of the header. */
@@ -550,8 +551,8 @@ TEST(abort_on_the_last_fragment)
 
 /* C4 */
 /* C4 */
-/* C7: fragments of two sessions interleave; each is put together apart. What one had begun goes with
- * its image. */
+/* C7: fragments of two sessions interleave; each is put together apart. What one had begun goes
+ * with its image. */
 TEST(sessions_are_kept_apart)
 {
     CHECK(begin("sessions"));
@@ -671,7 +672,8 @@ TEST(images_take_turns)
     end();
 }
 
-/* B9: a handle keeps the log mapped and readable after the image went, after everything was closed. */
+/* B9: a handle keeps the log mapped and readable after the image went, after everything was closed.
+ */
 TEST(held_image_outlives_everything)
 {
     CHECK(begin("held"));
@@ -775,8 +777,7 @@ TEST(corrupt_frames)
     fake_log_t *log = fake_image(subscription);
     const int64_t at = fake_data(log, 0, "good");
     (void)fake_data(log, at, "bad");
-    rsti_data_header_t *header =
-        (rsti_data_header_t *)(void *)(log->file.log.terms[0] + at);
+    rsti_data_header_t *header = (rsti_data_header_t *)(void *)(log->file.log.terms[0] + at);
     header->term_offset = 0;
     expect(log);
     CHECK_EQ(poll_each(10), 1);
@@ -792,7 +793,6 @@ CHECK_MAIN(RUN(polls_what_is_there), RUN(padding_ends_a_poll), RUN(actions),
     RUN(closed_inside_a_callback), RUN(closed_inside_other_polls), RUN(no_poll_inside_a_poll),
     RUN(bounded), RUN(bounded_batches), RUN(blocks), RUN(block_batches),
     RUN(messages_are_assembled), RUN(polls_take_turns_in_one_message),
-    RUN(abort_on_the_last_fragment), RUN(sessions_are_kept_apart),
-    RUN(two_messages_in_four_frames), RUN(largest_message), RUN(images_take_turns),
-    RUN(held_image_outlives_everything),
+    RUN(abort_on_the_last_fragment), RUN(sessions_are_kept_apart), RUN(two_messages_in_four_frames),
+    RUN(largest_message), RUN(images_take_turns), RUN(held_image_outlives_everything),
     RUN(facts_of_an_image), RUN(position_is_set), RUN(corrupt_frames))

@@ -137,8 +137,10 @@ TEST(losses_of_a_directory)
     rsti_loss_report_t report;
     rsti_loss_record_t record = {0};
     rsti_loss_report_init(&report, file.base, file.length);
-    const rsti_loss_facts_t facts = {.session_id = -5, .stream_id = 10,
-        .channel = "aeron:udp?endpoint=localhost:1", .source = "127.0.0.1:2"};
+    const rsti_loss_facts_t facts = {.session_id = -5,
+        .stream_id = 10,
+        .channel = "aeron:udp?endpoint=localhost:1",
+        .source = "127.0.0.1:2"};
     (void)rsti_loss_report_gap(&report, &record, &facts, 64, 1472, 77);
     CHECK_EQ(rst_tool_losses(tool, on_loss, &losses), 1);
     CHECK_EQ(losses.count, 1);

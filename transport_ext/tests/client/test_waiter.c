@@ -225,8 +225,8 @@ TEST(one_log_for_reading_and_writing)
     rst_publication_t *publication = fake_publish(client, "aeron:ipc", false);
     CHECK(publication != NULL);
     fake_log_t view = *log;
-    view.counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION,
-        subscription->registration_id, log->id, 0);
+    view.counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id,
+        log->id, 0);
     fake_available(subscription, &view, 1);
     FAKE_UNTIL(rst_subscription_image_count(subscription) == 1);
     take_events();
@@ -467,8 +467,8 @@ TEST(writers_and_a_sleeping_reader)
     CHECK(shared_publication != NULL);
     rsti_store_release_i32(&shared_log->file.log.metadata->is_connected, 1);
     fake_log_t view = *shared_log;
-    view.counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION,
-        subscription->registration_id, shared_log->id, 0);
+    view.counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id,
+        shared_log->id, 0);
     fake_available(subscription, &view, 1);
     FAKE_UNTIL(rst_subscription_image_count(subscription) == 1);
     CHECK_EQ(rst_waiter_attach_subscription(waiter, subscription), 0);
@@ -503,7 +503,6 @@ TEST(writers_and_a_sleeping_reader)
 
 CHECK_MAIN(RUN(times_out), RUN(woken_by_data), RUN(woken_by_images_and_by_anybody),
     RUN(image_that_comes_while_asleep_is_armed), RUN(publication_waits_for_room_and_connection),
-    RUN(one_log_for_reading_and_writing), RUN(demand_rules_the_wait),
-    RUN(driver_dies_while_asleep), RUN(closing_wakes), RUN(event_loop),
-    RUN(writers_that_never_wake), RUN(full_table_of_sleepers), RUN(beside_an_aeron_driver),
-    RUN(writers_and_a_sleeping_reader))
+    RUN(one_log_for_reading_and_writing), RUN(demand_rules_the_wait), RUN(driver_dies_while_asleep),
+    RUN(closing_wakes), RUN(event_loop), RUN(writers_that_never_wake), RUN(full_table_of_sleepers),
+    RUN(beside_an_aeron_driver), RUN(writers_and_a_sleeping_reader))

@@ -23,9 +23,8 @@ static inline int small_fs_run(const char *dir, size_t size_bytes, int (*check)(
     if (child == 0) {
         char options[64];
         snprintf(options, sizeof options, "size=%zu,mode=0700", size_bytes);
-        if (unshare(CLONE_NEWNS) != 0 ||
-            mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-            mount("tmpfs", dir, "tmpfs", 0, options) != 0) {
+        if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
+            || mount("tmpfs", dir, "tmpfs", 0, options) != 0) {
             printf("skipped: no tmpfs of our own (%s)\n", strerror(errno));
             (void)fflush(stdout);
             _exit(SMALL_FS_SKIPPED);
@@ -43,13 +42,13 @@ static inline int small_fs_run(const char *dir, size_t size_bytes, int (*check)(
 }
 
 /* In the child of small_fs_run: the line number is the exit code. */
-#define SMALL_FS_CHECK(expression)                                       \
-    do {                                                                 \
-        if (!(expression)) {                                             \
-            fprintf(stderr, "%s:%d: failed: %s (%s)\n", __FILE__, __LINE__, #expression, \
-                rst_last_error_text());                                  \
-            return 1;                                                    \
-        }                                                                \
+#define SMALL_FS_CHECK(expression)                                                                 \
+    do {                                                                                           \
+        if (!(expression)) {                                                                       \
+            fprintf(stderr, "%s:%d: failed: %s (%s)\n", __FILE__, __LINE__, #expression,           \
+                rst_last_error_text());                                                            \
+            return 1;                                                                              \
+        }                                                                                          \
     } while (0)
 
 #endif

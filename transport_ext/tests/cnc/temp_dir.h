@@ -53,18 +53,18 @@ static inline void temp_dir_remove(void)
     (void)nftw(temp_root, temp_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-#define TEMP_DIR_MAIN(...)                                               \
-    int main(int argc, char **argv)                                      \
-    {                                                                    \
-        static const check_case_t cases[] = {__VA_ARGS__};               \
-        if (!temp_dir_make()) {                                          \
-            perror("making a directory for the test");                   \
-            return 1;                                                    \
-        }                                                                \
-        const int result =                                               \
-            check_run(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL); \
-        temp_dir_remove();                                               \
-        return result;                                                   \
+#define TEMP_DIR_MAIN(...)                                                                         \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        static const check_case_t cases[] = {__VA_ARGS__};                                         \
+        if (!temp_dir_make()) {                                                                    \
+            perror("making a directory for the test");                                             \
+            return 1;                                                                              \
+        }                                                                                          \
+        const int result = check_run(cases, sizeof cases / sizeof cases[0],                        \
+            argc > 1 ? argv[1] : NULL);                                                            \
+        temp_dir_remove();                                                                         \
+        return result;                                                                             \
     }
 
 #endif

@@ -33,8 +33,8 @@ static bool make_ready(const char *dir, const rsti_cnc_params_t *with)
 {
     rsti_cnc_t cnc;
     rsti_mpsc_rb_t ring;
-    if (rsti_cnc_create(&cnc, dir, with) != 0 ||
-        rsti_rb_init(&ring.rb, cnc.to_driver, cnc.to_driver_length) != 0) {
+    if (rsti_cnc_create(&cnc, dir, with) != 0
+        || rsti_rb_init(&ring.rb, cnc.to_driver, cnc.to_driver_length) != 0) {
         return false;
     }
     rsti_mpsc_rb_set_heartbeat(&ring, 1);

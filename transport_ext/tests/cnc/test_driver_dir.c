@@ -32,8 +32,8 @@ static bool make_cnc(const char *dir, int64_t heartbeat_ms, bool is_ours, const 
 {
     rsti_cnc_t cnc;
     rsti_mpsc_rb_t ring;
-    if (rsti_cnc_create(&cnc, dir, &small_cnc) != 0 ||
-        rsti_rb_init(&ring.rb, cnc.to_driver, cnc.to_driver_length) != 0) {
+    if (rsti_cnc_create(&cnc, dir, &small_cnc) != 0
+        || rsti_rb_init(&ring.rb, cnc.to_driver, cnc.to_driver_length) != 0) {
         return false;
     }
     rsti_mpsc_rb_set_heartbeat(&ring, heartbeat_ms);
@@ -133,8 +133,10 @@ static pid_t start_driver(const char *dir)
     if (child == 0) {
         int lock_fd = -1;
         close(ready[0]);
-        char answer = rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS, &lock_fd) == 0 &&
-                make_cnc(dir, NOW_MS, true, NULL) ? 'y' : 'n';
+        char answer = rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS, &lock_fd) == 0
+                && make_cnc(dir, NOW_MS, true, NULL)
+            ? 'y'
+            : 'n';
         if (write(ready[1], &answer, 1) != 1) {
             _exit(1);
         }
@@ -238,7 +240,10 @@ TEST(askers_do_not_disturb_a_start)
  * somebody gets it though the loser's view of the directory is removed under its feet. */
 TEST(racing_starters_exclude_each_other)
 {
-    enum { STARTERS = 4, ROUNDS = 25 };
+    enum {
+        STARTERS = 4,
+        ROUNDS = 25
+    };
     char dir[512], proof[512];
     pid_t starters[STARTERS];
     temp_path(dir, sizeof dir, "raced");
@@ -290,8 +295,8 @@ TEST(forked_child_lets_go_of_the_lock)
     const pid_t driver = fork();
     if (driver == 0) {
         int lock_fd = -1;
-        if (rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS, &lock_fd) != 0 ||
-            !make_cnc(dir, NOW_MS, true, NULL)) {
+        if (rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS, &lock_fd) != 0
+            || !make_cnc(dir, NOW_MS, true, NULL)) {
             _exit(1);
         }
         const pid_t worker = fork();
@@ -358,8 +363,8 @@ static bool find_error_log(char *path, size_t size)
     const struct dirent *entry;
     bool found = false;
     while (stream != NULL && (entry = readdir(stream)) != NULL) {
-        if (strncmp(entry->d_name, "faulty-20", 9) == 0 &&
-            strstr(entry->d_name, "-error.log") != NULL) {
+        if (strncmp(entry->d_name, "faulty-20", 9) == 0
+            && strstr(entry->d_name, "-error.log") != NULL) {
             path_join(path, size, temp_root, entry->d_name);
             found = true;
         }

@@ -9,13 +9,13 @@
 #include "tests/check.h"
 #include "tests/vectors/layouts.h"
 
-#define CHECK_FIELDS(TYPE, FIELDS) \
-    do {                           \
-        typedef TYPE layout_t;     \
-        FIELDS(CHECK_FIELD)        \
+#define CHECK_FIELDS(TYPE, FIELDS)                                                                 \
+    do {                                                                                           \
+        typedef TYPE layout_t;                                                                     \
+        FIELDS(CHECK_FIELD)                                                                        \
     } while (0)
-#define CHECK_FIELD(field, at, size)                    \
-    CHECK_EQ(offsetof(layout_t, field), at);            \
+#define CHECK_FIELD(field, at, size)                                                               \
+    CHECK_EQ(offsetof(layout_t, field), at);                                                       \
     CHECK_EQ(sizeof(((layout_t *)0)->field), size);
 
 TEST(frames_lie_where_others_look)

@@ -15,8 +15,16 @@
 #define FILE_LENGTH (3 * TERM + 4096)
 
 static const rsti_log_params_t sparse_params = {
-    .correlation_id = 7, .session_id = 11, .stream_id = 13, .initial_term_id = -5, .term_id = -5,
-    .term_length = TERM, .mtu = 1408, .page_size = 4096, .sparse = 1, .reliable = 1,
+    .correlation_id = 7,
+    .session_id = 11,
+    .stream_id = 13,
+    .initial_term_id = -5,
+    .term_id = -5,
+    .term_length = TERM,
+    .mtu = 1408,
+    .page_size = 4096,
+    .sparse = 1,
+    .reliable = 1,
     .name = "ticks",
 };
 
@@ -191,8 +199,8 @@ TEST(only_logs_below_the_directory_can_be_named)
 
 TEST(truncated_logs_are_refused)
 {
-    static const int64_t lengths[] = {0, 1, 4095, 4096, TERM, FILE_LENGTH - 4096, FILE_LENGTH - 1,
-        FILE_LENGTH + 4096};
+    static const int64_t lengths[] = {
+        0, 1, 4095, 4096, TERM, FILE_LENGTH - 4096, FILE_LENGTH - 1, FILE_LENGTH + 4096};
     char dir[512];
     make_dir(dir, sizeof dir, "cut");
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -264,8 +272,8 @@ static int reserve_in_small_fs(const char *dir)
     SMALL_FS_CHECK(strstr(rst_last_error_text(), "needs 65536 bytes, 0 usable in") != NULL);
     SMALL_FS_CHECK(file.reserved_position == 2 * TERM);
     rsti_log_file_t second;
-    SMALL_FS_CHECK(
-        rsti_log_file_create(&second, dir, "publications", 2, &sparse_params) == -RST_ESTORAGE);
+    SMALL_FS_CHECK(rsti_log_file_create(&second, dir, "publications", 2, &sparse_params)
+        == -RST_ESTORAGE);
     path_join(sub, sizeof sub, dir, "publications/2.logbuffer");
     SMALL_FS_CHECK(access(sub, F_OK) != 0);
     SMALL_FS_CHECK(ftruncate(fd, 0) == 0);

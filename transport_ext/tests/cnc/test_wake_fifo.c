@@ -128,7 +128,9 @@ static int count_open_descriptors(void)
 
 TEST(cache_is_bounded_and_right)
 {
-    enum { SLEEPERS = 300 };
+    enum {
+        SLEEPERS = 300
+    };
     static int fds[SLEEPERS];
     char dir[512];
     rsti_waker_t *waker = NULL;
@@ -214,7 +216,6 @@ TEST(agents_are_woken_without_another_descriptor)
     close(fd);
 }
 
-TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process),
-    RUN(vanished_sleeper_harms_nobody), RUN(cache_is_bounded_and_right),
-    RUN(fifos_of_a_dead_client_go), RUN(what_is_no_fifo_is_not_written),
-    RUN(agents_are_woken_without_another_descriptor))
+TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process), RUN(vanished_sleeper_harms_nobody),
+    RUN(cache_is_bounded_and_right), RUN(fifos_of_a_dead_client_go),
+    RUN(what_is_no_fifo_is_not_written), RUN(agents_are_woken_without_another_descriptor))

@@ -29,8 +29,8 @@ static inline rsti_rb_action_t on_record(void *arg, int32_t type, const void *re
     return seen->count == seen->act_at ? seen->action : RSTI_RB_CONTINUE;
 }
 
-/* Reads of a full ring of records of 16 bytes, of types 1, 2, 3 …: the second is committed, the third
- * looks what that did, writes where the first one lay, and stays. */
+/* Reads of a full ring of records of 16 bytes, of types 1, 2, 3 …: the second is committed, the
+ * third looks what that did, writes where the first one lay, and stays. */
 typedef struct committing_t {
     rsti_rb_t *rb;
     void *ring;
@@ -54,11 +54,12 @@ static inline rsti_rb_action_t on_committing(void *arg, int32_t type, const void
     }
     if (type == 2) {
         return rsti_load_relaxed_i64(&rb->trailer->head_position) == committing->begin
-            ? RSTI_RB_COMMIT : RSTI_RB_BREAK;
+            ? RSTI_RB_COMMIT
+            : RSTI_RB_BREAK;
     }
     static const uint8_t zeros[32];
-    committing->is_free =
-        rsti_load_relaxed_i64(&rb->trailer->head_position) == committing->begin + 32
+    committing->is_free = rsti_load_relaxed_i64(&rb->trailer->head_position)
+            == committing->begin + 32
         && memcmp(rb->buffer + rsti_rb_index(rb, committing->begin), zeros, 32) == 0;
     committing->written = committing->write(committing->ring, RING_CAPACITY / 16 + 1);
     return RSTI_RB_ABORT;
@@ -72,8 +73,8 @@ static inline void check_commit(rsti_rb_t *rb, void *ring, int (*write)(void *ri
         CHECK_EQ(write(ring, type), RSTI_RB_OK);
     }
     CHECK_EQ(write(ring, full + 1), RSTI_RB_FULL);
-    committing_t committing = {.rb = rb, .ring = ring, .write = write,
-        .begin = rb->trailer->head_position};
+    committing_t committing = {
+        .rb = rb, .ring = ring, .write = write, .begin = rb->trailer->head_position};
     size_t count = rsti_rb_read(rb, 10, on_committing, &committing);
     count += committing.count == 2 ? rsti_rb_read(rb, 10, on_committing, &committing) : 0;
     CHECK_EQ(count, 2);

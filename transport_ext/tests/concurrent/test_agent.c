@@ -184,8 +184,9 @@ TEST(the_deadline_wakes_it)
     sleep_ms(100);
     /* Two runs per sleep (before and after arming), and a sleep lasts 5 ms at least. */
     int64_t more = rsti_load_acquire_i64(&worker.runs) - runs;
-    const int64_t sleeps_most
-        = (rsti_clock_nano_time(&worker.runner.clock) - begin_ns) / (5 * RSTI_NS_PER_MS) + 1;
+    const int64_t sleeps_most = (rsti_clock_nano_time(&worker.runner.clock) - begin_ns)
+            / (5 * RSTI_NS_PER_MS)
+        + 1;
     CHECK(more <= 2 * sleeps_most + 4);
     CHECK(reaches(&worker.runs, runs + 10));
     stop();

@@ -50,8 +50,8 @@ TEST(regions_are_checked)
     CHECK_EQ(rsti_broadcast_tx_init(&tx, memory, 1000), -RST_EINVAL);
     CHECK_EQ(rsti_broadcast_tx_init(&tx, memory, 32 + RSTI_BROADCAST_TRAILER_LENGTH), -RST_EINVAL);
     CHECK_EQ(rsti_broadcast_rx_init(&rx, memory, 100), -RST_EINVAL);
-    CHECK_EQ(
-        rsti_broadcast_rx_init(&rx, memory + 4, 64 + RSTI_BROADCAST_TRAILER_LENGTH), -RST_EINVAL);
+    CHECK_EQ(rsti_broadcast_rx_init(&rx, memory + 4, 64 + RSTI_BROADCAST_TRAILER_LENGTH),
+        -RST_EINVAL);
 }
 
 /* D11 */
@@ -263,7 +263,7 @@ static void check_record(void *arg, int32_t type, const void *record, size_t len
     const uint8_t *bytes = record;
     int32_t sequence = rsti_get_i32(bytes);
     bool is_good = sequence > check->last && type == 1 + sequence % 5
-                   && length == 8 + (size_t)(sequence % 50);
+        && length == 8 + (size_t)(sequence % 50);
     for (size_t i = 4; is_good && i < length; i++) {
         is_good = bytes[i] == (uint8_t)sequence;
     }

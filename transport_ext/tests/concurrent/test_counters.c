@@ -17,8 +17,9 @@ static void make(void)
 {
     memset(values, 0, sizeof values);
     memset(metadata, 0, sizeof metadata);
-    if (rsti_counters_manager_init(
-            &manager, values, sizeof values, metadata, sizeof metadata, REUSE_MS) < 0) {
+    if (rsti_counters_manager_init(&manager, values, sizeof values, metadata, sizeof metadata,
+            REUSE_MS)
+        < 0) {
         abort();
     }
 }
@@ -44,8 +45,8 @@ TEST(client_heartbeat_matches_the_vector)
     make();
     int64_t client_id = 77;
     const char *label = "client-heartbeat: id=77";
-    int32_t id = rsti_counters_allocate(
-        &manager, 11, &client_id, sizeof client_id, label, strlen(label), 0);
+    int32_t id = rsti_counters_allocate(&manager, 11, &client_id, sizeof client_id, label,
+        strlen(label), 0);
     CHECK_EQ(id, 0);
     rsti_counters_set_ids(&manager, id, client_id, client_id, 0);
     rsti_store_release_i64(rsti_counter_address(&manager.counters, id), INT64_C(1700000000123));

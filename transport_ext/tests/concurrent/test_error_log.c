@@ -90,8 +90,8 @@ TEST(errors_since_a_time)
         {200, 2, "again"}, {201, 1, "again"}, {300, 1, "again"}, {301, 0, ""}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         seen_t seen = {0};
-        CHECK_EQ(rsti_error_log_read_since(
-                     memory, sizeof memory, rows[i].since_ms, on_error, &seen),
+        CHECK_EQ(rsti_error_log_read_since(memory, sizeof memory, rows[i].since_ms, on_error,
+                     &seen),
             rows[i].count);
         CHECK_EQ(seen.count, rows[i].count);
         CHECK_STR(seen.text[0], rows[i].first);
@@ -234,6 +234,6 @@ TEST(threads_share_the_log)
     rsti_error_log_fini(&shared_log);
 }
 
-CHECK_MAIN(RUN(entries_match_the_vector), RUN(codes_tell_errors_apart),
-    RUN(errors_since_a_time), RUN(a_log_that_is_there_is_continued), RUN(a_full_log_goes_to_stderr), RUN(long_texts_are_cut),
+CHECK_MAIN(RUN(entries_match_the_vector), RUN(codes_tell_errors_apart), RUN(errors_since_a_time),
+    RUN(a_log_that_is_there_is_continued), RUN(a_full_log_goes_to_stderr), RUN(long_texts_are_cut),
     RUN(foreign_lengths_are_not_trusted), RUN(threads_share_the_log))

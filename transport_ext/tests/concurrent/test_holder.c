@@ -1,4 +1,5 @@
-/* Who holds a publication back, through shared memory: what is written is read, never half of it. */
+/* Who holds a publication back, through shared memory: what is written is read, never half of it.
+ */
 #include "concurrent/holder.h"
 #include "tests/check.h"
 
@@ -9,8 +10,13 @@ TEST(what_is_written_is_read)
     rsti_counter_value_t value = {.value = 7, .registration_id = 8};
     rsti_holder_t got;
     CHECK(!rsti_holder_read(&value, &got)); /* a counter of Aeron's, or nobody yet */
-    const rsti_holder_t told = {.id = -5, .client_id = 2, .since_ms = 3, .position = 4, .window = 5,
-        .address = {1, 2, 3, 4}, .port = -6};
+    const rsti_holder_t told = {.id = -5,
+        .client_id = 2,
+        .since_ms = 3,
+        .position = 4,
+        .window = 5,
+        .address = {1, 2, 3, 4},
+        .port = -6};
     rsti_holder_write(&value, &told);
     CHECK(rsti_holder_read(&value, &got));
     CHECK_MEM(&got, &told, sizeof told);
@@ -37,8 +43,9 @@ static void *write_on(void *arg)
 {
     (void)arg;
     for (int64_t n = 1; rsti_load_relaxed_i32(&is_over) == 0; n++) {
-        rsti_holder_write(&shared, &(rsti_holder_t){.id = n, .client_id = n, .since_ms = n,
-            .position = n, .window = n, .port = n});
+        rsti_holder_write(&shared,
+            &(rsti_holder_t){
+                .id = n, .client_id = n, .since_ms = n, .position = n, .window = n, .port = n});
     }
     return NULL;
 }

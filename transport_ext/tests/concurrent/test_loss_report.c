@@ -39,8 +39,10 @@ static void start(rsti_loss_report_t *report)
     rsti_loss_report_init(report, memory, sizeof memory);
 }
 
-static const rsti_loss_facts_t facts = {.session_id = 42, .stream_id = 1001,
-    .channel = "aeron:udp?endpoint=localhost:40456", .source = "127.0.0.1:50000"};
+static const rsti_loss_facts_t facts = {.session_id = 42,
+    .stream_id = 1001,
+    .channel = "aeron:udp?endpoint=localhost:40456",
+    .source = "127.0.0.1:50000"};
 
 /* E6 */
 TEST(an_entry_matches_the_vector)
@@ -80,8 +82,8 @@ TEST(a_byte_is_reported_once)
     rsti_loss_record_t record = {0};
     int64_t sum = 0;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        const int64_t added = rsti_loss_report_gap(
-            &report, &record, &facts, steps[i].begin, steps[i].end, (int64_t)i + 1);
+        const int64_t added = rsti_loss_report_gap(&report, &record, &facts, steps[i].begin,
+            steps[i].end, (int64_t)i + 1);
         CHECK_EQ(added, steps[i].wanted);
         sum += added;
     }
@@ -98,8 +100,7 @@ static size_t step_without_padding(size_t offset)
     int32_t channel_length;
     int32_t source_length;
     memcpy(&channel_length, memory + offset + 40, 4);
-    memcpy(&source_length,
-        memory + offset + ((44 + (size_t)channel_length + 3) & ~(size_t)3), 4);
+    memcpy(&source_length, memory + offset + ((44 + (size_t)channel_length + 3) & ~(size_t)3), 4);
     return offset + ((48 + (size_t)channel_length + (size_t)source_length + 63) & ~(size_t)63);
 }
 

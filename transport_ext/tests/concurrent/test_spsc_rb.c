@@ -16,7 +16,8 @@ typedef struct fixture_t {
     rsti_spsc_rb_t ring;
 } fixture_t;
 
-/* Free memory is zero and the rest, from head to tail, unread: records of 8 bytes without payload. */
+/* Free memory is zero and the rest, from head to tail, unread: records of 8 bytes without payload.
+ */
 static fixture_t *make(int64_t head, int64_t tail)
 {
     static fixture_t fixture;
@@ -50,9 +51,9 @@ TEST(full_leaves_unread_data_alone)
 {
     check_full(make(0, CAPACITY), 0);                  /* no byte is free */
     check_full(make(8, CAPACITY + 8), 0);              /* nor here */
-    check_full(make(0, CAPACITY - 16), 9);             /* not at the end, and unread at the start */
-    check_full(make(16, CAPACITY - 8), 10);            /* 8 at the end, 16 at the start */
-    check_full(make(16, CAPACITY), 9);                 /* 16 at the start */
+    check_full(make(0, CAPACITY - 16), 9); /* not at the end, and unread at the start */
+    check_full(make(16, CAPACITY - 8), 10); /* 8 at the end, 16 at the start */
+    check_full(make(16, CAPACITY), 9); /* 16 at the start */
     check_full(make(CAPACITY - 8, 2 * CAPACITY - 24), 9);
 }
 
@@ -124,7 +125,8 @@ TEST(claims_wait_for_their_commit)
     CHECK_MEM(fixture->memory, zeros, CAPACITY);
 }
 
-/* A consumer that read nothing sleeps: padding alone is no reason to, when a record lies behind it. */
+/* A consumer that read nothing sleeps: padding alone is no reason to, when a record lies behind it.
+ */
 TEST(a_record_behind_the_padding_at_the_end_is_read)
 {
     fixture_t *fixture = make(CAPACITY - 16, CAPACITY - 16);
@@ -208,5 +210,5 @@ TEST(one_producer_loses_nothing_and_keeps_its_order)
 CHECK_MAIN(RUN(full_leaves_unread_data_alone), RUN(an_exact_fit_is_taken),
     RUN(a_consumer_that_went_on_is_seen), RUN(types_and_lengths_are_checked),
     RUN(claims_wait_for_their_commit), RUN(a_record_behind_the_padding_at_the_end_is_read),
-    RUN(reading_stops_at_the_end_of_the_memory_when_told_to), RUN(commit_gives_room_back_while_reading),
-    RUN(one_producer_loses_nothing_and_keeps_its_order))
+    RUN(reading_stops_at_the_end_of_the_memory_when_told_to),
+    RUN(commit_gives_room_back_while_reading), RUN(one_producer_loses_nothing_and_keeps_its_order))

@@ -240,14 +240,14 @@ static void run_threads(int sleeper_count)
     memset(published, 0, sizeof published);
     word = 0;
     for (int i = 0; i < sleeper_count; i++) {
-        sleepers[i] = (sleeper_t){.client_id = i + 1,
-            .kind = i % 2 == 0 ? RSTI_WAIT_DATA : RSTI_WAIT_LIMIT};
+        sleepers[i] = (sleeper_t){
+            .client_id = i + 1, .kind = i % 2 == 0 ? RSTI_WAIT_DATA : RSTI_WAIT_LIMIT};
         CHECK_EQ(pipe2(sleepers[i].pipe_fds, O_NONBLOCK), 0);
         CHECK_EQ(pthread_create(&threads[i], NULL, follow, &sleepers[i]), 0);
     }
     for (int i = 0; i < PUBLISHERS; i++) {
-        CHECK_EQ(pthread_create(
-                     &threads[sleeper_count + i], NULL, publish_all, (void *)(uintptr_t)i),
+        CHECK_EQ(pthread_create(&threads[sleeper_count + i], NULL, publish_all,
+                     (void *)(uintptr_t)i),
             0);
     }
     for (int i = 0; i < sleeper_count + PUBLISHERS; i++) {
@@ -306,6 +306,5 @@ TEST(waiters_of_one_client_do_not_share)
 
 CHECK_MAIN(RUN(slots_are_found_again_and_limited), RUN(only_armed_sleepers_of_the_kind_are_woken),
     RUN(largest_ids_arrive_whole), RUN(disarmed_and_absent_sleepers_are_left_alone),
-    RUN(a_word_is_taken_once),
-    RUN(no_wake_up_of_a_log_is_lost), RUN(no_wake_up_of_a_word_is_lost),
+    RUN(a_word_is_taken_once), RUN(no_wake_up_of_a_log_is_lost), RUN(no_wake_up_of_a_word_is_lost),
     RUN(waiters_of_one_client_do_not_share))

@@ -48,7 +48,7 @@ typedef struct harness_t {
     int incoming_count;
     uint16_t next_port;
     struct sockaddr_storage bad_address; /* sending to it gives bad_result; ss_family 0: none */
-    int bad_result;                      /* 0: its socket is full; negative: an error */
+    int bad_result; /* 0: its socket is full; negative: an error */
     rst_driver_t *driver;
     rsti_broadcast_rx_t rx;
     answer_t answers[64];
@@ -58,8 +58,7 @@ typedef struct harness_t {
 
 /* ---- sockets in memory ---- */
 
-static inline int memory_open(void *arg, const rsti_socket_params_t *params,
-    rsti_socket_t **socket)
+static inline int memory_open(void *arg, const rsti_socket_params_t *params, rsti_socket_t **socket)
 {
     harness_t *h = arg;
     for (int i = 0; i < SOCKETS_MAX; i++) {
@@ -93,17 +92,19 @@ static inline void memory_close(void *arg, rsti_socket_t *socket)
     socket->is_open = false;
 }
 
-static inline int memory_send(void *arg, rsti_socket_t *socket,
-    const rsti_datagram_t *datagrams, int count)
+static inline int memory_send(void *arg, rsti_socket_t *socket, const rsti_datagram_t *datagrams,
+    int count)
 {
     harness_t *h = arg;
     int taken = 0;
     for (; taken < count && h->sent_count < FRAMES_MAX; taken++) {
-        const struct sockaddr_storage *to =
-            socket->remote.ss_family != 0 ? &socket->remote : &datagrams[taken].address;
+        const struct sockaddr_storage *to = socket->remote.ss_family != 0
+            ? &socket->remote
+            : &datagrams[taken].address;
         if (h->bad_address.ss_family != 0 && rsti_netaddr_equal(to, &h->bad_address)) {
             return taken > 0 || h->bad_result == 0
-                ? taken : RST_SET_ERR(-h->bad_result, "the network says no");
+                ? taken
+                : RST_SET_ERR(-h->bad_result, "the network says no");
         }
         frame_t *frame = &h->sent[h->sent_count++];
         frame->socket = socket;
@@ -312,8 +313,8 @@ static inline void become_rstream(harness_t *h)
 {
     const int32_t id = rsti_counters_find(&h->driver->counters.counters,
         RSTI_COUNTER_CLIENT_HEARTBEAT, CLIENT_ID);
-    rsti_heartbeat_ext_t *ext =
-        (rsti_heartbeat_ext_t *)(void *)h->driver->counters.counters.values[id].spare;
+    rsti_heartbeat_ext_t
+        *ext = (rsti_heartbeat_ext_t *)(void *)h->driver->counters.counters.values[id].spare;
     rsti_store_release_i32(&ext->magic, RSTI_EXT_MAGIC);
 }
 
@@ -365,8 +366,7 @@ static inline int64_t take_away(harness_t *h, int32_t type, int64_t registration
 static inline const answer_t *answer(const harness_t *h, int32_t type, int64_t correlation_id)
 {
     for (int i = 0; i < h->answer_count; i++) {
-        if (h->answers[i].type == type
-            && h->answers[i].response.correlation_id == correlation_id) {
+        if (h->answers[i].type == type && h->answers[i].response.correlation_id == correlation_id) {
             return &h->answers[i];
         }
     }
@@ -421,8 +421,8 @@ static inline struct sockaddr_storage address_of(const char *text)
     return address;
 }
 
-static inline void inject(harness_t *h, rsti_socket_t *socket, const char *from,
-    const void *data, size_t length)
+static inline void inject(harness_t *h, rsti_socket_t *socket, const char *from, const void *data,
+    size_t length)
 {
     frame_t *frame = &h->incoming[h->incoming_count++];
     frame->socket = socket;

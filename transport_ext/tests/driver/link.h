@@ -1,12 +1,12 @@
-/* link.h: two drivers on one clock turned by hand, joined by a link in memory that has a rate, a queue, a
- * delay, and loses and reorders datagrams from a seed. Side 0 publishes, side 1 reads; the rate and the
- * queue are those of the way from 0 to 1, the way back is as fast as it can be. Nothing takes time
- * but the link: what is measured is the protocol.
+/* link.h: two drivers on one clock turned by hand, joined by a link in memory that has a rate, a
+ * queue, a delay, and loses and reorders datagrams from a seed. Side 0 publishes, side 1 reads; the
+ * rate and the queue are those of the way from 0 to 1, the way back is as fast as it can be.
+ * Nothing takes time but the link: what is measured is the protocol.
  *
  *     link_t *l = link_open(&(link_params_t){.rate_bytes_per_s = …, .delay_ns = …, .loss = 0.01});
  *     link_stream(l, "rcv-wnd=…", "term-length=…");
- *     link_run(l, seconds * RSTI_NS_PER_S);       the publisher offers whatever fits, the reader reads
- *     … l->bytes_read, l->naks, link_counter(l, side, RSTI_SYSTEM_…) … link_close(l); */
+ *     link_run(l, seconds * RSTI_NS_PER_S);       the publisher offers whatever fits, the reader
+ * reads … l->bytes_read, l->naks, link_counter(l, side, RSTI_SYSTEM_…) … link_close(l); */
 #ifndef RSTI_TESTS_DRIVER_LINK_H
 #define RSTI_TESTS_DRIVER_LINK_H
 
@@ -31,7 +31,8 @@ typedef struct link_params_t {
     int64_t reorder_ns;
     int64_t step_ns;          /* how often the agents run at most; 0: LINK_STEP_NS */
     uint64_t seed;
-    bool is_own; /* the link is the sender's own interface: what would wait longer than two steps is not taken */
+    bool is_own; /* the link is the sender's own interface: what would wait longer than two steps is
+                    not taken */
     bool is_aeron; /* the mark of an rstream sender is taken from the SETUPs on their way */
 } link_params_t;
 
@@ -45,7 +46,7 @@ typedef struct link_packet_t {
 typedef struct link_way_t {
     link_packet_t *packets; /* in order of arrival */
     int count;
-    int64_t first;          /* ring */
+    int64_t first; /* ring */
     int64_t busy_until_ns;
     int64_t sent, lost, overflowed, reordered;
 } link_way_t;
@@ -74,7 +75,7 @@ struct link_t {
     int64_t offer_due_ns;
     int64_t bytes_read;
     int64_t read_bytes_per_s; /* 0: whatever is there */
-    int64_t read_ns;          /* what was due until then was read, or was not there */
+    int64_t read_ns; /* what was due until then was read, or was not there */
     /* When a message was offered, and how long until it could be read. */
     struct {
         int64_t end, offered_ns;
@@ -180,8 +181,8 @@ static inline int link_media_send(void *arg, rsti_socket_t *socket,
     return count;
 }
 
-static inline int link_media_receive(void *arg, rsti_socket_t *socket,
-    rsti_datagram_t *datagrams, int capacity)
+static inline int link_media_receive(void *arg, rsti_socket_t *socket, rsti_datagram_t *datagrams,
+    int capacity)
 {
     link_side_t *side = arg;
     link_way_t *way = &side->link->ways[1 - side->index];
@@ -276,15 +277,14 @@ static inline int64_t link_read_end(link_t *l, int64_t from)
 static inline void link_read(link_t *l)
 {
     int64_t *position = l->image->subscribers.items[0].position;
-    const int64_t end =
-        l->read_bytes_per_s > 0 ? link_read_end(l, *position) : l->image->received;
+    const int64_t end = l->read_bytes_per_s > 0 ? link_read_end(l, *position) : l->image->received;
     l->bytes_read += end - *position;
     *position = end;
     while (l->offers_begin < l->offers_end
         && l->offers[l->offers_begin % LINK_OFFERS_MAX].end <= end) {
         if (l->latency_count < l->latency_capacity) {
-            l->latencies[l->latency_count++] =
-                l->now_ns - l->offers[l->offers_begin % LINK_OFFERS_MAX].offered_ns;
+            l->latencies[l->latency_count++] = l->now_ns
+                - l->offers[l->offers_begin % LINK_OFFERS_MAX].offered_ns;
         }
         l->offers_begin++;
     }
@@ -394,9 +394,8 @@ static inline int link_compare(const void *a, const void *b)
 static inline int64_t link_latency_ns(link_t *l, double share)
 {
     qsort(l->latencies, (size_t)l->latency_count, sizeof *l->latencies, link_compare);
-    return l->latency_count == 0
-        ? 0
-        : l->latencies[(int64_t)(share * (double)(l->latency_count - 1))];
+    return l->latency_count == 0 ? 0
+                                 : l->latencies[(int64_t)(share * (double)(l->latency_count - 1))];
 }
 
 #endif

@@ -1,8 +1,10 @@
-/* test_budget_udp.c: budgets at work: two drivers on a link in virtual time (link.h), several streams between
- * their endpoints, random messages, readers of their own speed, a link that loses data and status messages.
+/* test_budget_udp.c: budgets at work: two drivers on a link in virtual time (link.h), several
+ * streams between their endpoints, random messages, readers of their own speed, a link that loses
+ * data and status messages.
  *
- * The oracle is what a bystander sees: positions sent, read from the datagrams, and positions consumed. Their
- * difference is at most what the sender believes, so wherever it obeys it holds for the difference too:
+ * The oracle is what a bystander sees: positions sent, read from the datagrams, and positions
+ * consumed. Their difference is at most what the sender believes, so wherever it obeys it holds for
+ * the difference too:
  *
  *     sent - consumed <= granted + the message that each stream has begun */
 #include "flow/budget.h"
@@ -47,7 +49,8 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
 
 static stream_t *find(world_t *world, int32_t stream_id)
 {
-    return stream_id >= 10 && stream_id < 10 + world->count ? &world->streams[stream_id - 10] : NULL;
+    return stream_id >= 10 && stream_id < 10 + world->count ? &world->streams[stream_id - 10]
+                                                            : NULL;
 }
 
 static bool look(void *arg, int side, const uint8_t *data, size_t length)
@@ -66,8 +69,8 @@ static bool look(void *arg, int side, const uint8_t *data, size_t length)
     if (side == 1 && header->frame.type == RSTI_FRAME_SM) {
         world->sm_count++;
         if (length > RSTI_SM_ITEMS_OFFSET) {
-            (void)rsti_sm_items_read(
-                data + RSTI_SM_ITEMS_OFFSET, length - RSTI_SM_ITEMS_OFFSET, on_item, world);
+            (void)rsti_sm_items_read(data + RSTI_SM_ITEMS_OFFSET, length - RSTI_SM_ITEMS_OFFSET,
+                on_item, world);
         }
         return rsti_rng_unit(&world->rng) < world->control_loss;
     }
@@ -88,8 +91,8 @@ static void add_stream(world_t *world, const char *reader)
     CHECK_EQ(publications->count, world->count);
     stream->publication = publications->items[world->count - 1];
     rsti_publication_t *base = &stream->publication->base;
-    rsti_appender_init(
-        &stream->appender, &base->file.log, base->pub_lmt, base->session_id, stream_id, false);
+    rsti_appender_init(&stream->appender, &base->file.log, base->pub_lmt, base->session_id,
+        stream_id, false);
     for (int i = 0; i < 10000 && !base->file.log.metadata->is_connected; i++) {
         link_step(l, INT64_MAX);
     }
@@ -146,7 +149,8 @@ static void read_some(const link_t *l, stream_t *stream)
     int64_t *position = stream->image->subscribers.items[0].position;
     while (*position < stream->image->received) {
         const uint8_t *term = log->terms[rsti_position_index(*position, log->position_bits)];
-        const int32_t length = rsti_get_i32(term + rsti_position_offset(*position, log->term_length));
+        const int32_t length = rsti_get_i32(term
+            + rsti_position_offset(*position, log->term_length));
         const int64_t took_ns = stream->read_bytes_per_s == 0
             ? INT64_MAX / 4
             : length * RSTI_NS_PER_S / stream->read_bytes_per_s;
@@ -221,8 +225,8 @@ static int64_t held_by(const stream_t *stream)
     return stream->publication->base.file.log.metadata->ext.held_by;
 }
 
-/* Three readers that are slower than their publishers: all that is under way stays within the budget, nearly
- * all of it is used, and in the end everything has arrived. */
+/* Three readers that are slower than their publishers: all that is under way stays within the
+ * budget, nearly all of it is used, and in the end everything has arrived. */
 static void contend(uint64_t seed, int64_t bytes, double loss, double control_loss)
 {
     world_t *world = begin(seed, "static", bytes);
@@ -238,7 +242,8 @@ static void contend(uint64_t seed, int64_t bytes, double loss, double control_lo
     CHECK_EQ(world->l->sides[0].h->driver->conductor.send_endpoints.count, 1);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(held_by(&world->streams[i]), RSTI_HELD_BY_BUDGET);
-        /* Of the 4, 14 and 24 MiB that the readers could take: no stream is shut out by the others. */
+        /* Of the 4, 14 and 24 MiB that the readers could take: no stream is shut out by the others.
+         */
         CHECK(world->streams[i].consumed > (loss > 0 ? 1 : 7) * RSTI_MB / 2);
     }
     finish(world);
@@ -271,7 +276,8 @@ TEST(one_message_may_go_beyond)
     end(world);
 }
 
-/* A reader that stands still holds its own stream, and the others only as far as it may fill the budget. */
+/* A reader that stands still holds its own stream, and the others only as far as it may fill the
+ * budget. */
 TEST(a_stream_budget_keeps_a_hanging_reader_to_itself)
 {
     world_t *world = begin(check_seed(), "static", 128 * 1024);
@@ -300,13 +306,15 @@ TEST(a_stream_budget_alone)
         run(world, 300 * MS, true);
         CHECK_EQ(world->budget_items > 0, is_budgeted);
         CHECK_EQ(world->most_stream > 60 * 1024, !is_budgeted);
-        CHECK_EQ(held_by(&world->streams[0]), is_budgeted ? RSTI_HELD_BY_BUDGET : RSTI_HELD_BY_WINDOW);
+        CHECK_EQ(held_by(&world->streams[0]),
+            is_budgeted ? RSTI_HELD_BY_BUDGET : RSTI_HELD_BY_WINDOW);
         finish(world);
         end(world);
     }
 }
 
-/* A reader that keeps up: about one acknowledgement for a fifth of the budget, and few when nothing comes. */
+/* A reader that keeps up: about one acknowledgement for a fifth of the budget, and few when nothing
+ * comes. */
 TEST(acknowledgements_are_few)
 {
     world_t *world = begin(check_seed(), "static", 500 * 1024);
@@ -329,8 +337,8 @@ TEST(acknowledgements_are_few)
 
 static int64_t granted(const world_t *world, size_t index)
 {
-    const rsti_ptr_array_t *connections =
-        &world->l->sides[1].h->driver->conductor.budget_connections;
+    const rsti_ptr_array_t *connections = &world->l->sides[1]
+                                               .h->driver->conductor.budget_connections;
     return index < connections->count
         ? ((const rsti_budget_connection_t *)connections->items[index])->granted_bytes
         : -1;
@@ -349,17 +357,16 @@ TEST(connections_come_and_go)
     CHECK_EQ(granted(world, 0), 2 * RSTI_MB);
     CHECK_EQ(granted(world, 1), -1); /* both streams belong to one connection */
     harness_t *reader = world->l->sides[1].h;
-    const int64_t other =
-        add(reader, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=10.0.0.2:24601", 30);
+    const int64_t other = add(reader, RSTI_CMD_ADD_SUBSCRIPTION,
+        "aeron:udp?endpoint=10.0.0.2:24601", 30);
     (void)add(world->l->sides[0].h, RSTI_CMD_ADD_PUBLICATION,
         "aeron:udp?endpoint=10.0.0.2:24601|term-length=64k", 30);
     run(world, 300 * MS, false);
     CHECK_EQ(granted(world, 0), RSTI_MB);
     CHECK_EQ(granted(world, 1), RSTI_MB);
     CHECK_EQ(world->streams[0].publication->endpoint->budget.granted_bytes, RSTI_MB);
-    const int32_t counter_id = rsti_counters_find(
-        &reader->driver->counters.counters, RSTI_COUNTER_RECEIVER_BUDGET,
-        world->streams[0].image->endpoint->registration_id);
+    const int32_t counter_id = rsti_counters_find(&reader->driver->counters.counters,
+        RSTI_COUNTER_RECEIVER_BUDGET, world->streams[0].image->endpoint->registration_id);
     CHECK(counter_id >= 0);
     CHECK_EQ(counter(reader, counter_id), RSTI_MB);
     (void)take_away(reader, RSTI_CMD_REMOVE_SUBSCRIPTION, other);
@@ -390,12 +397,14 @@ TEST(what_is_gone_does_not_count)
     CHECK_EQ(connection->stream_count, 1);
     CHECK(connection->unacknowledged_bytes <= 32 * 1024 + OVER_MAX);
     CHECK_EQ(connection->unacknowledged_bytes,
-        world->streams[1].publication->position - world->streams[1].publication->budget.acknowledged);
+        world->streams[1].publication->position
+            - world->streams[1].publication->budget.acknowledged);
     finish(world);
     end(world);
 }
 
-/* Words that cannot be true: a position beyond what was sent, or of another term. Late ones change nothing. */
+/* Words that cannot be true: a position beyond what was sent, or of another term. Late ones change
+ * nothing. */
 TEST(hostile_words_change_nothing)
 {
     world_t *world = begin(check_seed(), "static", 32 * 1024);

@@ -1,6 +1,6 @@
 /* What the conductor answers to commands, good and bad; clients that die; IPC limits and ends. */
-#include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
+#include "tests/driver/harness.h"
 
 #define UDP "aeron:udp?endpoint=127.0.0.1:24400"
 
@@ -10,8 +10,7 @@ static void check_refused(harness_t *h, int32_t type, const char *channel, int c
     const int64_t id = add(h, type, channel, 10);
     const answer_t *error = answer(h, RSTI_RSP_ON_ERROR, id);
     h->answer_count = 0;
-    if (error == NULL || error->response.error_code != code
-        || strstr(error->text, word) == NULL) {
+    if (error == NULL || error->response.error_code != code || strstr(error->text, word) == NULL) {
         CHECK_FAIL("%s: code %d, text \"%s\", expected code %d and \"%s\"", channel,
             error == NULL ? 0 : error->response.error_code, error == NULL ? "" : error->text, code,
             word);
@@ -44,8 +43,7 @@ TEST(what_is_not_served_is_refused_by_name)
     check_refused(h, pub, UDP "|control=127.0.0.1:9999|control-mode=response",
         RSTI_DRIVER_INVALID_CHANNEL, "control-mode=response");
     check_refused(h, sub, UDP "|control=127.0.0.1:0", RSTI_DRIVER_INVALID_CHANNEL, "control=");
-    check_refused(h, pub, "aeron:udp?endpoint=224.0.1.2:40456", RSTI_DRIVER_INVALID_CHANNEL,
-        "odd");
+    check_refused(h, pub, "aeron:udp?endpoint=224.0.1.2:40456", RSTI_DRIVER_INVALID_CHANNEL, "odd");
     check_refused(h, pub, "aeron:udp?endpoint=224.0.1.1:40456|control-mode=manual",
         RSTI_DRIVER_INVALID_CHANNEL, "control-mode");
     check_refused(h, pub, "aeron:udp?endpoint=127.0.0.1:0", RSTI_DRIVER_INVALID_CHANNEL, "port");
@@ -139,7 +137,7 @@ TEST(the_driver_s_rate_is_for_those_who_say_none)
         const rsti_publication_t *publication = list->items[i];
         CHECK(publication->registration_id == a || publication->registration_id == b);
         CHECK(publication->rate.law
-              == (publication->registration_id == a ? &rsti_rate_fixed : &rsti_rate_nak));
+            == (publication->registration_id == a ? &rsti_rate_fixed : &rsti_rate_nak));
     }
     harness_close(h);
 }
@@ -179,8 +177,8 @@ TEST(wildcard_port_is_shown)
     CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, b) != NULL);
     CHECK_EQ(h->driver->conductor.receive_endpoints.count, 2);
     const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
-    const rsti_counter_metadata_t *metadata =
-        &h->driver->counters.counters.metadata[endpoint->owned[0]->local_sockaddr_id];
+    const rsti_counter_metadata_t *metadata = &h->driver->counters.counters
+                                                   .metadata[endpoint->owned[0]->local_sockaddr_id];
     CHECK_EQ(metadata->type_id, RSTI_COUNTER_LOCAL_SOCKADDR);
     CHECK_EQ(rsti_get_i32(metadata->key), endpoint->channel_status_id);
     CHECK_STR((const char *)metadata->key + 8, "127.0.0.1:50000");

@@ -161,8 +161,8 @@ static const struct {
     {"aeron.receiver.idle.strategy", "yielding", "receiver-idle-strategy", "yield"},
     {"aeron.receiver.idle.strategy.init.args", "x", "receiver-idle-strategy-init-args", "x"},
     {"aeron.sharednetwork.idle.strategy", "sleep-ns", "sharednetwork-idle-strategy", "sleep"},
-    {"aeron.sharednetwork.idle.strategy.init.args", "1us",
-        "sharednetwork-idle-strategy-init-args", "1us"},
+    {"aeron.sharednetwork.idle.strategy.init.args", "1us", "sharednetwork-idle-strategy-init-args",
+        "1us"},
     {"aeron.shared.idle.strategy", "spinning", "shared-idle-strategy", "spin"},
     {"aeron.shared.idle.strategy.init.args", "x", "shared-idle-strategy-init-args", "x"},
     {"aeron.driver.termination.validator", "allow", "termination-validator", "allow"},
@@ -321,13 +321,13 @@ TEST(properties_of_a_file)
     const int fd = mkstemp(path);
     CHECK(fd >= 0);
     static const char text[] = "# a driver\n"
-        "aeron.threading.mode = SHARED\n"
-        "aeron.mtu.length: 8k \n"
-        "aeron.dir=/dev/shm/\\\n"
-        "    some-dir\n"
-        "rstream.idle.exit=7s\n"
-        "aeron.what=1\n"
-        "other=1\n";
+                               "aeron.threading.mode = SHARED\n"
+                               "aeron.mtu.length: 8k \n"
+                               "aeron.dir=/dev/shm/\\\n"
+                               "    some-dir\n"
+                               "rstream.idle.exit=7s\n"
+                               "aeron.what=1\n"
+                               "other=1\n";
     CHECK_EQ(write(fd, text, sizeof text - 1), (ssize_t)(sizeof text - 1));
     start();
     CHECK_EQ(rst_driver_params_from_properties(&params, path, on_notice, &notices), 0);
@@ -480,7 +480,5 @@ TEST(values_come_back_as_they_were_set)
 CHECK_MAIN(RUN(every_name_of_aerons_sets_its_option), RUN(the_table_above_is_complete),
     RUN(out_of_range), RUN(malformed_values_are_refused_by_name),
     RUN(names_without_effect_and_names_of_nobody), RUN(properties_of_a_file),
-    RUN(single_properties), RUN(the_environment),
-    RUN(options_that_do_not_go_together_are_refused),
-    RUN(buffers_that_the_system_does_not_give_are_refused),
-    RUN(values_come_back_as_they_were_set))
+    RUN(single_properties), RUN(the_environment), RUN(options_that_do_not_go_together_are_refused),
+    RUN(buffers_that_the_system_does_not_give_are_refused), RUN(values_come_back_as_they_were_set))

@@ -27,9 +27,10 @@ static int32_t check_counters(const harness_t *h, int32_t first_id, const expect
             || value->owner_id != expected[i].owner_id
             || (expected[i].registration_id >= 0
                 && value->registration_id != expected[i].registration_id)) {
-            fprintf(stderr, "counter %" PRId32 ": type %" PRId32 " owner %" PRId64
-                " registration %" PRId64 " \"%.*s\", expected %s\n", first_id + i,
-                metadata->type_id, value->owner_id, value->registration_id,
+            fprintf(stderr,
+                "counter %" PRId32 ": type %" PRId32 " owner %" PRId64 " registration %" PRId64
+                " \"%.*s\", expected %s\n",
+                first_id + i, metadata->type_id, value->owner_id, value->registration_id,
                 metadata->label_length, metadata->label, expected[i].label);
             return -1;
         }
@@ -233,11 +234,10 @@ TEST(dead_client_leaves_nothing)
 TEST(every_command_cut_short_is_answered)
 {
     static const int32_t types[] = {RSTI_CMD_ADD_PUBLICATION, RSTI_CMD_REMOVE_PUBLICATION,
-        RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, RSTI_CMD_ADD_SUBSCRIPTION,
-        RSTI_CMD_REMOVE_SUBSCRIPTION, RSTI_CMD_ADD_DESTINATION, RSTI_CMD_REMOVE_DESTINATION,
-        RSTI_CMD_ADD_COUNTER, RSTI_CMD_REMOVE_COUNTER, RSTI_CMD_ADD_RCV_DESTINATION,
-        RSTI_CMD_REMOVE_RCV_DESTINATION, RSTI_CMD_TERMINATE_DRIVER,
-        RSTI_CMD_ADD_STATIC_COUNTER, RSTI_CMD_REMOVE_DESTINATION_BY_ID,
+        RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, RSTI_CMD_ADD_SUBSCRIPTION, RSTI_CMD_REMOVE_SUBSCRIPTION,
+        RSTI_CMD_ADD_DESTINATION, RSTI_CMD_REMOVE_DESTINATION, RSTI_CMD_ADD_COUNTER,
+        RSTI_CMD_REMOVE_COUNTER, RSTI_CMD_ADD_RCV_DESTINATION, RSTI_CMD_REMOVE_RCV_DESTINATION,
+        RSTI_CMD_TERMINATE_DRIVER, RSTI_CMD_ADD_STATIC_COUNTER, RSTI_CMD_REMOVE_DESTINATION_BY_ID,
         RSTI_CMD_NEXT_SESSION_ID};
     harness_t *h = harness_open();
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {

@@ -1,4 +1,5 @@
-/* Who a multi-destination publication sends to: by tables of status messages, time turned by hand. */
+/* Who a multi-destination publication sends to: by tables of status messages, time turned by hand.
+ */
 #include "driver/destination_tracker.h"
 
 #include "tests/check.h"

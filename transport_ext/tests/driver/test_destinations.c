@@ -52,8 +52,7 @@ static void send_data(harness_t *h, rsti_socket_t *socket, const char *from, int
 }
 
 /* Frames of a type that went to an address from a socket. */
-static int count_sent(const harness_t *h, int16_t type, const rsti_socket_t *socket,
-    const char *to)
+static int count_sent(const harness_t *h, int16_t type, const rsti_socket_t *socket, const char *to)
 {
     const struct sockaddr_storage address = address_of(to);
     int count = 0;
@@ -64,8 +63,7 @@ static int count_sent(const harness_t *h, int16_t type, const rsti_socket_t *soc
     return count;
 }
 
-static int64_t destination(harness_t *h, int32_t type, int64_t subscription_id,
-    const char *channel)
+static int64_t destination(harness_t *h, int32_t type, int64_t subscription_id, const char *channel)
 {
     rsti_command_t c = {
         .type = type,
@@ -186,8 +184,7 @@ TEST(explicit_control_is_asked_at_once_and_every_second)
     forget_frames(h);
     advance_alive(h, 3000 * MS, 10 * MS);
     for (int i = 0; i < h->sent_count; i++) {
-        CHECK_EQ(((const rsti_sm_t *)(const void *)h->sent[i].data)->frame.flags,
-            RSTI_SM_FLAG_EOS);
+        CHECK_EQ(((const rsti_sm_t *)(const void *)h->sent[i].data)->frame.flags, RSTI_SM_FLAG_EOS);
     }
     harness_close(h);
 }
@@ -235,8 +232,7 @@ TEST(a_silent_control_address_is_looked_up_again)
     names_t names = {.answer = "127.0.0.1:0", .is_slow = true};
     h->driver->resolver = (rsti_name_resolver_t){resolve_name, &names};
     const int64_t id = add(h, RSTI_CMD_ADD_SUBSCRIPTION,
-        "aeron:udp?endpoint=127.0.0.1:24500|control=publisher:24600|control-mode=dynamic",
-        STREAM);
+        "aeron:udp?endpoint=127.0.0.1:24500|control=publisher:24600|control-mode=dynamic", STREAM);
     pass(h); /* the first look-up took longer than a pass */
     CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, id) != NULL);
     rsti_socket_t *socket = socket_of(endpoint_at(h, 0), 0);
@@ -442,8 +438,7 @@ TEST(destination_is_removed_by_its_channel)
     (void)add_destination(h, id, channel);
     rsti_receive_endpoint_t *endpoint = endpoint_at(h, 0);
     const int32_t counter_id = endpoint->owned[0]->local_sockaddr_id;
-    const rsti_counter_metadata_t *metadata =
-        &h->driver->counters.counters.metadata[counter_id];
+    const rsti_counter_metadata_t *metadata = &h->driver->counters.counters.metadata[counter_id];
     CHECK_EQ(rsti_get_i32(metadata->key), endpoint->channel_status_id);
     CHECK_STR((const char *)metadata->key + 8, "127.0.0.1:24501");
     check_error(h, add_destination(h, id, channel), RSTI_DRIVER_GENERIC_ERROR, "in use");
@@ -547,8 +542,7 @@ static int count_images(const harness_t *h, int32_t type, int64_t log_id, int64_
 {
     int count = 0;
     for (int i = 0; i < h->answer_count; i++) {
-        count += h->answers[i].type == type
-            && h->answers[i].response.correlation_id == log_id
+        count += h->answers[i].type == type && h->answers[i].response.correlation_id == log_id
             && h->answers[i].response.registration_id == subscription_id;
     }
     return count;
@@ -612,9 +606,9 @@ TEST(spy_destination)
     check_local_destination(udp, "aeron-spy:aeron:udp?endpoint=127.0.0.1:24700", true);
 }
 
-/* A log that two destinations bring is read once: the client has one image of it, so a second position
- * would stand still and hold up the publisher for ever. The one that stays goes on where the other
- * one was. */
+/* A log that two destinations bring is read once: the client has one image of it, so a second
+ * position would stand still and hold up the publisher for ever. The one that stays goes on where
+ * the other one was. */
 static void check_local_twice(const char *publication, const char *channel, const char *same)
 {
     harness_t *h = harness_open();
@@ -690,12 +684,10 @@ CHECK_MAIN(RUN(a_group_is_joined_and_answered_at_its_control_address),
     RUN(a_silent_control_address_is_looked_up_again),
     RUN(numeric_control_addresses_are_not_looked_up), RUN(destination_by_a_slow_name),
     RUN(another_subscription_on_explicit_control_asks_for_its_stream),
-    RUN(equal_streams_of_two_destinations_are_one_image),
-    RUN(silent_destinations_are_not_answered),
+    RUN(equal_streams_of_two_destinations_are_one_image), RUN(silent_destinations_are_not_answered),
     RUN(the_stream_ends_when_all_destinations_ended),
     RUN(removing_the_destination_that_goes_on_ends_the_stream),
-    RUN(destination_is_removed_by_its_channel),
-    RUN(setup_of_a_removed_destination_makes_no_image), RUN(destinations_are_checked),
-    RUN(destinations_have_a_limit), RUN(ipc_destination), RUN(spy_destination),
-    RUN(a_log_of_two_local_destinations_is_read_once),
+    RUN(destination_is_removed_by_its_channel), RUN(setup_of_a_removed_destination_makes_no_image),
+    RUN(destinations_are_checked), RUN(destinations_have_a_limit), RUN(ipc_destination),
+    RUN(spy_destination), RUN(a_log_of_two_local_destinations_is_read_once),
     RUN(local_destinations_go_with_a_dead_client), RUN(manual_subscriptions_are_apart))

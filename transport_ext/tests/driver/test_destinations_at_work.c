@@ -1,7 +1,7 @@
 /* A publication with several destinations at work: destinations that change while data flow, spies,
  * receivers that reject, and its end. */
-#include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
+#include "tests/driver/harness.h"
 
 #define START "|init-term-id=5|term-id=5|term-offset=0|term-length=64k"
 #define DYNAMIC "aeron:udp?control=127.0.0.1:24401|control-mode=dynamic|tags=7" START
@@ -23,8 +23,8 @@ static void publisher_open(publisher_t *p, const char *channel)
     p->id = add(p->h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, channel, STREAM);
     p->publication = p->h->driver->conductor.publications.items[0];
     rsti_publication_t *base = &p->publication->base;
-    rsti_appender_init(
-        &p->appender, &base->file.log, base->pub_lmt, base->session_id, STREAM, true);
+    rsti_appender_init(&p->appender, &base->file.log, base->pub_lmt, base->session_id, STREAM,
+        true);
     forget_frames(p->h);
 }
 
@@ -78,8 +78,7 @@ TEST(destinations_change_while_data_flow)
             (void)rsti_append(&p.appender, &part, 1, part.length, 0);
         }
         p.h->answer_count = 0;
-        const int32_t type =
-            round % 4 < 2 ? RSTI_CMD_ADD_DESTINATION : RSTI_CMD_REMOVE_DESTINATION;
+        const int32_t type = round % 4 < 2 ? RSTI_CMD_ADD_DESTINATION : RSTI_CMD_REMOVE_DESTINATION;
         if (round % 2 == 0) {
             const int64_t id = destination(&p, type, "aeron:udp?endpoint=" B);
             CHECK(answer(p.h, RSTI_RSP_OPERATION_SUCCESS, id) != NULL);
@@ -91,8 +90,7 @@ TEST(destinations_change_while_data_flow)
             if (frame_type(frame) == RSTI_FRAME_SETUP || header->frame.frame_length == 0) {
                 continue;
             }
-            const int64_t position =
-                (int64_t)(header->term_id - 5) * 65536 + header->term_offset;
+            const int64_t position = (int64_t)(header->term_id - 5) * 65536 + header->term_offset;
             if (went_to(frame, A)) {
                 CHECK_EQ(position, reached);
                 const bool is_padding = header->frame.type == RSTI_FRAME_PAD;
@@ -143,14 +141,15 @@ TEST(one_of_several_receivers_rejects)
         rsti_err_t err;
         char text[4];
     } frame = {
-        .err = {
-            .frame = {RSTI_ERR_LENGTH + 4, 0, 0, RSTI_FRAME_ERR},
-            .session_id = p.publication->base.session_id,
-            .stream_id = STREAM,
-            .receiver_id = 2,
-            .error_code = RSTI_DRIVER_IMAGE_REJECTED,
-            .error_length = 4,
-        },
+        .err =
+            {
+                .frame = {RSTI_ERR_LENGTH + 4, 0, 0, RSTI_FRAME_ERR},
+                .session_id = p.publication->base.session_id,
+                .stream_id = STREAM,
+                .receiver_id = 2,
+                .error_code = RSTI_DRIVER_IMAGE_REJECTED,
+                .error_length = 4,
+            },
         .text = {'n', 'o', 'n', 'e'},
     };
     inject(p.h, p.publication->endpoint->socket, B, &frame, sizeof frame);

@@ -1,7 +1,7 @@
 /* How publications end: rejected, revoked, unblocked; what is told, what is freed, what is kept. */
-#include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
 #include "tests/cnc/small_fs.h"
+#include "tests/driver/harness.h"
 
 #include <sys/stat.h>
 
@@ -72,8 +72,8 @@ TEST(rejected_ipc_image_cools_down)
     harness_close(h);
 }
 
-/* N11: what a reader was given stays as it is through the cool-down, also when another reader of the
- * rejected stream is further on. */
+/* N11: what a reader was given stays as it is through the cool-down, also when another reader of
+ * the rejected stream is further on. */
 TEST(rejected_ipc_image_leaves_its_bytes)
 {
     harness_t *h = harness_open();
@@ -135,15 +135,16 @@ TEST(error_frames_reach_the_publisher)
         rsti_err_t err;
         char text[4];
     } frame = {
-        .err = {
-            .frame = {RSTI_ERR_LENGTH + 4, 0, RSTI_ERR_FLAG_GROUP_TAG, RSTI_FRAME_ERR},
-            .session_id = publication->base.session_id,
-            .stream_id = 10,
-            .receiver_id = 98,
-            .group_tag = 1234,
-            .error_code = RSTI_DRIVER_IMAGE_REJECTED,
-            .error_length = 4,
-        },
+        .err =
+            {
+                .frame = {RSTI_ERR_LENGTH + 4, 0, RSTI_ERR_FLAG_GROUP_TAG, RSTI_FRAME_ERR},
+                .session_id = publication->base.session_id,
+                .stream_id = 10,
+                .receiver_id = 98,
+                .group_tag = 1234,
+                .error_code = RSTI_DRIVER_IMAGE_REJECTED,
+                .error_length = 4,
+            },
         .text = {'o', 'u', 'c', 'h'},
     };
     inject(h, socket, RECEIVER, &sm, sizeof sm);
@@ -270,7 +271,8 @@ TEST(draining_unblocks_at_once)
     }
 }
 
-/* The sender stands still because nobody receives any more, and a spy has read on to a dead claim. */
+/* The sender stands still because nobody receives any more, and a spy has read on to a dead claim.
+ */
 TEST(draining_unblocks_where_a_spy_waits)
 {
     harness_t *h = harness_open();
@@ -305,8 +307,7 @@ TEST(revoked_ipc_publication)
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
     const int64_t sub = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
-    const int64_t pub =
-        add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, "aeron:ipc?term-length=64k", 10);
+    const int64_t pub = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, "aeron:ipc?term-length=64k", 10);
     rsti_publication_t *base = ipc_publication(h);
     rsti_appender_t appender;
     rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, true);
@@ -381,9 +382,7 @@ TEST(memory_ahead_of_the_limit_is_clean)
 }
 
 CHECK_MAIN(RUN(rejected_ipc_image_cools_down), RUN(rejected_ipc_image_leaves_its_bytes),
-    RUN(error_frames_reach_the_publisher),
-    RUN(freeing_is_tried_again), RUN(storage_is_judged_before_a_log_is_made),
-    RUN(storage_that_is_full_is_error_12),
+    RUN(error_frames_reach_the_publisher), RUN(freeing_is_tried_again),
+    RUN(storage_is_judged_before_a_log_is_made), RUN(storage_that_is_full_is_error_12),
     RUN(draining_unblocks_at_once), RUN(draining_unblocks_where_a_spy_waits),
-    RUN(revoked_ipc_publication),
-    RUN(memory_ahead_of_the_limit_is_clean))
+    RUN(revoked_ipc_publication), RUN(memory_ahead_of_the_limit_is_clean))

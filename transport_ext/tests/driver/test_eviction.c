@@ -1,8 +1,8 @@
-/* Subscriptions that stand still for rs-evict: when they are let go, that the others go on, and that
- * they never come back by themselves (docs/slow-consumers.md). */
-#include "tests/driver/harness.h"
+/* Subscriptions that stand still for rs-evict: when they are let go, that the others go on, and
+ * that they never come back by themselves (docs/slow-consumers.md). */
 #include "concurrent/eviction.h"
 #include "logbuffer/appender.h"
+#include "tests/driver/harness.h"
 
 #define CHANNEL                                                                                    \
     "aeron:udp?endpoint=127.0.0.1:24400|term-length=64k|init-term-id=5|term-id=5|term-offset=0"
@@ -59,7 +59,8 @@ static int count_of(const harness_t *h, int32_t type, int64_t registration_id)
 
 /* Two readers, one stands still: told after three quarters of the second, gone after all of it, and
  * what came to it later does not bring it back. */
-static void check_two_readers(const char *channel, const char *good_channel, const char *hung_channel)
+static void check_two_readers(const char *channel, const char *good_channel,
+    const char *hung_channel)
 {
     harness_t *h = harness_open();
     const int64_t id = add(h, RSTI_CMD_ADD_PUBLICATION, channel, 10);
@@ -219,8 +220,7 @@ TEST(the_others_go_on_without_a_reader_of_an_image)
 {
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, READERS "|rcv-wnd=32k", 10);
-    const int64_t hung =
-        add(h, RSTI_CMD_ADD_SUBSCRIPTION, READERS "|rcv-wnd=32k|rs-evict=1s", 10);
+    const int64_t hung = add(h, RSTI_CMD_ADD_SUBSCRIPTION, READERS "|rcv-wnd=32k|rs-evict=1s", 10);
     rsti_image_t *image = open_image(h);
     CHECK_EQ(*image->rcv_pos, image_end);
     *image->subscribers.items[0].position = image_end;
@@ -235,13 +235,12 @@ TEST(the_others_go_on_without_a_reader_of_an_image)
     harness_close(h);
 }
 
-/* The only reader: the sender hears that this receiver has gone, and its SETUPs and data bring no new
- * image for as long as the consumer has not subscribed again. */
+/* The only reader: the sender hears that this receiver has gone, and its SETUPs and data bring no
+ * new image for as long as the consumer has not subscribed again. */
 TEST(a_receiver_without_its_only_reader_leaves_the_group)
 {
     harness_t *h = harness_open();
-    const int64_t hung =
-        add(h, RSTI_CMD_ADD_SUBSCRIPTION, READERS "|rcv-wnd=32k|rs-evict=1s", 10);
+    const int64_t hung = add(h, RSTI_CMD_ADD_SUBSCRIPTION, READERS "|rcv-wnd=32k|rs-evict=1s", 10);
     (void)open_image(h);
     heartbeats(h, image_end, 1300 * MS);
     CHECK_EQ(count_of(h, RSTI_RSP_UNAVAILABLE_IMAGE, hung), 1);

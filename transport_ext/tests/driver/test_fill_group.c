@@ -1,5 +1,5 @@
-/* Fill NAKs in groups: the sender echoes what it believes to all its receivers, and a receiver that hears another
- * one's stays silent (flow/fill_echo.h, flow/fill_suppress.h). */
+/* Fill NAKs in groups: the sender echoes what it believes to all its receivers, and a receiver that
+ * hears another one's stays silent (flow/fill_echo.h, flow/fill_suppress.h). */
 #include "logbuffer/appender.h"
 #include "protocol/sm_fill.h"
 #include "protocol/sm_items.h"
@@ -16,8 +16,12 @@ static size_t fill_nak(uint8_t *frame, int64_t receiver_id, int32_t session_id, 
 {
     uint8_t value[RSTI_SM_FILL_LENGTH];
     const uint8_t has_tag = 0;
-    const rsti_sm_fill_t fill = {.strength = strength, .fill = strength, .drain = 1000000,
-        .drain_all = 1000000, .sender_count = 1, .buffer_bytes = 65536};
+    const rsti_sm_fill_t fill = {.strength = strength,
+        .fill = strength,
+        .drain = 1000000,
+        .drain_all = 1000000,
+        .sender_count = 1,
+        .buffer_bytes = 65536};
     rsti_sm_items_writer_t writer;
     rsti_sm_fill_encode(&fill, value);
     rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
@@ -45,7 +49,8 @@ typedef struct publisher_t {
     rsti_network_publication_t *publication;
 } publisher_t;
 
-static void send_plain(const publisher_t *p, const char *from, int64_t receiver_id, int64_t position)
+static void send_plain(const publisher_t *p, const char *from, int64_t receiver_id,
+    int64_t position)
 {
     rsti_sm_t sm = {
         .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
@@ -65,8 +70,8 @@ static int echoes_from(const publisher_t *p, const char *from, int64_t receiver_
     int64_t position, double strength)
 {
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
-    const size_t length =
-        fill_nak(frame, receiver_id, p->publication->base.session_id, position, strength);
+    const size_t length = fill_nak(frame, receiver_id, p->publication->base.session_id, position,
+        strength);
     forget_frames(p->h);
     inject(p->h, p->publication->endpoint->socket, from, frame, length);
     p->h->manual.now_ns += 1000;
@@ -88,8 +93,10 @@ static int echoes_of(const publisher_t *p, const char *from, int64_t receiver_id
 static publisher_t publisher_open(const char *rate)
 {
     char channel[256];
-    snprintf(channel, sizeof channel, "aeron:udp?control=127.0.0.1:24401|control-mode=dynamic%s"
-        "|init-term-id=5|term-id=5|term-offset=0|term-length=64k", rate);
+    snprintf(channel, sizeof channel,
+        "aeron:udp?control=127.0.0.1:24401|control-mode=dynamic%s"
+        "|init-term-id=5|term-id=5|term-offset=0|term-length=64k",
+        rate);
     publisher_t p = {.h = harness_open()};
     (void)add(p.h, RSTI_CMD_ADD_PUBLICATION, channel, STREAM);
     p.publication = p.h->driver->conductor.publications.items[0];
@@ -111,8 +118,9 @@ TEST(what_is_believed_is_echoed_to_all_destinations)
     harness_close(p.h);
 }
 
-/* Under fc=max one whose buffer of half a term is full lies behind by what is under way besides: too far for a status
- * message to count, and not for what it says of its fill. Who lacks what was cleaned cannot be waited for. */
+/* Under fc=max one whose buffer of half a term is full lies behind by what is under way besides:
+ * too far for a status message to count, and not for what it says of its fill. Who lacks what was
+ * cleaned cannot be waited for. */
 TEST(the_fullest_is_heard_from_further_behind_than_half_a_term)
 {
     const publisher_t p = publisher_open("|rs-rate=adaptive");
@@ -120,7 +128,8 @@ TEST(the_fullest_is_heard_from_further_behind_than_half_a_term)
     static uint8_t message[992];
     const rsti_iovec_t part = {message, sizeof message};
     rsti_appender_t appender;
-    rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, base->stream_id, false);
+    rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, base->stream_id,
+        false);
     for (int i = 0; i < 200 && *p.publication->snd_pos < 98304; i++) {
         (void)rsti_append(&appender, &part, 1, sizeof message, 0);
         advance_alive(p.h, MS, MS);
@@ -156,8 +165,7 @@ static reader_t reader_open(void)
     reader_t r = {.h = harness_open()};
     (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION,
         "aeron:udp?endpoint=127.0.0.1:24501|group=true|rcv-wnd=32k", STREAM);
-    const rsti_receive_endpoint_t *endpoint =
-        r.h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor.receive_endpoints.items[0];
     r.socket = endpoint->owned[0]->socket;
     const rsti_setup_t setup = {
         .frame = {RSTI_SETUP_LENGTH, 0,
@@ -187,8 +195,8 @@ static int fill_naks_sent(const reader_t *r)
     return count;
 }
 
-/* A window of data comes in half a second and nobody reads. Each millisecond an echo of receiver_id; returns how
- * many fill NAKs were sent. */
+/* A window of data comes in half a second and nobody reads. Each millisecond an echo of
+ * receiver_id; returns how many fill NAKs were sent. */
 static int overload(int64_t receiver_id, int32_t session_id, double strength)
 {
     reader_t r = reader_open();
@@ -204,8 +212,8 @@ static int overload(int64_t receiver_id, int32_t session_id, double strength)
         inject(r.h, r.socket, A, datagram, sizeof datagram);
         if (strength > 0) {
             uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
-            const size_t length = fill_nak(
-                frame, receiver_id == 0 ? own_id : receiver_id, session_id, 0, strength);
+            const size_t length = fill_nak(frame, receiver_id == 0 ? own_id : receiver_id,
+                session_id, 0, strength);
             inject(r.h, r.socket, A, frame, length);
         }
         forget_frames(r.h);
@@ -222,8 +230,9 @@ TEST(who_hears_another_one_stays_silent)
     fprintf(stderr, "%d fill NAKs alone\n", alone);
     CHECK(alone > 10);
     CHECK_EQ(overload(4711, SESSION, 1.0), 0);
-    CHECK_EQ(overload(4711, SESSION, 0.01), alone); /* weaker ones silence nobody who is worse off */
-    CHECK_EQ(overload(0, SESSION, 1.0), alone);     /* its own is none */
+    CHECK_EQ(overload(4711, SESSION, 0.01),
+        alone); /* weaker ones silence nobody who is worse off */
+    CHECK_EQ(overload(0, SESSION, 1.0), alone); /* its own is none */
     CHECK_EQ(overload(4711, SESSION + 1, 1.0), alone);
 }
 

@@ -1,5 +1,6 @@
-/* Loss and fill: what lies behind a gap is no full buffer, what this buffer was too full to take is one; and a stream
- * under the adaptive rate keeps its link full though the way loses (E6 of docs/flow.md, in short). */
+/* Loss and fill: what lies behind a gap is no full buffer, what this buffer was too full to take is
+ * one; and a stream under the adaptive rate keeps its link full though the way loses (E6 of
+ * docs/flow.md, in short). */
 #include "tests/driver/link.h"
 
 #define STREAM 10
@@ -15,11 +16,13 @@ typedef struct reader_t {
 static reader_t reader_open(void)
 {
     reader_t r = {.h = harness_open()};
-    (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501|rcv-wnd=32k", STREAM);
+    (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501|rcv-wnd=32k",
+        STREAM);
     const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor.receive_endpoints.items[0];
     r.socket = endpoint->owned[0]->socket;
     const rsti_setup_t setup = {
-        .frame = {RSTI_SETUP_LENGTH, 0, RSTI_SETUP_FLAG_RSTREAM | RSTI_SETUP_FLAG_FILL, RSTI_FRAME_SETUP},
+        .frame = {RSTI_SETUP_LENGTH, 0, RSTI_SETUP_FLAG_RSTREAM | RSTI_SETUP_FLAG_FILL,
+            RSTI_FRAME_SETUP},
         .session_id = SESSION,
         .stream_id = STREAM,
         .initial_term_id = 5,
@@ -38,8 +41,8 @@ static void bring(const reader_t *r, int32_t offset)
 {
     uint8_t datagram[1024] = {0};
     rsti_data_header_t header;
-    rsti_data_header_fill(
-        &header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, SESSION, STREAM, 5, offset);
+    rsti_data_header_fill(&header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, SESSION, STREAM, 5,
+        offset);
     header.frame.frame_length = sizeof datagram;
     memcpy(datagram, &header, sizeof header);
     inject(r->h, r->socket, FROM, datagram, sizeof datagram);
@@ -79,8 +82,11 @@ TEST(what_found_the_buffer_full_counts_until_it_is_here)
 /* A link of 100 MB/s that is the sender's own, a receiver that could take twice as much. */
 static double goodput(int64_t delay_ns, double loss, int64_t *reports)
 {
-    const link_params_t params = {.rate_bytes_per_s = 100000000, .delay_ns = delay_ns, .loss = loss,
-        .seed = check_seed(), .is_own = true};
+    const link_params_t params = {.rate_bytes_per_s = 100000000,
+        .delay_ns = delay_ns,
+        .loss = loss,
+        .seed = check_seed(),
+        .is_own = true};
     link_t *l = link_open(&params);
     l->read_bytes_per_s = 200000000;
     double share = 0;
@@ -105,7 +111,8 @@ TEST(a_way_that_loses_is_full_all_the_same)
         for (int j = 0; j < 3; j++) {
             int64_t reports = -1;
             CHECK(goodput(delays_ns[i], losses[j], &reports) >= 0.9);
-            /* At 10 ms what was lost twice frees half of the buffer at once: 1 in the mean of 30 seeds, 3 at most. */
+            /* At 10 ms what was lost twice frees half of the buffer at once: 1 in the mean of 30
+             * seeds, 3 at most. */
             CHECK(reports <= (i < 2 ? 0 : 6));
         }
     }

@@ -1,6 +1,6 @@
-/* rs-fill-window: a reader that is slower than a sender of Aeron's gives it a smaller window while the image fills up
- * (flow/fill_window.h). Shown by the status messages on their way, and by the queue, over a link in memory; and step by
- * step where the moment counts. */
+/* rs-fill-window: a reader that is slower than a sender of Aeron's gives it a smaller window while
+ * the image fills up (flow/fill_window.h). Shown by the status messages on their way, and by the
+ * queue, over a link in memory; and step by step where the moment counts. */
 #include "tests/driver/link.h"
 
 #define STREAM 10
@@ -21,7 +21,8 @@ static const int64_t delays_ns[] = {100000, 500000, 5000000};
 /* What the status messages said. */
 typedef struct heard_t {
     int64_t count, position, least_window, most_window, last_window;
-    bool is_regular; /* each new position more than a quarter of the whole window further, or in another term */
+    bool is_regular; /* each new position more than a quarter of the whole window further, or in
+                        another term */
 } heard_t;
 
 static bool hear(void *arg, int side, const uint8_t *data, size_t length)
@@ -31,8 +32,8 @@ static bool hear(void *arg, int side, const uint8_t *data, size_t length)
     if (side == 1 && length >= sizeof sm) {
         memcpy(&sm, data, sizeof sm);
         if (sm.frame.type == RSTI_FRAME_SM && sm.receiver_window > 0) {
-            const int64_t position =
-                ((int64_t)sm.consumption_term_id << 32) + sm.consumption_term_offset;
+            const int64_t position = ((int64_t)sm.consumption_term_id << 32)
+                + sm.consumption_term_offset;
             heard->is_regular = heard->is_regular
                 && (heard->count == 0 || position == heard->position
                     || position > heard->position + WINDOW / 4);
@@ -97,10 +98,11 @@ static outcome_t slow_reader(int64_t delay_ns, const char *reader)
     outcome.p50 = (double)queue[SAMPLES / 2] / WINDOW;
     outcome.p99 = (double)queue[SAMPLES * 99 / 100] / WINDOW;
     outcome.overruns = link_counter(l, 1, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS);
-    fprintf(stderr, "%4.1f ms%-21s %.3f of the reader, queue %.3f %.3f, %" PRId64
-        " status messages, windows %" PRId64 " to %" PRId64 "\n", (double)delay_ns / 5e5, reader,
-        outcome.share, outcome.p50, outcome.p99, outcome.heard.count, outcome.heard.least_window,
-        outcome.heard.most_window);
+    fprintf(stderr,
+        "%4.1f ms%-21s %.3f of the reader, queue %.3f %.3f, %" PRId64
+        " status messages, windows %" PRId64 " to %" PRId64 "\n",
+        (double)delay_ns / 5e5, reader, outcome.share, outcome.p50, outcome.p99,
+        outcome.heard.count, outcome.heard.least_window, outcome.heard.most_window);
     link_close(l);
     return outcome;
 }
@@ -131,7 +133,8 @@ TEST(without_the_option_every_window_is_whole)
     }
 }
 
-/* It stops for a second, and then takes twice as much as before, which needs the whole window on the long way. */
+/* It stops for a second, and then takes twice as much as before, which needs the whole window on
+ * the long way. */
 static void stop_and_go(int64_t delay_ns, const char *reader)
 {
     heard_t heard;
@@ -152,7 +155,8 @@ static void stop_and_go(int64_t delay_ns, const char *reader)
     CHECK(heard.least_window >= MTU);
     l->read_bytes_per_s = 1;
     link_run(l, 200 * RSTI_NS_PER_MS);
-    l->read_bytes_per_s = 0; /* all that is there: nothing is left that could justify a small window */
+    l->read_bytes_per_s =
+        0; /* all that is there: nothing is left that could justify a small window */
     link_run(l, 2 * delay_ns + 5 * RSTI_NS_PER_MS);
     CHECK_EQ(heard.last_window, WINDOW);
     CHECK_EQ(link_counter(l, 1, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 0);
@@ -238,7 +242,8 @@ static int32_t window_told(harness_t *h, const char *to)
     return window;
 }
 
-/* Full, one message is taken and its position lies in the next term, where a status message is due whatever the window. */
+/* Full, one message is taken and its position lies in the next term, where a status message is due
+ * whatever the window. */
 static void fill_to_the_brim(harness_t *h, const char *from)
 {
     int64_t end = 0;
@@ -328,15 +333,16 @@ TEST(a_source_of_ours_keeps_the_window_beside_one_of_aerons)
 TEST(it_belongs_to_the_subscription)
 {
     harness_t *h = harness_open();
-    const int64_t publication = add(
-        h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=127.0.0.1:24501|rs-fill-window=true", STREAM);
+    const int64_t publication = add(h, RSTI_CMD_ADD_PUBLICATION,
+        "aeron:udp?endpoint=127.0.0.1:24501|rs-fill-window=true", STREAM);
     CHECK(strstr(answer(h, RSTI_RSP_ON_ERROR, publication)->text, "rs-fill-window=true") != NULL);
-    const int64_t reader = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?control-mode=manual", STREAM);
-    const int64_t there =
-        destination(h, reader, "aeron:udp?endpoint=127.0.0.1:24501|rs-fill-window=false");
+    const int64_t reader = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?control-mode=manual",
+        STREAM);
+    const int64_t there = destination(h, reader,
+        "aeron:udp?endpoint=127.0.0.1:24501|rs-fill-window=false");
     CHECK(strstr(answer(h, RSTI_RSP_ON_ERROR, there)->text, "rs-fill-window=false") != NULL);
-    const int64_t wrong =
-        add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501|rs-fill-window=1", STREAM);
+    const int64_t wrong = add(h, RSTI_CMD_ADD_SUBSCRIPTION,
+        "aeron:udp?endpoint=127.0.0.1:24501|rs-fill-window=1", STREAM);
     CHECK(strstr(answer(h, RSTI_RSP_ON_ERROR, wrong)->text, "rs-fill-window=1") != NULL);
     harness_close(h);
 }
@@ -344,4 +350,5 @@ TEST(it_belongs_to_the_subscription)
 CHECK_MAIN(RUN(the_queue_of_a_slow_reader_is_shorter),
     RUN(without_the_option_every_window_is_whole), RUN(a_reader_that_stops_goes_on_at_once),
     RUN(one_mtu_at_least_and_the_whole_at_once), RUN(the_driver_says_it_where_the_channel_does_not),
-    RUN(a_source_of_ours_keeps_the_window_beside_one_of_aerons), RUN(it_belongs_to_the_subscription))
+    RUN(a_source_of_ours_keeps_the_window_beside_one_of_aerons),
+    RUN(it_belongs_to_the_subscription))

@@ -1,8 +1,8 @@
 /* test_flow.c: how far a publication goes: who its receivers are, when it is connected, what slows
  * it and what no longer does (wire reference 4.2, 7.3, 10). */
-#include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
 #include "protocol/sm_items.h"
+#include "tests/driver/harness.h"
 
 #define START "|init-term-id=5|term-id=5|term-offset=0|term-length=64k"
 #define GROUP "aeron:udp?endpoint=224.20.30.39:24326|interface=127.0.0.1" START
@@ -29,8 +29,8 @@ static void publisher_open(publisher_t *p, const char *channel, const char *cons
     }
     p->publication = p->h->driver->conductor.publications.items[0];
     rsti_publication_t *base = &p->publication->base;
-    rsti_appender_init(
-        &p->appender, &base->file.log, base->pub_lmt, base->session_id, STREAM, false);
+    rsti_appender_init(&p->appender, &base->file.log, base->pub_lmt, base->session_id, STREAM,
+        false);
     forget_frames(p->h);
 }
 
@@ -68,8 +68,7 @@ static void consumed(publisher_t *p, int64_t receiver_id, int64_t position)
 
 static void consumed_tagged(publisher_t *p, int64_t receiver_id, int64_t position, int64_t tag)
 {
-    hear(p, &(sm_t){
-                .receiver_id = receiver_id, .position = position, .has_tag = true, .tag = tag});
+    hear(p, &(sm_t){.receiver_id = receiver_id, .position = position, .has_tag = true, .tag = tag});
     pass(p->h);
 }
 
@@ -431,8 +430,7 @@ TEST(more_receivers_than_are_watched_keep_the_stream_connected)
     bool has_first = false, has_last = false;
     for (int i = 0; i < RSTI_RECEIVERS_MAX; i++) {
         has_first = has_first || p.publication->receivers[i].receiver_id == 1;
-        has_last =
-            has_last || p.publication->receivers[i].receiver_id == RSTI_RECEIVERS_MAX + 1;
+        has_last = has_last || p.publication->receivers[i].receiver_id == RSTI_RECEIVERS_MAX + 1;
     }
     CHECK(!has_first && has_last); /* the one heard least recently made room */
     CHECK(is_connected(&p));
@@ -464,8 +462,8 @@ TEST(fifty_join_a_min_group_at_once)
     harness_close(p.h);
 }
 
-static int64_t half_on_message(
-    void *state, const rst_flow_message_t *message, int64_t limit, int64_t now_ns)
+static int64_t half_on_message(void *state, const rst_flow_message_t *message, int64_t limit,
+    int64_t now_ns)
 {
     (void)state;
     (void)now_ns;
@@ -494,9 +492,8 @@ TEST(a_registered_strategy_serves_a_channel)
 
 CHECK_MAIN(RUN(min_goes_with_the_slowest_until_it_is_gone), RUN(who_says_goodbye_holds_nobody_up),
     RUN(a_group_is_connected_from_its_least_size_on),
-    RUN(tagged_goes_with_those_that_carry_the_tag),
-    RUN(a_tail_that_is_no_tag_is_an_error), RUN(a_tail_of_items_is_no_error),
-    RUN(max_leaves_the_slow_one_behind),
+    RUN(tagged_goes_with_those_that_carry_the_tag), RUN(a_tail_that_is_no_tag_is_an_error),
+    RUN(a_tail_of_items_is_no_error), RUN(max_leaves_the_slow_one_behind),
     RUN(a_joiner_is_waited_for), RUN(a_status_message_from_far_away_is_no_sign_of_life),
     RUN(a_start_position_far_from_the_reader_does_not_connect),
     RUN(a_bad_fc_is_refused_by_name_on_groups_only),

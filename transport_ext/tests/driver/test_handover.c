@@ -1,5 +1,5 @@
-/* Where the conductor lets go of what the sender or the receiver had, and what it asks of them while it
- * does. */
+/* Where the conductor lets go of what the sender or the receiver had, and what it asks of them
+ * while it does. */
 #include "tests/driver/harness.h"
 
 #define STREAM 10
@@ -44,7 +44,8 @@ static void close_and_speak(void *arg, rsti_socket_t *socket)
     }
 }
 
-/* A command that came after the sweep began names an endpoint: it must be read before that is freed. */
+/* A command that came after the sweep began names an endpoint: it must be read before that is
+ * freed. */
 TEST(an_endpoint_stays_until_the_last_words_of_its_agent_are_read)
 {
     harness_t *h = harness_open();
@@ -93,8 +94,8 @@ TEST(a_tag_waits_for_the_closing_socket_that_has_it)
     const int64_t first = add(h, RSTI_CMD_ADD_SUBSCRIPTION, READER "|tags=5", STREAM);
     rsti_command_t away = {.type = RSTI_CMD_REMOVE_SUBSCRIPTION, .registration_id = first};
     write_command(h, &away);
-    const int64_t second = write_add(
-        h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501|tags=5");
+    const int64_t second = write_add(h, RSTI_CMD_ADD_SUBSCRIPTION,
+        "aeron:udp?endpoint=127.0.0.1:24501|tags=5");
     pass(h);
     pass(h);
     CHECK(answer(h, RSTI_RSP_ON_ERROR, second) == NULL);
@@ -159,7 +160,8 @@ static int64_t next_wake_ns(harness_t *h)
 TEST(a_paced_publication_without_data_sleeps)
 {
     harness_t *h = harness_open();
-    (void)add(h, RSTI_CMD_ADD_PUBLICATION, WRITER "|init-term-id=5|term-id=5|term-offset=0", STREAM);
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, WRITER "|init-term-id=5|term-id=5|term-offset=0",
+        STREAM);
     rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
     const rsti_sm_t sm = {
         .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
@@ -178,7 +180,8 @@ TEST(a_paced_publication_without_data_sleeps)
     harness_close(h);
 }
 
-/* Commands that wait because the sender is behind: nobody wakes the conductor when it no longer is. */
+/* Commands that wait because the sender is behind: nobody wakes the conductor when it no longer is.
+ */
 TEST(commands_do_not_wait_long_for_room)
 {
     harness_t *h = harness_open();
@@ -187,7 +190,8 @@ TEST(commands_do_not_wait_long_for_room)
     pass(h);
     while (rsti_proxies_have_room(h->driver)) {
         CHECK_EQ(rsti_spsc_rb_write(&h->driver->sender.queue, RSTI_AGENT_RESOLVED, &filler,
-            sizeof filler), RSTI_RB_OK);
+                     sizeof filler),
+            RSTI_RB_OK);
     }
     (void)write_add(h, RSTI_CMD_ADD_SUBSCRIPTION, READER);
     (void)rsti_conductor_do_work(h->driver, h->manual.now_ns, &deadline_ns);
@@ -197,13 +201,13 @@ TEST(commands_do_not_wait_long_for_room)
     harness_close(h);
 }
 
-/* Until an Aeron client is told that the image is gone the publication stays, be its linger over. */
+/* Until an Aeron client is told that the image is gone the publication stays, be its linger over.
+ */
 TEST(a_publication_that_lingers_for_a_spy_sleeps)
 {
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron-spy:" WRITER, STREAM);
-    const int64_t id =
-        add(h, RSTI_CMD_ADD_PUBLICATION, WRITER "|linger=10ms", STREAM);
+    const int64_t id = add(h, RSTI_CMD_ADD_PUBLICATION, WRITER "|linger=10ms", STREAM);
     (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, id);
     const rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
     advance_alive(h, 20 * MS, MS);
@@ -263,7 +267,6 @@ CHECK_MAIN(RUN(an_endpoint_stays_until_the_last_words_of_its_agent_are_read),
     RUN(a_tag_waits_for_the_closing_socket_that_has_it),
     RUN(a_publication_with_another_buffer_waits_for_the_closing_socket),
     RUN(a_closing_endpoint_gets_no_command_about_its_destinations),
-    RUN(a_paced_publication_without_data_sleeps),
-    RUN(commands_do_not_wait_long_for_room),
+    RUN(a_paced_publication_without_data_sleeps), RUN(commands_do_not_wait_long_for_room),
     RUN(a_publication_that_lingers_for_a_spy_sleeps),
     RUN(readers_beyond_the_last_destination_are_one_error))

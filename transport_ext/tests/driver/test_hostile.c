@@ -1,16 +1,16 @@
 /* What lies in shared memory or comes from the network may be anything: the driver goes on, bounded
  * in time, bytes and log entries, and says what it found. */
-#include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
+#include "tests/driver/harness.h"
 
-#define UDP                                                                   \
+#define UDP                                                                                        \
     "aeron:udp?endpoint=127.0.0.1:24400|init-term-id=5|term-id=5|term-offset=0|term-length=64k"
 #define RECEIVER "127.0.0.1:24400"
 #define SENDER "127.0.0.1:30001"
 #define IPC "aeron:ipc?term-length=64k"
 
-static const int64_t nonsense[] = {INT64_MAX, INT64_MIN, -1, -64, 33, INT64_C(1) << 40,
-    INT64_MAX - 31, (INT64_C(1) << 62) + 64};
+static const int64_t nonsense[] = {
+    INT64_MAX, INT64_MIN, -1, -64, 33, INT64_C(1) << 40, INT64_MAX - 31, (INT64_C(1) << 62) + 64};
 #define NONSENSE_COUNT (sizeof nonsense / sizeof nonsense[0])
 
 typedef struct publisher_t {
@@ -329,9 +329,18 @@ static void corrupt_frame(int32_t frame_length, int32_t at)
     harness_close(p.h);
 }
 
-TEST(frame_longer_than_the_mtu) { corrupt_frame(2048, 1024); }
-TEST(frame_beyond_its_term) { corrupt_frame(INT32_MAX, 0); }
-TEST(frame_shorter_than_its_header) { corrupt_frame(7, 1024); }
+TEST(frame_longer_than_the_mtu)
+{
+    corrupt_frame(2048, 1024);
+}
+TEST(frame_beyond_its_term)
+{
+    corrupt_frame(INT32_MAX, 0);
+}
+TEST(frame_shorter_than_its_header)
+{
+    corrupt_frame(7, 1024);
+}
 
 /* ---- NAKs that name no frame ---- */
 
@@ -368,11 +377,11 @@ TEST(nak_inside_a_frame_is_refused)
     publisher_t p;
     publisher_open(&p);
     const int32_t session_id = p.publication->base.session_id;
-    CHECK_EQ(offer(&p.appender, 992), 1024);                         /* zeros */
-    offer_headers(&p, 1024, 4096, session_id, 64);                   /* another place */
-    offer_headers(&p, 2048, 0, session_id + 1, 64);                  /* another session */
-    offer_headers(&p, 3072, 0, session_id, INT32_MAX);               /* beyond the term */
-    offer_headers(&p, 4096, 0, session_id, -64);                     /* not committed */
+    CHECK_EQ(offer(&p.appender, 992), 1024); /* zeros */
+    offer_headers(&p, 1024, 4096, session_id, 64); /* another place */
+    offer_headers(&p, 2048, 0, session_id + 1, 64); /* another session */
+    offer_headers(&p, 3072, 0, session_id, INT32_MAX); /* beyond the term */
+    offer_headers(&p, 4096, 0, session_id, -64); /* not committed */
     for (int i = 0; i < 4; i++) {
         pass(p.h);
     }
@@ -435,8 +444,10 @@ TEST(random_datagrams_are_counted_and_dropped)
     }
     for (int32_t id = 0; id < RSTI_SYSTEM_COUNTER_COUNT; id++) {
         const int64_t moved = counter(h, id) - before[id];
-        CHECK_EQ(moved, id == RSTI_SYSTEM_INVALID_PACKETS ? 20000
-            : id == RSTI_SYSTEM_BYTES_RECEIVED ? bytes : 0);
+        CHECK_EQ(moved,
+            id == RSTI_SYSTEM_INVALID_PACKETS      ? 20000
+                : id == RSTI_SYSTEM_BYTES_RECEIVED ? bytes
+                                                   : 0);
     }
     CHECK_EQ(h->driver->conductor.images.count, 0);
     send_sm(&p, 0);
@@ -445,7 +456,6 @@ TEST(random_datagrams_are_counted_and_dropped)
     CHECK_EQ(*p.publication->snd_pos, 1024);
     harness_close(h);
 }
-
 
 /* H6 */
 TEST(flood_of_naks_is_bounded)
@@ -525,9 +535,7 @@ CHECK_MAIN(RUN(limit_reserves_one_message_more), RUN(limit_stays_when_that_messa
     RUN(nonsense_in_an_ipc_position), RUN(nonsense_in_log_metadata),
     RUN(nonsense_in_a_publications_counters), RUN(nonsense_in_an_images_counters),
     RUN(nonsense_in_a_heartbeat), RUN(step_of_the_wall_clock_kills_nobody),
-    RUN(frame_longer_than_the_mtu), RUN(frame_beyond_its_term),
-    RUN(frame_shorter_than_its_header), RUN(flood_of_naks_is_bounded),
-    RUN(random_datagrams_are_counted_and_dropped),
-    RUN(nak_inside_a_frame_is_refused),
-    RUN(flood_of_impossible_setups_does_not_fill_the_error_log),
+    RUN(frame_longer_than_the_mtu), RUN(frame_beyond_its_term), RUN(frame_shorter_than_its_header),
+    RUN(flood_of_naks_is_bounded), RUN(random_datagrams_are_counted_and_dropped),
+    RUN(nak_inside_a_frame_is_refused), RUN(flood_of_impossible_setups_does_not_fill_the_error_log),
     RUN(late_reader_joins_where_the_last_one_left))

@@ -1,6 +1,6 @@
 /* Which socket, which publication, which session: tags, session ids, start positions, sharing. */
-#include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
+#include "tests/driver/harness.h"
 
 #define UDP "aeron:udp?endpoint=127.0.0.1:24400"
 #define PUB RSTI_CMD_ADD_PUBLICATION
@@ -20,8 +20,8 @@ static void check_refused(harness_t *h, int32_t type, const char *channel, const
 static const rsti_publication_t *published(harness_t *h, int32_t type, const char *channel)
 {
     const int64_t id = add(h, type, channel, 10);
-    const int32_t ready =
-        type == PUB ? RSTI_RSP_PUBLICATION_READY : RSTI_RSP_EXCLUSIVE_PUBLICATION_READY;
+    const int32_t ready = type == PUB ? RSTI_RSP_PUBLICATION_READY
+                                      : RSTI_RSP_EXCLUSIVE_PUBLICATION_READY;
     const answer_t *answered = answer(h, ready, id);
     const int64_t registration_id = answered == NULL ? 0 : answered->response.registration_id;
     for (int kind = 0; kind < 2; kind++) {
@@ -87,8 +87,8 @@ TEST(session_by_tag)
 {
     harness_t *h = harness_open();
     check_refused(h, PUB, UDP "|session-id=tag:8", "tag:8");
-    const rsti_publication_t *model =
-        published(h, XPUB, UDP "|tags=7,8|session-id=55|mtu=1024|term-length=128k");
+    const rsti_publication_t *model = published(h, XPUB,
+        UDP "|tags=7,8|session-id=55|mtu=1024|term-length=128k");
     CHECK_EQ(model->file.log.metadata->entity_tag, 8);
     const char *other = "aeron:udp?endpoint=127.0.0.1:24401|session-id=tag:8";
     const rsti_publication_t *made = published(h, XPUB, other);

@@ -1,5 +1,6 @@
-/* test_idle.c: how often an idle driver looks at its streams. Each pass looks at all of them, so the number of passes
- * must not grow with the number of streams: else an idle driver costs the square of them. */
+/* test_idle.c: how often an idle driver looks at its streams. Each pass looks at all of them, so
+ * the number of passes must not grow with the number of streams: else an idle driver costs the
+ * square of them. */
 #include "tests/driver/harness.h"
 
 #define STREAMS_MOST 64
@@ -42,8 +43,8 @@ static void connect_image(harness_t *h, int32_t session_id)
     pass(h);
 }
 
-/* Passes in half a second of as many publications and images, each with a phase of its own. The clock goes from one
- * deadline to the next. */
+/* Passes in half a second of as many publications and images, each with a phase of its own. The
+ * clock goes from one deadline to the next. */
 static int passes(int32_t count, int *heartbeats, int *status_messages)
 {
     harness_t *h = harness_open();
@@ -61,7 +62,8 @@ static int passes(int32_t count, int *heartbeats, int *status_messages)
         int64_t deadline_ns = end_ns;
         keepalive(h);
         if (rst_driver_do_work(h->driver, &deadline_ns) == 0) {
-            h->manual.now_ns = rsti_max_i64(h->manual.now_ns + 1, rsti_min_i64(deadline_ns, end_ns));
+            h->manual.now_ns = rsti_max_i64(h->manual.now_ns + 1,
+                rsti_min_i64(deadline_ns, end_ns));
         }
     }
     *heartbeats = count_frames(h, RSTI_FRAME_DATA);

@@ -1,5 +1,5 @@
-/* How an image answers, is refused and ends: tags and round trips, old and early frames, rejection and
- * revocation (wire reference 8 and 12). */
+/* How an image answers, is refused and ends: tags and round trips, old and early frames, rejection
+ * and revocation (wire reference 8 and 12). */
 #include "tests/driver/harness.h"
 
 #define UDP "aeron:udp?endpoint=127.0.0.1:24500"
@@ -17,9 +17,8 @@ typedef struct reader_t {
 
 static rsti_image_t *image_of(const reader_t *r)
 {
-    return r->h->driver->conductor.images.count == 0
-        ? NULL
-        : r->h->driver->conductor.images.items[0];
+    return r->h->driver->conductor.images.count == 0 ? NULL
+                                                     : r->h->driver->conductor.images.items[0];
 }
 
 static void reader_setup(const reader_t *r)
@@ -107,8 +106,8 @@ TEST(driver_gives_the_group_tag_where_the_channel_has_none)
     harness_t *h = harness_open();
     snprintf(h->driver->params.receiver_group_tag, sizeof h->driver->params.receiver_group_tag,
         "99");
-    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION,
-        UDP "|control=127.0.0.1:24600|control-mode=dynamic", STREAM);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, UDP "|control=127.0.0.1:24600|control-mode=dynamic",
+        STREAM);
     const frame_t *frame = last_frame(h, RSTI_FRAME_SM);
     CHECK_EQ(frame->length, RSTI_SM_TAGGED_LENGTH);
     CHECK_EQ(rsti_get_i64(frame->data + RSTI_SM_LENGTH), 99);
@@ -202,8 +201,8 @@ TEST(early_frames_are_over_runs)
     harness_close(r.h);
 }
 
-/* K5: the padding that ends a term is sent beyond the window, and so are the heartbeats behind it. That
- * the end of what was allowed is missing is known all the same, and asked for. */
+/* K5: the padding that ends a term is sent beyond the window, and so are the heartbeats behind it.
+ * That the end of what was allowed is missing is known all the same, and asked for. */
 TEST(an_early_heartbeat_tells_what_is_missing)
 {
     reader_t r;
@@ -259,7 +258,10 @@ static void send_packet(const reader_t *r, const packet_row_t *row)
 /* K4, lesson 3: every frame of a datagram counts, not the first alone. */
 TEST(malformed_datagrams_are_dropped_whole)
 {
-    enum { DATA = RSTI_FRAME_DATA, PAD = RSTI_FRAME_PAD };
+    enum {
+        DATA = RSTI_FRAME_DATA,
+        PAD = RSTI_FRAME_PAD
+    };
     static const packet_row_t rows[] = {
         {"one frame", {64, DATA, 0}, {0}, 64, true},
         {"two frames", {64, DATA, 64}, {64, DATA, 128}, 128, true},
@@ -402,7 +404,8 @@ TEST(revoked_image_goes_at_once)
 
 /* ---- who comes later ---- */
 
-/* N30: the first reader takes what is in the log; the conductor learns in its next pass that it came. */
+/* N30: the first reader takes what is in the log; the conductor learns in its next pass that it
+ * came. */
 TEST(second_reader_begins_where_the_first_one_is)
 {
     reader_t r;
@@ -435,8 +438,7 @@ CHECK_MAIN(RUN(second_reader_begins_where_the_first_one_is),
     RUN(group_tag_is_in_status_messages_and_errors),
     RUN(driver_gives_the_group_tag_where_the_channel_has_none),
     RUN(round_trip_requests_are_answered_to_whom_they_ask), RUN(old_frames_are_under_runs),
-    RUN(early_frames_are_over_runs),
-    RUN(an_early_heartbeat_tells_what_is_missing), RUN(malformed_datagrams_are_dropped_whole),
-    RUN(rejected_image_goes_and_may_come_back),
+    RUN(early_frames_are_over_runs), RUN(an_early_heartbeat_tells_what_is_missing),
+    RUN(malformed_datagrams_are_dropped_whole), RUN(rejected_image_goes_and_may_come_back),
     RUN(rejected_image_stays_out_without_rejoin), RUN(a_reason_is_cut_to_what_a_frame_holds),
     RUN(a_rejected_image_does_not_keep_the_receiver_busy), RUN(revoked_image_goes_at_once))

@@ -1,6 +1,6 @@
 /* Subscribers on the publisher's own machine: spies, simulated connections, untethered readers. */
-#include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
+#include "tests/driver/harness.h"
 
 #define CHANNEL                                                                                    \
     "aeron:udp?endpoint=127.0.0.1:24400|term-length=64k|init-term-id=5|term-id=5|term-offset=0"
@@ -23,8 +23,8 @@ static void local_open(local_t *l, const char *channel)
     const bool is_network = l->h->driver->conductor.publications.count > 0;
     l->network = is_network ? l->h->driver->conductor.publications.items[0] : NULL;
     l->base = is_network ? &l->network->base : l->h->driver->conductor.ipc_publications.items[0];
-    rsti_appender_init(&l->appender, &l->base->file.log, l->base->pub_lmt, l->base->session_id,
-        10, false);
+    rsti_appender_init(&l->appender, &l->base->file.log, l->base->pub_lmt, l->base->session_id, 10,
+        false);
 }
 
 static int64_t offer(local_t *l, size_t length)
@@ -101,8 +101,7 @@ TEST(spy_finds_its_publication)
     CHECK_EQ(count_answers(h, RSTI_RSP_AVAILABLE_IMAGE), 1);
     CHECK_EQ(l.base->subscribers.count, 1);
     h->answer_count = 0;
-    const int64_t second =
-        add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, CHANNEL "|session-id=7", 10);
+    const int64_t second = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, CHANNEL "|session-id=7", 10);
     CHECK_EQ(count_answers(h, RSTI_RSP_AVAILABLE_IMAGE), 2); /* the wildcard and session 7 */
     CHECK_EQ(h->answers[0].type, RSTI_RSP_EXCLUSIVE_PUBLICATION_READY);
     CHECK(answer(h, RSTI_RSP_AVAILABLE_IMAGE, second) != NULL);
@@ -309,8 +308,9 @@ TEST(untethered_spies)
 TEST(untethered_without_rejoin_closes)
 {
     local_t l;
-    local_open(&l, CHANNEL "|ssc=true|untethered-window-limit-timeout=2s"
-                           "|untethered-linger-timeout=1s|untethered-resting-timeout=3s");
+    local_open(&l,
+        CHANNEL "|ssc=true|untethered-window-limit-timeout=2s"
+                "|untethered-linger-timeout=1s|untethered-resting-timeout=3s");
     const rsti_log_metadata_t *metadata = l.base->file.log.metadata;
     CHECK_EQ(metadata->untethered_window_limit_timeout_ns, 2 * RSTI_NS_PER_S);
     CHECK_EQ(rsti_get_i64(metadata->untethered_linger_timeout_ns), RSTI_NS_PER_S);
@@ -370,7 +370,8 @@ TEST(untethered_readers_of_an_image)
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, READERS, 10);
     const int64_t slow = add(h, RSTI_CMD_ADD_SUBSCRIPTION,
         READERS "|tether=false|untethered-window-limit-timeout=3s|untethered-linger-timeout=2s"
-                "|untethered-resting-timeout=4s", 10);
+                "|untethered-resting-timeout=4s",
+        10);
     const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
     const rsti_setup_t setup = {
         .frame = {RSTI_SETUP_LENGTH, 0, 0, RSTI_FRAME_SETUP},
@@ -417,6 +418,5 @@ TEST(untethered_readers_of_an_image)
 CHECK_MAIN(RUN(spy_finds_its_publication), RUN(spy_bounds_the_limit),
     RUN(connected_by_receivers_or_spies), RUN(position_follows_the_fastest_spy),
     RUN(spy_cannot_run_ahead_of_the_publisher), RUN(draining_waits_for_spies),
-    RUN(revoked_publication_lets_spies_go), RUN(untethered_readers_of_ipc),
-    RUN(untethered_spies), RUN(untethered_without_rejoin_closes),
-    RUN(untethered_readers_of_an_image))
+    RUN(revoked_publication_lets_spies_go), RUN(untethered_readers_of_ipc), RUN(untethered_spies),
+    RUN(untethered_without_rejoin_closes), RUN(untethered_readers_of_an_image))

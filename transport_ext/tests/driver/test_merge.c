@@ -112,8 +112,8 @@ TEST(destinations_of_every_kind)
     harness_close(h);
 }
 
-/* A source that is served without a SETUP, because its destination went and came again, is asked for one:
- * only a sender of ours is told demand, budget and fill. One of Aeron's is left alone. */
+/* A source that is served without a SETUP, because its destination went and came again, is asked
+ * for one: only a sender of ours is told demand, budget and fill. One of Aeron's is left alone. */
 static void come_again(uint8_t flags)
 {
     harness_t *h = harness_open();
@@ -161,8 +161,8 @@ TEST(a_destination_that_comes_again_is_asked_for_its_setup)
 TEST(destinations_inherit_the_buffers)
 {
     harness_t *h = harness_open();
-    const int64_t id = add(h, RSTI_CMD_ADD_SUBSCRIPTION,
-        MANUAL "|so-rcvbuf=256k|so-sndbuf=192k", STREAM);
+    const int64_t id = add(h, RSTI_CMD_ADD_SUBSCRIPTION, MANUAL "|so-rcvbuf=256k|so-sndbuf=192k",
+        STREAM);
     CHECK(is_added(h, id, "aeron:udp?endpoint=127.0.0.1:24501"));
     CHECK(is_added(h, id, "aeron:udp?endpoint=224.20.30.39:24326|interface=127.0.0.1"));
     for (int i = 0; i < 2; i++) {
@@ -224,6 +224,6 @@ TEST(a_reader_catches_up_and_goes_live)
     harness_close(h);
 }
 
-CHECK_MAIN(RUN(destinations_of_every_kind), RUN(a_destination_that_comes_again_is_asked_for_its_setup),
-    RUN(destinations_inherit_the_buffers),
-    RUN(a_reader_catches_up_and_goes_live))
+CHECK_MAIN(RUN(destinations_of_every_kind),
+    RUN(a_destination_that_comes_again_is_asked_for_its_setup),
+    RUN(destinations_inherit_the_buffers), RUN(a_reader_catches_up_and_goes_live))

@@ -115,8 +115,10 @@ TEST(response_channels_are_not_looked_up)
 {
     table_t table;
     harness_t *h = open_with(&table, "127.0.0.1");
-    const int64_t id = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, "aeron:udp?control-mode=response|"
-        "control=server:24500|response-correlation-id=prototype", STREAM);
+    const int64_t id = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION,
+        "aeron:udp?control-mode=response|"
+        "control=server:24500|response-correlation-id=prototype",
+        STREAM);
     CHECK(answer(h, RSTI_RSP_EXCLUSIVE_PUBLICATION_READY, id) != NULL);
     const int asked = table.asked;
     table.answer = "127.0.0.2";
@@ -131,8 +133,7 @@ TEST(a_manual_destination_may_be_resolved_later_and_move)
 {
     table_t table;
     harness_t *h = open_with(&table, NULL);
-    const int64_t id =
-        add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control-mode=manual", STREAM);
+    const int64_t id = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control-mode=manual", STREAM);
     const char *channel = "aeron:udp?endpoint=reader:24400";
     rsti_command_t c = {
         .type = RSTI_CMD_ADD_DESTINATION,
@@ -182,8 +183,7 @@ TEST(an_unknown_endpoint_is_refused_by_name)
 {
     table_t table;
     harness_t *h = open_with(&table, NULL);
-    const int64_t id =
-        add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24400", STREAM);
+    const int64_t id = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24400", STREAM);
     const answer_t *error = answer(h, RSTI_RSP_ON_ERROR, id);
     CHECK(error != NULL);
     CHECK_EQ(error->response.error_code, RSTI_DRIVER_UNKNOWN_HOST);
@@ -209,8 +209,8 @@ TEST(a_table_gives_the_answer_that_its_counter_says)
     advance_alive(h, 7000 * MS, 100 * MS);
     CHECK(went_to(h, NEW));
     rsti_store_release_i64(choice, -1);
-    const int64_t refused =
-        add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24401", STREAM);
+    const int64_t refused = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24401",
+        STREAM);
     CHECK(answer(h, RSTI_RSP_ON_ERROR, refused) != NULL);
     harness_close(h);
 }
@@ -253,8 +253,7 @@ typedef struct slow_t {
     int done;
 } slow_t;
 
-static int resolve_slowly(void *arg, const char *host, int family,
-    struct sockaddr_storage *address)
+static int resolve_slowly(void *arg, const char *host, int family, struct sockaddr_storage *address)
 {
     slow_t *slow = arg;
     (void)family;
@@ -264,7 +263,8 @@ static int resolve_slowly(void *arg, const char *host, int family,
     }
     pthread_mutex_unlock(&slow->lock);
     return strcmp(host, "known") == 0 && rsti_netaddr_parse_numeric("10.0.0.1", address)
-        ? 0 : RST_SET_ERR(RST_EUNKNOWNHOST, "nobody knows %s", host);
+        ? 0
+        : RST_SET_ERR(RST_EUNKNOWNHOST, "nobody knows %s", host);
 }
 
 static void on_done(void *arg, int64_t took_ns)
@@ -291,8 +291,7 @@ static void open_and_wait(slow_t *slow, int done)
 /* N15 */
 TEST(lookups_are_asked_for_until_they_are_there)
 {
-    static slow_t slow = {
-        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    static slow_t slow = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     rsti_manual_clock_t manual = {.now_ns = RSTI_NS_PER_S};
     rsti_name_lookup_params_t params = {
         .inner = {resolve_slowly, &slow}, .on_done = on_done, .arg = &slow};
@@ -323,8 +322,8 @@ TEST(lookups_are_asked_for_until_they_are_there)
  * address may have moved. */
 TEST(answers_grow_old_however_often_they_are_asked_for)
 {
-    static slow_t slow = {.lock = PTHREAD_MUTEX_INITIALIZER,
-        .changed = PTHREAD_COND_INITIALIZER, .is_open = true};
+    static slow_t slow = {
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .is_open = true};
     rsti_manual_clock_t manual = {.now_ns = RSTI_NS_PER_S};
     rsti_name_lookup_params_t params = {
         .inner = {resolve_slowly, &slow}, .on_done = on_done, .arg = &slow};
@@ -336,8 +335,8 @@ TEST(answers_grow_old_however_often_they_are_asked_for)
         const char *host;
         int result;
         int64_t kept_ns;
-    } cases[] = {{"other", -RST_EUNKNOWNHOST, RSTI_LOOKUP_FRESH_NS},
-        {"known", 0, RSTI_LOOKUP_KEPT_NS}};
+    } cases[] = {
+        {"other", -RST_EUNKNOWNHOST, RSTI_LOOKUP_FRESH_NS}, {"known", 0, RSTI_LOOKUP_KEPT_NS}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *host = cases[i].host;
         CHECK_EQ(rsti_name_lookup_resolve(lookup, host, AF_INET, &address), RSTI_LOOKUP_PENDING);
@@ -358,8 +357,7 @@ TEST(answers_grow_old_however_often_they_are_asked_for)
 
 TEST(too_many_names_at_once_are_refused)
 {
-    static slow_t slow = {
-        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    static slow_t slow = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     rsti_manual_clock_t manual = {.now_ns = RSTI_NS_PER_S};
     rsti_name_lookup_params_t params = {
         .inner = {resolve_slowly, &slow}, .on_done = on_done, .arg = &slow};

@@ -1,11 +1,15 @@
-/* test_noop_udp.c: NOOPs at work: two drivers on a link in virtual time (link.h), a reader that answers by polling,
- * or does not. */
+/* test_noop_udp.c: NOOPs at work: two drivers on a link in virtual time (link.h), a reader that
+ * answers by polling, or does not. */
 #include "protocol/sm_items.h"
 #include "tests/driver/link.h"
 
 #define INTERVAL_NS RSTI_NS_PER_S
 
-typedef enum reader_t { READER_POLLS, READER_HANGS, READER_WANTS_NOTHING } reader_t;
+typedef enum reader_t {
+    READER_POLLS,
+    READER_HANGS,
+    READER_WANTS_NOTHING
+} reader_t;
 
 typedef struct way_t {
     double loss;
@@ -48,8 +52,7 @@ static void answer_as(link_t *l, reader_t reader)
     ext->version = reader == READER_WANTS_NOTHING ? 1 : 0;
     ext->remaining = 0;
     if (reader == READER_POLLS) {
-        rsti_store_release_i64(
-            &ext->noop_answered, l->image->file.log.metadata->ext.noop);
+        rsti_store_release_i64(&ext->noop_answered, l->image->file.log.metadata->ext.noop);
     }
 }
 
@@ -138,7 +141,8 @@ TEST(who_wants_nothing_is_kept)
     link_close(l);
 }
 
-/* A client of Aeron's on our driver does not know of it, nor does a sender of Aeron's get to hear an answer. */
+/* A client of Aeron's on our driver does not know of it, nor does a sender of Aeron's get to hear
+ * an answer. */
 TEST(who_does_not_know_of_it_is_kept)
 {
     link_t *l = begin(false);

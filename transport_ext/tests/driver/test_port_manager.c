@@ -51,11 +51,10 @@ TEST(ports_go_round_and_used_ones_are_skipped)
 /* F10 */
 TEST(bad_ranges_are_refused)
 {
-    static const char *const ranges[] = {"20000", "20001 20000", "0 5", "1 65536", "a b", "1 2 3",
-        "-1 5", "20000-20010", " ", "1 "};
+    static const char *const ranges[] = {
+        "20000", "20001 20000", "0 5", "1 65536", "a b", "1 2 3", "-1 5", "20000-20010", " ", "1 "};
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        if (rsti_port_manager_init(&manager, "sender-wildcard-port-range", ranges[i])
-                != -RST_EINVAL
+        if (rsti_port_manager_init(&manager, "sender-wildcard-port-range", ranges[i]) != -RST_EINVAL
             || strstr(rst_last_error_text(), "sender-wildcard-port-range=") == NULL) {
             CHECK_FAIL("\"%s\": %s", ranges[i], rst_last_error_text());
         }
@@ -68,8 +67,7 @@ TEST(bad_ranges_are_refused)
 static const char *label_of(const harness_t *h, int32_t counter_id)
 {
     static char text[RSTI_COUNTER_LABEL_MAX + 1];
-    const rsti_counter_metadata_t *metadata =
-        &h->driver->counters.counters.metadata[counter_id];
+    const rsti_counter_metadata_t *metadata = &h->driver->counters.counters.metadata[counter_id];
     snprintf(text, sizeof text, "%.*s", (int)metadata->label_length, metadata->label);
     return text;
 }
@@ -96,12 +94,10 @@ TEST(channels_with_port_0_get_ports_of_the_range)
     endpoint = driver->conductor.send_endpoints.items[2];
     CHECK(rsti_netaddr_port(&endpoint->socket->local) >= 50000);
 
-    const int64_t reader =
-        add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
+    const int64_t reader = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
     const rsti_receive_endpoint_t *receiving = driver->conductor.receive_endpoints.items[0];
     CHECK_EQ(rsti_netaddr_port(&receiving->owned[0]->socket->local), 22000);
-    const int64_t refused =
-        add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
+    const int64_t refused = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
     CHECK(answer(h, RSTI_RSP_ON_ERROR, refused) != NULL);
 
     /* Closed, they are free again. */
@@ -110,8 +106,8 @@ TEST(channels_with_port_0_get_ports_of_the_range)
     advance_alive(h, 12000 * MS, 100 * MS);
     const int64_t again = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
     CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, again) != NULL);
-    const int64_t reader_again =
-        add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
+    const int64_t reader_again = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0",
+        10);
     CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, reader_again) != NULL);
     harness_close(h);
 }

@@ -57,7 +57,8 @@ static int32_t held_by(const world_t *world)
 static bool set_rate(world_t *world, const char *rate)
 {
     world->h->answer_count = 0;
-    rsti_command_t set = {.type = RSTI_CMD_SET_RATE, .registration_id = world->registration_id,
+    rsti_command_t set = {.type = RSTI_CMD_SET_RATE,
+        .registration_id = world->registration_id,
         .channel = {rate, (int32_t)strlen(rate)}};
     (void)command(world->h, &set);
     return world->h->answer_count == 1
@@ -114,7 +115,7 @@ TEST(a_rate_that_rests_wakes_nobody)
     (void)written_within(&world, 100 * MS);
     (void)rst_driver_do_work(world.h->driver, &deadline);
     CHECK(deadline - world.h->manual.now_ns <= 5 * MS); /* more than it may write waits */
-    advance_alive(world.h, 100 * MS, MS);               /* the producer has gone to sleep */
+    advance_alive(world.h, 100 * MS, MS); /* the producer has gone to sleep */
     (void)rst_driver_do_work(world.h->driver, &deadline);
     CHECK(deadline - world.h->manual.now_ns > 20 * MS);
     /* Its reader wakes the conductor before the burst is used up. */
@@ -194,5 +195,4 @@ TEST(the_stream_is_opened_as_before_after_a_change)
 CHECK_MAIN(RUN(shared_memory_keeps_a_fixed_rate), RUN(the_window_holds_first_where_it_is_smaller),
     RUN(laws_that_listen_do_not_hold_shared_memory_back), RUN(a_rate_that_rests_wakes_nobody),
     RUN(another_rate_while_running), RUN(the_window_comes_back_though_nobody_reads),
-    RUN(rates_that_are_refused_change_nothing),
-    RUN(the_stream_is_opened_as_before_after_a_change))
+    RUN(rates_that_are_refused_change_nothing), RUN(the_stream_is_opened_as_before_after_a_change))

@@ -1,5 +1,5 @@
-/* test_rate_udp.c: the law of rate at work: two drivers on a link in virtual time (link.h), a reader
- * that is slower than its publisher, and the fill NAKs between them. */
+/* test_rate_udp.c: the law of rate at work: two drivers on a link in virtual time (link.h), a
+ * reader that is slower than its publisher, and the fill NAKs between them. */
 #include "protocol/sm_fill.h"
 #include "protocol/sm_items.h"
 #include "tests/driver/link.h"
@@ -10,7 +10,8 @@
 /* What was put on the way from side 0 to side 1, and the status messages the other way. */
 typedef struct traffic_t {
     int64_t data_bytes, data_count, setup_flags, fill_naks;
-    int64_t target_count, target_ns, target_lost; /* what the sender aims at, told to its receivers; so many get lost */
+    int64_t target_count, target_ns,
+        target_lost; /* what the sender aims at, told to its receivers; so many get lost */
     double strongest;
     double loss;
     rsti_rng_t rng;
@@ -23,7 +24,8 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
         rsti_sm_fill_t fill;
         rsti_sm_fill_decode(&fill, value);
         traffic->fill_naks++;
-        traffic->strongest = fill.strength > traffic->strongest ? fill.strength : traffic->strongest;
+        traffic->strongest = fill.strength > traffic->strongest ? fill.strength
+                                                                : traffic->strongest;
     }
 }
 
@@ -43,16 +45,16 @@ static bool look(void *arg, int side, const uint8_t *data, size_t length)
     if (side == 0 && header->type == RSTI_FRAME_SETUP) {
         traffic->setup_flags = header->flags;
     } else if (side == 0 && header->type == RSTI_FRAME_SM) {
-        (void)rsti_sm_items_read(
-            data + RSTI_SM_ITEMS_OFFSET, length - RSTI_SM_ITEMS_OFFSET, on_sender_item, traffic);
+        (void)rsti_sm_items_read(data + RSTI_SM_ITEMS_OFFSET, length - RSTI_SM_ITEMS_OFFSET,
+            on_sender_item, traffic);
         return traffic->target_lost-- > 0;
     } else if (side == 0 && length > RSTI_DATA_HEADER_LENGTH) {
         traffic->data_bytes += (int64_t)length;
         traffic->data_count++;
         return rsti_rng_unit(&traffic->rng) < traffic->loss;
     } else if (side == 1 && header->type == RSTI_FRAME_SM && length > RSTI_SM_ITEMS_OFFSET) {
-        (void)rsti_sm_items_read(
-            data + RSTI_SM_ITEMS_OFFSET, length - RSTI_SM_ITEMS_OFFSET, on_item, traffic);
+        (void)rsti_sm_items_read(data + RSTI_SM_ITEMS_OFFSET, length - RSTI_SM_ITEMS_OFFSET,
+            on_item, traffic);
     }
     return false;
 }
@@ -76,8 +78,7 @@ static link_t *begin(traffic_t *traffic, const link_params_t *params, const char
 static int64_t told(const link_t *l, int side, int32_t type_id)
 {
     const rsti_counters_t *counters = &l->sides[side].h->driver->counters.counters;
-    const int64_t id =
-        side == 0 ? l->publication->base.registration_id : l->image->correlation_id;
+    const int64_t id = side == 0 ? l->publication->base.registration_id : l->image->correlation_id;
     const int32_t found = rsti_counters_find(counters, type_id, id);
     return found < 0 ? -1 : *rsti_counter_address(counters, found);
 }
@@ -124,8 +125,9 @@ static void offer_small(link_t *l, int64_t gap_ns)
     l->offer_due_ns = l->now_ns;
 }
 
-/* Small messages come twice as fast as datagrams may go. Each of them could go at once until there is nothing left to
- * spend; near the limit they share datagrams instead, so some of the burst is always left. */
+/* Small messages come twice as fast as datagrams may go. Each of them could go at once until there
+ * is nothing left to spend; near the limit they share datagrams instead, so some of the burst is
+ * always left. */
 TEST(near_the_limit_small_messages_share_datagrams)
 {
     traffic_t traffic;
@@ -351,8 +353,9 @@ TEST(another_law_while_running)
     link_close(l);
 }
 
-/* No room for all counters of a law: the change is refused, nothing is taken of it, and what comes after it is
- * carried out. (The sender met the one counter that was there and wrote to the others: seed 72026313.) */
+/* No room for all counters of a law: the change is refused, nothing is taken of it, and what comes
+ * after it is carried out. (The sender met the one counter that was there and wrote to the others:
+ * seed 72026313.) */
 TEST(a_law_without_room_for_its_counters)
 {
     traffic_t traffic;
@@ -385,8 +388,8 @@ TEST(demand_is_the_buffer)
 {
     traffic_t traffic;
     link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "unlimited");
-    rsti_counter_value_t *value =
-        (rsti_counter_value_t *)(void *)l->image->subscribers.items[0].position;
+    rsti_counter_value_t *value = (rsti_counter_value_t *)(void *)l->image->subscribers.items[0]
+                                      .position;
     rsti_position_ext_t *ext = (rsti_position_ext_t *)(void *)value->spare;
     l->read_bytes_per_s = 1;
     l->offer_gap_ns = RSTI_NS_PER_S;
@@ -411,7 +414,8 @@ TEST(demand_is_the_buffer)
     link_close(l);
 }
 
-/* A receiver's driver begins with RSTI_TARGET_DELAY_NS; lost words are said again, and so are new ones. */
+/* A receiver's driver begins with RSTI_TARGET_DELAY_NS; lost words are said again, and so are new
+ * ones. */
 TEST(receivers_learn_the_delay_that_the_law_aims_at)
 {
     traffic_t traffic;
@@ -438,12 +442,14 @@ TEST(a_delay_that_cannot_be_is_cut)
     traffic_t traffic;
     link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "adaptive,d:4ms");
     rsti_image_t *image = l->image;
-    const int64_t words[][2] = {{INT64_MAX, RSTI_REPORT_RTT_MAX_NS}, {-1, RSTI_REPORT_RTT_MAX_NS}, {0, RSTI_REPORT_RTT_MAX_NS}, {1, 1}};
+    const int64_t words[][2] = {{INT64_MAX, RSTI_REPORT_RTT_MAX_NS}, {-1, RSTI_REPORT_RTT_MAX_NS},
+        {0, RSTI_REPORT_RTT_MAX_NS}, {1, 1}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX] = {0};
         rsti_sm_items_writer_t writer;
         rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
-        (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TARGET_DELAY, &words[i][0], sizeof words[i][0]);
+        (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TARGET_DELAY, &words[i][0],
+            sizeof words[i][0]);
         rsti_sm_t *sm = (void *)frame;
         sm->frame.frame_length = (int32_t)(RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer));
         rsti_image_fill_on_echo(&l->sides[1].h->driver->receiver, image, sm);

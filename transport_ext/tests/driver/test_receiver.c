@@ -51,9 +51,8 @@ static void send_data(reader_t *r, int64_t position, int32_t length, uint8_t fla
 
 static rsti_image_t *image_of(const reader_t *r)
 {
-    return r->h->driver->conductor.images.count == 0
-        ? NULL
-        : r->h->driver->conductor.images.items[0];
+    return r->h->driver->conductor.images.count == 0 ? NULL
+                                                     : r->h->driver->conductor.images.items[0];
 }
 
 static void reader_connect(reader_t *r)
@@ -153,8 +152,8 @@ TEST(gap_is_asked_for)
     /* A heartbeat tells of what was lost at the end. */
     send_data(&r, 5120, 0, RSTI_FLAG_UNFRAGMENTED);
     advance_alive(r.h, 20000, 2000);
-    CHECK_EQ(((const rsti_nak_t *)(const void *)last_frame(r.h, RSTI_FRAME_NAK)->data)
-                 ->term_offset, 4096);
+    CHECK_EQ(((const rsti_nak_t *)(const void *)last_frame(r.h, RSTI_FRAME_NAK)->data)->term_offset,
+        4096);
     harness_close(r.h);
 }
 
@@ -401,8 +400,7 @@ TEST(closed_subscription_says_goodbye_and_frees_the_socket)
     for (int i = 0; i < r.h->sent_count; i++) {
         CHECK_EQ(((const rsti_sm_t *)(const void *)r.h->sent[i].data)->frame.flags, 0);
     }
-    (void)take_away(r.h, RSTI_CMD_REMOVE_SUBSCRIPTION,
-        r.h->answers[0].response.correlation_id);
+    (void)take_away(r.h, RSTI_CMD_REMOVE_SUBSCRIPTION, r.h->answers[0].response.correlation_id);
     advance_alive(r.h, 3000 * MS, 50 * MS);
     CHECK_EQ(r.h->driver->conductor.receive_endpoints.count, 0);
     CHECK_EQ(r.h->driver->conductor.images.count, 0);
@@ -501,9 +499,8 @@ TEST(a_driver_may_take_every_sender_for_a_groups)
 CHECK_MAIN(RUN(setup_makes_an_image), RUN(unknown_session_is_asked_for_setup),
     RUN(gap_is_asked_for), RUN(the_channel_gives_the_delay_of_naks),
     RUN(a_standing_stream_is_joined_where_it_stands), RUN(unreliable_gap_is_filled),
-    RUN(status_message_follows_consumption),
-    RUN(bad_datagrams_are_counted), RUN(end_of_stream_drains_the_image),
-    RUN(readers_are_told_of_the_end_as_they_can_take_it),
+    RUN(status_message_follows_consumption), RUN(bad_datagrams_are_counted),
+    RUN(end_of_stream_drains_the_image), RUN(readers_are_told_of_the_end_as_they_can_take_it),
     RUN(a_slow_aeron_reader_has_the_same_time_to_see_the_end),
     RUN(silent_image_is_given_up_and_may_come_back), RUN(without_rejoin_it_stays_out),
     RUN(closed_subscription_says_goodbye_and_frees_the_socket), RUN(session_filter),

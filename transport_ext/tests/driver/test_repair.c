@@ -27,19 +27,19 @@ static result_t run(const char *name, const link_params_t *params, int64_t ns)
     const double lost = (double)(l->ways[0].lost + l->ways[0].overflowed);
     result.share = (double)(l->bytes_read - before) / ((double)ns / 1e9)
         / ((double)params->rate_bytes_per_s * (1 - params->loss));
-    result.naks_per_loss =
-        (double)link_counter(l, 1, RSTI_SYSTEM_NAKS_SENT) / (lost > 0 ? lost : 1);
+    result.naks_per_loss = (double)link_counter(l, 1, RSTI_SYSTEM_NAKS_SENT)
+        / (lost > 0 ? lost : 1);
     result.resent_share = (double)link_counter(l, 0, RSTI_SYSTEM_RETRANSMITTED_BYTES)
         / (double)(l->bytes_read + 1);
     result.is_good = link_counter(l, 0, RSTI_SYSTEM_INVALID_PACKETS) == 0
         && link_counter(l, 1, RSTI_SYSTEM_INVALID_PACKETS) == 0
         && link_counter(l, 0, RSTI_SYSTEM_RETRANSMIT_OVERFLOW) == 0;
     fprintf(stderr,
-        "repair: %s, loss %.3f: %.3f of link x (1 - loss), round trip %.1f ms, %" PRId64 " lost, %" PRId64
-        " overflowed, %" PRId64 " reordered, %.2f NAKs per loss, %.4f sent again\n",
-        name, params->loss, result.share, (double)l->image->rtt.smoothed_ns / 1e6,
-        l->ways[0].lost, l->ways[0].overflowed, l->ways[0].reordered, result.naks_per_loss,
-        result.resent_share);
+        "repair: %s, loss %.3f: %.3f of link x (1 - loss), round trip %.1f ms, %" PRId64
+        " lost, %" PRId64 " overflowed, %" PRId64
+        " reordered, %.2f NAKs per loss, %.4f sent again\n",
+        name, params->loss, result.share, (double)l->image->rtt.smoothed_ns / 1e6, l->ways[0].lost,
+        l->ways[0].overflowed, l->ways[0].reordered, result.naks_per_loss, result.resent_share);
     link_close(l);
     return result;
 }
@@ -84,8 +84,10 @@ static double loopback(double loss, const char *window, bool is_aeron)
     const int64_t before = l->bytes_read;
     link_run(l, 300 * MS);
     const double rate = (double)(l->bytes_read - before) / 0.3;
-    fprintf(stderr, "repair: short and fast%s, %s, loss %.2f: %.0f MB/s, round trip %.0f us, %" PRId64
-        " lost, %" PRId64 " NAKs\n", is_aeron ? ", Aeron's" : "", window, loss, rate / 1e6,
+    fprintf(stderr,
+        "repair: short and fast%s, %s, loss %.2f: %.0f MB/s, round trip %.0f us, %" PRId64
+        " lost, %" PRId64 " NAKs\n",
+        is_aeron ? ", Aeron's" : "", window, loss, rate / 1e6,
         (double)l->image->rtt.smoothed_ns / 1e3, l->ways[0].lost,
         link_counter(l, 1, RSTI_SYSTEM_NAKS_SENT));
     link_close(l);
@@ -140,7 +142,8 @@ TEST(reordering_is_no_loss)
     CHECK(link_stream(l, WINDOW, TERM));
     link_run(l, 10 * RSTI_NS_PER_S);
     const int64_t naks = link_counter(l, 1, RSTI_SYSTEM_NAKS_SENT);
-    fprintf(stderr, "repair: reordered %" PRId64 ", NAKs %" PRId64 "\n", l->ways[0].reordered, naks);
+    fprintf(stderr, "repair: reordered %" PRId64 ", NAKs %" PRId64 "\n", l->ways[0].reordered,
+        naks);
     CHECK(l->ways[0].reordered > 1000);
     CHECK(naks <= l->ways[0].reordered / 50);
     CHECK(l->bytes_read > 9 * RATE);
@@ -165,9 +168,10 @@ TEST(an_aeron_sender_gets_aerons_naks)
     link_close(l);
 }
 
-/* In us, of messages that leave the link mostly idle; the way itself is taken off. At p99.5: with one
- * datagram of a hundred lost, p99 lies on the border between those that were repaired and the others,
- * and a few losses more or less in a seed decide on which side. Half of the lost ones lie beyond p99.5. */
+/* In us, of messages that leave the link mostly idle; the way itself is taken off. At p99.5: with
+ * one datagram of a hundred lost, p99 lies on the border between those that were repaired and the
+ * others, and a few losses more or less in a seed decide on which side. Half of the lost ones lie
+ * beyond p99.5. */
 static int64_t latency_us(const char *name, const link_params_t *params, int64_t gap_ns,
     int32_t burst, int64_t ns)
 {
@@ -182,7 +186,8 @@ static int64_t latency_us(const char *name, const link_params_t *params, int64_t
         l->latency_count = 0;
         link_run(l, ns);
         repaired_ns = link_latency_ns(l, 0.995) - params->delay_ns;
-        fprintf(stderr, "repair: latency, %s%s, loss %.2f: p50 %.3f p99.5 %.3f p99.9 %.3f ms beyond the way\n",
+        fprintf(stderr,
+            "repair: latency, %s%s, loss %.2f: p50 %.3f p99.5 %.3f p99.9 %.3f ms beyond the way\n",
             name, params->is_aeron ? ", Aeron's" : "", params->loss,
             (double)(link_latency_ns(l, 0.5) - params->delay_ns) / 1e6, (double)repaired_ns / 1e6,
             (double)(link_latency_ns(l, 0.999) - params->delay_ns) / 1e6);
@@ -275,22 +280,24 @@ TEST(a_lost_tail_is_missed_soon)
 {
     int32_t heartbeats = 0;
     const int64_t aeron_ns = lose_the_tail(100000, 1, true, &heartbeats);
-    fprintf(stderr, "repair: lost tail, Aeron's: %.1f ms, %d heartbeats\n", (double)aeron_ns / 1e6, heartbeats);
+    fprintf(stderr, "repair: lost tail, Aeron's: %.1f ms, %d heartbeats\n", (double)aeron_ns / 1e6,
+        heartbeats);
     CHECK(aeron_ns > 99 * MS);
     int64_t ns = lose_the_tail(100000, 1, false, &heartbeats);
-    fprintf(stderr, "repair: lost tail, short way: %.1f ms, %d heartbeats\n", (double)ns / 1e6, heartbeats);
+    fprintf(stderr, "repair: lost tail, short way: %.1f ms, %d heartbeats\n", (double)ns / 1e6,
+        heartbeats);
     CHECK(ns > 0 && ns < 3 * MS);
     CHECK(heartbeats <= 20);
     ns = lose_the_tail(100000, 2, false, &heartbeats); /* and the first retransmission */
     fprintf(stderr, "repair: lost tail, short way, twice: %.1f ms\n", (double)ns / 1e6);
     CHECK(ns > 0 && ns < 4 * MS);
     ns = lose_the_tail(25 * MS, 1, false, &heartbeats);
-    fprintf(stderr, "repair: lost tail, long way: %.1f ms, %d heartbeats\n", (double)ns / 1e6, heartbeats);
+    fprintf(stderr, "repair: lost tail, long way: %.1f ms, %d heartbeats\n", (double)ns / 1e6,
+        heartbeats);
     CHECK(ns > 0 && ns < 25 * MS + 15 * MS + 60 * MS);
     CHECK(heartbeats <= 16);
 }
 
-CHECK_MAIN(RUN(a_long_thin_link_stays_full), RUN(a_short_fast_link), RUN(worse_links), RUN(a_short_queue),
-    RUN(reordering_is_no_loss), RUN(an_aeron_sender_gets_aerons_naks),
-    RUN(what_loss_costs_in_latency),
-    RUN(a_lost_tail_is_missed_soon))
+CHECK_MAIN(RUN(a_long_thin_link_stays_full), RUN(a_short_fast_link), RUN(worse_links),
+    RUN(a_short_queue), RUN(reordering_is_no_loss), RUN(an_aeron_sender_gets_aerons_naks),
+    RUN(what_loss_costs_in_latency), RUN(a_lost_tail_is_missed_soon))

@@ -25,8 +25,8 @@ static void send_data(harness_t *h, rsti_socket_t *socket, int32_t session_id, i
 {
     uint8_t datagram[2048] = {0};
     rsti_data_header_t header;
-    rsti_data_header_fill(
-        &header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, session_id, 10, 7, offset);
+    rsti_data_header_fill(&header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, session_id, 10, 7,
+        offset);
     header.frame.frame_length = length;
     header.reserved_value = 0;
     memcpy(datagram, &header, sizeof header);
@@ -50,8 +50,8 @@ static void on_loss(void *arg, const rsti_loss_view_t *view)
     losses->bytes[i] = view->bytes_lost;
     losses->first_ms[i] = view->first_ms;
     losses->session_id[i] = view->session_id;
-    (void)snprintf(losses->text[i], 256, "%d %.*s %.*s", view->stream_id,
-        (int)view->channel_length, view->channel, (int)view->source_length, view->source);
+    (void)snprintf(losses->text[i], 256, "%d %.*s %.*s", view->stream_id, (int)view->channel_length,
+        view->channel, (int)view->source_length, view->source);
 }
 
 static losses_t read_losses(const harness_t *h)
@@ -139,9 +139,8 @@ TEST(system_counters_carry_their_labels)
         "Flow control over runs", "Invalid packets", "Errors: version=0.1.0 commit=rstream",
         "Short sends", "Failed attempts to free log buffers",
         "Sender flow control limits, i.e. back-pressure events", "Unblocked Publications",
-        "Unblocked Control Commands", "Possible TTL Asymmetry",
-        "ControllableIdleStrategy status", "Loss gap fills", "Client liveness timeouts",
-        "Resolution changes: driverName=null",
+        "Unblocked Control Commands", "Possible TTL Asymmetry", "ControllableIdleStrategy status",
+        "Loss gap fills", "Client liveness timeouts", "Resolution changes: driverName=null",
         "Conductor max cycle time doing its work in ns: INVOKER",
         "Conductor work cycle exceeded threshold count: threshold=100ms INVOKER",
         "Sender max cycle time doing its work in ns: INVOKER",
@@ -172,8 +171,8 @@ TEST(system_counters_carry_their_labels)
     harness_close(h);
 }
 
-/* L11: a pass that comes later than the driver asked for is a stall; one that the driver did not ask
- * for is none, however long nothing happened. */
+/* L11: a pass that comes later than the driver asked for is a stall; one that the driver did not
+ * ask for is none, however long nothing happened. */
 TEST(stalls_are_counted)
 {
     harness_t *h = harness_open();
@@ -281,7 +280,8 @@ TEST(who_may_end_the_driver)
         const int64_t id = terminate(h, rows[i].given);
         CHECK_EQ(rst_driver_is_terminated(h->driver), rows[i].ends);
         CHECK_EQ(answer_of_type(h, RSTI_RSP_ON_ERROR) != NULL, !rows[i].ends);
-        CHECK_EQ(rows[i].ends || answer_of_type(h, RSTI_RSP_ON_ERROR)->response.correlation_id == id,
+        CHECK_EQ(rows[i].ends
+                || answer_of_type(h, RSTI_RSP_ON_ERROR)->response.correlation_id == id,
             1);
         CHECK_EQ(counter(h, RSTI_SYSTEM_ERRORS), rows[i].ends ? 0 : 1);
         harness_close(h);

@@ -1,7 +1,7 @@
 /* Response channels: a request's publisher gets answers on a session that only it is told. Two
  * drivers whose sockets are joined in memory. */
-#include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
+#include "tests/driver/harness.h"
 
 #include <inttypes.h>
 
@@ -265,8 +265,8 @@ TEST(wrong_correlation_ids_are_refused)
     (void)add(p.server, SUB, REQUESTS, 10);
     (void)add(h, PUB, REQUESTS, 10); /* does not wait for responses */
     run(&p, 300 * MS);
-    const int64_t image_id =
-        answer_of_type(p.server, RSTI_RSP_AVAILABLE_IMAGE)->response.correlation_id;
+    const int64_t image_id = answer_of_type(p.server, RSTI_RSP_AVAILABLE_IMAGE)
+                                 ->response.correlation_id;
     CHECK(is_refused(p.server, add_with_id(p.server, PUB, RESPONSES "|", image_id, 20),
         "no image whose publisher waits"));
     pair_close(&p);
@@ -277,8 +277,8 @@ TEST(prototype_holds_the_socket)
 {
     pair_t p;
     pair_open(&p);
-    const int64_t id =
-        add(p.server, PUB, RESPONSES "|response-correlation-id=prototype|term-length=1m", 20);
+    const int64_t id = add(p.server, PUB,
+        RESPONSES "|response-correlation-id=prototype|term-length=1m", 20);
     CHECK(answer(p.server, RSTI_RSP_EXCLUSIVE_PUBLICATION_READY, id) != NULL);
     CHECK_EQ(p.server->driver->conductor.send_endpoints.count, 1);
     CHECK_EQ(network_of(p.server, id)->base.options.term_length, 64 * 1024);
@@ -307,8 +307,7 @@ TEST(responses_over_ipc)
     (void)add_with_id(h, PUB, "aeron:ipc?", first, 10);
     const int64_t request = add_with_id(h, PUB, "aeron:ipc?", second, 10);
     CHECK(answer(h, RSTI_RSP_AVAILABLE_IMAGE, request) != NULL);
-    const int64_t responses =
-        add_with_id(h, PUB, "aeron:ipc?control-mode=response|", request, 20);
+    const int64_t responses = add_with_id(h, PUB, "aeron:ipc?control-mode=response|", request, 20);
     const answer_t *image = answer(h, RSTI_RSP_AVAILABLE_IMAGE, responses);
     CHECK(image != NULL);
     CHECK_EQ(image->response.registration_id, second);
@@ -329,8 +328,7 @@ TEST(forged_set_ups_change_nothing)
     const int64_t image_id = ask(&p, &subscription);
     (void)add_with_id(p.server, PUB, RESPONSES "|", image_id, 20);
     run(&p, 100 * MS);
-    const rsti_network_publication_t *request =
-        p.client->driver->conductor.publications.items[0];
+    const rsti_network_publication_t *request = p.client->driver->conductor.publications.items[0];
     const rsti_subscription_t *asker = p.client->driver->conductor.subscriptions.items[0];
     const int32_t session_id = asker->session_id;
     const rsti_rsp_setup_t forged = {
@@ -346,7 +344,6 @@ TEST(forged_set_ups_change_nothing)
 }
 
 CHECK_MAIN(RUN(clients_get_their_own_responses), RUN(responses_over_several_terms),
-    RUN(lost_questions_for_a_set_up_are_repeated),
-    RUN(session_is_told_until_somebody_listens),
+    RUN(lost_questions_for_a_set_up_are_repeated), RUN(session_is_told_until_somebody_listens),
     RUN(wrong_correlation_ids_are_refused), RUN(prototype_holds_the_socket),
     RUN(responses_over_ipc), RUN(forged_set_ups_change_nothing))

@@ -1,7 +1,7 @@
 /* Publications with more than one reader: groups, dynamic and manual destinations (wire reference
  * 5.1, 7.1 and 13.1). */
-#include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
+#include "tests/driver/harness.h"
 
 #define START "|init-term-id=5|term-id=5|term-offset=0|term-length=64k"
 #define GROUP "aeron:udp?endpoint=224.20.30.39:24326|interface=127.0.0.1|ttl=4" START
@@ -27,8 +27,8 @@ static void publisher_open(publisher_t *p, const char *channel)
     p->publication = p->h->driver->conductor.publications.items[0];
     p->endpoint = p->publication->endpoint;
     rsti_publication_t *base = &p->publication->base;
-    rsti_appender_init(
-        &p->appender, &base->file.log, base->pub_lmt, base->session_id, STREAM, false);
+    rsti_appender_init(&p->appender, &base->file.log, base->pub_lmt, base->session_id, STREAM,
+        false);
     forget_frames(p->h);
 }
 
@@ -70,8 +70,7 @@ static int count_to(const harness_t *h, int16_t type, const char *to)
     return count;
 }
 
-static int64_t destination(harness_t *h, int32_t type, int64_t publication_id,
-    const char *channel)
+static int64_t destination(harness_t *h, int32_t type, int64_t publication_id, const char *channel)
 {
     rsti_command_t c = {
         .type = type,
@@ -352,8 +351,7 @@ TEST(manual_destinations_are_added_and_removed)
     publisher_open(&p, MANUAL);
     add_destination(&p, "aeron:udp?endpoint=" A);
     add_destination(&p, "aeron:udp?endpoint=" B);
-    const int64_t third =
-        destination(p.h, RSTI_CMD_ADD_DESTINATION, p.id, "aeron:udp?endpoint=" C);
+    const int64_t third = destination(p.h, RSTI_CMD_ADD_DESTINATION, p.id, "aeron:udp?endpoint=" C);
     CHECK_EQ(destination_count(&p), 3);
     advance(p.h, 200 * MS, 10 * MS);
     CHECK(count_to(p.h, RSTI_FRAME_SETUP, A) >= 1);
@@ -362,8 +360,8 @@ TEST(manual_destinations_are_added_and_removed)
     pass(p.h);
     pass(p.h);
     /* By address, by id. */
-    const int64_t removed =
-        destination(p.h, RSTI_CMD_REMOVE_DESTINATION, p.id, "aeron:udp?endpoint=" B);
+    const int64_t removed = destination(p.h, RSTI_CMD_REMOVE_DESTINATION, p.id,
+        "aeron:udp?endpoint=" B);
     CHECK(answer(p.h, RSTI_RSP_OPERATION_SUCCESS, removed) != NULL);
     rsti_command_t by_id = {
         .type = RSTI_CMD_REMOVE_DESTINATION_BY_ID,
@@ -441,14 +439,14 @@ TEST(what_is_no_destination_is_refused)
     check_error(h, command(h, &by_id), RSTI_DRIVER_UNKNOWN_PUBLICATION, "4711");
     by_id.registration_id = p.id;
     check_error(h, command(h, &by_id), RSTI_DRIVER_GENERIC_ERROR, "4712");
-    const int64_t plain =
-        add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=127.0.0.1:24400", STREAM);
+    const int64_t plain = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=127.0.0.1:24400",
+        STREAM);
     check_error(h, destination(h, add_it, plain, "aeron:udp?endpoint=" A),
         RSTI_DRIVER_INVALID_CHANNEL, "control-mode=manual");
     CHECK_EQ(destination_count(&p), 0);
     /* What was never added is not there afterwards either. */
-    const int64_t absent =
-        destination(h, RSTI_CMD_REMOVE_DESTINATION, p.id, "aeron:udp?endpoint=" A);
+    const int64_t absent = destination(h, RSTI_CMD_REMOVE_DESTINATION, p.id,
+        "aeron:udp?endpoint=" A);
     CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, absent) != NULL);
     harness_close(h);
 }
@@ -460,8 +458,7 @@ TEST(both_ids_of_a_shared_publication_are_known)
     publisher_open(&p, MANUAL);
     const int64_t again = add(p.h, RSTI_CMD_ADD_PUBLICATION, MANUAL, STREAM);
     CHECK_EQ(p.h->driver->conductor.publications.count, 1);
-    const int64_t id =
-        destination(p.h, RSTI_CMD_ADD_DESTINATION, again, "aeron:udp?endpoint=" A);
+    const int64_t id = destination(p.h, RSTI_CMD_ADD_DESTINATION, again, "aeron:udp?endpoint=" A);
     CHECK(answer(p.h, RSTI_RSP_OPERATION_SUCCESS, id) != NULL);
     CHECK_EQ(destination_count(&p), 1);
     harness_close(p.h);
@@ -490,8 +487,10 @@ TEST(channels_with_destinations_are_told_apart)
     publisher_t p;
     publisher_open(&p, MANUAL);
     check_error(p.h,
-        add(p.h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control=127.0.0.1:24402|"
-            "control-mode=dynamic", STREAM + 1),
+        add(p.h, RSTI_CMD_ADD_PUBLICATION,
+            "aeron:udp?control=127.0.0.1:24402|"
+            "control-mode=dynamic",
+            STREAM + 1),
         RSTI_DRIVER_INVALID_CHANNEL, "control-mode");
     (void)add(p.h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control-mode=manual", STREAM);
     (void)add(p.h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control-mode=manual", STREAM);
@@ -499,12 +498,11 @@ TEST(channels_with_destinations_are_told_apart)
     harness_close(p.h);
 }
 
-CHECK_MAIN(RUN(a_group_has_a_socket_for_data_and_one_for_control),
-    RUN(unicast_setups_are_no_group), RUN(unicast_with_control_is_bound_to_it),
-    RUN(dynamic_destinations_come_with_status_messages),
+CHECK_MAIN(RUN(a_group_has_a_socket_for_data_and_one_for_control), RUN(unicast_setups_are_no_group),
+    RUN(unicast_with_control_is_bound_to_it), RUN(dynamic_destinations_come_with_status_messages),
     RUN(rejected_status_messages_do_not_count), RUN(silent_destinations_go_after_five_seconds),
-    RUN(a_reader_without_a_port_is_none),
-    RUN(retransmits_reach_all_destinations), RUN(an_error_at_one_destination_sends_to_all_again),
+    RUN(a_reader_without_a_port_is_none), RUN(retransmits_reach_all_destinations),
+    RUN(an_error_at_one_destination_sends_to_all_again),
     RUN(a_full_socket_at_one_destination_is_its_own_loss),
     RUN(manual_destinations_are_added_and_removed), RUN(without_destinations_a_send_is_complete),
     RUN(what_is_no_destination_is_refused), RUN(both_ids_of_a_shared_publication_are_known),

@@ -1,8 +1,8 @@
 /* The publisher's timeline: set-up, data, heartbeats, status messages, NAKs, the end. */
-#include "tests/driver/harness.h"
 #include "logbuffer/appender.h"
+#include "tests/driver/harness.h"
 
-#define UDP                                                                   \
+#define UDP                                                                                        \
     "aeron:udp?endpoint=127.0.0.1:24400|init-term-id=5|term-id=5|term-offset=0|term-length=64k"
 #define RECEIVER "127.0.0.1:24400"
 
@@ -276,8 +276,9 @@ TEST(nak_without_an_answer_takes_no_place)
     harness_close(p.h);
 }
 
-/* H6: the padding at the end of a term is sent at once, however long, and a message of the largest length
- * in small frames needs far more than its length: what a receiver may still miss lies as far behind. */
+/* H6: the padding at the end of a term is sent at once, however long, and a message of the largest
+ * length in small frames needs far more than its length: what a receiver may still miss lies as far
+ * behind. */
 TEST(nak_is_answered_after_the_longest_padding)
 {
     publisher_t p;
@@ -303,8 +304,8 @@ TEST(nak_is_answered_after_the_longest_padding)
     harness_close(p.h);
 }
 
-/* Aeron answers for half a term behind; here the log keeps a whole one, and a receiver whose buffer of half a term is
- * full lacks what was under way besides. */
+/* Aeron answers for half a term behind; here the log keeps a whole one, and a receiver whose buffer
+ * of half a term is full lacks what was under way besides. */
 TEST(nak_is_answered_up_to_a_term_behind)
 {
     publisher_t p;
@@ -542,8 +543,8 @@ CHECK_MAIN(RUN(setup_is_repeated_until_a_status_message), RUN(data_respects_wind
     RUN(heartbeats_go_on_between_elicited_setups), RUN(a_dead_claim_is_padded_and_sent),
     RUN(nak_is_answered_once), RUN(nak_without_an_answer_takes_no_place),
     RUN(nak_is_answered_after_the_longest_padding), RUN(nak_is_answered_up_to_a_term_behind),
-    RUN(nak_that_could_not_be_answered_is_answered_when_repeated), RUN(rttm_request_is_answered), RUN(silent_receiver_disconnects),
-    RUN(error_frame_reaches_the_client), RUN(end_of_stream_then_linger),
-    RUN(receiver_that_leaves_ends_linger), RUN(revoked_publication_says_so),
-    RUN(revoked_publication_sends_nothing_more),
+    RUN(nak_that_could_not_be_answered_is_answered_when_repeated), RUN(rttm_request_is_answered),
+    RUN(silent_receiver_disconnects), RUN(error_frame_reaches_the_client),
+    RUN(end_of_stream_then_linger), RUN(receiver_that_leaves_ends_linger),
+    RUN(revoked_publication_says_so), RUN(revoked_publication_sends_nothing_more),
     RUN(limit_waits_for_clean_memory))

@@ -59,8 +59,7 @@ static void setup(const ear_t *e, int32_t session_id)
 static void send_heartbeat(const ear_t *e, int32_t session_id, uint8_t flags)
 {
     rsti_data_header_t header;
-    rsti_data_header_fill(
-        &header, flags, RSTI_FRAME_DATA, session_id, STREAM, 7, 0);
+    rsti_data_header_fill(&header, flags, RSTI_FRAME_DATA, session_id, STREAM, 7, 0);
     header.frame.frame_length = 0;
     inject(e->h, e->socket, SENDER, &header, sizeof header);
 }
@@ -69,8 +68,8 @@ static void send_data(const ear_t *e, int32_t session_id)
 {
     uint8_t datagram[64] = {0};
     rsti_data_header_t header;
-    rsti_data_header_fill(
-        &header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, session_id, STREAM, 7, 0);
+    rsti_data_header_fill(&header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, session_id, STREAM, 7,
+        0);
     header.frame.frame_length = 64;
     memcpy(datagram, &header, sizeof header);
     inject(e->h, e->socket, SENDER, datagram, sizeof datagram);
@@ -232,8 +231,7 @@ TEST(going_of_an_old_image_keeps_the_newer_one)
 TEST(wildcard_and_session_filters_are_removed_in_every_order)
 {
     const char *channels[3] = {UDP, UDP "|session-id=1", UDP "|session-id=2"};
-    const int orders[6][3] = {
-        {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     for (int o = 0; o < 6; o++) {
         harness_t *h = harness_open();
         int64_t ids[3];

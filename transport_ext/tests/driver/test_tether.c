@@ -73,7 +73,10 @@ TEST(tethered_never_moves)
 /* L13: at every step the model looks back over all earlier ones. */
 TEST(random_transitions_agree_with_a_model)
 {
-    enum { STEPS = 400, ROUNDS = 500 };
+    enum {
+        STEPS = 400,
+        ROUNDS = 500
+    };
     static bool was_beyond[STEPS];
     static int64_t times[STEPS];
     rsti_rng_t rng;
@@ -142,11 +145,14 @@ TEST(evicted_is_who_stands_still_and_stays_away)
     CHECK_EQ(rsti_tether_check(&tether, 0, 100, 5 * S + 1), RSTI_TETHER_REST);
 }
 
-/* The model knows all earlier positions: let go is who had one and the same for five seconds, all of
- * them behind the limit. */
+/* The model knows all earlier positions: let go is who had one and the same for five seconds, all
+ * of them behind the limit. */
 TEST(evictions_agree_with_a_model)
 {
-    enum { STEPS = 200, ROUNDS = 500 };
+    enum {
+        STEPS = 200,
+        ROUNDS = 500
+    };
     static int64_t positions[STEPS];
     static bool is_free[STEPS]; /* it moved, or was not behind */
     static int64_t times[STEPS];
@@ -162,7 +168,8 @@ TEST(evictions_agree_with_a_model)
             times[i] = now_ns;
             const int64_t before = i == 0 ? 0 : positions[i - 1];
             positions[i] = rsti_rng_next(&rng) % 4 == 0
-                ? before + (int64_t)(rsti_rng_next(&rng) % 3) : before;
+                ? before + (int64_t)(rsti_rng_next(&rng) % 3)
+                : before;
             is_free[i] = rsti_rng_next(&rng) % 16 == 0 || positions[i] != before;
             int64_t since_ns = 0;
             for (int k = 0; k <= i; k++) {

@@ -98,8 +98,7 @@ TEST(one_nak_repairs_a_long_gap)
 TEST(a_pattern_of_gaps_is_repaired)
 {
     for (int is_aeron = 0; is_aeron < 2; is_aeron++) {
-        way_t way = {
-            .gaps = {.first = 14080, .period = 4 * 1408, .length = 1408, .count = 20}};
+        way_t way = {.gaps = {.first = 14080, .period = 4 * 1408, .length = 1408, .count = 20}};
         link_t *l = begin(&way, is_aeron != 0,
             "term-length=256k|init-term-id=0|term-id=0|term-offset=0");
         link_run(l, 20 * MS);
@@ -116,8 +115,11 @@ TEST(a_pattern_of_gaps_is_repaired)
 TEST(a_tenth_of_everything_is_lost)
 {
     for (int is_aeron = 0; is_aeron < 2; is_aeron++) {
-        link_t *l = link_open(&(link_params_t){.is_aeron = is_aeron != 0, .loss = 0.1,
-            .control_loss = 0.1, .delay_ns = MS / 10, .seed = check_seed()});
+        link_t *l = link_open(&(link_params_t){.is_aeron = is_aeron != 0,
+            .loss = 0.1,
+            .control_loss = 0.1,
+            .delay_ns = MS / 10,
+            .seed = check_seed()});
         CHECK(link_stream(l, "rcv-wnd=128k", "term-length=256k"));
         link_run(l, 2 * RSTI_NS_PER_S);
         become_quiet(l);

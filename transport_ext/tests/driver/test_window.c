@@ -31,8 +31,8 @@ static void send_setup(const reader_t *r, uint8_t flags)
 }
 
 /* With an image of one subscription; setup_flags say who the sender is. */
-static void reader_open(
-    reader_t *r, const char *channel, const char *const *options, uint8_t setup_flags)
+static void reader_open(reader_t *r, const char *channel, const char *const *options,
+    uint8_t setup_flags)
 {
     harness_options = options;
     *r = (reader_t){.h = harness_open()};
@@ -91,8 +91,8 @@ static int64_t told(reader_t *r)
         return -1;
     }
     const rsti_sm_t *sm = (const void *)frame->data;
-    const int64_t position =
-        (int64_t)(sm->consumption_term_id - 7) * TERM + sm->consumption_term_offset;
+    const int64_t position = (int64_t)(sm->consumption_term_id - 7) * TERM
+        + sm->consumption_term_offset;
     forget_frames(r->h);
     return position;
 }
@@ -125,8 +125,8 @@ TEST(status_messages_to_an_aeron_sender_follow_its_rules)
     harness_close(r.h);
 }
 
-/* Half a term beyond what was consumed, not beyond what the last status message said: under fc=max a sender goes by
- * neither, and a full buffer is as large as it is. */
+/* Half a term beyond what was consumed, not beyond what the last status message said: under fc=max
+ * a sender goes by neither, and a full buffer is as large as it is. */
 TEST(what_was_consumed_and_not_told_yet_is_room)
 {
     reader_t r;
@@ -145,8 +145,9 @@ TEST(what_was_consumed_and_not_told_yet_is_room)
     harness_close(r.h);
 }
 
-/* Not further than a term beyond the newest status message, since the conductor cleans a term behind what was consumed: who
- * is not told may send again all that lies beyond it, and found the place clean. */
+/* Not further than a term beyond the newest status message, since the conductor cleans a term
+ * behind what was consumed: who is not told may send again all that lies beyond it, and found the
+ * place clean. */
 TEST(what_may_come_again_is_not_cleaned)
 {
     reader_t r;
@@ -154,11 +155,12 @@ TEST(what_may_come_again_is_not_cleaned)
     (void)told(&r);
     const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor.receive_endpoints.items[0];
     struct sockaddr_storage from = {0};
-    for (int64_t position = 0; position < 2 * TERM; position += 1024) { /* a burst: no status message between */
+    for (int64_t position = 0; position < 2 * TERM;
+        position += 1024) { /* a burst: no status message between */
         uint8_t datagram[1024];
         frame_of(datagram, position, sizeof datagram);
-        rsti_image_on_packet(&r.h->driver->receiver, r.image, endpoint->owned[0], datagram, sizeof datagram, &from,
-            r.h->manual.now_ns);
+        rsti_image_on_packet(&r.h->driver->receiver, r.image, endpoint->owned[0], datagram,
+            sizeof datagram, &from, r.h->manual.now_ns);
         consume(&r, 0, r.image->high_water);
         (void)rsti_image_rebuild(r.h->driver, r.image, r.h->manual.now_ns);
     }
@@ -385,10 +387,9 @@ TEST(an_unknown_law_makes_no_image)
     harness_t *h = harness_open();
     reader_t r = {.h = h};
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, UDP "|cc=unknown", STREAM);
-    r.socket =
-        ((const rsti_receive_endpoint_t *)h->driver->conductor.receive_endpoints.items[0])
-            ->owned[0]
-            ->socket;
+    r.socket = ((const rsti_receive_endpoint_t *)h->driver->conductor.receive_endpoints.items[0])
+                   ->owned[0]
+                   ->socket;
     send_setup(&r, 0);
     pass(h);
     pass(h);

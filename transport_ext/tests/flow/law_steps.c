@@ -1,5 +1,6 @@
-/* law_steps.c: the laws of rate, tokens, fill and budget, one event per line of stdin, one line of state on
- * stdout after each. tests/unit/test_flow_models.py drives it beside the models in tests/models/.
+/* law_steps.c: the laws of rate, tokens, fill and budget, one event per line of stdin, one line of
+ * state on stdout after each. tests/unit/test_flow_models.py drives it beside the models in
+ * tests/models/.
  *
  *   rate LAW now initial least most floor target detect window step increase decrease datagrams
  *   report now id strength fill drain drain_all variation senders buffer rtt
@@ -56,9 +57,8 @@ static void print_rate(const rsti_rate_t *rate)
 {
     const bool is_adaptive = rate->law == &rsti_rate_adaptive;
     printf("%.17g %.17g %" PRId64 " %.17g %" PRId32 " %.17g %" PRId64 " %" PRId32,
-        rate->bytes_per_s, rate->datagrams_per_s, rate->due_ns, rate->margin,
-        rate->source_count, rsti_rate_highest(rate),
-        is_adaptive ? rate->state.adaptive.reaction.window_ns : 0,
+        rate->bytes_per_s, rate->datagrams_per_s, rate->due_ns, rate->margin, rate->source_count,
+        rsti_rate_highest(rate), is_adaptive ? rate->state.adaptive.reaction.window_ns : 0,
         is_adaptive ? rate->state.adaptive.step : 0);
     printf(" %.17g\n", is_adaptive ? rate->state.adaptive.target : 0.0);
 }
@@ -206,13 +206,12 @@ static bool do_suppress(lab_t *lab, const char *word)
     } else {
         return false;
     }
-    printf("%d %d %" PRId64 "\n", is_sent, lab->suppress.is_waiting,
-        lab->suppress.silenced_count);
+    printf("%d %d %" PRId64 "\n", is_sent, lab->suppress.is_waiting, lab->suppress.silenced_count);
     return true;
 }
 
-/* A claim is a fill NAK right after its status message: believed or not, it goes to standstill as it does in the
- * sender. */
+/* A claim is a fill NAK right after its status message: believed or not, it goes to standstill as
+ * it does in the sender. */
 static bool do_truth(lab_t *lab, const char *word)
 {
     rsti_fill_truth_t *truth = &lab->truth;
@@ -250,8 +249,8 @@ static bool do_stand(lab_t *lab, const char *word)
     }
     rsti_standstill_t *standstill = &lab->standstill;
     const int64_t now_ns = whole(), position = whole(), mtu = whole();
-    const int64_t limit = rsti_standstill_limit(
-        standstill, &lab->truth, position, whole(), (int32_t)mtu, now_ns);
+    const int64_t limit = rsti_standstill_limit(standstill, &lab->truth, position, whole(),
+        (int32_t)mtu, now_ns);
     printf("%" PRId64 " %d %" PRId64 " %" PRId64 "\n", limit, standstill->is_holding,
         standstill->left_ns, rsti_standstill_due_ns(standstill));
     return true;

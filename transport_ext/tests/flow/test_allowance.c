@@ -50,7 +50,7 @@ static void check_history(rsti_rng_t *rng)
             const int64_t passed_ns = written[j].now_ns - written[i].now_ns;
             const double earned = rate * (double)passed_ns / 1e9;
             CHECK(written[j].after - written[i].before
-                  <= (int64_t)earned + burst_of(rate) + message);
+                <= (int64_t)earned + burst_of(rate) + message);
         }
     }
 }

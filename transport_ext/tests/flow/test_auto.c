@@ -84,12 +84,12 @@ static void send(world_t *w)
         w->limit = value > w->limit ? value : w->limit;
     }
     w->supplied = w->supply_bytes_per_s == 0
-                      ? INT64_MAX
-                      : (int64_t)((double)w->supply_bytes_per_s * (double)w->now_ns / 1e9);
+        ? INT64_MAX
+        : (int64_t)((double)w->supply_bytes_per_s * (double)w->now_ns / 1e9);
     while (!w->is_sender_paused && w->sent + MTU <= w->limit && w->sent + MTU <= w->supplied) {
         w->sent += MTU;
         w->link_free_ns = (w->link_free_ns > w->now_ns ? w->link_free_ns : w->now_ns)
-                          + MTU * SECOND / w->link_bytes_per_s;
+            + MTU * SECOND / w->link_bytes_per_s;
         fly(&w->data, w->link_free_ns + w->rtt_ns / 2, w->sent);
     }
 }
@@ -102,8 +102,8 @@ static void read(world_t *w)
     }
     const int64_t passed_ns = w->now_ns - w->polled_ns;
     if (passed_ns >= w->poll_gap_ns) {
-        const int64_t most =
-            (int64_t)((double)w->reader_bytes_per_s * (double)passed_ns / 1e9) / 32 * 32;
+        const int64_t most = (int64_t)((double)w->reader_bytes_per_s * (double)passed_ns / 1e9) / 32
+            * 32;
         const int64_t there = w->hwm - w->consumed;
         if (!w->is_reader_paused && most > 0) {
             w->consumed += there < most ? there : most;
@@ -120,18 +120,17 @@ static void read(world_t *w)
 /* What RTTM would say, ten times a second and at first. */
 static void measure(world_t *w)
 {
-    const int64_t waiting_ns =
-        w->link_free_ns > w->now_ns ? w->link_free_ns - w->now_ns : 0;
+    const int64_t waiting_ns = w->link_free_ns > w->now_ns ? w->link_free_ns - w->now_ns : 0;
     const int64_t sample_ns = w->rtt_ns + waiting_ns;
     if (w->now_ns < w->rtt_sampled_ns + 100 * MS) {
         return;
     }
     w->rtt_sampled_ns = w->now_ns;
     w->rtt_smoothed_ns = w->rtt_smoothed_ns == 0
-                             ? sample_ns
-                             : w->rtt_smoothed_ns + (sample_ns - w->rtt_smoothed_ns) / 8;
+        ? sample_ns
+        : w->rtt_smoothed_ns + (sample_ns - w->rtt_smoothed_ns) / 8;
     w->rtt_least_ns = w->rtt_least_ns == 0 || sample_ns < w->rtt_least_ns ? sample_ns
-                                                                         : w->rtt_least_ns;
+                                                                          : w->rtt_least_ns;
 }
 
 static void rebuild(world_t *w)
@@ -193,7 +192,7 @@ static double least_of(double a, double b)
 static double capacity(const world_t *w)
 {
     const double by_window = 0.75 * w->max_window
-                             / ((double)(w->rtt_ns + w->poll_gap_ns + 2 * w->step_ns) / 1e9);
+        / ((double)(w->rtt_ns + w->poll_gap_ns + 2 * w->step_ns) / 1e9);
     const double by_rate = least_of((double)w->link_bytes_per_s, (double)w->reader_bytes_per_s);
     return least_of(by_rate, by_window);
 }
@@ -229,8 +228,8 @@ TEST(the_window_fills_the_way)
         }
         /* And not much more than fills it: twice the product, twice again for what a quarter
          * costs. */
-        const double product =
-            capacity(&w) * (double)(w.rtt_ns + w.poll_gap_ns + 4 * w.step_ns) / 1e9;
+        const double product = capacity(&w) * (double)(w.rtt_ns + w.poll_gap_ns + 4 * w.step_ns)
+            / 1e9;
         if (w.congestion.window > 6 * product + 8 * MTU) {
             CHECK_FAIL("way %" PRId64 " us, link %" PRId64 ", gap %" PRId64
                        " us: window %d for a product of %.0f",
@@ -327,12 +326,16 @@ TEST(the_window_follows_what_changes)
     CHECK(rate_over(&w, SECOND) > 0.9 * capacity(&w));
 }
 
-/* A reader of 100 MB/s at a round trip of 1 ms, behind gaps that hold back so many bytes: the window has room for
- * them, up to six times what a round trip brings, and becomes small again when the way loses no more. */
+/* A reader of 100 MB/s at a round trip of 1 ms, behind gaps that hold back so many bytes: the
+ * window has room for them, up to six times what a round trip brings, and becomes small again when
+ * the way loses no more. */
 static int32_t window_behind_gaps(int64_t behind, rsti_congestion_t *congestion)
 {
-    const rsti_congestion_params_t params = {.cc_text = "auto", .default_text = "static",
-        .window = 8 * 1024 * 1024, .term_length = 64 * 1024 * 1024, .mtu = MTU};
+    const rsti_congestion_params_t params = {.cc_text = "auto",
+        .default_text = "static",
+        .window = 8 * 1024 * 1024,
+        .term_length = 64 * 1024 * 1024,
+        .mtu = MTU};
     if (congestion->law == NULL) {
         (void)rsti_congestion_init(congestion, &params);
     }
@@ -343,9 +346,14 @@ static int32_t window_behind_gaps(int64_t behind, rsti_congestion_t *congestion)
         const int64_t consumed = now_ns / 10; /* 100 MB/s */
         bool is_forced;
         window = congestion->law->on_rebuild(congestion,
-            &(rsti_rebuild_facts_t){.now_ns = now_ns, .consumed = consumed,
-                .last_sm_position = consumed, .hwm = consumed + (us % 1000 < 500 ? behind : 0),
-                .from = consumed, .to = consumed, .rtt_ns = MS, .rtt_least_ns = MS},
+            &(rsti_rebuild_facts_t){.now_ns = now_ns,
+                .consumed = consumed,
+                .last_sm_position = consumed,
+                .hwm = consumed + (us % 1000 < 500 ? behind : 0),
+                .from = consumed,
+                .to = consumed,
+                .rtt_ns = MS,
+                .rtt_least_ns = MS},
             &is_forced);
     }
     return window;
@@ -384,8 +392,8 @@ TEST(nothing_moves_it_out_of_its_bounds)
             facts.now_ns += (int64_t)rsti_rng_below(&rng, scale);
             facts.to += (int64_t)rsti_rng_below(&rng, (uint64_t)term);
             facts.hwm = facts.to + (int64_t)rsti_rng_below(&rng, (uint64_t)term);
-            facts.consumed +=
-                (int64_t)rsti_rng_below(&rng, (uint64_t)(facts.to - facts.consumed) + 1);
+            facts.consumed += (int64_t)rsti_rng_below(&rng,
+                (uint64_t)(facts.to - facts.consumed) + 1);
             facts.rtt_ns = (int64_t)rsti_rng_below(&rng, scale);
             facts.rtt_least_ns = facts.rtt_ns / (1 + (int64_t)rsti_rng_below(&rng, 9));
             bool force_sm = true;
@@ -401,4 +409,5 @@ TEST(nothing_moves_it_out_of_its_bounds)
 
 CHECK_MAIN(RUN(the_window_fills_the_way), RUN(a_slow_reader_has_a_short_queue),
     RUN(a_pause_of_the_reader_changes_nothing), RUN(a_quiet_publisher_finds_its_window_again),
-    RUN(the_window_follows_what_changes), RUN(what_waits_behind_gaps_has_room), RUN(nothing_moves_it_out_of_its_bounds))
+    RUN(the_window_follows_what_changes), RUN(what_waits_behind_gaps_has_room),
+    RUN(nothing_moves_it_out_of_its_bounds))

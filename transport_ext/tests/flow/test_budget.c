@@ -1,5 +1,6 @@
-/* The numbers of the budgets: what each policy grants at its limits, when an acknowledgement is due, and
- * how much room a grant leaves. The document's figures (Couchbase DCP) are checked as they stand there. */
+/* The numbers of the budgets: what each policy grants at its limits, when an acknowledgement is
+ * due, and how much room a grant leaves. The document's figures (Couchbase DCP) are checked as they
+ * stand there. */
 #include "flow/budget.h"
 #include "tests/check.h"
 
@@ -84,8 +85,8 @@ TEST(room)
     }
 }
 
-/* Two streams: while one asks again and again it gets half of what is left each time, and never all; who has
- * nothing under way may begin as long as there is any room. */
+/* Two streams: while one asks again and again it gets half of what is left each time, and never
+ * all; who has nothing under way may begin as long as there is any room. */
 TEST(streams_of_one_connection_share_the_room)
 {
     const int64_t granted = 1000;

@@ -101,8 +101,7 @@ TEST(cubic_windows_are_the_vectors)
 /* I7, O6: TCP mode at the times of the vector, but within the limit (wire reference 11.2). */
 TEST(tcp_mode_is_clamped)
 {
-    static const int32_t cwnds[] = {
-        10, 75, 93, 93, 93, 93, 93, 93, 74, 75, 93, 93, 74, 59, 60, 93};
+    static const int32_t cwnds[] = {10, 75, 93, 93, 93, 93, 93, 93, 74, 75, 93, 93, 74, 59, 60, 93};
     rsti_congestion_t congestion;
     size_t row = 0;
     for (size_t i = 0; i < COUNT(vector_congestion); i++) {
@@ -131,8 +130,8 @@ TEST(cubic_bounds_hold_everywhere)
     for (int run = 0; run < 300 && check_failures == 0; run++) {
         const int32_t mtu = 64 + 32 * (int32_t)rsti_rng_below(&rng, 2046);
         const int32_t term = 65536 << rsti_rng_below(&rng, 15);
-        rsti_congestion_params_t params =
-            params_of("cubic", 256 + (int32_t)rsti_rng_below(&rng, 1 << 30), term, mtu);
+        rsti_congestion_params_t params = params_of("cubic",
+            256 + (int32_t)rsti_rng_below(&rng, 1 << 30), term, mtu);
         params.cubic_tcp_mode = run % 2 == 0;
         params.now_ns = (int64_t)rsti_rng_below(&rng, 1000) - 500;
         rsti_congestion_t congestion;
@@ -240,7 +239,7 @@ TEST(other_laws_are_refused_by_name)
 }
 
 CHECK_MAIN(RUN(the_static_window_is_the_vectors), RUN(receiver_windows_are_the_vectors),
-    RUN(cubic_windows_are_the_vectors), RUN(tcp_mode_is_clamped),
-    RUN(cubic_bounds_hold_everywhere), RUN(a_window_of_one_datagram_is_acknowledged_at_once),
+    RUN(cubic_windows_are_the_vectors), RUN(tcp_mode_is_clamped), RUN(cubic_bounds_hold_everywhere),
+    RUN(a_window_of_one_datagram_is_acknowledged_at_once),
     RUN(round_trips_are_asked_for_when_the_law_wants_them),
     RUN(status_messages_are_due_by_the_rules), RUN(other_laws_are_refused_by_name))

@@ -27,8 +27,8 @@ static void fixed_fini(void *state)
     fini_count++;
 }
 
-static int64_t fixed_on_message(
-    void *state, const rst_flow_message_t *message, int64_t limit, int64_t now_ns)
+static int64_t fixed_on_message(void *state, const rst_flow_message_t *message, int64_t limit,
+    int64_t now_ns)
 {
     fixed_t *fixed = state;
     fixed->messages++;
@@ -185,8 +185,8 @@ TEST(the_driver_chooses_it_for_unicast)
     rsti_flow_control_fini(&flow);
 }
 
-static int64_t least_on_message(
-    void *state, const rst_flow_message_t *message, int64_t limit, int64_t now_ns)
+static int64_t least_on_message(void *state, const rst_flow_message_t *message, int64_t limit,
+    int64_t now_ns)
 {
     (void)now_ns;
     return state == NULL && message->position > limit ? message->position : limit;
@@ -194,9 +194,8 @@ static int64_t least_on_message(
 
 TEST(the_least_that_is_needed_is_one_function)
 {
-    const rst_flow_strategy_t strategy = {.struct_size = sizeof strategy,
-        .name = "least.1_2",
-        .on_status_message = least_on_message};
+    const rst_flow_strategy_t strategy = {
+        .struct_size = sizeof strategy, .name = "least.1_2", .on_status_message = least_on_message};
     CHECK_EQ(rst_flow_strategy_register(&strategy), 0);
     rsti_flow_control_t flow;
     rsti_flow_params_t params = params_of("least.1_2", true);

@@ -3,8 +3,8 @@
 #include "flow/fill.h"
 #include "flow/fill_suppress.h"
 #include "tests/check.h"
-#include "util/int_math.h"
 #include "util/clock.h"
+#include "util/int_math.h"
 #include "util/rng.h"
 
 #include <math.h>
@@ -96,11 +96,13 @@ TEST(looks_at_one_instant_count_once)
     for (int64_t i = 0; i < 2000; i++) {
         image.now_ns += 100 * US;
         image.consumed = image.received; /* all of it */
-        (void)rsti_fill_update(&image.fill, &(rsti_fill_facts_t){image.now_ns,
-            (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS, 0});
+        (void)rsti_fill_update(&image.fill,
+            &(rsti_fill_facts_t){
+                image.now_ns, (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS, 0});
         image.received += 6000;
-        (void)rsti_fill_update(&image.fill, &(rsti_fill_facts_t){image.now_ns,
-            (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS, 0});
+        (void)rsti_fill_update(&image.fill,
+            &(rsti_fill_facts_t){
+                image.now_ns, (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS, 0});
     }
     CHECK(fabs(image.fill.slope) < 2 * MB); /* what comes and goes is 60 MB/s */
 }
@@ -138,8 +140,9 @@ TEST(a_consumer_of_batches_falls_behind)
     CHECK(image.fill.slope > 4 * MB && image.fill.slope < 12 * MB);
 }
 
-/* 100 MB/s into a consumer that takes what it can; each 100 ms a datagram is missing for 5 ms, then all that lay
- * behind it is there at once. To count what lies behind a gap, or its coming free as growth, were overload. */
+/* 100 MB/s into a consumer that takes what it can; each 100 ms a datagram is missing for 5 ms, then
+ * all that lay behind it is there at once. To count what lies behind a gap, or its coming free as
+ * growth, were overload. */
 TEST(loss_is_no_overload)
 {
     rsti_fill_t fill, naive;
@@ -151,14 +154,17 @@ TEST(loss_is_no_overload)
         highest += 10000;
         received = us % 100000 >= 95000 ? received : highest;
         consumed += rsti_min_i64(received - consumed, 20000); /* twice as fast as it comes */
-        reports += rsti_fill_update(&fill, &(rsti_fill_facts_t){us * US, received, consumed, BUFFER, MS, highest});
-        naive_reports += rsti_fill_update(&naive, &(rsti_fill_facts_t){us * US, highest, consumed, BUFFER, MS, 0});
+        reports += rsti_fill_update(&fill,
+            &(rsti_fill_facts_t){us * US, received, consumed, BUFFER, MS, highest});
+        naive_reports += rsti_fill_update(&naive,
+            &(rsti_fill_facts_t){us * US, highest, consumed, BUFFER, MS, 0});
     }
     CHECK_EQ(reports, 0);
     CHECK(naive_reports > 100);
 }
 
-/* A hole at the bottom keeps all back for 20 ms, then it is there at once, and its consumer takes twice what comes. */
+/* A hole at the bottom keeps all back for 20 ms, then it is there at once, and its consumer takes
+ * twice what comes. */
 TEST(what_comes_in_counts_behind_a_gap_too)
 {
     rsti_fill_t fill;
@@ -171,24 +177,26 @@ TEST(what_comes_in_counts_behind_a_gap_too)
         const bool has_gap = now_ns % (100 * MS) < 20 * MS;
         received = has_gap ? received : highest;
         consumed = rsti_min_i64(received, consumed + 20000);
-        (void)rsti_fill_update(
-            &fill, &(rsti_fill_facts_t){now_ns, received, consumed, BUFFER, 10 * MS, highest});
+        (void)rsti_fill_update(&fill,
+            &(rsti_fill_facts_t){now_ns, received, consumed, BUFFER, 10 * MS, highest});
         if (now_ns > 200 * MS) {
             CHECK(is_near(fill.arriving, 100 * MB));
         }
     }
     CHECK(fill.drain > 150 * MB);
-    CHECK(fill.reaction.fill_low > 0.35); /* by its drain the buffer were too small for a stop: 0.1 */
+    CHECK(fill.reaction.fill_low
+        > 0.35); /* by its drain the buffer were too small for a stop: 0.1 */
     for (int64_t now_ns = S; now_ns < 2 * S; now_ns += 100 * US) {
         highest += 1000;
-        (void)rsti_fill_update(
-            &fill, &(rsti_fill_facts_t){now_ns, highest, highest, BUFFER, 10 * MS, highest});
+        (void)rsti_fill_update(&fill,
+            &(rsti_fill_facts_t){now_ns, highest, highest, BUFFER, 10 * MS, highest});
     }
     CHECK(is_near(fill.arriving, 10 * MB)); /* less is believed by and by */
     highest += 1000000;
-    (void)rsti_fill_update(&fill, &(rsti_fill_facts_t){2 * S, highest, consumed, BUFFER, 10 * MS, highest});
-    (void)rsti_fill_update(
-        &fill, &(rsti_fill_facts_t){2 * S + 10 * MS, highest, consumed, BUFFER, 10 * MS, highest});
+    (void)rsti_fill_update(&fill,
+        &(rsti_fill_facts_t){2 * S, highest, consumed, BUFFER, 10 * MS, highest});
+    (void)rsti_fill_update(&fill,
+        &(rsti_fill_facts_t){2 * S + 10 * MS, highest, consumed, BUFFER, 10 * MS, highest});
     CHECK(fill.arriving > 40 * MB); /* more at once */
 }
 
@@ -241,8 +249,8 @@ TEST(a_consumer_that_takes_seldom_is_not_stalled)
         image.now_ns += US;
         image.consumed = image.received - 100000;
         (void)rsti_fill_update(&image.fill,
-            &(rsti_fill_facts_t){image.now_ns, (int64_t)image.received,
-                (int64_t)image.consumed, BUFFER, MS, 0});
+            &(rsti_fill_facts_t){
+                image.now_ns, (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS, 0});
     }
     CHECK(is_near(image.fill.drain, 20 * MB));
     pass(&image, 30, 20 * MB, 0); /* 20 ms are usual */
@@ -263,10 +271,18 @@ TEST(reports_come_after_half_a_window_or_a_rise)
         int64_t received;
         bool is_due;
     } steps[] = {
-        {1000, 40000, false},  {3000, 400000, true},  {3010, 400000, false},
-        {3024, 400000, false}, {3025, 400000, true},  {3049, 400000, false},
-        {3050, 400000, true},  {3065, 400000, false}, {3066, 500000, true},
-        {3067, 510000, false}, {3090, 520000, false}, {3091, 520000, true},
+        {1000, 40000, false},
+        {3000, 400000, true},
+        {3010, 400000, false},
+        {3024, 400000, false},
+        {3025, 400000, true},
+        {3049, 400000, false},
+        {3050, 400000, true},
+        {3065, 400000, false},
+        {3066, 500000, true},
+        {3067, 510000, false},
+        {3090, 520000, false},
+        {3091, 520000, true},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         facts.now_ns = steps[i].now_ms * MS;
@@ -361,8 +377,8 @@ TEST(a_group_speaks_with_few_voices)
         }
         for (int i = 0; i < GROUP; i++) {
             const int64_t queue = (int64_t)(0.6 * BUFFER) + (i % 100) * 2000;
-            const bool is_due = rsti_fill_update(
-                &fills[i], &(rsti_fill_facts_t){now_ns, queue, 0, BUFFER, MS, 0});
+            const bool is_due = rsti_fill_update(&fills[i],
+                &(rsti_fill_facts_t){now_ns, queue, 0, BUFFER, MS, 0});
             if (rsti_fill_suppress_is_due(&suppresses[i], &fills[i], is_due, GROUP,
                     rsti_rng_unit(&rng))) {
                 CHECK(sent < 64);
@@ -387,8 +403,7 @@ TEST(who_is_clearly_fuller_speaks_all_the_same)
     fill.gap_ns = 1e15;
     facts.now_ns = 3 * S;
     facts.received = 700000; /* f_lo 0.1: strength 0.78 */
-    CHECK(!rsti_fill_suppress_is_due(
-        &suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
+    CHECK(!rsti_fill_suppress_is_due(&suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
     CHECK(suppress.is_waiting);
     rsti_fill_suppress_on_heard(&suppress, &fill, 0.3);
     CHECK(suppress.is_waiting);
@@ -398,16 +413,13 @@ TEST(who_is_clearly_fuller_speaks_all_the_same)
     CHECK_EQ(rsti_fill_suppress_due_ns(&suppress), INT64_MAX);
     facts.now_ns += MS;
     facts.received = 890000; /* risen far above what was heard */
-    CHECK(!rsti_fill_suppress_is_due(
-        &suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
+    CHECK(!rsti_fill_suppress_is_due(&suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
     CHECK(suppress.is_waiting);
     facts.now_ns = rsti_fill_suppress_due_ns(&suppress);
-    CHECK(rsti_fill_suppress_is_due(
-        &suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
+    CHECK(rsti_fill_suppress_is_due(&suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
     facts.consumed = facts.received; /* it is over while another wait runs */
     facts.now_ns += 20 * MS;
-    CHECK(!rsti_fill_suppress_is_due(
-        &suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
+    CHECK(!rsti_fill_suppress_is_due(&suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
     CHECK(!suppress.is_waiting);
 }
 
@@ -439,14 +451,14 @@ TEST(in_a_large_group_half_a_strength_is_news)
     }
 }
 
-/* A consumer that stops in a small group: the wait that began with a weak report ends with the strong one. */
+/* A consumer that stops in a small group: the wait that began with a weak report ends with the
+ * strong one. */
 TEST(in_a_small_group_the_strongest_hardly_wait)
 {
     static const struct {
         double group_size;
         int64_t least_ns, most_ns; /* what is left of the wait when it has become strongest */
-    } cases[] = {
-        {2, 0, 1}, {4, 0, 1}, {8, 3 * MS, 4 * MS + MS / 2}, {16, 12 * MS, INT64_MAX}};
+    } cases[] = {{2, 0, 1}, {4, 0, 1}, {8, 3 * MS, 4 * MS + MS / 2}, {16, 12 * MS, INT64_MAX}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         rsti_fill_t fill;
         rsti_fill_suppress_t suppress;
@@ -465,8 +477,8 @@ TEST(in_a_small_group_the_strongest_hardly_wait)
         facts.received = 1000000;
         const bool is_due = rsti_fill_update(&fill, &facts);
         CHECK_EQ((int64_t)(fill.strength * 1000), 1000);
-        const bool is_sent = rsti_fill_suppress_is_due(
-            &suppress, &fill, is_due, cases[i].group_size, 0.0);
+        const bool is_sent = rsti_fill_suppress_is_due(&suppress, &fill, is_due,
+            cases[i].group_size, 0.0);
         const int64_t left_ns = is_sent ? 0 : rsti_fill_suppress_due_ns(&suppress) - began_ns;
         CHECK(left_ns >= cases[i].least_ns);
         CHECK(left_ns <= cases[i].most_ns);
@@ -510,13 +522,11 @@ TEST(wild_numbers_are_clamped)
 
 CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
     RUN(looks_at_one_instant_count_once), RUN(a_consumer_of_batches_keeps_up),
-    RUN(a_consumer_of_batches_falls_behind),
-    RUN(loss_is_no_overload), RUN(what_comes_in_counts_behind_a_gap_too),
-    RUN(drain_and_variation_are_those_of_busy_times), RUN(a_stall_is_full_strength_and_no_drain),
-    RUN(a_consumer_that_takes_seldom_is_not_stalled),
+    RUN(a_consumer_of_batches_falls_behind), RUN(loss_is_no_overload),
+    RUN(what_comes_in_counts_behind_a_gap_too), RUN(drain_and_variation_are_those_of_busy_times),
+    RUN(a_stall_is_full_strength_and_no_drain), RUN(a_consumer_that_takes_seldom_is_not_stalled),
     RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_says_what_was_seen),
     RUN(demand_makes_the_buffer), RUN(waits_are_long_for_most_and_never_zero_in_a_group),
     RUN(a_group_speaks_with_few_voices), RUN(who_is_clearly_fuller_speaks_all_the_same),
-    RUN(in_a_large_group_half_a_strength_is_news),
-    RUN(in_a_small_group_the_strongest_hardly_wait),
+    RUN(in_a_large_group_half_a_strength_is_news), RUN(in_a_small_group_the_strongest_hardly_wait),
     RUN(a_deadline_is_there_while_there_is_something_to_say), RUN(wild_numbers_are_clamped))

@@ -1,4 +1,5 @@
-/* What a sender repeats to its group: the first of half a window, and only what is clearly stronger within it. */
+/* What a sender repeats to its group: the first of half a window, and only what is clearly stronger
+ * within it. */
 #include "flow/fill_echo.h"
 #include "tests/check.h"
 #include "util/rng.h"

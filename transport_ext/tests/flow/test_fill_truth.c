@@ -25,8 +25,11 @@ static void world_init(world_t *w)
 
 static bool say(world_t *w, double strength, double fill, double drain)
 {
-    const rsti_fill_report_t report = {.receiver_id = 7, .strength = strength, .fill = fill,
-        .drain = drain, .buffer_bytes = BUFFER};
+    const rsti_fill_report_t report = {.receiver_id = 7,
+        .strength = strength,
+        .fill = fill,
+        .drain = drain,
+        .buffer_bytes = BUFFER};
     rsti_fill_truth_on_status(&w->truth, 7, w->consumed, WINDOW, w->now_ns);
     return rsti_fill_truth_is_believed(&w->truth, &report, w->sent, MTU, w->now_ns);
 }
@@ -65,8 +68,8 @@ TEST(liars_are_known_within_a_second)
     for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
         world_t w;
         world_init(&w);
-        const int64_t after_ns =
-            known_after_ns(&w, claims[i].strength, claims[i].fill, claims[i].drain);
+        const int64_t after_ns = known_after_ns(&w, claims[i].strength, claims[i].fill,
+            claims[i].drain);
         CHECK_EQ(after_ns > 0, claims[i].is_liar);
         CHECK(after_ns <= 1000 * MS);
         CHECK_EQ(rsti_fill_truth_is_liar(&w.truth, 7), claims[i].is_liar);
@@ -132,8 +135,8 @@ TEST(honest_receivers_are_believed)
         const int64_t there = received[(ms + 5) % 10]; /* 5 ms under way */
         const int64_t most = w.consumed + (int64_t)capacity;
         w.consumed = rsti_max_i64(w.consumed, there < most ? there : most);
-        const bool is_due = rsti_fill_update(
-            &fill, &(rsti_fill_facts_t){w.now_ns, there, w.consumed, BUFFER, 10 * MS, 0});
+        const bool is_due = rsti_fill_update(&fill,
+            &(rsti_fill_facts_t){w.now_ns, there, w.consumed, BUFFER, 10 * MS, 0});
         if (ms % 10 == 0) {
             told = w.consumed; /* the last plain one, which the fill NAK repeats */
         }
@@ -154,7 +157,8 @@ TEST(a_replay_is_no_news)
     world_t w;
     world_init(&w);
     CHECK(rsti_fill_truth_on_status(&w.truth, 1, 5000, WINDOW, w.now_ns));
-    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 5000, WINDOW, w.now_ns)); /* repeated in a fill NAK */
+    CHECK(rsti_fill_truth_on_status(&w.truth, 1, 5000, WINDOW,
+        w.now_ns)); /* repeated in a fill NAK */
     CHECK(rsti_fill_truth_on_status(&w.truth, 1, 9000, WINDOW, w.now_ns));
     CHECK(!rsti_fill_truth_on_status(&w.truth, 1, 8999, WINDOW, w.now_ns));
     CHECK(rsti_fill_truth_on_status(&w.truth, 2, 100, WINDOW, w.now_ns)); /* somebody else */

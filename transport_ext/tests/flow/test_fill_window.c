@@ -1,4 +1,5 @@
-/* test_fill_window.c: the window for a sender of Aeron's, by tables; against the model: tests/unit/test_flow_window.py. */
+/* test_fill_window.c: the window for a sender of Aeron's, by tables; against the model:
+ * tests/unit/test_flow_window.py. */
 #include "flow/fill_window.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -12,8 +13,9 @@ static rsti_fill_t filled(double share)
     rsti_fill_t fill;
     rsti_fill_init(&fill, 0);
     (void)rsti_fill_update(&fill, &(rsti_fill_facts_t){.now_ns = 1, .buffer_bytes = WINDOW});
-    (void)rsti_fill_update(&fill, &(rsti_fill_facts_t){
-        .now_ns = 2, .received = (int64_t)(share * WINDOW), .buffer_bytes = WINDOW});
+    (void)rsti_fill_update(&fill,
+        &(rsti_fill_facts_t){
+            .now_ns = 2, .received = (int64_t)(share * WINDOW), .buffer_bytes = WINDOW});
     return fill;
 }
 
@@ -48,8 +50,9 @@ TEST(a_stall_alone_cuts_nothing)
 {
     rsti_fill_t fill = filled(0.3);
     const int32_t window = rsti_fill_window(&fill, WINDOW, WINDOW, MTU);
-    (void)rsti_fill_update(&fill, &(rsti_fill_facts_t){
-        .now_ns = RSTI_NS_PER_S, .received = (int64_t)(0.3 * WINDOW), .buffer_bytes = WINDOW});
+    (void)rsti_fill_update(&fill,
+        &(rsti_fill_facts_t){
+            .now_ns = RSTI_NS_PER_S, .received = (int64_t)(0.3 * WINDOW), .buffer_bytes = WINDOW});
     CHECK(fill.is_stalled);
     CHECK_EQ(rsti_fill_window(&fill, WINDOW, WINDOW, MTU), window);
 }
@@ -60,8 +63,8 @@ TEST(what_readers_ask_for_is_no_memory)
     rsti_fill_t fill;
     rsti_fill_init(&fill, 0);
     (void)rsti_fill_update(&fill, &(rsti_fill_facts_t){.now_ns = 1, .buffer_bytes = MTU});
-    (void)rsti_fill_update(&fill, &(rsti_fill_facts_t){
-        .now_ns = 2, .received = WINDOW / 20, .buffer_bytes = MTU});
+    (void)rsti_fill_update(&fill,
+        &(rsti_fill_facts_t){.now_ns = 2, .received = WINDOW / 20, .buffer_bytes = MTU});
     CHECK(fill.strength >= 1.0);
     CHECK_EQ(rsti_fill_window(&fill, WINDOW, WINDOW, MTU), WINDOW);
 }

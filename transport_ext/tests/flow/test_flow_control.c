@@ -68,7 +68,8 @@ TEST(limits_are_the_vectors)
             rsti_flow_control_fini(&flow);
             CHECK_EQ(init(&flow, v->fc, v->is_group), 0);
             CHECK(strncmp(v->is_group ? v->fc : "unicast", flow.strategy->name,
-                      strlen(flow.strategy->name)) == 0);
+                      strlen(flow.strategy->name))
+                == 0);
             name = v->name;
         }
         int64_t limit = 0;
@@ -156,8 +157,7 @@ TEST(options_are_the_vectors)
     for (size_t i = 0; i < COUNT(vector_flow_options); i++) {
         const vector_flow_options_t *v = &vector_flow_options[i];
         rsti_flow_options_t options;
-        CHECK_EQ(
-            rsti_flow_options_parse(v->text, &options), v->is_accepted ? 0 : -RST_ECHANNEL);
+        CHECK_EQ(rsti_flow_options_parse(v->text, &options), v->is_accepted ? 0 : -RST_ECHANNEL);
         if (v->is_accepted) {
             CHECK_STR(options.name, v->strategy);
             CHECK_EQ(options.has_group_tag, v->has_tag);

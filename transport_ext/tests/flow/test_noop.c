@@ -1,5 +1,5 @@
-/* The law of NOOPs, step by step: who answers in time is never given up, who does not is between one interval and
- * two, who never heard one is not, and who answers again is back. */
+/* The law of NOOPs, step by step: who answers in time is never given up, who does not is between
+ * one interval and two, who never heard one is not, and who answers again is back. */
 #include "flow/noop.h"
 #include "tests/check.h"
 #include "util/rng.h"

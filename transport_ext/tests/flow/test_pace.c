@@ -80,8 +80,7 @@ TEST(the_bound_holds)
         rsti_pacer_t pacer;
         rsti_pacer_init(&pacer);
         const int64_t rate = 100000 + (int64_t)(rsti_rng_unit(&rng) * 1e9);
-        const int64_t burst =
-            rate / 1000 > RSTI_PACE_BURST_MIN ? rate / 1000 : RSTI_PACE_BURST_MIN;
+        const int64_t burst = rate / 1000 > RSTI_PACE_BURST_MIN ? rate / 1000 : RSTI_PACE_BURST_MIN;
         rsti_pacer_set(&pacer, rate, 100 * MS);
         rsti_pacer_on_loss(&pacer, 0);
         int64_t now_ns = 0, sent = 0, resent = 0;
@@ -118,5 +117,5 @@ TEST(resends_cannot_starve)
 }
 
 CHECK_MAIN(RUN(the_rate_is_what_arrives_while_data_moves), RUN(few_datagrams_make_no_rate),
-    RUN(the_wish_follows_the_queue), RUN(it_bites_on_long_lossy_ways_only),
-    RUN(the_bound_holds), RUN(resends_cannot_starve))
+    RUN(the_wish_follows_the_queue), RUN(it_bites_on_long_lossy_ways_only), RUN(the_bound_holds),
+    RUN(resends_cannot_starve))

@@ -32,8 +32,8 @@ static void pass(bench_t *b, int64_t ms, double share)
     for (int64_t i = 0; i < ms; i++) {
         b->now_ns += MS;
         b->sent += b->rate.bytes_per_s * share / 1000;
-        (void)rsti_rate_on_cycle(
-            &b->rate, &(rsti_rate_use_t){b->now_ns, (int64_t)b->sent, MS, BUFFER});
+        (void)rsti_rate_on_cycle(&b->rate,
+            &(rsti_rate_use_t){b->now_ns, (int64_t)b->sent, MS, BUFFER});
     }
 }
 
@@ -90,8 +90,14 @@ TEST(the_strongest_of_a_window_counts_at_once)
         double strength;
         int64_t mb_per_s;
     } steps[] = {
-        {0, 0.2, 90}, {1, 0.2, 90}, {1, 0.1, 90}, {1, 0.6, 70}, {2, 0.6, 70}, {1, 0.3, 70},
-        {1, 1.0, 50}, {1, 1.0, 50}, /* W is 20 ms: all of them one window */
+        {0, 0.2, 90},
+        {1, 0.2, 90},
+        {1, 0.1, 90},
+        {1, 0.6, 70},
+        {2, 0.6, 70},
+        {1, 0.3, 70},
+        {1, 1.0, 50},
+        {1, 1.0, 50}, /* W is 20 ms: all of them one window */
         {15, 0.2, 45},              /* the next one cuts what the first one left */
         {1, 1.0, 25},
     };
@@ -165,8 +171,8 @@ TEST(a_far_receiver_is_probed_by_steps_that_it_can_tell_of)
         const int32_t step = b.rate.state.adaptive.step;
         b.now_ns += MS;
         b.sent += b.rate.bytes_per_s / 1000;
-        (void)rsti_rate_on_cycle(
-            &b.rate, &(rsti_rate_use_t){b.now_ns, (int64_t)b.sent, rtt_ns, BUFFER});
+        (void)rsti_rate_on_cycle(&b.rate,
+            &(rsti_rate_use_t){b.now_ns, (int64_t)b.sent, rtt_ns, BUFFER});
         CHECK(b.now_ns < 5 * S);
         if (b.rate.state.adaptive.step == step || step < 4) {
             continue;
@@ -197,8 +203,11 @@ TEST(one_below_its_fair_share_takes_larger_steps)
     bench_t small, large;
     start(&small, 10 * MB);
     start(&large, 90 * MB);
-    rsti_fill_report_t report = {.strength = 0.5, .drain = 10 * MB, .drain_all = 100 * MB,
-        .sender_count = 2, .buffer_bytes = BUFFER};
+    rsti_fill_report_t report = {.strength = 0.5,
+        .drain = 10 * MB,
+        .drain_all = 100 * MB,
+        .sender_count = 2,
+        .buffer_bytes = BUFFER};
     rsti_rate_on_report(&small.rate, &report, 0);
     report.drain = 90 * MB;
     rsti_rate_on_report(&large.rate, &report, 0);
@@ -272,13 +281,18 @@ TEST(wild_numbers_are_clamped)
             .drain = wild[(i + 3) % 8],
             .drain_all = wild[(i + 5) % 8],
             .variation = wild[(i / 8 + 1) % 8],
-            .sender_count = i % 3 == 0 ? INT32_MIN : i % 3 == 1 ? INT32_MAX : 0,
+            .sender_count = i % 3 == 0 ? INT32_MIN
+                : i % 3 == 1           ? INT32_MAX
+                                       : 0,
             .buffer_bytes = i % 2 == 0 ? INT64_MAX : INT64_MIN,
-            .rtt_ns = i % 5 == 0 ? INT64_MAX : i % 5 == 1 ? INT64_MIN : 1,
+            .rtt_ns = i % 5 == 0 ? INT64_MAX
+                : i % 5 == 1     ? INT64_MIN
+                                 : 1,
         };
         rsti_rate_on_report(&b.rate, &report, times[i % 7]);
-        (void)rsti_rate_on_cycle(&b.rate, &(rsti_rate_use_t){times[(i + 1) % 7],
-            times[(i + 2) % 7], times[(i + 3) % 7], times[(i + 4) % 7]});
+        (void)rsti_rate_on_cycle(&b.rate,
+            &(rsti_rate_use_t){
+                times[(i + 1) % 7], times[(i + 2) % 7], times[(i + 3) % 7], times[(i + 4) % 7]});
         CHECK(b.rate.bytes_per_s >= 65536);
         CHECK(b.rate.bytes_per_s <= RSTI_RATE_MAX);
     }
@@ -306,12 +320,10 @@ TEST(laws_are_found_by_name)
 
 CHECK_MAIN(RUN(it_begins_with_half_a_buffer_per_reaction_and_doubles),
     RUN(it_does_not_grow_beyond_what_is_used), RUN(the_strongest_of_a_window_counts_at_once),
-    RUN(the_window_does_not_grow_while_the_rate_is_cut),
-    RUN(the_way_back_leads_to_what_is_drained), RUN(after_a_long_silence_it_probes),
-    RUN(a_far_receiver_is_probed_by_steps_that_it_can_tell_of),
+    RUN(the_window_does_not_grow_while_the_rate_is_cut), RUN(the_way_back_leads_to_what_is_drained),
+    RUN(after_a_long_silence_it_probes), RUN(a_far_receiver_is_probed_by_steps_that_it_can_tell_of),
     RUN(the_slowest_receiver_is_the_one_to_follow),
-    RUN(one_below_its_fair_share_takes_larger_steps),
-    RUN(forged_reports_do_not_go_below_the_floor),
-    RUN(a_forged_round_trip_holds_the_rate_for_less_than_a_second),
-    RUN(idle_times_lower_no_floor), RUN(wild_numbers_are_clamped),
-    RUN(the_margin_says_whether_a_stop_is_survived), RUN(laws_are_found_by_name))
+    RUN(one_below_its_fair_share_takes_larger_steps), RUN(forged_reports_do_not_go_below_the_floor),
+    RUN(a_forged_round_trip_holds_the_rate_for_less_than_a_second), RUN(idle_times_lower_no_floor),
+    RUN(wild_numbers_are_clamped), RUN(the_margin_says_whether_a_stop_is_survived),
+    RUN(laws_are_found_by_name))

@@ -18,8 +18,9 @@ static void pass(rsti_rate_t *rate, int64_t ms, double most)
 {
     for (int64_t i = 0; i < ms; i++) {
         const double used = rate->bytes_per_s < most ? rate->bytes_per_s : most;
-        (void)rsti_rate_on_cycle(rate, &(rsti_rate_use_t){rate->now_ns + MS,
-            rate->sent_bytes + (int64_t)(used / 1000), MS, 0});
+        (void)rsti_rate_on_cycle(rate,
+            &(rsti_rate_use_t){
+                rate->now_ns + MS, rate->sent_bytes + (int64_t)(used / 1000), MS, 0});
     }
 }
 
@@ -41,8 +42,16 @@ TEST(nak_cuts_by_the_highest_trigger_of_a_window)
         double fill;
         int64_t mb_per_s;
     } steps[] = {
-        {1, 0.49, 200}, {1, 0.5, 180}, {1, 0.6, 180}, {1, 0.75, 150}, {1, 0.5, 150},
-        {1, 0.87, 100}, {1, 0.99, 100}, {1, 1.0, 50}, {1, 2.0, 50}, {20, 0.5, 50},
+        {1, 0.49, 200},
+        {1, 0.5, 180},
+        {1, 0.6, 180},
+        {1, 0.75, 150},
+        {1, 0.5, 150},
+        {1, 0.87, 100},
+        {1, 0.99, 100},
+        {1, 1.0, 50},
+        {1, 2.0, 50},
+        {20, 0.5, 50},
         {30, 0.5, 45}, /* the window of 50 ms is over: the next one */
     };
     rsti_rate_t rate;

@@ -1,4 +1,5 @@
-/* Where reports begin, W, and X, from far too small buffers to plenty: tables, and what holds for all. */
+/* Where reports begin, W, and X, from far too small buffers to plenty: tables, and what holds for
+ * all. */
 #include "flow/reaction.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -37,8 +38,8 @@ TEST(reports_begin_where_they_leave_room_for_a_stop)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const int64_t buffer_bytes = cases[i].buffer_bytes;
-        const rsti_reaction_t reaction =
-            rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, buffer_bytes, MS, RATE, RATE, RATE);
+        const rsti_reaction_t reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS,
+            buffer_bytes, MS, RATE, RATE, RATE);
         CHECK(is_near(reaction.fill_low, cases[i].fill_low));
         CHECK(is_near(margin(&reaction, buffer_bytes), cases[i].margin));
         CHECK_EQ(reaction.window_ns, cases[i].window_ns);
@@ -52,15 +53,17 @@ TEST(who_could_take_more_than_comes_needs_no_more_room)
     static const struct {
         double coming;
         double fill_low;
-    } cases[] = {{RATE, 0.4960080}, {1.5 * RATE, 0.2440120}, {2 * RATE, 0.1}, {9 * RATE, 0.1}, {0, 0.499002}};
+    } cases[] = {{RATE, 0.4960080}, {1.5 * RATE, 0.2440120}, {2 * RATE, 0.1}, {9 * RATE, 0.1},
+        {0, 0.499002}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const rsti_reaction_t reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 4008000, 10 * MS, 2 * RATE,
-            cases[i].coming, RATE);
+        const rsti_reaction_t reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS,
+            4008000, 10 * MS, 2 * RATE, cases[i].coming, RATE);
         CHECK(is_near(reaction.fill_low, cases[i].fill_low));
     }
-    const rsti_reaction_t flood =
-        rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 4008000, 10 * MS, RATE, 9 * RATE, RATE);
-    CHECK(is_near(flood.fill_low, 1 / 4.008)); /* nor does what its consumer will not keep up with */
+    const rsti_reaction_t flood = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 4008000,
+        10 * MS, RATE, 9 * RATE, RATE);
+    CHECK(is_near(flood.fill_low,
+        1 / 4.008)); /* nor does what its consumer will not keep up with */
 }
 
 /* From far away a queue of a round trip is no overload. */
@@ -71,8 +74,8 @@ TEST(reports_begin_no_earlier_than_a_round_trip_can_steer)
         double fill_low;
     } cases[] = {{0, 0.1}, {10 * MS, 0.1}, {50 * MS, 0.15625}, {100 * MS, 0.3125}, {300 * MS, 0.1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const rsti_reaction_t reaction =
-            rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 32000000, cases[i].rtt_ns, RATE, RATE, RATE);
+        const rsti_reaction_t reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS,
+            32000000, cases[i].rtt_ns, RATE, RATE, RATE);
         CHECK(is_near(reaction.fill_low, cases[i].fill_low)); /* 300 ms: too small for a stop */
     }
 }
@@ -84,8 +87,9 @@ TEST(the_margin_rises_with_the_buffer)
     for (size_t i = 0; i < sizeof round_trips / sizeof round_trips[0]; i++) {
         double before = 0;
         for (int64_t buffer_bytes = 1000; buffer_bytes < 100000000;
-             buffer_bytes += buffer_bytes / 16 + 1) {
-            const rsti_reaction_t reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, buffer_bytes, round_trips[i], RATE, RATE, RATE);
+            buffer_bytes += buffer_bytes / 16 + 1) {
+            const rsti_reaction_t reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS,
+                buffer_bytes, round_trips[i], RATE, RATE, RATE);
             const double now = margin(&reaction, buffer_bytes);
             CHECK(now >= before - 1e-9);
             CHECK(reaction.fill_low >= 0.1);
@@ -98,11 +102,13 @@ TEST(the_margin_rises_with_the_buffer)
 
 TEST(what_is_not_known_counts_as_slow_and_safe)
 {
-    const rsti_reaction_t none = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 0, MS, RATE, RATE, RATE);
+    const rsti_reaction_t none = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 0, MS, RATE,
+        RATE, RATE);
     CHECK(is_near(none.fill_low, 0.5));
     CHECK_EQ(none.window_ns, 50 * MS);
     CHECK(is_near(margin(&none, 0), 0));
-    const rsti_reaction_t still = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 100000, MS, 0, 0, 0);
+    const rsti_reaction_t still = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 100000, MS, 0,
+        0, 0);
     CHECK(is_near(still.fill_low, 0.1));
     CHECK_EQ(still.window_ns, 50 * MS);
     CHECK(is_near(rsti_reaction_margin(&still, 100000, 0, RSTI_DETECT_NS), 0));

@@ -1,5 +1,5 @@
-/* When words are told again: at once when they change, then ever less often while no data come, and never twice at
- * one instant, whatever was told before the first look. */
+/* When words are told again: at once when they change, then ever less often while no data come, and
+ * never twice at one instant, whatever was told before the first look. */
 #include "flow/retell.h"
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
-/* Who holds a stream back, and since when: the rules one by one, and random readers against a model that
- * keeps every past round. */
+/* Who holds a stream back, and since when: the rules one by one, and random readers against a model
+ * that keeps every past round. */
 #include "flow/slowest.h"
 #include "tests/check.h"
 #include "util/rng.h"
@@ -50,7 +50,11 @@ TEST(who_goes_holds_nobody_any_more)
 /* The model looks back from now for as long as its holder was among the slowest of each round. */
 TEST(random_readers_agree_with_a_model)
 {
-    enum { READERS = 4, ROUNDS = 300, RUNS = 200 };
+    enum {
+        READERS = 4,
+        ROUNDS = 300,
+        RUNS = 200
+    };
     static int64_t positions[ROUNDS][READERS];
     rsti_rng_t rng;
     rsti_rng_init(&rng, 77);

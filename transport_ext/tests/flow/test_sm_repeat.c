@@ -1,5 +1,5 @@
-/* test_sm_repeat.c: a sender that stands at an old limit is told the new one again, one that knows it
- * or has nothing to send is left alone. */
+/* test_sm_repeat.c: a sender that stands at an old limit is told the new one again, one that knows
+ * it or has nothing to send is left alone. */
 #include "flow/sm_repeat.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -47,8 +47,8 @@ TEST(leaves_alone_who_stands_elsewhere)
     CHECK(!rsti_sm_repeat_is_due(&repeat, 0, MTU, 0)); /* before the first */
     announce(WINDOW);
     announce(2 * WINDOW);
-    static const int64_t positions[] = {
-        0, WINDOW - MTU, /* its next frame would have fitted: it has none */
+    static const int64_t positions[] = {0,
+        WINDOW - MTU, /* its next frame would have fitted: it has none */
         WINDOW + 1, 2 * WINDOW - MTU, 2 * WINDOW - MTU + 1, 2 * WINDOW, 2 * WINDOW + 1};
     for (size_t i = 0; i < sizeof positions / sizeof positions[0]; i++) {
         CHECK(!rsti_sm_repeat_is_due(&repeat, positions[i], MTU, INT64_MAX / 2));
@@ -74,8 +74,7 @@ TEST(several_lost_in_a_row_are_seen_as_far_as_limits_are_remembered)
 
 TEST(the_first_interval_follows_the_round_trip)
 {
-    static const int64_t round_trips[][2] = {
-        {1000, RSTI_SM_REPEAT_MIN_NS}, {100000000, 125000000}};
+    static const int64_t round_trips[][2] = {{1000, RSTI_SM_REPEAT_MIN_NS}, {100000000, 125000000}};
     for (int i = 0; i < 2; i++) {
         rsti_sm_repeat_init(&repeat);
         rsti_sm_repeat_on_rtt(&repeat, round_trips[i][0]);

@@ -1,5 +1,5 @@
-/* test_standstill.c: when a receiver's own window counts under a rate, and for how long at most. The random
- * sequences are those of tests/unit/test_flow_models.py. */
+/* test_standstill.c: when a receiver's own window counts under a rate, and for how long at most.
+ * The random sequences are those of tests/unit/test_flow_models.py. */
 #include "flow/reaction.h"
 #include "flow/standstill.h"
 #include "tests/check.h"
@@ -40,8 +40,14 @@ static world_t begin(void)
 
 static void report(world_t *w, int64_t id, double strength)
 {
-    const rsti_fill_report_t report = {.receiver_id = id, .strength = strength, .fill = 0.5,
-        .drain = DRAIN, .drain_all = DRAIN, .sender_count = 1, .buffer_bytes = BUFFER, .rtt_ns = RTT};
+    const rsti_fill_report_t report = {.receiver_id = id,
+        .strength = strength,
+        .fill = 0.5,
+        .drain = DRAIN,
+        .drain_all = DRAIN,
+        .sender_count = 1,
+        .buffer_bytes = BUFFER,
+        .rtt_ns = RTT};
     CHECK(rsti_fill_truth_is_believed(&w->truth, &report, SENT, MTU, w->now_ns));
     rsti_standstill_on_report(&w->standstill, &w->truth, &report, TARGET, w->now_ns);
 }
@@ -83,7 +89,8 @@ TEST(its_window_counts_after_a_reaction_time)
     CHECK(!w.standstill.is_holding);
     CHECK_EQ(limit(&w, SENT + BUFFER / 2 - MTU), SENT + BUFFER / 2);
     CHECK(!w.standstill.is_holding);
-    CHECK_EQ(limit(&w, SENT + BUFFER / 2 - MTU + 1), SENT + BUFFER / 2 - MTU + 1); /* no datagram fits */
+    CHECK_EQ(limit(&w, SENT + BUFFER / 2 - MTU + 1),
+        SENT + BUFFER / 2 - MTU + 1); /* no datagram fits */
     CHECK(w.standstill.is_holding);
     CHECK_EQ(limit(&w, SENT + BUFFER), SENT + BUFFER); /* what was sent was sent */
 }
@@ -163,8 +170,6 @@ TEST(it_holds_for_a_quarter_of_a_second_and_then_for_a_sixth_of_the_time)
     CHECK(held_ns <= RSTI_NS_PER_S + RSTI_STANDSTILL_MOST_NS + MS);
 }
 
-CHECK_MAIN(RUN(its_window_counts_after_a_reaction_time),
-    RUN(it_ends_when_the_reports_do),
-    RUN(who_never_moved_or_is_unknown_holds_nothing),
-    RUN(of_two_that_stand_the_fuller_one_counts),
+CHECK_MAIN(RUN(its_window_counts_after_a_reaction_time), RUN(it_ends_when_the_reports_do),
+    RUN(who_never_moved_or_is_unknown_holds_nothing), RUN(of_two_that_stand_the_fuller_one_counts),
     RUN(it_holds_for_a_quarter_of_a_second_and_then_for_a_sixth_of_the_time))

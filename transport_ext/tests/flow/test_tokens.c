@@ -114,8 +114,8 @@ TEST(wild_numbers_are_clamped)
         rsti_tokens_spend(&tokens, whole[(i + 1) % 7], whole[(i + 2) % 7], now_ns);
         (void)rsti_tokens_ask(&tokens, whole[(i + 3) % 7], whole[(i + 4) % 7], now_ns);
         CHECK(rsti_tokens_room(&tokens, now_ns) >= 0);
-        const int64_t due_ns =
-            rsti_tokens_due_ns(&tokens, whole[(i + 5) % 7], whole[(i + 6) % 7], now_ns);
+        const int64_t due_ns = rsti_tokens_due_ns(&tokens, whole[(i + 5) % 7], whole[(i + 6) % 7],
+            now_ns);
         CHECK(due_ns >= tokens.filled_ns);
     }
     rsti_tokens_init(&tokens, 1e6, RSTI_RATE_MAX, MTU, 10 * MS);

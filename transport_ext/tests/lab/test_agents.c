@@ -1,5 +1,5 @@
-/* test_agents.c: a run with real agents is set up, keeps what it must, and gives everything back: in virtual time,
- * and in real time, where a busy machine decides how much there is to keep. */
+/* test_agents.c: a run with real agents is set up, keeps what it must, and gives everything back:
+ * in virtual time, and in real time, where a busy machine decides how much there is to keep. */
 #include "lab/agents.h"
 #include "tests/lab/world.h"
 #include "util/error.h"
@@ -80,8 +80,8 @@ static rsti_lab_sender_spec_t *sender_of(world_t *world)
     return (rsti_lab_sender_spec_t *)(world->values + 1 + SAME_SIZE(run) + 1);
 }
 
-/* One receiver stands still for a while and says so; then four forgers speak beside it, one of them word for word as it
- * did. Another one's reports are exchanged. One report each per millisecond. */
+/* One receiver stands still for a while and says so; then four forgers speak beside it, one of them
+ * word for word as it did. Another one's reports are exchanged. One report each per millisecond. */
 TEST(liars_and_forgers_put_in_what_their_records_say)
 {
     world_t world;
@@ -90,11 +90,11 @@ TEST(liars_and_forgers_put_in_what_their_records_say)
     sender_of(&world)->fc = 0;
     sender_of(&world)->app_rate = 0;
     ADD(&world, pause, RSTI_LAB_PAUSE, .consumer = 1, .at_ns = 1e7, .length_ns = 2e7);
-    ADD(&world, liar, RSTI_LAB_LIAR, .from_ns = 3e7, .to_ns = 9e7, .period_ns = 1e6, .strength = 1, .fill = 1,
-        .drain_share = 0.01);
+    ADD(&world, liar, RSTI_LAB_LIAR, .from_ns = 3e7, .to_ns = 9e7, .period_ns = 1e6, .strength = 1,
+        .fill = 1, .drain_share = 0.01);
     for (int kind = RSTI_LAB_FORGES_FRESH; kind <= RSTI_LAB_REPLAYS; kind++) {
-        ADD(&world, forger, RSTI_LAB_FORGER, .from_ns = 5e7, .to_ns = 9e7, .period_ns = 1e6, .kind = kind,
-            .image = 1, .strength = 1, .fill = 1, .drain = MB);
+        ADD(&world, forger, RSTI_LAB_FORGER, .from_ns = 5e7, .to_ns = 9e7, .period_ns = 1e6,
+            .kind = kind, .image = 1, .strength = 1, .fill = 1, .drain = MB);
     }
     rsti_lab_agents_t agents;
     CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, dir), 0);
@@ -117,14 +117,18 @@ TEST(a_set_up_that_fails_gives_everything_back)
     world_t world;
     rsti_lab_agents_t agents;
     make_world(&world, 2, 0);
-    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, "/dev/shm/nowhere/at/all") < 0, 1);
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, "/dev/shm/nowhere/at/all")
+            < 0,
+        1);
     CHECK(agents.hosts == NULL && agents.sheet.samples == NULL);
     CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count - 1, dir), -RST_EINVAL);
     ADD(&world, liar, RSTI_LAB_LIAR, .to_ns = 1, .period_ns = 1e6);
     CHECK_EQ(rsti_lab_agents_init_real(&agents, world.values, world.count, dir), -RST_EINVAL);
     CHECK(strstr(rst_last_error_text(), "record liar: on real sockets") != NULL);
     CHECK(agents.tamper.images == NULL);
-    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, "/dev/shm/nowhere/at/all") < 0, 1);
+    CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, "/dev/shm/nowhere/at/all")
+            < 0,
+        1);
     CHECK(agents.tamper.images == NULL && agents.wire.guard == NULL);
     remove_files();
 }

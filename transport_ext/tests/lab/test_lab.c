@@ -89,9 +89,9 @@ TEST(a_stop_makes_the_queue_of_its_length)
     rsti_lab_fini(&lab);
 }
 
-/* 150 MB/s under fc=max, whose limit follows the fastest. The other one, at 100, is full after 78 ms
- * (a first burst of 2 ms counts). Then the sender stands beyond its buffer, and all of the 150 that
- * is not sent again is dropped. */
+/* 150 MB/s under fc=max, whose limit follows the fastest. The other one, at 100, is full after 78
+ * ms (a first burst of 2 ms counts). Then the sender stands beyond its buffer, and all of the 150
+ * that is not sent again is dropped. */
 TEST(what_finds_the_buffer_full_is_counted_and_asked_for)
 {
     world_t world = {0};

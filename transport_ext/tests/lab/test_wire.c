@@ -1,4 +1,5 @@
-/* test_wire.c: what a wire does with datagrams: order, delay, loss, the interface, groups, and what leads nowhere. */
+/* test_wire.c: what a wire does with datagrams: order, delay, loss, the interface, groups, and what
+ * leads nowhere. */
 #include "lab/wire.h"
 #include "tests/check.h"
 #include "util/error.h"
@@ -121,7 +122,8 @@ TEST(a_group_is_its_members)
     CHECK_EQ(send_number(&net, 0, from, "224.0.1.1:4000", 1), 1);
     CHECK_EQ(receive_number(&net, 1, member), 1);
     CHECK_EQ(receive_number(&net, 2, other), -1);
-    CHECK_EQ(send_number(&net, 0, from, "10.0.0.2:4000", 2), 1); /* a member's socket takes the group's alone */
+    CHECK_EQ(send_number(&net, 0, from, "10.0.0.2:4000", 2),
+        1); /* a member's socket takes the group's alone */
     CHECK_EQ(receive_number(&net, 1, member), -1);
     CHECK_EQ(net.wire.ports[1].dropped, 1);
     rsti_lab_wire_fini(&net.wire);
@@ -137,7 +139,8 @@ TEST(what_leads_nowhere_is_gone)
     rsti_socket_t *apart = open_socket(&net, 2, "10.0.0.3:4000", NULL);
     CHECK_EQ(send_number(&net, 0, from, "10.0.0.3:4000", 1), 1); /* no lane */
     CHECK_EQ(send_number(&net, 0, from, "10.0.0.9:4000", 1), 1); /* nobody */
-    CHECK_EQ(send_number(&net, 0, from, "10.0.0.2:4001", 1), 1); /* no socket: dropped by its host */
+    CHECK_EQ(send_number(&net, 0, from, "10.0.0.2:4001", 1),
+        1); /* no socket: dropped by its host */
     CHECK_EQ(send_number(&net, 0, from, "10.0.0.2:4000", 2), 1);
     CHECK_EQ(receive_number(&net, 2, apart), -1);
     CHECK_EQ(receive_number(&net, 1, to), 2);
@@ -187,7 +190,8 @@ TEST(a_guard_sees_what_enters_a_lane_and_what_is_posted_it_does_not)
     CHECK_EQ(guard.to, 0);
     CHECK_EQ(guard.source_port, 7000);
     uint8_t bytes[1000] = {5};
-    const struct sockaddr_storage source = address("10.0.0.2:7001"), target = address("10.0.0.1:4000");
+    const struct sockaddr_storage source = address("10.0.0.2:7001"),
+                                  target = address("10.0.0.1:4000");
     rsti_lab_passing_t passing = {1, 0, &source, &target, bytes, sizeof bytes};
     rsti_lab_wire_post(&net.wire, &passing);
     passing.to = 2;
@@ -204,6 +208,7 @@ TEST(a_guard_sees_what_enters_a_lane_and_what_is_posted_it_does_not)
     rsti_lab_wire_fini(&net.wire);
 }
 
-CHECK_MAIN(RUN(a_lane_keeps_order_and_takes_its_time), RUN(an_interface_takes_no_more_than_it_can_soon_send),
-    RUN(a_group_is_its_members), RUN(what_leads_nowhere_is_gone),
+CHECK_MAIN(RUN(a_lane_keeps_order_and_takes_its_time),
+    RUN(an_interface_takes_no_more_than_it_can_soon_send), RUN(a_group_is_its_members),
+    RUN(what_leads_nowhere_is_gone),
     RUN(a_guard_sees_what_enters_a_lane_and_what_is_posted_it_does_not))

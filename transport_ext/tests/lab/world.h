@@ -15,7 +15,7 @@ typedef struct world_t {
 
 #define SAME_SIZE(word) (sizeof(rsti_lab_##word##_spec_t) / sizeof(double))
 /* ADD(&world, consumer, RSTI_LAB_CONSUMER, .noise = 0.1, ...): one record. */
-#define ADD(world, word, KIND, ...) \
+#define ADD(world, word, KIND, ...)                                                                \
     add(world, KIND, (const double *)&(rsti_lab_##word##_spec_t){__VA_ARGS__}, SAME_SIZE(word))
 
 static inline void add(world_t *world, rsti_lab_kind_t kind, const double *values, size_t count)

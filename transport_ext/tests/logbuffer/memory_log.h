@@ -42,8 +42,8 @@ static inline void memory_log_make(memory_log_t *memory, const rsti_log_params_t
         abort();
     }
     memset(base, 0, (size_t)length);
-    rsti_log_metadata_t *metadata
-        = (rsti_log_metadata_t *)(void *)(base + length - RSTI_LOG_METADATA_LENGTH);
+    rsti_log_metadata_t *metadata = (rsti_log_metadata_t *)(void *)(base + length
+        - RSTI_LOG_METADATA_LENGTH);
     rsti_log_metadata_init(metadata, params);
     metadata->is_connected = 1;
     if (rsti_log_init(&memory->log, base, (size_t)length) != 0) {
@@ -52,8 +52,8 @@ static inline void memory_log_make(memory_log_t *memory, const rsti_log_params_t
     memory->limit = INT64_MAX;
 }
 
-static inline void memory_log_init(
-    memory_log_t *memory, int32_t initial_term_id, int32_t term_length)
+static inline void memory_log_init(memory_log_t *memory, int32_t initial_term_id,
+    int32_t term_length)
 {
     const rsti_log_params_t params = memory_log_params(initial_term_id, term_length);
     memory_log_make(memory, &params);
@@ -65,8 +65,8 @@ static inline void memory_log_fini(memory_log_t *memory)
 }
 
 /* A frame header put down by hand; length may be negative. */
-static inline void put_frame(
-    uint8_t *term, int16_t type, int32_t length, int32_t term_offset, int32_t term_id)
+static inline void put_frame(uint8_t *term, int16_t type, int32_t length, int32_t term_offset,
+    int32_t term_id)
 {
     rsti_data_header_t header;
     rsti_data_header_fill(&header, RSTI_FLAG_UNFRAGMENTED, type, MEMORY_LOG_SESSION_ID,

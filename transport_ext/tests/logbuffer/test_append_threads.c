@@ -54,8 +54,7 @@ static uint8_t pattern_byte(uint32_t producer, uint32_t number, size_t index)
 
 static void make_message(producer_t *producer, size_t slot, uint32_t number, size_t length)
 {
-    const message_t head
-        = {.producer = producer->id, .number = number, .length = (uint32_t)length};
+    const message_t head = {.producer = producer->id, .number = number, .length = (uint32_t)length};
     uint8_t *bytes = producer->messages[slot];
     memcpy(bytes, &head, sizeof head);
     for (size_t i = sizeof head; i < length; i++) {
@@ -74,8 +73,7 @@ static void next_message(void *arg, size_t index, const void **data, size_t *len
 static int64_t send_claimed(producer_t *producer)
 {
     rsti_data_header_t *frame;
-    const int64_t result
-        = rsti_append_claim(&producer->appender, producer->lengths[0], 0, &frame);
+    const int64_t result = rsti_append_claim(&producer->appender, producer->lengths[0], 0, &frame);
     if (result < 0) {
         return result;
     }
@@ -105,8 +103,8 @@ static size_t send_some(producer_t *producer, uint32_t number, size_t left)
     for (;;) {
         int64_t result;
         if (way == 0) {
-            result = rsti_append_many(
-                &producer->appender, count, next_message, producer, 0, &taken);
+            result = rsti_append_many(&producer->appender, count, next_message, producer, 0,
+                &taken);
         } else {
             taken = 1;
             result = way == 1 ? rsti_append(&producer->appender, &part, 1, part.length, 0)
@@ -145,12 +143,12 @@ static void *conduct(void *arg)
     return NULL;
 }
 
-#define FAIL_UNLESS(condition)                    \
-    do {                                          \
-        if (!(condition)) {                       \
-            race->failed_line = __LINE__;         \
-            return false;                         \
-        }                                         \
+#define FAIL_UNLESS(condition)                                                                     \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            race->failed_line = __LINE__;                                                          \
+            return false;                                                                          \
+        }                                                                                          \
     } while (0)
 
 typedef struct assembly_t {
@@ -176,8 +174,7 @@ static bool take_fragment(race_t *race, assembly_t *assembly, const rsti_fragmen
     }
     for (size_t i = from; i < length; i++) {
         FAIL_UNLESS(fragment->payload[i]
-                    == pattern_byte(assembly->head.producer, assembly->head.number,
-                        assembly->done + i));
+            == pattern_byte(assembly->head.producer, assembly->head.number, assembly->done + i));
     }
     assembly->done += length;
     assembly->is_open = (fragment->flags & RSTI_FLAG_END) == 0;
@@ -199,14 +196,13 @@ static bool read_all(race_t *race)
         const int32_t offset = rsti_position_offset(position, TERM);
         int32_t next;
         bool is_corrupt;
-        const int32_t count
-            = rsti_term_read(log->terms[rsti_position_index(position, log->position_bits)], TERM,
+        const int32_t count =
+            rsti_term_read(log->terms[rsti_position_index(position, log->position_bits)], TERM,
                 offset, fragments, 32, &next, &is_corrupt);
         FAIL_UNLESS(!is_corrupt);
         for (int32_t i = 0; i < count; i++) {
             FAIL_UNLESS(fragments[i].header->term_id
-                        == rsti_position_term_id(
-                            position, log->position_bits, log->initial_term_id));
+                == rsti_position_term_id(position, log->position_bits, log->initial_term_id));
             FAIL_UNLESS(take_fragment(race, &assembly, &fragments[i]));
             missing -= assembly.is_open ? 0 : 1;
         }
@@ -279,5 +275,4 @@ TEST(one_exclusive_producer_against_its_reader)
     run_race(1, true);
 }
 
-CHECK_MAIN(RUN(four_producers_race_over_term_ends),
-    RUN(one_exclusive_producer_against_its_reader))
+CHECK_MAIN(RUN(four_producers_race_over_term_ends), RUN(one_exclusive_producer_against_its_reader))

@@ -186,12 +186,10 @@ static void claims(bool is_exclusive)
     rsti_fragment_t fragment[2];
     int32_t next;
     bool is_corrupt;
-    CHECK_EQ(
-        rsti_term_read(rig.log->terms[0], TERM, 0, fragment, 2, &next, &is_corrupt), 0);
+    CHECK_EQ(rsti_term_read(rig.log->terms[0], TERM, 0, fragment, 2, &next, &is_corrupt), 0);
     memcpy((uint8_t *)frame + 32, pattern, 40);
     rsti_append_commit(frame);
-    CHECK_EQ(
-        rsti_term_read(rig.log->terms[0], TERM, 0, fragment, 2, &next, &is_corrupt), 1);
+    CHECK_EQ(rsti_term_read(rig.log->terms[0], TERM, 0, fragment, 2, &next, &is_corrupt), 1);
     CHECK_EQ(fragment[0].payload_length, 40);
     CHECK_EQ(fragment[0].header->reserved_value, RESERVED);
     rsti_append_commit(frame); /* a second commit changes nothing */
@@ -200,8 +198,7 @@ static void claims(bool is_exclusive)
     rsti_append_abort(frame);
     CHECK_EQ(frame->frame.type, RSTI_FRAME_PAD);
     CHECK_EQ(frame->frame.frame_length, MEMORY_LOG_MTU);
-    CHECK_EQ(
-        rsti_term_read(rig.log->terms[0], TERM, 96, fragment, 2, &next, &is_corrupt), 0);
+    CHECK_EQ(rsti_term_read(rig.log->terms[0], TERM, 96, fragment, 2, &next, &is_corrupt), 0);
     CHECK_EQ(next, 96 + MEMORY_LOG_MTU);
     rig_fini(&rig);
 }
@@ -516,8 +513,7 @@ CHECK_MAIN(RUN(a_small_message_is_one_frame), RUN(a_large_message_is_cut_from_an
     RUN(exact_multiples_of_the_payload), RUN(a_small_message_is_gathered),
     RUN(a_claim_is_invisible_until_committed),
     RUN(a_claim_ended_long_after_it_was_given_up_changes_nothing),
-    RUN(the_limit_stops_the_next_message),
-    RUN(the_end_of_a_term_is_padded_and_the_log_turned_once),
+    RUN(the_limit_stops_the_next_message), RUN(the_end_of_a_term_is_padded_and_the_log_turned_once),
     RUN(a_term_filled_exactly_needs_no_padding), RUN(the_end_of_the_stream_is_told),
     RUN(a_rotation_in_progress_is_told), RUN(a_scribbled_tail_is_an_error),
     RUN(an_appender_goes_on_where_the_log_ends), RUN(many_messages_with_one_claim),

@@ -109,12 +109,12 @@ static void expect_refused(int64_t offset, const char *what)
     CHECK_EQ(frame_at(rig.log->terms[0], (int32_t)offset).frame.frame_length, 0);
 }
 
-#define REFUSE_WITH(field, value, what)                                            \
-    do {                                                                           \
-        (void)put(0, 32, 64, TERM_ID);                                             \
-        (void)put(32, 32, 96, TERM_ID);                                            \
-        ((rsti_data_header_t *)(void *)(rig.block + frame * 32))->field = (value); \
-        expect_refused(64, what);                                                  \
+#define REFUSE_WITH(field, value, what)                                                            \
+    do {                                                                                           \
+        (void)put(0, 32, 64, TERM_ID);                                                             \
+        (void)put(32, 32, 96, TERM_ID);                                                            \
+        ((rsti_data_header_t *)(void *)(rig.block + frame * 32))->field = (value);                 \
+        expect_refused(64, what);                                                                  \
     } while (0)
 
 /* A12: every field of the first header, and of the ones behind it, must be right. */
@@ -254,14 +254,15 @@ static void die(int signal_number)
     siglongjmp(died, 1);
 }
 
-/* A producer that dies while it copies, here at a page that it may not read, leaves the frames before, and
- * none behind the one that it did not end: unblocked, readers miss the end of what was offered, not its
- * middle. */
+/* A producer that dies while it copies, here at a page that it may not read, leaves the frames
+ * before, and none behind the one that it did not end: unblocked, readers miss the end of what was
+ * offered, not its middle. */
 TEST(a_block_that_is_not_ended_has_no_frames_behind_it)
 {
     begin(true);
     const size_t page = 4096;
-    uint8_t *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+        0);
     CHECK(pages != MAP_FAILED);
     int32_t length = put(0, 100, 0, TERM_ID);
     length = put(length, 200, length, TERM_ID);
@@ -296,6 +297,6 @@ TEST(a_block_that_is_not_ended_has_no_frames_behind_it)
 }
 
 CHECK_MAIN(RUN(blocks_are_copied_as_they_are), RUN(a_block_fills_a_term),
-    RUN(a_block_that_is_not_ended_has_no_frames_behind_it),
-    RUN(wrong_frames_are_refused), RUN(wrong_lengths_of_blocks_are_refused),
-    RUN(padding_is_one_frame), RUN(next_of_a_shared_appender), RUN(a_delayed_claim))
+    RUN(a_block_that_is_not_ended_has_no_frames_behind_it), RUN(wrong_frames_are_refused),
+    RUN(wrong_lengths_of_blocks_are_refused), RUN(padding_is_one_frame),
+    RUN(next_of_a_shared_appender), RUN(a_delayed_claim))

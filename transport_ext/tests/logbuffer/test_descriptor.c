@@ -17,11 +17,9 @@ TEST(positions_are_the_vectors)
                      v->initial_term_id),
             v->position);
         CHECK_EQ(rsti_wrap_sub_i32(v->term_id, v->initial_term_id), v->term_count);
-        CHECK_EQ(rsti_position_term_id(
-                     v->position, v->position_bits_to_shift, v->initial_term_id),
+        CHECK_EQ(rsti_position_term_id(v->position, v->position_bits_to_shift, v->initial_term_id),
             v->term_id_from_position);
-        CHECK_EQ(rsti_position_offset(v->position, v->term_length),
-            v->term_offset_from_position);
+        CHECK_EQ(rsti_position_offset(v->position, v->term_length), v->term_offset_from_position);
         if (v->term_count >= 0) {
             CHECK_EQ(rsti_position_index(v->position, v->position_bits_to_shift),
                 v->partition_index);
@@ -107,8 +105,8 @@ TEST(lengths_and_windows_are_the_vectors)
 
 TEST(metadata_lies_where_others_look)
 {
-#define CHECK_FIELD(field, at, size)                                       \
-    CHECK_EQ(offsetof(rsti_log_metadata_t, field), at);                    \
+#define CHECK_FIELD(field, at, size)                                                               \
+    CHECK_EQ(offsetof(rsti_log_metadata_t, field), at);                                            \
     CHECK_EQ(sizeof(((rsti_log_metadata_t *)0)->field), size);
     VECTOR_LOG_METADATA(CHECK_FIELD)
 #undef CHECK_FIELD

@@ -157,16 +157,14 @@ TEST(scribbled_terms_are_never_left)
             const int16_t type = dice == 2 ? RSTI_FRAME_PAD
                                            : (dice == 3 ? (int16_t)rsti_rng_next(&rng) : 1);
             put_frame(term, type, length, at, 5);
-            at += (int32_t)rsti_rng_below(&rng, 2) == 0
-                      ? 32
-                      : rsti_frame_span(length & 0xFFF) + 32;
+            at += (int32_t)rsti_rng_below(&rng, 2) == 0 ? 32 : rsti_frame_span(length & 0xFFF) + 32;
         }
         int32_t next = (int32_t)rsti_rng_below(&rng, TERM / 32) * 32;
         bool is_corrupt = false;
         for (int step = 0; step < 64; step++) {
             const int32_t before = next;
-            const int32_t count
-                = rsti_term_read(term, TERM, before, fragments, 64, &next, &is_corrupt);
+            const int32_t count = rsti_term_read(term, TERM, before, fragments, 64, &next,
+                &is_corrupt);
             CHECK(next >= before);
             CHECK(next <= TERM);
             for (int32_t i = 0; i < count; i++) {

@@ -14,8 +14,8 @@ static size_t make_datagram(uint8_t *datagram, int32_t term_offset, int32_t leng
     const int32_t span = rsti_frame_span(length);
     memset(datagram, 0, (size_t)span);
     rsti_data_header_t header;
-    rsti_data_header_fill(&header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA,
-        MEMORY_LOG_SESSION_ID, MEMORY_LOG_STREAM_ID, TERM_ID, term_offset);
+    rsti_data_header_fill(&header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, MEMORY_LOG_SESSION_ID,
+        MEMORY_LOG_STREAM_ID, TERM_ID, term_offset);
     header.frame.frame_length = length;
     header.reserved_value = INT64_C(0x1122334455667788);
     memcpy(datagram, &header, sizeof header);
@@ -55,12 +55,10 @@ TEST(the_header_of_a_padding_is_all_that_is_written)
     CHECK_EQ(frame_at(term, TERM - 992).frame.frame_length, 0);
     int32_t contiguous;
     rsti_gap_t gap;
-    CHECK(!rsti_term_gap_scan(
-        term, TERM_ID, TERM - 1024, TERM, TERM, &contiguous, &gap));
+    CHECK(!rsti_term_gap_scan(term, TERM_ID, TERM - 1024, TERM, TERM, &contiguous, &gap));
     CHECK_EQ(contiguous, TERM);
     /* A high water mark inside the padding is no gap either. */
-    CHECK(!rsti_term_gap_scan(
-        term, TERM_ID, TERM - 1024, TERM - 992, TERM, &contiguous, &gap));
+    CHECK(!rsti_term_gap_scan(term, TERM_ID, TERM - 1024, TERM - 992, TERM, &contiguous, &gap));
     CHECK_EQ(contiguous, TERM);
     memory_log_fini(&memory);
 }
@@ -81,8 +79,7 @@ TEST(gaps_are_the_vectors)
         }
         int32_t contiguous;
         rsti_gap_t gap = {0};
-        CHECK_EQ(rsti_term_gap_scan(
-                     term, TERM_ID, v->from, v->limit, TERM, &contiguous, &gap),
+        CHECK_EQ(rsti_term_gap_scan(term, TERM_ID, v->from, v->limit, TERM, &contiguous, &gap),
             v->gap);
         CHECK_EQ(contiguous, v->returned_offset);
         CHECK_EQ(gap.term_offset, v->gap_offset);
@@ -124,8 +121,8 @@ TEST(gaps_are_filled_once)
     uint8_t *term = memory.log.terms[1];
     put_frame(term, RSTI_FRAME_DATA, 64, 64, TERM_ID + 1);
     put_frame(term, RSTI_FRAME_DATA, 64, 256, TERM_ID + 1);
-    const rsti_gap_t gaps[] = {{TERM_ID + 1, 0, 64}, {TERM_ID + 1, 128, 128},
-        {TERM_ID + 1, 320, TERM - 320}};
+    const rsti_gap_t gaps[] = {
+        {TERM_ID + 1, 0, 64}, {TERM_ID + 1, 128, 128}, {TERM_ID + 1, 320, TERM - 320}};
     for (size_t i = 0; i < COUNT(gaps); i++) {
         CHECK(rsti_term_gap_fill(&memory.log, &gaps[i]));
         const rsti_data_header_t header = frame_at(term, gaps[i].term_offset);
@@ -153,8 +150,8 @@ TEST(a_gap_with_a_frame_inside_is_not_filled)
     memory_log_init(&memory, TERM_ID, TERM);
     put_frame(memory.log.terms[0], RSTI_FRAME_DATA, 64, 96, TERM_ID);
     const rsti_gap_t refused[] = {{TERM_ID, 0, 128}, {TERM_ID, 96, 64}, {TERM_ID, 16, 32},
-        {TERM_ID, 0, 0}, {TERM_ID, -32, 64}, {TERM_ID, TERM - 32, 64},
-        {TERM_ID, 32, INT32_MAX}, {TERM_ID - 1, 0, 64}};
+        {TERM_ID, 0, 0}, {TERM_ID, -32, 64}, {TERM_ID, TERM - 32, 64}, {TERM_ID, 32, INT32_MAX},
+        {TERM_ID - 1, 0, 64}};
     for (size_t i = 0; i < COUNT(refused); i++) {
         CHECK(!rsti_term_gap_fill(&memory.log, &refused[i]));
     }
@@ -196,8 +193,8 @@ typedef struct model_t {
     bool is_there[UNITS];
 } model_t;
 
-static int32_t model_gaps(const model_t *model, int32_t from, int32_t limit,
-    int32_t *contiguous, rsti_gap_t *gaps, int32_t capacity)
+static int32_t model_gaps(const model_t *model, int32_t from, int32_t limit, int32_t *contiguous,
+    rsti_gap_t *gaps, int32_t capacity)
 {
     int32_t count = 0;
     bool is_in_gap = false;
@@ -236,10 +233,10 @@ static void check_against_model(const model_t *model, uint8_t *term, const int32
     const int32_t capacity = 1 + (int32_t)rsti_rng_below(rng, 64);
     rsti_gap_t expected[64], found[64];
     int32_t expected_contiguous, contiguous;
-    const int32_t expected_count
-        = model_gaps(model, from, limit, &expected_contiguous, expected, capacity);
-    const int32_t count = rsti_term_gap_scan_many(
-        term, TERM_ID, from, limit, TERM, &contiguous, found, capacity);
+    const int32_t expected_count = model_gaps(model, from, limit, &expected_contiguous, expected,
+        capacity);
+    const int32_t count = rsti_term_gap_scan_many(term, TERM_ID, from, limit, TERM, &contiguous,
+        found, capacity);
     CHECK_EQ(count, expected_count);
     CHECK_EQ(contiguous, expected_contiguous);
     for (int32_t i = 0; i < count; i++) {
@@ -276,8 +273,8 @@ static void play_one_term(rsti_rng_t *rng)
         uint8_t datagram[2048 + 32];
         const int32_t offset = offsets[order[i]];
         const int32_t span = model.spans[offset / 32];
-        const int32_t length
-            = rsti_max_i32(32, span - (int32_t)rsti_rng_below(rng, RSTI_FRAME_ALIGNMENT));
+        const int32_t length = rsti_max_i32(32,
+            span - (int32_t)rsti_rng_below(rng, RSTI_FRAME_ALIGNMENT));
         const size_t bytes = make_datagram(datagram, offset, length, 0xEE);
         const bool was_there = model.is_there[offset / 32];
         CHECK_EQ(rsti_term_insert(memory.log.terms[0], offset, datagram, bytes), !was_there);
@@ -315,16 +312,16 @@ TEST(scribbled_terms_are_never_left)
         for (int i = 0; i < 200; i++) {
             const int32_t at = (int32_t)rsti_rng_below(&rng, UNITS) * 32;
             const int32_t length = rsti_rng_below(&rng, 2) == 0
-                                       ? (int32_t)(uint32_t)rsti_rng_next(&rng)
-                                       : 32 * (int32_t)rsti_rng_below(&rng, 16);
+                ? (int32_t)(uint32_t)rsti_rng_next(&rng)
+                : 32 * (int32_t)rsti_rng_below(&rng, 16);
             put_frame(term, RSTI_FRAME_DATA, length, at, TERM_ID);
         }
         const int32_t from = (int32_t)rsti_rng_below(&rng, UNITS) * 32;
         const int32_t limit = (int32_t)rsti_rng_below(&rng, UNITS * 2) * 32;
         rsti_gap_t gaps[16];
         int32_t contiguous;
-        const int32_t count = rsti_term_gap_scan_many(
-            term, TERM_ID, from, limit, TERM, &contiguous, gaps, 16);
+        const int32_t count = rsti_term_gap_scan_many(term, TERM_ID, from, limit, TERM, &contiguous,
+            gaps, 16);
         CHECK(contiguous >= from && contiguous <= TERM);
         for (int32_t i = 0; i < count; i++) {
             CHECK(gaps[i].term_offset >= from);
@@ -339,9 +336,7 @@ TEST(scribbled_terms_are_never_left)
     free(term);
 }
 
-CHECK_MAIN(RUN(a_datagram_is_inserted_once),
-    RUN(the_header_of_a_padding_is_all_that_is_written), RUN(gaps_are_the_vectors),
-    RUN(several_gaps_in_one_pass), RUN(gaps_are_filled_once),
+CHECK_MAIN(RUN(a_datagram_is_inserted_once), RUN(the_header_of_a_padding_is_all_that_is_written),
+    RUN(gaps_are_the_vectors), RUN(several_gaps_in_one_pass), RUN(gaps_are_filled_once),
     RUN(a_gap_with_a_frame_inside_is_not_filled), RUN(cleaning_stops_at_term_ends),
-    RUN(inserting_in_any_order_leaves_the_gaps_of_the_model),
-    RUN(scribbled_terms_are_never_left))
+    RUN(inserting_in_any_order_leaves_the_gaps_of_the_model), RUN(scribbled_terms_are_never_left))

@@ -22,8 +22,7 @@ TEST(terms_are_unblocked_as_the_vectors)
                 rsti_put_i32(term + v->frames[f].offset, v->frames[f].length);
             }
         }
-        CHECK_EQ(rsti_term_unblock(
-                     &memory.log, term, v->blocked_offset, v->tail_offset, TERM_ID),
+        CHECK_EQ(rsti_term_unblock(&memory.log, term, v->blocked_offset, v->tail_offset, TERM_ID),
             v->status);
         const rsti_data_header_t header = frame_at(term, v->blocked_offset);
         CHECK_EQ(header.frame.frame_length, v->frame_length_after);
@@ -54,7 +53,8 @@ TEST(a_dead_claim_becomes_padding)
     memory_log_fini(&memory);
 }
 
-/* Its producer died between moving the tail and saying so in the frame; nobody will write behind. */
+/* Its producer died between moving the tail and saying so in the frame; nobody will write behind.
+ */
 TEST(zeros_up_to_the_tail_are_padded_when_no_producer_is_left)
 {
     memory_log_t memory;
@@ -123,8 +123,8 @@ TEST(impossible_positions_and_claims_do_nothing)
     memory_log_init(&memory, TERM_ID, TERM);
     rsti_log_t *log = &memory.log;
     log->metadata->term_tail_counters[0] = rsti_tail_pack(TERM_ID, 4096);
-    static const int64_t positions[] = {-1, -32, INT64_MIN, INT64_MAX, 8, 5 * TERM,
-        (int64_t)TERM << 31};
+    static const int64_t positions[] = {
+        -1, -32, INT64_MIN, INT64_MAX, 8, 5 * TERM, (int64_t)TERM << 31};
     for (size_t i = 0; i < COUNT(positions); i++) {
         CHECK(!rsti_log_unblock(log, positions[i]));
     }
@@ -155,8 +155,8 @@ TEST(scribbled_logs_are_never_left)
         const int32_t offset = (int32_t)rsti_rng_below(&rng, TERM / 32) * 32;
         const int32_t tail = (int32_t)(uint32_t)rsti_rng_next(&rng);
         before = *log->metadata;
-        const rsti_unblock_t result
-            = rsti_term_unblock(log, log->terms[2], offset, tail & ~31, TERM_ID + 2);
+        const rsti_unblock_t result = rsti_term_unblock(log, log->terms[2], offset, tail & ~31,
+            TERM_ID + 2);
         CHECK_MEM(log->metadata, &before, sizeof before);
         if (result != RSTI_UNBLOCK_NONE) {
             const int32_t length = frame_at(log->terms[2], offset).frame.frame_length;

@@ -245,8 +245,8 @@ TEST(unicast_delays_are_constant)
 TEST(group_delays_follow_the_formula)
 {
     rsti_feedback_delay_t delay;
-    rsti_feedback_delay_group(
-        &delay, (int64_t)VECTOR_GROUP_MAX_BACKOFF_NS, VECTOR_GROUP_GROUP_SIZE);
+    rsti_feedback_delay_group(&delay, (int64_t)VECTOR_GROUP_MAX_BACKOFF_NS,
+        VECTOR_GROUP_GROUP_SIZE);
     CHECK_EQ(rsti_feedback_delay_at(&delay, 0.0), 0);
     int64_t before = 0;
     for (int i = 0; i < 1000; i++) {

@@ -268,6 +268,7 @@ TEST(a_full_list_is_filled_from_the_log)
 }
 
 CHECK_MAIN(RUN(in_order_nothing_is_asked_for),
-    RUN(gaps_are_asked_for_at_once_and_again_after_a_round_trip),
-    RUN(a_gap_never_crosses_a_term), RUN(retries_back_off), RUN(silence_is_loss), RUN(what_comes_late_is_waited_for), RUN(an_overtaken_nak_is_repeated_at_once),
-    RUN(the_list_is_what_is_missing), RUN(a_full_list_is_filled_from_the_log))
+    RUN(gaps_are_asked_for_at_once_and_again_after_a_round_trip), RUN(a_gap_never_crosses_a_term),
+    RUN(retries_back_off), RUN(silence_is_loss), RUN(what_comes_late_is_waited_for),
+    RUN(an_overtaken_nak_is_repeated_at_once), RUN(the_list_is_what_is_missing),
+    RUN(a_full_list_is_filled_from_the_log))

@@ -36,16 +36,16 @@ TEST(events_are_the_vectors)
         const vector_retransmit_t *v = &vector_retransmit[i];
         if (strcmp(name, v->name) != 0) {
             rsti_retransmit_fini(&handler);
-            CHECK_EQ(rsti_retransmit_init(
-                         &handler, v->is_group, v->max_resend, v->delay_ns, v->linger_ns),
+            CHECK_EQ(rsti_retransmit_init(&handler, v->is_group, v->max_resend, v->delay_ns,
+                         v->linger_ns),
                 0);
             name = v->name;
             invalid = 0;
             overflow = 0;
         }
         resends_t resends = {0};
-        const rsti_nak_t nak
-            = {.term_id = v->term_id, .term_offset = v->term_offset, .length = v->length};
+        const rsti_nak_t nak = {
+            .term_id = v->term_id, .term_offset = v->term_offset, .length = v->length};
         if (!v->is_nak) {
             int64_t due_ns;
             (void)rsti_retransmit_process(&handler, v->now_ns, on_resend, &resends, &due_ns);
@@ -55,7 +55,7 @@ TEST(events_are_the_vectors)
             const int32_t resend_length = v->length < RESEND_MAX ? v->length : RESEND_MAX;
             overflow += rsti_retransmit_on_nak(&handler, v->term_id, v->term_offset, v->length,
                             resend_length, v->now_ns, on_resend, &resends)
-                        == -1;
+                == -1;
         }
         CHECK_EQ(resends.count, v->is_resent);
         CHECK_EQ(resends.term_offset, v->resent_offset);
@@ -141,8 +141,8 @@ TEST(many_at_once_and_a_round_trip_of_linger)
     rsti_retransmit_set_rtt(&handler, 4000000);
     for (int32_t i = 0; i < 2; i++) { /* the second round is ignored */
         for (int32_t at = 0; at < 8; at++) {
-            (void)rsti_retransmit_on_nak(
-                &handler, 5, at * 4096, 1408, 1408, i * 3499999, on_resend, &resends);
+            (void)rsti_retransmit_on_nak(&handler, 5, at * 4096, 1408, 1408, i * 3499999, on_resend,
+                &resends);
         }
         CHECK_EQ(resends.count, 8);
     }
@@ -190,8 +190,8 @@ TEST(a_full_pool_gives_its_oldest_up)
     rsti_retransmit_fini(&handler);
 }
 
-/* What lingers when the receivers are none any more that repair, or are gone, is not sent again before its time;
- * what is asked for from then on has the one place. */
+/* What lingers when the receivers are none any more that repair, or are gone, is not sent again
+ * before its time; what is asked for from then on has the one place. */
 TEST(what_lingers_outlives_the_pool_it_lay_in)
 {
     rsti_retransmit_handler_t handler;
@@ -218,8 +218,8 @@ TEST(what_lingers_outlives_the_pool_it_lay_in)
     rsti_retransmit_fini(&handler);
 }
 
-/* A socket that takes nothing is no reason to forget: whoever asked would have to ask again, and meet the next new data
- * in front of it. Each pass tries, and none is needed before 50 us. */
+/* A socket that takes nothing is no reason to forget: whoever asked would have to ask again, and
+ * meet the next new data in front of it. Each pass tries, and none is needed before 50 us. */
 TEST(what_the_socket_does_not_take_waits_for_the_next_pass)
 {
     rsti_retransmit_handler_t handler;
@@ -235,7 +235,8 @@ TEST(what_the_socket_does_not_take_waits_for_the_next_pass)
         CHECK_EQ(handler.active_count, 2);
         CHECK_EQ(rsti_retransmit_process(&handler, 11, on_resend, &resends, &due_ns), 0);
         CHECK_EQ(due_ns, 50011);
-        CHECK_EQ(resends.count, 3); /* two when they were asked for, one in the pass: the other waits behind it */
+        CHECK_EQ(resends.count,
+            3); /* two when they were asked for, one in the pass: the other waits behind it */
         resends.result = 0;
         CHECK_EQ(rsti_retransmit_process(&handler, 12, on_resend, &resends, &due_ns), 2);
         CHECK_EQ(resends.count, 5);
@@ -276,5 +277,4 @@ CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers)
     RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits),
     RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up),
     RUN(what_lingers_outlives_the_pool_it_lay_in),
-    RUN(what_the_socket_does_not_take_waits_for_the_next_pass),
-    RUN(nothing_sent_takes_no_place))
+    RUN(what_the_socket_does_not_take_waits_for_the_next_pass), RUN(nothing_sent_takes_no_place))

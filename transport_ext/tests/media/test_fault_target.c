@@ -1,4 +1,5 @@
-/* P: faults on purpose: one range of a term once, many gaps once, by stream, session, port and type. */
+/* P: faults on purpose: one range of a term once, many gaps once, by stream, session, port and
+ * type. */
 #include "media/fault_target.h"
 #include "protocol/frame.h"
 #include "tests/check.h"
@@ -98,5 +99,4 @@ TEST(by_stream_session_port_type_and_direction)
     CHECK(!rsti_fault_cut(&cut, &view));
 }
 
-CHECK_MAIN(RUN(one_range_once), RUN(many_gaps_once),
-    RUN(by_stream_session_port_type_and_direction))
+CHECK_MAIN(RUN(one_range_once), RUN(many_gaps_once), RUN(by_stream_session_port_type_and_direction))

@@ -1,7 +1,8 @@
 /* test_interceptor.c: rates, order, delay and determinism of injected faults, over a medium in
- * memory and a clock turned by hand. A datagram carries its number, so that its fate can be told. */
-#include "media/interceptor.h"
+ * memory and a clock turned by hand. A datagram carries its number, so that its fate can be told.
+ */
 #include "media/hold_queue.h"
+#include "media/interceptor.h"
 #include "protocol/frame.h"
 #include "util/error.h"
 
@@ -63,8 +64,7 @@ static int wire_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *dat
     return count;
 }
 
-static void wire_local_address(void *media, rsti_socket_t *socket,
-    struct sockaddr_storage *address)
+static void wire_local_address(void *media, rsti_socket_t *socket, struct sockaddr_storage *address)
 {
     (void)media;
     (void)socket;
@@ -137,8 +137,8 @@ static bool bench_open(bench_t *bench, const rsti_fault_params_t *params)
     bench->clock = rsti_clock_manual(&bench->manual);
     const rsti_media_t inner = {.table = &wire_table, .arg = &bench->wire};
     const rsti_socket_params_t socket_params = {.so_sndbuf = 0};
-    return rsti_media_interceptor_create(&bench->media, &inner, params, &bench->clock) == 0 &&
-        bench->media.table->open(bench->media.arg, &socket_params, &bench->socket) == 0;
+    return rsti_media_interceptor_create(&bench->media, &inner, params, &bench->clock) == 0
+        && bench->media.table->open(bench->media.arg, &socket_params, &bench->socket) == 0;
 }
 
 static void bench_close(bench_t *bench)
@@ -203,11 +203,12 @@ static int receive_all(bench_t *bench, int32_t *numbers, int capacity)
             burst[i].data = bytes[i];
             burst[i].length = LENGTH;
         }
-        const int count =
-            bench->media.table->receive(bench->media.arg, bench->socket, burst, BURST);
-        if (count <= 0 &&
-            bench->media.table->next_deadline_ns(bench->media.arg, bench->socket) >
-                bench->manual.now_ns && bench->wire.arriving_first == bench->wire.arriving_last) {
+        const int count = bench->media.table->receive(bench->media.arg, bench->socket, burst,
+            BURST);
+        if (count <= 0
+            && bench->media.table->next_deadline_ns(bench->media.arg, bench->socket)
+                > bench->manual.now_ns
+            && bench->wire.arriving_first == bench->wire.arriving_last) {
             return total;
         }
         for (int i = 0; i < count && total < capacity; i++) {
@@ -254,8 +255,8 @@ TEST(rates_hold_per_direction_and_kind)
     bench_t bench;
     rsti_fault_counts_t counts;
     const int total = 10000;
-    const rsti_fault_params_t params = {.seed = check_seed(), .send_data = {.loss = 0.1},
-        .receive_control = {.duplicate = 0.05}};
+    const rsti_fault_params_t params = {
+        .seed = check_seed(), .send_data = {.loss = 0.1}, .receive_control = {.duplicate = 0.05}};
     CHECK(rsti_fault_is_active(&params));
     CHECK(bench_open(&bench, &params));
     send_numbers(&bench, RSTI_FRAME_SM, 0, total);
@@ -280,8 +281,8 @@ TEST(rates_hold_per_direction_and_kind)
 static int run_mixed(uint64_t seed, int32_t *numbers)
 {
     bench_t bench;
-    const rsti_fault_params_t params = {.seed = seed,
-        .send_data = {.loss = 0.05, .duplicate = 0.05, .reorder = 0.05}};
+    const rsti_fault_params_t params = {
+        .seed = seed, .send_data = {.loss = 0.05, .duplicate = 0.05, .reorder = 0.05}};
     if (!bench_open(&bench, &params)) {
         return -1;
     }
@@ -332,8 +333,8 @@ TEST(short_sends_do_not_change_fates)
     for (int round = 0; done < 2000; round++) {
         CHECK(round < 10000);
         bench.wire.refuse_after = 1 + round % 5;
-        const int taken =
-            bench.media.table->send(bench.media.arg, bench.socket, all + done, 2000 - done);
+        const int taken = bench.media.table->send(bench.media.arg, bench.socket, all + done,
+            2000 - done);
         CHECK(taken >= 0);
         done += taken;
     }
@@ -394,8 +395,7 @@ TEST(reordered_sends_leave_after_a_millisecond_at_the_latest)
     bench.manual.now_ns += 1;
     CHECK_EQ(receive_all(&bench, numbers, 4), 0);
     CHECK_EQ(bench.wire.sent_count, 5);
-    CHECK_EQ(bench.media.table->next_deadline_ns(bench.media.arg, bench.socket),
-        RSTI_NO_DEADLINE);
+    CHECK_EQ(bench.media.table->next_deadline_ns(bench.media.arg, bench.socket), RSTI_NO_DEADLINE);
     bench_close(&bench);
 }
 

@@ -44,7 +44,8 @@ static rsti_socket_t *open_member(const family_t *family, int i, uint16_t port)
     rsti_net_interface_t device;
     rsti_socket_t *socket = NULL;
     if (rsti_net_interface_find(&rsti_system_resolver, family->interface_text, family->family,
-            &device) < 0) {
+            &device)
+        < 0) {
         return NULL;
     }
     rsti_netaddr_set_port(&params.bind_address, port);
@@ -121,8 +122,8 @@ static bool has_multicast(const family_t *family)
     }
     if (!has) {
         printf("skipped: no multicast on %s here (%s)\n", family->interface_text,
-            member == NULL || sender == NULL || rst_last_error_code() != 0
-                ? rst_last_error_text() : "nothing came back");
+            member == NULL || sender == NULL || rst_last_error_code() != 0 ? rst_last_error_text()
+                                                                           : "nothing came back");
     }
     if (sender != NULL) {
         media.table->close(media.arg, sender);
@@ -259,8 +260,7 @@ int main(int argc, char **argv)
         RUN(a_connected_socket_gets_another_peer),
     };
     (void)rsti_media_udp_create(&media);
-    const int result =
-        check_run(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL);
+    const int result = check_run(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL);
     rsti_media_udp_destroy(&media);
     return result;
 }

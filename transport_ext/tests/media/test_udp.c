@@ -250,8 +250,8 @@ TEST(errors_name_the_address)
     media.table->local_address(media.arg, socket, &same.bind_address);
     rsti_socket_t *second = NULL;
     CHECK_EQ(media.table->open(media.arg, &same, &second), -RST_EINUSE);
-    CHECK(strstr(rst_last_error_text(),
-        rsti_netaddr_format(&same.bind_address, text, sizeof text)) != NULL);
+    CHECK(strstr(rst_last_error_text(), rsti_netaddr_format(&same.bind_address, text, sizeof text))
+        != NULL);
     /* Longer than UDP can carry. */
     static uint8_t large[RSTI_DATAGRAM_MAX];
     slots[0].data = large;
@@ -329,8 +329,7 @@ int main(int argc, char **argv)
         RUN(receive_buffer_is_reported_as_usable_bytes),
     };
     (void)rsti_media_udp_create(&media);
-    const int result =
-        check_run(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL);
+    const int result = check_run(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL);
     rsti_media_udp_destroy(&media);
     return result;
 }

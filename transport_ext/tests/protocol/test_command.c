@@ -13,88 +13,142 @@
 
 /* In the order of the vectors. */
 static const rsti_command_t commands[] = {
-    {.type = RSTI_CMD_ADD_PUBLICATION, .client_id = 5, .correlation_id = 6, .stream_id = 1001,
+    {.type = RSTI_CMD_ADD_PUBLICATION,
+        .client_id = 5,
+        .correlation_id = 6,
+        .stream_id = 1001,
         .channel = CHANNEL},
-    {.type = RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, .client_id = 5, .correlation_id = 6,
-        .stream_id = 1001, .channel = CHANNEL},
-    {.type = RSTI_CMD_ADD_SUBSCRIPTION, .client_id = 5, .correlation_id = 7,
-        .registration_id = -1, .stream_id = 1001, .channel = CHANNEL},
-    {.type = RSTI_CMD_REMOVE_PUBLICATION, .client_id = 5, .correlation_id = 8,
-        .registration_id = 6, .flags = 1},
-    {.type = RSTI_CMD_REMOVE_SUBSCRIPTION, .client_id = 5, .correlation_id = 9,
+    {.type = RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION,
+        .client_id = 5,
+        .correlation_id = 6,
+        .stream_id = 1001,
+        .channel = CHANNEL},
+    {.type = RSTI_CMD_ADD_SUBSCRIPTION,
+        .client_id = 5,
+        .correlation_id = 7,
+        .registration_id = -1,
+        .stream_id = 1001,
+        .channel = CHANNEL},
+    {.type = RSTI_CMD_REMOVE_PUBLICATION,
+        .client_id = 5,
+        .correlation_id = 8,
+        .registration_id = 6,
+        .flags = 1},
+    {.type = RSTI_CMD_REMOVE_SUBSCRIPTION,
+        .client_id = 5,
+        .correlation_id = 9,
         .registration_id = 7},
     {.type = RSTI_CMD_CLIENT_KEEPALIVE, .client_id = 5},
     {.type = RSTI_CMD_CLIENT_CLOSE, .client_id = 5, .correlation_id = -1},
-    {.type = RSTI_CMD_ADD_DESTINATION, .client_id = 5, .correlation_id = 10,
-        .registration_id = 6, .channel = CHANNEL},
-    {.type = RSTI_CMD_REMOVE_DESTINATION_BY_ID, .client_id = 5, .correlation_id = 11,
-        .registration_id = 6, .destination_id = 10},
-    {.type = RSTI_CMD_ADD_COUNTER, .client_id = 5, .correlation_id = 12,
-        .counter_type_id = 1101, .key = TEXT("KEY45"), .label = TEXT("labl")},
-    {.type = RSTI_CMD_ADD_STATIC_COUNTER, .client_id = 5, .correlation_id = 13,
-        .registration_id = 99, .counter_type_id = 1101, .label = TEXT("labl")},
-    {.type = RSTI_CMD_REJECT_IMAGE, .client_id = 5, .correlation_id = 14,
-        .registration_id = 77, .position = 4096, .channel = TEXT("reason")},
-    {.type = RSTI_CMD_NEXT_SESSION_ID, .client_id = 5, .correlation_id = 15,
-        .stream_id = 1001},
-    {.type = RSTI_CMD_TERMINATE_DRIVER, .client_id = 5, .correlation_id = 16,
+    {.type = RSTI_CMD_ADD_DESTINATION,
+        .client_id = 5,
+        .correlation_id = 10,
+        .registration_id = 6,
+        .channel = CHANNEL},
+    {.type = RSTI_CMD_REMOVE_DESTINATION_BY_ID,
+        .client_id = 5,
+        .correlation_id = 11,
+        .registration_id = 6,
+        .destination_id = 10},
+    {.type = RSTI_CMD_ADD_COUNTER,
+        .client_id = 5,
+        .correlation_id = 12,
+        .counter_type_id = 1101,
+        .key = TEXT("KEY45"),
+        .label = TEXT("labl")},
+    {.type = RSTI_CMD_ADD_STATIC_COUNTER,
+        .client_id = 5,
+        .correlation_id = 13,
+        .registration_id = 99,
+        .counter_type_id = 1101,
+        .label = TEXT("labl")},
+    {.type = RSTI_CMD_REJECT_IMAGE,
+        .client_id = 5,
+        .correlation_id = 14,
+        .registration_id = 77,
+        .position = 4096,
+        .channel = TEXT("reason")},
+    {.type = RSTI_CMD_NEXT_SESSION_ID, .client_id = 5, .correlation_id = 15, .stream_id = 1001},
+    {.type = RSTI_CMD_TERMINATE_DRIVER,
+        .client_id = 5,
+        .correlation_id = 16,
         .channel = TEXT("tok")},
 };
 
 static const rsti_response_t responses[] = {
-    {.type = RSTI_RSP_PUBLICATION_READY, .correlation_id = 6, .registration_id = 6,
-        .session_id = -9, .stream_id = 1001, .counter_id = 50, .channel_status_id = 49,
+    {.type = RSTI_RSP_PUBLICATION_READY,
+        .correlation_id = 6,
+        .registration_id = 6,
+        .session_id = -9,
+        .stream_id = 1001,
+        .counter_id = 50,
+        .channel_status_id = 49,
         .log_file = TEXT("/dev/shm/aeron-u/publications/6.logbuffer")},
     {.type = RSTI_RSP_SUBSCRIPTION_READY, .correlation_id = 7, .channel_status_id = 51},
-    {.type = RSTI_RSP_AVAILABLE_IMAGE, .correlation_id = 20, .session_id = -9,
-        .stream_id = 1001, .registration_id = 7, .counter_id = 55,
+    {.type = RSTI_RSP_AVAILABLE_IMAGE,
+        .correlation_id = 20,
+        .session_id = -9,
+        .stream_id = 1001,
+        .registration_id = 7,
+        .counter_id = 55,
         .log_file = TEXT("/dev/shm/aeron-u/images/20.logbuffer"),
         .source_identity = TEXT("127.0.0.1:50000")},
-    {.type = RSTI_RSP_UNAVAILABLE_IMAGE, .correlation_id = 20, .registration_id = 7,
-        .stream_id = 1001, .log_file = CHANNEL},
+    {.type = RSTI_RSP_UNAVAILABLE_IMAGE,
+        .correlation_id = 20,
+        .registration_id = 7,
+        .stream_id = 1001,
+        .log_file = CHANNEL},
     {.type = RSTI_RSP_OPERATION_SUCCESS, .correlation_id = 8},
-    {.type = RSTI_RSP_ON_ERROR, .correlation_id = 8, .error_code = 3,
+    {.type = RSTI_RSP_ON_ERROR,
+        .correlation_id = 8,
+        .error_code = 3,
         .log_file = TEXT("unknown publication")},
     {.type = RSTI_RSP_COUNTER_READY, .correlation_id = 12, .counter_id = 60},
     {.type = RSTI_RSP_UNAVAILABLE_COUNTER, .registration_id = 12, .counter_id = 60},
     {.type = RSTI_RSP_CLIENT_TIMEOUT, .correlation_id = 5},
     {.type = RSTI_RSP_NEXT_SESSION_ID, .correlation_id = 15, .session_id = 1234},
-    {.type = RSTI_RSP_PUBLICATION_ERROR, .registration_id = 6, .destination_id = -1,
-        .session_id = -9, .stream_id = 1001, .receiver_id = INT64_C(0x1122334455667788),
-        .group_tag = -1, .address_kind = 1, .port = 50000, .address = {127, 0, 0, 1},
-        .error_code = 13, .log_file = TEXT("no thanks")},
+    {.type = RSTI_RSP_PUBLICATION_ERROR,
+        .registration_id = 6,
+        .destination_id = -1,
+        .session_id = -9,
+        .stream_id = 1001,
+        .receiver_id = INT64_C(0x1122334455667788),
+        .group_tag = -1,
+        .address_kind = 1,
+        .port = 50000,
+        .address = {127, 0, 0, 1},
+        .error_code = 13,
+        .log_file = TEXT("no thanks")},
 };
 
 _Static_assert(COUNT(commands) + COUNT(responses) == COUNT(vector_commands), "every vector");
 
 static bool is_same_text(rsti_text_t a, rsti_text_t b)
 {
-    return a.length == b.length
-           && (a.length == 0 || memcmp(a.text, b.text, (size_t)a.length) == 0);
+    return a.length == b.length && (a.length == 0 || memcmp(a.text, b.text, (size_t)a.length) == 0);
 }
 
 static bool is_same_command(const rsti_command_t *a, const rsti_command_t *b)
 {
     return a->type == b->type && a->client_id == b->client_id
-           && a->correlation_id == b->correlation_id
-           && a->registration_id == b->registration_id
-           && a->destination_id == b->destination_id && a->position == b->position
-           && a->stream_id == b->stream_id && a->counter_type_id == b->counter_type_id
-           && a->flags == b->flags && is_same_text(a->channel, b->channel)
-           && is_same_text(a->key, b->key) && is_same_text(a->label, b->label);
+        && a->correlation_id == b->correlation_id && a->registration_id == b->registration_id
+        && a->destination_id == b->destination_id && a->position == b->position
+        && a->stream_id == b->stream_id && a->counter_type_id == b->counter_type_id
+        && a->flags == b->flags && is_same_text(a->channel, b->channel)
+        && is_same_text(a->key, b->key) && is_same_text(a->label, b->label);
 }
 
 static bool is_same_response(const rsti_response_t *a, const rsti_response_t *b)
 {
     return a->type == b->type && a->correlation_id == b->correlation_id
-           && a->registration_id == b->registration_id && a->session_id == b->session_id
-           && a->stream_id == b->stream_id && a->counter_id == b->counter_id
-           && a->channel_status_id == b->channel_status_id && a->error_code == b->error_code
-           && is_same_text(a->log_file, b->log_file)
-           && is_same_text(a->source_identity, b->source_identity)
-           && a->destination_id == b->destination_id && a->receiver_id == b->receiver_id
-           && a->group_tag == b->group_tag && a->address_kind == b->address_kind
-           && a->port == b->port && memcmp(a->address, b->address, sizeof a->address) == 0;
+        && a->registration_id == b->registration_id && a->session_id == b->session_id
+        && a->stream_id == b->stream_id && a->counter_id == b->counter_id
+        && a->channel_status_id == b->channel_status_id && a->error_code == b->error_code
+        && is_same_text(a->log_file, b->log_file)
+        && is_same_text(a->source_identity, b->source_identity)
+        && a->destination_id == b->destination_id && a->receiver_id == b->receiver_id
+        && a->group_tag == b->group_tag && a->address_kind == b->address_kind && a->port == b->port
+        && memcmp(a->address, b->address, sizeof a->address) == 0;
 }
 
 TEST(commands_match_the_vectors)
@@ -153,15 +207,23 @@ TEST(layouts_that_are_shared)
         int64_t first_length;
         int64_t second_length;
         if (is_response) {
-            rsti_response_t response = {.type = pairs[i][0], .correlation_id = 1,
-                .registration_id = 2, .session_id = 3, .stream_id = 4, .counter_id = 5,
-                .channel_status_id = 6, .log_file = TEXT("log")};
+            rsti_response_t response = {.type = pairs[i][0],
+                .correlation_id = 1,
+                .registration_id = 2,
+                .session_id = 3,
+                .stream_id = 4,
+                .counter_id = 5,
+                .channel_status_id = 6,
+                .log_file = TEXT("log")};
             first_length = rsti_response_encode(&response, first, sizeof first);
             response.type = pairs[i][1];
             second_length = rsti_response_encode(&response, second, sizeof second);
         } else {
-            rsti_command_t command = {.type = pairs[i][0], .client_id = 1, .correlation_id = 2,
-                .registration_id = 3, .channel = TEXT("aeron:ipc")};
+            rsti_command_t command = {.type = pairs[i][0],
+                .client_id = 1,
+                .correlation_id = 2,
+                .registration_id = 3,
+                .channel = TEXT("aeron:ipc")};
             first_length = rsti_command_encode(&command, first, sizeof first);
             command.type = pairs[i][1];
             second_length = rsti_command_encode(&command, second, sizeof second);
@@ -211,10 +273,9 @@ TEST(encoders_stop_at_the_capacity)
         for (size_t capacity = 0; capacity <= length; capacity++) {
             uint8_t *exact = malloc(capacity + 1);
             exact[capacity] = 0xEE;
-            int64_t written =
-                i < COUNT(commands)
-                    ? rsti_command_encode(&commands[i], exact, capacity)
-                    : rsti_response_encode(&responses[i - COUNT(commands)], exact, capacity);
+            int64_t written = i < COUNT(commands)
+                ? rsti_command_encode(&commands[i], exact, capacity)
+                : rsti_response_encode(&responses[i - COUNT(commands)], exact, capacity);
             CHECK_EQ(written, capacity == length ? (int64_t)length : -1);
             CHECK_EQ(exact[capacity], 0xEE);
             free(exact);
@@ -296,8 +357,8 @@ TEST(padding_between_key_and_label)
 
 TEST(unknown_types)
 {
-    static const int32_t types[] = {0, -1, 0x13, 0x0E00, 0x0F00, 0x0F0E, 0x7300, INT32_MAX,
-        INT32_MIN};
+    static const int32_t types[] = {
+        0, -1, 0x13, 0x0E00, 0x0F00, 0x0F0E, 0x7300, INT32_MAX, INT32_MIN};
     uint8_t bytes[64] = {1, 0, 0, 0, 0, 0, 0, 0, 2};
     for (size_t i = 0; i < COUNT(types); i++) {
         rsti_command_t command = {.type = types[i]};
@@ -338,8 +399,8 @@ TEST(flipped_messages_do_no_harm)
             }
             CHECK(text.length >= 0);
             CHECK(text.length == 0
-                  || ((const uint8_t *)text.text >= bytes
-                      && (const uint8_t *)text.text + text.length <= bytes + length));
+                || ((const uint8_t *)text.text >= bytes
+                    && (const uint8_t *)text.text + text.length <= bytes + length));
             bytes[bit / 8] = (uint8_t)(bytes[bit / 8] ^ 1U << bit % 8);
         }
         free(bytes);
@@ -353,8 +414,8 @@ TEST(counter_keys)
     memset(text, 'c', sizeof text);
     memset(key, 0xEE, sizeof key);
     CHECK_EQ(rsti_stream_key_encode(key, 77, -2, 3, "abc", 3), 23);
-    static const uint8_t stream_key[24] = {77, 0, 0, 0, 0, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 3,
-        0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c', 0};
+    static const uint8_t stream_key[24] = {
+        77, 0, 0, 0, 0, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 3, 0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c', 0};
     CHECK_MEM(key, stream_key, sizeof stream_key);
     CHECK_EQ(key[111], 0);
     CHECK_EQ(rsti_stream_key_encode(key, 77, -2, 3, text, 92), 112);

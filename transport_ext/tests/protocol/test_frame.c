@@ -234,11 +234,11 @@ static rsti_setup_t good_setup(void)
         .mtu = 1408};
 }
 
-#define CHECK_SETUP(field, value, expected)                                                       \
-    do {                                                                                          \
-        rsti_setup_t setup_case = good_setup();                                                   \
-        setup_case.field = (value);                                                               \
-        CHECK_EQ(rsti_setup_is_valid(&setup_case), (expected));                                   \
+#define CHECK_SETUP(field, value, expected)                                                        \
+    do {                                                                                           \
+        rsti_setup_t setup_case = good_setup();                                                    \
+        setup_case.field = (value);                                                                \
+        CHECK_EQ(rsti_setup_is_valid(&setup_case), (expected));                                    \
     } while (0)
 
 TEST(setup_limits)
@@ -295,8 +295,8 @@ TEST(sm_limits)
         {0, 1 << 29, 1 << 30, true}, {0, (1 << 29) + 1, 1 << 30, false},
         {0, INT32_MAX, 1 << 30, false}, {INT32_MIN, 0, TERM, false}};
     for (size_t i = 0; i < COUNT(rows); i++) {
-        rsti_sm_t sm = {.consumption_term_offset = rows[i].term_offset,
-            .receiver_window = rows[i].window};
+        rsti_sm_t sm = {
+            .consumption_term_offset = rows[i].term_offset, .receiver_window = rows[i].window};
         CHECK_EQ(rsti_sm_is_valid(&sm, rows[i].term_length), rows[i].is_valid);
     }
 }
@@ -325,8 +325,8 @@ TEST(err_limits)
         {40, -1, 64, false}, {INT32_MAX, 9, 64, false}, {40, INT32_MAX, 64, false},
         {40, 0, 39, false}, {40, 0, 0, false}};
     for (size_t i = 0; i < COUNT(rows); i++) {
-        rsti_err_t err = {.frame = {.frame_length = rows[i].frame_length},
-            .error_length = rows[i].error_length};
+        rsti_err_t err = {
+            .frame = {.frame_length = rows[i].frame_length}, .error_length = rows[i].error_length};
         CHECK_EQ(rsti_err_is_valid(&err, rows[i].length), rows[i].is_valid);
     }
 }
@@ -388,8 +388,8 @@ TEST(one_frame_fills_its_datagram)
     for (int32_t frame_length = 0; frame_length <= 200; frame_length++) {
         put_frame(0, RSTI_FRAME_DATA, frame_length, 256);
         for (size_t length = 0; length <= 256; length += 16) {
-            bool is_whole =
-                frame_length >= 32 && length == (size_t)rsti_align_i32(frame_length, 32);
+            bool is_whole = frame_length >= 32
+                && length == (size_t)rsti_align_i32(frame_length, 32);
             int32_t expected = is_whole ? (int32_t)length : -1;
             expected = frame_length == 0 && length == 32 ? 0 : expected;
             CHECK_EQ(validate(length, TERM), expected);
@@ -476,8 +476,7 @@ TEST(lengths_match_the_vectors)
 {
     for (size_t i = 0; i < COUNT(vector_framed_lengths); i++) {
         const vector_length_t *vector = &vector_framed_lengths[i];
-        CHECK_EQ(rsti_framed_length(vector->given, vector->max_payload_length),
-            vector->expected);
+        CHECK_EQ(rsti_framed_length(vector->given, vector->max_payload_length), vector->expected);
     }
     for (size_t i = 0; i < COUNT(vector_max_message_lengths); i++) {
         const vector_length_t *vector = &vector_max_message_lengths[i];

@@ -1,5 +1,5 @@
-/* The value of a budget item: what goes in comes out, in the layout that docs/wire.md names; any bytes are
- * a value, and less than nothing granted is no limit. */
+/* The value of a budget item: what goes in comes out, in the layout that docs/wire.md names; any
+ * bytes are a value, and less than nothing granted is no limit. */
 #include "protocol/sm_budget.h"
 #include "protocol/sm_items.h"
 #include "tests/check.h"

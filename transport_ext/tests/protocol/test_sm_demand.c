@@ -1,5 +1,5 @@
-/* The value of a demand item: what goes in comes out, in the layout that docs/wire.md names; any bytes are
- * a value, and less than no message is none. */
+/* The value of a demand item: what goes in comes out, in the layout that docs/wire.md names; any
+ * bytes are a value, and less than no message is none. */
 #include "protocol/sm_demand.h"
 #include "protocol/sm_items.h"
 #include "tests/check.h"

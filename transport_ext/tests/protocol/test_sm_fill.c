@@ -8,8 +8,13 @@
 
 TEST(what_goes_in_comes_out)
 {
-    const rsti_sm_fill_t fill = {.strength = 0.25, .fill = 1.5, .variation = 0.75,
-        .sender_count = 1000, .drain = 123456789012, .drain_all = -1, .buffer_bytes = 1 << 30};
+    const rsti_sm_fill_t fill = {.strength = 0.25,
+        .fill = 1.5,
+        .variation = 0.75,
+        .sender_count = 1000,
+        .drain = 123456789012,
+        .drain_all = -1,
+        .buffer_bytes = 1 << 30};
     uint8_t value[RSTI_SM_FILL_LENGTH];
     rsti_sm_fill_t read;
     rsti_sm_fill_encode(&fill, value);
@@ -26,8 +31,13 @@ TEST(what_goes_in_comes_out)
 /* The layout that docs/wire.md names, byte for byte. */
 TEST(the_layout_is_little_endian)
 {
-    const rsti_sm_fill_t fill = {.strength = 1.0, .fill = 1.0, .variation = 0.0,
-        .sender_count = 0x0203, .drain = 0x0102030405060708, .drain_all = 1, .buffer_bytes = 2};
+    const rsti_sm_fill_t fill = {.strength = 1.0,
+        .fill = 1.0,
+        .variation = 0.0,
+        .sender_count = 0x0203,
+        .drain = 0x0102030405060708,
+        .drain_all = 1,
+        .buffer_bytes = 2};
     const uint8_t expected[RSTI_SM_FILL_LENGTH] = {0xFF, 0xFF, 0xFF, 0x7F, 0, 0, 3, 2, 8, 7, 6, 5,
         4, 3, 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0};
     uint8_t value[RSTI_SM_FILL_LENGTH];
@@ -37,8 +47,8 @@ TEST(the_layout_is_little_endian)
 
 TEST(what_lies_outside_is_cut)
 {
-    const rsti_sm_fill_t fill = {.strength = 1e-9, .fill = 7.0, .variation = NAN,
-        .sender_count = 1 << 20};
+    const rsti_sm_fill_t fill = {
+        .strength = 1e-9, .fill = 7.0, .variation = NAN, .sender_count = 1 << 20};
     uint8_t value[RSTI_SM_FILL_LENGTH];
     rsti_sm_fill_t read;
     rsti_sm_fill_encode(&fill, value);

@@ -48,8 +48,7 @@ TEST(what_is_written_is_read)
     CHECK(rsti_sm_items_add(&writer, 200, NULL, 0));
     size_t length = rsti_sm_items_end(&writer);
     CHECK_EQ(length, 4 + 3 + 10 + 2);
-    static const uint8_t expected[] = {
-        1, 3, 15, 0, 1, 1, 1, 5, 8, 8, 7, 6, 5, 4, 3, 2, 1, 200, 0};
+    static const uint8_t expected[] = {1, 3, 15, 0, 1, 1, 1, 5, 8, 8, 7, 6, 5, 4, 3, 2, 1, 200, 0};
     CHECK_MEM(buffer, expected, sizeof expected);
     seen_t seen;
     CHECK(read_exact(buffer, length, &seen));

@@ -1,5 +1,5 @@
-/* The value of a NOOP item: what goes in comes out, in the layout that docs/wire.md names; any bytes are a value, and
- * less than none is none. */
+/* The value of a NOOP item: what goes in comes out, in the layout that docs/wire.md names; any
+ * bytes are a value, and less than none is none. */
 #include "protocol/sm_items.h"
 #include "protocol/sm_noop.h"
 #include "tests/check.h"

@@ -1,6 +1,6 @@
-/* budgets.c: drivers that let only so much be under way to them, and such that ask whether a reader is alive, in a
- * share of the worlds, with dice of their own, so that all else is as it was. Small ones: most of a message, a few of
- * them, a good part of a window. */
+/* budgets.c: drivers that let only so much be under way to them, and such that ask whether a reader
+ * is alive, in a share of the worlds, with dice of their own, so that all else is as it was. Small
+ * ones: most of a message, a few of them, a good part of a window. */
 #include "flow/budget.h"
 
 #include "tests/sim/rolls.h"

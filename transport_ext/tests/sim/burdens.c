@@ -1,5 +1,5 @@
-/* burdens.c: bystanders who ask for too much: more commands at once than the ring to the driver takes,
- * and the driver's end without its token. */
+/* burdens.c: bystanders who ask for too much: more commands at once than the ring to the driver
+ * takes, and the driver's end without its token. */
 #include "tests/sim/bystanders.h"
 #include "tests/sim/world.h"
 
@@ -10,8 +10,8 @@
 #define STREAM_ID 9300
 #define TOKEN_TOO_LONG 385
 
-/* Commands beyond the ring wait in the client; each is carried out or refused, none is lost, and what
- * is cancelled is undone (play.c counts). */
+/* Commands beyond the ring wait in the client; each is carried out or refused, none is lost, and
+ * what is cancelled is undone (play.c counts). */
 void sim_flood(const sim_bystander_t *self)
 {
     int64_t ids[COMMANDS_MAX];
@@ -23,8 +23,7 @@ void sim_flood(const sim_bystander_t *self)
         ids[i] = rst_client_add_subscription(client, channel, STREAM_ID);
         if (ids[i] < 0 && rst_last_error_code() != RST_EFULL
             && rst_client_state(client) == RST_CLIENT_OPEN) {
-            sim_fail("bystander %d: command %d of many: %s", self->index, i,
-                rst_last_error_text());
+            sim_fail("bystander %d: command %d of many: %s", self->index, i, rst_last_error_text());
         }
     }
     sim_count_many("misuse: commands at once", count);

@@ -62,8 +62,8 @@ void sim_bystander_start(sim_bystander_t *bystander)
     char name[24];
     snprintf(name, sizeof name, "bystander%d", bystander->index);
     bystander->is_running = true;
-    sim_fiber_start(bystander->client->process, name, bystander_main, bystander)->nervous_in =
-        bystander->client->doom;
+    sim_fiber_start(bystander->client->process, name, bystander_main, bystander)
+        ->nervous_in = bystander->client->doom;
 }
 
 void sim_bystander_on_death(sim_bystander_t *bystander)

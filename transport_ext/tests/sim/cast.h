@@ -16,8 +16,8 @@
 #define SIM_CHANNEL_MAX 256
 #define SIM_VIEWS_OPEN_MAX 24
 #define SIM_DESTINATIONS_MAX 6
-/* All files of a run lie below it: process, seed. Always of one length for one seed: the paths stand in
- * records of rings, whose wrap must not depend on how many digits a process id has. */
+/* All files of a run lie below it: process, seed. Always of one length for one seed: the paths
+ * stand in records of rings, whose wrap must not depend on how many digits a process id has. */
 #define SIM_HOME "/dev/shm/rstream-sim-%07d-%" PRIu64
 
 typedef struct sim_driver_t {
@@ -43,8 +43,8 @@ typedef struct sim_client_t {
     uint64_t roles_ended; /* changes when a role of this client ends */
     sim_activity_t doom;  /* it dies in the midst of such a call, after doom_turns more turns */
     int64_t doom_turns;
-    int32_t claim_deaths;         /* so often it dies with an open claim in the ring to the driver */
-    int64_t command_patience_ns;  /* how long it waits for an answer; 0: as all do */
+    int32_t claim_deaths; /* so often it dies with an open claim in the ring to the driver */
+    int64_t command_patience_ns; /* how long it waits for an answer; 0: as all do */
     int32_t deaths;
 } sim_client_t;
 
@@ -77,21 +77,21 @@ typedef struct sim_publisher_t {
     int32_t stream_id;
     bool is_ipc;
     bool is_exclusive;
-    int32_t total;          /* messages */
+    int32_t total; /* messages */
     int32_t length_max;
-    uint32_t methods;       /* bit per sim_method_t */
-    int64_t pause_ns_max;   /* between messages */
-    double abort_chance;    /* of a claim */
-    bool abandons_claim;    /* once: of a shared log the driver gives it up */
-    bool has_more_ways;     /* publisher_more.c: frames and padding of an exclusive one */
+    uint32_t methods; /* bit per sim_method_t */
+    int64_t pause_ns_max; /* between messages */
+    double abort_chance; /* of a claim */
+    bool abandons_claim; /* once: of a shared log the driver gives it up */
+    bool has_more_ways; /* publisher_more.c: frames and padding of an exclusive one */
     bool uses_waiter;
     bool revokes;
-    bool asks_session;      /* for a session id of its own */
-    int32_t session_base;   /* asks for this one, each new handle for the next one; 0: it does not */
+    bool asks_session; /* for a session id of its own */
+    int32_t session_base; /* asks for this one, each new handle for the next one; 0: it does not */
     char led_channel[SIM_CHANNEL_MAX]; /* used instead while the leader publishes */
     const struct sim_publisher_t *leader;
     const struct sim_subscriber_t *follows; /* sends to where that one listens */
-    bool must_send_all;     /* in a gentle run: somebody is or will be there */
+    bool must_send_all; /* in a gentle run: somebody is or will be there */
     int64_t start_ns;
     sim_destinations_t destinations;
     double rate_changes; /* chance at a message that its law of rate becomes another one */
@@ -105,7 +105,11 @@ typedef struct sim_publisher_t {
 } sim_publisher_t;
 
 /* readings.c: whole messages by any poll that makes them, or frames. */
-typedef enum sim_reading_t { READING_BATCHES, READING_WHOLE, READING_RAW } sim_reading_t;
+typedef enum sim_reading_t {
+    READING_BATCHES,
+    READING_WHOLE,
+    READING_RAW
+} sim_reading_t;
 
 typedef struct sim_subscriber_t {
     int32_t index;
@@ -114,20 +118,20 @@ typedef struct sim_subscriber_t {
     int32_t stream_id;
     bool is_reliable;
     bool is_in_group;
-    bool is_sure;           /* must get all to the end in a gentle run */
-    bool is_evicting;       /* rs-evict: a batch says itself whether it is as it was */
-    int64_t held_ns_max;    /* so long a batch stays as it is: untethered readers are let go */
-    int32_t only_session;   /* wants only this one; 0: all */
-    bool is_any_port;       /* of its driver's range */
+    bool is_sure; /* must get all to the end in a gentle run */
+    bool is_evicting; /* rs-evict: a batch says itself whether it is as it was */
+    int64_t held_ns_max; /* so long a batch stays as it is: untethered readers are let go */
+    int32_t only_session; /* wants only this one; 0: all */
+    bool is_any_port; /* of its driver's range */
     sim_destinations_t destinations;
     int64_t start_ns;
-    int64_t leave_ns;       /* INT64_MAX: stays to the end */
-    int64_t pause_ns_max;   /* between polls */
+    int64_t leave_ns; /* INT64_MAX: stays to the end */
+    int64_t pause_ns_max; /* between polls */
     int64_t stop_from_ns, stop_until_ns; /* consumes nothing in between */
     int32_t batch;
     bool uses_waiter;
-    bool holds_batches;     /* keeps each until it has the next one */
-    double reject_chance;   /* of an image, at each message */
+    bool holds_batches; /* keeps each until it has the next one */
+    double reject_chance; /* of an image, at each message */
     bool uses_demand;
     sim_reading_t reading;
     /* as it goes */
@@ -155,7 +159,7 @@ typedef struct sim_bystander_t {
     sim_client_t *client;
     int64_t start_ns;
     int64_t pause_ns_max; /* between rounds, and within */
-    int32_t rounds;       /* that are left */
+    int32_t rounds; /* that are left */
     bool is_running, is_done;
 } sim_bystander_t;
 
@@ -163,7 +167,7 @@ typedef struct sim_bystander_t {
 typedef struct sim_part_t sim_part_t;
 typedef struct sim_part_kind_t {
     const char *name;
-    bool is_source;                 /* nothing is over before it is done */
+    bool is_source; /* nothing is over before it is done */
     bool (*play)(sim_part_t *self); /* true: done; false: again with the next client */
 } sim_part_kind_t;
 
@@ -189,8 +193,8 @@ typedef struct sim_cast_t {
     int32_t bystander_count;
     sim_part_t parts[SIM_PARTS_MAX];
     int32_t part_count;
-    int64_t calm_ns;      /* when the faults end */
-    bool is_gentle;       /* nothing dies and nothing is silent for long: all must arrive */
+    int64_t calm_ns; /* when the faults end */
+    bool is_gentle; /* nothing dies and nothing is silent for long: all must arrive */
     bool is_publishing_over;
 } sim_cast_t;
 

@@ -1,5 +1,5 @@
-/* channels.c: channels that are told only while the run goes: session ids, other sockets' tags, ports
- * that a driver chose. */
+/* channels.c: channels that are told only while the run goes: session ids, other sockets' tags,
+ * ports that a driver chose. */
 #include "tests/sim/cast.h"
 #include "tests/sim/world.h"
 
@@ -52,8 +52,7 @@ bool sim_publisher_channel(const sim_publisher_t *publisher, rst_client_t *clien
         snprintf(channel, size, "%s", text);
     }
     if (publisher->session_base != 0) {
-        append_session(channel, size,
-            publisher->session_base + publisher->handles);
+        append_session(channel, size, publisher->session_base + publisher->handles);
         sim_count("publisher: chose its session id");
     } else if (publisher->asks_session) {
         ask_session(publisher, client, channel, size);

@@ -1,6 +1,6 @@
-/* dead_claim.c: clients that die between claiming their place in the ring to the driver and the end of
- * their command there. All who come after them stand behind the dead claim until the driver takes it
- * for padding; then each of their commands must be answered. */
+/* dead_claim.c: clients that die between claiming their place in the ring to the driver and the end
+ * of their command there. All who come after them stand behind the dead claim until the driver
+ * takes it for padding; then each of their commands must be answered. */
 #include "concurrent/atomics.h"
 #include "tests/sim/rolls.h"
 
@@ -19,8 +19,7 @@ void sim_roll_dead_claim(void)
     seen_tail = 0;
     claimer = NULL;
     for (int64_t i = between(4, 6); i > 0; i--) {
-        sim_publisher_t *publisher =
-            sim_roll_publisher(driver, "aeron:ipc", 10, true, false);
+        sim_publisher_t *publisher = sim_roll_publisher(driver, "aeron:ipc", 10, true, false);
         publisher->total = (int32_t)between(1, 20);
         publisher->asks_session = publisher->is_exclusive;
         publisher->start_ns = SIM_S + between(0, SIM_S);

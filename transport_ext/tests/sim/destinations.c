@@ -36,9 +36,8 @@ static void drop(sim_destination_t *destination, const sim_channel_t *channel)
     const bool by_id = sim_chance(DICE_ACTOR, 0.5);
     int64_t id;
     if (channel->publication != NULL) {
-        id = by_id
-            ? rst_publication_remove_destination_by_id(channel->publication, destination->id)
-            : rst_publication_remove_destination(channel->publication, destination->channel);
+        id = by_id ? rst_publication_remove_destination_by_id(channel->publication, destination->id)
+                   : rst_publication_remove_destination(channel->publication, destination->channel);
     } else {
         id = by_id
             ? rst_subscription_remove_destination_by_id(channel->subscription, destination->id)
@@ -79,8 +78,8 @@ void sim_destinations_churn(sim_destinations_t *destinations, const sim_channel_
         destinations->retry_ns = world.now_ns + RETRY_NS;
         sim_destinations_add(destinations, channel);
     } else if (sim_chance(DICE_ACTOR, destinations->churn)) {
-        sim_destination_t *one =
-            &destinations->items[sim_below(DICE_ACTOR, (uint64_t)destinations->count)];
+        sim_destination_t *one = &destinations
+                                      ->items[sim_below(DICE_ACTOR, (uint64_t)destinations->count)];
         if (one->id != 0) {
             drop(one, channel);
         } else {

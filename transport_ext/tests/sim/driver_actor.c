@@ -17,7 +17,8 @@ static void run_invoked(sim_driver_t *self)
             sim_fiber_yield();
             continue;
         }
-        const int64_t latest_ns = world.now_ns + sim_between(DICE_SCHEDULE, 1, INVOKER_SLEEP_NS_MAX);
+        const int64_t latest_ns = world.now_ns
+            + sim_between(DICE_SCHEDULE, 1, INVOKER_SLEEP_NS_MAX);
         sim_fiber_sleep_until(deadline_ns < latest_ns ? deadline_ns : latest_ns);
     }
 }

@@ -92,19 +92,17 @@ static void check_publication(const echo_t *echo)
     }
     sim_count("echo: facts of a publication");
     if (strcmp(info.channel, echo->channel) != 0 || info.is_ipc != echo->is_ipc
-        || info.is_exclusive != echo->is_exclusive
-        || info.max_payload_length != info.mtu - 32
+        || info.is_exclusive != echo->is_exclusive || info.max_payload_length != info.mtu - 32
         || info.max_position != (int64_t)info.term_length << 31
         || (info.channel_status_id < 0) != echo->is_ipc) {
         sim_fail("bystander %d: facts of %s are wrong", echo->self->index, info.channel);
     }
     if (position < echo->sent || consumed > position || window < 0
-        || rst_publication_position_limit(publication) < 0 || next != 0
-        || term_offset % 32 != 0 || term_offset < 0 || status != RST_CHANNEL_ACTIVE
-        || (addresses == 1) == echo->is_ipc) {
+        || rst_publication_position_limit(publication) < 0 || next != 0 || term_offset % 32 != 0
+        || term_offset < 0 || status != RST_CHANNEL_ACTIVE || (addresses == 1) == echo->is_ipc) {
         sim_fail("bystander %d: %s at %" PRId64 ", consumed %" PRId64 ", window %" PRId64
-                 ", status %" PRId64 ", address \"%s\"", echo->self->index, info.channel, position,
-            consumed, window, status, address);
+                 ", status %" PRId64 ", address \"%s\"",
+            echo->self->index, info.channel, position, consumed, window, status, address);
     }
     const int64_t terms = (uint32_t)term_id - (uint32_t)info.initial_term_id;
     if (echo->is_exclusive && (terms << info.position_bits) + term_offset != position) {
@@ -127,12 +125,12 @@ static void check_subscription(const echo_t *echo)
         return;
     }
     sim_count("echo: facts of a subscription");
-    if (strcmp(info.channel, echo->channel) != 0
-        || info.stream_id != echo->stream_id || fill < 0 || window < 0
-        || status != RST_CHANNEL_ACTIVE || (addresses == 1) == echo->is_ipc
+    if (strcmp(info.channel, echo->channel) != 0 || info.stream_id != echo->stream_id || fill < 0
+        || window < 0 || status != RST_CHANNEL_ACTIVE || (addresses == 1) == echo->is_ipc
         || (!echo->is_ipc && strstr(echo->channel, address) == NULL)) {
-        sim_fail("bystander %d: %s, status %" PRId64 ", address \"%s\", fill %" PRId64 " of %"
-                 PRId64, echo->self->index, info.channel, status, address, fill, window);
+        sim_fail("bystander %d: %s, status %" PRId64 ", address \"%s\", fill %" PRId64
+                 " of %" PRId64,
+            echo->self->index, info.channel, status, address, fill, window);
     }
 }
 
@@ -182,8 +180,7 @@ static bool say(echo_t *echo, int64_t number)
     int64_t position;
     while ((position = rst_publication_offer(echo->publication, &number, sizeof number, number))
         <= 0) {
-        if (position == RST_CLOSED || is_lost(echo)
-            || world.now_ns - begin_ns > PATIENCE_NS) {
+        if (position == RST_CLOSED || is_lost(echo) || world.now_ns - begin_ns > PATIENCE_NS) {
             return false;
         }
         wait_for_more(echo);
@@ -311,9 +308,11 @@ void sim_echo_round(sim_bystander_t *self)
 {
     static int32_t rounds;
     rst_client_params_t params;
-    echo_t echo = {.self = self, .stream_id = STREAM_ID + rounds++,
+    echo_t echo = {.self = self,
+        .stream_id = STREAM_ID + rounds++,
         .is_ipc = sim_chance(DICE_ACTOR, 0.5),
-        .is_exclusive = sim_chance(DICE_ACTOR, 0.5), .channel = "aeron:ipc"};
+        .is_exclusive = sim_chance(DICE_ACTOR, 0.5),
+        .channel = "aeron:ipc"};
     if (!echo.is_ipc) {
         snprintf(echo.channel, sizeof echo.channel, "aeron:udp?endpoint=%s:%d",
             sim_host_address(self->client->driver->host, false), PORT + self->index);

@@ -1,5 +1,5 @@
-/* extras.c: what only some worlds have. It is rolled after all else, so that those without it are as
- * they were. */
+/* extras.c: what only some worlds have. It is rolled after all else, so that those without it are
+ * as they were. */
 #include "tests/sim/rolls.h"
 
 #define FIRST_NUMBER 20 /* of their streams */
@@ -29,9 +29,9 @@ void sim_roll_extras(void)
         sim_roll_named_stream(FIRST_NUMBER);
     }
     if (chance(0.25)) {
-        static void (*const rolls[])(int32_t number) = {sim_roll_any_ports,
-            sim_roll_session_stream, sim_roll_tagged_streams, sim_roll_control_stream,
-            sim_roll_local_destinations, sim_roll_spied_stream, sim_roll_custom_group};
+        static void (*const rolls[])(int32_t number) = {sim_roll_any_ports, sim_roll_session_stream,
+            sim_roll_tagged_streams, sim_roll_control_stream, sim_roll_local_destinations,
+            sim_roll_spied_stream, sim_roll_custom_group};
         rolls[between(0, sizeof rolls / sizeof rolls[0] - 1)](FIRST_NUMBER + 1);
     }
     if (chance(0.03)) {

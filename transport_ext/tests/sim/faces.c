@@ -24,8 +24,9 @@ static bool is_alone(const sim_publisher_t *publisher)
     bool is_alone = true;
     for (int32_t i = 0; i < cast.publisher_count; i++) {
         const sim_publisher_t *other = &cast.publishers[i];
-        is_alone = is_alone && (other == publisher || other->stream_id != publisher->stream_id
-            || publisher->is_exclusive || other->is_exclusive);
+        is_alone = is_alone
+            && (other == publisher || other->stream_id != publisher->stream_id
+                || publisher->is_exclusive || other->is_exclusive);
     }
     return is_alone;
 }
@@ -64,8 +65,9 @@ static void roll_bystanders(void)
         };
         bool is_there = false;
         for (int32_t k = 0; k < cast.bystander_count; k++) {
-            is_there = is_there || (cast.bystanders[k].kind == rolled.kind
-                && cast.bystanders[k].client == rolled.client);
+            is_there = is_there
+                || (cast.bystanders[k].kind == rolled.kind
+                    && cast.bystanders[k].client == rolled.client);
         }
         if (!is_there) {
             cast.bystanders[cast.bystander_count++] = rolled;

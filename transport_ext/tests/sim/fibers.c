@@ -25,8 +25,9 @@ static sim_fiber_t fibers[SIM_FIBERS_MAX];
 static int32_t fiber_count;
 static sim_fiber_t *alive[SIM_FIBERS_MAX]; /* in the order of their start; some may have ended */
 static int32_t alive_count;
-/* The ones that were ready at the last look, in the same order: only they, and whoever was started since,
- * are looked at again before quiet_until_ns, unless something happened that others wait for. */
+/* The ones that were ready at the last look, in the same order: only they, and whoever was started
+ * since, are looked at again before quiet_until_ns, unless something happened that others wait for.
+ */
 static sim_fiber_t *awake[SIM_FIBERS_MAX];
 static int32_t awake_count;
 static int64_t quiet_until_ns;
@@ -39,8 +40,8 @@ static int64_t absence_ns_max;
 static int64_t turns;
 static void (*after_turn)(const sim_fiber_t *fiber);
 static bool fds_are_touched;
-/* Thread-local memory, by fiber: apart, so that all fibers are looked at within a few cache lines. The
- * last one is of code that runs outside of all fibers. */
+/* Thread-local memory, by fiber: apart, so that all fibers are looked at within a few cache lines.
+ * The last one is of code that runs outside of all fibers. */
 static uint8_t locals[SIM_FIBERS_MAX + 1][SIM_FIBER_LOCAL_SIZE] __attribute__((aligned(64)));
 
 static const char *who(void)
@@ -103,11 +104,11 @@ static void to_scheduler(void)
 
 static void arm_countdown(void)
 {
-    const bool is_nervous =
-        current->activity != ACTIVITY_NONE && current->activity == current->nervous_in;
+    const bool is_nervous = current->activity != ACTIVITY_NONE
+        && current->activity == current->nervous_in;
     const int64_t mean = is_nervous ? 1 : preemption_mean;
-    rsti_sim_countdown =
-        mean == 0 ? INT64_MAX : (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)(2 * mean));
+    rsti_sim_countdown = mean == 0 ? INT64_MAX
+                                   : (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)(2 * mean));
 }
 
 static void to_fiber(sim_fiber_t *fiber)
@@ -143,8 +144,12 @@ sim_fiber_t *sim_fiber_start(sim_process_t *process, const char *name, void *(*e
         sim_fail("more than %d fibers", SIM_FIBERS_MAX);
     }
     sim_fiber_t *fiber = &fibers[fiber_count];
-    *fiber = (sim_fiber_t){.id = fiber_count, .process = process, .entry = entry, .arg = arg,
-        .state = FIBER_READY, .fd = -1};
+    *fiber = (sim_fiber_t){.id = fiber_count,
+        .process = process,
+        .entry = entry,
+        .arg = arg,
+        .state = FIBER_READY,
+        .fd = -1};
     fiber_count++;
     alive[alive_count++] = fiber;
     awake[awake_count++] = fiber;
@@ -154,8 +159,7 @@ sim_fiber_t *sim_fiber_start(sim_process_t *process, const char *name, void *(*e
     if (fiber->stack == MAP_FAILED) {
         sim_fail("no memory for a stack");
     }
-    fiber->stack_pointer =
-        sim_switch_prepare((uint8_t *)fiber->stack + SIM_STACK_SIZE, run_entry);
+    fiber->stack_pointer = sim_switch_prepare((uint8_t *)fiber->stack + SIM_STACK_SIZE, run_entry);
     return fiber;
 }
 
@@ -190,8 +194,8 @@ void rsti_sim_preempt(void)
     }
     if (!world.is_calm && sim_chance(DICE_SCHEDULE, absence_chance)) {
         sim_count("fault: away in the midst of it");
-        current->absent_until_ns =
-            world.now_ns + (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)absence_ns_max);
+        current->absent_until_ns = world.now_ns
+            + (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)absence_ns_max);
     }
     to_scheduler();
 }
@@ -298,7 +302,8 @@ static void wake_by_fds(sim_fiber_t *const *some, int32_t count)
     }
 }
 
-/* When the fiber is not ready before a later time, quiet_until_ns is that time or an earlier one. */
+/* When the fiber is not ready before a later time, quiet_until_ns is that time or an earlier one.
+ */
 static bool is_runnable(sim_fiber_t *fiber)
 {
     int64_t from_ns = fiber->process->paused_until_ns;

@@ -77,8 +77,8 @@ void sim_fiber_set_activity(sim_activity_t activity);
 void sim_fiber_read_clock(void);
 void sim_fiber_sleep(int64_t ns);
 void sim_fiber_sleep_until(int64_t ns);
-/* True when the word changed or the descriptor became readable before wake_ns. Who changes a word that
- * others wait for does it by sim_fibers_count_up. */
+/* True when the word changed or the descriptor became readable before wake_ns. Who changes a word
+ * that others wait for does it by sim_fibers_count_up. */
 bool sim_fiber_wait(const uint64_t *word, int fd, int64_t wake_ns);
 void sim_fibers_count_up(uint64_t *word);
 

@@ -18,7 +18,13 @@ typedef enum group_kind_t {
     GROUP_KINDS
 } group_kind_t;
 
-typedef enum law_t { LAW_MAX, LAW_MIN, LAW_TAGGED, LAWS, LAW_OWN = LAWS } law_t;
+typedef enum law_t {
+    LAW_MAX,
+    LAW_MIN,
+    LAW_TAGGED,
+    LAWS,
+    LAW_OWN = LAWS
+} law_t;
 
 /* Who takes part in a group: at most one member on each host. */
 typedef struct group_t {
@@ -112,15 +118,15 @@ static void channel_of_member(const group_t *group, const sim_driver_t *member, 
 static void roll_sources(const group_t *group, const char *channel)
 {
     for (int64_t i = between(1, group->kind == GROUP_MANUAL ? 1 : 2); i > 0; i--) {
-        sim_publisher_t *publisher = sim_roll_publisher(group->source, channel,
-            10 + group->number, false, chance(0.1));
+        sim_publisher_t *publisher = sim_roll_publisher(group->source, channel, 10 + group->number,
+            false, chance(0.1));
         publisher->total = publisher->total / 2 + 1; /* each receiver costs as much */
         if (group->kind != GROUP_MANUAL) {
             continue;
         }
         for (int32_t m = 0; m < group->member_count; m++) {
-            sim_destination_t *destination =
-                &publisher->destinations.items[publisher->destinations.count++];
+            sim_destination_t *destination = &publisher->destinations
+                                                  .items[publisher->destinations.count++];
             snprintf(destination->channel, sizeof destination->channel, "aeron:udp?endpoint=%s:%d",
                 sim_host_address(cast.drivers[m].host, group->is_ipv6),
                 MEMBER_PORT + group->number);
@@ -160,8 +166,8 @@ static void roll_group(group_t group)
         const bool is_sure = group.is_whole && group.law != LAW_MAX;
         channel_of_member(&group, member, is_tagged, channel, sizeof channel);
         for (int64_t i = between(1, chance(0.2) ? 2 : 1); i > 0; i--) {
-            sim_subscriber_t *subscriber =
-                sim_roll_subscriber(member, channel, 10 + number, true, is_sure);
+            sim_subscriber_t *subscriber = sim_roll_subscriber(member, channel, 10 + number, true,
+                is_sure);
             subscriber->is_in_group = true;
             if (is_sure) {
                 subscriber->leave_ns = INT64_MAX; /* without it the group is not whole */
@@ -192,8 +198,8 @@ void sim_roll_merged_stream(int32_t number)
     sim_driver_t *target = sim_roll_any_driver();
     const bool is_twin = chance(0.5);
     const int32_t places = (int32_t)between(1 + is_twin, 3);
-    sim_destinations_t destinations = {.count = places,
-        .churn = chance(0.5) ? 0 : 0.1 / (double)skewed(5)};
+    sim_destinations_t destinations = {
+        .count = places, .churn = chance(0.5) ? 0 : 0.1 / (double)skewed(5)};
     for (int32_t i = 0; i < places; i++) {
         snprintf(destinations.items[i].channel, sizeof destinations.items[i].channel,
             "aeron:udp?endpoint=%s:%d", sim_host_address(target->host, false),

@@ -71,10 +71,10 @@ static stream_t *find(int32_t process_id, int32_t session_id, int32_t stream_id)
     return NULL;
 }
 
-/* A session id that was given may be that of a stream before: then the one which began least before this
- * term. NULL: all that are known began behind it. */
-static stream_t *find_of_term(
-    int32_t process_id, int32_t session_id, int32_t stream_id, int32_t term_id)
+/* A session id that was given may be that of a stream before: then the one which began least before
+ * this term. NULL: all that are known began behind it. */
+static stream_t *find_of_term(int32_t process_id, int32_t session_id, int32_t stream_id,
+    int32_t term_id)
 {
     stream_t *nearest = NULL;
     uint32_t least = INT32_MAX;
@@ -123,8 +123,10 @@ static void on_setup(int32_t process_id, const uint8_t *data)
             sim_fail("more than %d streams on the wire", STREAMS_MAX);
         }
         stream = &streams[stream_count++];
-        *stream = (stream_t){.process_id = process_id, .session_id = setup.session_id,
-            .stream_id = setup.stream_id, .limit = -1};
+        *stream = (stream_t){.process_id = process_id,
+            .session_id = setup.session_id,
+            .stream_id = setup.stream_id,
+            .limit = -1};
     }
     stream->initial_term_id = setup.initial_term_id;
     stream->term_length = setup.term_length;
@@ -134,9 +136,9 @@ static void on_setup(int32_t process_id, const uint8_t *data)
     }
 }
 
-/* However often it was asked for: within the linger time it leaves once, as long as nothing else was
- * sent again meanwhile (a sender may remember one place alone). What is asked for lies in one term. Copies of
- * what was lost more than once leave at one instant. */
+/* However often it was asked for: within the linger time it leaves once, as long as nothing else
+ * was sent again meanwhile (a sender may remember one place alone). What is asked for lies in one
+ * term. Copies of what was lost more than once leave at one instant. */
 static void check_again(stream_t *stream, int64_t begin, int64_t end)
 {
     const sim_fiber_t *fiber = sim_fiber_current();
@@ -165,8 +167,8 @@ static void on_data(int32_t process_id, const struct sockaddr_storage *to, const
 {
     rsti_data_header_t header;
     memcpy(&header, data, sizeof header);
-    stream_t *stream =
-        find_of_term(process_id, header.session_id, header.stream_id, header.term_id);
+    stream_t *stream = find_of_term(process_id, header.session_id, header.stream_id,
+        header.term_id);
     if (stream == NULL) {
         sim_fail("data of stream %d leave before any SETUP", header.stream_id);
     }
@@ -180,7 +182,8 @@ static void on_data(int32_t process_id, const struct sockaddr_storage *to, const
     const int64_t accounted = rsti_packet_validate(data, length, stream->term_length);
     if (accounted <= 0 || (length > (size_t)stream->mtu && header.frame.type != RSTI_FRAME_PAD)) {
         sim_fail("a datagram of %zu bytes leaves at position %" PRId64
-                 " that no receiver may accept (mtu %d)", length, begin, stream->mtu);
+                 " that no receiver may accept (mtu %d)",
+            length, begin, stream->mtu);
     }
     const int64_t end = begin + accounted;
     /* Padding up to a term's end is sent as its header: only that must be allowed. */
@@ -205,8 +208,7 @@ static void on_data(int32_t process_id, const struct sockaddr_storage *to, const
     sim_count(was_first ? "wire: data" : "wire: data again");
 }
 
-static receiver_t *receiver_of(
-    int32_t process_id, const rsti_sm_t *sm, int32_t initial_term_id)
+static receiver_t *receiver_of(int32_t process_id, const rsti_sm_t *sm, int32_t initial_term_id)
 {
     for (int i = 0; i < receiver_count; i++) {
         receiver_t *receiver = &receivers[i];
@@ -220,9 +222,12 @@ static receiver_t *receiver_of(
         return NULL;
     }
     receiver_t *made = &receivers[receiver_count++];
-    *made = (receiver_t){.process_id = process_id, .session_id = sm->session_id,
-        .stream_id = sm->stream_id, .initial_term_id = initial_term_id,
-        .receiver_id = sm->receiver_id, .position = -1};
+    *made = (receiver_t){.process_id = process_id,
+        .session_id = sm->session_id,
+        .stream_id = sm->stream_id,
+        .initial_term_id = initial_term_id,
+        .receiver_id = sm->receiver_id,
+        .position = -1};
     return made;
 }
 
@@ -247,8 +252,7 @@ static void on_sm(int32_t process_id, const uint8_t *data, size_t length)
 {
     rsti_sm_t sm;
     memcpy(&sm, data, sizeof sm);
-    const stream_t *stream =
-        find_of_term(-1, sm.session_id, sm.stream_id, sm.consumption_term_id);
+    const stream_t *stream = find_of_term(-1, sm.session_id, sm.stream_id, sm.consumption_term_id);
     if ((sm.frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0 || stream == NULL) {
         return;
     }
@@ -256,8 +260,8 @@ static void on_sm(int32_t process_id, const uint8_t *data, size_t length)
         sim_count("wire: fill NAK, echoed");
         return;
     }
-    const int64_t position =
-        position_of(stream, sm.consumption_term_id, sm.consumption_term_offset);
+    const int64_t position = position_of(stream, sm.consumption_term_id,
+        sm.consumption_term_offset);
     if (sm.receiver_window < 0 || sm.receiver_window > stream->term_length / 2) {
         sim_fail("stream %d: a window of %d is announced, a term has %d", sm.stream_id,
             sm.receiver_window, stream->term_length);
@@ -265,8 +269,8 @@ static void on_sm(int32_t process_id, const uint8_t *data, size_t length)
     receiver_t *receiver = receiver_of(process_id, &sm, stream->initial_term_id);
     if (receiver != NULL) {
         if (position < receiver->position) {
-            sim_fail("stream %d: consumption goes back from %" PRId64 " to %" PRId64,
-                sm.stream_id, receiver->position, position);
+            sim_fail("stream %d: consumption goes back from %" PRId64 " to %" PRId64, sm.stream_id,
+                receiver->position, position);
         }
         receiver->position = position;
     }
@@ -284,8 +288,7 @@ static void on_nak(const uint8_t *data)
         sim_fail("stream %d: a NAK for %d bytes at %d leaves", nak.stream_id, nak.length,
             nak.term_offset);
     }
-    const int64_t end =
-        position_of(stream, nak.term_id, nak.term_offset) + nak.length;
+    const int64_t end = position_of(stream, nak.term_id, nak.term_offset) + nak.length;
     if (end > stream->highest) {
         sim_fail("stream %d: a NAK asks for %" PRId64 ", sent is %" PRId64, nak.stream_id, end,
             stream->highest);
@@ -338,8 +341,8 @@ static bool is_answerable(const stream_t *stream, const rsti_nak_t *nak, int64_t
 {
     return rsti_nak_is_valid(nak, stream->term_length) && nak->length > 0
         && position < stream->highest
-        && position >= stream->highest - stream->term_length / 2
-            - rsti_max_message_length(stream->term_length);
+        && position
+        >= stream->highest - stream->term_length / 2 - rsti_max_message_length(stream->term_length);
 }
 
 /* A sender with one place for what it sends again forgets it for another NAK that it answers. */
@@ -373,8 +376,8 @@ void sim_laws_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
     if (sm.frame.type != RSTI_FRAME_SM || (sm.frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
         return;
     }
-    stream_t *stream =
-        find_of_term(process_id, sm.session_id, sm.stream_id, sm.consumption_term_id);
+    stream_t *stream = find_of_term(process_id, sm.session_id, sm.stream_id,
+        sm.consumption_term_id);
     if (stream == NULL) {
         return;
     }
@@ -390,7 +393,7 @@ bool sim_laws_is_in_reach(const rsti_data_header_t *header)
     const stream_t *stream = find(-1, header->session_id, header->stream_id);
     return stream != NULL
         && position_of(stream, header->term_id, header->term_offset)
-            < stream->limit + stream->term_length;
+        < stream->limit + stream->term_length;
 }
 
 bool sim_laws_beyond_window(rsti_data_header_t *header)

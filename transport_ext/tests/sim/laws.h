@@ -1,4 +1,5 @@
-/* laws.h: what must hold for every frame on the wire, whatever else happens: checked as it leaves. */
+/* laws.h: what must hold for every frame on the wire, whatever else happens: checked as it leaves.
+ */
 #ifndef RSTI_SIM_LAWS_H
 #define RSTI_SIM_LAWS_H
 

@@ -36,7 +36,8 @@ static watched_t *watch(int32_t process_id, int64_t id)
         sim_fail("more than %d logs", WATCHED_MAX);
     }
     watched_t *made = &watched[watched_count++];
-    *made = (watched_t){.process_id = process_id, .id = id, .limit = -1, .position = -1, .consumed = -1};
+    *made = (watched_t){
+        .process_id = process_id, .id = id, .limit = -1, .position = -1, .consumed = -1};
     return made;
 }
 
@@ -111,10 +112,11 @@ static void check_publication(const sim_driver_t *driver, const rsti_publication
         at = is_coming && at < subscriber->accepted ? subscriber->accepted : at;
         least = at < least ? at : least;
     }
-    if (!publication->is_network && has_readers
-        && publication->life == RSTI_LIFE_ACTIVE && limit > least + window && limit > tail) {
+    if (!publication->is_network && has_readers && publication->life == RSTI_LIFE_ACTIVE
+        && limit > least + window && limit > tail) {
         sim_fail("IPC stream %d: the limit is %" PRId64 ", the slowest reader stands at %" PRId64
-                 " and the window is %d", publication->stream_id, limit, least, window);
+                 " and the window is %d",
+            publication->stream_id, limit, least, window);
     }
     if (tail > limit + 2 * window && publication->life == RSTI_LIFE_ACTIVE) {
         sim_fail("stream %d: producers are at %" PRId64 ", the limit is %" PRId64,
@@ -133,17 +135,22 @@ static void check_image(const sim_driver_t *driver, const rsti_image_t *image)
     if (least != INT64_MAX && least > seen->consumed) {
         seen->consumed = least;
     }
-    /* Half a term beyond what was consumed or told, and never more than a term beyond what was told. */
+    /* Half a term beyond what was consumed or told, and never more than a term beyond what was
+     * told. */
     const int64_t told = image->last_sm_position;
-    const int64_t consumed = seen->consumed < told + term_length / 2 ? seen->consumed : told + term_length / 2;
+    const int64_t consumed = seen->consumed < told + term_length / 2 ? seen->consumed
+                                                                     : told + term_length / 2;
     const int64_t from = consumed > told ? consumed : told;
-    if (high_water > from + term_length / 2 && high_water > image->join_position + term_length / 2) {
+    if (high_water > from + term_length / 2
+        && high_water > image->join_position + term_length / 2) {
         sim_fail("image of stream %d: received up to %" PRId64 ", consumed up to %" PRId64
-                 ", the last status message said %" PRId64, image->stream_id, high_water, seen->consumed, told);
+                 ", the last status message said %" PRId64,
+            image->stream_id, high_water, seen->consumed, told);
     }
     if (image->clean_position > told && image->clean_position > image->join_position) {
         sim_fail("image of stream %d: cleaned up to %" PRId64 ", and from %" PRId64
-                 " on data may come again", image->stream_id, image->clean_position, told);
+                 " on data may come again",
+            image->stream_id, image->clean_position, told);
     }
     if (image->received < seen->position) {
         sim_fail("image of stream %d: its position goes back from %" PRId64 " to %" PRId64,

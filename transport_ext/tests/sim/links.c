@@ -35,7 +35,8 @@ void sim_links_heal(void)
         for (int to = 0; to < SIM_HOSTS_MAX; to++) {
             const sim_link_t before = links[from][to];
             links[from][to] = (sim_link_t){.delay_ns = before.delay_ns,
-                .jitter_ns = before.jitter_ns, .is_to_aeron = before.is_to_aeron};
+                .jitter_ns = before.jitter_ns,
+                .is_to_aeron = before.is_to_aeron};
         }
     }
 }
@@ -233,13 +234,13 @@ void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_st
         return;
     }
     const double forge = is_nak(data, length) ? NAKS_FORGED * link->forge : link->forge;
-    const int copies =
-        1 + sim_chance(DICE_NETWORK, link->duplicate) + sim_chance(DICE_NETWORK, forge);
+    const int copies = 1 + sim_chance(DICE_NETWORK, link->duplicate)
+        + sim_chance(DICE_NETWORK, forge);
     for (int copy = 0; copy < copies; copy++) {
-        const bool is_forged = copy > 0 && sim_chance(DICE_NETWORK,
-            forge / (forge + link->duplicate));
-        sim_packet_t *packet =
-            is_forged ? forged_from(data, length) : sim_packet_make(data, length);
+        const bool is_forged = copy > 0
+            && sim_chance(DICE_NETWORK, forge / (forge + link->duplicate));
+        sim_packet_t *packet = is_forged ? forged_from(data, length)
+                                         : sim_packet_make(data, length);
         if (link->is_to_aeron) {
             hide_rstream(packet);
         }

@@ -36,8 +36,9 @@ static void on_loss(void *arg, const rst_loss_t *loss)
     if (loss->observations < 1 || loss->bytes_lost < 1 || loss->last_ms < loss->first_ms
         || loss->stream_id < 10 || loss->channel[0] == '\0' || loss->source[0] == '\0') {
         sim_fail("bystander %d: the loss report says stream %d, \"%s\" from \"%s\", %" PRId64
-                 " times %" PRId64 " bytes", look->self->index, loss->stream_id, loss->channel,
-            loss->source, loss->observations, loss->bytes_lost);
+                 " times %" PRId64 " bytes",
+            look->self->index, loss->stream_id, loss->channel, loss->source, loss->observations,
+            loss->bytes_lost);
     }
 }
 

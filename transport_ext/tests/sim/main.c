@@ -4,8 +4,8 @@
  *   sim --seeds N [--from M]   N runs, each in a process of its own, spread over the cores; prints
  *                              what failed and how to see it again, and what the runs exercised
  */
-#include "tests/sim/runner.h"
 #include "tests/sim/cast.h"
+#include "tests/sim/runner.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -15,8 +15,9 @@
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim --seed N [--quiet] | sim --seeds N [--from M] [--jobs J] "
-                    "[--stop-at F]\n");
+    fprintf(stderr,
+        "usage: sim --seed N [--quiet] | sim --seeds N [--from M] [--jobs J] "
+        "[--stop-at F]\n");
     return 2;
 }
 

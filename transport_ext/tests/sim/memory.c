@@ -2,10 +2,10 @@
  * What is freed is overwritten, so that a use after free shows. */
 #include "tests/sim/process.h"
 #include "tests/sim/scarcity.h"
+#include "tests/sim/world.h"
 #include "util/alloc.h"
 #include "util/bits.h"
 #include "util/error.h"
-#include "tests/sim/world.h"
 
 #include <stdlib.h>
 #include <string.h>

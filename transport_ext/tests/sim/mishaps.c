@@ -139,8 +139,8 @@ void sim_roll_faults(void)
             cast.clients[i].doom = chance(0.5)
                 ? ACTIVITY_PUBLISH
                 : (sim_activity_t)between(ACTIVITY_COMMAND, ACTIVITY_POLL);
-            cast.clients[i].doom_turns =
-                cast.clients[i].doom == ACTIVITY_COMMAND ? between(0, 30) : skewed(6);
+            cast.clients[i].doom_turns = cast.clients[i].doom == ACTIVITY_COMMAND ? between(0, 30)
+                                                                                  : skewed(6);
         }
     }
     const bool has_rejects = chance(0.4);
@@ -154,6 +154,7 @@ void sim_roll_faults(void)
         }
     }
     if (chance(0.4)) {
-        sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, sim_roll_any_driver(), between(0, SIM_S));
+        sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, sim_roll_any_driver(),
+            between(0, SIM_S));
     }
 }

@@ -162,27 +162,26 @@ static void offer_nonsense(const sim_bystander_t *self, rst_publication_t *publi
         RST_EINVAL);
     refused_offer(self, "no data of a part", rst_publication_offer_parts(publication, &part, 1, 0),
         RST_EINVAL);
-    refused_offer(self, "a long part",
-        rst_publication_offer_parts(publication, &long_part, 1, 0), RST_ETOOLARGE);
+    refused_offer(self, "a long part", rst_publication_offer_parts(publication, &long_part, 1, 0),
+        RST_ETOOLARGE);
     refused_offer(self, "no data of a message",
         rst_publication_offer_many(publication, &part, 1, 0, NULL), RST_EINVAL);
     refused_offer(self, "a long message",
         rst_publication_offer_many(publication, &long_part, 1, 0, NULL), RST_ETOOLARGE);
-    refused_offer(self, "no block",
-        rst_publication_offer_block(publication, NULL, 8, 2, 0, NULL), RST_EINVAL);
+    refused_offer(self, "no block", rst_publication_offer_block(publication, NULL, 8, 2, 0, NULL),
+        RST_EINVAL);
     refused_offer(self, "a long claim",
         rst_publication_try_claim(publication, (size_t)info.max_payload_length + 1, 0, &claim),
         RST_ETOOLARGE);
-    refused_offer(self, "no claim", rst_publication_try_claim(publication, 8, 0, NULL),
-        RST_EINVAL);
+    refused_offer(self, "no claim", rst_publication_try_claim(publication, 8, 0, NULL), RST_EINVAL);
     if (!is_exclusive) {
         refused_offer(self, "padding of a shared one",
             rst_publication_append_padding(publication, 8), RST_EINVAL);
         refused_offer(self, "frames of a shared one",
             rst_publication_offer_frames(publication, bytes, 64), RST_EINVAL);
     } else {
-        refused_offer(self, "long padding",
-            rst_publication_append_padding(publication, too_long), RST_ETOOLARGE);
+        refused_offer(self, "long padding", rst_publication_append_padding(publication, too_long),
+            RST_ETOOLARGE);
         refused_offer(self, "no frames", rst_publication_offer_frames(publication, NULL, 64),
             RST_EINVAL);
     }

@@ -107,8 +107,11 @@ sim_writer_t *sim_writer_begin(int32_t driver_process_id, int32_t session_id, in
         sim_fail("more than %d writers", WRITERS_MAX);
     }
     sim_writer_t *writer = &writers[writer_count];
-    *writer = (sim_writer_t){.id = writer_count++, .driver_process_id = driver_process_id,
-        .session_id = session_id, .stream_id = stream_id, .max_payload = max_payload,
+    *writer = (sim_writer_t){.id = writer_count++,
+        .driver_process_id = driver_process_id,
+        .session_id = session_id,
+        .stream_id = stream_id,
+        .max_payload = max_payload,
         .is_ipc = is_ipc};
     return writer;
 }
@@ -123,8 +126,8 @@ void sim_writer_attempts(sim_writer_t *writer, int32_t count, const int32_t *len
     const int32_t needed = writer->taken + count;
     if (needed > writer->capacity) {
         writer->capacity = 2 * needed + 64;
-        writer->records =
-            realloc(writer->records, (size_t)writer->capacity * sizeof *writer->records);
+        writer->records = realloc(writer->records,
+            (size_t)writer->capacity * sizeof *writer->records);
         if (writer->records == NULL) {
             sim_fail("no memory for the model");
         }
@@ -164,9 +167,14 @@ sim_view_t *sim_view_begin(int32_t subscriber, int32_t session_id, int32_t strea
         sim_fail("more than %d images", VIEWS_MAX);
     }
     sim_view_t *view = &views[view_count++];
-    *view = (sim_view_t){.subscriber = subscriber, .session_id = session_id,
-        .stream_id = stream_id, .join_position = join_position, .has_join = join_position >= 0,
-        .is_reliable = is_reliable, .is_sure = is_sure, .last_position = -1};
+    *view = (sim_view_t){.subscriber = subscriber,
+        .session_id = session_id,
+        .stream_id = stream_id,
+        .join_position = join_position,
+        .has_join = join_position >= 0,
+        .is_reliable = is_reliable,
+        .is_sure = is_sure,
+        .last_position = -1};
     return view;
 }
 
@@ -272,7 +280,8 @@ static int64_t begin_of(const sim_writer_t *writer, const record_t *record)
     return record->end - rsti_framed_length(record->length, writer->max_payload);
 }
 
-/* Everything before the first message that came must lie before the place where the image joined. */
+/* Everything before the first message that came must lie before the place where the image joined.
+ */
 static void judge_begin(const sim_view_t *view, const sim_writer_t *writer, int32_t first)
 {
     for (int32_t n = first - 1; n >= 0; n--) {
@@ -282,8 +291,9 @@ static void judge_begin(const sim_view_t *view, const sim_writer_t *writer, int3
         }
         if (begin_of(writer, record) >= view->join_position) {
             sim_fail("subscriber %d joined session %d at %" PRId64 " and missed message %d of "
-                     "writer %d, which ends at %" PRId64, view->subscriber, view->session_id,
-                view->join_position, n, writer->id, record->end);
+                     "writer %d, which ends at %" PRId64,
+                view->subscriber, view->session_id, view->join_position, n, writer->id,
+                record->end);
         }
         return;
     }

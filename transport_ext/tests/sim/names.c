@@ -1,5 +1,5 @@
-/* names.c: takes the place of getaddrinfo(): hosts have names, look-ups take their time or fail, and
- * some names move from one host to another one. */
+/* names.c: takes the place of getaddrinfo(): hosts have names, look-ups take their time or fail,
+ * and some names move from one host to another one. */
 #include "tests/sim/names.h"
 
 #include "concurrent/atomics.h"
@@ -158,8 +158,7 @@ static void subscriber(sim_driver_t *driver, const char *channel, int32_t number
 static void roll_fixed(sim_driver_t *source, sim_driver_t *target, int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
-    snprintf(channel, sizeof channel, "aeron:udp?endpoint=host%d:%d", target->host + 1,
-        NAMED_PORT);
+    snprintf(channel, sizeof channel, "aeron:udp?endpoint=host%d:%d", target->host + 1, NAMED_PORT);
     (void)publisher(source, channel, number);
     subscriber(target, channel, number);
 }

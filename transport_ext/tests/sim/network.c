@@ -65,8 +65,8 @@ static bool is_wildcard(const struct sockaddr_storage *address)
     if (address->ss_family == AF_INET) {
         return ((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr == 0;
     }
-    return IN6_IS_ADDR_UNSPECIFIED(
-        &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+    return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)address)
+            ->sin6_addr);
 }
 
 static bool is_loopback(const struct sockaddr_storage *address)
@@ -111,8 +111,7 @@ static bool can_bind(int32_t host, const rsti_socket_params_t *params)
     }
     for (int i = 0; i < SIM_SOCKETS_MAX; i++) {
         const rsti_socket_t *other = &sockets[i];
-        const bool are_groups =
-            params->group_address.ss_family != 0 && other->group.ss_family != 0;
+        const bool are_groups = params->group_address.ss_family != 0 && other->group.ss_family != 0;
         if (other->is_open && other->host == host && !are_groups
             && other->local.ss_family == wanted->ss_family
             && rsti_netaddr_port(&other->local) == rsti_netaddr_port(wanted)
@@ -149,9 +148,12 @@ static int sim_open(void *media, const rsti_socket_params_t *params, rsti_socket
         return RST_SET_ERRNO("opening UDP socket");
     }
     rsti_socket_t *made = free_socket();
-    *made = (rsti_socket_t){.is_open = true, .host = host,
-        .process_id = sim_process_current()->id, .local = params->bind_address,
-        .remote = params->connect_address, .group = params->group_address};
+    *made = (rsti_socket_t){.is_open = true,
+        .host = host,
+        .process_id = sim_process_current()->id,
+        .local = params->bind_address,
+        .remote = params->connect_address,
+        .group = params->group_address};
     made->rcvbuf = params->so_rcvbuf > 0 ? (size_t)params->so_rcvbuf : RCVBUF;
     made->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (rsti_netaddr_port(&made->local) == 0) {
@@ -213,8 +215,8 @@ static bool is_member(int32_t host, const struct sockaddr_storage *group)
 
 static void send_one(const rsti_socket_t *socket, const rsti_datagram_t *datagram)
 {
-    const struct sockaddr_storage *to =
-        socket->remote.ss_family != 0 ? &socket->remote : &datagram->address;
+    const struct sockaddr_storage *to = socket->remote.ss_family != 0 ? &socket->remote
+                                                                      : &datagram->address;
     const struct sockaddr_storage from = source_of(socket, to);
     sim_laws_on_send(socket->host, socket->process_id, to, datagram->data, datagram->length);
     if (rsti_netaddr_is_multicast(to)) {
@@ -294,8 +296,7 @@ static int64_t sim_next_deadline_ns(void *media, rsti_socket_t *socket)
     return RSTI_NO_DEADLINE;
 }
 
-static int sim_reconnect(void *media, rsti_socket_t *socket,
-    const struct sockaddr_storage *address)
+static int sim_reconnect(void *media, rsti_socket_t *socket, const struct sockaddr_storage *address)
 {
     (void)media;
     socket->remote = *address;
@@ -339,8 +340,7 @@ static bool takes(const rsti_socket_t *socket, const sim_packet_t *packet)
     if (!socket->is_open || socket->host != packet->to_host
         || socket->local.ss_family != packet->to.ss_family
         || rsti_netaddr_port(&socket->local) != rsti_netaddr_port(&packet->to)
-        || (socket->remote.ss_family != 0
-            && !rsti_netaddr_equal(&socket->remote, &packet->from))) {
+        || (socket->remote.ss_family != 0 && !rsti_netaddr_equal(&socket->remote, &packet->from))) {
         return false;
     }
     if (rsti_netaddr_is_multicast(&packet->to)) {

@@ -1,5 +1,6 @@
-/* options.c: a driver's options by name, as programs and files give them: what was rolled is written
- * as text, read again by our names, by Aeron's, or from a file of properties, and must be the same. */
+/* options.c: a driver's options by name, as programs and files give them: what was rolled is
+ * written as text, read again by our names, by Aeron's, or from a file of properties, and must be
+ * the same. */
 #include "tests/sim/cast.h"
 #include "tests/sim/world.h"
 
@@ -27,7 +28,8 @@ static void on_name(void *arg, const char *property, const char *variable, const
     }
 }
 
-/* Aeron's drivers count other lengths and units for some: the text means the same for the others only. */
+/* Aeron's drivers count other lengths and units for some: the text means the same for the others
+ * only. */
 static bool has_same_meaning(const rst_driver_params_t *wanted, const char *property,
     const char *option, const char *text)
 {
@@ -75,12 +77,11 @@ static void read_from_file(const sim_driver_t *driver, const rst_driver_params_t
     }
     fprintf(file, "# options of a driver\n");
     for (const rst_driver_option_t *option = rst_driver_option_list(); option->name != NULL;
-         option++) {
+        option++) {
         write_line(wanted, option->name, line, sizeof line);
         fprintf(file, "%s\n", line);
     }
-    if (fclose(file) != 0
-        || rst_driver_params_from_properties(read, path, on_notice, NULL) < 0) {
+    if (fclose(file) != 0 || rst_driver_params_from_properties(read, path, on_notice, NULL) < 0) {
         sim_fail("driver %d: %s", driver->index, rst_last_error_text());
     }
     (void)unlink(path);
@@ -92,7 +93,7 @@ static void read_one_by_one(const rst_driver_params_t *wanted, rst_driver_params
     char line[LINE_LENGTH];
     char text[RSTI_OPTION_TEXT_MAX];
     for (const rst_driver_option_t *option = rst_driver_option_list(); option->name != NULL;
-         option++) {
+        option++) {
         write_line(wanted, option->name, line, sizeof line);
         (void)rst_driver_params_get(wanted, option->name, text, sizeof text);
         const int result = sim_chance(DICE_OPTIONS, 0.5)
@@ -119,7 +120,7 @@ void sim_options_read(sim_driver_t *driver)
         read_one_by_one(&wanted, &read);
     }
     for (const rst_driver_option_t *option = rst_driver_option_list(); option->name != NULL;
-         option++) {
+        option++) {
         char before[RSTI_OPTION_TEXT_MAX];
         char after[RSTI_OPTION_TEXT_MAX];
         (void)rst_driver_params_get(&wanted, option->name, before, sizeof before);

@@ -22,8 +22,7 @@ void sim_part_start(sim_part_t *part)
     char name[24];
     snprintf(name, sizeof name, "%.14s%d", part->kind->name, part->number);
     part->is_running = true;
-    sim_fiber_start(part->client->process, name, part_main, part)->nervous_in =
-        part->client->doom;
+    sim_fiber_start(part->client->process, name, part_main, part)->nervous_in = part->client->doom;
 }
 
 bool sim_parts_start(sim_client_t *client)
@@ -80,8 +79,7 @@ int sim_part_await(const sim_part_t *part, int64_t correlation_id)
         if (result == 1) {
             return 1;
         }
-        sim_event("%s %d is refused: %s", part->kind->name, part->number,
-            rst_last_error_text());
+        sim_event("%s %d is refused: %s", part->kind->name, part->number, rst_last_error_text());
         const bool is_timed_out = rst_last_error_code() == RST_ETIMEDOUT;
         rst_client_cancel(client, correlation_id);
         if (is_timed_out) {

@@ -143,8 +143,8 @@ static void tell_counters(void)
             const rsti_counter_metadata_t *metadata = &counters->metadata[id];
             if (metadata->state == RSTI_COUNTER_ALLOCATED
                 && metadata->type_id != RSTI_COUNTER_SYSTEM) {
-                fprintf(stderr, "  driver %d: counter %d \"%.*s\"\n", i, id,
-                    metadata->label_length, (const char *)metadata->label);
+                fprintf(stderr, "  driver %d: counter %d \"%.*s\"\n", i, id, metadata->label_length,
+                    (const char *)metadata->label);
             }
         }
     }
@@ -215,8 +215,7 @@ static void remove_home(void)
             continue;
         }
         const size_t length = strlen(entry->d_name);
-        if (length < sizeof kept
-            || strcmp(entry->d_name + length - (sizeof kept - 1), kept) != 0) {
+        if (length < sizeof kept || strcmp(entry->d_name + length - (sizeof kept - 1), kept) != 0) {
             sim_fail("%s is left", entry->d_name);
         }
         sim_count("driver: error log of a dead one kept");
@@ -268,6 +267,7 @@ void sim_play(uint64_t seed, bool is_traced)
     sim_model_judge(cast.is_gentle);
     sim_count_many("turns", sim_fibers_turns());
     sim_event("end: %" PRId64 " messages delivered", sim_model_delivered());
-    /* Two runs that parted where no event tells of it have rolled their dice another number of times. */
+    /* Two runs that parted where no event tells of it have rolled their dice another number of
+     * times. */
     sim_hash_bytes(world.dice, sizeof world.dice);
 }

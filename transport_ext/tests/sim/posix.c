@@ -206,7 +206,7 @@ int sim_real_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 static int64_t deadline_of(int64_t timeout_ns)
 {
     return timeout_ns < 0 || timeout_ns > INT64_MAX - world.now_ns ? INT64_MAX
-                                                                    : world.now_ns + timeout_ns;
+                                                                   : world.now_ns + timeout_ns;
 }
 
 int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,

@@ -1,6 +1,6 @@
-/* process.h: simulated operating system processes: who owns which memory, files and mappings, so that
- * a process can die like one (everything that was its own is gone, what it wrote to shared files
- * stays) and so that nothing is left over when it ends in good order. */
+/* process.h: simulated operating system processes: who owns which memory, files and mappings, so
+ * that a process can die like one (everything that was its own is gone, what it wrote to shared
+ * files stays) and so that nothing is left over when it ends in good order. */
 #ifndef RSTI_SIM_PROCESS_H
 #define RSTI_SIM_PROCESS_H
 

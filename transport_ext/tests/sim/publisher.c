@@ -72,13 +72,11 @@ static int64_t offer(sim_publisher_t *self, draft_t *d, bool in_parts)
 {
     draft(self, d, 1, false, false);
     const size_t length = (size_t)d->lengths[0];
-    const int64_t identity =
-        sim_writer_identity(self->writer, sim_writer_next(self->writer));
+    const int64_t identity = sim_writer_identity(self->writer, sim_writer_next(self->writer));
     int64_t position;
     if (in_parts) {
         const size_t cut = sim_below(DICE_ACTOR, length + 1);
-        const rst_message_part_t parts[] = {
-            {d->bytes[0], cut}, {d->bytes[0] + cut, length - cut}};
+        const rst_message_part_t parts[] = {{d->bytes[0], cut}, {d->bytes[0] + cut, length - cut}};
         position = rst_publication_offer_parts(self->publication, parts, 2, identity);
     } else {
         position = rst_publication_offer(self->publication, d->bytes[0], length, identity);
@@ -209,8 +207,8 @@ static bool is_worth_waiting(const sim_publisher_t *self, int64_t reason, int64_
     return reason == RST_BACK_PRESSURED || reason == RST_ADMIN_ACTION;
 }
 
-/* What readers are said to let through, and to ask for: behind what is there, and never less than nothing.
- * On the network forgers may say what they like. */
+/* What readers are said to let through, and to ask for: behind what is there, and never less than
+ * nothing. On the network forgers may say what they like. */
 static void check_demand(const sim_publisher_t *self)
 {
     rst_demand_t demand;
@@ -218,10 +216,12 @@ static void check_demand(const sim_publisher_t *self)
         return;
     }
     const int64_t position = rst_publication_position(self->publication);
-    if (demand.messages < 0 || (self->is_ipc && demand.reader_count > 0 && position >= 0
+    if (demand.messages < 0
+        || (self->is_ipc && demand.reader_count > 0 && position >= 0
             && demand.position > position)) {
-        sim_fail("publisher %d: %d readers want %" PRId64 " messages behind %" PRId64 ", the end is %"
-            PRId64, self->index, demand.reader_count, demand.messages, demand.position, position);
+        sim_fail("publisher %d: %d readers want %" PRId64 " messages behind %" PRId64
+                 ", the end is %" PRId64,
+            self->index, demand.reader_count, demand.messages, demand.position, position);
     }
     if (rst_publication_held_by(self->publication) == RST_HELD_BY_BUDGET) {
         sim_count("publisher: held by a budget");
@@ -264,8 +264,9 @@ static bool publish(sim_publisher_t *self)
         if (self->uses_waiter) {
             sim_publisher_wait(self, IDLE_NS_MAX);
         }
-        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR,
-            (uint64_t)(idle_ns < IDLE_NS_MAX ? idle_ns + 1 : IDLE_NS_MAX)));
+        sim_fiber_sleep(1000
+            + (int64_t)sim_below(DICE_ACTOR,
+                (uint64_t)(idle_ns < IDLE_NS_MAX ? idle_ns + 1 : IDLE_NS_MAX)));
     }
     return true;
 }
@@ -296,8 +297,8 @@ static void begin_writer(sim_publisher_t *self)
             sim_ports_check(self->client->driver, address, true);
         }
     }
-    sim_event("publisher %d is writer of session %d on stream %d, %s", self->index,
-        info.session_id, info.stream_id, self->channel);
+    sim_event("publisher %d is writer of session %d on stream %d, %s", self->index, info.session_id,
+        info.stream_id, self->channel);
 }
 
 static void run(sim_publisher_t *self)
@@ -350,8 +351,8 @@ void sim_publisher_start(sim_publisher_t *publisher)
     snprintf(name, sizeof name, "publisher%d", publisher->index);
     publisher->is_running = true;
     sim_destinations_forget(&publisher->destinations);
-    sim_fiber_start(publisher->client->process, name, publisher_main, publisher)->nervous_in =
-        publisher->client->doom;
+    sim_fiber_start(publisher->client->process, name, publisher_main, publisher)
+        ->nervous_in = publisher->client->doom;
 }
 
 void sim_publisher_on_death(sim_publisher_t *publisher)

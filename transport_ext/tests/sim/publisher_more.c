@@ -92,8 +92,8 @@ static int64_t offer_frames(sim_publisher_t *self)
         offer_misplaced(self, length);
     }
     sim_writer_attempts(self->writer, count, lengths);
-    const int64_t position =
-        rst_publication_offer_frames(self->publication, blocks[self->index], length);
+    const int64_t position = rst_publication_offer_frames(self->publication, blocks[self->index],
+        length);
     sim_writer_took(self->writer, position > 0 ? count : 0, position);
     return position;
 }
@@ -103,8 +103,9 @@ static int64_t append_padding(const sim_publisher_t *self)
     rst_publication_info_t info;
     rst_publication_info(self->publication, &info);
     return rst_publication_append_padding(self->publication,
-        sim_below(DICE_ACTOR, (uint64_t)(sim_chance(DICE_ACTOR, 0.1)
-            ? info.max_message_length + 1 : info.max_payload_length)));
+        sim_below(DICE_ACTOR,
+            (uint64_t)(sim_chance(DICE_ACTOR, 0.1) ? info.max_message_length + 1
+                                                   : info.max_payload_length)));
 }
 
 int64_t sim_publisher_more(sim_publisher_t *publisher)
@@ -140,7 +141,7 @@ static void await_unblocked(const sim_publisher_t *self, const rst_claim_t *clai
         const bool is_blocked = world.is_calm && rst_publication_is_connected(self->publication)
             && rst_publication_consumed_position(self->publication) >= begin
             && rst_client_state(self->client->client) == RST_CLIENT_OPEN;
-        blocked_since_ns = !is_blocked                    ? INT64_MAX
+        blocked_since_ns = !is_blocked     ? INT64_MAX
             : blocked_since_ns < INT64_MAX ? blocked_since_ns
                                            : world.now_ns;
         if (is_blocked && world.now_ns - blocked_since_ns > patience_ns) {
@@ -171,12 +172,11 @@ int64_t sim_publisher_abandon(sim_publisher_t *publisher)
     rst_claim_t claim;
     rst_publication_info_t info;
     rst_publication_info(publisher->publication, &info);
-    const int32_t length =
-        (int32_t)sim_between(DICE_ACTOR, SIM_ID_LENGTH, info.max_payload_length);
+    const int32_t length = (int32_t)sim_between(DICE_ACTOR, SIM_ID_LENGTH, info.max_payload_length);
     sim_writer_attempts(publisher->writer, 1, &length);
     const int32_t number = sim_writer_next(publisher->writer);
-    const int64_t position =
-        rst_publication_try_claim(publisher->publication, (size_t)length, 0, &claim);
+    const int64_t position = rst_publication_try_claim(publisher->publication, (size_t)length, 0,
+        &claim);
     if (position <= 0) {
         sim_writer_took(publisher->writer, 0, position);
         return position;

@@ -105,8 +105,8 @@ static bool change_rate(const sim_publisher_t *self, const char *law)
 }
 
 /* What a user may write who has not read the page. */
-static const char *const wrong_laws[] = {"", "quick", "fixed", "fixed,r:", "fixed,r:0", "fixed,r:-1",
-    "fixed,r:10x", "fixed,p:0", "fixed,r:1m,r:2m", "unlimited,r:1m", "adaptive,d:0ms",
+static const char *const wrong_laws[] = {"", "quick", "fixed", "fixed,r:", "fixed,r:0",
+    "fixed,r:-1", "fixed,r:10x", "fixed,p:0", "fixed,r:1m,r:2m", "unlimited,r:1m", "adaptive,d:0ms",
     "adaptive,d:10y", "adaptive,w:1ms", "adaptive,r", "adaptive,:1", "adaptive,l:2m,m:1m",
     "nak,t:50/0,c:1/2", "nak,t:50", "nak,t:50/60,c:1", "nak,s:200", "nak,t:1/2/3/4/5/6/7/8/9",
     "aimd,b:101", "aimd,a:1m,,", "aimd,a:99999999999999999999"};
@@ -117,8 +117,7 @@ void sim_publisher_change_rate(sim_publisher_t *self)
     if (self->rate_changes <= 0 || !maybe(self->rate_changes)) {
         return;
     }
-    const char *wrong =
-        wrong_laws[sim_below(DICE_RATES, sizeof wrong_laws / sizeof wrong_laws[0])];
+    const char *wrong = wrong_laws[sim_below(DICE_RATES, sizeof wrong_laws / sizeof wrong_laws[0])];
     if (maybe(0.5) && change_rate(self, wrong)) {
         sim_fail("the rate \"%s\" was accepted", wrong);
     }

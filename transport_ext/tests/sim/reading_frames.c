@@ -87,8 +87,10 @@ static assembly_t *assembly_of(const sim_subscriber_t *reader, int32_t session_i
 void sim_frames_take_whole(sim_subscriber_t *reader, const rst_fragment_t *fragment,
     const uint8_t *data, int32_t length, int64_t reserved_value)
 {
-    const rst_message_t message = {.data = data, .length = length,
-        .session_id = fragment->session_id, .position = fragment->position,
+    const rst_message_t message = {.data = data,
+        .length = length,
+        .session_id = fragment->session_id,
+        .position = fragment->position,
         .reserved_value = reserved_value};
     sim_subscriber_got(reader, &message);
     sim_count("reading: messages");
@@ -105,8 +107,7 @@ void sim_frames_take(sim_subscriber_t *reader, const rst_fragment_t *fragment)
         return;
     }
     assembly_t *assembly = assembly_of(reader, fragment->session_id, is_begin);
-    if (assembly == NULL
-        || (!is_begin && assembly->next_position != fragment->position - span)) {
+    if (assembly == NULL || (!is_begin && assembly->next_position != fragment->position - span)) {
         return; /* its beginning was never here */
     }
     if (is_begin) {
@@ -135,7 +136,8 @@ void sim_frames_check_again(const sim_subscriber_t *reader, int32_t session_id, 
     }
     if (memory->aborted_position != position) {
         sim_fail("subscriber %d aborted what ends at %" PRId64 " of session %d, then %" PRId64
-                 " came", reader->index, memory->aborted_position, session_id, position);
+                 " came",
+            reader->index, memory->aborted_position, session_id, position);
     }
     sim_count("reading: aborted, came again");
     memory->aborted_position = 0;

@@ -40,8 +40,7 @@ void sim_reading_begin(const sim_subscriber_t *reader)
 static bool find_image(const sitting_t *sitting, int32_t session_id, rst_image_info_t *info)
 {
     rst_image_info_t images[IMAGES_MAX];
-    const int count =
-        rst_subscription_images(sitting->poll->subscription, images, IMAGES_MAX);
+    const int count = rst_subscription_images(sitting->poll->subscription, images, IMAGES_MAX);
     int found = 0;
     for (int i = 0; i < count && i < IMAGES_MAX; i++) {
         if (images[i].session_id == session_id) {
@@ -69,8 +68,7 @@ static void check_place(const sitting_t *sitting, const rst_fragment_t *fragment
         return; /* it went, and what was received of it is read with a handle */
     }
     const int64_t begin = position_in(&info, fragment->term_id, fragment->term_offset);
-    const int32_t framed =
-        rsti_framed_length(fragment->length, info.mtu - RSTI_DATA_HEADER_LENGTH);
+    const int32_t framed = rsti_framed_length(fragment->length, info.mtu - RSTI_DATA_HEADER_LENGTH);
     if (begin + framed != fragment->position) {
         sim_fail("subscriber %d: %d bytes at term %d offset %d end at %" PRId64,
             sitting->poll->reader->index, fragment->length, fragment->term_id,
@@ -97,12 +95,11 @@ static rst_poll_action_t on_inner_fragment(void *arg, const rst_fragment_t *frag
 static void check_alone(const sitting_t *sitting, const rst_fragment_t *fragment)
 {
     rst_subscription_t *subscription = sitting->poll->subscription;
-    rst_image_t *image =
-        rst_subscription_image_by_session(subscription, fragment->session_id);
+    rst_image_t *image = rst_subscription_image_by_session(subscription, fragment->session_id);
     sim_count("reading: poll inside a poll");
     if (rst_subscription_poll(subscription, 1, 0, sitting->poll->batch) != -RST_EBUSY
-        || rst_subscription_poll_each(subscription, &sitting->params, NULL,
-               on_inner_fragment) != -RST_EBUSY) {
+        || rst_subscription_poll_each(subscription, &sitting->params, NULL, on_inner_fragment)
+            != -RST_EBUSY) {
         sim_fail("subscriber %d polls inside a poll", sitting->poll->reader->index);
     }
     if (image != NULL && rst_image_set_position(image, fragment->position) != -RST_EBUSY) {
@@ -214,8 +211,8 @@ static bool pick_image(const sim_poll_t *poll, rst_image_info_t *info)
 static int judge(const sitting_t *sitting, int result)
 {
     /* Fragments are counted, also where whole messages are handed out. */
-    if (result >= 0 && (result < sitting->read
-        || (result > sitting->read && !sitting->params.is_assembling))) {
+    if (result >= 0
+        && (result < sitting->read || (result > sitting->read && !sitting->params.is_assembling))) {
         sim_fail("subscriber %d: a poll read %d and says %d", sitting->poll->reader->index,
             sitting->read, result);
     }
@@ -225,8 +222,8 @@ static int judge(const sitting_t *sitting, int result)
 static int poll_each(sim_poll_t *poll, bool is_assembling)
 {
     sitting_t sitting = sit(poll, is_assembling);
-    return judge(&sitting, rst_subscription_poll_each(poll->subscription, &sitting.params,
-        &sitting, on_fragment));
+    return judge(&sitting,
+        rst_subscription_poll_each(poll->subscription, &sitting.params, &sitting, on_fragment));
 }
 
 static bool is_refusal(int result)
@@ -291,8 +288,8 @@ static int poll_image(sim_poll_t *poll, bool is_assembling)
     rst_image_info(image, &before);
     if (sim_chance(DICE_ACTOR, 0.5)) {
         sim_count("reading: bounded, by callbacks");
-        sitting.params.limit_position =
-            before.position + (int64_t)sim_below(DICE_ACTOR, BEHIND_MAX);
+        sitting.params.limit_position = before.position
+            + (int64_t)sim_below(DICE_ACTOR, BEHIND_MAX);
     }
     const int result = judge(&sitting,
         rst_image_poll(image, &sitting.params, &sitting, on_fragment));
@@ -326,8 +323,8 @@ static int poll_bounded(sim_poll_t *poll)
             - rsti_framed_length(messages[i].length, image.mtu - RSTI_DATA_HEADER_LENGTH);
         if (messages[i].session_id != image.session_id || begin >= bound) {
             sim_fail("subscriber %d: bounded by %" PRId64 " of session %d it got %" PRId64
-                     " of session %d", poll->reader->index, bound, image.session_id, begin,
-                messages[i].session_id);
+                     " of session %d",
+                poll->reader->index, bound, image.session_id, begin, messages[i].session_id);
         }
     }
     poll->is_in_batch = true;

@@ -1,5 +1,5 @@
-/* refusals.c: commands that the driver must refuse, for the reason that stands beside each, and leave
- * nothing behind. Some clash with what this client has: it is added first. */
+/* refusals.c: commands that the driver must refuse, for the reason that stands beside each, and
+ * leave nothing behind. Some clash with what this client has: it is added first. */
 #include "tests/sim/rolls.h"
 
 #include <stdio.h>
@@ -9,7 +9,15 @@
 #define STREAM 90
 #define PROBES_MAX 24
 
-typedef enum target_t { PUB, EXCLUSIVE, SUB, PUB_DEST, MANUAL_DEST, SUB_DEST, MERGED_DEST } target_t;
+typedef enum target_t {
+    PUB,
+    EXCLUSIVE,
+    SUB,
+    PUB_DEST,
+    MANUAL_DEST,
+    SUB_DEST,
+    MERGED_DEST
+} target_t;
 
 /* H stands for the host's address, P for a port of its own, up to Z. */
 typedef struct probe_t {
@@ -158,8 +166,8 @@ static bool is_refused(const sim_part_t *self, const own_t *own, const probe_t *
     if (!is_judged
         && (cast.is_gentle || code == RST_ECHANNEL || code == RST_EREGISTRATION
             || code == RST_EINVAL)) {
-        sim_fail("%s is refused because \"%s\", not because \"%s\"", channel,
-            rst_last_error_text(), probe->reason);
+        sim_fail("%s is refused because \"%s\", not because \"%s\"", channel, rst_last_error_text(),
+            probe->reason);
     }
     if (id >= 0) {
         rst_client_cancel(self->client->client, id);
@@ -192,8 +200,9 @@ static bool add_own(const sim_part_t *self, own_t *own)
             channel, sizeof channel),
         STREAM, true);
     own->shared = sim_part_publish(self,
-        write_channel(self, "aeron:udp?endpoint=H:R|mtu=1408|ssc=true|init-term-id=3|term-id=3"
-                            "|term-offset=0",
+        write_channel(self,
+            "aeron:udp?endpoint=H:R|mtu=1408|ssc=true|init-term-id=3|term-id=3"
+            "|term-offset=0",
             channel, sizeof channel),
         STREAM, false);
     own->manual = sim_part_publish(self,
@@ -205,8 +214,8 @@ static bool add_own(const sim_part_t *self, own_t *own)
         STREAM);
     own->merged = sim_part_subscribe(self, "aeron:udp?control-mode=manual", STREAM);
     own->named = sim_part_publish(self, "aeron:ipc?rs-name=alpha", STREAM, false);
-    return own->named != NULL && own->tagged != NULL && own->shared != NULL && own->manual != NULL && own->plain != NULL
-        && own->merged != NULL;
+    return own->named != NULL && own->tagged != NULL && own->shared != NULL && own->manual != NULL
+        && own->plain != NULL && own->merged != NULL;
 }
 
 static void close_own(own_t *own)

@@ -24,7 +24,10 @@
 #define ROUGH_OFFER_NS_MAX (3 * SIM_S / 2)
 #define QUIET_NS (3 * SIM_S)
 
-typedef enum say_t { REQUEST = 1, ANSWER = 2 } say_t;
+typedef enum say_t {
+    REQUEST = 1,
+    ANSWER = 2
+} say_t;
 
 typedef struct header_t {
     int32_t say;
@@ -134,8 +137,8 @@ static int32_t session_of(answered_t *answered, int32_t session_id)
     return i;
 }
 
-static void take_answer(const sim_part_t *self, const rst_message_t *message,
-    answered_t *answered, int32_t asked)
+static void take_answer(const sim_part_t *self, const rst_message_t *message, answered_t *answered,
+    int32_t asked)
 {
     const header_t header = read_message(message, ANSWER);
     const int32_t session = session_of(answered, message->session_id);
@@ -150,8 +153,8 @@ static void take_answer(const sim_part_t *self, const rst_message_t *message,
     if (header.number < 0 || header.number >= asked || header.life < last_life
         || (answered->lives[header.number] & life) != 0 || header.number <= last) {
         sim_fail("asker %d gets answer %d of life %d, the last one of this session was %d of life"
-            " %d, %d are asked", self->number, header.number, header.life,
-            answered->last[session], last_life, asked);
+                 " %d, %d are asked",
+            self->number, header.number, header.life, answered->last[session], last_life, asked);
     }
     const bool is_new = answered->lives[header.number] == 0;
     answered->lives[header.number] |= life;
@@ -196,7 +199,8 @@ static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscrip
         } else if (world.now_ns - news_ns > patience_ns) {
             return false;
         }
-        /* Less and less often while nothing happens: seconds in steps of a microsecond are no run. */
+        /* Less and less often while nothing happens: seconds in steps of a microsecond are no run.
+         */
         sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)asker->pause_ns_max)
             + (world.now_ns - news_ns) / 16);
     }
@@ -210,8 +214,7 @@ static bool attempt(sim_part_t *self, rst_batch_t *batch)
     bool is_done = false;
     rst_subscription_info_t info;
     rst_publication_t *requests = NULL;
-    rst_subscription_t *answers =
-        sim_part_subscribe(self, service.answers, SERVICE_STREAM + 1);
+    rst_subscription_t *answers = sim_part_subscribe(self, service.answers, SERVICE_STREAM + 1);
     if (answers == NULL) {
         return false;
     }
@@ -283,8 +286,8 @@ static void add_caller(const sim_part_t *self, caller_t *callers, const rst_imag
     if (i == CALLERS_MAX) {
         sim_fail("responder %d: more than %d callers", self->number, CALLERS_MAX);
     }
-    callers[i] = (caller_t){event->session_id, event->correlation_id,
-        greet(self, event->correlation_id)};
+    callers[i] = (caller_t){
+        event->session_id, event->correlation_id, greet(self, event->correlation_id)};
 }
 
 /* The same caller goes on with another session. */
@@ -394,8 +397,7 @@ static bool respond(sim_part_t *self)
     service.life++;
     if (service.has_prototype) {
         sim_count("responder: keeps the socket open");
-        snprintf(channel, sizeof channel, "%s|response-correlation-id=prototype",
-            service.answers);
+        snprintf(channel, sizeof channel, "%s|response-correlation-id=prototype", service.answers);
         prototype = sim_part_publish(self, channel, SERVICE_STREAM + 1, false);
     }
     if (rst_batch_create(&batch, 4) < 0) {

@@ -29,9 +29,10 @@ sim_driver_t *sim_roll_driver(int32_t host);
 sim_driver_t *sim_roll_any_driver(void);
 sim_publisher_t *sim_roll_publisher(sim_driver_t *driver, const char *channel, int32_t stream_id,
     bool is_ipc, bool is_hot);
-/* sure: it must get all to the end where nothing dies; it is not where others may go ahead of it. */
-sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel,
-    int32_t stream_id, bool is_reliable, bool is_sure);
+/* sure: it must get all to the end where nothing dies; it is not where others may go ahead of it.
+ */
+sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel, int32_t stream_id,
+    bool is_reliable, bool is_sure);
 
 /* A client, and now and then one more role of one that is there. */
 sim_client_t *sim_roll_client(sim_driver_t *driver);

@@ -1,4 +1,5 @@
-/* scarcity.h: memory, storage, descriptors and mappings that a process does not get, now and then. */
+/* scarcity.h: memory, storage, descriptors and mappings that a process does not get, now and then.
+ */
 #ifndef RSTI_SIM_SCARCITY_H
 #define RSTI_SIM_SCARCITY_H
 

@@ -24,8 +24,8 @@ sim_driver_t *sim_roll_driver(int32_t host)
     snprintf(params->dir, sizeof params->dir, "%s/driver-%d", dir, driver->index);
     params->threading = threadings[between(0, 5)];
     params->idle = chance(0.8) ? RSTI_IDLE_BLOCK
-        : chance(0.5)               ? RSTI_IDLE_BACKOFF
-                                    : RSTI_IDLE_SLEEP;
+        : chance(0.5)          ? RSTI_IDLE_BACKOFF
+                               : RSTI_IDLE_SLEEP;
     params->idle_spin_ns = chance(0.5) ? 0 : 5 * SIM_US;
     params->term_length = TERM_LENGTH;
     params->ipc_term_length = TERM_LENGTH;
@@ -48,8 +48,8 @@ sim_driver_t *sim_roll_driver(int32_t host)
     params->idle_exit_ns = 0;
     params->low_storage_warning = 0;
     params->max_messages_per_send = between(1, 16);
-    sim_count(params->threading == RSTI_THREADING_INVOKER ? "driver: invoker"
-            : params->threading == RSTI_THREADING_SHARED  ? "driver: shared"
+    sim_count(params->threading == RSTI_THREADING_INVOKER   ? "driver: invoker"
+            : params->threading == RSTI_THREADING_SHARED    ? "driver: shared"
             : params->threading == RSTI_THREADING_DEDICATED ? "driver: dedicated"
                                                             : "driver: shared network");
     return driver;
@@ -101,8 +101,8 @@ sim_publisher_t *sim_roll_publisher(sim_driver_t *driver, const char *channel, i
     return publisher;
 }
 
-sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel,
-    int32_t stream_id, bool is_reliable, bool is_sure)
+sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel, int32_t stream_id,
+    bool is_reliable, bool is_sure)
 {
     sim_subscriber_t *subscriber = &cast.subscribers[cast.subscriber_count];
     *subscriber = (sim_subscriber_t){
@@ -141,7 +141,8 @@ static void place(char *channel, size_t size)
     const int32_t terms = (int32_t)between(0, 2);
     snprintf(rest, sizeof rest, "%cterm-length=%d|init-term-id=%d|term-id=%d|term-offset=%d",
         strchr(channel, '?') == NULL ? '?' : '|', TERM_LENGTH, first,
-        (int32_t)((uint32_t)first + (uint32_t)terms), (int32_t)(chance(0.5) ? 0 : between(0, 2000) * 32));
+        (int32_t)((uint32_t)first + (uint32_t)terms),
+        (int32_t)(chance(0.5) ? 0 : between(0, 2000) * 32));
     strncat(channel, rest, size - strlen(channel) - 1);
     sim_count("stream: placed, term ids wrap");
 }
@@ -177,8 +178,8 @@ static void roll_stream(int32_t number)
     }
     const bool is_hot = chance(0.15); /* many terms, and who is late is far behind */
     for (int64_t i = between(1 + is_hot, 3); i > 0; i--) {
-        sim_publisher_t *publisher =
-            sim_roll_publisher(source, publish, 10 + number, is_ipc, is_hot);
+        sim_publisher_t *publisher = sim_roll_publisher(source, publish, 10 + number, is_ipc,
+            is_hot);
         publisher->is_exclusive = publisher->is_exclusive || is_placed;
         publisher->revokes = publisher->is_exclusive && chance(0.15);
         publisher->asks_session = publisher->is_exclusive && chance(0.3);
@@ -199,8 +200,8 @@ static void roll_stream(int32_t number)
             sim_count(is_evicting ? "subscriber: rs-evict" : "subscriber: tether=false");
             snprintf(channel, sizeof channel, "%s%c%s", subscribe, is_ipc ? '?' : '|', key);
         }
-        sim_subscriber_t *subscriber =
-            sim_roll_subscriber(target, channel, 10 + number, is_reliable, is_tethered);
+        sim_subscriber_t *subscriber = sim_roll_subscriber(target, channel, 10 + number,
+            is_reliable, is_tethered);
         if (!is_tethered) {
             subscriber->held_ns_max = is_evicting ? 0 : target->params.untethered_linger_ns;
             subscriber->is_evicting = is_evicting;
@@ -217,16 +218,14 @@ static void roll_race(void)
     static const char channel[] = "aeron:ipc";
     (void)sim_roll_driver(0);
     for (int i = 0; i < 3; i++) {
-        sim_publisher_t *publisher =
-            sim_roll_publisher(&cast.drivers[0], channel, 10, true, true);
+        sim_publisher_t *publisher = sim_roll_publisher(&cast.drivers[0], channel, 10, true, true);
         publisher->total = (int32_t)between(40, 160);
         publisher->length_max = 8000;
         publisher->methods = 1U << METHOD_OFFER;
         publisher->start_ns = SIM_S;
         publisher->abort_chance = 0;
     }
-    sim_subscriber_t *subscriber =
-        sim_roll_subscriber(&cast.drivers[0], channel, 10, true, true);
+    sim_subscriber_t *subscriber = sim_roll_subscriber(&cast.drivers[0], channel, 10, true, true);
     subscriber->start_ns = SIM_S;
     subscriber->leave_ns = INT64_MAX;
     subscriber->stop_from_ns = subscriber->stop_until_ns = 0;

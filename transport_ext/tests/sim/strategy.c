@@ -1,5 +1,5 @@
-/* strategy.c: a law of flow control of our own: the slowest of all receivers counts, and who is silent
- * is forgotten. It watches how the driver uses it. */
+/* strategy.c: a law of flow control of our own: the slowest of all receivers counts, and who is
+ * silent is forgotten. It watches how the driver uses it. */
 #include "tests/sim/rolls.h"
 
 #include <string.h>
@@ -43,8 +43,8 @@ static int init(void *memory, const rst_flow_facts_t *facts)
         || !facts->is_group) {
         sim_fail("a law of flow control begins with \"%s\"", facts->channel);
     }
-    *(state_t *)memory = (state_t){.magic = MAGIC, .timeout_ns = facts->receiver_timeout_ns,
-        .least = facts->group_min_size};
+    *(state_t *)memory = (state_t){
+        .magic = MAGIC, .timeout_ns = facts->receiver_timeout_ns, .least = facts->group_min_size};
     sim_count("flow: a law of our own begins");
     return 0;
 }

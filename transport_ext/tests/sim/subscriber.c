@@ -123,8 +123,7 @@ static int poll_some(sim_subscriber_t *self, rst_subscription_t *subscription, r
 void sim_subscriber_got(sim_subscriber_t *reader, const rst_message_t *message)
 {
     const int32_t v = find_view(reader, message->session_id);
-    sim_view_t *view =
-        v >= 0 ? reader->views[v] : open_view(reader, message->session_id, -1);
+    sim_view_t *view = v >= 0 ? reader->views[v] : open_view(reader, message->session_id, -1);
     sim_view_got(view, message->data, (size_t)message->length, message->position,
         message->reserved_value);
 }
@@ -238,8 +237,8 @@ static void wait_for_more(sim_subscriber_t *self, rst_waiter_t *waiter)
     } else {
         /* The longer nothing comes, the longer it looks away. */
         const int64_t idle_ns = (world.now_ns - self->last_news_ns) / 4;
-        const int64_t longest_ns =
-            self->pause_ns_max + (idle_ns < IDLE_NS_MAX ? idle_ns : IDLE_NS_MAX);
+        const int64_t longest_ns = self->pause_ns_max
+            + (idle_ns < IDLE_NS_MAX ? idle_ns : IDLE_NS_MAX);
         sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)longest_ns + 1));
     }
 }
@@ -255,8 +254,7 @@ static void pause_reading(const sim_subscriber_t *self)
 static void note_address(sim_subscriber_t *self, const rst_subscription_t *subscription)
 {
     if (self->is_any_port && self->address[0] == '\0'
-        && rst_subscription_local_address(subscription, self->address, sizeof self->address)
-            == 1) {
+        && rst_subscription_local_address(subscription, self->address, sizeof self->address) == 1) {
         sim_ports_check(self->client->driver, self->address, false);
     }
 }
@@ -368,8 +366,8 @@ void sim_subscriber_start(sim_subscriber_t *subscriber)
     sim_reading_begin(subscriber);
     subscriber->address[0] = '\0';
     sim_destinations_forget(&subscriber->destinations);
-    sim_fiber_start(subscriber->client->process, name, subscriber_main, subscriber)->nervous_in =
-        subscriber->client->doom;
+    sim_fiber_start(subscriber->client->process, name, subscriber_main, subscriber)
+        ->nervous_in = subscriber->client->doom;
 }
 
 void sim_subscriber_on_death(sim_subscriber_t *subscriber)

@@ -1,5 +1,5 @@
-/* switch.h: from one stack to another: a few instructions of our own on x86-64 and aarch64, with the
- * address sanitizer told about it. */
+/* switch.h: from one stack to another: a few instructions of our own on x86-64 and aarch64, with
+ * the address sanitizer told about it. */
 #ifndef RSTI_SIM_SWITCH_H
 #define RSTI_SIM_SWITCH_H
 

@@ -20,7 +20,7 @@ typedef struct static_t {
     int32_t process_id;
     int64_t registration_id;
     int64_t low, high; /* added for certain; perhaps */
-    bool is_made;      /* the driver said so */
+    bool is_made; /* the driver said so */
 } static_t;
 
 static static_t statics[STATICS_MAX];
@@ -43,8 +43,8 @@ static static_t *static_of(int32_t process_id, int64_t registration_id)
     if (static_count == STATICS_MAX) {
         sim_fail("more than %d static counters", STATICS_MAX);
     }
-    statics[static_count] =
-        (static_t){.process_id = process_id, .registration_id = registration_id};
+    statics[static_count] = (static_t){
+        .process_id = process_id, .registration_id = registration_id};
     return &statics[static_count++];
 }
 
@@ -119,8 +119,7 @@ static void ask_for_anothers(const sim_bystander_t *self, const own_t *own)
     const int result = id < 0 ? (int)id : rst_client_await(own->client, id, 2 * SIM_S);
     if (result == 0 || result == -RST_ETIMEDOUT) {
         rst_client_cancel(own->client, id);
-    } else if (rst_client_state(own->client) == RST_CLIENT_OPEN
-        && result != -RST_EREGISTRATION) {
+    } else if (rst_client_state(own->client) == RST_CLIENT_OPEN && result != -RST_EREGISTRATION) {
         sim_fail("bystander %d got a static counter that is a client's: %d", self->index, result);
     }
     sim_count("tally: refused, it is another's");
@@ -146,8 +145,8 @@ static void check_events(const sim_bystander_t *self, const own_t *own)
 
 static void keep_own(const sim_bystander_t *self)
 {
-    own_t own = {.client = self->client->client,
-        .type_id = TYPE_OWN + (int32_t)sim_below(DICE_ACTOR, 4)};
+    own_t own = {
+        .client = self->client->client, .type_id = TYPE_OWN + (int32_t)sim_below(DICE_ACTOR, 4)};
     snprintf(own.label, sizeof own.label, "tally %d.%d", self->index, self->rounds);
     const int64_t id = rst_client_add_counter(own.client, own.type_id, own.label,
         sim_below(DICE_ACTOR, strlen(own.label) + 1), own.label);
@@ -203,8 +202,8 @@ static void share_static(const sim_bystander_t *self)
         const int64_t value = rst_user_counter_get(counter);
         if ((value < low || value > shared->high) && !rst_user_counter_is_closed(counter)) {
             sim_fail("bystander %d: static counter %" PRId64 " says %" PRId64 ", %" PRId64
-                     " to %" PRId64 " were added", self->index, registration_id, value, low,
-                shared->high);
+                     " to %" PRId64 " were added",
+                self->index, registration_id, value, low, shared->high);
         }
         sim_bystander_dally(self);
     }
@@ -245,8 +244,8 @@ void sim_tallies_judge(void)
                 continue;
             }
             const rsti_counters_t *counters = &driver->driver->counters.counters;
-            const int32_t id =
-                rsti_counters_find(counters, TYPE_STATIC, statics[i].registration_id);
+            const int32_t id = rsti_counters_find(counters, TYPE_STATIC,
+                statics[i].registration_id);
             if (id < 0) {
                 sim_fail("static counter %" PRId64 " of driver %d is gone",
                     statics[i].registration_id, d);
@@ -254,8 +253,8 @@ void sim_tallies_judge(void)
             const int64_t value = counters->values[id].value;
             if (value < statics[i].low || value > statics[i].high) {
                 sim_fail("static counter %" PRId64 " of driver %d ends at %" PRId64 ", %" PRId64
-                         " to %" PRId64 " were added", statics[i].registration_id, d, value,
-                    statics[i].low, statics[i].high);
+                         " to %" PRId64 " were added",
+                    statics[i].registration_id, d, value, statics[i].low, statics[i].high);
             }
         }
     }

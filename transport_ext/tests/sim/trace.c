@@ -46,9 +46,9 @@ static void describe(const uint8_t *data, size_t length, char *text, size_t size
     } else if (header.type == RSTI_FRAME_SM && length >= RSTI_SM_LENGTH) {
         rsti_sm_t frame;
         memcpy(&frame, data, sizeof frame);
-        snprintf(text, size, " stream %d session %d term %d offset %d window %d",
-            frame.stream_id, frame.session_id, frame.consumption_term_id,
-            frame.consumption_term_offset, frame.receiver_window);
+        snprintf(text, size, " stream %d session %d term %d offset %d window %d", frame.stream_id,
+            frame.session_id, frame.consumption_term_id, frame.consumption_term_offset,
+            frame.receiver_window);
     } else if (header.type == RSTI_FRAME_NAK && length >= RSTI_NAK_LENGTH) {
         rsti_nak_t frame;
         memcpy(&frame, data, sizeof frame);

@@ -1,5 +1,6 @@
-/* variants.c: rolls streams whose channels use what plain ones do not: ports of a range, session ids
- * and tags, control addresses, destinations inside the driver, spies that count as receivers. */
+/* variants.c: rolls streams whose channels use what plain ones do not: ports of a range, session
+ * ids and tags, control addresses, destinations inside the driver, spies that count as receivers.
+ */
 #include "tests/sim/links.h"
 #include "tests/sim/rolls.h"
 
@@ -47,8 +48,7 @@ void sim_roll_any_ports(int32_t number)
         subscriber->is_any_port = true;
         subscriber->leave_ns = INT64_MAX;
         const bool is_ipv6 = strchr(channel, '[') != NULL;
-        snprintf(channel, sizeof channel, "|control=%s:0",
-            sim_host_address(source->host, is_ipv6));
+        snprintf(channel, sizeof channel, "|control=%s:0", sim_host_address(source->host, is_ipv6));
         writer(source, chance(0.7) ? channel : "", number, false)->follows = subscriber;
     }
 }
@@ -77,8 +77,7 @@ void sim_roll_session_stream(int32_t number)
         (void)reader(target, channel, number);
     }
     const size_t used = strlen(channel);
-    snprintf(channel + used, sizeof channel - used, "%csession-id=%d", is_ipc ? '?' : '|',
-        SESSION);
+    snprintf(channel + used, sizeof channel - used, "%csession-id=%d", is_ipc ? '?' : '|', SESSION);
     if (!is_ipc && source == target && chance(0.4)) {
         char spy[SIM_CHANNEL_MAX];
         snprintf(spy, sizeof spy, "aeron-spy:%.200s", channel);
@@ -169,8 +168,8 @@ void sim_roll_local_destinations(int32_t number)
     snprintf(destinations.items[0].channel, sizeof destinations.items[0].channel, "aeron:ipc");
     snprintf(destinations.items[1].channel, sizeof destinations.items[1].channel, "%.95s", group);
     snprintf(destinations.items[2].channel, sizeof destinations.items[2].channel, "%.95s", here);
-    snprintf(destinations.items[3].channel, sizeof destinations.items[3].channel,
-        "aeron-spy:%.80s", away);
+    snprintf(destinations.items[3].channel, sizeof destinations.items[3].channel, "aeron-spy:%.80s",
+        away);
 
     (void)writer(target, "aeron:ipc", number, true);
     strncat(away, chance(0.5) ? "|ssc=true" : "", sizeof away - strlen(away) - 1);

@@ -1,8 +1,8 @@
 /* world.h: one simulated world: its seed, its time, its chronicle.
  *
  * A simulator process runs one world, so the world is global. Everything that happens in it follows
- * from the seed: separate generators for separate questions, so that a new fault on the network does
- * not change who is scheduled when. */
+ * from the seed: separate generators for separate questions, so that a new fault on the network
+ * does not change who is scheduled when. */
 #ifndef RSTI_SIM_WORLD_H
 #define RSTI_SIM_WORLD_H
 

@@ -74,8 +74,7 @@ static bool churn_reader(churner_t *c, rst_batch_t *batch)
 /* A publication of its own session for a moment. */
 static bool churn_writer(churner_t *c)
 {
-    rst_publication_t *publication =
-        add_publication(c->client, c->channel, c->rounds % 2 == 0);
+    rst_publication_t *publication = add_publication(c->client, c->channel, c->rounds % 2 == 0);
     if (publication == NULL) {
         return false;
     }
@@ -136,8 +135,10 @@ static void run(const char *threading, const char *channel)
     memset(churners, 0, sizeof churners);
     const int64_t until_ns = now_ns() + CHURN_NS;
     for (int i = 0; i <= CHURNERS; i++) {
-        churners[i] = (churner_t){.client = open_client(driver), .channel = channel,
-            .kind = i == CHURNERS - 1, .until_ns = until_ns};
+        churners[i] = (churner_t){.client = open_client(driver),
+            .channel = channel,
+            .kind = i == CHURNERS - 1,
+            .until_ns = until_ns};
         CHECK(churners[i].client != NULL);
     }
     for (int i = 0; i <= CHURNERS; i++) {
@@ -160,12 +161,27 @@ static void run(const char *threading, const char *channel)
 }
 
 /* N5 */
-TEST(ipc_dedicated) { run("dedicated", "aeron:ipc"); }
-TEST(ipc_shared) { run("shared", "aeron:ipc"); }
+TEST(ipc_dedicated)
+{
+    run("dedicated", "aeron:ipc");
+}
+TEST(ipc_shared)
+{
+    run("shared", "aeron:ipc");
+}
 /* N5 */
-TEST(udp_dedicated) { run("dedicated", udp_channel("")); }
-TEST(udp_network) { run("shared-network", udp_channel("")); }
-TEST(udp_shared) { run("shared", udp_channel("")); }
+TEST(udp_dedicated)
+{
+    run("dedicated", udp_channel(""));
+}
+TEST(udp_network)
+{
+    run("shared-network", udp_channel(""));
+}
+TEST(udp_shared)
+{
+    run("shared", udp_channel(""));
+}
 
 CHECK_MAIN(RUN(ipc_dedicated), RUN(ipc_shared), RUN(udp_dedicated), RUN(udp_network),
     RUN(udp_shared))

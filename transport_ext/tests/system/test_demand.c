@@ -1,6 +1,6 @@
-/* Demand crosses: a publisher that makes a message only when its readers want one makes as many as they
- * asked for, and never one more, in shared memory and over a network that loses a fifth of all status
- * messages. */
+/* Demand crosses: a publisher that makes a message only when its readers want one makes as many as
+ * they asked for, and never one more, in shared memory and over a network that loses a fifth of all
+ * status messages. */
 #include "tests/system/transport.h"
 #include "util/rng.h"
 
@@ -30,8 +30,7 @@ static int64_t look(void)
         return readers;
     }
     if (maker.behind == 0 || demand.position >= maker.positions[maker.behind - 1]) {
-        while (maker.behind < maker.made
-            && maker.positions[maker.behind] <= demand.position) {
+        while (maker.behind < maker.made && maker.positions[maker.behind] <= demand.position) {
             maker.behind++;
         }
         maker.allowed = demand.messages == INT64_MAX ? MESSAGES_MAX
@@ -54,8 +53,7 @@ static bool make(void)
 
 static rst_subscription_t *subscribe(rst_client_t *client, const char *channel)
 {
-    const int64_t id =
-        await(client, rst_client_add_subscription_on_demand(client, channel, 10));
+    const int64_t id = await(client, rst_client_add_subscription_on_demand(client, channel, 10));
     return id < 0 ? NULL : rst_client_take_subscription(client, id);
 }
 
@@ -76,14 +74,15 @@ static void cross(rst_subscription_t *subscription, int64_t total)
             rst_subscription_request(subscription, most);
             requested += most;
         }
-        if (rst_publication_has_new_demand(maker.publication)) { /* else a look would tell nothing */
+        if (rst_publication_has_new_demand(maker
+                    .publication)) { /* else a look would tell nothing */
             (void)look();
         }
         CHECK(maker.allowed <= requested); /* never one beyond the demand */
         for (int i = 0; i < 8 && maker.made < maker.allowed && make(); i++) {
         }
-        const int taken = rst_subscription_poll_demanded(
-            subscription, 1 + (int32_t)(rsti_rng_next(&rng) % 32), 0, batch);
+        const int taken = rst_subscription_poll_demanded(subscription,
+            1 + (int32_t)(rsti_rng_next(&rng) % 32), 0, batch);
         CHECK(taken >= 0);
         int32_t count = 0;
         const rst_message_t *messages = rst_batch_messages(batch, &count);
@@ -122,7 +121,8 @@ static void wakes(rst_client_t *client, rst_subscription_t *subscription)
     CHECK_EQ(woken, 0);
     CHECK_EQ(maker.allowed, maker.made);
     rst_subscription_request(subscription, 3);
-    for (int i = 0; i < 100 && maker.allowed == maker.made; i++) { /* what it told before may come now */
+    for (int i = 0; i < 100 && maker.allowed == maker.made;
+        i++) { /* what it told before may come now */
         CHECK_EQ(rst_waiter_wait(waiter, INT64_C(10000000000), 0), 1);
         (void)look();
     }
@@ -204,7 +204,8 @@ TEST(several_readers)
     rst_subscription_t *one = subscribe(client, "aeron:ipc");
     rst_subscription_t *two = subscribe(client, "aeron:ipc");
     CHECK(one != NULL && two != NULL);
-    /* These want nothing, and hold nobody: the driver goes on without them when they stand still. */
+    /* These want nothing, and hold nobody: the driver goes on without them when they stand still.
+     */
     rst_subscription_t *loose = subscribe(client, "aeron:ipc?tether=false");
     rst_subscription_t *evictable = subscribe(client, "aeron:ipc?rs-evict=1s");
     CHECK(loose != NULL && evictable != NULL);
@@ -262,7 +263,8 @@ static void *wait_for_news(void *arg)
     return NULL;
 }
 
-/* The one that lies behind reads on, nobody asks: the others may have more of what they asked for. */
+/* The one that lies behind reads on, nobody asks: the others may have more of what they asked for.
+ */
 TEST(of_several_readers_progress_is_news)
 {
     const char *options[] = {"threading=shared", NULL};
@@ -270,7 +272,8 @@ TEST(of_several_readers_progress_is_news)
     rst_client_t *client = driver != NULL ? open_client(driver) : NULL;
     CHECK(client != NULL);
     maker = (maker_t){.publication = add_publication(client, "aeron:ipc", true)};
-    rst_subscription_t *readers[] = {subscribe(client, "aeron:ipc"), subscribe(client, "aeron:ipc")};
+    rst_subscription_t *readers[] = {
+        subscribe(client, "aeron:ipc"), subscribe(client, "aeron:ipc")};
     rst_batch_t *batch = NULL;
     CHECK_EQ(rst_batch_create(&batch, 64), 0);
     const int64_t begin = now_ns();
@@ -292,7 +295,8 @@ TEST(of_several_readers_progress_is_news)
         CHECK_EQ(demand.messages, 5);
         CHECK_EQ(demand.position, i == 0 ? 0 : maker.positions[4]); /* 5 may be made, then 10 */
     }
-    /* Reading rings for nobody, and a client looks round by itself twice a second: who waits must be sooner. */
+    /* Reading rings for nobody, and a client looks round by itself twice a second: who waits must
+     * be sooner. */
     CHECK_EQ(take(readers[0], 5, batch), 5);
     int prompt = 0;
     for (int i = 0; i < 5; i++) {
@@ -316,4 +320,5 @@ TEST(of_several_readers_progress_is_news)
     rst_driver_close(driver);
 }
 
-CHECK_MAIN(RUN(shared_memory), RUN(network), RUN(network_that_loses), RUN(several_readers), RUN(of_several_readers_progress_is_news))
+CHECK_MAIN(RUN(shared_memory), RUN(network), RUN(network_that_loses), RUN(several_readers),
+    RUN(of_several_readers_progress_is_news))

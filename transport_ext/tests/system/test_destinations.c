@@ -1,5 +1,5 @@
-/* Real sockets: more transports than a thread tries one by one, however it waits, and a receiver that
- * the publisher learns of by being asked. */
+/* Real sockets: more transports than a thread tries one by one, however it waits, and a receiver
+ * that the publisher learns of by being asked. */
 #include "tests/system/transport.h"
 
 #define DESTINATIONS 8
@@ -11,7 +11,8 @@ static const char *destination(char *text, size_t size, int index)
     return text;
 }
 
-/* N7, N8: one stream over the first and the last of many destinations: one image, in order, once. */
+/* N7, N8: one stream over the first and the last of many destinations: one image, in order, once.
+ */
 static void merge(const char *idle)
 {
     char mode[64];
@@ -22,26 +23,26 @@ static void merge(const char *idle)
     CHECK(driver != NULL);
     rst_client_t *client = open_client(driver);
     CHECK(client != NULL);
-    rst_subscription_t *subscription =
-        add_subscription(client, "aeron:udp?control-mode=manual");
-    rst_publication_t *publication =
-        add_publication(client, "aeron:udp?control-mode=manual|fc=max", true);
+    rst_subscription_t *subscription = add_subscription(client, "aeron:udp?control-mode=manual");
+    rst_publication_t *publication = add_publication(client, "aeron:udp?control-mode=manual|fc=max",
+        true);
     CHECK(subscription != NULL && publication != NULL);
     for (int i = 0; i < DESTINATIONS; i++) {
-        CHECK(await(client, rst_subscription_add_destination(
-                                subscription, destination(text, sizeof text, i)))
+        CHECK(await(client,
+                  rst_subscription_add_destination(subscription, destination(text, sizeof text, i)))
             >= 0);
     }
-    CHECK(await(client, rst_publication_add_destination(
-                            publication, destination(text, sizeof text, 0)))
+    CHECK(await(client,
+              rst_publication_add_destination(publication, destination(text, sizeof text, 0)))
         >= 0);
-    CHECK(await(client, rst_publication_add_destination(publication,
-                            destination(text, sizeof text, DESTINATIONS - 1)))
+    CHECK(await(client,
+              rst_publication_add_destination(publication,
+                  destination(text, sizeof text, DESTINATIONS - 1)))
         >= 0);
     CHECK(stream(publication, subscription, 5000, 1000, INT64_C(30000000000)) >= 0);
     /* One of the two ways goes: the other one carries on. */
-    CHECK(await(client, rst_subscription_remove_destination(
-                            subscription, destination(text, sizeof text, 0)))
+    CHECK(await(client,
+              rst_subscription_remove_destination(subscription, destination(text, sizeof text, 0)))
         >= 0);
     CHECK(stream(publication, subscription, 5000, 1000, INT64_C(30000000000)) >= 0);
     rst_publication_close(publication);
@@ -51,9 +52,15 @@ static void merge(const char *idle)
 }
 
 /* N7 */
-TEST(many_destinations_of_a_blocking_thread) { merge("block"); }
+TEST(many_destinations_of_a_blocking_thread)
+{
+    merge("block");
+}
 /* N8 */
-TEST(many_destinations_of_a_yielding_thread) { merge("yield"); }
+TEST(many_destinations_of_a_yielding_thread)
+{
+    merge("yield");
+}
 
 /* N7 */
 TEST(dynamic_destination_asks_for_its_stream)
@@ -79,5 +86,5 @@ TEST(dynamic_destination_asks_for_its_stream)
     rst_driver_close(driver);
 }
 
-CHECK_MAIN(RUN(many_destinations_of_a_blocking_thread),
-    RUN(many_destinations_of_a_yielding_thread), RUN(dynamic_destination_asks_for_its_stream))
+CHECK_MAIN(RUN(many_destinations_of_a_blocking_thread), RUN(many_destinations_of_a_yielding_thread),
+    RUN(dynamic_destination_asks_for_its_stream))

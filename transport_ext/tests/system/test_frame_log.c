@@ -30,8 +30,8 @@ static bool add_line(way_t ways[2], const char *line)
         || ms < 1600000000000 || at == NULL || at > line + end || line[end] != '\n') {
         return false;
     }
-    const int facts =
-        sscanf(at, " length=%lld payload=%65[0-9a-f]+%lld", &length, payload, &left_out);
+    const int facts = sscanf(at, " length=%lld payload=%65[0-9a-f]+%lld", &length, payload,
+        &left_out);
     if (strcmp(type, "DATA") != 0 || length == 0) {
         return facts == 1;
     }
@@ -52,8 +52,8 @@ TEST(large_frames_are_logged_whole)
 {
     char line[RSTI_FRAME_LOG_LINE_MAX + 1];
     snprintf(line, sizeof line, "frame-log=%s", log_path());
-    const char *options[] = {line, "threading=dedicated", "mtu=65504", "so-rcvbuf=2m",
-        "term-buffer-length=1m", NULL};
+    const char *options[] = {
+        line, "threading=dedicated", "mtu=65504", "so-rcvbuf=2m", "term-buffer-length=1m", NULL};
     (void)unlink(log_path());
     rst_driver_t *driver = open_driver("frames", options);
     CHECK(driver != NULL);

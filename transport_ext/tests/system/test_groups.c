@@ -1,5 +1,5 @@
-/* Real sockets: two groups on one port, and a channel that is named. Skips the groups, with the reason,
- * where the loopback has no multicast. */
+/* Real sockets: two groups on one port, and a channel that is named. Skips the groups, with the
+ * reason, where the loopback has no multicast. */
 #include "tests/system/transport.h"
 
 #include <arpa/inet.h>
@@ -50,9 +50,8 @@ TEST(two_groups_on_one_port_are_two_streams)
     rst_subscription_t *subscriptions[2];
     for (int i = 0; i < 2; i++) {
         char channel[128];
-        snprintf(channel, sizeof channel,
-            "aeron:udp?endpoint=224.20.30.%d:%d|interface=127.0.0.1", 39 + 2 * i,
-            base_port() + 1);
+        snprintf(channel, sizeof channel, "aeron:udp?endpoint=224.20.30.%d:%d|interface=127.0.0.1",
+            39 + 2 * i, base_port() + 1);
         subscriptions[i] = add_subscription(client, channel);
         publications[i] = add_publication(client, channel, false);
         CHECK(subscriptions[i] != NULL && publications[i] != NULL);

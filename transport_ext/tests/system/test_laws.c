@@ -1,5 +1,5 @@
-/* test_laws.c: real streams under each law of congestion: they arrive whole, and no law makes a short
- * way slow. */
+/* test_laws.c: real streams under each law of congestion: they arrive whole, and no law makes a
+ * short way slow. */
 #include "tests/system/transport.h"
 
 static void flow_under(const char *law, const char *option)
@@ -24,13 +24,28 @@ static void flow_under(const char *law, const char *option)
     rst_driver_close(driver);
 }
 
-TEST(static_window) { flow_under("static", NULL); }
+TEST(static_window)
+{
+    flow_under("static", NULL);
+}
 /* I7, O6 */
-TEST(cubic_window) { flow_under("cubic", NULL); }
+TEST(cubic_window)
+{
+    flow_under("cubic", NULL);
+}
 /* O6 */
-TEST(cubic_that_measures) { flow_under("cubic", "cubic-measure-rtt=true"); }
-TEST(cubic_in_tcp_mode) { flow_under("cubic", "cubic-tcp-mode=true"); }
-TEST(automatic_window) { flow_under("auto", NULL); }
+TEST(cubic_that_measures)
+{
+    flow_under("cubic", "cubic-measure-rtt=true");
+}
+TEST(cubic_in_tcp_mode)
+{
+    flow_under("cubic", "cubic-tcp-mode=true");
+}
+TEST(automatic_window)
+{
+    flow_under("auto", NULL);
+}
 
-CHECK_MAIN(RUN(static_window), RUN(cubic_window), RUN(cubic_that_measures),
-    RUN(cubic_in_tcp_mode), RUN(automatic_window))
+CHECK_MAIN(RUN(static_window), RUN(cubic_window), RUN(cubic_that_measures), RUN(cubic_in_tcp_mode),
+    RUN(automatic_window))

@@ -110,8 +110,8 @@ static bool open_ends(ends_t *ends, const char *channel)
         return false;
     }
     const int64_t sub = await(ends->reader, rst_client_add_subscription(ends->reader, channel, 5));
-    const int64_t pub =
-        await(ends->writer, rst_client_add_publication(ends->writer, channel, 5, false));
+    const int64_t pub = await(ends->writer,
+        rst_client_add_publication(ends->writer, channel, 5, false));
     ends->subscription = rst_client_take_subscription(ends->reader, sub);
     ends->publication = rst_client_take_publication(ends->writer, pub);
     if (ends->subscription == NULL || ends->publication == NULL
@@ -123,8 +123,10 @@ static bool open_ends(ends_t *ends, const char *channel)
         return false;
     }
     /* The sender says that it is connected, and then wakes the conductor, which makes room. */
-    for (int i = 0; i < 500 && !(rst_publication_available_window(ends->publication) > 0
-             && rst_subscription_is_connected(ends->subscription)); i++) {
+    for (int i = 0; i < 500
+        && !(rst_publication_available_window(ends->publication) > 0
+            && rst_subscription_is_connected(ends->subscription));
+        i++) {
         usleep(10000);
     }
     rst_image_event_t event;
@@ -201,9 +203,15 @@ static void block_and_wake(const char *name, const char *channel)
 }
 
 /* N2 */
-TEST(blocked_writer_ipc) { block_and_wake("block-ipc", "aeron:ipc"); }
+TEST(blocked_writer_ipc)
+{
+    block_and_wake("block-ipc", "aeron:ipc");
+}
 /* N2 */
-TEST(blocked_writer_udp) { block_and_wake("block-udp", udp_channel("")); }
+TEST(blocked_writer_udp)
+{
+    block_and_wake("block-udp", udp_channel(""));
+}
 
 static void driver_is_killed(const char *name, const char *channel)
 {
@@ -258,8 +266,14 @@ static void driver_is_killed(const char *name, const char *channel)
     clean();
 }
 
-TEST(driver_is_killed_ipc) { driver_is_killed("kill-ipc", "aeron:ipc"); }
-TEST(driver_is_killed_udp) { driver_is_killed("kill-udp", udp_channel("")); }
+TEST(driver_is_killed_ipc)
+{
+    driver_is_killed("kill-ipc", "aeron:ipc");
+}
+TEST(driver_is_killed_udp)
+{
+    driver_is_killed("kill-udp", udp_channel(""));
+}
 
 /* Killed and replaced at once, so that the lock is held again when the clients look. */
 TEST(driver_is_replaced)
@@ -285,9 +299,9 @@ static _Noreturn void write_and_be_killed(const char *channel)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     rst_client_t *client = connect_client();
     const int64_t id = client != NULL
-        ? await(client, rst_client_add_publication(client, channel, 5, false)) : -1;
-    rst_publication_t *publication =
-        id > 0 ? rst_client_take_publication(client, id) : NULL;
+        ? await(client, rst_client_add_publication(client, channel, 5, false))
+        : -1;
+    rst_publication_t *publication = id > 0 ? rst_client_take_publication(client, id) : NULL;
     for (int64_t i = 0; publication != NULL; i++) {
         while (rst_publication_offer(publication, &i, sizeof i, i) < 0) {
             usleep(1000);
@@ -346,8 +360,14 @@ static void writer_is_killed(const char *name, const char *channel)
     clean();
 }
 
-TEST(writer_is_killed_ipc) { writer_is_killed("writer-ipc", "aeron:ipc"); }
-TEST(writer_is_killed_udp) { writer_is_killed("writer-udp", udp_channel("")); }
+TEST(writer_is_killed_ipc)
+{
+    writer_is_killed("writer-ipc", "aeron:ipc");
+}
+TEST(writer_is_killed_udp)
+{
+    writer_is_killed("writer-udp", udp_channel(""));
+}
 
 /* N16 */
 TEST(bound_address_is_told)
@@ -356,8 +376,8 @@ TEST(bound_address_is_told)
     CHECK(start_driver());
     rst_client_t *client = connect_client();
     CHECK(client != NULL);
-    const int64_t id =
-        await(client, rst_client_add_subscription(client, "aeron:udp?endpoint=127.0.0.1:0", 5));
+    const int64_t id = await(client,
+        rst_client_add_subscription(client, "aeron:udp?endpoint=127.0.0.1:0", 5));
     rst_subscription_t *subscription = rst_client_take_subscription(client, id);
     CHECK(subscription != NULL);
     char text[64];

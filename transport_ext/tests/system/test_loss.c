@@ -42,8 +42,7 @@ static void run(const char *threading, bool is_exclusive)
     rst_subscription_t *subscription = add_subscription(receiver, CHANNEL);
     rst_publication_t *publication = add_publication(sender, CHANNEL, is_exclusive);
     CHECK(subscription != NULL && publication != NULL);
-    const int64_t took_ms =
-        stream(publication, subscription, 8000, 3000, INT64_C(60000000000));
+    const int64_t took_ms = stream(publication, subscription, 8000, 3000, INT64_C(60000000000));
     fprintf(stderr, "%s: %" PRId64 " ms\n", threading, took_ms);
     CHECK(took_ms >= 0);
     const int64_t position = rst_publication_position(publication);
@@ -61,10 +60,19 @@ static void run(const char *threading, bool is_exclusive)
 }
 
 /* H6, N1 */
-TEST(shared) { run("shared", false); }
+TEST(shared)
+{
+    run("shared", false);
+}
 /* H6 */
-TEST(dedicated) { run("dedicated", false); }
+TEST(dedicated)
+{
+    run("dedicated", false);
+}
 /* H6 */
-TEST(exclusive) { run("shared", true); }
+TEST(exclusive)
+{
+    run("shared", true);
+}
 
 CHECK_MAIN(RUN(shared), RUN(dedicated), RUN(exclusive))

@@ -1,5 +1,5 @@
-/* NOOPs between two real drivers: a reader that does not poll any more, though its client lives, is given up with an
- * error that says so; when it polls again it is back, and has missed nothing. */
+/* NOOPs between two real drivers: a reader that does not poll any more, though its client lives, is
+ * given up with an error that says so; when it polls again it is back, and has missed nothing. */
 #include "rstream/image.h"
 #include "tests/system/transport.h"
 
@@ -87,7 +87,7 @@ TEST(who_does_not_poll_is_given_up_and_taken_back)
         CHECK(await_connection(false, false));
         rst_publication_error_t error = {0};
         for (const int64_t begin_ns = now_ns(); now_ns() - begin_ns < LIMIT_NS
-             && rst_publication_next_error(ends.publication, &error) == 0;) {
+            && rst_publication_next_error(ends.publication, &error) == 0;) {
             usleep(1000);
         }
         fprintf(stderr, "%s\n", error.text);
@@ -97,7 +97,7 @@ TEST(who_does_not_poll_is_given_up_and_taken_back)
     CHECK(await_connection(true, true));
     ends.is_looking = false;
     for (const int64_t begin_ns = now_ns();
-         ends.received < ends.sent && now_ns() - begin_ns < LIMIT_NS;) {
+        ends.received < ends.sent && now_ns() - begin_ns < LIMIT_NS;) {
         CHECK(poll_once());
     }
     CHECK_EQ(ends.received, ends.sent);

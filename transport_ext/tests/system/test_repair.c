@@ -1,8 +1,8 @@
-/* H6: what loss costs over real sockets on the loopback: goodput with and without it, side by side, and
- * the latency of messages that do not fill the way.
+/* H6: what loss costs over real sockets on the loopback: goodput with and without it, side by side,
+ * and the latency of messages that do not fill the way.
  *
- * RSTREAM_REPAIR=strict (make prove ARGS=repair) runs longer and holds it to 85 % at 1 % of loss; else
- * nearly nothing is asked for, because the machine may be busy. */
+ * RSTREAM_REPAIR=strict (make prove ARGS=repair) runs longer and holds it to 85 % at 1 % of loss;
+ * else nearly nothing is asked for, because the machine may be busy. */
 #include "tests/system/transport.h"
 
 #define REPEATS_MAX 15
@@ -15,7 +15,8 @@ typedef struct pair_t {
     rst_subscription_t *subscription;
 } pair_t;
 
-static bool pair_open(pair_t *pair, const char *name, const char *const *faults, const char *parameters)
+static bool pair_open(pair_t *pair, const char *name, const char *const *faults,
+    const char *parameters)
 {
     char channel[256], here[64], there[64];
     static int ports; /* each pair its own */
@@ -121,7 +122,8 @@ static double share(const char *name, const char *const *faults, const char *par
     for (int i = 0; i < repeats; i++) {
         const double before = goodput(&quiet, ns / 2);
         lossy[i] = goodput(&noisy, ns);
-        whole[i] = (before + goodput(&quiet, ns / 2)) / 2; /* around it: the machine's mood cancels */
+        whole[i] = (before + goodput(&quiet, ns / 2))
+            / 2; /* around it: the machine's mood cancels */
         ratio[i] = whole[i] > 0 ? lossy[i] / whole[i] : 0;
     }
     pair_close(&quiet);

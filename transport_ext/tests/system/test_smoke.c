@@ -18,8 +18,8 @@ static void run(const char *threading, const char *channel, int64_t count, size_
     rst_subscription_t *subscription = add_subscription(client, channel);
     rst_publication_t *publication = add_publication(client, channel, false);
     CHECK(subscription != NULL && publication != NULL);
-    const int64_t took_ms =
-        stream(publication, subscription, count, length_max, INT64_C(60000000000));
+    const int64_t took_ms = stream(publication, subscription, count, length_max,
+        INT64_C(60000000000));
     fprintf(stderr, "%s %s: %" PRId64 " messages in %" PRId64 " ms\n", threading, channel, count,
         took_ms);
     CHECK(took_ms >= 0);
@@ -30,8 +30,8 @@ static void run(const char *threading, const char *channel, int64_t count, size_
     CHECK_EQ(access(dir, F_OK), -1);
 }
 
-/* Thousands of hand-overs between threads: under thread sanitizer and beside another test each takes a slice of the
- * scheduler, 0.8 ms. */
+/* Thousands of hand-overs between threads: under thread sanitizer and beside another test each
+ * takes a slice of the scheduler, 0.8 ms. */
 #if defined(__SANITIZE_THREAD__)
 #define MESSAGES 10000
 #else
@@ -39,13 +39,28 @@ static void run(const char *threading, const char *channel, int64_t count, size_
 #endif
 
 /* N1 */
-TEST(ipc_shared) { run("shared", "aeron:ipc", MESSAGES, 100); }
-TEST(ipc_dedicated) { run("dedicated", "aeron:ipc", MESSAGES, 4000); }
+TEST(ipc_shared)
+{
+    run("shared", "aeron:ipc", MESSAGES, 100);
+}
+TEST(ipc_dedicated)
+{
+    run("dedicated", "aeron:ipc", MESSAGES, 4000);
+}
 /* N1 */
-TEST(udp_shared) { run("shared", udp_channel(""), MESSAGES, 100); }
-TEST(udp_network) { run("shared-network", udp_channel(""), MESSAGES, 3000); }
+TEST(udp_shared)
+{
+    run("shared", udp_channel(""), MESSAGES, 100);
+}
+TEST(udp_network)
+{
+    run("shared-network", udp_channel(""), MESSAGES, 3000);
+}
 /* N1 */
-TEST(udp_dedicated) { run("dedicated", udp_channel(""), MESSAGES, 3000); }
+TEST(udp_dedicated)
+{
+    run("dedicated", udp_channel(""), MESSAGES, 3000);
+}
 
 /* Thread sanitizer makes each pass some ten times as dear, and has a thread of its own. */
 #if defined(__SANITIZE_THREAD__)
@@ -71,8 +86,9 @@ TEST(idle_uses_no_cpu)
     getrusage(RUSAGE_SELF, &before);
     usleep(2000000);
     getrusage(RUSAGE_SELF, &after);
-    const int64_t used_us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec
-            + after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000
+    const int64_t used_us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec
+                                - before.ru_stime.tv_sec)
+            * 1000000
         + after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec
         - before.ru_stime.tv_usec;
     fprintf(stderr, "idle: %" PRId64 " us of 2 s\n", used_us);
@@ -108,9 +124,9 @@ static int64_t delayed_ns(void)
     return sum_ns;
 }
 
-/* Where a wake-up is lost, all sleep until a timer goes on: the sender's is due HEARTBEAT_NS after it
- * sent last, the others later. Who was woken on a busy machine is ready meanwhile. So a quarter of
- * that is late, beside the time that somebody was ready. */
+/* Where a wake-up is lost, all sleep until a timer goes on: the sender's is due HEARTBEAT_NS after
+ * it sent last, the others later. Who was woken on a busy machine is ready meanwhile. So a quarter
+ * of that is late, beside the time that somebody was ready. */
 #define HEARTBEAT_NS INT64_C(100000000)
 #define IDLE_US 20000
 #define TRIES 10 /* in turn one message, and more than fit at once */
@@ -124,7 +140,8 @@ static int count_woken(rst_publication_t *publication, rst_subscription_t *subsc
         usleep(IDLE_US);
         const int64_t before_ns = delayed_ns();
         const int64_t begin = now_ns();
-        if (stream(publication, subscription, i % 2 == 0 ? 1 : 100, 1300, INT64_C(5000000000)) < 0) {
+        if (stream(publication, subscription, i % 2 == 0 ? 1 : 100, 1300, INT64_C(5000000000))
+            < 0) {
             return -1;
         }
         const int64_t took_ns = now_ns() - begin, ready_ns = delayed_ns() - before_ns;
@@ -139,9 +156,9 @@ static int count_woken(rst_publication_t *publication, rst_subscription_t *subsc
 }
 
 /* Everybody sleeps; then one message must come through at once, and a full publication must be
- * told of room at once: wake-ups, not timers. Most of the tries of a round count, other programs run
- * too. A host that takes the whole machine away for a while makes a round late, which nothing in
- * here shows; a wake-up that is lost makes every round late. */
+ * told of room at once: wake-ups, not timers. Most of the tries of a round count, other programs
+ * run too. A host that takes the whole machine away for a while makes a round late, which nothing
+ * in here shows; a wake-up that is lost makes every round late. */
 static void wake(const char *threading, const char *channel)
 {
     char mode[64];
@@ -167,13 +184,27 @@ static void wake(const char *threading, const char *channel)
     CHECK(woken > TRIES / 4);
 }
 
-TEST(wake_ipc_shared) { wake("shared", "aeron:ipc"); }
-TEST(wake_ipc_dedicated) { wake("dedicated", "aeron:ipc"); }
-TEST(wake_udp_shared) { wake("shared", udp_channel("")); }
-TEST(wake_udp_network) { wake("shared-network", udp_channel("")); }
-TEST(wake_udp_dedicated) { wake("dedicated", udp_channel("")); }
+TEST(wake_ipc_shared)
+{
+    wake("shared", "aeron:ipc");
+}
+TEST(wake_ipc_dedicated)
+{
+    wake("dedicated", "aeron:ipc");
+}
+TEST(wake_udp_shared)
+{
+    wake("shared", udp_channel(""));
+}
+TEST(wake_udp_network)
+{
+    wake("shared-network", udp_channel(""));
+}
+TEST(wake_udp_dedicated)
+{
+    wake("dedicated", udp_channel(""));
+}
 
 CHECK_MAIN(RUN(wake_ipc_shared), RUN(wake_ipc_dedicated), RUN(wake_udp_shared),
     RUN(wake_udp_network), RUN(wake_udp_dedicated), RUN(ipc_shared), RUN(ipc_dedicated),
-    RUN(udp_shared), RUN(udp_network),
-    RUN(udp_dedicated), RUN(idle_uses_no_cpu))
+    RUN(udp_shared), RUN(udp_network), RUN(udp_dedicated), RUN(idle_uses_no_cpu))

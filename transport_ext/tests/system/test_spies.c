@@ -1,5 +1,5 @@
-/* A spy reads a UDP publication that nobody else reads, while other spies come and go (lesson 6: the
- * sender must not look at the list of them). For the thread sanitizer, too. */
+/* A spy reads a UDP publication that nobody else reads, while other spies come and go (lesson 6:
+ * the sender must not look at the list of them). For the thread sanitizer, too. */
 #include "tests/system/transport.h"
 
 #include <pthread.h>
@@ -69,8 +69,14 @@ static void check_spies(const char *threading)
 }
 
 /* N9 */
-TEST(spies_under_load_dedicated) { check_spies("dedicated"); }
+TEST(spies_under_load_dedicated)
+{
+    check_spies("dedicated");
+}
 /* N9 */
-TEST(spies_under_load_shared) { check_spies("shared"); }
+TEST(spies_under_load_shared)
+{
+    check_spies("shared");
+}
 
 CHECK_MAIN(RUN(spies_under_load_dedicated), RUN(spies_under_load_shared))

@@ -80,8 +80,7 @@ static inline rst_client_t *open_client(const rst_driver_t *driver)
 static inline rst_publication_t *add_publication(rst_client_t *client, const char *channel,
     bool is_exclusive)
 {
-    const int64_t id =
-        await(client, rst_client_add_publication(client, channel, 10, is_exclusive));
+    const int64_t id = await(client, rst_client_add_publication(client, channel, 10, is_exclusive));
     return id < 0 ? NULL : rst_client_take_publication(client, id);
 }
 

@@ -80,7 +80,9 @@ TEST(bits_and_wrapping)
 /* The map against a plain table, over keys few enough to collide, be replaced and removed often. */
 TEST(hash_map_against_a_table)
 {
-    enum { KEYS = 512 };
+    enum {
+        KEYS = 512
+    };
     static int values[KEYS * 2];
     void *expected[KEYS] = {0};
     size_t count = 0;

@@ -105,9 +105,8 @@ TEST(unit_interval)
     CHECK(!(value < 0.01) && !(value > 0.01));
     CHECK(rsti_parse_unit("0.3333333333333333333333", &value));
     CHECK(value > 0.33333333333333 && value < 0.33333333333334);
-    static const char *const refused[] = {
-        "", ".", ".5", "1.", "1.0001", "2", "-0.1", "nan", "inf", "0,5", "1e-2", "0.1x",
-        "99999999999999999999"};
+    static const char *const refused[] = {"", ".", ".5", "1.", "1.0001", "2", "-0.1", "nan", "inf",
+        "0,5", "1e-2", "0.1x", "99999999999999999999"};
     for (size_t i = 0; i < COUNT(refused); i++) {
         if (rsti_parse_unit(refused[i], &value)) {
             CHECK_FAIL("\"%s\" was accepted", refused[i]);
