@@ -1,4 +1,4 @@
-"""Puts what ``rstream lab E… --json FILE`` wrote into the tables of docs/flow.md: ``python -m tests.make_flow_tables FILE ...``.
+"""Puts what ``rstream lab E… --json FILE`` wrote into the tables of docs/results/flow.md: ``python -m tests.make_flow_tables FILE ...``.
 
 A table keeps its rows: they are a choice of the figures. Experiments without a file, laws that a file does not have, and E7, which has a table of its own form, stay as they are.
 """
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parent.parent / "docs" / "flow.md"
+PAGE = Path(__file__).parent.parent / "docs" / "results" / "flow.md"
 HEAD = re.compile(r"^\*\*(E\d+): (?:passed|fails)\*\* \(`rstream lab \1`\)$", re.MULTILINE)
 LAWS = ("credit", "static", "aimd", "nak", "cubic")
 DIGITS = (
