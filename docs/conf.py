@@ -55,5 +55,14 @@ def mark_code(
     lines[:] = marked
 
 
+def keep_whole(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """The text of an attribute is a sentence: napoleon would take what precedes a colon for its type."""
+    if what in ("attribute", "property", "data") and lines:
+        lines.insert(0, "")
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-docstring", keep_whole, priority=400)
     app.connect("autodoc-process-docstring", mark_code)

@@ -14,7 +14,7 @@ from rstream import errors
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "errors.md"
 BEGIN, END = "<!-- errors -->\n", "<!-- end of errors -->\n"
 ROW = re.compile(
-    r"^\| (?:… )*`(?P<name>\w+)` \| [^|]* \| [^|]* \| (?P<advice>[^|]*?) ?\|$", re.MULTILINE
+    r"^\| (?:… )*`(?P<name>\w+)` [^|]* \| [^|]* \| (?P<advice>[^|]*?) ?\|$", re.MULTILINE
 )
 
 
@@ -34,11 +34,11 @@ def meaning(error: type[errors.RStreamError]) -> str:
 
 
 def table(advice: dict[str, str]) -> list[str]:
-    lines = ["| exception | code | meaning | what to do |", "|---|---|---|---|"]
+    lines = ["| exception and code | meaning | what to do |", "|---|---|---|"]
     for depth, error in family(errors.RStreamError):
         name = error.__name__
         lines.append(
-            f"| {'… ' * depth}`{name}` | `{error.default_code}` | {meaning(error)} | {advice.get(name, '')} |"
+            f"| {'… ' * depth}`{name}` `{error.default_code}` | {meaning(error)} | {advice.get(name, '')} |"
         )
     return lines
 
