@@ -16,7 +16,7 @@ CELL_LENGTH_MAX = 240
 TEXTS = {".c", ".h", ".py", ".pyi", ".md", ".txt", ".toml", ".sh", ".pml", ".ipynb"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CITED = re.compile(r"(?<![\w/.-])docs/[\w./-]*\w")
-CODE = re.compile(r"`[^`]*`")
+CODE = re.compile(r"`[^`\n]*`")
 
 
 @cache
@@ -35,15 +35,20 @@ def files(*names: str) -> list[Path]:
     return found
 
 
-def prose(text: str) -> str:
-    """The text with its fenced code and code spans blanked; the lines keep their numbers."""
+def without_code(text: str) -> str:
+    """The text with its fenced code blanked; the lines keep their numbers."""
     inside = False
     lines = []
     for line in text.splitlines():
         is_fence = line.lstrip().startswith("```")
         inside ^= is_fence
-        lines.append("" if inside or is_fence else CODE.sub("", line))
+        lines.append("" if inside or is_fence else line)
     return "\n".join(lines)
+
+
+def prose(text: str) -> str:
+    """The same, with code in a line taken out."""
+    return CODE.sub("", without_code(text))
 
 
 def dead_links(path: Path, text: str) -> Iterator[str]:
@@ -62,7 +67,8 @@ def dead_citations(path: Path, text: str) -> Iterator[str]:
 
 
 def long_lines(path: Path, text: str) -> Iterator[str]:
-    for number, line in enumerate(text.splitlines(), 1):
+    """Code is left out: formatters know it, and what a program prints is as long as it is."""
+    for number, line in enumerate(without_code(text).splitlines(), 1):
         is_table = line.lstrip().startswith("|")
         if len(line) > LINE_LENGTH_MAX and not is_table and "://" not in line:
             yield f"{number}: {len(line)} characters"
