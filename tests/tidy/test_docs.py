@@ -16,6 +16,10 @@ CELL_LENGTH_MAX = 240
 TEXTS = {".c", ".h", ".py", ".pyi", ".md", ".txt", ".toml", ".sh", ".pml", ".ipynb"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CITED = re.compile(r"(?<![\w/.-])docs/[\w./-]*\w")
+#: A page of Aeron's facts and the sections that a comment names, also over the end of a line.
+SECTIONS = re.compile(
+    r"(docs/reference/aeron/\w+\.md)((?:(?:,|\s|\*|#|and\b|to\b)*(?<![\w.])\d+(?:\.\d+)?(?!\w))+)"
+)
 CODE = re.compile(r"`[^`\n]*`")
 
 
@@ -66,6 +70,21 @@ def dead_citations(path: Path, text: str) -> Iterator[str]:
                 yield f"{number}: {match[0]} does not exist"
 
 
+@cache
+def headings(page: str) -> frozenset[str]:
+    path = ROOT / page
+    text = path.read_text() if path.exists() else ""
+    return frozenset(re.findall(r"^#+ (\d+(?:\.\d+)?)", text, re.MULTILINE))
+
+
+def dead_sections(path: Path, text: str) -> Iterator[str]:
+    for match in SECTIONS.finditer(text):
+        for section in re.findall(r"\d+(?:\.\d+)?", match[2]):
+            if section not in headings(match[1]):
+                number = text.count("\n", 0, match.start()) + 1
+                yield f"{number}: {match[1]} has no section {section}"
+
+
 def long_lines(path: Path, text: str) -> Iterator[str]:
     """Code is left out: formatters know it, and what a program prints is as long as it is."""
     for number, line in enumerate(without_code(text).splitlines(), 1):
@@ -90,6 +109,11 @@ RULES: dict[str, tuple[Rule, tuple[str, ...], str]] = {
         dead_citations,
         (*TEXTS, "Makefile"),
         "/* source: " + "docs/" + "none.md. */",
+    ),
+    "cited sections exist": (
+        dead_sections,
+        (*TEXTS, "Makefile"),
+        "/* " + "docs/reference/aeron/wire.md 9.4 and\n * 99.1 */",
     ),
     "lines are short": (long_lines, (".md",), "word " * 21),
     "cells are short": (long_cells, (".md",), "| a | " + "word " * 49 + "|"),
