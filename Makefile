@@ -1,4 +1,4 @@
-# make demo · test · bench · lint · format · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
+# make demo · test · bench · lint · format · docs · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
@@ -10,7 +10,7 @@ RUN = MPLCONFIGDIR="$(CURDIR)/build/matplotlib" PYTEST_DEBUG_TEMPROOT="$(CURDIR)
 
 SECONDS ?= 60
 
-.PHONY: demo test bench lint format prove sanitize fuzz sim sim-build sim-faults coverage clean setup
+.PHONY: demo test bench lint format docs prove sanitize fuzz sim sim-build sim-faults coverage clean setup
 setup:
 	@.ci/setup.sh
 
@@ -28,6 +28,9 @@ lint: setup
 
 format: setup
 	@$(RUN) $(PY) -m tests.tidy.lint --write
+
+docs: setup
+	@.ci/docs.sh
 
 prove: setup
 	@$(RUN) $(PY) -m tests.prove $(ARGS)

@@ -1,10 +1,14 @@
-"""Prints what pyproject.toml names: build requirements, dependencies, the extra "all", the group dev."""
+"""Prints what pyproject.toml names: build requirements, dependencies, the extra "all", the group dev.
 
+With the names of groups as arguments: only those groups.
+"""
+
+import sys
 import tomllib
 from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text())
-wanted: list[str] = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+wanted: list[str] = []
 extras = project["project"]["optional-dependencies"]
 
 
@@ -25,6 +29,11 @@ def add_group(name: str) -> None:
             wanted.append(entry)
 
 
-add_extra("all")
-add_group("dev")
+if sys.argv[1:]:
+    for group in sys.argv[1:]:
+        add_group(group)
+else:
+    wanted += [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    add_extra("all")
+    add_group("dev")
 print("\n".join(dict.fromkeys(wanted)))

@@ -1,4 +1,4 @@
-"""Makes the tables of docs/configuration.md from the driver's own: ``python -m tests.make_configuration``.
+"""Makes the tables of docs/reference/configuration.md from the driver's own: ``python -m tests.make_configuration``.
 
 What stands outside the two pairs of markers is written by hand.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rstream import _core
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "configuration.md"
 
 
 def cell(text: str) -> str:

@@ -1,4 +1,4 @@
-"""docs/conformance.md is whole: every behaviour of the list once, every test it names is there, its sums are right."""
+"""docs/reference/conformance.md is whole: every behaviour of the list once, every test it names is there, its sums are right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "conformance.md"
+PAGE = ROOT / "docs" / "reference" / "conformance.md"
 VECTORS = ROOT / "tests" / "vectors" / "aeron.json"
 # How many behaviours each group has.
 GROUPS = {

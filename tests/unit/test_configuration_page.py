@@ -1,4 +1,4 @@
-"""docs/configuration.md says what the driver's tables say."""
+"""docs/reference/configuration.md says what the driver's tables say."""
 
 from tests.make_configuration import PAGE, page
 

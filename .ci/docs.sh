@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Builds the documentation into build/docs: warnings are errors, links between pages are checked. Its
+# tools are installed into build/venv at the first run, so that the tests need not wait for them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+stamp=build/venv/.docs
+wanted=$(sha256sum pyproject.toml .ci/requirements.py | sha256sum)
+if [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
+  echo "docs: installing Sphinx"
+  build/venv/bin/python .ci/requirements.py docs > build/docs-requirements.txt
+  if ! build/venv/bin/python -m pip --disable-pip-version-check install -q \
+      -r build/docs-requirements.txt > build/pip.log 2>&1; then
+    echo "missing: packages that pip could not install (no way to PyPI, or no disk space?); its own words:" >&2
+    cat build/pip.log >&2
+    exit 2
+  fi
+  printf '%s' "$wanted" > $stamp
+fi
+PYTHONPATH="$PWD" build/venv/bin/python -m sphinx -b html -q -W --keep-going -E \
+  -d build/docs-doctrees docs build/docs
+echo "docs: build/docs/index.html"

@@ -1,0 +1,56 @@
+"""Makes the table of docs/reference/errors.md from rstream.errors: ``python -m tests.make_errors_page``.
+
+Code and meaning come from the classes. The last column, what to do, is written by hand and kept.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from rstream import errors
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "errors.md"
+BEGIN, END = "<!-- errors -->\n", "<!-- end of errors -->\n"
+ROW = re.compile(
+    r"^\| (?:… )*`(?P<name>\w+)` [^|]* \| [^|]* \| (?P<advice>[^|]*?) ?\|$", re.MULTILINE
+)
+
+
+def family(base: type[errors.RStreamError]) -> list[tuple[int, type[errors.RStreamError]]]:
+    """The class and all below it, each with its depth, in the order in which they are defined."""
+    found = [(0, base)]
+    for child in base.__subclasses__():
+        if child.__module__ == errors.__name__:
+            found += [(depth + 1, error) for depth, error in family(child)]
+    return found
+
+
+def meaning(error: type[errors.RStreamError]) -> str:
+    """The first paragraph of the docstring, as Markdown in one line."""
+    text = (inspect.getdoc(error) or "").split("\n\n")[0]
+    return " ".join(text.replace("``", "`").split())
+
+
+def table(advice: dict[str, str]) -> list[str]:
+    lines = ["| exception and code | meaning | what to do |", "|---|---|---|"]
+    for depth, error in family(errors.RStreamError):
+        name = error.__name__
+        lines.append(
+            f"| {'… ' * depth}`{name}` `{error.default_code}` | {meaning(error)} | {advice.get(name, '')} |"
+        )
+    return lines
+
+
+def page(text: str) -> str:
+    """The page with its table made anew."""
+    head, _, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    assert end, f"{PAGE.name} has no place for the table"
+    advice = {row["name"]: row["advice"] for row in ROW.finditer(rest)}
+    return head + BEGIN + "\n".join(table(advice)) + "\n" + END + tail
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))
