@@ -34,6 +34,7 @@ from rstream._core import (
     NOT_CONNECTED,
     RATE_LIMITED,
 )
+from rstream._held_by import HeldBy
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ __all__ = (
     "ClientConfig",
     "Driver",
     "DriverConfig",
+    "HeldBy",
     "RStreamError",
     "__version__",
     "abc",

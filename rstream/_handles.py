@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
 from rstream import _core
 from rstream._facts import ChannelStatus, Image, ImageEvent, ReceiverError
+from rstream._held_by import HeldBy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,10 +38,6 @@ ADMIN_ACTION: Final = -3
 CLOSED: Final = -4
 MAX_POSITION_EXCEEDED: Final = -5
 ERROR: Final = -6
-_HOLDERS: Final[dict[int, Literal["rate", "budget"]]] = {
-    _core.HELD_BY_RATE: "rate",
-    _core.HELD_BY_BUDGET: "budget",
-}
 #: Of ``Publisher.offer``: BACK_PRESSURED by the publisher's own rate.
 RATE_LIMITED: Final = -7
 
@@ -217,12 +214,13 @@ class Publication(_Handle[_core.Publication]):
         return self.core.available_window
 
     @property
-    def held_by(self) -> Literal["window", "rate", "budget"]:
-        """What :attr:`position_limit` waits for when it is reached: the readers' room, the rate, or
-        the budget that the readers' driver grants. Tells what BACK_PRESSURED means; ``"window"``
-        beside an Aeron driver.
+    def held_by(self) -> HeldBy:
+        """What an offer waits for when :attr:`position_limit` is reached.
+
+        This explains BACK_PRESSURED: window, rate or budget. Beside an Aeron driver it is always
+        the window.
         """
-        return _HOLDERS.get(self.core.held_by, "window")
+        return HeldBy.from_core(self.core.held_by)
 
     @property
     def initial_term_id(self) -> int:

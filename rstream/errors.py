@@ -35,7 +35,9 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
+
+from rstream._held_by import HeldBy
 
 __all__ = (
     "BY_CODE",
@@ -229,13 +231,13 @@ class BackPressured(TransportError):
     """No room: the readers are slower than the writer, or its rate is.
 
     Attributes:
-        held_by: ``"window"``: the readers have no room; ``"rate"``: the publisher's own limit;
-            ``"budget"``: as much is under way to the reader's driver as it grants this peer.
+        held_by: what held the message back: ``"window"``, ``"rate"`` or ``"budget"``
+            (:class:`rstream.HeldBy`).
     """
 
     default_code = "RST_BACK_PRESSURED"
 
-    held_by: Literal["window", "rate", "budget"] = "window"
+    held_by: HeldBy = HeldBy.WINDOW
 
 
 class MaxPositionExceeded(TransportError):

@@ -10,17 +10,12 @@ import re
 
 from rstream import _core
 from rstream._facts import SlowestReader, slowest_reader_of
+from rstream._held_by import HeldBy
 from rstream.errors import RStreamError
 
 _STREAM_LABEL = re.compile(
     r"^(?P<name>[^:]+): (?P<registration>-?\d+) (?P<session>-?\d+) (?P<stream>-?\d+) (?P<channel>.*?)(?: @(?P<join>-?\d+))?$"
 )
-
-_HELD_BY = {
-    _core.HELD_BY_WINDOW: "window",
-    _core.HELD_BY_RATE: "rate",
-    _core.HELD_BY_BUDGET: "budget",
-}
 
 TYPE_SYSTEM = 0
 TYPE_PUBLISHER_LIMIT = 1
@@ -108,9 +103,7 @@ class PublicationState:
     consumed: int | None  # least position of its IPC subscribers; None: none, or UDP
     subscribers: int
     slowest: SlowestReader | None = None
-    held_by: str | None = (
-        None  # what it waits for: "window", "rate" or "budget"; None: it may go on
-    )
+    held_by: HeldBy | None = None  # what it waits for; None: it may send
     rate: RateState | None = None  # None: unlimited, or a driver that is not rstream's
 
     @property
@@ -234,15 +227,19 @@ def _rate(found: list[Counter], registration_id: int) -> RateState | None:
     )
 
 
-def _held_by(driver_dir: str, state: PublicationState) -> str | None:
-    """The limit of a held rate stands a little above the position: the driver says so in the log."""
+def _held_by(driver_dir: str, state: PublicationState) -> HeldBy | None:
+    """What holds a publication back; None: nothing does.
+
+    Only a full window shows in the counters. A rate leaves the limit a little above the position,
+    so the driver notes rate and budget in the log's metadata.
+    """
     try:
-        held_by = _core.read_held_by(driver_dir, state.registration_id)
+        held_by = HeldBy.from_core(_core.read_held_by(driver_dir, state.registration_id))
     except RStreamError:
-        held_by = _core.HELD_BY_WINDOW  # it has just been closed
-    if held_by == _core.HELD_BY_WINDOW and state.position < state.limit:
+        held_by = HeldBy.WINDOW  # the publication was closed a moment ago
+    if held_by is HeldBy.WINDOW and state.position < state.limit:
         return None
-    return _HELD_BY[held_by]
+    return held_by
 
 
 def _as_of_now(state: PublicationState, reader: SlowestReader | None) -> SlowestReader | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import _core
 from rstream._facts import slowest_reader_of
+from rstream._held_by import HeldBy
 from rstream.driver import call_site
 from rstream.flow.pacing import TokenBucket, bucket_of
 from rstream.stream._demand import ReadersDemand
@@ -31,12 +32,6 @@ log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
-#: What the limit of a publication waits for, in words.
-HELD_BY = {
-    _core.HELD_BY_WINDOW: "window",
-    _core.HELD_BY_RATE: "rate",
-    _core.HELD_BY_BUDGET: "budget",
-}
 #: After how many messages a publisher looks again how far the readers are.
 CONSUMED_EVERY = 64
 
@@ -133,21 +128,21 @@ class PublisherFacts(Generic[T]):
     def is_rate_limited(self) -> bool:
         """Whether its own rate holds it back, and not what its readers have room for."""
         return self._is_over_rate() or (
-            not self._closed and self._core.held_by == _core.HELD_BY_RATE
+            not self._closed and HeldBy.from_core(self._core.held_by) is HeldBy.RATE
         )
 
     @property
-    def held_by(self) -> str | None:
-        """What a send would wait for now: ``"subscriber"``, ``"rate"``, ``"window"`` (its readers have no room),
-        ``"budget"`` (of their host); None: nothing.
-        """
+    def held_by(self) -> HeldBy | None:
+        """What a send would wait for now; None: nothing, or this publisher is closed."""
         if self._closed or self._core.is_closed:
             return None
         if not self._core.is_connected:
-            return "subscriber"
+            return HeldBy.SUBSCRIBER
         if self._is_over_rate():
-            return "rate"
-        return None if self._core.available_window > 0 else HELD_BY[self._core.held_by]
+            return HeldBy.RATE
+        if self._core.available_window > 0:
+            return None
+        return HeldBy.from_core(self._core.held_by)
 
     def _is_over_rate(self) -> bool:
         """Whether the rate that it keeps itself (beside Aeron's driver) lets nothing through now."""
