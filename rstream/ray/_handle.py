@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from rstream import _core
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rstream.stream import Publisher
+    from rstream.stream import Publisher, SendOptions
 
 HANDLE_VERSION = 1
 
@@ -80,12 +80,16 @@ class StreamHandle:
         directory = driver_dir or self.driver_dir
         return directory == self.driver_dir and host_token(directory) == self.host_token
 
-    def publisher(self, *, driver_dir: str | None = None, **options: Any) -> Publisher[Any]:
+    def publisher(
+        self, *, driver_dir: str | None = None, **options: Unpack[SendOptions]
+    ) -> Publisher[Any]:
         """Open the writing end: shared memory on the reader's host, UDP elsewhere.
 
         Args:
-            driver_dir: the writer's driver directory when it has to be another than the reader's (another host).
-            options: as for :func:`rstream.publisher` (``connect_timeout_s``, ``linger_s``, ``rate``).
+            driver_dir: the writer's driver directory, where it differs from the reader's (on
+                another host).
+            options: ``connect_timeout_s``, ``linger_s`` and ``rate``, as for
+                :func:`rstream.publisher`.
         Raises:
             ConfigError: another host, and the handle has no UDP address.
         """

@@ -7,21 +7,20 @@ import logging
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from reactivex import Observable, abc
 from reactivex.disposable import Disposable
 
-from rstream import policy, stream
+from rstream import stream
+from rstream.codecs import codec_for
 from rstream.errors import ClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.channel import Channel
-    from rstream.client import Client
     from rstream.codecs import Codec
-    from rstream.stream import Subscriber
+    from rstream.stream import Subscriber, SubscriberOptions
 
 log = logging.getLogger("rstream")
 
@@ -37,42 +36,27 @@ def from_stream(
     type: type[Any] | None = None,
     *,
     codec: Codec[Any] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    prefetch: int = 256,
-    on_slow: policy.SlowPolicy = policy.Block(),
-    dir: str | None = None,
-    client: Client | None = None,
+    **options: Unpack[SubscriberOptions],
 ) -> Observable[Any]:
     """An Observable of a stream's items.
 
-    Each ``subscribe`` opens the stream and reads it on a thread of its own, which keeps the
-    program alive until the stream ends or the subscription is disposed; under ``run()`` the caller
-    waits itself, so the thread does not, and Ctrl-C ends the program. Delivery is synchronous in
-    that thread.
+    Each ``subscribe`` opens the stream and reads it on a thread of its own. That thread keeps the
+    program alive until the stream ends or the subscription is disposed. Under ``run()`` the caller
+    waits itself: then the thread is a daemon, and Ctrl-C ends the program. Items are delivered
+    synchronously in that thread.
 
     Args:
-        name, type, codec, channel, stream_id, on_slow, dir, client: as for
-            :func:`rstream.subscriber`.
-        prefetch: most items read at once; the room they took is given back to the publisher
-            together.
+        name, type, codec, options: as for :func:`rstream.subscriber`. The publisher gets the room
+            of up to ``prefetch`` items back at once.
     Returns:
-        A cold Observable. It completes when every publisher seen has completed; ``PublisherLost``,
+        A cold Observable. It completes when every publisher seen has completed. ``PublisherLost``,
         ``RemoteError`` and all other failures, those of opening too, reach ``on_error``.
-        Dispose stops it within 100 ms, from any thread; an item under way is finished.
+        Dispose stops it within 100 ms, from any thread; an item being delivered is finished.
     """
 
     def open_subscriber() -> Subscriber[Any]:
         return stream.subscriber(
-            name,
-            type,
-            codec=codec,
-            channel=channel,
-            stream_id=stream_id,
-            prefetch=prefetch,
-            on_slow=on_slow,
-            dir=dir,
-            client=client,
+            name, codec=codec if codec is not None else codec_for(type), **options
         )
 
     return _observable(open_subscriber, f"rstream-rx-{name}")
