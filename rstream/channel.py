@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from rstream._channel_keys import KEYS, Key, check_value, text_of, value_of
+from rstream._channel_uri import ChannelUri
 from rstream.errors import ChannelError
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ _PORT = re.compile(r".*:(\d{1,5})")
 _SESSION_TAG = re.compile(r"tag:(-?[0-9]{1,19})")
 _TAGS = re.compile(r"(-?[0-9]{1,19})(?:,(-?[0-9]{1,19}))?")
 _TAG_LIMITS: Final = (-(2**63) + 1, 2**63 - 1)
-_SPY: Final = "aeron-spy:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,7 +312,7 @@ class Channel:
     @classmethod
     def parse(cls, uri: str) -> Channel:
         """The value of an Aeron URI; keys that are not ours are kept in ``extra``."""
-        return cls(**_parse(uri))
+        return cls(**_fields(uri))
 
     @classmethod
     def of(cls, channel: str | Channel) -> Channel:
@@ -353,53 +353,40 @@ class Channel:
         return dataclasses.replace(self, **changes)
 
     def __str__(self) -> str:
-        parts: list[str] = []
+        parts: list[tuple[str, str]] = []
         for row in KEYS:
             value = getattr(self, row.field)
             if row.field == "session_id" and self.session_tag is not None:
-                parts.append(f"{row.key}=tag:{self.session_tag}")
+                parts.append((row.key, f"tag:{self.session_tag}"))
             elif value is not None:
-                parts.append(f"{row.key}={text_of(row, value)}")
+                parts.append((row.key, text_of(row, value)))
         if self.channel_tag is not None:
             second = "" if self.entity_tag is None else f",{self.entity_tag}"
-            parts.append(f"tags={self.channel_tag}{second}")
-        parts += [f"{key}={value}" for key, value in self.extra]
-        head = f"{_SPY if self.spy else ''}aeron:{self.media}"
-        return f"{head}?{'|'.join(parts)}" if parts else head
+            parts.append(("tags", f"{self.channel_tag}{second}"))
+        parts += self.extra
+        return str(ChannelUri(is_spy=self.spy, media=self.media, parameters=tuple(parts)))
 
 
 _ROWS: Final[dict[str, Key]] = {row.key: row for row in KEYS}
 
 
-def _parse(uri: str) -> dict[str, Any]:
-    rest = uri.removeprefix(_SPY)
-    if not rest.startswith("aeron:"):
-        raise ChannelError(
-            f"channel {uri!r}: must begin with 'aeron:udp?' or 'aeron:ipc', for example "
-            "'aeron:udp?endpoint=localhost:40123'"
-        )
-    media, question, query = rest[len("aeron:") :].partition("?")
-    if media not in ("ipc", "udp"):
-        raise ChannelError(f"channel {uri!r}: media {media!r} must be 'ipc' or 'udp'")
-    if media == "udp" and not question:
-        raise ChannelError(f"channel {uri!r}: '?' with parameters must follow 'aeron:udp'")
-    fields: dict[str, Any] = {"media": media, "spy": rest != uri}
+def _fields(text: str) -> dict[str, Any]:
+    """The fields of :class:`Channel` that a URI sets."""
+    uri = ChannelUri.parse(text)
+    fields: dict[str, Any] = {"media": uri.media, "spy": uri.is_spy}
     extra: list[tuple[str, str]] = []
     seen: set[str] = set()
-    for part in query.split("|") if query else ():
-        key, equals, value = part.partition("=")
-        if not equals or not key or not value:
-            raise ChannelError(f"channel {uri!r}: parameter {part!r} must be key=value")
+    for key, value in uri.parameters:
         if key in seen and (key in _ROWS or key == "tags"):
-            raise ChannelError(f"channel {uri!r}: {key}={value!r}: given twice")
+            raise ChannelError(f"channel {text!r}: {key}={value!r}: given twice")
         seen.add(key)
-        _take(uri, fields, extra, key, value)
+        _set_field(text, fields, extra, key, value)
     if extra:
         fields["extra"] = tuple(extra)
     return fields
 
 
-def _take(
+def _set_field(
     uri: str, fields: dict[str, Any], extra: list[tuple[str, str]], key: str, value: str
 ) -> None:
     row = _ROWS.get(key)

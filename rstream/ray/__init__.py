@@ -8,7 +8,8 @@
 No item travels through actor calls or the object store. See docs/ray-spark.md.
 """
 
-from rstream.ray._endpoint import Endpoint, open_reader
+from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
+from rstream.ray._open import open_reader
 
 __all__ = ("Endpoint", "StreamHandle", "host_token", "open_reader")

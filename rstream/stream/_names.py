@@ -6,6 +6,7 @@ import zlib
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
+from rstream._channel_uri import ChannelUri
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -72,49 +73,35 @@ def resolve_address(
 
 
 def named_channel(name: str, channel: Channel | str | None, *, is_publisher: bool) -> str:
-    """The channel with the name's defaults: terms of 1 MiB where we make the log, and
-    ``rs-name``.
+    """The channel with the defaults of a named stream: ``rs-name``, and terms of 1 MiB where this
+    side makes the log.
     """
-    uri = "aeron:ipc" if channel is None else str(channel)
-    keys = uri_keys(uri)
-    if keys.get("rs-name", name) != name:
-        raise ConfigError(f"stream {name!r}: its channel {uri} carries rs-name={keys['rs-name']}")
-    is_ipc = uri.removeprefix("aeron-spy:").startswith("aeron:ipc")
-    added: list[str] = []
-    if "term-length" not in keys and (is_publisher or is_ipc):
-        added.append("term-length=1m")
-    if "rs-name" not in keys:
-        added.append(f"rs-name={name}")
-    if not added:
-        return uri
-    return uri + ("|" if "?" in uri else "?") + "|".join(added)
+    uri = ChannelUri.parse("aeron:ipc" if channel is None else str(channel))
+    given = uri.get("rs-name")
+    if given not in (None, name):
+        raise ConfigError(f"stream {name!r}: its channel {uri} carries rs-name={given}")
+    if is_publisher or uri.media == "ipc":
+        uri = uri.with_defaults({"term-length": "1m"})
+    return str(uri.with_defaults({"rs-name": name}))
 
 
 def uri_keys(uri: str) -> dict[str, str]:
     """Keys and values of a channel URI."""
-    _, _, query = uri.partition("?")
-    pairs = (part.partition("=") for part in query.split("|") if part)
-    return {key: value for key, _, value in pairs}
+    return dict(ChannelUri.parse(uri).parameters)
 
 
 def with_rate(uri: str, limit: RateLimit | None) -> str:
-    """The channel with ``rs-rate`` as the law says; as it is without a law."""
+    """The channel with ``rs-rate`` set to the law; unchanged without one."""
     if limit is None:
         return uri
-    head, _, query = uri.partition("?")
-    parts = [part for part in query.split("|") if part and not part.startswith("rs-rate=")]
-    return f"{head}?{'|'.join([*parts, f'rs-rate={limit.to_text()}'])}"
+    return str(ChannelUri.parse(uri).with_value("rs-rate", limit.to_text()))
 
 
 def with_endpoint(uri: str, address: str) -> str:
-    """The channel with its endpoint replaced, as a rejoining reader needs that was bound to port
-    0.
+    """The channel with another endpoint: a reader that was bound to port 0 joins again with its
+    real port.
     """
-    head, _, query = uri.partition("?")
-    parts = [
-        f"endpoint={address}" if part.startswith("endpoint=") else part for part in query.split("|")
-    ]
-    return f"{head}?{'|'.join(parts)}"
+    return str(ChannelUri.parse(uri).with_value("endpoint", address))
 
 
 def header_of(kind: int, codec_id: int, name: str) -> int:

@@ -9,6 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import _core
+from rstream._channel_uri import ChannelUri
 from rstream._facts import slowest_reader_of
 from rstream._held_by import HeldBy
 from rstream.driver import call_site
@@ -21,7 +22,7 @@ from rstream.stream._events import (
     Gap,
     StreamEvent,
 )
-from rstream.stream._names import KIND_PLAIN, header_of, uri_keys
+from rstream.stream._names import KIND_PLAIN, header_of
 
 if TYPE_CHECKING:
     from rstream._facts import SlowestReader
@@ -81,7 +82,7 @@ class PublisherFacts(Generic[T]):
 
     def _bucket_for(self, channel: str) -> TokenBucket | None:
         """Only beside Aeron's driver: it does not read rs-rate, and ours keeps it itself."""
-        text = uri_keys(channel).get("rs-rate")
+        text = ChannelUri.parse(channel).get("rs-rate")
         return None if text is None else bucket_of(text, self._core.mtu, time.monotonic_ns())
 
     def __repr__(self) -> str:
