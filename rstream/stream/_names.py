@@ -1,4 +1,4 @@
-"""Names: which stream id and which channel a named stream has, and what its header says."""
+"""Names of streams: the stream id, the channel and the header value that follow from a name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORBIDDEN: Final = frozenset("|=?")
 
 
 def check_name(name: str) -> str:
-    """Return the name when it can stand in a channel.
+    """Return the name if it can stand in a channel.
 
     Raises:
         ConfigError: empty, longer than 200 bytes, or with ``|``, ``=``, ``?`` or a control
@@ -37,20 +37,20 @@ def check_name(name: str) -> str:
         raise ConfigError(f"stream name {name!r}: give a text, or a stream id as an int")
     if not name or len(name.encode()) > NAME_BYTES_MAX:
         raise ConfigError(f"stream name {name[:40]!r}: give 1 to {NAME_BYTES_MAX} bytes")
-    bad = [letter for letter in name if letter in _FORBIDDEN or not letter.isprintable()]
+    bad = [char for char in name if char in _FORBIDDEN or not char.isprintable()]
     if bad:
         raise ConfigError(
-            f"stream name {name!r}: {bad[0]!r} cannot stand in a name, because it goes into the "
-            "channel's URI; '|', '=', '?' and control characters are left out"
+            f"stream name {name!r}: {bad[0]!r} cannot stand in a name, because the name goes into "
+            "the channel's URI; leave out '|', '=', '?' and control characters"
         )
     return name
 
 
 def stream_id_of(name: str) -> int:
-    """The stream id of a name: stable over processes and releases, 1 … 2**31 - 1.
+    """The stream id of a name, 1 to 2**31 - 1; the same in all processes and releases.
 
-    Two names may share an id; the 16-bit hash in each message's header, made by another function,
-    tells them apart at the reader.
+    Two names may have one id. The reader tells them apart by the 16-bit hash in each message's
+    header, which another hash function makes.
     """
     return (zlib.crc32(check_name(name).encode()) & 0x7FFF_FFFF) or 1
 
@@ -62,7 +62,11 @@ def resolve_address(
     *,
     is_publisher: bool,
 ) -> tuple[str, str, int]:
-    """Name ("" for none), channel URI and stream id that the arguments of a face mean."""
+    """Name ("": none), channel URI and stream id for the arguments of a publisher or subscriber.
+
+    Raises:
+        ConfigError: they contradict each other, or the name cannot be used.
+    """
     if isinstance(name_or_id, int):
         if stream_id is not None and stream_id != name_or_id:
             raise ConfigError(f"stream id {name_or_id} and stream_id={stream_id}: give one of them")
@@ -110,7 +114,10 @@ def header_of(kind: int, codec_id: int, name: str) -> int:
 
 
 def known_name(directory: str, session_id: int, stream_id: int, name_hash: int) -> str | None:
-    """The name with this hash that a session's counters carry, for error texts; None: not known."""
+    """The stream name with this hash in the counter labels of a session; None: not known.
+
+    It is for error texts. A label is cut off at 380 bytes, so it is not parsed as a channel.
+    """
     marker = f" {session_id} {stream_id} "
     for counter in _core.read_counters(directory):
         label = counter[6]
