@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 import anyio
 
-from rstream.aio._errand import Errand
 from rstream.aio._publisher import Publisher
+from rstream.aio._thread_call import ThreadCall
 from rstream.driver import call_site
 from rstream.stream import _session
 from rstream.stream._open import publisher_address
@@ -53,13 +53,15 @@ class Opening(Generic[T]):
             await opened.__aexit__(exc_type, exc, traceback)
 
     async def _open(self) -> Publisher[T]:
-        turn = anyio.Lock(fast_acquire=True)
+        send_lock = anyio.Lock(fast_acquire=True)
 
         def make_it() -> Publisher[T]:
             link = _session.acquire(self._dir, self._client)
-            return make(Publisher[T], link, turn=turn, made_at=self._made_at, **self._address)
+            return make(
+                Publisher[T], link, send_lock=send_lock, made_at=self._made_at, **self._address
+            )
 
-        return await Errand(make_it, Publisher[T].abandon).result()
+        return await ThreadCall(make_it, Publisher[T].abandon).result()
 
 
 @overload
