@@ -4,8 +4,8 @@
     Channel.udp("10.0.0.7:40123", mtu=8192)              # the endpoint is the *reader's* address
     Channel.parse("aeron:udp?endpoint=localhost:40123|term-length=1m")
 
-A channel is checked when it is made, as far as that is possible without asking the operating system,
-so that an error names the setting before anything is opened. Source of keys and limits:
+A channel is checked when it is made, as far as that is possible without asking the operating
+system, so that an error names the setting before anything is opened. Source of keys and limits:
 docs/wire.md, channel URIs.
 """
 

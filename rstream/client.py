@@ -325,7 +325,7 @@ def _await_driver(path: str, timeout_s: float) -> None:
     while _core.probe(path) < _ALIVE:
         if time.monotonic() >= deadline_s:
             raise DriverNotFound(
-                f"no living media driver in {path}: start `rstream driver --dir {path}`, or let the "
-                "client start one (start_driver=True)"
+                f"no living media driver in {path}: start `rstream driver --dir {path}`, or let "
+                "the client start one (start_driver=True)"
             )
         time.sleep(0.01)

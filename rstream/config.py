@@ -135,7 +135,7 @@ _UNITS_S: Final = {"": 1e-9, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def _seconds_from(variable: str, default_s: float) -> float:
-    """A duration from the environment, written as in driver options: ``100ms``, ``1s``, plain ns."""
+    """A duration from the environment, as driver options write it: ``100ms``, ``1s``, plain ns."""
     text = os.environ.get(variable)
     if text is None:
         return default_s

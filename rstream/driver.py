@@ -2,8 +2,8 @@
 
 *Shared* (default): :func:`ensure_driver` starts the program ``rstreamd`` in a directory without a
 living driver. The driver is independent of the process that started it, and ends when no client has
-used it for ``idle_exit_s``. When two processes start one at once, the lock of the directory decides:
-one driver runs, the other exits.
+used it for ``idle_exit_s``. When two processes start one at once, the lock of the directory
+decides: one driver runs, the other exits.
 
 *Embedded*: :class:`Driver` runs the agents as threads of this process, for tests and for programs
 that use no other process.
@@ -310,7 +310,11 @@ class Driver:
         return self._core.dir
 
     def do_work(self) -> tuple[int, int]:
-        """Run one duty cycle in invoker mode; returns (work count, next deadline in monotonic ns)."""
+        """Run one duty cycle in invoker mode.
+
+        Returns:
+            (work count, next deadline in monotonic nanoseconds).
+        """
         return self._core.do_work()
 
     def close(self) -> None:

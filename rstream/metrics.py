@@ -46,7 +46,8 @@ class Counter:
         id: its place in the directory.
         type_id: what it counts; applications use 1000 and above.
         value: 64 bits with sign.
-        registration_id: the driver's number of the publication, subscription or image it counts for.
+        registration_id: the driver's number of the publication, subscription or image it counts
+            for.
         owner_id: the client that owns it; -1: no client.
         reference_id: the publication or image that it refers to; 0: none.
         label: text for people.
@@ -194,7 +195,10 @@ class ImageState:
 def losses(dir: str) -> list[Loss]:
     """The loss report of a driver directory, in the order in which images first lost something."""
     names = [field.name for field in dataclasses.fields(Loss)]
-    return [Loss(**dict(zip(names, row, strict=True))) for row in _core.read_losses(dir)]  # pyright: ignore[reportArgumentType]
+    return [
+        Loss(**dict(zip(names, row, strict=True)))  # pyright: ignore[reportArgumentType]
+        for row in _core.read_losses(dir)
+    ]
 
 
 def counters(driver_dir: str) -> list[Counter]:

@@ -137,8 +137,8 @@ class Unlimited:
 class Fixed:
     """A fixed rate: bytes per second, datagrams per second, or both.
 
-    ``Publisher.set_rate`` changes it. Bursts are 2 ms of the rate on the network and 10 ms in shared
-    memory, and at least four datagrams.
+    ``Publisher.set_rate`` changes it. Bursts are 2 ms of the rate on the network and 10 ms in
+    shared memory, and at least four datagrams.
 
     Attributes:
         bytes_per_s: a number, or a text like ``"200MB/s"``; None: no limit on bytes.

@@ -3,8 +3,8 @@
     async with rstream.aio.publisher("ticks") as pub:
         await pub.send({"px": 1.0})
 
-It needs the extra ``aio`` (anyio). Nothing here blocks the event loop: a wait for readers or for the
-rate sleeps on a file descriptor of the loop, and a driver is started in a thread.
+It needs the extra ``aio`` (anyio). Nothing here blocks the event loop: a wait for readers or for
+the rate sleeps on a file descriptor of the loop, and a driver is started in a thread.
 ``rstream.publisher`` is the same for threads.
 """
 

@@ -1,4 +1,4 @@
-"""Opening an awaited publisher: arguments are checked at once, the driver is reached in a thread."""
+"""Opening an awaited publisher: check the arguments at once, reach the driver in a thread."""
 
 from __future__ import annotations
 

@@ -196,7 +196,10 @@ class Publisher(Sender[T]):
     async def slowest_reader(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
     ) -> SlowestReader | None:
-        """The reader that has consumed least, as :meth:`rstream.stream.Publisher.slowest_reader`."""
+        """The reader that has consumed least.
+
+        As :meth:`rstream.stream.Publisher.slowest_reader`.
+        """
         return await ThreadCall(super().slowest_reader).result()
 
     async def set_rate(self, rate: RateLimit, *, timeout_s: float = SET_RATE_TIMEOUT_S) -> None:
@@ -253,8 +256,8 @@ class Publisher(Sender[T]):
     async def close(self, *, linger_s: float | None = None) -> None:
         """Complete the stream, and wait until readers have consumed it. Idempotent.
 
-        A ``send`` that waits meanwhile raises ClosedError. A cancelled ``close`` does not linger. It
-        still completes the stream if there is room at once; otherwise readers see a lost publisher.
+        A ``send`` that waits meanwhile raises ClosedError. A cancelled ``close`` does not linger.
+        It still completes the stream if there is room at once; else readers see a lost publisher.
 
         Args:
             linger_s: most seconds to wait; None: the publisher's own ``linger_s``. Data that is not
@@ -388,7 +391,7 @@ class Publisher(Sender[T]):
     async def _run(self, steps: Steps[R], *, is_end: bool = False) -> R:
         """As :func:`rstream.stream._steps.run`.
 
-        Nothing is awaited after the last step: a message that was sent is never reported as cancelled.
+        Nothing is awaited after the last step: a sent message is never reported as cancelled.
         """
         try:
             step = next(steps)

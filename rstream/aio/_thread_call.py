@@ -59,7 +59,7 @@ class ThreadCall(Generic[R]):
         A call that has begun goes on when this is cancelled.
         """
         try:
-            # A limiter of its own: anyio's default one may be used up by forty other waiting threads.
+            # A limiter of its own: forty other waiting threads may use up anyio's default one.
             await anyio.to_thread.run_sync(self._run, limiter=anyio.CapacityLimiter(1))
         except BaseException:
             self._abandon()

@@ -25,10 +25,15 @@ CLOSE_CHECK_S = 0.1
 
 
 class Endpoint:
-    """A reading end with its handle, and a background thread once :meth:`start` was called.
+    """A reading end with its handle, and a background thread after :meth:`start`.
 
-    Thread rules: ``start`` once; ``close`` and the properties from any thread; without ``start`` the owner polls ``source`` itself. That is
-    ``reader``, or what a policy puts in front of it.
+    Thread rules: call ``start`` once; call ``close`` and the properties from any thread. Without
+    ``start`` the owner polls ``source`` itself.
+
+    Attributes:
+        reader: reads the transport.
+        source: the reader, or the queue that a policy puts in front of it.
+        handle: the address of this reading end, for writers.
     """
 
     def __init__(
@@ -45,12 +50,12 @@ class Endpoint:
 
     @property
     def demand(self) -> int:
-        """Messages that may still be handed over before ``on_item`` returns: ``prefetch`` less those under way."""
+        """Messages that may be read now: ``prefetch`` less those inside ``on_item``."""
         return self._demand
 
     @property
     def fill(self) -> tuple[int, int]:
-        """Bytes received and not consumed, and the window, of the fullest way in."""
+        """(bytes received and not yet consumed, window in bytes) of the fullest channel."""
         fills = [subscription.fill for subscription in self.reader.subscriptions]
         return max(fills, key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0, default=(0, 0))
 
@@ -60,11 +65,14 @@ class Endpoint:
         *,
         on_end: Callable[[BaseException | None], None] | None = None,
     ) -> None:
-        """Read in the background: ``on_item`` for each item, serially; its slowness is the back-pressure.
+        """Read in the background, one item after the other; a slow ``on_item`` slows the writers.
 
         Args:
-            on_item: called on the endpoint's thread. What it raises ends the endpoint and reaches ``on_end``.
-            on_end: called once, with the error or None.
+            on_item: is called for each item, on the endpoint's thread. An exception ends the
+                endpoint and reaches ``on_end``.
+            on_end: is called once at the end, with the exception or None.
+        Raises:
+            ConfigError: it was started before.
         """
         if self._thread is not None:
             raise ConfigError(f"stream {self.handle.name!r}: its endpoint is already started")
@@ -89,8 +97,8 @@ class Endpoint:
                     on_item(item)
                     self._demand += 1
                 if not items:
-                    # Writers come and go (Spark's workers never say goodbye), so the end is said by finish(): what was
-                    # there by then has been read.
+                    # Writers come and go, and Spark's workers end without notice. So finish()
+                    # decides about the end: everything that had arrived by then has been read.
                     if self._finishing.is_set() and not self._is_filling():
                         break
                     self.source.wait(CLOSE_CHECK_S)
@@ -101,15 +109,17 @@ class Endpoint:
             on_end(self._error)
 
     def _is_filling(self) -> bool:
-        """What is there is on its way into the queue of a policy. (Without one it has been read.)"""
+        """Whether received messages still move into the queue of a policy."""
         return self.source is not self.reader and self.fill[0] > 0
 
     def finish(self, timeout_s: float = 60.0) -> None:
-        """Read what is there, then end: ``on_end`` is called. Writers must have finished before.
+        """Read everything that has arrived, then end and call ``on_end``.
+
+        Writers must have finished before.
 
         Raises:
-            TimeoutError: still reading after ``timeout_s``.
-            Exception: what ``on_item`` raised.
+            TimeoutError: it is still reading after ``timeout_s`` seconds.
+            Exception: the exception of ``on_item``.
         """
         self._finishing.set()
         self.source.wake()
@@ -118,7 +128,7 @@ class Endpoint:
             raise self._error
 
     def close(self) -> None:
-        """Stop reading and close; what was not read stays unread. Harmless when repeated."""
+        """Stop reading and close; messages that were not read stay unread. Idempotent."""
         self._closing.set()
         self.source.wake()
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -131,9 +141,10 @@ class Endpoint:
         self._thread.join(timeout_s)
         if self._thread.is_alive():
             raise TimeoutError(
-                f"stream {self.handle.name!r}: its endpoint is still busy after {timeout_s} s; on_item does not return"
+                f"stream {self.handle.name!r}: its endpoint is still busy after {timeout_s} s; "
+                "on_item does not return"
             )
 
     def statistics(self) -> dict[str, Any]:
-        """Counts of the reader and of its policy's queue, fill and window in bytes."""
+        """Counters of the reader and of its policy's queue; fill and window in bytes."""
         return self.source.statistics()

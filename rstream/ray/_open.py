@@ -137,7 +137,7 @@ def _listening(name: str, port: int, term_length: int) -> Channel:
 
 
 def _retry(open_it: Callable[[], Reader[Any]], timeout_s: float) -> Reader[Any]:
-    """The dead actor's port is free only when the driver has given its client up."""
+    """Try until the driver has given the dead actor's client up, which frees its port."""
     deadline_s = time.monotonic() + timeout_s
     while True:
         try:
@@ -154,7 +154,7 @@ def _node_address() -> str:
 
 
 def _running_ray() -> Any:
-    """The module ray when it is installed and initialised here, else None. It carries no strict types."""
+    """The module ray if it is installed and initialised here, else None. It has no strict types."""
     try:
         ray: Any = importlib.import_module("ray")
     except ImportError:
@@ -167,7 +167,7 @@ def _key_value_store() -> Any:
 
 
 def _port_key(name: str) -> bytes | None:
-    """Key under which this actor's port for the stream is remembered; None outside an actor."""
+    """The key that stores this actor's port for the stream; None outside an actor."""
     ray = _running_ray()
     if ray is None:
         return None

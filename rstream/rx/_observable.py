@@ -27,7 +27,7 @@ log = logging.getLogger("rstream")
 T = TypeVar("T")
 
 WAIT_S = 0.5
-#: How long the end of the process waits for an item that is under way in a thread of run().
+#: At exit, most seconds to wait for an item that a thread of run() delivers.
 EXIT_S = 2.0
 
 
@@ -63,9 +63,9 @@ def from_stream(
 
 
 def from_reader(reader: Subscriber[T]) -> Observable[T]:
-    """An Observable of a reader that is open already (such as a Ray endpoint's).
+    """An Observable of a reader that is open already, such as that of a Ray endpoint.
 
-    It may be subscribed once; the reader is closed when the stream ends or the subscription is
+    It can be subscribed once. The reader is closed when the stream ends or the subscription is
     disposed.
     """
 
@@ -95,8 +95,10 @@ def _observable(open_subscriber: Callable[[], Subscriber[T]], name: str) -> Obse
 
 
 def _is_under_run() -> bool:
-    """Whether ``Observable.run()`` of RxPY is among the callers: it waits for the end itself, and a
-    thread that kept the program alive would make Ctrl-C there seem to do nothing.
+    """Whether ``Observable.run()`` of RxPY is among the callers.
+
+    It waits for the end itself. If the reading thread kept the program alive, Ctrl-C would seem to
+    do nothing there.
     """
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
@@ -110,7 +112,7 @@ _readings: weakref.WeakSet[_Reading] = weakref.WeakSet()
 
 
 def _stop_readings() -> None:
-    """At exit, before the clients are closed: nobody reads any more."""
+    """At exit, before the clients are closed: stop all reading threads."""
     for reading in list(_readings):
         reading.stop()
     for reading in list(_readings):
@@ -118,24 +120,24 @@ def _stop_readings() -> None:
 
 
 class _Reading:
-    """The thread between one subscriber and one observer."""
+    """The thread that reads one subscriber for one observer."""
 
     def __init__(self, source: Subscriber[Any], observer: abc.ObserverBase[Any], name: str) -> None:
         self._source = source
         self._observer = observer
         self._is_stopped = False
-        # None: as the thread that subscribes, so that RxPY's own threads count as run() does.
+        # None: as the subscribing thread is; so RxPY's own daemon threads make this one a daemon.
         daemon = True if _is_under_run() else None
         self.thread = threading.Thread(target=self._run, name=name, daemon=daemon)
         if not _readings:
-            # Here and not at import: what is registered last runs first, before the clients close.
+            # Here and not at import: the function registered last runs first, before clients close.
             atexit.unregister(_stop_readings)
             atexit.register(_stop_readings)
         _readings.add(self)
         self.thread.start()
 
     def stop(self) -> None:
-        """Dispose: nothing is emitted after the item under way."""
+        """Dispose: the item being delivered is the last one."""
         self._is_stopped = True
         self._source.wake()
 
@@ -146,7 +148,7 @@ class _Reading:
         except Exception as raised:
             error = raised
         finally:
-            # Closed before the end is told: who waits for the end may want the stream's name again.
+            # Closed before the observer learns of the end: it may open the stream again at once.
             self._source.close()
         if self._is_stopped:
             if error is not None:
