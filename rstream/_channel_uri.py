@@ -62,7 +62,7 @@ class ChannelUri:
         return cls(is_spy=rest != uri, media=media, parameters=tuple(parameters))
 
     def get(self, key: str) -> str | None:
-        """The value of a parameter; the last one if the key stands there twice; None: no such key."""
+        """The value of a parameter, the last one if the key occurs twice; None: no such key."""
         return dict(self.parameters).get(key)
 
     def with_value(self, key: str, value: str) -> ChannelUri:

@@ -34,7 +34,9 @@ _TAGS = re.compile(r"(-?[0-9]{1,19})(?:,(-?[0-9]{1,19}))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """Address and settings of a stream. Frozen, hashable and picklable; ``str(channel)`` is its URI.
+    """Address and settings of a stream; ``str(channel)`` is its URI.
+
+    Channels are frozen, hashable and picklable.
 
     None leaves a setting to the driver. "Publication" and "subscription" mark the settings that
     only that side reads.

@@ -167,7 +167,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adaptive:
-    """Follow the readers: slow down at once when a buffer fills, rise to the slowest reader's speed.
+    """Follow the readers: slow down when a buffer fills, rise to the speed of the slowest.
 
     Attributes:
         target_delay_s: how long a message may wait in a reader's buffer, above 0 to 10 seconds.

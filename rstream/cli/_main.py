@@ -1,4 +1,7 @@
-"""The commands of ``rstream`` and their options. A command's own file is imported when it is called."""
+"""The commands of ``rstream`` and their options.
+
+The file of a command is imported when the command is called.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     add(
         "errors",
         "Print the errors that a driver logged.",
-        "Print each distinct error that a driver logged: how often it occurred, when, and its text.",
+        "Print each distinct error that a driver logged: how often, when, and its text.",
     )
     add(
         "loss",

@@ -122,7 +122,7 @@ class PublisherFacts(Generic[T]):
 
     @property
     def is_lost(self) -> bool:
-        """Whether its driver was lost and it cannot join again, because the caller owns the client."""
+        """Whether it lost its driver and cannot join again, because the caller owns the client."""
         return not self._link.is_alive and not self._link.is_shared
 
     @property
@@ -146,7 +146,7 @@ class PublisherFacts(Generic[T]):
         return HeldBy.from_core(self._core.held_by)
 
     def _is_over_rate(self) -> bool:
-        """Whether the rate that this side keeps (beside Aeron's driver) lets nothing through now."""
+        """Whether the rate kept on this side (beside Aeron's driver) lets nothing through now."""
         return self._bucket is not None and self._bucket.delay_ns(time.monotonic_ns()) > 0
 
     def demand(self) -> ReadersDemand | None:
