@@ -7,15 +7,20 @@ Ray's key-value store remembers by actor id and stream name.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from rstream import policy
+from rstream import policy, stream
 from rstream.channel import Channel
+from rstream.codecs import named
+from rstream.driver import resolve_dir
 from rstream.errors import RegistrationError, RStreamError
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
+from rstream.stream._buffered import BufferedSubscriber
+from rstream.stream._open import under_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,31 +60,18 @@ def open_reader(
         udp: also bind a UDP port, so that writers on other hosts can reach this reader.
         port: UDP port; 0: any free one (a restarted Ray actor gets its old one again).
         host: address to advertise; default: Ray's node address, else 127.0.0.1.
-        term_length: bytes of a term, a power of two, 64 KiB to 1 GiB. The window is half of it, the
-            longest message an eighth.
+        term_length: bytes of a term, a power of two; half of it is the window, an eighth a message.
         prefetch: most messages handed over at once.
         rate: how fast a writer of the handle may send unless it chooses a rate itself; None: as
             the writer's driver says.
         on_slow: what happens when the actor is slower than its writers (docs/slow-consumers.md).
-            The queue of a policy fills from now on. :meth:`Endpoint.statistics` counts what it
-            drops or conflates.
+            A policy's queue fills from now on; :meth:`Endpoint.statistics` has its counts.
     Returns:
         An :class:`Endpoint`; its ``handle`` can be pickled and passed to any actor or task.
     Raises:
         ConfigError: an argument cannot be used.
         DriverError: there is no driver, or it refused a channel (the port may be taken).
-
-    Example::
-
-        self.end = rstream.ray.open_reader("ticks")
-        self.end.start(self.on_tick)
-        return self.end.handle
     """
-    from rstream import codecs, stream
-    from rstream.driver import resolve_dir
-    from rstream.stream._buffered import BufferedSubscriber
-    from rstream.stream._open import under_policy
-
     directory = resolve_dir(dir)
     node = host or _node_address()
     ipc_channel = Channel.ipc(name=name, term_length=term_length)
@@ -89,39 +81,39 @@ def open_reader(
         channels.append(_listening(name, port or remembered, term_length))
 
     def open_it(evict: policy.Evict | None) -> Reader[Any]:
+        opened = functools.partial(
+            stream.reader, name, channels=channels, codec=named(codec), dir=directory
+        )
         return _retry(
-            lambda: stream.reader(
-                name,
-                channels=channels,
-                codec=codecs.named(codec),
-                dir=directory,
-                prefetch=prefetch,
-                hold=True,
-                evict=evict,
-            ),
+            lambda: opened(prefetch=prefetch, hold=True, evict=evict),
             REJOIN_TIMEOUT_S if remembered else 0.0,
         )
 
     source = under_policy(on_slow, open_it)
     reader: Reader[Any] = source.reader if isinstance(source, BufferedSubscriber) else source
-    endpoint = udp_channel = ""
-    if udp:
-        bound = _bound_port(reader)
-        _remember_port(name, bound)
-        endpoint = f"{node}:{bound}"
-        udp_channel = str(Channel.udp(endpoint, name=name, term_length=term_length, rate=rate))
+    endpoint = _advertised(reader, name, node) if udp else ""
+    udp_channel = (
+        Channel.udp(endpoint, name=name, term_length=term_length, rate=rate) if udp else ""
+    )
     handle = StreamHandle(
         name=name,
         stream_id=stream.stream_id_of(name),
         ipc_channel=str(ipc_channel.replace(rate=rate)),
         endpoint=endpoint,
-        udp_channel=udp_channel,
+        udp_channel=str(udp_channel),
         host_token=host_token(directory),
         driver_dir=directory,
         node=node,
         codec=codec,
     )
     return Endpoint(reader, handle, source)
+
+
+def _advertised(reader: Reader[Any], name: str, node: str) -> str:
+    """``host:port`` for writers on other hosts; the port is remembered for a restarted actor."""
+    port = _bound_port(reader)
+    _remember_port(name, port)
+    return f"{node}:{port}"
 
 
 def _listening(name: str, port: int, term_length: int) -> Channel:
