@@ -1,6 +1,6 @@
-"""Goal: an asyncio program that publishes; a slow reader makes its send wait, and its other tasks go on.
+"""Goal: an asyncio program that publishes. A slow reader makes `send` wait; other tasks go on.
 
-Needs the extra aio. Run: python examples/async_send.py
+It needs the extra aio. Run: python examples/async_send.py
 """
 
 import asyncio
@@ -14,7 +14,7 @@ COUNT = 3000
 
 
 def read() -> None:
-    """The slow reader, in a process of its own: half of a second's work for what takes milliseconds to send."""
+    """The slow reader, another process: half a second of work for data sent in milliseconds."""
     total = 0
     with rstream.subscriber("readings", bytes) as sub:
         for batch in sub.batches():
@@ -24,7 +24,7 @@ def read() -> None:
 
 
 async def sensor(count: int):
-    """Is asked for the next reading when the last one was sent, and not before."""
+    """Gives the next reading only after the last one was sent."""
     for _ in range(count):
         yield bytes(1000)
 

@@ -1,4 +1,4 @@
-"""Goal: two processes on one machine, objects from one to the other, nothing to start before.
+"""Goal: send objects between two processes of one machine, without starting anything first.
 
 Run: python examples/hello.py              # starts both processes
      python examples/hello.py read         # or each in a terminal of its own, in either order

@@ -1,4 +1,4 @@
-"""Goal: an RxPY pipeline between two streams; its slowness slows the publisher down.
+"""Goal: an RxPY pipeline between two streams. A slow pipeline slows the publisher down.
 
 Needs: pip install ".[rx]"
 Run: python examples/rx_pipeline.py        # starts publisher, pipeline and reader as processes
@@ -29,7 +29,7 @@ def pipeline() -> None:
             ops.map(lambda ticks: {"last": ticks[-1]["n"], "sum": sum(t["px"] for t in ticks)}),
             rrx.to_stream("scores"),
         )
-        .run()  # gives how many were sent
+        .run()  # returns the number of items sent
     )
     print(f"pipeline: {sent} scores sent", flush=True)
 

@@ -1,4 +1,4 @@
-"""Goal: the same over UDP. The address is the reader's, on both sides: there it listens.
+"""Goal: send over UDP. Both sides name the address of the reader, where it listens.
 
 Run: python examples/udp.py                           # starts both processes on this machine
      python examples/udp.py read 10.0.0.7:40123       # or on 10.0.0.7
@@ -24,7 +24,7 @@ def read(address: str) -> None:
     with rstream.subscriber("numbers", channel=channel) as sub:
         numbers = [message["n"] for message in sub]
     if numbers != list(range(COUNT)):
-        sys.exit(f"{len(numbers)} messages, not those that were sent")
+        sys.exit(f"{len(numbers)} messages, but not those that were sent")
     print(f"{len(numbers)} messages, complete and in order", flush=True)
 
 

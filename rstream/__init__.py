@@ -6,7 +6,8 @@
         for tick in sub:
             print(tick)
 
-The names below are loaded at first use: importing rstream loads no third party and starts nothing.
+Names are loaded at first use: importing rstream imports no third-party package and starts nothing.
+Publishers and subscribers start a media driver when none is alive.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ try:
 except ImportError as _error:
     # In a checkout Python finds the sources before the installed package.
     if getattr(_error, "name", "") != __name__:
-        raise  # it is there, and cannot be loaded
+        raise  # it exists, but cannot be loaded
     raise ImportError(
         f"rstream in {__path__[0]} has no compiled part: these are sources that were not built. "
         "Leave the checkout's folder to use an installed rstream-transport, or build here with "
@@ -34,6 +35,7 @@ from rstream._core import (
     NOT_CONNECTED,
     RATE_LIMITED,
 )
+from rstream._held_by import HeldBy
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ __all__ = (
     "ClientConfig",
     "Driver",
     "DriverConfig",
+    "HeldBy",
     "RStreamError",
     "__version__",
     "abc",

@@ -1,4 +1,4 @@
-"""The parameters of an Aeron URI: key, field of :class:`rstream.channel.Channel`, kind and limits, one row each.
+"""The parameters of an Aeron URI, one row each: key, field of ``Channel``, kind and limits.
 
 Source: docs/wire.md, channel URIs; the limits are those of the driver's parser.
 """
@@ -20,7 +20,7 @@ _DAY_S: Final = 86400
 
 
 class Key(NamedTuple):
-    """One row: how a parameter is written, and what it may be."""
+    """One parameter: how it is written, and which values it may have."""
 
     key: str
     field: str
@@ -31,7 +31,7 @@ class Key(NamedTuple):
     most: int = 0
 
 
-#: In the order in which they are written.
+#: In the order in which a channel writes them.
 KEYS: Final[tuple[Key, ...]] = (
     Key("endpoint", "endpoint", "text"),
     Key("interface", "interface", "text"),
@@ -95,7 +95,11 @@ def _refuse(uri: str, row: Key, text: str, must: str) -> ChannelError:
 
 
 def value_of(uri: str, row: Key, text: str) -> Any:
-    """What the text of a parameter says; its limits are looked at later."""
+    """The value of a parameter's text; :func:`check_value` looks at its limits.
+
+    Raises:
+        ChannelError: the text is not of the parameter's kind.
+    """
     if row.kind == "size":
         match = _SIZE.fullmatch(text)
         if match is None:
@@ -142,7 +146,7 @@ _WORDS: Final = {"group": ("infer",), "offset": ("reserved",), "response": ("pro
 
 
 def check_value(row: Key, value: Any) -> None:
-    """Refuses a value of a wrong type, or outside its limits; texts are checked elsewhere."""
+    """Refuse a value of a wrong type or outside its limits; texts are checked elsewhere."""
     words = _WORDS.get(row.kind, ())
     if row.kind == "text" or value in words:
         return

@@ -1,4 +1,4 @@
-"""What clients tell about images, receivers, counters and channels, as values."""
+"""Images, receivers, counters and channels as values that clients return."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = (
 
 
 class ChannelStatus(enum.IntEnum):
-    """State of a channel's endpoint, as the driver's counter says."""
+    """State of a channel's endpoint; the driver keeps it in a counter."""
 
     ERRORED = -1
     INITIALISING = 0
@@ -29,18 +29,18 @@ class ChannelStatus(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageEvent:
-    """A publisher's session came into or went out of sight of a subscription.
+    """A subscription began or ceased to receive a publisher's session.
 
     Attributes:
         kind: ``"available"`` or ``"unavailable"``; the latter comes after the last message.
-        session_id: the publisher instance.
+        session_id: the publisher's session.
         correlation_id: the driver's number of the image.
-        position: where reading starts; unavailable: up to where it was consumed.
-        end_position: unavailable: where the stream ended in good order; None when it did not.
+        position: available: reading starts here; unavailable: everything below was consumed.
+        end_position: unavailable: where the stream ended in order; None: it did not.
         received_position: unavailable: everything below was received.
         source: ``"ip:port"`` of the sender, or ``"aeron:ipc"``.
-        evicted_ms: unavailable: since when (milliseconds since 1970) the stream goes on without this
-            reader, which held it and stood still for its ``rs-evict``; 0 when it went otherwise.
+        evicted_ms: unavailable: when the driver evicted this reader, because it held the stream
+            back and stood still for its ``rs-evict``; milliseconds since 1970. 0: not evicted.
     """
 
     kind: Literal["available", "unavailable"]
@@ -54,6 +54,7 @@ class ImageEvent:
 
     @property
     def is_available(self) -> bool:
+        """Whether the kind is ``"available"``."""
         return self.kind == "available"
 
     @property
@@ -64,17 +65,17 @@ class ImageEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """One publisher's session as one subscription saw it when it was asked.
+    """One publisher's session as a subscription receives it; a snapshot.
 
     Attributes:
         correlation_id: the driver's number of the image.
-        session_id: the publisher instance.
+        session_id: the publisher's session.
         initial_term_id: term id at position 0.
         term_length: bytes of a term.
         mtu: largest frame in bytes.
-        active_transports: ways over which frames came lately (0 for shared memory).
+        active_transports: number of paths on which frames arrived lately (0 for shared memory).
         join_position: where reading began, in bytes of the stream.
-        position: consumed up to here.
+        position: everything below was consumed.
         end_position: where the stream ends; None until that is known.
         is_revoked: the publisher ended the stream at once, without waiting for its readers.
         source: ``"ip:port"`` of the sender, or ``"aeron:ipc"``.
@@ -100,16 +101,16 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiverError:
-    """A receiver told a publication that something is wrong.
+    """An error that a receiver reported to a publication.
 
     Attributes:
-        code: 13 when it rejected the publication's image.
-        session_id: the publisher instance.
+        code: Aeron's error code; 13: it rejected the publication's image.
+        session_id: the publisher's session.
         receiver_id: 64 bits that tell receivers apart.
         group_tag: the receiver's ``gtag``, or None.
-        destination_id: through which destination it came, or None.
+        destination_id: the destination over which the error arrived, or None.
         source: ``"ip:port"`` of the receiver; empty for one in the same driver.
-        text: the reason that it gave.
+        text: the receiver's reason.
     """
 
     code: int
@@ -123,15 +124,15 @@ class ReceiverError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """A counter of the driver directory as it was read.
+    """A counter of the driver directory; a snapshot.
 
     Attributes:
-        counter_id: its place.
+        counter_id: its place in the directory.
         type_id: what it counts; applications use 1000 and above.
         value: 64 bits with sign.
-        registration_id: the driver's number of what it belongs to.
-        owner_id: the client, -1 when it is nobody's.
-        reference_id: of the image or publication that it is about, or 0.
+        registration_id: the driver's number of the publication or subscription it belongs to.
+        owner_id: the client that owns it; -1: no client.
+        reference_id: the image or publication that it refers to; 0: none.
         label: text for people.
     """
 
@@ -146,12 +147,12 @@ class CounterReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterEvent:
-    """A counter of some client came or went.
+    """A counter of some client was added or removed.
 
     Attributes:
-        is_available: it came.
-        counter_id: its place.
-        registration_id: the driver's number of it.
+        is_available: True: added; False: removed.
+        counter_id: its place in the directory.
+        registration_id: the driver's number of the counter.
     """
 
     is_available: bool
@@ -161,18 +162,20 @@ class CounterEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowestReader:
-    """The reader of the least position of a publication: it holds the stream back when it is full.
+    """The reader of a publication that has consumed least.
+
+    It holds the stream back when its buffer is full.
 
     Attributes:
         publication_id: the driver's number of the publication.
-        is_local: a subscriber in shared memory or a spy; else a receiver that the sender hears.
+        is_local: True: a subscriber in shared memory or a spy; False: a receiver on the network.
         reader_id: receiver id; local: the driver's number of the subscription.
-        client_id: local: the client that subscribed; None of receivers.
-        pid: local: its process; None when not known.
-        source: ``"ip:port"`` of a receiver; empty when local.
-        since_ms: since when no other is slower, milliseconds since 1970 (local ones to a second).
-        position: consumed up to here, in bytes of the stream.
-        window_bytes: how far it lets the publisher be ahead.
+        client_id: local: the client that subscribed; receivers: None.
+        pid: local: its process; None: not known.
+        source: ``"ip:port"`` of a receiver; local: empty.
+        since_ms: since when it is the slowest, milliseconds since 1970 (local: to the second).
+        position: everything below was consumed, in bytes of the stream.
+        window_bytes: how far the publisher may be ahead of it.
     """
 
     publication_id: int
@@ -186,13 +189,13 @@ class SlowestReader:
     window_bytes: int
 
     def fill(self, position: int) -> float:
-        """How full it is, 0 to 1, of a stream that was sent up to ``position``."""
+        """How full its buffer is, 0 to 1, when the stream was sent up to ``position``."""
         waiting = max(0, position - self.position)
         return min(1.0, waiting / self.window_bytes) if self.window_bytes > 0 else 0.0
 
     @property
     def name(self) -> str:
-        """Who that is, for people."""
+        """What kind of reader it is and where, for people."""
         if not self.is_local:
             return f"receiver {self.reader_id & 0xFFFF_FFFF_FFFF_FFFF:#x} at {self.source or '?'}"
         process = f", pid {self.pid}" if self.pid is not None else ""
@@ -200,7 +203,7 @@ class SlowestReader:
 
 
 def slowest_reader_of(row: tuple[int, bool, int, int, int, int, int, int, str]) -> SlowestReader:
-    """A row of ``_core.read_holders``."""
+    """The value of a row of ``_core.read_holders``."""
     return SlowestReader(
         publication_id=row[0],
         is_local=row[1],

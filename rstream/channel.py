@@ -1,11 +1,12 @@
-"""Channels: where a stream flows, as a value and as an Aeron URI.
+"""Channels: address and settings of a stream, as a value and as an Aeron URI.
 
     Channel.ipc()                                        # shared memory of this host
     Channel.udp("10.0.0.7:40123", mtu=8192)              # the endpoint is the *reader's* address
     Channel.parse("aeron:udp?endpoint=localhost:40123|term-length=1m")
 
-What can be judged without asking the operating system is judged here, so that an error names the setting
-before anything is opened. Source of keys and limits: docs/wire.md, channel URIs.
+A channel is checked when it is made, as far as that is possible without asking the operating
+system, so that an error names the setting before anything is opened. Source of keys and limits:
+docs/wire.md, channel URIs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from rstream._channel_keys import KEYS, Key, check_value, text_of, value_of
+from rstream._channel_checks import check
+from rstream._channel_keys import KEYS, Key, text_of, value_of
+from rstream._channel_uri import ChannelUri
 from rstream.errors import ChannelError
 
 if TYPE_CHECKING:
@@ -23,72 +26,74 @@ if TYPE_CHECKING:
 
 __all__ = ("Channel",)
 
-_TERM_MAX: Final = 1 << 30
-_MTU_MIN: Final = 64
 _FRAME_ALIGNMENT: Final = 32
-_URI_MAX: Final = 4095
 
-_PORT = re.compile(r".*:(\d{1,5})")
 _SESSION_TAG = re.compile(r"tag:(-?[0-9]{1,19})")
 _TAGS = re.compile(r"(-?[0-9]{1,19})(?:,(-?[0-9]{1,19}))?")
-_TAG_LIMITS: Final = (-(2**63) + 1, 2**63 - 1)
-_SPY: Final = "aeron-spy:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """Address and settings of a stream's way. Frozen, hashable, picklable; ``str(channel)`` is its URI.
+    """Address and settings of a stream; ``str(channel)`` is its URI.
+
+    Channels are frozen, hashable and picklable.
+
+    None leaves a setting to the driver. "Publication" and "subscription" mark the settings that
+    only that side reads.
 
     Attributes:
         media: ``"ipc"`` (shared memory) or ``"udp"``.
-        endpoint: UDP: ``host:port`` of the reader (port 0: any free one, see ``local_address``).
+        endpoint: UDP: ``host:port`` where the reader listens (port 0: any free one, see
+            ``local_address``).
         interface: UDP: local interface, ``address[/prefix]``.
         control: UDP: ``host:port`` of a multi-destination control address.
         control_mode: UDP: ``"dynamic"``, ``"manual"`` or ``"response"``.
-        session_id: publication: this session; subscription: only this one.
+        session_id: publication: its session id; subscription: receive only this session.
         mtu: largest datagram in bytes, 64 to 65504, a multiple of 32; None: the driver's (1408).
         term_length: bytes of a term, 64 KiB to 1 GiB, a power of two; None: the driver's. A stream
             takes three terms, and a message at most an eighth of one.
         publication_window: bytes a publisher may be ahead of its readers, ``mtu`` to half a term.
         receiver_window: bytes a reader lets a sender be ahead; None: the driver's (128 KiB).
         linger_s: how long a closed publication still answers retransmission requests.
-        reliable: subscription: False fills gaps instead of asking again.
-        sparse: log file without reserved pages.
-        name: name of the stream (key ``rs-name``), checked between rstream peers.
+        reliable: subscription: False fills gaps with padding and requests no retransmission.
+        sparse: the log file reserves no pages.
+        name: name of the stream (key ``rs-name``); rstream peers compare it.
         rate: publication: how fast it may send, a law of :mod:`rstream.rate` (key ``rs-rate``);
             None: the driver's option ``rate``.
         alias: a label for people.
-        spy: subscription: reads what a publication of this driver sends (``aeron-spy:``).
+        spy: subscription: read what a publication of the same driver sends (``aeron-spy:``).
         ttl: multicast hops, 0 to 255; 0: the system's.
         session_tag: publication: the session, mtu and term length of the publication that has this
             entity tag (``session-id=tag:n``).
-        stream_id: says to people and tools which stream is meant; drivers do not read it.
-        initial_term_id, term_id, term_offset: publication: where the stream begins; all three or
-            none; see :meth:`at_position`.
+        stream_id: the stream, for people and tools; drivers do not read it.
+        initial_term_id, term_id, term_offset: publication: where the stream begins; give all three
+            or none; see :meth:`at_position`.
         eos: publication: False sends no end of stream.
-        tether: subscription: False lets the stream go on when this reader is too slow.
-        group: subscription: whether gaps are asked for as in a group; ``"infer"``: by the channel.
-        rejoin: subscription: False does not come back to a stream that it was cut off from.
-        spies_simulate_connection: publication: spies alone count as connected (``ssc``).
+        tether: subscription: False: the stream goes on when this reader is too slow.
+        group: subscription: whether it delays NAKs as members of a group do; ``"infer"``: the
+            channel decides.
+        rejoin: subscription: False: do not join a stream again after it was cut off.
+        spies_simulate_connection: publication: spies alone count as a connection (``ssc``).
         flow_control: publication: ``"max"``, ``"min"``, ``"tagged,g:7"`` … (``fc``).
-        group_tag: subscription: 64 bits told to tagged flow control (``gtag``).
+        group_tag: subscription: 64 bits that tagged flow control compares (``gtag``).
         congestion_control: subscription: ``"static"``, ``"cubic"`` … (``cc``).
         channel_tag, entity_tag: name the socket, and the publication or subscription (``tags``).
         socket_sndbuf, socket_rcvbuf: bytes of the socket's buffers.
-        nak_delay_s: subscription: how long a gap may stand before it is asked for.
-        max_resend: publication: retransmissions at once to a group, 1 to 256.
+        nak_delay_s: subscription: how long a gap may exist before a NAK requests it.
+        max_resend: publication: most retransmissions to a group at a time, 1 to 256.
         untethered_window_limit_timeout_s, untethered_linger_timeout_s,
-            untethered_resting_timeout_s: subscription: how an untethered reader is cut off, and when
-            it comes back.
-        evict_s: subscription: a reader that holds the stream and stands still for so long, 0.01 s to a
-            day, is let go for good (:class:`rstream.policy.Evict`, key ``rs-evict``).
-        budget_bytes: subscription over UDP unicast: bytes of one stream that may be sent and not
-            consumed yet; one message may go beyond it. 0: no limit (key ``rs-budget``).
-        fill_window: subscription over UDP: True gives senders of Aeron's, which understand no fill NAKs,
-            a smaller window while this reader is slower than they are (key ``rs-fill-window``).
-        send_timestamp_offset, receive_timestamp_offset, media_timestamp_offset: where time stamps go
-            into messages: a byte, or ``"reserved"``.
-        response_correlation_id: publication: the image that it answers, or ``"prototype"``.
+            untethered_resting_timeout_s: subscription: when an untethered reader is cut off, and
+            when it joins again.
+        evict_s: subscription: evict this reader when it holds the stream back and stands still for
+            this long, 0.01 s to a day (:class:`rstream.policy.Evict`, key ``rs-evict``).
+        budget_bytes: subscription over UDP unicast: limit on the bytes of one stream that are sent
+            and not yet consumed; one message may exceed it. 0: no limit (key ``rs-budget``).
+        fill_window: subscription over UDP: True shrinks the window for Aeron's senders while this
+            reader is slower than they are; they do not understand fill NAKs (key
+            ``rs-fill-window``).
+        send_timestamp_offset, receive_timestamp_offset, media_timestamp_offset: byte of the message
+            where the time stamp is written, or ``"reserved"``: the reserved value.
+        response_correlation_id: publication: the image that it responds to, or ``"prototype"``.
         extra: further Aeron keys as pairs, passed on as they are.
     """
 
@@ -142,110 +147,7 @@ class Channel:
     extra: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        self._check_address()
-        for row in KEYS:
-            value = getattr(self, row.field)
-            if value is not None:
-                check_value(row, value)
-        self._check_sizes()
-        self._check_tags()
-        self._check_start()
-        texts = [
-            ("endpoint", self.endpoint),
-            ("interface", self.interface),
-            ("control", self.control),
-            ("flow_control", self.flow_control),
-            ("congestion_control", self.congestion_control),
-            ("name", self.name),
-            ("alias", self.alias),
-            *self.extra,
-        ]
-        for key, text in texts:
-            if text is not None and (text == "" or any(c in "|\0\n" for c in text)):
-                raise ChannelError(
-                    f"{key}={text!r}: must not be empty, nor contain '|' or a line end"
-                )
-            if not key or any(c in "=|\0\n" for c in key):
-                raise ChannelError(f"key {key!r}: must not be empty, nor contain '=' or '|'")
-        if len(str(self).encode()) > _URI_MAX:
-            raise ChannelError(f"channel of more than {_URI_MAX} bytes")
-
-    def _check_address(self) -> None:
-        if self.media not in ("ipc", "udp"):
-            raise ChannelError(f"media={self.media!r}: must be 'ipc' or 'udp'")
-        if self.media == "ipc":
-            for key in ("endpoint", "interface", "control", "control_mode"):
-                if getattr(self, key) is not None:
-                    raise ChannelError(f"{key}={getattr(self, key)!r}: an IPC channel has none")
-            return
-        is_found_otherwise = self.channel_tag is not None or self.control_mode in (
-            "manual",
-            "response",
-        )
-        if self.endpoint is None and self.control is None and not is_found_otherwise:
-            raise ChannelError(
-                "UDP channel without endpoint or control: give Channel.udp('host:port'), the "
-                "address where the *reader* listens"
-            )
-        for key, text in (("endpoint", self.endpoint), ("control", self.control)):
-            if text is None:
-                continue
-            if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise ChannelError(f"{key}={text!r}: must be a text, 'host:port'")
-            match = _PORT.fullmatch(text)
-            if match is None or int(match[1]) > 65535:
-                raise ChannelError(f"{key}={text!r}: must be 'host:port' with a port up to 65535")
-        if self.control_mode not in (None, "dynamic", "manual", "response"):
-            raise ChannelError(
-                f"control_mode={self.control_mode!r}: must be dynamic, manual or response"
-            )
-        if self.control_mode == "dynamic" and self.control is None:
-            raise ChannelError("control_mode='dynamic': needs control='host:port'")
-
-    def _check_tags(self) -> None:
-        for field in ("channel_tag", "entity_tag", "session_tag"):
-            tag = getattr(self, field)
-            if tag is not None and not (
-                isinstance(tag, int) and _TAG_LIMITS[0] <= tag <= _TAG_LIMITS[1]
-            ):
-                raise ChannelError(f"{field}={tag!r}: must be a number that fits 64 bits with sign")
-        if self.entity_tag is not None and self.channel_tag is None:
-            raise ChannelError(f"entity_tag={self.entity_tag}: needs channel_tag")
-        if self.session_tag is not None and self.session_id is not None:
-            raise ChannelError(
-                f"session_tag={self.session_tag}: cannot go with session_id={self.session_id}"
-            )
-
-    def _check_start(self) -> None:
-        start = (self.initial_term_id, self.term_id, self.term_offset)
-        if start == (None, None, None):
-            return
-        if self.initial_term_id is None or self.term_id is None or self.term_offset is None:
-            raise ChannelError("initial_term_id, term_id and term_offset go together")
-        if self.term_offset % _FRAME_ALIGNMENT or self.term_offset > (
-            self.term_length or _TERM_MAX
-        ):
-            raise ChannelError(
-                f"term_offset={self.term_offset}: must be a multiple of {_FRAME_ALIGNMENT}, at most "
-                "the term length"
-            )
-        if (self.term_id - self.initial_term_id) % (1 << 32) >= 1 << 31:
-            raise ChannelError(
-                f"term_id={self.term_id}: must be less than 2**31 terms behind "
-                f"initial_term_id={self.initial_term_id}"
-            )
-
-    def _check_sizes(self) -> None:
-        mtu, term = self.mtu, self.term_length
-        if mtu is not None and mtu % _FRAME_ALIGNMENT:
-            raise ChannelError(f"mtu={mtu}: must be a multiple of {_FRAME_ALIGNMENT}")
-        if term is not None and term & (term - 1):
-            raise ChannelError(f"term_length={term}: must be a power of two")
-        window = self.publication_window
-        if window is not None and not (mtu or _MTU_MIN) <= window <= (term or _TERM_MAX) // 2:
-            raise ChannelError(
-                f"publication_window={window}: must be at least the mtu, at most half a term"
-            )
+        check(self)
 
     @classmethod
     def ipc(
@@ -259,7 +161,7 @@ class Channel:
         rate: RateLimit | None = None,
         alias: str | None = None,
     ) -> Channel:
-        """Shared memory, between processes that use one driver directory."""
+        """A channel in shared memory, for processes that use one driver directory."""
         return cls(
             media="ipc",
             name=name,
@@ -290,7 +192,7 @@ class Channel:
         rate: RateLimit | None = None,
         alias: str | None = None,
     ) -> Channel:
-        """UDP; ``endpoint`` is the address where the *reader* listens, ``"host:port"``."""
+        """A UDP channel; ``endpoint`` is the ``"host:port"`` where the *reader* listens."""
         return cls(
             media="udp",
             endpoint=endpoint,
@@ -311,8 +213,12 @@ class Channel:
 
     @classmethod
     def parse(cls, uri: str) -> Channel:
-        """The value of an Aeron URI; keys that are not ours are kept in ``extra``."""
-        return cls(**_parse(uri))
+        """The channel of an Aeron URI; keys that rstream does not know are kept in ``extra``.
+
+        Raises:
+            ChannelError: the URI is malformed, or a value is not allowed.
+        """
+        return cls(**_fields(uri))
 
     @classmethod
     def of(cls, channel: str | Channel) -> Channel:
@@ -320,7 +226,7 @@ class Channel:
         return channel if isinstance(channel, Channel) else cls.parse(channel)
 
     def at_position(self, position: int, *, initial_term_id: int) -> Channel:
-        """A copy for a publication that begins at a position of a stream.
+        """A copy for a publication that begins at a position.
 
         Args:
             position: in bytes of the stream, a multiple of 32; ``term_length`` must be set.
@@ -341,6 +247,7 @@ class Channel:
 
     @property
     def is_ipc(self) -> bool:
+        """Whether it is in shared memory."""
         return self.media == "ipc"
 
     @property
@@ -353,53 +260,40 @@ class Channel:
         return dataclasses.replace(self, **changes)
 
     def __str__(self) -> str:
-        parts: list[str] = []
+        parts: list[tuple[str, str]] = []
         for row in KEYS:
             value = getattr(self, row.field)
             if row.field == "session_id" and self.session_tag is not None:
-                parts.append(f"{row.key}=tag:{self.session_tag}")
+                parts.append((row.key, f"tag:{self.session_tag}"))
             elif value is not None:
-                parts.append(f"{row.key}={text_of(row, value)}")
+                parts.append((row.key, text_of(row, value)))
         if self.channel_tag is not None:
             second = "" if self.entity_tag is None else f",{self.entity_tag}"
-            parts.append(f"tags={self.channel_tag}{second}")
-        parts += [f"{key}={value}" for key, value in self.extra]
-        head = f"{_SPY if self.spy else ''}aeron:{self.media}"
-        return f"{head}?{'|'.join(parts)}" if parts else head
+            parts.append(("tags", f"{self.channel_tag}{second}"))
+        parts += self.extra
+        return str(ChannelUri(is_spy=self.spy, media=self.media, parameters=tuple(parts)))
 
 
 _ROWS: Final[dict[str, Key]] = {row.key: row for row in KEYS}
 
 
-def _parse(uri: str) -> dict[str, Any]:
-    rest = uri.removeprefix(_SPY)
-    if not rest.startswith("aeron:"):
-        raise ChannelError(
-            f"channel {uri!r}: must begin with 'aeron:udp?' or 'aeron:ipc', for example "
-            "'aeron:udp?endpoint=localhost:40123'"
-        )
-    media, question, query = rest[len("aeron:") :].partition("?")
-    if media not in ("ipc", "udp"):
-        raise ChannelError(f"channel {uri!r}: media {media!r} must be 'ipc' or 'udp'")
-    if media == "udp" and not question:
-        raise ChannelError(f"channel {uri!r}: '?' with parameters must follow 'aeron:udp'")
-    fields: dict[str, Any] = {"media": media, "spy": rest != uri}
+def _fields(text: str) -> dict[str, Any]:
+    """The fields of :class:`Channel` that a URI sets."""
+    uri = ChannelUri.parse(text)
+    fields: dict[str, Any] = {"media": uri.media, "spy": uri.is_spy}
     extra: list[tuple[str, str]] = []
     seen: set[str] = set()
-    for part in query.split("|") if query else ():
-        key, equals, value = part.partition("=")
-        if not equals or not key or not value:
-            raise ChannelError(f"channel {uri!r}: parameter {part!r} must be key=value")
+    for key, value in uri.parameters:
         if key in seen and (key in _ROWS or key == "tags"):
-            raise ChannelError(f"channel {uri!r}: {key}={value!r}: given twice")
+            raise ChannelError(f"channel {text!r}: {key}={value!r}: given twice")
         seen.add(key)
-        _take(uri, fields, extra, key, value)
+        _set_field(text, fields, extra, key, value)
     if extra:
         fields["extra"] = tuple(extra)
     return fields
 
 
-def _take(
+def _set_field(
     uri: str, fields: dict[str, Any], extra: list[tuple[str, str]], key: str, value: str
 ) -> None:
     row = _ROWS.get(key)

@@ -1,4 +1,4 @@
-"""The transport for those who know Aeron: clients, publications, subscriptions. Thin coats over ``rstream._core``.
+"""The transport as Aeron's clients know it: clients, publications and subscriptions.
 
     with Client() as client:
         publication = client.add_publication("aeron:udp?endpoint=localhost:40123", 1001)
@@ -7,8 +7,9 @@
         with subscription.poll(10) as batch:
             for data in batch: ...
 
-Everything here is raw: a message is bytes, its 64-bit reserved value is 0 unless given, so any Aeron peer can be at
-the other end. Names, codecs, demand and rejoining are in :mod:`rstream.stream`.
+Messages are bytes, and their 64-bit reserved value is 0 unless given, so the peer may be any Aeron
+program. Names, codecs, demand and joining again are in :mod:`rstream.stream`. The classes are thin
+wrappers of ``rstream._core``.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from rstream._handles import (
     MAX_POSITION_EXCEEDED,
     NOT_CONNECTED,
     RATE_LIMITED,
-    Publication,
-    Subscription,
     reason_name,
 )
+from rstream._publication import Publication
+from rstream._subscription import Subscription
 from rstream.config import ClientConfig
 from rstream.driver import (
     call_site,
@@ -87,20 +88,23 @@ _ALIVE: Final = 2
 
 
 class Client:
-    """A client of the driver in a directory; makes publications and subscriptions.
+    """A client of the driver in a directory; it makes publications and subscriptions.
 
     Args:
-        dir: driver directory; None: the default one (``$RSTREAM_DIR``, ``/dev/shm/rstream-<user>``).
+        dir: driver directory; None: ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
         config: settings.
         name: shown in the driver's counters; overrides ``config``.
-        start_driver: start the shared driver when nobody lives there; overrides ``config``.
-        driver_config: settings for a driver started here.
+        start_driver: start the shared driver when none is alive in the directory; overrides
+            ``config``.
+        driver_config: settings for a driver that is started here.
     Raises:
-        DriverNotFound: nobody lives there, and none was to be started.
-        DriverError: none could be started. VersionMismatch, DriverAccess.
+        DriverNotFound: no driver is alive in the directory, and none was to be started.
+        DriverError: no driver could be started.
+        VersionMismatch: the directory has another layout version.
+        DriverAccess: the directory belongs to another user.
 
-    Any thread may use it. A context manager; ``close()`` closes all that it made. Not usable after ``fork``:
-    make clients in the child.
+    Any thread may use it. It is a context manager; ``close()`` closes everything that it made. It
+    cannot be used after ``fork``: make clients in the child.
     """
 
     def __init__(
@@ -141,12 +145,12 @@ class Client:
 
     @property
     def state(self) -> int:
-        """0 open, 1 closed, 2 driver lost, 3 given up by the driver."""
+        """0: open; 1: closed; 2: its driver is lost; 3: the driver has given it up."""
         return self.core.state
 
     @property
     def is_closed(self) -> bool:
-        """Closed here, or without its driver."""
+        """Whether it was closed here, or has lost its driver."""
         return self.core.state != 0
 
     @property
@@ -167,11 +171,12 @@ class Client:
         Args:
             channel: Aeron URI or :class:`rstream.channel.Channel`.
             stream_id: 32 bits with sign.
-            exclusive: its own session, for one thread, a little faster.
-            timeout_s: how long to wait; None: as configured.
+            exclusive: True: a session of its own for one thread, a little faster.
+            timeout_s: seconds to wait; None: as configured.
         Raises:
             RegistrationError, ChannelError: the driver refused; the text says why.
-            DriverTimeout: no answer in time. DriverLost: the driver died.
+            DriverTimeout: no answer in time.
+            DriverLost: the driver died.
         """
         return Publication(
             self.core.add_publication(
@@ -192,7 +197,8 @@ class Client:
 
         Args:
             channel, stream_id, timeout_s: as there.
-            on_demand: it wants nothing before its ``request(n)``, and publishers hear so from the start.
+            on_demand: True: it takes no message before its first ``request(n)``, and publishers
+                know that from the start.
         """
         return Subscription(
             self.core.add_subscription(
@@ -204,22 +210,23 @@ class Client:
     def next_session_id(self, stream_id: int, *, timeout_s: float | None = None) -> int:
         """A session id that no publication of the stream uses, for ``session-id=`` of a channel.
 
-        A driver too old to know the question gives none: then it is a random one.
+        It is random beside a driver that does not know this command.
         """
         return self.core.next_session_id(_stream_id(stream_id), self._timeout_s(timeout_s))
 
     def add_counter(
         self, type_id: int, label: str, *, key: Buffer = b"", timeout_s: float | None = None
     ) -> Counter:
-        """A counter of one's own, for everybody who looks into the driver directory.
+        """Add a counter that every reader of the driver directory can see.
 
         Args:
-            type_id: what it counts, 1000 or above (Aeron and its products use those below).
+            type_id: a number of yours for its kind, 1000 or above (Aeron uses those below).
             label: text for people, at most 380 bytes.
             key: at most 112 bytes for programs.
-            timeout_s: how long to wait for the driver; None: as configured.
+            timeout_s: seconds to wait for the driver; None: as configured.
         Raises:
-            ConfigError: label or key too long. RegistrationError: refused, or no room.
+            ConfigError: label or key is too long.
+            RegistrationError: the driver refused, or all counters are in use.
         """
         return self.core.add_counter(type_id, key, label, self._timeout_s(timeout_s))
 
@@ -232,21 +239,23 @@ class Client:
         key: Buffer = b"",
         timeout_s: float | None = None,
     ) -> Counter:
-        """A counter that belongs to nobody and outlives its maker, found by type and registration id.
+        """Add a counter that belongs to no client and outlives its maker.
+
+        Clients find it by type and registration id.
 
         Raises:
-            RegistrationError: there is such a counter, and it belongs to a client.
+            RegistrationError: such a counter exists already and belongs to a client.
         """
         return self.core.add_static_counter(
             type_id, registration_id, key, label, self._timeout_s(timeout_s)
         )
 
     def find_counter(self, type_id: int, registration_id: int) -> int | None:
-        """Place of the counter of that type and registration, of any client or the driver."""
+        """Id of the counter of that type and registration id; None: there is none."""
         return self.core.find_counter(type_id, registration_id)
 
     def read_counter(self, counter_id: int) -> CounterReading | None:
-        """The counter at a place, or None when nobody has it."""
+        """The counter with this id; None: there is none."""
         reading = self.core.read_counter(counter_id)
         if reading is None:
             return None
@@ -262,7 +271,7 @@ class Client:
         )
 
     def counter_events(self) -> Iterator[CounterEvent]:
-        """Counters that came and went since the last look, of all clients; a bounded queue of 256."""
+        """Counters of all clients that were added or removed since the last call; at most 256."""
         while (event := self.core.next_counter_event()) is not None:
             is_available, counter_id, registration_id = event
             yield CounterEvent(
@@ -273,7 +282,7 @@ class Client:
         return self.config.registration_timeout_s if timeout_s is None else timeout_s
 
     def close(self) -> None:
-        """Close all that it made, then the client; idempotent."""
+        """Close everything that it made, then the client. Idempotent."""
         self._open_pid = 0
         unwatch(self)
         self.core.close()
@@ -311,12 +320,12 @@ def _stream_id(stream_id: int) -> int:
 
 
 def _await_driver(path: str, timeout_s: float) -> None:
-    """Waits here rather than in C, so that Ctrl-C ends it."""
+    """Wait here rather than in C, so that Ctrl-C ends it."""
     deadline_s = time.monotonic() + timeout_s
     while _core.probe(path) < _ALIVE:
         if time.monotonic() >= deadline_s:
             raise DriverNotFound(
-                f"no living media driver in {path}: start `rstream driver --dir {path}`, or let the "
-                "client start one (start_driver=True)"
+                f"no living media driver in {path}: start `rstream driver --dir {path}`, or let "
+                "the client start one (start_driver=True)"
             )
         time.sleep(0.01)

@@ -1,4 +1,7 @@
-"""Settings of drivers and clients, with their units in the names. Defaults are Aeron's where Aeron has one."""
+"""Settings of drivers and clients, with units in their names.
+
+The defaults are Aeron's where Aeron has the setting.
+"""
 
 from __future__ import annotations
 
@@ -18,35 +21,40 @@ _IDLE: Final = ("block", "spin", "noop", "yield", "backoff", "sleep", "controlla
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverConfig:
-    """How a media driver runs; None means the driver's default (``rstream._core.driver_options()``).
+    """How a media driver runs.
+
+    None means the driver's default, which is given here in parentheses;
+    ``rstream driver --list-options`` prints all of them.
 
     Attributes:
-        threading: who runs conductor, sender and receiver: ``"dedicated"`` a thread each,
-            ``"shared-network"`` two threads, ``"shared"`` one, ``"invoker"`` the caller by
-            ``do_work``; ``"auto"``: shared on up to four cores, else dedicated.
-        idle: how a thread without work waits: ``"block"`` (no CPU), ``"spin"``, ``"noop"``,
-            ``"yield"``, ``"backoff"``, ``"sleep"``, ``"controllable"`` (as system counter 22 says).
-        term_length, ipc_term_length: bytes of a term when the channel does not say it.
-        mtu, ipc_mtu: largest datagram and IPC frame in bytes.
-        client_liveness_timeout_s: a client silent for so long is given up (10).
+        threading: the threads that run conductor, sender and receiver: ``"dedicated"``: one each;
+            ``"shared-network"``: two; ``"shared"``: one; ``"invoker"``: the caller's, by
+            ``do_work``; ``"auto"``: shared on up to four cores, else dedicated (auto).
+        idle: how a thread without work waits: ``"block"`` (uses no CPU), ``"spin"``, ``"noop"``,
+            ``"yield"``, ``"backoff"``, ``"sleep"``, or ``"controllable"`` (by system counter 22).
+        term_length, ipc_term_length: bytes of a term where the channel names none.
+        mtu, ipc_mtu: largest datagram and largest IPC frame, in bytes.
+        client_liveness_timeout_s: a client without a heartbeat for this long is dead (10).
         driver_timeout_s: a directory with an older heartbeat belongs to a dead driver (10).
-        timer_interval_s: rhythm of the timers; timeouts are as exact as this (1).
-        image_liveness_timeout_s: an image without datagrams for so long is gone (10).
-        publication_linger_timeout_s: how long a closed publication answers retransmissions (5).
-        publication_connection_timeout_s: a receiver without status messages for so long is gone (5).
-        publication_unblock_timeout_s: after so long the claim of a dead producer is padded (15).
+        timer_interval_s: period of the timers, and so the precision of all timeouts (1).
+        image_liveness_timeout_s: an image without datagrams for this long is removed (10).
+        publication_linger_timeout_s: a closed publication retransmits for this long (5).
+        publication_connection_timeout_s: a receiver without status messages for this long is
+            disconnected (5).
+        publication_unblock_timeout_s: the unfinished claim of a dead producer is padded after this
+            long (15).
         status_message_timeout_s: longest time between two status messages (0.2).
         initial_window_length: receiver window in bytes (128 KiB).
         so_rcvbuf, so_sndbuf: socket buffers in bytes; 0: the system's.
-        idle_exit_s: the shared driver ends when no client was there for so long (30; 0: never).
-        budget: what a driver that sends to this one may have under way, of all streams together:
-            ``"none"``, ``"static"`` (``budget_bytes``), or a share of the memory by the number of
-            peers, ``"dynamic"`` and ``"aggressive"``.
-        budget_bytes: for ``"static"``, by peer (10 MiB).
-        stream_budget: bytes of one stream that may be under way where the channel does not say it
+        idle_exit_s: the shared driver ends after this long without clients (30; 0: never).
+        budget: limit on the unconsumed bytes that each sending driver may have on its way to this
+            one, of all streams together: ``"none"``; ``"static"``: ``budget_bytes``;
+            ``"dynamic"`` and ``"aggressive"``: a share of the memory by the number of peers.
+        budget_bytes: for ``"static"``: bytes for each peer (10 MiB).
+        stream_budget: the same limit for one stream, where the channel names none
             (``Channel.budget_bytes``); 0: no limit (0).
-        noop_interval_s: how often a sender asks whether the path to each reader is alive; a reader
-            that answers none for twice as long is given up; 0: never (0).
+        noop_interval_s: how often a sender asks each reader for an answer. A reader that does not
+            answer for twice as long is removed; 0: never ask (0).
         options: further options of the driver by name.
     """
 
@@ -87,7 +95,7 @@ class DriverConfig:
             raise ConfigError(f"budget={self.budget!r}: must be one of {', '.join(_BUDGETS)}")
 
     def to_options(self) -> dict[str, str]:
-        """The driver's options as text by name; the driver checks their ranges."""
+        """The options as the driver reads them, text by name; the driver checks their ranges."""
         texts: dict[str, str] = {}
         for name, option in _OPTION_NAMES.items():
             value = getattr(self, name)
@@ -127,7 +135,7 @@ _UNITS_S: Final = {"": 1e-9, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def _seconds_from(variable: str, default_s: float) -> float:
-    """A duration as the driver's options write it (``100ms``, ``1s``; without unit: ns), from the environment."""
+    """A duration from the environment, as driver options write it: ``100ms``, ``1s``, plain ns."""
     text = os.environ.get(variable)
     if text is None:
         return default_s
@@ -147,17 +155,20 @@ def _keepalive_interval_s() -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """How a client behaves. Two defaults come from the environment, written as the driver's options
-    are (``1s``, ``100ms``), so that a whole process tree can be set without a line of code.
+    """How a client behaves.
+
+    Two defaults come from the environment, so that a whole process tree can be configured without
+    code. They are written as in driver options: ``1s``, ``100ms``.
 
     Attributes:
         name: shown in the driver's counters; empty: none.
         driver_timeout_s: how long to wait for the driver at the start, and how old its heartbeat
-            may get before it counts as dead (``$RSTREAM_DRIVER_TIMEOUT``, 10).
-        keepalive_interval_s: rhythm of the client's own heartbeat; well below the driver's
-            ``client_liveness_timeout_s`` (``$RSTREAM_KEEPALIVE_INTERVAL``, 0.5).
-        registration_timeout_s: how long ``add_publication`` and ``add_subscription`` wait.
-        start_driver: start the shared driver when nobody lives in the directory.
+            may be before it counts as dead (``$RSTREAM_DRIVER_TIMEOUT``, else 10).
+        keepalive_interval_s: period of the client's own heartbeat; keep it well below the driver's
+            ``client_liveness_timeout_s`` (``$RSTREAM_KEEPALIVE_INTERVAL``, else 0.5).
+        registration_timeout_s: most seconds to wait for the driver's answer to a command, such as
+            ``add_publication`` (10).
+        start_driver: start the shared driver when none is alive in the directory.
     """
 
     name: str = ""

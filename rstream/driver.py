@@ -1,10 +1,12 @@
-"""Who runs the media driver.
+"""Starting a media driver: one that processes share, or one inside this process.
 
-*Shared* (default): :func:`ensure_driver` starts the program ``rstreamd`` in a directory where nobody lives. It
-belongs to nobody: it outlives the process that started it and ends by itself when no client has been there for
-``idle_exit_s``. Two that start it at once are sorted out by the directory's lock: the loser exits.
+*Shared* (default): :func:`ensure_driver` starts the program ``rstreamd`` in a directory without a
+living driver. The driver is independent of the process that started it, and ends when no client has
+used it for ``idle_exit_s``. When two processes start one at once, the lock of the directory
+decides: one driver runs, the other exits.
 
-*Embedded*: :class:`Driver` runs the agents as threads of this process, for tests and single programs.
+*Embedded*: :class:`Driver` runs the agents as threads of this process, for tests and for programs
+that use no other process.
 """
 
 from __future__ import annotations
@@ -41,12 +43,12 @@ __all__ = ("Driver", "ensure_driver", "resolve_dir", "rstreamd_path")
 
 _core._set_errors(BY_CODE, RStreamError)  # pyright: ignore[reportPrivateUsage]
 
-#: What _core.probe answers.
+#: ``_core.probe`` returns this or more when a driver is alive.
 _ALIVE: Final = 2
 _POLL_S: Final = 0.005
-#: A program that ended without the directory being alive has this long to be explained by another one.
+#: After our program has ended, wait this long for the other driver that made it exit.
 _LOSER_S: Final = 1.0
-#: Texts of the driver for "somebody else has it": the loser of a race says one of them.
+#: One of these stands in the text of a driver that found the directory in use.
 _IN_USE: Final = ("has directory", "made and removed again")
 
 
@@ -61,7 +63,7 @@ def resolve_dir(dir: str | os.PathLike[str] | None = None) -> str:
 
 
 def rstreamd_path() -> str:
-    """Where the program ``rstreamd`` that belongs to this package lies."""
+    """Path of the program ``rstreamd`` that belongs to this package."""
     return str(Path(_core.__file__).parent / "bin" / "rstreamd")
 
 
@@ -72,19 +74,19 @@ def ensure_driver(
     timeout_s: float = 10.0,
     log: str | os.PathLike[str] | None = None,
 ) -> str:
-    """Start the shared driver of a directory unless a living one is there; wait until it is ready.
+    """Start the shared driver of a directory unless one is alive, and wait until it is ready.
 
-    Safe to be called by any number of processes at once.
+    Any number of processes may call this at once.
 
     Args:
         dir: driver directory; None: the default one.
         config: settings for a driver that is started here.
-        timeout_s: how long to wait until it is ready.
-        log: file that the driver's output is appended to; None: nowhere.
+        timeout_s: most seconds to wait until it is ready.
+        log: append the driver's output to this file; None: discard it.
     Returns:
         The driver directory.
     Raises:
-        DriverError: it could not be started; the text is the driver's.
+        DriverError: it could not be started; the driver wrote the text.
         DriverTimeout: not ready within ``timeout_s``.
     """
     path = resolve_dir(dir)
@@ -93,23 +95,23 @@ def ensure_driver(
         if _core.probe(path) >= _ALIVE:
             # Another process has started it a moment ago.
             if not _wait_ready(path, deadline_s):
-                raise DriverTimeout(f"the driver in {path} lives, but does not get ready")
+                raise DriverTimeout(f"the driver in {path} is alive, but does not become ready")
             break
         text = _start(path, config, log, deadline_s)
         if text is None or _wait_ready(path, min(deadline_s, time.monotonic() + _LOSER_S)):
             break
         if not any(mark in text for mark in _IN_USE):
             raise DriverError(
-                f"rstreamd could not be started in {path}: {text or 'it ended without a word'}"
+                f"rstreamd could not be started in {path}: {text or 'it ended without a message'}"
             )
-        # It lost against a driver that has ended meanwhile: again.
+        # Another driver had the directory and has ended meanwhile: try again.
         if time.monotonic() >= deadline_s:
             raise DriverTimeout(f"driver directory {path}: {text}")
     return path
 
 
 def _ready_pid(path: str) -> int | None:
-    """The process that drives a directory whose files can be read; 0: not known; None: not ready."""
+    """Process id of the driver of a directory that is ready; 0: not known; None: not ready."""
     if _core.probe(path) < _ALIVE:
         return None
     try:
@@ -117,7 +119,7 @@ def _ready_pid(path: str) -> int | None:
     except DriverNotFound:
         return None
     except RStreamError:
-        return 0  # of another version, or not ours to read: the client says so better
+        return 0  # another version, or no right to read: the error of the client says it better
     return pid if age_ms >= 0 else None
 
 
@@ -135,7 +137,11 @@ def _start(
     log: str | os.PathLike[str] | None,
     deadline_s: float,
 ) -> str | None:
-    """Starts the program, and waits until the directory lives (None) or the program ended (its text)."""
+    """Start the program and wait for it.
+
+    Returns:
+        None: a driver is ready. Otherwise the program ended; the text is its output.
+    """
     program = rstreamd_path()
     if not os.access(program, os.X_OK):
         raise DriverError(
@@ -159,14 +165,15 @@ def _start(
 
 
 def _spawn(arguments: list[str], write_fd: int, log: str | os.PathLike[str] | None) -> int:
-    """Starts the program; its process id.
+    """Start the program; returns its process id.
 
-    A shell in between makes the driver nobody's child: no zombie stays here, no signal goes there.
-    The program keeps ``write_fd``: when it ends, our end of the pipe says so.
+    A shell in between detaches it: no zombie stays in this process, and signals to this process
+    group do not reach the driver. The program keeps ``write_fd`` open, so our end of the pipe shows
+    when it ends.
     """
     with contextlib.ExitStack() as stack:
         output = write_fd if log is None else stack.enter_context(open(log, "ab"))
-        # What Aeron's programs are told does not concern the driver of a user's own streams.
+        # Variables for Aeron's programs must not configure the driver of a user's own streams.
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("AERON_")
         }
@@ -191,7 +198,7 @@ def _await_ready(path: str, pid: int, read_fd: int, deadline_s: float) -> str | 
         ready_pid = _ready_pid(path)
         if ready_pid == pid:
             return None
-        # Ready, but not ours: ours has lost, or will; a late one must not start when this one ends.
+        # Another driver is ready: ours exits. Wait for that, so that it cannot start later.
         if select.select([read_fd], [], [], _POLL_S)[0]:
             data = os.read(read_fd, 4096)
             if not data:
@@ -205,7 +212,7 @@ def _await_ready(path: str, pid: int, read_fd: int, deadline_s: float) -> str | 
             )
 
 
-# ---- what is open in this process, for its end and for forks ----
+# ---- open clients and drivers of this process, for its exit and for forks ----
 
 
 class _Closable(Protocol):
@@ -218,22 +225,22 @@ _is_watching = False
 
 
 def _close_all() -> None:
-    """At exit: clients first, then the drivers that serve them."""
+    """At exit: close the clients first, then the drivers that serve them."""
     for group in (_open_clients, _open_drivers):
         for one in list(group):
-            # The process ends: what cannot be closed any more goes with it.
+            # The process ends anyway.
             with contextlib.suppress(RStreamError):
                 one.close()
 
 
 def _forget_all() -> None:
-    """In a forked child: what is open belongs to the parent."""
+    """In a forked child: open clients and drivers belong to the parent."""
     _open_clients.clear()
     _open_drivers.clear()
 
 
 def watch_exit(one: _Closable, *, is_driver: bool = False) -> None:
-    """Closes ``one`` at the end of the process if it is still open then."""
+    """Close ``one`` at the end of the process if it is still open then."""
     global _is_watching
     if not _is_watching:
         _is_watching = True
@@ -243,6 +250,7 @@ def watch_exit(one: _Closable, *, is_driver: bool = False) -> None:
 
 
 def unwatch(one: _Closable) -> None:
+    """Undo :func:`watch_exit`."""
     _open_clients.discard(one)
     _open_drivers.discard(one)
 
@@ -261,12 +269,18 @@ class Driver:
 
     Args:
         dir: driver directory; None: the default one.
-        config: settings; single ones may be given by name, see :class:`rstream.config.DriverConfig`.
+        config: settings.
+        settings: or single settings by name, the fields of :class:`rstream.config.DriverConfig`.
     Raises:
-        DriverInUse: a living driver has the directory.
+        DriverInUse: the directory has a living driver.
         ConfigError: a setting is wrong.
 
-    A context manager; ``close()`` is idempotent. After ``fork`` the child has no driver.
+    It is a context manager; ``close()`` is idempotent. After ``fork`` the child has no driver.
+
+    Example::
+
+        with rstream.Driver("/dev/shm/test", mtu=8192) as driver:
+            with rstream.Client(driver.dir) as client: ...
     """
 
     def __init__(
@@ -296,11 +310,15 @@ class Driver:
         return self._core.dir
 
     def do_work(self) -> tuple[int, int]:
-        """One pass in invoker mode: (work count, next deadline in monotonic ns)."""
+        """Run one duty cycle in invoker mode.
+
+        Returns:
+            (work count, next deadline in monotonic nanoseconds).
+        """
         return self._core.do_work()
 
     def close(self) -> None:
-        """Stop the agents, tell the clients, remove the files."""
+        """Stop the agents, notify the clients and remove the files. Idempotent."""
         self._open_pid = 0
         unwatch(self)
         self._core.close()

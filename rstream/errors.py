@@ -1,41 +1,43 @@
-"""The exceptions of rstream.
+"""The exceptions of rstream, all below :class:`RStreamError`.
 
 RStreamError                       .code (stable text), .hint (what to do), .detail
-├── ConfigError(ValueError)        channel, limits, units: before anything is opened
+├── ConfigError(ValueError)        channel, limits, units: raised before anything is opened
 │   ├── ChannelError               a channel that cannot be used as it is written
-│   └── NotSupported               well-formed, but not served by this release
-├── DriverError                    the media driver, or the way to it
-│   ├── DriverNotFound             nobody lives in the driver directory
-│   ├── DriverTimeout(TimeoutError)
-│   ├── DriverLost                 died or was shut down while it was used
-│   │   └── ClientTimedOut         the driver gave this client up
-│   ├── DriverInUse                a living driver has the directory, or the port is taken
-│   ├── DriverAccess(PermissionError)
-│   ├── RegistrationError          the driver refused a command
+│   └── NotSupported               well-formed, but this release does not serve it
+├── DriverError                    the media driver, or access to it
+│   ├── DriverNotFound             no driver is alive in the directory
+│   ├── DriverTimeout(TimeoutError)  it did not answer in time
+│   ├── DriverLost                 it died or was shut down while it was used
+│   │   └── ClientTimedOut         it gave this client up
+│   ├── DriverInUse                the directory has a living driver, or the port is taken
+│   ├── DriverAccess(PermissionError)  another user owns the directory
+│   ├── RegistrationError          it refused a command
 │   ├── VersionMismatch            driver directory or message of another layout version
 │   └── StorageError               not enough shared memory or memory
 ├── TransportError                 .channel .stream_id .session_id .position where known
 │   ├── NotConnected               no subscriber
-│   ├── BackPressured              no room: readers are slower, or the rate is
+│   ├── BackPressured              no room: readers, rate or budget hold the publisher back
 │   ├── MaxPositionExceeded        2**31 terms are used up
 │   ├── MessageTooLarge(ValueError)
 │   ├── ClosedError                closed here
-│   ├── PublisherLost              the stream ended without being completed
+│   ├── PublisherLost              the publisher vanished without completing the stream
 │   ├── RemoteError                the publisher ended its stream with an error
 │   ├── SlowConsumer               more messages wait than the policy allows
-│   ├── CorruptError               content that cannot be what it says
+│   ├── CorruptError               content that contradicts its header
 │   └── NameMismatch               two names on one stream
 ├── ContractError                  Reactive Streams: LocalContractError (you broke §x.y),
 │                                  RemoteContractError (the peer did)
-├── ConcurrentUseError(RuntimeError)
-├── ForkedError(RuntimeError)
-├── CodecError(ValueError)
+├── ConcurrentUseError(RuntimeError)  two threads at an object for one
+├── ForkedError(RuntimeError)      made before fork, used in the child
+├── CodecError(ValueError)         a value cannot be encoded or decoded
 └── SystemCallError                the operating system refused something else
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
+
+from rstream._held_by import HeldBy
 
 __all__ = (
     "BY_CODE",
@@ -78,9 +80,9 @@ class RStreamError(Exception):
     """Base of all exceptions of rstream.
 
     Attributes:
-        code: stable text; the C core's name (``RST_EINVAL`` …) when the error came from there.
+        code: stable text for programs, such as ``"RST_EINVAL"``.
         hint: what to do about it; may be empty.
-        detail: ``errno`` or the driver's error code, 0 when there is none.
+        detail: ``errno`` or the driver's error code; 0: none.
     """
 
     default_code: ClassVar[str] = "RSTREAM"
@@ -115,25 +117,25 @@ class ConfigError(RStreamError, ValueError):
 
 
 class ChannelError(ConfigError):
-    """A channel is not well-formed, or its parts do not fit together."""
+    """A channel is malformed, or its parameters contradict each other."""
 
     default_code = "RST_ECHANNEL"
 
 
 class NotSupported(ConfigError):
-    """Understood, but this release does not serve it."""
+    """The setting is known, but this release does not serve it."""
 
     default_code = "RST_ENOTSUP"
 
 
 class DriverError(RStreamError):
-    """Something about the media driver."""
+    """Base of the errors of the media driver."""
 
     default_code = "RST_EDRIVER"
 
 
 class DriverNotFound(DriverError):
-    """No living media driver in the directory."""
+    """No media driver is alive in the directory."""
 
     default_code = "RST_ENODRIVER"
 
@@ -151,13 +153,13 @@ class DriverLost(DriverError):
 
 
 class ClientTimedOut(DriverLost):
-    """The media driver heard nothing from this client for too long and gave it up."""
+    """The media driver got no heartbeat from this client for too long and gave it up."""
 
     default_code = "RST_ECLIENTTIMEOUT"
 
 
 class DriverInUse(DriverError):
-    """A living driver has the directory already, or an address is taken."""
+    """The directory has a living driver already, or an address is taken."""
 
     default_code = "RST_EINUSE"
 
@@ -187,10 +189,11 @@ class StorageError(DriverError):
 
 
 class TransportError(RStreamError):
-    """Something about a stream.
+    """Base of the errors of a stream.
 
     Attributes:
-        channel, stream_id, session_id, position: where, as far as known.
+        channel, stream_id, session_id: the stream; None: not known.
+        position: in bytes of the stream; None: not known.
     """
 
     default_code = "RST_TRANSPORT"
@@ -220,50 +223,50 @@ class TransportError(RStreamError):
 
 
 class NotConnected(TransportError):
-    """No subscriber is there."""
+    """No subscriber is connected."""
 
     default_code = "RST_NOT_CONNECTED"
 
 
 class BackPressured(TransportError):
-    """No room: the readers are slower than the writer, or its rate is.
+    """There is no room: readers, rate or budget hold the publisher back.
 
     Attributes:
-        held_by: ``"window"``: the readers have no room; ``"rate"``: the publisher's own limit;
-            ``"budget"``: as much is under way to the reader's driver as it grants this peer.
+        held_by: what held the message back: ``"window"``, ``"rate"`` or ``"budget"``
+            (:class:`rstream.HeldBy`).
     """
 
     default_code = "RST_BACK_PRESSURED"
 
-    held_by: Literal["window", "rate", "budget"] = "window"
+    held_by: HeldBy = HeldBy.WINDOW
 
 
 class MaxPositionExceeded(TransportError):
-    """The stream has used up its positions (2**31 terms); open a new publication."""
+    """The stream has used all its positions (2**31 terms); open a new publication."""
 
     default_code = "RST_MAX_POSITION_EXCEEDED"
 
 
 class MessageTooLarge(TransportError, ValueError):
-    """Longer than ``max_message_length`` (an eighth of the term, at most 16 MiB)."""
+    """The message is longer than ``max_message_length``: an eighth of the term, at most 16 MiB."""
 
     default_code = "RST_ETOOLARGE"
 
 
 class ClosedError(TransportError):
-    """Closed on this side."""
+    """It was closed on this side."""
 
     default_code = "RST_ECLOSED"
 
 
 class PublisherLost(TransportError):
-    """The stream of a publisher ended without having been completed: it died, or was cut off."""
+    """A publisher vanished without completing its stream: it died, or its host is unreachable."""
 
     default_code = "RST_PUBLISHER_LOST"
 
 
 class RemoteError(TransportError):
-    """The publisher ended its stream with an error; the text is its own."""
+    """The publisher ended its stream with an error; the text is the publisher's."""
 
     default_code = "RST_REMOTE"
 
@@ -275,13 +278,13 @@ class SlowConsumer(TransportError):
 
 
 class CorruptError(TransportError):
-    """Content that cannot be what it says."""
+    """The content contradicts its header."""
 
     default_code = "RST_ECORRUPT"
 
 
 class NameMismatch(TransportError):
-    """Two names meet on one stream id."""
+    """Two streams with different names have the same stream id on one channel."""
 
     default_code = "RST_NAME_MISMATCH"
 
@@ -301,13 +304,13 @@ class RemoteContractError(ContractError):
 
 
 class ConcurrentUseError(RStreamError, RuntimeError):
-    """Two threads use what belongs to one at a time."""
+    """Two threads use an object that serves one at a time."""
 
     default_code = "RST_EBUSY"
 
 
 class ForkedError(RStreamError, RuntimeError):
-    """Made before ``fork``, used in the child; make clients after the fork."""
+    """The object was made before ``fork`` and used in the child; make clients after the fork."""
 
     default_code = "RST_EFORKED"
 
@@ -324,7 +327,7 @@ class SystemCallError(RStreamError):
     default_code = "RST_ESYS"
 
 
-#: Which exception a C error code becomes.
+#: The exception for each error code of the C core.
 BY_CODE: Final[dict[str, type[Exception]]] = {
     "RST_EINVAL": ConfigError,
     "RST_ECHANNEL": ChannelError,

@@ -1,6 +1,11 @@
-"""Counters of a driver directory as typed snapshots. Reading needs no client and disturbs nobody.
+"""The counters of a driver directory as typed snapshots.
 
-Units: positions and limits in bytes of the stream (frames included), ages in milliseconds.
+Reading needs no client and does not disturb the driver. Positions and limits are in bytes of the
+stream, frame headers and padding included. Times are milliseconds since 1970. Any thread may call
+these functions::
+
+    for state in rstream.metrics.publications("/dev/shm/rstream-me"):
+        print(state.stream_id, state.position, state.held_by)
 """
 
 from __future__ import annotations
@@ -10,17 +15,13 @@ import re
 
 from rstream import _core
 from rstream._facts import SlowestReader, slowest_reader_of
+from rstream._held_by import HeldBy
 from rstream.errors import RStreamError
 
 _STREAM_LABEL = re.compile(
-    r"^(?P<name>[^:]+): (?P<registration>-?\d+) (?P<session>-?\d+) (?P<stream>-?\d+) (?P<channel>.*?)(?: @(?P<join>-?\d+))?$"
+    r"^(?P<name>[^:]+): (?P<registration>-?\d+) (?P<session>-?\d+) (?P<stream>-?\d+) "
+    r"(?P<channel>.*?)(?: @(?P<join>-?\d+))?$"
 )
-
-_HELD_BY = {
-    _core.HELD_BY_WINDOW: "window",
-    _core.HELD_BY_RATE: "rate",
-    _core.HELD_BY_BUDGET: "budget",
-}
 
 TYPE_SYSTEM = 0
 TYPE_PUBLISHER_LIMIT = 1
@@ -33,13 +34,24 @@ TYPE_CLIENT_HEARTBEAT = 11
 TYPE_PUBLISHER_POSITION = 12
 TYPE_RATE = 7305
 TYPE_FILL_NAKS = 7306
-TYPE_MARGIN = 7307
+TYPE_HEADROOM = 7307
 STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
-    """One counter as it was read."""
+    """One counter as it was read.
+
+    Attributes:
+        id: its place in the directory.
+        type_id: what it counts; applications use 1000 and above.
+        value: 64 bits with sign.
+        registration_id: the driver's number of the publication, subscription or image it counts
+            for.
+        owner_id: the client that owns it; -1: no client.
+        reference_id: the publication or image that it refers to; 0: none.
+        label: text for people.
+    """
 
     id: int
     type_id: int
@@ -52,7 +64,15 @@ class Counter:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """What one image lost: each byte counts once, however often it was asked for again."""
+    """The loss of one image. Each byte counts once, however often it was requested again.
+
+    Attributes:
+        observations: gaps that were seen.
+        bytes_lost: bytes in them.
+        first_ms, last_ms: when the first and the last gap was seen, milliseconds since 1970.
+        session_id, stream_id, channel: the publisher's session.
+        source: ``"ip:port"`` of the sender.
+    """
 
     observations: int
     bytes_lost: int
@@ -66,7 +86,15 @@ class Loss:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StreamCounter:
-    """A counter of one stream, its label taken apart."""
+    """A counter of one stream, with the parts of its label.
+
+    Attributes:
+        name: first word of the label, such as ``"pub-pos (exclusive)"`` or ``"rcv-hwm"``.
+        session_id, stream_id, channel: the stream's session.
+        join_position: where a subscriber began to read; None: the counter does not say.
+
+    The other attributes are those of :class:`Counter`.
+    """
 
     name: str
     type_id: int
@@ -82,18 +110,40 @@ class StreamCounter:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RateState:
-    """What a publication's law of rate does."""
+    """The current rate of a publication.
+
+    Attributes:
+        bytes_per_s: the rate.
+        fill_naks: reports of a filling buffer that the sender accepted since the publication began.
+        headroom: how much larger the receivers' buffer is than all that still arrives after a
+            reader stops. From about 1.1 on a reader that stops loses no datagrams. None: not
+            known, or the rate is not :class:`rstream.rate.Adaptive`.
+    """
 
     bytes_per_s: int
-    fill_naks: int  # those that were believed, since the publication began
-    margin: (
-        float | None
-    )  # X of docs/flow.md: how much more than all that comes after a reader's stop its buffer holds; None: not known, or another law than adaptive
+    fill_naks: int
+    headroom: float | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationState:
-    """A publication as the driver sees it."""
+    """A publication as the driver sees it.
+
+    Attributes:
+        registration_id: the driver's number of the publication.
+        client_id: the client that made it.
+        session_id, stream_id, channel: the session that it sends.
+        is_ipc: it sends through shared memory.
+        position: everything below was offered.
+        limit: up to here it may be offered now.
+        sender_position: UDP: everything below was sent out.
+        sender_limit: UDP: up to here the receivers let the sender send; 0: none has answered.
+        consumed: least position of the subscribers in shared memory; None: none, or UDP.
+        subscribers: subscribers in shared memory.
+        slowest: the reader that has consumed least; None: no reader, or an Aeron driver.
+        held_by: what the publication waits for; None: it may send.
+        rate: its rate; None: unlimited, or an Aeron driver.
+    """
 
     registration_id: int
     client_id: int
@@ -105,17 +155,15 @@ class PublicationState:
     limit: int
     sender_position: int | None
     sender_limit: int | None
-    consumed: int | None  # least position of its IPC subscribers; None: none, or UDP
+    consumed: int | None
     subscribers: int
     slowest: SlowestReader | None = None
-    held_by: str | None = (
-        None  # what it waits for: "window", "rate" or "budget"; None: it may go on
-    )
-    rate: RateState | None = None  # None: unlimited, or a driver that is not rstream's
+    held_by: HeldBy | None = None
+    rate: RateState | None = None
 
     @property
     def fill(self) -> float:
-        """How full the slowest reader is, 0 to 1; 0 when there is none that rstream's driver tells."""
+        """How full the buffer of the slowest reader is, 0 to 1; 0 when no reader is known."""
         if self.slowest is None:
             return 0.0
         sent = self.position if self.sender_position is None else self.sender_position
@@ -124,28 +172,40 @@ class PublicationState:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ImageState:
-    """One subscriber of one image: how much was received and how much of it consumed."""
+    """One subscriber of one image: how much was received, and how much of it was consumed.
+
+    Attributes:
+        session_id, stream_id, channel: the session that it reads.
+        client_id: the client that subscribed.
+        consumed: everything below was consumed.
+        received: everything below was received; None: shared memory, where the publication's
+            position says so.
+        highest: highest position that was received; above ``received`` when there is a gap.
+    """
 
     session_id: int
     stream_id: int
     channel: str
     client_id: int
     consumed: int
-    received: int | None  # rcv-pos; None for IPC, where the publisher position says it
+    received: int | None
     highest: int | None
 
 
 def losses(dir: str) -> list[Loss]:
     """The loss report of a driver directory, in the order in which images first lost something."""
     names = [field.name for field in dataclasses.fields(Loss)]
-    return [Loss(**dict(zip(names, row, strict=True))) for row in _core.read_losses(dir)]  # pyright: ignore[reportArgumentType]
+    return [
+        Loss(**dict(zip(names, row, strict=True)))  # pyright: ignore[reportArgumentType]
+        for row in _core.read_losses(dir)
+    ]
 
 
 def counters(driver_dir: str) -> list[Counter]:
-    """All allocated counters of the directory; works beside a foreign or dead driver too.
+    """All allocated counters of the directory, also those of a dead driver or of Aeron's.
 
     Raises:
-        DriverNotFound: no readable CnC file there.
+        DriverNotFound: there is no readable CnC file.
     """
     return [
         Counter(
@@ -191,15 +251,18 @@ def _stream_counters(all_of_them: list[Counter]) -> list[StreamCounter]:
 
 
 def slowest_readers(driver_dir: str) -> list[SlowestReader]:
-    """Of every publication the receiver and the local reader of the least position, as far as there are
-    such. Drivers of rstream only.
+    """For every publication the receiver and the local reader that have consumed least.
+
+    Either may be missing. Aeron's drivers tell of neither.
     """
     return [slowest_reader_of(row) for row in _core.read_holders(driver_dir)]
 
 
 def publications(driver_dir: str) -> list[PublicationState]:
-    """Every publication with its position, limit, (IPC) what its subscribers consumed, its slowest
-    reader, and its rate.
+    """Every publication of the directory.
+
+    Raises:
+        DriverNotFound: there is no readable CnC file.
     """
     found = counters(driver_dir)
     slowest: dict[int, SlowestReader] = {}
@@ -226,27 +289,31 @@ def _rate(found: list[Counter], registration_id: int) -> RateState | None:
     }
     if TYPE_RATE not in own:
         return None
-    thousandths = own.get(TYPE_MARGIN, 0)
+    thousandths = own.get(TYPE_HEADROOM, 0)
     return RateState(
         bytes_per_s=own[TYPE_RATE],
         fill_naks=own.get(TYPE_FILL_NAKS, 0),
-        margin=thousandths / 1000 if thousandths > 0 else None,
+        headroom=thousandths / 1000 if thousandths > 0 else None,
     )
 
 
-def _held_by(driver_dir: str, state: PublicationState) -> str | None:
-    """The limit of a held rate stands a little above the position: the driver says so in the log."""
+def _held_by(driver_dir: str, state: PublicationState) -> HeldBy | None:
+    """What holds a publication back; None: nothing does.
+
+    Only a full window shows in the counters. A rate leaves the limit a little above the position,
+    so the driver notes rate and budget in the log's metadata.
+    """
     try:
-        held_by = _core.read_held_by(driver_dir, state.registration_id)
+        held_by = HeldBy.from_core(_core.read_held_by(driver_dir, state.registration_id))
     except RStreamError:
-        held_by = _core.HELD_BY_WINDOW  # it has just been closed
-    if held_by == _core.HELD_BY_WINDOW and state.position < state.limit:
+        held_by = HeldBy.WINDOW  # the publication was closed a moment ago
+    if held_by is HeldBy.WINDOW and state.position < state.limit:
         return None
-    return _HELD_BY[held_by]
+    return held_by
 
 
 def _as_of_now(state: PublicationState, reader: SlowestReader | None) -> SlowestReader | None:
-    """A local one with the position that the counters say now, when it is the only kind there."""
+    """A local reader with the position that the counters say now, if all readers are local."""
     if reader is None or not reader.is_local or state.consumed is None:
         return reader
     return dataclasses.replace(reader, position=max(reader.position, state.consumed))
@@ -293,7 +360,7 @@ def _publications(found: list[StreamCounter]) -> list[PublicationState]:
 
 
 def images(driver_dir: str) -> list[ImageState]:
-    """Every subscriber position with what its image received."""
+    """Every subscriber with the image that it reads; raises as :func:`publications`."""
     return _images(stream_counters(driver_dir))
 
 

@@ -1,9 +1,11 @@
-"""What happens when a consumer is slow: the user's choice, named where the queue is.
+"""Policies for slow consumers.
 
-``Block`` and ``Evict`` leave what is not yet consumed in the transport, whose window fills and stops
-the publisher: for as long as it takes, or for ``after_s`` at most. All others read eagerly into a
-bounded queue of the subscriber, so that the publisher is not slowed, and say what is given up when
-that queue is full. Capacities and counters of each: docs/slow-consumers.md.
+``Block`` and ``Evict`` leave unconsumed messages in the transport. Its window fills and stops the
+publisher: without a time limit, or for ``after_s`` at most. All other policies read messages into
+a bounded queue of the subscriber as they arrive, so that the publisher is not slowed, and decide
+what is dropped when that queue is full. docs/slow-consumers.md has the capacities and counters::
+
+    rstream.subscriber("ticks", on_slow=rstream.policy.Latest(key=lambda tick: tick["symbol"]))
 """
 
 from __future__ import annotations
@@ -32,13 +34,17 @@ Overflow: TypeAlias = Literal["block", "drop_newest", "drop_oldest", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Back-pressure (the default): nothing is lost, the publisher waits."""
+    """Back-pressure (the default): the publisher waits, and nothing is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A queue of ``n`` items between transport and consumer; ``overflow`` says what happens when
-    it is full.
+    """A queue between transport and consumer.
+
+    Attributes:
+        n: most items that wait.
+        overflow: what happens when it is full: ``"block"`` the publisher, drop the newest or the
+            oldest item, or ``"fail"`` the subscriber.
     """
 
     n: int
@@ -47,14 +53,14 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class DropNewest:
-    """Keep the ``n`` oldest items; what arrives while they wait is dropped and counted."""
+    """Keep the ``n`` oldest items. Items that arrive while they wait are dropped and counted."""
 
     n: int = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class DropOldest:
-    """Keep the ``n`` newest items; older ones are dropped and counted."""
+    """Keep the ``n`` newest items. Older ones are dropped and counted."""
 
     n: int = 1024
 
@@ -64,8 +70,8 @@ class Latest:
     """Keep only the newest item of each key, in the order in which the keys first came.
 
     Attributes:
-        key: item → key. None: one key for all.
-        keys_max: most keys that may wait; beyond it the key that waited longest is dropped and
+        key: function from item to key. None: all items have one key.
+        keys_max: most keys that may wait. Beyond it the key that waited longest is dropped and
             counted.
     """
 
@@ -75,15 +81,20 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class Conflate:
-    """Merge what waits: ``merge(waiting, new)`` gives the one item that waits from then on."""
+    """Merge items that wait into one.
+
+    Attributes:
+        merge: ``merge(waiting, new)`` returns the item that replaces the waiting one.
+    """
 
     merge: Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """End the subscriber with :class:`rstream.errors.SlowConsumer` when more than ``n`` items
-    wait; those that wait are handed out before, and the publisher is no longer held.
+    """End the subscriber with :class:`rstream.errors.SlowConsumer` when more than ``n`` items wait.
+
+    The items that wait are delivered first. The publisher is not held back any more.
     """
 
     n: int = 1024
@@ -91,18 +102,18 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Let the transport go on without a consumer that holds the stream back and stands still for
-    ``after_s`` seconds; what the others get is not touched.
+    """Evict a consumer that holds the stream back and stands still for ``after_s`` seconds.
 
-    Its driver watches over it, so it works too when the consumer's process hangs. When it wakes,
-    it gets :class:`rstream.errors.SlowConsumer`, or goes on.
+    The stream goes on for the other consumers, which lose nothing. The driver evicts, so it works
+    even when the consumer's process hangs. An evicted consumer gets
+    :class:`rstream.errors.SlowConsumer`, or joins again.
 
     Attributes:
-        after_s: 0.01 to 86400 seconds. It holds the stream back while three quarters of the window
-            wait for it; it stands still while it takes nothing: a consumer that works on one batch
-            of ``prefetch`` items for longer is evicted.
-        rejoin: instead of the exception go on at what comes then; the events ``Evicted`` and
-            ``Gap`` tell what was missed.
+        after_s: 0.01 to 86400 seconds. A consumer holds the stream back while three quarters of
+            the window wait for it. It stands still while it takes nothing: so a consumer that
+            works on one batch of ``prefetch`` items for longer than this is evicted.
+        rejoin: True: join again at the current position instead of raising. The events
+            ``Evicted`` and ``Gap`` report the messages that were missed.
     """
 
     after_s: float

@@ -1,14 +1,14 @@
-"""How fast a publisher may send, beside what its readers have room for: a law, and its numbers.
+"""Rate laws: how fast a publisher may send, even when its readers have room for more.
 
     rstream.publisher("md", rate=rate.Fixed("200MB/s"))
     rstream.publisher("md", rate=rate.Adaptive(target_delay_s=0.005))
 
-A law is a value. It travels as text, the channel's key ``rs-rate``, so that a handle or an option of
-Spark can carry it, and the media driver runs it: :meth:`to_text` writes the text and
-:func:`from_text` reads it. What a law does, and which one to take, is in docs/rates.md.
+A law is a value. The media driver runs it. It travels as text in the channel's key ``rs-rate``, so
+that a handle or a Spark option can carry it: :meth:`to_text` writes the text, :func:`from_text`
+reads it. docs/rates.md explains the laws and which one to choose.
 
-Rates are bytes per second of the stream: messages with their headers and padding, on the network
-with what is sent again. A number, or a text such as ``"200MB/s"`` (1000) or ``"64KiB/s"`` (1024).
+Rates are bytes of the stream per second: messages with headers and padding, on the network also
+retransmissions. A rate is a number, or a text such as ``"200MB/s"`` (1000) or ``"64KiB/s"`` (1024).
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _TEXT_MAX: Final = 255
 
 
 def parse_bytes_per_s(value: str | float) -> int:
-    """Bytes per second of ``"200MB/s"``, ``"1.5 GiB/s"`` or a number, rounded to whole ones.
+    """Bytes per second of ``"200MB/s"``, ``"1.5 GiB/s"`` or a number, rounded to an integer.
 
     Raises:
-        ConfigError: not such a text, or not 1 to 10**12.
+        ConfigError: the text cannot be read, or the rate is not 1 to 10**12.
     """
     number: float
     if isinstance(value, str):
@@ -82,7 +82,7 @@ def _name(law: object, field: str) -> str:
 
 
 def _set_rates(law: Adaptive | Nak | Aimd) -> None:
-    """Texts become numbers, and none may contradict another one."""
+    """Turn texts into numbers, and refuse rates that contradict each other."""
     for field in ("initial_bytes_per_s", "least_bytes_per_s", "most_bytes_per_s"):
         value = getattr(law, field)
         if value is not None:
@@ -126,7 +126,7 @@ def _percent(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Unlimited:
-    """No limit of its own: what the readers have room for (the window), and nothing else."""
+    """No limit but the window: the room that the readers have."""
 
     def to_text(self) -> str:
         """The value of ``rs-rate``."""
@@ -135,21 +135,22 @@ class Unlimited:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What you say: bytes per second, datagrams per second, or both. ``Publisher.set_rate`` changes it.
+    """A fixed rate: bytes per second, datagrams per second, or both.
 
-    Bursts: 2 ms of the rate on the network, 10 ms in shared memory, at least four datagrams.
+    ``Publisher.set_rate`` changes it. Bursts are 2 ms of the rate on the network and 10 ms in
+    shared memory, and at least four datagrams.
 
     Attributes:
         bytes_per_s: a number, or a text like ``"200MB/s"``; None: no limit on bytes.
-        datagrams_per_s: UDP datagrams, whole ones, with those sent again; 0: no limit. In shared
-            memory as many bytes as they could carry.
+        datagrams_per_s: UDP datagrams with retransmissions, an integer; 0: no limit. In shared
+            memory it limits the bytes that so many datagrams could carry.
     """
 
     bytes_per_s: str | float | None = None
     datagrams_per_s: int = 0
 
     def __post_init__(self) -> None:
-        """Read the rate, so that a wrong one is refused where it is written."""
+        """Read the rate now, so that a wrong one is refused where it is written."""
         if self.bytes_per_s is not None:
             _set(self, "bytes_per_s", parse_bytes_per_s(self.bytes_per_s))
         count = self.datagrams_per_s
@@ -166,13 +167,14 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adaptive:
-    """Follow what the readers say: down at once when a buffer fills, up to what the slowest drains.
+    """Follow the readers: slow down when a buffer fills, rise to the speed of the slowest.
 
     Attributes:
         target_delay_s: how long a message may wait in a reader's buffer, above 0 to 10 seconds.
-        initial_bytes_per_s: where it begins; None: what a reader's buffer can take before it is heard.
-        least_bytes_per_s: never less; None: 64 KiB/s, or a smaller initial or most.
-        most_bytes_per_s: never more; None: no such limit.
+        initial_bytes_per_s: the first rate; None: as much as a reader's buffer can take before its
+            first report arrives.
+        least_bytes_per_s: lower limit; None: 64 KiB/s, or a smaller initial or most.
+        most_bytes_per_s: upper limit; None: none.
     """
 
     target_delay_s: float = 0.010
@@ -181,7 +183,7 @@ class Adaptive:
     most_bytes_per_s: str | float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what the driver would."""
+        """Refuse the values that the driver would refuse."""
         _check_seconds(self, "target_delay_s", 1e-9)
         _set_rates(self)
 
@@ -192,15 +194,16 @@ class Adaptive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nak:
-    """The fill-NAK proposal as it was written: cuts by how full a buffer is, growing steps upward.
+    """The original fill-NAK proposal: cut by how full a buffer is, then rise in growing steps.
 
     Attributes:
-        window_s: in it the deepest cut counts once; without a report the rate steps up after it. 0.001
-            to 10 seconds.
-        triggers: fills of a reader's buffer that cut, rising, 1 to 8 of them, above 0 to 1.
-        cuts: for each trigger the share that is cut off the rate, above 0 to 1.
-        step: first step upward, as a share of the highest rate of late, 0 to 1.
-        initial_bytes_per_s: where it begins; None: with the highest rate allowed.
+        window_s: within this time only the deepest cut counts; after it, without a report, the rate
+            steps up. 0.001 to 10 seconds.
+        triggers: fill levels of a reader's buffer that cut the rate, 1 to 8 rising numbers above 0
+            and up to 1.
+        cuts: for each trigger the share of the rate that is cut off, above 0 and up to 1.
+        step: first step upward, as a share of the highest recent rate, 0 to 1.
+        initial_bytes_per_s: the first rate; None: the highest rate allowed.
         least_bytes_per_s, most_bytes_per_s: as for :class:`Adaptive`.
     """
 
@@ -213,7 +216,7 @@ class Nak:
     most_bytes_per_s: str | float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what the driver would."""
+        """Refuse the values that the driver would refuse."""
         _check_seconds(self, "window_s", 0.001)
         _check_share(self, "step")
         for field in ("triggers", "cuts"):
@@ -247,8 +250,8 @@ class Aimd:
 
     Attributes:
         increase_bytes_per_s: added each round (the round trip, at least 10 ms) without a report.
-        decrease: what is left of the rate after a report, 0 to 1, once per round.
-        initial_bytes_per_s: where it begins; None: with the least.
+        decrease: the rate is multiplied by this after a report, 0 to 1, once per round.
+        initial_bytes_per_s: the first rate; None: the least.
         least_bytes_per_s, most_bytes_per_s: as for :class:`Adaptive`.
     """
 
@@ -259,7 +262,7 @@ class Aimd:
     most_bytes_per_s: str | float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what the driver would."""
+        """Refuse the values that the driver would refuse."""
         _set(self, "increase_bytes_per_s", parse_bytes_per_s(self.increase_bytes_per_s))
         _check_share(self, "decrease")
         _set_rates(self)
@@ -294,7 +297,9 @@ def _seconds(text: str) -> float | None:
 
 
 def _share(text: str) -> float | None:
-    return float(f"{text}e-2") if _PERCENT.fullmatch(text) else None  # a division would round
+    return (
+        float(f"{text}e-2") if _PERCENT.fullmatch(text) else None
+    )  # a division by 100 would round
 
 
 def _shares(text: str) -> tuple[float, ...] | None:
@@ -329,10 +334,10 @@ _LAWS: Final[dict[str, tuple[Callable[..., RateLimit], dict[str, tuple[str, _Rea
 
 
 def from_text(text: str) -> RateLimit:
-    """The law that a value of ``rs-rate`` means, such as ``"fixed,r:200m"``.
+    """The law of a value of ``rs-rate``, such as ``"fixed,r:200m"``.
 
     Raises:
-        ConfigError: it means none; the text names the piece.
+        ConfigError: the text cannot be read; the error names the wrong part.
     """
     name, *items = text.split(",")
     if name not in _LAWS:

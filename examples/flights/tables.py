@@ -1,4 +1,4 @@
-"""What Spark does: reads the tables, joins them, and answers in one batch what the actors answer from the stream."""
+"""Spark's part: read and join the tables, and compute in one batch what the actors stream."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ if TYPE_CHECKING:
 AGGREGATES = ("flights", "delayed", "delay_min", "distance", "no_weather", "temp_centi")
 
 FLIGHTS_SCHEMA = (
-    "year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT, arr_time INT, sched_arr_time INT, "
-    "arr_delay INT, carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, air_time INT, distance INT, "
-    "hour INT, minute INT, time_hour TIMESTAMP"
+    "year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT, arr_time INT, "
+    "sched_arr_time INT, arr_delay INT, carrier STRING, flight INT, tailnum STRING, "
+    "origin STRING, dest STRING, air_time INT, distance INT, hour INT, minute INT, "
+    "time_hour TIMESTAMP"
 )
 WEATHER_SCHEMA = (
-    "origin STRING, year INT, month INT, day INT, hour INT, temp DOUBLE, dewp DOUBLE, humid DOUBLE, wind_dir DOUBLE, "
-    "wind_speed DOUBLE, wind_gust DOUBLE, precip DOUBLE, pressure DOUBLE, visib DOUBLE, time_hour TIMESTAMP"
+    "origin STRING, year INT, month INT, day INT, hour INT, temp DOUBLE, dewp DOUBLE, "
+    "humid DOUBLE, wind_dir DOUBLE, wind_speed DOUBLE, wind_gust DOUBLE, precip DOUBLE, "
+    "pressure DOUBLE, visib DOUBLE, time_hour TIMESTAMP"
 )
 
-#: Errors only, on standard error.
+#: Log4j settings: only errors, on standard error.
 LOGGING = """
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
@@ -38,7 +40,7 @@ def session(work: Path) -> SparkSession:
     """A local Spark with two task threads, quiet, that keeps its files below ``work``."""
     from pyspark.sql import SparkSession
 
-    # Only what the launcher finds in its configuration folder reaches the JVM before its first lines.
+    # Only settings in the launcher's configuration folder reach the JVM before it prints.
     conf = work / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     (conf / "log4j2.properties").write_text(LOGGING)
@@ -73,7 +75,8 @@ def read(spark: SparkSession, tables: Path, flights: DataFrame) -> DataFrame:
     weather = (
         spark.read.schema(WEATHER_SCHEMA).option("header", "true").option("nullValue", "NA")
         .csv(str(tables / "weather.csv"))
-        .select("origin", "time_hour", f.round(f.col("temp") * 100).cast("long").alias("temp_centi"),
+        .select("origin", "time_hour",
+                f.round(f.col("temp") * 100).cast("long").alias("temp_centi"),
                 f.lit(1).alias("has_weather"))
     )  # fmt: skip
     return (

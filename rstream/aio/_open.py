@@ -1,32 +1,32 @@
-"""How the awaited faces are opened: arguments checked at once, the driver reached in a thread."""
+"""Opening an awaited publisher: check the arguments at once, reach the driver in a thread."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 import anyio
 
-from rstream.aio._errand import Errand
 from rstream.aio._publisher import Publisher
+from rstream.aio._thread_call import ThreadCall
 from rstream.driver import call_site
 from rstream.stream import _session
-from rstream.stream._open import CONNECT_TIMEOUT_S, LINGER_S, publisher_address
+from rstream.stream._open import publisher_address
+from rstream.stream._options import PublisherSettings, settings
 from rstream.stream._sender import make
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from types import TracebackType
 
-    from rstream.channel import Channel
     from rstream.client import Client
     from rstream.codecs import Codec
-    from rstream.rate import RateLimit
+    from rstream.stream._options import PublisherOptions
 
 T = TypeVar("T")
 
 
 class Opening(Generic[T]):
-    """A publisher that is about to be opened: ``async with`` it, or ``await`` it and close it yourself."""
+    """A publisher that is not open yet: use it in ``async with``, or ``await`` and close it."""
 
     def __init__(self, address: dict[str, Any], dir: str | None, client: Client | None) -> None:
         self._address = address
@@ -53,28 +53,20 @@ class Opening(Generic[T]):
             await opened.__aexit__(exc_type, exc, traceback)
 
     async def _open(self) -> Publisher[T]:
-        turn = anyio.Lock(fast_acquire=True)
+        send_lock = anyio.Lock(fast_acquire=True)
 
         def make_it() -> Publisher[T]:
             link = _session.acquire(self._dir, self._client)
-            return make(Publisher[T], link, turn=turn, made_at=self._made_at, **self._address)
+            return make(
+                Publisher[T], link, send_lock=send_lock, made_at=self._made_at, **self._address
+            )
 
-        return await Errand(make_it, Publisher[T].abandon).result()
+        return await ThreadCall(make_it, Publisher[T].abandon).result()
 
 
 @overload
 def publisher(
-    name: str | int,
-    type: None = None,
-    *,
-    codec: Codec[T],
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    dir: str | None = None,
-    client: Client | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
-    linger_s: float = LINGER_S,
-    rate: RateLimit | None = None,
+    name: str | int, type: None = None, *, codec: Codec[T], **options: Unpack[PublisherOptions]
 ) -> Opening[T]: ...
 @overload
 def publisher(
@@ -82,13 +74,7 @@ def publisher(
     type: None = None,
     *,
     codec: None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    dir: str | None = None,
-    client: Client | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
-    linger_s: float = LINGER_S,
-    rate: RateLimit | None = None,
+    **options: Unpack[PublisherOptions],
 ) -> Opening[Any]: ...
 @overload
 def publisher(
@@ -96,46 +82,26 @@ def publisher(
     type: type[T],
     *,
     codec: Codec[T] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    dir: str | None = None,
-    client: Client | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
-    linger_s: float = LINGER_S,
-    rate: RateLimit | None = None,
+    **options: Unpack[PublisherOptions],
 ) -> Opening[T]: ...
 def publisher(
     name: str | int,
     type: type[Any] | None = None,
     *,
     codec: Codec[Any] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    dir: str | None = None,
-    client: Client | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
-    linger_s: float = LINGER_S,
-    rate: RateLimit | None = None,
+    **options: Unpack[PublisherOptions],
 ) -> Opening[Any]:
-    """Open the sending face of a stream in an event loop: ``async with rstream.aio.publisher("ticks") as pub``.
+    """Open the sending side of a stream in an event loop.
 
-    ``await rstream.aio.publisher(...)`` gives the publisher as well; then ``await pub.close()`` is yours.
+    ``async with rstream.aio.publisher("ticks") as pub:`` closes it at the end of the block. With
+    ``pub = await rstream.aio.publisher("ticks")`` the caller closes it: ``await pub.close()``.
 
     Args:
-        name, type, codec, channel, stream_id, dir, client, connect_timeout_s, linger_s, rate: as for
-            :func:`rstream.publisher`.
+        name, type, codec, options: as for :func:`rstream.publisher`.
     Raises:
-        ConfigError: an argument that cannot be used, or that this release does not serve; at once.
-        DriverError: no driver, or it refused the channel; when it is entered or awaited.
+        ConfigError: an argument cannot be used, or this release does not serve it. Raised at once.
+        DriverError: there is no driver, or it refused the channel. Raised when the result is
+            awaited or entered.
     """
-    address = publisher_address(
-        name,
-        type,
-        codec=codec,
-        channel=channel,
-        stream_id=stream_id,
-        connect_timeout_s=connect_timeout_s,
-        linger_s=linger_s,
-        rate=rate,
-    )
-    return Opening(address, dir, client)
+    chosen = settings(PublisherSettings, "publisher", options)
+    return Opening(publisher_address(name, type, codec, chosen), chosen.dir, chosen.client)

@@ -1,4 +1,4 @@
-"""The sending face of a stream, for event loops: what waits, is awaited."""
+"""The publisher for event loops: its waits are awaited."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import anyio
 import anyio.lowlevel
 
 from rstream import _core
-from rstream.aio._errand import Errand
+from rstream.aio._room import RoomWaiter
+from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ClosedError, DriverLost
 from rstream.stream import _steps
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
@@ -30,32 +31,31 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: What is sent between two turns of the loop, at most: messages, and one more for each 16 KiB (a turn costs 4 µs,
-#: a message from 0.3 µs on).
-TURN = 64
+#: Most messages sent between two turns of the event loop. Each 16 KiB count as one more. (A turn
+#: costs 4 µs, a message 0.3 µs and more.)
+MESSAGES_PER_TURN = 64
 TURN_SHIFT = 14
 
 
 class Publisher(Sender[T]):
-    """Sends objects into a stream without ever blocking the event loop; made by :func:`rstream.aio.publisher`.
+    """Sends objects into a stream without blocking the event loop.
 
-    Any number of tasks of one loop may send: each message goes out whole, in the order in which ``send`` was
-    called. A ``send`` that is cancelled has sent nothing. Thread rule: the loop's thread.
+    :func:`rstream.aio.publisher` makes it. Any number of tasks of one loop may send: messages go
+    out whole, in the order of the calls of ``send``. A cancelled ``send`` has sent nothing. Only
+    the loop's thread may use it.
 
-    When the media driver dies, the next ``send`` starts it again, joins with a new session, and reports what was
-    not known to be consumed as a :class:`rstream.stream.Gap` in :meth:`events`.
+    When the media driver dies, the next ``send`` starts it again and joins with a new session. A
+    :class:`rstream.stream.Gap` in :meth:`events` reports data not known to be consumed.
     """
 
-    def __init__(self, link: Link, *, turn: anyio.Lock, **address: Any) -> None:
-        self._turn = turn  # whose steps are under way
-        self._left = 0  # of a turn; 0 as well while others send, and when it has to wait first
+    def __init__(self, link: Link, *, send_lock: anyio.Lock, **address: Any) -> None:
+        self._send_lock = send_lock  # held while one call sends
+        self._messages_left = 0  # of this turn of the loop; 0 when the next send must wait
         self._is_ending = False
-        self._ended: anyio.Event | None = None  # of the first close
-        self._errand: Errand[object] | None = None  # joins again, perhaps for nobody any more
-        self._rate_errand: Errand[None] | None = None  # gives it another rate, likewise
-        self._is_in_room = False
-        self._waiter: _core.Waiter | None = None
-        self._waiter_for: _core.Publication | None = None
+        self._ended: anyio.Event | None = None  # set at the end of the first close
+        self._rejoin_call: ThreadCall[object] | None = None  # it outlives a cancelled send
+        self._rate_call: ThreadCall[None] | None = None  # outlives a cancelled set_rate
+        self._room = RoomWaiter()
         super().__init__(link, **address)
 
     # ---- sending ----
@@ -63,25 +63,27 @@ class Publisher(Sender[T]):
     async def send(self, obj: T, *, timeout_s: float | None = None) -> int:
         """Send one object; wait for room, and for a first subscriber.
 
-        It gives the loop a turn at least every 64 messages. Cancelled, it has not sent the object.
+        The loop gets a turn at least every 64 messages. A cancelled ``send`` has not sent the
+        object.
 
         Args:
-            obj: what the codec takes.
-            timeout_s: most seconds to wait for room, behind other tasks as well; None: as long as readers are there.
+            obj: an object that the codec takes.
+            timeout_s: most seconds to wait for room and for other tasks; None: no limit while
+                readers are connected.
         Returns:
             The position after it, in bytes of the stream.
         Raises:
             CodecError: ``obj`` cannot be encoded.
             MessageTooLarge: longer than :attr:`max_message_length`.
             NotConnected: no subscriber for ``connect_timeout_s`` (a notice is logged after 2 s).
-            BackPressured: no room within ``timeout_s``; its ``held_by`` says what held it.
-            ClosedError: closed here, perhaps while it waited.
+            BackPressured: no room within ``timeout_s``; its ``held_by`` says why.
+            ClosedError: closed here, perhaps during the wait.
         """
         data = self._encode(obj)
-        if self._left > 0:
+        if self._messages_left > 0:
             position = self._offer(data)
             if position > 0:
-                self._left -= 1 + ((position - self._reached) >> TURN_SHIFT)
+                self._messages_left -= 1 + ((position - self._reached) >> TURN_SHIFT)
                 self._note_sent(position)
                 return position
         return await self._in_turn(lambda left_s: self.steps_of_send(data, left_s), timeout_s)
@@ -89,17 +91,17 @@ class Publisher(Sender[T]):
     async def send_many(
         self, objects: Iterable[T] | AsyncIterable[T], *, timeout_s: float | None = None
     ) -> int:
-        """Send all objects in order; of an iterable in chunks of 64 or 1 MiB, the fastest way.
+        """Send all objects in order; the fastest call for many.
 
-        An async iterable is asked for the next object when the last one was sent: readers that have no room slow it
-        down.
+        An iterable is sent in chunks of 64 objects or 1 MiB. An async iterable is asked for the
+        next object when the last one is sent, so readers without room slow it down.
 
         Args:
-            objects: what the codec takes.
-            timeout_s: most seconds to wait for room for one object, and behind other tasks.
+            objects: objects that the codec takes.
+            timeout_s: most seconds to wait for room for one object, and for other tasks.
         Returns:
-            How many were sent: all. On an exception those before the one that failed were sent, as far as whole
-            chunks go; of a chunk that was cancelled, a part.
+            The number of objects sent: all of them. After an exception the chunks before the failed
+            object were sent, and perhaps a part of the chunk when it was cancelled.
         Raises:
             RStreamError: as for :meth:`send`.
         """
@@ -116,14 +118,14 @@ class Publisher(Sender[T]):
 
     def _chunks(self, objects: Iterable[T]) -> Iterator[list[Encoded]]:
         chunk: list[Encoded] = []
-        left = TURN
+        left = MESSAGES_PER_TURN
         for obj in objects:
             data = self._encode(obj)
             chunk.append(data)
             left -= 1 + (length_of(data) >> TURN_SHIFT)
             if left <= 0:
                 yield chunk
-                chunk, left = [], TURN
+                chunk, left = [], MESSAGES_PER_TURN
         if chunk:
             yield chunk
 
@@ -137,19 +139,21 @@ class Publisher(Sender[T]):
             )
 
     def offer(self, obj: T) -> int:
-        """Try to send one object at once; never waits, gives the loop no turn, overtakes no ``send`` that waits.
+        """Try to send one object at once.
+
+        It never waits, gives the loop no turn, and never overtakes a ``send`` that waits.
 
         Returns:
-            The position after it, or below 0 when it was not taken: Aeron's reason
-            (:data:`rstream.NOT_CONNECTED` -1, BACK_PRESSURED -2: the readers have no room,
-            ADMIN_ACTION -3), or RATE_LIMITED -7: it is held back by its own rate.
+            The position after it, or a negative reason: :data:`rstream.NOT_CONNECTED` (-1),
+            BACK_PRESSURED (-2: the readers have no room), ADMIN_ACTION (-3, try again), or
+            RATE_LIMITED (-7: its own rate holds it back).
         Raises:
             CodecError, MessageTooLarge, ClosedError: as for :meth:`send`.
-            DriverLost: the driver died; ``send`` or :meth:`revive` joins again.
+            DriverLost: the driver died; ``send`` and :meth:`revive` join again.
         """
         data = self._encode(obj)
         self._check_open()
-        if self._turn.locked() or self._is_away():
+        if self._send_lock.locked() or self._is_joining():
             return self._reason_now()
         if self._is_over_rate():
             return _core.RATE_LIMITED
@@ -162,59 +166,66 @@ class Publisher(Sender[T]):
         return self._note_offered(position, data)
 
     def _reason_now(self) -> int:
-        if self._is_away():
+        if self._is_joining():
             return _core.ADMIN_ACTION
         if not self._core.is_connected:
             return _core.NOT_CONNECTED
         return _core.RATE_LIMITED if self.is_rate_limited else _core.BACK_PRESSURED
 
-    # ---- facts that take a moment, and what changes them ----
+    # ---- state, and what changes it ----
 
     def events(self) -> list[StreamEvent]:
-        """What happened since the last call, oldest first: readers come and gone, session changes, gaps.
+        """Events since the last call, oldest first: readers, session changes, gaps. Never waits.
 
-        Never waits. That the driver was lost is told when a ``send`` or :meth:`revive` has joined again.
+        The loss of the driver appears after a ``send`` or :meth:`revive` has joined again.
         """
-        if not self._closed and not self._is_away() and self._link.is_alive:
+        if not self._closed and not self._is_joining() and self._link.is_alive:
             self._look()
         return self._take_events()
 
     async def revive(self) -> None:
-        """Join again if the driver was lost, so that a publisher with nothing to send learns it too."""
+        """Join again if the driver was lost; for a publisher that has nothing to send."""
         await anyio.lowlevel.checkpoint()
         if not self._closed and not self._link.is_alive and self._link.is_shared:
             await self._in_turn(lambda _: self._steps_to_revive(), None)
 
     def _steps_to_revive(self) -> Steps[None]:
-        if not self._link.is_alive:  # nobody else has, meanwhile
+        if not self._link.is_alive:  # another task may have joined meanwhile
             yield from self.steps_to_rejoin(None)
 
-    async def slowest_reader(self) -> SlowestReader | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Which reader has consumed least, and since when; see :meth:`rstream.stream.Publisher.slowest_reader`."""
-        return await Errand(super().slowest_reader).result()
+    async def slowest_reader(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+    ) -> SlowestReader | None:
+        """The reader that has consumed least.
+
+        As :meth:`rstream.stream.Publisher.slowest_reader`.
+        """
+        return await ThreadCall(super().slowest_reader).result()
 
     async def set_rate(self, rate: RateLimit, *, timeout_s: float = SET_RATE_TIMEOUT_S) -> None:
-        """Another rate from now on, also for a ``send`` that waits; see :meth:`rstream.stream.Publisher.set_rate`.
+        """Change the rate, also for a ``send`` that waits.
 
-        The last call counts. A scope of anyio or trio that cancels it ends when the driver has answered, or after
-        ``timeout_s``.
+        As :meth:`rstream.stream.Publisher.set_rate`.
+
+        The last call counts. A scope of anyio or trio that cancels this call ends when the driver
+        has answered, or after ``timeout_s``.
         """
         await self._settle()
-        while (earlier := self._rate_errand) is not None and earlier.is_under_way:
-            await earlier.ended()
+        while (earlier := self._rate_call) is not None and earlier.is_running:
+            await earlier.wait_done()
         self._check_open()
         channel, bucket = self._prepare_rate(rate)
         core, is_ours = self._core, not self._link.client.is_aeron_driver
 
-        def change() -> None:  # with its accounts: whoever waits for it may have gone meanwhile
+        def change() -> None:  # with all bookkeeping: the caller may have been cancelled meanwhile
             if is_ours:
                 core.set_rate(rate.to_text(), timeout_s)
             self._bucket = bucket
-            self._left = 0
+            self._messages_left = 0
             self.channel = channel
 
-        self._rate_errand = Errand(change)
-        await self._rate_errand.result()
+        self._rate_call = ThreadCall(change)
+        await self._rate_call.result()
 
     # ---- the end ----
 
@@ -224,12 +235,13 @@ class Publisher(Sender[T]):
         """Wait until every reader has consumed up to ``position`` (UDP: as status messages say).
 
         Args:
-            position: bytes of the stream; None: what was sent so far.
-            timeout_s: None waits for ever.
+            position: in bytes of the stream; None: all that was sent so far.
+            timeout_s: most seconds to wait; None: no limit.
         Returns:
             False: not within ``timeout_s``.
         Raises:
-            DriverLost: it died meanwhile. ClosedError: closed here.
+            DriverLost: the driver died meanwhile.
+            ClosedError: closed here.
         """
         await anyio.lowlevel.checkpoint()
         await self._settle()
@@ -238,18 +250,18 @@ class Publisher(Sender[T]):
         return await self._run(self.steps_until_consumed(wanted, deadline_s, give_up_alone=False))
 
     async def fail(self, error: BaseException | str) -> None:
-        """End the stream with an error: readers raise :class:`RemoteError` with the text."""
+        """End the stream with an error; readers raise ``RemoteError`` with its text."""
         await self._end(KIND_ERROR, error_text(error), self.linger_s)
 
     async def close(self, *, linger_s: float | None = None) -> None:
-        """Say that the stream is complete, and wait until readers have consumed it. Idempotent.
+        """Complete the stream, and wait until readers have consumed it. Idempotent.
 
-        A ``send`` that waits meanwhile raises ClosedError. Cancelled, it does not linger, and says so all the same
-        if there is room for the word at once; else readers see a publisher that was lost.
+        A ``send`` that waits meanwhile raises ClosedError. A cancelled ``close`` does not linger.
+        It still completes the stream if there is room at once; else readers see a lost publisher.
 
         Args:
-            linger_s: most seconds to wait; None: as the publisher was made with. What is left then
-                is still delivered while the driver lives.
+            linger_s: most seconds to wait; None: the publisher's own ``linger_s``. Data that is not
+                consumed by then is still delivered while the driver lives.
         """
         await self._end(
             KIND_COMPLETE, self.name.encode(), self.linger_s if linger_s is None else linger_s
@@ -262,41 +274,43 @@ class Publisher(Sender[T]):
             return
         self._is_ending = True
         self._ended = anyio.Event()
-        self._left = 0
-        if self._waiter is not None:
-            self._waiter.wake()
+        self._messages_left = 0
+        self._room.wake()
         try:
             try:
-                self._turn.acquire_nowait()
-            except anyio.WouldBlock:  # who waits was woken, and leaves
+                self._send_lock.acquire_nowait()
+            except anyio.WouldBlock:  # the task that waits was woken, and leaves
                 with anyio.CancelScope(shield=True):
-                    await self._turn.acquire()
+                    await self._send_lock.acquire()
             try:
-                for errand in (self._errand, self._rate_errand):
-                    if errand is not None:
-                        await errand.ended()
+                for call in (self._rejoin_call, self._rate_call):
+                    if call is not None:
+                        await call.wait_done()
                 await self._run(self.steps_to_end(kind, text, linger_s), is_end=True)
             finally:
-                self._turn.release()
+                self._send_lock.release()
         finally:
             self.abandon()
             self._ended.set()
 
     def abandon(self) -> None:
-        """Leave without a word: readers see a publisher that was lost. For one that nobody will close."""
+        """Leave without completing the stream: readers see a lost publisher.
+
+        For a publisher that no task will close.
+        """
         if not self._closed:
             self._closed = self._is_ending = True
-            self._left = 0
-            if self._waiter is not None and self._is_in_room:
-                self._waiter.wake()  # who watches it leaves; only then may its descriptor be closed
+            self._messages_left = 0
+            if self._room.is_waiting:
+                self._room.wake()  # the task that waits leaves: then the descriptor may be closed
             else:
                 self._leave()
 
     def _leave(self) -> None:
-        self._drop_waiter()
-        # A thread that joins again may hold a new session when it is through: then it lets go of that one.
-        for errand in (self._errand, self._rate_errand):
-            if errand is not None and errand.leave_with(self._let_go):
+        self._room.close()
+        # A thread that joins again may have a new session at its end: then it closes that one.
+        for call in (self._rejoin_call, self._rate_call):
+            if call is not None and call.when_done(self._let_go):
                 return
         self._let_go()
 
@@ -314,19 +328,19 @@ class Publisher(Sender[T]):
         else:
             await self.fail(exc)
 
-    # ---- one at a time ----
+    # ---- one call at a time ----
 
     async def _in_turn(
         self, steps: Callable[[float | None], Steps[R]], timeout_s: float | None
     ) -> R:
-        """Go through the steps when those of earlier calls are through; they are told what time is left."""
+        """Run the steps when earlier calls are finished; they get the seconds that are left."""
         self._check_open()
         left_s = timeout_s
         try:
-            self._turn.acquire_nowait()
+            self._send_lock.acquire_nowait()
         except anyio.WouldBlock:
             left_s = await self._await_turn(timeout_s)
-        self._left = 0  # until these are through, and the next ones that wait
+        self._messages_left = 0  # until this call and those that wait are finished
         try:
             await anyio.lowlevel.checkpoint()
             await self._settle()
@@ -335,46 +349,49 @@ class Publisher(Sender[T]):
             self._refill(self._reached - bytes_before, self._sent - count_before)
             return answer
         finally:
-            self._turn.release()
-            if self._turn.locked():
-                self._left = 0  # the next one's
+            self._send_lock.release()
+            if self._send_lock.locked():
+                self._messages_left = 0  # the next call waits already
 
     async def _await_turn(self, timeout_s: float | None) -> float | None:
-        """Wait behind other tasks; what is left of the time."""
+        """Wait for other tasks; returns the seconds that are left."""
         if timeout_s is None:
-            await self._turn.acquire()
+            await self._send_lock.acquire()
             return None
         began_s = time.monotonic()
         with anyio.move_on_after(timeout_s) as waiting:
-            await self._turn.acquire()
+            await self._send_lock.acquire()
         if waiting.cancelled_caught:
             self._check_open()
             raise self._late_error(timeout_s)
         return timeout_s - (time.monotonic() - began_s)
 
     def _refill(self, sent_bytes: int, sent_count: int) -> None:
-        if self._bucket is None and self._errand is None and not self._is_ending:
-            self._left = max(0, TURN - sent_count - (max(0, sent_bytes) >> TURN_SHIFT))
+        if self._bucket is None and self._rejoin_call is None and not self._is_ending:
+            self._messages_left = max(
+                0, MESSAGES_PER_TURN - sent_count - (max(0, sent_bytes) >> TURN_SHIFT)
+            )
 
     async def _settle(self) -> None:
-        """Wait for a thread that a cancelled call left behind."""
-        errand = self._errand
-        if errand is not None:
-            await errand.ended()
-            if self._errand is errand:
-                self._errand = None
+        """Wait for the thread of a cancelled call."""
+        call = self._rejoin_call
+        if call is not None:
+            await call.wait_done()
+            if self._rejoin_call is call:
+                self._rejoin_call = None
         self._check_open()
 
     def _check_open(self) -> None:
         if self._closed or self._is_ending:
             raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
 
-    def _is_away(self) -> bool:
-        return self._errand is not None and self._errand.is_under_way
+    def _is_joining(self) -> bool:
+        return self._rejoin_call is not None and self._rejoin_call.is_running
 
     async def _run(self, steps: Steps[R], *, is_end: bool = False) -> R:
-        """As :func:`rstream.stream._steps.run`. Nothing is awaited after the last step: what was sent is never
-        reported as cancelled.
+        """As :func:`rstream.stream._steps.run`.
+
+        Nothing is awaited after the last step: a sent message is never reported as cancelled.
         """
         try:
             step = next(steps)
@@ -395,42 +412,14 @@ class Publisher(Sender[T]):
             return await self._await_room(step.seconds)
         if isinstance(step, _steps.Pause):
             return await anyio.sleep(step.seconds)
-        self._errand = errand = Errand(step.function)
-        answer = await errand.result()
-        self._errand = None
+        self._rejoin_call = call = ThreadCall(step.function)
+        answer = await call.result()
+        self._rejoin_call = None
         return answer
 
     async def _await_room(self, timeout_s: float) -> bool:
-        waiter = self._attached_waiter()
-        if waiter.arm():
-            await anyio.lowlevel.checkpoint()
-            return True
-        self._is_in_room = True
         try:
-            with anyio.move_on_after(timeout_s) as scope:
-                await anyio.wait_readable(waiter.fileno())
-            return not scope.cancelled_caught
+            return await self._room.wait(self._link.client.core, self._core, timeout_s)
         finally:
-            self._is_in_room = False
-            waiter.disarm()
-            if self._closed:  # abandoned meanwhile
+            if self._closed and self._room.is_open:  # abandoned during the wait
                 self._leave()
-
-    def _attached_waiter(self) -> _core.Waiter:
-        """The waiter on the publication of now: a rejoin makes another one."""
-        if self._waiter is None or self._waiter_for is not self._core:
-            self._drop_waiter()
-            self._waiter = self._link.client.core.waiter()
-            self._waiter.attach(self._core)
-            self._waiter_for = self._core
-        return self._waiter
-
-    def _drop_waiter(self) -> None:
-        """Close it; one that is watched is woken, and closed by whoever watches."""
-        if self._waiter is None:
-            return
-        if self._is_in_room:
-            self._waiter.wake()
-            return
-        waiter, self._waiter, self._waiter_for = self._waiter, None, None
-        waiter.close()

@@ -1,7 +1,8 @@
-"""``rstream bench``: a driver and two processes of their own, every message distinct and checked.
+"""``rstream bench``: a driver and two processes; every message is distinct and checked.
 
-The numbers and checksums are written and checked per block in C (``_core.fill_block``, ``_core.check_messages``), inside the measured time;
-the reader gets one ``bytes`` object per message. The time runs in the subscriber, from the end of the warm-up.
+C writes and checks numbers and checksums block by block (``_core.fill_block``,
+``_core.check_messages``), inside the measured time. The reader gets one ``bytes`` object for each
+message. The subscriber measures the time, from the end of the warm-up on.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 SIZE_MIN = 12
 SIZE_MAX = 16 << 20
-#: Beyond warm-up and measurement: starts, connecting, and a machine that is busy.
+#: Extra time for starting and connecting on a busy machine.
 SPARE_S = 60.0
 
 
@@ -35,12 +36,14 @@ def run(options: argparse.Namespace) -> int:
     """Run one measurement, print it, write its JSON."""
     if options.size < SIZE_MIN:
         raise ConfigError(
-            f"--size {options.size}: at least {SIZE_MIN} bytes (number and checksum are in each message)"
+            f"--size {options.size}: at least {SIZE_MIN} bytes "
+            "(number and checksum are in each message)"
         )
     size_max = min(_term_length(options) // 8, SIZE_MAX)
     if options.size > size_max:
         raise ConfigError(
-            f"--size {options.size}: at most {size_max} bytes (an eighth of the term, at most 16 MiB)"
+            f"--size {options.size}: at most {size_max} bytes "
+            "(an eighth of the term, at most 16 MiB)"
         )
     if options.seconds <= 0 or options.warmup < 0:
         raise ConfigError("--seconds must be more than 0, --warmup 0 or more")
@@ -52,20 +55,24 @@ def run(options: argparse.Namespace) -> int:
         print(text)
     elif options.kind == "throughput":
         print(
-            f"{result['messages_per_s']:,.0f} messages/s, {result['bytes_per_s'] / 1e6:,.1f} MB/s of payload, lost {result['lost']} "
-            f"({options.transport}, {options.size} bytes, batch {options.batch}); CPU per message: publisher "
-            f"{result['publisher_cpu_ns']:.0f}, subscriber {result['subscriber_cpu_ns']:.0f}, driver {result['driver_cpu_ns']:.0f} ns"
+            f"{result['messages_per_s']:,.0f} messages/s, "
+            f"{result['bytes_per_s'] / 1e6:,.1f} MB/s of payload, lost {result['lost']} "
+            f"({options.transport}, {options.size} bytes, batch {options.batch}); "
+            f"CPU per message: publisher {result['publisher_cpu_ns']:.0f} ns, "
+            f"subscriber {result['subscriber_cpu_ns']:.0f} ns, "
+            f"driver {result['driver_cpu_ns']:.0f} ns"
         )
     else:
         print(
-            f"round trip p50 {result['p50_us']:.1f} us, p99 {result['p99_us']:.1f}, p99.9 {result['p999_us']:.1f} "
-            f"({options.transport}, {options.size} bytes, wait {options.wait}, {result['round_trips']} round trips)"
+            f"round trip p50 {result['p50_us']:.1f} us, p99 {result['p99_us']:.1f} us, "
+            f"p99.9 {result['p999_us']:.1f} us ({options.transport}, {options.size} bytes, "
+            f"wait {options.wait}, {result['round_trips']} round trips)"
         )
     return 0
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Start driver, subscriber and publisher; return the subscriber's (or the ping side's) result."""
+    """Start a driver and both processes; returns the result of the one that measures."""
     driver_dir = options.dir or tempfile.mkdtemp(prefix="rstream-bench-", dir=_shared_memory())
     driver = _start_driver(driver_dir, options) if options.dir is None else None
     try:
@@ -151,7 +158,10 @@ def _start_worker(role: str, task: dict[str, Any]) -> subprocess.Popen[bytes]:
 def _await_end(
     measuring: subprocess.Popen[bytes], other: subprocess.Popen[bytes], timeout_s: float
 ) -> None:
-    """Waits for the measuring process; not for one whose partner has failed. Why it failed stands on standard error already."""
+    """Wait for the measuring process, unless the other one fails.
+
+    A process that fails has written its reason to standard error itself.
+    """
     deadline_s = time.monotonic() + timeout_s
     while measuring.poll() is None:
         if other.poll() not in (None, 0):
@@ -176,7 +186,8 @@ def _channels(options: argparse.Namespace) -> list[str]:
         return [channel, channel]
     window = min(term_length // 2, 2 << 20)
     return [
-        f"aeron:udp?endpoint=127.0.0.1:{port}|mtu={options.mtu}|term-length={term_length}|rcv-wnd={window}|so-rcvbuf={window}|so-sndbuf={window}"
+        f"aeron:udp?endpoint=127.0.0.1:{port}|mtu={options.mtu}|term-length={term_length}"
+        f"|rcv-wnd={window}|so-rcvbuf={window}|so-sndbuf={window}"
         for port in _free_ports(2)
     ]
 

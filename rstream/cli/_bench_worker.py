@@ -1,6 +1,7 @@
 """The processes of ``rstream bench``: ``python -m rstream.cli._bench_worker ROLE TASK_JSON``.
 
-The publisher and the pong side run until their standard input says stop; the subscriber and the ping side print a JSON result.
+The publisher and the pong side run until they read a line from standard input. The subscriber and
+the ping side print a JSON result.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ RETRY = (_core.BACK_PRESSURED, _core.ADMIN_ACTION)
 
 
 def stopped() -> bool:
-    """Whether the parent said stop (or ended)."""
+    """Whether the parent asked to stop, or ended."""
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 def wait_connected(publication: Any) -> None:
+    """Wait for a subscriber; ends the process if none comes."""
     deadline = time.monotonic() + CONNECT_S
     while not publication.is_connected:
         if time.monotonic() > deadline:
@@ -36,7 +38,7 @@ def wait_connected(publication: Any) -> None:
 
 
 def publish(task: dict[str, Any]) -> None:
-    """Distinct messages as fast as they are taken."""
+    """Send distinct messages as fast as the log takes them."""
     size = task["size"]
     with Client(dir=task["dir"]) as client:
         publication = client.add_publication(task["channels"][0], STREAM_PING, exclusive=True)
@@ -58,7 +60,7 @@ def publish(task: dict[str, Any]) -> None:
 
 
 def send_block(publication: Any, block: bytearray, size: int) -> bool:
-    """Back to back in one call, as often as needed. False: the reader went."""
+    """Send a block back to back in as few calls as possible; False: the reader has left."""
     start = 0
     while start < BLOCK_MESSAGES:
         taken, result = publication.offer_block(block, size, start)
@@ -69,7 +71,7 @@ def send_block(publication: Any, block: bytearray, size: int) -> bool:
 
 
 def send_each(publication: Any, block: bytearray, size: int) -> bool:
-    """One offer per message."""
+    """Send a block with one offer per message; False: the reader has left."""
     data = bytes(block)
     offer = publication.offer
     for start in range(0, len(data), size):
@@ -83,6 +85,7 @@ def send_each(publication: Any, block: bytearray, size: int) -> bool:
 
 
 def make_room(publication: Any, result: int) -> bool:
+    """Wait until the publication may have room; False: stop sending."""
     if result > 0 or result == _core.ADMIN_ACTION:
         return True
     if result == _core.BACK_PRESSURED:
@@ -92,7 +95,7 @@ def make_room(publication: Any, result: int) -> bool:
 
 
 def subscribe(task: dict[str, Any]) -> None:
-    """Check every message; measure from the end of the warm-up."""
+    """Receive and check every message; measure from the end of the warm-up on."""
     size = task["size"]
     check = _core.check_messages
     with Client(dir=task["dir"]) as client:
@@ -136,6 +139,7 @@ def subscribe(task: dict[str, Any]) -> None:
 
 
 def receive_one(subscription: Any, spin: bool, deadline_s: float) -> bytes | None:
+    """The next message; None: none until the deadline."""
     while True:
         with subscription.poll(1) as batch:
             if len(batch):
@@ -147,13 +151,14 @@ def receive_one(subscription: Any, spin: bool, deadline_s: float) -> bytes | Non
 
 
 def offer_one(publication: Any, message: bytes) -> None:
+    """Send one message; ends the process when that is not possible."""
     while (result := publication.offer(message)) < 0:
         if result not in RETRY:
             raise SystemExit(f"{publication.channel}: offer returned {result}")
 
 
 def ping(task: dict[str, Any]) -> None:
-    """Send, wait for the echo, note the time."""
+    """Send a message, wait for its echo, and note the time, again and again."""
     spin = task["wait"] == "spin"
     with Client(dir=task["dir"]) as client:
         subscription = client.add_subscription(task["channels"][1], STREAM_PONG)
@@ -188,7 +193,7 @@ def ping(task: dict[str, Any]) -> None:
 
 
 def pong(task: dict[str, Any]) -> None:
-    """Echo until stopped."""
+    """Echo every message until stopped."""
     spin = task["wait"] == "spin"
     with Client(dir=task["dir"]) as client:
         subscription = client.add_subscription(task["channels"][0], STREAM_PING)
@@ -209,4 +214,4 @@ if __name__ == "__main__":
     except RStreamError as error:
         sys.exit(f"rstream bench, {sys.argv[1]}: {error}")
     except KeyboardInterrupt:
-        sys.exit(130)  # the parent, which got the same signal, says so
+        sys.exit(130)  # the parent got the same signal and reports it

@@ -1,4 +1,4 @@
-"""``rstream doctor``: what this machine lacks, and the command that mends it."""
+"""``rstream doctor``: what this machine lacks for speed and safety, and how to mend it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-Finding = tuple[str, str, str]  # ok | weak | lacks, what, what next
+#: ("ok", "weak" or "lacks"; what was found; advice)
+Finding = tuple[str, str, str]
 SOCKET_BUFFER_WANTED = 4 << 20
 SHARED_MEMORY_WANTED = 64 << 20
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print each finding; exit code 1 when something is lacking (not when it is only weak)."""
+    """Print each finding; the exit code is 1 when something is lacking, not when it is weak."""
     findings = list(examine(resolve_dir(options.dir)))
     for state, what, advice in findings:
         print(f"{state:5} {what}" + (f"\n      -> {advice}" if advice and state != "ok" else ""))
@@ -30,19 +31,21 @@ def run(options: argparse.Namespace) -> int:
 
 
 def examine(driver_dir: str) -> Iterator[Finding]:
-    """All checks, cheap and without side effects but a temporary file in shared memory."""
+    """Run all checks. They are cheap; the only trace is a temporary file in shared memory."""
     cores = len(os.sched_getaffinity(0))
     yield (
         ("ok" if cores > 4 else "weak"),
         f"cores: {cores}",
-        "up to four cores the driver runs its agents in one thread and waits by blocking; spinning needs more",
+        "on up to four cores the driver runs its agents in one thread that blocks when idle; "
+        "threads that spin need more cores",
     )
     for direction, option in (("receive", "rmem_max"), ("send", "wmem_max")):
         limit = _number(f"/proc/sys/net/core/{option}")
         yield (
             "ok" if limit is None or limit >= SOCKET_BUFFER_WANTED else "weak",
             f"largest socket {direction} buffer: {limit if limit is not None else 'unknown'} bytes",
-            f"sysctl -w net.core.{option}={SOCKET_BUFFER_WANTED}  (windows above {limit} bytes lose datagrams in bursts)",
+            f"sysctl -w net.core.{option}={SOCKET_BUFFER_WANTED}  "
+            f"(windows above {limit} bytes lose datagrams in bursts)",
         )
     yield from _shared_memory(driver_dir)
     yield from _huge_pages()
@@ -110,8 +113,10 @@ def _directory(driver_dir: str) -> Iterator[Finding]:
         private = not status.st_mode & 0o077
         yield (
             "ok" if mine and private else "lacks",
-            f"{driver_dir}: {'yours' if mine else f'owned by uid {status.st_uid}'}, mode {status.st_mode & 0o777:o}",
-            "the directory must be yours and closed to others: chmod 700, or choose another by RSTREAM_DIR",
+            f"{driver_dir}: {'yours' if mine else f'owned by uid {status.st_uid}'}, "
+            f"mode {status.st_mode & 0o777:o}",
+            "the directory must be yours and closed to others: chmod 700, "
+            "or choose another with RSTREAM_DIR",
         )
     state = {
         0: "none running (the next use starts it)",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """``--which``, ``--clean``, ``--list-options``, ``--terminate``, the reports, or the driver itself in the foreground."""
+    """Print a report, do what an option asks for, or become the driver itself."""
     if options.command == "errors":
         return errors(resolve_dir(options.dir))
     if options.command == "loss":
@@ -33,7 +33,10 @@ def run(options: argparse.Namespace) -> int:
         try:
             removed = _core.clean(driver_dir)
         except DriverInUse as error:
-            error.hint = "nothing was removed; it ends by itself when nobody has used it for a while, or kill it"
+            error.hint = (
+                "nothing was removed; the driver ends when no client has used it for a while, "
+                "or kill it"
+            )
             raise
         print(f"{driver_dir}: {removed} files of a dead driver removed")
         return 0
@@ -55,27 +58,27 @@ def run(options: argparse.Namespace) -> int:
 
 
 def local_time(epoch_ms: int) -> str:
-    """As Aeron's tools print times: 2026-03-01 12:00:00.123+0000."""
+    """A time as Aeron's tools print it: 2026-03-01 12:00:00.123+0000."""
     moment = datetime.fromtimestamp(epoch_ms / 1000, UTC).astimezone()
     return f"{moment:%Y-%m-%d %H:%M:%S}.{epoch_ms % 1000:03d}{moment:%z}"
 
 
 def errors(driver_dir: str) -> int:
-    """Distinct errors, oldest first, as Aeron's ErrorStat prints them."""
+    """Print the distinct errors, oldest first, as Aeron's ErrorStat does."""
     found = _core.read_errors(driver_dir)
     for observations, first_ms, last_ms, text in found:
-        print(
-            f"\n{observations} observations from {local_time(first_ms)} to {local_time(last_ms)} for:\n{text}"
-        )
+        span = f"{local_time(first_ms)} to {local_time(last_ms)}"
+        print(f"\n{observations} observations from {span} for:\n{text}")
     print(f"\n{len(found)} distinct errors observed.")
     return 0
 
 
 def losses(driver_dir: str) -> int:
-    """Losses as Aeron's LossStat prints them: comma-separated, a header line, the count."""
+    """Print the losses as Aeron's LossStat does: a header, comma-separated lines, the count."""
     found = metrics.losses(driver_dir)
     print(
-        "#OBSERVATION_COUNT,TOTAL_BYTES_LOST,FIRST_OBSERVATION,LAST_OBSERVATION,SESSION_ID,STREAM_ID,CHANNEL,SOURCE"
+        "#OBSERVATION_COUNT,TOTAL_BYTES_LOST,FIRST_OBSERVATION,LAST_OBSERVATION,"
+        "SESSION_ID,STREAM_ID,CHANNEL,SOURCE"
     )
     for one in found:
         print(

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ("run",)
 
-REAL_SEEDS: Final = 3  # of a scenario
-ON_SOCKETS: Final = "E7"  # always
+#: Runs of a scenario with --real.
+REAL_SEEDS: Final = 3
+#: This experiment always uses sockets.
+ON_SOCKETS: Final = "E7"
 ALWAYS_BY_AGENTS: Final = ("E6", ON_SOCKETS)
 
 
@@ -31,7 +33,7 @@ def _refuse(text: str) -> int:
 
 
 def _refusal(options: Namespace) -> str | None:
-    """Why these options cannot be carried out."""
+    """Why these options cannot be used; None: they can."""
     name: str | None = options.experiment
     if (name is None) == (options.scenario is None):
         return "give either an experiment (E1 ... E10) or --scenario FILE.toml"
@@ -40,7 +42,8 @@ def _refusal(options: Namespace) -> str | None:
     if options.real and name is not None and name not in REAL and name != ON_SOCKETS:
         return f"{name} --real: there is real mode for {', '.join(REAL)}; leave --real out"
     if options.queues and (options.real or name in ALWAYS_BY_AGENTS):
-        return f"--queues: {'not together with --real' if options.real else f'{name} is by real agents alone; leave it out'}"
+        reason = "cannot go with --real" if options.real else f"{name} always uses real agents"
+        return f"--queues: {reason}; leave it out"
     unknown = sorted(set(_baselines(options) or ()) - set(BASELINES))
     if unknown:
         return f"--baselines: no law {unknown[0]!r}; there are {', '.join(BASELINES)}"
@@ -63,7 +66,7 @@ def _write(options: Namespace, plan: Plan, report: Report) -> None:
 
 
 def _baselines(options: Namespace) -> tuple[str, ...] | None:
-    """The laws to compare with; None: nobody said."""
+    """The laws to compare with; None: the option was not given."""
     return None if options.baselines is None else tuple(filter(None, options.baselines.split(",")))
 
 
@@ -81,7 +84,11 @@ def _plan(options: Namespace) -> Plan:
 
 
 def run(options: Namespace) -> int:
-    """0: passed; 1: failed; 2: cannot be carried out."""
+    """Run the experiment or scenario.
+
+    Returns:
+        The exit code. 0: passed; 1: failed; 2: the options cannot be used.
+    """
     if refusal := _refusal(options):
         return _refuse(refusal)
     try:

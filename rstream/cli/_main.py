@@ -1,4 +1,7 @@
-"""The command line's grammar; each command lives in a file of its own and is imported when it is called."""
+"""The commands of ``rstream`` and their options.
+
+The file of a command is imported when the command is called.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,75 @@ if TYPE_CHECKING:
 def parser() -> argparse.ArgumentParser:
     """All commands with their options."""
     top = argparse.ArgumentParser(
-        prog="rstream", description="Reactive streams over a NAK-reliable transport."
+        prog="rstream",
+        description="Reactive streams between processes over shared memory and UDP. These commands "
+        "look at a media driver, run one, or measure. Most work on a driver directory.",
     )
     top.add_argument("--version", action="version", version=f"rstream {_core.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="command")
 
-    def add(name: str, text: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=text, description=text)
+    def add(name: str, summary: str, description: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=summary, description=description)
         command.add_argument(
-            "--dir", help="driver directory (default: $RSTREAM_DIR, else the user's shared one)"
+            "--dir",
+            help="driver directory (default: $RSTREAM_DIR, else /dev/shm/rstream-<user>)",
         )
         return command
 
-    stat = add("stat", "Show what a driver's streams do, live, and why nothing arrives.")
+    _add_stat(
+        add(
+            "stat",
+            "Show the streams of a driver, live, and why nothing arrives.",
+            "Show every publication and reader of a driver: how far it is, what it waits for, and "
+            "which reader is slowest; then the driver's counters. Sizes and positions are bytes of "
+            "the stream, frame headers included.",
+        )
+    )
+    _add_driver(
+        add(
+            "driver",
+            "Run a media driver in the foreground, or say where it is.",
+            "Run a media driver in the foreground until Ctrl-C. Publishers and subscribers start a "
+            "shared driver by themselves; run one here to choose its options or see its output.",
+        )
+    )
+    add(
+        "errors",
+        "Print the errors that a driver logged.",
+        "Print each distinct error that a driver logged: how often, when, and its text.",
+    )
+    add(
+        "loss",
+        "Print how many bytes the readers of a driver lost.",
+        "Print one line for each lossy session: how many gaps its readers saw, and how many bytes "
+        "were lost in them. Lost bytes are sent again; each counts once.",
+    )
+    _add_bench(
+        commands.add_parser(
+            "bench",
+            help="Measure throughput or round trip time between two processes.",
+            description="Measure between two processes of this machine. Every message is distinct "
+            "and checked.",
+        )
+    )
+    add(
+        "doctor",
+        "Say what this machine lacks for speed and safety.",
+        "Check cores, socket buffers, shared memory and the driver directory, and print a command "
+        "for each finding. The exit code is 1 when something necessary is missing.",
+    )
+    _add_lab(
+        commands.add_parser(
+            "lab",
+            help="Compare rate laws in virtual time.",
+            description="Run an experiment or a scenario once per rate law, in virtual time, and "
+            "print the laws beside each other (docs/flow.md).",
+        )
+    )
+    return top
+
+
+def _add_stat(stat: argparse.ArgumentParser) -> None:
     stat.add_argument("--once", action="store_true", help="print once and end")
     stat.add_argument(
         "--interval",
@@ -37,91 +96,108 @@ def parser() -> argparse.ArgumentParser:
         metavar="S",
         help="seconds between prints (default 1)",
     )
-    stat.add_argument("--all", action="store_true", help="every counter, also the zero ones")
+    stat.add_argument("--all", action="store_true", help="also print the counters that are zero")
 
-    driver = add("driver", "Run a media driver in the foreground, or say where it is.")
+
+def _add_driver(driver: argparse.ArgumentParser) -> None:
     driver.add_argument(
-        "--which", action="store_true", help="print the path of the rstreamd program"
+        "--which", action="store_true", help="print the path of the rstreamd program and end"
     )
-    driver.add_argument("--clean", action="store_true", help="remove what a dead driver left")
     driver.add_argument(
-        "--list-options", action="store_true", help="print every option of the driver"
+        "--clean", action="store_true", help="remove the files of a dead driver and end"
+    )
+    driver.add_argument(
+        "--list-options",
+        action="store_true",
+        help="print every option of the driver with its default and meaning",
     )
     driver.add_argument(
         "options", nargs="*", metavar="name=value", help="driver options, for example mtu=8192"
     )
-
     driver.add_argument(
         "--terminate",
         action="store_true",
-        help="ask the driver to end (its option termination-validator must allow it)",
+        help="ask the running driver to end (its option termination-validator must allow it)",
     )
-    driver.add_argument("--token", default="", help="what --terminate brings along")
-
-    add("errors", "Print the distinct errors that a driver logged.")
-    add("loss", "Print what the readers of a driver lost on the way, one line for each source.")
-
-    bench = commands.add_parser(
-        "bench", help="Measure throughput or round trip between two processes."
+    driver.add_argument(
+        "--token", default="", help="with --terminate: the driver's termination-token"
     )
+
+
+def _add_bench(bench: argparse.ArgumentParser) -> None:
     kinds = bench.add_subparsers(dest="kind", required=True, metavar="kind")
     through = kinds.add_parser("throughput", help="messages per second, publisher to subscriber")
     rtt = kinds.add_parser("rtt", help="round trip time, ping to pong and back")
     for kind in (through, rtt):
-        kind.add_argument(
-            "--dir", help="driver directory (default: one of its own, removed at the end)"
-        )
-        kind.add_argument("--transport", choices=("ipc", "udp"), default="ipc")
-        kind.add_argument(
-            "--size",
-            type=int,
-            default=70,
-            metavar="BYTES",
-            help="message size (default 70, at least 12)",
-        )
-        kind.add_argument(
-            "--seconds",
-            type=float,
-            default=10.0,
-            metavar="S",
-            help="steady state measured (default 10)",
-        )
-        kind.add_argument(
-            "--warmup",
-            type=float,
-            default=1.0,
-            metavar="S",
-            help="not measured, before (default 1)",
-        )
-        kind.add_argument(
-            "--mtu",
-            type=int,
-            default=1408,
-            metavar="BYTES",
-            help="UDP: largest datagram (default 1408)",
-        )
-        kind.add_argument(
-            "--threading", default="shared", choices=("shared", "dedicated", "shared-network")
-        )
-        kind.add_argument(
-            "--json", metavar="FILE", help="also write the result there (- for standard output)"
-        )
-    through.add_argument("--batch", choices=("auto", "off"), default="auto",
-                         help="off: one offer per message; auto: the fastest way there is (offer_block)")  # fmt: skip
+        _add_bench_options(kind)
     through.add_argument(
-        "--term-length", type=int, default=1 << 24, metavar="BYTES", help="default 16777216"
+        "--batch",
+        choices=("auto", "off"),
+        default="auto",
+        help="off: one offer per message; auto (default): the fastest call, offer_block",
+    )
+    through.add_argument(
+        "--term-length",
+        type=int,
+        default=1 << 24,
+        metavar="BYTES",
+        help="bytes of a term, a power of two (default 16777216)",
     )
     rtt.add_argument(
-        "--wait", choices=("block", "spin"), default="block", help="how both ends wait"
+        "--wait",
+        choices=("block", "spin"),
+        default="block",
+        help="how both ends wait for a message: block uses no CPU (default), spin is faster",
     )
-    add("doctor", "Say what this machine lacks for speed and safety.")
-    _add_lab(
-        commands.add_parser(
-            "lab",
-            help="Run an experiment of the laws of rate in virtual time, one law beside the other.",
-        )
+
+
+def _add_bench_options(kind: argparse.ArgumentParser) -> None:
+    kind.add_argument(
+        "--dir", help="driver directory (default: a new one with a driver, removed at the end)"
     )
-    return top
+    kind.add_argument(
+        "--transport",
+        choices=("ipc", "udp"),
+        default="ipc",
+        help="ipc: shared memory (default); udp: the loopback interface",
+    )
+    kind.add_argument(
+        "--size",
+        type=int,
+        default=70,
+        metavar="BYTES",
+        help="message size (default 70, at least 12)",
+    )
+    kind.add_argument(
+        "--seconds",
+        type=float,
+        default=10.0,
+        metavar="S",
+        help="seconds that are measured (default 10)",
+    )
+    kind.add_argument(
+        "--warmup",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="seconds before them that are not measured (default 1)",
+    )
+    kind.add_argument(
+        "--mtu",
+        type=int,
+        default=1408,
+        metavar="BYTES",
+        help="UDP: largest datagram (default 1408)",
+    )
+    kind.add_argument(
+        "--threading",
+        default="shared",
+        choices=("shared", "dedicated", "shared-network"),
+        help="threads of the driver: one (shared, default), two, or one per agent (dedicated)",
+    )
+    kind.add_argument(
+        "--json", metavar="FILE", help="also write the result there (- for standard output)"
+    )
 
 
 def _add_lab(lab: argparse.ArgumentParser) -> None:
@@ -133,33 +209,38 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
         "--seeds",
         type=int,
         metavar="N",
-        help="runs per law (default 10, E4 60, E10 40; with --real 10, E4 20, a scenario of your own 3)",
+        help="runs per law (default 10, E4 60, E10 40; "
+        "with --real 10, E4 20, a scenario of your own 3)",
     )
     lab.add_argument(
         "--baselines",
         metavar="LAWS",
-        help="laws beside ours and credit, by commas: static,aimd,nak,cubic (default all; none with --real)",
+        help="laws to compare ours and plain credit with, separated by commas: "
+        "static,aimd,nak,cubic (default: all; none with --real)",
     )
     lab.add_argument(
         "--real",
         action="store_true",
-        help="E1 to E4 and scenarios: on sockets of the loopback in real time, at what this machine can carry",
+        help="E1 to E4 and scenarios: on sockets of the loopback interface, in real time, "
+        "at the rates that this machine can carry",
     )
     lab.add_argument(
         "--queues",
         action="store_true",
-        help="all of it by queues without payload, as groups of more than 16 receivers are: quicker",
+        help="use queues without payload instead of media drivers, as groups of more than "
+        "16 receivers always do: quicker",
     )
     lab.add_argument("--json", metavar="FILE", help="write the result there")
     lab.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw rate, limit, fill and fill NAKs over time: FILE.png or FILE.html (needs matplotlib)",
+        help="draw rate, limit, fill and fill NAKs over time: "
+        "FILE.png or FILE.html (needs matplotlib)",
     )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry of the command; returns its exit code."""
+    """Run a command; returns its exit code."""
     options = parser().parse_args(arguments)
     try:
         if options.command == "stat":

@@ -1,31 +1,41 @@
-"""``rstream stat``: the counters of a driver directory, live, and what keeps a stream from flowing."""
+"""``rstream stat``: a driver's streams and counters, live, and what keeps a stream from flowing."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rstream import _core, metrics
+from rstream._channel_uri import ChannelUri
+from rstream._held_by import HeldBy
 from rstream.driver import resolve_dir
+from rstream.errors import ChannelError
 
 if TYPE_CHECKING:
     import argparse
 
-ALIVE = 2
-ENOUGH = 1.1  # X from which on no stop overran (E4 of docs/flow.md)
-#: Why a publication whose limit is reached cannot go on.
-HELD_BY = {
-    "window": "window is full: the slowest reader holds it",
-    "rate": "its rate holds it",
-    "budget": "as much is under way as its reader's host grants: the budget holds it",
+ALIVE: Final = 2
+#: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/flow.md).
+HEADROOM_ENOUGH: Final = 1.1
+HELD_BY: Final = {
+    HeldBy.WINDOW: "waits: its window is full: the slowest reader holds it back",
+    HeldBy.RATE: "waits: its rate holds it back",
+    HeldBy.BUDGET: "waits: as much is unread as the readers' host grants: the budget holds it back",
+    HeldBy.SUBSCRIBER: "waits: no subscriber (same directory? same name or stream id?)",
 }
-LIVES = {0: "no driver", 1: "dead driver", 2: "alive", 3: "alive (an Aeron driver)"}
+NO_RECEIVER: Final = "waits: no receiver has answered (the endpoint must be the reader's address)"
+DRIVER_STATES: Final = {
+    0: "no driver",
+    1: "dead driver",
+    2: "driver alive",
+    3: "driver alive (Aeron's own)",
+}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print once or until Ctrl-C."""
+    """Print once, or again and again until Ctrl-C."""
     driver_dir = resolve_dir(options.dir)
     before: dict[int, int] = {}
     before_s = 0.0
@@ -34,7 +44,8 @@ def run(options: argparse.Namespace) -> int:
         life = _core.probe(driver_dir)
         if life == 0:
             print(
-                f"rstream: no driver in {driver_dir} (one starts with the first publisher or subscriber)",
+                f"rstream: no driver in {driver_dir} "
+                "(one starts with the first publisher or subscriber)",
                 file=sys.stderr,
             )
             print("\n".join(others(driver_dir)), file=sys.stderr)
@@ -50,7 +61,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def others(driver_dir: str) -> list[str]:
-    """Driver directories beside this one: the usual reason why nothing arrives. Dead ones are counted only."""
+    """Lines about the driver directories beside this one; dead ones are only counted.
+
+    A second directory is the usual reason why nothing arrives.
+    """
     alive: list[str] = []
     dead = 0
     for parent in sorted({os.path.dirname(driver_dir), "/dev/shm"}):
@@ -75,63 +89,87 @@ def others(driver_dir: str) -> list[str]:
 def screen(
     driver_dir: str, life: int, before: dict[int, int], seconds: float, show_all: bool
 ) -> tuple[list[str], dict[int, int]]:
-    """The lines of one print, and the values to compare the next one with."""
+    """The lines of one print, and the counter values that the next one compares with."""
     counters = metrics.counters(driver_dir)
     now = {counter.id: counter.value for counter in counters}
     pid, age_ms = _core.driver_info(driver_dir)
-    lines = [f"{driver_dir}: {LIVES[life]}, pid {pid}, heartbeat {age_ms} ms ago"]
-    streams = metrics.stream_counters(driver_dir)
+    lines = [f"{driver_dir}: {DRIVER_STATES[life]}, pid {pid}, last heartbeat {age_ms} ms ago", ""]
     lines += publication_lines(metrics.publications(driver_dir))
-    lines += image_lines(metrics._images(streams))  # pyright: ignore[reportPrivateUsage]
-    lines.append("counters")
+    lines += ["", *image_lines(metrics.images(driver_dir)), "", "counters: number: value - label"]
     for counter in counters:
         if counter.value == 0 and not show_all:
             continue
-        rate = ""
+        change_per_s = ""
         if before and seconds > 0 and counter.type_id != metrics.TYPE_CLIENT_HEARTBEAT:
             change = (counter.value - before.get(counter.id, 0)) / seconds
-            rate = f"  ({change:+,.0f}/s)" if change else ""
-        lines.append(f"{counter.id:5d}: {counter.value:>26,d} - {counter.label}{rate}")
+            change_per_s = f"  ({change:+,.0f}/s)" if change else ""
+        lines.append(f"{counter.id:5d}: {counter.value:>26,d} - {counter.label}{change_per_s}")
     return lines, now
 
 
 def publication_lines(states: list[metrics.PublicationState]) -> list[str]:
-    """One line per publication, with the reason when it cannot go on."""
-    lines = ["publications"] if states else ["publications: none"]
+    """A few lines for each publication: where it is, whether it flows, and how fast."""
+    lines = ["publications" if states else "publications: none"]
     for state in states:
-        room = state.limit - state.position
-        if state.is_ipc and state.subscribers == 0:
-            why = "no subscriber (same directory? same name or stream id?)"
-        elif not state.is_ipc and state.sender_limit is not None and state.sender_limit == 0:
-            why = "no receiver has answered (endpoint is the reader's address)"
-        elif state.held_by is not None:
-            why = HELD_BY[state.held_by]
-            if state.slowest is None and state.held_by == "window":
-                why += " (which one, only a driver of rstream tells)"
-        else:
-            why = "flows"
-        lines.append(
-            f"  stream {state.stream_id} session {state.session_id} position {state.position:,} room {max(room, 0):,} "
-            f"readers {state.subscribers if state.is_ipc else '-'}: {why}  {state.channel}"
-        )
+        room = max(state.limit - state.position, 0)
+        readers = f"; local subscribers: {state.subscribers}" if state.is_ipc else ""
+        lines += [
+            f"  {_stream(state)}",
+            f"    {_what_it_waits_for(state)}",
+            f"    sent {state.position:,} bytes; room for {room:,} bytes more{readers}",
+        ]
         if state.rate is not None:
-            room = (
-                ""
-                if state.rate.margin is None
-                else f", X {state.rate.margin:.2f}"
-                + (
-                    " (too little buffer for a reader that stops)"
-                    if state.rate.margin < ENOUGH
-                    else ""
-                )
-            )
-            lines.append(
-                f"    rate: {state.rate.bytes_per_s:,} bytes/s, {state.rate.fill_naks:,} fill NAKs{room}"
-            )
+            lines += _rate_lines(state.rate)
         if state.slowest is not None:
             lines.append(
-                f"    slowest: {state.slowest.name}, {state.fill:.0%} full, for {_age(state.slowest.since_ms)}, consumed {state.slowest.position:,}"
+                f"    slowest reader: {state.slowest.name}, buffer {state.fill:.0%} full, "
+                f"consumed {state.slowest.position:,} bytes, "
+                f"slowest for {_age(state.slowest.since_ms)}"
             )
+        lines.append(f"    channel: {state.channel}")
+    return lines
+
+
+def _stream(state: metrics.PublicationState | metrics.ImageState) -> str:
+    """Name, stream id and session."""
+    try:
+        name = ChannelUri.parse(state.channel).get("rs-name")
+    except ChannelError:
+        name = None  # a counter's label holds 380 bytes: a longer channel is cut off
+    stream = (
+        f"stream {state.stream_id}" if name is None else f'stream "{name}" (id {state.stream_id})'
+    )
+    return f"{stream}, session {state.session_id}"
+
+
+def _what_it_waits_for(state: metrics.PublicationState) -> str:
+    if state.is_ipc and state.subscribers == 0:
+        return HELD_BY[HeldBy.SUBSCRIBER]
+    if state.sender_limit == 0 and not state.is_ipc:
+        return NO_RECEIVER
+    if state.held_by is None:
+        return "flows"
+    is_unnamed = state.slowest is None and state.held_by is HeldBy.WINDOW
+    return HELD_BY[state.held_by] + (
+        " (only rstream's own driver tells which one)" if is_unnamed else ""
+    )
+
+
+def _rate_lines(rate: metrics.RateState) -> list[str]:
+    lines = [
+        f"    rate: {rate.bytes_per_s:,} bytes/s; "
+        f"readers sent {rate.fill_naks:,} reports of a filling buffer (fill NAKs)"
+    ]
+    if rate.headroom is not None:
+        verdict = (
+            f"below {HEADROOM_ENOUGH} some is lost and sent again: use a larger receiver window"
+            if rate.headroom < HEADROOM_ENOUGH
+            else f"{HEADROOM_ENOUGH} is enough"
+        )
+        lines.append(
+            f"    headroom: {rate.headroom:.2f} (the buffer of a reader that stops holds "
+            f"{rate.headroom:.2f} times the data that still arrives; {verdict})"
+        )
     return lines
 
 
@@ -145,15 +183,13 @@ def _age(since_ms: int) -> str:
 
 
 def image_lines(states: list[metrics.ImageState]) -> list[str]:
-    """One line per reader."""
-    lines = ["readers"] if states else ["readers: none"]
+    """A few lines for each subscriber of each session."""
+    lines = ["readers" if states else "readers: none"]
     for state in states:
-        held = ""
+        text = f"    consumed {state.consumed:,} bytes"
         if state.received is not None:
-            held = f" received and not consumed {state.received - state.consumed:,}"
+            text += f"; {state.received - state.consumed:,} bytes received and not yet consumed"
             if state.highest is not None and state.highest > state.received:
-                held += f" gap before {state.highest:,}"
-        lines.append(
-            f"  stream {state.stream_id} session {state.session_id} consumed {state.consumed:,}{held}  {state.channel}"
-        )
+                text += f"; a gap from {state.received:,} on waits to be sent again"
+        lines += [f"  {_stream(state)}", text, f"    channel: {state.channel}"]
     return lines

@@ -1,10 +1,10 @@
-"""Codecs: objects to bytes and back, a batch at a time. They know bytes, not transports.
+"""Codecs turn objects into bytes and back, a batch at a time.
 
-The type chooses (:func:`codec_for`): ``bytes`` → raw, ``pyarrow.RecordBatch`` → arrow, everything
-else → msgpack of that type. ``pickle`` only by name, and only with ``trusted=True``: unpickling
-what came from a socket is code execution. The codec's id travels in each message's header and is
-checked by the reader. Third parties (msgspec, pyarrow, numpy) are imported when a codec that needs
-them is made.
+The type of the objects chooses the codec (:func:`codec_for`): ``bytes`` → raw,
+``pyarrow.RecordBatch`` → arrow, everything else → msgpack of that type. ``pickle`` must be named,
+with ``trusted=True``, because unpickling data from a socket executes code. Each message's header
+has the codec's id, which the reader checks. msgspec, pyarrow and numpy are imported when a codec
+that needs them is made.
 """
 
 from __future__ import annotations

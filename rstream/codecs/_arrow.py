@@ -1,6 +1,6 @@
 """The Arrow codec."""
 
-# pyarrow carries no types, so whatever comes from it is unknown; no signature here names it.
+# pyarrow has no types, so everything from it is unknown; no signature here names it.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Arrow:
-    """Arrow IPC stream format; each message carries its schema."""
+    """The Arrow IPC stream format, with the schema in each message."""
 
     codec_id = 3
 
@@ -54,9 +54,12 @@ class _Arrow:
 def arrow() -> Codec[Any]:
     """``pyarrow.RecordBatch`` as an Arrow IPC stream of one batch, schema included in each message.
 
-    The columns of a decoded batch point into one owned copy of the message (a ``bytes`` object),
-    so they may be kept for as long as wanted and never hold the transport's window. Dictionary
-    columns travel with their dictionaries.
+    The columns of a decoded batch point into a copy of the message (a ``bytes`` object). They may
+    be kept for any time and do not hold the transport's window. Dictionary columns include their
+    dictionaries.
+
+    Raises:
+        ConfigError: pyarrow is not installed.
     """
     try:
         return _Arrow()

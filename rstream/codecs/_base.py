@@ -1,4 +1,4 @@
-"""What a codec is, and the ids that travel."""
+"""The protocol of codecs, and the ids in message headers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What ``encode`` may give: one buffer, or parts that the transport joins without a copy here.
+#: The result of ``encode``: one buffer, or parts that the transport joins without another copy.
 Encoded: TypeAlias = Buffer | list[Buffer]
 
-#: Names of the ids that rstream itself uses (docs/wire.md); 0 says that the writer named none.
+#: Names of the ids of rstream's own codecs (docs/wire.md); 0: the writer named none.
 CODEC_NAMES: Final[Mapping[int, str]] = {
     0: "none",
     1: "raw",
@@ -25,25 +25,26 @@ CODEC_NAMES: Final[Mapping[int, str]] = {
     4: "numpy",
     5: "pickle",
 }
-#: Ids from here to 255 are the users'.
+#: Ids from here to 255 are free for users.
 USER_CODEC_ID: Final = 128
 
 
 class Codec(Protocol[T]):
-    """Turns objects into bytes and back. Thread rule: one codec object serves one publisher or
-    subscriber.
+    """Turns objects into bytes and back.
+
+    One codec object serves one publisher or one subscriber, and so one thread at a time.
 
     Attributes:
-        codec_id: 1…255, the same at both ends; users' own from :data:`USER_CODEC_ID` on.
+        codec_id: 1 to 255, the same at both ends; your own from :data:`USER_CODEC_ID` on.
     """
 
     @property
     def codec_id(self) -> int:
-        """Id that travels in the header of each message."""
+        """The id in the header of each message."""
         ...
 
     def encode(self, obj: T) -> Encoded:
-        """The bytes of one object; they are copied into the log before the next call.
+        """The bytes of one object. They are copied into the log before the next call.
 
         Raises:
             CodecError: ``obj`` cannot be encoded.
@@ -51,16 +52,16 @@ class Codec(Protocol[T]):
         ...
 
     def decode_many(self, messages: Sequence[bytes]) -> list[T]:
-        """The objects of a batch, in order; ``messages`` are owned copies that may be kept.
+        """The objects of a batch, in order. ``messages`` are copies that may be kept.
 
         Raises:
-            CodecError: one of them cannot be decoded; the text says which and why.
+            CodecError: a message cannot be decoded; the text says which and why.
         """
         ...
 
 
 def describe_codec(codec_id: int) -> str:
-    """Name and id, for messages to people."""
+    """Name and id of a codec, for people."""
     return f"{CODEC_NAMES.get(codec_id, 'user codec')} (id {codec_id})"
 
 

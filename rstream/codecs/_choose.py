@@ -1,4 +1,4 @@
-"""Which codec for which type or name."""
+"""Choosing a codec by type or by name."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ def codec_for(type: None = None) -> Codec[Any]: ...
 @overload
 def codec_for(type: type[T]) -> Codec[T]: ...
 def codec_for(type: Any = None) -> Codec[Any]:
-    """The codec that a type asks for.
+    """The codec for a type.
 
-    ``bytes``, ``bytearray``, ``memoryview`` → raw; ``pyarrow.RecordBatch`` → arrow; else msgpack
-    of the type.
+    ``bytes``, ``bytearray`` and ``memoryview``: raw; ``pyarrow.RecordBatch``: arrow; all others:
+    msgpack of the type.
+
+    Raises:
+        ConfigError: numpy arrays, whose codec needs dtype and shape; or msgpack cannot handle the
+            type.
     """
     if type is bytes or type is bytearray or type is memoryview:
         return raw()
-    # Whoever names the class has imported pyarrow, so it need not be imported to compare.
+    # A caller that names the class has imported pyarrow: no need to import it for comparing.
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and type is pyarrow.RecordBatch:
         return arrow()
@@ -42,10 +46,10 @@ def codec_for(type: Any = None) -> Codec[Any]:
 def named(name: str) -> Codec[Any]:
     """The codec of a name: ``raw``, ``msgpack``, ``arrow``, ``pickle``.
 
-    Whoever writes ``"pickle"`` says that all writers of the stream are trusted.
+    By writing ``"pickle"`` you say that you trust all writers of the stream.
 
     Raises:
-        ConfigError: another name.
+        ConfigError: there is no codec of that name.
     """
     match name:
         case "raw":

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class _Raw:
-    """Bytes as they are."""
+    """Bytes, unchanged."""
 
     codec_id = 1
 
@@ -34,12 +34,12 @@ class _Raw:
 
 
 def raw() -> Codec[bytes]:
-    """Bytes as they are; writers may give any contiguous buffer."""
+    """Bytes, unchanged. Writers may give any contiguous buffer."""
     return _Raw()
 
 
 class _Msgpack(Generic[T]):
-    """msgpack by msgspec, with the type's checks on decoding."""
+    """msgpack by msgspec; decoding checks the type."""
 
     codec_id = 2
 
@@ -81,10 +81,10 @@ def msgpack() -> Codec[Any]: ...
 @overload
 def msgpack(type: type[T]) -> Codec[T]: ...
 def msgpack(type: type[Any] | None = None) -> Codec[Any]:
-    """The default: msgpack by msgspec.
+    """msgpack by msgspec, the default codec.
 
     Args:
-        type: what to decode to and to check against (``msgspec.Struct``, dataclass, ``list[int]``,
+        type: the type to decode to and to check (``msgspec.Struct``, dataclass, ``list[int]``,
             …); None: plain dicts, lists, numbers, strings.
     Raises:
         ConfigError: msgspec cannot handle ``type``.
@@ -96,7 +96,7 @@ def msgpack(type: type[Any] | None = None) -> Codec[Any]:
 
 
 class _Numpy:
-    """Arrays of one dtype and shape; nothing but their bytes travels."""
+    """Arrays of one dtype and shape; messages contain only their bytes."""
 
     codec_id = 4
 
@@ -142,11 +142,15 @@ class _Numpy:
 
 
 def numpy(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Codec[npt.NDArray[Any]]:
-    """Arrays of one dtype and shape, C order; decoded ones are read-only views of an owned copy.
+    """Arrays of one dtype and shape, in C order.
+
+    Decoded arrays are read-only views of a copy of the message.
 
     Args:
-        dtype: without Python objects.
-        shape: one size may be -1 (any).
+        dtype: a dtype without Python objects.
+        shape: the sizes; one may be -1 (any size).
+    Raises:
+        ConfigError: numpy is not installed, or an argument cannot be used.
     """
     try:
         return _Numpy(dtype, shape)
@@ -167,7 +171,7 @@ class _Pickle:
         except ImportError:
             self._dumps: Callable[[Any, int], bytes] = _pickle.dumps
         else:
-            # cloudpickle carries no types of its own.
+            # cloudpickle has no types.
             self._dumps = cloudpickle.dumps  # pyright: ignore[reportUnknownMemberType]
 
     def encode(self, obj: Any) -> Encoded:
@@ -187,10 +191,10 @@ class _Pickle:
 
 
 def pickle(*, trusted: bool) -> Codec[Any]:
-    """Any Python object, by cloudpickle where it is installed.
+    """Any Python object, by cloudpickle if it is installed, else by pickle.
 
     Args:
-        trusted: must be True: whoever can write to the stream can run code in its readers.
+        trusted: must be True: every writer of the stream can run code in its readers.
     Raises:
         ConfigError: ``trusted`` is not True.
     """

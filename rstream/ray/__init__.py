@@ -1,14 +1,15 @@
-"""Ray: stream handles that can be pickled and passed to any actor or task, and reading ends that run in the background.
+"""Ray: stream handles to pass to any actor or task, and reading ends that run in the background.
 
     # in the reading actor                                  # in any other actor, task or program
     self.end = rstream.ray.open_reader("ticks")             with handle.publisher() as pub:
     self.end.start(self.on_tick)                                pub.send({"px": 1.0})
     return self.end.handle
 
-No item travels through actor calls or the object store. See docs/ray-spark.md.
+Items do not travel through actor calls or the object store. See docs/ray-spark.md.
 """
 
-from rstream.ray._endpoint import Endpoint, open_reader
+from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
+from rstream.ray._open import open_reader
 
 __all__ = ("Endpoint", "StreamHandle", "host_token", "open_reader")

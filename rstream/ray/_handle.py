@@ -1,36 +1,37 @@
-"""Stream handles: where a reader can be reached, as a small value that travels.
+"""Stream handles: the address of a reader as a small value that can be passed around.
 
-Data's way: the *reader* makes the handle, because in UDP unicast the address is the reader's. It subscribes to a shared-memory
-stream and to a UDP port of its own; both carry the same stream id. A *writer* that opens the handle compares host tokens: equal means
-that it sees the same shared memory, so it writes there; otherwise it sends to the reader's address. Many readers are many handles.
+The *reader* makes the handle, because in UDP unicast the address is the reader's. It subscribes to
+a shared-memory stream and to a UDP port of its own, with one stream id. A *writer* that opens the
+handle compares host tokens. If they are equal, it sees the same shared memory and writes there.
+Otherwise it sends to the reader's UDP address. Many readers are many handles.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from rstream import _core
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rstream.stream import Publisher
+    from rstream.stream import Publisher, SendOptions
 
 HANDLE_VERSION = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StreamHandle:
-    """Address of one reader of one stream. Picklable, comparable, and plain text for Spark options.
+    """Address of one reader of one stream: picklable, comparable, and plain text for Spark options.
 
     Attributes:
         name: the stream's name; its hash is the stream id.
-        stream_id: transport stream id of both ways.
-        ipc_channel: Aeron URI of the shared-memory way.
+        stream_id: transport stream id, the same on both channels.
+        ipc_channel: Aeron URI of the shared-memory channel.
         endpoint: ``host:port`` where the reader's UDP port is bound; empty: shared memory only.
-        udp_channel: Aeron URI a writer on another host uses; empty: shared memory only.
-        host_token: tells two hosts apart (boot id and shared-memory mount).
+        udp_channel: Aeron URI for writers on other hosts; empty: shared memory only.
+        host_token: identifies the host (boot id and shared-memory mount).
         driver_dir: the reader's driver directory.
         node: node address or id, for people.
         codec: name of the codec, as :func:`rstream.codecs.named` knows it.
@@ -47,17 +48,17 @@ class StreamHandle:
     codec: str
 
     def to_text(self) -> str:
-        """One line of plain text; :meth:`from_text` reads it."""
+        """The handle as one line of plain text; :meth:`from_text` reads it."""
         import msgspec
 
         return msgspec.json.encode({"v": HANDLE_VERSION, **dataclasses.asdict(self)}).decode()
 
     @classmethod
     def from_text(cls, text: str) -> StreamHandle:
-        """Read what :meth:`to_text` wrote.
+        """The handle of a text that :meth:`to_text` wrote.
 
         Raises:
-            ConfigError: not a handle, or one of another version.
+            ConfigError: the text is no handle, or one of another version.
         """
         import msgspec
 
@@ -66,8 +67,8 @@ class StreamHandle:
             version = fields.pop("v")
             if version != HANDLE_VERSION:
                 raise ConfigError(
-                    f"stream handle of version {version}, this rstream reads version {HANDLE_VERSION}: "
-                    "use the same rstream release on both sides"
+                    f"stream handle of version {version}, this rstream reads version "
+                    f"{HANDLE_VERSION}: use the same rstream release on both sides"
                 )
             return cls(**fields)
         except ConfigError:
@@ -76,18 +77,23 @@ class StreamHandle:
             raise ConfigError(f"not a stream handle: {text[:80]!r} ({error})") from error
 
     def is_local(self, driver_dir: str | None = None) -> bool:
-        """Whether this process sees the reader's shared memory (same token, same directory)."""
+        """Whether this process sees the reader's shared memory: same host token, same directory."""
         directory = driver_dir or self.driver_dir
         return directory == self.driver_dir and host_token(directory) == self.host_token
 
-    def publisher(self, *, driver_dir: str | None = None, **options: Any) -> Publisher[Any]:
+    def publisher(
+        self, *, driver_dir: str | None = None, **options: Unpack[SendOptions]
+    ) -> Publisher[Any]:
         """Open the writing end: shared memory on the reader's host, UDP elsewhere.
 
         Args:
-            driver_dir: the writer's driver directory when it has to be another than the reader's (another host).
-            options: as for :func:`rstream.publisher` (``connect_timeout_s``, ``linger_s``, ``rate``).
+            driver_dir: the writer's driver directory, where it differs from the reader's (on
+                another host).
+            options: ``connect_timeout_s``, ``linger_s`` and ``rate``, as for
+                :func:`rstream.publisher`.
         Raises:
-            ConfigError: another host, and the handle has no UDP address.
+            ConfigError: the writer is on another host, and the handle has no UDP address.
+            DriverError: there is no driver, or it refused the channel.
         """
         from rstream import codecs, stream
 
@@ -98,8 +104,8 @@ class StreamHandle:
             )
         if not self.udp_channel:
             raise ConfigError(
-                f"stream {self.name!r}: its reader (node {self.node}) is on another host and its handle has no UDP address; "
-                "open the reader with udp=True"
+                f"stream {self.name!r}: its reader (node {self.node}) is on another host and its "
+                "handle has no UDP address; open the reader with udp=True"
             )
         return stream.publisher(
             self.name, channel=self.udp_channel, codec=codec, dir=driver_dir, **options
@@ -107,5 +113,5 @@ class StreamHandle:
 
 
 def host_token(driver_dir: str) -> str:
-    """Token of the host as seen from this process; ``$RSTREAM_HOST_TOKEN`` overrides it."""
+    """Token of the host that this process sees; ``$RSTREAM_HOST_TOKEN`` overrides it."""
     return os.environ.get("RSTREAM_HOST_TOKEN") or _core.host_token(driver_dir)

@@ -1,9 +1,11 @@
-"""RxPY: streams as Observables, and the operator that sends.
+"""RxPY: streams as Observables, and an operator that sends.
 
-Plain ``reactivex.Observable``; demand is handled at the edges. Items are delivered in the reading
-thread, so the pipeline's own slowness is the back-pressure: while it works, nothing is read, the
-window fills and the publisher waits. ``observe_on`` and asynchronous ``flat_map`` of Rx queue
-without bound and so hide it; put ``on_slow=rstream.policy.Buffer(n)`` at the stream instead.
+The Observables are plain ``reactivex.Observable``. Items are delivered in the reading thread, so a
+slow pipeline slows the publisher down: while it works nothing is read, the window fills, and the
+publisher waits. ``observe_on`` and asynchronous ``flat_map`` queue without a limit and hide that;
+give the stream ``on_slow=rstream.policy.Buffer(n)`` instead::
+
+    rx.from_stream("ticks").pipe(ops.map(score), rx.to_stream("scores")).run()
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class EndpointLike(Protocol):
-    """What reads in the background and can be stopped; :class:`rstream.ray.Endpoint` is one."""
+    """A reader in the background that can be stopped, such as :class:`rstream.ray.Endpoint`."""
 
     def start(
         self,
@@ -20,7 +20,7 @@ class EndpointLike(Protocol):
         *,
         on_end: Callable[[BaseException | None], None] | None = None,
     ) -> None:
-        """Begin to read: ``on_item`` for each item, ``on_end`` once."""
+        """Begin to read: call ``on_item`` for each item, and ``on_end`` once at the end."""
         ...
 
     def close(self) -> None:
@@ -29,10 +29,12 @@ class EndpointLike(Protocol):
 
 
 def from_endpoint(endpoint: EndpointLike) -> Observable[Any]:
-    """An Observable of an endpoint's items; subscribing starts the endpoint, so it can be subscribed once.
+    """An Observable of an endpoint's items.
 
-    Items are delivered in the endpoint's thread: the pipeline's slowness is the back-pressure. It completes when the
-    endpoint is finished, ends with an error when reading or the pipeline raised, and dispose closes the endpoint.
+    Subscribing starts the endpoint, so it can be subscribed once. Items are delivered in the
+    endpoint's thread, so a slow pipeline slows the writers down. It completes when the endpoint is
+    finished, and ends with an error when reading or the pipeline raised. Dispose closes the
+    endpoint.
     """
 
     def subscribe(

@@ -7,28 +7,27 @@ import logging
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from reactivex import Observable, abc
 from reactivex.disposable import Disposable
 
-from rstream import policy, stream
+from rstream import stream
+from rstream.codecs import codec_for
 from rstream.errors import ClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.channel import Channel
-    from rstream.client import Client
     from rstream.codecs import Codec
-    from rstream.stream import Subscriber
+    from rstream.stream import Subscriber, SubscriberOptions
 
 log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
 WAIT_S = 0.5
-#: How long the end of the process waits for an item that is under way in a thread of run().
+#: At exit, most seconds to wait for an item that a thread of run() delivers.
 EXIT_S = 2.0
 
 
@@ -37,51 +36,36 @@ def from_stream(
     type: type[Any] | None = None,
     *,
     codec: Codec[Any] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    prefetch: int = 256,
-    on_slow: policy.SlowPolicy = policy.Block(),
-    dir: str | None = None,
-    client: Client | None = None,
+    **options: Unpack[SubscriberOptions],
 ) -> Observable[Any]:
     """An Observable of a stream's items.
 
-    Each ``subscribe`` opens the stream and reads it on a thread of its own, which keeps the
-    program alive until the stream ends or the subscription is disposed; under ``run()`` the caller
-    waits itself, so the thread does not, and Ctrl-C ends the program. Delivery is synchronous in
-    that thread.
+    Each ``subscribe`` opens the stream and reads it on a thread of its own. That thread keeps the
+    program alive until the stream ends or the subscription is disposed. Under ``run()`` the caller
+    waits itself: then the thread is a daemon, and Ctrl-C ends the program. Items are delivered
+    synchronously in that thread.
 
     Args:
-        name, type, codec, channel, stream_id, on_slow, dir, client: as for
-            :func:`rstream.subscriber`.
-        prefetch: most items read at once; the room they took is given back to the publisher
-            together.
+        name, type, codec, options: as for :func:`rstream.subscriber`. The publisher gets the room
+            of up to ``prefetch`` items back at once.
     Returns:
-        A cold Observable. It completes when every publisher seen has completed; ``PublisherLost``,
+        A cold Observable. It completes when every publisher seen has completed. ``PublisherLost``,
         ``RemoteError`` and all other failures, those of opening too, reach ``on_error``.
-        Dispose stops it within 100 ms, from any thread; an item under way is finished.
+        Dispose stops it within 100 ms, from any thread; an item being delivered is finished.
     """
 
     def open_subscriber() -> Subscriber[Any]:
         return stream.subscriber(
-            name,
-            type,
-            codec=codec,
-            channel=channel,
-            stream_id=stream_id,
-            prefetch=prefetch,
-            on_slow=on_slow,
-            dir=dir,
-            client=client,
+            name, codec=codec if codec is not None else codec_for(type), **options
         )
 
     return _observable(open_subscriber, f"rstream-rx-{name}")
 
 
 def from_reader(reader: Subscriber[T]) -> Observable[T]:
-    """An Observable of a reader that is open already (such as a Ray endpoint's).
+    """An Observable of a reader that is open already, such as that of a Ray endpoint.
 
-    It may be subscribed once; the reader is closed when the stream ends or the subscription is
+    It can be subscribed once. The reader is closed when the stream ends or the subscription is
     disposed.
     """
 
@@ -111,8 +95,10 @@ def _observable(open_subscriber: Callable[[], Subscriber[T]], name: str) -> Obse
 
 
 def _is_under_run() -> bool:
-    """Whether ``Observable.run()`` of RxPY is among the callers: it waits for the end itself, and a
-    thread that kept the program alive would make Ctrl-C there seem to do nothing.
+    """Whether ``Observable.run()`` of RxPY is among the callers.
+
+    It waits for the end itself. If the reading thread kept the program alive, Ctrl-C would seem to
+    do nothing there.
     """
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
@@ -126,7 +112,7 @@ _readings: weakref.WeakSet[_Reading] = weakref.WeakSet()
 
 
 def _stop_readings() -> None:
-    """At exit, before the clients are closed: nobody reads any more."""
+    """At exit, before the clients are closed: stop all reading threads."""
     for reading in list(_readings):
         reading.stop()
     for reading in list(_readings):
@@ -134,24 +120,24 @@ def _stop_readings() -> None:
 
 
 class _Reading:
-    """The thread between one subscriber and one observer."""
+    """The thread that reads one subscriber for one observer."""
 
     def __init__(self, source: Subscriber[Any], observer: abc.ObserverBase[Any], name: str) -> None:
         self._source = source
         self._observer = observer
         self._is_stopped = False
-        # None: as the thread that subscribes, so that RxPY's own threads count as run() does.
+        # None: as the subscribing thread is; so RxPY's own daemon threads make this one a daemon.
         daemon = True if _is_under_run() else None
         self.thread = threading.Thread(target=self._run, name=name, daemon=daemon)
         if not _readings:
-            # Here and not at import: what is registered last runs first, before the clients close.
+            # Here and not at import: the function registered last runs first, before clients close.
             atexit.unregister(_stop_readings)
             atexit.register(_stop_readings)
         _readings.add(self)
         self.thread.start()
 
     def stop(self) -> None:
-        """Dispose: nothing is emitted after the item under way."""
+        """Dispose: the item being delivered is the last one."""
         self._is_stopped = True
         self._source.wake()
 
@@ -162,7 +148,7 @@ class _Reading:
         except Exception as raised:
             error = raised
         finally:
-            # Closed before the end is told: who waits for the end may want the stream's name again.
+            # Closed before the observer learns of the end: it may open the stream again at once.
             self._source.close()
         if self._is_stopped:
             if error is not None:

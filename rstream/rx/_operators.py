@@ -1,22 +1,20 @@
-"""Operators."""
+"""The operator that sends."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable
 
-from rstream import rate as rates
 from rstream import stream
+from rstream.codecs import codec_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.channel import Channel
-    from rstream.client import Client
     from rstream.codecs import Codec
-    from rstream.stream import Publisher
+    from rstream.stream import Publisher, PublisherOptions
 
 
 def to_stream(
@@ -24,26 +22,21 @@ def to_stream(
     type: type[Any] | None = None,
     *,
     codec: Codec[Any] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    dir: str | None = None,
-    client: Client | None = None,
-    connect_timeout_s: float = 10.0,
-    linger_s: float = 5.0,
-    rate: rates.RateLimit | None = None,
+    **options: Unpack[PublisherOptions],
 ) -> Callable[[Observable[Any]], Observable[int]]:
-    """Send every item into a stream.
+    """An operator that sends every item into a stream.
 
-    ``send`` waits for room in the thread that emits, and so slows the pipeline above down.
-    Completion completes the stream, an error ends it with its text, dispose completes it.
+    ``send`` waits for room in the thread that emits, and so slows the pipeline above it down.
+    Completion completes the stream, an error ends it with the error's text, and dispose completes
+    it.
 
     Args:
-        name, type, codec, channel, stream_id, dir, client, connect_timeout_s, linger_s, rate: as
-            for :func:`rstream.publisher`.
+        name, type, codec, options: as for :func:`rstream.publisher`.
     Returns:
-        An operator. Its Observable emits one item, how many were sent, when the source has
-        completed and readers had ``linger_s`` to consume; then it completes. So ``.run()`` gives
-        the count. A failure to send disposes the source and reaches ``on_error``.
+        The operator. Its Observable emits one item, the number of items sent, when the source has
+        completed and the readers had ``linger_s`` seconds to consume; then it completes. So
+        ``.run()`` returns the count. A failure to send disposes the source and reaches
+        ``on_error``.
     """
 
     def operator(source: Observable[Any]) -> Observable[int]:
@@ -52,15 +45,7 @@ def to_stream(
         ) -> abc.DisposableBase:
             try:
                 publisher: Publisher[Any] = stream.publisher(
-                    name,
-                    codec=codec if codec is not None else _codec_for(type),
-                    channel=channel,
-                    stream_id=stream_id,
-                    dir=dir,
-                    client=client,
-                    connect_timeout_s=connect_timeout_s,
-                    linger_s=linger_s,
-                    rate=rate,
+                    name, codec=codec if codec is not None else codec_for(type), **options
                 )
             except Exception as error:
                 observer.on_error(error)
@@ -78,14 +63,8 @@ def to_stream(
     return operator
 
 
-def _codec_for(type: type[Any] | None) -> Codec[Any]:
-    from rstream.codecs import codec_for
-
-    return codec_for(type)
-
-
 class _Sending:
-    """Between one source and one publisher."""
+    """The connection of one source to one publisher."""
 
     def __init__(self, publisher: Publisher[Any], observer: abc.ObserverBase[int]) -> None:
         self.upstream = CompositeDisposable()

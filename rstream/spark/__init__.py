@@ -6,8 +6,8 @@
         .option("partitionBy", "carrier")
         .option("checkpointLocation", folder).start())
 
-Each element at the reader is a ``pyarrow.RecordBatch``; rows are one ``flat_map`` away. At least once: see
-:mod:`rstream.spark._sink` and docs/ray-spark.md.
+The reader gets each element as a ``pyarrow.RecordBatch``. Rows are delivered at least once: see
+:func:`marks_of` and docs/ray-spark.md.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ __all__ = ("OPTIONS", "Marks", "marks_of", "register")
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``rstream`` known to this session.
+    """Register the format ``rstream`` with this session.
 
-    Workers import :mod:`rstream.spark`: it must be installed in their Python (``PYSPARK_PYTHON``).
+    Workers import :mod:`rstream.spark`, so it must be installed in their Python
+    (``PYSPARK_PYTHON``).
     """
     from rstream.spark._sink import RstreamDataSource
 

@@ -1,16 +1,24 @@
 """The streaming sink: Arrow batches from Spark's Python workers into rstream.
 
-Data's way: Spark plans a micro-batch; for each of its partitions a Python worker calls :meth:`Writer.write` with an iterator of
-``pyarrow.RecordBatch``. The writer cuts each batch by the partition column over the handles, cuts again so that every piece fits the largest
-message, marks it with query, epoch, partition and attempt (Arrow schema metadata), and sends it. ``send`` waits while the reader has no room: the
-task waits, so Spark plans the next micro-batch later. That is the whole back-pressure.
+Spark plans a micro-batch. For each of its partitions a Python worker calls :meth:`Writer.write`
+with an iterator of ``pyarrow.RecordBatch``. The writer
 
-Delivery is *at least once*: with ``ack=consumed`` (default) a task ends only when its readers have consumed what it sent, so a micro-batch is
-committed only after that. A retried task or a replayed micro-batch sends its rows again, under another attempt or token: readers tell them apart by the
+1. divides each batch by the partition column among the handles,
+2. divides it again so that every piece fits the largest message,
+3. marks each piece with query, epoch, partition and attempt, in the metadata of the Arrow schema,
+4. and sends it.
+
+``send`` waits while the reader has no room. So the task waits, and Spark plans the next micro-batch
+later: that is the whole back-pressure.
+
+Delivery is *at least once*. With ``ack=consumed`` (default) a task ends only when its readers have
+consumed its rows, so a micro-batch is committed only after that. A retried task or a replayed
+micro-batch sends its rows again, under another attempt or token; readers recognise them by the
 marks (:func:`marks_of`).
 
-Workers are forked by Spark's daemon, reused across tasks, and end without ``atexit``: publishers are made after the fork, kept per process, and
-given back by the driver's liveness timeout.
+Spark's daemon forks the workers, reuses them for many tasks, and ends them without ``atexit``. So
+publishers are made after the fork and kept for each process, and the driver's liveness timeout
+frees them.
 """
 
 from __future__ import annotations
@@ -43,28 +51,40 @@ if TYPE_CHECKING:
     from rstream.rate import RateLimit
     from rstream.stream import Publisher
 
-#: pyarrow.RecordBatch; pyarrow carries no types.
+#: ``pyarrow.RecordBatch``; pyarrow has no types.
 RecordBatch: TypeAlias = Any
 
 SOURCE_NAME = "rstream"
-#: Room that Arrow's stream framing and the schema with its marks take in a message.
+#: Bytes of a message for Arrow's stream framing and for the schema with its marks.
 FRAMING_BYTES = 4096
 
 OPTIONS = {
     "handles": "stream handles, one JSON list of texts (StreamHandle.to_text), or one text",
-    "partitionby": "column whose value chooses the handle; default: batches go round",
-    "partitionmap": "JSON object: value of that column -> index of the handle; others by CRC-32 of the value",
+    "partitionby": "column whose value chooses the handle; default: batches take turns",
+    "partitionmap": "JSON object: value of that column -> index of the handle; "
+    "for other values the CRC-32 of the value chooses",
     "rowspermessage": "most rows in one message (default 1024)",
     "offertimeout": "seconds that a task waits for room before it fails (default 120)",
-    "ack": "consumed (default): a task ends when its rows were consumed; sent: when they were sent",
-    "rate": "how fast each task may send: 200MB/s, or a law as rs-rate writes it (adaptive)",
-    "driverdir": "the writer's driver directory, when it is another host's; default: the handle's",
+    "ack": "consumed (default): a task ends when its rows are consumed; sent: when they are sent",
+    "rate": "how fast each task may send: 200MB/s, or a law as in rs-rate (adaptive)",
+    "driverdir": "driver directory of the writer on another host; default: the handle's",
 }
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """Where a record batch comes from: what makes a repeated one recognisable."""
+    """The origin of a record batch; by it readers recognise a repeated one.
+
+    Attributes:
+        query: Spark's id of the query.
+        epoch: number of the micro-batch.
+        partition: number of the partition.
+        attempt: number of the attempt for this partition.
+        task_attempt: Spark's id of the task attempt.
+        token: new for each planned micro-batch, so a replayed epoch has another one.
+        sequence: number of the message within the attempt.
+        row_offset: number of its first row within the attempt.
+    """
 
     query: str
     epoch: int
@@ -72,12 +92,12 @@ class Marks:
     attempt: int
     task_attempt: int
     token: str
-    sequence: int  # of the message within the attempt
-    row_offset: int  # of its first row within the attempt
+    sequence: int
+    row_offset: int
 
 
 def marks_of(batch: RecordBatch) -> Marks | None:
-    """The marks of a record batch that a sink sent; None when it carries none."""
+    """The marks of a record batch that a sink sent; None: it has none."""
     metadata: dict[bytes, bytes] = batch.schema.metadata or {}
     text = metadata.get(b"rstream.marks")
     return Marks(**json.loads(text)) if text is not None else None
@@ -85,7 +105,7 @@ def marks_of(batch: RecordBatch) -> Marks | None:
 
 @dataclasses.dataclass
 class TaskCommit(WriterCommitMessage):
-    """What one task sent."""
+    """The account of one task: what it sent, and how long it waited."""
 
     partition: int
     attempt: int
@@ -114,7 +134,7 @@ class SinkConfig:
         """Check Spark's option strings (case-insensitive names).
 
         Raises:
-            ConfigError: an option is missing or wrong; names it, its value and what is allowed.
+            ConfigError: an option is missing or wrong; the text names the allowed values.
         """
         given = {key.lower(): value for key, value in options.items()}
         text = given.get("handles") or given.get("path")
@@ -136,7 +156,8 @@ class SinkConfig:
         wrong = [index for index in partition_map.values() if not 0 <= index < len(handles)]
         if wrong:
             raise ConfigError(
-                f'rstream sink: option "partitionMap" names handle {wrong[0]}, there are {len(handles)}'
+                f'rstream sink: option "partitionMap" names handle {wrong[0]}, '
+                f"there are {len(handles)}"
             )
         return cls(
             handles=tuple(handles),
@@ -151,7 +172,7 @@ class SinkConfig:
 
 
 def _rate(text: str | None) -> RateLimit | None:
-    """``200MB/s``, or a law in the words of ``rs-rate``."""
+    """The law of ``200MB/s``, or of a text as in ``rs-rate``."""
     if text is None:
         return None
     try:
@@ -176,24 +197,24 @@ class RstreamDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Name for ``format(…)``."""
+        """The name for ``format(…)``."""
         return SOURCE_NAME
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
-        """Called by Spark once per micro-batch, and once more in the process that commits."""
+        """Spark calls this once per micro-batch, and once more in the process that commits."""
         return Writer(SinkConfig.from_options(dict(self.options)))
 
 
 class Writer(DataSourceStreamArrowWriter):
-    """One micro-batch's writer: pickled to the workers, where ``write`` runs per partition."""
+    """The writer of one micro-batch. Spark pickles it to the workers, which call ``write``."""
 
     def __init__(self, config: SinkConfig) -> None:
         self.config = config
-        # New for each planned micro-batch, so that a replay of an epoch differs from its first run.
+        # New for each planned micro-batch: a replayed epoch differs from its first run.
         self.token = uuid.uuid4().hex
 
     def write(self, iterator: Iterator[RecordBatch]) -> TaskCommit:
-        """Send a partition's batches. Waits inside while readers have no room."""
+        """Send the batches of a partition; waits while readers have no room."""
         context = TaskContext.get()
         if context is None:
             raise RStreamError("rstream sink: write() runs outside a Spark task")
@@ -203,10 +224,10 @@ class Writer(DataSourceStreamArrowWriter):
         return task.finish()
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing to release: rows were delivered when they were sent (at least once)."""
+        """Nothing to do: the rows are delivered already, at least once."""
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing to take back: a retry sends the rows again under another attempt."""
+        """Nothing to do: a retry sends the rows again under another attempt."""
 
 
 class _Task:
@@ -244,7 +265,8 @@ class _Task:
         names = batch.schema.names
         if column not in names:
             raise ConfigError(
-                f'rstream sink: option "partitionBy" names column {column!r}; the rows have {", ".join(names)}'
+                f'rstream sink: option "partitionBy" names column {column!r}; '
+                f"the rows have {', '.join(names)}"
             )
         values = batch.column(names.index(column))
         encoded = values.dictionary_encode()
@@ -288,8 +310,9 @@ class _Task:
                 publisher = self.publishers[index]
                 if not publisher.wait_consumed(timeout_s=self.config.offer_timeout_s):
                     raise RStreamError(
-                        f"rstream sink: the reader of {publisher.name!r} ({publisher.channel}) has not consumed up to position "
-                        f"{publisher.position} within {self.config.offer_timeout_s} s: it is dead or too slow; "
+                        f"rstream sink: the reader of {publisher.name!r} ({publisher.channel}) has "
+                        f"not consumed up to position {publisher.position} within "
+                        f"{self.config.offer_timeout_s} s: it is dead or too slow; "
                         "the task fails and Spark may retry it"
                     )
             self.blocked_s += time.monotonic() - before
@@ -312,7 +335,7 @@ def _publishers(config: SinkConfig) -> list[Publisher[Any]]:
     """This worker's publishers, made once after the fork and kept for later tasks."""
     global _process_id
     if _process_id != os.getpid():
-        _open.clear()  # inherited ones belong to the parent and are dead here
+        _open.clear()  # those of the parent cannot be used after the fork
         _process_id = os.getpid()
     found: list[Publisher[Any]] = []
     for text in config.handles:

@@ -28,6 +28,7 @@ from rstream.stream._open import (
     subscriber,
     subscriber_to,
 )
+from rstream.stream._options import PublisherOptions, SendOptions, SubscriberOptions
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
 from rstream.stream._publisher_of import StreamPublisher
@@ -48,12 +49,15 @@ __all__ = (
     "Lost",
     "MapProcessor",
     "Publisher",
+    "PublisherOptions",
     "Reader",
+    "SendOptions",
     "SessionChanged",
     "StreamEvent",
     "StreamPublisher",
     "StreamSubscriber",
     "Subscriber",
+    "SubscriberOptions",
     "ThreadExecutor",
     "Unavailable",
     "processor",

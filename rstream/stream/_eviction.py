@@ -7,8 +7,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from rstream._channel_uri import ChannelUri
 from rstream.errors import ConfigError, SlowConsumer
-from rstream.stream._names import uri_keys
 
 if TYPE_CHECKING:
     from rstream.policy import Evict
@@ -39,15 +39,15 @@ def evicting_channel(uri: str, evict: Evict | None) -> str:
     if evict is None:
         return uri
     after_ns = round(evict.after_s * 1e9)
-    wanted = {
-        "tether": "false",
-        "untethered-window-limit-timeout": f"{after_ns - after_ns // 4}ns",
-        "untethered-linger-timeout": f"{after_ns // 4}ns",
-        "rs-evict": f"{after_ns}ns",
-    }
-    keys = uri_keys(uri)
-    added = [f"{key}={value}" for key, value in wanted.items() if key not in keys]
-    return uri + ("|" if "?" in uri else "?") + "|".join(added) if added else uri
+    wanted = ChannelUri.parse(uri).with_defaults(
+        {
+            "tether": "false",
+            "untethered-window-limit-timeout": f"{after_ns - after_ns // 4}ns",
+            "untethered-linger-timeout": f"{after_ns // 4}ns",
+            "rs-evict": f"{after_ns}ns",
+        }
+    )
+    return str(wanted)
 
 
 def slow_consumer(where: str, evict: Evict, since_ms: int) -> SlowConsumer:

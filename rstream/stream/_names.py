@@ -1,4 +1,4 @@
-"""Names: which stream id and which channel a named stream has, and what its header says."""
+"""Names of streams: the stream id, the channel and the header value that follow from a name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import zlib
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
+from rstream._channel_uri import ChannelUri
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _FORBIDDEN: Final = frozenset("|=?")
 
 
 def check_name(name: str) -> str:
-    """Return the name when it can stand in a channel.
+    """Return the name if it can stand in a channel.
 
     Raises:
         ConfigError: empty, longer than 200 bytes, or with ``|``, ``=``, ``?`` or a control
@@ -36,20 +37,20 @@ def check_name(name: str) -> str:
         raise ConfigError(f"stream name {name!r}: give a text, or a stream id as an int")
     if not name or len(name.encode()) > NAME_BYTES_MAX:
         raise ConfigError(f"stream name {name[:40]!r}: give 1 to {NAME_BYTES_MAX} bytes")
-    bad = [letter for letter in name if letter in _FORBIDDEN or not letter.isprintable()]
+    bad = [char for char in name if char in _FORBIDDEN or not char.isprintable()]
     if bad:
         raise ConfigError(
-            f"stream name {name!r}: {bad[0]!r} cannot stand in a name, because it goes into the "
-            "channel's URI; '|', '=', '?' and control characters are left out"
+            f"stream name {name!r}: {bad[0]!r} cannot stand in a name, because the name goes into "
+            "the channel's URI; leave out '|', '=', '?' and control characters"
         )
     return name
 
 
 def stream_id_of(name: str) -> int:
-    """The stream id of a name: stable over processes and releases, 1 … 2**31 - 1.
+    """The stream id of a name, 1 to 2**31 - 1; the same in all processes and releases.
 
-    Two names may share an id; the 16-bit hash in each message's header, made by another function,
-    tells them apart at the reader.
+    Two names may have one id. The reader tells them apart by the 16-bit hash in each message's
+    header, which another hash function makes.
     """
     return (zlib.crc32(check_name(name).encode()) & 0x7FFF_FFFF) or 1
 
@@ -61,7 +62,11 @@ def resolve_address(
     *,
     is_publisher: bool,
 ) -> tuple[str, str, int]:
-    """Name ("" for none), channel URI and stream id that the arguments of a face mean."""
+    """Name ("": none), channel URI and stream id for the arguments of a publisher or subscriber.
+
+    Raises:
+        ConfigError: they contradict each other, or the name cannot be used.
+    """
     if isinstance(name_or_id, int):
         if stream_id is not None and stream_id != name_or_id:
             raise ConfigError(f"stream id {name_or_id} and stream_id={stream_id}: give one of them")
@@ -72,49 +77,35 @@ def resolve_address(
 
 
 def named_channel(name: str, channel: Channel | str | None, *, is_publisher: bool) -> str:
-    """The channel with the name's defaults: terms of 1 MiB where we make the log, and
-    ``rs-name``.
+    """The channel with the defaults of a named stream: ``rs-name``, and terms of 1 MiB where this
+    side makes the log.
     """
-    uri = "aeron:ipc" if channel is None else str(channel)
-    keys = uri_keys(uri)
-    if keys.get("rs-name", name) != name:
-        raise ConfigError(f"stream {name!r}: its channel {uri} carries rs-name={keys['rs-name']}")
-    is_ipc = uri.removeprefix("aeron-spy:").startswith("aeron:ipc")
-    added: list[str] = []
-    if "term-length" not in keys and (is_publisher or is_ipc):
-        added.append("term-length=1m")
-    if "rs-name" not in keys:
-        added.append(f"rs-name={name}")
-    if not added:
-        return uri
-    return uri + ("|" if "?" in uri else "?") + "|".join(added)
+    uri = ChannelUri.parse("aeron:ipc" if channel is None else str(channel))
+    given = uri.get("rs-name")
+    if given not in (None, name):
+        raise ConfigError(f"stream {name!r}: its channel {uri} carries rs-name={given}")
+    if is_publisher or uri.media == "ipc":
+        uri = uri.with_defaults({"term-length": "1m"})
+    return str(uri.with_defaults({"rs-name": name}))
 
 
 def uri_keys(uri: str) -> dict[str, str]:
     """Keys and values of a channel URI."""
-    _, _, query = uri.partition("?")
-    pairs = (part.partition("=") for part in query.split("|") if part)
-    return {key: value for key, _, value in pairs}
+    return dict(ChannelUri.parse(uri).parameters)
 
 
 def with_rate(uri: str, limit: RateLimit | None) -> str:
-    """The channel with ``rs-rate`` as the law says; as it is without a law."""
+    """The channel with ``rs-rate`` set to the law; unchanged without one."""
     if limit is None:
         return uri
-    head, _, query = uri.partition("?")
-    parts = [part for part in query.split("|") if part and not part.startswith("rs-rate=")]
-    return f"{head}?{'|'.join([*parts, f'rs-rate={limit.to_text()}'])}"
+    return str(ChannelUri.parse(uri).with_value("rs-rate", limit.to_text()))
 
 
 def with_endpoint(uri: str, address: str) -> str:
-    """The channel with its endpoint replaced, as a rejoining reader needs that was bound to port
-    0.
+    """The channel with another endpoint: a reader that was bound to port 0 joins again with its
+    real port.
     """
-    head, _, query = uri.partition("?")
-    parts = [
-        f"endpoint={address}" if part.startswith("endpoint=") else part for part in query.split("|")
-    ]
-    return f"{head}?{'|'.join(parts)}"
+    return str(ChannelUri.parse(uri).with_value("endpoint", address))
 
 
 def header_of(kind: int, codec_id: int, name: str) -> int:
@@ -123,7 +114,10 @@ def header_of(kind: int, codec_id: int, name: str) -> int:
 
 
 def known_name(directory: str, session_id: int, stream_id: int, name_hash: int) -> str | None:
-    """The name with this hash that a session's counters carry, for error texts; None: not known."""
+    """The stream name with this hash in the counter labels of a session; None: not known.
+
+    It is for error texts. A label is cut off at 380 bytes, so it is not parsed as a channel.
+    """
     marker = f" {session_id} {stream_id} "
     for counter in _core.read_counters(directory):
         label = counter[6]

@@ -1,18 +1,26 @@
-"""How the faces are opened: arguments checked, address and codec chosen, the shared client
-taken.
+"""Opening publishers, subscribers and readers: check the arguments, choose address and codec, take
+a client.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from rstream import abc, policy, rate
+from rstream import abc, policy
 from rstream.codecs import Codec, codec_for
 from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
 from rstream.stream._eviction import evicting_channel
 from rstream.stream._names import resolve_address, with_rate
+from rstream.stream._options import (
+    PREFETCH,
+    PublisherOptions,
+    PublisherSettings,
+    SubscriberOptions,
+    SubscriberSettings,
+    settings,
+)
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
 from rstream.stream._publisher_of import StreamPublisher
@@ -31,26 +39,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Waiting for a first subscriber, and for readers at the end.
-CONNECT_TIMEOUT_S = 10.0
-LINGER_S = 5.0
-#: Most messages handed over at once: within 15 % of the best from 64 on (docs/performance.md).
-PREFETCH = 256
-
 
 @overload
 def publisher(
-    name: str | int,
-    type: None = None,
-    *,
-    codec: Codec[T],
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    dir: str | None = None,
-    client: Client | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
-    linger_s: float = LINGER_S,
-    rate: rate.RateLimit | None = None,
+    name: str | int, type: None = None, *, codec: Codec[T], **options: Unpack[PublisherOptions]
 ) -> Publisher[T]: ...
 @overload
 def publisher(
@@ -58,13 +50,7 @@ def publisher(
     type: None = None,
     *,
     codec: None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    dir: str | None = None,
-    client: Client | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
-    linger_s: float = LINGER_S,
-    rate: rate.RateLimit | None = None,
+    **options: Unpack[PublisherOptions],
 ) -> Publisher[Any]: ...
 @overload
 def publisher(
@@ -72,102 +58,66 @@ def publisher(
     type: type[T],
     *,
     codec: Codec[T] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    dir: str | None = None,
-    client: Client | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
-    linger_s: float = LINGER_S,
-    rate: rate.RateLimit | None = None,
+    **options: Unpack[PublisherOptions],
 ) -> Publisher[T]: ...
 def publisher(
     name: str | int,
     type: type[Any] | None = None,
     *,
     codec: Codec[Any] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    dir: str | None = None,
-    client: Client | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
-    linger_s: float = LINGER_S,
-    rate: rate.RateLimit | None = None,
+    **options: Unpack[PublisherOptions],
 ) -> Publisher[Any]:
-    """Open the sending face of a stream; nothing has to be started before.
+    """Open the sending side of a stream. Nothing has to be started before.
 
     Args:
         name: the stream's name, or a stream id for raw channels.
-        type: what is sent; it chooses the codec (:func:`rstream.codecs.codec_for`).
-        codec: overrides ``type``.
-        channel: where it flows; default: shared memory. In UDP the endpoint is the *reader's*
-            address.
-        stream_id: instead of the one made from the name.
-        dir: driver directory; default ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
-        client: use this client instead of the process's own; then a lost driver is an error.
-        connect_timeout_s: how long :meth:`Publisher.send` waits for a first subscriber.
-        linger_s: how long :meth:`Publisher.close` waits for readers.
-        rate: how fast it may send, such as ``rate.Fixed("200MB/s")`` or ``rate.Adaptive()``
-            (:mod:`rstream.rate`), whatever the channel says; None: as the channel says, else as the
-            driver's option ``rate``, which is unlimited unless set.
+        type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
+        codec: the codec; overrides ``type``.
+        options: ``channel``, ``stream_id``, ``dir``, ``client``, ``connect_timeout_s``,
+            ``linger_s`` and ``rate``, as :class:`rstream.stream.PublisherOptions` explains them.
     Raises:
-        ConfigError: an argument that cannot be used, or that this release does not serve.
-        DriverError: no driver, or it refused the channel.
+        ConfigError: an argument cannot be used, or this release does not serve it.
+        DriverError: there is no driver, or it refused the channel.
+
+    Example::
+
+        with rstream.publisher("ticks", channel=rstream.Channel.udp("10.0.0.7:40123")) as pub:
+            pub.send({"px": 1.0})
     """
-    address = publisher_address(
-        name,
-        type,
-        codec=codec,
-        channel=channel,
-        stream_id=stream_id,
-        connect_timeout_s=connect_timeout_s,
-        linger_s=linger_s,
-        rate=rate,
-    )
-    return make(Publisher[Any], _session.acquire(dir, client), **address)
+    chosen = settings(PublisherSettings, "publisher", options)
+    address = publisher_address(name, type, codec, chosen)
+    return make(Publisher[Any], _session.acquire(chosen.dir, chosen.client), **address)
 
 
 def publisher_address(
-    name: str | int,
-    type: type[Any] | None,
-    *,
-    codec: Codec[Any] | None,
-    channel: Channel | str | None,
-    stream_id: int | None,
-    connect_timeout_s: float,
-    linger_s: float,
-    rate: rate.RateLimit | None,
+    name: str | int, type: type[Any] | None, codec: Codec[Any] | None, chosen: PublisherSettings
 ) -> dict[str, Any]:
-    """The arguments of a publishing face but its link, checked.
+    """Check the arguments of a publisher, and return those of its class without the link.
 
     Raises:
-        ConfigError: one that cannot be used.
+        ConfigError: an argument cannot be used.
     """
-    stream, uri, number = resolve_address(name, channel, stream_id, is_publisher=True)
-    chosen = codec if codec is not None else codec_for(type)
-    _check_seconds(connect_timeout_s=connect_timeout_s, linger_s=linger_s)
+    stream, uri, number = resolve_address(name, chosen.channel, chosen.stream_id, is_publisher=True)
+    codec = codec if codec is not None else codec_for(type)
+    for key, value in (
+        ("connect_timeout_s", chosen.connect_timeout_s),
+        ("linger_s", chosen.linger_s),
+    ):
+        if not 0 <= value < float("inf"):
+            raise ConfigError(f"{key}={value}: must be 0 or more seconds")
     return {
         "name": stream,
-        "channel": with_rate(uri, rate),
+        "channel": with_rate(uri, chosen.rate),
         "stream_id": number,
-        "codec": chosen,
-        "connect_timeout_s": connect_timeout_s,
-        "linger_s": linger_s,
+        "codec": codec,
+        "connect_timeout_s": chosen.connect_timeout_s,
+        "linger_s": chosen.linger_s,
     }
 
 
 @overload
 def subscriber(
-    name: str | int,
-    type: None = None,
-    *,
-    codec: Codec[T],
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    prefetch: int = PREFETCH,
-    on_slow: policy.SlowPolicy = policy.Block(),
-    on_lost: OnLost = "raise",
-    dir: str | None = None,
-    client: Client | None = None,
+    name: str | int, type: None = None, *, codec: Codec[T], **options: Unpack[SubscriberOptions]
 ) -> Subscriber[T]: ...
 @overload
 def subscriber(
@@ -175,13 +125,7 @@ def subscriber(
     type: None = None,
     *,
     codec: None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    prefetch: int = PREFETCH,
-    on_slow: policy.SlowPolicy = policy.Block(),
-    on_lost: OnLost = "raise",
-    dir: str | None = None,
-    client: Client | None = None,
+    **options: Unpack[SubscriberOptions],
 ) -> Subscriber[Any]: ...
 @overload
 def subscriber(
@@ -189,59 +133,46 @@ def subscriber(
     type: type[T],
     *,
     codec: Codec[T] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    prefetch: int = PREFETCH,
-    on_slow: policy.SlowPolicy = policy.Block(),
-    on_lost: OnLost = "raise",
-    dir: str | None = None,
-    client: Client | None = None,
+    **options: Unpack[SubscriberOptions],
 ) -> Subscriber[T]: ...
 def subscriber(
     name: str | int,
     type: type[Any] | None = None,
     *,
     codec: Codec[Any] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    prefetch: int = PREFETCH,
-    on_slow: policy.SlowPolicy = policy.Block(),
-    on_lost: OnLost = "raise",
-    dir: str | None = None,
-    client: Client | None = None,
+    **options: Unpack[SubscriberOptions],
 ) -> Subscriber[Any]:
-    """Open a receiving face of a stream; each one gets every message from now on.
+    """Open a receiving side of a stream. It gets every message from now on.
 
     Args:
         name: the stream's name, or a stream id for raw channels.
-        type: what is received; it chooses the codec (:func:`rstream.codecs.codec_for`).
-        codec: overrides ``type``.
-        channel: where it flows; default: shared memory. In UDP the endpoint is the address to bind
-            here.
-        stream_id: instead of the one made from the name.
-        prefetch: most messages handed over at once.
-        on_slow: what happens when this consumer is slower than the publishers
-            (:mod:`rstream.policy`).
-        on_lost: a publisher that went without a word is an exception (``"raise"``), or an event
-            only (``"event"``: for streams whose publishers come and go).
-        dir: driver directory; default ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
-        client: use this client instead of the process's own; then a lost driver is an error.
+        type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
+        codec: the codec; overrides ``type``.
+        options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``dir`` and
+            ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:
-        ConfigError: an argument that cannot be used, or that this release does not serve.
-        DriverError: no driver, or it refused the channel.
+        ConfigError: an argument cannot be used, or this release does not serve it.
+        DriverError: there is no driver, or it refused the channel.
+
+    Example::
+
+        with rstream.subscriber("ticks", on_slow=rstream.policy.Latest()) as sub:
+            for tick in sub:
+                print(tick)
     """
-    chosen = codec if codec is not None else codec_for(type)
+    chosen = settings(SubscriberSettings, "subscriber", options)
+    codec = codec if codec is not None else codec_for(type)
     return under_policy(
-        on_slow,
+        chosen.on_slow,
         lambda evict: _open_reader(
             name,
-            None if channel is None else [channel],
-            stream_id,
-            codec=chosen,
-            prefetch=prefetch,
-            on_lost=on_lost,
+            None if chosen.channel is None else [chosen.channel],
+            chosen.stream_id,
+            codec=codec,
+            prefetch=chosen.prefetch,
+            on_lost=chosen.on_lost,
             evict=evict,
-            link=lambda: _session.acquire(dir, client),
+            link=lambda: _session.acquire(chosen.dir, chosen.client),
         ),
     )
 
@@ -249,10 +180,13 @@ def subscriber(
 def under_policy(
     on_slow: policy.SlowPolicy, open_reader: Callable[[policy.Evict | None], Reader[Any]]
 ) -> Reader[Any] | BufferedSubscriber[Any]:
-    """What ``open_reader`` opens (it is told whether to evict), behind the policy's queue if it has one.
+    """Open a reader, and put the queue of the policy in front of it if the policy has one.
 
+    Args:
+        on_slow: the policy.
+        open_reader: opens the reader; its argument is the policy if that is ``Evict``.
     Raises:
-        ConfigError: a policy that cannot be used; nothing was opened.
+        ConfigError: the policy cannot be used. Nothing was opened.
     """
     queue = queue_of(on_slow)
     opened = open_reader(on_slow if isinstance(on_slow, policy.Evict) else None)
@@ -273,25 +207,25 @@ def reader(
     dir: str | None = None,
     client: Client | None = None,
 ) -> Reader[Any]:
-    """Open a reader of one stream over several channels at once, such as shared memory and a UDP
-    port.
+    """Open a reader of one stream over several channels at once, such as shared memory and UDP.
 
     Args:
         name: the stream's name, or a stream id for raw channels.
-        type: what is received; it chooses the codec.
-        channels: where to read; default: shared memory.
-        stream_id: instead of the one made from the name; the same on all channels.
-        codec: overrides ``type``.
+        type: the type of the objects; it chooses the codec.
+        channels: the channels to read; None: shared memory.
+        stream_id: replaces the stream id made from the name; the same on all channels.
+        codec: the codec; overrides ``type``.
         prefetch: most messages handed over at once.
-        on_lost: ``"event"`` (default here: publishers come and go), or ``"raise"``.
-        hold: what a poll returned counts as consumed at the next poll, not at once; so publishers
-            that wait until it was consumed wait until it was processed.
-        evict: let go of it when it holds the stream and stands still; the other policies are queues
-            over a reader: :func:`under_policy`.
-        dir: driver directory; default ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
-        client: use this client instead of the process's own.
+        on_lost: as for :func:`rstream.subscriber`, but ``"event"`` by default: publishers of such a
+            stream come and go.
+        hold: True counts the result of a poll as consumed at the next poll, not at once. A
+            publisher that waits until its messages are consumed then waits until they are
+            processed.
+        evict: let the stream go on without this reader when it holds the stream and stands still.
+            The other policies are queues in front of a reader: :func:`under_policy`.
+        dir, client: as for :func:`rstream.subscriber`.
     Raises:
-        ConfigError, DriverError: as :func:`rstream.subscriber`.
+        ConfigError, DriverError: as for :func:`rstream.subscriber`.
     """
     return _open_reader(
         name,
@@ -351,45 +285,39 @@ def publisher_of(
     type: type[Any] | None = None,
     *,
     codec: Codec[Any] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
-    prefetch: int = PREFETCH,
-    on_slow: policy.SlowPolicy = policy.Block(),
-    on_lost: OnLost = "raise",
-    dir: str | None = None,
-    client: Client | None = None,
     executor: Executor | None = None,
+    **options: Unpack[SubscriberOptions],
 ) -> abc.Publisher[Any]:
-    """A stream as a Reactive Streams publisher: each ``subscribe`` reads it from then on.
+    """A stream as a Reactive Streams publisher: each ``subscribe`` reads the stream from then on.
 
     Args:
-        name, type, codec, channel, stream_id, dir, client, on_lost: as for
-            :func:`rstream.subscriber`.
-        prefetch: most messages taken at once; never more than were requested and one.
-        on_slow: what happens when the subscriber's demand is slower than the publishers; a queue
-            of a policy is taken from as demand allows.
-        executor: who runs the loops; default: a daemon thread for each subscriber.
+        name, type, codec: as for :func:`rstream.subscriber`.
+        executor: runs the loops; None: a daemon thread for each subscriber.
+        options: as for :func:`rstream.subscriber`. Never more than ``prefetch`` messages are taken
+            at once, and never more than were requested and one. A policy's queue fills on its own;
+            demand takes from it.
     Raises:
-        ConfigError: an argument that cannot be used. Everything else reaches ``on_error``.
+        ConfigError: an argument cannot be used. All other errors reach ``on_error``.
     """
-    chosen = codec if codec is not None else codec_for(type)
-    stream, uri, number = resolve_address(name, channel, stream_id, is_publisher=False)
-
-    has_queue = (
-        queue_of(on_slow) is not None
-    )  # what cannot be used is refused here, not at subscribe
+    chosen = settings(SubscriberSettings, "publisher_of", options)
+    codec = codec if codec is not None else codec_for(type)
+    stream, uri, number = resolve_address(
+        name, chosen.channel, chosen.stream_id, is_publisher=False
+    )
+    # A policy that cannot be used is refused here, not at subscribe.
+    has_queue = queue_of(chosen.on_slow) is not None
 
     def open_reader() -> Subscriber[Any]:
         return under_policy(
-            on_slow,
+            chosen.on_slow,
             lambda evict: _open_reader(
                 stream or number,
                 [uri],
                 number,
-                codec=chosen,
-                prefetch=prefetch,
-                on_lost=on_lost,
-                link=lambda: _session.acquire(dir, client),
+                codec=codec,
+                prefetch=chosen.prefetch,
+                on_lost=chosen.on_lost,
+                link=lambda: _session.acquire(chosen.dir, chosen.client),
                 is_demanded=not has_queue,
                 evict=evict,
             ),
@@ -403,51 +331,30 @@ def subscriber_to(
     type: type[Any] | None = None,
     *,
     codec: Codec[Any] | None = None,
-    channel: Channel | str | None = None,
-    stream_id: int | None = None,
     window: int = PREFETCH,
-    dir: str | None = None,
-    client: Client | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
-    linger_s: float = LINGER_S,
-    rate: rate.RateLimit | None = None,
     executor: Executor | None = None,
+    **options: Unpack[PublisherOptions],
 ) -> StreamSubscriber[Any]:
     """A Reactive Streams subscriber that sends every element into a stream.
 
     Args:
-        name, type, codec, channel, stream_id, dir, client: as for :func:`rstream.publisher`.
-        window: most elements requested from the upstream and not yet sent; fewer when the readers want
-            fewer.
-        connect_timeout_s, linger_s, rate: as for :func:`rstream.publisher`.
+        name, type, codec: as for :func:`rstream.publisher`.
+        window: most elements requested from the upstream and not yet sent; fewer when the readers
+            want fewer.
         executor: runs the loop that waits for the readers' demand; None: a thread of its own.
+        options: as for :func:`rstream.publisher`.
     Raises:
-        ConfigError, DriverError: as :func:`rstream.publisher`.
+        ConfigError, DriverError: as for :func:`rstream.publisher`.
     """
     if window < 1:
         raise ConfigError(f"window={window}: must be at least 1 element")
-    opened: Publisher[Any] = publisher(
-        name,
-        codec=codec if codec is not None else codec_for(type),
-        channel=channel,
-        stream_id=stream_id,
-        dir=dir,
-        client=client,
-        connect_timeout_s=connect_timeout_s,
-        linger_s=linger_s,
-        rate=rate,
-    )
-    return StreamSubscriber(opened, window, executor)
+    codec = codec if codec is not None else codec_for(type)
+    return StreamSubscriber(publisher(name, codec=codec, **options), window, executor)
 
 
 def processor(function: Callable[[T], R]) -> MapProcessor[T, R]:
-    """A processor that gives ``function(item)`` to one downstream subscriber; demand passes
-    through.
+    """A processor that gives ``function(item)`` to one downstream subscriber.
+
+    Demand passes through it.
     """
     return MapProcessor(function)
-
-
-def _check_seconds(**values: float) -> None:
-    for key, value in values.items():
-        if not 0 <= value < float("inf"):
-            raise ConfigError(f"{key}={value}: must be 0 or more seconds")

@@ -1,4 +1,4 @@
-"""What a publisher knows: where it is, who reads it, and what happened to them."""
+"""The state of a publisher: its position, its readers, and what happened to them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import _core
+from rstream._channel_uri import ChannelUri
 from rstream._facts import slowest_reader_of
+from rstream._held_by import HeldBy
 from rstream.driver import call_site
 from rstream.flow.pacing import TokenBucket, bucket_of
 from rstream.stream._demand import ReadersDemand
@@ -20,7 +22,7 @@ from rstream.stream._events import (
     Gap,
     StreamEvent,
 )
-from rstream.stream._names import KIND_PLAIN, header_of, uri_keys
+from rstream.stream._names import KIND_PLAIN, header_of
 
 if TYPE_CHECKING:
     from rstream._facts import SlowestReader
@@ -31,18 +33,12 @@ log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
-#: What the limit of a publication waits for, in words.
-HELD_BY = {
-    _core.HELD_BY_WINDOW: "window",
-    _core.HELD_BY_RATE: "rate",
-    _core.HELD_BY_BUDGET: "budget",
-}
-#: After how many messages a publisher looks again how far the readers are.
+#: A publisher reads the consumed position after this many messages.
 CONSUMED_EVERY = 64
 
 
 class PublisherFacts(Generic[T]):
-    """The part of both publishing faces that never waits: facts, and the account of what readers got."""
+    """The part of every publisher that never waits: its state, and what its readers consumed."""
 
     def __init__(
         self,
@@ -56,7 +52,7 @@ class PublisherFacts(Generic[T]):
         linger_s: float,
         made_at: str | None = None,
     ) -> None:
-        self._closed = True  # until everything is there, for __del__
+        self._closed = True  # __del__ runs even when the lines below raise
         self.name: str = name
         self.channel: str = channel
         self.stream_id: int = stream_id
@@ -85,23 +81,23 @@ class PublisherFacts(Generic[T]):
             self._bucket = self._bucket_for(self.channel)
 
     def _bucket_for(self, channel: str) -> TokenBucket | None:
-        """Only beside Aeron's driver: it does not read rs-rate, and ours keeps it itself."""
-        text = uri_keys(channel).get("rs-rate")
+        """The bucket for ``rs-rate`` beside Aeron's driver, which does not read that key."""
+        text = ChannelUri.parse(channel).get("rs-rate")
         return None if text is None else bucket_of(text, self._core.mtu, time.monotonic_ns())
 
     def __repr__(self) -> str:
         return f"<rstream.Publisher {self.name or self.stream_id!r} on {self.channel}>"
 
-    # ---- facts ----
+    # ---- state ----
 
     @property
     def session_id(self) -> int:
-        """This publisher among those of the stream; another one after a rejoin."""
+        """The session id; it changes when the publisher joins again."""
         return self._core.session_id
 
     @property
     def position(self) -> int:
-        """Bytes sent, frames and padding included."""
+        """Bytes of the stream that were sent, with frame headers and padding."""
         return self._core.position
 
     @property
@@ -111,7 +107,7 @@ class PublisherFacts(Generic[T]):
 
     @property
     def is_connected(self) -> bool:
-        """Whether a subscriber is there."""
+        """Whether a subscriber is connected."""
         return not self._closed and self._core.is_connected
 
     @property
@@ -121,47 +117,52 @@ class PublisherFacts(Generic[T]):
 
     @property
     def has_session(self) -> bool:
-        """Whether it is part of its stream now: not closed, and not without its driver."""
+        """Whether it has a session now: it is not closed, and its driver is alive."""
         return not self._closed and not self._core.is_closed
 
     @property
     def is_lost(self) -> bool:
-        """Whether its driver was lost and it cannot join again: the client is the caller's."""
+        """Whether it lost its driver and cannot join again, because the caller owns the client."""
         return not self._link.is_alive and not self._link.is_shared
 
     @property
     def is_rate_limited(self) -> bool:
-        """Whether its own rate holds it back, and not what its readers have room for."""
+        """Whether its own rate holds it back, and not its readers."""
         return self._is_over_rate() or (
-            not self._closed and self._core.held_by == _core.HELD_BY_RATE
+            not self._closed and HeldBy.from_core(self._core.held_by) is HeldBy.RATE
         )
 
     @property
-    def held_by(self) -> str | None:
-        """What a send would wait for now: ``"subscriber"``, ``"rate"``, ``"window"`` (its readers have no room),
-        ``"budget"`` (of their host); None: nothing.
-        """
+    def held_by(self) -> HeldBy | None:
+        """What a send would wait for now; None: nothing, or this publisher is closed."""
         if self._closed or self._core.is_closed:
             return None
         if not self._core.is_connected:
-            return "subscriber"
+            return HeldBy.SUBSCRIBER
         if self._is_over_rate():
-            return "rate"
-        return None if self._core.available_window > 0 else HELD_BY[self._core.held_by]
+            return HeldBy.RATE
+        if self._core.available_window > 0:
+            return None
+        return HeldBy.from_core(self._core.held_by)
 
     def _is_over_rate(self) -> bool:
-        """Whether the rate that it keeps itself (beside Aeron's driver) lets nothing through now."""
+        """Whether the rate kept on this side (beside Aeron's driver) lets nothing through now."""
         return self._bucket is not None and self._bucket.delay_ns(time.monotonic_ns()) > 0
 
     def demand(self) -> ReadersDemand | None:
-        """What its readers ask for by request(n) behind what they have consumed.
+        """The demand of its readers: messages requested beyond what they have consumed.
 
-        None: it is closed, or without its driver. Readers that take what comes want ``UNBOUNDED``; groups and
-        raw Aeron peers do not say. Reading it makes it old for :attr:`has_new_demand` and for waiters: a pipeline
-        that sleeps (:func:`rstream.stream.subscriber_to`) may then hear of it half a second later.
+        Readers without ``request(n)`` count as ``UNBOUNDED``. Groups and raw Aeron peers do not
+        report demand.
+
+        Reading the demand marks it as seen, for :attr:`has_new_demand` and for waiting threads. A
+        pipeline that sleeps may then notice new demand up to half a second late.
+
+        Returns:
+            None: the publisher is closed, or has lost its driver.
         """
-        told = None if self._closed else self._core.demand
-        return None if told is None else ReadersDemand(*told)
+        demand = None if self._closed else self._core.demand
+        return None if demand is None else ReadersDemand(*demand)
 
     def statistics(self) -> dict[str, int | float | bool]:
         """Counts since the start; positions in bytes of the stream."""
@@ -180,9 +181,12 @@ class PublisherFacts(Generic[T]):
         }
 
     def slowest_reader(self) -> SlowestReader | None:
-        """Which reader has consumed least, and since when: who holds this stream back when it is full.
+        """The reader that has consumed least: it holds the stream back when its buffer is full.
 
-        Reads the driver's counters, about a millisecond; None: no reader, or a driver of Aeron's.
+        Cost: about a millisecond, to read the driver's counters.
+
+        Returns:
+            None: there is no reader, or the driver is Aeron's.
         """
         if self._closed:
             return None
@@ -191,18 +195,18 @@ class PublisherFacts(Generic[T]):
         return min(found, key=lambda reader: reader.position, default=None)
 
     def _take_events(self) -> list[StreamEvent]:
-        # One by one: a thread that joins again may add one meanwhile.
+        # One by one: another thread that joins again may add one meanwhile.
         return [self._events.popleft() for _ in range(len(self._events))]
 
     @property
     def has_new_demand(self) -> bool:
-        """Whether :meth:`demand` has anything new to tell since it was called last; costs a tenth of it."""
+        """Whether the demand changed since :meth:`demand` was called last; a tenth of its cost."""
         return self._core.has_new_demand
 
-    # ---- what readers got ----
+    # ---- what readers consumed ----
 
     def _note_sent(self, position: int, count: int = 1) -> None:
-        """Remember how far it came: a lost driver takes this knowledge along."""
+        """Remember how far it came; the log that knows it vanishes with the driver."""
         if not self._was_connected:
             self._look()
         self._reached = position
@@ -212,13 +216,13 @@ class PublisherFacts(Generic[T]):
             self._note_consumed()
 
     def _note_consumed(self) -> None:
-        self._look()  # first: a new reader's position hides what the last one did not get
+        self._look()  # first: the position of a new reader hides what the last one missed
         consumed = self._core.consumed_position
         if consumed > self._consumed:
             self._consumed = consumed
 
     def _look(self) -> None:
-        """Note that a reader came, or that the last one went."""
+        """Note whether a first reader connected or the last one disconnected."""
         is_connected = self._core.is_connected
         if is_connected == self._was_connected or not self._link.is_alive:
             return
@@ -231,8 +235,8 @@ class PublisherFacts(Generic[T]):
         if is_connected:
             self._events.append(Connected(session_id=session_id, position=reached))
             if not self._core.is_ipc:
-                # What went out after the last look, to nobody. The new reader acknowledges from
-                # where it begins.
+                # Data sent since the last look reached no reader. The new reader acknowledges from
+                # its first position on.
                 self._report_gap(
                     session_id, min(reached, consumed), "sent while no reader was there"
                 )
@@ -242,12 +246,12 @@ class PublisherFacts(Generic[T]):
             Disconnected(session_id=session_id, position=reached, consumed_position=self._consumed)
         )
         # In shared memory the next reader begins where the last one stopped. On the network it
-        # begins after what was sent out, and that is where the limit stands without readers.
+        # begins after all data that was sent, which is the limit without readers.
         if not self._core.is_ipc:
             self._report_gap(session_id, min(reached, self._core.position_limit), "no reader left")
 
     def _report_gap(self, session_id: int, to_position: int, why: str) -> None:
-        """Say that what was sent from the known consumed position on may not have arrived."""
+        """Report a gap: data above the consumed position that we know of may not have arrived."""
         from_position = self._consumed
         if to_position <= from_position:
             return
@@ -270,7 +274,7 @@ class PublisherFacts(Generic[T]):
             reason,
         )
 
-    # ---- what is said ----
+    # ---- texts ----
 
     def say_alone(self, how_long: str) -> None:
         """Log that it waits for a subscriber."""
@@ -282,7 +286,7 @@ class PublisherFacts(Generic[T]):
         )
 
     def _last_receiver_error(self) -> str:
-        """Why the last reader went, if one said so or was given up: ``"; the last one: ..."``."""
+        """Why the last reader left, if it reported an error: ``"; the last one: ..."``."""
         while (error := self._core.next_error()) is not None:
             self._receiver_error = f"; the last one: {error[-1]}"
         return self._receiver_error

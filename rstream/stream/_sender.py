@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from rstream import _core
+from rstream._held_by import HeldBy
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -229,14 +230,15 @@ class Sender(PublisherFacts[T]):
             hint="send less, wait longer, or give it another rate (set_rate)",
             **self._place(),
         )
-        error.held_by = "rate"
+        error.held_by = HeldBy.RATE
         return error
 
     def _held_error(self) -> BackPressured:
         """No room in time, and what held it."""
         if self.is_rate_limited:
             return self._rate_error()
-        is_budget = self._core.held_by == _core.HELD_BY_BUDGET
+        held_by = HeldBy.from_core(self._core.held_by)
+        is_budget = held_by is HeldBy.BUDGET
         budget = ", and as much is under way as their driver grants this host" if is_budget else ""
         error = BackPressured(
             f"{self._where()}: no room; the readers have consumed up to "
@@ -244,7 +246,7 @@ class Sender(PublisherFacts[T]):
             hint="they are slower than this publisher, or stand still",
             **self._place(),
         )
-        error.held_by = "budget" if is_budget else "window"
+        error.held_by = held_by
         return error
 
     # ---- trouble ----

@@ -60,8 +60,8 @@ def test_laws_to_compare_with_can_be_chosen(
         (["E11"], "no experiment 'E11'"),
         (["E5", "--real"], "E5 --real: there is real mode for E1, E2, E3, E4"),
         (["E10", "--real"], "E10 --real: there is real mode for E1, E2, E3, E4"),
-        (["E1", "--queues", "--real"], "--queues: not together with --real"),
-        (["E6", "--queues"], "--queues: E6 is by real agents alone; leave it out"),
+        (["E1", "--queues", "--real"], "--queues: cannot go with --real"),
+        (["E6", "--queues"], "--queues: E6 always uses real agents; leave it out"),
         (["E1", "--seeds", "0"], "at least 1"),
         (
             ["E1", "--baselines", "aimd,vegas"],

@@ -147,7 +147,7 @@ async def test_what_a_thread_joins_for_nobody_is_let_go_of(shared_dir, slow_join
         with anyio.move_on_after(0.01 if how == "cancelled close" else LONG_S):
             await pub.close()
     assert pub.is_closed
-    await until(lambda: len(slow_joins) == 1 and not pub._errand.is_under_way)
+    await until(lambda: len(slow_joins) == 1 and not pub._rejoin_call.is_running)
     await until(lambda: pub._core.is_closed)
     assert [link.users for (_, path), link in _session._links.items() if path == shared_dir] == []
 

@@ -49,7 +49,7 @@ def test_stat_says_why_a_stream_stands(driver_dir: str) -> None:
         done = run("stat", "--once", "--dir", driver_dir)
         publication.close()
     assert done.returncode == 0, done.stderr
-    assert "stream 7 " in done.stdout
+    assert "stream 7, session " in done.stdout
     assert "no subscriber" in done.stdout
 
 

@@ -641,7 +641,7 @@ async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
-            await until(lambda: pub._is_in_room)
+            await until(lambda: pub._room.is_waiting)
             client, began_s = pub._link.client, time.monotonic()
             pub.abandon()
         assert ended_s[0] - began_s < _sender.WAIT_SLICE_S / 2
@@ -657,7 +657,7 @@ async def test_the_last_rate_counts_though_the_one_before_was_cancelled(
     """asyncio's own cancellation leaves the thread behind, which still sets the rate that nobody wants any more."""
     running, most = [], []
 
-    class Slow(aio_publisher.Errand):
+    class Slow(aio_publisher.ThreadCall):
         def __init__(self, function):
             super().__init__(lambda: self.slowly(function))
 
@@ -669,7 +669,7 @@ async def test_the_last_rate_counts_though_the_one_before_was_cancelled(
             running.remove(self)
 
     async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub:
-        monkeypatch.setattr(aio_publisher, "Errand", Slow)
+        monkeypatch.setattr(aio_publisher, "ThreadCall", Slow)
         first = asyncio.ensure_future(pub.set_rate(rate.Fixed(1_000_000)))
         await until(lambda: running)
         first.cancel()

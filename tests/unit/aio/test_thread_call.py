@@ -8,15 +8,15 @@ import threading
 import anyio
 import pytest
 
-from rstream.aio._errand import Errand
+from rstream.aio._thread_call import ThreadCall
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_its_result_and_its_error_are_the_callers():
-    assert await Errand(lambda: 7).result() == 7
+    assert await ThreadCall(lambda: 7).result() == 7
     with pytest.raises(ZeroDivisionError):
-        await Errand(lambda: 1 / 0).result()
+        await ThreadCall(lambda: 1 / 0).result()
 
 
 async def test_it_is_not_kept_waiting_by_threads_of_others():
@@ -26,7 +26,7 @@ async def test_it_is_not_kept_waiting_by_threads_of_others():
             tasks.start_soon(anyio.to_thread.run_sync, may_end.wait)
         await anyio.sleep(0.05)
         with anyio.fail_after(20):
-            assert await Errand(lambda: 7).result() == 7
+            assert await ThreadCall(lambda: 7).result() == 7
         may_end.set()
 
 
@@ -41,20 +41,20 @@ async def test_cancelled_at_any_moment_nothing_stays(rng):
         made.append(number)
         return number
 
-    async def take(errand):
-        taken.append(await errand.result())
+    async def take(call):
+        taken.append(await call.result())
 
     for number in range(300):
-        errand = Errand(lambda number=number: make(number), undone.append)
-        task = asyncio.ensure_future(take(errand))
+        call = ThreadCall(lambda number=number: make(number), undone.append)
+        task = asyncio.ensure_future(take(call))
         for _ in range(rng.randrange(4)):
             await asyncio.sleep(0)
         await asyncio.sleep(rng.choice([0, 0.0002, 0.001]))
         after = []
-        is_left = errand.leave_with(lambda after=after: after.append(True))
+        is_left = call.when_done(lambda after=after: after.append(True))
         task.cancel()
         await asyncio.wait([task])
-        await errand.ended()
+        await call.wait_done()
         with anyio.fail_after(20):
             while after != [True] * is_left:
                 await asyncio.sleep(0.001)

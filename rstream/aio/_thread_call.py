@@ -1,9 +1,8 @@
-"""A blocking call in a thread, and what becomes of it when nobody waits for it any more.
+"""A blocking call in a thread, and how it ends when its caller is cancelled.
 
-Neither asyncio nor trio can end a thread. A task that a scope of anyio or trio cancels while the call runs stays
-until the call is over; one that asyncio itself cancels leaves at once, since its cancellation knows no shield. So the
-call says itself whether it is under way, what it made and nobody took is undone, and what has to wait for its end can
-be left with it.
+Neither asyncio nor trio can end a thread. When a scope of anyio or trio cancels the caller, the
+caller stays until the call is over. When asyncio itself cancels it, it leaves at once. So the call
+knows whether it is running, undoes a result that no caller took, and can run a function at its end.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-#: How often somebody looks whether a call that was left has ended.
-LOOK_S = 0.005
+#: How often to check whether a call without a caller has ended.
+CHECK_S = 0.005
 
 
 class _State(Enum):
@@ -30,12 +29,12 @@ class _State(Enum):
     OVER = auto()
 
 
-class Errand(Generic[R]):
-    """One call of ``function`` in a thread; under way from the start until the thread is through with it.
+class ThreadCall(Generic[R]):
+    """One call of a function in a thread.
 
     Args:
-        function: it may block.
-        undo: called with its result when nobody took it.
+        function: the function; it may block.
+        undo: is called with the result when the caller was cancelled before it took it.
     """
 
     def __init__(
@@ -43,35 +42,38 @@ class Errand(Generic[R]):
     ) -> None:
         self._function = function
         self._undo = undo
-        self._lock = threading.Lock()  # guards all below
+        self._lock = threading.Lock()  # guards the attributes below
         self._state = _State.SUBMITTED
-        self._is_left = False
-        self._results: list[R] = []  # made and not taken
+        self._is_abandoned = False
+        self._results: list[R] = []  # made, and not taken by the caller
         self._after: Callable[[], object] | None = None
 
     @property
-    def is_under_way(self) -> bool:
-        """Whether the thread is at it, or will be."""
+    def is_running(self) -> bool:
+        """Whether the thread has not finished it."""
         return self._state is not _State.OVER
 
     async def result(self) -> R:
-        """Make the call, once; what it returns. When this is cancelled, a call that has begun goes on without it."""
+        """Make the call, once, and return its result.
+
+        A call that has begun goes on when this is cancelled.
+        """
         try:
-            # A limiter of its own: forty threads of somebody else's that wait would keep it waiting too.
+            # A limiter of its own: forty other waiting threads may use up anyio's default one.
             await anyio.to_thread.run_sync(self._run, limiter=anyio.CapacityLimiter(1))
         except BaseException:
-            self._leave()
+            self._abandon()
             raise
         with self._lock:
             return self._results.pop()
 
-    async def ended(self) -> None:
-        """Wait until the thread is through with it, whoever waits for the result."""
-        while self.is_under_way:  # noqa: ASYNC110 - a thread that nobody waits for tells no event
-            await anyio.sleep(LOOK_S)
+    async def wait_done(self) -> None:
+        """Wait until the thread has finished it, with or without a caller."""
+        while self.is_running:  # noqa: ASYNC110 - a thread without a caller sets no event
+            await anyio.sleep(CHECK_S)
 
-    def leave_with(self, after: Callable[[], object]) -> bool:
-        """Have ``after`` called by the thread when it is through. False: it is; nothing will be called."""
+    def when_done(self, after: Callable[[], object]) -> bool:
+        """Have the thread call ``after`` at its end; False: it has finished, call it yourself."""
         with self._lock:
             if self._state is _State.OVER:
                 return False
@@ -80,7 +82,7 @@ class Errand(Generic[R]):
 
     def _run(self) -> None:
         with self._lock:
-            if self._state is _State.OVER:  # left before it began
+            if self._state is _State.OVER:  # the caller was cancelled before it began
                 return
             self._state = _State.RUNNING
         made: list[R] = []
@@ -90,15 +92,15 @@ class Errand(Generic[R]):
             with self._lock:
                 self._state = _State.OVER
                 after = self._after
-                if not self._is_left:
+                if not self._is_abandoned:
                     self._results, made = made, []
             self._undo_all(made)
             if after is not None:
                 after()
 
-    def _leave(self) -> None:
+    def _abandon(self) -> None:
         with self._lock:
-            self._is_left = True
+            self._is_abandoned = True
             after = self._after if self._state is _State.SUBMITTED else None
             if self._state is _State.SUBMITTED:
                 self._state = _State.OVER

@@ -1,0 +1,36 @@
+"""What keeps a publisher from sending: the one enumeration behind every ``held_by``."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+__all__ = ("HeldBy",)
+
+
+class HeldBy(enum.StrEnum):
+    """What a publisher waits for before it may send more.
+
+    Each member is also a string: ``error.held_by == "rate"`` holds.
+    """
+
+    WINDOW = "window"
+    """The slowest reader has no room for more."""
+    RATE = "rate"
+    """The publisher's own rate lets nothing through now."""
+    BUDGET = "budget"
+    """The readers' driver grants this host no more unconsumed bytes."""
+    SUBSCRIBER = "subscriber"
+    """No subscriber is connected."""
+
+    @classmethod
+    def from_core(cls, number: int) -> HeldBy:
+        """The member for a number of the C core (``_core.HELD_BY_WINDOW``, ``_RATE``, ``_BUDGET``).
+
+        Any other number means ``WINDOW``: a closed publication, or a driver that does not say.
+        """
+        return _FROM_CORE.get(number, cls.WINDOW)
+
+
+#: The numbers of ``_core``, written out: this module is below ``_core``. A test compares them.
+_FROM_CORE: Final = {0: HeldBy.WINDOW, 1: HeldBy.RATE, 2: HeldBy.BUDGET}

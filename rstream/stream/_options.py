@@ -1,0 +1,136 @@
+"""The keyword options that every way to open a publisher or a subscriber shares.
+
+Each option is documented once, in the ``TypedDict`` that the signatures unpack, and has its default
+once, in the dataclass below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+from rstream import policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rstream.channel import Channel
+    from rstream.client import Client
+    from rstream.rate import RateLimit
+    from rstream.stream._reader import OnLost
+
+SettingsT = TypeVar("SettingsT", "PublisherSettings", "SubscriberSettings")
+
+#: Most messages handed over at once: within 15 % of the best from 64 on (docs/performance.md).
+PREFETCH = 256
+
+
+class SendOptions(TypedDict, total=False):
+    """How a publisher sends; all of them may be left out.
+
+    Attributes:
+        connect_timeout_s: seconds that ``send`` waits for a first subscriber (10).
+        linger_s: seconds that ``close`` waits for the readers (5).
+        rate: how fast it may send, such as ``rate.Fixed("200MB/s")`` or ``rate.Adaptive()``
+            (:mod:`rstream.rate`), whatever the channel says. None (default): as the channel says,
+            else as the driver's option ``rate`` says, which is unlimited unless set.
+    """
+
+    connect_timeout_s: float
+    linger_s: float
+    rate: RateLimit | None
+
+
+class PublisherOptions(SendOptions, total=False):
+    """Keywords of :func:`rstream.publisher` and of everything that opens one.
+
+    They are those of :class:`SendOptions` and the following; all may be left out.
+
+    Attributes:
+        channel: the channel to send on. None (default): shared memory. In UDP the endpoint is the
+            *reader's* address.
+        stream_id: replaces the stream id made from the name.
+        dir: driver directory. None (default): ``$RSTREAM_DIR``, else
+            ``/dev/shm/rstream-<user>``.
+        client: use this client instead of the process's own. Then a lost driver is an error, and
+            the publisher does not join again.
+    """
+
+    channel: Channel | str | None
+    stream_id: int | None
+    dir: str | None
+    client: Client | None
+
+
+class SubscriberOptions(TypedDict, total=False):
+    """Keywords of :func:`rstream.subscriber` and of everything that opens one; all may be left out.
+
+    Attributes:
+        channel: the channel to read. None (default): shared memory. In UDP the endpoint is the
+            address to bind here.
+        stream_id: replaces the stream id made from the name.
+        prefetch: most messages handed over at once, 1 to 65536 (256).
+        on_slow: what happens when this consumer is slower than the publishers
+            (:mod:`rstream.policy`; default: ``Block()``).
+        on_lost: what happens when a publisher vanishes without completing the stream:
+            ``"raise"`` (default) raises :class:`rstream.errors.PublisherLost`; ``"event"`` only
+            adds an event, for streams whose publishers come and go.
+        dir: driver directory. None (default): ``$RSTREAM_DIR``, else
+            ``/dev/shm/rstream-<user>``.
+        client: use this client instead of the process's own. Then a lost driver is an error, and
+            the subscriber does not join again.
+    """
+
+    channel: Channel | str | None
+    stream_id: int | None
+    prefetch: int
+    on_slow: policy.SlowPolicy
+    on_lost: OnLost
+    dir: str | None
+    client: Client | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublisherSettings:
+    """:class:`PublisherOptions` with the default of each option that was left out."""
+
+    connect_timeout_s: float = 10.0
+    linger_s: float = 5.0
+    rate: RateLimit | None = None
+    channel: Channel | str | None = None
+    stream_id: int | None = None
+    dir: str | None = None
+    client: Client | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriberSettings:
+    """:class:`SubscriberOptions` with the default of each option that was left out."""
+
+    channel: Channel | str | None = None
+    stream_id: int | None = None
+    prefetch: int = PREFETCH
+    on_slow: policy.SlowPolicy = policy.Block()
+    on_lost: OnLost = "raise"
+    dir: str | None = None
+    client: Client | None = None
+
+
+def settings(kind: type[SettingsT], function: str, options: Mapping[str, Any]) -> SettingsT:
+    """The options with their defaults.
+
+    Args:
+        kind: :class:`PublisherSettings` or :class:`SubscriberSettings`.
+        function: the name of the function that was called, for the error.
+        options: the keywords that it was called with.
+    Raises:
+        TypeError: an option has a name that is not known.
+    """
+    known = [field.name for field in fields(kind)]
+    for name in options:
+        if name not in known:
+            raise TypeError(
+                f"{function}() got an unexpected keyword argument {name!r}; "
+                f"it takes {', '.join(known)}"
+            )
+    return kind(**options)
