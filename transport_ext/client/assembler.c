@@ -1,10 +1,11 @@
-/* assembler.c: one message's fragments become one piece of owned memory (memory reference 8).
- * Bounded by the stream's largest message; buffers are handed over to the batch, which gives spare
- * ones back, so that a steady flow of large messages allocates nothing. */
-#include "client/internal.h"
+/* assembler.c: see assembler.h and memory reference 8. */
+#include "client/assembler.h"
 
 #include "util/alloc.h"
+#include "util/bits.h"
 #include "util/error.h"
+
+#include <string.h>
 
 #define BUFFER_LENGTH_MIN 4096
 

@@ -1,10 +1,9 @@
-/* batch.c: messages on loan. A batch remembers per image where its loan begins (a lease); the
- * subscriber position of an image never passes the oldest lease, so that the driver neither cleans
- * nor refills what somebody still looks at. Releasing may happen in another thread than polling,
- * after the image went, after the subscription or the client was closed. */
-#include "client/internal.h"
+/* batch.c: see batch.h. */
+#include "client/batch.h"
 
+#include "client/demand.h"
 #include "util/alloc.h"
+#include "util/bits.h"
 #include "util/error.h"
 
 #include <inttypes.h>

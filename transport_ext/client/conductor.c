@@ -4,14 +4,22 @@
  * It sleeps on the FIFO <client id>.0, armed by a word in our heartbeat counter, which the driver
  * looks at after each announcement. Until that counter is known, and beside an Aeron driver, nobody
  * wakes us: then it looks every millisecond while something is awaited, else every 16 ms. */
-#include "client/internal.h"
+#include "client/conductor.h"
 
+#include "client/client_fail.h"
+#include "client/responses.h"
+#include "client/send.h"
+#include "client/waiter.h"
 #include "util/error.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define WATCH_INTERVAL_NS (100 * RSTI_NS_PER_MS)
+#define POLL_AWAITING_NS RSTI_NS_PER_MS
+#define POLL_IDLE_NS (16 * RSTI_NS_PER_MS)
 
 static rsti_heartbeat_ext_t *heartbeat_ext(const rst_client_t *client)
 {
@@ -21,52 +29,6 @@ static rsti_heartbeat_ext_t *heartbeat_ext(const rst_client_t *client)
 }
 _Static_assert(sizeof(rsti_heartbeat_ext_t) <= sizeof(((rsti_counter_value_t *)0)->spare),
     "heartbeat extension fits the value record");
-
-/* ---- the end of everything ---- */
-
-static void kill_publication(void *arg, int64_t key, void *value)
-{
-    (void)arg;
-    (void)key;
-    rsti_publication_kill(value);
-}
-
-static void kill_counter(void *arg, int64_t key, void *value)
-{
-    (void)arg;
-    (void)key;
-    rsti_user_counter_kill(value);
-}
-
-static void lose_images(void *arg, int64_t key, void *value)
-{
-    const int32_t state = *(const int32_t *)arg;
-    (void)key;
-    if (state == RST_CLIENT_CLOSED) {
-        rsti_subscription_kill(value);
-    } else {
-        /* When the driver gave us up it no longer waits for us before it cleans and refills the
-         * log: what lies there may change under the reader's eyes. */
-        rsti_subscription_lose_images(value, state == RST_CLIENT_DRIVER_LOST);
-    }
-}
-
-void rsti_client_fail(rst_client_t *client, int32_t state, const char *text)
-{
-    const int32_t before = rsti_client_state_now(client);
-    if (before == state || before == RST_CLIENT_CLOSED) {
-        return;
-    }
-    if (before == RST_CLIENT_OPEN) {
-        (void)snprintf(client->failure, sizeof client->failure, "%s", text);
-    }
-    rsti_store_release_i32(&client->state, state);
-    rsti_hash_map_for_each(&client->publications, kill_publication, NULL);
-    rsti_hash_map_for_each(&client->subscriptions, lose_images, &state);
-    rsti_hash_map_for_each(&client->user_counters, kill_counter, NULL);
-    rsti_client_kick_waiters(client);
-    (void)pthread_cond_broadcast(&client->answered);
-}
 
 /* ---- our heartbeat ---- */
 
@@ -145,9 +107,9 @@ static void look_for_foreign_peers(rst_client_t *client)
 static void look_for_forgotten_sleepers(rst_client_t *client)
 {
     for (size_t i = 0; i < client->waiters.count; i++) {
-        rst_waiter_t *waiter = client->waiters.items[i];
-        if (rsti_load_relaxed_i32(&waiter->armed) != 0) {
-            rsti_waiter_poll_for_loop(waiter);
+        rsti_wake_target_t *target = client->waiters.items[i];
+        if (rsti_load_relaxed_i32(&target->armed) != 0) {
+            rsti_waiter_poll_for_loop(target);
         }
     }
 }
@@ -185,7 +147,7 @@ static void watch_driver(rst_client_t *client, int64_t now_ns)
     const bool is_waited_for = rsti_load_relaxed_i32(&client->pending_count) > 0
         || client->waiters.count > 0;
     client->watch_deadline_ns = rsti_saturating_add_i64(now_ns,
-        is_waited_for ? rsti_min_i64(RSTI_CLIENT_WATCH_INTERVAL_NS, client->keepalive_interval_ns)
+        is_waited_for ? rsti_min_i64(WATCH_INTERVAL_NS, client->keepalive_interval_ns)
                       : client->keepalive_interval_ns);
 
     const int64_t heartbeat_ms = rsti_mpsc_rb_heartbeat(&client->to_driver);
@@ -245,10 +207,10 @@ static bool needs_polling_for_loops(rst_client_t *client)
 {
     bool found = false;
     for (size_t i = 0; i < client->waiters.count; i++) {
-        rst_waiter_t *waiter = client->waiters.items[i];
-        if (rsti_load_acquire_i32(&waiter->is_loop_polled) != 0) {
+        rsti_wake_target_t *target = client->waiters.items[i];
+        if (rsti_load_acquire_i32(&target->is_loop_polled) != 0) {
             found = true;
-            rsti_waiter_poll_for_loop(waiter);
+            rsti_waiter_poll_for_loop(target);
         }
     }
     return found;
@@ -258,18 +220,18 @@ static int64_t next_deadline(const rst_client_t *client, int64_t now_ns, bool is
 {
     const bool is_awaiting = rsti_load_relaxed_i32(&client->pending_count) > 0;
     int64_t deadline_ns = rsti_min_i64(client->keepalive_deadline_ns, client->watch_deadline_ns);
-    if (is_awaiting && client->watch_deadline_ns - now_ns > RSTI_CLIENT_WATCH_INTERVAL_NS) {
-        deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_CLIENT_WATCH_INTERVAL_NS);
+    if (is_awaiting && client->watch_deadline_ns - now_ns > WATCH_INTERVAL_NS) {
+        deadline_ns = rsti_min_i64(deadline_ns, now_ns + WATCH_INTERVAL_NS);
     }
     if (is_polling) {
         deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_NS_PER_MS);
     }
     if (client->outbox.count > 0) {
-        deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_CLIENT_POLL_AWAITING_NS);
+        deadline_ns = rsti_min_i64(deadline_ns, now_ns + POLL_AWAITING_NS);
     }
     if (!client->is_rstream || client->heartbeat_counter_id == RSTI_NULL_COUNTER) {
         deadline_ns = rsti_min_i64(deadline_ns,
-            now_ns + (is_awaiting ? RSTI_CLIENT_POLL_AWAITING_NS : RSTI_CLIENT_POLL_IDLE_NS));
+            now_ns + (is_awaiting ? POLL_AWAITING_NS : POLL_IDLE_NS));
     }
     return deadline_ns;
 }

@@ -1,24 +1,17 @@
-/* demand.c: request(n) as one atomic number: requested and not yet delivered. INT64_MAX means
- * unbounded and stays so (Reactive Streams 3.17).
- *
- * It crosses to the publisher as a pair: a position, and how many messages are wanted behind it.
- * Messages that were handed out count as wanted until their batch is released, because only then
- * the position moves over them. So the pair stands still while messages are read and rises with
- * each request. */
-#include "client/internal.h"
+/* demand.c: see demand.h. */
+#include "client/demand.h"
 
+#include "util/bits.h"
 #include "util/error.h"
+#include "util/int_math.h"
+
+#include <string.h>
 
 #define MESSAGE_OVERHEAD 48 /* a header, and half of what alignment takes */
 #define MEAN_WEIGHT 8
 
 _Static_assert(sizeof(rsti_position_ext_t) <= sizeof(((rsti_counter_value_t *)0)->spare),
     "what a reader tells fits behind its position");
-
-int64_t rsti_demand_now(const rst_subscription_t *subscription)
-{
-    return rsti_load_acquire_i64(&subscription->demand);
-}
 
 void rsti_demand_spend(rst_subscription_t *subscription, int64_t count)
 {

@@ -2,8 +2,10 @@
  * anything: so no lock is held while it runs, only the mark that somebody polls. What the poll has
  * read is told to the image under the lock, and only while the image is still the subscription's.
  */
-#include "client/internal.h"
+#include "client/image_poll.h"
 
+#include "client/noop.h"
+#include "client/subscription_images.h"
 #include "util/error.h"
 
 #include <inttypes.h>

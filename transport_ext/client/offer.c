@@ -1,6 +1,6 @@
 /* offer.c: the producing path, in the caller's thread: no lock, no allocation, no system call but
  * the one byte that wakes somebody who sleeps. */
-#include "client/internal.h"
+#include "client/publication.h"
 
 #include "util/alloc.h"
 #include "util/error.h"
@@ -12,12 +12,6 @@
 #define ADMIN_RETRIES_MAX 4
 
 /* ---- before and after ---- */
-
-static inline bool is_usable(const rst_publication_t *publication)
-{
-    return publication != NULL && rsti_load_relaxed_i32(&publication->is_closed) == 0
-        && !rsti_is_forked(publication->generation);
-}
 
 static int64_t refuse_length(const rst_publication_t *publication, size_t length, int32_t most,
     const char *what)
@@ -79,7 +73,7 @@ static inline int64_t finish(rst_publication_t *publication, int64_t result)
 RST_API int64_t rst_publication_offer(rst_publication_t *publication, const void *data,
     size_t length, int64_t reserved_value)
 {
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (length > (size_t)publication->max_message_length) {
@@ -115,7 +109,7 @@ RST_API int64_t rst_publication_offer_parts(rst_publication_t *publication,
     const rst_message_part_t *parts, size_t part_count, int64_t reserved_value)
 {
     rsti_iovec_t on_stack[PARTS_ON_STACK];
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (parts == NULL && part_count > 0) {
@@ -225,7 +219,7 @@ RST_API int64_t rst_publication_offer_many(rst_publication_t *publication,
     size_t unused;
     size_t *counted = taken != NULL ? taken : &unused;
     *counted = 0;
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (count == 0) {
@@ -244,7 +238,7 @@ RST_API int64_t rst_publication_offer_block(rst_publication_t *publication, cons
     size_t unused;
     size_t *counted = taken != NULL ? taken : &unused;
     *counted = 0;
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (count == 0) {
@@ -270,7 +264,7 @@ static int64_t refuse_shared(const rst_publication_t *publication, const char *w
 RST_API int64_t rst_publication_offer_frames(rst_publication_t *publication, const void *frames,
     size_t length)
 {
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (!publication->appender.is_exclusive) {
@@ -284,7 +278,7 @@ RST_API int64_t rst_publication_offer_frames(rst_publication_t *publication, con
 
 RST_API int64_t rst_publication_append_padding(rst_publication_t *publication, size_t length)
 {
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (!publication->appender.is_exclusive) {
@@ -305,7 +299,7 @@ RST_API int64_t rst_publication_try_claim(rst_publication_t *publication, size_t
         return refuse_null("claim");
     }
     *claim = (rst_claim_t){0};
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (length > (size_t)publication->appender.max_payload) {

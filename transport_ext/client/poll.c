@@ -1,7 +1,10 @@
 /* poll.c: filling a batch from the images of a subscription, in turn. A poll takes the rest of one
  * term per image and round, and goes round again while there is room. It never waits for data. */
-#include "client/internal.h"
-
+#include "client/batch.h"
+#include "client/demand.h"
+#include "client/image_scan.h"
+#include "client/noop.h"
+#include "client/subscription_images.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -202,7 +205,7 @@ static int start_poll(rst_subscription_t *subscription, int32_t limit, rsti_poll
     return run_poll(subscription, poll);
 }
 
-int rsti_subscription_poll(rst_subscription_t *subscription, int32_t limit, int64_t bytes_max,
+static int poll(rst_subscription_t *subscription, int32_t limit, int64_t bytes_max,
     bool is_demanded, rst_batch_t *batch)
 {
     rsti_poll_t poll = {
@@ -244,7 +247,7 @@ RST_API int rst_subscription_poll_block(rst_subscription_t *subscription, int32_
 RST_API int rst_subscription_poll(rst_subscription_t *subscription, int32_t limit,
     int64_t bytes_max, rst_batch_t *batch)
 {
-    return rsti_subscription_poll(subscription, limit, bytes_max, false, batch);
+    return poll(subscription, limit, bytes_max, false, batch);
 }
 
 RST_API int rst_subscription_poll_demanded(rst_subscription_t *subscription, int32_t limit,
@@ -253,5 +256,5 @@ RST_API int rst_subscription_poll_demanded(rst_subscription_t *subscription, int
     if (subscription != NULL && rsti_load_relaxed_i32(&subscription->is_demanded) == 0) {
         rsti_store_release_i32(&subscription->is_demanded, 1); /* a waiter must know it too */
     }
-    return rsti_subscription_poll(subscription, limit, bytes_max, true, batch);
+    return poll(subscription, limit, bytes_max, true, batch);
 }

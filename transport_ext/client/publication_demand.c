@@ -1,13 +1,15 @@
-/* publication_demand.c: what the readers of a publication ask for, where they tell it: behind the
- * positions of an IPC log's readers, and in a network log by the driver's sender.
+/* publication_demand.c: see publication_demand.h. The readers of an IPC log write their demand
+ * behind their positions; the driver's sender writes that of a network log into the log's metadata.
  *
- * Several readers are told as one that lies behind all of them and wants no more than any. That is
- * never more than each of them allows, and whoever holds it back has data to read, or wants none.
- */
-#include "client/internal.h"
+ * Several readers are told as one reader that lies behind all of them and wants no more than any of
+ * them. That is never more than each of them allows. A reader that holds the others back has data
+ * to read, or wants none. */
+#include "client/publication_demand.h"
 
+#include "client/publication_readers.h"
 #include "concurrent/sequence.h"
 #include "util/error.h"
+#include "util/int_math.h"
 
 #define LOOKS_MAX 10000
 
@@ -80,8 +82,7 @@ static void read_network(const rst_publication_t *publication, rst_demand_t *dem
 static void look(const rst_publication_t *publication, rst_demand_t *demand)
 {
     clear(demand);
-    demand->is_connected = rsti_load_acquire_i32(&publication->log->file.log.metadata->is_connected)
-        != 0;
+    demand->is_connected = rsti_publication_is_log_connected(publication);
     if (publication->is_ipc) {
         add_ipc_readers(publication, demand);
     } else {
@@ -89,15 +90,9 @@ static void look(const rst_publication_t *publication, rst_demand_t *demand)
     }
 }
 
-static bool is_dead(const rst_publication_t *publication)
-{
-    return rsti_is_forked(publication->generation)
-        || rsti_load_acquire_i32(&publication->is_closed) != 0;
-}
-
 RST_API int64_t rst_publication_demand(rst_publication_t *publication, rst_demand_t *demand)
 {
-    if (publication == NULL || is_dead(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (demand == NULL) {
@@ -112,7 +107,7 @@ RST_API int64_t rst_publication_demand(rst_publication_t *publication, rst_deman
 
 bool rsti_publication_is_demand_polled(const rst_publication_t *publication)
 {
-    if (is_dead(publication) || !publication->is_ipc) {
+    if (!rsti_publication_is_usable(publication) || !publication->is_ipc) {
         return false;
     }
     rst_demand_t demand;
@@ -122,7 +117,7 @@ bool rsti_publication_is_demand_polled(const rst_publication_t *publication)
 
 RST_API bool rst_publication_has_new_demand(const rst_publication_t *publication)
 {
-    if (publication == NULL || is_dead(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return true;
     }
     rst_demand_t demand;

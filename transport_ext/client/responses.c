@@ -1,12 +1,22 @@
 /* responses.c: what the driver announces (memory reference 14, 15). Bytes of another process: the
  * decoder validates them, and ids that we do not know are other clients' business. */
-#include "client/internal.h"
+#include "client/responses.h"
 
+#include "client/client_counters.h"
+#include "client/client_fail.h"
+#include "client/pending.h"
+#include "client/publication.h"
+#include "client/publication_errors.h"
+#include "client/send.h"
+#include "client/subscription_images.h"
+#include "client/user_counter.h"
 #include "util/error.h"
 #include "util/parse.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+#define RESPONSES_PER_PASS 64
 
 static rsti_pending_t *awaited(rst_client_t *client, int64_t correlation_id)
 {
@@ -59,7 +69,7 @@ static void on_publication_ready(rst_client_t *client, const rsti_response_t *re
         || drop_cancelled(client, pending, RSTI_CMD_REMOVE_PUBLICATION)) {
         return;
     }
-    pending->publication = rsti_publication_create(client, pending, response);
+    pending->publication = rsti_publication_create(client, pending->channel, response);
     if (pending->publication == NULL) {
         fail_unmade(client, pending, RSTI_CMD_REMOVE_PUBLICATION);
         return;
@@ -75,7 +85,14 @@ static void on_subscription_ready(rst_client_t *client, const rsti_response_t *r
         return;
     }
     /* The object is there before the images that are announced right behind this answer. */
-    pending->subscription = rsti_subscription_create(client, pending, response->channel_status_id);
+    const rsti_subscription_params_t params = {
+        .channel = pending->channel,
+        .registration_id = pending->correlation_id,
+        .stream_id = pending->stream_id,
+        .channel_status_id = response->channel_status_id,
+        .is_on_demand = pending->is_on_demand,
+    };
+    pending->subscription = rsti_subscription_create(client, &params);
     if (pending->subscription == NULL) {
         fail_unmade(client, pending, RSTI_CMD_REMOVE_SUBSCRIPTION);
         return;
@@ -94,7 +111,14 @@ static void on_counter_ready(rst_client_t *client, const rsti_response_t *respon
         || drop_cancelled(client, pending, pending->is_static ? 0 : RSTI_CMD_REMOVE_COUNTER)) {
         return;
     }
-    pending->counter = rsti_user_counter_create(client, pending, response->counter_id);
+    const rsti_user_counter_params_t params = {
+        .correlation_id = pending->correlation_id,
+        .registration_id = pending->is_static ? pending->counter_registration_id
+                                              : pending->correlation_id,
+        .counter_id = response->counter_id,
+        .is_static = pending->is_static,
+    };
+    pending->counter = rsti_user_counter_create(client, &params);
     if (pending->counter == NULL) {
         fail_unmade(client, pending, pending->is_static ? 0 : RSTI_CMD_REMOVE_COUNTER);
         return;
@@ -229,7 +253,7 @@ static void on_record(void *arg, int32_t type, const void *record, size_t length
 int64_t rsti_client_receive(rst_client_t *client)
 {
     int64_t work = 0;
-    while (work < RSTI_CLIENT_RESPONSES_PER_PASS) {
+    while (work < RESPONSES_PER_PASS) {
         const int result = rsti_broadcast_receive(&client->to_clients, on_record, client);
         if (result < 0) {
             return -1;

@@ -1,12 +1,17 @@
 /* tool.c: looking into a directory, be its driver alive, dead or Aeron's. Maps read-only. */
 #include "client/tool.h"
-#include "client/internal.h"
 
+#include "cnc/cnc_file.h"
+#include "cnc/driver_dir.h"
 #include "cnc/loss_report_file.h"
+#include "cnc/wake_fifo.h"
 #include "concurrent/error_log.h"
 #include "concurrent/loss_report.h"
+#include "protocol/command.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/error.h"
+#include "util/int_math.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,14 @@
 /* tool_holders.c: who holds the publications of a directory back. What lies there is another
  * process's: it is copied, and shown as it is. */
-#include "client/internal.h"
 #include "client/tool.h"
 
+#include "client/held_by.h"
+#include "cnc/cnc_file.h"
+#include "cnc/driver_dir.h"
 #include "cnc/files.h"
+#include "cnc/log_file.h"
 #include "concurrent/holder.h"
+#include "protocol/command.h"
 #include "util/error.h"
 #include "util/netaddr.h"
 

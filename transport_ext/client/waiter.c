@@ -4,13 +4,14 @@
  * tells us: image events, the driver's death, demand), look again, sleep on the FIFO. On the other
  * side: publish, look who sleeps, write to the FIFO (concurrent/wake.h). Where somebody of interest
  * never writes (an Aeron driver or client, a full table of sleepers) sleeps are at most 1 ms. */
-#include "client/internal.h"
+#include "client/waiter.h"
 
 #include "util/alloc.h"
 #include "util/error.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
 
 #define SPIN_NS INT64_C(20000)
@@ -23,11 +24,12 @@ static int open_fd(rst_waiter_t *waiter)
 {
     rst_client_t *client = waiter->client;
     if (client->is_rstream) {
-        waiter->fd = rsti_wake_fifo_create(client->dir, client->client_id, waiter->waiter_id);
-        return waiter->fd < 0 ? waiter->fd : 0;
+        waiter->target.fd = rsti_wake_fifo_create(client->dir, client->client_id,
+            waiter->target.waiter_id);
+        return waiter->target.fd < 0 ? waiter->target.fd : 0;
     }
-    waiter->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return waiter->fd < 0 ? RST_SET_ERRNO("cannot make an event descriptor") : 0;
+    waiter->target.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return waiter->target.fd < 0 ? RST_SET_ERRNO("cannot make an event descriptor") : 0;
 }
 
 /* Sixteen bits, as the logs' tables of sleepers have; reused only after a whole turn. */
@@ -38,7 +40,7 @@ static int32_t free_waiter_id(rst_client_t *client)
         client->next_waiter_id = id;
         bool is_used = false;
         for (size_t i = 0; i < client->waiters.count; i++) {
-            const rst_waiter_t *other = client->waiters.items[i];
+            const rsti_wake_target_t *other = client->waiters.items[i];
             is_used = is_used || other->waiter_id == id;
         }
         if (!is_used) {
@@ -58,11 +60,12 @@ static int register_waiter(rst_waiter_t *waiter)
             client->waiters.count);
     }
     if (result == 0) {
-        waiter->waiter_id = free_waiter_id(client);
+        waiter->target.waiter_id = free_waiter_id(client);
+        waiter->set.waiter_id = waiter->target.waiter_id;
         result = open_fd(waiter);
     }
     if (result == 0) {
-        result = rsti_ptr_array_add(&client->waiters, waiter);
+        result = rsti_ptr_array_add(&client->waiters, &waiter->target);
     }
     if (result == 0 && client->waiters.count == 1) {
         rsti_client_kick_conductor(client); /* it watches the driver more closely from now on */
@@ -73,11 +76,10 @@ static int register_waiter(rst_waiter_t *waiter)
 
 static void free_waiter(rst_waiter_t *waiter)
 {
-    if (waiter->fd >= 0) {
-        rsti_fd_close(waiter->fd);
+    if (waiter->target.fd >= 0) {
+        rsti_fd_close(waiter->target.fd);
     }
-    rsti_free(waiter->attached);
-    rsti_free(waiter->slots);
+    rsti_wait_set_free(&waiter->set);
     rsti_free(waiter);
 }
 
@@ -97,7 +99,8 @@ RST_API int rst_waiter_create(rst_waiter_t **waiter, rst_client_t *client)
     }
     created->generation = client->generation;
     created->client = client;
-    created->fd = -1;
+    created->set.client = client;
+    created->target.fd = -1;
     (void)pthread_mutex_init(&created->lock, NULL);
     result = register_waiter(created);
     if (result < 0) {
@@ -108,20 +111,6 @@ RST_API int rst_waiter_create(rst_waiter_t **waiter, rst_client_t *client)
     rsti_client_ref(client);
     *waiter = created;
     return 0;
-}
-
-/* Takes the attachment out and gives back what it held. Under waiter->lock. */
-static void detach_at(rst_waiter_t *waiter, size_t index)
-{
-    rsti_attached_t attached = waiter->attached[index];
-    waiter->attached[index] = waiter->attached[--waiter->attached_count];
-    if (attached.publication != NULL) {
-        rsti_waiter_drop_slot(waiter, attached.slot);
-        rsti_publication_unref(attached.publication);
-    } else {
-        rsti_waiter_drop_images(waiter, &attached);
-        rsti_subscription_unref(attached.subscription);
-    }
 }
 
 RST_API void rst_waiter_destroy(rst_waiter_t *waiter)
@@ -135,15 +124,13 @@ RST_API void rst_waiter_destroy(rst_waiter_t *waiter)
     }
     rst_client_t *client = waiter->client;
     pthread_mutex_lock(&client->lock);
-    (void)rsti_ptr_array_remove(&client->waiters, waiter);
+    (void)rsti_ptr_array_remove(&client->waiters, &waiter->target);
     if (client->is_rstream && rsti_client_state_now(client) == RST_CLIENT_OPEN) {
-        rsti_wake_fifo_remove(client->dir, client->client_id, waiter->waiter_id);
+        rsti_wake_fifo_remove(client->dir, client->client_id, waiter->target.waiter_id);
     }
     pthread_mutex_unlock(&client->lock);
     pthread_mutex_lock(&waiter->lock);
-    while (waiter->attached_count > 0) {
-        detach_at(waiter, waiter->attached_count - 1);
-    }
+    rsti_wait_set_clear(&waiter->set);
     pthread_mutex_unlock(&waiter->lock);
     (void)pthread_mutex_destroy(&waiter->lock);
     free_waiter(waiter);
@@ -160,71 +147,13 @@ static int check(const rst_waiter_t *waiter, int32_t generation)
     return 0;
 }
 
-static rsti_attached_t *find_attached(const rst_waiter_t *waiter,
-    const rst_subscription_t *subscription, const rst_publication_t *publication, bool is_demand)
-{
-    for (size_t i = 0; i < waiter->attached_count; i++) {
-        if (waiter->attached[i].subscription == subscription
-            && waiter->attached[i].publication == publication
-            && waiter->attached[i].is_demand == is_demand) {
-            return &waiter->attached[i];
-        }
-    }
-    return NULL;
-}
-
-static int grow_attached(rst_waiter_t *waiter)
-{
-    if (waiter->attached_count < waiter->attached_capacity) {
-        return 0;
-    }
-    const size_t capacity = waiter->attached_capacity > 0 ? 2 * waiter->attached_capacity : 4;
-    rsti_attached_t *attached = rsti_realloc(waiter->attached,
-        waiter->attached_capacity * sizeof *attached, capacity * sizeof *attached);
-    if (attached == NULL) {
-        return -RST_ENOMEM;
-    }
-    waiter->attached = attached;
-    waiter->attached_capacity = capacity;
-    return 0;
-}
-
-static int attach_locked(rst_waiter_t *waiter, rst_subscription_t *subscription,
-    rst_publication_t *publication, bool is_demand)
-{
-    if (find_attached(waiter, subscription, publication, is_demand) != NULL) {
-        return 0;
-    }
-    rsti_attached_t attached = {
-        .subscription = subscription, .publication = publication, .is_demand = is_demand};
-    int result = grow_attached(waiter);
-    if (result == 0 && publication != NULL) {
-        result = rsti_waiter_take_slot(waiter, publication->log, &attached.slot);
-    }
-    if (result < 0) {
-        return result;
-    }
-    if (publication != NULL) {
-        rsti_publication_ref(publication);
-    } else {
-        rsti_subscription_ref(subscription);
-        /* Differs: the next wait copies the images. */
-        attached.seen_version = rsti_wrap_sub_i32(rsti_load_acquire_i32(&subscription->version), 1);
-        pthread_mutex_lock(&subscription->lock);
-        attached.events_told = subscription->events_head; /* what waits there is news to us */
-        pthread_mutex_unlock(&subscription->lock);
-    }
-    waiter->attached[waiter->attached_count++] = attached;
-    return 0;
-}
-
 static int attach(rst_waiter_t *waiter, rst_subscription_t *subscription,
     rst_publication_t *publication, bool is_demand)
 {
     pthread_mutex_lock(&waiter->lock);
-    const int result = attach_locked(waiter, subscription, publication, is_demand);
+    const int result = rsti_wait_set_attach(&waiter->set, subscription, publication, is_demand);
     pthread_mutex_unlock(&waiter->lock);
-    rsti_waiter_kick(waiter); /* who sleeps already must be armed there too */
+    rsti_wake_target_kick(&waiter->target); /* who sleeps already must be armed there too */
     return result;
 }
 
@@ -264,10 +193,7 @@ static void detach(rst_waiter_t *waiter, const rst_subscription_t *subscription,
         return;
     }
     pthread_mutex_lock(&waiter->lock);
-    const rsti_attached_t *found = find_attached(waiter, subscription, publication, is_demand);
-    if (found != NULL) {
-        detach_at(waiter, (size_t)(found - waiter->attached));
-    }
+    rsti_wait_set_detach(&waiter->set, subscription, publication, is_demand);
     pthread_mutex_unlock(&waiter->lock);
 }
 
@@ -286,30 +212,7 @@ RST_API void rst_waiter_detach_demand(rst_waiter_t *waiter, rst_publication_t *p
     detach(waiter, NULL, publication, true);
 }
 
-/* ---- readiness ---- */
-
-static bool is_attached_ready(const rsti_attached_t *attached, uint32_t *told)
-{
-    if (attached->publication == NULL) {
-        return rsti_subscription_is_ready(attached->subscription, told);
-    }
-    return attached->is_demand ? rst_publication_has_new_demand(attached->publication)
-                               : rsti_publication_is_ready(attached->publication);
-}
-
-/* is_told: the answer goes to the user, who has then heard of the events. */
-static bool is_ready_locked(rst_waiter_t *waiter, bool is_told)
-{
-    for (size_t i = 0; i < waiter->attached_count; i++) {
-        rsti_attached_t *attached = &waiter->attached[i];
-        uint32_t told = attached->events_told;
-        if (is_attached_ready(attached, &told)) {
-            attached->events_told = is_told ? told : attached->events_told;
-            return true;
-        }
-    }
-    return false;
-}
+/* ---- looking ---- */
 
 /* 1 ready or woken, 0 nothing, negative: the client is lost and everything has been read. */
 static int look_locked(rst_waiter_t *waiter)
@@ -318,7 +221,7 @@ static int look_locked(rst_waiter_t *waiter)
         && rsti_exchange_i32(&waiter->is_woken, 0) != 0) {
         return 1;
     }
-    if (is_ready_locked(waiter, true)) {
+    if (rsti_wait_set_is_ready(&waiter->set, true)) {
         return 1;
     }
     const int32_t state = rsti_client_state_now(waiter->client);
@@ -337,9 +240,9 @@ static int look(rst_waiter_t *waiter)
 
 static void disarm_locked(rst_waiter_t *waiter)
 {
-    rsti_store_release_i32(&waiter->armed, 0);
-    rsti_store_release_i32(&waiter->is_loop_polled, 0);
-    rsti_waiter_disarm_slots(waiter);
+    rsti_store_release_i32(&waiter->target.armed, 0);
+    rsti_store_release_i32(&waiter->target.is_loop_polled, 0);
+    rsti_wait_set_disarm(&waiter->set);
 }
 
 /* 0: armed, go to sleep; else as look(). */
@@ -347,9 +250,9 @@ static int arm(rst_waiter_t *waiter, bool *needs_polling)
 {
     pthread_mutex_lock(&waiter->lock);
     /* Before the images are copied: one that comes meanwhile finds us armed. */
-    (void)rsti_exchange_i32(&waiter->armed, 1);
-    *needs_polling = rsti_waiter_refresh(waiter) < 0;
-    *needs_polling = rsti_waiter_arm_slots(waiter) || *needs_polling;
+    (void)rsti_exchange_i32(&waiter->target.armed, 1);
+    *needs_polling = rsti_wait_set_refresh(&waiter->set) < 0;
+    *needs_polling = rsti_wait_set_arm(&waiter->set) || *needs_polling;
     rsti_fence();
     const int result = look_locked(waiter);
     if (result != 0) {
@@ -404,7 +307,7 @@ RST_API int rst_waiter_wait(rst_waiter_t *waiter, int64_t timeout_ns, int64_t sp
         result = arm(waiter, &needs_polling);
         if (result == 0) {
             const int64_t asleep_ns = rsti_clock_nano_time(&clock);
-            (void)rsti_wake_fifo_wait(waiter->fd,
+            (void)rsti_wake_fifo_wait(waiter->target.fd,
                 needs_polling ? rsti_min_i64(left_ns, POLLING_SLICE_NS) : left_ns);
             waiter->last_sleep_ns = rsti_clock_nano_time(&clock) - asleep_ns;
             disarm(waiter);
@@ -421,7 +324,7 @@ RST_API int rst_waiter_fd(const rst_waiter_t *waiter)
     if (waiter == NULL) {
         return RST_SET_ERR(RST_EINVAL, "waiter is NULL");
     }
-    return rsti_is_forked(waiter->generation) ? rsti_set_forked_error("waiter") : waiter->fd;
+    return rsti_is_forked(waiter->generation) ? rsti_set_forked_error("waiter") : waiter->target.fd;
 }
 
 RST_API int rst_waiter_arm(rst_waiter_t *waiter)
@@ -433,10 +336,10 @@ RST_API int rst_waiter_arm(rst_waiter_t *waiter)
         return rsti_set_forked_error("waiter");
     }
     bool needs_polling = false;
-    rsti_wake_fifo_drain(waiter->fd); /* wake-ups of an earlier time: arm looks anew */
+    rsti_wake_fifo_drain(waiter->target.fd); /* wake-ups of an earlier time: arm looks anew */
     const int result = arm(waiter, &needs_polling);
     if (result == 0 && needs_polling) {
-        rsti_store_release_i32(&waiter->is_loop_polled, 1);
+        rsti_store_release_i32(&waiter->target.is_loop_polled, 1);
         rsti_client_kick_conductor(waiter->client);
     }
     return result;
@@ -448,29 +351,26 @@ RST_API void rst_waiter_disarm(rst_waiter_t *waiter)
         return;
     }
     disarm(waiter);
-    rsti_wake_fifo_drain(waiter->fd);
+    rsti_wake_fifo_drain(waiter->target.fd);
 }
 
-void rsti_waiter_poll_for_loop(rst_waiter_t *waiter)
+_Static_assert(offsetof(rst_waiter_t, target) == 0,
+    "a wake target is at the address of its waiter");
+
+void rsti_waiter_poll_for_loop(rsti_wake_target_t *target)
 {
+    rst_waiter_t *waiter = (rst_waiter_t *)target;
     if (pthread_mutex_trylock(&waiter->lock) != 0) {
         return; /* its owner is at it: it looks for itself */
     }
-    const bool is_ready = is_ready_locked(waiter, false);
+    const bool is_ready = rsti_wait_set_is_ready(&waiter->set, false);
     pthread_mutex_unlock(&waiter->lock);
     if (is_ready) {
-        rsti_waiter_kick(waiter);
+        rsti_wake_target_kick(&waiter->target);
     }
 }
 
 /* ---- waking ---- */
-
-void rsti_waiter_kick(rst_waiter_t *waiter)
-{
-    if (rsti_exchange_i32(&waiter->armed, 0) != 0) {
-        rsti_fd_kick(waiter->fd);
-    }
-}
 
 RST_API void rst_waiter_wake(rst_waiter_t *waiter)
 {
@@ -478,5 +378,5 @@ RST_API void rst_waiter_wake(rst_waiter_t *waiter)
         return;
     }
     rsti_store_release_i32(&waiter->is_woken, 1);
-    rsti_waiter_kick(waiter);
+    rsti_wake_target_kick(&waiter->target);
 }

@@ -2,7 +2,6 @@
  * patches of a sound file (offset 3 bytes, length 1 byte, bytes): each makes something else
  * impossible. Whatever stands there, opening either refuses or all that is read lies inside the
  * file. */
-#include "client/internal.h"
 #include "cnc/cnc_file.h"
 #include "concurrent/error_log.h"
 #include "fuzz/check.h"
