@@ -1,6 +1,8 @@
-/* batch_type.c: Batch, what one poll hands over. The core's batch is used again by the next poll;
- * this object is new each time (60 ns a poll), so that an old one can say that it was released. */
-#include "state.h"
+/* batch_type.c: see batch_type.h. */
+#include "batch_type.h"
+
+#include "message_type.h"
+#include "types.h"
 
 PyObject *rsti_py_batch_make(rsti_py_subscription_t *subscription)
 {
@@ -17,23 +19,6 @@ PyObject *rsti_py_batch_make(rsti_py_subscription_t *subscription)
     self->subscription = subscription;
     subscription->current = self;
     return (PyObject *)self;
-}
-
-PyObject *rsti_py_batch_raise_released(const rsti_py_batch_t *self)
-{
-    return rsti_py_raise_at(&self->subscription->handle, RST_ECLOSED,
-        "the batch was released (by release(), the next poll, or close): copy what you keep");
-}
-
-void rsti_py_batch_export(rsti_py_batch_t *self, int32_t change)
-{
-    rsti_py_handle_t *handle = &self->subscription->handle;
-
-    self->exports += change;
-    handle->pins += change;
-    if (handle->pins == 0 && handle->is_closed) {
-        rsti_py_handle_finish(handle);
-    }
 }
 
 static PyObject *batch_to_list(PyObject *object, PyObject *unused)

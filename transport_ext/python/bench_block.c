@@ -4,7 +4,7 @@
  * sequence of 64-bit words seeded by the number; the checksum folds number and pattern with
  * multiply and xor, so that a lost, repeated, swapped, cut or changed message is found. Shared by
  * both sides of every comparison, so that checking costs the same for all. */
-#include "state.h"
+#include "types.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,20 @@
-/* claim_type.c: Claim, a writable part of the log between try_claim and commit. */
-#include "state.h"
+/* claim_type.c: see claim_type.h. */
+#include "claim_type.h"
+
+#include "handle_life.h"
+#include "types.h"
 
 #include <string.h>
+
+typedef struct rsti_py_claim_t {
+    PyObject_HEAD rsti_py_publication_t *publication; /* owned reference, pinned */
+    rst_claim_t claim;
+    PyObject *view; /* the view that __enter__ returned */
+    int64_t position;
+    int32_t exports; /* views that are alive */
+    bool is_open;    /* neither committed nor aborted */
+    bool is_pinned;
+} rsti_py_claim_t;
 
 PyObject *rsti_py_claim_make(rsti_py_publication_t *publication, const rst_claim_t *claim)
 {

@@ -1,25 +1,14 @@
 /* client_type.c: Client, the way into a driver directory. */
-#include "state.h"
+#include "client.h"
+#include "counter_type.h"
+#include "handle_life.h"
+#include "publication.h"
+#include "subscription.h"
+#include "types.h"
+#include "waiter.h"
 
 #include <string.h>
 #include <unistd.h>
-
-/* Ctrl-C and close() from another thread are noticed within a slice. */
-#define AWAIT_SLICE_NS INT64_C(50000000)
-
-void rsti_py_client_finish(rsti_py_client_t *self)
-{
-    rst_client_t *client = self->client;
-
-    if (!self->is_closed || client == NULL || self->handles != NULL || self->waiters != NULL
-        || self->inside > 0) {
-        return;
-    }
-    self->client = NULL;
-    /* Nothing in C needs the interpreter, so the GIL may be kept: closing joins one thread that is
-     * woken at once, and dealloc may come here at shutdown. */
-    rst_client_close(client);
-}
 
 /* Borrowed; NULL when all are closed for users. */
 static rsti_py_handle_t *next_open(const rsti_py_client_t *self)
@@ -134,77 +123,12 @@ static PyObject *client_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     return (PyObject *)self;
 }
 
-int rsti_py_client_await(rsti_py_client_t *self, int64_t correlation_id, int64_t timeout_ns)
-{
-    int64_t now_ns = rsti_py_now_ns();
-    int64_t end_ns = timeout_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + timeout_ns;
-    int result = 0;
-
-    if (correlation_id < 0) {
-        (void)rsti_py_raise(self->state, (int)correlation_id);
-        return -1;
-    }
-    for (;;) {
-        int64_t slice_ns = end_ns - now_ns < AWAIT_SLICE_NS ? end_ns - now_ns : AWAIT_SLICE_NS;
-        self->inside++;
-        Py_BEGIN_ALLOW_THREADS result = rst_client_await(self->client, correlation_id,
-            slice_ns > 0 ? slice_ns : 0);
-        Py_END_ALLOW_THREADS self->inside--;
-        if (result < 0) {
-            (void)rsti_py_raise(self->state, result);
-            break;
-        }
-        /* A close() of another thread or of a signal handler may have been waiting for us. */
-        if (PyErr_CheckSignals() < 0) {
-            break;
-        }
-        if (self->is_closed) {
-            (void)rsti_py_raise_text(self->state, RST_ECLOSED, "the client was closed");
-            break;
-        }
-        now_ns = rsti_py_now_ns();
-        if (result > 0) {
-            return 1;
-        }
-        if (now_ns >= end_ns) {
-            (void)rsti_py_raise_text(self->state, RST_ETIMEDOUT,
-                "the media driver did not answer in time; see `rstream stat` and `rstream errors`");
-            break;
-        }
-    }
-    if (self->client != NULL) {
-        rst_client_cancel(self->client, correlation_id);
-    }
-    return -1;
-}
-
-bool rsti_py_client_check_open(rsti_py_client_t *self)
-{
-    if (self->is_closed) {
-        (void)rsti_py_raise_text(self->state, RST_ECLOSED, "the client was closed");
-        return false;
-    }
-    return true;
-}
-
 /* Shared by both kinds of add: channel text, stream id, and the timeout in the last argument. */
 typedef struct add_request_t {
     const char *channel;
     int32_t stream_id;
     int64_t timeout_ns;
 } add_request_t;
-
-const char *rsti_py_get_text(rsti_py_state_t *state, PyObject *object)
-{
-    Py_ssize_t size;
-    const char *text = PyUnicode_AsUTF8AndSize(object, &size);
-
-    if (text != NULL && strlen(text) != (size_t)size) {
-        (void)rsti_py_raise_text(state, RST_ECHANNEL, "text with a zero character");
-        return NULL;
-    }
-    return text;
-}
 
 static bool get_request(rsti_py_client_t *self, PyObject *const *args, Py_ssize_t count,
     add_request_t *request)

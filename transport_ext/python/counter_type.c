@@ -1,8 +1,17 @@
 /* counter_type.c: Counter, a counter of the application's own, and the client's methods about
  * counters. All cold but the value itself. */
-#include "state.h"
+#include "counter_type.h"
+
+#include "types.h"
 
 #include <string.h>
+
+typedef struct rsti_py_counter_t {
+    PyObject_HEAD rsti_py_client_t *client; /* owned reference */
+    rst_user_counter_t *counter;            /* NULL after close */
+    int64_t registration_id;
+    int32_t counter_id;
+} rsti_py_counter_t;
 
 /* Steals the C handle. */
 static PyObject *counter_make(rsti_py_client_t *client, rst_user_counter_t *counter)

@@ -1,5 +1,5 @@
 /* driver_type.c: Driver, a media driver whose agents are threads of this process. */
-#include "state.h"
+#include "types.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* module.c: rstream._core, multi-phase init. */
-#include "state.h"
+#include "types.h"
 
 #ifndef RST_BUILD_ID
 #define RST_BUILD_ID "unknown"

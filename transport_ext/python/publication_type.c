@@ -1,39 +1,15 @@
 /* publication_type.c: Publication. offer and friends keep the GIL: they copy and never wait. */
-#include "state.h"
+#include "claim_type.h"
+#include "handle_addresses.h"
+#include "handle_life.h"
+#include "publication.h"
+#include "publication_commands.h"
+#include "types.h"
 
 #include <string.h>
 
 /* Messages that one call of the core gets at once. */
 #define OFFER_CHUNK 256
-
-PyObject *rsti_py_publication_make(rsti_py_client_t *client, rst_publication_t *publication)
-{
-    rsti_py_publication_t *self = PyObject_New(rsti_py_publication_t,
-        client->state->publication_type);
-
-    if (self == NULL) {
-        rst_publication_close(publication);
-        return NULL;
-    }
-    memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
-    self->publication = publication;
-    rst_publication_info(publication, &self->info);
-    self->handle.registration_id = self->info.registration_id;
-    self->handle.stream_id = self->info.stream_id;
-    rsti_py_handle_link(&self->handle, client);
-    self->handle.channel = PyUnicode_FromString(self->info.channel);
-    if (self->handle.channel == NULL) {
-        Py_DECREF((PyObject *)self);
-        return NULL;
-    }
-    return (PyObject *)self;
-}
-
-PyObject *rsti_py_position_result(const rsti_py_publication_t *self, int64_t position)
-{
-    return position >= RST_ERROR ? PyLong_FromLongLong(position)
-                                 : rsti_py_raise_at(&self->handle, (int)position, NULL);
-}
 
 static int64_t offer_object(rsti_py_publication_t *self, PyObject *data, int64_t reserved_value)
 {

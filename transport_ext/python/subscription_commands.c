@@ -1,6 +1,5 @@
-/* subscription_commands.c: what a subscription does beside polling: rejecting, looking at its
- * images. */
-#include "state.h"
+/* subscription_commands.c: see subscription_commands.h. */
+#include "subscription_commands.h"
 
 #include <string.h>
 

@@ -1,61 +1,16 @@
 /* subscription_type.c: Subscription. poll keeps the GIL: it scans what is there and never waits. */
-#include "state.h"
+#include "batch_type.h"
+#include "handle_addresses.h"
+#include "handle_life.h"
+#include "lease.h"
+#include "subscription_commands.h"
+#include "types.h"
 
 #include <string.h>
 
 #define BATCH_CAPACITY_MIN 256
 #define BATCH_CAPACITY_MAX 65536
 #define ADDRESS_SIZE 128
-
-PyObject *rsti_py_subscription_make(rsti_py_client_t *client, rst_subscription_t *subscription)
-{
-    rsti_py_subscription_t *self = PyObject_New(rsti_py_subscription_t,
-        client->state->subscription_type);
-    rst_subscription_info_t info;
-
-    if (self == NULL) {
-        rst_subscription_close(subscription);
-        return NULL;
-    }
-    memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
-    self->subscription = subscription;
-    self->handle.is_subscription = true;
-    rst_subscription_info(subscription, &info);
-    self->handle.registration_id = info.registration_id;
-    self->handle.stream_id = info.stream_id;
-    rsti_py_handle_link(&self->handle, client);
-    self->handle.channel = PyUnicode_FromString(info.channel);
-    if (self->handle.channel == NULL) {
-        Py_DECREF((PyObject *)self);
-        return NULL;
-    }
-    return (PyObject *)self;
-}
-
-bool rsti_py_subscription_release(rsti_py_subscription_t *self)
-{
-    rsti_py_batch_t *batch = self->current;
-
-    if (batch != NULL) {
-        if (batch->exports > 0) {
-            return false;
-        }
-        batch->is_released = true;
-        batch->messages = NULL;
-        self->current = NULL;
-        rst_batch_release(self->batch);
-    }
-    return true;
-}
-
-void rsti_py_subscription_destroy(rsti_py_subscription_t *self)
-{
-    (void)rsti_py_subscription_release(self);
-    rst_batch_destroy(self->batch);
-    self->batch = NULL;
-    rst_subscription_close(self->subscription);
-    self->subscription = NULL;
-}
 
 static bool reserve(rsti_py_subscription_t *self, int32_t limit)
 {

@@ -1,5 +1,5 @@
 /* tools.c: looking into a driver directory, and small facts. */
-#include "state.h"
+#include "types.h"
 
 #include "channel/channel.h"
 #include "protocol/data_header.h"
