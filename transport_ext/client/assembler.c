@@ -50,7 +50,7 @@ static int reserve(rsti_assembler_t *assembler, size_t needed)
 {
     rsti_buffer_t *buffer = &assembler->buffer;
     if (needed <= buffer->capacity
-        && buffer->data != NULL) { /* an empty first fragment has a place too */
+        && buffer->data != NULL) { /* an empty first fragment needs a buffer too */
         return 0;
     }
     size_t capacity = buffer->capacity > 0 ? buffer->capacity : BUFFER_LENGTH_MIN;

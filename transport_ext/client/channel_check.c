@@ -14,7 +14,7 @@ int rsti_client_check_channel(const rst_client_t *client, const char *channel)
             RSTI_CHANNEL_URI_MAX);
     }
     if (!client->is_rstream) {
-        return 0; /* Aeron's driver may know what we do not: it decides */
+        return 0; /* an Aeron driver may know parameters that we do not: it decides */
     }
     rsti_channel_t parsed;
     const int result = rsti_channel_parse(&parsed, channel, length);
@@ -22,7 +22,7 @@ int rsti_client_check_channel(const rst_client_t *client, const char *channel)
         return result;
     }
     if (result < 0) {
-        rsti_error_clear(); /* well formed; whether it is served is the driver's to say */
+        rsti_error_clear(); /* well formed; the driver decides whether it serves the channel */
     }
     return 0;
 }

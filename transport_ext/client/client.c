@@ -129,7 +129,7 @@ static int init_params(rst_client_t *client, const rst_client_params_t *given)
 static int init_wake(rst_client_t *client)
 {
     if (!client->is_rstream) {
-        /* Nobody outside this process wakes us: a descriptor without a name is enough. */
+        /* No other process wakes this client: a descriptor without a name is enough. */
         client->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         return client->wake_fd < 0 ? RST_SET_ERRNO("cannot make an event descriptor") : 0;
     }
@@ -233,15 +233,15 @@ RST_API void rst_client_close(rst_client_t *client)
         return;
     }
     if (rsti_is_forked(client->generation)) {
-        rsti_free(client); /* locks and lists are in the parent's hands: only this memory goes */
+        rsti_free(client); /* locks and lists belong to the parent: free only this memory */
         return;
     }
     pthread_mutex_lock(&client->lock);
     if (rsti_client_state_now(client) == RST_CLIENT_OPEN) {
         const rsti_command_t command = {.type = RSTI_CMD_CLIENT_CLOSE, .correlation_id = -1};
         (void)rsti_client_send(client, &command);
-        /* Only while this driver lives: a later one starts its ids again, and a name below its
-         * directory may then be another client's. */
+        /* Only while this driver lives. A later driver starts its ids again, so a name in its
+         * directory may belong to another client. */
         if (client->is_rstream) {
             remove_fifos_locked(client);
         }

@@ -28,8 +28,8 @@ static void lose_images(void *arg, int64_t key, void *value)
     if (state == RST_CLIENT_CLOSED) {
         rsti_subscription_kill(value);
     } else {
-        /* When the driver gave us up it no longer waits for us before it cleans and refills the
-         * log: what lies there may change under the reader's eyes. */
+        /* A driver that gave this client up does not wait for it before it cleans and refills the
+         * log. The log may change while it is read. */
         rsti_subscription_lose_images(value, state == RST_CLIENT_DRIVER_LOST);
     }
 }

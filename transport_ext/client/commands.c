@@ -66,7 +66,7 @@ static void wait_answered(rst_client_t *client, int64_t until_ns)
     (void)pthread_cond_timedwait(&client->answered, &client->lock, &until);
 }
 
-/* Refused, or no answer came: told once, then forgotten. */
+/* The driver refused or did not answer: report it once, then forget it. */
 static int fail_once(rst_client_t *client, rsti_pending_t *pending)
 {
     const int code = rsti_error_set(pending->error_code, pending->error_detail,
@@ -77,7 +77,7 @@ static int fail_once(rst_client_t *client, rsti_pending_t *pending)
     return code;
 }
 
-/* Nothing is to be taken of it. */
+/* An operation makes no object, so nothing takes it out later. */
 static void forget_operation(rst_client_t *client, rsti_pending_t *pending)
 {
     if (pending->kind == RSTI_PENDING_OPERATION) {
@@ -113,7 +113,7 @@ static int await_locked(rst_client_t *client, int64_t correlation_id, int64_t ti
                 ": the media driver in %s did not answer within %" PRId64 " ms",
                 pending->channel, pending->stream_id, client->dir,
                 client->driver_timeout_ns / RSTI_NS_PER_MS);
-            pending->state = RSTI_PENDING_CANCELLED; /* undone should the answer still come */
+            pending->state = RSTI_PENDING_CANCELLED; /* an answer that still comes is undone */
             return code;
         }
         if (now_ns >= until_ns) {

@@ -1,9 +1,9 @@
-/* conductor.c: the client's one thread: answers and images from the driver, our heartbeat, the
- * driver's life.
+/* conductor.c: see conductor.h.
  *
- * It sleeps on the FIFO <client id>.0, armed by a word in our heartbeat counter, which the driver
- * looks at after each announcement. Until that counter is known, and beside an Aeron driver, nobody
- * wakes us: then it looks every millisecond while something is awaited, else every 16 ms. */
+ * The conductor sleeps on the FIFO <client id>.0. It is armed by a word in the client's heartbeat
+ * counter, which the driver reads after each announcement. Without that counter, and beside an
+ * Aeron driver, no process wakes the conductor. It then looks every millisecond while an answer is
+ * awaited, otherwise every 16 ms. */
 #include "client/conductor.h"
 
 #include "client/client_fail.h"
@@ -45,7 +45,7 @@ static void adopt_heartbeat(rst_client_t *client, int32_t counter_id)
 {
     char text[RSTI_CLIENT_NAME_MAX + 64];
     rsti_store_release_i32(&client->heartbeat_counter_id,
-        counter_id); /* its thread looks before it sleeps */
+        counter_id); /* the thread reads it before it sleeps */
     (void)snprintf(text, sizeof text, " name=%s version=%s commit=rstream", client->name,
         RSTI_VERSION_TEXT);
     rsti_counters_append_label(&client->counters, counter_id, text);
@@ -56,7 +56,7 @@ static void adopt_heartbeat(rst_client_t *client, int32_t counter_id)
         rsti_store_relaxed_i32(&ext->version, RSTI_EXT_VERSION);
         rsti_store_release_i32(&ext->magic, RSTI_EXT_MAGIC);
     }
-    client->keepalive_deadline_ns = 0; /* the first heartbeat at once */
+    client->keepalive_deadline_ns = 0; /* send the first heartbeat at once */
 }
 
 static void find_heartbeat(rst_client_t *client)
@@ -70,7 +70,7 @@ static void find_heartbeat(rst_client_t *client)
     }
 }
 
-/* Aeron clients on our driver write without waking anybody. */
+/* Aeron clients of an rstream driver write without waking anyone. */
 static bool find_foreign_peers(const rst_client_t *client)
 {
     for (int32_t id = 0; id <= client->counters.max_counter_id; id++) {
@@ -98,12 +98,12 @@ static void look_for_foreign_peers(rst_client_t *client)
     const int32_t found = find_foreign_peers(client) ? 1 : 0;
     if (found != rsti_load_relaxed_i32(&client->has_foreign_peers)) {
         rsti_store_release_i32(&client->has_foreign_peers, found);
-        rsti_client_kick_waiters(client); /* they sleep in slices from now on, or no longer */
+        rsti_client_kick_waiters(client); /* they begin or cease to sleep in slices */
     }
 }
 
-/* A waker that is killed between taking a sleeper's flag down and writing to its FIFO leaves a
- * sleeper whom nobody can see any more: this look is what ends its sleep. */
+/* A waker that is killed after it has cleared the flag of a sleeper and before it writes to the
+ * FIFO leaves a sleeper that no other waker can see. This look ends its sleep. */
 static void look_for_forgotten_sleepers(rst_client_t *client)
 {
     for (size_t i = 0; i < client->waiters.count; i++) {
@@ -126,7 +126,8 @@ static void keep_alive(rst_client_t *client, int64_t now_ns)
         return;
     }
     if (!is_ours(client, client->heartbeat_counter_id)) {
-        /* A driver that shuts down frees the counter too: its own state decides what we say. */
+        /* A driver that shuts down frees the counter too. Its own heartbeat decides what to report.
+         * */
         if (rsti_mpsc_rb_heartbeat(&client->to_driver) >= 0) {
             rsti_client_fail(client, RST_CLIENT_TIMED_OUT,
                 "it gave this client up: no heartbeat within its client liveness timeout");
@@ -159,7 +160,8 @@ static void watch_driver(rst_client_t *client, int64_t now_ns)
         rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "its process died");
         return;
     }
-    /* By our own clock: a step of the wall clock, or a sleep of the machine, kills nobody. */
+    /* By the monotonic clock of this process: a step of the wall clock or a suspended machine
+     * closes no client. */
     if (heartbeat_ms != client->driver_heartbeat_ms) {
         client->driver_heartbeat_ms = heartbeat_ms;
         client->driver_heartbeat_changed_ns = now_ns;
@@ -169,12 +171,12 @@ static void watch_driver(rst_client_t *client, int64_t now_ns)
     if (still_ns > rsti_max_i64(client->driver_timeout_ns, RSTI_NS_PER_S)) {
         rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "its heartbeat stands still");
     } else if (client->is_rstream && rsti_cnc_is_replaced(&client->cnc, client->dir)) {
-        /* The lock that is held is its successor's. */
+        /* The lock is held by the successor. */
         rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "it died, another one took its place");
     }
 }
 
-/* A conductor that did not run for so long gave no heartbeat: the driver may have given this client
+/* A conductor that did not run for so long sent no heartbeat. The driver may have given this client
  * up already, and its counters and logs to others. */
 static void watch_oneself(rst_client_t *client, int64_t now_ns)
 {
@@ -310,8 +312,8 @@ int rsti_client_conductor_init(rst_client_t *client)
         .sleep_ns_max = RSTI_NO_DEADLINE,
     };
     if (client->is_rstream) {
-        /* Tells the driver that we are here, before the first thing we ask of it: our heartbeat
-         * counter appears, and an idle driver does not end itself. Aeron's ignores it. */
+        /* Announces this client before its first command. The driver then makes the heartbeat
+         * counter, and an idle driver does not end itself. An Aeron driver ignores the command. */
         const rsti_command_t hello = {.type = RSTI_CMD_CLIENT_KEEPALIVE, .correlation_id = 0};
         const int result = rsti_client_send(client, &hello);
         if (result < 0) {

@@ -1,4 +1,4 @@
-/* directory.c: what may be asked of a driver directory without opening a client. */
+/* directory.c: questions about a driver directory that need no client. */
 #include "cnc/driver_dir.h"
 #include "cnc/host_token.h"
 #include "rstream/driver.h"

@@ -26,8 +26,8 @@ static void copy_source(rst_image_t *image, const rsti_text_t *text)
     image->source[length] = '\0';
 }
 
-/* A counter that was freed goes to somebody else after a while, to another image of the same
- * subscription as well. Reference id 0: a driver that does not say which image it is. */
+/* A freed counter is given away again, perhaps to another image of the same subscription. A
+ * reference id of 0 means that the driver does not say which image the counter belongs to. */
 static bool is_counter_ours(const rst_image_t *image)
 {
     const int64_t registration_id = rsti_load_acquire_i64(&image->counter->registration_id);
@@ -71,7 +71,7 @@ rst_image_t *rsti_image_create(rst_subscription_t *subscription, const rsti_resp
     rsti_assembler_init(&image->assembler,
         rsti_max_message_length(image->log->file.log.term_length));
     copy_source(image, &response->source_identity);
-    if (!is_counter_ours(image)) { /* asked after the position: it was ours when that was read */
+    if (!is_counter_ours(image)) { /* read after the position: then the position was the image's */
         (void)rsti_error_set(RST_ECLOSED, ENOENT,
             "image %" PRId64 " is gone, and its position"
             " counter %" PRId32 " given away",
@@ -81,8 +81,9 @@ rst_image_t *rsti_image_create(rst_subscription_t *subscription, const rsti_resp
     }
     if (image->scan_position < 0 || image->scan_position % RSTI_FRAME_ALIGNMENT != 0
         || image->scan_position > rsti_max_position(image->log->file.log.term_length)) {
-        (void)RST_SET_ERR(RST_ECORRUPT, "image %" PRId64 " would be joined at position %" PRId64,
-            image->correlation_id, image->scan_position);
+        (void)RST_SET_ERR(RST_ECORRUPT,
+            "the driver names position %" PRId64 " for image %" PRId64 ", which is impossible",
+            image->scan_position, image->correlation_id);
         rsti_image_unref(image);
         return NULL;
     }
@@ -138,7 +139,7 @@ bool rsti_image_move_position(rst_image_t *image)
         return false;
     }
     image->released_position = position;
-    /* After the image went the counter may already be somebody else's. */
+    /* Once the image has gone, the counter may belong to another image. */
     if (image->state != RSTI_IMAGE_ACTIVE || !rsti_image_has_counter(image)) {
         return false;
     }
@@ -147,7 +148,7 @@ bool rsti_image_move_position(rst_image_t *image)
     if (ext->magic != RSTI_EXT_MAGIC) {
         return false;
     }
-    rsti_fence(); /* position first, then the look at who waits for it; the conductor vice versa */
+    rsti_fence(); /* the position before the look at its waiter; the conductor does it in reverse */
     return position >= rsti_load_acquire_i64(&ext->conductor_position);
 }
 
@@ -162,7 +163,7 @@ bool rsti_image_is_readable(const rst_image_t *image)
     return rsti_load_acquire_i32(rsti_frame_length_address(term, offset)) > 0;
 }
 
-/* One term of contiguous_end(); true when it went to the end of the term. */
+/* One term of rsti_image_contiguous_end(). True: it reached the end of the term. */
 static bool skip_term(const rst_image_t *image, int64_t *position)
 {
     const rsti_log_t *log = &image->log->file.log;

@@ -24,7 +24,7 @@ void rsti_image_events_push(rst_subscription_t *subscription, int kind, const rs
                 ->end_of_stream_position);
         event->evicted_ms = image->evicted_ms;
         if (image->evicted_ms != 0) {
-            return; /* what lies behind is not this reader's any more */
+            return; /* an evicted reader has no claim on the rest of the log */
         }
         event->received_position = image->is_corrupt ? image->scan_position
                                                      : rsti_image_contiguous_end(image);

@@ -1,11 +1,11 @@
-/* image_info.c: counted handles of images and what can be said of one. */
+/* image_info.c: the handles of images that the API gives, and the facts of an image. */
 #include "client/image.h"
 #include "util/error.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Under subscription->lock. */
+/* The caller holds subscription->lock. */
 static void fill(const rst_image_t *image, rst_image_info_t *info)
 {
     const rsti_log_t *log = &image->log->file.log;
@@ -79,8 +79,8 @@ RST_API rst_image_t *rst_subscription_image_by_session(rst_subscription_t *subsc
 
 RST_API void rst_image_release(rst_image_t *image)
 {
-    /* In a forked child its locks may be held by threads that do not exist there: it only forgets.
-     */
+    /* In a forked child, threads that do not exist there may hold the locks: drop only the pointer.
+     * */
     if (image != NULL && !rsti_is_forked(image->subscription->generation)) {
         rsti_image_unref(image);
     }

@@ -58,11 +58,11 @@ static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll, const rsti_fr
         fragment->payload_length, position);
     if (total < 0) {
         rsti_assembler_reset(assembler);
-        return TAKE_DONE; /* dropped: its beginning was never here */
+        return TAKE_DONE; /* drop it: this reader never saw its beginning */
     }
     const bool is_end = (fragment->flags & RSTI_FLAG_END) != 0;
     const bool is_begin = (fragment->flags & RSTI_FLAG_BEGIN) != 0;
-    /* The header of the frame that began the message speaks for all of it (memory reference 8). */
+    /* The header of the first frame describes the whole message (memory reference 8). */
     const int64_t reserved_value = is_begin ? fragment->header->reserved_value
                                             : assembler->reserved_value;
     const int64_t charged_before = poll->charged;
@@ -71,7 +71,7 @@ static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll, const rsti_fr
     }
     if (is_begin && poll->is_demanded && poll->charged >= poll->demand
         && !rsti_image_is_free_of_demand(image, reserved_value)) {
-        return TAKE_FULL; /* without demand it stays in the image and fills it */
+        return TAKE_FULL; /* without demand the message stays in the log and counts as received */
     }
     poll->error = rsti_assembler_append(assembler, fragment->flags, fragment->payload,
         fragment->payload_length, position, end_position);
@@ -85,7 +85,7 @@ static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll, const rsti_fr
             hand_out(image, poll, data, total, reserved_value,
                 (uint8_t)(fragment->flags | RSTI_FLAG_BEGIN), end_position);
         } else {
-            /* As if this fragment had not been read: the next poll tries again. */
+            /* Undo this fragment: the next poll tries again. */
             assembler->length = total - fragment->payload_length;
             assembler->next_position = position;
         }
@@ -107,7 +107,8 @@ static inline take_t take(rst_image_t *image, rsti_poll_t *poll, const rsti_frag
         return TAKE_FULL;
     }
     if (image->assembler.next_position >= 0) {
-        rsti_assembler_reset(&image->assembler); /* the rest of that message will not come */
+        /* the rest of the message that had begun does not come */
+        rsti_assembler_reset(&image->assembler);
     }
     hand_out(image, poll, fragment->payload, fragment->payload_length,
         fragment->header->reserved_value, fragment->flags, end_position);
@@ -121,7 +122,7 @@ typedef struct scan_t {
     int64_t term_position;
 } scan_t;
 
-/* Takes what was read, in order; *stop is set when it must end before the last. */
+/* Takes the fragments in order. False: *stop says why it ended before the last. */
 static bool take_all(rst_image_t *image, rsti_poll_t *poll, const rsti_fragment_t *fragments,
     int32_t count, scan_t *scan, rsti_stop_t *stop)
 {
@@ -165,7 +166,7 @@ static rsti_stop_t scan_term(rst_image_t *image, rsti_poll_t *poll, scan_t *scan
             return stop;
         }
         if (scan->term_position + scan->offset >= poll->limit_position) {
-            return RSTI_STOP_FULL; /* padding that begins at the bound stays as well */
+            return RSTI_STOP_FULL; /* padding that begins at the limit stays too */
         }
         if (next > scan->offset && image->assembler.next_position < 0) {
             /* Padding is consumed with the message before it: a stream may end with it. */

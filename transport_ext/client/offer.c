@@ -1,5 +1,5 @@
-/* offer.c: the producing path, in the caller's thread: no lock, no allocation, no system call but
- * the one byte that wakes somebody who sleeps. */
+/* offer.c: publishing messages, in the caller's thread. No lock and no allocation; the only system
+ * call is the write that wakes a sleeper. */
 #include "client/publication.h"
 
 #include "util/alloc.h"
@@ -8,7 +8,8 @@
 #include <inttypes.h>
 
 #define PARTS_ON_STACK 16
-/* Rotations met in one call: the thread that filled the term may be slower than we are. */
+/* Term rotations retried in one call: the thread that filled the term may be slower than this one.
+ * */
 #define ADMIN_RETRIES_MAX 4
 
 /* ---- before and after ---- */
@@ -29,7 +30,7 @@ static int64_t refuse_null(const char *what)
     return RST_ERROR;
 }
 
-/* After something was published: readers of an IPC log, or the sender and spies. */
+/* Wakes the readers of an IPC log, or the sender and the spies of a network log. */
 static inline void wake(rst_publication_t *publication)
 {
     if (!publication->is_rstream) {
@@ -37,7 +38,7 @@ static inline void wake(rst_publication_t *publication)
     }
     if (!publication->is_ipc) {
         rsti_client_wake_agent(publication->client, RSTI_AGENT_SENDER);
-        /* Its fence counts for this load too. */
+        /* rsti_client_wake_agent() has made the fence that this load needs. */
         if (rsti_load_relaxed_i32(&publication->ext->data_armed) != 0) {
             rsti_wake_log(publication->ext, RSTI_WAIT_DATA, rsti_client_on_wake,
                 publication->client);
@@ -47,8 +48,8 @@ static inline void wake(rst_publication_t *publication)
     }
 }
 
-/* Nobody else wakes the conductor for a limit that a rate holds: producers of IPC do not while
- * there is room, and readers come no further than the producer. */
+/* A rate holds the limit of an IPC log, and nothing else wakes the conductor then: a publisher does
+ * not while there is room, and a reader cannot pass the publisher. */
 static void ask_for_room(rst_publication_t *publication)
 {
     if (publication->is_rstream && publication->is_ipc
@@ -136,7 +137,7 @@ typedef struct source_t {
     const rst_message_part_t *messages; /* or */
     const uint8_t *block;
     size_t size;
-    size_t first; /* index 0 of a call is this message */
+    size_t first; /* index 0 of next_message() means this message */
 } source_t;
 
 static void next_message(void *arg, size_t index, const void **data, size_t *length)
@@ -152,7 +153,7 @@ static void next_message(void *arg, size_t index, const void **data, size_t *len
     }
 }
 
-/* The next message alone, when it needs several fragments; else as many as one claim takes. */
+/* Appends one message if it needs several fragments, otherwise as many as fit one claim. */
 static int64_t append_some(rst_publication_t *publication, source_t *source, size_t count,
     int64_t reserved_value, size_t *taken)
 {
@@ -198,7 +199,7 @@ static int64_t append_all(rst_publication_t *publication, source_t *source, size
         }
     }
     if (reason != 0 && *taken > 0) {
-        (void)finish(publication, reason); /* what a waiter will wait for */
+        (void)finish(publication, reason); /* stores the reason for waiters */
     }
     return *taken > 0 ? finish(publication, position) : finish(publication, reason);
 }

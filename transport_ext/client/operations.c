@@ -1,5 +1,5 @@
 /* operations.c: commands that make no handle: destinations, rates, rejecting an image, session ids.
- * Every one carries client and correlation id, so that every one is answered. */
+ * Each carries a client id and a correlation id, so the driver answers each. */
 #include "client/channel_check.h"
 #include "client/image.h"
 #include "client/pending.h"
@@ -12,7 +12,7 @@
 
 #define REASON_LENGTH_MAX 1023
 #define RATE_LENGTH_MAX 255
-#define SESSION_ID_PROTOCOL_VERSION 65536 /* 1.0.0: the first that knows the command */
+#define SESSION_ID_PROTOCOL_VERSION 65536 /* 1.0.0: the first version with the command */
 
 /* ---- destinations ---- */
 
@@ -70,7 +70,8 @@ static int check_subscription(const rst_subscription_t *subscription)
 static int64_t ask_of_publication(rst_publication_t *publication, int32_t type, const char *uri)
 {
     const int checked = check_publication(publication);
-    /* The driver knows the publication by its own id, not by those of the handles that share it. */
+    /* The driver knows the publication by its own id, not by the ids of the handles that share it.
+     * */
     return checked < 0 ? checked
                        : ask_destination(publication->client, type, publication->registration_id,
                              publication->appender.stream_id, uri);
@@ -173,7 +174,7 @@ RST_API int64_t rst_subscription_remove_destination(rst_subscription_t *subscrip
 
 /* ---- rejecting ---- */
 
-/* Position consumed of the image; -1: there is no such image. */
+/* The position up to which the image is consumed. -1: there is no such image. */
 static int64_t image_position(rst_subscription_t *subscription, int64_t correlation_id)
 {
     int64_t position = -1;

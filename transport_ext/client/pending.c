@@ -71,7 +71,8 @@ static int64_t ask_locked(rst_client_t *client, rsti_pending_t *pending,
     const int32_t count = rsti_load_relaxed_i32(&client->pending_count);
     rsti_store_release_i32(&client->pending_count, count + 1);
     if (count == 0 || client->outbox.count > 0) {
-        rsti_client_kick_conductor(client); /* it looks more often while something is awaited */
+        /* the conductor looks more often while an answer is awaited */
+        rsti_client_kick_conductor(client);
     }
     return pending->correlation_id;
 }

@@ -137,8 +137,8 @@ bool rsti_publication_is_ready(const rst_publication_t *publication)
     if (rsti_load_acquire_i32(&publication->is_closed) != 0) {
         return true;
     }
-    /* Who was refused for want of a connection waits for one; who was refused for want of room
-     * also wants to hear that the connection went. */
+    /* A publisher refused for want of a connection waits for one. A publisher refused for want of
+     * room also waits for the loss of the connection. */
     if (!rsti_publication_is_log_connected(publication)) {
         return rsti_load_relaxed_i32(&publication->last_reason) != RST_NOT_CONNECTED;
     }

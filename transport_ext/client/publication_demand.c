@@ -23,7 +23,8 @@ static int64_t mixed(int64_t change, int64_t value)
     return (int64_t)((uint64_t)change * 31 + (uint64_t)value + 1);
 }
 
-/* Adds one reader, if it tells: 1. The position first, see rsti_position_ext_t. */
+/* Adds a reader that has written its demand. The position must be loaded second, see
+ * rsti_position_ext_t. */
 static void add_reader(rst_demand_t *demand, const rsti_counter_value_t *value)
 {
     const rsti_position_ext_t *ext = (const void *)value->spare;
@@ -45,17 +46,19 @@ static void add_ipc_readers(const rst_publication_t *publication, rst_demand_t *
     const rsti_counter_value_t *value;
     while ((value = rsti_publication_next_reader(publication, &id)) != NULL) {
         add_reader(demand, value);
-        demand->change = mixed(demand->change, id); /* one that takes another's place is news */
+        /* a reader in the place of another one is a change */
+        demand->change = mixed(demand->change, id);
     }
-    /* What one reader has consumed is no news: it wants as much less behind it. Of several the one
-     * that lies behind may let the others have what they have asked for long since. */
+    /* With one reader, consuming is no change: the wanted messages and the position move together.
+     * With several, the slowest reader may by consuming release demand that the others have had for
+     * long. */
     if (demand->reader_count > 1) {
         demand->change = mixed(mixed(demand->change, demand->position), demand->messages);
     }
 }
 
-/* The writer takes a few stores, so a torn look is soon a whole one; if it died between them,
- * nothing is told. */
+/* The writer makes a few stores, so a torn value is soon whole. A writer that died between them
+ * leaves no demand to read. */
 static void read_network(const rst_publication_t *publication, rst_demand_t *demand)
 {
     const rsti_log_ext_t *ext = publication->ext;

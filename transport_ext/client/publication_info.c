@@ -14,7 +14,7 @@ RST_API void rst_publication_info(const rst_publication_t *publication,
     if (publication == NULL) {
         return;
     }
-    /* In a forked child too: these facts are this process's own memory and the mapping's. */
+    /* Valid in a forked child too: the facts are in its own memory and in the mapping. */
     const rsti_log_t *log = &publication->log->file.log;
     *info = (rst_publication_info_t){
         .registration_id = publication->registration_id,

@@ -1,5 +1,5 @@
-/* responses.c: what the driver announces (memory reference 14, 15). Bytes of another process: the
- * decoder validates them, and ids that we do not know are other clients' business. */
+/* responses.c: see responses.h (memory reference 14, 15). The bytes come from another process. The
+ * decoder validates them, and ids unknown here belong to other clients. */
 #include "client/responses.h"
 
 #include "client/client_counters.h"
@@ -28,7 +28,7 @@ static rsti_pending_t *awaited(rst_client_t *client, int64_t correlation_id)
     return pending;
 }
 
-/* Takes a pending that nobody wants any more out; true when it was one. */
+/* Takes a cancelled pending out and undoes its command. False: it is not cancelled. */
 static bool drop_cancelled(rst_client_t *client, rsti_pending_t *pending, int32_t remove_type)
 {
     if (pending->state != RSTI_PENDING_CANCELLED) {
@@ -52,7 +52,7 @@ static void on_error(rst_client_t *client, const rsti_response_t *response)
     }
 }
 
-/* The driver has it, we could not make our side of it: told, and undone. */
+/* The driver made its side, this client could not: report the error and undo the command. */
 static void fail_unmade(rst_client_t *client, rsti_pending_t *pending, int32_t remove_type)
 {
     rsti_pending_fail(client, pending, rst_last_error_code(), rst_last_error_detail(),
@@ -84,7 +84,7 @@ static void on_subscription_ready(rst_client_t *client, const rsti_response_t *r
         || drop_cancelled(client, pending, RSTI_CMD_REMOVE_SUBSCRIPTION)) {
         return;
     }
-    /* The object is there before the images that are announced right behind this answer. */
+    /* Make the object now: its images may be announced right behind this answer. */
     const rsti_subscription_params_t params = {
         .channel = pending->channel,
         .registration_id = pending->correlation_id,
@@ -155,7 +155,8 @@ static void on_available_image(rst_client_t *client, const rsti_response_t *resp
     }
 }
 
-/* What our driver writes behind the channel of an untethered reader whose stream goes on. */
+/* An rstream driver writes this mark behind the channel of an untethered reader whose stream goes
+ * on. */
 static bool says_let_go(const rsti_text_t *channel)
 {
     static const char mark[] = "|rs-let-go";
@@ -164,7 +165,7 @@ static bool says_let_go(const rsti_text_t *channel)
         && memcmp(channel->text + channel->length - length, mark, (size_t)length) == 0;
 }
 
-/* The same of one that was evicted, and since when: 0 when this is no eviction. */
+/* When the driver evicted the reader, from its mark behind the channel. 0: no eviction. */
 static int64_t evicted_ms_of(const rsti_text_t *channel)
 {
     static const char mark[] = "|rs-evicted=";
@@ -203,7 +204,7 @@ static void on_record(void *arg, int32_t type, const void *record, size_t length
     rsti_response_t response;
     if (rsti_client_state_now(client) != RST_CLIENT_OPEN
         || rsti_response_decode(type, record, length, &response) != 0) {
-        return; /* unknown or malformed: a newer driver may say more than we understand */
+        return; /* unknown or malformed: a newer driver may send more kinds of records */
     }
     switch (response.type) {
     case RSTI_RSP_ON_ERROR:

@@ -37,7 +37,7 @@ void rsti_client_send_remove(rst_client_t *client, int32_t type, int64_t registr
         .registration_id = registration_id,
         .flags = flags,
     };
-    /* Kept when the ring is full. What is more than the outbox holds is lost with a driver that
-     * does not work: it will give this client up as a whole. */
+    /* A full ring puts it into the outbox. A full outbox loses it: that driver does not work, and
+     * it will give this client up as a whole. */
     (void)rsti_client_send(client, &command);
 }

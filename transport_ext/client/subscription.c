@@ -8,13 +8,14 @@
 
 #include <string.h>
 
-/* An untethered reader, or one that is evicted when it stands still, is judged at the window's end,
- * where it would never come if publishers made no more than it asks for. */
+/* Whether its demand may hold publishers back. The driver judges an untethered or evictable reader
+ * at the end of its window. If publishers made no more than it asks for, it would never get there.
+ * */
 static bool may_hold_publishers(const char *text)
 {
     rsti_channel_t channel;
     if (rsti_channel_parse(&channel, text, strlen(text)) < 0) {
-        rsti_error_clear(); /* an Aeron driver's, which knows more than we do */
+        rsti_error_clear(); /* an Aeron driver may know parameters that we do not */
         return true;
     }
     return channel.evict_ns <= 0 && (!channel.is_tether_set || channel.tether);
@@ -58,7 +59,7 @@ void rsti_subscription_unref(rst_subscription_t *subscription)
     if (rsti_fetch_add_i32(&subscription->refs, -1) != 1) {
         return;
     }
-    /* Every image counts its subscription: there is none left. */
+    /* Every image holds a reference, so none is left. */
     RST_ASSERT(subscription->images.count == 0);
     RST_ASSERT(subscription->heirs.count == 0);
     rst_client_t *client = subscription->client;

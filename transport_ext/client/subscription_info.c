@@ -83,7 +83,7 @@ RST_API int64_t rst_subscription_channel_status(const rst_subscription_t *subscr
 
 /* ---- fill ---- */
 
-/* How far the driver has received, without looking at each frame. */
+/* How far the driver has received, from its counter instead of from each frame. */
 static int64_t received_position(rst_image_t *image)
 {
     const rsti_log_t *log = &image->log->file.log;

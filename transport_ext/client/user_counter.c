@@ -77,7 +77,7 @@ RST_API void rst_user_counter_close(rst_user_counter_t *counter)
 
 /* ---- value ---- */
 
-/* NULL when it is not ours (any more): the driver may have given its place to somebody else. */
+/* NULL once the counter is not ours any more: the driver may have given it to another owner. */
 static int64_t *value_of(const rst_user_counter_t *counter)
 {
     if (counter == NULL || rsti_is_forked(counter->generation)

@@ -124,9 +124,9 @@ static int refresh_one(rsti_wait_set_t *set, rsti_attached_t *attached)
     }
     copy.image_count = taken;
     if (result < 0) {
-        copy.seen_version--; /* incomplete: try again next time */
+        copy.seen_version--; /* incomplete: copy again at the next wait */
     }
-    drop_images(set, attached); /* after taking: a log that stays keeps its slot */
+    drop_images(set, attached); /* after taking the new slots, so a log that stays keeps its slot */
     *attached = copy;
     return result;
 }
@@ -195,10 +195,11 @@ int rsti_wait_set_attach(rsti_wait_set_t *set, rst_subscription_t *subscription,
         rsti_publication_ref(publication);
     } else {
         rsti_subscription_ref(subscription);
-        /* Differs: the next wait copies the images. */
+        /* A version that differs makes the next wait copy the images. */
         attached.seen_version = rsti_wrap_sub_i32(rsti_load_acquire_i32(&subscription->version), 1);
         pthread_mutex_lock(&subscription->lock);
-        attached.events_told = subscription->events_head; /* what waits there is news to us */
+        /* events already in the ring count as new */
+        attached.events_told = subscription->events_head;
         pthread_mutex_unlock(&subscription->lock);
     }
     set->attached[set->attached_count++] = attached;

@@ -1,9 +1,10 @@
-/* waiter.c: sleeping until something attached may be ready.
+/* waiter.c: see waiter.h.
  *
- * Order on our side: say that we sleep (in the logs, and in our own word for what this process
- * tells us: image events, the driver's death, demand), look again, sleep on the FIFO. On the other
- * side: publish, look who sleeps, write to the FIFO (concurrent/wake.h). Where somebody of interest
- * never writes (an Aeron driver or client, a full table of sleepers) sleeps are at most 1 ms. */
+ * The waiter announces that it sleeps, looks again, then sleeps on its FIFO. It announces it in the
+ * logs, and in `armed` for events of its own process (image events, loss of the driver, demand). A
+ * waker publishes first, then looks who sleeps, then writes to the FIFO (concurrent/wake.h). If a
+ * peer never writes (an Aeron driver or client, a full table of sleepers), a sleep lasts 1 ms at
+ * most. */
 #include "client/waiter.h"
 
 #include "util/alloc.h"
@@ -32,7 +33,7 @@ static int open_fd(rst_waiter_t *waiter)
     return waiter->target.fd < 0 ? RST_SET_ERRNO("cannot make an event descriptor") : 0;
 }
 
-/* Sixteen bits, as the logs' tables of sleepers have; reused only after a whole turn. */
+/* Sixteen bits, as in the tables of sleepers in the logs. An id is reused only after all others. */
 static int32_t free_waiter_id(rst_client_t *client)
 {
     for (;;) {
@@ -68,7 +69,8 @@ static int register_waiter(rst_waiter_t *waiter)
         result = rsti_ptr_array_add(&client->waiters, &waiter->target);
     }
     if (result == 0 && client->waiters.count == 1) {
-        rsti_client_kick_conductor(client); /* it watches the driver more closely from now on */
+        /* it watches the driver more closely while there are waiters */
+        rsti_client_kick_conductor(client);
     }
     pthread_mutex_unlock(&client->lock);
     return result;
@@ -153,14 +155,16 @@ static int attach(rst_waiter_t *waiter, rst_subscription_t *subscription,
     pthread_mutex_lock(&waiter->lock);
     const int result = rsti_wait_set_attach(&waiter->set, subscription, publication, is_demand);
     pthread_mutex_unlock(&waiter->lock);
-    rsti_wake_target_kick(&waiter->target); /* who sleeps already must be armed there too */
+    /* a waiter that sleeps already must be armed there too */
+    rsti_wake_target_kick(&waiter->target);
     return result;
 }
 
 RST_API int rst_waiter_attach_subscription(rst_waiter_t *waiter, rst_subscription_t *subscription)
 {
     if (waiter == NULL || subscription == NULL || waiter->client != subscription->client) {
-        return RST_SET_ERR(RST_EINVAL, "a waiter and a subscription of one client are wanted");
+        return RST_SET_ERR(RST_EINVAL,
+            "the waiter and the subscription must belong to the same client");
     }
     const int checked = check(waiter, subscription->generation);
     return checked < 0 ? checked : attach(waiter, subscription, NULL, false);
@@ -169,7 +173,8 @@ RST_API int rst_waiter_attach_subscription(rst_waiter_t *waiter, rst_subscriptio
 static int attach_publication(rst_waiter_t *waiter, rst_publication_t *publication, bool is_demand)
 {
     if (waiter == NULL || publication == NULL || waiter->client != publication->client) {
-        return RST_SET_ERR(RST_EINVAL, "a waiter and a publication of one client are wanted");
+        return RST_SET_ERR(RST_EINVAL,
+            "the waiter and the publication must belong to the same client");
     }
     const int checked = check(waiter, publication->generation);
     return checked < 0 ? checked : attach(waiter, NULL, publication, is_demand);
@@ -214,7 +219,7 @@ RST_API void rst_waiter_detach_demand(rst_waiter_t *waiter, rst_publication_t *p
 
 /* ---- looking ---- */
 
-/* 1 ready or woken, 0 nothing, negative: the client is lost and everything has been read. */
+/* 1: ready or woken; 0: nothing; negative: the client is lost and everything has been read. */
 static int look_locked(rst_waiter_t *waiter)
 {
     if (rsti_load_relaxed_i32(&waiter->is_woken) != 0
@@ -245,11 +250,11 @@ static void disarm_locked(rst_waiter_t *waiter)
     rsti_wait_set_disarm(&waiter->set);
 }
 
-/* 0: armed, go to sleep; else as look(). */
+/* 0: armed, go to sleep. Otherwise as look(). */
 static int arm(rst_waiter_t *waiter, bool *needs_polling)
 {
     pthread_mutex_lock(&waiter->lock);
-    /* Before the images are copied: one that comes meanwhile finds us armed. */
+    /* Before the images are copied: an image that comes meanwhile finds the waiter armed. */
     (void)rsti_exchange_i32(&waiter->target.armed, 1);
     *needs_polling = rsti_wait_set_refresh(&waiter->set) < 0;
     *needs_polling = rsti_wait_set_arm(&waiter->set) || *needs_polling;
@@ -277,7 +282,7 @@ static int spin(rst_waiter_t *waiter, const rsti_clock_t *clock, int64_t until_n
         if (result != 0) {
             break;
         }
-        (void)sched_yield(); /* on few cores the one who is waited for may need this one */
+        (void)sched_yield(); /* on few cores the awaited thread may need this core */
     } while (rsti_clock_nano_time(clock) < until_ns);
     return result;
 }
@@ -293,7 +298,7 @@ RST_API int rst_waiter_wait(rst_waiter_t *waiter, int64_t timeout_ns, int64_t sp
     const rsti_clock_t clock = rsti_clock_system();
     const int64_t begin_ns = rsti_clock_nano_time(&clock);
     const int64_t until_ns = rsti_saturating_add_i64(begin_ns, rsti_max_i64(timeout_ns, 0));
-    /* As the driver's agents: where the last sleep was short, looking a little longer saves it. */
+    /* As the driver's agents do: after a short sleep, looking a little longer saves a sleep. */
     const int64_t look_ns = waiter->last_sleep_ns < 2 * SPIN_NS ? SPIN_NS : 0;
     const int64_t spin_until_ns = rsti_min_i64(until_ns,
         rsti_saturating_add_i64(begin_ns, rsti_max_i64(spin_ns, look_ns)));
@@ -336,7 +341,7 @@ RST_API int rst_waiter_arm(rst_waiter_t *waiter)
         return rsti_set_forked_error("waiter");
     }
     bool needs_polling = false;
-    rsti_wake_fifo_drain(waiter->target.fd); /* wake-ups of an earlier time: arm looks anew */
+    rsti_wake_fifo_drain(waiter->target.fd); /* wake-ups of an earlier time; arm() looks again */
     const int result = arm(waiter, &needs_polling);
     if (result == 0 && needs_polling) {
         rsti_store_release_i32(&waiter->target.is_loop_polled, 1);
@@ -361,7 +366,7 @@ void rsti_waiter_poll_for_loop(rsti_wake_target_t *target)
 {
     rst_waiter_t *waiter = (rst_waiter_t *)target;
     if (pthread_mutex_trylock(&waiter->lock) != 0) {
-        return; /* its owner is at it: it looks for itself */
+        return; /* its owner holds the lock and looks for itself */
     }
     const bool is_ready = rsti_wait_set_is_ready(&waiter->set, false);
     pthread_mutex_unlock(&waiter->lock);

@@ -8,7 +8,7 @@
 
 void rsti_fd_kick(int fd)
 {
-    const uint64_t one = 1; /* what an event descriptor wants; a FIFO takes it as eight bytes */
+    const uint64_t one = 1; /* an event descriptor wants a number; a FIFO takes it as eight bytes */
     ssize_t written;
     do {
         written = write(fd, &one, sizeof one);

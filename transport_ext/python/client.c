@@ -40,8 +40,8 @@ void rsti_py_client_finish(rsti_py_client_t *self)
         return;
     }
     self->client = NULL;
-    /* Nothing in C needs the interpreter, so the GIL may be kept: closing joins one thread that is
-     * woken at once, and dealloc may come here at shutdown. */
+    /* The GIL may be kept: closing joins a thread that wakes at once and never needs the GIL.
+     * dealloc may come here at shutdown. */
     rst_client_close(client);
 }
 
@@ -67,7 +67,7 @@ int rsti_py_client_await(rsti_py_client_t *self, int64_t correlation_id, int64_t
             (void)rsti_py_raise(self->state, result);
             break;
         }
-        /* A close() of another thread or of a signal handler may have been waiting for us. */
+        /* A close() in another thread or in a signal handler may have waited for this call. */
         if (PyErr_CheckSignals() < 0) {
             break;
         }
@@ -95,7 +95,7 @@ void rsti_py_drain(const rsti_py_client_t *client, const int32_t *inside, rst_wa
 {
     const struct timespec pause = {.tv_sec = 0, .tv_nsec = DRAIN_PAUSE_NS};
 
-    /* In a forked child the threads that were inside do not exist. */
+    /* In a forked child the threads inside do not exist. */
     if (rsti_py_is_forked(client)) {
         return;
     }
@@ -108,7 +108,7 @@ void rsti_py_drain(const rsti_py_client_t *client, const int32_t *inside, rst_wa
     }
 }
 
-/* A slice of a wait; counted, so that close() of another thread waits until it is out. */
+/* One slice of a wait. It is counted, so that close() in another thread waits for its end. */
 static int wait_slice(rst_waiter_t *waiter, int32_t *inside, int64_t timeout_ns, int64_t spin_ns)
 {
     int result;
@@ -119,8 +119,7 @@ static int wait_slice(rst_waiter_t *waiter, int32_t *inside, int64_t timeout_ns,
     return result;
 }
 
-/* 0 to go on; 1 to return; -1 with an exception. Signal handlers run here and may close anything.
- */
+/* 0: go on; 1: return; -1 with an exception. Signal handlers run here and may close anything. */
 static int look_up(rsti_py_client_t *client, const rsti_py_waiting_t *waiting)
 {
     if (PyErr_CheckSignals() < 0) {
@@ -144,7 +143,7 @@ int rsti_py_wait(rsti_py_client_t *client, const rsti_py_waiting_t *waiting, int
         (void)rsti_py_raise_text(client->state, RST_EBUSY, "another thread waits here already");
         return -1;
     }
-    /* When something is there already the GIL is kept: to get it back can take milliseconds. */
+    /* First without releasing the GIL: getting it back can take milliseconds. */
     result = rst_waiter_wait(waiting->waiter, 0, 0);
     if (result == 0 && timeout_ns > 0) {
         now_ns = rsti_py_now_ns();

@@ -1,4 +1,4 @@
-/* client_type.c: Client, the way into a driver directory. */
+/* client_type.c: Client, a connection to the driver of a directory. */
 #include "client.h"
 #include "counter_type.h"
 #include "handle_life.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Borrowed; NULL when all are closed for users. */
+/* Borrowed; NULL: all handles are closed for users. */
 static rsti_py_handle_t *next_open(const rsti_py_client_t *self)
 {
     rsti_py_handle_t *handle = self->handles;
@@ -21,8 +21,8 @@ static rsti_py_handle_t *next_open(const rsti_py_client_t *self)
     return handle;
 }
 
-/* Likewise. One that another thread is closing is closed by that one, which needs the GIL for it.
- */
+/* Likewise for waiters. A waiter that another thread is closing is left to that thread, which needs
+ * the GIL for it. */
 static rsti_py_waiter_t *next_open_waiter(const rsti_py_client_t *self)
 {
     rsti_py_waiter_t *waiter = self->waiters;
@@ -48,7 +48,7 @@ static PyObject *client_close(PyObject *object, PyObject *unused)
     if (rsti_py_is_forked(self)) {
         self->inside = 0;
     }
-    /* Each close may let other threads run, so every round looks at the list anew. */
+    /* Each close may release the GIL, so every round starts at the head of the list. */
     while ((handle = next_open(self)) != NULL) {
         Py_INCREF((PyObject *)handle);
         rsti_py_handle_close(handle);
@@ -123,7 +123,7 @@ static PyObject *client_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     return (PyObject *)self;
 }
 
-/* Shared by both kinds of add: channel text, stream id, and the timeout in the last argument. */
+/* What both kinds of add take: channel, stream id, and a timeout as the last argument. */
 typedef struct add_request_t {
     const char *channel;
     int32_t stream_id;
@@ -262,26 +262,27 @@ static PyMethodDef client_methods[] = {
         "Ask the driver for a publication and wait for it."},
     {"add_subscription", RSTI_PY_FASTCALL(client_add_subscription), METH_FASTCALL,
         "add_subscription($self, channel, stream_id, [on_demand,] timeout_s, /)\n\n"
-        "Ask the driver for a subscription and wait for it; on_demand: one that wants nothing before it "
-        "is asked to."},
+        "Ask the driver for a subscription and wait for it. on_demand: it delivers nothing before "
+        "request()."},
     {"next_session_id", RSTI_PY_FASTCALL(client_next_session_id), METH_FASTCALL,
         "next_session_id($self, stream_id, timeout_s, /)\n--\n\n"
         "A session id that no publication of the stream uses."},
     {"add_counter", RSTI_PY_FASTCALL(rsti_py_client_add_counter), METH_FASTCALL,
         "add_counter($self, type_id, key, label, timeout_s, /)\n--\n\n"
-        "Ask the driver for a counter of one's own and wait for it."},
+        "Ask the driver for a counter of this client and wait for it."},
     {"add_static_counter", RSTI_PY_FASTCALL(rsti_py_client_add_static_counter), METH_FASTCALL,
         "add_static_counter($self, type_id, registration_id, key, label, timeout_s, /)\n--\n\n"
-        "A counter that belongs to nobody and outlives its maker."},
+        "A counter that outlives the client that made it."},
     {"find_counter", RSTI_PY_FASTCALL(rsti_py_client_find_counter), METH_FASTCALL,
-        "find_counter($self, type_id, registration_id, /)\n--\n\nIts id, or None."},
+        "find_counter($self, type_id, registration_id, /)\n--\n\nThe id of the counter, or None."},
     {"read_counter", rsti_py_client_read_counter, METH_O,
         "read_counter($self, counter_id, /)\n--\n\n"
         "(id, type_id, value, registration_id, owner_id, reference_id, label), or None."},
     {"next_counter_event", rsti_py_client_next_counter_event, METH_NOARGS,
         "(is_available, counter_id, registration_id) of a counter that came or went, or None."},
     {"waiter", client_waiter, METH_NOARGS, "A new Waiter of this client."},
-    {"close", client_close, METH_NOARGS, "Close all that it made, then the client. Idempotent."},
+    {"close", client_close, METH_NOARGS,
+        "Close everything that the client made, then the client. Idempotent."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -296,7 +297,7 @@ static PyGetSetDef client_getset[] = {
 static PyType_Slot client_slots[] = {
     {Py_tp_doc,
         "Client(dir, name, driver_timeout_ms, keepalive_interval_ns, /)\n--\n\n"
-        "Connects to the living driver of a directory."},
+        "Connects to the driver of a directory."},
     {Py_tp_new, client_new},
     {Py_tp_dealloc, client_dealloc},
     {Py_tp_methods, client_methods},

@@ -1,4 +1,4 @@
-/* errors.c: codes become exceptions, objects become arguments. */
+/* errors.c: see state.h. Turns codes into exceptions and objects into arguments. */
 #include "state.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ rsti_py_state_t *rsti_py_state_of_type(PyTypeObject *type)
     return (rsti_py_state_t *)PyType_GetModuleState(type);
 }
 
-/* rstream.errors hands its classes over itself; who imports only the extension gets them here. */
+/* Takes the classes from rstream.errors. Also for users that import only the extension. */
 static void load_errors(rsti_py_state_t *state)
 {
     PyObject *module = PyImport_ImportModule("rstream.errors");
@@ -23,7 +23,7 @@ static void load_errors(rsti_py_state_t *state)
         state->error_base = PyObject_GetAttrString(module, "RStreamError");
         Py_DECREF(module);
     }
-    PyErr_Clear(); /* a half torn-down interpreter has no such module: RuntimeError serves then */
+    PyErr_Clear(); /* at interpreter shutdown the module may be gone: RuntimeError serves then */
 }
 
 /* New reference. */
@@ -47,7 +47,7 @@ static PyObject *exception_class(rsti_py_state_t *state, const char *name)
     return found;
 }
 
-/* Steals value. A class that takes no such attribute keeps its text, which is what matters. */
+/* Steals value. A class that refuses the attribute keeps its text, and that is enough. */
 static void set_attribute(PyObject *exception, const char *name, PyObject *value)
 {
     if (value == NULL || PyObject_SetAttrString(exception, name, value) < 0) {

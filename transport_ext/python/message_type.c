@@ -103,7 +103,7 @@ static PyMethodDef message_methods[] = {
 };
 
 static PyGetSetDef message_getset[] = {
-    {"session_id", message_get_session_id, NULL, "Who sent it.", NULL},
+    {"session_id", message_get_session_id, NULL, "The session that sent it.", NULL},
     {"position", message_get_position, NULL, "Position after it.", NULL},
     {"reserved_value", message_get_reserved_value, NULL, "The 64-bit header value.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define IMAGES_MAX 4096 /* more are not listed */
+#define IMAGES_MAX 4096 /* the list ends here */
 
 PyObject *rsti_py_subscription_reject(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {

@@ -72,7 +72,7 @@ void rsti_py_waiter_close(rsti_py_waiter_t *self)
     self->previous = NULL;
     self->next = NULL;
     self->paused--;
-    rsti_py_client_finish(self->client); /* if it was closed meanwhile */
+    rsti_py_client_finish(self->client); /* if the client was closed meanwhile */
 }
 
 /* ---- the handles ---- */
@@ -134,8 +134,8 @@ PyObject *rsti_py_waiter_attach(rsti_py_waiter_t *self, rsti_py_handle_t *handle
     Py_RETURN_NONE;
 }
 
-/* Takes the handle out of the list; false when it was not in it. The reference goes to the caller.
- */
+/* Takes the handle out of the list; the caller owns its reference then. False: it was not in the
+ * list. */
 static bool take_out(rsti_py_waiter_t *self, const rsti_py_handle_t *handle)
 {
     for (size_t i = 0; i < self->handle_count; i++) {

@@ -144,13 +144,14 @@ static PyObject *waiter_close(PyObject *object, PyObject *unused)
 static PyMethodDef waiter_methods[] = {
     {"attach", waiter_attach, METH_O, "Watch a subscription or publication."},
     {"attach_demand", waiter_attach_demand, METH_O,
-        "Watch what the readers of a publication ask for, not its room."},
-    {"detach", waiter_detach, METH_O, "Watch it no more."},
+        "Watch the demand of a publication's readers instead of its room."},
+    {"detach", waiter_detach, METH_O, "Stop watching it."},
     {"wait", RSTI_PY_FASTCALL(waiter_wait), METH_FASTCALL,
         "wait($self, timeout_s, spin_s=0.0, /)\n--\n\n"
         "Wait until something may be ready; False after timeout_s."},
     {"fileno", waiter_fileno, METH_NOARGS, "The file descriptor, for event loops."},
-    {"arm", waiter_arm, METH_NOARGS, "True: something is ready now, do not sleep."},
+    {"arm", waiter_arm, METH_NOARGS,
+        "Prepare to sleep. True: something is ready now, do not sleep."},
     {"disarm", waiter_disarm, METH_NOARGS, "No more wake-ups until the next arm()."},
     {"wake", waiter_wake, METH_NOARGS, "End a wait of another thread."},
     {"close", waiter_close, METH_NOARGS, "Detach all and close. Idempotent."},
@@ -158,7 +159,7 @@ static PyMethodDef waiter_methods[] = {
 };
 
 static PyType_Slot waiter_slots[] = {
-    {Py_tp_doc, "Sleeps on one file descriptor for many subscriptions and publications."},
+    {Py_tp_doc, "Waits on one file descriptor for many subscriptions and publications."},
     {Py_tp_dealloc, waiter_dealloc},
     {Py_tp_methods, waiter_methods},
     {0, NULL},
