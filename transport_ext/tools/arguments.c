@@ -55,7 +55,7 @@ void arguments_print_configuration(const rst_driver_params_t *params)
     (void)fflush(stdout);
 }
 
-/* One "--name=value" or "--name value"; returns how many arguments it took, 0 when it is wrong. */
+/* One "--name=value" or "--name value". Returns how many arguments it took; 0: it is wrong. */
 static int set_option(rst_driver_params_t *params, int argc, char **argv, int index)
 {
     const char *text = argv[index] + 2;
@@ -84,13 +84,13 @@ static bool is_property(const char *argument)
     return strncmp(argument, "-D", 2) == 0;
 }
 
-/* Everything that is no option is the name of a file, as Aeron's drivers have it. */
+/* An argument that is no option names a file, as for Aeron's drivers. */
 static bool is_file(const char *argument)
 {
     return argument[0] != '-';
 }
 
-/* How many arguments it took, 0 when it is wrong. */
+/* Returns how many arguments it took; 0: it is wrong. */
 static int take(rst_driver_params_t *params, arguments_t *arguments, int argc, char **argv,
     int index)
 {
@@ -118,8 +118,8 @@ static int take(rst_driver_params_t *params, arguments_t *arguments, int argc, c
     return 1;
 }
 
-/* Whether the index is an argument of its own, not the value of the option before it, decides
- * set_option later; here it is enough that a value never begins with -D or is a file by itself. */
+/* set_option decides later whether the argument stands alone or is the value of the option before
+ * it. Here it is enough that no value begins with -D or is the name of a file. */
 static bool uses_aerons_names(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -139,7 +139,7 @@ static bool uses_aerons_names(int argc, char **argv)
 
 int arguments_parse(rst_driver_params_t *params, arguments_t *arguments, int argc, char **argv)
 {
-    /* The command line is read first only for help: a bad environment must not hide it. */
+    /* Help is handled first: a bad environment must not hide it. */
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             arguments->wants_help = true;
