@@ -329,7 +329,7 @@ static void set_defaults(rsti_channel_t *channel)
     };
 }
 
-/* item: one "key=value", terminated; is cut at its first "=". */
+/* item: one "key=value", terminated; it is split at its first "=". */
 static int parse_param(rsti_channel_t *channel, char *item, uint64_t *seen)
 {
     char *equals = strchr(item, '=');
@@ -402,7 +402,7 @@ static int check_together(const rsti_channel_t *channel)
     return 0;
 }
 
-/* Where text goes on after prefix, or NULL. */
+/* The text behind the prefix, or NULL. */
 static const char *skip(const char *text, const char *prefix)
 {
     size_t length = strlen(prefix);

@@ -1,11 +1,7 @@
 /* channel.h: a channel URI becomes a plain struct (wire reference 19). Every refusal names the
- * parameter and its value. Unknown keys are kept (nowhere) and ignored; keys that begin with "rs-"
- * are ours, and an unknown one of those is refused. A known key may stand only once. Time-stamp
- * offsets and ats=true are refused with RST_ENOTSUP: to ignore them would lie.
- *
- * What a later issue adds (multicast, multi-destination, tags, spies, response channels) is parsed
- * here already where the grammar is one line; the driver refuses what it does not serve yet with
- * RST_ENOTSUP and the parameter's name. */
+ * parameter and its value. Unknown keys are ignored, except keys that begin with "rs-": those are
+ * rstream's, and an unknown one is refused. A known key may occur only once. Time-stamp offsets and
+ * ats=true are refused with RST_ENOTSUP, because ignoring them would mislead the user. */
 #ifndef RSTI_CHANNEL_CHANNEL_H
 #define RSTI_CHANNEL_CHANNEL_H
 
@@ -63,8 +59,8 @@ typedef struct rsti_channel_t {
     int64_t nak_delay_ns, max_resend;
     int64_t channel_tag, entity_tag, group_tag;
     int64_t response_correlation_id;
-    int64_t evict_ns; /* rs-evict: a subscription that stands still so long is let go for good */
-    int64_t budget_bytes; /* rs-budget: that may be under way to a subscription, by stream */
+    int64_t evict_ns; /* rs-evict: a subscription that stands still for so long is evicted */
+    int64_t budget_bytes; /* rs-budget: bytes on the way to a subscription, per stream */
     int64_t untethered_window_limit_ns, untethered_linger_ns, untethered_resting_ns;
     bool reliable, is_reliable_set;
     bool sparse, is_sparse_set;
@@ -73,12 +69,13 @@ typedef struct rsti_channel_t {
     bool rejoin, is_rejoin_set;
     bool ssc, is_ssc_set;
     bool fill_window,
-        is_fill_window_set; /* rs-fill-window: Aeron's senders get less of it while it fills */
+        /* rs-fill-window: a filling buffer narrows the window for Aeron senders */
+        is_fill_window_set;
     rsti_tristate_t group;
 } rsti_channel_t;
 
 /* text need not be terminated. 0, -RST_ECHANNEL or -RST_ENOTSUP, with a trail. Pure: names are not
- * resolved. After a failure *channel holds nothing of use. */
+ * resolved. After a failure *channel is not usable. */
 int rsti_channel_parse(rsti_channel_t *channel, const char *text, size_t length);
 
 /* The addresses a UDP channel uses (wire reference 5.1); resolves names: may block.
@@ -113,25 +110,26 @@ typedef struct rsti_udp_channel_t {
 
 /* 0, -RST_ECHANNEL or -RST_EUNKNOWNHOST with a trail that names the parameter. May block. */
 int rsti_udp_channel_resolve(rsti_udp_channel_t *udp, const rsti_channel_t *channel);
-/* With another resolver: also RSTI_LOOKUP_PENDING, then *udp holds nothing of use. */
+/* With another resolver. It may also return RSTI_LOOKUP_PENDING; *udp is not usable then. */
 int rsti_udp_channel_resolve_with(rsti_udp_channel_t *udp, const rsti_channel_t *channel,
     const rsti_name_resolver_t *resolver);
 
-/* Which of the existing sockets a channel means (driver reference 7): first the one with its tag,
- * then the one with its canonical form. 1: that one. 0: another. -RST_ECHANNEL with a trail: the
- * tag is the same, but an address or the control-mode that the channel names is not. */
+/* Whether a channel means this existing socket (driver reference 7): first by its tag, then by its
+ * canonical form. 1: yes. 0: no. -RST_ECHANNEL with a trail: the tag is the same, but an address or
+ * the control-mode of the channel differs. */
 int rsti_udp_channel_matches_tag(const rsti_udp_channel_t *udp, const rsti_udp_channel_t *existing);
 bool rsti_udp_channel_matches_form(const rsti_udp_channel_t *udp,
     const rsti_udp_channel_t *existing);
-/* Neither endpoint nor control: only a tag, or destinations, can say where. */
+/* Neither endpoint nor control: only a tag or destinations can name the address. */
 bool rsti_udp_channel_has_address(const rsti_udp_channel_t *udp);
 
-/* Refuses what only a whole publication or subscription can have; -RST_ECHANNEL. */
+/* Refuses parameters that only a whole publication or subscription can have. -RST_ECHANNEL. */
 int rsti_channel_check_destination(const rsti_channel_t *channel);
 
-/* Consistency of one publication's parameters (range, alignment, power of two, window; wire
- * reference 2 and 19.4), with the driver's defaults filled in. Refuses also what no publication can
- * have: a spy, port 0 as endpoint, control with neither endpoint nor control-mode nor tag. */
+/* Checks one publication's parameters against each other (range, alignment, power of two, window;
+ * wire reference 2 and 19.4), with the driver's defaults filled in. Also refuses channels that no
+ * publication can have: a spy, port 0 as endpoint, control with neither endpoint nor control-mode
+ * nor tag. */
 typedef struct rsti_publication_options_t {
     int32_t mtu;
     int32_t term_length;

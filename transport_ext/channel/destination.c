@@ -1,5 +1,5 @@
-/* destination.c: what a destination's channel may not say, since all destinations of a publication
- * or subscription share it (wire reference 19.4). */
+/* destination.c: parameters that a destination must not have, because all destinations of a
+ * publication or subscription share them (wire reference 19.4). */
 #include "channel/channel.h"
 
 #include "util/error.h"

@@ -1,5 +1,5 @@
-/* publication_options.c: one publication's numbers, checked against each other. The driver's
- * defaults go through the same checks, so that a bad configuration is named too. */
+/* publication_options.c: checks one publication's parameters against each other. The driver's
+ * defaults pass the same checks, so a bad configuration is reported too. */
 #include "channel/channel.h"
 
 #include "util/bits.h"
@@ -94,7 +94,7 @@ static int set_window(rsti_publication_options_t *options, const rsti_channel_t 
     int32_t most = options->term_length / 2;
     int64_t window = or_default(channel->publication_window, most);
     bool is_given = channel->publication_window != RSTI_CHANNEL_UNSET;
-    /* Half a small term may be less than a large MTU; messages are shorter than both then. */
+    /* Half a small term may be less than a large MTU; both limit a message. */
     if (is_given && (window < options->mtu || window > most)) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter pub-wnd=%" PRId64 ": must be in mtu=%d...term-length/2=%d", window,

@@ -27,7 +27,7 @@ static int resolve_param(const rsti_name_resolver_t *resolver, const char *key, 
     return result;
 }
 
-/* What is written as a number tells the family that names beside it are looked up in. */
+/* An address written as a number sets the family for the names beside it. */
 static int literal_family(const char *text)
 {
     char host[RSTI_NETADDR_HOST_MAX];
@@ -47,7 +47,7 @@ static uint8_t *last_byte(struct sockaddr_storage *address)
     return &((struct sockaddr_in6 *)address)->sin6_addr.s6_addr[15];
 }
 
-/* The canonical form: given text where it says it all, formatted addresses elsewhere. */
+/* The canonical form: the given text where it is complete, formatted addresses otherwise. */
 static void write_canonical(rsti_udp_channel_t *udp, const rsti_channel_t *channel)
 {
     char local[RSTI_NETADDR_TEXT_MAX];
@@ -71,7 +71,7 @@ static void write_canonical(rsti_udp_channel_t *udp, const rsti_channel_t *chann
     udp->is_unique = !is_ambiguous || has_tag;
     int length = snprintf(udp->canonical, sizeof udp->canonical, "UDP-%s-%s%s", local_text,
         remote_text, tag);
-    /* A cut form would identify two channels as one; the fields' sizes make it impossible. */
+    /* A truncated form would make two channels equal; the sizes of the fields rule that out. */
     RST_ASSERT(length > 0 && (size_t)length < sizeof udp->canonical);
     (void)length;
 }

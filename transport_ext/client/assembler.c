@@ -1,10 +1,11 @@
-/* assembler.c: one message's fragments become one piece of owned memory (memory reference 8).
- * Bounded by the stream's largest message; buffers are handed over to the batch, which gives spare
- * ones back, so that a steady flow of large messages allocates nothing. */
-#include "client/internal.h"
+/* assembler.c: see assembler.h and memory reference 8. */
+#include "client/assembler.h"
 
 #include "util/alloc.h"
+#include "util/bits.h"
 #include "util/error.h"
+
+#include <string.h>
 
 #define BUFFER_LENGTH_MIN 4096
 
@@ -49,7 +50,7 @@ static int reserve(rsti_assembler_t *assembler, size_t needed)
 {
     rsti_buffer_t *buffer = &assembler->buffer;
     if (needed <= buffer->capacity
-        && buffer->data != NULL) { /* an empty first fragment has a place too */
+        && buffer->data != NULL) { /* an empty first fragment needs a buffer too */
         return 0;
     }
     size_t capacity = buffer->capacity > 0 ? buffer->capacity : BUFFER_LENGTH_MIN;

@@ -1,10 +1,9 @@
-/* batch.c: messages on loan. A batch remembers per image where its loan begins (a lease); the
- * subscriber position of an image never passes the oldest lease, so that the driver neither cleans
- * nor refills what somebody still looks at. Releasing may happen in another thread than polling,
- * after the image went, after the subscription or the client was closed. */
-#include "client/internal.h"
+/* batch.c: see batch.h. */
+#include "client/batch.h"
 
+#include "client/demand.h"
 #include "util/alloc.h"
+#include "util/bits.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -53,7 +52,7 @@ static void free_batch(rst_batch_t *batch)
 RST_API void rst_batch_destroy(rst_batch_t *batch)
 {
     if (batch != NULL) {
-        rst_batch_release(batch); /* in a forked child it only forgets */
+        rst_batch_release(batch); /* in a forked child this only clears the fields */
         free_batch(batch);
     }
 }
@@ -76,7 +75,7 @@ RST_API bool rst_batch_is_intact(const rst_batch_t *batch)
     if (subscription == NULL) {
         return true; /* it holds nothing */
     }
-    rsti_fence(); /* what was copied before is copied now */
+    rsti_fence(); /* everything that the user copied is copied before this point */
     bool is_intact = true;
     pthread_mutex_lock(&subscription->lock);
     for (int32_t i = 0; is_intact && i < batch->lease_count; i++) {
@@ -209,7 +208,7 @@ RST_API void rst_batch_release(rst_batch_t *batch)
     }
     batch->subscription = NULL;
     pthread_mutex_lock(&subscription->lock);
-    if (batch->lent > 0) { /* before the position moves: see rsti_position_ext_t */
+    if (batch->lent > 0) { /* before the position moves, see rsti_position_ext_t */
         subscription->lent -= batch->lent;
         batch->lent = 0;
         rsti_demand_cross(subscription);

@@ -1,8 +1,9 @@
-/* channel_status.c: what the driver's counters say of an endpoint: its state, its bound addresses.
- */
-#include "client/internal.h"
+/* channel_status.c: see channel_status.h. */
+#include "client/channel_status.h"
 
-#include "util/error.h"
+#include "concurrent/counters.h"
+#include "protocol/command.h"
+#include "util/bits.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,9 @@
 /* client.c: opening and closing a client. */
-#include "client/internal.h"
-
+#include "client/client_fail.h"
+#include "client/client_state.h"
+#include "client/conductor.h"
+#include "client/pending.h"
+#include "client/send.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -9,7 +12,6 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #define CONNECT_RETRY_NS (4 * RSTI_NS_PER_MS)
 
@@ -51,18 +53,6 @@ static int check_lock(rst_client_t *client)
     return 0;
 }
 
-static void disconnect(rst_client_t *client)
-{
-    if (client->lock_fd >= 0) {
-        rsti_fd_close(client->lock_fd);
-        client->lock_fd = -1;
-    }
-    if (client->cnc.base != NULL) {
-        rsti_cnc_close(&client->cnc);
-        client->cnc = (rsti_cnc_t){0};
-    }
-}
-
 static int try_connect(rst_client_t *client)
 {
     int result = rsti_cnc_open(&client->cnc, client->dir, false);
@@ -80,7 +70,7 @@ static int try_connect(rst_client_t *client)
         result = check_heartbeat(client);
     }
     if (result < 0) {
-        disconnect(client);
+        rsti_client_disconnect(client);
     }
     return result;
 }
@@ -139,7 +129,7 @@ static int init_params(rst_client_t *client, const rst_client_params_t *given)
 static int init_wake(rst_client_t *client)
 {
     if (!client->is_rstream) {
-        /* Nobody outside this process wakes us: a descriptor without a name is enough. */
+        /* No other process wakes this client: a descriptor without a name is enough. */
         client->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         return client->wake_fd < 0 ? RST_SET_ERRNO("cannot make an event descriptor") : 0;
     }
@@ -223,42 +213,6 @@ static void free_pending(void *arg, int64_t key, void *value)
     rsti_pending_free(value);
 }
 
-static void free_client(rst_client_t *client)
-{
-    rsti_broadcast_rx_fini(&client->to_clients);
-    if (client->waker != NULL) {
-        rsti_waker_destroy(client->waker);
-    }
-    if (client->wake_fd >= 0) {
-        rsti_fd_close(client->wake_fd);
-    }
-    disconnect(client);
-    rsti_hash_map_fini(&client->pending);
-    rsti_hash_map_fini(&client->publications);
-    rsti_hash_map_fini(&client->subscriptions);
-    rsti_hash_map_fini(&client->user_counters);
-    rsti_free(client->counter_events.events);
-    rsti_outbox_fini(&client->outbox);
-    rsti_ptr_array_fini(&client->waiters);
-    rsti_ptr_array_fini(&client->logs);
-    (void)pthread_cond_destroy(&client->answered);
-    (void)pthread_mutex_destroy(&client->lock);
-    (void)pthread_mutex_destroy(&client->logs_lock);
-    rsti_free(client);
-}
-
-void rsti_client_ref(rst_client_t *client)
-{
-    (void)rsti_fetch_add_i32(&client->refs, 1);
-}
-
-void rsti_client_unref(rst_client_t *client)
-{
-    if (rsti_fetch_add_i32(&client->refs, -1) == 1) {
-        free_client(client);
-    }
-}
-
 static void kick_conductor(void *arg)
 {
     rsti_client_kick_conductor(arg);
@@ -268,8 +222,8 @@ static void remove_fifos_locked(rst_client_t *client)
 {
     rsti_wake_fifo_remove(client->dir, client->client_id, 0);
     for (size_t i = 0; i < client->waiters.count; i++) {
-        const rst_waiter_t *waiter = client->waiters.items[i];
-        rsti_wake_fifo_remove(client->dir, client->client_id, waiter->waiter_id);
+        const rsti_wake_target_t *target = client->waiters.items[i];
+        rsti_wake_fifo_remove(client->dir, client->client_id, target->waiter_id);
     }
 }
 
@@ -279,15 +233,15 @@ RST_API void rst_client_close(rst_client_t *client)
         return;
     }
     if (rsti_is_forked(client->generation)) {
-        rsti_free(client); /* locks and lists are in the parent's hands: only this memory goes */
+        rsti_free(client); /* locks and lists belong to the parent: free only this memory */
         return;
     }
     pthread_mutex_lock(&client->lock);
     if (rsti_client_state_now(client) == RST_CLIENT_OPEN) {
         const rsti_command_t command = {.type = RSTI_CMD_CLIENT_CLOSE, .correlation_id = -1};
         (void)rsti_client_send(client, &command);
-        /* Only while this driver lives: a later one starts its ids again, and a name below its
-         * directory may then be another client's. */
+        /* Only while this driver lives. A later driver starts its ids again, so a name in its
+         * directory may belong to another client. */
         if (client->is_rstream) {
             remove_fifos_locked(client);
         }
@@ -302,33 +256,6 @@ RST_API void rst_client_close(rst_client_t *client)
 }
 
 /* ---- facts ---- */
-
-int rsti_client_state_error(const rst_client_t *client, int32_t state)
-{
-    switch (state) {
-    case RST_CLIENT_OPEN:
-        return 0;
-    case RST_CLIENT_DRIVER_LOST:
-        return RST_SET_ERR(RST_EDRIVERLOST, "media driver in %s: %s", client->dir, client->failure);
-    case RST_CLIENT_TIMED_OUT:
-        return RST_SET_ERR(RST_ECLIENTTIMEOUT, "media driver in %s: %s", client->dir,
-            client->failure);
-    default:
-        return RST_SET_ERR(RST_ECLOSED, "the client of %s is closed", client->dir);
-    }
-}
-
-int rsti_client_check(const rst_client_t *client)
-{
-    if (client == NULL) {
-        return RST_SET_ERR(RST_EINVAL, "client is NULL");
-    }
-    if (rsti_is_forked(client->generation)) {
-        return rsti_set_forked_error("client");
-    }
-    const int32_t state = rsti_client_state_now(client);
-    return state == RST_CLIENT_OPEN ? 0 : rsti_client_state_error(client, state);
-}
 
 RST_API int64_t rst_client_id(const rst_client_t *client)
 {
@@ -354,41 +281,4 @@ RST_API const char *rst_client_dir(const rst_client_t *client)
 RST_API int rst_client_is_aeron_driver(const rst_client_t *client)
 {
     return client != NULL && !client->is_rstream;
-}
-
-/* ---- waking ---- */
-
-void rsti_fd_kick(int fd)
-{
-    const uint64_t one = 1; /* what an event descriptor wants; a FIFO takes it as eight bytes */
-    ssize_t written;
-    do {
-        written = write(fd, &one, sizeof one);
-    } while (written < 0 && errno == EINTR);
-}
-
-void rsti_client_kick_conductor(rst_client_t *client)
-{
-    rsti_fd_kick(client->wake_fd);
-}
-
-void rsti_client_kick_waiters(rst_client_t *client)
-{
-    for (size_t i = 0; i < client->waiters.count; i++) {
-        rsti_waiter_kick(client->waiters.items[i]);
-    }
-}
-
-void rsti_client_wake_agent(rst_client_t *client, rsti_agent_id_t agent)
-{
-    if (client->is_rstream && rsti_wake_take_word(&client->cnc.ext->agent_armed[agent])) {
-        rsti_waker_wake(client->waker, 0,
-            rsti_load_relaxed_i32(&client->cnc.ext->agent_fifo[agent]));
-    }
-}
-
-void rsti_client_on_wake(void *arg, int64_t client_id, int32_t waiter_id)
-{
-    rst_client_t *client = arg;
-    rsti_waker_wake(client->waker, client_id, waiter_id);
 }

@@ -1,147 +1,14 @@
 /* commands.c: asking the driver for publications and subscriptions, and waiting for the answer. */
-#include "client/internal.h"
-
-#include "channel/channel.h"
-#include "util/alloc.h"
+#include "client/channel_check.h"
+#include "client/pending.h"
 #include "util/error.h"
+#include "util/int_math.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
-#define COMMAND_LENGTH_MAX (RSTI_CHANNEL_URI_MAX + 64)
-
-int rsti_client_send(rst_client_t *client, const rsti_command_t *command)
-{
-    uint8_t buffer[COMMAND_LENGTH_MAX];
-    rsti_command_t sent = *command;
-    sent.client_id = client->client_id;
-    const int64_t length = rsti_command_encode(&sent, buffer, sizeof buffer);
-    if (length < 0) {
-        return RST_SET_ERR(RST_ETOOLARGE, "command %d does not fit %d bytes", (int)sent.type,
-            COMMAND_LENGTH_MAX);
-    }
-    const int result = rsti_outbox_send(&client->outbox, &client->to_driver, sent.type, buffer,
-        (size_t)length);
-    if (result < 0) {
-        return RST_APPEND_ERR("media driver in %s", client->dir);
-    }
-    rsti_client_wake_agent(client, RSTI_AGENT_CONDUCTOR);
-    return 0;
-}
-
-void rsti_client_send_remove(rst_client_t *client, int32_t type, int64_t registration_id,
-    uint64_t flags)
-{
-    if (rsti_client_state_now(client) != RST_CLIENT_OPEN) {
-        return;
-    }
-    const rsti_command_t command = {
-        .type = type,
-        .correlation_id = rsti_mpsc_rb_next_correlation_id(&client->to_driver),
-        .registration_id = registration_id,
-        .flags = flags,
-    };
-    /* Kept when the ring is full. What is more than the outbox holds is lost with a driver that
-     * does not work: it will give this client up as a whole. */
-    (void)rsti_client_send(client, &command);
-}
-
-/* ---- what is on its way ---- */
-
-void rsti_pending_finish(rst_client_t *client, rsti_pending_t *pending, rsti_pending_state_t state)
-{
-    pending->state = state;
-    rsti_store_release_i32(&client->pending_count,
-        rsti_load_relaxed_i32(&client->pending_count) - 1);
-    (void)pthread_cond_broadcast(&client->answered);
-}
-
-void rsti_pending_fail(rst_client_t *client, rsti_pending_t *pending, int code, int detail,
-    const char *text, size_t length)
-{
-    pending->error_code = code;
-    pending->error_detail = detail;
-    if (length >= sizeof pending->error_text) {
-        length = sizeof pending->error_text - 1;
-    }
-    memcpy(pending->error_text, text, length);
-    pending->error_text[length] = '\0';
-    rsti_pending_finish(client, pending, RSTI_PENDING_FAILED);
-}
-
-void rsti_pending_free(rsti_pending_t *pending)
-{
-    if (pending->publication != NULL) {
-        rsti_publication_unref(pending->publication);
-    }
-    if (pending->subscription != NULL) {
-        rsti_subscription_unref(pending->subscription);
-    }
-    if (pending->counter != NULL) {
-        rsti_user_counter_unref(pending->counter);
-    }
-    rsti_free(pending->channel);
-    rsti_free(pending);
-}
-
-rsti_pending_t *rsti_pending_create(const rst_client_t *client, rsti_pending_kind_t kind,
-    const char *text, size_t text_length, int32_t stream_id)
-{
-    rsti_pending_t *pending = rsti_alloc(sizeof *pending);
-    if (pending == NULL) {
-        return NULL;
-    }
-    pending->channel = rsti_strndup(text, text_length);
-    if (pending->channel == NULL) {
-        rsti_free(pending);
-        return NULL;
-    }
-    pending->kind = kind;
-    pending->stream_id = stream_id;
-    pending->deadline_ns = rsti_saturating_add_i64(rsti_client_now_ns(),
-        rsti_max_i64(client->driver_timeout_ns, RSTI_NS_PER_S));
-    return pending;
-}
-
-static int64_t ask_locked(rst_client_t *client, rsti_pending_t *pending,
-    const rsti_command_t *command)
-{
-    const int32_t state = rsti_client_state_now(client);
-    if (state != RST_CLIENT_OPEN) {
-        return rsti_client_state_error(client, state);
-    }
-    pending->correlation_id = rsti_mpsc_rb_next_correlation_id(&client->to_driver);
-    rsti_command_t sent = *command;
-    sent.correlation_id = pending->correlation_id;
-    int result = rsti_hash_map_put(&client->pending, pending->correlation_id, pending);
-    if (result < 0) {
-        return result;
-    }
-    result = rsti_client_send(client, &sent);
-    if (result < 0) {
-        (void)rsti_hash_map_remove(&client->pending, pending->correlation_id);
-        return result;
-    }
-    const int32_t count = rsti_load_relaxed_i32(&client->pending_count);
-    rsti_store_release_i32(&client->pending_count, count + 1);
-    if (count == 0 || client->outbox.count > 0) {
-        rsti_client_kick_conductor(client); /* it looks more often while something is awaited */
-    }
-    return pending->correlation_id;
-}
-
-int64_t rsti_client_ask(rst_client_t *client, rsti_pending_t *pending,
-    const rsti_command_t *command)
-{
-    pthread_mutex_lock(&client->lock);
-    const int64_t result = ask_locked(client, pending, command);
-    pthread_mutex_unlock(&client->lock);
-    if (result < 0) {
-        rsti_pending_free(pending);
-    }
-    return result;
-}
+/* ---- asking ---- */
 
 static int64_t add(rst_client_t *client, const char *channel, int32_t stream_id,
     int32_t command_type, bool is_on_demand)
@@ -199,7 +66,7 @@ static void wait_answered(rst_client_t *client, int64_t until_ns)
     (void)pthread_cond_timedwait(&client->answered, &client->lock, &until);
 }
 
-/* Refused, or no answer came: told once, then forgotten. */
+/* The driver refused or did not answer: report it once, then forget it. */
 static int fail_once(rst_client_t *client, rsti_pending_t *pending)
 {
     const int code = rsti_error_set(pending->error_code, pending->error_detail,
@@ -210,7 +77,7 @@ static int fail_once(rst_client_t *client, rsti_pending_t *pending)
     return code;
 }
 
-/* Nothing is to be taken of it. */
+/* An operation makes no object, so nothing takes it out later. */
 static void forget_operation(rst_client_t *client, rsti_pending_t *pending)
 {
     if (pending->kind == RSTI_PENDING_OPERATION) {
@@ -246,7 +113,7 @@ static int await_locked(rst_client_t *client, int64_t correlation_id, int64_t ti
                 ": the media driver in %s did not answer within %" PRId64 " ms",
                 pending->channel, pending->stream_id, client->dir,
                 client->driver_timeout_ns / RSTI_NS_PER_MS);
-            pending->state = RSTI_PENDING_CANCELLED; /* undone should the answer still come */
+            pending->state = RSTI_PENDING_CANCELLED; /* an answer that still comes is undone */
             return code;
         }
         if (now_ns >= until_ns) {
@@ -269,32 +136,7 @@ RST_API int rst_client_await(rst_client_t *client, int64_t correlation_id, int64
     return result;
 }
 
-static rsti_pending_t *take_ready(rst_client_t *client, int64_t correlation_id,
-    rsti_pending_kind_t kind)
-{
-    rsti_pending_t *pending = rsti_hash_map_get(&client->pending, correlation_id);
-    if (pending == NULL || pending->state != RSTI_PENDING_READY || pending->kind != kind) {
-        return NULL;
-    }
-    (void)rsti_hash_map_remove(&client->pending, correlation_id);
-    return pending;
-}
-
-rsti_pending_t *rsti_client_take(rst_client_t *client, int64_t correlation_id,
-    rsti_pending_kind_t kind)
-{
-    if (rsti_client_check(client) < 0) {
-        return NULL;
-    }
-    pthread_mutex_lock(&client->lock);
-    rsti_pending_t *pending = take_ready(client, correlation_id, kind);
-    pthread_mutex_unlock(&client->lock);
-    if (pending == NULL) {
-        (void)RST_SET_ERR(RST_EINVAL, "nothing is ready under correlation id %" PRId64,
-            correlation_id);
-    }
-    return pending;
-}
+/* ---- taking what was made ---- */
 
 RST_API rst_publication_t *rst_client_take_publication(rst_client_t *client, int64_t correlation_id)
 {

@@ -1,17 +1,25 @@
-/* conductor.c: the client's one thread: answers and images from the driver, our heartbeat, the
- * driver's life.
+/* conductor.c: see conductor.h.
  *
- * It sleeps on the FIFO <client id>.0, armed by a word in our heartbeat counter, which the driver
- * looks at after each announcement. Until that counter is known, and beside an Aeron driver, nobody
- * wakes us: then it looks every millisecond while something is awaited, else every 16 ms. */
-#include "client/internal.h"
+ * The conductor sleeps on the FIFO <client id>.0. It is armed by a word in the client's heartbeat
+ * counter, which the driver reads after each announcement. Without that counter, and beside an
+ * Aeron driver, no process wakes the conductor. It then looks every millisecond while an answer is
+ * awaited, otherwise every 16 ms. */
+#include "client/conductor.h"
 
+#include "client/client_fail.h"
+#include "client/responses.h"
+#include "client/send.h"
+#include "client/waiter.h"
 #include "util/error.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define WATCH_INTERVAL_NS (100 * RSTI_NS_PER_MS)
+#define POLL_AWAITING_NS RSTI_NS_PER_MS
+#define POLL_IDLE_NS (16 * RSTI_NS_PER_MS)
 
 static rsti_heartbeat_ext_t *heartbeat_ext(const rst_client_t *client)
 {
@@ -21,52 +29,6 @@ static rsti_heartbeat_ext_t *heartbeat_ext(const rst_client_t *client)
 }
 _Static_assert(sizeof(rsti_heartbeat_ext_t) <= sizeof(((rsti_counter_value_t *)0)->spare),
     "heartbeat extension fits the value record");
-
-/* ---- the end of everything ---- */
-
-static void kill_publication(void *arg, int64_t key, void *value)
-{
-    (void)arg;
-    (void)key;
-    rsti_publication_kill(value);
-}
-
-static void kill_counter(void *arg, int64_t key, void *value)
-{
-    (void)arg;
-    (void)key;
-    rsti_user_counter_kill(value);
-}
-
-static void lose_images(void *arg, int64_t key, void *value)
-{
-    const int32_t state = *(const int32_t *)arg;
-    (void)key;
-    if (state == RST_CLIENT_CLOSED) {
-        rsti_subscription_kill(value);
-    } else {
-        /* When the driver gave us up it no longer waits for us before it cleans and refills the
-         * log: what lies there may change under the reader's eyes. */
-        rsti_subscription_lose_images(value, state == RST_CLIENT_DRIVER_LOST);
-    }
-}
-
-void rsti_client_fail(rst_client_t *client, int32_t state, const char *text)
-{
-    const int32_t before = rsti_client_state_now(client);
-    if (before == state || before == RST_CLIENT_CLOSED) {
-        return;
-    }
-    if (before == RST_CLIENT_OPEN) {
-        (void)snprintf(client->failure, sizeof client->failure, "%s", text);
-    }
-    rsti_store_release_i32(&client->state, state);
-    rsti_hash_map_for_each(&client->publications, kill_publication, NULL);
-    rsti_hash_map_for_each(&client->subscriptions, lose_images, &state);
-    rsti_hash_map_for_each(&client->user_counters, kill_counter, NULL);
-    rsti_client_kick_waiters(client);
-    (void)pthread_cond_broadcast(&client->answered);
-}
 
 /* ---- our heartbeat ---- */
 
@@ -83,7 +45,7 @@ static void adopt_heartbeat(rst_client_t *client, int32_t counter_id)
 {
     char text[RSTI_CLIENT_NAME_MAX + 64];
     rsti_store_release_i32(&client->heartbeat_counter_id,
-        counter_id); /* its thread looks before it sleeps */
+        counter_id); /* the thread reads it before it sleeps */
     (void)snprintf(text, sizeof text, " name=%s version=%s commit=rstream", client->name,
         RSTI_VERSION_TEXT);
     rsti_counters_append_label(&client->counters, counter_id, text);
@@ -94,7 +56,7 @@ static void adopt_heartbeat(rst_client_t *client, int32_t counter_id)
         rsti_store_relaxed_i32(&ext->version, RSTI_EXT_VERSION);
         rsti_store_release_i32(&ext->magic, RSTI_EXT_MAGIC);
     }
-    client->keepalive_deadline_ns = 0; /* the first heartbeat at once */
+    client->keepalive_deadline_ns = 0; /* send the first heartbeat at once */
 }
 
 static void find_heartbeat(rst_client_t *client)
@@ -108,7 +70,7 @@ static void find_heartbeat(rst_client_t *client)
     }
 }
 
-/* Aeron clients on our driver write without waking anybody. */
+/* Aeron clients of an rstream driver write without waking anyone. */
 static bool find_foreign_peers(const rst_client_t *client)
 {
     for (int32_t id = 0; id <= client->counters.max_counter_id; id++) {
@@ -136,18 +98,18 @@ static void look_for_foreign_peers(rst_client_t *client)
     const int32_t found = find_foreign_peers(client) ? 1 : 0;
     if (found != rsti_load_relaxed_i32(&client->has_foreign_peers)) {
         rsti_store_release_i32(&client->has_foreign_peers, found);
-        rsti_client_kick_waiters(client); /* they sleep in slices from now on, or no longer */
+        rsti_client_kick_waiters(client); /* they begin or cease to sleep in slices */
     }
 }
 
-/* A waker that is killed between taking a sleeper's flag down and writing to its FIFO leaves a
- * sleeper whom nobody can see any more: this look is what ends its sleep. */
+/* A waker that is killed after it has cleared the flag of a sleeper and before it writes to the
+ * FIFO leaves a sleeper that no other waker can see. This look ends its sleep. */
 static void look_for_forgotten_sleepers(rst_client_t *client)
 {
     for (size_t i = 0; i < client->waiters.count; i++) {
-        rst_waiter_t *waiter = client->waiters.items[i];
-        if (rsti_load_relaxed_i32(&waiter->armed) != 0) {
-            rsti_waiter_poll_for_loop(waiter);
+        rsti_wake_target_t *target = client->waiters.items[i];
+        if (rsti_load_relaxed_i32(&target->armed) != 0) {
+            rsti_waiter_poll_for_loop(target);
         }
     }
 }
@@ -164,7 +126,8 @@ static void keep_alive(rst_client_t *client, int64_t now_ns)
         return;
     }
     if (!is_ours(client, client->heartbeat_counter_id)) {
-        /* A driver that shuts down frees the counter too: its own state decides what we say. */
+        /* A driver that shuts down frees the counter too. Its own heartbeat decides what to report.
+         * */
         if (rsti_mpsc_rb_heartbeat(&client->to_driver) >= 0) {
             rsti_client_fail(client, RST_CLIENT_TIMED_OUT,
                 "it gave this client up: no heartbeat within its client liveness timeout");
@@ -185,7 +148,7 @@ static void watch_driver(rst_client_t *client, int64_t now_ns)
     const bool is_waited_for = rsti_load_relaxed_i32(&client->pending_count) > 0
         || client->waiters.count > 0;
     client->watch_deadline_ns = rsti_saturating_add_i64(now_ns,
-        is_waited_for ? rsti_min_i64(RSTI_CLIENT_WATCH_INTERVAL_NS, client->keepalive_interval_ns)
+        is_waited_for ? rsti_min_i64(WATCH_INTERVAL_NS, client->keepalive_interval_ns)
                       : client->keepalive_interval_ns);
 
     const int64_t heartbeat_ms = rsti_mpsc_rb_heartbeat(&client->to_driver);
@@ -197,7 +160,8 @@ static void watch_driver(rst_client_t *client, int64_t now_ns)
         rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "its process died");
         return;
     }
-    /* By our own clock: a step of the wall clock, or a sleep of the machine, kills nobody. */
+    /* By the monotonic clock of this process: a step of the wall clock or a suspended machine
+     * closes no client. */
     if (heartbeat_ms != client->driver_heartbeat_ms) {
         client->driver_heartbeat_ms = heartbeat_ms;
         client->driver_heartbeat_changed_ns = now_ns;
@@ -207,12 +171,12 @@ static void watch_driver(rst_client_t *client, int64_t now_ns)
     if (still_ns > rsti_max_i64(client->driver_timeout_ns, RSTI_NS_PER_S)) {
         rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "its heartbeat stands still");
     } else if (client->is_rstream && rsti_cnc_is_replaced(&client->cnc, client->dir)) {
-        /* The lock that is held is its successor's. */
+        /* The lock is held by the successor. */
         rsti_client_fail(client, RST_CLIENT_DRIVER_LOST, "it died, another one took its place");
     }
 }
 
-/* A conductor that did not run for so long gave no heartbeat: the driver may have given this client
+/* A conductor that did not run for so long sent no heartbeat. The driver may have given this client
  * up already, and its counters and logs to others. */
 static void watch_oneself(rst_client_t *client, int64_t now_ns)
 {
@@ -245,10 +209,10 @@ static bool needs_polling_for_loops(rst_client_t *client)
 {
     bool found = false;
     for (size_t i = 0; i < client->waiters.count; i++) {
-        rst_waiter_t *waiter = client->waiters.items[i];
-        if (rsti_load_acquire_i32(&waiter->is_loop_polled) != 0) {
+        rsti_wake_target_t *target = client->waiters.items[i];
+        if (rsti_load_acquire_i32(&target->is_loop_polled) != 0) {
             found = true;
-            rsti_waiter_poll_for_loop(waiter);
+            rsti_waiter_poll_for_loop(target);
         }
     }
     return found;
@@ -258,18 +222,18 @@ static int64_t next_deadline(const rst_client_t *client, int64_t now_ns, bool is
 {
     const bool is_awaiting = rsti_load_relaxed_i32(&client->pending_count) > 0;
     int64_t deadline_ns = rsti_min_i64(client->keepalive_deadline_ns, client->watch_deadline_ns);
-    if (is_awaiting && client->watch_deadline_ns - now_ns > RSTI_CLIENT_WATCH_INTERVAL_NS) {
-        deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_CLIENT_WATCH_INTERVAL_NS);
+    if (is_awaiting && client->watch_deadline_ns - now_ns > WATCH_INTERVAL_NS) {
+        deadline_ns = rsti_min_i64(deadline_ns, now_ns + WATCH_INTERVAL_NS);
     }
     if (is_polling) {
         deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_NS_PER_MS);
     }
     if (client->outbox.count > 0) {
-        deadline_ns = rsti_min_i64(deadline_ns, now_ns + RSTI_CLIENT_POLL_AWAITING_NS);
+        deadline_ns = rsti_min_i64(deadline_ns, now_ns + POLL_AWAITING_NS);
     }
     if (!client->is_rstream || client->heartbeat_counter_id == RSTI_NULL_COUNTER) {
         deadline_ns = rsti_min_i64(deadline_ns,
-            now_ns + (is_awaiting ? RSTI_CLIENT_POLL_AWAITING_NS : RSTI_CLIENT_POLL_IDLE_NS));
+            now_ns + (is_awaiting ? POLL_AWAITING_NS : POLL_IDLE_NS));
     }
     return deadline_ns;
 }
@@ -348,8 +312,8 @@ int rsti_client_conductor_init(rst_client_t *client)
         .sleep_ns_max = RSTI_NO_DEADLINE,
     };
     if (client->is_rstream) {
-        /* Tells the driver that we are here, before the first thing we ask of it: our heartbeat
-         * counter appears, and an idle driver does not end itself. Aeron's ignores it. */
+        /* Announces this client before its first command. The driver then makes the heartbeat
+         * counter, and an idle driver does not end itself. An Aeron driver ignores the command. */
         const rsti_command_t hello = {.type = RSTI_CMD_CLIENT_KEEPALIVE, .correlation_id = 0};
         const int result = rsti_client_send(client, &hello);
         if (result < 0) {

@@ -1,24 +1,17 @@
-/* demand.c: request(n) as one atomic number: requested and not yet delivered. INT64_MAX means
- * unbounded and stays so (Reactive Streams 3.17).
- *
- * It crosses to the publisher as a pair: a position, and how many messages are wanted behind it.
- * Messages that were handed out count as wanted until their batch is released, because only then
- * the position moves over them. So the pair stands still while messages are read and rises with
- * each request. */
-#include "client/internal.h"
+/* demand.c: see demand.h. */
+#include "client/demand.h"
 
+#include "util/bits.h"
 #include "util/error.h"
+#include "util/int_math.h"
 
-#define MESSAGE_OVERHEAD 48 /* a header, and half of what alignment takes */
+#include <string.h>
+
+#define MESSAGE_OVERHEAD 48 /* a header, and half of what alignment adds on average */
 #define MEAN_WEIGHT 8
 
 _Static_assert(sizeof(rsti_position_ext_t) <= sizeof(((rsti_counter_value_t *)0)->spare),
     "what a reader tells fits behind its position");
-
-int64_t rsti_demand_now(const rst_subscription_t *subscription)
-{
-    return rsti_load_acquire_i64(&subscription->demand);
-}
 
 void rsti_demand_spend(rst_subscription_t *subscription, int64_t count)
 {
@@ -59,8 +52,8 @@ void rsti_demand_tell(rst_subscription_t *subscription, int64_t demand, int64_t 
     }
 }
 
-/* Nobody sleeps on more than one of the two: publishers of an IPC log on the log, the conductor,
- * which tells the sender of a network log, in the driver. */
+/* Publishers of an IPC log sleep on the log. For a network log the driver's conductor tells the
+ * sender. No publisher needs both wake-ups. */
 static void wake_publisher(rst_subscription_t *subscription, const rst_image_t *image)
 {
     rst_client_t *client = subscription->client;
@@ -82,7 +75,7 @@ void rsti_demand_cross(rst_subscription_t *subscription)
         && rsti_load_acquire_i32(&subscription->is_demanded) != 0;
     const int64_t requested = is_demanded ? rsti_load_acquire_i64(&subscription->requested)
                                           : INT64_MAX;
-    /* The demand after what was requested: never less than it. */
+    /* Loaded after `requested`, so it is never less than the demand that belongs to it. */
     const int64_t remaining = is_demanded
         ? rsti_saturating_add_i64(rsti_demand_now(subscription), subscription->lent)
         : INT64_MAX;
@@ -117,7 +110,8 @@ RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t 
     }
     rsti_store_release_i32(&subscription->is_demanded, 1);
     if (n < 1) {
-        return; /* the faces above answer that with an error (3.9); here it adds nothing */
+        /* the callers report this as an error (Reactive Streams 3.9); here it adds nothing */
+        return;
     }
     int64_t before;
     do {
@@ -131,7 +125,7 @@ RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t 
     rsti_demand_cross(subscription);
     pthread_mutex_unlock(&subscription->lock);
     if (before == 0) {
-        /* Whoever waits on this subscription did not listen for data while nothing was wanted. */
+        /* While nothing was wanted, a waiter on this subscription was not armed for data. */
         rst_client_t *client = subscription->client;
         pthread_mutex_lock(&client->lock);
         rsti_client_kick_waiters(client);

@@ -1,9 +1,11 @@
-/* directory.c: what may be asked of a driver directory without opening a client. */
-#include "client/internal.h"
-
+/* directory.c: questions about a driver directory that need no client. */
+#include "cnc/driver_dir.h"
 #include "cnc/host_token.h"
 #include "rstream/driver.h"
+#include "util/clock.h"
 #include "util/error.h"
+
+#include <string.h>
 
 #define DRIVER_TIMEOUT_MS 10000
 

@@ -1,11 +1,12 @@
-/* fork.c: handles made before a fork are dead in the child.
- *
- * The child shares the mappings but not the conductor thread, and a lock may be held by a thread
- * that does not exist there; so nothing but freeing memory is allowed, and the one thing that tells
- * is this counter, raised in the child before fork returns. */
-#include "client/internal.h"
+/* fork.c: see fork.h. The child shares the mappings but has no conductor thread, and a thread that
+ * does not exist there may hold a lock. So the child may only free memory. The counter is raised in
+ * the child before fork returns. */
+#include "client/fork.h"
 
 #include "util/error.h"
+#include "util/int_math.h"
+
+#include <pthread.h>
 
 int32_t rsti_fork_generation;
 

@@ -1,18 +1,11 @@
-/* image_info.c: counted handles of images and what can be said of one. */
-#include "client/internal.h"
-
+/* image_info.c: the handles of images that the API gives, and the facts of an image. */
+#include "client/image.h"
 #include "util/error.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool is_usable(const rst_subscription_t *subscription)
-{
-    return subscription != NULL && !rsti_is_forked(subscription->generation)
-        && rsti_load_acquire_i32(&subscription->is_closed) == 0;
-}
-
-/* Under subscription->lock. */
+/* The caller holds subscription->lock. */
 static void fill(const rst_image_t *image, rst_image_info_t *info)
 {
     const rsti_log_t *log = &image->log->file.log;
@@ -40,7 +33,8 @@ static void fill(const rst_image_t *image, rst_image_info_t *info)
 RST_API int rst_subscription_images(const rst_subscription_t *subscription,
     rst_image_info_t *images, int capacity)
 {
-    if (!is_usable(subscription) || capacity < 0 || (images == NULL && capacity > 0)) {
+    if (!rsti_subscription_is_usable(subscription) || capacity < 0
+        || (images == NULL && capacity > 0)) {
         return 0;
     }
     pthread_mutex_t *lock = (pthread_mutex_t *)&subscription->lock;
@@ -57,7 +51,7 @@ static rst_image_t *hand_over(rst_subscription_t *subscription, int index,
     const int32_t *session_id)
 {
     rst_image_t *found = NULL;
-    if (!is_usable(subscription)) {
+    if (!rsti_subscription_is_usable(subscription)) {
         return NULL;
     }
     pthread_mutex_lock(&subscription->lock);
@@ -85,8 +79,8 @@ RST_API rst_image_t *rst_subscription_image_by_session(rst_subscription_t *subsc
 
 RST_API void rst_image_release(rst_image_t *image)
 {
-    /* In a forked child its locks may be held by threads that do not exist there: it only forgets.
-     */
+    /* In a forked child, threads that do not exist there may hold the locks: drop only the pointer.
+     * */
     if (image != NULL && !rsti_is_forked(image->subscription->generation)) {
         rsti_image_unref(image);
     }

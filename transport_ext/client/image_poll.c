@@ -1,9 +1,11 @@
-/* image_poll.c: polls that call back (memory reference 7). A callback may take long, and may close
- * anything: so no lock is held while it runs, only the mark that somebody polls. What the poll has
- * read is told to the image under the lock, and only while the image is still the subscription's.
- */
-#include "client/internal.h"
+/* image_poll.c: polls that call back (memory reference 7). A callback may run for long and may
+ * close anything. So no lock is held while it runs; is_polling marks the subscription instead.
+ * Afterwards the position is stored under the lock, and only while the image still belongs to the
+ * subscription. */
+#include "client/image_poll.h"
 
+#include "client/noop.h"
+#include "client/subscription_images.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -20,7 +22,7 @@ RST_API void rst_poll_params_init(rst_poll_params_t *params)
 static int check(const rst_subscription_t *subscription)
 {
     if (subscription == NULL) {
-        return RST_SET_ERR(RST_EINVAL, "there is no subscription");
+        return RST_SET_ERR(RST_EINVAL, "image or subscription is NULL");
     }
     return rsti_is_forked(subscription->generation) ? rsti_set_forked_error("subscription") : 0;
 }
@@ -68,12 +70,12 @@ typedef struct walk_t {
     int32_t term_id;
     int64_t term_position; /* where the term begins */
     int32_t offset;        /* of the next frame */
-    int32_t offset_end;    /* frames that begin here or behind stay */
+    int32_t offset_end;    /* frames that begin here or later stay unread */
     int32_t read;
     bool is_corrupt;
 } walk_t;
 
-/* Begins at the image's position. False: nothing may be read. */
+/* Begins at the image's position. False: the image may not be read. */
 static bool begin_walk(walk_t *walk)
 {
     rst_image_t *image = walk->image;
@@ -100,7 +102,7 @@ static bool begin_walk(walk_t *walk)
     return true;
 }
 
-/* Whether the image may be read on; a change of version is the sign to look. */
+/* Whether the image may be read on. It is checked only when the version has changed. */
 static bool may_go_on(walk_t *walk)
 {
     rst_subscription_t *subscription = walk->image->subscription;
@@ -132,7 +134,7 @@ static void store_position(rst_image_t *image, int64_t position, bool is_corrupt
     }
 }
 
-/* The frame at the offset: DATA 1, PAD 0, nothing there or corrupt -1. */
+/* The kind of the frame at the offset: 1 data, 0 padding, -1 no frame or a corrupt one. */
 static int next_frame(walk_t *walk, const rsti_data_header_t **header, int32_t *length)
 {
     const int32_t term_length = walk->image->log->file.log.term_length;
@@ -170,7 +172,8 @@ static rst_fragment_t fragment_of(const walk_t *walk, const rsti_data_header_t *
     };
 }
 
-/* The last fragment of a message: after an ABORT everything is as if it had not been read. */
+/* Hands out a message with its last fragment. After an ABORT the state is as if that fragment had
+ * not been read. */
 static int hand_out_assembled(walk_t *walk, rst_fragment_t *fragment, int32_t total)
 {
     rsti_assembler_t *assembler = &walk->image->assembler;
@@ -193,7 +196,7 @@ static int hand_out_assembled(walk_t *walk, rst_fragment_t *fragment, int32_t to
     return (int)action;
 }
 
-/* An action, or negative. */
+/* Returns the action, or a negative error. */
 static int hand_out(walk_t *walk, const rsti_data_header_t *header, rst_fragment_t *fragment)
 {
     rsti_assembler_t *assembler = &walk->image->assembler;
@@ -208,7 +211,7 @@ static int hand_out(walk_t *walk, const rsti_data_header_t *header, rst_fragment
     const int32_t total = rsti_assembler_would_be(assembler, (uint8_t)fragment->flags,
         fragment->length, position);
     if (total < 0) {
-        rsti_assembler_reset(assembler); /* its beginning was never here */
+        rsti_assembler_reset(assembler); /* this reader never saw its beginning */
         return RST_POLL_CONTINUE;
     }
     const int result = rsti_assembler_append(assembler, (uint8_t)fragment->flags, fragment->data,
@@ -223,7 +226,7 @@ static int hand_out(walk_t *walk, const rsti_data_header_t *header, rst_fragment
                                                   : hand_out_assembled(walk, fragment, total);
 }
 
-/* 1 go on, 0 end, negative error; walk->offset is behind what was taken. */
+/* 1: go on; 0: end; negative: error. walk->offset moves behind the frames that were taken. */
 static int take(walk_t *walk, const rsti_data_header_t *header, int32_t length)
 {
     rst_fragment_t fragment = fragment_of(walk, header, length);
@@ -260,7 +263,7 @@ static int walk_image(walk_t *walk)
         }
         goes_on = take(walk, header, length);
         if (!may_go_on(walk)) {
-            break; /* where it was closed by the callback nothing is stored */
+            break; /* the callback closed the image: store nothing */
         }
     }
     if (walk->offset != begin || walk->is_corrupt) {
@@ -277,7 +280,7 @@ static int walk_image(walk_t *walk)
 static int check_params(const rst_poll_params_t *params, rst_on_fragment_t on_fragment)
 {
     if (params == NULL || on_fragment == NULL) {
-        return RST_SET_ERR(RST_EINVAL, "parameters and a function are wanted");
+        return RST_SET_ERR(RST_EINVAL, "params or on_fragment is NULL");
     }
     return params->limit >= 1
         ? 0
@@ -308,7 +311,7 @@ RST_API int rst_image_poll(rst_image_t *image, const rst_poll_params_t *params, 
     return result < 0 && walk.read == 0 ? result : walk.read;
 }
 
-/* The image at an index, counted. */
+/* The image at an index, with a reference. */
 static rst_image_t *image_at(rst_subscription_t *subscription, size_t index)
 {
     rst_image_t *image = NULL;
@@ -349,7 +352,7 @@ RST_API int rst_subscription_poll_each(rst_subscription_t *subscription,
     for (size_t i = 0; i < count && result >= 0 && read < params->limit; i++) {
         rst_image_t *image = image_at(subscription, (first + i) % count);
         if (image == NULL) {
-            continue; /* one went meanwhile */
+            continue; /* an image has gone meanwhile */
         }
         rst_poll_params_t rest = *params;
         rest.limit -= read;
@@ -391,7 +394,7 @@ int32_t rsti_image_block(const rst_image_t *image, int32_t bytes_max, const uint
         const int kind = next_frame(&walk, &header, &length);
         const int32_t span = kind >= 0 ? rsti_frame_span(length) : 0;
         if (kind == 0 && walk.offset == begin) {
-            return span; /* padding comes alone */
+            return span; /* a block of padding holds nothing else */
         }
         if (kind <= 0 || span > bytes_max - (walk.offset - begin)) {
             *is_corrupt = walk.is_corrupt && walk.offset == begin;
@@ -407,7 +410,7 @@ RST_API int64_t rst_image_poll_block(rst_image_t *image, int32_t bytes_max, void
 {
     int result = check(image != NULL ? image->subscription : NULL);
     if (result == 0 && (on_block == NULL || bytes_max < RSTI_FRAME_ALIGNMENT)) {
-        result = RST_SET_ERR(RST_EINVAL, "a function and at least %d bytes are wanted",
+        result = RST_SET_ERR(RST_EINVAL, "on_block must not be NULL, and bytes_max at least %d",
             RSTI_FRAME_ALIGNMENT);
     }
     if (result == 0) {

@@ -1,6 +1,7 @@
-/* noop.c: a reader answers the NOOPs of its publishers by polling (driver/image_noop.h). Costs a
- * load of each image's log and poll. */
-#include "client/internal.h"
+/* noop.c: see noop.h. */
+#include "client/noop.h"
+
+#include "client/image.h"
 
 void rsti_noop_answer(const rst_subscription_t *subscription)
 {

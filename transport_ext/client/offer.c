@@ -1,6 +1,6 @@
-/* offer.c: the producing path, in the caller's thread: no lock, no allocation, no system call but
- * the one byte that wakes somebody who sleeps. */
-#include "client/internal.h"
+/* offer.c: publishing messages, in the caller's thread. No lock and no allocation; the only system
+ * call is the write that wakes a sleeper. */
+#include "client/publication.h"
 
 #include "util/alloc.h"
 #include "util/error.h"
@@ -8,16 +8,11 @@
 #include <inttypes.h>
 
 #define PARTS_ON_STACK 16
-/* Rotations met in one call: the thread that filled the term may be slower than we are. */
+/* Term rotations retried in one call: the thread that filled the term may be slower than this one.
+ * */
 #define ADMIN_RETRIES_MAX 4
 
 /* ---- before and after ---- */
-
-static inline bool is_usable(const rst_publication_t *publication)
-{
-    return publication != NULL && rsti_load_relaxed_i32(&publication->is_closed) == 0
-        && !rsti_is_forked(publication->generation);
-}
 
 static int64_t refuse_length(const rst_publication_t *publication, size_t length, int32_t most,
     const char *what)
@@ -35,7 +30,7 @@ static int64_t refuse_null(const char *what)
     return RST_ERROR;
 }
 
-/* After something was published: readers of an IPC log, or the sender and spies. */
+/* Wakes the readers of an IPC log, or the sender and the spies of a network log. */
 static inline void wake(rst_publication_t *publication)
 {
     if (!publication->is_rstream) {
@@ -43,7 +38,7 @@ static inline void wake(rst_publication_t *publication)
     }
     if (!publication->is_ipc) {
         rsti_client_wake_agent(publication->client, RSTI_AGENT_SENDER);
-        /* Its fence counts for this load too. */
+        /* rsti_client_wake_agent() has made the fence that this load needs. */
         if (rsti_load_relaxed_i32(&publication->ext->data_armed) != 0) {
             rsti_wake_log(publication->ext, RSTI_WAIT_DATA, rsti_client_on_wake,
                 publication->client);
@@ -53,8 +48,8 @@ static inline void wake(rst_publication_t *publication)
     }
 }
 
-/* Nobody else wakes the conductor for a limit that a rate holds: producers of IPC do not while
- * there is room, and readers come no further than the producer. */
+/* A rate holds the limit of an IPC log, and nothing else wakes the conductor then: a publisher does
+ * not while there is room, and a reader cannot pass the publisher. */
 static void ask_for_room(rst_publication_t *publication)
 {
     if (publication->is_rstream && publication->is_ipc
@@ -79,7 +74,7 @@ static inline int64_t finish(rst_publication_t *publication, int64_t result)
 RST_API int64_t rst_publication_offer(rst_publication_t *publication, const void *data,
     size_t length, int64_t reserved_value)
 {
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (length > (size_t)publication->max_message_length) {
@@ -115,7 +110,7 @@ RST_API int64_t rst_publication_offer_parts(rst_publication_t *publication,
     const rst_message_part_t *parts, size_t part_count, int64_t reserved_value)
 {
     rsti_iovec_t on_stack[PARTS_ON_STACK];
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (parts == NULL && part_count > 0) {
@@ -142,7 +137,7 @@ typedef struct source_t {
     const rst_message_part_t *messages; /* or */
     const uint8_t *block;
     size_t size;
-    size_t first; /* index 0 of a call is this message */
+    size_t first; /* index 0 of next_message() means this message */
 } source_t;
 
 static void next_message(void *arg, size_t index, const void **data, size_t *length)
@@ -158,7 +153,7 @@ static void next_message(void *arg, size_t index, const void **data, size_t *len
     }
 }
 
-/* The next message alone, when it needs several fragments; else as many as one claim takes. */
+/* Appends one message if it needs several fragments, otherwise as many as fit one claim. */
 static int64_t append_some(rst_publication_t *publication, source_t *source, size_t count,
     int64_t reserved_value, size_t *taken)
 {
@@ -204,7 +199,7 @@ static int64_t append_all(rst_publication_t *publication, source_t *source, size
         }
     }
     if (reason != 0 && *taken > 0) {
-        (void)finish(publication, reason); /* what a waiter will wait for */
+        (void)finish(publication, reason); /* stores the reason for waiters */
     }
     return *taken > 0 ? finish(publication, position) : finish(publication, reason);
 }
@@ -225,7 +220,7 @@ RST_API int64_t rst_publication_offer_many(rst_publication_t *publication,
     size_t unused;
     size_t *counted = taken != NULL ? taken : &unused;
     *counted = 0;
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (count == 0) {
@@ -244,7 +239,7 @@ RST_API int64_t rst_publication_offer_block(rst_publication_t *publication, cons
     size_t unused;
     size_t *counted = taken != NULL ? taken : &unused;
     *counted = 0;
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (count == 0) {
@@ -270,7 +265,7 @@ static int64_t refuse_shared(const rst_publication_t *publication, const char *w
 RST_API int64_t rst_publication_offer_frames(rst_publication_t *publication, const void *frames,
     size_t length)
 {
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (!publication->appender.is_exclusive) {
@@ -284,7 +279,7 @@ RST_API int64_t rst_publication_offer_frames(rst_publication_t *publication, con
 
 RST_API int64_t rst_publication_append_padding(rst_publication_t *publication, size_t length)
 {
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (!publication->appender.is_exclusive) {
@@ -305,7 +300,7 @@ RST_API int64_t rst_publication_try_claim(rst_publication_t *publication, size_t
         return refuse_null("claim");
     }
     *claim = (rst_claim_t){0};
-    if (!is_usable(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (length > (size_t)publication->appender.max_payload) {

@@ -1,8 +1,10 @@
 /* operations.c: commands that make no handle: destinations, rates, rejecting an image, session ids.
- * Every one carries client and correlation id, so that every one is answered. */
-#include "client/internal.h"
-
-#include "channel/channel.h"
+ * Each carries a client id and a correlation id, so the driver answers each. */
+#include "client/channel_check.h"
+#include "client/image.h"
+#include "client/pending.h"
+#include "client/publication.h"
+#include "client/subscription.h"
 #include "util/error.h"
 #include "util/rng.h"
 
@@ -10,28 +12,7 @@
 
 #define REASON_LENGTH_MAX 1023
 #define RATE_LENGTH_MAX 255
-#define SESSION_ID_PROTOCOL_VERSION 65536 /* 1.0.0: the first that knows the command */
-
-int rsti_client_check_channel(const rst_client_t *client, const char *channel)
-{
-    const size_t length = channel != NULL ? strlen(channel) : 0;
-    if (length == 0 || length > RSTI_CHANNEL_URI_MAX) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel of %zu bytes: must be 1 to %d bytes long", length,
-            RSTI_CHANNEL_URI_MAX);
-    }
-    if (!client->is_rstream) {
-        return 0; /* Aeron's driver may know what we do not: it decides */
-    }
-    rsti_channel_t parsed;
-    const int result = rsti_channel_parse(&parsed, channel, length);
-    if (result == -RST_ECHANNEL) {
-        return result;
-    }
-    if (result < 0) {
-        rsti_error_clear(); /* well formed; whether it is served is the driver's to say */
-    }
-    return 0;
-}
+#define SESSION_ID_PROTOCOL_VERSION 65536 /* 1.0.0: the first version with the command */
 
 /* ---- destinations ---- */
 
@@ -89,7 +70,8 @@ static int check_subscription(const rst_subscription_t *subscription)
 static int64_t ask_of_publication(rst_publication_t *publication, int32_t type, const char *uri)
 {
     const int checked = check_publication(publication);
-    /* The driver knows the publication by its own id, not by those of the handles that share it. */
+    /* The driver knows the publication by its own id, not by the ids of the handles that share it.
+     * */
     return checked < 0 ? checked
                        : ask_destination(publication->client, type, publication->registration_id,
                              publication->appender.stream_id, uri);
@@ -192,7 +174,7 @@ RST_API int64_t rst_subscription_remove_destination(rst_subscription_t *subscrip
 
 /* ---- rejecting ---- */
 
-/* Position consumed of the image; -1: there is no such image. */
+/* The position up to which the image is consumed. -1: there is no such image. */
 static int64_t image_position(rst_subscription_t *subscription, int64_t correlation_id)
 {
     int64_t position = -1;

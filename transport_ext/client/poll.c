@@ -1,15 +1,18 @@
-/* poll.c: filling a batch from the images of a subscription, in turn. A poll takes the rest of one
- * term per image and round, and goes round again while there is room. It never waits for data. */
-#include "client/internal.h"
-
+/* poll.c: fills a batch from the images of a subscription, in turn. One round takes the rest of one
+ * term from each image; more rounds follow while there is room. A poll never waits for data. */
+#include "client/batch.h"
+#include "client/demand.h"
+#include "client/image_scan.h"
+#include "client/noop.h"
+#include "client/subscription_images.h"
 #include "util/error.h"
 
 #include <inttypes.h>
 
 /* ---- one pass over the images ---- */
 
-/* The driver took the counter back (it gave this client up, or the image): the announcement is on
- * its way, and what lies in the log may already be the driver's to change. */
+/* An active image without its counter: the driver gave up this client or this image, and the
+ * announcement is on its way. The driver may already change the log. */
 static bool may_read(const rst_image_t *image, bool is_open)
 {
     return !image->is_let_go && !rsti_image_is_evicted(image)
@@ -35,7 +38,8 @@ static bool poll_images_once(rst_subscription_t *subscription, rsti_poll_t *poll
             goes_on = true;
             break;
         case RSTI_STOP_CORRUPT:
-            image->is_corrupt = !rsti_image_is_evicted(image); /* else it lost a race, no more */
+            /* an evicted reader only lost a race */
+            image->is_corrupt = !rsti_image_is_evicted(image);
             break;
         case RSTI_STOP_FULL:
         case RSTI_STOP_ERROR:
@@ -51,7 +55,7 @@ static void poll_images(rst_subscription_t *subscription, rsti_poll_t *poll, boo
         return;
     }
     const size_t first = subscription->round_robin++ % subscription->images.count;
-    /* Ends: each further round begins behind a term end, and no log holds more than three terms. */
+    /* Bounded: each further round begins behind the end of a term, and a log has three terms. */
     for (int round = 0; round <= RSTI_PARTITIONS; round++) {
         if (!poll_images_once(subscription, poll, first, is_open)) {
             break;
@@ -74,7 +78,7 @@ static int take_pending_error(rst_subscription_t *subscription)
     return RST_SET_ERR(code, "%s", subscription->pending_error_text);
 }
 
-/* Nothing was handed out: why not, if there is a reason that the user must hear. */
+/* An empty poll reports an error if there is one. */
 static int empty_result(rst_subscription_t *subscription, const rsti_poll_t *poll, int32_t state)
 {
     if (poll->error < 0) {
@@ -102,7 +106,7 @@ static int poll_locked(rst_subscription_t *subscription, rsti_poll_t *poll, bool
         return prepared;
     }
     const int32_t state = rsti_client_state_now(subscription->client);
-    /* Read and spent under the lock: two pollers must not hand the same demand out twice. */
+    /* Read and spent under the lock, so two pollers never hand out the same demand. */
     poll->demand = poll->is_demanded ? rsti_demand_now(subscription) : INT64_MAX;
     const int64_t bytes_before = poll->bytes_left;
     rsti_noop_answer(subscription);
@@ -120,7 +124,7 @@ static int poll_locked(rst_subscription_t *subscription, rsti_poll_t *poll, bool
     if (batch->count > 0) {
         return batch->count;
     }
-    /* Padding and fragments of a message that is not complete yet: nobody will release them. */
+    /* Padding and fragments of an unfinished message: no release follows, so release them here. */
     *must_wake = rsti_batch_unlease(batch);
     return empty_result(subscription, poll, state);
 }
@@ -137,10 +141,11 @@ static int enter(rst_subscription_t *subscription)
         if (rsti_load_relaxed_i32(&subscription->is_polling) != 0) {
             return refuse_busy(subscription);
         }
-        pthread_mutex_lock(&subscription->lock); /* a release or the conductor: never for long */
+        /* a release or the conductor holds it for a short time */
+        pthread_mutex_lock(&subscription->lock);
     }
     if (rsti_load_relaxed_i32(&subscription->is_polling) != 0) {
-        /* A poll that calls back holds the mark, but no lock. */
+        /* A poll with callbacks sets is_polling but holds no lock. */
         pthread_mutex_unlock(&subscription->lock);
         return refuse_busy(subscription);
     }
@@ -202,7 +207,7 @@ static int start_poll(rst_subscription_t *subscription, int32_t limit, rsti_poll
     return run_poll(subscription, poll);
 }
 
-int rsti_subscription_poll(rst_subscription_t *subscription, int32_t limit, int64_t bytes_max,
+static int poll(rst_subscription_t *subscription, int32_t limit, int64_t bytes_max,
     bool is_demanded, rst_batch_t *batch)
 {
     rsti_poll_t poll = {
@@ -244,14 +249,14 @@ RST_API int rst_subscription_poll_block(rst_subscription_t *subscription, int32_
 RST_API int rst_subscription_poll(rst_subscription_t *subscription, int32_t limit,
     int64_t bytes_max, rst_batch_t *batch)
 {
-    return rsti_subscription_poll(subscription, limit, bytes_max, false, batch);
+    return poll(subscription, limit, bytes_max, false, batch);
 }
 
 RST_API int rst_subscription_poll_demanded(rst_subscription_t *subscription, int32_t limit,
     int64_t bytes_max, rst_batch_t *batch)
 {
     if (subscription != NULL && rsti_load_relaxed_i32(&subscription->is_demanded) == 0) {
-        rsti_store_release_i32(&subscription->is_demanded, 1); /* a waiter must know it too */
+        rsti_store_release_i32(&subscription->is_demanded, 1); /* waiters read it too */
     }
-    return rsti_subscription_poll(subscription, limit, bytes_max, true, batch);
+    return poll(subscription, limit, bytes_max, true, batch);
 }

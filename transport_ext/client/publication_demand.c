@@ -1,13 +1,15 @@
-/* publication_demand.c: what the readers of a publication ask for, where they tell it: behind the
- * positions of an IPC log's readers, and in a network log by the driver's sender.
+/* publication_demand.c: see publication_demand.h. The readers of an IPC log write their demand
+ * behind their positions; the driver's sender writes that of a network log into the log's metadata.
  *
- * Several readers are told as one that lies behind all of them and wants no more than any. That is
- * never more than each of them allows, and whoever holds it back has data to read, or wants none.
- */
-#include "client/internal.h"
+ * Several readers are told as one reader that lies behind all of them and wants no more than any of
+ * them. That is never more than each of them allows. A reader that holds the others back has data
+ * to read, or wants none. */
+#include "client/publication_demand.h"
 
+#include "client/publication_readers.h"
 #include "concurrent/sequence.h"
 #include "util/error.h"
+#include "util/int_math.h"
 
 #define LOOKS_MAX 10000
 
@@ -21,7 +23,8 @@ static int64_t mixed(int64_t change, int64_t value)
     return (int64_t)((uint64_t)change * 31 + (uint64_t)value + 1);
 }
 
-/* Adds one reader, if it tells: 1. The position first, see rsti_position_ext_t. */
+/* Adds a reader that has written its demand. The position must be loaded second, see
+ * rsti_position_ext_t. */
 static void add_reader(rst_demand_t *demand, const rsti_counter_value_t *value)
 {
     const rsti_position_ext_t *ext = (const void *)value->spare;
@@ -43,17 +46,19 @@ static void add_ipc_readers(const rst_publication_t *publication, rst_demand_t *
     const rsti_counter_value_t *value;
     while ((value = rsti_publication_next_reader(publication, &id)) != NULL) {
         add_reader(demand, value);
-        demand->change = mixed(demand->change, id); /* one that takes another's place is news */
+        /* a reader in the place of another one is a change */
+        demand->change = mixed(demand->change, id);
     }
-    /* What one reader has consumed is no news: it wants as much less behind it. Of several the one
-     * that lies behind may let the others have what they have asked for long since. */
+    /* With one reader, consuming is no change: the wanted messages and the position move together.
+     * With several, the slowest reader may by consuming release demand that the others have had for
+     * long. */
     if (demand->reader_count > 1) {
         demand->change = mixed(mixed(demand->change, demand->position), demand->messages);
     }
 }
 
-/* The writer takes a few stores, so a torn look is soon a whole one; if it died between them,
- * nothing is told. */
+/* The writer makes a few stores, so a torn value is soon whole. A writer that died between them
+ * leaves no demand to read. */
 static void read_network(const rst_publication_t *publication, rst_demand_t *demand)
 {
     const rsti_log_ext_t *ext = publication->ext;
@@ -80,8 +85,7 @@ static void read_network(const rst_publication_t *publication, rst_demand_t *dem
 static void look(const rst_publication_t *publication, rst_demand_t *demand)
 {
     clear(demand);
-    demand->is_connected = rsti_load_acquire_i32(&publication->log->file.log.metadata->is_connected)
-        != 0;
+    demand->is_connected = rsti_publication_is_log_connected(publication);
     if (publication->is_ipc) {
         add_ipc_readers(publication, demand);
     } else {
@@ -89,15 +93,9 @@ static void look(const rst_publication_t *publication, rst_demand_t *demand)
     }
 }
 
-static bool is_dead(const rst_publication_t *publication)
-{
-    return rsti_is_forked(publication->generation)
-        || rsti_load_acquire_i32(&publication->is_closed) != 0;
-}
-
 RST_API int64_t rst_publication_demand(rst_publication_t *publication, rst_demand_t *demand)
 {
-    if (publication == NULL || is_dead(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
     if (demand == NULL) {
@@ -112,7 +110,7 @@ RST_API int64_t rst_publication_demand(rst_publication_t *publication, rst_deman
 
 bool rsti_publication_is_demand_polled(const rst_publication_t *publication)
 {
-    if (is_dead(publication) || !publication->is_ipc) {
+    if (!rsti_publication_is_usable(publication) || !publication->is_ipc) {
         return false;
     }
     rst_demand_t demand;
@@ -122,7 +120,7 @@ bool rsti_publication_is_demand_polled(const rst_publication_t *publication)
 
 RST_API bool rst_publication_has_new_demand(const rst_publication_t *publication)
 {
-    if (publication == NULL || is_dead(publication)) {
+    if (!rsti_publication_is_usable(publication)) {
         return true;
     }
     rst_demand_t demand;

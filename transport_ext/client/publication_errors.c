@@ -1,6 +1,5 @@
-/* publication_errors.c: what receivers hold against a publication (they rejected its image), in a
- * small ring per handle that is made at the first error. */
-#include "client/internal.h"
+/* publication_errors.c: see publication_errors.h. The ring is allocated at the first error. */
+#include "client/publication_errors.h"
 
 #include "util/alloc.h"
 #include "util/error.h"
@@ -8,6 +7,7 @@
 
 #include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 
 #define ADDRESS_IPV4 1
 #define ADDRESS_IPV6 2

@@ -1,12 +1,22 @@
-/* responses.c: what the driver announces (memory reference 14, 15). Bytes of another process: the
- * decoder validates them, and ids that we do not know are other clients' business. */
-#include "client/internal.h"
+/* responses.c: see responses.h (memory reference 14, 15). The bytes come from another process. The
+ * decoder validates them, and ids unknown here belong to other clients. */
+#include "client/responses.h"
 
+#include "client/client_counters.h"
+#include "client/client_fail.h"
+#include "client/pending.h"
+#include "client/publication.h"
+#include "client/publication_errors.h"
+#include "client/send.h"
+#include "client/subscription_images.h"
+#include "client/user_counter.h"
 #include "util/error.h"
 #include "util/parse.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+#define RESPONSES_PER_PASS 64
 
 static rsti_pending_t *awaited(rst_client_t *client, int64_t correlation_id)
 {
@@ -18,7 +28,7 @@ static rsti_pending_t *awaited(rst_client_t *client, int64_t correlation_id)
     return pending;
 }
 
-/* Takes a pending that nobody wants any more out; true when it was one. */
+/* Takes a cancelled pending out and undoes its command. False: it is not cancelled. */
 static bool drop_cancelled(rst_client_t *client, rsti_pending_t *pending, int32_t remove_type)
 {
     if (pending->state != RSTI_PENDING_CANCELLED) {
@@ -42,7 +52,7 @@ static void on_error(rst_client_t *client, const rsti_response_t *response)
     }
 }
 
-/* The driver has it, we could not make our side of it: told, and undone. */
+/* The driver made its side, this client could not: report the error and undo the command. */
 static void fail_unmade(rst_client_t *client, rsti_pending_t *pending, int32_t remove_type)
 {
     rsti_pending_fail(client, pending, rst_last_error_code(), rst_last_error_detail(),
@@ -59,7 +69,7 @@ static void on_publication_ready(rst_client_t *client, const rsti_response_t *re
         || drop_cancelled(client, pending, RSTI_CMD_REMOVE_PUBLICATION)) {
         return;
     }
-    pending->publication = rsti_publication_create(client, pending, response);
+    pending->publication = rsti_publication_create(client, pending->channel, response);
     if (pending->publication == NULL) {
         fail_unmade(client, pending, RSTI_CMD_REMOVE_PUBLICATION);
         return;
@@ -74,8 +84,15 @@ static void on_subscription_ready(rst_client_t *client, const rsti_response_t *r
         || drop_cancelled(client, pending, RSTI_CMD_REMOVE_SUBSCRIPTION)) {
         return;
     }
-    /* The object is there before the images that are announced right behind this answer. */
-    pending->subscription = rsti_subscription_create(client, pending, response->channel_status_id);
+    /* Make the object now: its images may be announced right behind this answer. */
+    const rsti_subscription_params_t params = {
+        .channel = pending->channel,
+        .registration_id = pending->correlation_id,
+        .stream_id = pending->stream_id,
+        .channel_status_id = response->channel_status_id,
+        .is_on_demand = pending->is_on_demand,
+    };
+    pending->subscription = rsti_subscription_create(client, &params);
     if (pending->subscription == NULL) {
         fail_unmade(client, pending, RSTI_CMD_REMOVE_SUBSCRIPTION);
         return;
@@ -94,7 +111,14 @@ static void on_counter_ready(rst_client_t *client, const rsti_response_t *respon
         || drop_cancelled(client, pending, pending->is_static ? 0 : RSTI_CMD_REMOVE_COUNTER)) {
         return;
     }
-    pending->counter = rsti_user_counter_create(client, pending, response->counter_id);
+    const rsti_user_counter_params_t params = {
+        .correlation_id = pending->correlation_id,
+        .registration_id = pending->is_static ? pending->counter_registration_id
+                                              : pending->correlation_id,
+        .counter_id = response->counter_id,
+        .is_static = pending->is_static,
+    };
+    pending->counter = rsti_user_counter_create(client, &params);
     if (pending->counter == NULL) {
         fail_unmade(client, pending, pending->is_static ? 0 : RSTI_CMD_REMOVE_COUNTER);
         return;
@@ -131,7 +155,8 @@ static void on_available_image(rst_client_t *client, const rsti_response_t *resp
     }
 }
 
-/* What our driver writes behind the channel of an untethered reader whose stream goes on. */
+/* An rstream driver writes this mark behind the channel of an untethered reader whose stream goes
+ * on. */
 static bool says_let_go(const rsti_text_t *channel)
 {
     static const char mark[] = "|rs-let-go";
@@ -140,7 +165,7 @@ static bool says_let_go(const rsti_text_t *channel)
         && memcmp(channel->text + channel->length - length, mark, (size_t)length) == 0;
 }
 
-/* The same of one that was evicted, and since when: 0 when this is no eviction. */
+/* When the driver evicted the reader, from its mark behind the channel. 0: no eviction. */
 static int64_t evicted_ms_of(const rsti_text_t *channel)
 {
     static const char mark[] = "|rs-evicted=";
@@ -179,7 +204,7 @@ static void on_record(void *arg, int32_t type, const void *record, size_t length
     rsti_response_t response;
     if (rsti_client_state_now(client) != RST_CLIENT_OPEN
         || rsti_response_decode(type, record, length, &response) != 0) {
-        return; /* unknown or malformed: a newer driver may say more than we understand */
+        return; /* unknown or malformed: a newer driver may send more kinds of records */
     }
     switch (response.type) {
     case RSTI_RSP_ON_ERROR:
@@ -229,7 +254,7 @@ static void on_record(void *arg, int32_t type, const void *record, size_t length
 int64_t rsti_client_receive(rst_client_t *client)
 {
     int64_t work = 0;
-    while (work < RSTI_CLIENT_RESPONSES_PER_PASS) {
+    while (work < RESPONSES_PER_PASS) {
         const int result = rsti_broadcast_receive(&client->to_clients, on_record, client);
         if (result < 0) {
             return -1;

@@ -1,9 +1,10 @@
-/* shared_log.c: log mappings of one client, one per file: an IPC publication and its subscriptions
- * in one process share theirs. Counted: unmapped when nobody can look at it any more. */
-#include "client/internal.h"
+/* shared_log.c: see shared_log.h. */
+#include "client/shared_log.h"
 
 #include "util/alloc.h"
 #include "util/error.h"
+
+#include <string.h>
 
 static rsti_shared_log_t *find_locked(rst_client_t *client, const char *path, size_t path_length)
 {

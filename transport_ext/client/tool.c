@@ -1,12 +1,18 @@
-/* tool.c: looking into a directory, be its driver alive, dead or Aeron's. Maps read-only. */
+/* tool.c: looks into a directory whose driver may be alive, dead or Aeron's. Maps the files
+ * read-only. */
 #include "client/tool.h"
-#include "client/internal.h"
 
+#include "cnc/cnc_file.h"
+#include "cnc/driver_dir.h"
 #include "cnc/loss_report_file.h"
+#include "cnc/wake_fifo.h"
 #include "concurrent/error_log.h"
 #include "concurrent/loss_report.h"
+#include "protocol/command.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/error.h"
+#include "util/int_math.h"
 
 #include <stdio.h>
 
@@ -37,7 +43,8 @@ RST_API int rst_tool_open(rst_tool_t **tool, const char *dir)
     if (opened == NULL) {
         return -RST_ENOMEM;
     }
-    (void)snprintf(opened->dir, sizeof opened->dir, "%s", dir); /* a longer one does not open */
+    /* a path that is too long does not open */
+    (void)snprintf(opened->dir, sizeof opened->dir, "%s", dir);
     int result = rsti_cnc_open(&opened->cnc, dir, true);
     if (result < 0) {
         rsti_free(opened);
@@ -105,7 +112,7 @@ static bool collect(void *arg, const rsti_counter_view_t *view)
 RST_API int rst_tool_counters(rst_tool_t *tool, rst_counter_t *counters, int capacity)
 {
     if (tool == NULL || capacity < 0 || (counters == NULL && capacity > 0)) {
-        return RST_SET_ERR(RST_EINVAL, "a tool and room for counters are wanted");
+        return RST_SET_ERR(RST_EINVAL, "tool or counters is NULL, or capacity is negative");
     }
     collect_t collected = {.counters = counters, .capacity = capacity};
     rsti_counters_for_each(&tool->counters, collect, &collected);
@@ -153,7 +160,7 @@ RST_API int rst_tool_errors_since(rst_tool_t *tool, int64_t since_ms,
     void *arg)
 {
     if (tool == NULL || on_error == NULL) {
-        return RST_SET_ERR(RST_EINVAL, "a tool and a function are wanted");
+        return RST_SET_ERR(RST_EINVAL, "tool or function is NULL");
     }
     report_t to = {.on_error = on_error, .arg = arg};
     return (int)rsti_error_log_read_since(tool->cnc.error_log, tool->cnc.error_log_length, since_ms,
@@ -198,13 +205,13 @@ RST_API int rst_tool_losses(rst_tool_t *tool, void (*on_entry)(void *arg, const 
     void *arg)
 {
     if (tool == NULL || on_entry == NULL) {
-        return RST_SET_ERR(RST_EINVAL, "a tool and a function are wanted");
+        return RST_SET_ERR(RST_EINVAL, "tool or function is NULL");
     }
     rsti_loss_report_file_t file;
     const int opened = rsti_loss_report_file_open(&file, tool->dir);
     if (opened == -RST_ENODRIVER) {
         rsti_error_clear();
-        return 0; /* nothing was ever lost there, or an older driver's directory */
+        return 0; /* no loss was ever reported, or the directory is of an older driver */
     }
     if (opened < 0) {
         return opened;
@@ -240,7 +247,7 @@ static int write_terminate(const rsti_cnc_t *cnc, const void *token, size_t leng
     return 0;
 }
 
-/* A driver of ours may sleep; without this it would look in a moment all the same. */
+/* Wakes an rstream driver that sleeps. Without it the driver looks a moment later. */
 static void wake_conductor(const rsti_cnc_t *cnc, const char *dir)
 {
     rsti_waker_t *waker = NULL;

@@ -1,10 +1,14 @@
-/* tool_holders.c: who holds the publications of a directory back. What lies there is another
- * process's: it is copied, and shown as it is. */
-#include "client/internal.h"
+/* tool_holders.c: the readers that hold back the publications of a directory. The values come from
+ * another process: they are copied and shown as they are. */
 #include "client/tool.h"
 
+#include "client/held_by.h"
+#include "cnc/cnc_file.h"
+#include "cnc/driver_dir.h"
 #include "cnc/files.h"
+#include "cnc/log_file.h"
 #include "concurrent/holder.h"
+#include "protocol/command.h"
 #include "util/error.h"
 #include "util/netaddr.h"
 
@@ -77,7 +81,7 @@ RST_API int rst_tool_holders(rst_tool_t *tool,
     void (*on_holder)(void *arg, const rst_holder_t *holder), void *arg)
 {
     if (tool == NULL || on_holder == NULL) {
-        return RST_SET_ERR(RST_EINVAL, "a tool and a function are wanted");
+        return RST_SET_ERR(RST_EINVAL, "tool or function is NULL");
     }
     walk_t walk = {.counters = rsti_tool_counters(tool), .on_holder = on_holder, .arg = arg};
     rsti_counters_for_each(walk.counters, look, &walk);
@@ -87,7 +91,7 @@ RST_API int rst_tool_holders(rst_tool_t *tool,
 RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id)
 {
     if (tool == NULL) {
-        return RST_SET_ERR(RST_EINVAL, "a tool is wanted");
+        return RST_SET_ERR(RST_EINVAL, "tool is NULL");
     }
     const char *dir = rsti_tool_dir(tool);
     char path[RSTI_PATH_MAX];

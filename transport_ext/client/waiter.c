@@ -1,16 +1,18 @@
-/* waiter.c: sleeping until something attached may be ready.
+/* waiter.c: see waiter.h.
  *
- * Order on our side: say that we sleep (in the logs, and in our own word for what this process
- * tells us: image events, the driver's death, demand), look again, sleep on the FIFO. On the other
- * side: publish, look who sleeps, write to the FIFO (concurrent/wake.h). Where somebody of interest
- * never writes (an Aeron driver or client, a full table of sleepers) sleeps are at most 1 ms. */
-#include "client/internal.h"
+ * The waiter announces that it sleeps, looks again, then sleeps on its FIFO. It announces it in the
+ * logs, and in `armed` for events of its own process (image events, loss of the driver, demand). A
+ * waker publishes first, then looks who sleeps, then writes to the FIFO (concurrent/wake.h). If a
+ * peer never writes (an Aeron driver or client, a full table of sleepers), a sleep lasts 1 ms at
+ * most. */
+#include "client/waiter.h"
 
 #include "util/alloc.h"
 #include "util/error.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
 
 #define SPIN_NS INT64_C(20000)
@@ -23,14 +25,15 @@ static int open_fd(rst_waiter_t *waiter)
 {
     rst_client_t *client = waiter->client;
     if (client->is_rstream) {
-        waiter->fd = rsti_wake_fifo_create(client->dir, client->client_id, waiter->waiter_id);
-        return waiter->fd < 0 ? waiter->fd : 0;
+        waiter->target.fd = rsti_wake_fifo_create(client->dir, client->client_id,
+            waiter->target.waiter_id);
+        return waiter->target.fd < 0 ? waiter->target.fd : 0;
     }
-    waiter->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return waiter->fd < 0 ? RST_SET_ERRNO("cannot make an event descriptor") : 0;
+    waiter->target.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return waiter->target.fd < 0 ? RST_SET_ERRNO("cannot make an event descriptor") : 0;
 }
 
-/* Sixteen bits, as the logs' tables of sleepers have; reused only after a whole turn. */
+/* Sixteen bits, as in the tables of sleepers in the logs. An id is reused only after all others. */
 static int32_t free_waiter_id(rst_client_t *client)
 {
     for (;;) {
@@ -38,7 +41,7 @@ static int32_t free_waiter_id(rst_client_t *client)
         client->next_waiter_id = id;
         bool is_used = false;
         for (size_t i = 0; i < client->waiters.count; i++) {
-            const rst_waiter_t *other = client->waiters.items[i];
+            const rsti_wake_target_t *other = client->waiters.items[i];
             is_used = is_used || other->waiter_id == id;
         }
         if (!is_used) {
@@ -58,14 +61,16 @@ static int register_waiter(rst_waiter_t *waiter)
             client->waiters.count);
     }
     if (result == 0) {
-        waiter->waiter_id = free_waiter_id(client);
+        waiter->target.waiter_id = free_waiter_id(client);
+        waiter->set.waiter_id = waiter->target.waiter_id;
         result = open_fd(waiter);
     }
     if (result == 0) {
-        result = rsti_ptr_array_add(&client->waiters, waiter);
+        result = rsti_ptr_array_add(&client->waiters, &waiter->target);
     }
     if (result == 0 && client->waiters.count == 1) {
-        rsti_client_kick_conductor(client); /* it watches the driver more closely from now on */
+        /* it watches the driver more closely while there are waiters */
+        rsti_client_kick_conductor(client);
     }
     pthread_mutex_unlock(&client->lock);
     return result;
@@ -73,11 +78,10 @@ static int register_waiter(rst_waiter_t *waiter)
 
 static void free_waiter(rst_waiter_t *waiter)
 {
-    if (waiter->fd >= 0) {
-        rsti_fd_close(waiter->fd);
+    if (waiter->target.fd >= 0) {
+        rsti_fd_close(waiter->target.fd);
     }
-    rsti_free(waiter->attached);
-    rsti_free(waiter->slots);
+    rsti_wait_set_free(&waiter->set);
     rsti_free(waiter);
 }
 
@@ -97,7 +101,8 @@ RST_API int rst_waiter_create(rst_waiter_t **waiter, rst_client_t *client)
     }
     created->generation = client->generation;
     created->client = client;
-    created->fd = -1;
+    created->set.client = client;
+    created->target.fd = -1;
     (void)pthread_mutex_init(&created->lock, NULL);
     result = register_waiter(created);
     if (result < 0) {
@@ -108,20 +113,6 @@ RST_API int rst_waiter_create(rst_waiter_t **waiter, rst_client_t *client)
     rsti_client_ref(client);
     *waiter = created;
     return 0;
-}
-
-/* Takes the attachment out and gives back what it held. Under waiter->lock. */
-static void detach_at(rst_waiter_t *waiter, size_t index)
-{
-    rsti_attached_t attached = waiter->attached[index];
-    waiter->attached[index] = waiter->attached[--waiter->attached_count];
-    if (attached.publication != NULL) {
-        rsti_waiter_drop_slot(waiter, attached.slot);
-        rsti_publication_unref(attached.publication);
-    } else {
-        rsti_waiter_drop_images(waiter, &attached);
-        rsti_subscription_unref(attached.subscription);
-    }
 }
 
 RST_API void rst_waiter_destroy(rst_waiter_t *waiter)
@@ -135,15 +126,13 @@ RST_API void rst_waiter_destroy(rst_waiter_t *waiter)
     }
     rst_client_t *client = waiter->client;
     pthread_mutex_lock(&client->lock);
-    (void)rsti_ptr_array_remove(&client->waiters, waiter);
+    (void)rsti_ptr_array_remove(&client->waiters, &waiter->target);
     if (client->is_rstream && rsti_client_state_now(client) == RST_CLIENT_OPEN) {
-        rsti_wake_fifo_remove(client->dir, client->client_id, waiter->waiter_id);
+        rsti_wake_fifo_remove(client->dir, client->client_id, waiter->target.waiter_id);
     }
     pthread_mutex_unlock(&client->lock);
     pthread_mutex_lock(&waiter->lock);
-    while (waiter->attached_count > 0) {
-        detach_at(waiter, waiter->attached_count - 1);
-    }
+    rsti_wait_set_clear(&waiter->set);
     pthread_mutex_unlock(&waiter->lock);
     (void)pthread_mutex_destroy(&waiter->lock);
     free_waiter(waiter);
@@ -160,78 +149,22 @@ static int check(const rst_waiter_t *waiter, int32_t generation)
     return 0;
 }
 
-static rsti_attached_t *find_attached(const rst_waiter_t *waiter,
-    const rst_subscription_t *subscription, const rst_publication_t *publication, bool is_demand)
-{
-    for (size_t i = 0; i < waiter->attached_count; i++) {
-        if (waiter->attached[i].subscription == subscription
-            && waiter->attached[i].publication == publication
-            && waiter->attached[i].is_demand == is_demand) {
-            return &waiter->attached[i];
-        }
-    }
-    return NULL;
-}
-
-static int grow_attached(rst_waiter_t *waiter)
-{
-    if (waiter->attached_count < waiter->attached_capacity) {
-        return 0;
-    }
-    const size_t capacity = waiter->attached_capacity > 0 ? 2 * waiter->attached_capacity : 4;
-    rsti_attached_t *attached = rsti_realloc(waiter->attached,
-        waiter->attached_capacity * sizeof *attached, capacity * sizeof *attached);
-    if (attached == NULL) {
-        return -RST_ENOMEM;
-    }
-    waiter->attached = attached;
-    waiter->attached_capacity = capacity;
-    return 0;
-}
-
-static int attach_locked(rst_waiter_t *waiter, rst_subscription_t *subscription,
-    rst_publication_t *publication, bool is_demand)
-{
-    if (find_attached(waiter, subscription, publication, is_demand) != NULL) {
-        return 0;
-    }
-    rsti_attached_t attached = {
-        .subscription = subscription, .publication = publication, .is_demand = is_demand};
-    int result = grow_attached(waiter);
-    if (result == 0 && publication != NULL) {
-        result = rsti_waiter_take_slot(waiter, publication->log, &attached.slot);
-    }
-    if (result < 0) {
-        return result;
-    }
-    if (publication != NULL) {
-        rsti_publication_ref(publication);
-    } else {
-        rsti_subscription_ref(subscription);
-        /* Differs: the next wait copies the images. */
-        attached.seen_version = rsti_wrap_sub_i32(rsti_load_acquire_i32(&subscription->version), 1);
-        pthread_mutex_lock(&subscription->lock);
-        attached.events_told = subscription->events_head; /* what waits there is news to us */
-        pthread_mutex_unlock(&subscription->lock);
-    }
-    waiter->attached[waiter->attached_count++] = attached;
-    return 0;
-}
-
 static int attach(rst_waiter_t *waiter, rst_subscription_t *subscription,
     rst_publication_t *publication, bool is_demand)
 {
     pthread_mutex_lock(&waiter->lock);
-    const int result = attach_locked(waiter, subscription, publication, is_demand);
+    const int result = rsti_wait_set_attach(&waiter->set, subscription, publication, is_demand);
     pthread_mutex_unlock(&waiter->lock);
-    rsti_waiter_kick(waiter); /* who sleeps already must be armed there too */
+    /* a waiter that sleeps already must be armed there too */
+    rsti_wake_target_kick(&waiter->target);
     return result;
 }
 
 RST_API int rst_waiter_attach_subscription(rst_waiter_t *waiter, rst_subscription_t *subscription)
 {
     if (waiter == NULL || subscription == NULL || waiter->client != subscription->client) {
-        return RST_SET_ERR(RST_EINVAL, "a waiter and a subscription of one client are wanted");
+        return RST_SET_ERR(RST_EINVAL,
+            "the waiter and the subscription must belong to the same client");
     }
     const int checked = check(waiter, subscription->generation);
     return checked < 0 ? checked : attach(waiter, subscription, NULL, false);
@@ -240,7 +173,8 @@ RST_API int rst_waiter_attach_subscription(rst_waiter_t *waiter, rst_subscriptio
 static int attach_publication(rst_waiter_t *waiter, rst_publication_t *publication, bool is_demand)
 {
     if (waiter == NULL || publication == NULL || waiter->client != publication->client) {
-        return RST_SET_ERR(RST_EINVAL, "a waiter and a publication of one client are wanted");
+        return RST_SET_ERR(RST_EINVAL,
+            "the waiter and the publication must belong to the same client");
     }
     const int checked = check(waiter, publication->generation);
     return checked < 0 ? checked : attach(waiter, NULL, publication, is_demand);
@@ -264,10 +198,7 @@ static void detach(rst_waiter_t *waiter, const rst_subscription_t *subscription,
         return;
     }
     pthread_mutex_lock(&waiter->lock);
-    const rsti_attached_t *found = find_attached(waiter, subscription, publication, is_demand);
-    if (found != NULL) {
-        detach_at(waiter, (size_t)(found - waiter->attached));
-    }
+    rsti_wait_set_detach(&waiter->set, subscription, publication, is_demand);
     pthread_mutex_unlock(&waiter->lock);
 }
 
@@ -286,39 +217,16 @@ RST_API void rst_waiter_detach_demand(rst_waiter_t *waiter, rst_publication_t *p
     detach(waiter, NULL, publication, true);
 }
 
-/* ---- readiness ---- */
+/* ---- looking ---- */
 
-static bool is_attached_ready(const rsti_attached_t *attached, uint32_t *told)
-{
-    if (attached->publication == NULL) {
-        return rsti_subscription_is_ready(attached->subscription, told);
-    }
-    return attached->is_demand ? rst_publication_has_new_demand(attached->publication)
-                               : rsti_publication_is_ready(attached->publication);
-}
-
-/* is_told: the answer goes to the user, who has then heard of the events. */
-static bool is_ready_locked(rst_waiter_t *waiter, bool is_told)
-{
-    for (size_t i = 0; i < waiter->attached_count; i++) {
-        rsti_attached_t *attached = &waiter->attached[i];
-        uint32_t told = attached->events_told;
-        if (is_attached_ready(attached, &told)) {
-            attached->events_told = is_told ? told : attached->events_told;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* 1 ready or woken, 0 nothing, negative: the client is lost and everything has been read. */
+/* 1: ready or woken; 0: nothing; negative: the client is lost and everything has been read. */
 static int look_locked(rst_waiter_t *waiter)
 {
     if (rsti_load_relaxed_i32(&waiter->is_woken) != 0
         && rsti_exchange_i32(&waiter->is_woken, 0) != 0) {
         return 1;
     }
-    if (is_ready_locked(waiter, true)) {
+    if (rsti_wait_set_is_ready(&waiter->set, true)) {
         return 1;
     }
     const int32_t state = rsti_client_state_now(waiter->client);
@@ -337,19 +245,19 @@ static int look(rst_waiter_t *waiter)
 
 static void disarm_locked(rst_waiter_t *waiter)
 {
-    rsti_store_release_i32(&waiter->armed, 0);
-    rsti_store_release_i32(&waiter->is_loop_polled, 0);
-    rsti_waiter_disarm_slots(waiter);
+    rsti_store_release_i32(&waiter->target.armed, 0);
+    rsti_store_release_i32(&waiter->target.is_loop_polled, 0);
+    rsti_wait_set_disarm(&waiter->set);
 }
 
-/* 0: armed, go to sleep; else as look(). */
+/* 0: armed, go to sleep. Otherwise as look(). */
 static int arm(rst_waiter_t *waiter, bool *needs_polling)
 {
     pthread_mutex_lock(&waiter->lock);
-    /* Before the images are copied: one that comes meanwhile finds us armed. */
-    (void)rsti_exchange_i32(&waiter->armed, 1);
-    *needs_polling = rsti_waiter_refresh(waiter) < 0;
-    *needs_polling = rsti_waiter_arm_slots(waiter) || *needs_polling;
+    /* Before the images are copied: an image that comes meanwhile finds the waiter armed. */
+    (void)rsti_exchange_i32(&waiter->target.armed, 1);
+    *needs_polling = rsti_wait_set_refresh(&waiter->set) < 0;
+    *needs_polling = rsti_wait_set_arm(&waiter->set) || *needs_polling;
     rsti_fence();
     const int result = look_locked(waiter);
     if (result != 0) {
@@ -374,7 +282,7 @@ static int spin(rst_waiter_t *waiter, const rsti_clock_t *clock, int64_t until_n
         if (result != 0) {
             break;
         }
-        (void)sched_yield(); /* on few cores the one who is waited for may need this one */
+        (void)sched_yield(); /* on few cores the awaited thread may need this core */
     } while (rsti_clock_nano_time(clock) < until_ns);
     return result;
 }
@@ -390,7 +298,7 @@ RST_API int rst_waiter_wait(rst_waiter_t *waiter, int64_t timeout_ns, int64_t sp
     const rsti_clock_t clock = rsti_clock_system();
     const int64_t begin_ns = rsti_clock_nano_time(&clock);
     const int64_t until_ns = rsti_saturating_add_i64(begin_ns, rsti_max_i64(timeout_ns, 0));
-    /* As the driver's agents: where the last sleep was short, looking a little longer saves it. */
+    /* As the driver's agents do: after a short sleep, looking a little longer saves a sleep. */
     const int64_t look_ns = waiter->last_sleep_ns < 2 * SPIN_NS ? SPIN_NS : 0;
     const int64_t spin_until_ns = rsti_min_i64(until_ns,
         rsti_saturating_add_i64(begin_ns, rsti_max_i64(spin_ns, look_ns)));
@@ -404,7 +312,7 @@ RST_API int rst_waiter_wait(rst_waiter_t *waiter, int64_t timeout_ns, int64_t sp
         result = arm(waiter, &needs_polling);
         if (result == 0) {
             const int64_t asleep_ns = rsti_clock_nano_time(&clock);
-            (void)rsti_wake_fifo_wait(waiter->fd,
+            (void)rsti_wake_fifo_wait(waiter->target.fd,
                 needs_polling ? rsti_min_i64(left_ns, POLLING_SLICE_NS) : left_ns);
             waiter->last_sleep_ns = rsti_clock_nano_time(&clock) - asleep_ns;
             disarm(waiter);
@@ -421,7 +329,7 @@ RST_API int rst_waiter_fd(const rst_waiter_t *waiter)
     if (waiter == NULL) {
         return RST_SET_ERR(RST_EINVAL, "waiter is NULL");
     }
-    return rsti_is_forked(waiter->generation) ? rsti_set_forked_error("waiter") : waiter->fd;
+    return rsti_is_forked(waiter->generation) ? rsti_set_forked_error("waiter") : waiter->target.fd;
 }
 
 RST_API int rst_waiter_arm(rst_waiter_t *waiter)
@@ -433,10 +341,10 @@ RST_API int rst_waiter_arm(rst_waiter_t *waiter)
         return rsti_set_forked_error("waiter");
     }
     bool needs_polling = false;
-    rsti_wake_fifo_drain(waiter->fd); /* wake-ups of an earlier time: arm looks anew */
+    rsti_wake_fifo_drain(waiter->target.fd); /* wake-ups of an earlier time; arm() looks again */
     const int result = arm(waiter, &needs_polling);
     if (result == 0 && needs_polling) {
-        rsti_store_release_i32(&waiter->is_loop_polled, 1);
+        rsti_store_release_i32(&waiter->target.is_loop_polled, 1);
         rsti_client_kick_conductor(waiter->client);
     }
     return result;
@@ -448,29 +356,26 @@ RST_API void rst_waiter_disarm(rst_waiter_t *waiter)
         return;
     }
     disarm(waiter);
-    rsti_wake_fifo_drain(waiter->fd);
+    rsti_wake_fifo_drain(waiter->target.fd);
 }
 
-void rsti_waiter_poll_for_loop(rst_waiter_t *waiter)
+_Static_assert(offsetof(rst_waiter_t, target) == 0,
+    "a wake target is at the address of its waiter");
+
+void rsti_waiter_poll_for_loop(rsti_wake_target_t *target)
 {
+    rst_waiter_t *waiter = (rst_waiter_t *)target;
     if (pthread_mutex_trylock(&waiter->lock) != 0) {
-        return; /* its owner is at it: it looks for itself */
+        return; /* its owner holds the lock and looks for itself */
     }
-    const bool is_ready = is_ready_locked(waiter, false);
+    const bool is_ready = rsti_wait_set_is_ready(&waiter->set, false);
     pthread_mutex_unlock(&waiter->lock);
     if (is_ready) {
-        rsti_waiter_kick(waiter);
+        rsti_wake_target_kick(&waiter->target);
     }
 }
 
 /* ---- waking ---- */
-
-void rsti_waiter_kick(rst_waiter_t *waiter)
-{
-    if (rsti_exchange_i32(&waiter->armed, 0) != 0) {
-        rsti_fd_kick(waiter->fd);
-    }
-}
 
 RST_API void rst_waiter_wake(rst_waiter_t *waiter)
 {
@@ -478,5 +383,5 @@ RST_API void rst_waiter_wake(rst_waiter_t *waiter)
         return;
     }
     rsti_store_release_i32(&waiter->is_woken, 1);
-    rsti_waiter_kick(waiter);
+    rsti_wake_target_kick(&waiter->target);
 }

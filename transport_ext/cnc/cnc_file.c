@@ -52,7 +52,7 @@ static bool are_lengths_possible(const rsti_cnc_header_t *header, int64_t *regio
         && header->file_page_size <= PAGE_SIZE_MAX;
 }
 
-/* regions: a private copy of the header whose lengths were checked; the mapped one may change. */
+/* regions: a private copy of the header with checked lengths; the mapped one may change. */
 static void set_regions(rsti_cnc_t *cnc, uint8_t *base, size_t length,
     const rsti_cnc_header_t *regions)
 {
@@ -149,7 +149,7 @@ void rsti_cnc_publish(rsti_cnc_t *cnc)
     rsti_store_release_i32(version_address(cnc->base), RSTI_CNC_VERSION);
 }
 
-/* One look at a mapping whose length is the file's. The lengths are copied before they are checked,
+/* Reads a mapping whose length is that of the file. The lengths are copied before the check,
  * because another process may change them between check and use. */
 static int check_mapping(uint8_t *base, size_t length, const char *path, rsti_cnc_header_t *header)
 {
@@ -163,7 +163,7 @@ static int check_mapping(uint8_t *base, size_t length, const char *path, rsti_cn
     }
     memcpy(header, base, sizeof *header);
     if (header->file_page_size == 0) {
-        header->file_page_size = PAGE_SIZE_MIN; /* drivers before 1.47 leave the field alone */
+        header->file_page_size = PAGE_SIZE_MIN; /* drivers before 1.47 do not set the field */
     }
     int64_t end;
     if (!are_lengths_possible(header, &end)) {
@@ -258,7 +258,7 @@ bool rsti_cnc_is_replaced(const rsti_cnc_t *cnc, const char *dir)
     if (length < 0 || (size_t)length >= sizeof path || lstat(path, &status) != 0) {
         return false;
     }
-    /* Our mapping keeps the old file, so its inode cannot be another one's meanwhile. */
+    /* This mapping keeps the old file, so its inode is not reused meanwhile. */
     return status.st_dev != cnc->device || status.st_ino != cnc->inode;
 }
 

@@ -59,17 +59,18 @@ typedef struct rsti_cnc_params_t {
     int32_t file_page_size;
 } rsti_cnc_params_t;
 
-/* Driver: creates cnc.dat with version 0 (space reserved: a full shared memory is -RST_ESTORAGE
- * with the size needed, never a bus error later); rsti_cnc_publish stores the version last. */
+/* Driver: creates cnc.dat with version 0. Its space is reserved, so full shared memory gives
+ * -RST_ESTORAGE with the size needed and never a bus error later. rsti_cnc_publish stores the
+ * version last. */
 int rsti_cnc_create(rsti_cnc_t *cnc, const char *dir, const rsti_cnc_params_t *params);
 void rsti_cnc_publish(rsti_cnc_t *cnc);
-/* Client: maps an existing one. -RST_ENODRIVER when absent or not ready yet (retry), -RST_EVERSION,
- * -RST_ECORRUPT (impossible lengths), -RST_EACCESS. read_only for tools. */
+/* Client: maps an existing file. -RST_ENODRIVER: absent or not ready yet, try again; -RST_EVERSION;
+ * -RST_ECORRUPT: impossible lengths; -RST_EACCESS. read_only: for tools. */
 int rsti_cnc_open(rsti_cnc_t *cnc, const char *dir, bool read_only);
 void rsti_cnc_close(rsti_cnc_t *cnc);
 bool rsti_cnc_is_rstream(const rsti_cnc_t *cnc);
-/* Whether the name in dir is another file than the one opened by rsti_cnc_open: a later driver's.
- * False when there is none. One system call. */
+/* Whether the name in dir is now another file than the one that rsti_cnc_open opened: that of a
+ * later driver. False: there is none. One system call. */
 bool rsti_cnc_is_replaced(const rsti_cnc_t *cnc, const char *dir);
 
 #endif

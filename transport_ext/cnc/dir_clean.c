@@ -1,5 +1,5 @@
-/* dir_clean.c: removing what a driver leaves, and saving its error log first. Only names that a
- * driver makes are touched, relative to an open directory, so that a wrong path costs nothing. */
+/* dir_clean.c: removes the files of a driver, and saves its error log first. It touches only names
+ * that a driver makes, relative to an open directory, so a wrong path does no harm. */
 #include "cnc/files.h"
 
 #include "cnc/cnc_file.h"
@@ -84,7 +84,7 @@ int32_t rsti_dir_remove_content(int dir_fd, bool keep_subdirs)
     int32_t removed = 0;
     for (size_t i = 0; i < COUNT_OF(driver_subdirs); i++) {
         removed += empty_subdir(dir_fd, driver_subdirs[i]);
-        /* Not a directory (a link somebody put there): the entry itself goes. */
+        /* Not a directory (perhaps a link): the entry itself is removed. */
         if (unlinkat(dir_fd, driver_subdirs[i], 0) == 0) {
             removed++;
         } else if (!keep_subdirs) {

@@ -1,9 +1,10 @@
-/* driver_dir.c: who owns a driver directory. Life is a lock that the kernel drops at death; the
- * heartbeat in cnc.dat counts only for drivers that are not ours, because a killed driver of ours
- * leaves a fresh one behind.
+/* driver_dir.c: the owner of a driver directory. A living driver holds a lock, which the kernel
+ * drops at its death. The heartbeat in cnc.dat counts only for Aeron drivers, because a killed
+ * rstream driver leaves a fresh one behind.
  *
- * The directory may vanish and come back between any two steps (an ending driver removes it), so a
- * lock counts only when the locked file is still the one at its path; else all is tried again. */
+ * The directory may vanish and come back between any two steps, because an ending driver removes
+ * it. So a lock counts only while the locked file is still the one at its path; otherwise
+ * everything is tried again. */
 #include "cnc/driver_dir.h"
 
 #include "cnc/cnc_file.h"
@@ -29,8 +30,9 @@
 #define ATTEMPTS_MAX 100
 #define LOCKS_MAX 64
 
-/* Locks that this process holds: descriptor + 1, 0 = free. A lock belongs to the open file, which a
- * forked child shares: it would keep a dead parent alive. So the child lets go of them. */
+/* Locks that this process holds: descriptor + 1; 0: free. A lock belongs to the open file, and a
+ * forked child shares it: the child would keep the lock of a dead parent. So the child releases
+ * them. */
 static int32_t held_locks[LOCKS_MAX];
 static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
 
@@ -39,8 +41,8 @@ static void let_go_in_child(void)
     for (size_t i = 0; i < LOCKS_MAX; i++) {
         const int fd = held_locks[i] - 1;
         if (fd >= 0) {
-            /* The number stays taken, so that a handle in the child that closes it later cannot hit
-             * a stranger's descriptor. */
+            /* The number stays in use, so that a handle that the child closes later cannot close
+             * another file. */
             const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
             if (null_fd < 0 || dup3(null_fd, fd, O_CLOEXEC) < 0) {
                 close(fd);
@@ -94,7 +96,8 @@ static void user_name(char *name, size_t size)
         && found->pw_name[0] != '\0' && strchr(found->pw_name, '/') == NULL) {
         snprintf(name, size, "%s", found->pw_name);
     } else {
-        snprintf(name, size, "%u", (unsigned)geteuid()); /* containers often know no names */
+        /* in containers the user often has no name */
+        snprintf(name, size, "%u", (unsigned)geteuid());
     }
 }
 
@@ -140,8 +143,8 @@ static int in_use(const char *dir, int lock_fd)
         pid[0] != '\0' ? pid : "?", dir);
 }
 
-/* Somebody who asks whether a driver lives holds the lock shared for an instant: that must not make
- * a starting driver give up. */
+/* A process that checks for a living driver holds the lock shared for a moment. A starting driver
+ * must not give up because of it. */
 static int lock_exclusively(const char *dir, int lock_fd)
 {
     for (int waited_ms = 0; waited_ms <= LOCK_WAIT_MS; waited_ms += LOCK_STEP_MS) {
@@ -161,7 +164,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The lock and the directory are still what their paths name. */
+/* Whether the lock and the directory are still at their paths. */
 static bool is_current(const char *dir, int dir_fd, int lock_fd)
 {
     struct stat opened, named;
@@ -184,7 +187,7 @@ static void held_dir_close(held_dir_t *held)
     held->dir_fd = -1;
 }
 
-/* One attempt: 0, or 1 when the directory changed underneath, or negative. */
+/* One attempt. 0: locked; 1: the directory changed meanwhile; negative: error. */
 static int try_hold(const char *dir, bool make, held_dir_t *held)
 {
     char stranger[64];
@@ -232,7 +235,8 @@ static int hold(const char *dir, bool make, held_dir_t *held)
 static bool has_foreign_driver(int dir_fd, int64_t driver_timeout_ms, int64_t now_ms)
 {
     rsti_cnc_peek_t peek;
-    /* Same clock on both sides, but it may be set back: a little in the future is fresh too. */
+    /* Both sides use the same clock, but it may be set back: a heartbeat slightly in the future is
+     * fresh too. */
     return rsti_cnc_peek(dir_fd, &peek) && !peek.is_rstream && peek.heartbeat_ms > 0
         && now_ms < rsti_saturating_add_i64(peek.heartbeat_ms, driver_timeout_ms)
         && peek.heartbeat_ms < rsti_saturating_add_i64(now_ms, driver_timeout_ms);
@@ -241,8 +245,7 @@ static bool has_foreign_driver(int dir_fd, int64_t driver_timeout_ms, int64_t no
 static int refuse_foreign(const char *dir, int dir_fd, int64_t driver_timeout_ms, int64_t now_ms)
 {
     if (has_foreign_driver(dir_fd, driver_timeout_ms, now_ms)) {
-        /* The lock file is ours alone: left there, its being free would tell clients that the
-         * driver is dead. */
+        /* Only rstream has a lock file. A free lock would tell clients that the driver is dead. */
         (void)unlinkat(dir_fd, RSTI_LOCK_FILE_NAME, 0);
         return RST_SET_ERR(RST_EINUSE,
             "a media driver that is not rstream's has directory %s (its heartbeat is younger than "
@@ -268,7 +271,7 @@ static void write_pid(int lock_fd)
     char text[24];
     const int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
     if (ftruncate(lock_fd, 0) != 0 || pwrite(lock_fd, text, (size_t)length, 0) != length) {
-        return; /* only a help for people: on a full file system the lock counts all the same */
+        return; /* only information for people: on a full file system the lock still counts */
     }
 }
 
@@ -327,8 +330,8 @@ int rsti_driver_dir_make_parents(const char *dir)
 static int32_t remove_all(const char *dir, const held_dir_t *held)
 {
     const int32_t removed = rsti_dir_remove_content(held->dir_fd, false);
-    /* The lock goes last: as long as it is there, nobody takes the directory for free. Somebody who
-     * makes a new one between the next two lines keeps the directory from being removed. */
+    /* The lock is released last: while it is held, no driver takes the directory. A process that
+     * makes a new directory between the next two lines keeps it from being removed. */
     (void)unlinkat(held->dir_fd, RSTI_LOCK_FILE_NAME, 0);
     (void)rmdir(dir);
     return removed;
@@ -339,7 +342,7 @@ void rsti_driver_dir_release(const char *dir, int lock_fd, bool remove_dir)
     if (lock_fd < 0) {
         return;
     }
-    /* Unknown: a forked child's copy of the handle; the directory is the parent's. */
+    /* Unknown: the handle was copied by a fork, and the directory belongs to the parent. */
     if (forget_lock(lock_fd) && remove_dir) {
         held_dir_t held = {.dir_fd = rsti_dir_open(dir, false), .lock_fd = lock_fd};
         if (held.dir_fd >= 0 && is_current(dir, held.dir_fd, lock_fd)) {
@@ -370,7 +373,7 @@ rsti_driver_life_t rsti_driver_dir_probe(const char *dir, int64_t driver_timeout
     }
     rsti_driver_life_t life = RSTI_DRIVER_ABSENT;
     if (is_lock_held(dir_fd)) {
-        life = RSTI_DRIVER_ALIVE; /* perhaps still starting: cnc.dat comes in a moment */
+        life = RSTI_DRIVER_ALIVE; /* perhaps starting: cnc.dat follows in a moment */
     } else if (has_foreign_driver(dir_fd, driver_timeout_ms, now_ms)) {
         life = RSTI_DRIVER_FOREIGN;
     } else if (faccessat(dir_fd, RSTI_CNC_FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -388,7 +391,7 @@ int rsti_driver_dir_clean(const char *dir, int64_t driver_timeout_ms, int64_t no
     int result = hold(dir, false, &held);
     if (result == -RST_ENODRIVER) {
         rsti_error_clear();
-        return 0; /* nothing there: clean */
+        return 0; /* there is no directory: clean */
     }
     if (result != 0) {
         return result;

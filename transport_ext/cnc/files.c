@@ -1,4 +1,4 @@
-/* files.c: opening, reserving and mapping, with the checks that every file here gets. */
+/* files.c: opens, reserves and maps files, with the checks that every file of this room gets. */
 #include "cnc/files.h"
 
 #include "cnc/driver_dir.h"
@@ -74,8 +74,8 @@ DIR *rsti_dir_read(int dir_fd, const char *name)
 int64_t rsti_storage_usable(const char *dir)
 {
     struct statvfs status;
-    /* A tmpfs without a limit reports no blocks at all; then, and when the answer is not known,
-     * only the reservation itself can tell. */
+    /* A tmpfs without a limit reports no blocks at all. Then, or if the answer is unknown, only the
+     * reservation itself can tell. */
     if (statvfs(dir, &status) != 0 || status.f_blocks == 0) {
         return INT64_MAX;
     }

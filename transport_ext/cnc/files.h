@@ -1,4 +1,4 @@
-/* files.h: what the files of this room share; not for other rooms. */
+/* files.h: helpers that the files of this room share. Not for other rooms. */
 #ifndef RSTI_CNC_FILES_H
 #define RSTI_CNC_FILES_H
 
@@ -26,31 +26,32 @@ int rsti_dir_open(const char *dir, bool any_owner);
 
 DIR *rsti_dir_read(int dir_fd, const char *name);
 
-/* Takes [offset, offset + length) from the file system now, so that a later write cannot raise a
- * bus error. -RST_ESTORAGE names what is needed and what is left in dir. */
+/* Reserves [offset, offset + length) in the file system, so that a later write cannot raise a bus
+ * error. -RST_ESTORAGE names the size needed and the space left in dir. */
 int rsti_file_reserve(int fd, int64_t offset, int64_t length, const char *path, const char *dir);
 /* Shared mapping. */
 int rsti_file_map(int fd, size_t length, bool read_only, const char *path, uint8_t **base);
-/* fstat of a regular file: its length, or -RST_ECORRUPT when it is something else, -RST_ESYS. */
+/* The length of a regular file. -RST_ECORRUPT: it is no regular file; -RST_ESYS. */
 int64_t rsti_file_length(int fd, const char *path);
 
-/* dir_clean.c: removes what a driver leaves; returns how many files. keep_subdirs leaves the
- * (emptied) sub-directories. The lock file stays. */
+/* dir_clean.c: removes the files of a driver and returns how many. keep_subdirs leaves the emptied
+ * sub-directories. The lock file stays. */
 int32_t rsti_dir_remove_content(int dir_fd, bool keep_subdirs);
-/* True when every entry is one that a driver makes, or one that only a driver makes is there;
- * stranger[size] gets the name of an entry that spoils it. */
+/* True: every entry is a name that a driver makes, or one of them is a name that only a driver
+ * makes. False: stranger[size] gets the name of a foreign entry. */
 bool rsti_dir_is_drivers(int dir_fd, char *stranger, size_t size);
 /* Writes a non-empty error log beside dir. Best effort. */
 void rsti_dir_save_error_log(const char *dir, int dir_fd, int64_t now_ms);
 
-/* The parts of cnc.dat that tell life, read with pread: the file may be cut at any time. */
+/* The parts of cnc.dat that show a living driver, read with pread: the file may be cut at any time.
+ * */
 typedef struct rsti_cnc_peek_t {
     bool is_rstream;
-    int64_t heartbeat_ms;     /* 0 = none, -1 = ended in good order */
+    int64_t heartbeat_ms;     /* 0 = none, -1 = clean shutdown */
     int64_t error_log_offset; /* in the file, 0 when lengths are impossible */
     int64_t error_log_length;
 } rsti_cnc_peek_t;
-/* false when there is no cnc.dat or it is not ready or not one. */
+/* False: there is no cnc.dat, it is not ready, or it is another file. */
 bool rsti_cnc_peek(int dir_fd, rsti_cnc_peek_t *peek);
 
 #endif

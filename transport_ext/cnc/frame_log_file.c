@@ -33,7 +33,7 @@ void rsti_frame_log_file_write(void *arg, const char *line, size_t length)
         || rsti_fetch_add_i64(&file->length, added) + added > file->length_max) {
         return;
     }
-    /* One call, which appends: lines of several threads do not mix. */
+    /* One call that appends: lines of several threads do not mix. */
     if (write(file->fd, line, length) != (ssize_t)length) {
         rsti_store_relaxed_i64(&file->length, file->length_max + 1);
     }

@@ -1,5 +1,5 @@
-/* frame_log_file.h: the file of a frame log (media/frame_log.h): lines behind each other, whichever
- * thread they come from, up to a length. It stays when the driver goes. */
+/* frame_log_file.h: the file of a frame log (media/frame_log.h). It takes the lines of all threads,
+ * up to a length, and stays when the driver ends. */
 #ifndef RSTI_CNC_FRAME_LOG_FILE_H
 #define RSTI_CNC_FRAME_LOG_FILE_H
 
@@ -14,9 +14,10 @@ typedef struct rsti_frame_log_file_t {
     int64_t length; /* atomic; more than length_max: it is full */
 } rsti_frame_log_file_t;
 
-/* Goes on behind what is there. 0, or -RST_ESYS / -RST_ECORRUPT with a trail naming the path. */
+/* Opens the file and appends to it. 0, or -RST_ESYS / -RST_ECORRUPT with a trail naming the path.
+ * */
 int rsti_frame_log_file_open(rsti_frame_log_file_t *file, const char *path, int64_t length_max);
-/* A line that does not fit is left out, and so are all that follow. */
+/* A line that does not fit is left out, and so are all later ones. */
 void rsti_frame_log_file_write(void *file, const char *line, size_t length);
 void rsti_frame_log_file_close(rsti_frame_log_file_t *file);
 

@@ -55,7 +55,7 @@ static bool go_up(char *path)
     return true;
 }
 
-/* The uppermost directory on the same device: the root of the mount. */
+/* The highest directory on the same device: the root of the mount. */
 static int find_mount_root(const char *dir, struct stat *root)
 {
     char path[RSTI_PATH_MAX];

@@ -1,4 +1,5 @@
-/* host_token.h: are two directories the same shared memory of the same running machine? */
+/* host_token.h: tells whether two directories are the same shared memory of the same running
+ * machine. */
 #ifndef RSTI_CNC_HOST_TOKEN_H
 #define RSTI_CNC_HOST_TOKEN_H
 

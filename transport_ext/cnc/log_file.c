@@ -1,5 +1,5 @@
-/* log_file.c: log buffer files: sparse, but never written where the file system has not promised
- * the space. */
+/* log_file.c: log buffer files. They are sparse, but written only where the file system has
+ * reserved the space. */
 #include "cnc/log_file.h"
 
 #include "cnc/driver_dir.h"
@@ -74,7 +74,7 @@ int rsti_log_file_create(rsti_log_file_t *file, const char *dir, const char *kin
     const int fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         result = RST_SET_ERRNO("creating %s", file->path);
-        file->path[0] = '\0'; /* it is somebody else's: closing must not remove it */
+        file->path[0] = '\0'; /* another process owns the file: closing must not remove it */
         return result;
     }
     uint8_t *base = NULL;
@@ -122,7 +122,7 @@ int rsti_log_file_reserve(rsti_log_file_t *file, int64_t position)
     const int64_t term_length = file->log.term_length;
     char dir[RSTI_PATH_MAX];
     dir_of(file->path, dir, sizeof dir);
-    /* Twice in the life of a log: no reason to keep a descriptor open in each of a thousand. */
+    /* Twice in the life of a log: not worth a descriptor in each of a thousand logs. */
     const int fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         return RST_SET_ERRNO("opening %s to reserve a term", file->path);
@@ -202,7 +202,7 @@ int rsti_log_file_open(rsti_log_file_t *file, const char *dir, const char *path,
     int64_t id = 0;
     memset(file, 0, sizeof *file);
     file->fd = -1;
-    file->reserved_position = INT64_MAX; /* reserving is the driver's */
+    file->reserved_position = INT64_MAX; /* the driver reserves */
     if (!split_path(path, path_length, &kind, &id)) {
         return RST_SET_ERR(RST_ECORRUPT, "the driver named a log that cannot be one: %.*s",
             path_length < 200 ? (int)path_length : 200, path);

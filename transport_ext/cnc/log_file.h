@@ -26,7 +26,7 @@ int rsti_log_file_reserve(rsti_log_file_t *file, int64_t position);
  * untrusted. */
 int rsti_log_file_open(rsti_log_file_t *file, const char *dir, const char *path,
     size_t path_length);
-/* 0, or -RST_ESYS with a trail: then it may be tried again. */
+/* 0, or -RST_ESYS with a trail: it may be tried again. */
 int rsti_log_file_close(rsti_log_file_t *file, bool remove);
 
 #endif

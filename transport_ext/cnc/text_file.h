@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* The content with a zero byte behind it, to be freed with rsti_free; NULL with a trail when it
- * cannot be read or is longer than most bytes. */
+/* The content, terminated by a zero byte; free it with rsti_free. NULL with a trail: it cannot be
+ * read or is longer than `most` bytes. */
 char *rsti_text_file_read(const char *path, size_t most, size_t *length);
 
 #endif

@@ -1,12 +1,11 @@
 /* wake_fifo.c: the FIFOs that sleepers watch.
  *
- * Writers open O_RDWR, not O_WRONLY: a library must never let its host die of SIGPIPE, and with a
- * read end of its own in hand a writer cannot get one, whatever the host did with the signal
- * (masking and fetching it around each write would cost three more system calls). The price: a
- * reader that vanished is not seen by the write. So each wake-up asks fstat first: a FIFO without a
- * name was removed, its descriptor is dropped and the name is tried again. A FIFO whose reader was
- * killed and not yet cleaned up fills up to its 64 KiB and then refuses bytes, which does no harm.
- */
+ * Writers open O_RDWR and not O_WRONLY. A library must never let its host die of SIGPIPE, and a
+ * writer that has a read end itself cannot get one, whatever the host did with the signal. (Masking
+ * the signal around each write would cost three more system calls.) The price: a write does not
+ * notice that the reader has gone. So each wake-up first asks fstat. A FIFO without a name was
+ * removed: its descriptor is dropped and the name is tried again. A FIFO whose reader was killed
+ * and not yet cleaned up fills its 64 KiB and then refuses bytes, which does no harm. */
 #include "cnc/wake_fifo.h"
 
 #include "cnc/driver_dir.h"
@@ -50,7 +49,7 @@ static int fifo_path(char *path, const char *dir, int64_t client_id, int32_t wai
         (long long)client_id, waiter_id);
 }
 
-/* -1 with errno when it is not there, or is no FIFO. */
+/* -1 with errno: it does not exist or is no FIFO. */
 static int open_fifo(const char *path)
 {
     const int fd = open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
@@ -70,7 +69,7 @@ int rsti_wake_fifo_create(const char *dir, int64_t client_id, int32_t waiter_id)
     if (result != 0) {
         return result;
     }
-    /* One of that name is a rest of an earlier life: writers may still hold it. */
+    /* A FIFO of that name is left from an earlier life: writers may still hold it. */
     if (mkfifo(path, 0600) != 0
         && (errno != EEXIST || unlink(path) != 0 || mkfifo(path, 0600) != 0)) {
         return RST_SET_ERRNO("making wake FIFO %s", path);
@@ -187,7 +186,7 @@ static bool has_name(int fd)
     return fstat(fd, &status) == 0 && status.st_nlink > 0;
 }
 
-/* The writer's end, from the cache or opened; NULL when there is no such FIFO. */
+/* The writer's end, cached or newly opened. NULL: there is no such FIFO. */
 static writer_t *find_writer(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id)
 {
     writer_t *set = set_of(waker, client_id, waiter_id);
@@ -250,7 +249,7 @@ void rsti_waker_wake(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id)
         do {
             written = write(fd, &byte, 1);
         } while (written < 0 && errno == EINTR);
-        /* Full: the sleeper has bytes enough to wake up from. */
+        /* A full FIFO has enough bytes to wake the sleeper. */
     }
     (void)pthread_mutex_unlock(&waker->lock);
 }

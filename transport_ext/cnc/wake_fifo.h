@@ -22,8 +22,8 @@ typedef struct rsti_waker_t rsti_waker_t;
 int rsti_waker_create(rsti_waker_t **waker, const char *dir);
 void rsti_waker_destroy(rsti_waker_t *waker);
 void rsti_waker_wake(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id);
-/* A driver's agents wake each other by the reader's end, which is open anyway: no wake-up is lost
- * for want of a descriptor. fd -1: from now on it has none. */
+/* A driver's agents wake each other through the reader's end, which is open anyway: so a lack of
+ * descriptors loses no wake-up. fd -1: from now on there is none. */
 #define RSTI_WAKER_KEPT 3
 void rsti_waker_keep(rsti_waker_t *waker, int32_t agent_fifo, int fd);
 

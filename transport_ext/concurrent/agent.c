@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <time.h>
 
-#define PARK_DOUBLINGS_MAX 30 /* a second at least, as the least park is 1 ns */
+#define PARK_DOUBLINGS_MAX 30 /* at least a second, as the least park is 1 ns */
 
 static bool is_running(const rsti_agent_runner_t *runner)
 {
@@ -23,8 +23,8 @@ static int64_t run_work(rsti_agent_runner_t *runner, int64_t now_ns, int64_t *de
     return runner->do_work(runner->work_arg, now_ns, deadline_ns);
 }
 
-/* min(deadline - now, sleep_ns_max), RSTI_NO_DEADLINE when neither bounds the sleep; <= 0 means
- * that there is no time to sleep. */
+/* min(deadline - now, sleep_ns_max). RSTI_NO_DEADLINE: neither limits the sleep. <= 0: there is no
+ * time to sleep. */
 static int64_t sleep_bound_ns(const rsti_agent_runner_t *runner, int64_t deadline_ns)
 {
     int64_t bound_ns = rsti_load_relaxed_i64(&runner->sleep_ns_max);
@@ -45,7 +45,7 @@ static void sleep_for(const rsti_agent_runner_t *runner, int64_t wanted_ns, int6
     }
 }
 
-/* True when work came while spinning. */
+/* True: work came while spinning. */
 static bool spin(rsti_agent_runner_t *runner, int64_t *deadline_ns)
 {
     int64_t now_ns = rsti_clock_nano_time(&runner->clock);
@@ -60,8 +60,8 @@ static bool spin(rsti_agent_runner_t *runner, int64_t *deadline_ns)
     return false;
 }
 
-/* The sleeper's half of the protocol in wake.h: whoever published before it was armed is seen by
- * the second look at the work, whoever published after it writes the wake-up. */
+/* The sleeper's half of the protocol in wake.h. The second look at the work sees everything
+ * published before the sleeper was armed. A waker that publishes later writes the wake-up. */
 static void block(rsti_agent_runner_t *runner, int64_t deadline_ns)
 {
     const rsti_sleeper_t *sleeper = &runner->sleeper;
@@ -157,7 +157,7 @@ static void *run_agent(void *arg)
     return NULL;
 }
 
-/* The attribute rather than a call from the thread: a refusal must be an error of the start. */
+/* Set by attribute and not by the thread itself, so that a refusal is an error of the start. */
 static int create_thread(rsti_agent_runner_t *runner)
 {
     pthread_attr_t attributes;

@@ -17,17 +17,17 @@
 
 typedef int64_t (*rsti_do_work_t)(void *arg, int64_t now_ns, int64_t *next_deadline_ns);
 
-/* How the blocking strategy sleeps. arm() says "I sleep now" in shared memory and returns false
- * when sleeping is pointless; wait() sleeps at most timeout_ns (RSTI_NO_DEADLINE: until woken; it
- * may return early for any reason) and disarms. spin_ns: how long to spin before arming (0 = at
- * once). */
+/* How the blocking strategy sleeps. arm() announces in shared memory that the agent sleeps; false:
+ * sleeping makes no sense. wait() sleeps at most timeout_ns (RSTI_NO_DEADLINE: until woken; it may
+ * return early for any reason) and disarms. spin_ns: how long to spin before arming (0: not at
+ * all). */
 typedef struct rsti_sleeper_t {
     bool (*arm)(void *arg);
     void (*wait)(void *arg, int64_t timeout_ns);
     void (*disarm)(void *arg);
     void *arg;
-    /* Look for work that long, yielding, before arming (0: arm at once). Done only while sleeps are
-     * shorter than twice that, so that an idle agent does not spin. */
+    /* How long to look for work, yielding, before arming (0: arm at once). Done only while sleeps
+     * are shorter than twice that, so that an idle agent does not spin. */
     int64_t spin_ns;
 } rsti_sleeper_t;
 
@@ -41,9 +41,10 @@ typedef struct rsti_agent_runner_t {
     int32_t cpu;
     rsti_sleeper_t sleeper;
     int64_t last_sleep_ns; /* written by: the thread; how long the last blocking wait lasted */
-    int64_t sleep_ns_max; /* bound on any sleep; RSTI_NO_DEADLINE = none. May change while running
-                           * (atomic): bounded polling beside peers that never wake us */
-    int32_t is_running;   /* atomic */
+    /* the longest sleep; RSTI_NO_DEADLINE: no limit. May change while running (atomic): bounded
+     * polling beside peers that never wake this agent */
+    int64_t sleep_ns_max;
+    int32_t is_running; /* atomic */
     pthread_t thread;
     bool is_started;
 } rsti_agent_runner_t;
@@ -51,9 +52,9 @@ typedef struct rsti_agent_runner_t {
 /* The thread blocks all signals and carries the name. 0 or -RST_ESYS (also when it cannot run on
  * its cpu). */
 int rsti_agent_start(rsti_agent_runner_t *runner);
-/* Asks the loop to end, wakes it (sleeper->disarm is not enough: pass wake) and joins. wake is
- * called after the flag is set and fenced, so rsti_wake_take_word() plus one byte is enough. Twice
- * is harmless. */
+/* Asks the loop to end, wakes it and joins the thread. sleeper->disarm is not enough to wake it, so
+ * pass wake: it is called after the flag is set and fenced, and rsti_wake_take_word() plus one byte
+ * is enough. A second call does nothing. */
 void rsti_agent_stop(rsti_agent_runner_t *runner, void (*wake)(void *arg), void *arg);
 
 #endif

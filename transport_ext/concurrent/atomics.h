@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Between any two accesses to shared memory another thread may run. The simulator (tests/sim)
- * builds these rooms with RSTI_SIM and lets its seed decide at each access whether one does. */
+/* Another thread may run between any two accesses to shared memory. The simulator (tests/sim)
+ * builds these rooms with RSTI_SIM, and its seed decides at each access whether one does. */
 #ifdef RSTI_SIM
 extern int64_t rsti_sim_countdown;
 void rsti_sim_preempt(void);
@@ -112,9 +112,9 @@ static inline void rsti_acquire_fence(void)
 #undef RSTI_TSAN_QUIET
 #endif
 
-/* Copies between private memory and shared memory that another side may write at the same time (a
- * seqlock's body, a label that is being reused): relaxed word by word, so that a torn copy is a
- * wrong value, to be found by the check that follows, and never undefined. */
+/* Copies between private memory and shared memory that another side may write at the same time (the
+ * body of a sequence lock, a label that is being reused). Relaxed word by word, so a torn copy is a
+ * wrong value, found by the check that follows, and never undefined behaviour. */
 static inline void rsti_copy_to_shared(uint8_t *shared, const void *from, size_t length)
 {
     const uint8_t *source = (const uint8_t *)from;

@@ -30,8 +30,8 @@ static int check_region(const void *buffer, size_t length)
     return 0;
 }
 
-/* Positions lie in memory that other processes write: whatever they hold, the index is inside the
- * buffer and aligned. */
+/* Other processes write the positions: whatever they hold, the index is inside the buffer and
+ * aligned. */
 static size_t index_of(int64_t position, size_t capacity)
 {
     return (size_t)position & (capacity - 1) & ~(size_t)(RECORD_ALIGNMENT - 1);
@@ -63,8 +63,8 @@ int rsti_broadcast_tx_init(rsti_broadcast_tx_t *tx, void *buffer, size_t length)
     return 0;
 }
 
-/* Says where the tail will be before a byte is overwritten, so that a reader who is still there can
- * tell that its copy is torn. */
+/* Announces the new tail before a byte is overwritten, so a reader that is still there can tell
+ * that its copy is torn. */
 static void signal_intent(rsti_broadcast_tx_t *tx, int64_t new_tail)
 {
     rsti_store_release_i64(&tx->trailer->tail_intent, new_tail);
@@ -137,7 +137,7 @@ void rsti_broadcast_rx_fini(rsti_broadcast_rx_t *rx)
     rx->scratch_capacity = 0;
 }
 
-/* Whether what was read at the cursor could not yet have been overwritten. */
+/* Whether the record at the cursor could not have been overwritten yet. */
 static bool is_intact(const rsti_broadcast_rx_t *rx, int64_t cursor)
 {
     rsti_acquire_fence();
@@ -182,7 +182,8 @@ int rsti_broadcast_receive(rsti_broadcast_rx_t *rx,
         rsti_copy_from_shared(rx->scratch, rx->buffer + index + HEADER_LENGTH,
             (size_t)payload_length);
     }
-    /* From where the reading began, not from behind a padding: that may have been torn, too. */
+    /* Checked from where the read began and not from behind a padding, which may have been torn
+     * too. */
     if (!is_intact(rx, rx->next)) {
         return lapped(rx, rx->next);
     }

@@ -1,5 +1,5 @@
-/* broadcast.h: one transmitter, any number of receivers, no back pressure: a receiver that is
- * lapped is told so (memory reference, section 12). */
+/* broadcast.h: one transmitter, any number of receivers, no back pressure. A receiver that was
+ * overtaken learns of it (memory reference, section 12). */
 #ifndef RSTI_CONCURRENT_BROADCAST_H
 #define RSTI_CONCURRENT_BROADCAST_H
 
@@ -32,15 +32,16 @@ typedef struct rsti_broadcast_rx_t {
     rsti_broadcast_trailer_t *trailer;
     size_t capacity;
     int64_t next;       /* position of the next record to read */
-    uint8_t *scratch;   /* private copy of the record handed out */
+    uint8_t *scratch;   /* a private copy of the record delivered */
     size_t scratch_capacity;
 } rsti_broadcast_rx_t;
 
-/* Starts at the latest record: it may be an old one. Allocates scratch. */
+/* Starts at the latest record, which may be an old one. Allocates scratch. */
 int rsti_broadcast_rx_init(rsti_broadcast_rx_t *rx, void *buffer, size_t length);
 void rsti_broadcast_rx_fini(rsti_broadcast_rx_t *rx);
-/* Hands over at most one record, copied and validated: 1 handed, 0 nothing, -RST_EFULL lapped,
- * -RST_ECORRUPT impossible length (after both the caller must give up: records are lost). */
+/* Delivers at most one record, copied and validated. 1: delivered; 0: nothing; -RST_EFULL:
+ * overtaken; -RST_ECORRUPT: impossible length. After both errors the caller must give up: records
+ * are lost. */
 int rsti_broadcast_receive(rsti_broadcast_rx_t *rx,
     void (*on_record)(void *arg, int32_t type, const void *record, size_t length), void *arg);
 

@@ -33,7 +33,7 @@ static int32_t bounded_label_length(int32_t length)
     return length < 0 ? 0 : rsti_min_i32(length, RSTI_COUNTER_LABEL_MAX);
 }
 
-/* False when the counter was freed, or freed and taken again, while it was copied. */
+/* False: the counter was freed, or freed and taken again, while it was copied. */
 static bool copy_counter(const rsti_counters_t *counters, int32_t counter_id,
     rsti_counter_view_t *view)
 {
@@ -125,8 +125,8 @@ void rsti_counters_manager_fini(rsti_counters_manager_t *manager)
     manager->free_capacity = 0;
 }
 
-/* First id of the free list that has cooled down: a reader that still holds the old counter has had
- * the time to notice. RSTI_NULL_COUNTER when none has. */
+/* The first id of the free list that has cooled down, so that a reader that still holds the old
+ * counter had time to notice. RSTI_NULL_COUNTER: none has. */
 static int32_t take_free_id(rsti_counters_manager_t *manager, int64_t now_ms)
 {
     for (size_t i = 0; i < manager->free_count; i++) {
@@ -142,7 +142,7 @@ static int32_t take_free_id(rsti_counters_manager_t *manager, int64_t now_ms)
     return RSTI_NULL_COUNTER;
 }
 
-/* The free list is made long enough here, so that freeing a counter can never fail. */
+/* Extends the free list here, so that freeing a counter never fails. */
 static int32_t take_new_id(rsti_counters_manager_t *manager)
 {
     if (manager->high_water_mark >= manager->counters.max_counter_id) {

@@ -61,9 +61,9 @@ static inline void rsti_counter_propose_max(int64_t *counter, int64_t value)
     }
 }
 
-/* Calls for each allocated counter from id 0 until the first unused one; on_counter returns false
- * to stop. Keys and labels are copied out, bounded and terminated; a counter that was freed while
- * it was copied is left out. */
+/* Calls for each allocated counter, from id 0 to the first unused one. on_counter returns false to
+ * stop. Keys and labels are copied, bounded and terminated. A counter that was freed while it was
+ * copied is left out. */
 typedef struct rsti_counter_view_t {
     int32_t counter_id;
     int32_t type_id;
@@ -76,13 +76,13 @@ typedef struct rsti_counter_view_t {
 } rsti_counter_view_t;
 void rsti_counters_for_each(const rsti_counters_t *counters,
     _Bool (*on_counter)(void *arg, const rsti_counter_view_t *view), void *arg);
-/* One counter; false when it is not allocated, or was freed while it was copied. The id must exist.
- */
+/* One counter. False: it is not allocated, or was freed while it was copied. The id must exist. */
 _Bool rsti_counters_view(const rsti_counters_t *counters, int32_t counter_id,
     rsti_counter_view_t *view);
 int32_t rsti_counters_find(const rsti_counters_t *counters, int32_t type_id,
     int64_t registration_id); /* id or RSTI_NULL_COUNTER */
-/* Appends to a label (client name), cut at the limit: bytes first, then the length with release. */
+/* Appends to a label (client name), truncated at the limit: bytes first, then the length with
+ * release. */
 void rsti_counters_append_label(rsti_counters_t *counters, int32_t counter_id, const char *text);
 
 typedef struct rsti_counters_manager_t {
@@ -97,7 +97,8 @@ typedef struct rsti_counters_manager_t {
 int rsti_counters_manager_init(rsti_counters_manager_t *manager, void *values, size_t values_length,
     void *metadata, size_t metadata_length, int64_t reuse_timeout_ms);
 void rsti_counters_manager_fini(rsti_counters_manager_t *manager);
-/* key (may be NULL) and label are cut at their limits. Id, or -RST_EFULL with a trail. */
+/* key (may be NULL) and label are truncated at their limits. Returns the id, or -RST_EFULL with a
+ * trail. */
 int32_t rsti_counters_allocate(rsti_counters_manager_t *manager, int32_t type_id, const void *key,
     size_t key_length, const char *label, size_t label_length, int64_t now_ms);
 void rsti_counters_set_ids(rsti_counters_manager_t *manager, int32_t counter_id,

@@ -15,20 +15,20 @@ typedef struct rsti_error_log_t {
     pthread_mutex_t lock;
 } rsti_error_log_t;
 
-/* The memory is used as it is: entries that are there already stay. 0 or -RST_EINVAL. */
+/* The memory is used as it is: existing entries stay. 0 or -RST_EINVAL. */
 int rsti_error_log_init(rsti_error_log_t *log, void *buffer, size_t length,
     int64_t *errors_counter);
 void rsti_error_log_fini(rsti_error_log_t *log);
-/* Text as "RST_ENAME: text", "<code>: text" for codes that are not ours, text alone for code 0; cut
- * at RSTI_ERROR_TEXT_MAX. Full: the error goes to stderr. */
+/* Writes "RST_ENAME: text", or "<code>: text" for a foreign code, or the text alone for code 0,
+ * truncated at RSTI_ERROR_TEXT_MAX. A full log sends the error to stderr. */
 void rsti_error_log_record(rsti_error_log_t *log, int code, const char *text, int64_t now_ms);
 
 typedef void (*rsti_error_log_on_error_t)(void *arg, int32_t observations, int64_t first_ms,
     int64_t last_ms, const char *text, size_t text_length);
-/* Validates lengths; returns how many were read. */
+/* Validates lengths. Returns how many entries were read. */
 size_t rsti_error_log_read(const void *buffer, size_t length, rsti_error_log_on_error_t on_error,
     void *arg);
-/* Only those last seen at since_ms or later. */
+/* Only entries last seen at since_ms or later. */
 size_t rsti_error_log_read_since(const void *buffer, size_t length, int64_t since_ms,
     rsti_error_log_on_error_t on_error, void *arg);
 

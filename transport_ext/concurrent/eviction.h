@@ -1,9 +1,10 @@
-/* eviction.h: a word of the driver's for one reader of one log, at byte 96 of its position
- * counter's value record, where Aeron has nothing; behind the line that the client writes (wake.h).
+/* eviction.h: the driver's notice that one reader of one log was evicted. It is at byte 96 of the
+ * value record of the reader's position counter, unused by Aeron, behind the line that the client
+ * writes (wake.h).
  *
- * A reader that is let go may be anywhere: in a batch, asleep, stopped by a signal. When it goes
- * on, the log may have been cleaned and filled again under it. So it reads as behind a sequence
- * lock: what it has copied counts only if this word is still zero afterwards. */
+ * An evicted reader may be anywhere: in a batch, asleep, stopped by a signal. When it goes on, the
+ * log may have been cleaned and filled again under it. So it reads as behind a sequence lock: its
+ * copy counts only if this word is still zero afterwards. */
 #ifndef RSTI_CONCURRENT_EVICTION_H
 #define RSTI_CONCURRENT_EVICTION_H
 
@@ -11,7 +12,7 @@
 #include "concurrent/wake.h"
 
 typedef struct rsti_reader_ext_t {
-    int64_t let_go_ms; /* written by: driver's conductor, once. Wall clock; 0: it was not */
+    int64_t let_go_ms; /* written by: driver's conductor, once. Wall clock; 0: not evicted */
     uint8_t pad[24];
 } rsti_reader_ext_t;
 #define RSTI_READER_EXT_OFFSET 96

@@ -12,13 +12,13 @@ typedef struct rsti_holder_t {
     int64_t client_id; /* local: who subscribed; -1 of receivers */
     int64_t since_ms;  /* wall clock: since when it is the slowest */
     int64_t position;  /* when that was written last; of receivers the counter's value is newer */
-    int64_t window;    /* bytes that it lets the publisher be ahead */
+    int64_t window;    /* bytes by which the publisher may be ahead of it */
     uint8_t address[16]; /* of receivers, network order; IPv4: the first four bytes */
     int64_t port;        /* of an IPv6 address below zero; 0: no address */
 } rsti_holder_t;
 
 void rsti_holder_write(rsti_counter_value_t *value, const rsti_holder_t *holder);
-/* False: nobody, or it changed all the time. */
+/* False: there is none, or it changed during every attempt. */
 _Bool rsti_holder_read(const rsti_counter_value_t *value, rsti_holder_t *holder);
 
 #endif

@@ -61,7 +61,8 @@ bool rsti_idle_parse_kind(const char *name, rsti_idle_kind_t *kind)
     return false;
 }
 
-/* Splits at hyphens into at most ARGS_MAX texts; how many, 0 when one is too long or too many. */
+/* Splits at hyphens into at most ARGS_MAX texts. Returns their number; 0: one is too long, or there
+ * are too many. */
 static int split(const char *args, char texts[ARGS_MAX][ARG_LENGTH_MAX + 1])
 {
     int count = 0;

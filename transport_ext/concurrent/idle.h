@@ -1,4 +1,4 @@
-/* idle.h: how a thread without work waits, by name and arguments as people write them. */
+/* idle.h: how a thread without work waits, with names and arguments in the form for users. */
 #ifndef RSTI_CONCURRENT_IDLE_H
 #define RSTI_CONCURRENT_IDLE_H
 
@@ -10,12 +10,12 @@ typedef enum rsti_idle_kind_t {
     RSTI_IDLE_SPIN,      /* pause instructions */
     RSTI_IDLE_NOOP,      /* nothing at all */
     RSTI_IDLE_YIELD,
-    RSTI_IDLE_BACKOFF,   /* spins, then yields, then sleeps that double; work begins it anew */
+    RSTI_IDLE_BACKOFF,   /* spins, then yields, then sleeps that double; work resets it */
     RSTI_IDLE_SLEEP,     /* a fixed sleep */
-    RSTI_IDLE_CONTROLLABLE /* as a number in shared memory says, see below */
+    RSTI_IDLE_CONTROLLABLE /* chosen by a number in shared memory, see below */
 } rsti_idle_kind_t;
 
-/* Values of the number that a controllable strategy looks at each time; others park. */
+/* Values of the number that a controllable strategy reads each time; any other value parks. */
 #define RSTI_IDLE_CONTROL_NOOP 1
 #define RSTI_IDLE_CONTROL_SPIN 2
 #define RSTI_IDLE_CONTROL_YIELD 3

@@ -12,7 +12,7 @@ static size_t align_size(size_t value, size_t alignment)
     return (value + alignment - 1) & ~(alignment - 1);
 }
 
-/* Where the source's length lies in an entry. */
+/* The place of the source's length in an entry. */
 static size_t source_offset(size_t channel_length)
 {
     return align_size(RSTI_LOSS_ENTRY_HEADER + channel_length, 4);
@@ -63,7 +63,7 @@ static rsti_loss_entry_t *add_entry(rsti_loss_report_t *report, const rsti_loss_
     return entry;
 }
 
-/* Counts from the entry's own words: a reader may scribble in them, and then reads scribbles. */
+/* Counts from the words of the entry. A reader that overwrites them reads its own values. */
 static void observe(rsti_loss_entry_t *entry, int64_t bytes_lost, int64_t now_ms)
 {
     rsti_store_relaxed_i64(&entry->last_ms, now_ms);
@@ -89,8 +89,8 @@ int64_t rsti_loss_report_gap(rsti_loss_report_t *report, rsti_loss_record_t *rec
     return bytes_lost;
 }
 
-/* The entry at the offset with both its texts inside the memory; false at the end of the list or
- * at something that is no entry. */
+/* The entry at the offset, with both texts inside the memory. False: the end of the list, or no
+ * valid entry. */
 static bool read_entry(const uint8_t *buffer, size_t length, size_t offset, rsti_loss_view_t *view,
     size_t *entry_length)
 {

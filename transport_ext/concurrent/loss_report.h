@@ -40,18 +40,18 @@ typedef struct rsti_loss_facts_t {
     const char *source; /* "ip:port" */
 } rsti_loss_facts_t;
 
-/* What an image keeps: all zero before its first loss. */
+/* The state of an image: all zero before its first loss. */
 typedef struct rsti_loss_record_t {
     rsti_loss_entry_t *entry;
     int64_t reported_position; /* bytes before it were reported */
-    int is_full; /* there was no room: not tried again */
+    int is_full; /* there was no room: do not try again */
 } rsti_loss_record_t;
 
 /* Zeroed memory, aligned to 8. */
 void rsti_loss_report_init(rsti_loss_report_t *report, void *buffer, size_t length);
 /* A gap [begin, end) was found. Each byte counts once, however often its gap is seen, cut or joined
- * with another: only what lies behind the highest end so far. Makes the record at the first loss;
- * without room nothing is reported. Returns the bytes that were new. */
+ * with another: only bytes behind the highest end so far count. The first loss makes the record;
+ * without room nothing is reported. Returns the number of new bytes. */
 int64_t rsti_loss_report_gap(rsti_loss_report_t *report, rsti_loss_record_t *record,
     const rsti_loss_facts_t *facts, int64_t begin, int64_t end, int64_t now_ms);
 
@@ -68,7 +68,7 @@ typedef struct rsti_loss_view_t {
     size_t source_length;
 } rsti_loss_view_t;
 typedef void (*rsti_loss_report_on_entry_t)(void *arg, const rsti_loss_view_t *view);
-/* Any bytes may be read: lengths are checked against the memory. Returns how many. */
+/* Accepts any bytes: lengths are checked against the memory. Returns the number of entries. */
 size_t rsti_loss_report_read(const void *buffer, size_t length,
     rsti_loss_report_on_entry_t on_entry, void *arg);
 

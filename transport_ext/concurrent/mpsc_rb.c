@@ -3,7 +3,7 @@
 #include "concurrent/atomics.h"
 #include "util/fault.h"
 
-/* Moves the tail over need bytes that lie in one piece; their index, or RSTI_RB_FULL. */
+/* Claims `need` contiguous bytes by moving the tail. Returns their index, or RSTI_RB_FULL. */
 static int64_t claim(rsti_rb_t *ring, size_t need)
 {
     rsti_rb_trailer_t *trailer = ring->trailer;
@@ -54,8 +54,8 @@ static bool is_zero(const rsti_rb_t *ring, size_t from, size_t to)
     return true;
 }
 
-/* A producer died between moving the tail and writing its length: zeros from the head up to the
- * next record. Everything up to there becomes padding. */
+/* A producer died between moving the tail and writing its length: zeros from the head to the next
+ * record. All of them become padding. */
 static bool unblock_gap(rsti_rb_t *ring, size_t index, size_t end, int64_t tail, bool is_wrapped)
 {
     size_t at = index + RSTI_RB_ALIGNMENT;
@@ -64,13 +64,13 @@ static bool unblock_gap(rsti_rb_t *ring, size_t index, size_t end, int64_t tail,
     }
     if (at >= end) {
         /* Zeros up to the tail may be a claim of this moment. Zeros up to the end of the buffer are
-         * a dead one as soon as somebody wrote behind it. */
+         * a dead claim once another producer has written behind them. */
         if (!is_wrapped || is_zero(ring, 0, rsti_rb_index(ring, tail))) {
             return false;
         }
     }
     if (!is_zero(ring, index, at)) {
-        return false; /* it was alive after all */
+        return false; /* the producer was alive */
     }
 #if RSTI_FAULT == RSTI_FAULT_UNBLOCK
     at += 8;

@@ -14,8 +14,8 @@ typedef struct rsti_mpsc_rb_t {
 int rsti_mpsc_rb_write(rsti_mpsc_rb_t *ring, int32_t type, const void *record, size_t length);
 /* Claim for writing in place: offset of the payload in the buffer, or RSTI_RB_FULL / INVALID. */
 int64_t rsti_mpsc_rb_try_claim(rsti_mpsc_rb_t *ring, int32_t type, size_t length);
-/* Consumer only: skips a record whose producer died; true when something was unblocked. The caller
- * decides when (head unmoved for the client liveness timeout). */
+/* Consumer only. Skips a record whose producer died; true: something was unblocked. The caller
+ * decides when (the head has not moved for the client liveness timeout). */
 bool rsti_mpsc_rb_unblock(rsti_mpsc_rb_t *ring);
 int64_t rsti_mpsc_rb_next_correlation_id(rsti_mpsc_rb_t *ring);
 void rsti_mpsc_rb_set_heartbeat(rsti_mpsc_rb_t *ring, int64_t now_ms);

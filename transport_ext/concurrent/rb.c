@@ -59,15 +59,15 @@ size_t rsti_rb_need(size_t length)
     return align_record(RSTI_RB_HEADER_LENGTH + length);
 }
 
-/* Signed on purpose: the head may be past a tail that was read before it; the CAS of the ring of
- * many then fails. */
+/* Signed on purpose: the head may have passed a tail that was read before it. The compare-and-swap
+ * of the many-producer ring then fails. */
 static bool is_roomy(const rsti_rb_t *ring, size_t need, int64_t head, int64_t tail)
 {
     return (int64_t)span(head, tail) <= (int64_t)ring->capacity - (int64_t)need;
 }
 
-/* Whether need bytes fit between tail and head; asks the consumer's own word only when the cached
- * one says no. */
+/* Whether `need` bytes fit between tail and head. Loads the consumer's head only if the cached one
+ * leaves no room. */
 static bool has_room(rsti_rb_t *ring, size_t need, int64_t tail, int64_t *head)
 {
     if (is_roomy(ring, need, *head, tail)) {
@@ -189,7 +189,7 @@ size_t rsti_rb_contiguous(const rsti_rb_t *ring, int64_t head, int64_t tail)
     return claimed < to_end ? (size_t)claimed & ~(size_t)(RSTI_RB_ALIGNMENT - 1) : to_end;
 }
 
-/* What is free is zero: that is how a reader knows a record that is not there yet. */
+/* Free memory is zero: that is how a reader recognises a record that is not there yet. */
 static int64_t give_back(rsti_rb_t *ring, int64_t head, size_t length)
 {
     const int64_t new_head = (int64_t)((uint64_t)head + length);
@@ -205,10 +205,10 @@ typedef struct reading_t {
     rsti_rb_on_record_t on_record;
     void *arg;
     size_t count;
-    bool is_stopped; /* by the reader, or by a record that is not there yet */
+    bool is_stopped; /* by the reader, or at a record that is not there yet */
 } reading_t;
 
-/* Up to the tail or the end of the memory; true when it came to the latter. */
+/* Reads to the tail or to the end of the memory. True: it reached the end. */
 static bool read_piece(rsti_rb_t *ring, reading_t *reading)
 {
     int64_t head = rsti_load_relaxed_i64(&ring->trailer->head_position);
@@ -216,7 +216,7 @@ static bool read_piece(rsti_rb_t *ring, reading_t *reading)
     const size_t end = rsti_rb_contiguous(ring, head,
         rsti_load_acquire_i64(&ring->trailer->tail_position));
     size_t at = 0;   /* behind the index: the next record */
-    size_t kept = 0; /* likewise: read from here on, not yet given back */
+    size_t kept = 0; /* behind the index: read from here on, room not yet given back */
     while (!reading->is_stopped && reading->count < reading->limit && at < end) {
         const rsti_rb_header_t *header = rsti_rb_header(ring, index + at);
         int32_t length = rsti_load_acquire_i32(&header->length);
@@ -226,8 +226,8 @@ static bool read_piece(rsti_rb_t *ring, reading_t *reading)
         }
         size_t record_length = align_record((size_t)length);
         if (length < RSTI_RB_HEADER_LENGTH || record_length > end - at) {
-            /* No way to know where the next record begins, but one begins at the end of this
-             * piece: at the tail, or at index 0. */
+            /* The beginning of the next record is unknown. But one begins at the end of this piece:
+             * at the tail, or at index 0. */
             ring->corrupt_count++;
             at = end;
             break;
@@ -253,8 +253,8 @@ static bool read_piece(rsti_rb_t *ring, reading_t *reading)
     return index + at == ring->capacity;
 }
 
-/* What does not fit before the end of the memory lies at its start, behind padding. Whoever sleeps
- * when nothing was read must have looked there too. */
+/* A record that does not fit before the end of the memory is at its start, behind padding. A reader
+ * that sleeps after reading nothing must have looked there too. */
 size_t rsti_rb_read(rsti_rb_t *ring, size_t limit, rsti_rb_on_record_t on_record, void *arg)
 {
     reading_t reading = {.limit = limit, .on_record = on_record, .arg = arg};
@@ -274,7 +274,7 @@ bool rsti_rb_has_records(const rsti_rb_t *ring)
 
 size_t rsti_rb_size(const rsti_rb_t *ring)
 {
-    /* Head first: the tail read after it is never behind it. */
+    /* The head first: a tail that is read later is never behind it. */
     int64_t head = rsti_load_acquire_i64(&ring->trailer->head_position);
     uint64_t size = span(head, rsti_load_acquire_i64(&ring->trailer->tail_position));
     return size > ring->capacity ? ring->capacity : (size_t)size;

@@ -1,6 +1,6 @@
-/* rb.h: what the rings of records share (memory reference, sections 10 and 11): the layout of
- * records and trailer, the reading side, claims once they are made. How the tail is moved is the
- * business of mpsc_rb.h and spsc_rb.h. Records of type RSTI_RB_PADDING are never handed out. */
+/* rb.h: the part that both rings of records share (memory reference, sections 10 and 11): the
+ * layout of records and trailer, the reading side, and claims once they are made. mpsc_rb.h and
+ * spsc_rb.h move the tail. Records of type RSTI_RB_PADDING are never delivered. */
 #ifndef RSTI_CONCURRENT_RB_H
 #define RSTI_CONCURRENT_RB_H
 
@@ -54,9 +54,9 @@ typedef struct rsti_rb_t {
 
 typedef enum rsti_rb_action_t {
     RSTI_RB_CONTINUE = 0, /* consume, go on */
-    RSTI_RB_BREAK = 1,    /* consume this one, stop */
-    RSTI_RB_ABORT = 2,    /* leave this one in the ring, stop */
-    RSTI_RB_COMMIT = 3    /* give the room of all read so far back, this one's too, go on */
+    RSTI_RB_BREAK = 1,    /* consume this record, stop */
+    RSTI_RB_ABORT = 2,    /* leave this record in the ring, stop */
+    RSTI_RB_COMMIT = 3 /* give back the room of all read so far, including this record; go on */
 } rsti_rb_action_t;
 
 /* record lies in the ring, 8-aligned: a hostile producer may still change it, so copy a field
@@ -67,11 +67,11 @@ typedef rsti_rb_action_t (*rsti_rb_on_record_t)(void *arg, int32_t type, const v
 /* length = capacity (power of two, at least 64) + trailer. The memory is used as it is (zeroed,
  * or a live ring of another process). 0, or -RST_EINVAL. */
 int rsti_rb_init(rsti_rb_t *ring, void *buffer, size_t length);
-/* The producer of the claim at offset, which was the result of a try_claim: once. */
+/* For the producer of the claim at `offset` (the result of a try_claim), once. */
 int rsti_rb_commit(rsti_rb_t *ring, int64_t offset);
 int rsti_rb_abort(rsti_rb_t *ring, int64_t offset);
-/* Consumer only: hands over at most limit records; returns how many were consumed. 0: nothing lies
- * there that can be read now, so the consumer may sleep (wake.h). */
+/* Consumer only. Delivers at most `limit` records; returns how many were consumed. 0: no record can
+ * be read now, so the consumer may sleep (wake.h). */
 size_t rsti_rb_read(rsti_rb_t *ring, size_t limit, rsti_rb_on_record_t on_record, void *arg);
 /* Whether a committed record waits (padding counts); for the look after arming (wake.h). */
 bool rsti_rb_has_records(const rsti_rb_t *ring);
@@ -79,24 +79,24 @@ size_t rsti_rb_size(const rsti_rb_t *ring); /* bytes written and not read */
 
 /* ---- for the two rings ---- */
 
-/* Positions lie in memory that other processes write: whatever they hold, the index is inside the
- * buffer and aligned. */
+/* Other processes write the positions: whatever they hold, the index is inside the buffer and
+ * aligned. */
 size_t rsti_rb_index(const rsti_rb_t *ring, int64_t position);
 rsti_rb_header_t *rsti_rb_header(const rsti_rb_t *ring, size_t index);
-/* Bytes from head on that are claimed and lie in one piece. */
+/* Contiguous claimed bytes from the head on. */
 size_t rsti_rb_contiguous(const rsti_rb_t *ring, int64_t head, int64_t tail);
 /* Whether a record of length bytes (at most max_message_length) and this type may be written. */
 bool rsti_rb_is_writable(const rsti_rb_t *ring, int32_t type, size_t length);
 /* Bytes that a record with this payload takes. */
 size_t rsti_rb_need(size_t length);
-/* Where need bytes in one piece go when the tail is there: *padding bytes are left over at the end
- * of the buffer before them. *head is what the producer knows of it. The index, or RSTI_RB_FULL. */
+/* The index for `need` contiguous bytes at this tail, or RSTI_RB_FULL. *padding: the bytes left
+ * over before it at the end of the buffer. *head: the head as the producer knows it. */
 int64_t rsti_rb_find_room(rsti_rb_t *ring, size_t need, int64_t tail, int64_t *head,
     size_t *padding);
 void rsti_rb_put_padding(rsti_rb_t *ring, size_t index, int32_t length);
-/* Makes the record at index a claim; its offset for commit and abort. */
+/* Makes the record at index a claim; returns its offset for commit and abort. */
 int64_t rsti_rb_put_claim(rsti_rb_t *ring, size_t index, int32_t type, size_t length);
-/* Payload and, last, the length of the claim at offset: the record is there. */
+/* Writes the payload and, last, the length of the claim at `offset`: the record is complete. */
 void rsti_rb_fill_claim(rsti_rb_t *ring, int64_t offset, const void *record, size_t length);
 
 #endif

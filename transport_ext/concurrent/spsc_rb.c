@@ -2,8 +2,8 @@
 
 #include "concurrent/atomics.h"
 
-/* Where the next record of this payload goes, and where the tail is behind it: the tail itself is
- * left, padding at the end of the buffer is there. */
+/* The place of the next record with this payload, and the tail behind it. The tail is not moved;
+ * padding at the end of the buffer is written. */
 static int64_t find_place(rsti_rb_t *ring, int32_t type, size_t length, int64_t *new_tail)
 {
     if (!rsti_rb_is_writable(ring, type, length)) {

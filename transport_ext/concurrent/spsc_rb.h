@@ -1,7 +1,7 @@
 /* spsc_rb.h: single-producer single-consumer ring of records (memory reference, section 11), inside
- * one process: conductor -> sender, conductor -> receiver. A record is whole before the tail says
- * so. Unlike Aeron's, which keeps 8 bytes free for a zeroed next header, it is filled to the last
- * byte: the reading side zeroes what it gives back, as in the ring of many. */
+ * one process: conductor -> sender, conductor -> receiver. The tail moves only over complete
+ * records. Aeron keeps 8 bytes free for a zeroed next header; this ring is filled to the last byte,
+ * because the reading side zeroes the room that it gives back, as in the many-producer ring. */
 #ifndef RSTI_CONCURRENT_SPSC_RB_H
 #define RSTI_CONCURRENT_SPSC_RB_H
 

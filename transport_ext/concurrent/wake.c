@@ -66,8 +66,8 @@ void rsti_wake_arm(rsti_log_ext_t *ext, int slot, int32_t kind)
         rsti_fence();
         return;
     }
-    /* The slot before its summary, and read-modify-writes for both: the waker that takes the
-     * summary down then sees every slot whose sleeper had put it up, whoever did so last. */
+    /* The slot before its summary, and read-modify-writes for both. So a waker that clears the
+     * summary sees every slot whose sleeper had set it, whichever sleeper was last. */
     (void)rsti_fetch_or_i32(&ext->slots[slot].armed, kind);
     if ((kind & RSTI_WAIT_DATA) != 0) {
         (void)rsti_exchange_i32(&ext->data_armed, 1);
@@ -81,7 +81,7 @@ void rsti_wake_arm(rsti_log_ext_t *ext, int slot, int32_t kind)
 void rsti_wake_disarm(rsti_log_ext_t *ext, int slot)
 {
     if (is_slot(slot)) {
-        /* The summary stays: at worst one waker scans for nobody and takes it down. */
+        /* The summary stays set: at worst one waker scans in vain and clears it. */
         rsti_store_release_i32(&ext->slots[slot].armed, 0);
     }
 }
@@ -99,11 +99,11 @@ void rsti_wake_log(rsti_log_ext_t *ext, int32_t kind, rsti_on_wake_t on_wake, vo
     }
     int32_t *summary = kind == RSTI_WAIT_DATA ? &ext->data_armed : &ext->limit_armed;
     if (rsti_exchange_i32(summary, 0) == 0) {
-        return; /* another waker was faster and wakes them all */
+        return; /* another waker was faster and wakes all of them */
     }
     for (int i = 0; i < RSTI_WAKE_SLOTS; i++) {
         rsti_wake_slot_t *slot = &ext->slots[i];
-        /* What the exchange took down must be woken, be it of another kind by now. */
+        /* The sleepers that the exchange disarmed must be woken, whatever their kind is now. */
         if ((rsti_load_acquire_i32(&slot->armed) & kind) == 0
             || rsti_exchange_i32(&slot->armed, 0) == 0) {
             continue;

@@ -96,7 +96,7 @@ static size_t below(rsti_rng_t *rng, size_t limit)
     return (size_t)rsti_rng_below(rng, limit);
 }
 
-/* Numbers around which decoders go wrong. */
+/* Numbers at which decoders tend to fail. */
 static uint32_t edge_number(rsti_rng_t *rng)
 {
     static const uint32_t edges[] = {0, 1, 0x1F, 0x20, 0x21, 0x7F, 0x80, 0xFF, 0x100, 0x580, 0x7FFF,
@@ -110,7 +110,7 @@ static void overwrite_number(rsti_rng_t *rng)
     size_t width = (size_t)1 << below(rng, 3);
     if (current_size >= width) {
         uint32_t number = edge_number(rng);
-        /* Fields are aligned more often than not. */
+        /* Most fields are aligned. */
         size_t at = below(rng, current_size - width + 1);
         at = below(rng, 4) == 0 ? at : at & ~(width - 1);
         memcpy(current + at, &number, width);
@@ -131,7 +131,7 @@ static void resize(rsti_rng_t *rng)
     current_size = size;
 }
 
-/* The end of another input in place of ours, or behind it. */
+/* The end of another input replaces ours or follows it. */
 static void splice(rsti_rng_t *rng)
 {
     const input_t *other = &corpus[below(rng, corpus_count)];

@@ -1,8 +1,6 @@
 /* fuzz_cnc.c: the content of a CnC file, as a tool and a client read it. The input is a list of
- * patches of a sound file (offset 3 bytes, length 1 byte, bytes): each makes something else
- * impossible. Whatever stands there, opening either refuses or all that is read lies inside the
- * file. */
-#include "client/internal.h"
+ * patches to a valid file (offset 3 bytes, length 1 byte, bytes). Opening either refuses the file,
+ * or every later read lies inside it. */
 #include "cnc/cnc_file.h"
 #include "concurrent/error_log.h"
 #include "fuzz/check.h"
@@ -27,7 +25,7 @@ static void clean_up(void)
     (void)rmdir(dir);
 }
 
-/* A file with counters, errors, commands and answers in it, kept as bytes. */
+/* A file with counters, errors, commands and answers, kept as bytes. */
 static void fill(rsti_cnc_t *cnc)
 {
     rsti_counters_manager_t counters;

@@ -1,5 +1,5 @@
-/* fuzz_command.c: 4 bytes of type, then a message. What is accepted lies inside the message, and
- * written again means the same. */
+/* fuzz_command.c: 4 bytes of type, then a message. An accepted message points only into itself, and
+ * encoding it again gives the same meaning. */
 #include "fuzz/check.h"
 #include "protocol/command.h"
 
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
     const uint8_t *data = fuzz_exact_copy(input + 4, size);
     check_command(type, data, size);
     check_response(type, data, size);
-    /* The same bytes as another message. */
+    /* The same bytes, read as another message. */
     int32_t other = (int32_t)(size % 32);
     check_command(other, data, size);
     check_response(0x0F00 + other, data, size);

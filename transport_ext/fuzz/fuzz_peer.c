@@ -1,11 +1,12 @@
-/* fuzz_peer.c: a hostile peer. Input: datagrams (length 2 bytes, bytes), given in turn to the
- * driver's publication (status messages, NAKs, errors, round-trip questions) and to its
- * subscription (set-ups, data, padding, heartbeats). The driver is real, its clock turned by hand,
- * its sockets in memory. After each datagram the laws hold: the sender never passes its limit, the
- * limit lies within what a receiver may grant, the publisher's limit within a window of what was
- * sent, the receiver's position never runs away from what it holds, and what is sent as data stands
- * in the log at the place that it names (the messages look like headers, so that payload taken for
- * a frame is seen). */
+/* fuzz_peer.c: a hostile peer. The input is a list of datagrams (length 2 bytes, bytes). They go in
+ * turn to the driver's publication (status messages, NAKs, errors, RTT measurements) and to its
+ * subscription (SETUP, data, padding, heartbeats). The driver is real; its clock is set by hand and
+ * its sockets are in memory.
+ *
+ * After each datagram these laws hold. The sender never passes its limit. The limit lies within
+ * what a receiver may grant, and the publisher's limit within a window of the sent position. The
+ * receiver's position never passes the data that it holds. Data sent is in the log at the place
+ * that it names. (The messages look like headers, so payload taken for a frame is noticed.) */
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
@@ -40,7 +41,7 @@ static void open_driver(void)
         false);
 }
 
-/* As much as fits; each 32 bytes of a message are a header that names a place further on. */
+/* As many as fit. Each 32 bytes of a message are a header that names a later place. */
 static void offer(void)
 {
     rsti_data_header_t headers[MESSAGE_HEADERS];

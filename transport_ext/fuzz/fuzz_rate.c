@@ -1,5 +1,5 @@
-/* fuzz_rate.c: any bytes as rs-rate; what is accepted is in range, the law takes it as it stands,
- * and nothing of it is clamped behind the user's back. */
+/* fuzz_rate.c: any bytes as rs-rate. An accepted text is in range, and the law uses it unchanged.
+ * */
 #include "flow/rate_text.h"
 #include "fuzz/check.h"
 

@@ -1,11 +1,12 @@
-/* fuzz_uri.c: any bytes as a channel; what is accepted keeps the grammar and every range. */
+/* fuzz_uri.c: any bytes as a channel. An accepted channel has a valid grammar and every value in
+ * range. */
 #include "channel/channel.h"
 #include "fuzz/check.h"
 #include "util/netaddr.h"
 
 #include <arpa/inet.h>
 
-/* The grammar a second time: each "|"-separated part has a key and a value. */
+/* A second implementation of the grammar: each "|"-separated part has a key and a value. */
 static void check_grammar(const uint8_t *data, size_t size)
 {
     FUZZ_CHECK(size <= RSTI_CHANNEL_URI_MAX);
@@ -77,7 +78,7 @@ static void check_options(const rsti_channel_t *channel)
     FUZZ_CHECK(options.term_offset >= 0 && options.term_offset <= options.term_length);
 }
 
-/* Names would ask a name server, so only addresses are resolved. */
+/* Only addresses are resolved: names would need a name server. */
 static bool is_numeric(const char *text)
 {
     char host[RSTI_CHANNEL_HOST_MAX];

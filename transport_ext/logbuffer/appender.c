@@ -1,4 +1,4 @@
-/* appender.c: claiming a piece of the active term and writing frames into it. */
+/* appender.c: claims space in the active term and writes frames into it. */
 #include "logbuffer/appender.h"
 
 #include "logbuffer/appender_internal.h"
@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Messages of one claim in rsti_append_many: enough to make the claim cheap, few enough that a
- * burst does not hold back the frames behind it for long. */
+/* Messages per claim in rsti_append_many: enough to make the claim cheap, few enough that a burst
+ * does not delay the frames behind it for long. */
 #define BATCH_MAX 256
 
 void rsti_appender_init(rsti_appender_t *appender, rsti_log_t *log, const int64_t *limit,
@@ -39,8 +39,8 @@ static int64_t refusal(const rsti_log_t *log, int64_t position, int32_t required
                                                                     : RST_NOT_CONNECTED;
 }
 
-/* Position before the message, or why it may not go: the limit is compared with the position
- * before the message, so a message may overshoot the limit by its own length. */
+/* The position before the message, or the reason for refusing it. The limit is compared with that
+ * position, so a message may overshoot the limit by its own length. */
 static inline int64_t look(const rsti_appender_t *appender, int32_t required, rsti_tail_t *tail)
 {
     const rsti_log_t *log = appender->log;
@@ -55,7 +55,7 @@ static inline int64_t look(const rsti_appender_t *appender, int32_t required, rs
         tail->term_id = rsti_tail_term_id(raw);
         tail->offset = rsti_tail_offset(raw, log->term_length);
         if (count < 0 || rsti_wrap_sub_i32(tail->term_id, log->initial_term_id) != count) {
-            return RST_ADMIN_ACTION; /* somebody is turning to the next term */
+            return RST_ADMIN_ACTION; /* another producer is rotating to the next term */
         }
     }
     const int64_t position = rsti_position(tail->term_id, tail->offset, log->position_bits,
@@ -78,7 +78,7 @@ static void rotate_exclusive(rsti_appender_t *appender, int32_t count)
 }
 
 /* The claim did not fit. Only the producer whose claim crossed the end sees offset < term length,
- * and it alone pads; every one helps to rotate. */
+ * and only it pads; every such producer helps to rotate. */
 static int64_t end_of_log(rsti_appender_t *appender, int32_t index, int32_t term_id, int64_t offset)
 {
     rsti_log_t *log = appender->log;
@@ -116,7 +116,7 @@ static int64_t end_of_log(rsti_appender_t *appender, int32_t index, int32_t term
     return RST_ADMIN_ACTION;
 }
 
-/* false: claimed->position is why not. */
+/* False: claimed->position is the reason. */
 static inline bool claim(rsti_appender_t *appender, const rsti_tail_t *tail, int32_t required,
     rsti_claim_t *claimed)
 {
@@ -165,7 +165,7 @@ bool rsti_appender_claim(rsti_appender_t *appender, const rsti_tail_t *tail, int
     return claim(appender, tail, required, claimed);
 }
 
-/* Reads the parts of a message in order, over their borders. */
+/* Copies the parts of a message in order, across their borders. */
 typedef struct gather_t {
     const rsti_iovec_t *part;
     size_t offset;
@@ -270,8 +270,8 @@ int64_t rsti_append_claim(rsti_appender_t *appender, size_t length, int64_t rese
     return claimed.position;
 }
 
-/* A length that is no longer negative was made a PAD by the unblocker, because this producer took
- * too long; readers have gone past it and the frame is lost. */
+/* A length that is no longer negative became a PAD by the unblocker, because this producer took too
+ * long. Readers have passed it and the frame is lost. */
 void rsti_append_commit(rsti_data_header_t *frame)
 {
     int32_t *length = rsti_frame_length_address((uint8_t *)frame, 0);
@@ -281,7 +281,7 @@ void rsti_append_commit(rsti_data_header_t *frame)
     }
 }
 
-/* Nor is the type ours any more then: a message of somebody else may lie there by now. */
+/* Then the type is not ours to write either: another message may already be there. */
 void rsti_append_abort(rsti_data_header_t *frame)
 {
     if (rsti_load_relaxed_i32(rsti_frame_length_address((uint8_t *)frame, 0)) < 0) {
@@ -296,8 +296,8 @@ typedef struct batch_t {
     rsti_iovec_t messages[BATCH_MAX];
 } batch_t;
 
-/* Takes messages while the position before each lies under the limit and it fits the term. The
- * first is always taken: if it does not fit, the claim fails and turns the log. */
+/* Takes messages while the position before each is below the limit and it fits the term. It always
+ * takes the first: if that does not fit, the claim fails and rotates the log. */
 static void fill_batch(const rsti_appender_t *appender, const rsti_tail_t *tail,
     int64_t room_to_limit, size_t count,
     void (*next)(void *arg, size_t index, const void **data, size_t *length), void *arg,
@@ -335,7 +335,7 @@ int64_t rsti_append_many(rsti_appender_t *appender, size_t count,
         return position;
     }
     const int64_t limit = rsti_load_acquire_i64(appender->limit);
-    batch_t batch; /* each message is asked for once: its bytes may change behind our back */
+    batch_t batch; /* each message is read once: its bytes may change meanwhile */
     fill_batch(appender, &tail, rsti_max_i64(limit - position, 1), count, next, arg, &batch);
     if (batch.count == 0) {
         return count == 0 ? position : RST_ERROR;

@@ -1,4 +1,4 @@
-/* appender_internal.h: what the two files of the appender share: looking at the tail, claiming,
+/* appender_internal.h: the part that both files of the appender share: reading the tail, claiming,
  * beginning and committing a frame. */
 #ifndef RSTI_LOGBUFFER_APPENDER_INTERNAL_H
 #define RSTI_LOGBUFFER_APPENDER_INTERNAL_H
@@ -7,7 +7,7 @@
 
 #include "util/fault.h"
 
-/* Where the active term ended when the call looked. */
+/* The end of the active term at the time of the call. */
 typedef struct rsti_tail_t {
     int32_t index;
     int32_t term_id;
@@ -18,17 +18,17 @@ typedef struct rsti_claim_t {
     uint8_t *frame;
     int32_t term_id;
     int32_t term_offset;
-    int64_t position; /* behind the claim, or the reason why there is none */
+    int64_t position; /* behind the claim, or the reason for refusing it */
 } rsti_claim_t;
 
-/* Position before the message, or why it may not go. */
+/* The position before the message, or the reason for refusing it. */
 int64_t rsti_appender_look(const rsti_appender_t *appender, int32_t required, rsti_tail_t *tail);
-/* false: claimed->position is why not. */
+/* False: claimed->position is the reason. */
 bool rsti_appender_claim(rsti_appender_t *appender, const rsti_tail_t *tail, int32_t required,
     rsti_claim_t *claimed);
 
-/* The order of memory reference 4.4: the negative length is visible before any other byte, so that
- * the unblocker can tell a claimed frame from memory nobody has touched. */
+/* The order of memory reference 4.4: the negative length is visible before any other byte, so the
+ * unblocker can tell a claimed frame from untouched memory. */
 static inline void rsti_frame_begin(uint8_t *frame, const rsti_appender_t *appender, int32_t length,
     uint8_t flags, int16_t type, int32_t term_id, int32_t term_offset, int64_t reserved_value)
 {

@@ -1,5 +1,5 @@
-/* block_appender.c: what only an exclusive producer may do: frames made elsewhere, and padding
- * (memory reference 4.5). */
+/* block_appender.c: appending foreign frames and padding, for an exclusive producer only (memory
+ * reference 4.5). */
 #include "logbuffer/appender.h"
 
 #include "logbuffer/appender_internal.h"
@@ -109,17 +109,16 @@ static int64_t check_block(const rsti_appender_t *appender, const uint8_t *frame
     return 0;
 }
 
-/* One after the other, each one's length last. Aeron copies a block whole and commits its first
- * frame at the end: a producer that dies in between leaves frames behind one that is then
- * unblocked, and readers miss a message in the middle. Here they miss the end of what was offered.
- */
+/* One frame after the other, the length of each last. Aeron copies a block whole and commits its
+ * first frame at the end. If that producer dies in between, the first frame is unblocked and the
+ * frames behind it remain: readers miss a message in the middle. Here they miss only the end of the
+ * block. */
 static int32_t copy_frame(uint8_t *to, const uint8_t *from, int32_t rest)
 {
     int32_t length;
     memcpy(&length, from, sizeof length);
     if (!rsti_frame_fits(length, rest)) {
-        length =
-            rest; /* the caller has changed it since it was checked: nothing beyond the claim */
+        length = rest; /* the caller has changed it after the check: never write beyond the claim */
     }
     const int32_t span = rsti_frame_span(length);
     rsti_store_release_i32(rsti_frame_length_address(to, 0), -length);
@@ -140,7 +139,7 @@ int64_t rsti_append_frames(rsti_appender_t *appender, const uint8_t *frames, siz
     }
     rsti_claim_t claimed;
     if (tail.offset >= appender->log->term_length) {
-        /* Turns the log: the block lies at the begin of the next term. */
+        /* Rotates the log: the block begins the next term. */
         (void)rsti_appender_claim(appender, &tail, RSTI_FRAME_ALIGNMENT, &claimed);
         result = rsti_appender_look(appender, required, &tail);
         if (result < 0 || claimed.position != RST_ADMIN_ACTION) {

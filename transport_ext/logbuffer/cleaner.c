@@ -1,4 +1,4 @@
-/* cleaner.c: zeroing what every consumer has read (memory reference 5). */
+/* cleaner.c: zeroes the memory that every consumer has read (memory reference 5). */
 #include "logbuffer/rebuilder.h"
 
 #include "util/fault.h"
@@ -23,7 +23,7 @@ int32_t rsti_log_clean_up_to(const rsti_log_t *log, int64_t *clean_position, int
 {
     const int64_t from = *clean_position;
     RST_ASSERT((from & (RSTI_FRAME_ALIGNMENT - 1)) == 0);
-    /* Consumers tell their positions through shared memory: one inside a frame is rounded down. */
+    /* Consumers store their positions in shared memory: one inside a frame is rounded down. */
     const int64_t to = to_position & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
     if (from < 0 || to <= from) {
         return 0;

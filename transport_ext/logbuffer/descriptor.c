@@ -1,4 +1,4 @@
-/* descriptor.c: metadata of a log, its checks, and the turn to the next term. */
+/* descriptor.c: the metadata of a log, its checks, and the rotation to the next term. */
 #include "logbuffer/descriptor.h"
 
 #include "protocol/data_header.h"
@@ -34,7 +34,7 @@ int rsti_log_init(rsti_log_t *log, void *base, size_t length)
     uint8_t *bytes = (uint8_t *)base;
     rsti_log_metadata_t *metadata = (rsti_log_metadata_t *)(void *)(bytes + length
         - RSTI_LOG_METADATA_LENGTH);
-    /* Each field is read once: the file belongs to other processes too. */
+    /* Each field is read once: other processes may write the file. */
     const int32_t term_length = metadata->term_length;
     const int32_t page_size = metadata->page_size;
     const int32_t mtu = metadata->mtu_length;
@@ -71,12 +71,12 @@ static void init_tails(rsti_log_metadata_t *metadata, const rsti_log_params_t *p
 {
     const int32_t count = rsti_wrap_sub_i32(params->term_id, params->initial_term_id);
     RST_ASSERT(count >= 0);
-    /* At the very end of a term too: a channel may begin there, and the first append rotates. */
+    /* Also at the end of a term: a channel may begin there, and the first append rotates. */
     RST_ASSERT(params->term_offset >= 0 && params->term_offset <= params->term_length);
     const uint32_t active = (uint32_t)count % RSTI_PARTITIONS;
     int64_t *tails = metadata->term_tail_counters;
-    /* The two idle partitions look as if they had been used two and one terms ago, which is what
-     * a rotation expects to find. */
+    /* The two idle partitions look as if they were used two terms and one term ago, as a rotation
+     * expects. */
     tails[active] = rsti_tail_pack(params->term_id, params->term_offset);
     tails[(active + 1) % RSTI_PARTITIONS] = rsti_tail_pack(rsti_wrap_sub_i32(params->term_id, 2),
         0);

@@ -1,5 +1,5 @@
-/* descriptor.h: layout of a log buffer file and arithmetic of terms and positions (memory reference
- * 2 and 3, wire reference 2). Client and driver meet here. */
+/* descriptor.h: the layout of a log buffer file, and the arithmetic of terms and positions (memory
+ * reference 2 and 3, wire reference 2). Client and driver share this layout. */
 #ifndef RSTI_LOGBUFFER_DESCRIPTOR_H
 #define RSTI_LOGBUFFER_DESCRIPTOR_H
 
@@ -79,7 +79,7 @@ enum {
     RSTI_LOG_IMAGE = 2
 };
 
-/* A mapped log; cnc/log_file maps it, everybody else reads these fields. */
+/* A mapped log. cnc/log_file maps it; all other rooms only read these fields. */
 typedef struct rsti_log_t {
     uint8_t *base;
     size_t length;
@@ -175,7 +175,7 @@ static inline int32_t *rsti_frame_length_address(uint8_t *term, int32_t offset)
     return (int32_t *)(void *)(term + offset);
 }
 
-/* Partition of a term count. Unsigned, so that a count scribbled into the file stays inside. */
+/* The partition of a term count. Unsigned, so that a corrupt count stays inside. */
 static inline int32_t rsti_term_index(int32_t term_count)
 {
     return (int32_t)((uint32_t)term_count % RSTI_PARTITIONS);
@@ -195,15 +195,16 @@ static inline int32_t rsti_frame_span(int32_t length)
     return (length + (RSTI_FRAME_ALIGNMENT - 1)) & ~(RSTI_FRAME_ALIGNMENT - 1);
 }
 
-/* Producer position: of the active partition's tail. */
+/* The producer position, from the tail of the active partition. */
 int64_t rsti_log_producer_position(const rsti_log_t *log);
-/* Publication window for a configured value (wire reference 2): it, when inside half a term. */
+/* The publication window for a configured value (wire reference 2): the value itself if it is below
+ * half a term. */
 static inline int32_t rsti_producer_window(int32_t configured, int32_t term_length)
 {
     return configured > 0 && configured < term_length / 2 ? configured : term_length / 2;
 }
 
-/* Turns to the next term (memory reference 3); true when this caller moved the term count. */
+/* Rotates to the next term (memory reference 3). True: this caller moved the term count. */
 bool rsti_log_rotate(rsti_log_metadata_t *metadata, int32_t current_term_count,
     int32_t current_term_id);
 

@@ -1,4 +1,4 @@
-/* gap_filler.c: a gap that nobody will repair becomes padding. */
+/* gap_filler.c: turns a gap that will not be repaired into padding. */
 #include "logbuffer/rebuilder.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ bool rsti_term_gap_fill(const rsti_log_t *log, const rsti_gap_t *gap)
     int64_t source[RSTI_DATA_HEADER_LENGTH / 8];
     memcpy(source, &header, sizeof header);
     int64_t *words = (int64_t *)(void *)frame;
-    /* The same values that a datagram for this place carries, so writing them loses no race. */
+    /* The same values as in a datagram for this place, so a race between the two does no harm. */
     rsti_store_relaxed_i64(&words[1], source[1]);
     rsti_store_relaxed_i64(&words[2], source[2]);
     return rsti_cas_i64(&words[0], 0, source[0]);

@@ -1,4 +1,4 @@
-/* gap_scanner.c: where frames are missing in a term that is being rebuilt. */
+/* gap_scanner.c: finds missing frames in a term that is being rebuilt. */
 #include "logbuffer/rebuilder.h"
 
 #include "util/fault.h"
@@ -8,8 +8,8 @@ static int32_t length_at(uint8_t *term, int32_t offset)
     return rsti_load_acquire_i32(rsti_frame_length_address(term, offset));
 }
 
-/* First offset at or after the given one where no frame begins. true: a gap begins there; false:
- * the limit was reached, or the length there is none that a frame can have. */
+/* The first offset, from the given one on, where no frame begins. True: a gap begins there. False:
+ * the limit was reached, or the length there is impossible. */
 static bool walk_frames(uint8_t *term, int32_t *offset, int32_t limit_offset, int32_t term_length)
 {
     int32_t at = *offset;

@@ -16,7 +16,7 @@ int32_t rsti_term_read(uint8_t *term, int32_t term_length, int32_t offset,
         return 0;
     }
     while (count < capacity && offset < term_length) {
-        /* Read once: what was checked is what is used. */
+        /* Read once: the checked value is the used one. */
         const int32_t length = rsti_load_acquire_i32(rsti_frame_length_address(term, offset));
         if (length <= 0) {
             break;

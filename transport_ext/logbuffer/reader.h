@@ -1,6 +1,6 @@
-/* reader.h: walking committed frames. Reads at most to the end of one term. Frames come from
- * another process's memory: a length that leaves the term or is not sane ends the scan and sets
- * *is_corrupt (never asserted, never followed). */
+/* reader.h: walks committed frames, to the end of one term at most. Frames come from the memory of
+ * another process. A length that is impossible or leaves the term ends the scan and sets
+ * *is_corrupt; it is never asserted and never followed. */
 #ifndef RSTI_LOGBUFFER_READER_H
 #define RSTI_LOGBUFFER_READER_H
 
@@ -24,9 +24,8 @@ int32_t rsti_term_read(uint8_t *term, int32_t term_length, int32_t offset,
 int32_t rsti_term_scan(uint8_t *term, int32_t term_length, int32_t offset, int32_t max_length,
     int32_t *padding);
 
-/* Where committed frames from there on come to an end: at one that is not there yet, at one that
- * cannot be, or at to, which they may reach beyond. Walks at most the two terms that can be
- * between. */
+/* The end of the committed frames from there on: at a frame that is not there yet, at an impossible
+ * one, or at `to`, which the last one may pass. Walks two terms at most. */
 int64_t rsti_log_committed_end(const rsti_log_t *log, int64_t from, int64_t to);
 
 #endif

@@ -1,11 +1,10 @@
-/* rebuilder.c: a datagram becomes part of the log. */
+/* rebuilder.c: writes a datagram into the log. */
 #include "logbuffer/rebuilder.h"
 
 #include <string.h>
 
-/* The gap scanner of another thread probes lengths inside the bytes that are being copied; what it
- * sees there only moves the end of a gap until its next scan. The thread sanitizer has to be told
- * by words it knows to be atomic. */
+/* The gap scanner of another thread may read lengths inside the bytes being copied. A wrong value
+ * only moves the end of a gap until its next scan. Atomic words tell the thread sanitizer so. */
 static inline void copy_payload(uint8_t *to, const uint8_t *from, size_t length)
 {
 #if defined(__SANITIZE_THREAD__)
@@ -29,7 +28,7 @@ bool rsti_term_insert(uint8_t *term, int32_t offset, const uint8_t *datagram, si
     rsti_store_relaxed_i64(&words[3], rsti_get_i64(datagram + 24));
     rsti_store_relaxed_i64(&words[2], rsti_get_i64(datagram + 16));
     rsti_store_relaxed_i64(&words[1], rsti_get_i64(datagram + 8));
-    /* A swap and not a store: a gap filler may have padded this place meanwhile, and readers that
-     * went over the padding must not be followed by readers that find a shorter frame. */
+    /* A swap instead of a store: a gap filler may have padded this place meanwhile. Some readers
+     * have then passed the padding, and later readers must not find a shorter frame. */
     return rsti_cas_i64(&words[0], 0, rsti_get_i64(datagram));
 }

@@ -6,8 +6,8 @@
 
 #include "logbuffer/descriptor.h"
 
-/* Copies a validated DATA/PAD datagram to term + offset unless a frame already lies there (the
- * first length word decides). true when it was inserted. */
+/* Copies a validated DATA/PAD datagram to term + offset, unless a frame is there already (its first
+ * length word decides). True: it was inserted. */
 bool rsti_term_insert(uint8_t *term, int32_t offset, const uint8_t *datagram, size_t length);
 
 typedef struct rsti_gap_t {
@@ -22,7 +22,7 @@ typedef struct rsti_gap_t {
 bool rsti_term_gap_scan(uint8_t *term, int32_t term_id, int32_t offset, int32_t limit_offset,
     int32_t term_length, int32_t *contiguous_offset, rsti_gap_t *gap);
 
-/* End of the contiguous run of frames from offset alone: nothing behind it is looked at. */
+/* The end of the contiguous run of frames from the offset. Looks at nothing behind it. */
 int32_t rsti_term_contiguous_end(uint8_t *term, int32_t offset, int32_t limit_offset,
     int32_t term_length);
 
@@ -41,11 +41,11 @@ void rsti_log_clean(const rsti_log_t *log, int64_t position, int32_t length);
  * *clean_position; returns bytes cleaned. */
 int32_t rsti_log_clean_up_to(const rsti_log_t *log, int64_t *clean_position, int64_t to_position);
 
-/* Dead producer at blocked_position (memory reference 6): true when unblocked. */
+/* Unblocks a dead producer at blocked_position (memory reference 6). True: unblocked. */
 bool rsti_log_unblock(const rsti_log_t *log, int64_t blocked_position);
-/* The same when no producer is left: then zeros up to the tail are a dead claim too. */
+/* Likewise when no producer is left: then zeros up to the tail are a dead claim too. */
 bool rsti_log_unblock_to_tail(const rsti_log_t *log, int64_t blocked_position);
-/* The term part of it, for tests against vectors. */
+/* The part within one term, for tests against vectors. */
 typedef enum rsti_unblock_t {
     RSTI_UNBLOCK_NONE = 0,
     RSTI_UNBLOCK_DONE = 1,

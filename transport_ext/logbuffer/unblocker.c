@@ -1,6 +1,6 @@
-/* unblocker.c: repairing what a producer left behind that died between claiming and committing
- * (memory reference 6). Each repair is one compare-and-swap of a frame's first word, so that a
- * producer which was only slow wins if it commits first. */
+/* unblocker.c: repairs the claim of a producer that died before it committed (memory reference 6).
+ * Each repair is one compare-and-swap of a frame's first word, so a producer that is only slow wins
+ * if it commits first. */
 #include "logbuffer/rebuilder.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static bool put_padding(const rsti_log_t *log, uint8_t *term, int32_t offset, in
     return rsti_cas_i64(&words[0], expected_first_word, source[0]);
 }
 
-/* First offset above the blocked one where a length is set, or end_offset. */
+/* The first offset above the blocked one with a length, or end_offset. */
 static int32_t next_frame(uint8_t *term, int32_t blocked_offset, int32_t end_offset)
 {
     int32_t at = blocked_offset + RSTI_FRAME_ALIGNMENT;
@@ -48,7 +48,7 @@ static rsti_unblock_t unblock_zeros(const rsti_log_t *log, uint8_t *term, int32_
 {
     const int32_t next = next_frame(term, blocked_offset, tail_offset);
     if (next >= tail_offset && tail_offset < log->term_length) {
-        return RSTI_UNBLOCK_NONE; /* nothing behind it yet: its producer may still come */
+        return RSTI_UNBLOCK_NONE; /* nothing follows yet: its producer may still commit */
     }
     if (!is_zero_back_to(term, next, blocked_offset)
         || !put_padding(log, term, blocked_offset, next - blocked_offset, term_id, first_word)) {

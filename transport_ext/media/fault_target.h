@@ -1,13 +1,13 @@
-/* fault_target.h: datagrams that are lost on purpose, not by dice: for the interceptor's drop
- * function. What is called "first transmission" below is told by offsets: streams send in order, so
- * whatever begins below what was already dropped is sent again. One target serves the sockets of
- * one agent. */
+/* fault_target.h: chosen datagrams that are lost on purpose, for the drop function of the
+ * interceptor. A first transmission is recognised by its offset: a stream sends in order, so a
+ * frame that begins below the last dropped one is a retransmission. One target serves the sockets
+ * of one agent. */
 #ifndef RSTI_MEDIA_FAULT_TARGET_H
 #define RSTI_MEDIA_FAULT_TARGET_H
 
 #include "media/interceptor.h"
 
-/* Which frames are meant: all that the given facts are true of. */
+/* Which frames to drop: all that match every given fact. */
 typedef struct rsti_fault_filter_t {
     bool has_type, has_stream, has_session, has_port;
     int16_t type; /* of the first frame */

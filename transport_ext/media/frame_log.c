@@ -14,7 +14,7 @@ typedef struct line_t {
     size_t length;
 } line_t;
 
-/* Cut at the end of the line, where there is always room for the new-line. */
+/* The line is cut at its end; there is always room for the newline. */
 static void add(line_t *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void add(line_t *line, const char *format, ...)
 {
@@ -64,7 +64,8 @@ static void add_payload(line_t *line, const uint8_t *payload, int64_t length)
     }
 }
 
-/* The frame that begins a datagram of so many bytes, or its rest; how many belong to it. */
+/* The first frame of a datagram of so many bytes, or of its rest. Returns the bytes that belong to
+ * it. */
 static size_t add_frame(line_t *line, const uint8_t *frame, size_t left)
 {
     rsti_frame_header_t header;
@@ -90,7 +91,7 @@ static size_t add_frame(line_t *line, const uint8_t *frame, size_t left)
     case RSTI_FRAME_RES:
         add(line, " length=%" PRId32, header.frame_length);
         break;
-    default: /* every other one that concerns a stream names it at the same place */
+    default: /* every other kind that concerns a stream has it at the same place */
         add(line, " session=%" PRId32 " stream=%" PRId32 " length=%" PRId32,
             rsti_get_i32(frame + 8), rsti_get_i32(frame + 12), header.frame_length);
         break;

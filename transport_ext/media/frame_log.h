@@ -17,7 +17,7 @@
 
 typedef struct rsti_frame_log_t {
     rsti_clock_t clock;
-    /* A whole line with its end, from any of the agents' threads. */
+    /* A complete line with its end, from any of the agents' threads. */
     void (*write)(void *arg, const char *line, size_t length);
     void *arg;
 } rsti_frame_log_t;

@@ -1,5 +1,5 @@
-/* hold_queue.c: nothing is held for longer than the delay and a millisecond, so places of entries
- * that left early come back soon. */
+/* hold_queue.c: see hold_queue.h. No datagram is held longer than the delay and a millisecond, so
+ * the places of entries that left early are free again soon. */
 #include "media/hold_queue.h"
 
 #include "util/alloc.h"

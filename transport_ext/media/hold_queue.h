@@ -1,6 +1,6 @@
-/* hold_queue.h: datagrams that leave later. A ring of entries and a ring of bytes, both given back
- * from the oldest end. Entries leave out of order; one that left early only keeps its place until
- * the older ones are gone. Bounded: made once, never grows. */
+/* hold_queue.h: datagrams that leave later. A ring of entries and a ring of bytes, both freed from
+ * the oldest end. Entries leave out of order. An entry that left early keeps its place until the
+ * older ones have left. Bounded: allocated once, it never grows. */
 #ifndef RSTI_MEDIA_HOLD_QUEUE_H
 #define RSTI_MEDIA_HOLD_QUEUE_H
 
@@ -30,8 +30,8 @@ typedef struct rsti_hold_queue_t {
 /* A delay line is larger: it holds bandwidth times delay. */
 int rsti_hold_queue_init(rsti_hold_queue_t *queue, bool is_delay_line);
 void rsti_hold_queue_fini(rsti_hold_queue_t *queue);
-/* Copies the datagram; it is due at due_ns or when queue->passed reaches due_passed, INT64_MAX =
- * not by that. false when there is no room. */
+/* Copies the datagram. It is due at due_ns or when queue->passed reaches due_passed; INT64_MAX: not
+ * by that. False: there is no room. */
 bool rsti_hold_queue_put(rsti_hold_queue_t *queue, const rsti_datagram_t *datagram, int64_t due_ns,
     int64_t due_passed);
 bool rsti_hold_queue_has_due(const rsti_hold_queue_t *queue, int64_t now_ns);
@@ -40,7 +40,7 @@ bool rsti_hold_queue_has_due(const rsti_hold_queue_t *queue, int64_t now_ns);
 rsti_held_t *rsti_hold_queue_find_due(const rsti_hold_queue_t *queue, uint64_t *from,
     int64_t now_ns);
 uint8_t *rsti_hold_queue_bytes(const rsti_hold_queue_t *queue, const rsti_held_t *held);
-/* Gives the oldest places back and finds what is due next. */
+/* Frees the oldest places and finds the next due time. */
 void rsti_hold_queue_settle(rsti_hold_queue_t *queue);
 
 #endif

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define SEED_STEP UINT64_C(0x9E3779B97F4A7C15)
-/* Each of a burst may be doubled. */
+/* each datagram of a burst may be doubled */
 #define OUT_MAX (2 * RSTI_MEDIA_BURST_MAX)
 
 typedef struct flow_t {
@@ -70,7 +70,7 @@ static bool is_data(const uint8_t *datagram, size_t length)
 
 static fate_t roll(flow_t *flow, const rsti_fault_rates_t *rates)
 {
-    /* All three are always rolled: changing one rate leaves the other dice as they were. */
+    /* All three dice are always rolled, so changing one rate leaves the other dice as they were. */
     const double loss = rsti_rng_unit(&flow->rng);
     const double duplicate = rsti_rng_unit(&flow->rng);
     const double reorder = rsti_rng_unit(&flow->rng);
@@ -166,8 +166,8 @@ static int inner_send(interceptor_t *interceptor, faulty_socket_t *socket,
     return done;
 }
 
-/* A held datagram that the socket cannot take now is lost on the way: what it would cost to keep it
- * is not worth it in a program that loses datagrams on purpose. */
+/* A held datagram that the socket cannot take now is lost. A program that loses datagrams on
+ * purpose need not keep it. */
 static void send_due(interceptor_t *interceptor, faulty_socket_t *socket, int64_t now_ns)
 {
     rsti_hold_queue_t *queue = &socket->out.queue;
@@ -246,7 +246,7 @@ static int send_burst(interceptor_t *interceptor, faulty_socket_t *socket,
     }
     const int taken = sent < listed ? socket->sources[sent] : burst;
     if (taken < burst) {
-        /* The caller comes again with the rest: its dice must fall the same way. */
+        /* The caller repeats the call with the rest: its dice must fall the same way. */
         socket->out.rng = socket->rng_before[taken];
     }
     settle_send(interceptor, socket, datagrams, taken, now_ns);
@@ -332,7 +332,7 @@ static bool admit(interceptor_t *interceptor, flow_t *flow, const rsti_datagram_
     }
     if (fate.is_reordered) {
         count(&interceptor->reordered);
-        /* In a delay line those that pass first are older ones, so only the time counts. */
+        /* In a delay line the passing datagrams are older ones, so only the time counts. */
         if (rsti_hold_queue_put(queue, datagram, now_ns + delay_ns + RSTI_FAULT_REORDER_NS,
                 delay_ns > 0 ? INT64_MAX : queue->passed + RSTI_FAULT_REORDER_COUNT)) {
             return false;

@@ -16,7 +16,7 @@ typedef struct rsti_fault_rates_t {
     double reorder;
 } rsti_fault_rates_t;
 
-/* One datagram, for those who choose it themselves (media/fault_target.h). */
+/* One datagram, for drop functions (media/fault_target.h). */
 typedef struct rsti_fault_view_t {
     const uint8_t *data;
     size_t length;
@@ -29,24 +29,25 @@ typedef struct rsti_fault_params_t {
     rsti_fault_rates_t send_data, send_control, receive_data, receive_control;
     int64_t delay_ns; /* added to everything received */
     uint64_t seed;
-    /* Tests in C: true loses it, whatever the dice say; NULL: the dice alone. Called by the agents'
-     * threads; a send that is refused and tried again asks again. */
+    /* For tests in C: true loses the datagram, whatever the dice say. NULL: only the dice decide.
+     * Called by the agents' threads. A send that was refused asks again when it is repeated. */
     bool (*drop)(void *arg, const rsti_fault_view_t *datagram);
     void *drop_arg;
 } rsti_fault_params_t;
 
 bool rsti_fault_is_active(const rsti_fault_params_t *params);
-/* Takes inner over (destroyed with it). A socket belongs to one agent: its send and receive are
- * called from one thread, different sockets may be used by different threads. State is kept per
- * socket and direction; the n-th socket opened gets the n-th stream of dice of the seed, and every
- * datagram rolls three, so its fate depends on seed, socket, direction and its number only.
- * What is held back lies in a bounded queue made when the socket opens: when it is full, a delayed
- * datagram is lost (as in a router), a reordered one passes at once, a double is left out. */
+/* Owns inner from now on and destroys it. A socket belongs to one agent: one thread calls its send
+ * and receive; different sockets may be used by different threads. State is kept per socket and
+ * direction. The n-th opened socket gets the n-th stream of dice of the seed, and every datagram
+ * rolls three. So the fate of a datagram depends only on seed, socket, direction and its number.
+ * Held datagrams lie in a bounded queue that is made when the socket opens. When it is full, a
+ * delayed datagram is lost (as in a router), a reordered one passes at once, and a double is left
+ * out. */
 int rsti_media_interceptor_create(rsti_media_t *media, const rsti_media_t *inner,
     const rsti_fault_params_t *params, const rsti_clock_t *clock);
 void rsti_media_interceptor_destroy(rsti_media_t *media);
 
-/* What it did, for tests and `rstream stat`. */
+/* What the interceptor did, for tests and `rstream stat`. */
 typedef struct rsti_fault_counts_t {
     int64_t lost, duplicated, reordered; /* since creation, all sockets, closed ones too */
 } rsti_fault_counts_t;

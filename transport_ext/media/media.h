@@ -42,20 +42,21 @@ typedef struct rsti_media_table_t {
     /* 0, or -RST_EINUSE / -RST_EACCESS / -RST_ESYS with a trail naming the address. */
     int (*open)(void *media, const rsti_socket_params_t *params, rsti_socket_t **socket);
     void (*close)(void *media, rsti_socket_t *socket);
-    /* Sends in order until one would block. Returns how many were taken (refused / interrupted
-     * count as taken); -RST_ESYS with a trail on other errors. */
+    /* Sends in order until a send would block. Returns how many were taken; a refused or
+     * interrupted datagram counts as taken. Other errors: -RST_ESYS with a trail. */
     int (*send)(void *media, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count);
-    /* Returns how many were received, 0 when none is there. */
+    /* Returns how many were received; 0: none is there. */
     int (*receive)(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity);
     void (*local_address)(void *media, rsti_socket_t *socket, struct sockaddr_storage *address);
     int (*fd)(void *media, rsti_socket_t *socket); /* for a poller; -1 when it has none */
     int32_t (*granted_rcvbuf)(void *media, rsti_socket_t *socket); /* usable bytes */
-    /* Something held back (delayed datagrams of an interceptor) becomes due; RSTI_NO_DEADLINE. A
-     * call of receive() then hands it over, and sends what was held back on the way out. */
+    /* When a held datagram (of an interceptor) becomes due, or RSTI_NO_DEADLINE. A call of
+     * receive() then delivers it, and sends those held on the way out. */
     int64_t (*next_deadline_ns)(void *media, rsti_socket_t *socket);
-    /* What a wrapping table calls when it is destroyed itself; may be NULL. */
+    /* Called when a wrapping table is destroyed; may be NULL. */
     void (*destroy)(void *media);
-    /* A connected socket gets another peer (its name resolved to a new address): 0 or -RST_ESYS. */
+    /* Gives a connected socket another peer, because its name resolved to a new address. 0 or
+     * -RST_ESYS. */
     int (*reconnect)(void *media, rsti_socket_t *socket, const struct sockaddr_storage *address);
 } rsti_media_table_t;
 
@@ -67,12 +68,12 @@ typedef struct rsti_media_t {
 /* Real UDP sockets: non-blocking, close-on-exec, sendmmsg / recvmmsg. */
 int rsti_media_udp_create(rsti_media_t *media);
 void rsti_media_udp_destroy(rsti_media_t *media);
-/* Before the first socket opens: where to count the datagrams that the system took and handed over.
- * A wrapping interceptor is above this, so what it loses is not counted, what it doubles is twice.
- */
+/* Counts the datagrams that the system took and delivered. Call it before the first socket opens. A
+ * wrapping interceptor is above this table: a datagram that it loses is not counted, one that it
+ * doubles is counted twice. */
 void rsti_media_udp_count(const rsti_media_t *media, int64_t *sent, int64_t *received);
 
-/* A datagram that the system took or handed over. */
+/* A datagram that the system took or delivered. */
 typedef struct rsti_tapped_t {
     const uint8_t *data;
     size_t length;
@@ -80,19 +81,20 @@ typedef struct rsti_tapped_t {
     struct sockaddr_storage peer;
     bool is_sent;
 } rsti_tapped_t;
-/* Before the first socket opens: who is told of every one of them, by the agents' threads. Of what
- * the system refused for an earlier datagram's sake nothing is told. */
+/* Sets the function that is told of every one of them, by the agents' threads. Call it before the
+ * first socket opens. A datagram that the system refused because of an earlier one is not reported.
+ * */
 void rsti_media_udp_tap(const rsti_media_t *media,
     void (*tap)(void *arg, const rsti_tapped_t *datagram), void *arg);
 
-/* Usable bytes of the buffers of a socket that asks for these (0: for none). */
+/* The usable bytes of the buffers of a socket that asks for these (0: asks for none). */
 typedef struct rsti_socket_probe_t {
     int64_t rcvbuf;
     int64_t sndbuf;
 } rsti_socket_probe_t;
 int rsti_media_udp_probe(int64_t so_rcvbuf, int64_t so_sndbuf, rsti_socket_probe_t *probe);
 
-/* The poller: which sockets are readable, and a way to be woken (wake_fd: a FIFO; -1 = none). */
+/* The poller finds the readable sockets, and can be woken (wake_fd: a FIFO; -1: none). */
 typedef struct rsti_poller_t {
     int epoll_fd;
     int wake_fd;

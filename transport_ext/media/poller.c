@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Its address marks the wake fd among the tags of callers. */
+/* Its address marks the wake fd among the callers' tags. */
 static char wake_tag;
 
 int rsti_poller_open(rsti_poller_t *poller, int wake_fd)
@@ -68,7 +68,7 @@ static int timeout_ms(int64_t timeout_ns)
     if (timeout_ns <= 0) {
         return 0;
     }
-    /* Rounded up: too early would make the agent spin through the last millisecond. */
+    /* Rounded up: waking too early would make the agent spin through the last millisecond. */
     const int64_t ms = (timeout_ns - 1) / RSTI_NS_PER_MS + 1;
     return ms < INT_MAX ? (int)ms : INT_MAX;
 }
@@ -104,7 +104,7 @@ static void drain(int fd)
 int rsti_poller_wait(rsti_poller_t *poller, int64_t timeout_ns, void **tags, int capacity)
 {
     struct epoll_event events[RSTI_MEDIA_BURST_MAX];
-    /* One more than the caller takes, so that the wake fd is never crowded out. */
+    /* One more than the caller takes, so that the wake fd always fits. */
     const int limit = capacity < RSTI_MEDIA_BURST_MAX ? capacity + 1 : RSTI_MEDIA_BURST_MAX;
     const int ready = wait_events(poller, events, limit, timeout_ns);
     int count = 0;

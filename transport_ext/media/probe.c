@@ -1,4 +1,4 @@
-/* probe.c: what the system gives to a socket that asks for buffers. */
+/* probe.c: the buffer sizes that the system grants to a socket. */
 #include "media/media.h"
 
 #include "util/error.h"
@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Linux doubles what is asked for its own accounting, and reports the double. */
+/* Linux doubles the requested size for its own accounting, and reports the double. */
 static int read_usable(int fd, int option, const char *name, int64_t *usable)
 {
     int reported = 0;

@@ -1,5 +1,5 @@
-/* udp.c: real UDP sockets. Bursts go through sendmmsg / recvmmsg; the headers for them lie in the
- * socket, so that nothing is allocated or left to the stack's depth while data flows. */
+/* udp.c: real UDP sockets. Bursts use sendmmsg and recvmmsg. Their headers lie in the socket, so
+ * nothing is allocated while data flows, and the stack stays small. */
 #include "media/media.h"
 #include "media/udp_socket.h"
 
@@ -15,12 +15,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* A pending ICMP error is handed out once per datagram that caused it; more attempts than this in
- * one call would let a peer that refuses everything hold the agent. */
+/* Attempts in one call. A pending ICMP error is reported once per datagram that caused it, and a
+ * peer that refuses everything must not hold the agent. */
 #define RECEIVE_ATTEMPTS_MAX 4
 
 /* Segmentation offload: one message to the kernel may hold a run of datagrams of one length (the
- * last may be shorter), which it cuts itself. At most so many, and less than 64 KiB together. */
+ * last may be shorter), which the kernel cuts. The run has at most so many, and less than 64 KiB
+ * together. */
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
@@ -36,11 +37,11 @@ typedef struct segment_control_t {
     _Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
 } segment_control_t;
 
-/* Sockets of several agents count into the same two words. */
+/* Sockets of several agents use the same two counters. */
 typedef struct udp_media_t {
-    int64_t *sent;     /* NULL: nobody counts */
+    int64_t *sent;     /* NULL: not counted */
     int64_t *received;
-    void (*tap)(void *arg, const rsti_tapped_t *datagram); /* NULL: nobody listens */
+    void (*tap)(void *arg, const rsti_tapped_t *datagram); /* NULL: no tap */
     void *tap_arg;
 } udp_media_t;
 
@@ -64,8 +65,8 @@ static void scratch_init(scratch_t *scratch)
     }
 }
 
-/* Linux doubles what is asked for, to cover its own book-keeping, and reports the double: half of
- * the report is what datagrams may fill. */
+/* Linux doubles the requested size for its own accounting, and reports the double: half of the
+ * report is for datagrams. */
 static int32_t usable_rcvbuf(int fd)
 {
     int reported = 0;
@@ -111,7 +112,7 @@ static void udp_close(void *media, rsti_socket_t *socket)
     }
 }
 
-/* Addresses are only read by the kernel when sending, hence the dropped const. */
+/* The kernel only reads addresses when sending, hence the dropped const. */
 static void *without_const(const void *pointer)
 {
     void *result;
@@ -119,7 +120,7 @@ static void *without_const(const void *pointer)
     return result;
 }
 
-/* Datagrams from the first on that one segmented message can carry. */
+/* The number of datagrams, from the first on, that one segmented message can carry. */
 static int run_length(const rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
 {
     const size_t segment = datagrams[0].length;
@@ -133,7 +134,7 @@ static int run_length(const rsti_socket_t *socket, const rsti_datagram_t *datagr
         bytes += datagrams[run].length;
         run++;
         if (datagrams[run - 1].length < segment) {
-            break; /* a shorter one ends the run */
+            break; /* a shorter datagram ends the run */
         }
     }
     return run;
@@ -234,7 +235,7 @@ static void tell_tap(rsti_socket_t *socket, const rsti_datagram_t *datagrams, in
     }
 }
 
-/* A path, device or kernel that does not cut for us says so with one of these. */
+/* One of these errors means that the path, the device or the kernel does not cut. */
 static bool is_segmentation_refused(int errno_value)
 {
     return errno_value == EINVAL || errno_value == EIO || errno_value == EOPNOTSUPP
@@ -250,15 +251,15 @@ static int datagrams_in(const rsti_socket_t *socket, int first_message, int mess
     return datagrams;
 }
 
-/* At most one burst. A refusal belongs to an earlier datagram and clears itself, so the one that
- * met it is tried once more: else every second SETUP to a peer that is about to come up would be
- * lost, and connecting would take twice as long. */
+/* Sends at most one burst. A refusal belongs to an earlier datagram and clears itself, so the
+ * datagram that met it is tried once more. Otherwise every second SETUP to a peer that is starting
+ * would be lost, and connecting would take twice as long. */
 static int send_burst(rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
 {
     const int messages = prepare_send(socket, datagrams, count);
     int done = 0;     /* messages */
     int taken = 0;    /* datagrams */
-    int retried = -1; /* message that was already tried again */
+    int retried = -1; /* the message that was already tried again */
     while (done < messages) {
         const int sent = sendmmsg(socket->fd, socket->sending.messages + done,
             (unsigned)(messages - done), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -276,11 +277,11 @@ static int send_burst(rsti_socket_t *socket, const rsti_datagram_t *datagrams, i
             }
         } else if (sent < 0 && socket->spans[done] > 1 && is_segmentation_refused(errno)) {
             socket->can_segment = false;
-            break; /* the caller goes on behind the taken ones, in single datagrams */
+            break; /* the caller goes on behind the taken ones, with single datagrams */
         } else if (sent < 0 && !would_block(errno) && taken == 0) {
             return send_failure(&datagrams[0], socket->is_connected);
         } else {
-            break; /* full, or an error that the next call reports for its first datagram */
+            break; /* full, or an error: the next call reports it for its first datagram */
         }
     }
     return taken;
@@ -342,7 +343,7 @@ static int udp_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *data
     }
     for (int i = 0; i < received; i++) {
         const struct mmsghdr *message = &socket->receiving.messages[i];
-        /* A cut datagram is handed on empty: the first gate counts it as invalid. */
+        /* A truncated datagram is delivered empty: the first gate counts it as invalid. */
         datagrams[i].length = (message->msg_hdr.msg_flags & MSG_TRUNC) != 0 ? 0 : message->msg_len;
     }
     tell_tap(socket, datagrams, received, false);

@@ -1,5 +1,6 @@
-/* udp_socket.c: what a socket must be told before data flows (wire reference 5.2). A member of a
- * group shares its port with other members on this machine and must not see what they joined. */
+/* udp_socket.c: the options of a socket before data flows (wire reference 5.2). A member of a group
+ * shares its port with other members on this machine, and must not receive the groups that they
+ * joined. */
 #include "media/udp_socket.h"
 
 #include "util/error.h"
@@ -27,8 +28,7 @@ static int set_option(int fd, int level, int name, int value, const char *what)
     return 0;
 }
 
-/* A kernel that does not know it (before 4.20 for IPv6) leaves it to the user not to share a port.
- */
+/* A kernel without it (before 4.20 for IPv6) leaves it to the user not to share a port. */
 static int set_option_if_known(int fd, int level, int name, int value, const char *what)
 {
     if (setsockopt(fd, level, name, &value, sizeof value) != 0 && errno != ENOPROTOOPT) {
@@ -68,7 +68,7 @@ static uint32_t index_of(const rsti_socket_params_t *params)
                                         : rsti_net_interface_index(&params->interface_address);
 }
 
-/* Both directions of a group go by one device: the member sends to it too. */
+/* A member also sends to its group: both directions use one device. */
 static int set_outgoing(int fd, sa_family_t family, const rsti_socket_params_t *params)
 {
     const int ttl = params->multicast_ttl;
@@ -107,7 +107,7 @@ static int share_port(int fd, sa_family_t family)
         result = set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
     }
 #endif
-    /* Else this socket would get what other sockets on its port joined. */
+    /* Otherwise this socket would receive the groups of other sockets on its port. */
     if (result == 0) {
         result = family == AF_INET6
             ? set_option_if_known(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0, "IPV6_MULTICAST_ALL")

@@ -1,4 +1,4 @@
-/* udp_socket.h: a UDP socket made, optioned, bound and connected (wire reference 5.2). */
+/* udp_socket.h: making, configuring, binding and connecting a UDP socket (wire reference 5.2). */
 #ifndef RSTI_MEDIA_UDP_SOCKET_H
 #define RSTI_MEDIA_UDP_SOCKET_H
 

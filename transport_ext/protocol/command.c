@@ -1,5 +1,5 @@
-/* command.c: one table row per message says which fields follow each other; one encoder and one
- * decoder walk it, so that the two cannot disagree. */
+/* command.c: one table row per message lists its fields in order. The encoder and the decoder both
+ * walk it, so they cannot disagree. */
 #include "protocol/command.h"
 
 #include "util/bits.h"
@@ -13,10 +13,10 @@ typedef enum field_kind_t {
     FIELD_I64,
     FIELD_I32,
     FIELD_U16,
-    FIELD_OPTIONAL_I64, /* older clients leave it out: then it is zero */
+    FIELD_OPTIONAL_I64, /* older clients omit it: zero then */
     FIELD_BYTES_16,
     FIELD_TEXT,         /* i32 length, bytes */
-    FIELD_ALIGNED_TEXT  /* the same, from the next multiple of 4 on */
+    FIELD_ALIGNED_TEXT  /* likewise, at the next multiple of 4 */
 } field_kind_t;
 
 typedef struct field_t {
@@ -25,7 +25,7 @@ typedef struct field_t {
 } field_t;
 
 typedef struct layout_t {
-    size_t length_min; /* what a writer pads to; 0: the fields alone say */
+    size_t length_min; /* a writer pads to it; 0: no padding */
     bool is_min_required; /* a shorter message is malformed */
     field_t fields[FIELDS_MAX];
 } layout_t;
@@ -68,8 +68,8 @@ static const layout_t command_layouts[] = {
     [RSTI_CMD_ADD_STATIC_COUNTER] = {.fields = {IDS, C(I64, registration_id),
                                          C(I32, counter_type_id), C(TEXT, key),
                                          C(ALIGNED_TEXT, label)}},
-    /* Aeron's driver asks for the size of its struct, tail padding included, even when the reason
-     * ends before: so we write that much, but read what is there. */
+    /* Aeron's driver expects the size of its struct with tail padding, even if the reason ends
+     * before. So the encoder writes that length, and the decoder accepts less. */
     [RSTI_CMD_REJECT_IMAGE] = {.length_min = 40,
         .fields = {IDS, C(I64, registration_id), C(I64, position), C(TEXT, channel)}},
     [RSTI_CMD_REMOVE_DESTINATION_BY_ID] = {.fields = {IDS, C(I64, registration_id),
@@ -129,7 +129,7 @@ static const layout_t response_layouts[] = {
 #define OWN_COUNT (sizeof own_layouts / sizeof own_layouts[0])
 #define RESPONSE_COUNT (sizeof response_layouts / sizeof response_layouts[0])
 
-/* NULL for a type that is none of ours. Rows without fields are holes of the table. */
+/* NULL for an unknown type. Rows without fields are holes of the table. */
 static const layout_t *find_layout(const layout_t *layouts, size_t count, int32_t type,
     int32_t base)
 {
@@ -171,7 +171,7 @@ static bool is_text(field_kind_t kind)
     return kind == FIELD_TEXT || kind == FIELD_ALIGNED_TEXT;
 }
 
-/* Where the next byte goes, or SIZE_MAX when the text does not fit. */
+/* The place of the next byte. SIZE_MAX: the text does not fit. */
 static size_t encode_text(const rsti_text_t *text, field_kind_t kind, uint8_t *buffer,
     size_t capacity, size_t at)
 {
@@ -223,7 +223,7 @@ static int64_t encode(const layout_t *layout, const void *record, uint8_t *buffe
     return (int64_t)at;
 }
 
-/* Where the next field begins, or SIZE_MAX when the text is not wholly inside the message. */
+/* The place of the next field. SIZE_MAX: the text is not inside the message. */
 static size_t decode_text(rsti_text_t *text, field_kind_t kind, const uint8_t *buffer,
     size_t length, size_t at)
 {
@@ -308,7 +308,7 @@ int rsti_response_decode(int32_t type, const uint8_t *buffer, size_t length,
 
 #define KEY_LENGTH 112
 
-/* i32 length and text at offset; cut so that the key is not left. Returns the end. */
+/* i32 length and text at offset; the text is truncated to the key. Returns the end. */
 static size_t put_key_text(uint8_t key[KEY_LENGTH], size_t offset, const char *text, size_t length,
     size_t length_max)
 {

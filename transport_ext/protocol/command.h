@@ -30,7 +30,7 @@ enum {
     RSTI_CMD_REJECT_IMAGE = 0x10,
     RSTI_CMD_REMOVE_DESTINATION_BY_ID = 0x11,
     RSTI_CMD_NEXT_SESSION_ID = 0x12,
-    RSTI_CMD_OURS = 0x7300, /* … 0x73FF: Aeron's drivers answer that they do not know them */
+    RSTI_CMD_OURS = 0x7300, /* … 0x73FF: an Aeron driver answers that it does not know them */
     RSTI_CMD_SET_RATE = 0x7301, /* channel: the text of rs-rate */
 
     RSTI_RSP_ON_ERROR = 0x0F01,
@@ -73,7 +73,7 @@ typedef struct rsti_command_t { /* decoded form of every command; unused fields 
     int32_t type;
     int64_t client_id;
     int64_t correlation_id;
-    int64_t registration_id; /* of the thing removed / the subscription's (-1) */
+    int64_t registration_id; /* of the removed object, or of the subscription (-1) */
     int64_t destination_id;
     int64_t position;
     int32_t stream_id;

@@ -36,6 +36,6 @@ uint16_t rsti_name_hash(const char *name, size_t length)
         hash = (hash ^ (uint8_t)name[i]) * FNV_PRIME;
     }
     uint16_t folded = (uint16_t)(hash >> 16 ^ hash);
-    /* 0 means "unnamed", so the one hash in 65536 that folds to it moves aside. */
+    /* 0 means "unnamed", so a hash that folds to 0 (one in 65536) becomes another value. */
     return folded == 0 ? 1 : folded;
 }

@@ -36,7 +36,7 @@ typedef struct rsti_stream_header_t {
 } rsti_stream_header_t;
 
 int64_t rsti_stream_header_encode(const rsti_stream_header_t *header);
-/* false for 0 and for a version that is not ours: treat as a plain Aeron message. */
+/* False for 0 and for an unknown version: treat it as a plain Aeron message. */
 bool rsti_stream_header_decode(int64_t reserved_value, rsti_stream_header_t *header);
 uint16_t rsti_name_hash(const char *name, size_t length);
 

@@ -1,5 +1,5 @@
-/* frame.c: the gates and the header template. Every check reads lengths as 64-bit numbers, so that
- * no length a peer can write overflows. */
+/* frame.c: the gates and the header template. Every check reads lengths as 64-bit numbers, so no
+ * length from a peer overflows. */
 #include "protocol/frame.h"
 
 #include "util/bits.h"
@@ -32,7 +32,7 @@ static bool is_term_offset(int32_t offset, int32_t term_length)
     return offset >= 0 && offset < term_length && is_frame_aligned(offset);
 }
 
-/* Bytes of a control frame's struct; 0 for a type that is no control frame of ours. */
+/* The struct size of a control frame; 0 for an unknown type. */
 static size_t control_length_min(int16_t type)
 {
     switch (type) {
@@ -65,7 +65,7 @@ bool rsti_frame_is_acceptable(const void *datagram, size_t length)
         return false;
     }
     if (header.type == RSTI_FRAME_DATA || header.type == RSTI_FRAME_PAD) {
-        /* frame_length is no bound here: a PAD's covers bytes that are never sent. */
+        /* frame_length is not checked: that of a PAD covers bytes that are never sent. */
         return length >= RSTI_DATA_HEADER_LENGTH && length % RSTI_FRAME_ALIGNMENT == 0;
     }
     size_t length_min = control_length_min(header.type);
@@ -79,7 +79,7 @@ bool rsti_setup_is_valid(const rsti_setup_t *setup)
         || !rsti_is_power_of_two(setup->term_length)) {
         return false;
     }
-    /* A term before the first one has no position; no sender is ever there. */
+    /* A term before the first one has no position; no sender is there. */
     return is_term_offset(setup->term_offset, setup->term_length)
         && setup->mtu >= RSTI_DATA_HEADER_LENGTH && setup->mtu <= MTU_MAX
         && is_frame_aligned(setup->mtu)
@@ -133,9 +133,9 @@ bool rsti_packet_is_heartbeat(const void *datagram, size_t length)
     return length == RSTI_DATA_HEADER_LENGTH && rsti_get_i32(datagram) == 0;
 }
 
-/* The frames of one datagram follow each other in one term of one stream. Beyond what Aeron checks,
- * a frame must hold its own header (else its payload would have a negative length) and must name
- * the stream and term of the first one. */
+/* The frames of one datagram follow each other in one term of one stream. Stricter than Aeron: a
+ * frame must hold its own header (otherwise its payload has a negative length), and must name the
+ * stream and the term of the first frame. */
 static bool is_next_frame(const rsti_data_header_t *first, const rsti_data_header_t *frame,
     int64_t term_offset)
 {
@@ -172,7 +172,7 @@ int32_t rsti_packet_validate(const void *datagram, size_t length, int32_t term_l
             return -1;
         }
     }
-    /* Only a final PAD may reach beyond its datagram: just its header travels. */
+    /* Only a final PAD may extend beyond its datagram: just its header is sent. */
     if (walked != (int64_t)length && frame.frame.type != RSTI_FRAME_PAD) {
         return -1;
     }

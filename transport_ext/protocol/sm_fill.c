@@ -1,4 +1,4 @@
-/* sm_fill.c: shares travel as whole numbers of 16 bits. */
+/* sm_fill.c: see sm_fill.h. Fractions are sent as 16-bit integers. */
 #include "protocol/sm_fill.h"
 
 #include "util/bits.h"

@@ -24,7 +24,7 @@ typedef struct rsti_sm_fill_t {
     int64_t drain, drain_all, buffer_bytes;
 } rsti_sm_fill_t;
 
-/* Writes RSTI_SM_FILL_LENGTH bytes. What lies outside its range is cut to it; a strength above zero
+/* Writes RSTI_SM_FILL_LENGTH bytes. Values outside their range are clamped; a strength above zero
  * stays above zero. */
 void rsti_sm_fill_encode(const rsti_sm_fill_t *fill, uint8_t *value);
 void rsti_sm_fill_decode(rsti_sm_fill_t *fill, const uint8_t *value);

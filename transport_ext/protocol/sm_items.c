@@ -1,5 +1,5 @@
-/* sm_items.c: the tail is checked whole before the first item is handed out, so that a malformed
- * one changes nothing at the sender. */
+/* sm_items.c: the whole tail is checked before the first item is delivered, so a malformed item
+ * changes nothing at the sender. */
 #include "protocol/sm_items.h"
 
 #include "protocol/sm_budget.h"
@@ -62,7 +62,8 @@ size_t rsti_sm_items_end(rsti_sm_items_writer_t *writer)
     return writer->length;
 }
 
-/* Least value length of the items we know. A later version may append to a value, never cut it. */
+/* The least value length of the known items. A later version may append to a value, never shorten
+ * it. */
 static uint8_t value_length_min(uint8_t type)
 {
     switch (type) {

@@ -16,11 +16,12 @@
 enum {
     RSTI_SM_ITEM_TAG_PRESENT = 1, /* u8 */
     RSTI_SM_ITEM_FILL = 2,        /* a fill NAK: sm_fill.h */
-    RSTI_SM_ITEM_DEMAND = 3,      /* what its readers ask for: sm_demand.h */
-    RSTI_SM_ITEM_BUDGET = 4, /* what may be under way, and how far it was taken: sm_budget.h */
-    RSTI_SM_ITEM_ROUND_TRIP = 5, /* i64 ns, the least of the last ones */
-    RSTI_SM_ITEM_ARRIVAL_RATE = 6, /* i64 bytes per second that it asks for; 0: any */
-    RSTI_SM_ITEM_NOOP = 7, /* NOOPs heard and answered: sm_noop.h */
+    RSTI_SM_ITEM_DEMAND = 3,      /* the demand of its readers: sm_demand.h */
+    /* the granted bytes on the way, and how far they were consumed: sm_budget.h */
+    RSTI_SM_ITEM_BUDGET = 4,
+    RSTI_SM_ITEM_ROUND_TRIP = 5, /* i64 ns, the least of the recent ones */
+    RSTI_SM_ITEM_ARRIVAL_RATE = 6, /* i64 bytes per second, requested by the receiver; 0: any */
+    RSTI_SM_ITEM_NOOP = 7, /* NOOPs received and answered: sm_noop.h */
     RSTI_SM_ITEM_TARGET_DELAY = 8 /* i64 ns, from sender to receivers: L of flow/reaction.h */
 };
 
@@ -28,7 +29,7 @@ enum {
 #define RSTI_SM_ITEMS_MIN 16
 #define RSTI_SM_ITEMS_MAX 128
 
-/* Builds the tail into buffer; returns bytes used so far, or -1 when it does not fit. */
+/* Builds the tail in buffer. Returns the bytes used so far; -1: it does not fit. */
 typedef struct rsti_sm_items_writer_t {
     uint8_t *buffer;
     size_t capacity;
@@ -40,7 +41,7 @@ bool rsti_sm_items_add(rsti_sm_items_writer_t *writer, uint8_t type, const void 
     uint8_t length);
 size_t rsti_sm_items_end(rsti_sm_items_writer_t *writer);
 
-/* Untrusted: whether the tail is one of items. */
+/* Untrusted: whether the tail consists of items. */
 bool rsti_sm_items_are_sound(const uint8_t *tail, size_t length);
 /* Untrusted: calls per item, unknown types included (callers skip them); false when malformed. */
 bool rsti_sm_items_read(const uint8_t *tail, size_t length,

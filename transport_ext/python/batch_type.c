@@ -1,6 +1,8 @@
-/* batch_type.c: Batch, what one poll hands over. The core's batch is used again by the next poll;
- * this object is new each time (60 ns a poll), so that an old one can say that it was released. */
-#include "state.h"
+/* batch_type.c: see batch_type.h. */
+#include "batch_type.h"
+
+#include "message_type.h"
+#include "types.h"
 
 PyObject *rsti_py_batch_make(rsti_py_subscription_t *subscription)
 {
@@ -17,23 +19,6 @@ PyObject *rsti_py_batch_make(rsti_py_subscription_t *subscription)
     self->subscription = subscription;
     subscription->current = self;
     return (PyObject *)self;
-}
-
-PyObject *rsti_py_batch_raise_released(const rsti_py_batch_t *self)
-{
-    return rsti_py_raise_at(&self->subscription->handle, RST_ECLOSED,
-        "the batch was released (by release(), the next poll, or close): copy what you keep");
-}
-
-void rsti_py_batch_export(rsti_py_batch_t *self, int32_t change)
-{
-    rsti_py_handle_t *handle = &self->subscription->handle;
-
-    self->exports += change;
-    handle->pins += change;
-    if (handle->pins == 0 && handle->is_closed) {
-        rsti_py_handle_finish(handle);
-    }
 }
 
 static PyObject *batch_to_list(PyObject *object, PyObject *unused)
@@ -199,7 +184,8 @@ static void batch_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
 
     if (!self->is_released) {
-        (void)rsti_py_subscription_release(self->subscription); /* views hold references: none */
+        /* every view holds a reference: none is left */
+        (void)rsti_py_subscription_release(self->subscription);
     }
     Py_DECREF((PyObject *)self->subscription);
     PyObject_Free(self);
@@ -208,7 +194,7 @@ static void batch_dealloc(PyObject *object)
 
 static PyMethodDef batch_methods[] = {
     {"to_list", batch_to_list, METH_NOARGS, "Each message copied to bytes."},
-    {"messages", batch_messages, METH_NOARGS, "Each message as a view without a copy."},
+    {"messages", batch_messages, METH_NOARGS, "Each message as a view, without a copy."},
     {"headers", batch_headers, METH_NOARGS, "The reserved value of each message."},
     {"positions", batch_positions, METH_NOARGS, "The position after each message."},
     {"session_ids", batch_session_ids, METH_NOARGS, "The session of each message."},
@@ -224,12 +210,12 @@ static PyGetSetDef batch_getset[] = {
     {"is_plain", batch_get_is_plain, NULL,
         "Every message carries the same reserved value as the first.", NULL},
     {"is_intact", batch_get_is_intact, NULL,
-        "Whether what was copied up to now is what was written (False: evicted).", NULL},
+        "Whether everything copied so far is as it was written. False: evicted.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot batch_slots[] = {
-    {Py_tp_doc, "What one poll hands over, leased: memory stays valid until release()."},
+    {Py_tp_doc, "The messages of one poll, leased: memory stays valid until release()."},
     {Py_tp_dealloc, batch_dealloc},
     {Py_tp_iter, batch_iter},
     {Py_sq_length, batch_length},

@@ -1,10 +1,10 @@
-/* bench_block.c: messages that can be told apart and checked, at memory speed.
+/* bench_block.c: makes and checks distinguishable messages, at memory speed.
  *
- * A message of size bytes: number (8 bytes, little endian), checksum (4), pattern. The pattern is a
- * sequence of 64-bit words seeded by the number; the checksum folds number and pattern with
- * multiply and xor, so that a lost, repeated, swapped, cut or changed message is found. Shared by
- * both sides of every comparison, so that checking costs the same for all. */
-#include "state.h"
+ * A message of `size` bytes is: number (8 bytes, little endian), checksum (4), pattern. The pattern
+ * is a sequence of 64-bit words seeded by the number. The checksum folds the number and the pattern
+ * with multiply and xor. So a lost, repeated, swapped, cut or changed message is found. Both sides
+ * of every comparison use it, so checking costs the same for all. */
+#include "types.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static inline void fill_message(uint8_t *message, size_t size, uint64_t number)
     memcpy(message + sizeof(number), &sum, sizeof(sum));
 }
 
-/* NULL when right, else what is wrong (text in buffer). */
+/* NULL when the message is right; otherwise what is wrong, as a text in buffer. */
 static const char *find_fault(const uint8_t *message, size_t size, uint64_t number, char *buffer,
     size_t buffer_size)
 {

@@ -1,7 +1,20 @@
-/* claim_type.c: Claim, a writable part of the log between try_claim and commit. */
-#include "state.h"
+/* claim_type.c: see claim_type.h. */
+#include "claim_type.h"
+
+#include "handle_life.h"
+#include "types.h"
 
 #include <string.h>
+
+typedef struct rsti_py_claim_t {
+    PyObject_HEAD rsti_py_publication_t *publication; /* owned reference, pinned */
+    rst_claim_t claim;
+    PyObject *view; /* the view that __enter__ returned */
+    int64_t position;
+    int32_t exports; /* views that are alive */
+    bool is_open;    /* neither committed nor aborted */
+    bool is_pinned;
+} rsti_py_claim_t;
 
 PyObject *rsti_py_claim_make(rsti_py_publication_t *publication, const rst_claim_t *claim)
 {
@@ -24,7 +37,7 @@ PyObject *rsti_py_claim_make(rsti_py_publication_t *publication, const rst_claim
     return (PyObject *)self;
 }
 
-/* The publication may close for real when the claim is done and no view of it is left. */
+/* Once the claim has ended and no view of it is alive, the C publication may be closed. */
 static void unpin(rsti_py_claim_t *self)
 {
     if (self->is_pinned && !self->is_open && self->exports == 0) {
@@ -100,8 +113,8 @@ static PyObject *claim_enter(PyObject *object, PyObject *unused)
     return self->view == NULL ? NULL : rsti_py_self(self->view, NULL);
 }
 
-/* The view that __enter__ gave out is taken back here; views made of it are the caller's fault, and
- * the claim is aborted then: nothing half written may be read. */
+/* Releases the view that __enter__ returned. A view that the caller made of it and kept is an
+ * error: the claim is aborted, so nobody reads a half-written message. */
 static PyObject *claim_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     rsti_py_claim_t *self = (rsti_py_claim_t *)object;
@@ -182,8 +195,9 @@ static PyObject *claim_get_position(PyObject *object, void *closure)
 }
 
 static PyMethodDef claim_methods[] = {
-    {"commit", claim_commit, METH_NOARGS, "Publish what was written: its position."},
-    {"abort", claim_abort, METH_NOARGS, "Give the part back: readers skip it. Idempotent."},
+    {"commit", claim_commit, METH_NOARGS, "Publish the message; returns its position."},
+    {"abort", claim_abort, METH_NOARGS,
+        "Give the reserved part back: readers skip it. Idempotent."},
     {"__enter__", claim_enter, METH_NOARGS, "A writable memoryview, valid inside the block."},
     {"__exit__", RSTI_PY_FASTCALL(claim_exit), METH_FASTCALL,
         "__exit__($self, exc_type, exc, tb, /)\n--\n\nCommit, or abort after an exception."},

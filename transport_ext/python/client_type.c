@@ -1,27 +1,16 @@
-/* client_type.c: Client, the way into a driver directory. */
-#include "state.h"
+/* client_type.c: Client, a connection to the driver of a directory. */
+#include "client.h"
+#include "counter_type.h"
+#include "handle_life.h"
+#include "publication.h"
+#include "subscription.h"
+#include "types.h"
+#include "waiter.h"
 
 #include <string.h>
 #include <unistd.h>
 
-/* Ctrl-C and close() from another thread are noticed within a slice. */
-#define AWAIT_SLICE_NS INT64_C(50000000)
-
-void rsti_py_client_finish(rsti_py_client_t *self)
-{
-    rst_client_t *client = self->client;
-
-    if (!self->is_closed || client == NULL || self->handles != NULL || self->waiters != NULL
-        || self->inside > 0) {
-        return;
-    }
-    self->client = NULL;
-    /* Nothing in C needs the interpreter, so the GIL may be kept: closing joins one thread that is
-     * woken at once, and dealloc may come here at shutdown. */
-    rst_client_close(client);
-}
-
-/* Borrowed; NULL when all are closed for users. */
+/* Borrowed; NULL: all handles are closed for users. */
 static rsti_py_handle_t *next_open(const rsti_py_client_t *self)
 {
     rsti_py_handle_t *handle = self->handles;
@@ -32,8 +21,8 @@ static rsti_py_handle_t *next_open(const rsti_py_client_t *self)
     return handle;
 }
 
-/* Likewise. One that another thread is closing is closed by that one, which needs the GIL for it.
- */
+/* Likewise for waiters. A waiter that another thread is closing is left to that thread, which needs
+ * the GIL for it. */
 static rsti_py_waiter_t *next_open_waiter(const rsti_py_client_t *self)
 {
     rsti_py_waiter_t *waiter = self->waiters;
@@ -59,7 +48,7 @@ static PyObject *client_close(PyObject *object, PyObject *unused)
     if (rsti_py_is_forked(self)) {
         self->inside = 0;
     }
-    /* Each close may let other threads run, so every round looks at the list anew. */
+    /* Each close may release the GIL, so every round starts at the head of the list. */
     while ((handle = next_open(self)) != NULL) {
         Py_INCREF((PyObject *)handle);
         rsti_py_handle_close(handle);
@@ -134,77 +123,12 @@ static PyObject *client_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     return (PyObject *)self;
 }
 
-int rsti_py_client_await(rsti_py_client_t *self, int64_t correlation_id, int64_t timeout_ns)
-{
-    int64_t now_ns = rsti_py_now_ns();
-    int64_t end_ns = timeout_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + timeout_ns;
-    int result = 0;
-
-    if (correlation_id < 0) {
-        (void)rsti_py_raise(self->state, (int)correlation_id);
-        return -1;
-    }
-    for (;;) {
-        int64_t slice_ns = end_ns - now_ns < AWAIT_SLICE_NS ? end_ns - now_ns : AWAIT_SLICE_NS;
-        self->inside++;
-        Py_BEGIN_ALLOW_THREADS result = rst_client_await(self->client, correlation_id,
-            slice_ns > 0 ? slice_ns : 0);
-        Py_END_ALLOW_THREADS self->inside--;
-        if (result < 0) {
-            (void)rsti_py_raise(self->state, result);
-            break;
-        }
-        /* A close() of another thread or of a signal handler may have been waiting for us. */
-        if (PyErr_CheckSignals() < 0) {
-            break;
-        }
-        if (self->is_closed) {
-            (void)rsti_py_raise_text(self->state, RST_ECLOSED, "the client was closed");
-            break;
-        }
-        now_ns = rsti_py_now_ns();
-        if (result > 0) {
-            return 1;
-        }
-        if (now_ns >= end_ns) {
-            (void)rsti_py_raise_text(self->state, RST_ETIMEDOUT,
-                "the media driver did not answer in time; see `rstream stat` and `rstream errors`");
-            break;
-        }
-    }
-    if (self->client != NULL) {
-        rst_client_cancel(self->client, correlation_id);
-    }
-    return -1;
-}
-
-bool rsti_py_client_check_open(rsti_py_client_t *self)
-{
-    if (self->is_closed) {
-        (void)rsti_py_raise_text(self->state, RST_ECLOSED, "the client was closed");
-        return false;
-    }
-    return true;
-}
-
-/* Shared by both kinds of add: channel text, stream id, and the timeout in the last argument. */
+/* What both kinds of add take: channel, stream id, and a timeout as the last argument. */
 typedef struct add_request_t {
     const char *channel;
     int32_t stream_id;
     int64_t timeout_ns;
 } add_request_t;
-
-const char *rsti_py_get_text(rsti_py_state_t *state, PyObject *object)
-{
-    Py_ssize_t size;
-    const char *text = PyUnicode_AsUTF8AndSize(object, &size);
-
-    if (text != NULL && strlen(text) != (size_t)size) {
-        (void)rsti_py_raise_text(state, RST_ECHANNEL, "text with a zero character");
-        return NULL;
-    }
-    return text;
-}
 
 static bool get_request(rsti_py_client_t *self, PyObject *const *args, Py_ssize_t count,
     add_request_t *request)
@@ -338,26 +262,27 @@ static PyMethodDef client_methods[] = {
         "Ask the driver for a publication and wait for it."},
     {"add_subscription", RSTI_PY_FASTCALL(client_add_subscription), METH_FASTCALL,
         "add_subscription($self, channel, stream_id, [on_demand,] timeout_s, /)\n\n"
-        "Ask the driver for a subscription and wait for it; on_demand: one that wants nothing before it "
-        "is asked to."},
+        "Ask the driver for a subscription and wait for it. on_demand: it delivers nothing before "
+        "request()."},
     {"next_session_id", RSTI_PY_FASTCALL(client_next_session_id), METH_FASTCALL,
         "next_session_id($self, stream_id, timeout_s, /)\n--\n\n"
         "A session id that no publication of the stream uses."},
     {"add_counter", RSTI_PY_FASTCALL(rsti_py_client_add_counter), METH_FASTCALL,
         "add_counter($self, type_id, key, label, timeout_s, /)\n--\n\n"
-        "Ask the driver for a counter of one's own and wait for it."},
+        "Ask the driver for a counter of this client and wait for it."},
     {"add_static_counter", RSTI_PY_FASTCALL(rsti_py_client_add_static_counter), METH_FASTCALL,
         "add_static_counter($self, type_id, registration_id, key, label, timeout_s, /)\n--\n\n"
-        "A counter that belongs to nobody and outlives its maker."},
+        "A counter that outlives the client that made it."},
     {"find_counter", RSTI_PY_FASTCALL(rsti_py_client_find_counter), METH_FASTCALL,
-        "find_counter($self, type_id, registration_id, /)\n--\n\nIts id, or None."},
+        "find_counter($self, type_id, registration_id, /)\n--\n\nThe id of the counter, or None."},
     {"read_counter", rsti_py_client_read_counter, METH_O,
         "read_counter($self, counter_id, /)\n--\n\n"
         "(id, type_id, value, registration_id, owner_id, reference_id, label), or None."},
     {"next_counter_event", rsti_py_client_next_counter_event, METH_NOARGS,
         "(is_available, counter_id, registration_id) of a counter that came or went, or None."},
     {"waiter", client_waiter, METH_NOARGS, "A new Waiter of this client."},
-    {"close", client_close, METH_NOARGS, "Close all that it made, then the client. Idempotent."},
+    {"close", client_close, METH_NOARGS,
+        "Close everything that the client made, then the client. Idempotent."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -372,7 +297,7 @@ static PyGetSetDef client_getset[] = {
 static PyType_Slot client_slots[] = {
     {Py_tp_doc,
         "Client(dir, name, driver_timeout_ms, keepalive_interval_ns, /)\n--\n\n"
-        "Connects to the living driver of a directory."},
+        "Connects to the driver of a directory."},
     {Py_tp_new, client_new},
     {Py_tp_dealloc, client_dealloc},
     {Py_tp_methods, client_methods},

@@ -1,8 +1,17 @@
-/* counter_type.c: Counter, a counter of the application's own, and the client's methods about
- * counters. All cold but the value itself. */
-#include "state.h"
+/* counter_type.c: see counter_type.h, and Counter, a counter of the application. Only its value is
+ * a hot path. */
+#include "counter_type.h"
+
+#include "types.h"
 
 #include <string.h>
+
+typedef struct rsti_py_counter_t {
+    PyObject_HEAD rsti_py_client_t *client; /* owned reference */
+    rst_user_counter_t *counter;            /* NULL after close */
+    int64_t registration_id;
+    int32_t counter_id;
+} rsti_py_counter_t;
 
 /* Steals the C handle. */
 static PyObject *counter_make(rsti_py_client_t *client, rst_user_counter_t *counter)
@@ -43,7 +52,7 @@ static PyObject *take(rsti_py_client_t *client, int64_t id, int64_t timeout_ns)
                            : counter_make(client, counter);
 }
 
-/* args: key, label, timeout. True: the key is to be released. */
+/* args: key, label, timeout. True: the caller releases the key. */
 static bool get_request(rsti_py_client_t *client, PyObject *const *args, counter_request_t *request)
 {
     if (!rsti_py_get_timeout_ns(args[2], &request->timeout_ns)) {
@@ -64,7 +73,7 @@ PyObject *rsti_py_client_add_counter(PyObject *object, PyObject *const *args, Py
         || !get_request(self, args + 1, &request)) {
         return NULL;
     }
-    /* Asking for the key's buffer may run code, and that may close. */
+    /* Getting the key's buffer may run Python code, which may close the client. */
     id = self->is_closed ? -RST_ECLOSED
                          : rst_client_add_counter(self->client, request.type_id, request.key.buf,
                                (size_t)request.key.len, request.label);
@@ -186,7 +195,7 @@ static bool is_closed(const rsti_py_counter_t *self)
         || rst_user_counter_is_closed(self->counter);
 }
 
-/* A write that went nowhere is a mistake that must be heard of. */
+/* Writing to a closed counter is a mistake: raise. */
 static bool check_open(const rsti_py_counter_t *self)
 {
     if (rsti_py_is_forked(self->client)) {

@@ -1,5 +1,5 @@
 /* driver_type.c: Driver, a media driver whose agents are threads of this process. */
-#include "state.h"
+#include "types.h"
 
 #include <unistd.h>
 
@@ -89,7 +89,8 @@ static PyObject *driver_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     return (PyObject *)self;
 }
 
-/* Open, of this process, and nobody else inside; false with an exception. */
+/* Whether it is open, belongs to this process, and no other thread is inside. False with an
+ * exception. */
 static bool enter(driver_object_t *self)
 {
     if (self->driver == NULL) {
@@ -156,7 +157,8 @@ static PyObject *driver_close(PyObject *object, PyObject *unused)
         Py_RETURN_NONE;
     }
     if (self->pid != getpid()) {
-        /* The parent's driver lives on; its threads are not here. The copy of its memory stays. */
+        /* The driver runs in the parent; its threads do not exist here. The copied memory is not
+         * freed. */
         self->driver = NULL;
         Py_RETURN_NONE;
     }
@@ -174,7 +176,7 @@ static void driver_dealloc(PyObject *object)
     driver_object_t *self = (driver_object_t *)object;
     PyTypeObject *type = Py_TYPE(object);
 
-    /* The agents never touch the interpreter, so joining them with the GIL held cannot lock up. */
+    /* The agents never take the GIL, so joining them while holding it cannot deadlock. */
     if (self->driver != NULL && self->pid == getpid()) {
         rst_driver_close(self->driver);
     }

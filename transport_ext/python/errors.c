@@ -1,4 +1,4 @@
-/* errors.c: codes become exceptions, objects become arguments. */
+/* errors.c: see state.h. Turns codes into exceptions and objects into arguments. */
 #include "state.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ rsti_py_state_t *rsti_py_state_of_type(PyTypeObject *type)
     return (rsti_py_state_t *)PyType_GetModuleState(type);
 }
 
-/* rstream.errors hands its classes over itself; who imports only the extension gets them here. */
+/* Takes the classes from rstream.errors. Also for users that import only the extension. */
 static void load_errors(rsti_py_state_t *state)
 {
     PyObject *module = PyImport_ImportModule("rstream.errors");
@@ -23,7 +23,7 @@ static void load_errors(rsti_py_state_t *state)
         state->error_base = PyObject_GetAttrString(module, "RStreamError");
         Py_DECREF(module);
     }
-    PyErr_Clear(); /* a half torn-down interpreter has no such module: RuntimeError serves then */
+    PyErr_Clear(); /* at interpreter shutdown the module may be gone: RuntimeError serves then */
 }
 
 /* New reference. */
@@ -47,7 +47,7 @@ static PyObject *exception_class(rsti_py_state_t *state, const char *name)
     return found;
 }
 
-/* Steals value. A class that takes no such attribute keeps its text, which is what matters. */
+/* Steals value. A class that refuses the attribute keeps its text, and that is enough. */
 static void set_attribute(PyObject *exception, const char *name, PyObject *value)
 {
     if (value == NULL || PyObject_SetAttrString(exception, name, value) < 0) {
@@ -56,8 +56,9 @@ static void set_attribute(PyObject *exception, const char *name, PyObject *value
     Py_XDECREF(value);
 }
 
-static PyObject *raise_exception(rsti_py_state_t *state, int code, PyObject *text,
-    const rsti_py_handle_t *handle, int detail)
+/* channel: NULL for errors without one. Steals text. */
+static PyObject *raise_exception(rsti_py_state_t *state, int code, PyObject *text, int detail,
+    PyObject *channel, int32_t stream_id)
 {
     const char *name = rst_error_name(code);
     PyObject *type;
@@ -72,10 +73,10 @@ static PyObject *raise_exception(rsti_py_state_t *state, int code, PyObject *tex
     if (exception != NULL) {
         set_attribute(exception, "code", PyUnicode_FromString(name));
         set_attribute(exception, "detail", PyLong_FromLong(detail));
-        if (handle != NULL) {
-            Py_INCREF(handle->channel);
-            set_attribute(exception, "channel", handle->channel);
-            set_attribute(exception, "stream_id", PyLong_FromLong(handle->stream_id));
+        if (channel != NULL) {
+            Py_INCREF(channel);
+            set_attribute(exception, "channel", channel);
+            set_attribute(exception, "stream_id", PyLong_FromLong(stream_id));
         }
         PyErr_SetObject(type, exception);
         Py_DECREF(exception);
@@ -98,16 +99,17 @@ static PyObject *decode(const char *text)
 PyObject *rsti_py_raise(rsti_py_state_t *state, int code)
 {
     code = code < 0 ? -code : code;
-    return raise_exception(state, code, decode(text_of(code)), NULL,
-        rst_last_error_code() == code ? rst_last_error_detail() : 0);
+    return raise_exception(state, code, decode(text_of(code)),
+        rst_last_error_code() == code ? rst_last_error_detail() : 0, NULL, 0);
 }
 
 PyObject *rsti_py_raise_text(rsti_py_state_t *state, int code, const char *text)
 {
-    return raise_exception(state, code < 0 ? -code : code, decode(text), NULL, 0);
+    return raise_exception(state, code < 0 ? -code : code, decode(text), 0, NULL, 0);
 }
 
-PyObject *rsti_py_raise_at(const rsti_py_handle_t *handle, int code, const char *text)
+PyObject *rsti_py_raise_on_channel(rsti_py_state_t *state, int code, const char *text,
+    const char *kind, PyObject *channel, int32_t stream_id)
 {
     PyObject *message;
     int detail = 0;
@@ -117,10 +119,9 @@ PyObject *rsti_py_raise_at(const rsti_py_handle_t *handle, int code, const char 
         text = text_of(code);
         detail = rst_last_error_code() == code ? rst_last_error_detail() : 0;
     }
-    message = PyUnicode_FromFormat("%s (%s on channel %U stream %d)", text,
-        handle->is_subscription ? "subscription" : "publication", handle->channel,
-        (int)handle->stream_id);
-    return raise_exception(handle->state, code, message, handle, detail);
+    message = PyUnicode_FromFormat("%s (%s on channel %U stream %d)", text, kind, channel,
+        (int)stream_id);
+    return raise_exception(state, code, message, detail, channel, stream_id);
 }
 
 bool rsti_py_check_count(const char *name, Py_ssize_t count, Py_ssize_t least, Py_ssize_t most)
@@ -180,4 +181,21 @@ PyObject *rsti_py_self(PyObject *self, PyObject *unused)
     (void)unused;
     Py_INCREF((PyObject *)self);
     return self;
+}
+
+const char *rsti_py_get_text(rsti_py_state_t *state, PyObject *object)
+{
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(object, &size);
+
+    if (text != NULL && strlen(text) != (size_t)size) {
+        (void)rsti_py_raise_text(state, RST_ECHANNEL, "text with a zero character");
+        return NULL;
+    }
+    return text;
+}
+
+bool rsti_py_put(PyObject *tuple, Py_ssize_t index, PyObject *value)
+{
+    return value != NULL && PyTuple_SetItem(tuple, index, value) == 0;
 }

@@ -1,5 +1,16 @@
-/* message_type.c: Message, a read-only view of one message of a leased batch. */
-#include "state.h"
+/* message_type.c: see message_type.h. */
+#include "message_type.h"
+
+#include "types.h"
+
+typedef struct rsti_py_message_t {
+    PyObject_HEAD rsti_py_batch_t *batch; /* owned reference */
+    const uint8_t *data;
+    int64_t position;
+    int64_t reserved_value;
+    int32_t length;
+    int32_t session_id;
+} rsti_py_message_t;
 
 PyObject *rsti_py_message_make(rsti_py_batch_t *batch, const rst_message_t *message)
 {
@@ -92,7 +103,7 @@ static PyMethodDef message_methods[] = {
 };
 
 static PyGetSetDef message_getset[] = {
-    {"session_id", message_get_session_id, NULL, "Who sent it.", NULL},
+    {"session_id", message_get_session_id, NULL, "The session that sent it.", NULL},
     {"position", message_get_position, NULL, "Position after it.", NULL},
     {"reserved_value", message_get_reserved_value, NULL, "The 64-bit header value.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

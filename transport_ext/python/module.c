@@ -1,5 +1,5 @@
 /* module.c: rstream._core, multi-phase init. */
-#include "state.h"
+#include "types.h"
 
 #ifndef RST_BUILD_ID
 #define RST_BUILD_ID "unknown"
@@ -117,7 +117,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     return 0;
 }
 
-/* The types stay until the module itself goes: objects reach them through the state. */
+/* The types stay until the module is freed: objects reach them through the state. */
 static int module_clear(PyObject *module)
 {
     rsti_py_state_t *state = rsti_py_state_of_module(module);

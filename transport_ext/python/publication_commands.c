@@ -1,13 +1,9 @@
-/* publication_commands.c: what a publication does beside offering messages: revoking, frames made
- * elsewhere, another rate, errors of its receivers. */
-#include "state.h"
+/* publication_commands.c: see publication_commands.h. */
+#include "publication_commands.h"
+
+#include "handle_life.h"
 
 #include <string.h>
-
-bool rsti_py_put(PyObject *tuple, Py_ssize_t index, PyObject *value)
-{
-    return value != NULL && PyTuple_SetItem(tuple, index, value) == 0;
-}
 
 PyObject *rsti_py_publication_revoke(PyObject *object, PyObject *unused)
 {

@@ -1,39 +1,15 @@
-/* publication_type.c: Publication. offer and friends keep the GIL: they copy and never wait. */
-#include "state.h"
+/* publication_type.c: Publication. The offer methods keep the GIL: they copy and never wait. */
+#include "claim_type.h"
+#include "handle_addresses.h"
+#include "handle_life.h"
+#include "publication.h"
+#include "publication_commands.h"
+#include "types.h"
 
 #include <string.h>
 
-/* Messages that one call of the core gets at once. */
+/* Messages per call of the core. */
 #define OFFER_CHUNK 256
-
-PyObject *rsti_py_publication_make(rsti_py_client_t *client, rst_publication_t *publication)
-{
-    rsti_py_publication_t *self = PyObject_New(rsti_py_publication_t,
-        client->state->publication_type);
-
-    if (self == NULL) {
-        rst_publication_close(publication);
-        return NULL;
-    }
-    memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
-    self->publication = publication;
-    rst_publication_info(publication, &self->info);
-    self->handle.registration_id = self->info.registration_id;
-    self->handle.stream_id = self->info.stream_id;
-    rsti_py_handle_link(&self->handle, client);
-    self->handle.channel = PyUnicode_FromString(self->info.channel);
-    if (self->handle.channel == NULL) {
-        Py_DECREF((PyObject *)self);
-        return NULL;
-    }
-    return (PyObject *)self;
-}
-
-PyObject *rsti_py_position_result(const rsti_py_publication_t *self, int64_t position)
-{
-    return position >= RST_ERROR ? PyLong_FromLongLong(position)
-                                 : rsti_py_raise_at(&self->handle, (int)position, NULL);
-}
 
 static int64_t offer_object(rsti_py_publication_t *self, PyObject *data, int64_t reserved_value)
 {
@@ -43,7 +19,7 @@ static int64_t offer_object(rsti_py_publication_t *self, PyObject *data, int64_t
     if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) {
         return INT64_MIN;
     }
-    /* Asking for a buffer may run code, and that may close. */
+    /* Getting a buffer may run Python code, which may close the publication. */
     position = self->handle.is_closed
         ? RST_CLOSED
         : rst_publication_offer(self->publication, view.buf, (size_t)view.len, reserved_value);
@@ -144,8 +120,8 @@ static PyObject *taken_result(const rsti_py_publication_t *self, int64_t taken, 
     return pair;
 }
 
-/* Fills parts with the bytes objects from index on; stops at the first object of another type. No
- * code runs while borrowed pointers are held. */
+/* Fills parts with the bytes objects from `index` on and stops at an object of another type. No
+ * Python code runs while it holds borrowed pointers. */
 static size_t gather(PyObject *list, Py_ssize_t index, Py_ssize_t size, rst_message_part_t *parts)
 {
     size_t filled = 0;
@@ -166,8 +142,8 @@ static size_t gather(PyObject *list, Py_ssize_t index, Py_ssize_t size, rst_mess
     return filled;
 }
 
-/* Another type than bytes: alone, because asking for its buffer may run code that changes the list.
- */
+/* An object that is not bytes is offered alone: getting its buffer may run code that changes the
+ * list. */
 static int64_t offer_item(rsti_py_publication_t *self, PyObject *list, Py_ssize_t index,
     int64_t reserved_value)
 {
@@ -203,7 +179,7 @@ static PyObject *offer_list(rsti_py_publication_t *self, PyObject *list, Py_ssiz
             wanted = 1;
             position = offer_item(self, list, index, reserved_value);
             if (position == INT64_MIN) {
-                return NULL; /* what was taken before it stays taken; the exception says where */
+                return NULL; /* messages already taken stay; the exception names the failing one */
             }
             taken = position > 0;
             size = PyList_Size(list);
@@ -357,31 +333,31 @@ static PyMethodDef publication_methods[] = {
         "Append one message: its position, or a negative reason. Never waits."},
     {"offer_parts", RSTI_PY_FASTCALL(publication_offer_parts), METH_FASTCALL,
         "offer_parts($self, parts, reserved_value=0, /)\n--\n\n"
-        "Append one message that lies in several buffers."},
+        "Append one message from several buffers."},
     {"offer_many", RSTI_PY_FASTCALL(publication_offer_many), METH_FASTCALL,
         "offer_many($self, messages, start=0, reserved_value=0, /)\n--\n\n"
-        "Append messages[start:] until one is not taken: (taken, position or reason)."},
+        "Append messages[start:] until one is refused: (taken, position or reason)."},
     {"offer_block", RSTI_PY_FASTCALL(publication_offer_block), METH_FASTCALL,
         "offer_block($self, data, size, start=0, reserved_value=0, /)\n--\n\n"
-        "Append messages of size bytes that lie back to back: (taken, position or reason)."},
+        "Append messages of size bytes from one buffer: (taken, position or reason)."},
     {"try_claim", RSTI_PY_FASTCALL(publication_try_claim), METH_FASTCALL,
         "try_claim($self, length, reserved_value=0, /)\n--\n\n"
-        "Reserve a part of the log to write into, or a negative reason."},
+        "Reserve a part of the log for writing, or return a negative reason."},
     {"offer_frames", rsti_py_publication_offer_frames, METH_O,
         "offer_frames($self, frames, /)\n--\n\n"
-        "Append whole frames that were made elsewhere, as they are (exclusive publications)."},
+        "Append complete frames unchanged (exclusive publications)."},
     {"append_padding", rsti_py_publication_append_padding, METH_O,
         "append_padding($self, length, /)\n--\n\n"
-        "Move the position by a frame that no reader sees (exclusive publications)."},
+        "Append a padding frame, which readers skip (exclusive publications)."},
     {"add_destination", RSTI_PY_FASTCALL(rsti_py_handle_add_destination), METH_FASTCALL,
         "add_destination($self, uri, timeout_s, /)\n--\n\n"
-        "Ask the driver to send there too, and wait: the id of the destination."},
+        "Ask the driver to send there too, and wait. Returns the id of the destination."},
     {"remove_destination", RSTI_PY_FASTCALL(rsti_py_handle_remove_destination), METH_FASTCALL,
         "remove_destination($self, destination, timeout_s, /)\n--\n\n"
-        "The reverse, by URI or id."},
+        "Remove a destination, by URI or id."},
     {"set_rate", RSTI_PY_FASTCALL(rsti_py_publication_set_rate), METH_FASTCALL,
         "set_rate($self, rate, timeout_s, /)\n--\n\n"
-        "Ask the driver for another rate, in the words of rs-rate, and wait."},
+        "Ask the driver for another rate, written as in rs-rate, and wait."},
     {"revoke", rsti_py_publication_revoke, METH_NOARGS,
         "Close, and end the stream at once. Idempotent."},
     {"next_error", rsti_py_publication_next_error, METH_NOARGS,
@@ -399,26 +375,25 @@ static PyGetSetDef publication_getset[] = {
     {"registration_id", rsti_py_handle_get_registration_id, NULL, "The driver's number.", NULL},
     {"initial_term_id", publication_get_initial_term_id, NULL, "Of the stream's first term.", NULL},
     {"position_bits", publication_get_position_bits, NULL,
-        "position >> this: terms since the first.", NULL},
-    {"max_position", publication_get_max_position, NULL, "No message ends there or behind it.",
-        NULL},
+        "position >> position_bits is the number of terms since the first.", NULL},
+    {"max_position", publication_get_max_position, NULL, "No message ends at or behind it.", NULL},
     {"available_window", publication_get_available_window, NULL, "Bytes that may be offered now.",
         NULL},
     {"demand", rsti_py_publication_get_demand, NULL,
-        "(position, messages wanted behind it, readers that tell, is_connected); None after the end.",
+        "(position, messages wanted behind it, readers that report, is_connected); "
+        "None after the end.",
         NULL},
     {"has_new_demand", rsti_py_publication_get_has_new_demand, NULL,
-        "Whether demand would tell of more than when it was read last.", NULL},
+        "Whether demand has changed since it was read last.", NULL},
     {"held_by", publication_get_held_by, NULL,
-        "What the limit waits for when it is reached: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET.",
-        NULL},
+        "The reason of the limit: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET.", NULL},
     {"channel_status", publication_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
     {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.", NULL},
     {"next_frame", rsti_py_publication_get_next_frame, NULL,
         "(term id, term offset) of the next frame; None after the end.", NULL},
     {"errors_lost", rsti_py_publication_get_errors_lost, NULL,
-        "Errors that found the bounded queue full; 0 normally.", NULL},
+        "Errors dropped from the full queue.", NULL},
     {"session_id", publication_get_session_id, NULL, "This publisher instance.", NULL},
     {"term_length", publication_get_term_length, NULL, "Bytes of a term.", NULL},
     {"mtu", publication_get_mtu, NULL, "Largest datagram in bytes.", NULL},
@@ -427,10 +402,11 @@ static PyGetSetDef publication_getset[] = {
     {"is_exclusive", publication_get_is_exclusive, NULL, "Belongs to one thread.", NULL},
     {"is_ipc", publication_get_is_ipc, NULL, "Shared memory.", NULL},
     {"position", publication_get_position, NULL, "Position after the last message.", NULL},
-    {"position_limit", publication_get_position_limit, NULL, "May be offered up to here.", NULL},
+    {"position_limit", publication_get_position_limit, NULL, "Offers are accepted up to here.",
+        NULL},
     {"consumed_position", publication_get_consumed_position, NULL,
-        "Every reader is known to have consumed up to here, or NOT_CONNECTED.", NULL},
-    {"is_connected", publication_get_is_connected, NULL, "A subscriber is there.", NULL},
+        "All readers have consumed up to here; or NOT_CONNECTED.", NULL},
+    {"is_connected", publication_get_is_connected, NULL, "There is a subscriber.", NULL},
     {"is_closed", publication_get_is_closed, NULL, "Closed here or with the client.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

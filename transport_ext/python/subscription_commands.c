@@ -1,10 +1,9 @@
-/* subscription_commands.c: what a subscription does beside polling: rejecting, looking at its
- * images. */
-#include "state.h"
+/* subscription_commands.c: see subscription_commands.h. */
+#include "subscription_commands.h"
 
 #include <string.h>
 
-#define IMAGES_MAX 4096 /* more are not listed */
+#define IMAGES_MAX 4096 /* the list ends here */
 
 PyObject *rsti_py_subscription_reject(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {

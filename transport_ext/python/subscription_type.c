@@ -1,61 +1,17 @@
-/* subscription_type.c: Subscription. poll keeps the GIL: it scans what is there and never waits. */
-#include "state.h"
+/* subscription_type.c: Subscription. The polls keep the GIL: they read what is there and never
+ * wait. */
+#include "batch_type.h"
+#include "handle_addresses.h"
+#include "handle_life.h"
+#include "lease.h"
+#include "subscription_commands.h"
+#include "types.h"
 
 #include <string.h>
 
 #define BATCH_CAPACITY_MIN 256
 #define BATCH_CAPACITY_MAX 65536
 #define ADDRESS_SIZE 128
-
-PyObject *rsti_py_subscription_make(rsti_py_client_t *client, rst_subscription_t *subscription)
-{
-    rsti_py_subscription_t *self = PyObject_New(rsti_py_subscription_t,
-        client->state->subscription_type);
-    rst_subscription_info_t info;
-
-    if (self == NULL) {
-        rst_subscription_close(subscription);
-        return NULL;
-    }
-    memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
-    self->subscription = subscription;
-    self->handle.is_subscription = true;
-    rst_subscription_info(subscription, &info);
-    self->handle.registration_id = info.registration_id;
-    self->handle.stream_id = info.stream_id;
-    rsti_py_handle_link(&self->handle, client);
-    self->handle.channel = PyUnicode_FromString(info.channel);
-    if (self->handle.channel == NULL) {
-        Py_DECREF((PyObject *)self);
-        return NULL;
-    }
-    return (PyObject *)self;
-}
-
-bool rsti_py_subscription_release(rsti_py_subscription_t *self)
-{
-    rsti_py_batch_t *batch = self->current;
-
-    if (batch != NULL) {
-        if (batch->exports > 0) {
-            return false;
-        }
-        batch->is_released = true;
-        batch->messages = NULL;
-        self->current = NULL;
-        rst_batch_release(self->batch);
-    }
-    return true;
-}
-
-void rsti_py_subscription_destroy(rsti_py_subscription_t *self)
-{
-    (void)rsti_py_subscription_release(self);
-    rst_batch_destroy(self->batch);
-    self->batch = NULL;
-    rst_subscription_close(self->subscription);
-    self->subscription = NULL;
-}
 
 static bool reserve(rsti_py_subscription_t *self, int32_t limit)
 {
@@ -100,7 +56,7 @@ static bool get_limits(PyObject *const *args, Py_ssize_t count, int32_t *limit, 
 static PyObject *raise_exported(const rsti_py_subscription_t *self)
 {
     return PyErr_Format(PyExc_BufferError,
-        "the batch of the last poll has %d living view(s), and its memory would be used again: "
+        "the batch of the last poll has %d living view(s), and the next poll reuses its memory: "
         "release() them (or copy with bytes) before the next poll",
         (int)self->current->exports);
 }
@@ -185,7 +141,7 @@ static PyObject *subscription_poll_block(PyObject *object, PyObject *bytes_max)
     return hand_over(self, rst_subscription_poll_block(self->subscription, length, self->batch));
 }
 
-/* n beyond 64 bits is unbounded demand too. */
+/* An n beyond 64 bits means unbounded demand. */
 static PyObject *subscription_request(PyObject *object, PyObject *argument)
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
@@ -345,34 +301,33 @@ static void subscription_dealloc(PyObject *object)
 static PyMethodDef subscription_methods[] = {
     {"poll", RSTI_PY_FASTCALL(subscription_poll), METH_FASTCALL,
         "poll($self, limit, bytes_max=0, /)\n--\n\n"
-        "Up to limit whole messages that are here already, leased. Never waits."},
+        "Up to limit messages that are already here, leased. Never waits."},
     {"poll_demanded", RSTI_PY_FASTCALL(subscription_poll_demanded), METH_FASTCALL,
         "poll_demanded($self, limit, bytes_max=0, /)\n--\n\n"
-        "The same, but no more than was requested and not yet delivered."},
+        "As poll(), but no more than requested and not yet delivered."},
     {"poll_bounded", RSTI_PY_FASTCALL(subscription_poll_bounded), METH_FASTCALL,
         "poll_bounded($self, image_id, limit_position, limit, /)\n--\n\n"
-        "The same from one image, and only what begins below limit_position."},
+        "As poll(), from one image, and only messages that begin below limit_position."},
     {"poll_block", subscription_poll_block, METH_O,
         "poll_block($self, bytes_max, /)\n--\n\n"
         "Raw frames with their headers, as one entry of a batch."},
     {"add_destination", RSTI_PY_FASTCALL(rsti_py_handle_add_destination), METH_FASTCALL,
         "add_destination($self, uri, timeout_s, /)\n--\n\n"
-        "Ask the driver to receive there too, and wait: the id of the destination."},
+        "Ask the driver to receive there too, and wait. Returns the id of the destination."},
     {"remove_destination", RSTI_PY_FASTCALL(rsti_py_handle_remove_destination), METH_FASTCALL,
         "remove_destination($self, destination, timeout_s, /)\n--\n\n"
-        "The reverse, by URI or id."},
+        "Remove a destination, by URI or id."},
     {"reject", RSTI_PY_FASTCALL(rsti_py_subscription_reject), METH_FASTCALL,
         "reject($self, image_id, reason, timeout_s, /)\n--\n\n"
         "Refuse a publisher's session, and tell it why."},
-    {"images", rsti_py_subscription_images, METH_NOARGS,
-        "A tuple for each image in sight; see the stub."},
+    {"images", rsti_py_subscription_images, METH_NOARGS, "A tuple for each image; see the stub."},
     {"request", subscription_request, METH_O,
         "request($self, n, /)\n--\n\nAdd to the demand; saturates. Any thread."},
     {"wait", rsti_py_handle_wait, METH_O,
         "wait($self, timeout_s, /)\n--\n\nWait for messages, image events or the end."},
     {"next_event", subscription_next_event, METH_NOARGS, "The next image event, or None."},
     {"close", rsti_py_handle_close_method, METH_NOARGS,
-        "Close. Idempotent. Memory of living views goes with them."},
+        "Close. Idempotent. Memory stays valid while views of it are alive."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -390,8 +345,8 @@ static PyGetSetDef subscription_getset[] = {
     {"demand", subscription_get_demand, NULL, "Requested and not yet delivered.", NULL},
     {"fill", subscription_get_fill, NULL,
         "(bytes received and not consumed, window) of the fullest image.", NULL},
-    {"events_lost", subscription_get_events_lost, NULL,
-        "Image events that found the bounded queue full; 0 normally.", NULL},
+    {"events_lost", subscription_get_events_lost, NULL, "Image events dropped from the full queue.",
+        NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

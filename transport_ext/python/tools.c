@@ -1,5 +1,5 @@
-/* tools.c: looking into a driver directory, and small facts. */
-#include "state.h"
+/* tools.c: functions of the module: looking into a driver directory, and small facts. */
+#include "types.h"
 
 #include "channel/channel.h"
 #include "protocol/data_header.h"
@@ -180,7 +180,7 @@ static PyObject *open_tool(PyObject *module, PyObject *argument, rst_tool_t **to
     return result < 0 ? rsti_py_raise(rsti_py_state_of_module(module), result) : argument;
 }
 
-/* Steals item; keeps an exception that is there. */
+/* Steals item; an exception that is set stays. */
 static bool append(PyObject *list, PyObject *item)
 {
     bool is_done = item != NULL && PyList_Append(list, item) == 0;
@@ -257,7 +257,7 @@ static void on_error(void *arg, int32_t observations, int64_t first_ms, int64_t 
     }
 }
 
-/* The list that read() fills by appending to it. */
+/* The list that read() fills. */
 static PyObject *read_list(PyObject *module, PyObject *argument,
     int (*read)(rst_tool_t *tool, PyObject *list))
 {
@@ -418,7 +418,7 @@ static PyObject *driver_options(PyObject *module, PyObject *unused)
     return list;
 }
 
-/* What the C core says of a channel, without a driver. */
+/* How the C core reads a channel, without a driver. */
 static PyObject *tool_check_channel(PyObject *module, PyObject *argument)
 {
     rsti_py_state_t *state = rsti_py_state_of_module(module);

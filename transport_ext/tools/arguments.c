@@ -23,13 +23,13 @@ void arguments_print_help(void)
     printf(
         "usage: rstreamd [--NAME VALUE | --NAME=VALUE | -Daeron.NAME=VALUE | FILE.properties ...]\n"
         "       rstreamd --help | --version\n\n"
-        "Runs an rstream media driver in the foreground until SIGINT or SIGTERM, or until no\n"
-        "client has been there for the idle-exit time.\n\n"
+        "Runs an rstream media driver in the foreground. It ends at SIGINT or SIGTERM, or when no\n"
+        "client was connected for the idle-exit time.\n\n"
         "  --verbose   print a line when ready\n\n"
-        "Options are also taken from the environment, as RSTREAM_<NAME> (upper case, _ for -), and\n"
-        "by the names of Aeron's drivers: properties with -D or in files (syntax of Java), and\n"
-        "AERON_* variables. What comes later wins: AERON_* variables, RSTREAM_* variables, then\n"
-        "the command line from left to right. Started by any of Aeron's names, the driver lives in\n"
+        "Options also come from the environment, as RSTREAM_<NAME> (upper case, _ for -), and by\n"
+        "the names of Aeron's drivers: properties with -D or in files (syntax of Java), and\n"
+        "AERON_* variables. Later sources win: AERON_* variables, RSTREAM_* variables, then the\n"
+        "command line from left to right. A driver that is started by any of Aeron's names uses\n"
         "Aeron's directory (/dev/shm/aeron-<user>), keeps it at the end and never ends by itself,\n"
         "unless told otherwise. docs/configuration.md lists both names of each option.\n\n"
         "options:\n");
@@ -55,7 +55,7 @@ void arguments_print_configuration(const rst_driver_params_t *params)
     (void)fflush(stdout);
 }
 
-/* One "--name=value" or "--name value"; returns how many arguments it took, 0 when it is wrong. */
+/* One "--name=value" or "--name value". Returns how many arguments it took; 0: it is wrong. */
 static int set_option(rst_driver_params_t *params, int argc, char **argv, int index)
 {
     const char *text = argv[index] + 2;
@@ -84,13 +84,13 @@ static bool is_property(const char *argument)
     return strncmp(argument, "-D", 2) == 0;
 }
 
-/* Everything that is no option is the name of a file, as Aeron's drivers have it. */
+/* An argument that is no option names a file, as for Aeron's drivers. */
 static bool is_file(const char *argument)
 {
     return argument[0] != '-';
 }
 
-/* How many arguments it took, 0 when it is wrong. */
+/* Returns how many arguments it took; 0: it is wrong. */
 static int take(rst_driver_params_t *params, arguments_t *arguments, int argc, char **argv,
     int index)
 {
@@ -118,8 +118,8 @@ static int take(rst_driver_params_t *params, arguments_t *arguments, int argc, c
     return 1;
 }
 
-/* Whether the index is an argument of its own, not the value of the option before it, decides
- * set_option later; here it is enough that a value never begins with -D or is a file by itself. */
+/* set_option decides later whether the argument stands alone or is the value of the option before
+ * it. Here it is enough that no value begins with -D or is the name of a file. */
 static bool uses_aerons_names(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -139,7 +139,7 @@ static bool uses_aerons_names(int argc, char **argv)
 
 int arguments_parse(rst_driver_params_t *params, arguments_t *arguments, int argc, char **argv)
 {
-    /* The command line is read first only for help: a bad environment must not hide it. */
+    /* Help is handled first: a bad environment must not hide it. */
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             arguments->wants_help = true;

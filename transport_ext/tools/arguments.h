@@ -1,6 +1,6 @@
-/* arguments.h: what rstreamd is told, by environment, files and command line.
+/* arguments.h: the options of rstreamd, from the environment, files and the command line.
  *
- * Later beats earlier: defaults, AERON_* variables, RSTREAM_* variables, then the command line from
+ * Later sources win: defaults, AERON_* variables, RSTREAM_* variables, then the command line from
  * left to right: --NAME VALUE, -Daeron.NAME=VALUE and FILE.properties alike. */
 #ifndef RSTI_TOOLS_ARGUMENTS_H
 #define RSTI_TOOLS_ARGUMENTS_H
@@ -15,7 +15,7 @@ typedef struct arguments_t {
     bool is_verbose;
 } arguments_t;
 
-/* 0, or EXIT_OPTIONS when something is wrong: told on stderr. */
+/* 0, or EXIT_OPTIONS with a message on stderr. */
 int arguments_parse(rst_driver_params_t *params, arguments_t *arguments, int argc, char **argv);
 void arguments_print_help(void);
 /* Every option and its value, one line each. */

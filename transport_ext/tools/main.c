@@ -1,6 +1,6 @@
-/* rstreamd: the media driver as a program; its options: arguments.h. Ends at SIGINT, SIGTERM or
- * SIGHUP, when a client may end it and does, or by itself when no client has been there for the
- * idle-exit time.
+/* rstreamd: the media driver as a program. Its options: arguments.h. It ends at SIGINT, SIGTERM or
+ * SIGHUP, when an allowed client asks it to, or when no client was connected for the idle-exit
+ * time.
  *
  * Exit codes: 0 ended in good order, 1 could not run, 2 bad options, 3 another driver has the
  * directory. */
@@ -29,8 +29,8 @@ static int complain(int exit_code)
     return exit_code;
 }
 
-/* Blocked before any thread starts, so that all threads inherit it and only main, which waits for
- * them, gets these signals. */
+/* Blocked before any thread starts, so all threads inherit the mask. Only main, which waits for
+ * these signals, gets them. */
 static void prepare_signals(sigset_t *ending)
 {
     (void)sigemptyset(ending);
@@ -39,10 +39,10 @@ static void prepare_signals(sigset_t *ending)
     (void)sigaddset(ending, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, ending, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN); /* a file limit then fails the one command that met it */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file size limit then fails only the command that met it */
 }
 
-/* Whoever started us may wait for the end of what it types; the number 0 stays taken. */
+/* The parent process may wait for the end of standard input. Descriptor 0 stays in use. */
 static void close_stdin(void)
 {
     (void)freopen("/dev/null", "r", stdin);
@@ -86,7 +86,7 @@ static int run(const rst_driver_params_t *params, bool is_verbose)
     return 0;
 }
 
-/* A caller's thread is wanted where there is none. */
+/* The invoker mode needs a thread of the caller, and here is none. */
 static int refuse_invoker(const rst_driver_params_t *params)
 {
     char threading[32];

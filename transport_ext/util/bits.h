@@ -11,7 +11,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 #define RSTI_CACHE_LINE 64
 
-/* Not assert(): build types that define NDEBUG would take it out of the sanitizer builds. */
+/* Not assert(): build types that define NDEBUG would remove it from the sanitizer builds. */
 #ifdef RST_DEBUG
 _Noreturn void rsti_assert_failed(const char *condition, const char *file, int line); /* error.c */
 #define RST_ASSERT(condition)                                                                      \

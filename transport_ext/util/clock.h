@@ -27,18 +27,18 @@ static inline int64_t rsti_clock_epoch_ms(const rsti_clock_t *clock)
 
 rsti_clock_t rsti_clock_system(void);
 
-/* The wall clock of an agent's passes: asked at most once per millisecond of the agent's own time,
- * so that now_ms is behind by less than a millisecond and the time between two passes. */
+/* The wall clock of an agent's duty cycles. It is read at most once per millisecond of the agent's
+ * own time, so now_ms lags by less than a millisecond plus the time between two cycles. */
 typedef struct rsti_cached_epoch_t {
     int64_t now_ms;
-    int64_t due_ns; /* when it is asked again */
+    int64_t due_ns; /* when it is read again */
 } rsti_cached_epoch_t;
 
 void rsti_cached_epoch_init(rsti_cached_epoch_t *cached, const rsti_clock_t *clock, int64_t now_ns);
 void rsti_cached_epoch_update(rsti_cached_epoch_t *cached, const rsti_clock_t *clock,
     int64_t now_ns);
 
-/* Turned by hand: epoch_ms() is epoch_ms_at_zero + now_ns / 1e6. */
+/* Set by hand: epoch_ms() is epoch_ms_at_zero + now_ns / 1e6. */
 typedef struct rsti_manual_clock_t {
     int64_t now_ns;
     int64_t epoch_ms_at_zero;

@@ -31,7 +31,7 @@ void *rsti_sim_fiber_local(size_t size);
 static _Thread_local error_state_t last_error;
 #endif
 
-/* Formats beside the kept text first: an argument may well be rst_last_error_text() itself. */
+/* Formats into another buffer first: an argument may be rst_last_error_text() itself. */
 static void store_text(bool is_append, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 
@@ -74,7 +74,7 @@ int rsti_error_append(const char *format, ...)
     store_text(last_error.code != 0, format, arguments);
     va_end(arguments);
     if (last_error.code == 0) {
-        /* An append without a failure before it must still not look like success. */
+        /* An append without a failure before it must not look like success. */
         last_error.code = RST_ESYS;
     }
     return -last_error.code;

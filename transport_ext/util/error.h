@@ -1,5 +1,8 @@
-/* error.h: the thread-local error trail. The first failure sets code and text, callers add where
- * they were:  return RST_SET_ERR(RST_EINVAL, "mtu %d: must be a multiple of 32", mtu);
+/* error.h: the thread-local error trail. The first failure sets code and text; its callers append
+ * where they were:
+ *
+ *     return RST_SET_ERR(RST_EINVAL, "mtu %d: must be a multiple of 32", mtu);
+ *
  * Both macros evaluate to -code, so that they can be returned. */
 #ifndef RSTI_UTIL_ERROR_H
 #define RSTI_UTIL_ERROR_H

@@ -1,6 +1,6 @@
-/* fault.h: deliberate mistakes, to prove that the simulator (tests/sim) finds such ones. A build
- * with -DRSTI_FAULT=n makes the one of that number; every other build has none of them. `make
- * sim-faults` builds each and shows the seed that finds it. */
+/* fault.h: deliberate mistakes, to prove that the simulator (tests/sim) finds such mistakes. A
+ * build with -DRSTI_FAULT=n contains mistake n; every other build contains none. `make sim-faults`
+ * builds each and shows the seed that finds it. */
 #ifndef RSTI_UTIL_FAULT_H
 #define RSTI_UTIL_FAULT_H
 

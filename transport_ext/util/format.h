@@ -1,4 +1,4 @@
-/* format.h: numbers as people read them. */
+/* format.h: numbers in a form for people. */
 #ifndef RSTI_UTIL_FORMAT_H
 #define RSTI_UTIL_FORMAT_H
 

@@ -8,7 +8,7 @@
 
 static size_t slot_of(int64_t key, size_t capacity)
 {
-    /* Registration ids are dense and compound keys differ in few bits: mix before masking. */
+    /* Registration ids are dense, and compound keys differ in few bits: mix before masking. */
     uint64_t hash = (uint64_t)key;
     hash = (hash ^ (hash >> 32)) * UINT64_C(0xd6e8feb86659fd93);
     hash = (hash ^ (hash >> 32)) * UINT64_C(0xd6e8feb86659fd93);

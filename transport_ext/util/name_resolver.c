@@ -1,4 +1,4 @@
-/* name_resolver.c: names as the system knows them. */
+/* name_resolver.c: names as the system resolves them. */
 #include "util/name_resolver.h"
 
 #include "util/error.h"
@@ -6,7 +6,7 @@
 #include <netdb.h>
 #include <string.h>
 
-/* Names give an IPv4 address when there is one: "localhost" must mean the same to every peer. */
+/* Prefers IPv4: "localhost" must mean the same to every peer. */
 static const struct addrinfo *choose(const struct addrinfo *found)
 {
     const struct addrinfo *chosen = NULL;

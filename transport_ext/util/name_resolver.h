@@ -1,5 +1,5 @@
-/* name_resolver.h: host names to addresses, behind one function, so that a driver can look them up
- * elsewhere than in the system: in a thread of its own, or in a table whose answers change. */
+/* name_resolver.h: host names to addresses, behind one function. So a driver can resolve them in a
+ * thread of its own, or in a table whose answers change. */
 #ifndef RSTI_UTIL_NAME_RESOLVER_H
 #define RSTI_UTIL_NAME_RESOLVER_H
 

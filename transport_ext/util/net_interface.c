@@ -1,4 +1,4 @@
-/* net_interface.c: which device of this machine an interface= text means. */
+/* net_interface.c: finds the device of this machine that an interface= text names. */
 #include "util/net_interface.h"
 
 #include "util/error.h"
@@ -80,8 +80,8 @@ static bool is_same_prefix(const uint8_t *a, const uint8_t *b, int32_t bits)
     return rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0;
 }
 
-/* 0: does not match. Among several matches the very address wins, then a device that can multicast
- * and is not the loopback, then any. */
+/* 0: no match. Among several matches the exact address wins, then a device that can multicast and
+ * is not the loopback, then any other. */
 static int match_quality(const interface_query_t *query, const struct ifaddrs *device, int family)
 {
     if (device->ifa_addr == NULL || (device->ifa_flags & IFF_UP) == 0) {
@@ -109,7 +109,7 @@ static int match_quality(const interface_query_t *query, const struct ifaddrs *d
     return !is_same_prefix(wanted, have, bits) ? 0 : is_preferred ? 2 : 1;
 }
 
-/* The best match for a query; false when there is none or the devices cannot be listed. */
+/* The best match for a query. False: there is none, or the devices cannot be listed. */
 static bool search_devices(const interface_query_t *query, int family, rsti_net_interface_t *found)
 {
     struct ifaddrs *devices = NULL;
@@ -142,7 +142,7 @@ static bool is_wildcard(const struct sockaddr_storage *address)
         == 0;
 }
 
-/* *is_any: the wildcard was asked for by name, no device is to be looked for. */
+/* *is_any: the text names the wildcard, so no device is needed. */
 static int resolve_query(const rsti_name_resolver_t *resolver, const char *text, int family,
     interface_query_t *query, bool *is_any)
 {

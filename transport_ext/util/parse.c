@@ -11,8 +11,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Digits from text on, as a non-negative number; the first character after them, or NULL when there
- * is no digit or the number does not fit. */
+/* Digits from text on, as a non-negative number. Returns the first character after them. NULL:
+ * there is no digit, or the number does not fit. */
 static const char *scan_digits(const char *text, int64_t *value)
 {
     int64_t sum = 0;
@@ -37,7 +37,7 @@ bool rsti_parse_i64(const char *text, int64_t *value)
     if (!is_digit(*at)) {
         return false;
     }
-    /* Summed up below zero, because the smallest number has no positive counterpart. */
+    /* Summed as a negative number, because the smallest number has no positive counterpart. */
     int64_t sum = 0;
     for (; is_digit(*at); at++) {
         if (__builtin_mul_overflow(sum, INT64_C(10), &sum)
@@ -113,7 +113,7 @@ bool rsti_parse_bool(const char *text, bool *value)
     return false;
 }
 
-/* By hand, because strtod() reads another decimal point in another locale, and "nan". */
+/* Not by strtod(): it accepts "nan" and depends on the locale's decimal point. */
 bool rsti_parse_decimal(const char *text, int64_t most, double *value)
 {
     int64_t whole;
@@ -131,7 +131,7 @@ bool rsti_parse_decimal(const char *text, int64_t most, double *value)
         }
         for (int place = 0; is_digit(*at); at++, place++) {
             is_above_whole = is_above_whole || *at != '0';
-            if (place < 15) { /* what a double holds exactly */
+            if (place < 15) { /* as many places as a double holds exactly */
                 digits = digits * 10.0 + (double)(*at - '0');
                 scale *= 10.0;
             }

@@ -30,7 +30,7 @@ static void skip_blanks(reader_t *reader)
     }
 }
 
-/* Over one line end, \r\n counting as one. */
+/* Skips one line end; \r\n counts as one. */
 static void skip_line_end(reader_t *reader)
 {
     if (reader->at < reader->end) {
@@ -50,7 +50,7 @@ static int hex_digit(char c)
                                 : -1;
 }
 
-/* The four digits behind \u; negative when they are none. */
+/* The four digits behind \u. Negative: there are none. */
 static int32_t read_unit(reader_t *reader)
 {
     int32_t unit = 0;
@@ -68,7 +68,7 @@ static int32_t read_unit(reader_t *reader)
     return unit;
 }
 
-/* At the character behind "\u". Negative: malformed. */
+/* Begins at the character behind "\u". Negative: malformed. */
 static int32_t read_code_point(reader_t *reader)
 {
     const int32_t high = read_unit(reader);
@@ -84,7 +84,7 @@ static int32_t read_code_point(reader_t *reader)
     return low < 0xDC00 || low > 0xDFFF ? -1 : 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
 }
 
-/* At most 4 bytes, never more than the escape took in the text. */
+/* Writes at most 4 bytes, never more than the escape has in the text. */
 static char *write_utf8(char *to, int32_t code_point)
 {
     const uint32_t c = (uint32_t)code_point;
@@ -106,8 +106,8 @@ static char *write_utf8(char *to, int32_t code_point)
     return to;
 }
 
-/* Behind a backslash: writes what it stands for, or NULL when it is malformed. A line end stands
- * for nothing, with the blanks that begin the next line. */
+/* Behind a backslash: writes the character that it means. NULL: malformed. A line end means
+ * nothing, together with the leading blanks of the next line. */
 static char *read_escape(reader_t *reader, char *to)
 {
     if (reader->at == reader->end) {
@@ -127,7 +127,7 @@ static char *read_escape(reader_t *reader, char *to)
     return to;
 }
 
-/* Copies to *to, unescaped, up to the line's end, for a key up to its separator. */
+/* Copies to *to without escapes, up to the end of the line, or for a key up to its separator. */
 static bool read_text(reader_t *reader, char **to, bool is_key)
 {
     while (reader->at < reader->end && !is_line_end(*reader->at)) {
@@ -164,9 +164,9 @@ static void skip_comment(reader_t *reader)
     }
 }
 
-/* What is written is never longer than what was read plus one byte per property for the end of its
- * key, which the separator or the line end pays; the value's end is behind all that was read, so
- * the byte there is kept until the value was handed over. */
+/* The output is never longer than the input plus one byte per property for the end of its key, and
+ * the separator or the line end gives that byte. The end of the value lies behind everything read,
+ * so the byte there is saved until the value was delivered. */
 int rsti_properties_parse(char *text, size_t length, rsti_on_property_t on_property, void *arg)
 {
     reader_t reader = {text, text + length, 1};

@@ -10,12 +10,12 @@
 
 #include <stddef.h>
 
-/* line: where the key stands, from 1. Non-zero ends the parse and is returned. */
+/* line: the line of the key, from 1. A result other than 0 ends the parse and is returned. */
 typedef int (*rsti_on_property_t)(void *arg, const char *key, const char *value, int line);
 
-/* text[length] is used up and must be writable up to and with text[length]. 0, what on_property
- * returned, or -RST_EINVAL with a trail that names the line: an escape \u without four hexadecimal
- * digits or with half a surrogate pair, a zero byte. */
+/* The text is changed; it must be writable up to and including text[length]. 0, the result of
+ * on_property, or -RST_EINVAL with a trail that names the line: an escape \u without four
+ * hexadecimal digits or with half a surrogate pair, or a zero byte. */
 int rsti_properties_parse(char *text, size_t length, rsti_on_property_t on_property, void *arg);
 
 #endif

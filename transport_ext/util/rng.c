@@ -51,8 +51,8 @@ double rsti_rng_unit(rsti_rng_t *rng)
 uint64_t rsti_rng_below(rsti_rng_t *rng, uint64_t limit)
 {
     RST_ASSERT(limit >= 1);
-    /* The lowest 2^64 mod limit values are rolled again, so that all remainders are as likely. They
-     * are less than limit: nearly always one division is enough. */
+    /* The lowest 2^64 mod limit values are drawn again, so that all remainders are equally likely.
+     * There are fewer of them than limit: nearly always one division is enough. */
     uint64_t value = rsti_rng_next(rng);
     if (value < limit) {
         const uint64_t uneven = (UINT64_C(0) - limit) % limit;
@@ -71,7 +71,8 @@ uint64_t rsti_rng_entropy(void)
         got = getrandom(&seed, sizeof seed, 0);
     } while (got < 0 && errno == EINTR);
     if (got != (ssize_t)sizeof seed) {
-        /* A sandbox without getrandom: time, process and address still tell two drivers apart. */
+        /* Without getrandom (in a sandbox), time, process and address still differ between two
+         * drivers. */
         rsti_clock_t clock = rsti_clock_system();
         uint64_t state = (uint64_t)rsti_clock_nano_time(&clock) ^ (uint64_t)(uintptr_t)&seed;
         state ^= (uint64_t)rsti_clock_epoch_ms(&clock) << 20 ^ (uint64_t)getpid() << 44;

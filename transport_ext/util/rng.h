@@ -1,5 +1,5 @@
-/* rng.h: seeded generator (xoshiro256**, seeded by splitmix64). The only randomness in the house;
- * everything that rolls dice gets one as an argument. */
+/* rng.h: seeded generator (xoshiro256**, seeded by splitmix64). It is the only source of
+ * randomness; code that needs random numbers takes one as an argument. */
 #ifndef RSTI_UTIL_RNG_H
 #define RSTI_UTIL_RNG_H
 

@@ -22,26 +22,26 @@ RST_API int rst_driver_params_set(rst_driver_params_t *params, const char *name,
 /* Reads RSTREAM_<NAME_WITH_UNDERSCORES> for every option that is set in the environment. */
 RST_API int rst_driver_params_from_environment(rst_driver_params_t *params);
 
-/* The same by the names of Aeron's drivers, properties (aeron.term.buffer.length) or variables
- * (AERON_TERM_BUFFER_LENGTH), with values as Aeron writes them. What has no effect here, is not
- * known or was out of Aeron's range (the limit is taken then) is told to on_notice, which may be
- * NULL; what is malformed is refused. Names that do not begin with aeron or rstream are nobody's:
- * ignored. */
+/* An option by a name of Aeron's drivers: a property (aeron.term.buffer.length) or a variable
+ * (AERON_TERM_BUFFER_LENGTH), with a value in Aeron's syntax. on_notice, which may be NULL, is told
+ * of names that are unknown or have no effect here, and of values beyond Aeron's range, which are
+ * set to its limit. Malformed values are refused. Names that begin with neither aeron nor rstream
+ * are ignored. */
 typedef void (*rst_on_notice_t)(void *arg, const char *text);
 RST_API int rst_driver_params_set_aeron(rst_driver_params_t *params, const char *name,
     const char *value, rst_on_notice_t on_notice, void *arg);
 /* "name=value", also "rstream.name.of.option=value". */
 RST_API int rst_driver_params_set_property(rst_driver_params_t *params, const char *assignment,
     rst_on_notice_t on_notice, void *arg);
-/* A file in the syntax of Java's properties, at most 1 MiB. */
+/* A Java properties file of at most 1 MiB. */
 RST_API int rst_driver_params_from_properties(rst_driver_params_t *params, const char *path,
     rst_on_notice_t on_notice, void *arg);
 /* Every AERON_* variable. */
 RST_API int rst_driver_params_from_aeron_environment(rst_driver_params_t *params,
     rst_on_notice_t on_notice, void *arg);
 RST_API int rst_driver_has_aeron_environment(void); /* 1 when one of them is known */
-/* What a driver that is started by Aeron's names begins with: Aeron's directory, lengths of
- * counters and logs, no end by itself, the directory kept at the end. */
+/* The defaults of a driver that is started by Aeron's names: Aeron's directory and lengths of
+ * counters and logs, no idle exit, and the directory stays at the end. */
 RST_API int rst_driver_params_use_aeron_defaults(rst_driver_params_t *params);
 
 typedef struct rst_driver_option_t {
@@ -51,30 +51,32 @@ typedef struct rst_driver_option_t {
 } rst_driver_option_t;
 /* Terminated by an entry whose name is NULL. */
 RST_API const rst_driver_option_t *rst_driver_option_list(void);
-/* Calls for each name of Aeron's: option is NULL for one without effect here, then why says so. */
+/* Calls for each name of Aeron's drivers. option NULL: the name has no effect here, and `why` gives
+ * the reason. */
 RST_API void rst_driver_aeron_names(void (*on_name)(void *arg, const char *property,
                                         const char *variable, const char *option, const char *why),
     void *arg);
-/* The value of an option as it is set, in its own syntax. 0 or -RST_EINVAL. */
+/* The current value of an option, in its own syntax. 0 or -RST_EINVAL. */
 RST_API int rst_driver_params_get(const rst_driver_params_t *params, const char *name, char *text,
     size_t size);
 
-/* Takes the directory (-RST_EINUSE when a living driver has it) and creates the files. */
+/* Takes the directory and creates the files. -RST_EINUSE: a living driver has it. */
 RST_API int rst_driver_open(rst_driver_t **driver, const rst_driver_params_t *params);
 RST_API int rst_driver_start(rst_driver_t *driver); /* threads, by threading mode */
-/* Invoker mode: one pass sender, receiver, conductor; returns the work count and stores when it
- * must run again (monotonic ns of the injected clock; INT64_MAX: only when something arrives). */
+/* Invoker mode: one duty cycle of sender, receiver and conductor. Returns the work count and stores
+ * when it must run again (monotonic ns of the injected clock; INT64_MAX: only when something
+ * arrives). */
 RST_API int64_t rst_driver_do_work(rst_driver_t *driver, int64_t *next_deadline_ns);
 RST_API const char *rst_driver_dir(const rst_driver_t *driver);
-/* 1 when no client has been there for the idle-exit time (rstreamd then ends itself). */
+/* 1: no client was connected for the idle-exit time (rstreamd then ends). */
 RST_API int rst_driver_is_idle(const rst_driver_t *driver);
-/* 1 when a client has asked the driver to end and termination-validator let it (rstreamd then ends
- * itself; a program that embeds the driver closes it). */
+/* 1: a client asked the driver to end and termination-validator allowed it. rstreamd then ends; a
+ * program that embeds the driver closes it. */
 RST_API int rst_driver_is_terminated(const rst_driver_t *driver);
 /* Stops the agents, tells clients (heartbeat -1), removes all files. */
 RST_API void rst_driver_close(rst_driver_t *driver);
 
-/* Life of whatever driver uses dir: 0 absent, 1 dead, 2 alive, 3 alive and not rstream. */
+/* The state of the driver of dir: 0 absent, 1 dead, 2 alive, 3 alive and not rstream. */
 RST_API int rst_driver_probe(const char *dir);
 RST_API int rst_driver_clean(const char *dir); /* files removed, or negative */
 RST_API int rst_default_dir(char *path, size_t size);

@@ -1,8 +1,8 @@
 /* error.h: error codes and the thread's last error.
  *
- * Cold functions return 0 or -RST_E…; the text of the last failure in this thread is at
- * rst_last_error_text(): what, where, what next. Hot functions (offer, poll) return a position or
- * one of the small negative reasons at the end, Aeron's numbers, and leave no text. */
+ * Cold functions return 0 or -RST_E…. rst_last_error_text() gives the text of the thread's last
+ * failure: what failed, where, and what to do. Hot functions (offer, poll) return a position or one
+ * of the small negative reasons at the end, with Aeron's numbers, and leave no text. */
 #ifndef RSTREAM_ERROR_H
 #define RSTREAM_ERROR_H
 
@@ -38,15 +38,15 @@ typedef enum rst_error_t {
 #undef RST_ERROR_ENUM
 } rst_error_t;
 
-/* Reasons of the hot path: the numbers that Aeron uses. */
+/* Reasons of the hot path, with the numbers of Aeron. */
 #define RST_NOT_CONNECTED (-1)
 #define RST_BACK_PRESSURED (-2)
 #define RST_ADMIN_ACTION (-3)
 #define RST_CLOSED (-4)
 #define RST_MAX_POSITION_EXCEEDED (-5)
 #define RST_ERROR (-6) /* bad argument: see rst_last_error_text() */
-/* What a face makes of RST_BACK_PRESSURED where rst_publication_held_by() says that the rate holds.
- */
+/* The languages above report it in place of RST_BACK_PRESSURED when rst_publication_held_by()
+ * returns RST_HELD_BY_RATE. */
 #define RST_RATE_LIMITED (-7)
 
 RST_API const char *rst_error_name(int code); /* "RST_EINVAL"; "RST_UNKNOWN" for others */

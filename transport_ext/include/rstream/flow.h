@@ -1,4 +1,4 @@
-/* flow.h: flow-control strategies of your own, chosen by name: fc=NAME on a group channel, or the
+/* flow.h: user-written flow-control strategies, chosen by name: fc=NAME on a group channel, or the
  * driver options unicast-flow-control and multicast-flow-control. Part of driver.h. */
 #ifndef RSTREAM_FLOW_H
 #define RSTREAM_FLOW_H
@@ -10,7 +10,7 @@
 
 /* One status message that passed the checks of the wire protocol. */
 typedef struct rst_flow_message_t {
-    int64_t position;    /* everything before it has been consumed there */
+    int64_t position;    /* the receiver has consumed everything before it */
     int32_t window;      /* bytes that may be sent beyond it */
     int32_t is_eos;      /* the receiver is leaving */
     int64_t receiver_id; /* never 0 */
@@ -32,16 +32,16 @@ typedef struct rst_flow_facts_t {
 
 /* A strategy. Functions marked "optional" may be NULL.
  *
- * Threads: init and fini run in the driver's conductor, before the publication is sent and after it
- * was; the others in the sender, one at a time, never before init returned. Different publications
- * may be served at the same time by different drivers of the process: state belongs to one
+ * Threads: init and fini run in the driver's conductor, before and after the publication is sent.
+ * The others run in the sender, one at a time, and never before init has returned. Several drivers
+ * of a process may serve different publications at the same time, so state belongs to one
  * publication. The sender's functions must not block, allocate, call the driver or take longer than
- * a microsecond or so: they run between two datagrams of all publications.
+ * about a microsecond: they run between two datagrams of all publications.
  *
- * limit is the highest position that may be sent; what on_status_message and on_idle return is the
- * new one. A limit below what was already sent stops the publication and takes nothing back; one
- * that is more than term_length / 2 above the slowest receiver makes that receiver lose data for
- * good. now_ns is monotonic and comes from the driver's clock; do not ask another one. */
+ * limit is the highest position that may be sent; on_status_message and on_idle return the new
+ * limit. A limit below the sent position stops the publication and takes nothing back. A limit of
+ * more than term_length / 2 above the slowest receiver makes that receiver lose data for good.
+ * now_ns is monotonic and comes from the driver's clock; do not ask another clock. */
 typedef struct rst_flow_strategy_t {
     size_t struct_size; /* sizeof(rst_flow_strategy_t) */
     const char *name;   /* 1 to 31 of a-z 0-9 - _ . ; copied */
@@ -50,23 +50,24 @@ typedef struct rst_flow_strategy_t {
     void (*fini)(void *state); /* optional; only after an init that succeeded */
     int64_t (*on_status_message)(void *state, const rst_flow_message_t *message, int64_t limit,
         int64_t now_ns);
-    /* In passes in which nothing was sent. */
+    /* In duty cycles in which nothing was sent. */
     int64_t (*on_idle)(void *state, int64_t limit, int64_t now_ns); /* optional */
-    /* A receiver that wants to join asked for a SETUP; a SETUP that was asked for leaves. */
+    /* A receiver that wants to join asked for a SETUP; and such a SETUP is sent. */
     void (*on_setup_elicited)(void *state, const rst_flow_message_t *message,
         int64_t now_ns); /* optional */
     void (*on_setup)(void *state, int64_t limit, int64_t now_ns);        /* optional */
     /* The receiver rejected the stream. */
     void (*on_error)(void *state, int64_t receiver_id, int64_t now_ns); /* optional */
-    /* 0: the publication is not connected, whoever listens. Optional: always satisfied. */
+    /* 0: the publication counts as not connected, even with receivers. Optional: always satisfied.
+     * */
     int (*has_required_receivers)(const void *state);
-    /* What the counter fc-receivers shows; optional: there is no such counter. */
+    /* The value of the counter fc-receivers. Optional: then there is no such counter. */
     int32_t (*receiver_count)(const void *state);
 } rst_flow_strategy_t;
 
-/* For the whole process and its life: there is no way back. Before the drivers that shall know it
- * are opened, from one thread at a time. The table is copied. 0; -RST_EINVAL naming what is wrong
- * (a name that exists counts); -RST_EFULL when 16 are registered. */
+/* Registers a strategy for the life of the process. Call it before opening the drivers that use it,
+ * from one thread at a time. The table is copied. 0; -RST_EINVAL naming what is wrong (also a name
+ * that exists); -RST_EFULL: 16 are registered. */
 RST_API int rst_flow_strategy_register(const rst_flow_strategy_t *strategy);
 
 #endif

@@ -3,7 +3,16 @@
 #ifndef RSTI_TESTS_CLIENT_FAKE_DRIVER_H
 #define RSTI_TESTS_CLIENT_FAKE_DRIVER_H
 
-#include "client/internal.h"
+#include "client/batch.h"
+#include "client/conductor.h"
+#include "client/image.h"
+#include "client/publication.h"
+#include "client/publication_errors.h"
+#include "client/subscription.h"
+#include "client/subscription_images.h"
+#include "client/waiter.h"
+#include "cnc/cnc_file.h"
+#include "cnc/driver_dir.h"
 #include "logbuffer/rebuilder.h"
 #include "tests/check.h"
 #include "util/error.h"

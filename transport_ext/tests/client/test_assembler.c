@@ -1,5 +1,5 @@
 /* Fragments become one message. */
-#include "client/internal.h"
+#include "client/assembler.h"
 
 #include "protocol/frame.h"
 #include "tests/check.h"

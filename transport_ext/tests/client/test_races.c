@@ -109,7 +109,7 @@ TEST(waker_dies_between_flag_and_fifo)
     pthread_t thread;
     int result = -1;
     CHECK_EQ(pthread_create(&thread, NULL, sleep_long, &result), 0);
-    FAKE_UNTIL(rsti_load_acquire_i32(&waiter->armed) != 0);
+    FAKE_UNTIL(rsti_load_acquire_i32(&waiter->target.armed) != 0);
     usleep(5000);
     /* A publisher took the flags down, and was killed. The next one finds nobody asleep. */
     rsti_log_ext_t *ext = &log->file.log.metadata->ext;

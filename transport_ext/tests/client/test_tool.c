@@ -1,9 +1,10 @@
 /* Looking into directories, and asking a driver to end. */
-#include "client/internal.h"
-
+#include "cnc/cnc_file.h"
 #include "cnc/loss_report_file.h"
 #include "concurrent/error_log.h"
 #include "concurrent/loss_report.h"
+#include "protocol/command.h"
+#include "rstream/rstream.h"
 #include "tests/check.h"
 #include "tests/cnc/temp_dir.h"
 #include "util/error.h"

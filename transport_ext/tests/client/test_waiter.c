@@ -66,11 +66,11 @@ static bool start(sleeper_t *sleeper)
     if (pthread_create(&sleeper->thread, NULL, sleep_on, sleeper) != 0) {
         return false;
     }
-    for (int i = 0; i < 5000 && rsti_load_acquire_i32(&waiter->armed) == 0; i++) {
+    for (int i = 0; i < 5000 && rsti_load_acquire_i32(&waiter->target.armed) == 0; i++) {
         usleep(1000);
     }
     usleep(5000);
-    return rsti_load_acquire_i32(&waiter->armed) != 0;
+    return rsti_load_acquire_i32(&waiter->target.armed) != 0;
 }
 
 static int finish(sleeper_t *sleeper, int64_t *took_ns)

@@ -1,0 +1,35 @@
+/* lease.h: a subscription and the batch that it lends.
+ *
+ * A subscription has one C batch and uses it for every poll. Each poll makes a new Batch object (60
+ * ns), so that an old one can say that it was released. The caller holds the GIL. */
+#ifndef RSTI_PYTHON_LEASE_H
+#define RSTI_PYTHON_LEASE_H
+
+#include "handle.h"
+
+typedef struct rsti_py_batch_t rsti_py_batch_t;
+
+typedef struct rsti_py_subscription_t {
+    rsti_py_handle_t handle;
+    rst_subscription_t *subscription;
+    rst_batch_t *batch; /* used again by each poll */
+    int32_t capacity;
+    rsti_py_batch_t *current; /* borrowed: the open lease, or NULL */
+} rsti_py_subscription_t;
+
+struct rsti_py_batch_t {
+    PyObject_HEAD rsti_py_subscription_t *subscription; /* owned reference */
+    const rst_message_t *messages;
+    int32_t count;
+    int32_t exports; /* views that are alive */
+    bool is_released;
+};
+
+/* Ends the open lease. False: views of it are alive. */
+bool rsti_py_subscription_release(rsti_py_subscription_t *subscription);
+/* Counts a view that was made (1) or released (-1). */
+void rsti_py_batch_export(rsti_py_batch_t *batch, int32_t change);
+/* NULL with ClosedError. */
+PyObject *rsti_py_batch_raise_released(const rsti_py_batch_t *batch);
+
+#endif
