@@ -2,7 +2,7 @@
  * 18). The harness's driver waits for a table whose answers the test switches. */
 #include "tests/driver/harness.h"
 
-#include "driver/name_lookup.h"
+#include "driver/base/name_lookup.h"
 
 #include <pthread.h>
 

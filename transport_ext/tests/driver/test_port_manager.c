@@ -1,5 +1,5 @@
 /* F10, N16: ports for those that ask for any. */
-#include "driver/port_manager.h"
+#include "driver/base/port_manager.h"
 
 #include "tests/check.h"
 #include "tests/driver/harness.h"

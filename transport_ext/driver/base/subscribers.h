@@ -3,7 +3,7 @@
 #ifndef RSTI_DRIVER_SUBSCRIBERS_H
 #define RSTI_DRIVER_SUBSCRIBERS_H
 
-#include "driver/tether.h"
+#include "driver/base/tether.h"
 
 typedef struct rsti_subscription_t rsti_subscription_t;
 

@@ -1,5 +1,5 @@
 /* destination_tracker.c: see the header. */
-#include "driver/destination_tracker.h"
+#include "driver/sender/destination_tracker.h"
 
 #include "util/netaddr.h"
 

@@ -7,8 +7,8 @@
 #include "rstream/driver.h"
 
 #include "channel/channel.h"
-#include "driver/destination_tracker.h"
-#include "driver/send_budget.h"
+#include "driver/sender/destination_tracker.h"
+#include "driver/sender/send_budget.h"
 #include "media/media.h"
 #include "util/ptr_array.h"
 

@@ -1,5 +1,5 @@
 /* port_manager.c: see the header. */
-#include "driver/port_manager.h"
+#include "driver/base/port_manager.h"
 
 #include "util/alloc.h"
 #include "util/error.h"

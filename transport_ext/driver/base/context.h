@@ -6,7 +6,7 @@
 
 #include "cnc/driver_dir.h"
 #include "concurrent/idle.h"
-#include "driver/options.h"
+#include "driver/base/options.h"
 #include "media/interceptor.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* csv_resolver.c: see the header. */
-#include "driver/csv_resolver.h"
+#include "driver/base/csv_resolver.h"
 
 #include "concurrent/atomics.h"
 #include "util/error.h"

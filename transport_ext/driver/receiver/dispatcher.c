@@ -1,5 +1,5 @@
 /* dispatcher.c: chained hash over a fixed block of sessions. */
-#include "driver/dispatcher.h"
+#include "driver/receiver/dispatcher.h"
 
 #include "util/alloc.h"
 #include "util/bits.h"

@@ -1,5 +1,5 @@
 /* subscribers.c: the list of a log's readers, and how far they came. */
-#include "driver/subscribers.h"
+#include "driver/base/subscribers.h"
 
 #include "logbuffer/descriptor.h"
 #include "util/alloc.h"

@@ -7,7 +7,7 @@
 
 #include "channel/channel.h"
 #include "cnc/log_file.h"
-#include "driver/subscribers.h"
+#include "driver/base/subscribers.h"
 #include "flow/rate_text.h"
 #include "flow/slowest.h"
 

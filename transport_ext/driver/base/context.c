@@ -1,5 +1,5 @@
 /* context.c: options by name. */
-#include "driver/context.h"
+#include "driver/base/context.h"
 
 #include "channel/channel.h"
 #include "concurrent/agent.h"

@@ -15,7 +15,7 @@
 #ifndef RSTI_DRIVER_SEND_RATE_H
 #define RSTI_DRIVER_SEND_RATE_H
 
-#include "driver/publication.h"
+#include "driver/base/publication.h"
 #include "flow/fill_echo.h"
 #include "flow/fill_truth.h"
 #include "flow/rate_text.h"

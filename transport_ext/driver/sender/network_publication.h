@@ -5,10 +5,10 @@
 #ifndef RSTI_DRIVER_NETWORK_PUBLICATION_H
 #define RSTI_DRIVER_NETWORK_PUBLICATION_H
 
-#include "driver/publication.h"
-#include "driver/send_budget.h"
-#include "driver/send_endpoint.h"
-#include "driver/send_rate.h"
+#include "driver/base/publication.h"
+#include "driver/sender/send_budget.h"
+#include "driver/sender/send_endpoint.h"
+#include "driver/sender/send_rate.h"
 #include "flow/flow_control.h"
 #include "flow/noop.h"
 #include "flow/pace.h"

@@ -1,5 +1,5 @@
 /* tether.c: one step of an untethered subscriber's life. */
-#include "driver/tether.h"
+#include "driver/base/tether.h"
 
 static rsti_tether_event_t enter(rsti_tether_t *tether, rsti_tether_state_t state,
     rsti_tether_event_t event, int64_t now_ns)

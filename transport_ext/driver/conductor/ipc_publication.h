@@ -5,7 +5,7 @@
 #ifndef RSTI_DRIVER_IPC_PUBLICATION_H
 #define RSTI_DRIVER_IPC_PUBLICATION_H
 
-#include "driver/publication.h"
+#include "driver/base/publication.h"
 #include "flow/allowance.h"
 
 typedef struct rsti_ipc_publication_t {

@@ -1,6 +1,6 @@
 /* name_lookup.c: see the header. One lock, held for a copy only, never while a name is looked up.
  */
-#include "driver/name_lookup.h"
+#include "driver/base/name_lookup.h"
 
 #include "util/alloc.h"
 #include "util/error.h"

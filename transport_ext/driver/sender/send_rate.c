@@ -1,5 +1,5 @@
 /* send_rate.c: see send_rate.h. */
-#include "driver/send_rate.h"
+#include "driver/sender/send_rate.h"
 
 #include "driver/internal.h"
 

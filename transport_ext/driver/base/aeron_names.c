@@ -8,7 +8,7 @@
 #include "cnc/text_file.h"
 #include "concurrent/broadcast.h"
 #include "concurrent/mpsc_rb.h"
-#include "driver/context.h"
+#include "driver/base/context.h"
 #include "util/alloc.h"
 #include "util/error.h"
 #include "util/parse.h"

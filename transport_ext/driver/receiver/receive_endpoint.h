@@ -7,8 +7,8 @@
 #include "rstream/driver.h"
 
 #include "channel/channel.h"
-#include "driver/dispatcher.h"
-#include "driver/receive_transport.h"
+#include "driver/receiver/dispatcher.h"
+#include "driver/receiver/receive_transport.h"
 #include "media/media.h"
 #include "protocol/frame.h"
 
