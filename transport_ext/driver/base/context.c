@@ -2,7 +2,6 @@
 #include "driver/base/context.h"
 
 #include "channel/channel.h"
-#include "concurrent/agent.h"
 #include "flow/budget.h"
 #include "flow/rate_text.h"
 #include "util/alloc.h"

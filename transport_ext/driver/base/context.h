@@ -1,6 +1,6 @@
 /* context.h: the driver's parameters: one field per row of options.h, set by name. */
-#ifndef RSTI_DRIVER_CONTEXT_H
-#define RSTI_DRIVER_CONTEXT_H
+#ifndef RSTI_DRIVER_BASE_CONTEXT_H
+#define RSTI_DRIVER_BASE_CONTEXT_H
 
 #include "rstream/driver.h"
 
@@ -34,18 +34,6 @@ struct rst_driver_params_t {
     rsti_fault_params_t fault;
 };
 
-typedef enum rsti_idle_option_t {
-    RSTI_IDLE_OF_CONDUCTOR = 0,
-    RSTI_IDLE_OF_SENDER,
-    RSTI_IDLE_OF_RECEIVER,
-    RSTI_IDLE_OF_NETWORK,
-    RSTI_IDLE_OF_SHARED
-} rsti_idle_option_t;
-/* How a thread of that kind waits: its own option, else the one for all. 0 or -RST_EINVAL naming
- * the option whose arguments are malformed. */
-int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
-    rsti_idle_params_t *idle);
-
 /* Limits beside the option's own (0: none), and what became of the value. */
 typedef struct rsti_clamp_t {
     int64_t least;
@@ -58,10 +46,5 @@ int rsti_driver_params_set_clamped(rst_driver_params_t *params, const char *name
     rsti_clamp_t *clamp);
 
 void rsti_driver_params_init(rst_driver_params_t *params);
-/* Relations between options (driver reference, section 9). 0 or -RST_EINVAL naming the option. */
-int rsti_driver_params_validate(const rst_driver_params_t *params);
-/* The same with what this system gives to a socket. */
-int rsti_driver_params_check_sockets(const rst_driver_params_t *params,
-    const rsti_socket_probe_t *probe);
 
 #endif

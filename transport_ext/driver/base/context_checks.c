@@ -1,5 +1,5 @@
 /* context_checks.c: what options have to do with each other (driver reference, section 9). */
-#include "driver/base/context.h"
+#include "driver/base/context_checks.h"
 
 #include "flow/congestion.h"
 #include "flow/flow_control.h"

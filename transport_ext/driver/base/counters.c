@@ -1,8 +1,9 @@
-/* conductor_counters.c: labels and keys of the driver's counters (memory reference 16-18). */
-#include "driver/internal.h"
+/* counters.c: labels and keys of the driver's counters (memory reference 16-18). */
+#include "driver/base/counters.h"
 
 #include "util/error.h"
 #include "util/format.h"
+#include "util/netaddr.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ static int32_t allocate(rst_driver_t *driver, int32_t type_id, const void *key, 
         label_length = RSTI_COUNTER_LABEL_MAX;
     }
     return rsti_counters_allocate(&driver->counters, type_id, key, key_length, label, label_length,
-        driver->conductor.epoch.now_ms);
+        driver->epoch.now_ms);
 }
 
 /* What follows the fixed label of some system counters; empty for the others. */
@@ -177,7 +178,7 @@ int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
 void rsti_counter_release(rst_driver_t *driver, int32_t *counter_id)
 {
     if (*counter_id >= 0) {
-        rsti_counters_free(&driver->counters, *counter_id, driver->conductor.epoch.now_ms);
+        rsti_counters_free(&driver->counters, *counter_id, driver->epoch.now_ms);
         *counter_id = RSTI_NULL_COUNTER;
     }
 }

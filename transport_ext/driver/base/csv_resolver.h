@@ -1,7 +1,7 @@
 /* csv_resolver.h: names whose addresses a test switches (name-resolver=csv_table). Each row of the
  * table has a counter; its value says which answer counts: 0 the first, 1 the second, -1 none. */
-#ifndef RSTI_DRIVER_CSV_RESOLVER_H
-#define RSTI_DRIVER_CSV_RESOLVER_H
+#ifndef RSTI_DRIVER_BASE_CSV_RESOLVER_H
+#define RSTI_DRIVER_BASE_CSV_RESOLVER_H
 
 #include "util/name_resolver.h"
 

@@ -1,8 +1,8 @@
 /* name_lookup.h: host names looked up in a thread of its own, for a conductor that must not wait:
  * it asks again in its next passes. The thread starts with the first name, so a driver that is
  * given numbers has none. */
-#ifndef RSTI_DRIVER_NAME_LOOKUP_H
-#define RSTI_DRIVER_NAME_LOOKUP_H
+#ifndef RSTI_DRIVER_BASE_NAME_LOOKUP_H
+#define RSTI_DRIVER_BASE_NAME_LOOKUP_H
 
 #include "util/clock.h"
 #include "util/name_resolver.h"

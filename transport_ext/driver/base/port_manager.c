@@ -4,7 +4,6 @@
 #include "util/alloc.h"
 #include "util/error.h"
 #include "util/netaddr.h"
-#include "util/parse.h"
 
 #include <stdbool.h>
 #include <string.h>

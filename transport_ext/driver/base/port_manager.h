@@ -1,7 +1,7 @@
 /* port_manager.h: ports for addresses that ask for any (port 0), out of a range that somebody
  * opened in a firewall. Without a range the system chooses. Written by the conductor alone. */
-#ifndef RSTI_DRIVER_PORT_MANAGER_H
-#define RSTI_DRIVER_PORT_MANAGER_H
+#ifndef RSTI_DRIVER_BASE_PORT_MANAGER_H
+#define RSTI_DRIVER_BASE_PORT_MANAGER_H
 
 #include "media/media.h"
 

@@ -1,22 +1,31 @@
-/* proxies.c: commands between agents. Agents of one thread call each other; agents of different
- * threads write commands into the other's ring and wake it. */
-#include "driver/internal.h"
+/* proxies.c: see proxies.h. */
+#include "driver/base/proxies.h"
 
+#include "driver/base/driver_state.h"
 #include "util/alloc.h"
-#include "util/error.h"
 
 #include <sched.h>
 
 _Static_assert(sizeof(rsti_agent_command_t) < RSTI_AGENT_QUEUE_CAPACITY / 8, "ring message limit");
 
-int rsti_agent_queue_create(rsti_rb_t *queue, void **memory)
+int rsti_agent_inbox_open(rst_driver_t *driver, int32_t agent_id,
+    rsti_on_agent_command_t on_command, void *agent)
 {
+    rsti_agent_inbox_t *inbox = &driver->inboxes[agent_id];
     const size_t length = RSTI_AGENT_QUEUE_CAPACITY + RSTI_RB_TRAILER_LENGTH;
-    *memory = rsti_alloc(length);
-    if (*memory == NULL) {
+    inbox->on_command = on_command;
+    inbox->agent = agent;
+    inbox->memory = rsti_alloc(length);
+    if (inbox->memory == NULL) {
         return -RST_ENOMEM;
     }
-    return rsti_rb_init(queue, *memory, length);
+    return rsti_rb_init(&inbox->ring, inbox->memory, length);
+}
+
+void rsti_agent_inbox_close(rst_driver_t *driver, int32_t agent_id)
+{
+    rsti_free(driver->inboxes[agent_id].memory);
+    driver->inboxes[agent_id].memory = NULL;
 }
 
 static bool is_same_thread(const rst_driver_t *driver, int32_t from, int32_t to)
@@ -25,13 +34,14 @@ static bool is_same_thread(const rst_driver_t *driver, int32_t from, int32_t to)
 }
 
 /* Only the conductor tells them anything, so their rings have one producer. */
-static void write_or_wait(rst_driver_t *driver, rsti_spsc_rb_t *queue, int32_t agent_id,
-    int32_t type, const rsti_agent_command_t *command)
+static void write_or_wait(rst_driver_t *driver, int32_t agent_id, int32_t type,
+    const rsti_agent_command_t *command)
 {
     const rsti_system_counter_t fails = agent_id == RSTI_AGENT_SENDER
         ? RSTI_SYSTEM_SENDER_PROXY_FAILS
         : RSTI_SYSTEM_RECEIVER_PROXY_FAILS;
-    while (rsti_spsc_rb_write(queue, type, command, sizeof *command) != RSTI_RB_OK) {
+    rsti_spsc_rb_t *ring = &driver->inboxes[agent_id].from_conductor;
+    while (rsti_spsc_rb_write(ring, type, command, sizeof *command) != RSTI_RB_OK) {
         rsti_driver_count(driver, fails, 1);
         rsti_driver_wake_agent(driver, agent_id);
         sched_yield();
@@ -39,28 +49,32 @@ static void write_or_wait(rst_driver_t *driver, rsti_spsc_rb_t *queue, int32_t a
     rsti_driver_wake_agent(driver, agent_id);
 }
 
-void rsti_tell_sender(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command)
+static void tell(rst_driver_t *driver, int32_t agent_id, int32_t type,
+    const rsti_agent_command_t *command)
 {
-    if (is_same_thread(driver, RSTI_AGENT_CONDUCTOR, RSTI_AGENT_SENDER)) {
-        rsti_sender_on_command(&driver->sender, type, command);
+    const rsti_agent_inbox_t *inbox = &driver->inboxes[agent_id];
+    if (is_same_thread(driver, RSTI_AGENT_CONDUCTOR, agent_id)) {
+        inbox->on_command(inbox->agent, type, command);
         return;
     }
-    write_or_wait(driver, &driver->sender.queue, RSTI_AGENT_SENDER, type, command);
+    write_or_wait(driver, agent_id, type, command);
+}
+
+void rsti_tell_sender(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command)
+{
+    tell(driver, RSTI_AGENT_SENDER, type, command);
 }
 
 void rsti_tell_receiver(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command)
 {
-    if (is_same_thread(driver, RSTI_AGENT_CONDUCTOR, RSTI_AGENT_RECEIVER)) {
-        rsti_receiver_on_command(&driver->receiver, type, command);
-        return;
-    }
-    write_or_wait(driver, &driver->receiver.queue, RSTI_AGENT_RECEIVER, type, command);
+    tell(driver, RSTI_AGENT_RECEIVER, type, command);
 }
 
 bool rsti_tell_conductor(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command)
 {
     /* Always by the ring: a straight call would change the receiver's lists while it walks them. */
-    if (rsti_mpsc_rb_write(&driver->conductor.queue, type, command, sizeof *command)
+    if (rsti_mpsc_rb_write(&driver->inboxes[RSTI_AGENT_CONDUCTOR].from_agents, type, command,
+            sizeof *command)
         != RSTI_RB_OK) {
         rsti_driver_count(driver, RSTI_SYSTEM_CONDUCTOR_PROXY_FAILS, 1);
         return false;
@@ -72,44 +86,34 @@ bool rsti_tell_conductor(rst_driver_t *driver, int32_t type, const rsti_agent_co
 bool rsti_proxies_have_room(const rst_driver_t *driver)
 {
     const size_t most = RSTI_AGENT_QUEUE_CAPACITY / 2;
-    return rsti_rb_size(&driver->sender.queue.rb) < most
-        && rsti_rb_size(&driver->receiver.queue.rb) < most;
+    return rsti_rb_size(&driver->inboxes[RSTI_AGENT_SENDER].ring) < most
+        && rsti_rb_size(&driver->inboxes[RSTI_AGENT_RECEIVER].ring) < most;
 }
 
-typedef struct drain_t {
-    rst_driver_t *driver;
-    int32_t agent_id;
-} drain_t;
+bool rsti_is_let_go(const rst_driver_t *driver, const int32_t *is_released)
+{
+    /* The release first: only then everything that the agent wrote before it counts. And the
+     * length, not the first record: that may be one that the other agent is still writing. */
+    return rsti_load_acquire_i32(is_released)
+        && rsti_rb_size(&driver->inboxes[RSTI_AGENT_CONDUCTOR].ring) == 0;
+}
 
 static rsti_rb_action_t on_record(void *arg, int32_t type, const void *record, size_t length)
 {
-    const drain_t *drain = arg;
+    const rsti_agent_inbox_t *inbox = arg;
     rsti_agent_command_t command;
     RST_ASSERT(length == sizeof command);
     (void)length;
     memcpy(&command, record, sizeof command);
-    switch (drain->agent_id) {
-    case RSTI_AGENT_SENDER:
-        rsti_sender_on_command(&drain->driver->sender, type, &command);
-        break;
-    case RSTI_AGENT_RECEIVER:
-        rsti_receiver_on_command(&drain->driver->receiver, type, &command);
-        break;
-    default:
-        rsti_conductor_on_command(drain->driver, type, &command);
-        break;
-    }
+    inbox->on_command(inbox->agent, type, &command);
     return RSTI_RB_CONTINUE;
 }
 
-int64_t rsti_agent_queue_drain(rst_driver_t *driver, int32_t agent_id, size_t limit)
+int64_t rsti_agent_inbox_drain(rst_driver_t *driver, int32_t agent_id, size_t limit)
 {
-    rsti_rb_t *queue = agent_id == RSTI_AGENT_SENDER ? &driver->sender.queue.rb
-        : agent_id == RSTI_AGENT_RECEIVER            ? &driver->receiver.queue.rb
-                                                     : &driver->conductor.queue.rb;
-    if (!rsti_rb_has_records(queue)) {
+    rsti_agent_inbox_t *inbox = &driver->inboxes[agent_id];
+    if (!rsti_rb_has_records(&inbox->ring)) {
         return 0;
     }
-    drain_t drain = {driver, agent_id};
-    return (int64_t)rsti_rb_read(queue, limit, on_record, &drain);
+    return (int64_t)rsti_rb_read(&inbox->ring, limit, on_record, inbox);
 }

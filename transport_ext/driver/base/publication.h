@@ -1,7 +1,7 @@
 /* publication.h: what IPC and network publications have in common. Owner: conductor; the sender
  * reads what is written once. */
-#ifndef RSTI_DRIVER_PUBLICATION_H
-#define RSTI_DRIVER_PUBLICATION_H
+#ifndef RSTI_DRIVER_BASE_PUBLICATION_H
+#define RSTI_DRIVER_BASE_PUBLICATION_H
 
 #include "rstream/driver.h"
 
@@ -72,28 +72,5 @@ typedef struct rsti_publication_facts_t {
     int32_t socket_sndbuf;
     int32_t socket_rcvbuf;
 } rsti_publication_facts_t;
-
-/* Log file and the counters pub-pos and pub-lmt. On failure nothing is left behind. */
-int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
-    const rsti_publication_facts_t *facts);
-void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication);
-int64_t rsti_publication_start_position(const rsti_publication_t *publication);
-/* Reserves the terms up to where a producer may write below limit (its last message may begin just
- * below it), stores limit and wakes producers. False: no storage, limit stays. */
-bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
-    int64_t limit);
-void rsti_publication_lower_limit(rst_driver_t *driver, rsti_publication_t *publication,
-    int64_t limit);
-void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t position);
-/* No producer any more: limit and end of stream are the producer position, or the consumer's when
- * the tails in shared memory say something impossible. */
-void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication, int64_t now_ns);
-/* The log holds what no producer makes: the stream ends at position, as if it were revoked. */
-void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publication, int64_t position,
-    const char *why);
-/* Pads over a claim whose producer died (memory reference 6). */
-void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *publication,
-    int64_t consumer_position, int64_t now_ns);
-void rsti_publication_set_life(rsti_publication_t *publication, rsti_life_t life, int64_t now_ns);
 
 #endif

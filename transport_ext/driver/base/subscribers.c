@@ -1,6 +1,7 @@
 /* subscribers.c: the list of a log's readers, and how far they came. */
 #include "driver/base/subscribers.h"
 
+#include "driver/base/tether.h"
 #include "logbuffer/descriptor.h"
 #include "util/alloc.h"
 #include "util/error.h"

@@ -1,7 +1,7 @@
 /* subscribers.h: the local readers of one log: IPC subscribers, spies, or those of an image. Owner:
  * conductor. Positions lie in shared memory: they are checked, never believed. */
-#ifndef RSTI_DRIVER_SUBSCRIBERS_H
-#define RSTI_DRIVER_SUBSCRIBERS_H
+#ifndef RSTI_DRIVER_BASE_SUBSCRIBERS_H
+#define RSTI_DRIVER_BASE_SUBSCRIBERS_H
 
 #include "driver/base/tether.h"
 

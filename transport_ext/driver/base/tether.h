@@ -10,8 +10,8 @@
  * One that is evicted (rs-evict, docs/slow-consumers.md) goes the same way with two differences:
  * its window_limit_ns begins anew whenever its position moves, so that only who stands still is let
  * go, and RESTING is where it stays. */
-#ifndef RSTI_DRIVER_TETHER_H
-#define RSTI_DRIVER_TETHER_H
+#ifndef RSTI_DRIVER_BASE_TETHER_H
+#define RSTI_DRIVER_BASE_TETHER_H
 
 #include <stdbool.h>
 #include <stdint.h>

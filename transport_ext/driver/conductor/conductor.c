@@ -1,6 +1,31 @@
 /* conductor.c: the conductor's duty cycle (driver reference 2.1). */
-#include "driver/internal.h"
+#include "driver/conductor/conductor.h"
 
+#include "driver/base/driver_state.h"
+#include "driver/base/port_manager.h"
+#include "driver/base/proxies.h"
+#include "driver/conductor/client_counters.h"
+#include "driver/conductor/client_liveness.h"
+#include "driver/conductor/clients.h"
+#include "driver/conductor/destinations.h"
+#include "driver/conductor/eviction.h"
+#include "driver/conductor/image.h"
+#include "driver/conductor/images.h"
+#include "driver/conductor/ipc_publication.h"
+#include "driver/conductor/logs.h"
+#include "driver/conductor/names.h"
+#include "driver/conductor/network_publication.h"
+#include "driver/conductor/publications.h"
+#include "driver/conductor/rates.h"
+#include "driver/conductor/rcv_destinations.h"
+#include "driver/conductor/receive_endpoints.h"
+#include "driver/conductor/response_channels.h"
+#include "driver/conductor/responses.h"
+#include "driver/conductor/send_endpoints.h"
+#include "driver/conductor/sessions.h"
+#include "driver/conductor/slowest_reader.h"
+#include "driver/conductor/subscriptions.h"
+#include "driver/conductor/tethers.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -12,12 +37,49 @@
 /* Agents that are behind with their commands do not say when they are not any more. */
 #define ROOM_POLL_NS INT64_C(100000)
 
-int rsti_conductor_init(rst_driver_t *driver, uint64_t seed)
+static void on_publication_error(rst_driver_t *driver, const rsti_agent_command_t *command)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    const bool has_tag = (command->err.frame.flags & RSTI_ERR_FLAG_GROUP_TAG) != 0;
+    rsti_response_t response = {
+        .registration_id = command->registration_id,
+        .session_id = command->session_id,
+        .stream_id = command->stream_id,
+        .receiver_id = command->err.receiver_id,
+        .group_tag = has_tag ? command->err.group_tag : -1,
+        .error_code = command->err.error_code,
+        .log_file = {command->text, command->err.error_length},
+    };
+    rsti_respond_publication_error(driver, &response, &command->address);
+}
+
+static void on_command(void *agent, int32_t type, const rsti_agent_command_t *command)
+{
+    rst_driver_t *driver = agent;
+    if (type == RSTI_AGENT_CREATE_IMAGE) {
+        rsti_on_create_image(driver, command);
+    } else if (type == RSTI_AGENT_RESOLVE_CONTROL) {
+        rsti_on_resolve_control(driver, command);
+    } else if (type == RSTI_AGENT_RERESOLVE) {
+        rsti_on_reresolve(driver, command);
+    } else if (type == RSTI_AGENT_PUBLICATION_ERROR) {
+        on_publication_error(driver, command);
+    } else if (type == RSTI_AGENT_RESPONSE_SETUP) {
+        rsti_on_response_setup(driver, command);
+    } else {
+        RST_ASSERT(false);
+    }
+}
+
+int rsti_conductor_create(rst_driver_t *driver, uint64_t seed)
+{
+    rsti_conductor_t *conductor = rsti_alloc(sizeof *conductor);
+    if (conductor == NULL) {
+        return -RST_ENOMEM;
+    }
+    driver->conductor = conductor;
     rsti_rng_init(&conductor->rng, seed);
     conductor->now_ns = rsti_clock_nano_time(&driver->clock);
-    rsti_cached_epoch_init(&conductor->epoch, &driver->clock, conductor->now_ns);
+    rsti_cached_epoch_init(&driver->epoch, &driver->clock, conductor->now_ns);
     conductor->timer_due_ns = conductor->now_ns;
     conductor->evictions_due_ns = INT64_MAX;
     conductor->clients_check_due_ns = conductor->now_ns;
@@ -37,12 +99,17 @@ int rsti_conductor_init(rst_driver_t *driver, uint64_t seed)
             < 0) {
         return -rst_last_error_code();
     }
-    return rsti_agent_queue_create(&conductor->queue.rb, &conductor->queue_memory);
+    return rsti_agent_inbox_open(driver, RSTI_AGENT_CONDUCTOR, on_command, driver);
 }
 
-void rsti_conductor_fini(rst_driver_t *driver)
+int rsti_conductor_open_names(rst_driver_t *driver)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    return rsti_names_init(driver);
+}
+
+static void free_objects(rst_driver_t *driver)
+{
+    rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = 0; i < conductor->clients.count; i++) {
         rsti_client_destroy(conductor->clients.items[i]);
     }
@@ -65,6 +132,18 @@ void rsti_conductor_fini(rst_driver_t *driver)
         rsti_receive_endpoint_destroy(driver, conductor->receive_endpoints.items[i]);
     }
     rsti_logs_fini(driver);
+}
+
+void rsti_conductor_destroy(rst_driver_t *driver)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    if (conductor == NULL) {
+        return;
+    }
+    rsti_names_fini(driver);
+    conductor->has_responses = true; /* clients look at the heartbeat when woken */
+    rsti_clients_wake(driver);
+    free_objects(driver);
     rsti_ptr_array_fini(&conductor->clients);
     rsti_ptr_array_fini(&conductor->images);
     rsti_ptr_array_fini(&conductor->budget_connections); /* each went with its last image */
@@ -75,41 +154,9 @@ void rsti_conductor_fini(rst_driver_t *driver)
     rsti_ptr_array_fini(&conductor->receive_endpoints);
     rsti_port_manager_fini(&conductor->sender_ports);
     rsti_port_manager_fini(&conductor->receiver_ports);
-    rsti_free(conductor->queue_memory);
-    conductor->queue_memory = NULL;
-}
-
-static void on_publication_error(rst_driver_t *driver, const rsti_agent_command_t *command)
-{
-    const bool has_tag = (command->err.frame.flags & RSTI_ERR_FLAG_GROUP_TAG) != 0;
-    rsti_response_t response = {
-        .registration_id = command->registration_id,
-        .session_id = command->session_id,
-        .stream_id = command->stream_id,
-        .receiver_id = command->err.receiver_id,
-        .group_tag = has_tag ? command->err.group_tag : -1,
-        .error_code = command->err.error_code,
-        .log_file = {command->text, command->err.error_length},
-    };
-    rsti_respond_publication_error(driver, &response, &command->address);
-}
-
-void rsti_conductor_on_command(rst_driver_t *driver, int32_t type,
-    const rsti_agent_command_t *command)
-{
-    if (type == RSTI_AGENT_CREATE_IMAGE) {
-        rsti_on_create_image(driver, command);
-    } else if (type == RSTI_AGENT_RESOLVE_CONTROL) {
-        rsti_on_resolve_control(driver, command);
-    } else if (type == RSTI_AGENT_RERESOLVE) {
-        rsti_on_reresolve(driver, command);
-    } else if (type == RSTI_AGENT_PUBLICATION_ERROR) {
-        on_publication_error(driver, command);
-    } else if (type == RSTI_AGENT_RESPONSE_SETUP) {
-        rsti_on_response_setup(driver, command);
-    } else {
-        RST_ASSERT(false);
-    }
+    rsti_agent_inbox_close(driver, RSTI_AGENT_CONDUCTOR);
+    rsti_free(conductor);
+    driver->conductor = NULL;
 }
 
 static void refuse(rst_driver_t *driver, const rsti_command_t *command, int code, const char *what)
@@ -227,7 +274,7 @@ static rsti_rb_action_t on_client_command(void *arg, int32_t type, const void *r
     command.type = type;
     rsti_error_clear();
     if (dispatch(driver, &command)) {
-        driver->conductor.is_retry = true;
+        driver->conductor->is_retry = true;
         return RSTI_RB_ABORT;
     }
     return RSTI_RB_CONTINUE;
@@ -236,7 +283,7 @@ static rsti_rb_action_t on_client_command(void *arg, int32_t type, const void *r
 /* A producer that died between claim and commit stops the ring for everybody. */
 static void check_blocked_ring(rst_driver_t *driver, int64_t now_ns)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     const int64_t head = rsti_load_acquire_i64(&driver->to_driver.rb.trailer->head_position);
     if (head != conductor->ring_head || rsti_rb_size(&driver->to_driver.rb) == 0) {
         conductor->ring_head = head;
@@ -251,12 +298,12 @@ static void check_blocked_ring(rst_driver_t *driver, int64_t now_ns)
 
 static bool on_timer(rst_driver_t *driver, int64_t now_ns)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     if (now_ns < conductor->timer_due_ns) {
         return false;
     }
     conductor->timer_due_ns = now_ns + driver->params.timer_interval_ns;
-    rsti_mpsc_rb_set_heartbeat(&driver->to_driver, conductor->epoch.now_ms);
+    rsti_mpsc_rb_set_heartbeat(&driver->to_driver, driver->epoch.now_ms);
     rsti_clients_check(driver, now_ns);
     rsti_tethers_check(driver);
     rsti_slowest_on_timer(driver, now_ns);
@@ -264,17 +311,26 @@ static bool on_timer(rst_driver_t *driver, int64_t now_ns)
     return true;
 }
 
+/* Those that their agents have released. */
+static void sweep_endpoints(rst_driver_t *driver)
+{
+    if (driver->conductor->closing_count > 0) {
+        rsti_send_endpoints_sweep(driver);
+        rsti_receive_endpoints_sweep(driver);
+    }
+}
+
 int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
 {
     rst_driver_t *driver = arg;
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     conductor->now_ns = now_ns;
-    rsti_cached_epoch_update(&conductor->epoch, &driver->clock, now_ns);
+    rsti_cached_epoch_update(&driver->epoch, &driver->clock, now_ns);
     conductor->is_retry = false;
     conductor->is_looking_up = false;
-    rsti_endpoints_sweep(driver);
+    sweep_endpoints(driver);
     const bool is_timer = on_timer(driver, now_ns);
-    int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_CONDUCTOR, AGENT_COMMANDS_MAX);
+    int64_t work = rsti_agent_inbox_drain(driver, RSTI_AGENT_CONDUCTOR, AGENT_COMMANDS_MAX);
     if (rsti_proxies_have_room(driver)) {
         work += (int64_t)rsti_rb_read(&driver->to_driver.rb, CLIENT_COMMANDS_MAX, on_client_command,
             driver);
@@ -284,12 +340,15 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     rsti_reresolutions_poll(driver, now_ns, next_deadline_ns);
     rsti_images_rebuild(driver, now_ns, next_deadline_ns);
     rsti_publications_update(driver, now_ns);
+    if (now_ns >= conductor->evictions_due_ns) {
+        rsti_tethers_check(driver);
+    }
     rsti_evictions_poll(driver, now_ns, next_deadline_ns);
     rsti_images_check(driver, now_ns, next_deadline_ns);
     rsti_publications_check(driver, now_ns, is_timer, next_deadline_ns);
-    rsti_endpoints_sweep(driver);
+    sweep_endpoints(driver);
     work += rsti_logs_free(driver, now_ns, next_deadline_ns);
-    rsti_responses_wake(driver);
+    rsti_clients_wake(driver);
     if (now_ns >= conductor->clients_check_due_ns) {
         rsti_clients_check_foreign(driver, now_ns);
     }

@@ -1,13 +1,16 @@
-/* conductor_destinations.c: destinations that clients add to publications with control-mode=manual
- * and take away (wire reference 13.1 and 19.4). The conductor keeps what was written, the sender
- * what it sends to. */
-#include "driver/internal.h"
+/* destinations.c: see destinations.h. */
+#include "driver/conductor/destinations.h"
 
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/conductor/publication_lists.h"
+#include "driver/conductor/responses.h"
+#include "driver/sender/network_publication.h"
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/netaddr.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* The endpoint a command means, if it can have destinations; else NULL, and it is answered. */
 static rsti_send_endpoint_t *target(rst_driver_t *driver, const rsti_command_t *command)
@@ -46,7 +49,7 @@ static int check_destination(const rsti_channel_t *channel)
 static int parse_destination(rst_driver_t *driver, const rsti_command_t *command,
     const rsti_send_endpoint_t *endpoint, rsti_manual_destination_t *destination)
 {
-    rsti_channel_t *channel = &driver->conductor.channel;
+    rsti_channel_t *channel = &driver->conductor->channel;
     if (rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
         || check_destination(channel) < 0) {
         return -rst_last_error_code();
@@ -196,7 +199,7 @@ static bool remove_by_id(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
 
 void rsti_on_remove_destination_by_id(rst_driver_t *driver, const rsti_command_t *command)
 {
-    const rsti_ptr_array_t *endpoints = &driver->conductor.send_endpoints;
+    const rsti_ptr_array_t *endpoints = &driver->conductor->send_endpoints;
     /* Aeron's C client writes the destination's id into both fields: the destination's decides. */
     for (size_t i = 0; i < endpoints->count; i++) {
         rsti_send_endpoint_t *endpoint = endpoints->items[i];

@@ -1,12 +1,15 @@
-/* eviction.c: a subscription that stands still for rs-evict while it holds a stream back is let go,
- * as a whole and for good: its consumer is one thread, and hangs for all of its logs. Law: from the
- * last move of its position at the window's end to the moment when the others may go on lie
- * rs-evict and two looks at most; three quarters of it pass before it is told, in the rest what it
- * holds stays as it is. It comes back only by subscribing again, when its consumer lives: one that
- * came back by itself would hold the stream again and again. docs/slow-consumers.md. */
-#include "driver/internal.h"
+/* eviction.c: see eviction.h. */
+#include "driver/conductor/eviction.h"
 
 #include "concurrent/eviction.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/base/tether.h"
+#include "driver/conductor/ipc_publication.h"
+#include "driver/conductor/responses.h"
+#include "driver/conductor/subscription.h"
+#include "driver/receiver/image.h"
+#include "driver/sender/network_publication.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -19,7 +22,7 @@ void rsti_eviction_watch(rst_driver_t *driver, rsti_subscription_t *subscription
     subscription->evict_ns = evict_ns;
     subscription->evicted_ns = INT64_MAX;
     if (evict_ns > 0) {
-        driver->conductor.evictions_due_ns = driver->conductor.now_ns;
+        driver->conductor->evictions_due_ns = driver->conductor->now_ns;
     }
 }
 
@@ -43,8 +46,8 @@ static void let_go(rst_driver_t *driver, rsti_subscribers_t *subscribers, int64_
         if (subscriber->subscription->registration_id != subscription->registration_id) {
             continue;
         }
-        const int64_t now_ms = rsti_max_i64(driver->conductor.epoch.now_ms, 1);
-        rsti_tether_let_go(&subscriber->tether, driver->conductor.now_ns);
+        const int64_t now_ms = rsti_max_i64(driver->epoch.now_ms, 1);
+        rsti_tether_let_go(&subscriber->tether, driver->conductor->now_ns);
         rsti_counter_value_t *value = (rsti_counter_value_t *)(void *)subscriber->position;
         RST_ASSERT(rsti_reader_ext(value)->let_go_ms == 0);
         rsti_store_release_i64(&rsti_reader_ext(value)->let_go_ms, now_ms);
@@ -67,7 +70,7 @@ static void tell(rst_driver_t *driver, const rsti_subscription_t *subscription)
 
 void rsti_evict(rst_driver_t *driver, rsti_subscription_t *subscription)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = 0; i < conductor->subscriptions.count; i++) { /* its local destinations too */
         rsti_subscription_t *other = conductor->subscriptions.items[i];
         if (other->registration_id == subscription->registration_id) {
@@ -108,10 +111,9 @@ static void end_interest(rst_driver_t *driver, rsti_subscription_t *subscription
 
 void rsti_evictions_poll(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     if (now_ns >= conductor->evictions_due_ns) {
         int64_t shortest_ns = INT64_MAX;
-        rsti_tethers_check(driver);
         for (size_t i = 0; i < conductor->subscriptions.count; i++) {
             rsti_subscription_t *subscription = conductor->subscriptions.items[i];
             if (subscription->evict_ns > 0) {

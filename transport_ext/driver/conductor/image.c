@@ -1,9 +1,27 @@
-/* publication_image.c: the conductor's side of an image: creation, rebuild, life (wire reference
- * 8.6 and 12.2, driver reference 5.4). */
-#include "driver/internal.h"
+/* image.c: see image.h. */
+#include "driver/conductor/image.h"
 
+#include "concurrent/sequence.h"
+#include "driver/base/counters.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/base/subscribers.h"
+#include "driver/conductor/image_budget.h"
+#include "driver/conductor/image_congestion.h"
+#include "driver/conductor/image_demand.h"
+#include "driver/conductor/image_fill.h"
+#include "driver/conductor/image_loss.h"
+#include "driver/conductor/image_noop.h"
+#include "driver/conductor/image_window.h"
+#include "driver/conductor/logs.h"
+#include "driver/conductor/receive_endpoints.h"
+#include "driver/conductor/subscriber_news.h"
+#include "driver/receiver/image_connections.h"
+#include "driver/receiver/image_repair.h"
+#include "driver/receiver/receive_transport.h"
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/netaddr.h"
 
 #define ACK_INTERVAL_NS (10 * RSTI_NS_PER_MS)
 #define ROOM_STEPS 64 /* of half a term */
@@ -153,19 +171,11 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     };
     connection->control = *rsti_receive_transport_control(facts->transport, facts->source);
     image->has_rstream = connection->is_rstream;
-    image->cut.next = image->congestion.window;
-    image->cut.sm = image->congestion.window;
-    rsti_image_window_on_sources(image);
+    image->window_cut.next = image->congestion.window;
+    image->window_cut.sm = image->congestion.window;
+    rsti_image_note_aeron(image);
     rsti_image_wake_at(image, image->join_position + image->congestion.window / 4 + 1,
         image->budget.wake_position);
-}
-
-void rsti_image_wake_at(rsti_image_t *image, int64_t sm_position, int64_t budget_position)
-{
-    image->sm_wake_position = sm_position;
-    image->budget.wake_position = budget_position;
-    rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
-        rsti_min_i64(sm_position, budget_position));
 }
 
 int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
@@ -193,7 +203,7 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->rcv_pos_id = RSTI_NULL_COUNTER;
     made->naks_id = RSTI_NULL_COUNTER;
     rsti_image_fill_init(driver, made);
-    made->cut.is_wanted = subscription->is_fill_window;
+    made->window_cut.is_wanted = subscription->is_fill_window;
     made->life_changed_ns = now_ns;
     made->join_position = rsti_position(setup->active_term_id, setup->term_offset,
         rsti_log2((uint32_t)setup->term_length), setup->initial_term_id);
@@ -245,7 +255,7 @@ static void publish_sm(rst_driver_t *driver, rsti_image_t *image)
     const int64_t change = rsti_sequence_open(&image->sm_begin);
     rsti_store_relaxed_i64(&image->sm_position, image->next_sm_position);
     rsti_store_relaxed_i64(&image->sm_window, image->next_sm_window);
-    rsti_store_relaxed_i64(&image->cut.sm, image->cut.next);
+    rsti_store_relaxed_i64(&image->window_cut.sm, image->window_cut.next);
     rsti_sequence_close(&image->sm_end, change);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
@@ -284,7 +294,7 @@ static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t 
         const int64_t begin = end;
         bool is_new = false;
         end = rsti_loss_detector_scan(&image->loss, &image->file.log, begin, hwm, now_ns,
-            &driver->conductor.rng, on_gap, &context, &is_new, &image->loss_due_ns);
+            &driver->conductor->rng, on_gap, &context, &is_new, &image->loss_due_ns);
         *has_loss = *has_loss || is_new;
         if (end <= begin || end >= hwm
             || rsti_position_offset(end, image->file.log.term_length) != 0) {
@@ -328,7 +338,7 @@ static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t posit
     }
     image->next_sm_position = position;
     image->next_sm_window = window;
-    image->cut.next = rsti_min_i32(rsti_image_window(image), window);
+    image->window_cut.next = rsti_min_i32(rsti_image_window(image), window);
     int64_t wake_position = position + window / 4 + 1;
     if (image->life == RSTI_LIFE_DRAINING) {
         wake_position = rsti_min_i64(wake_position, image->received);

@@ -1,9 +1,13 @@
 /* image_budget.c: see image_budget.h. */
-#include "driver/internal.h"
+#include "driver/conductor/image_budget.h"
 
+#include "concurrent/sequence.h"
+#include "driver/base/counters.h"
+#include "driver/base/driver_state.h"
+#include "driver/receiver/image.h"
 #include "flow/budget.h"
 #include "util/alloc.h"
-#include "util/error.h"
+#include "util/netaddr.h"
 
 #include <unistd.h>
 
@@ -39,7 +43,7 @@ static void grant(rst_driver_t *driver, rsti_budget_connection_t *connection, in
  * look. */
 static void share(rst_driver_t *driver, const rsti_budget_policy_t *policy)
 {
-    const rsti_ptr_array_t *connections = &driver->conductor.budget_connections;
+    const rsti_ptr_array_t *connections = &driver->conductor->budget_connections;
     if (!rsti_budget_is_shared(policy)) {
         return;
     }
@@ -51,7 +55,7 @@ static void share(rst_driver_t *driver, const rsti_budget_policy_t *policy)
 
 static int64_t granted_to_all(const rst_driver_t *driver)
 {
-    const rsti_ptr_array_t *connections = &driver->conductor.budget_connections;
+    const rsti_ptr_array_t *connections = &driver->conductor->budget_connections;
     int64_t bytes = 0;
     for (size_t i = 0; i < connections->count; i++) {
         bytes += ((const rsti_budget_connection_t *)connections->items[i])->granted_bytes;
@@ -62,7 +66,7 @@ static int64_t granted_to_all(const rst_driver_t *driver)
 static rsti_budget_connection_t *find(const rst_driver_t *driver,
     const rsti_receive_endpoint_t *endpoint, const struct sockaddr_storage *source)
 {
-    const rsti_ptr_array_t *connections = &driver->conductor.budget_connections;
+    const rsti_ptr_array_t *connections = &driver->conductor->budget_connections;
     for (size_t i = 0; i < connections->count; i++) {
         rsti_budget_connection_t *connection = connections->items[i];
         if (connection->endpoint == endpoint && rsti_netaddr_equal(&connection->source, source)) {
@@ -82,7 +86,7 @@ static rsti_budget_connection_t *make(rst_driver_t *driver, const rsti_image_t *
     const struct sockaddr_storage *source)
 {
     const rsti_budget_policy_t policy = policy_of(driver);
-    rsti_ptr_array_t *connections = &driver->conductor.budget_connections;
+    rsti_ptr_array_t *connections = &driver->conductor->budget_connections;
     rsti_budget_connection_t *made = rsti_alloc(sizeof *made);
     if (made == NULL) {
         return NULL;
@@ -164,14 +168,14 @@ int rsti_image_budget_join(rst_driver_t *driver, rsti_image_t *image,
     const rsti_sm_budget_t budget = granted_now(state, image->join_position);
     const int64_t step = rsti_budget_ack_step(budget.connection_bytes, budget.stream_bytes);
     if (step != INT64_MAX && (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0) {
-        tell(driver, image, &budget, step, driver->conductor.now_ns);
+        tell(driver, image, &budget, step, driver->conductor->now_ns);
     }
     return 0;
 }
 
 void rsti_image_budget_leave(rst_driver_t *driver, rsti_image_t *image)
 {
-    rsti_ptr_array_t *connections = &driver->conductor.budget_connections;
+    rsti_ptr_array_t *connections = &driver->conductor->budget_connections;
     rsti_budget_connection_t *connection = image->budget.connection;
     image->budget.connection = NULL;
     if (connection == NULL || --connection->image_count > 0) {
@@ -211,22 +215,10 @@ int64_t rsti_image_budget_look(rst_driver_t *driver, rsti_image_t *image, int64_
         : state->retell.due_ns;
 }
 
-bool rsti_image_budget_pending(rsti_image_t *image)
+void rsti_image_wake_at(rsti_image_t *image, int64_t sm_position, int64_t budget_position)
 {
-    rsti_image_budget_t *state = &image->budget;
-    const int64_t change = rsti_load_acquire_i64(&state->end);
-    if (change == state->seen) {
-        return false;
-    }
-    const rsti_sm_budget_t budget = {
-        .position = rsti_load_relaxed_i64(&state->position),
-        .connection_bytes = rsti_load_relaxed_i64(&state->connection_bytes),
-        .stream_bytes = rsti_load_relaxed_i64(&state->granted_bytes),
-    };
-    if (!rsti_sequence_is_whole(&state->begin, change)) {
-        return false; /* torn: the next pass sees it whole */
-    }
-    state->seen = change;
-    state->told = budget;
-    return true;
+    image->sm_wake_position = sm_position;
+    image->budget.wake_position = budget_position;
+    rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
+        rsti_min_i64(sm_position, budget_position));
 }

@@ -1,7 +1,7 @@
-/* image_congestion.c: the conductor's side of an image's window: the law that the channel asks
- * for, its counters, and when the sender is told (wire reference 8.2, 11). */
-#include "driver/internal.h"
+/* image_congestion.c: see image_congestion.h. */
+#include "driver/conductor/image_congestion.h"
 
+#include "driver/base/counters.h"
 #include "flow/sm_due.h"
 
 int rsti_image_congestion_init(rst_driver_t *driver, rsti_image_t *image,

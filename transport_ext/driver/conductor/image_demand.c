@@ -1,5 +1,10 @@
 /* image_demand.c: see image_demand.h. */
-#include "driver/internal.h"
+#include "driver/conductor/image_demand.h"
+
+#include "concurrent/sequence.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/tether.h"
+#include "driver/receiver/image.h"
 
 /* The readers that tell, as one: behind all of them, and wanting no more than any. Another
  * process's words: what is impossible counts as nothing. The position first, see
@@ -58,23 +63,4 @@ int64_t rsti_image_demand_look(rst_driver_t *driver, rsti_image_t *image, int64_
         state->retell.due_ns = RSTI_NO_DEADLINE;
     }
     return state->retell.due_ns;
-}
-
-bool rsti_image_demand_pending(rsti_image_t *image)
-{
-    rsti_image_demand_t *state = &image->demand;
-    const int64_t change = rsti_load_acquire_i64(&state->end);
-    if (change == state->seen) {
-        return false;
-    }
-    const rsti_sm_demand_t demand = {
-        .position = rsti_load_relaxed_i64(&state->position),
-        .messages = rsti_load_relaxed_i64(&state->messages),
-    };
-    if (!rsti_sequence_is_whole(&state->begin, change)) {
-        return false; /* torn: the next pass sees it whole */
-    }
-    state->seen = change;
-    state->told = demand;
-    return true;
 }

@@ -1,8 +1,10 @@
 /* image_fill.c: see image_fill.h. */
-#include "driver/internal.h"
+#include "driver/conductor/image_fill.h"
 
-#include "protocol/sm_items.h"
-#include "util/error.h"
+#include "concurrent/sequence.h"
+#include "driver/base/counters.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/tether.h"
 
 #define LOOK_LEAST_NS (RSTI_NS_PER_MS / 4)
 #define LOOK_MOST_NS (2 * RSTI_NS_PER_MS)
@@ -73,7 +75,7 @@ static void tell(int64_t *counter, double value)
 static void share_drain(const rst_driver_t *driver, const rsti_image_t *image, int64_t now_ns,
     rsti_fill_report_t *report)
 {
-    const rsti_ptr_array_t *images = &driver->conductor.images;
+    const rsti_ptr_array_t *images = &driver->conductor->images;
     for (size_t i = 0; i < images->count; i++) {
         const rsti_image_t *other = images->items[i];
         if (other != image && other->endpoint == image->endpoint
@@ -175,7 +177,7 @@ static void take_heard(rsti_image_fill_t *state)
 /* Nobody follows fill NAKs; the window may speak instead. */
 static int64_t look_for_window(rsti_image_t *image, bool is_due, int64_t now_ns)
 {
-    if (!rsti_load_acquire_i32(&image->cut.has_aeron)) {
+    if (!rsti_load_acquire_i32(&image->window_cut.has_aeron)) {
         return RSTI_NO_DEADLINE;
     }
     if (is_due) {
@@ -211,102 +213,9 @@ int64_t rsti_image_fill_look(rst_driver_t *driver, rsti_image_t *image,
     const bool is_group = image->file.log.metadata->group != 0;
     take_heard(state);
     const double group_size = is_group ? (double)driver->params.nak_group_size : 1.0;
-    const double unit = is_group && is_due ? rsti_rng_unit(&driver->conductor.rng) : 0.0;
+    const double unit = is_group && is_due ? rsti_rng_unit(&driver->conductor->rng) : 0.0;
     if (rsti_fill_suppress_is_due(&state->suppress, &state->fill, is_due, group_size, unit)) {
         publish(driver, image, now_ns);
     }
     return next_look(state, now_ns);
-}
-
-void rsti_image_fill_on_setup(rsti_image_t *image)
-{
-    int32_t is_wanted = 0;
-    for (int32_t i = 0; i < image->connection_capacity; i++) {
-        const rsti_connection_t *connection = &image->connections[i];
-        is_wanted |= connection->transport != NULL && connection->follows_fill;
-    }
-    if (rsti_load_relaxed_i32(&image->fill.is_wanted) != is_wanted) {
-        rsti_store_release_i32(&image->fill.is_wanted, is_wanted);
-    }
-}
-
-typedef struct told_t {
-    double strength; /* of another receiver's fill NAK; 0: none */
-    int64_t target_ns; /* the sender's L; 0: not told */
-} told_t;
-
-static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
-{
-    told_t *told = arg;
-    if (type == RSTI_SM_ITEM_FILL && length >= RSTI_SM_FILL_LENGTH) {
-        rsti_sm_fill_t fill;
-        rsti_sm_fill_decode(&fill, value);
-        told->strength = fill.strength;
-    } else if (type == RSTI_SM_ITEM_TARGET_DELAY && length >= sizeof told->target_ns) {
-        told->target_ns = rsti_clamp_i64(rsti_get_i64(value), 0, RSTI_REPORT_RTT_MAX_NS);
-    }
-}
-
-static void on_heard(rsti_receiver_t *receiver, rsti_image_fill_t *state, double strength)
-{
-    int64_t bits;
-    memcpy(&bits, &strength, sizeof bits);
-    rsti_store_relaxed_i64(&state->heard_bits, bits);
-    rsti_store_release_i64(&state->heard_count, rsti_load_relaxed_i64(&state->heard_count) + 1);
-    rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
-}
-
-void rsti_image_fill_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_sm_t *sm)
-{
-    rsti_image_fill_t *state = &image->fill;
-    told_t told = {0};
-    const int32_t length = sm->frame.frame_length;
-    if (sm->receiver_id == image->endpoint->receiver_id || !rsti_load_relaxed_i32(&state->is_wanted)
-        || length < RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN
-        || !rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
-            (size_t)length - RSTI_SM_ITEMS_OFFSET, on_item, &told)) {
-        return;
-    }
-    if (told.target_ns > 0) {
-        rsti_store_relaxed_i64(&state->target_ns, told.target_ns);
-    }
-    if (told.strength > 0) {
-        on_heard(receiver, state, told.strength);
-    }
-}
-
-void rsti_image_fill_on_data(rsti_receiver_t *receiver, rsti_image_t *image, int64_t hwm,
-    int64_t now_ns)
-{
-    rsti_image_fill_t *state = &image->fill;
-    if (hwm >= rsti_load_relaxed_i64(&state->wake_position)
-        && now_ns >= rsti_load_relaxed_i64(&state->wake_ns)
-        && (rsti_load_relaxed_i32(&state->is_wanted)
-            || rsti_load_relaxed_i32(&image->cut.has_aeron))) {
-        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
-    }
-}
-
-void rsti_image_fill_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
-{
-    rsti_image_fill_t *state = &image->fill;
-    const int64_t change = rsti_load_acquire_i64(&state->end);
-    if (change == state->seen) {
-        return;
-    }
-    uint8_t value[RSTI_SM_FILL_LENGTH];
-    for (size_t i = 0; i < RSTI_SM_FILL_WORDS; i++) {
-        rsti_put_i64(value + 8 * i, rsti_load_relaxed_i64(&state->words[i]));
-    }
-    if (!rsti_sequence_is_whole(&state->begin, change)) {
-        return; /* torn: the next pass sees it whole */
-    }
-    state->seen = change;
-    if (rsti_load_acquire_i32(&image->is_rejected)) {
-        return;
-    }
-    rsti_image_send_items(receiver, image, value, now_ns);
-    if (state->told_naks != NULL) {
-        rsti_add_single_writer_i64(state->told_naks, 1);
-    }
 }

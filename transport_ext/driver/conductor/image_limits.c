@@ -1,12 +1,8 @@
-/* conductor_image_limits.c: how many images a stream may have, and how much memory those may hold
- * that nobody has proved. Anybody can write SETUPs, and an image is made for each new session.
- *
- * Law: images that have not got a frame yet hold together at most unproven-images-length bytes,
- * unless there is only one; and never more than 7/8 of what they and the free space of the file
- * system are together. */
-#include "driver/internal.h"
+/* image_limits.c: see image_limits.h. */
+#include "driver/conductor/image_limits.h"
 
 #include "cnc/driver_dir.h"
+#include "driver/receiver/image.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -25,7 +21,7 @@ static int64_t first_length(const rsti_setup_t *setup, bool is_sparse)
 
 static int64_t unproven_length(const rst_driver_t *driver)
 {
-    const rsti_ptr_array_t *images = &driver->conductor.images;
+    const rsti_ptr_array_t *images = &driver->conductor->images;
     int64_t length = 0;
     for (size_t i = 0; i < images->count; i++) {
         rsti_image_t *image = images->items[i];
@@ -48,7 +44,7 @@ bool rsti_unproven_images_fit(int64_t held, int64_t wanted, int64_t most, int64_
 static int32_t count_images(const rst_driver_t *driver, const rsti_receive_endpoint_t *endpoint,
     int32_t stream_id)
 {
-    const rsti_ptr_array_t *images = &driver->conductor.images;
+    const rsti_ptr_array_t *images = &driver->conductor->images;
     int32_t count = 0;
     for (size_t i = 0; i < images->count; i++) {
         const rsti_image_t *image = images->items[i];

@@ -1,18 +1,10 @@
 /* image_noop.c: see image_noop.h. */
-#include "driver/internal.h"
+#include "driver/conductor/image_noop.h"
 
-void rsti_image_noop_on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, int64_t number)
-{
-    rsti_image_noop_t *state = &image->noop;
-    /* Not only higher ones: a forged number would silence all that come after it. */
-    if (number == rsti_load_relaxed_i64(&state->heard) || !rsti_image_tells_words(image)) {
-        return;
-    }
-    rsti_store_release_i64(&state->heard, number);
-    rsti_store_release_i64(&image->file.log.metadata->ext.noop, number);
-    rsti_driver_wake_log(receiver->driver, &image->file.log, RSTI_WAIT_DATA);
-    rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
-}
+#include "driver/base/driver_state.h"
+#include "driver/base/tether.h"
+#include "driver/conductor/clients.h"
+#include "driver/conductor/subscription.h"
 
 /* Another process's words. */
 static bool must_answer(rst_driver_t *driver, const rsti_subscriber_t *subscriber)
@@ -56,13 +48,4 @@ int64_t rsti_image_noop_look(rst_driver_t *driver, rsti_image_t *image, int64_t 
         rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
     }
     return state->retell.due_ns;
-}
-
-bool rsti_image_noop_pending(rsti_image_t *image)
-{
-    rsti_image_noop_t *state = &image->noop;
-    const int64_t change = rsti_load_acquire_i64(&state->change);
-    const bool is_new = change != state->seen;
-    state->seen = change;
-    return is_new;
 }

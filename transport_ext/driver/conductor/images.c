@@ -1,6 +1,14 @@
-/* conductor_images.c: images come (a SETUP arrived), are rebuilt, and go. */
-#include "driver/internal.h"
+/* images.c: see images.h. */
+#include "driver/conductor/images.h"
 
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/conductor/image.h"
+#include "driver/conductor/image_limits.h"
+#include "driver/conductor/ipc_publication.h"
+#include "driver/conductor/links.h"
+#include "driver/conductor/responses.h"
+#include "driver/conductor/subscription.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -18,7 +26,7 @@ static bool is_match(const rsti_subscription_t *subscription, const rsti_agent_c
 static const rsti_subscription_t *first_match(const rst_driver_t *driver,
     const rsti_agent_command_t *command)
 {
-    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     for (size_t i = 0; i < subscriptions->count; i++) {
         if (is_match(subscriptions->items[i], command)) {
             return subscriptions->items[i];
@@ -58,7 +66,7 @@ static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup
 
 static int create_image(rst_driver_t *driver, const rsti_agent_command_t *command)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     rsti_receive_endpoint_t *endpoint = command->endpoint;
     rsti_receive_transport_t *transport = command->object;
     const rsti_subscription_t *subscription = first_match(driver, command);
@@ -102,7 +110,7 @@ void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *comm
     }
     /* Anybody can write SETUPs of ever new sessions, and each would make an entry of its own. A
      * publisher that is meant repeats its SETUP. */
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     if (result < 0 && conductor->now_ns >= conductor->image_error_due_ns) {
         if (result != -RST_EFULL) { /* a limit: one entry says it for all sessions */
             RST_APPEND_ERR("cannot create the image of session %" PRId32 " stream %" PRId32,
@@ -121,7 +129,7 @@ void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *comm
 
 void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command)
 {
-    const rsti_conductor_t *conductor = &driver->conductor;
+    const rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = 0; i < conductor->images.count; i++) {
         rsti_image_t *image = conductor->images.items[i];
         if (image->correlation_id != command->registration_id || image->reject_reason != NULL
@@ -162,7 +170,7 @@ void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command)
 
 void rsti_images_rebuild(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns)
 {
-    const rsti_conductor_t *conductor = &driver->conductor;
+    const rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = 0; i < conductor->images.count; i++) {
         rsti_lower_deadline(next_deadline_ns,
             rsti_image_rebuild(driver, conductor->images.items[i], now_ns));
@@ -171,7 +179,7 @@ void rsti_images_rebuild(rst_driver_t *driver, int64_t now_ns, int64_t *next_dea
 
 void rsti_images_check(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = conductor->images.count; i > 0; i--) {
         rsti_image_t *image = conductor->images.items[i - 1];
         if (rsti_image_on_life(driver, image, now_ns, next_deadline_ns)) {

@@ -1,6 +1,11 @@
 /* ipc_publication.c: limit, cleaning and life of an IPC publication (memory reference 5). */
-#include "driver/internal.h"
+#include "driver/conductor/ipc_publication.h"
 
+#include "driver/base/driver_state.h"
+#include "driver/base/subscribers.h"
+#include "driver/conductor/publication.h"
+#include "driver/conductor/responses.h"
+#include "driver/conductor/subscriber_news.h"
 #include "util/alloc.h"
 #include "util/fault.h"
 
@@ -25,7 +30,7 @@ int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **p
     made->consumer_position = start;
     made->cool_down_ns = INT64_MIN;
     rsti_allowance_init(&made->allowance, bytes_per_s(&made->base, facts->rate),
-        facts->options->mtu, start, driver->conductor.now_ns);
+        facts->options->mtu, start, driver->conductor->now_ns);
     rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
     *publication = made;
     return 0;
@@ -87,7 +92,7 @@ static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
     rsti_publication_t *base = &publication->base;
     const int64_t by_window = least + window(publication);
     const int64_t by_rate = rsti_allowance_limit(&publication->allowance,
-        rsti_log_producer_position(&base->file.log), driver->conductor.now_ns);
+        rsti_log_producer_position(&base->file.log), driver->conductor->now_ns);
     const bool is_rate = by_rate < by_window;
     const int64_t proposed = is_rate ? by_rate : by_window;
     tell_holder(publication, is_rate);
@@ -172,7 +177,7 @@ void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t 
     const rsti_rate_choice_t *rate)
 {
     rsti_publication_t *base = &publication->base;
-    const int64_t now_ns = driver->conductor.now_ns;
+    const int64_t now_ns = driver->conductor->now_ns;
     const int64_t position = rsti_log_producer_position(&base->file.log);
     rsti_allowance_set(&publication->allowance, bytes_per_s(base, rate), position, now_ns);
     const int64_t limit = rsti_allowance_limit(&publication->allowance, position, now_ns);
@@ -183,19 +188,28 @@ void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t 
     rsti_ipc_publication_update(driver, publication, now_ns);
 }
 
-bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+void rsti_ipc_publication_check_blocked(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns)
 {
     rsti_publication_t *base = &publication->base;
     if (base->life <= RSTI_LIFE_DRAINING && rsti_subscribers_are_working(&base->subscribers)) {
         rsti_publication_check_blocked(driver, base, publication->consumer_position, now_ns);
     }
-    if (publication->cool_down_ns != INT64_MIN && now_ns > publication->cool_down_ns) {
-        publication->cool_down_ns = INT64_MIN;
-        if (rsti_ipc_publication_accepts(publication)) {
-            rsti_link_ipc_subscribers(driver, publication);
-        }
+}
+
+bool rsti_ipc_publication_has_cooled_down(rsti_ipc_publication_t *publication, int64_t now_ns)
+{
+    if (publication->cool_down_ns == INT64_MIN || now_ns <= publication->cool_down_ns) {
+        return false;
     }
+    publication->cool_down_ns = INT64_MIN;
+    return rsti_ipc_publication_accepts(publication);
+}
+
+bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
     if (base->life != RSTI_LIFE_LINGER || now_ns <= base->life_changed_ns) {
         return false;
     }
@@ -237,10 +251,10 @@ void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *p
         .log_file = {reason, length},
     };
     rsti_respond_publication_error(driver, &response, NULL);
-    rsti_ipc_publication_update(driver, publication, driver->conductor.now_ns);
+    rsti_ipc_publication_update(driver, publication, driver->conductor->now_ns);
     rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
     rsti_subscribers_clear(driver, &base->subscribers);
-    publication->cool_down_ns = driver->conductor.now_ns + driver->params.image_liveness_ns;
+    publication->cool_down_ns = driver->conductor->now_ns + driver->params.image_liveness_ns;
     rsti_ipc_publication_on_subscribers_changed(driver, publication);
     rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_DATA);
 }

@@ -2,8 +2,8 @@
  * Law: limit <= least subscriber position + window, limit <= what the rate allows
  * (flow/allowance.h), and memory below the least subscriber position is zero before the limit
  * rises. Owner: conductor. */
-#ifndef RSTI_DRIVER_IPC_PUBLICATION_H
-#define RSTI_DRIVER_IPC_PUBLICATION_H
+#ifndef RSTI_DRIVER_CONDUCTOR_IPC_PUBLICATION_H
+#define RSTI_DRIVER_CONDUCTOR_IPC_PUBLICATION_H
 
 #include "driver/base/publication.h"
 #include "flow/allowance.h"
@@ -27,7 +27,12 @@ void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *p
 int64_t rsti_ipc_publication_due_ns(const rsti_ipc_publication_t *publication);
 void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     const rsti_rate_choice_t *rate);
-/* 1 s timer. True when the publication may be freed. */
+/* 1 s timer, these three. A producer that died may hold its readers up. */
+void rsti_ipc_publication_check_blocked(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns);
+/* True once, after a rejection: subscribers may be linked again. */
+bool rsti_ipc_publication_has_cooled_down(rsti_ipc_publication_t *publication, int64_t now_ns);
+/* True when the publication may be freed. */
 bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns);
 /* A subscriber wants no more of it: the publisher's clients are told, all subscribers lose it, and

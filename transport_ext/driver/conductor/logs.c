@@ -1,8 +1,7 @@
-/* conductor_logs.c: room for logs before they are made (memory reference 1.1), and freeing them: a
- * few in a pass, because giving back hundreds of megabytes takes time; what fails is tried
- * again. */
-#include "driver/internal.h"
+/* logs.c: see logs.h. */
+#include "driver/conductor/logs.h"
 
+#include "driver/base/driver_state.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -65,7 +64,7 @@ static bool free_log(rst_driver_t *driver, rsti_log_file_t *file)
 /* A log may be let go because something failed: what failed is still to be told. */
 void rsti_log_release(rst_driver_t *driver, rsti_log_file_t *file)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     const int code = rst_last_error_code(), detail = rst_last_error_detail();
     char text[RSTI_ERROR_TEXT_MAX] = "";
     if (file->log.base == NULL && file->path[0] == '\0') {
@@ -90,7 +89,7 @@ void rsti_log_release(rst_driver_t *driver, rsti_log_file_t *file)
 
 int64_t rsti_logs_free(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     int64_t freed = 0;
     while (conductor->freed_logs.count > 0 && now_ns >= conductor->free_retry_ns
         && freed < driver->params.resource_free_limit) {
@@ -113,7 +112,7 @@ int64_t rsti_logs_free(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadl
 
 void rsti_logs_fini(rst_driver_t *driver)
 {
-    rsti_ptr_array_t *logs = &driver->conductor.freed_logs;
+    rsti_ptr_array_t *logs = &driver->conductor->freed_logs;
     for (size_t i = 0; i < logs->count; i++) {
         (void)free_log(driver, logs->items[i]);
         rsti_free(logs->items[i]);

@@ -1,9 +1,16 @@
-/* conductor_names.c: the driver's resolver, and names that are looked up again because their
- * addresses went silent (wire reference 18). */
-#include "driver/internal.h"
+/* names.c: see names.h. */
+#include "driver/conductor/names.h"
 
+#include "driver/base/counters.h"
+#include "driver/base/csv_resolver.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/name_lookup.h"
+#include "driver/base/proxies.h"
+#include "driver/receiver/receive_endpoint.h"
+#include "driver/sender/send_endpoint.h"
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/netaddr.h"
 
 /* While a look-up is under way its thread wakes us; this is for the wake-up that got lost. */
 #define LOOKUP_POLL_NS (10 * RSTI_NS_PER_MS)
@@ -41,7 +48,7 @@ static int resolve_in_thread(void *arg, const char *host, int family,
 {
     rst_driver_t *driver = arg;
     const int result = rsti_name_lookup_resolve(driver->lookup, host, family, address);
-    driver->conductor.is_looking_up |= result == RSTI_LOOKUP_PENDING;
+    driver->conductor->is_looking_up |= result == RSTI_LOOKUP_PENDING;
     return result;
 }
 
@@ -107,7 +114,7 @@ void rsti_names_fini(rst_driver_t *driver)
 
 void rsti_on_reresolve(rst_driver_t *driver, const rsti_agent_command_t *command)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     for (int32_t i = 0; i < conductor->reresolution_count; i++) {
         if (conductor->reresolutions[i].endpoint == command->endpoint
             && conductor->reresolutions[i].registration_id == command->registration_id) {
@@ -124,7 +131,7 @@ void rsti_on_reresolve(rst_driver_t *driver, const rsti_agent_command_t *command
 static const char *subject(const rst_driver_t *driver, const rsti_reresolution_t *wanted,
     struct sockaddr_storage **address)
 {
-    const rsti_ptr_array_t *endpoints = &driver->conductor.send_endpoints;
+    const rsti_ptr_array_t *endpoints = &driver->conductor->send_endpoints;
     for (size_t i = 0; i < endpoints->count; i++) {
         rsti_send_endpoint_t *endpoint = endpoints->items[i];
         if (endpoint != wanted->endpoint || endpoint->is_closing) {
@@ -179,7 +186,7 @@ static bool reresolve(rst_driver_t *driver, const rsti_reresolution_t *wanted)
 
 void rsti_reresolutions_poll(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     int32_t kept = 0;
     for (int32_t i = 0; i < conductor->reresolution_count; i++) {
         const rsti_reresolution_t wanted = conductor->reresolutions[i];
@@ -191,4 +198,25 @@ void rsti_reresolutions_poll(rst_driver_t *driver, int64_t now_ns, int64_t *next
     if (conductor->is_looking_up) {
         rsti_lower_deadline(next_deadline_ns, now_ns + LOOKUP_POLL_NS);
     }
+}
+
+void rsti_on_resolve_control(rst_driver_t *driver, const rsti_agent_command_t *command)
+{
+    const rsti_receive_endpoint_t *endpoint = command->endpoint;
+    rsti_receive_transport_t *transport = command->object;
+    if (endpoint->is_closing || transport->is_closing) {
+        return;
+    }
+    rsti_agent_command_t set = {.endpoint = command->endpoint, .object = transport};
+    const int result = rsti_netaddr_resolve_with(&driver->resolver, transport->control_name,
+        transport->resolved_control.ss_family, &set.address);
+    if (result < 0) {
+        rsti_driver_log_trail(driver, "control address of a subscription");
+    }
+    if (result != 0 || rsti_netaddr_equal(&set.address, &transport->resolved_control)) {
+        return; /* what is not known yet is asked for at the next check */
+    }
+    transport->resolved_control = set.address;
+    rsti_driver_count(driver, RSTI_SYSTEM_RESOLUTION_CHANGES, 1);
+    rsti_tell_receiver(driver, RSTI_AGENT_SET_CONTROL, &set);
 }

@@ -1,9 +1,15 @@
-/* network_publication.c: the conductor's side: creation, limit and life (memory reference 5, wire
- * reference 12.1). */
-#include "driver/internal.h"
+/* network_publication.c: see network_publication.h. */
+#include "driver/conductor/network_publication.h"
 
+#include "driver/base/counters.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/base/subscribers.h"
+#include "driver/conductor/publication.h"
+#include "driver/conductor/rate_counters.h"
+#include "driver/conductor/subscriber_news.h"
+#include "driver/sender/send_rate.h"
 #include "util/alloc.h"
-#include "util/error.h"
 
 static int allocate_counters(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t client_id)
@@ -119,7 +125,7 @@ static int init_rate(rst_driver_t *driver, rsti_network_publication_t *publicati
         return -rst_last_error_code();
     }
     rsti_send_rate_set(&publication->send_rate, facts->rate, &publication->send_rate.made,
-        driver->conductor.now_ns);
+        driver->conductor->now_ns);
     return 0;
 }
 
@@ -148,8 +154,8 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
     made->position = rsti_publication_start_position(&made->base);
     made->limit = made->position;
     made->resend_bytes_left = facts->options->term_length;
-    made->resend_refilled_ns = driver->conductor.now_ns;
-    made->tail_error_due_ns = driver->conductor.now_ns;
+    made->resend_refilled_ns = driver->conductor->now_ns;
+    made->tail_error_due_ns = driver->conductor->now_ns;
     rsti_pacer_init(&made->pacer);
     rsti_send_rate_init(&made->send_rate, facts->options->mtu, driver->params.fill_detect_ns);
     rsti_noop_init(&made->noop, driver->params.noop_interval_ns);
@@ -157,7 +163,7 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
     made->spy_position = made->position;
     rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
     made->last_setup_ns = INT64_MIN / 2;
-    made->last_send_ns = driver->conductor.now_ns;
+    made->last_send_ns = driver->conductor->now_ns;
     if (allocate_counters(driver, made, facts->client_id) < 0
         || init_retransmit(driver, made, facts->channel) < 0
         || init_rate(driver, made, facts) < 0) {
@@ -286,10 +292,6 @@ void rsti_network_publication_update(rst_driver_t *driver, rsti_network_publicat
 {
     rsti_publication_t *base = &publication->base;
     const int64_t snd_pos = rsti_load_acquire_i64(&publication->position);
-    if (publication->answered_image_id >= 0
-        && (base->life != RSTI_LIFE_ACTIVE || rsti_load_acquire_i32(&publication->has_receivers))) {
-        rsti_response_settle(driver, publication);
-    }
     if (base->life <= RSTI_LIFE_DRAINING && rsti_load_acquire_i32(&publication->is_corrupt)) {
         rsti_publication_abort(driver, base, snd_pos, "an impossible frame stands there");
         rsti_store_release_i32(&publication->is_revoked_shared, 1);

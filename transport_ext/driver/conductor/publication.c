@@ -1,6 +1,14 @@
-/* publication.c: log file, counters, limit and end of a publication. */
-#include "driver/internal.h"
+/* publication.c: see publication.h. */
+#include "driver/conductor/publication.h"
 
+#include "driver/base/counters.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/subscribers.h"
+#include "driver/conductor/channels.h"
+#include "driver/conductor/logs.h"
+#include "driver/conductor/responses.h"
+#include "driver/conductor/subscriber_news.h"
+#include "logbuffer/rebuilder.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -100,7 +108,7 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     publication->limit = start;
     publication->end_position = INT64_MAX;
     publication->blocked_position = start;
-    publication->blocked_since_ns = driver->conductor.now_ns;
+    publication->blocked_since_ns = driver->conductor->now_ns;
     rsti_stream_counter_t counter = {
         .type_id = RSTI_COUNTER_PUBLISHER_POSITION,
         .name = facts->is_exclusive ? "pub-pos (exclusive)" : "pub-pos (concurrent)",
@@ -170,19 +178,10 @@ void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t posit
     }
 }
 
-/* How far the furthest consumer came: the sender, or the first of the IPC subscribers. */
-static int64_t consumer_position(const rsti_publication_t *publication)
-{
-    return publication->is_network
-        ? rsti_load_acquire_i64(&((const rsti_network_publication_t *)(const void *)publication)
-                  ->position)
-        : ((const rsti_ipc_publication_t *)(const void *)publication)->consumer_position;
-}
-
-void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication, int64_t now_ns)
+void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication, int64_t consumed,
+    int64_t now_ns)
 {
     rsti_log_metadata_t *metadata = publication->file.log.metadata;
-    const int64_t consumed = consumer_position(publication);
     int64_t position = rsti_log_producer_position(&publication->file.log);
     if (position < consumed
         || !rsti_position_is_in_log(position, publication->clean_position,
@@ -231,7 +230,7 @@ void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publicatio
     rsti_respond_publication_error(driver, &response, NULL);
     rsti_subscribers_tell_unavailable(driver, &publication->subscribers,
         publication->registration_id);
-    rsti_publication_set_life(publication, RSTI_LIFE_LINGER, driver->conductor.now_ns);
+    rsti_publication_set_life(publication, RSTI_LIFE_LINGER, driver->conductor->now_ns);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
 }
 

@@ -1,12 +1,25 @@
-/* conductor_publications.c: adding and removing publications, session ids, limits (driver reference
- * 6 and 7). */
-#include "driver/internal.h"
+/* publications.c: see publications.h. */
+#include "driver/conductor/publications.h"
 
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/conductor/channels.h"
+#include "driver/conductor/clients.h"
+#include "driver/conductor/ipc_publication.h"
+#include "driver/conductor/links.h"
+#include "driver/conductor/network_publication.h"
+#include "driver/conductor/publication.h"
+#include "driver/conductor/publication_lists.h"
+#include "driver/conductor/rates.h"
+#include "driver/conductor/response_channels.h"
+#include "driver/conductor/responses.h"
+#include "driver/conductor/send_endpoints.h"
+#include "driver/conductor/sessions.h"
+#include "driver/conductor/subscriber_news.h"
 #include "logbuffer/reader.h"
 #include "util/error.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static rsti_publication_t *find_shared(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint,
     const rsti_channel_t *channel, int32_t stream_id)
@@ -68,7 +81,7 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, boo
         options->publication_window = RSTI_TERM_MIN_LENGTH / 2;
     }
     if (!options->has_position) {
-        options->initial_term_id = (int32_t)(uint32_t)rsti_rng_next(&driver->conductor.rng);
+        options->initial_term_id = (int32_t)(uint32_t)rsti_rng_next(&driver->conductor->rng);
         options->term_id = options->initial_term_id;
         options->term_offset = 0;
     }
@@ -79,37 +92,6 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, boo
     }
     if (!channel->is_sparse_set) {
         options->sparse = params->sparse != 0;
-    }
-    return 0;
-}
-
-/* Names are carried beside stream ids and must not be mixed on one of them. */
-int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel, int32_t stream_id)
-{
-    const rsti_conductor_t *conductor = &driver->conductor;
-    const char *other = NULL;
-    if (channel->name[0] == '\0') {
-        return 0;
-    }
-    for (size_t i = 0; i < conductor->ipc_publications.count && other == NULL; i++) {
-        const rsti_publication_t *p = conductor->ipc_publications.items[i];
-        if (p->stream_id == stream_id && p->name[0] != '\0' && p->life == RSTI_LIFE_ACTIVE
-            && strcmp(p->name, channel->name) != 0) {
-            other = p->name;
-        }
-    }
-    for (size_t i = 0; i < conductor->subscriptions.count && other == NULL; i++) {
-        const rsti_subscription_t *s = conductor->subscriptions.items[i];
-        if (s->is_ipc && s->stream_id == stream_id && s->name[0] != '\0'
-            && strcmp(s->name, channel->name) != 0) {
-            other = s->name;
-        }
-    }
-    if (other != NULL) {
-        return RST_SET_ERR(RST_ECHANNEL,
-            "the names \"%s\" and \"%s\" fall on the same IPC stream id %" PRId32
-            ": choose another name or give a stream id",
-            channel->name, other, stream_id);
     }
     return 0;
 }
@@ -154,7 +136,7 @@ static rsti_publication_t *create(rst_driver_t *driver, const rsti_channel_t *ch
         if (rsti_ipc_publication_create(driver, &made, &facts) < 0) {
             return NULL;
         }
-        if (rsti_ptr_array_add(&driver->conductor.ipc_publications, made) < 0) {
+        if (rsti_ptr_array_add(&driver->conductor->ipc_publications, made) < 0) {
             rsti_ipc_publication_destroy(driver, made);
             return NULL;
         }
@@ -164,7 +146,7 @@ static rsti_publication_t *create(rst_driver_t *driver, const rsti_channel_t *ch
     if (rsti_network_publication_create(driver, &made, &facts, endpoint) < 0) {
         return NULL;
     }
-    if (rsti_ptr_array_add(&driver->conductor.publications, made) < 0) {
+    if (rsti_ptr_array_add(&driver->conductor->publications, made) < 0) {
         endpoint->ref_count--;
         rsti_network_publication_destroy(driver, made);
         return NULL;
@@ -195,7 +177,7 @@ static void respond_ready(rst_driver_t *driver, const rsti_command_t *command,
 /* 1 added, 0 try again, negative with a trail. */
 static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
 {
-    rsti_channel_t *channel = &driver->conductor.channel;
+    rsti_channel_t *channel = &driver->conductor->channel;
     rsti_driver_client_t *client = rsti_client_get(driver, command->client_id);
     /* Room for the link first: a publication that nobody is linked to would stay for ever. */
     if (client == NULL || rsti_client_reserve_link(client) < 0
@@ -257,15 +239,24 @@ bool rsti_on_add_publication(rst_driver_t *driver, const rsti_command_t *command
     return result == 0;
 }
 
+/* How far the furthest consumer came: the sender, or the first of the IPC subscribers. */
+static int64_t consumer_position(const rsti_publication_t *publication)
+{
+    return publication->is_network
+        ? rsti_load_acquire_i64(&((const rsti_network_publication_t *)(const void *)publication)
+                  ->position)
+        : ((const rsti_ipc_publication_t *)(const void *)publication)->consumer_position;
+}
+
 void rsti_publication_release(rst_driver_t *driver, rsti_publication_t *publication, bool is_revoke)
 {
-    const int64_t now_ns = driver->conductor.now_ns;
+    const int64_t now_ns = driver->conductor->now_ns;
     RST_ASSERT(publication->ref_count > 0);
     publication->ref_count--;
     if (publication->life != RSTI_LIFE_ACTIVE || (publication->ref_count > 0 && !is_revoke)) {
         return;
     }
-    rsti_publication_drain(driver, publication, now_ns);
+    rsti_publication_drain(driver, publication, consumer_position(publication), now_ns);
     if (is_revoke) {
         publication->is_revoked = true;
         publication->file.log.metadata->is_publication_revoked = 1;
@@ -281,38 +272,6 @@ void rsti_publication_release(rst_driver_t *driver, rsti_publication_t *publicat
         rsti_store_release_i64(&network->end_position, publication->end_position);
         rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
     }
-}
-
-rsti_publication_t *rsti_publication_of_id(const rst_driver_t *driver, int64_t registration_id)
-{
-    const rsti_conductor_t *conductor = &driver->conductor;
-    for (int is_network = 0; is_network <= 1; is_network++) {
-        const rsti_ptr_array_t *list = is_network != 0 ? &conductor->publications
-                                                       : &conductor->ipc_publications;
-        for (size_t i = 0; i < list->count; i++) {
-            rsti_publication_t *publication = list->items[i];
-            if (publication->registration_id == registration_id) {
-                return publication;
-            }
-        }
-    }
-    for (size_t i = 0; i < conductor->clients.count; i++) {
-        const rsti_driver_client_t *client = conductor->clients.items[i];
-        for (int32_t k = 0; k < client->publication_count; k++) {
-            if (client->publications[k].registration_id == registration_id) {
-                return client->publications[k].publication;
-            }
-        }
-    }
-    return NULL;
-}
-
-void rsti_respond_unknown_publication(rst_driver_t *driver, const rsti_command_t *command)
-{
-    char text[96];
-    snprintf(text, sizeof text, "unknown publication, registration id %" PRId64,
-        command->registration_id);
-    rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_UNKNOWN_PUBLICATION, text);
 }
 
 void rsti_on_remove_publication(rst_driver_t *driver, const rsti_command_t *command)
@@ -333,9 +292,15 @@ void rsti_on_remove_publication(rst_driver_t *driver, const rsti_command_t *comm
 
 void rsti_publications_update(rst_driver_t *driver, int64_t now_ns)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = 0; i < conductor->publications.count; i++) {
-        rsti_network_publication_update(driver, conductor->publications.items[i], now_ns);
+        rsti_network_publication_t *publication = conductor->publications.items[i];
+        if (publication->answered_image_id >= 0
+            && (publication->base.life != RSTI_LIFE_ACTIVE
+                || rsti_load_acquire_i32(&publication->has_receivers))) {
+            rsti_response_settle(driver, publication);
+        }
+        rsti_network_publication_update(driver, publication, now_ns);
     }
     for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
         rsti_ipc_publication_update(driver, conductor->ipc_publications.items[i], now_ns);
@@ -344,9 +309,9 @@ void rsti_publications_update(rst_driver_t *driver, int64_t now_ns)
 
 static void free_network(rst_driver_t *driver, size_t index)
 {
-    rsti_network_publication_t *publication = driver->conductor.publications.items[index];
+    rsti_network_publication_t *publication = driver->conductor->publications.items[index];
     rsti_send_endpoint_t *endpoint = publication->endpoint;
-    rsti_ptr_array_remove_at(&driver->conductor.publications, index);
+    rsti_ptr_array_remove_at(&driver->conductor->publications, index);
     rsti_network_publication_destroy(driver, publication);
     endpoint->ref_count--;
     rsti_send_endpoint_put(driver, endpoint);
@@ -363,10 +328,20 @@ static int64_t blocked_at(const rsti_network_publication_t *publication)
         : snd_pos;
 }
 
+/* True when the publication may be freed. */
+static bool on_ipc_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication, int64_t now_ns)
+{
+    rsti_ipc_publication_check_blocked(driver, publication, now_ns);
+    if (rsti_ipc_publication_has_cooled_down(publication, now_ns)) {
+        rsti_link_ipc_subscribers(driver, publication);
+    }
+    return rsti_ipc_publication_on_timer(driver, publication, now_ns);
+}
+
 void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer,
     int64_t *next_deadline_ns)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = conductor->publications.count; i > 0; i--) {
         rsti_network_publication_t *publication = conductor->publications.items[i - 1];
         if (is_timer && publication->base.life <= RSTI_LIFE_DRAINING) {
@@ -383,7 +358,7 @@ void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer
     for (size_t i = conductor->ipc_publications.count; i > 0; i--) {
         rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i - 1];
         rsti_lower_deadline(next_deadline_ns, rsti_ipc_publication_due_ns(publication));
-        if (is_timer && rsti_ipc_publication_on_timer(driver, publication, now_ns)) {
+        if (is_timer && on_ipc_timer(driver, publication, now_ns)) {
             rsti_ptr_array_remove_at(&conductor->ipc_publications, i - 1);
             rsti_ipc_publication_destroy(driver, publication);
         }

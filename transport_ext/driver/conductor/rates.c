@@ -1,6 +1,12 @@
-/* conductor_rates.c: which law of rate a publication gets, and the command that changes it. */
-#include "driver/internal.h"
+/* rates.c: see rates.h. */
+#include "driver/conductor/rates.h"
 
+#include "driver/base/proxies.h"
+#include "driver/conductor/ipc_publication.h"
+#include "driver/conductor/publication_lists.h"
+#include "driver/conductor/rate_counters.h"
+#include "driver/conductor/responses.h"
+#include "driver/sender/network_publication.h"
 #include "util/error.h"
 
 int rsti_rate_of_channel(const rst_driver_t *driver, const rsti_channel_t *channel,

@@ -1,8 +1,10 @@
-/* conductor_rcv_destinations.c: destinations of multi-destination subscriptions (wire
- * reference 13.2). A UDP destination is a transport more on the subscription's endpoint; an IPC or
- * spy destination links the subscription to logs of this driver. */
-#include "driver/internal.h"
+/* rcv_destinations.c: see rcv_destinations.h. */
+#include "driver/conductor/rcv_destinations.h"
 
+#include "driver/conductor/links.h"
+#include "driver/conductor/receive_endpoints.h"
+#include "driver/conductor/responses.h"
+#include "driver/conductor/subscriptions.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -10,7 +12,7 @@
 
 static rsti_subscription_t *find_subscription(const rst_driver_t *driver, int64_t registration_id)
 {
-    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     for (size_t i = 0; i < subscriptions->count; i++) {
         rsti_subscription_t *subscription = subscriptions->items[i];
         if (subscription->registration_id == registration_id && subscription->destination_id == 0) {
@@ -64,7 +66,7 @@ static int check_destination(const rsti_channel_t *channel)
 static int parse_destination(rst_driver_t *driver, const rsti_command_t *command,
     rsti_udp_channel_t *udp)
 {
-    rsti_channel_t *channel = &driver->conductor.channel;
+    rsti_channel_t *channel = &driver->conductor->channel;
     if (rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
         || check_destination(channel) < 0) {
         return -rst_last_error_code();
@@ -76,7 +78,7 @@ static int add_local(rst_driver_t *driver, const rsti_subscription_t *parent,
     const rsti_command_t *command)
 {
     rsti_subscription_t *made = rsti_subscription_make_destination(driver, parent,
-        &driver->conductor.channel, command->correlation_id);
+        &driver->conductor->channel, command->correlation_id);
     if (made == NULL) {
         return -rst_last_error_code();
     }
@@ -90,7 +92,7 @@ static int add_transport(rst_driver_t *driver, const rsti_subscription_t *subscr
 {
     const rsti_transport_facts_t facts = {
         .endpoint = subscription->endpoint,
-        .channel = &driver->conductor.channel,
+        .channel = &driver->conductor->channel,
         .udp = udp,
         .registration_id = command->correlation_id,
         .client_id = command->client_id,
@@ -114,7 +116,7 @@ bool rsti_on_add_rcv_destination(rst_driver_t *driver, const rsti_command_t *com
         return true;
     }
     if (result == 0) {
-        result = is_local(&driver->conductor.channel)
+        result = is_local(&driver->conductor->channel)
             ? add_local(driver, subscription, command)
             : add_transport(driver, subscription, &udp, command);
     }
@@ -153,7 +155,7 @@ static rsti_receive_transport_t *find_by_id(const rsti_receive_endpoint_t *endpo
 static rsti_subscription_t *find_local(const rst_driver_t *driver, int64_t registration_id,
     const rsti_channel_t *channel)
 {
-    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     for (size_t i = 0; i < subscriptions->count; i++) {
         rsti_subscription_t *subscription = subscriptions->items[i];
         if (subscription->registration_id == registration_id && subscription->destination_id != 0
@@ -166,7 +168,7 @@ static rsti_subscription_t *find_local(const rst_driver_t *driver, int64_t regis
 
 static rsti_subscription_t *find_local_by_id(const rst_driver_t *driver, int64_t destination_id)
 {
-    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     for (size_t i = 0; i < subscriptions->count; i++) {
         rsti_subscription_t *subscription = subscriptions->items[i];
         if (destination_id != 0 && subscription->destination_id == destination_id) {
@@ -179,7 +181,7 @@ static rsti_subscription_t *find_local_by_id(const rst_driver_t *driver, int64_t
 /* What the other destinations of its subscription bring as well stays, and goes on where it is. */
 static void leave_to_others(rst_driver_t *driver, const rsti_subscription_t *destination)
 {
-    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     for (size_t i = 0; i < subscriptions->count; i++) {
         rsti_subscription_t *other = subscriptions->items[i];
         if (other != destination && other->destination_id != 0
@@ -209,7 +211,7 @@ static void remove_transport(rst_driver_t *driver, rsti_receive_transport_t *tra
 bool rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_udp_channel_t udp;
-    const rsti_channel_t *channel = &driver->conductor.channel;
+    const rsti_channel_t *channel = &driver->conductor->channel;
     const rsti_subscription_t *subscription = target(driver, command);
     if (subscription == NULL) {
         return false;
@@ -241,7 +243,7 @@ bool rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *
 
 bool rsti_on_remove_rcv_destination_by_id(rst_driver_t *driver, const rsti_command_t *command)
 {
-    const rsti_ptr_array_t *endpoints = &driver->conductor.receive_endpoints;
+    const rsti_ptr_array_t *endpoints = &driver->conductor->receive_endpoints;
     /* Aeron's C client writes the destination's id into both fields: the destination's decides. */
     for (size_t i = 0; i < endpoints->count; i++) {
         const rsti_receive_endpoint_t *endpoint = endpoints->items[i];

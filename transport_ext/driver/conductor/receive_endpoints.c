@@ -1,8 +1,15 @@
-/* conductor_receive_endpoints.c: which receive endpoint a subscription uses, and its transports
- * (wire reference 5.1 and 13.2, driver reference 7). */
-#include "driver/internal.h"
+/* receive_endpoints.c: see receive_endpoints.h. */
+#include "driver/conductor/receive_endpoints.h"
 
+#include "driver/base/counters.h"
+#include "driver/base/proxies.h"
+#include "driver/conductor/channels.h"
+#include "driver/conductor/receive_transports.h"
+#include "driver/receiver/dispatcher.h"
+#include "util/alloc.h"
 #include "util/error.h"
+#include "util/netaddr.h"
+#include "util/parse.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,15 +36,79 @@ static void make_unique(rst_driver_t *driver, rsti_udp_channel_t *udp)
     if (!udp->is_unique) {
         const size_t used = strlen(udp->canonical);
         snprintf(udp->canonical + used, sizeof udp->canonical - used, "-%" PRId32,
-            driver->conductor.wildcard_count++);
+            driver->conductor->wildcard_count++);
     }
+}
+
+static int init_group_tag(const rst_driver_t *driver, rsti_receive_endpoint_t *endpoint,
+    const rsti_channel_t *channel)
+{
+    endpoint->has_group_tag = channel->group_tag != RSTI_CHANNEL_UNSET;
+    if (endpoint->has_group_tag) {
+        endpoint->group_tag = channel->group_tag;
+        return 0;
+    }
+    const char *standard = driver->params.receiver_group_tag;
+    endpoint->has_group_tag = standard[0] != '\0';
+    if (endpoint->has_group_tag && !rsti_parse_i64(standard, &endpoint->group_tag)) {
+        return RST_SET_ERR(RST_EINVAL, "receiver-group-tag=%s: must be a number", standard);
+    }
+    return 0;
+}
+
+static int create_endpoint(rst_driver_t *driver, rsti_receive_endpoint_t **endpoint,
+    const rsti_channel_t *channel, const rsti_udp_channel_t *udp, int64_t registration_id,
+    int64_t client_id)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    rsti_receive_endpoint_t *made = rsti_alloc(sizeof *made);
+    if (made == NULL) {
+        return -RST_ENOMEM;
+    }
+    made->udp = *udp;
+    made->is_manual = channel->control_mode == RSTI_CONTROL_MANUAL;
+    made->registration_id = registration_id;
+    made->client_id = client_id;
+    made->so_rcvbuf = channel->so_rcvbuf;
+    made->so_sndbuf = channel->so_sndbuf;
+    made->channel_status_id = RSTI_NULL_COUNTER;
+    made->receiver_id = conductor->next_receiver_id++;
+    if (conductor->next_receiver_id == 0) {
+        conductor->next_receiver_id = 1; /* 0 means "any receiver" on the wire */
+    }
+    if (rsti_dispatcher_init(&made->dispatcher, (int32_t)driver->params.session_limit) < 0
+        || init_group_tag(driver, made, channel) < 0) {
+        rsti_receive_endpoint_destroy(driver, made);
+        return -rst_last_error_code();
+    }
+    made->channel_status_id = rsti_channel_counter_allocate(driver,
+        RSTI_COUNTER_RECEIVE_CHANNEL_STATUS, "rcv-channel", channel->uri, registration_id,
+        client_id);
+    if (made->channel_status_id < 0) {
+        rsti_receive_endpoint_destroy(driver, made);
+        return -rst_last_error_code();
+    }
+    *endpoint = made;
+    return 0;
+}
+
+void rsti_receive_endpoint_destroy(rst_driver_t *driver, rsti_receive_endpoint_t *endpoint)
+{
+    for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
+        if (endpoint->owned[slot] != NULL) {
+            rsti_receive_transport_destroy(driver, endpoint->owned[slot]);
+        }
+    }
+    rsti_counter_release(driver, &endpoint->channel_status_id);
+    rsti_dispatcher_fini(&endpoint->dispatcher);
+    rsti_free(endpoint);
 }
 
 /* 1 found, 0 not, negative with a trail. */
 static int find(const rst_driver_t *driver, const rsti_udp_channel_t *udp,
     rsti_receive_endpoint_t **endpoint)
 {
-    const rsti_ptr_array_t *endpoints = &driver->conductor.receive_endpoints;
+    const rsti_ptr_array_t *endpoints = &driver->conductor->receive_endpoints;
     for (size_t i = 0; i < endpoints->count; i++) {
         *endpoint = endpoints->items[i];
         const int result = rsti_udp_channel_matches_tag(udp, &(*endpoint)->udp);
@@ -58,8 +129,7 @@ static int create(rst_driver_t *driver, const rsti_channel_t *channel,
     const rsti_udp_channel_t *udp, const rsti_command_t *command,
     rsti_receive_endpoint_t **endpoint)
 {
-    if (rsti_receive_endpoint_create(driver, endpoint, channel, udp, command->correlation_id,
-            command->client_id)
+    if (create_endpoint(driver, endpoint, channel, udp, command->correlation_id, command->client_id)
         < 0) {
         return -rst_last_error_code();
     }
@@ -77,7 +147,7 @@ static int create(rst_driver_t *driver, const rsti_channel_t *channel,
         rsti_receive_endpoint_destroy(driver, *endpoint);
         return result;
     }
-    if (rsti_ptr_array_add(&driver->conductor.receive_endpoints, *endpoint) < 0) {
+    if (rsti_ptr_array_add(&driver->conductor->receive_endpoints, *endpoint) < 0) {
         rsti_receive_endpoint_destroy(driver, *endpoint);
         return -rst_last_error_code();
     }
@@ -131,7 +201,7 @@ void rsti_receive_endpoint_put(rst_driver_t *driver, rsti_receive_endpoint_t *en
     }
     const rsti_agent_command_t remove = {.endpoint = endpoint};
     endpoint->is_closing = true;
-    driver->conductor.closing_count++;
+    driver->conductor->closing_count++;
     for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
         if (endpoint->owned[slot] != NULL && !endpoint->owned[slot]->is_closing) {
             rsti_counter_store(driver, endpoint->owned[slot]->local_sockaddr_id,
@@ -157,7 +227,7 @@ void rsti_receive_transport_remove(rst_driver_t *driver, rsti_receive_transport_
     RST_ASSERT(!transport->is_closing);
     const rsti_agent_command_t remove = {.endpoint = transport->endpoint, .object = transport};
     transport->is_closing = true;
-    driver->conductor.closing_count++;
+    driver->conductor->closing_count++;
     rsti_counter_store(driver, transport->local_sockaddr_id, RSTI_CHANNEL_CLOSING);
     rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_TRANSPORT, &remove);
 }
@@ -175,7 +245,7 @@ static void sweep_transports(rst_driver_t *driver, rsti_receive_endpoint_t *endp
 
 void rsti_receive_endpoints_sweep(rst_driver_t *driver)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = conductor->receive_endpoints.count; i > 0; i--) {
         rsti_receive_endpoint_t *endpoint = conductor->receive_endpoints.items[i - 1];
         if (endpoint->is_manual) {

@@ -1,9 +1,11 @@
-/* receive_transport.c: making of a receiving socket and sending of control frames from it (wire
- * reference 5). */
-#include "driver/internal.h"
+/* receive_transports.c: see receive_transports.h. */
+#include "driver/conductor/receive_transports.h"
 
+#include "driver/base/counters.h"
+#include "driver/base/port_manager.h"
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/netaddr.h"
 
 static int32_t buffer_length(int64_t asked, int64_t standard)
 {
@@ -44,7 +46,7 @@ static int open_socket(rst_driver_t *driver, rsti_receive_transport_t *transport
         params.multicast_ttl = transport->ttl;
     }
     const rsti_media_t *media = &driver->media;
-    if (rsti_port_manager_open(&driver->conductor.receiver_ports, media, &params,
+    if (rsti_port_manager_open(&driver->conductor->receiver_ports, media, &params,
             &transport->socket, &transport->managed_port)
         < 0) {
         return -rst_last_error_code();
@@ -85,7 +87,7 @@ int rsti_receive_transport_create(rst_driver_t *driver, rsti_receive_transport_t
     if (made->is_eliciting && rsti_netaddr_has_name(channel->control)) {
         memcpy(made->control_name, channel->control, sizeof made->control_name);
     }
-    made->last_activity_ns = driver->conductor.now_ns;
+    made->last_activity_ns = driver->conductor->now_ns;
     made->elicit_due_ns = RSTI_NO_DEADLINE;
     if (take_slot(facts->endpoint, made) < 0) {
         rsti_free(made);
@@ -106,36 +108,10 @@ void rsti_receive_transport_destroy(rst_driver_t *driver, rsti_receive_transport
     rsti_counter_release(driver, &transport->local_sockaddr_id);
     if (transport->socket != NULL) {
         driver->media.table->close(driver->media.arg, transport->socket);
-        rsti_port_manager_give(&driver->conductor.receiver_ports, transport->managed_port);
+        rsti_port_manager_give(&driver->conductor->receiver_ports, transport->managed_port);
     }
     endpoint->owned[transport->slot] = NULL;
     endpoint->owned_count--;
-    driver->conductor.closing_count -= transport->is_closing;
+    driver->conductor->closing_count -= transport->is_closing;
     rsti_free(transport);
-}
-
-const struct sockaddr_storage *rsti_receive_transport_control(const rsti_receive_transport_t
-                                                                  *transport,
-    const struct sockaddr_storage *source)
-{
-    return transport->has_control ? &transport->control : source;
-}
-
-bool rsti_receive_transport_send(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
-    const void *frame, size_t length, const struct sockaddr_storage *to)
-{
-    const rsti_media_t *media = &receiver->driver->media;
-    rsti_datagram_t datagram = {.data = (uint8_t *)(uintptr_t)frame, .length = length};
-    datagram.address = *to;
-    const int sent = media->table->send(media->arg, transport->socket, &datagram, 1);
-    if (sent < 0) {
-        rsti_driver_log_trail(receiver->driver, "receiver");
-        return false;
-    }
-    if (sent < 1) {
-        rsti_driver_count(receiver->driver, RSTI_SYSTEM_SHORT_SENDS, 1);
-        return false;
-    }
-    rsti_driver_count(receiver->driver, RSTI_SYSTEM_BYTES_SENT, (int64_t)length);
-    return true;
 }

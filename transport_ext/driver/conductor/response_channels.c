@@ -1,33 +1,19 @@
-/* conductor_response_channels.c: who answers whom (wire reference 14).
- *
- *   client's driver                             server's driver
- *   R  subscription, control-mode=response      I  image of the requests, whose set-up had the flag
- *   P  publication of requests, names R         Q  publication of responses, names I
- *
- * I's receiver tells P's sender the session of Q until Q is connected; R then wants that session
- * and asks Q's control address for a set-up, and where that came from is where Q sends to. Over IPC
- * all four are in one driver, and I is P. */
-#include "driver/internal.h"
+/* response_channels.c: see response_channels.h. */
+#include "driver/conductor/response_channels.h"
 
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/conductor/channels.h"
+#include "driver/conductor/links.h"
+#include "driver/conductor/subscriptions.h"
 #include "util/error.h"
 
 #include <inttypes.h>
 
-#define NO_ID (-1)
-#define PROTOTYPE_ID (-2)
-
-int64_t rsti_response_id_of(const rsti_channel_t *channel)
-{
-    return channel->response_correlation_id == RSTI_CHANNEL_UNSET ? NO_ID
-        : channel->response_correlation_id == RSTI_CHANNEL_PROTOTYPE
-        ? PROTOTYPE_ID
-        : channel->response_correlation_id;
-}
-
 static rsti_subscription_t *find_subscription(rst_driver_t *driver, int64_t registration_id,
     bool is_ipc)
 {
-    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     for (size_t i = 0; i < subscriptions->count; i++) {
         rsti_subscription_t *subscription = subscriptions->items[i];
         if (subscription->registration_id == registration_id && subscription->is_response
@@ -40,7 +26,7 @@ static rsti_subscription_t *find_subscription(rst_driver_t *driver, int64_t regi
 
 static rsti_image_t *find_image(rst_driver_t *driver, int64_t correlation_id)
 {
-    const rsti_ptr_array_t *images = &driver->conductor.images;
+    const rsti_ptr_array_t *images = &driver->conductor->images;
     for (size_t i = 0; i < images->count; i++) {
         rsti_image_t *image = images->items[i];
         if (image->correlation_id == correlation_id && image->wants_responses) {
@@ -53,7 +39,7 @@ static rsti_image_t *find_image(rst_driver_t *driver, int64_t correlation_id)
 /* The subscription for the responses to an IPC publication of requests. */
 static rsti_subscription_t *find_ipc_asker(rst_driver_t *driver, int64_t registration_id)
 {
-    const rsti_ptr_array_t *publications = &driver->conductor.ipc_publications;
+    const rsti_ptr_array_t *publications = &driver->conductor->ipc_publications;
     for (size_t i = 0; i < publications->count; i++) {
         const rsti_publication_t *publication = publications->items[i];
         if (publication->registration_id == registration_id && !publication->is_response) {
@@ -68,7 +54,7 @@ int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *
     const int64_t id = rsti_response_id_of(channel);
     const bool is_response = channel->control_mode == RSTI_CONTROL_RESPONSE;
     const bool is_ipc = channel->media == RSTI_MEDIA_IPC;
-    if (is_response && id == NO_ID) {
+    if (is_response && id == RSTI_NO_RESPONSE_ID) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel \"%s\": control-mode=response needs"
             " response-correlation-id, that of the image which is answered",
@@ -121,7 +107,7 @@ void rsti_response_on_publication(rst_driver_t *driver, rsti_publication_t *publ
 void rsti_response_settle(rst_driver_t *driver, rsti_network_publication_t *publication)
 {
     rsti_image_t *image = find_image(driver, publication->answered_image_id);
-    publication->answered_image_id = NO_ID;
+    publication->answered_image_id = RSTI_NO_RESPONSE_ID;
     if (image != NULL
         && rsti_load_relaxed_i64(&image->response_session) == publication->base.session_id) {
         rsti_store_release_i64(&image->response_session, RSTI_NO_SESSION);
@@ -131,7 +117,7 @@ void rsti_response_settle(rst_driver_t *driver, rsti_network_publication_t *publ
 /* Anybody can send response set-ups: they do not part a subscription from the image it has. */
 static bool has_image(const rst_driver_t *driver, const rsti_subscription_t *subscription)
 {
-    const rsti_ptr_array_t *images = &driver->conductor.images;
+    const rsti_ptr_array_t *images = &driver->conductor->images;
     for (size_t i = 0; i < images->count; i++) {
         const rsti_image_t *image = images->items[i];
         for (int32_t k = 0; image->life == RSTI_LIFE_ACTIVE && k < image->subscribers.count; k++) {

@@ -1,6 +1,7 @@
-/* responses.c: answers to clients by the broadcast, and waking the clients that sleep. */
-#include "driver/internal.h"
+/* responses.c: see responses.h. */
+#include "driver/conductor/responses.h"
 
+#include "driver/base/driver_state.h"
 #include "util/error.h"
 #include "util/netaddr.h"
 
@@ -15,7 +16,7 @@ static rsti_text_t text_of(const char *text)
 
 void rsti_respond(rst_driver_t *driver, const rsti_response_t *response)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     const int64_t length = rsti_response_encode(response, conductor->response,
         sizeof conductor->response);
     if (length < 0
@@ -169,23 +170,4 @@ void rsti_respond_publication_error(rst_driver_t *driver, rsti_response_t *respo
     }
     response->port = source == NULL ? 0 : rsti_netaddr_port(source);
     rsti_respond(driver, response);
-}
-
-void rsti_responses_wake(rst_driver_t *driver)
-{
-    rsti_conductor_t *conductor = &driver->conductor;
-    if (!conductor->has_responses) {
-        return;
-    }
-    conductor->has_responses = false;
-    for (size_t i = 0; i < conductor->clients.count; i++) {
-        const rsti_driver_client_t *client = conductor->clients.items[i];
-        rsti_heartbeat_ext_t *ext = (rsti_heartbeat_ext_t *)(void *)driver->counters.counters
-                                        .values[client->heartbeat_id]
-                                        .spare;
-        if (rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC
-            && rsti_wake_take_word(&ext->conductor_armed)) {
-            rsti_waker_wake(driver->waker, client->client_id, 0);
-        }
-    }
 }

@@ -1,9 +1,17 @@
-/* send_endpoint.c: making and closing of sending sockets, and its publications by stream and
- * session. */
-#include "driver/internal.h"
+/* send_endpoints.c: see send_endpoints.h. */
+#include "driver/conductor/send_endpoints.h"
 
+#include "driver/base/counters.h"
+#include "driver/base/port_manager.h"
+#include "driver/base/proxies.h"
+#include "driver/conductor/channels.h"
+#include "driver/sender/destination_tracker.h"
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/netaddr.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 static int32_t or_default(int64_t asked, int64_t standard)
 {
@@ -68,7 +76,7 @@ static int open_sockets(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     }
     /* Nobody has to find a publication that is found by its data. */
     const int result = udp->has_explicit_control
-        ? rsti_port_manager_open(&driver->conductor.sender_ports, &driver->media, &params,
+        ? rsti_port_manager_open(&driver->conductor->sender_ports, &driver->media, &params,
               &endpoint->socket, &endpoint->managed_port)
         : open_one(driver, &params, &endpoint->socket);
     endpoint->data_socket = endpoint->socket;
@@ -132,7 +140,7 @@ static int make_destinations(rsti_send_endpoint_t *endpoint)
     return 0;
 }
 
-int rsti_send_endpoint_create(rst_driver_t *driver, rsti_send_endpoint_t **endpoint,
+static int create_endpoint(rst_driver_t *driver, rsti_send_endpoint_t **endpoint,
     const rsti_channel_t *channel, const rsti_udp_channel_t *udp, int64_t registration_id,
     int64_t client_id)
 {
@@ -151,7 +159,7 @@ int rsti_send_endpoint_create(rst_driver_t *driver, rsti_send_endpoint_t **endpo
     made->has_name = udp->control_mode == RSTI_CONTROL_NONE && !udp->is_multicast
         && rsti_netaddr_has_name(channel->endpoint);
     memcpy(made->endpoint_text, channel->endpoint, sizeof made->endpoint_text);
-    made->last_sm_ns = driver->conductor.now_ns;
+    made->last_sm_ns = driver->conductor->now_ns;
     if (make_destinations(made) == 0) {
         made->is_group = udp->is_multicast || made->destinations != NULL;
         made->is_connected = driver->params.connect != 0 && made->destinations == NULL
@@ -179,7 +187,7 @@ void rsti_send_endpoint_destroy(rst_driver_t *driver, rsti_send_endpoint_t *endp
     }
     if (endpoint->socket != NULL) {
         media->table->close(media->arg, endpoint->socket);
-        rsti_port_manager_give(&driver->conductor.sender_ports, endpoint->managed_port);
+        rsti_port_manager_give(&driver->conductor->sender_ports, endpoint->managed_port);
     }
     for (size_t i = 0; i < endpoint->manual.count; i++) {
         rsti_free(endpoint->manual.items[i]);
@@ -189,45 +197,132 @@ void rsti_send_endpoint_destroy(rst_driver_t *driver, rsti_send_endpoint_t *endp
     rsti_free(endpoint);
 }
 
-static rsti_network_publication_t **bucket_of(rsti_send_endpoint_t *endpoint, int32_t stream_id,
-    int32_t session_id)
+/* 0, RSTI_LOOKUP_PENDING, or negative with a trail. */
+static int resolve(rst_driver_t *driver, const rsti_channel_t *channel, rsti_udp_channel_t *udp)
 {
-    const uint32_t hash = (uint32_t)stream_id * 0x9E3779B1u ^ (uint32_t)session_id * 0x85EBCA6Bu;
-    return &endpoint->buckets[(hash ^ hash >> 16) & (RSTI_SEND_BUCKETS - 1)];
+    const int result = rsti_udp_channel_resolve_with(udp, channel, &driver->resolver);
+    if (result != 0) {
+        return result;
+    }
+    if (udp->has_explicit_endpoint && rsti_netaddr_port(&udp->remote_data) == 0) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter endpoint=%s: a publication needs a port other than 0",
+            channel->endpoint);
+    }
+    if (udp->is_multicast && udp->control_mode != RSTI_CONTROL_NONE) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter endpoint=%s: a group cannot have"
+            " destinations of its own (control-mode)",
+            channel->endpoint);
+    }
+    /* Addresses that are the same for several sockets do not name one. */
+    if (!udp->is_unique) {
+        const size_t used = strlen(udp->canonical);
+        snprintf(udp->canonical + used, sizeof udp->canonical - used, "-%" PRId32,
+            driver->conductor->wildcard_count++);
+    }
+    return 0;
 }
 
-void rsti_send_endpoint_link(rsti_send_endpoint_t *endpoint,
-    rsti_network_publication_t *publication)
+/* Two publications on one socket cannot disagree about whom it sends to. */
+static int check_mode(const rsti_channel_t *channel, const rsti_udp_channel_t *existing)
 {
-    rsti_network_publication_t **bucket = bucket_of(endpoint, publication->base.stream_id,
-        publication->base.session_id);
-    publication->bucket_next = *bucket;
-    *bucket = publication;
+    const bool is_by_tag = channel->channel_tag != RSTI_CHANNEL_UNSET
+        && channel->channel_tag == existing->channel_tag;
+    if (channel->control_mode != existing->control_mode
+        && !(is_by_tag && channel->control_mode == RSTI_CONTROL_NONE)) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel %s: its control-mode differs from that of the channel's existing socket",
+            channel->uri);
+    }
+    return 0;
 }
 
-void rsti_send_endpoint_unlink(rsti_send_endpoint_t *endpoint,
-    rsti_network_publication_t *publication)
+/* 1 found, 0 not, negative with a trail. */
+static int find_send_endpoint(const rst_driver_t *driver, const rsti_udp_channel_t *udp,
+    rsti_send_endpoint_t **endpoint)
 {
-    rsti_network_publication_t **link = bucket_of(endpoint, publication->base.stream_id,
-        publication->base.session_id);
-    while (*link != NULL && *link != publication) {
-        link = &(*link)->bucket_next;
+    const rsti_ptr_array_t *endpoints = &driver->conductor->send_endpoints;
+    for (size_t i = 0; i < endpoints->count; i++) {
+        *endpoint = endpoints->items[i];
+        const int result = rsti_udp_channel_matches_tag(udp, &(*endpoint)->udp);
+        if (result != 0) {
+            return (*endpoint)->is_closing ? 1 : result; /* its tag is just becoming free */
+        }
     }
-    if (*link != NULL) {
-        *link = publication->bucket_next;
+    for (size_t i = 0; i < endpoints->count; i++) {
+        *endpoint = endpoints->items[i];
+        if (rsti_udp_channel_matches_form(udp, &(*endpoint)->udp)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_command_t *command, rsti_send_endpoint_t **endpoint, bool *is_closing)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    rsti_udp_channel_t udp;
+    *is_closing = false;
+    const int resolved = resolve(driver, channel, &udp);
+    if (resolved != 0) {
+        *is_closing = resolved == RSTI_LOOKUP_PENDING; /* either way: try again */
+        return *is_closing ? 0 : resolved;
+    }
+    const int found = find_send_endpoint(driver, &udp, endpoint);
+    if (found > 0) {
+        *is_closing = (*endpoint)->is_closing; /* then it is nothing to agree with */
+        if (*is_closing) {
+            return 0;
+        }
+        if (check_mode(channel, &(*endpoint)->udp) < 0
+            || rsti_channel_check_buffer("so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf,
+                   channel)
+                < 0
+            || rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf,
+                   channel)
+                < 0) {
+            return -rst_last_error_code();
+        }
+        return 0;
+    }
+    if (found < 0 || rsti_channel_check_address(channel, &udp) < 0) {
+        return -rst_last_error_code();
+    }
+    if (create_endpoint(driver, endpoint, channel, &udp, command->correlation_id,
+            command->client_id)
+        < 0) {
+        return -rst_last_error_code();
+    }
+    if (rsti_ptr_array_add(&conductor->send_endpoints, *endpoint) < 0) {
+        rsti_send_endpoint_destroy(driver, *endpoint);
+        return -RST_ENOMEM;
+    }
+    const rsti_agent_command_t add = {.endpoint = *endpoint};
+    rsti_tell_sender(driver, RSTI_AGENT_ADD_ENDPOINT, &add);
+    return 0;
+}
+
+void rsti_send_endpoint_put(rst_driver_t *driver, rsti_send_endpoint_t *endpoint)
+{
+    if (endpoint->ref_count == 0 && !endpoint->is_closing) {
+        const rsti_agent_command_t remove = {.endpoint = endpoint};
+        endpoint->is_closing = true;
+        driver->conductor->closing_count++;
+        rsti_tell_sender(driver, RSTI_AGENT_REMOVE_ENDPOINT, &remove);
     }
 }
 
-rsti_network_publication_t *rsti_send_endpoint_find(const rsti_send_endpoint_t *endpoint,
-    int32_t stream_id, int32_t session_id)
+void rsti_send_endpoints_sweep(rst_driver_t *driver)
 {
-    rsti_network_publication_t *publication = *bucket_of((rsti_send_endpoint_t *)(uintptr_t)
-                                                             endpoint,
-        stream_id, session_id);
-    while (publication != NULL
-        && (publication->base.stream_id != stream_id
-            || publication->base.session_id != session_id)) {
-        publication = publication->bucket_next;
+    rsti_conductor_t *conductor = driver->conductor;
+    for (size_t i = conductor->send_endpoints.count; i > 0; i--) {
+        rsti_send_endpoint_t *endpoint = conductor->send_endpoints.items[i - 1];
+        if (endpoint->is_closing && rsti_is_let_go(driver, &endpoint->is_released)) {
+            rsti_ptr_array_remove_at(&conductor->send_endpoints, i - 1);
+            rsti_send_endpoint_destroy(driver, endpoint);
+            conductor->closing_count--;
+        }
     }
-    return publication;
 }

@@ -1,23 +1,12 @@
-/* conductor_sessions.c: session ids: chosen, given, taken from another publication by tag (driver
- * reference 6). */
-#include "driver/internal.h"
+/* sessions.c: see sessions.h. */
+#include "driver/conductor/sessions.h"
 
+#include "driver/conductor/clients.h"
+#include "driver/conductor/publication_lists.h"
+#include "driver/conductor/responses.h"
 #include "util/error.h"
 
 #include <inttypes.h>
-
-/* The lists that hold publications of one kind; items begin with rsti_publication_t. */
-rsti_ptr_array_t *rsti_publication_list(rst_driver_t *driver, bool is_network)
-{
-    return is_network ? &driver->conductor.publications : &driver->conductor.ipc_publications;
-}
-
-const rsti_send_endpoint_t *rsti_publication_endpoint(const rsti_publication_t *publication)
-{
-    return publication->is_network
-        ? ((const rsti_network_publication_t *)(const void *)publication)->endpoint
-        : NULL;
-}
 
 static bool find_session(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint,
     bool is_network, int32_t stream_id, int32_t session_id)
@@ -100,7 +89,7 @@ int32_t rsti_session_next(rst_driver_t *driver, const rsti_session_scope_t *scop
     int32_t stream_id)
 {
     const rst_driver_params_t *params = &driver->params;
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     for (;;) { /* ends: the reserved range leaves room, and there are fewer publications than ids */
         const int32_t id = conductor->next_session_id;
         if (id >= params->reserved_session_low && id <= params->reserved_session_high) {

@@ -1,7 +1,13 @@
-/* conductor_subscriptions.c: adding and removing subscriptions (driver reference 6, memory
- * reference 15). */
-#include "driver/internal.h"
+/* subscriptions.c: see subscriptions.h. */
+#include "driver/conductor/subscriptions.h"
 
+#include "driver/base/proxies.h"
+#include "driver/conductor/channels.h"
+#include "driver/conductor/clients.h"
+#include "driver/conductor/eviction.h"
+#include "driver/conductor/links.h"
+#include "driver/conductor/receive_endpoints.h"
+#include "driver/conductor/responses.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -64,7 +70,7 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver, const rsti_c
     made->name = rsti_strndup(channel->name, strlen(channel->name));
     made->canonical = rsti_strndup(canonical, strlen(canonical));
     if (made->uri == NULL || made->name == NULL || made->canonical == NULL
-        || rsti_ptr_array_add(&driver->conductor.subscriptions, made) < 0) {
+        || rsti_ptr_array_add(&driver->conductor->subscriptions, made) < 0) {
         rsti_subscription_free(made);
         return NULL;
     }
@@ -74,7 +80,7 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver, const rsti_c
 static int check_conflict(rst_driver_t *driver, const rsti_subscription_t *made,
     const rsti_receive_endpoint_t *endpoint)
 {
-    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     for (size_t i = 0; i < subscriptions->count; i++) {
         const rsti_subscription_t *other = subscriptions->items[i];
         if (other == made || other->endpoint != endpoint || other->stream_id != made->stream_id
@@ -181,7 +187,7 @@ rsti_subscription_t *rsti_subscription_make_destination(rst_driver_t *driver,
 /* 1 added, 0 try again, negative with a trail. */
 static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
 {
-    rsti_channel_t *channel = &driver->conductor.channel;
+    rsti_channel_t *channel = &driver->conductor->channel;
     rsti_receive_endpoint_t *endpoint = NULL;
     rsti_udp_channel_t spied = {0};
     if (rsti_client_get(driver, command->client_id) == NULL
@@ -212,7 +218,7 @@ static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
                 || use_endpoint(driver, subscription, endpoint) < 0))) {
         const int result = -rst_last_error_code();
         if (subscription != NULL) {
-            rsti_ptr_array_remove(&driver->conductor.subscriptions, subscription);
+            rsti_ptr_array_remove(&driver->conductor->subscriptions, subscription);
             rsti_subscription_free(subscription);
         }
         if (endpoint != NULL) {
@@ -237,7 +243,7 @@ bool rsti_on_add_subscription(rst_driver_t *driver, const rsti_command_t *comman
 
 void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscription)
 {
-    rsti_conductor_t *conductor = &driver->conductor;
+    rsti_conductor_t *conductor = driver->conductor;
     rsti_unlink_subscription(driver, subscription);
     rsti_ptr_array_remove(&conductor->subscriptions, subscription);
     rsti_receive_endpoint_t *endpoint = subscription->endpoint;
@@ -255,7 +261,7 @@ void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscri
 
 void rsti_on_remove_subscription(rst_driver_t *driver, const rsti_command_t *command)
 {
-    const rsti_ptr_array_t *subscriptions = &driver->conductor.subscriptions;
+    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     bool is_found = false;
     for (size_t i = subscriptions->count; i > 0; i--) { /* itself and its local destinations */
         rsti_subscription_t *subscription = subscriptions->items[i - 1];

@@ -1,8 +1,10 @@
-/* receive_names.c: explicit control addresses that were given as names are looked up again while
- * their publisher is silent, for it may have moved (wire reference 18). */
-#include "driver/internal.h"
+/* control_names.c: see control_names.h. */
+#include "driver/receiver/control_names.h"
 
-#include "util/error.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/receiver/image.h"
+#include "driver/receiver/receive_endpoint.h"
 
 #define SILENCE_NS RSTI_CONNECTION_ACTIVITY_NS
 
@@ -26,27 +28,6 @@ void rsti_receiver_check_names(rsti_receiver_t *receiver, int64_t now_ns, int64_
             }
         }
     }
-}
-
-void rsti_on_resolve_control(rst_driver_t *driver, const rsti_agent_command_t *command)
-{
-    const rsti_receive_endpoint_t *endpoint = command->endpoint;
-    rsti_receive_transport_t *transport = command->object;
-    if (endpoint->is_closing || transport->is_closing) {
-        return;
-    }
-    rsti_agent_command_t set = {.endpoint = command->endpoint, .object = transport};
-    const int result = rsti_netaddr_resolve_with(&driver->resolver, transport->control_name,
-        transport->resolved_control.ss_family, &set.address);
-    if (result < 0) {
-        rsti_driver_log_trail(driver, "control address of a subscription");
-    }
-    if (result != 0 || rsti_netaddr_equal(&set.address, &transport->resolved_control)) {
-        return; /* what is not known yet is asked for at the next check */
-    }
-    transport->resolved_control = set.address;
-    rsti_driver_count(driver, RSTI_SYSTEM_RESOLUTION_CHANGES, 1);
-    rsti_tell_receiver(driver, RSTI_AGENT_SET_CONTROL, &set);
 }
 
 void rsti_receiver_set_control(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,

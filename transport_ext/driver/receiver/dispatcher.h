@@ -11,8 +11,8 @@
  * place of the oldest that cools down; a SETUP also that of the oldest elicited one, so that a
  * flood of data cannot keep publishers out; else it is ignored. "No interest" is not stored: it is
  * asked again, which a flood of unwanted sessions cannot fill. */
-#ifndef RSTI_DRIVER_DISPATCHER_H
-#define RSTI_DRIVER_DISPATCHER_H
+#ifndef RSTI_DRIVER_RECEIVER_DISPATCHER_H
+#define RSTI_DRIVER_RECEIVER_DISPATCHER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,125 +1,14 @@
-/* receive_endpoint.c: what to do with data, set-ups and round-trip frames that arrive (wire
- * reference 6). */
-#include "driver/internal.h"
+/* frames_in.c: see frames_in.h. */
+#include "driver/receiver/frames_in.h"
 
-#include "util/alloc.h"
-#include "util/error.h"
-#include "util/parse.h"
-
-static int init_group_tag(const rst_driver_t *driver, rsti_receive_endpoint_t *endpoint,
-    const rsti_channel_t *channel)
-{
-    endpoint->has_group_tag = channel->group_tag != RSTI_CHANNEL_UNSET;
-    if (endpoint->has_group_tag) {
-        endpoint->group_tag = channel->group_tag;
-        return 0;
-    }
-    const char *standard = driver->params.receiver_group_tag;
-    endpoint->has_group_tag = standard[0] != '\0';
-    if (endpoint->has_group_tag && !rsti_parse_i64(standard, &endpoint->group_tag)) {
-        return RST_SET_ERR(RST_EINVAL, "receiver-group-tag=%s: must be a number", standard);
-    }
-    return 0;
-}
-
-int rsti_receive_endpoint_create(rst_driver_t *driver, rsti_receive_endpoint_t **endpoint,
-    const rsti_channel_t *channel, const rsti_udp_channel_t *udp, int64_t registration_id,
-    int64_t client_id)
-{
-    rsti_conductor_t *conductor = &driver->conductor;
-    rsti_receive_endpoint_t *made = rsti_alloc(sizeof *made);
-    if (made == NULL) {
-        return -RST_ENOMEM;
-    }
-    made->udp = *udp;
-    made->is_manual = channel->control_mode == RSTI_CONTROL_MANUAL;
-    made->registration_id = registration_id;
-    made->client_id = client_id;
-    made->so_rcvbuf = channel->so_rcvbuf;
-    made->so_sndbuf = channel->so_sndbuf;
-    made->channel_status_id = RSTI_NULL_COUNTER;
-    made->receiver_id = conductor->next_receiver_id++;
-    if (conductor->next_receiver_id == 0) {
-        conductor->next_receiver_id = 1; /* 0 means "any receiver" on the wire */
-    }
-    if (rsti_dispatcher_init(&made->dispatcher, (int32_t)driver->params.session_limit) < 0
-        || init_group_tag(driver, made, channel) < 0) {
-        rsti_receive_endpoint_destroy(driver, made);
-        return -rst_last_error_code();
-    }
-    made->channel_status_id = rsti_channel_counter_allocate(driver,
-        RSTI_COUNTER_RECEIVE_CHANNEL_STATUS, "rcv-channel", channel->uri, registration_id,
-        client_id);
-    if (made->channel_status_id < 0) {
-        rsti_receive_endpoint_destroy(driver, made);
-        return -rst_last_error_code();
-    }
-    *endpoint = made;
-    return 0;
-}
-
-void rsti_receive_endpoint_destroy(rst_driver_t *driver, rsti_receive_endpoint_t *endpoint)
-{
-    for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
-        if (endpoint->owned[slot] != NULL) {
-            rsti_receive_transport_destroy(driver, endpoint->owned[slot]);
-        }
-    }
-    rsti_counter_release(driver, &endpoint->channel_status_id);
-    rsti_dispatcher_fini(&endpoint->dispatcher);
-    rsti_free(endpoint);
-}
-
-void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
-    rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
-    const struct sockaddr_storage *to)
-{
-    const rsti_sm_t sm = {
-        .frame = {RSTI_SM_LENGTH, 0, RSTI_SM_FLAG_SEND_SETUP, RSTI_FRAME_SM},
-        .session_id = session_id,
-        .stream_id = stream_id,
-        .receiver_id = transport->endpoint->receiver_id,
-    };
-    uint8_t frame[RSTI_SM_TAGGED_LENGTH];
-    const size_t length = rsti_sm_with_tag(frame, &sm, transport->endpoint);
-    if (rsti_receive_transport_send(receiver, transport, frame, length, to)) {
-        rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, 1);
-    }
-}
-
-size_t rsti_sm_with_tag(uint8_t frame[RSTI_SM_TAGGED_LENGTH], const rsti_sm_t *sm,
-    const rsti_receive_endpoint_t *endpoint)
-{
-    rsti_sm_t sized = *sm;
-    sized.frame.frame_length = endpoint->has_group_tag ? RSTI_SM_TAGGED_LENGTH : RSTI_SM_LENGTH;
-    memcpy(frame, &sized, sizeof sized);
-    rsti_put_i64(frame + RSTI_SM_LENGTH, endpoint->group_tag);
-    return (size_t)sized.frame.frame_length;
-}
-
-void rsti_receive_endpoint_elicit(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
-    int32_t stream_id, int32_t session_id)
-{
-    for (rsti_receive_transport_t *t = endpoint->transports; t != NULL; t = t->next) {
-        if (t->is_eliciting) {
-            rsti_receive_transport_ask_setup(receiver, t, stream_id, session_id, &t->control);
-        }
-    }
-}
-
-int64_t rsti_receive_transport_elicit(rsti_receiver_t *receiver,
-    rsti_receive_transport_t *transport, int64_t now_ns)
-{
-    if (!transport->is_eliciting
-        || !rsti_dispatcher_has_interest(&transport->endpoint->dispatcher)) {
-        return RSTI_NO_DEADLINE;
-    }
-    if (transport->elicit_due_ns == RSTI_NO_DEADLINE || now_ns > transport->elicit_due_ns) {
-        rsti_receive_transport_ask_setup(receiver, transport, 0, 0, &transport->control);
-        transport->elicit_due_ns = now_ns + RSTI_ELICIT_INTERVAL_NS;
-    }
-    return transport->elicit_due_ns + 1;
-}
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/receiver/dispatcher.h"
+#include "driver/receiver/image_connections.h"
+#include "driver/receiver/image_insert.h"
+#include "driver/receiver/image_rtt.h"
+#include "driver/receiver/receive_endpoint.h"
+#include "driver/receiver/receive_transport.h"
 
 void rsti_receive_endpoint_on_data(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     const uint8_t *datagram, size_t length, const struct sockaddr_storage *source, int64_t now_ns)
@@ -189,7 +78,7 @@ void rsti_receive_endpoint_on_echo(rsti_receiver_t *receiver, rsti_receive_trans
     const rsti_session_t *session = rsti_dispatcher_find(&transport->endpoint->dispatcher,
         sm->stream_id, sm->session_id);
     if (session != NULL && session->state == RSTI_SESSION_ACTIVE) {
-        rsti_image_fill_on_echo(receiver, session->image, sm);
+        rsti_image_on_echo(receiver, session->image, sm);
     }
 }
 

@@ -7,13 +7,14 @@
  * (conductor writes, receiver reads), which sends them in an additional status message and repeats
  * them in each that it sends anyway. One that is lost must not leave a sender waiting:
  * flow/retell.h. */
-#ifndef RSTI_DRIVER_IMAGE_BUDGET_H
-#define RSTI_DRIVER_IMAGE_BUDGET_H
+#ifndef RSTI_DRIVER_RECEIVER_IMAGE_BUDGET_H
+#define RSTI_DRIVER_RECEIVER_IMAGE_BUDGET_H
 
 #include "flow/retell.h"
 #include "protocol/sm_budget.h"
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct rsti_receive_endpoint_t rsti_receive_endpoint_t;
@@ -42,5 +43,8 @@ typedef struct rsti_image_budget_t {
     int64_t seen;
     rsti_sm_budget_t told; /* counts when seen > 0 */
 } rsti_image_budget_t;
+
+/* Receiver: true when there is something new to be told. */
+bool rsti_image_budget_pending(rsti_image_budget_t *state);
 
 #endif

@@ -7,8 +7,8 @@
  *
  * A datagram that is lost must not leave a publisher waiting for what it was told: flow/retell.h,
  * while the demand is bounded. */
-#ifndef RSTI_DRIVER_IMAGE_DEMAND_H
-#define RSTI_DRIVER_IMAGE_DEMAND_H
+#ifndef RSTI_DRIVER_RECEIVER_IMAGE_DEMAND_H
+#define RSTI_DRIVER_RECEIVER_IMAGE_DEMAND_H
 
 #include "flow/retell.h"
 #include "protocol/sm_demand.h"
@@ -26,5 +26,8 @@ typedef struct rsti_image_demand_t {
     int64_t seen;
     rsti_sm_demand_t told; /* counts when seen > 0 */
 } rsti_image_demand_t;
+
+/* Receiver: true when there is something new to be told. */
+bool rsti_image_demand_pending(rsti_image_demand_t *state);
 
 #endif

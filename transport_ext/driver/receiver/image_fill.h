@@ -8,11 +8,12 @@
  * begin; below that the receiver wakes it when as much has come in. So a look adds little to a stop
  * where the buffer is small, and a stream without such a sender, or one that is read in time, costs
  * nothing. */
-#ifndef RSTI_DRIVER_IMAGE_FILL_H
-#define RSTI_DRIVER_IMAGE_FILL_H
+#ifndef RSTI_DRIVER_RECEIVER_IMAGE_FILL_H
+#define RSTI_DRIVER_RECEIVER_IMAGE_FILL_H
 
 #include "flow/fill_suppress.h"
 #include "protocol/sm_fill.h"
+#include "protocol/sm_items.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +42,15 @@ typedef struct rsti_image_fill_t {
     int64_t *told_naks;
     int64_t seen;
 } rsti_image_fill_t;
+
+/* Receiver, all of them. Whether some source follows fill. */
+void rsti_image_fill_set_wanted(rsti_image_fill_t *state, int32_t is_wanted);
+/* What a status message from its sender says: another receiver's fill NAK, or the delay aimed at.
+ * True when the conductor is to be woken: a fill NAK was heard. */
+bool rsti_image_fill_on_items(rsti_image_fill_t *state, const rsti_sm_items_t *items);
+/* Data came: true when the conductor is to look, in case somebody wants to know the fill. */
+bool rsti_image_fill_is_look_due(const rsti_image_fill_t *state, int64_t hwm, int64_t now_ns);
+/* True when there is a new fill NAK; value: its item. */
+bool rsti_image_fill_pending(rsti_image_fill_t *state, uint8_t value[RSTI_SM_FILL_LENGTH]);
 
 #endif

@@ -7,11 +7,12 @@
  * A reader answers for whoever waits on it. One that its application asks for nothing (demand of 0)
  * cannot be told from one that hangs by its polls, and is not meant to poll: it counts as having
  * answered, as long as its client lives; so do Aeron's clients, which do not know of this. */
-#ifndef RSTI_DRIVER_IMAGE_NOOP_H
-#define RSTI_DRIVER_IMAGE_NOOP_H
+#ifndef RSTI_DRIVER_RECEIVER_IMAGE_NOOP_H
+#define RSTI_DRIVER_RECEIVER_IMAGE_NOOP_H
 
 #include "flow/retell.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct rsti_image_noop_t {
@@ -25,5 +26,10 @@ typedef struct rsti_image_noop_t {
     /* written by: receiver */
     int64_t seen;
 } rsti_image_noop_t;
+
+/* Receiver: a heartbeat had that number. True when it is new. */
+bool rsti_image_noop_hear(rsti_image_noop_t *state, int64_t number);
+/* Receiver: true when there is something new to be told. */
+bool rsti_image_noop_pending(rsti_image_noop_t *state);
 
 #endif

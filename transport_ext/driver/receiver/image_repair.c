@@ -1,8 +1,8 @@
-/* image_repair.c: the repair of an image whose sources are all rstream (docs/wire.md, "Repair").
- * The receiver keeps the list of gaps and asks for them itself: no pass of the conductor lies
- * between a gap and its NAK, and as the only one that inserts it never sees half a frame. The
- * conductor walks over what is contiguous and reports losses. */
-#include "driver/internal.h"
+/* image_repair.c: see image_repair.h. */
+#include "driver/receiver/image_repair.h"
+
+#include "driver/base/driver_state.h"
+#include "driver/receiver/image_send.h"
 
 void rsti_image_repair_init(rsti_image_t *image, bool may_repair, int64_t delay_ns)
 {
@@ -97,38 +97,4 @@ int64_t rsti_image_repair_pending(rsti_receiver_t *receiver, rsti_image_t *image
         rsti_image_send_items(receiver, image, NULL, now_ns);
     }
     return image->repair.next_due_ns;
-}
-
-int64_t rsti_image_repair_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t from,
-    int64_t hwm, bool *has_loss)
-{
-    const rsti_log_t *log = &image->file.log;
-    int64_t head = rsti_load_relaxed_i64(&image->lost_head);
-    const int64_t tail = rsti_load_acquire_i64(&image->lost_tail);
-    for (; head < tail; head++) {
-        const int64_t begin = image->lost[head % RSTI_IMAGE_LOST_MAX].begin;
-        const rsti_gap_t gap = {
-            .term_id = rsti_position_term_id(begin, log->position_bits, log->initial_term_id),
-            .term_offset = rsti_position_offset(begin, log->term_length),
-            .length = (int32_t)(image->lost[head % RSTI_IMAGE_LOST_MAX].end - begin),
-        };
-        rsti_image_report_loss(driver, image, &gap);
-        rsti_store_release_i64(&image->lost_head, head + 1);
-        *has_loss = true;
-    }
-    image->loss_due_ns = RSTI_NO_DEADLINE;
-    image->rebuilt_hwm = -1; /* should the conductor take over, it scans */
-    int64_t end = from;
-    for (int32_t term = 0; term < RSTI_PARTITIONS && end < hwm; term++) {
-        const int32_t offset = rsti_position_offset(end, log->term_length);
-        const int64_t term_begin = end - offset;
-        end = term_begin
-            + rsti_term_contiguous_end(log->terms[rsti_position_index(end, log->position_bits)],
-                offset, (int32_t)rsti_min_i64(hwm - term_begin, log->term_length),
-                log->term_length);
-        if (end < term_begin + log->term_length) {
-            break;
-        }
-    }
-    return end;
 }

@@ -1,8 +1,8 @@
-/* image_rtt.c: the receiver's side of measuring the round trip of an image (wire reference 8.5).
- * Asked are the senders that are rstream, because repair follows the round trip there, and every
- * sender when the image's law of congestion wants to know; only while data moves. What was measured
- * is told to the conductor in two words. */
-#include "driver/internal.h"
+/* image_rtt.c: see image_rtt.h. */
+#include "driver/receiver/image_rtt.h"
+
+#include "driver/receiver/image_repair.h"
+#include "driver/receiver/receive_transport.h"
 
 #define INTERVAL_ROUND_TRIPS 4
 
@@ -10,7 +10,8 @@ static bool is_asked(const rsti_image_t *image, const rsti_connection_t *connect
 {
     return connection->transport != NULL
         && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
-        && (connection->is_rstream || image->congestion.is_measuring || image->cut.is_wanted);
+        && (connection->is_rstream || image->congestion.is_measuring
+            || image->window_cut.is_wanted);
 }
 
 void rsti_image_check_rtt(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)

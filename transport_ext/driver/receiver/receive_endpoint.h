@@ -1,10 +1,8 @@
 /* receive_endpoint.h: what all subscriptions of a channel share: the dispatcher, the receiver id,
  * and the transports that bring datagrams. Made by the conductor, used by the receiver, freed by
  * the conductor when the receiver has released it. */
-#ifndef RSTI_DRIVER_RECEIVE_ENDPOINT_H
-#define RSTI_DRIVER_RECEIVE_ENDPOINT_H
-
-#include "rstream/driver.h"
+#ifndef RSTI_DRIVER_RECEIVER_RECEIVE_ENDPOINT_H
+#define RSTI_DRIVER_RECEIVER_RECEIVE_ENDPOINT_H
 
 #include "channel/channel.h"
 #include "driver/receiver/dispatcher.h"
@@ -39,24 +37,6 @@ struct rsti_receive_endpoint_t {
     struct rsti_receive_endpoint_t *next;
 };
 
-/* Without transports. */
-int rsti_receive_endpoint_create(rst_driver_t *driver, rsti_receive_endpoint_t **endpoint,
-    const rsti_channel_t *channel, const rsti_udp_channel_t *udp, int64_t registration_id,
-    int64_t client_id);
-/* With those that it has left. */
-void rsti_receive_endpoint_destroy(rst_driver_t *driver, rsti_receive_endpoint_t *endpoint);
-
-/* Receiver's side: one datagram that passed the first gate. */
-void rsti_receive_endpoint_on_data(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
-    const uint8_t *datagram, size_t length, const struct sockaddr_storage *source, int64_t now_ns);
-void rsti_receive_endpoint_on_setup(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
-    const rsti_setup_t *setup, const struct sockaddr_storage *source, int64_t now_ns);
-void rsti_receive_endpoint_on_rttm(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
-    const rsti_rttm_t *rttm, int64_t now_ns);
-/* A status message from a sender: an echo to its group, or its own (docs/wire.md, "Target delay");
- * datagram of its whole length. */
-void rsti_receive_endpoint_on_echo(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
-    const rsti_sm_t *sm, size_t length);
 /* Asks the publishers at explicit control addresses for a SETUP (wire reference 6.3); ids of 0: for
  * all they have. */
 void rsti_receive_endpoint_elicit(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
@@ -68,5 +48,9 @@ void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
 /* The same, repeated while somebody is interested. Returns when the next one is due. */
 int64_t rsti_receive_transport_elicit(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, int64_t now_ns);
+/* *frame: the status message with the endpoint's group tag, when it has one.
+ * Returns its length. */
+size_t rsti_sm_with_tag(uint8_t frame[RSTI_SM_TAGGED_LENGTH], const rsti_sm_t *sm,
+    const rsti_receive_endpoint_t *endpoint);
 
 #endif

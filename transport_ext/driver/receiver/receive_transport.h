@@ -1,19 +1,15 @@
 /* receive_transport.h: one way by which datagrams reach a receive endpoint: a socket, and where
  * control frames go. A plain subscription has one, a multi-destination subscription one per
  * destination. Made and closed by the conductor, used by the receiver in between. */
-#ifndef RSTI_DRIVER_RECEIVE_TRANSPORT_H
-#define RSTI_DRIVER_RECEIVE_TRANSPORT_H
-
-#include "rstream/driver.h"
+#ifndef RSTI_DRIVER_RECEIVER_RECEIVE_TRANSPORT_H
+#define RSTI_DRIVER_RECEIVER_RECEIVE_TRANSPORT_H
 
 #include "channel/channel.h"
+#include "driver/receiver/receiver_state.h"
 #include "media/media.h"
 
 /* Of one endpoint. An image has as many connections. */
 #define RSTI_RECEIVE_TRANSPORTS_MAX 64
-
-typedef struct rsti_receive_endpoint_t rsti_receive_endpoint_t;
-typedef struct rsti_receiver_t rsti_receiver_t;
 
 typedef struct rsti_receive_transport_t {
     /* written by: conductor, before use */
@@ -44,21 +40,6 @@ typedef struct rsti_receive_transport_t {
     struct rsti_receive_transport_t *next;
 } rsti_receive_transport_t;
 
-typedef struct rsti_transport_facts_t {
-    rsti_receive_endpoint_t *endpoint;
-    const rsti_channel_t *channel;
-    const rsti_udp_channel_t *udp;
-    int64_t registration_id;
-    int64_t client_id;
-} rsti_transport_facts_t;
-
-/* Takes a slot of the endpoint. -RST_EFULL when all are taken. */
-int rsti_receive_transport_create(rst_driver_t *driver, rsti_receive_transport_t **transport,
-    const rsti_transport_facts_t *facts);
-/* Gives the slot back. */
-void rsti_receive_transport_destroy(rst_driver_t *driver, rsti_receive_transport_t *transport);
-
-/* Receiver's side. */
 /* Where control frames about what source sent go. */
 const struct sockaddr_storage *rsti_receive_transport_control(const rsti_receive_transport_t
                                                                   *transport,

@@ -1,55 +1,23 @@
 /* receiver.c: the receiver's duty cycle (driver reference 2.3). */
-#include "driver/internal.h"
+#include "driver/receiver/receiver.h"
 
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/base/socket_poll.h"
+#include "driver/receiver/control_names.h"
+#include "driver/receiver/dispatcher.h"
+#include "driver/receiver/frames_in.h"
+#include "driver/receiver/image_connections.h"
+#include "driver/receiver/image_pending.h"
+#include "driver/receiver/receive_endpoint.h"
+#include "driver/receiver/wake_readers.h"
 #include "util/alloc.h"
-#include "util/error.h"
 #include "util/fault.h"
 
 #define COMMANDS_MAX 16
+#define PENDING_SETUP_NS RSTI_NS_PER_S
 /* Largest datagram, plus a step that keeps the buffers out of one another's cache sets. */
 #define BUFFER_STRIDE (RSTI_DATAGRAM_MAX + 3 * RSTI_CACHE_LINE)
-
-int rsti_receiver_init(rsti_receiver_t *receiver, rst_driver_t *driver)
-{
-    receiver->driver = driver;
-    receiver->buffers = rsti_alloc((size_t)RSTI_MEDIA_BURST_MAX * BUFFER_STRIDE);
-    if (receiver->buffers == NULL) {
-        return -RST_ENOMEM;
-    }
-    for (size_t i = 0; i < RSTI_MEDIA_BURST_MAX; i++) {
-        receiver->datagrams[i].data = receiver->buffers + i * BUFFER_STRIDE;
-    }
-    return rsti_agent_queue_create(&receiver->queue.rb, &receiver->queue_memory);
-}
-
-void rsti_receiver_fini(rsti_receiver_t *receiver)
-{
-    rsti_free(receiver->buffers);
-    rsti_free(receiver->queue_memory);
-    receiver->buffers = NULL;
-    receiver->queue_memory = NULL;
-}
-
-static void wake_touched(rsti_receiver_t *receiver)
-{
-    for (int32_t i = 0; i < receiver->touched_count; i++) {
-        receiver->touched[i]->is_touched = false;
-        rsti_driver_wake_log(receiver->driver, &receiver->touched[i]->file.log, RSTI_WAIT_DATA);
-    }
-    receiver->touched_count = 0;
-}
-
-void rsti_receiver_touch(rsti_receiver_t *receiver, rsti_image_t *image)
-{
-    if (image->is_touched) {
-        return;
-    }
-    if (receiver->touched_count == RSTI_MEDIA_BURST_MAX) {
-        wake_touched(receiver);
-    }
-    image->is_touched = true;
-    receiver->touched[receiver->touched_count++] = image;
-}
 
 static void add_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
@@ -83,7 +51,7 @@ static void remove_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t
     if (*link != NULL) {
         *link = image->next;
     }
-    wake_touched(receiver); /* it may be among them */
+    rsti_receiver_wake_touched(receiver); /* it may be among them */
     rsti_dispatcher_t *dispatcher = &image->endpoint->dispatcher;
     rsti_session_t *session = rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
     if (session != NULL && session->image == image) {
@@ -183,9 +151,9 @@ static void add_interest(rsti_receiver_t *receiver, rsti_receive_endpoint_t *end
     }
 }
 
-void rsti_receiver_on_command(rsti_receiver_t *receiver, int32_t type,
-    const rsti_agent_command_t *command)
+static void on_command(void *agent, int32_t type, const rsti_agent_command_t *command)
 {
+    rsti_receiver_t *receiver = agent;
     rsti_receive_endpoint_t *endpoint = command->endpoint;
     const int64_t now_ns = rsti_clock_nano_time(&receiver->driver->clock);
     switch (type) {
@@ -229,6 +197,35 @@ void rsti_receiver_on_command(rsti_receiver_t *receiver, int32_t type,
         RST_ASSERT(false);
         break;
     }
+}
+
+int rsti_receiver_create(rst_driver_t *driver)
+{
+    rsti_receiver_t *receiver = rsti_alloc(sizeof *receiver);
+    if (receiver == NULL) {
+        return -RST_ENOMEM;
+    }
+    driver->receiver = receiver;
+    receiver->driver = driver;
+    receiver->buffers = rsti_alloc((size_t)RSTI_MEDIA_BURST_MAX * BUFFER_STRIDE);
+    if (receiver->buffers == NULL) {
+        return -RST_ENOMEM;
+    }
+    for (size_t i = 0; i < RSTI_MEDIA_BURST_MAX; i++) {
+        receiver->datagrams[i].data = receiver->buffers + i * BUFFER_STRIDE;
+    }
+    return rsti_agent_inbox_open(driver, RSTI_AGENT_RECEIVER, on_command, receiver);
+}
+
+void rsti_receiver_destroy(rst_driver_t *driver)
+{
+    if (driver->receiver == NULL) {
+        return;
+    }
+    rsti_agent_inbox_close(driver, RSTI_AGENT_RECEIVER);
+    rsti_free(driver->receiver->buffers);
+    rsti_free(driver->receiver);
+    driver->receiver = NULL;
 }
 
 static void on_datagram(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
@@ -302,7 +299,7 @@ static int64_t poll_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t 
         rsti_lower_deadline(next_deadline_ns, rsti_receive_transport_elicit(receiver, t, now_ns));
     }
     rsti_lower_deadline(next_deadline_ns,
-        rsti_dispatcher_expire(&endpoint->dispatcher, RSTI_PENDING_SETUP_NS, now_ns));
+        rsti_dispatcher_expire(&endpoint->dispatcher, PENDING_SETUP_NS, now_ns));
     return bytes;
 }
 
@@ -310,15 +307,15 @@ int64_t rsti_receiver_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_
 {
     rsti_receiver_t *receiver = arg;
     rst_driver_t *driver = receiver->driver;
-    int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_RECEIVER, COMMANDS_MAX);
+    int64_t work = rsti_agent_inbox_drain(driver, RSTI_AGENT_RECEIVER, COMMANDS_MAX);
     for (rsti_receive_endpoint_t *e = receiver->endpoints; e != NULL; e = e->next) {
         work += poll_endpoint(receiver, e, now_ns, next_deadline_ns);
     }
-    wake_touched(receiver);
+    rsti_receiver_wake_touched(receiver);
     rsti_receiver_check_names(receiver, now_ns, next_deadline_ns);
     for (rsti_image_t *image = receiver->images; image != NULL; image = image->next) {
         rsti_lower_deadline(next_deadline_ns, rsti_image_send_pending(receiver, image, now_ns));
     }
-    wake_touched(receiver); /* gaps that were filled */
+    rsti_receiver_wake_touched(receiver); /* gaps that were filled */
     return work;
 }

@@ -1,8 +1,8 @@
-/* demand_sender.c: what the one reader of a network publication asks for, from its status messages
- * into the log, where the publisher reads it (concurrent/wake.h). Several receivers are not told:
- * whom they are counted for is known to none of them, and a sender keeps no state per receiver for
- * that. */
-#include "driver/internal.h"
+/* demand.c: see demand.h. */
+#include "driver/sender/demand.h"
+
+#include "concurrent/sequence.h"
+#include "driver/base/driver_state.h"
 
 #define NOT_TOLD (-1)
 

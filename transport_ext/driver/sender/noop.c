@@ -1,18 +1,17 @@
-/* noop_sender.c: asks the one receiver of a unicast publication whether the whole path to its
- * readers is alive (flow/noop.h), gives it up when nobody answers, and takes it back when somebody
- * does. Whoever publishes sees it not connected meanwhile, and hears why; its stream stays where it
- * was, so nothing is lost when it comes back. */
-#include "driver/internal.h"
+/* noop.c: see noop.h. */
+#include "driver/sender/noop.h"
 
-#include "protocol/sm_items.h"
-#include "protocol/sm_noop.h"
+#include "driver/base/driver_state.h"
+#include "driver/sender/receivers.h"
+#include "driver/sender/transmit.h"
 #include "util/format.h"
+#include "util/netaddr.h"
 
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 
-/* As slowest.c keeps it. */
+/* As slowest_receiver.c keeps it. */
 static struct sockaddr_storage address_of(const rsti_live_receiver_t *receiver)
 {
     struct sockaddr_storage address = {0};
@@ -78,31 +77,4 @@ void rsti_network_publication_check_noop(rsti_sender_t *sender,
             RSTI_FLAG_UNFRAGMENTED);
     }
     rsti_lower_deadline(next_deadline_ns, noop->due_ns);
-}
-
-static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
-{
-    if (type == RSTI_SM_ITEM_NOOP && length >= RSTI_SM_NOOP_LENGTH) {
-        rsti_sm_noop_t answer;
-        rsti_sm_noop_decode(&answer, value);
-        rsti_noop_on_answer(arg, answer.heard, answer.answered);
-    }
-}
-
-bool rsti_network_publication_is_shut(rsti_network_publication_t *publication, const rsti_sm_t *sm,
-    int64_t now_ns)
-{
-    rsti_noop_t *noop = &publication->noop;
-    if (noop->interval_ns == 0) {
-        return false;
-    }
-    if (noop->is_dead && sm->receiver_id != publication->noop_receiver_id) {
-        rsti_noop_forget(noop, now_ns); /* another one is there now */
-        return false;
-    }
-    if (sm->frame.frame_length >= RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN) {
-        (void)rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
-            (size_t)(sm->frame.frame_length - RSTI_SM_ITEMS_OFFSET), on_item, noop);
-    }
-    return noop->is_dead;
 }

@@ -1,9 +1,15 @@
-/* sender_receivers.c: what the sender knows of a publication's receivers: which of them live,
- * whether the publication is connected, and how far flow control lets it go (wire reference 7.3,
- * 10, 12.4). */
-#include "driver/internal.h"
+/* receivers.c: see receivers.h. */
+#include "driver/sender/receivers.h"
 
-#include "protocol/sm_items.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/sender/demand.h"
+#include "driver/sender/repair.h"
+#include "driver/sender/resend.h"
+#include "driver/sender/send_budget.h"
+#include "driver/sender/send_rate.h"
+#include "driver/sender/slowest_receiver.h"
+#include "driver/sender/sm_items_in.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -193,14 +199,15 @@ static void on_setup_elicited(rsti_network_publication_t *publication, const rst
 }
 
 static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    const rsti_sm_t *sm, const rsti_sm_facts_t *facts, int64_t snd_pos, int64_t now_ns)
+    const rsti_sm_t *sm, const rsti_sm_items_t *items, const rsti_sm_facts_t *facts,
+    int64_t snd_pos, int64_t now_ns)
 {
     if (!facts->is_eos) {
         touch_receiver(sender, publication, facts, now_ns);
         rsti_send_rate_on_status(&publication->send_rate, facts->receiver_id, facts->position,
             facts->window, now_ns);
         rsti_send_budget_on_consumed(publication, facts->position);
-        rsti_network_publication_on_items(sender, publication, sm, now_ns);
+        rsti_network_publication_on_items(sender, publication, sm, items, now_ns);
         tell_consumed(publication);
         rsti_store_release_i32(&publication->has_unicast_eos, 0);
         return;
@@ -215,22 +222,19 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
 }
 
 /* Nothing, a tag of 8 bytes, or items of rstream's behind the place of the tag. */
-static bool is_tail_known(const rsti_sm_t *sm)
+static bool is_tail_known(const rsti_sm_t *sm, bool has_items)
 {
     const int32_t length = sm->frame.frame_length;
-    return length == RSTI_SM_LENGTH || length == RSTI_SM_TAGGED_LENGTH
-        || (length > RSTI_SM_ITEMS_OFFSET
-            && rsti_sm_items_are_sound((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
-                (size_t)length - RSTI_SM_ITEMS_OFFSET));
+    return length == RSTI_SM_LENGTH || length == RSTI_SM_TAGGED_LENGTH || has_items;
 }
 
 /* It counts as a status message without a tag, and the one who configured its sender hears of it.
  * Seldom: whoever sends many must not fill the error log. */
 static void check_tail(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    const rsti_sm_t *sm, int64_t now_ns)
+    const rsti_sm_t *sm, bool has_items, int64_t now_ns)
 {
     if (!publication->flow.strategy->reads_group_tag || now_ns < publication->tail_error_due_ns
-        || is_tail_known(sm)) {
+        || is_tail_known(sm, has_items)) {
         return;
     }
     publication->tail_error_due_ns = now_ns + TAIL_ERROR_INTERVAL_NS;
@@ -245,6 +249,24 @@ static void check_tail(rsti_sender_t *sender, rsti_network_publication_t *public
     rsti_driver_log_error(sender->driver, RST_EINVAL, text);
 }
 
+/* A receiver that answered no NOOP (noop.h) does not count until it answers one. */
+static bool is_given_up(rsti_network_publication_t *publication, int64_t receiver_id,
+    const rsti_sm_items_t *items, int64_t now_ns)
+{
+    rsti_noop_t *noop = &publication->noop;
+    if (noop->interval_ns == 0) {
+        return false;
+    }
+    if (noop->is_dead && receiver_id != publication->noop_receiver_id) {
+        rsti_noop_forget(noop, now_ns); /* another one is there now */
+        return false;
+    }
+    if (items->has_noop) {
+        rsti_noop_on_answer(noop, items->noop.heard, items->noop.answered);
+    }
+    return noop->is_dead;
+}
+
 bool rsti_network_publication_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const rsti_sm_t *sm, int64_t now_ns)
 {
@@ -256,7 +278,8 @@ bool rsti_network_publication_on_sm(rsti_sender_t *sender, rsti_network_publicat
         return false;
     }
     rsti_driver_count(driver, RSTI_SYSTEM_SM_RECEIVED, 1);
-    check_tail(sender, publication, sm, now_ns);
+    rsti_sm_items_t items;
+    check_tail(sender, publication, sm, rsti_sm_items_decode(&items, sm), now_ns);
     rsti_sm_facts_t facts = {
         .position = rsti_position(sm->consumption_term_id, sm->consumption_term_offset,
             log->position_bits, log->initial_term_id),
@@ -274,14 +297,14 @@ bool rsti_network_publication_on_sm(rsti_sender_t *sender, rsti_network_publicat
     if (!rsti_sm_is_in_window(facts.position, snd_pos, log->term_length)) {
         rsti_driver_count(driver, RSTI_SYSTEM_SM_REJECTED, 1);
         if (rsti_network_publication_holds(publication, facts.position, snd_pos)) {
-            rsti_network_publication_on_laggard(sender, publication, sm, &facts, now_ns);
+            rsti_network_publication_on_laggard(sender, publication, sm, &items, &facts, now_ns);
         }
         return false;
     }
-    if (rsti_network_publication_is_shut(publication, sm, now_ns)) {
+    if (is_given_up(publication, sm->receiver_id, &items, now_ns)) {
         return false;
     }
-    note_receiver(sender, publication, sm, &facts, snd_pos, now_ns);
+    note_receiver(sender, publication, sm, &items, &facts, snd_pos, now_ns);
     publication->has_initial_connection = true;
     take_limit(sender, publication,
         publication->flow.strategy->on_status_message(&publication->flow, &facts,

@@ -1,6 +1,8 @@
 /* send_budget.c: see send_budget.h. */
-#include "driver/internal.h"
+#include "driver/sender/send_budget.h"
 
+#include "driver/sender/network_publication.h"
+#include "driver/sender/send_endpoint.h"
 #include "flow/budget.h"
 
 static bool is_counted(const rsti_network_publication_t *publication)

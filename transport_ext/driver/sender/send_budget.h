@@ -5,8 +5,8 @@
  * connection's. A publication is counted from the first word of the endpoint's receiver until its
  * receivers change or it goes; another receiver id is another connection, to which nothing is under
  * way yet. */
-#ifndef RSTI_DRIVER_SEND_BUDGET_H
-#define RSTI_DRIVER_SEND_BUDGET_H
+#ifndef RSTI_DRIVER_SENDER_SEND_BUDGET_H
+#define RSTI_DRIVER_SENDER_SEND_BUDGET_H
 
 #include "protocol/sm_budget.h"
 

@@ -1,8 +1,58 @@
-/* endpoint_sender.c: the sender's side of a send endpoint: datagrams to its one peer, its group or
- * all its destinations, and what it learns of them (wire reference 7.1, 13.1). */
-#include "driver/internal.h"
+/* send_endpoint.c: the sender's side of a send endpoint: its publications by stream and session,
+ * datagrams to its one peer, its group or all its destinations, and what it learns of them (wire
+ * reference 7.1, 13.1). */
+#include "driver/sender/send_endpoint.h"
 
+#include "driver/base/counters.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/sender/destination_tracker.h"
+#include "driver/sender/network_publication.h"
 #include "util/error.h"
+#include "util/netaddr.h"
+
+static rsti_network_publication_t **bucket_of(rsti_send_endpoint_t *endpoint, int32_t stream_id,
+    int32_t session_id)
+{
+    const uint32_t hash = (uint32_t)stream_id * 0x9E3779B1u ^ (uint32_t)session_id * 0x85EBCA6Bu;
+    return &endpoint->buckets[(hash ^ hash >> 16) & (RSTI_SEND_BUCKETS - 1)];
+}
+
+void rsti_send_endpoint_link(rsti_send_endpoint_t *endpoint,
+    rsti_network_publication_t *publication)
+{
+    rsti_network_publication_t **bucket = bucket_of(endpoint, publication->base.stream_id,
+        publication->base.session_id);
+    publication->bucket_next = *bucket;
+    *bucket = publication;
+}
+
+void rsti_send_endpoint_unlink(rsti_send_endpoint_t *endpoint,
+    rsti_network_publication_t *publication)
+{
+    rsti_network_publication_t **link = bucket_of(endpoint, publication->base.stream_id,
+        publication->base.session_id);
+    while (*link != NULL && *link != publication) {
+        link = &(*link)->bucket_next;
+    }
+    if (*link != NULL) {
+        *link = publication->bucket_next;
+    }
+}
+
+rsti_network_publication_t *rsti_send_endpoint_find(const rsti_send_endpoint_t *endpoint,
+    int32_t stream_id, int32_t session_id)
+{
+    rsti_network_publication_t *publication = *bucket_of((rsti_send_endpoint_t *)(uintptr_t)
+                                                             endpoint,
+        stream_id, session_id);
+    while (publication != NULL
+        && (publication->base.stream_id != stream_id
+            || publication->base.session_id != session_id)) {
+        publication = publication->bucket_next;
+    }
+    return publication;
+}
 
 static int64_t length_of(const rsti_datagram_t *datagrams, int32_t count)
 {

@@ -1,22 +1,20 @@
 /* send_endpoint.h: the socket of all publications of a channel; of a group two, one connected to
  * the group for data, one that is member of the group of control frames. Made by the conductor,
  * used by the sender. */
-#ifndef RSTI_DRIVER_SEND_ENDPOINT_H
-#define RSTI_DRIVER_SEND_ENDPOINT_H
-
-#include "rstream/driver.h"
+#ifndef RSTI_DRIVER_SENDER_SEND_ENDPOINT_H
+#define RSTI_DRIVER_SENDER_SEND_ENDPOINT_H
 
 #include "channel/channel.h"
+#include "driver/base/proxies.h"
 #include "driver/sender/destination_tracker.h"
 #include "driver/sender/send_budget.h"
+#include "driver/sender/sender_state.h"
 #include "media/media.h"
 #include "util/ptr_array.h"
 
 #define RSTI_SEND_BUCKETS 64
 
-typedef struct rsti_network_publication_t rsti_network_publication_t;
-
-typedef struct rsti_send_endpoint_t {
+struct rsti_send_endpoint_t {
     /* written by: conductor, before use */
     rsti_udp_channel_t udp;
     rsti_socket_t *socket;      /* control frames come here */
@@ -45,7 +43,7 @@ typedef struct rsti_send_endpoint_t {
     rsti_connection_budget_t budget;
     rsti_network_publication_t *buckets[RSTI_SEND_BUCKETS]; /* chained by (stream, session) */
     struct rsti_send_endpoint_t *next;
-} rsti_send_endpoint_t;
+};
 
 /* A destination as a client wrote it. */
 typedef struct rsti_manual_destination_t {
@@ -55,16 +53,24 @@ typedef struct rsti_manual_destination_t {
     char endpoint[RSTI_CHANNEL_HOST_MAX];
 } rsti_manual_destination_t;
 
-int rsti_send_endpoint_create(rst_driver_t *driver, rsti_send_endpoint_t **endpoint,
-    const rsti_channel_t *channel, const rsti_udp_channel_t *udp, int64_t registration_id,
-    int64_t client_id);
-void rsti_send_endpoint_destroy(rst_driver_t *driver, rsti_send_endpoint_t *endpoint);
-/* Sender's side. */
 void rsti_send_endpoint_link(rsti_send_endpoint_t *endpoint,
     rsti_network_publication_t *publication);
 void rsti_send_endpoint_unlink(rsti_send_endpoint_t *endpoint,
     rsti_network_publication_t *publication);
 rsti_network_publication_t *rsti_send_endpoint_find(const rsti_send_endpoint_t *endpoint,
     int32_t stream_id, int32_t session_id);
+/* How many were taken; fewer is counted, and the pass comes again soon. */
+int32_t rsti_send_endpoint_send(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    rsti_datagram_t *datagrams, int32_t count);
+void rsti_send_endpoint_on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns);
+void rsti_send_endpoint_on_destination(rsti_sender_t *sender, int32_t type,
+    const rsti_agent_command_t *command);
+void rsti_send_endpoint_on_resolved(rsti_sender_t *sender, const rsti_agent_command_t *command);
+/* Names whose addresses are silent are asked for again; true when there is any name at all. */
+bool rsti_send_endpoint_check_names(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t now_ns);
+void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns,
+    int64_t *next_deadline_ns);
 
 #endif

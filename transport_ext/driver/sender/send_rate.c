@@ -1,7 +1,7 @@
 /* send_rate.c: see send_rate.h. */
 #include "driver/sender/send_rate.h"
 
-#include "driver/internal.h"
+#include "concurrent/counters.h"
 
 #define AHEAD_NS (10 * RSTI_NS_PER_MS)
 #define AHEAD_DATAGRAMS 16
@@ -21,47 +21,6 @@ void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu, int64_t detec
         .margin_id = RSTI_NULL_COUNTER,
     };
     rsti_fill_truth_init(&send_rate->truth);
-}
-
-int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate,
-    const rsti_publication_t *publication, int64_t client_id)
-{
-    const struct {
-        int32_t type_id;
-        const char *name;
-        int32_t *id;
-        int64_t **address;
-    } wanted[] = {
-        {RSTI_COUNTER_RATE, "rs-rate", &send_rate->rate_id, &send_rate->made.rate},
-        {RSTI_COUNTER_FILL_NAKS, "rs-fill-naks", &send_rate->fill_naks_id,
-            &send_rate->made.fill_naks},
-        {RSTI_COUNTER_MARGIN, "rs-margin", &send_rate->margin_id, &send_rate->made.margin},
-    };
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        const rsti_stream_counter_t counter = {
-            .type_id = wanted[i].type_id,
-            .name = wanted[i].name,
-            .registration_id = publication->registration_id,
-            .client_id = client_id,
-            .session_id = publication->session_id,
-            .stream_id = publication->stream_id,
-            .uri = publication->uri,
-        };
-        if (*wanted[i].id < 0) {
-            *wanted[i].id = rsti_stream_counter_allocate(driver, &counter, wanted[i].address);
-        }
-        if (*wanted[i].id < 0) {
-            return -rst_last_error_code();
-        }
-    }
-    return 0;
-}
-
-void rsti_send_rate_release_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate)
-{
-    rsti_counter_release(driver, &send_rate->rate_id);
-    rsti_counter_release(driver, &send_rate->fill_naks_id);
-    rsti_counter_release(driver, &send_rate->margin_id);
 }
 
 int64_t rsti_send_rate_ahead(const rsti_send_rate_t *send_rate, int64_t window)

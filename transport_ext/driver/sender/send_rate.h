@@ -12,22 +12,18 @@
  * Three states (flow/tokens.h): free, each datagram goes at once; near the limit a datagram goes
  * when it is full, or when something in it has waited for RSTI_SEND_BATCH_NS, since a part costs as
  * much as the whole; refused. */
-#ifndef RSTI_DRIVER_SEND_RATE_H
-#define RSTI_DRIVER_SEND_RATE_H
+#ifndef RSTI_DRIVER_SENDER_SEND_RATE_H
+#define RSTI_DRIVER_SENDER_SEND_RATE_H
 
-#include "driver/base/publication.h"
+#include "driver/base/rate_counters.h"
 #include "flow/fill_echo.h"
 #include "flow/fill_truth.h"
 #include "flow/rate_text.h"
 #include "flow/standstill.h"
 #include "flow/tokens.h"
+#include "util/clock.h"
 
 #define RSTI_SEND_BATCH_NS INT64_C(1000000)
-
-/* Where the law's counters are: all of them, or all NULL. */
-typedef struct rsti_rate_counters_t {
-    int64_t *rate, *fill_naks, *margin;
-} rsti_rate_counters_t;
 
 typedef struct rsti_send_rate_t {
     bool is_limited; /* another law than unlimited; else nothing below counts */
@@ -59,11 +55,6 @@ typedef struct rsti_send_rate_t {
 /* Not limited; no counters. detect_ns: D of flow/reaction.h, for X. */
 void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu, int64_t detect_ns);
 
-/* Conductor. The counters of a law that limits, if they are not there yet; on 0 made has all of
- * them, for the command that takes the law to the sender. */
-int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate,
-    const rsti_publication_t *publication, int64_t client_id);
-void rsti_send_rate_release_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate);
 /* How far the publisher may be ahead of what was sent, at most window. Any agent. */
 int64_t rsti_send_rate_ahead(const rsti_send_rate_t *send_rate, int64_t window);
 

@@ -1,33 +1,22 @@
 /* sender.c: the sender's duty cycle (driver reference 2.2). */
-#include "driver/internal.h"
+#include "driver/sender/sender.h"
 
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/base/socket_poll.h"
+#include "driver/sender/receivers.h"
+#include "driver/sender/resend.h"
+#include "driver/sender/send_budget.h"
+#include "driver/sender/send_endpoint.h"
+#include "driver/sender/send_publication.h"
+#include "driver/sender/send_rate.h"
+#include "driver/sender/slowest_receiver.h"
 #include "util/alloc.h"
-#include "util/error.h"
+#include "util/netaddr.h"
 
 #define COMMANDS_MAX 16
 #define UNKNOWN_TERM_LENGTH 1073741824 /* of a publication that is not here: the longest */
 #define SHORT_SEND_RETRY_NS INT64_C(50000)
-
-int rsti_sender_init(rsti_sender_t *sender, rst_driver_t *driver)
-{
-    sender->driver = driver;
-    sender->control_buffers = rsti_alloc((size_t)RSTI_CONTROL_BURST * RSTI_CONTROL_BUFFER);
-    if (sender->control_buffers == NULL) {
-        return -RST_ENOMEM;
-    }
-    for (int i = 0; i < RSTI_CONTROL_BURST; i++) {
-        sender->control[i].data = sender->control_buffers + (size_t)i * RSTI_CONTROL_BUFFER;
-    }
-    return rsti_agent_queue_create(&sender->queue.rb, &sender->queue_memory);
-}
-
-void rsti_sender_fini(rsti_sender_t *sender)
-{
-    rsti_free(sender->control_buffers);
-    rsti_free(sender->queue_memory);
-    sender->control_buffers = NULL;
-    sender->queue_memory = NULL;
-}
 
 static void add_publication(rsti_sender_t *sender, rsti_network_publication_t *publication)
 {
@@ -80,15 +69,19 @@ static void remove_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoin
 static void set_rate(const rsti_sender_t *sender, const rsti_agent_command_t *command)
 {
     rsti_network_publication_t *publication = command->object;
+    rsti_send_rate_t *send_rate = &publication->send_rate;
     int32_t *held_by = &publication->base.file.log.metadata->ext.held_by;
-    rsti_network_publication_set_rate(publication, &command->rate, &command->rate_counters,
-        sender->now_ns);
+    const bool was_limited = send_rate->is_limited;
+    rsti_send_rate_set(send_rate, &command->rate, &command->rate_counters, sender->now_ns);
+    if (send_rate->is_limited != was_limited && publication->has_initial_connection) {
+        publication->is_setup_elicited = true; /* the next SETUP says whether fill is followed */
+    }
     rsti_store_release_i32(held_by, RSTI_HELD_BY_WINDOW);
 }
 
-void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
-    const rsti_agent_command_t *command)
+static void on_command(void *agent, int32_t type, const rsti_agent_command_t *command)
 {
+    rsti_sender_t *sender = agent;
     switch (type) {
     case RSTI_AGENT_ADD_ENDPOINT:
         add_endpoint(sender, command->endpoint);
@@ -116,6 +109,35 @@ void rsti_sender_on_command(rsti_sender_t *sender, int32_t type,
         RST_ASSERT(false);
         break;
     }
+}
+
+int rsti_sender_create(rst_driver_t *driver)
+{
+    rsti_sender_t *sender = rsti_alloc(sizeof *sender);
+    if (sender == NULL) {
+        return -RST_ENOMEM;
+    }
+    driver->sender = sender;
+    sender->driver = driver;
+    sender->control_buffers = rsti_alloc((size_t)RSTI_CONTROL_BURST * RSTI_CONTROL_BUFFER);
+    if (sender->control_buffers == NULL) {
+        return -RST_ENOMEM;
+    }
+    for (int i = 0; i < RSTI_CONTROL_BURST; i++) {
+        sender->control[i].data = sender->control_buffers + (size_t)i * RSTI_CONTROL_BUFFER;
+    }
+    return rsti_agent_inbox_open(driver, RSTI_AGENT_SENDER, on_command, sender);
+}
+
+void rsti_sender_destroy(rst_driver_t *driver)
+{
+    if (driver->sender == NULL) {
+        return;
+    }
+    rsti_agent_inbox_close(driver, RSTI_AGENT_SENDER);
+    rsti_free(driver->sender->control_buffers);
+    rsti_free(driver->sender);
+    driver->sender = NULL;
 }
 
 /* One for a publication that is not here still says where a receiver is. */
@@ -278,7 +300,7 @@ int64_t rsti_sender_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns
     rsti_sender_t *sender = arg;
     rst_driver_t *driver = sender->driver;
     sender->now_ns = now_ns;
-    int64_t work = rsti_agent_queue_drain(driver, RSTI_AGENT_SENDER, COMMANDS_MAX);
+    int64_t work = rsti_agent_inbox_drain(driver, RSTI_AGENT_SENDER, COMMANDS_MAX);
     sender->is_short = false;
     const int64_t sent = send_all(sender, now_ns, next_deadline_ns);
     sender->passes_since_poll++;

@@ -1,7 +1,5 @@
-/* slowest.c: tells who holds a publication back: the sender about receivers with every status
- * message (no message of the stream costs anything), the conductor about local readers with its
- * timer. */
-#include "driver/internal.h"
+/* slowest_receiver.c: see slowest_receiver.h. */
+#include "driver/sender/slowest_receiver.h"
 
 #include "concurrent/holder.h"
 
@@ -66,46 +64,4 @@ void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t
         memcpy(told.address, holder->address, sizeof told.address);
     }
     rsti_holder_write(record_of(publication->snd_consumed), &told);
-}
-
-static void check_local(rst_driver_t *driver, rsti_publication_t *base, int64_t now_ns)
-{
-    rsti_slowest_round_t round = {0};
-    for (int32_t i = 0; i < base->subscribers.count; i++) {
-        const rsti_subscriber_t *subscriber = &base->subscribers.items[i];
-        if (rsti_tether_is_working(&subscriber->tether)) {
-            rsti_slowest_see(&base->slowest, &round, subscriber->subscription->registration_id,
-                subscriber->accepted, i);
-        }
-    }
-    if (!round.is_any && !base->slowest.is_known) {
-        return;
-    }
-    if (rsti_slowest_close(&base->slowest, &round, now_ns)) {
-        base->slowest_since_ms = driver->conductor.epoch.now_ms;
-    }
-    rsti_holder_t told = {.client_id = -1};
-    if (round.is_any) {
-        told = (rsti_holder_t){
-            .id = round.id,
-            .client_id = base->subscribers.items[round.index].subscription->client_id,
-            .since_ms = base->slowest_since_ms,
-            .position = round.position,
-            .window = base->options.publication_window,
-        };
-    }
-    rsti_holder_write(record_of(base->pub_lmt), &told);
-}
-
-void rsti_slowest_on_timer(rst_driver_t *driver, int64_t now_ns)
-{
-    const rsti_conductor_t *conductor = &driver->conductor;
-    for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
-        rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
-        check_local(driver, &publication->base, now_ns);
-    }
-    for (size_t i = 0; i < conductor->publications.count; i++) {
-        rsti_network_publication_t *publication = conductor->publications.items[i];
-        check_local(driver, &publication->base, now_ns);
-    }
 }

@@ -1,0 +1,18 @@
+/* eviction.h: a subscription that stands still for rs-evict while it holds a stream back is let go,
+ * as a whole and for good: its consumer is one thread, and hangs for all of its logs. Law: from the
+ * last move of its position at the window's end to the moment when the others may go on lie
+ * rs-evict and two looks at most; three quarters of it pass before it is told, in the rest what it
+ * holds stays as it is. It comes back only by subscribing again, when its consumer lives: one that
+ * came back by itself would hold the stream again and again. docs/slow-consumers.md. */
+#ifndef RSTI_DRIVER_CONDUCTOR_EVICTION_H
+#define RSTI_DRIVER_CONDUCTOR_EVICTION_H
+
+#include "driver/conductor/conductor_state.h"
+#include "driver/conductor/subscription.h"
+
+void rsti_eviction_watch(rst_driver_t *driver, rsti_subscription_t *subscription, int64_t evict_ns);
+void rsti_eviction_times(const rsti_subscription_t *subscription, rsti_tether_t *tether);
+void rsti_evict(rst_driver_t *driver, rsti_subscription_t *subscription);
+void rsti_evictions_poll(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
+
+#endif
