@@ -134,7 +134,9 @@ def upward(arrows: Arrows) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for circle in find_circles(arrows):
         place = {name: i for i, name in enumerate(order_circle(circle, arrows))}
-        found += [(a, b) for a in circle for b in sorted(arrows[a]) if b in place and place[b] > place[a]]
+        found += [
+            (a, b) for a in circle for b in sorted(arrows[a]) if b in place and place[b] > place[a]
+        ]
     return found
 
 
@@ -161,7 +163,9 @@ def describe(title: str, arrows: Arrows) -> str:
 
 def across_agents(arrows: Arrows) -> list[str]:
     """How many arrows lead from one agent's room into another one's."""
-    count: dict[tuple[str, str], int] = dict.fromkeys(((a, b) for a in AGENTS for b in AGENTS if a != b), 0)
+    count: dict[tuple[str, str], int] = dict.fromkeys(
+        ((a, b) for a in AGENTS for b in AGENTS if a != b), 0
+    )
     for name, used in arrows.items():
         for other in used:
             pair = (room_of(name).rpartition("/")[2], room_of(other).rpartition("/")[2])
@@ -178,9 +182,15 @@ def circles_across_agents(arrows: Arrows) -> list[list[str]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the picture."""
     parser = argparse.ArgumentParser(prog="python -m tests.tidy.picture")
-    parser.add_argument("--repo", type=Path, default=ROOT, help="a checkout to look at; default: this one")
-    parser.add_argument("--circles", action="store_true", help="print the members of circles and upward arrows too")
-    parser.add_argument("rooms", nargs="*", metavar="ROOM", help="such as driver or driver/sender; default: all")
+    parser.add_argument(
+        "--repo", type=Path, default=ROOT, help="a checkout to look at; default: this one"
+    )
+    parser.add_argument(
+        "--circles", action="store_true", help="print the members of circles and upward arrows too"
+    )
+    parser.add_argument(
+        "rooms", nargs="*", metavar="ROOM", help="such as driver or driver/sender; default: all"
+    )
     options = parser.parse_args(arguments)
     units = read_units(options.repo / "transport_ext")
     arrows = find_arrows(units)

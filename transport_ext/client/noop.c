@@ -1,4 +1,4 @@
-/* noop.c: a reader answers the NOOPs of its publishers by polling (driver/image_noop.h). Costs a
+/* noop.c: a reader answers the NOOPs of its publishers by polling (driver/receiver/image_noop.h). Costs a
  * load of each image's log and poll. */
 #include "client/internal.h"
 

@@ -1,5 +1,4 @@
-/* threads.c: who runs the agents, how they wait, which sockets they read, how long their passes
- * take. */
+/* threads.c: see threads.h. */
 #include "driver/threads.h"
 
 #include "driver/base/context_checks.h"

@@ -5,10 +5,11 @@
 
 #include "driver/base/driver_state.h"
 
-/* conductor_counters.c */
+/* Before any other counter: their ids are fixed. */
 int rsti_system_counters_init(rst_driver_t *driver);
 /* The two counters of our own that the UDP sockets count into. */
 int rsti_datagram_counters_init(rst_driver_t *driver);
+
 typedef struct rsti_stream_counter_t {
     int32_t type_id;
     const char *name;
@@ -24,6 +25,7 @@ typedef struct rsti_stream_counter_t {
 /* Id, or negative with a trail; *address is the value. */
 int32_t rsti_stream_counter_allocate(rst_driver_t *driver, const rsti_stream_counter_t *facts,
     int64_t **address);
+
 /* What counters of channels and of their addresses say. */
 typedef enum rsti_channel_status_t {
     RSTI_CHANNEL_ERRORED = -1, /* its socket could not be had: seen until the id is used again */
@@ -31,7 +33,7 @@ typedef enum rsti_channel_status_t {
     RSTI_CHANNEL_ACTIVE = 1,
     RSTI_CHANNEL_CLOSING = 2
 } rsti_channel_status_t;
-/* Its value is 0, of a channel: initialising. */
+/* The value is 0: of a channel, initialising. */
 int32_t rsti_channel_counter_allocate(rst_driver_t *driver, int32_t type_id, const char *name,
     const char *uri, int64_t registration_id, int64_t client_id);
 /* Active, with the address of its only socket behind the label. */

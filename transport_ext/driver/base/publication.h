@@ -51,7 +51,7 @@ typedef struct rsti_publication_t {
     int64_t limit; /* what pub_lmt should hold: shared memory is written, not believed */
     int64_t end_position; /* INT64_MAX while there are producers */
     rsti_subscribers_t subscribers; /* IPC subscribers or spies */
-    rsti_slowest_t slowest; /* of them; slowest.c */
+    rsti_slowest_t slowest; /* of them; conductor/slowest_reader.h */
     int64_t slowest_since_ms;
     int64_t clean_position;
     int64_t blocked_position; /* consumer position at the last timer tick */

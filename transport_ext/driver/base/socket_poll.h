@@ -5,8 +5,8 @@
 
 #include "driver/base/driver_state.h"
 
-/* *is_readable belongs to the socket's endpoint: set by the agent's thread when the poller says so.
- */
+/* *is_readable belongs to the endpoint of the socket. The agent's thread sets it when the poller
+ * says so. */
 int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
     bool *is_readable);
 /* Whether reading the socket can give anything now: hinted threads skip the others. */

@@ -6,6 +6,7 @@
 #include "driver/base/tether.h"
 #include "driver/conductor/conductor_state.h"
 
+/* 0 or -RST_ECHANNEL, all of these. A channel without an address names a socket that exists. */
 int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp);
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication);
 /* Two names on one IPC stream id are refused: -RST_ECHANNEL naming both. */
@@ -13,7 +14,7 @@ int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel,
 /* A socket buffer asked for must be that of the socket which is there. */
 int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
     const rsti_channel_t *channel);
-/* Of a channel, where it says nothing the driver's. */
+/* What the channel says, else what the driver says. */
 rsti_tether_times_t rsti_tether_times_of(const rst_driver_params_t *params,
     const rsti_channel_t *channel);
 #define RSTI_NO_RESPONSE_ID (-1)

@@ -10,9 +10,13 @@
 #include "driver/conductor/conductor_state.h"
 #include "driver/conductor/subscription.h"
 
+/* A new subscription asks for it, or not (evict_ns 0). */
 void rsti_eviction_watch(rst_driver_t *driver, rsti_subscription_t *subscription, int64_t evict_ns);
+/* Its tether, when it asks for it. */
 void rsti_eviction_times(const rsti_subscription_t *subscription, rsti_tether_t *tether);
+/* All its logs go on without it. */
 void rsti_evict(rst_driver_t *driver, rsti_subscription_t *subscription);
+/* Each pass; when it is time the caller has checked the tethers (tethers.h). */
 void rsti_evictions_poll(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
 
 #endif

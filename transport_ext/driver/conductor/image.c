@@ -16,7 +16,6 @@
 #include "driver/conductor/logs.h"
 #include "driver/conductor/receive_endpoints.h"
 #include "driver/conductor/subscriber_news.h"
-#include "driver/receiver/image_connections.h"
 #include "driver/receiver/image_repair.h"
 #include "driver/receiver/receive_transport.h"
 #include "util/alloc.h"
@@ -173,7 +172,8 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->has_rstream = connection->is_rstream;
     image->window_cut.next = image->congestion.window;
     image->window_cut.sm = image->congestion.window;
-    rsti_image_note_aeron(image);
+    rsti_image_window_set_aeron(&image->window_cut,
+        image->window_cut.is_wanted && !connection->is_rstream);
     rsti_image_wake_at(image, image->join_position + image->congestion.window / 4 + 1,
         image->budget.wake_position);
 }

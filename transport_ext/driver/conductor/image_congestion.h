@@ -8,7 +8,6 @@
 #include "driver/receiver/image.h"
 #include "flow/congestion.h"
 
-/* image_congestion.c */
 int rsti_image_congestion_init(rst_driver_t *driver, rsti_image_t *image,
     const rsti_image_facts_t *facts, int64_t now_ns);
 int rsti_image_congestion_counters(rst_driver_t *driver, rsti_image_t *image);

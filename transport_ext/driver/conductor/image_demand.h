@@ -6,7 +6,7 @@
 #include "driver/conductor/conductor_state.h"
 #include "driver/receiver/image.h"
 
-/* each rebuild pass. Returns when to look again. */
+/* Each rebuild pass. Returns when to look again. */
 int64_t rsti_image_demand_look(rst_driver_t *driver, rsti_image_t *image, int64_t hwm,
     int64_t now_ns);
 

@@ -7,9 +7,8 @@
 #include "driver/receiver/image.h"
 #include "flow/congestion.h"
 
-/* Counters stand behind the image's others; wanted: its source follows
- * fill. */
 void rsti_image_fill_init(const rst_driver_t *driver, rsti_image_t *image);
+/* They stand behind the other counters of the image; is_wanted: its source follows fill. */
 int rsti_image_fill_counters(rst_driver_t *driver, rsti_image_t *image, bool is_wanted);
 void rsti_image_fill_fini(rst_driver_t *driver, rsti_image_t *image);
 /* Each rebuild pass. Returns when to look again. */

@@ -1,5 +1,6 @@
-/* image_limits.h: how many images a stream may have, and how much memory those may hold
- * that nobody has proved. Anybody can write SETUPs, and an image is made for each new session.
+/* image_limits.h: how many images a stream may have, and how much memory images may hold
+ * that have not proved themselves by a frame. Anybody can write SETUPs, and an image is made for
+ * each new session.
  *
  * Law: images that have not got a frame yet hold together at most unproven-images-length bytes,
  * unless there is only one; and never more than 7/8 of what they and the free space of the file

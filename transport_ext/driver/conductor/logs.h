@@ -11,7 +11,6 @@ typedef enum rsti_storage_t {
     RSTI_STORAGE_LOW, /* at most warning_threshold is left over */
     RSTI_STORAGE_FULL
 } rsti_storage_t;
-/* conductor_logs.c */
 rsti_storage_t rsti_storage_judge(int64_t usable, int64_t needed, int64_t warning_threshold);
 /* Before a log is made: 0 or -RST_ESTORAGE; little room is written to the error log. */
 int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length);

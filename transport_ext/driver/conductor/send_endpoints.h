@@ -7,9 +7,11 @@
 #include "driver/sender/send_endpoint.h"
 #include "protocol/command.h"
 
-/* *is_closing: it is just being closed, try again. References are counted by the caller. */
+/* Found or made. *is_closing: it is just being closed, try again. References are counted by the
+ * caller. */
 int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     const rsti_command_t *command, rsti_send_endpoint_t **endpoint, bool *is_closing);
+/* Closes it when no publication uses it. */
 void rsti_send_endpoint_put(rst_driver_t *driver, rsti_send_endpoint_t *endpoint);
 /* Frees what the sender has released. */
 void rsti_send_endpoints_sweep(rst_driver_t *driver);

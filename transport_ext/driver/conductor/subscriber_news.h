@@ -21,7 +21,7 @@ bool rsti_subscribers_know_unavailable(const rsti_subscribers_t *subscribers);
 void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers);
 /* Into the error log, once per subscriber: its position counter holds something impossible. */
 void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_t *subscribers);
-/* To one of them. */
+/* The same, to one of them. */
 void rsti_subscribers_tell_one_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     const rsti_subscription_t *subscription, int64_t image_id);
 

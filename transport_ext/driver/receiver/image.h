@@ -1,7 +1,7 @@
-/* image.h: one remote session as it is received here (wire reference 8). The conductor
- * owns life, loss detection and the window; the receiver inserts, and sends status messages and
- * NAKs. They meet in two sequence locks (conductor writes, receiver reads) and a few atomic words.
- * Law: every accepted datagram ends at or below last SM position + term / 2. */
+/* image.h: one remote session as it is received here (wire reference 8). The conductor owns life,
+ * loss detection and the window (conductor/image.h). The receiver inserts, and sends status
+ * messages and NAKs. They meet in two sequence locks (conductor writes, receiver reads) and a few
+ * atomic words. Law: every accepted datagram ends at or below last SM position + term / 2. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_H
 
@@ -117,7 +117,7 @@ struct rsti_image_t {
     bool is_superseded; /* a newer image of the same session exists: no status messages */
     bool is_touched; /* got data in this burst: readers are woken at its end */
     bool is_eos_sm_sent;
-    /* image_repair.c; written by: receiver */
+    /* image_repair.h; written by: receiver */
     /* Atomic: the receiver finds and repairs gaps, all its sources are rstream. */
     int32_t is_repaired;
     rsti_repair_t repair;

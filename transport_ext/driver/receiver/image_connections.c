@@ -10,7 +10,8 @@
 
 #define SETUPS_ASKED_MAX 5
 
-void rsti_image_note_aeron(rsti_image_t *image)
+/* Whether one of the sources is of Aeron, for an image whose window asks for it. */
+static void note_aeron(rsti_image_t *image)
 {
     int32_t has_aeron = 0;
     for (int32_t i = 0; i < image->connection_capacity && image->window_cut.is_wanted; i++) {
@@ -43,7 +44,7 @@ static rsti_connection_t *get_connection(rsti_image_t *image, rsti_receive_trans
             .last_frame_ns = now_ns,
         };
         connection->control = *rsti_receive_transport_control(transport, source);
-        rsti_image_note_aeron(image);
+        note_aeron(image);
     }
     return connection;
 }
@@ -69,7 +70,7 @@ void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transpor
     connection->follows_fill = connection->is_rstream
         && (setup->frame.flags & RSTI_SETUP_FLAG_FILL) != 0;
     note_fill(image);
-    rsti_image_note_aeron(image);
+    note_aeron(image);
     note_rstream(image);
 }
 
@@ -154,7 +155,7 @@ void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
     rsti_connection_t *connection = &image->connections[transport->slot];
     if (connection->transport == transport) {
         *connection = (rsti_connection_t){0};
-        rsti_image_note_aeron(image);
+        note_aeron(image);
         check_end_of_stream(receiver, image); /* it may have been the one that was waited for */
     }
 }

@@ -17,10 +17,8 @@ void rsti_image_on_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image,
     rsti_connection_t *connection, int64_t position, uint8_t flags);
 void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
     const rsti_receive_transport_t *transport);
-/* A status message from its sender: another receiver's fill NAK (its own is none), or the delay
- * aimed at. */
+/* A status message from the sender: another receiver's fill NAK, or the delay that the sender aims
+ * at. The sender's echo of our own fill NAK tells nothing. */
 void rsti_image_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_sm_t *sm);
-/* The connections are others: is one of them Aeron's, as far as the window wants to know. */
-void rsti_image_note_aeron(rsti_image_t *image);
 
 #endif

@@ -43,12 +43,13 @@ typedef struct rsti_image_fill_t {
     int64_t seen;
 } rsti_image_fill_t;
 
-/* Receiver, all of them. Whether some source follows fill. */
+/* Receiver, these four. Some source follows fill, or none does. */
 void rsti_image_fill_set_wanted(rsti_image_fill_t *state, int32_t is_wanted);
-/* What a status message from its sender says: another receiver's fill NAK, or the delay aimed at.
- * True when the conductor is to be woken: a fill NAK was heard. */
+/* A status message from the sender of the image told another receiver's fill NAK, or the delay that
+ * it aims at. True when it was a fill NAK: the conductor is to be woken. */
 bool rsti_image_fill_on_items(rsti_image_fill_t *state, const rsti_sm_items_t *items);
-/* Data came: true when the conductor is to look, in case somebody wants to know the fill. */
+/* Data came. True when it is time for the conductor to look, provided that some source wants to
+ * know the fill. */
 bool rsti_image_fill_is_look_due(const rsti_image_fill_t *state, int64_t hwm, int64_t now_ns);
 /* True when there is a new fill NAK; value: its item. */
 bool rsti_image_fill_pending(rsti_image_fill_t *state, uint8_t value[RSTI_SM_FILL_LENGTH]);

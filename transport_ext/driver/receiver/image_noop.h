@@ -1,12 +1,12 @@
 /* image_noop.h: NOOPs of a sender of ours, on their way to the readers of an image and back
  * (flow/noop.h; docs/wire.md, "NOOP"). The receiver puts the number into the log and wakes the
- * readers; each of them writes behind its position what it saw when it polled. When all of them
- * have, the conductor says so to the receiver, which tells it in an additional status message. What
- * is lost is told again: flow/retell.h.
+ * readers; each of them writes behind its position which number it saw when it polled. When all
+ * have, the conductor says so to the receiver, which tells it in an additional status message. A
+ * message that is lost is repeated: flow/retell.h.
  *
- * A reader answers for whoever waits on it. One that its application asks for nothing (demand of 0)
- * cannot be told from one that hangs by its polls, and is not meant to poll: it counts as having
- * answered, as long as its client lives; so do Aeron's clients, which do not know of this. */
+ * A reader answers for the application that waits on it. A reader whose application asks for
+ * nothing (demand of 0) is not meant to poll, so its silence says nothing: it counts as having
+ * answered, as long as its client lives. So do Aeron's clients, which do not know NOOPs. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_NOOP_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_NOOP_H
 

@@ -12,7 +12,6 @@
 void rsti_network_publication_on_demand(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_demand_t *demand);
 /* The receiver is another one, or gone. */
-/* repair_sender.c: towards rstream receivers (docs/wire.md, "Repair"). */
 void rsti_network_publication_forget_demand(rsti_sender_t *sender,
     rsti_network_publication_t *publication);
 

@@ -8,7 +8,7 @@
 #include "driver/sender/network_publication.h"
 #include "driver/sender/sender_state.h"
 
-/* Each pass. */
+/* Each pass; receivers.c hears the answers. */
 void rsti_network_publication_check_noop(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t snd_pos, int64_t now_ns,
     int64_t *next_deadline_ns);

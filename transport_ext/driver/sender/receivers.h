@@ -15,7 +15,7 @@ void rsti_network_publication_on_idle(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t snd_pos, int64_t now_ns);
 void rsti_network_publication_on_err(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const rsti_err_t *err, const struct sockaddr_storage *source, int64_t now_ns);
-/* sender_receivers.c: it is given up, and who publishes hears why. */
+/* The receiver that err names is given up, and the publisher hears why. */
 void rsti_network_publication_drop(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const rsti_err_t *err, const char *text, const struct sockaddr_storage *source, int64_t now_ns);
 

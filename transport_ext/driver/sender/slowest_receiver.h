@@ -1,5 +1,5 @@
 /* slowest_receiver.h: which receiver holds a publication back, told in a counter with every status
- * message. No message of the stream costs anything. */
+ * message. Messages of the stream cost nothing by it. */
 #ifndef RSTI_DRIVER_SENDER_SLOWEST_RECEIVER_H
 #define RSTI_DRIVER_SENDER_SLOWEST_RECEIVER_H
 

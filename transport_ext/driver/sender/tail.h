@@ -9,8 +9,9 @@
 
 #include "driver/sender/network_publication.h"
 
-/* Data went out, or a heartbeat did: when the next heartbeat is due after it. */
+/* Data went out, or a heartbeat did. */
 void rsti_network_publication_on_tail(rsti_network_publication_t *publication, bool is_data);
+/* How long after it the next heartbeat is due. */
 int64_t rsti_network_publication_heartbeat_ns(const rsti_network_publication_t *publication);
 
 #endif
