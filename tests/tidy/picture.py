@@ -2,10 +2,11 @@
 
     python -m tests.tidy.picture [--repo PATH] [ROOM...]
 
-A unit is a ``.c`` file with its ``.h``, counted once. An arrow A -> B says that A includes the header of B, or uses a
-function that B alone defines. A circle is a set of units each of which reaches every other one by arrows. The units
-of a room are stacked so that a unit stands above all that it uses; within a circle that is impossible, and the arrows
-that still point upward are counted (few of them: a greedy order, the same at each run).
+A unit is a ``.c`` file with its ``.h``, counted once. An arrow A -> B says that A includes the
+header of B, or uses a function that B alone defines. A circle is a set of units that reach each
+other by arrows. The units of a room are stacked so that each stands above all that it uses. Within
+a circle no order does that: the arrows that still point upward are counted. The order is a greedy
+one, so they are few, and the same at each run.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
 #include "driver/conductor/clients.h"
 #include "driver/conductor/destinations.h"
 #include "driver/conductor/eviction.h"
-#include "driver/conductor/image.h"
+#include "driver/conductor/image_create.h"
 #include "driver/conductor/images.h"
 #include "driver/conductor/ipc_publication.h"
 #include "driver/conductor/logs.h"

@@ -1,15 +1,11 @@
-/* image.h: the conductor's side of an image: creation, rebuild, life (wire reference 8.6 and 12.2,
- * driver reference 5.4). */
+/* image.h: the conductor's side of an image: rebuild and life (wire reference 8.6 and 12.2, driver
+ * reference 5.4). */
 #ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_H
 #define RSTI_DRIVER_CONDUCTOR_IMAGE_H
 
 #include "driver/conductor/conductor_state.h"
-#include "driver/conductor/image_facts.h"
 #include "driver/receiver/image.h"
 
-int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
-    const rsti_image_facts_t *facts, int64_t now_ns);
-void rsti_publication_image_destroy(rst_driver_t *driver, rsti_image_t *image);
 /* Rebuild pass (8.6). Returns when its loss timer is due. */
 int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns);
 bool rsti_image_is_drained(const rsti_image_t *image);

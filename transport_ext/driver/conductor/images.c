@@ -4,6 +4,7 @@
 #include "driver/base/driver_state.h"
 #include "driver/base/proxies.h"
 #include "driver/conductor/image.h"
+#include "driver/conductor/image_create.h"
 #include "driver/conductor/image_limits.h"
 #include "driver/conductor/ipc_publication.h"
 #include "driver/conductor/links.h"
