@@ -17,10 +17,7 @@ FLOORS = {
     "lab": 8, "tools": 9, "python": 9,
 }  # fmt: skip
 #: Rooms of one floor that may use another room of the same floor; none but what is written here, with the reason.
-SAME_FLOOR = {
-    ("protocol", "concurrent"): "command.h names counters",
-    ("media", "protocol"): "lower floor",
-}
+SAME_FLOOR = {("protocol", "concurrent"): "command.h names counters"}
 #: What the rest of the driver may include of an agent: its own header, and those of the objects that it shares with the
 #: conductor. All other headers of the room are private.
 DOORS = {

@@ -8,8 +8,8 @@
  * limit = base - window + window / 4. ACTIVE and LINGER hold the window, the others do not.
  *
  * One that is evicted (rs-evict, docs/slow-consumers.md) goes the same way with two differences:
- * its window_limit_ns begins anew whenever its position moves, so that only who stands still is let
- * go, and RESTING is where it stays. */
+ * its window_limit_ns begins anew whenever its position moves, so that only a reader that stands
+ * still is let go, and it stays RESTING. */
 #ifndef RSTI_DRIVER_BASE_TETHER_H
 #define RSTI_DRIVER_BASE_TETHER_H
 

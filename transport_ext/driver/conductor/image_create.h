@@ -1,4 +1,4 @@
-/* image_create.h: an image is made when a SETUP asks for it, and freed. */
+/* image_create.h: an image is made when a SETUP arrives, and freed. */
 #ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_CREATE_H
 #define RSTI_DRIVER_CONDUCTOR_IMAGE_CREATE_H
 

@@ -31,14 +31,14 @@ int rsti_link_spy(rst_driver_t *driver, rsti_network_publication_t *publication,
 int rsti_link_image(rst_driver_t *driver, rsti_image_t *image, rsti_subscription_t *subscription);
 void rsti_link_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication);
 void rsti_link_spies(rst_driver_t *driver, rsti_network_publication_t *publication);
-/* To every log there is. */
+/* Links it to every log that it wants. */
 void rsti_link_existing(rst_driver_t *driver, rsti_subscription_t *subscription);
 void rsti_unlink_subscription(rst_driver_t *driver, const rsti_subscription_t *subscription);
-/* Those of its logs that the other one, of the same registration, brings as well are read for that
- * one now, from where they are. */
+/* from goes. A log that to, of the same registration, brings as well is read for to from now on, at
+ * the position where from stood. */
 void rsti_subscription_hand_over(rst_driver_t *driver, const rsti_subscription_t *from,
     rsti_subscription_t *to);
-/* UNAVAILABLE_IMAGE of all that it is linked to. */
+/* UNAVAILABLE_IMAGE of all publications that it is linked to. */
 void rsti_subscription_tell_unavailable(rst_driver_t *driver,
     const rsti_subscription_t *subscription);
 bool rsti_subscription_spies_on(const rsti_subscription_t *subscription,

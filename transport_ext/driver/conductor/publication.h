@@ -18,8 +18,8 @@ bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publ
 void rsti_publication_lower_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit);
 void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t position);
-/* No producer any more: limit and end of stream are the producer position, or consumed, how far the
- * furthest consumer came, when the tails in shared memory say something impossible. */
+/* The last producer is gone. Limit and end of stream become the producer position, or consumed (the
+ * position of the furthest consumer) when the tail counters in shared memory are impossible. */
 void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication, int64_t consumed,
     int64_t now_ns);
 /* The log holds what no producer makes: the stream ends at position, as if it were revoked. */

@@ -16,9 +16,9 @@
 
 /* What response-correlation-id names must be there. 0 or -RST_ECHANNEL. */
 int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *channel);
-/* A publication is there: whoever waits for its session is told. */
+/* A publication was added: a subscription that waits for its session is told. */
 void rsti_response_on_publication(rst_driver_t *driver, rsti_publication_t *publication);
-/* It is connected, or going: nobody needs to be told any more. */
+/* It is connected, or going: its session need not be told any more. */
 void rsti_response_settle(rst_driver_t *driver, rsti_network_publication_t *publication);
 /* A publisher's driver told the session of our responses. */
 void rsti_on_response_setup(rst_driver_t *driver, const rsti_agent_command_t *command);

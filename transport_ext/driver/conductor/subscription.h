@@ -11,8 +11,8 @@ typedef struct rsti_receive_endpoint_t rsti_receive_endpoint_t;
 struct rsti_subscription_t {
     int64_t registration_id;
     int64_t client_id;
-    /* 0, or this stands for an IPC or spy destination of the subscription with the same
-     * registration id: that one has the endpoint, this one the links. */
+    /* 0: an ordinary one. Else it stands for an IPC or spy destination of the subscription with
+     * the same registration id: that one has the endpoint, this one has the links. */
     int64_t destination_id;
     int32_t stream_id;
     bool is_ipc;

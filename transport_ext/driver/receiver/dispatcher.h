@@ -37,7 +37,7 @@ typedef struct rsti_session_t {
 } rsti_session_t;
 
 /* A subscription wants a stream, or one session of it. Made by the conductor, linked by the
- * receiver, freed by whoever unlinks it. */
+ * receiver, freed by the agent that unlinks it. */
 typedef struct rsti_interest_t {
     int64_t registration_id;
     int32_t stream_id;

@@ -1,6 +1,6 @@
-/* receive_endpoint.h: what all subscriptions of a channel share: the dispatcher, the receiver id,
- * and the transports that bring datagrams. Made by the conductor, used by the receiver, freed by
- * the conductor when the receiver has released it. */
+/* receive_endpoint.h: all subscriptions of a channel share it: the dispatcher, the receiver id, and
+ * the transports that bring datagrams. The conductor makes it, the receiver uses it, and the
+ * conductor frees it when the receiver has released it. */
 #ifndef RSTI_DRIVER_RECEIVER_RECEIVE_ENDPOINT_H
 #define RSTI_DRIVER_RECEIVER_RECEIVE_ENDPOINT_H
 
@@ -37,19 +37,19 @@ struct rsti_receive_endpoint_t {
     struct rsti_receive_endpoint_t *next;
 };
 
-/* Asks the publishers at explicit control addresses for a SETUP (wire reference 6.3); ids of 0: for
- * all they have. */
+/* Asks the publishers at explicit control addresses for a SETUP (wire reference 6.3). Ids of 0: for
+ * the SETUPs of all their streams. */
 void rsti_receive_endpoint_elicit(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
     int32_t stream_id, int32_t session_id);
-/* Of one session, from a sender of whom it has data already. */
+/* Asks the sender at that address, whose data came already, for the SETUP of one session. */
 void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
     const struct sockaddr_storage *to);
-/* The same, repeated while somebody is interested. Returns when the next one is due. */
+/* Asks again and again while a subscription is interested. Returns when it is due next. */
 int64_t rsti_receive_transport_elicit(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, int64_t now_ns);
-/* *frame: the status message with the endpoint's group tag, when it has one.
- * Returns its length. */
+/* Writes the status message to frame, with the group tag of the endpoint when it has one. Returns
+ * its length. */
 size_t rsti_sm_with_tag(uint8_t frame[RSTI_SM_TAGGED_LENGTH], const rsti_sm_t *sm,
     const rsti_receive_endpoint_t *endpoint);
 

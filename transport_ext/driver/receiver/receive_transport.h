@@ -1,6 +1,6 @@
-/* receive_transport.h: one way by which datagrams reach a receive endpoint: a socket, and where
- * control frames go. A plain subscription has one, a multi-destination subscription one per
- * destination. Made and closed by the conductor, used by the receiver in between. */
+/* receive_transport.h: a socket that brings datagrams to a receive endpoint, and the address that
+ * control frames go to. A plain subscription has one, a multi-destination subscription one per
+ * destination. The conductor makes and closes it; the receiver uses it in between. */
 #ifndef RSTI_DRIVER_RECEIVER_RECEIVE_TRANSPORT_H
 #define RSTI_DRIVER_RECEIVER_RECEIVE_TRANSPORT_H
 
@@ -40,7 +40,7 @@ typedef struct rsti_receive_transport_t {
     struct rsti_receive_transport_t *next;
 } rsti_receive_transport_t;
 
-/* Where control frames about what source sent go. */
+/* The address of control frames about data from source. */
 const struct sockaddr_storage *rsti_receive_transport_control(const rsti_receive_transport_t
                                                                   *transport,
     const struct sockaddr_storage *source);

@@ -43,7 +43,7 @@ void rsti_destinations_expire(rsti_destination_tracker_t *tracker, int64_t now_n
 bool rsti_destinations_add(rsti_destination_tracker_t *tracker, int64_t registration_id,
     const struct sockaddr_storage *address, bool has_name, int64_t now_ns);
 bool rsti_destinations_remove(rsti_destination_tracker_t *tracker, int64_t registration_id);
-/* Its name means another address now: whoever is there has to be learnt anew. */
+/* Its name means another address now: the receiver there has to be learnt anew. */
 bool rsti_destinations_move(rsti_destination_tracker_t *tracker, int64_t registration_id,
     const struct sockaddr_storage *address);
 /* The index of the first to send to; each call begins with the next one. */

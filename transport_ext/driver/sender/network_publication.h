@@ -60,7 +60,7 @@ typedef struct rsti_network_publication_t {
     int32_t is_released;
     /* written by: sender */
     int64_t limit; /* of flow control */
-    int64_t resend_bytes_left; /* see allow_resend */
+    int64_t resend_bytes_left; /* see resend.c */
     int64_t resend_refilled_ns;
     bool has_initial_connection;
     bool is_setup_elicited;
@@ -83,7 +83,7 @@ typedef struct rsti_network_publication_t {
     rsti_slowest_t slowest; /* of them; slowest_receiver.c */
     int64_t slowest_since_ms;
     int64_t slowest_window;
-    struct sockaddr_storage response_address; /* of who asked for our set-up; ss_family 0: nobody */
+    struct sockaddr_storage response_address; /* that asked for our set-up; ss_family 0: none did */
     rsti_flow_control_t flow;
     rsti_retransmit_handler_t retransmit;
     struct rsti_network_publication_t *next; /* sender's list */

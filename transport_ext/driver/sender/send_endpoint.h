@@ -1,6 +1,6 @@
-/* send_endpoint.h: the socket of all publications of a channel; of a group two, one connected to
- * the group for data, one that is member of the group of control frames. Made by the conductor,
- * used by the sender. */
+/* send_endpoint.h: the socket that all publications of a channel share. A multicast group takes
+ * two: one is connected to the group, for data; the other is a member of the group of control
+ * frames. The conductor makes the endpoint, the sender uses it. */
 #ifndef RSTI_DRIVER_SENDER_SEND_ENDPOINT_H
 #define RSTI_DRIVER_SENDER_SEND_ENDPOINT_H
 
