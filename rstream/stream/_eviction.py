@@ -1,5 +1,5 @@
 """``policy.Evict``: what its channel says, and what its consumer is told. The watching is the driver's
-(``transport_ext/driver/eviction.c``), so that it works when the consumer's process hangs.
+(``transport_ext/driver/conductor/eviction.c``), so that it works when the consumer's process hangs.
 """
 
 from __future__ import annotations

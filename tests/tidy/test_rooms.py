@@ -10,15 +10,23 @@ import pytest
 
 TRANSPORT = Path(__file__).resolve().parents[2] / "transport_ext"
 
+#: A file in a folder of a room belongs to a room of its own: driver/sender. driver/ itself composes its rooms.
 FLOORS = {
     "include": -1, "util": 0, "concurrent": 1, "protocol": 1, "channel": 1, "logbuffer": 2, "flow": 3, "loss": 3, "media": 3,
-    "cnc": 3, "driver": 4, "client": 4, "inline": 5, "lab": 5, "tools": 6, "python": 6,
+    "cnc": 3, "client": 4, "driver/base": 4, "driver/sender": 5, "driver/receiver": 5, "driver/conductor": 6, "driver": 7,
+    "lab": 8, "tools": 9, "python": 9,
 }  # fmt: skip
 #: Rooms of one floor that may use another room of the same floor; none but what is written here, with the reason.
-SAME_FLOOR = {
-    ("protocol", "concurrent"): "command.h names counters",
-    ("media", "protocol"): "lower floor",
-}
+SAME_FLOOR = {("protocol", "concurrent"): "command.h names counters"}
+#: What the rest of the driver may include of an agent: its own header, and those of the objects that it shares with the
+#: conductor. All other headers of the room are private.
+DOORS = {
+    "driver/sender": {"sender.h", "network_publication.h", "send_endpoint.h", "send_rate.h", "destination_tracker.h"},
+    "driver/receiver": {
+        "receiver.h", "image.h", "image_repair.h", "receive_endpoint.h", "receive_transport.h", "dispatcher.h",
+    },
+    "driver/conductor": {"conductor.h"},
+}  # fmt: skip
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 800
 
@@ -37,21 +45,35 @@ def sources(*suffixes: str) -> list[Path]:
 
 
 def room_of(path: Path) -> str:
-    return path.relative_to(TRANSPORT).parts[0]
+    folder = path.relative_to(TRANSPORT).parent.as_posix()
+    return "include" if folder.startswith("include") else folder
 
 
 def without_comments(text: str) -> str:
     return re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.DOTALL)
 
 
+def includes(text: str) -> Iterator[tuple[str, str]]:
+    """Room and name of each header of ours that is included."""
+    for match in re.finditer(r'#include "([a-z_]+(?:/[a-z_]+)*)/([a-z_0-9]+\.h)"', text):
+        yield "include" if match[1] == "rstream" else match[1], match[2]
+
+
 def wrong_includes(room: str, text: str) -> Iterator[str]:
-    """A file includes its own room and lower floors only."""
-    for match in re.finditer(r'#include "([a-z_]+)/([a-z_0-9]+\.h)"', text):
-        target = "include" if match[1] == "rstream" else match[1]
+    """A file includes its own room and lower floors only; the driver and the client never meet."""
+    for target, name in includes(text):
         if target == room or (room, target) in SAME_FLOOR:
             continue
-        if FLOORS.get(target, 99) >= FLOORS[room]:
-            yield f"{room} includes {match[1]}/{match[2]}"
+        is_meeting = {room.split("/")[0], target.split("/")[0]} == {"driver", "client"}
+        if is_meeting or FLOORS.get(target, 99) >= FLOORS[room]:
+            yield f"{room} includes {target}/{name}"
+
+
+def private_includes(room: str, text: str) -> Iterator[str]:
+    """Within the driver, an agent is seen by its doors alone."""
+    for target, name in includes(text):
+        if target != room and room.startswith("driver") and name not in DOORS.get(target, {name}):
+            yield f"{room} includes {target}/{name}, which is private"
 
 
 def only_in(rooms: set[str], pattern: str, what: str) -> Finder:
@@ -66,8 +88,18 @@ def only_in(rooms: set[str], pattern: str, what: str) -> Finder:
 
 
 RULES: dict[str, tuple[Finder, str, str]] = {
-    "floors": (wrong_includes, "flow", '#include "driver/sender.h"'),
-    "driver and client never meet": (wrong_includes, "driver", '#include "client/image.h"'),
+    "floors": (wrong_includes, "flow", '#include "driver/sender/sender.h"'),
+    "driver and client never meet": (wrong_includes, "driver/conductor", '#include "client/image.h"'),
+    "client and driver never meet": (wrong_includes, "client", '#include "driver/base/tether.h"'),
+    "the driver's base knows no agent": (wrong_includes, "driver/base", '#include "driver/sender/sender.h"'),
+    "sender and receiver never meet": (wrong_includes, "driver/sender", '#include "driver/receiver/image.h"'),
+    "receiver and sender never meet": (wrong_includes, "driver/receiver", '#include "driver/sender/send_rate.h"'),
+    "sender and receiver know no conductor": (
+        wrong_includes, "driver/receiver", '#include "driver/conductor/conductor.h"',
+    ),
+    "nobody below knows how the driver is composed": (wrong_includes, "driver/conductor", '#include "driver/driver.h"'),
+    "an agent is seen by its doors": (private_includes, "driver/conductor", '#include "driver/sender/resend.h"'),
+    "the conductor is seen by its door": (private_includes, "driver", '#include "driver/conductor/links.h"'),
     "Python.h only in python": (only_in({"python"}, r"#include <Python\.h>", "Python.h"), "client", "#include <Python.h>"),
     "sockets only in media": (
         only_in({"media"}, r"\b(?:sendmmsg|recvmmsg|sendmsg|recvmsg|setsockopt|bind|connect|socket)\(", "a socket call"),

@@ -1,4 +1,4 @@
-/* noop.h: the answer to a publisher's NOOP (driver/image_noop.h). */
+/* noop.h: the answer to a publisher's NOOP (driver/receiver/image_noop.h). */
 #ifndef RSTI_CLIENT_NOOP_H
 #define RSTI_CLIENT_NOOP_H
 

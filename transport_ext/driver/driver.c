@@ -1,59 +1,19 @@
 /* driver.c: opening, running and closing a media driver. */
-#include "driver/internal.h"
+#include "driver/driver.h"
 
+#include "driver/base/context_checks.h"
+#include "driver/base/counters.h"
+#include "driver/base/driver_state.h"
+#include "driver/conductor/conductor.h"
+#include "driver/receiver/receiver.h"
+#include "driver/sender/sender.h"
+#include "driver/threads.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
-
-void rsti_driver_log_error(rst_driver_t *driver, int code, const char *text)
-{
-    rsti_error_log_record(&driver->error_log, code, text, rsti_clock_epoch_ms(&driver->clock));
-}
-
-void rsti_driver_log_trail(rst_driver_t *driver, const char *where)
-{
-    char text[RSTI_ERROR_TEXT_MAX];
-    snprintf(text, sizeof text, "%s: %s", where, rst_last_error_text());
-    rsti_driver_log_error(driver, rst_last_error_code(), text);
-    rsti_error_clear();
-}
-
-void rsti_driver_wake_agent(rst_driver_t *driver, int32_t agent_id)
-{
-    rsti_cnc_ext_t *ext = driver->cnc.ext;
-    int32_t *words = ext->agent_armed;
-    if (driver->is_direct) {
-        driver->wants_pass = true; /* the agent runs in this very thread: one more pass will do */
-        return;
-    }
-    if (rsti_wake_take_word(&words[agent_id])) {
-        rsti_waker_wake(driver->waker, 0, ext->agent_fifo[agent_id]);
-    }
-}
-
-void rsti_driver_wake_from_outside(rst_driver_t *driver, int32_t agent_id)
-{
-    rsti_cnc_ext_t *ext = driver->cnc.ext;
-    if (rsti_wake_take_word(&ext->agent_armed[agent_id])) {
-        rsti_waker_wake(driver->waker, 0, ext->agent_fifo[agent_id]);
-    }
-}
-
-static void on_wake(void *arg, int64_t client_id, int32_t waiter_id)
-{
-    rst_driver_t *driver = arg;
-    rsti_waker_wake(driver->waker, client_id, waiter_id);
-}
-
-void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t kind)
-{
-    if (rsti_wake_is_log_armed(&log->metadata->ext, kind)) {
-        rsti_wake_log(&log->metadata->ext, kind, on_wake, driver);
-    }
-}
 
 /* ---- opening ---- */
 
@@ -217,9 +177,9 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
     }
     if (open_media(driver, media) < 0 || open_cnc(driver) < 0 || open_loss_report(driver) < 0
         || rsti_waker_create(&driver->waker, driver->dir) < 0
-        || rsti_conductor_init(driver, seed) < 0 || rsti_sender_init(&driver->sender, driver) < 0
-        || rsti_receiver_init(&driver->receiver, driver) < 0 || rsti_threads_prepare(driver) < 0
-        || rsti_names_init(driver) < 0) {
+        || rsti_conductor_create(driver, seed) < 0 || rsti_sender_create(driver) < 0
+        || rsti_receiver_create(driver) < 0 || rsti_threads_prepare(driver) < 0
+        || rsti_conductor_open_names(driver) < 0) {
         return -rst_last_error_code();
     }
     warn_of_small_buffers(driver);
@@ -309,17 +269,12 @@ void rst_driver_close(rst_driver_t *driver)
         return;
     }
     rsti_threads_close(driver);
-    rsti_names_fini(driver);
-    if (driver->has_cnc) {
-        if (driver->to_driver.rb.trailer != NULL) {
-            rsti_mpsc_rb_set_heartbeat(&driver->to_driver, -1);
-        }
-        driver->conductor.has_responses = true; /* clients look at the heartbeat when woken */
-        rsti_responses_wake(driver);
-        rsti_conductor_fini(driver);
+    if (driver->has_cnc && driver->to_driver.rb.trailer != NULL) {
+        rsti_mpsc_rb_set_heartbeat(&driver->to_driver, -1);
     }
-    rsti_sender_fini(&driver->sender);
-    rsti_receiver_fini(&driver->receiver);
+    rsti_conductor_destroy(driver);
+    rsti_sender_destroy(driver);
+    rsti_receiver_destroy(driver);
     if (driver->waker != NULL) {
         rsti_waker_destroy(driver->waker);
     }

@@ -1,59 +1,16 @@
-/* threads.c: who runs the agents, how they wait, which sockets they read, how long their passes
- * take. */
-#include "driver/internal.h"
+/* threads.c: see threads.h. */
+#include "driver/threads.h"
 
-#include "util/error.h"
+#include "driver/base/context_checks.h"
+#include "driver/base/proxies.h"
+#include "driver/conductor/conductor.h"
+#include "driver/receiver/receiver.h"
+#include "driver/sender/sender.h"
 #include "util/int_math.h"
 
 #include <stdio.h>
 
 #define POLL_TAGS 16
-
-/* So many sockets are read one by one, as Aeron's driver does. */
-#define SOCKETS_TRIED_MAX 5
-
-static void count_sockets(rsti_driver_thread_t *thread, int32_t change)
-{
-    thread->socket_count += change;
-    thread->is_hinted = thread->is_blocking || thread->socket_count > SOCKETS_TRIED_MAX;
-}
-
-int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
-    bool *is_readable)
-{
-    *is_readable = true; /* what came before the poller knew it */
-    rsti_driver_thread_t *thread = driver->thread_of[agent_id];
-    const int fd = driver->media.table->fd(driver->media.arg, socket);
-    if (thread == NULL || !thread->has_poller || fd < 0) {
-        return 0;
-    }
-    if (rsti_poller_add(&thread->poller, fd, is_readable) < 0) {
-        rsti_driver_log_trail(driver, "poller");
-        return -1;
-    }
-    count_sockets(thread, 1);
-    return 0;
-}
-
-void rsti_driver_poll_remove(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket)
-{
-    rsti_driver_thread_t *thread = driver->thread_of[agent_id];
-    const int fd = driver->media.table->fd(driver->media.arg, socket);
-    if (thread != NULL && thread->has_poller && fd >= 0) {
-        rsti_poller_remove(&thread->poller, fd);
-        count_sockets(thread, -1);
-    }
-}
-
-bool rsti_driver_should_poll(const rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
-    bool is_readable, int64_t now_ns)
-{
-    const rsti_driver_thread_t *thread = driver->thread_of[agent_id];
-    const rsti_media_t *media = &driver->media;
-    return is_readable || thread == NULL || !thread->is_hinted
-        || media->table->fd(media->arg, socket) < 0
-        || media->table->next_deadline_ns(media->arg, socket) <= now_ns;
-}
 
 /* An empty recvmmsg costs as much as a poll of all sockets, so a blocking thread reads those only
  * that the poller named. It always asks before it sleeps; beside that every third pass. */
@@ -130,9 +87,9 @@ static int64_t run_agent(rst_driver_t *driver, int32_t agent_id, int64_t now_ns,
 {
     switch (agent_id) {
     case RSTI_AGENT_SENDER:
-        return rsti_sender_do_work(&driver->sender, now_ns, next_deadline_ns);
+        return rsti_sender_do_work(driver->sender, now_ns, next_deadline_ns);
     case RSTI_AGENT_RECEIVER:
-        return rsti_receiver_do_work(&driver->receiver, now_ns, next_deadline_ns);
+        return rsti_receiver_do_work(driver->receiver, now_ns, next_deadline_ns);
     default:
         return rsti_conductor_do_work(driver, now_ns, next_deadline_ns);
     }
@@ -363,8 +320,8 @@ void rsti_threads_close(rst_driver_t *driver)
     driver->is_direct = true;
     if (driver->is_started) {
         /* What the conductor still gave them: it must have an owner to be freed by. */
-        (void)rsti_agent_queue_drain(driver, RSTI_AGENT_SENDER, SIZE_MAX);
-        (void)rsti_agent_queue_drain(driver, RSTI_AGENT_RECEIVER, SIZE_MAX);
+        (void)rsti_agent_inbox_drain(driver, RSTI_AGENT_SENDER, SIZE_MAX);
+        (void)rsti_agent_inbox_drain(driver, RSTI_AGENT_RECEIVER, SIZE_MAX);
     }
     for (int32_t t = 0; t < driver->thread_count; t++) {
         rsti_driver_thread_t *thread = &driver->threads[t];

@@ -138,6 +138,10 @@ static void check_sm(const uint8_t *data, int32_t term_length)
         uint64_t sum = 0;
         (void)rsti_sm_items_read(data + RSTI_SM_ITEMS_OFFSET,
             (size_t)(frame_length - RSTI_SM_ITEMS_OFFSET), on_item, &sum);
+        rsti_sm_items_t items;
+        FUZZ_CHECK(rsti_sm_items_decode(&items, sm)
+            == rsti_sm_items_are_sound(data + RSTI_SM_ITEMS_OFFSET,
+                (size_t)(frame_length - RSTI_SM_ITEMS_OFFSET)));
     }
     /* Positions from arbitrary bytes. */
     int64_t sm_position = (int64_t)fuzz_read(data + 28, 8);

@@ -25,7 +25,7 @@ static rsti_appender_t appender;
 
 static rsti_network_publication_t *publication(void)
 {
-    return h->driver->conductor.publications.items[0];
+    return h->driver->conductor->publications.items[0];
 }
 
 static void open_driver(void)
@@ -35,7 +35,7 @@ static void open_driver(void)
     (void)add(h, RSTI_CMD_ADD_PUBLICATION,
         "aeron:udp?endpoint=127.0.0.1:40457|session-id=42|init-term-id=7|term-id=7|term-offset=0",
         STREAM_ID);
-    FUZZ_CHECK(h->driver->conductor.publications.count == 1);
+    FUZZ_CHECK(h->driver->conductor->publications.count == 1);
     rsti_publication_t *base = &publication()->base;
     rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, STREAM_ID,
         false);
@@ -80,8 +80,8 @@ static void check_laws(void)
     FUZZ_CHECK(sent >= 0);
     FUZZ_CHECK(p->limit <= sent + TERM_LENGTH);
     FUZZ_CHECK(p->base.limit <= sent + TERM_LENGTH / 2);
-    for (size_t i = 0; i < h->driver->conductor.images.count; i++) {
-        const rsti_image_t *image = h->driver->conductor.images.items[i];
+    for (size_t i = 0; i < h->driver->conductor->images.count; i++) {
+        const rsti_image_t *image = h->driver->conductor->images.items[i];
         const int64_t high_water = rsti_load_acquire_i64(&image->high_water);
         FUZZ_CHECK(image->received <= high_water);
         FUZZ_CHECK(high_water <= image->next_sm_position + image->file.log.term_length);

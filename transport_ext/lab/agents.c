@@ -279,7 +279,7 @@ static rsti_lab_image_facts_t image_facts(const rsti_lab_agents_t *agents, int32
         .buffer_bytes = reader->spec->buffer_bytes,
         .consumed = (double)reader->consumed,
         .capacity = taker->taken_most,
-        .overrun = (double)reader->host->driver->receiver.overrun_bytes,
+        .overrun = (double)reader->host->driver->receiver->overrun_bytes,
         .lost = agents->is_real ? (double)NAN
                                 : (double)rsti_lab_wire_lost(&agents->wire, sender, host),
         .given_up = (double)reader->given_up,

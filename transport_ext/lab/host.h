@@ -4,7 +4,12 @@
 #ifndef RSTI_LAB_HOST_H
 #define RSTI_LAB_HOST_H
 
-#include "driver/internal.h"
+#include "driver/base/counters.h"
+#include "driver/conductor/conductor_state.h"
+#include "driver/driver.h"
+#include "driver/receiver/image.h"
+#include "driver/receiver/receiver_state.h"
+#include "driver/sender/network_publication.h"
 #include "lab/wire.h"
 
 typedef struct rsti_lab_host_t {

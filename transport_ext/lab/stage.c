@@ -280,7 +280,7 @@ static void begin_streams(rsti_lab_agents_t *agents)
 {
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_SENDER]; i++) {
         rsti_lab_stream_t *stream = &agents->streams[i];
-        stream->publication = stream->host->driver->conductor.publications.items[0];
+        stream->publication = stream->host->driver->conductor->publications.items[0];
         rsti_publication_t *base = &stream->publication->base;
         rsti_appender_init(&stream->appender, &base->file.log, base->pub_lmt, base->session_id,
             base->stream_id, false);

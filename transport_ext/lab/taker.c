@@ -18,7 +18,7 @@ static bool is_read(const rsti_image_t *image)
 
 static bool is_there(const rsti_lab_reader_t *reader)
 {
-    const rsti_ptr_array_t *images = &reader->host->driver->conductor.images;
+    const rsti_ptr_array_t *images = &reader->host->driver->conductor->images;
     for (size_t i = 0; i < images->count; i++) {
         if (images->items[i] == reader->image) {
             return is_read(reader->image)
@@ -45,7 +45,7 @@ void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, const rsti_lab_stream_t 
         return;
     }
     reader->image = NULL;
-    const rsti_ptr_array_t *images = &reader->host->driver->conductor.images;
+    const rsti_ptr_array_t *images = &reader->host->driver->conductor->images;
     for (size_t i = 0; i < images->count; i++) {
         rsti_image_t *image = images->items[i];
         if (image->stream_id == stream->stream_id && image->session_id == session_id

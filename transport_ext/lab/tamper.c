@@ -142,7 +142,8 @@ static void post(rsti_lab_agents_t *agents, int32_t image, int32_t sender, const
         });
 }
 
-/* An additional status message as receivers send it (image_receiver.c); returns its length. */
+/* An additional status message as receivers send it (driver/receiver/image_send.c). Returns its
+ * length. */
 static size_t encode(const rsti_lab_overheard_t *heard, const rsti_sm_t *status,
     const rsti_sm_fill_t *fill, uint8_t *frame)
 {

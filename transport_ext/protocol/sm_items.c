@@ -2,10 +2,6 @@
  * changes nothing at the sender. */
 #include "protocol/sm_items.h"
 
-#include "protocol/sm_budget.h"
-#include "protocol/sm_demand.h"
-#include "protocol/sm_fill.h"
-#include "protocol/sm_noop.h"
 #include "util/bits.h"
 
 #include <string.h>
@@ -126,4 +122,49 @@ bool rsti_sm_items_read(const uint8_t *tail, size_t length,
         at += ITEM_HEADER_LENGTH + (size_t)items[at + 1];
     }
     return true;
+}
+
+static void decode_item(void *arg, uint8_t type, const uint8_t *value, uint8_t length)
+{
+    rsti_sm_items_t *items = arg;
+    switch (type) {
+    case RSTI_SM_ITEM_ROUND_TRIP:
+        items->rtt_ns = rsti_get_i64(value);
+        break;
+    case RSTI_SM_ITEM_ARRIVAL_RATE:
+        items->arrival_rate = rsti_get_i64(value);
+        break;
+    case RSTI_SM_ITEM_FILL:
+        rsti_sm_fill_decode(&items->fill, value);
+        items->has_fill = true;
+        break;
+    case RSTI_SM_ITEM_DEMAND:
+        rsti_sm_demand_decode(&items->demand, value);
+        items->has_demand = true;
+        break;
+    case RSTI_SM_ITEM_BUDGET:
+        rsti_sm_budget_decode(&items->budget, value);
+        items->has_budget = true;
+        break;
+    case RSTI_SM_ITEM_NOOP:
+        rsti_sm_noop_decode(&items->noop, value);
+        items->has_noop = true;
+        break;
+    case RSTI_SM_ITEM_TARGET_DELAY:
+        if (length >= sizeof items->target_ns) { /* no least length is checked for it */
+            items->target_ns = rsti_get_i64(value);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+bool rsti_sm_items_decode(rsti_sm_items_t *items, const rsti_sm_t *sm)
+{
+    const int32_t length = sm->frame.frame_length;
+    *items = (rsti_sm_items_t){0};
+    return length >= RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN
+        && rsti_sm_items_read((const uint8_t *)sm + RSTI_SM_ITEMS_OFFSET,
+            (size_t)(length - RSTI_SM_ITEMS_OFFSET), decode_item, items);
 }

@@ -9,6 +9,12 @@
 #ifndef RSTI_PROTOCOL_SM_ITEMS_H
 #define RSTI_PROTOCOL_SM_ITEMS_H
 
+#include "protocol/frame.h"
+#include "protocol/sm_budget.h"
+#include "protocol/sm_demand.h"
+#include "protocol/sm_fill.h"
+#include "protocol/sm_noop.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +52,20 @@ bool rsti_sm_items_are_sound(const uint8_t *tail, size_t length);
 /* Untrusted: calls per item, unknown types included (callers skip them); false when malformed. */
 bool rsti_sm_items_read(const uint8_t *tail, size_t length,
     void (*on_item)(void *arg, uint8_t type, const uint8_t *value, uint8_t length), void *arg);
+
+/* The items of one status message, decoded. A number that was not told is 0. */
+typedef struct rsti_sm_items_t {
+    int64_t rtt_ns;
+    int64_t arrival_rate; /* bytes per second */
+    int64_t target_ns;
+    bool has_fill, has_demand, has_budget, has_noop;
+    rsti_sm_fill_t fill;
+    rsti_sm_demand_t demand;
+    rsti_sm_budget_t budget;
+    rsti_sm_noop_t noop;
+} rsti_sm_items_t;
+/* Untrusted, but frame_length is true. False, and nothing is told, when the status message has no
+ * items or malformed ones. The last one of several of the same type counts. */
+bool rsti_sm_items_decode(rsti_sm_items_t *items, const rsti_sm_t *sm);
 
 #endif

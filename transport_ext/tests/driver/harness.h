@@ -3,10 +3,23 @@
 #ifndef RSTI_TESTS_DRIVER_HARNESS_H
 #define RSTI_TESTS_DRIVER_HARNESS_H
 
-#include "driver/internal.h"
+#include "driver/base/context_checks.h"
+#include "driver/base/counters.h"
+#include "driver/base/proxies.h"
+#include "driver/conductor/conductor_state.h"
+#include "driver/conductor/ipc_publication.h"
+#include "driver/conductor/subscription.h"
+#include "driver/driver.h"
+#include "driver/receiver/image.h"
+#include "driver/receiver/receive_endpoint.h"
+#include "driver/receiver/receiver_state.h"
+#include "driver/sender/network_publication.h"
+#include "driver/sender/send_endpoint.h"
+#include "driver/sender/sender_state.h"
 #include "tests/check.h"
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/netaddr.h"
 
 #include <ftw.h>
 #include <sys/stat.h>

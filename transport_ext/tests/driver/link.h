@@ -365,16 +365,16 @@ static inline bool link_stream(link_t *l, const char *reader, const char *publis
     (void)add(l->sides[1].h, RSTI_CMD_ADD_SUBSCRIPTION, channel, 10);
     snprintf(channel, sizeof channel, "aeron:udp?endpoint=10.0.0.2:24600|%s", publisher);
     (void)add(l->sides[0].h, RSTI_CMD_ADD_PUBLICATION, channel, 10);
-    if (l->sides[0].h->driver->conductor.publications.count != 1) {
+    if (l->sides[0].h->driver->conductor->publications.count != 1) {
         return false;
     }
-    l->publication = l->sides[0].h->driver->conductor.publications.items[0];
+    l->publication = l->sides[0].h->driver->conductor->publications.items[0];
     rsti_publication_t *base = &l->publication->base;
     rsti_appender_init(&l->appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
     for (int i = 0; i < 10000 && !base->file.log.metadata->is_connected; i++) {
         link_step(l, INT64_MAX);
     }
-    const rsti_ptr_array_t *images = &l->sides[1].h->driver->conductor.images;
+    const rsti_ptr_array_t *images = &l->sides[1].h->driver->conductor->images;
     l->image = images->count == 1 ? images->items[0] : NULL;
     return l->image != NULL && base->file.log.metadata->is_connected;
 }

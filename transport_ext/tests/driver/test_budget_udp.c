@@ -87,7 +87,7 @@ static void add_stream(world_t *world, const char *reader)
     (void)add(l->sides[1].h, RSTI_CMD_ADD_SUBSCRIPTION, channel, stream_id);
     snprintf(channel, sizeof channel, "aeron:udp?endpoint=10.0.0.2:24600|term-length=%d", TERM);
     (void)add(l->sides[0].h, RSTI_CMD_ADD_PUBLICATION, channel, stream_id);
-    const rsti_ptr_array_t *publications = &l->sides[0].h->driver->conductor.publications;
+    const rsti_ptr_array_t *publications = &l->sides[0].h->driver->conductor->publications;
     CHECK_EQ(publications->count, world->count);
     stream->publication = publications->items[world->count - 1];
     rsti_publication_t *base = &stream->publication->base;
@@ -96,7 +96,7 @@ static void add_stream(world_t *world, const char *reader)
     for (int i = 0; i < 10000 && !base->file.log.metadata->is_connected; i++) {
         link_step(l, INT64_MAX);
     }
-    const rsti_ptr_array_t *images = &l->sides[1].h->driver->conductor.images;
+    const rsti_ptr_array_t *images = &l->sides[1].h->driver->conductor->images;
     CHECK_EQ(images->count, world->count);
     stream->image = images->items[world->count - 1];
     CHECK_EQ(stream->image->stream_id, stream_id);
@@ -239,7 +239,7 @@ static void contend(uint64_t seed, int64_t bytes, double loss, double control_lo
     world->control_loss = control_loss;
     run(world, 2 * RSTI_NS_PER_S, true);
     CHECK(world->most_connection >= bytes / 2);
-    CHECK_EQ(world->l->sides[0].h->driver->conductor.send_endpoints.count, 1);
+    CHECK_EQ(world->l->sides[0].h->driver->conductor->send_endpoints.count, 1);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(held_by(&world->streams[i]), RSTI_HELD_BY_BUDGET);
         /* Of the 4, 14 and 24 MiB that the readers could take: no stream is shut out by the others.
@@ -338,7 +338,7 @@ TEST(acknowledgements_are_few)
 static int64_t granted(const world_t *world, size_t index)
 {
     const rsti_ptr_array_t *connections = &world->l->sides[1]
-                                               .h->driver->conductor.budget_connections;
+                                               .h->driver->conductor->budget_connections;
     return index < connections->count
         ? ((const rsti_budget_connection_t *)connections->items[index])->granted_bytes
         : -1;
@@ -387,7 +387,7 @@ TEST(what_is_gone_does_not_count)
     world->streams[1].read_bytes_per_s = RSTI_MB;
     run(world, 500 * MS, true);
     CHECK(world->streams[0].sent >= 8 * 1024); /* it holds much of the budget, and is not read */
-    CHECK(world->l->sides[0].h->driver->conductor.send_endpoints.count == 1);
+    CHECK(world->l->sides[0].h->driver->conductor->send_endpoints.count == 1);
     const rsti_connection_budget_t *connection = &world->streams[0].publication->endpoint->budget;
     CHECK_EQ(connection->stream_count, 2);
     (void)take_away(world->l->sides[1].h, RSTI_CMD_REMOVE_SUBSCRIPTION,

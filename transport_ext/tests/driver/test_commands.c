@@ -50,9 +50,9 @@ TEST(what_is_not_served_is_refused_by_name)
     check_refused(h, pub, "aeron:tcp?endpoint=127.0.0.1:1", RSTI_DRIVER_INVALID_CHANNEL, "tcp");
     check_refused(h, pub, UDP "|mtu=1400", RSTI_DRIVER_INVALID_CHANNEL, "mtu=1400");
     check_refused(h, pub, UDP "|term-length=65537", RSTI_DRIVER_INVALID_CHANNEL, "term-length");
-    CHECK_EQ(h->driver->conductor.send_endpoints.count, 0);
-    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
-    CHECK_EQ(h->driver->conductor.subscriptions.count, 0);
+    CHECK_EQ(h->driver->conductor->send_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor->subscriptions.count, 0);
     harness_close(h);
 }
 
@@ -120,7 +120,7 @@ TEST(a_rate_is_the_publication_s_own)
     }
     check_refused(h, sub, "aeron-spy:" UDP "|rs-rate=adaptive", RSTI_DRIVER_INVALID_CHANNEL,
         "a subscription has no rate");
-    CHECK_EQ(h->driver->conductor.send_endpoints.count, 1);
+    CHECK_EQ(h->driver->conductor->send_endpoints.count, 1);
     harness_close(h);
 }
 
@@ -131,7 +131,7 @@ TEST(the_driver_s_rate_is_for_those_who_say_none)
     const int pub = RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION;
     const int64_t a = add(h, pub, "aeron:ipc", 10);
     const int64_t b = add(h, pub, "aeron:ipc?rs-rate=nak", 10);
-    const rsti_ptr_array_t *list = &h->driver->conductor.ipc_publications;
+    const rsti_ptr_array_t *list = &h->driver->conductor->ipc_publications;
     CHECK_EQ(list->count, 2);
     for (size_t i = 0; i < list->count; i++) {
         const rsti_publication_t *publication = list->items[i];
@@ -156,7 +156,7 @@ TEST(shared_and_exclusive_publications)
     CHECK_EQ(second->session_id, first->session_id);
     CHECK_EQ(third->registration_id, c);
     CHECK(third->session_id != first->session_id);
-    CHECK_EQ(h->driver->conductor.send_endpoints.count, 1);
+    CHECK_EQ(h->driver->conductor->send_endpoints.count, 1);
     h->answer_count = 0;
     check_refused(h, RSTI_CMD_ADD_PUBLICATION, UDP "|mtu=1024", RSTI_DRIVER_INVALID_CHANNEL,
         "mtu=1024");
@@ -175,8 +175,8 @@ TEST(wildcard_port_is_shown)
     const int64_t b = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
     CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, a) != NULL);
     CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, b) != NULL);
-    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 2);
-    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 2);
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
     const rsti_counter_metadata_t *metadata = &h->driver->counters.counters
                                                    .metadata[endpoint->owned[0]->local_sockaddr_id];
     CHECK_EQ(metadata->type_id, RSTI_COUNTER_LOCAL_SOCKADDR);
@@ -215,16 +215,16 @@ TEST(silent_client_is_given_up)
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", 10);
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, UDP, 10);
     advance_alive(h, 15 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.clients.count, 1);
+    CHECK_EQ(h->driver->conductor->clients.count, 1);
     h->answer_count = 0;
     advance(h, 12 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.clients.count, 0);
+    CHECK_EQ(h->driver->conductor->clients.count, 0);
     CHECK_EQ(answer_of_type(h, RSTI_RSP_CLIENT_TIMEOUT)->response.correlation_id, CLIENT_ID);
     CHECK_EQ(counter(h, RSTI_SYSTEM_CLIENT_TIMEOUTS), 1);
     advance(h, 3 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
-    CHECK_EQ(h->driver->conductor.subscriptions.count, 0);
-    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor->ipc_publications.count, 0);
+    CHECK_EQ(h->driver->conductor->subscriptions.count, 0);
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
     CHECK(!rst_driver_is_idle(h->driver));
     advance(h, 31 * RSTI_NS_PER_S, 1000 * MS);
     CHECK(rst_driver_is_idle(h->driver));
@@ -236,7 +236,7 @@ TEST(ipc_limit_follows_the_slowest_subscriber)
 {
     harness_t *h = harness_open();
     const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?term-length=64k", 10);
-    rsti_ipc_publication_t *publication = h->driver->conductor.ipc_publications.items[0];
+    rsti_ipc_publication_t *publication = h->driver->conductor->ipc_publications.items[0];
     rsti_publication_t *base = &publication->base;
     CHECK_EQ(*base->pub_lmt, 0);
     CHECK_EQ(base->file.log.metadata->is_connected, 0);
@@ -279,7 +279,7 @@ static void check_ipc_end_of_stream(bool is_rstream)
         become_rstream(h);
     }
     const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", 10);
-    rsti_publication_t *base = h->driver->conductor.ipc_publications.items[0];
+    rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
     rsti_appender_t appender;
     rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
     const rsti_iovec_t part = {"hello", 5};
@@ -297,14 +297,14 @@ static void check_ipc_end_of_stream(bool is_rstream)
         /* An Aeron client's user needs time to see the end before its image is gone. */
         advance_alive(h, 900 * MS, 100 * MS);
         CHECK(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub) == NULL);
-        CHECK_EQ(h->driver->conductor.ipc_publications.count, 1);
+        CHECK_EQ(h->driver->conductor->ipc_publications.count, 1);
         advance_alive(h, 1100 * MS, 100 * MS);
     }
     CHECK_EQ(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub)->response.registration_id, sub);
     h->answer_count = 0;
     advance_alive(h, 2 * RSTI_NS_PER_S, 100 * MS);
     CHECK(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub) == NULL); /* once */
-    CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
+    CHECK_EQ(h->driver->conductor->ipc_publications.count, 0);
     harness_close(h);
 }
 
@@ -320,7 +320,7 @@ TEST(dead_producer_is_unblocked)
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", 10);
-    rsti_publication_t *base = h->driver->conductor.ipc_publications.items[0];
+    rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
     rsti_appender_t appender;
     rsti_data_header_t *frame;
     rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);

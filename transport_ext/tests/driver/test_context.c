@@ -1,6 +1,6 @@
 /* Options by all their names: ours, Aeron's; what is clamped, refused, told, and what must fit. */
-#include "driver/context.h"
-
+#include "driver/base/context.h"
+#include "driver/base/context_checks.h"
 #include "tests/check.h"
 #include "util/clock.h"
 #include "util/error.h"

@@ -159,7 +159,7 @@ TEST(static_counters)
     CHECK(answer_of_type(h, RSTI_RSP_CLIENT_TIMEOUT) == NULL); /* it went by itself */
     CHECK_EQ(gone_counter(h, own), own_id);
     CHECK(gone_counter(h, CLIENT_ID) >= 0);
-    CHECK_EQ(h->driver->conductor.clients.count, 0);
+    CHECK_EQ(h->driver->conductor->clients.count, 0);
     CHECK_EQ(h->driver->counters.counters.metadata[id].state, RSTI_COUNTER_ALLOCATED);
     CHECK_EQ(h->driver->counters.counters.metadata[own_id].state, RSTI_COUNTER_RECLAIMED);
     harness_close(h);
@@ -191,8 +191,8 @@ TEST(closed_and_reopened_at_once)
     (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, pub);
     (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, sub);
     advance_alive(h, 2 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.send_endpoints.count, 0);
-    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor->send_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
     for (int i = 0; i < SOCKETS_MAX; i++) {
         CHECK(!h->sockets[i].is_open);
     }
@@ -216,7 +216,7 @@ TEST(dead_client_leaves_nothing)
         forget_frames(h);
         h->answer_count = h->answer_count > 40 ? 40 : h->answer_count;
     }
-    const rsti_conductor_t *conductor = &h->driver->conductor;
+    const rsti_conductor_t *conductor = h->driver->conductor;
     CHECK_EQ(conductor->clients.count + conductor->publications.count
             + conductor->ipc_publications.count + conductor->subscriptions.count
             + conductor->send_endpoints.count + conductor->receive_endpoints.count

@@ -1,6 +1,6 @@
 /* Who a multi-destination publication sends to: by tables of status messages, time turned by hand.
  */
-#include "driver/destination_tracker.h"
+#include "driver/sender/destination_tracker.h"
 
 #include "tests/check.h"
 #include "util/error.h"

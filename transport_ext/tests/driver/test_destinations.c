@@ -1,5 +1,7 @@
 /* Ways to a receiver: groups, explicit control addresses, and several transports of one
  * subscription, whose equal streams become one image. */
+#include "driver/conductor/receive_endpoints.h"
+#include "driver/receiver/receiver.h"
 #include "tests/driver/harness.h"
 
 #define SENDER "127.0.0.1:30001"
@@ -10,7 +12,7 @@
 
 static rsti_receive_endpoint_t *endpoint_at(const harness_t *h, size_t index)
 {
-    return h->driver->conductor.receive_endpoints.items[index];
+    return h->driver->conductor->receive_endpoints.items[index];
 }
 
 static rsti_socket_t *socket_of(const rsti_receive_endpoint_t *endpoint, int32_t slot)
@@ -20,7 +22,7 @@ static rsti_socket_t *socket_of(const rsti_receive_endpoint_t *endpoint, int32_t
 
 static rsti_image_t *image_of(const harness_t *h)
 {
-    return h->driver->conductor.images.count == 0 ? NULL : h->driver->conductor.images.items[0];
+    return h->driver->conductor->images.count == 0 ? NULL : h->driver->conductor->images.items[0];
 }
 
 static void send_setup(harness_t *h, rsti_socket_t *socket, const char *from, int32_t ttl)
@@ -148,7 +150,7 @@ TEST(two_groups_on_one_port)
         "aeron:udp?endpoint=224.20.30.39:24326|interface=127.0.0.1", STREAM);
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION,
         "aeron:udp?endpoint=224.20.30.41:24326|interface=127.0.0.1", STREAM);
-    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 2);
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 2);
     CHECK(socket_of(endpoint_at(h, 0), 0) != socket_of(endpoint_at(h, 1), 0));
     harness_close(h);
 }
@@ -315,7 +317,7 @@ TEST(equal_streams_of_two_destinations_are_one_image)
     CHECK_EQ(count_sent(h, RSTI_FRAME_SM, a, SENDER), 1);
     send_setup(h, b, OTHER_SENDER, 0);
     pass(h);
-    CHECK_EQ(h->driver->conductor.images.count, 1);
+    CHECK_EQ(h->driver->conductor->images.count, 1);
     forget_frames(h);
     rsti_image_t *image = image_of(h);
     send_data(h, a, SENDER, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
@@ -424,7 +426,7 @@ TEST(removing_the_destination_that_goes_on_ends_the_stream)
     pass(h);
     CHECK(!b->is_open);
     CHECK_EQ(endpoint_at(h, 0)->owned_count, 1);
-    CHECK_EQ(h->driver->conductor.closing_count, 0);
+    CHECK_EQ(h->driver->conductor->closing_count, 0);
     check_error(h, command(h, &c), RSTI_DRIVER_UNKNOWN_PUBLICATION, "unknown"); /* it is gone */
     harness_close(h);
 }
@@ -455,7 +457,7 @@ TEST(destination_is_removed_by_its_channel)
     CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, again) != NULL);
     (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, id);
     pass(h);
-    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
     harness_close(h);
 }
 
@@ -469,7 +471,7 @@ TEST(setup_of_a_removed_destination_makes_no_image)
     rsti_receive_transport_t *transport = endpoint_at(h, 0)->owned[0];
     send_setup(h, transport->socket, SENDER, 0);
     int64_t deadline = 0;
-    (void)rsti_receiver_do_work(&h->driver->receiver, h->manual.now_ns, &deadline);
+    (void)rsti_receiver_do_work(h->driver->receiver, h->manual.now_ns, &deadline);
     rsti_receive_transport_remove(h->driver, transport);
     pass(h);
     CHECK(image_of(h) == NULL);
@@ -585,9 +587,9 @@ static void check_local_destination(const char *publication, const char *channel
     CHECK_EQ(count_images(h, RSTI_RSP_AVAILABLE_IMAGE, pub, id), 1);
     const int64_t gone = take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, id);
     CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, gone) != NULL);
-    CHECK_EQ(h->driver->conductor.subscriptions.count, 0);
+    CHECK_EQ(h->driver->conductor->subscriptions.count, 0);
     pass(h);
-    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
     harness_close(h);
 }
 
@@ -655,12 +657,12 @@ TEST(local_destinations_go_with_a_dead_client)
     (void)add_destination(h, id, "aeron:ipc");
     (void)add_destination(h, id, "aeron:udp?endpoint=127.0.0.1:24501");
     (void)add_destination(h, id, "aeron-spy:aeron:udp?endpoint=127.0.0.1:24700");
-    CHECK_EQ(h->driver->conductor.subscriptions.count, 3);
+    CHECK_EQ(h->driver->conductor->subscriptions.count, 3);
     advance(h, 14 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.clients.count, 0);
-    CHECK_EQ(h->driver->conductor.subscriptions.count, 0);
-    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
-    CHECK_EQ(h->driver->conductor.closing_count, 0);
+    CHECK_EQ(h->driver->conductor->clients.count, 0);
+    CHECK_EQ(h->driver->conductor->subscriptions.count, 0);
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor->closing_count, 0);
     harness_close(h);
 }
 
@@ -670,7 +672,7 @@ TEST(manual_subscriptions_are_apart)
     harness_t *h = harness_open();
     const int64_t a = add(h, RSTI_CMD_ADD_SUBSCRIPTION, MANUAL, STREAM);
     const int64_t b = add(h, RSTI_CMD_ADD_SUBSCRIPTION, MANUAL, STREAM);
-    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 2);
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 2);
     (void)add_destination(h, a, "aeron:udp?endpoint=127.0.0.1:0");
     (void)add_destination(h, b, "aeron:udp?endpoint=127.0.0.1:0");
     CHECK_EQ(rsti_netaddr_port(&socket_of(endpoint_at(h, 0), 0)->local), 50000);

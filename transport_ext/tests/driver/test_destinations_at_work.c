@@ -21,7 +21,7 @@ static void publisher_open(publisher_t *p, const char *channel)
 {
     p->h = harness_open();
     p->id = add(p->h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, channel, STREAM);
-    p->publication = p->h->driver->conductor.publications.items[0];
+    p->publication = p->h->driver->conductor->publications.items[0];
     rsti_publication_t *base = &p->publication->base;
     rsti_appender_init(&p->appender, &base->file.log, base->pub_lmt, base->session_id, STREAM,
         true);

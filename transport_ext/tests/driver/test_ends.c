@@ -1,4 +1,5 @@
 /* How publications end: rejected, revoked, unblocked; what is told, what is freed, what is kept. */
+#include "driver/conductor/logs.h"
 #include "logbuffer/appender.h"
 #include "tests/cnc/small_fs.h"
 #include "tests/driver/harness.h"
@@ -30,7 +31,7 @@ static int64_t reject(harness_t *h, int64_t image_id, const char *reason)
 
 static rsti_publication_t *ipc_publication(harness_t *h)
 {
-    return h->driver->conductor.ipc_publications.items[0];
+    return h->driver->conductor->ipc_publications.items[0];
 }
 
 /* N11: a rejected IPC image is lost to all its subscribers, new ones too, until the cool-down is
@@ -121,7 +122,7 @@ TEST(error_frames_reach_the_publisher)
 {
     harness_t *h = harness_open();
     const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, UDP, 10);
-    const rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
+    const rsti_network_publication_t *publication = h->driver->conductor->publications.items[0];
     rsti_socket_t *socket = publication->endpoint->socket;
     const rsti_sm_t sm = {
         .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
@@ -190,13 +191,13 @@ TEST(freeing_is_tried_again)
         (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, ids[i]);
     }
     advance_alive(h, 6 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
-    CHECK_EQ(h->driver->conductor.freed_logs.count, 1);
+    CHECK_EQ(h->driver->conductor->ipc_publications.count, 0);
+    CHECK_EQ(h->driver->conductor->freed_logs.count, 1);
     CHECK(counter(h, RSTI_SYSTEM_FREE_FAILS) >= 2);
     CHECK_EQ(counter(h, RSTI_SYSTEM_BYTES_MAPPED), mapped);
     CHECK_EQ(rmdir(path), 0);
     advance_alive(h, 2 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.freed_logs.count, 0);
+    CHECK_EQ(h->driver->conductor->freed_logs.count, 0);
     harness_close(h);
 }
 
@@ -229,7 +230,7 @@ static int ask_for_too_much(const char *dir)
     SMALL_FS_CHECK(error->response.error_code == RSTI_DRIVER_STORAGE_SPACE);
     SMALL_FS_CHECK(error->response.error_code == 12);
     SMALL_FS_CHECK(strstr(error->text, "term-length=67108864") != NULL);
-    SMALL_FS_CHECK(h->driver->conductor.ipc_publications.count == 0);
+    SMALL_FS_CHECK(h->driver->conductor->ipc_publications.count == 0);
     const int64_t small = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?term-length=64k", 10);
     SMALL_FS_CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, small) != NULL);
     harness_close(h);
@@ -266,7 +267,7 @@ TEST(draining_unblocks_at_once)
         CHECK_EQ(base->life, RSTI_LIFE_DRAINING);
         *base->subscribers.items[0].position = 160;
         advance_alive(h, 4 * RSTI_NS_PER_S, 100 * MS);
-        CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
+        CHECK_EQ(h->driver->conductor->ipc_publications.count, 0);
         harness_close(h);
     }
 }
@@ -278,7 +279,7 @@ TEST(draining_unblocks_where_a_spy_waits)
     harness_t *h = harness_open();
     const int64_t pub = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, UDP, 10);
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron-spy:" UDP, 10);
-    rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
+    rsti_network_publication_t *publication = h->driver->conductor->publications.items[0];
     rsti_publication_t *base = &publication->base;
     int64_t limit = 65536; /* as when a receiver was there */
     rsti_appender_t appender;
@@ -297,7 +298,7 @@ TEST(draining_unblocks_where_a_spy_waits)
     CHECK_EQ(base->life, RSTI_LIFE_DRAINING);
     *base->subscribers.items[0].position = 224;
     advance_alive(h, 8 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.publications.count, 0);
+    CHECK_EQ(h->driver->conductor->publications.count, 0);
     harness_close(h);
 }
 
@@ -327,7 +328,7 @@ TEST(revoked_ipc_publication)
     CHECK(late > sub);
     CHECK_EQ(count_answers(h, RSTI_RSP_AVAILABLE_IMAGE), 2);
     advance_alive(h, 3 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
+    CHECK_EQ(h->driver->conductor->ipc_publications.count, 0);
     CHECK_EQ(count_answers(h, RSTI_RSP_UNAVAILABLE_IMAGE), 2);
     harness_close(h);
 }
@@ -338,7 +339,7 @@ TEST(memory_ahead_of_the_limit_is_clean)
 {
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, UDP, 10);
-    rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
+    rsti_network_publication_t *publication = h->driver->conductor->publications.items[0];
     rsti_publication_t *base = &publication->base;
     rsti_log_t *log = &base->file.log;
     rsti_appender_t appender;

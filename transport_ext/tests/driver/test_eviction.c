@@ -13,7 +13,7 @@
 
 static rsti_publication_t *publication(const harness_t *h, bool is_spy)
 {
-    rsti_conductor_t *conductor = &h->driver->conductor;
+    rsti_conductor_t *conductor = h->driver->conductor;
     if (is_spy) {
         return &((rsti_network_publication_t *)conductor->publications.items[0])->base;
     }
@@ -64,7 +64,7 @@ static void check_two_readers(const char *channel, const char *good_channel,
 {
     harness_t *h = harness_open();
     const int64_t id = add(h, RSTI_CMD_ADD_PUBLICATION, channel, 10);
-    const bool is_spy = h->driver->conductor.publications.count > 0;
+    const bool is_spy = h->driver->conductor->publications.count > 0;
     rsti_publication_t *base = publication(h, is_spy);
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, good_channel, 10);
     const int64_t hung = add(h, RSTI_CMD_ADD_SUBSCRIPTION, hung_channel, 10);
@@ -154,7 +154,7 @@ TEST(who_moves_or_holds_nothing_stays)
 
 static void receive(harness_t *h, const void *datagram, size_t length)
 {
-    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
     inject(h, endpoint->owned[0]->socket, RECEIVER, datagram, length);
     pass(h);
     pass(h);
@@ -213,7 +213,7 @@ static rsti_image_t *open_image(harness_t *h)
     for (int64_t position = 0; position < image_end; position += 1024) {
         receive_frame(h, position, 1024);
     }
-    return h->driver->conductor.images.items[0];
+    return h->driver->conductor->images.items[0];
 }
 
 TEST(the_others_go_on_without_a_reader_of_an_image)
@@ -253,12 +253,12 @@ TEST(a_receiver_without_its_only_reader_leaves_the_group)
         h->sent_count = 0;
     }
     CHECK_EQ(count_of(h, RSTI_RSP_AVAILABLE_IMAGE, hung), 0);
-    CHECK_EQ(h->driver->conductor.images.count, 0);
+    CHECK_EQ(h->driver->conductor->images.count, 0);
     const int64_t again = add(h, RSTI_CMD_ADD_SUBSCRIPTION, READERS "|rcv-wnd=32k", 10);
     receive_setup(h);
     CHECK_EQ(count_of(h, RSTI_RSP_AVAILABLE_IMAGE, again), 1);
     (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, hung);
-    CHECK_EQ(h->driver->conductor.images.count, 1);
+    CHECK_EQ(h->driver->conductor->images.count, 1);
     harness_close(h);
 }
 
@@ -289,7 +289,7 @@ TEST(a_stream_that_ends_does_not_wait_for_it)
     (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, id);
     CHECK_EQ(publication(h, false)->life, RSTI_LIFE_DRAINING);
     advance_alive(h, 3 * RSTI_NS_PER_S, 10 * MS);
-    CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
+    CHECK_EQ(h->driver->conductor->ipc_publications.count, 0);
     harness_close(h);
 }
 

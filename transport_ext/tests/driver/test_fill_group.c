@@ -99,7 +99,7 @@ static publisher_t publisher_open(const char *rate)
         rate);
     publisher_t p = {.h = harness_open()};
     (void)add(p.h, RSTI_CMD_ADD_PUBLICATION, channel, STREAM);
-    p.publication = p.h->driver->conductor.publications.items[0];
+    p.publication = p.h->driver->conductor->publications.items[0];
     send_plain(&p, A, 1, 0);
     send_plain(&p, B, 2, 0);
     return p;
@@ -165,7 +165,7 @@ static reader_t reader_open(void)
     reader_t r = {.h = harness_open()};
     (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION,
         "aeron:udp?endpoint=127.0.0.1:24501|group=true|rcv-wnd=32k", STREAM);
-    const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor->receive_endpoints.items[0];
     r.socket = endpoint->owned[0]->socket;
     const rsti_setup_t setup = {
         .frame = {RSTI_SETUP_LENGTH, 0,
@@ -181,7 +181,7 @@ static reader_t reader_open(void)
     inject(r.h, r.socket, A, &setup, sizeof setup);
     pass(r.h);
     pass(r.h);
-    r.image = r.h->driver->conductor.images.items[0];
+    r.image = r.h->driver->conductor->images.items[0];
     return r;
 }
 

@@ -18,7 +18,7 @@ static reader_t reader_open(void)
     reader_t r = {.h = harness_open()};
     (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501|rcv-wnd=32k",
         STREAM);
-    const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor->receive_endpoints.items[0];
     r.socket = endpoint->owned[0]->socket;
     const rsti_setup_t setup = {
         .frame = {RSTI_SETUP_LENGTH, 0, RSTI_SETUP_FLAG_RSTREAM | RSTI_SETUP_FLAG_FILL,
@@ -33,7 +33,7 @@ static reader_t reader_open(void)
     inject(r.h, r.socket, FROM, &setup, sizeof setup);
     pass(r.h);
     pass(r.h);
-    r.image = r.h->driver->conductor.images.items[0];
+    r.image = r.h->driver->conductor->images.items[0];
     return r;
 }
 

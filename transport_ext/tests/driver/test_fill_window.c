@@ -1,6 +1,7 @@
 /* rs-fill-window: a reader that is slower than a sender of Aeron's gives it a smaller window while
  * the image fills up (flow/fill_window.h). Shown by the status messages on their way, and by the
  * queue, over a link in memory; and step by step where the moment counts. */
+#include "driver/conductor/image_window.h"
 #include "tests/driver/link.h"
 
 #define STREAM 10
@@ -185,7 +186,7 @@ static int64_t destination(harness_t *h, int64_t id, const char *channel)
 
 static rsti_socket_t *socket_at(const harness_t *h, int32_t slot)
 {
-    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
     return endpoint->owned[slot]->socket;
 }
 
@@ -222,7 +223,7 @@ static void bring(harness_t *h, const char *from, int64_t *end, int64_t to)
 
 static void consume(harness_t *h, int64_t to)
 {
-    const rsti_image_t *image = h->driver->conductor.images.items[0];
+    const rsti_image_t *image = h->driver->conductor->images.items[0];
     *image->subscribers.items[0].position = to;
     advance_alive(h, 2 * MS, MS);
 }
@@ -281,7 +282,7 @@ TEST(one_mtu_at_least_and_the_whole_at_once)
     consume(h, 71 * 1024); /* less than a quarter of the window, but so much more is allowed now */
     const int32_t told = window_told(h, AERONS);
     CHECK(told > MTU && told < 32768);
-    const rsti_image_t *image = h->driver->conductor.images.items[0];
+    const rsti_image_t *image = h->driver->conductor->images.items[0];
     int64_t at = 71 * 1024;
     while (rsti_image_window(image) < 32768) {
         forget_frames(h);
@@ -318,7 +319,7 @@ TEST(a_source_of_ours_keeps_the_window_beside_one_of_aerons)
     harness_t *h = open_reader("|rs-fill-window=true", false);
     send_setup(h, 0, OURS, RSTI_SETUP_FLAG_RSTREAM);
     send_setup(h, 1, AERONS, 0);
-    CHECK_EQ(h->driver->conductor.images.count, 1);
+    CHECK_EQ(h->driver->conductor->images.count, 1);
     fill_to_the_brim(h, OURS);
     CHECK_EQ(window_told(h, OURS), 32768);
     CHECK_EQ(window_told(h, AERONS), MTU);

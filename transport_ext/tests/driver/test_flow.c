@@ -23,11 +23,11 @@ static void publisher_open(publisher_t *p, const char *channel, const char *cons
     harness_options = options;
     p->h = harness_open();
     p->id = add(p->h, RSTI_CMD_ADD_PUBLICATION, channel, STREAM);
-    if (p->h->driver->conductor.publications.count == 0) {
+    if (p->h->driver->conductor->publications.count == 0) {
         fprintf(stderr, "%s: not added\n", channel);
         exit(1);
     }
-    p->publication = p->h->driver->conductor.publications.items[0];
+    p->publication = p->h->driver->conductor->publications.items[0];
     rsti_publication_t *base = &p->publication->base;
     rsti_appender_init(&p->appender, &base->file.log, base->pub_lmt, base->session_id, STREAM,
         false);
@@ -407,12 +407,12 @@ TEST(a_bad_fc_is_refused_by_name_on_groups_only)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char channel[256];
         snprintf(channel, sizeof channel, GROUP "|%s", bad[i]);
-        const size_t before = p.h->driver->conductor.publications.count;
+        const size_t before = p.h->driver->conductor->publications.count;
         const int64_t id = add(p.h, RSTI_CMD_ADD_PUBLICATION, channel, 20 + (int32_t)i);
         const answer_t *error = answer(p.h, RSTI_RSP_ON_ERROR, id);
         CHECK(error != NULL);
         CHECK(strstr(error->text, bad[i]) != NULL);
-        CHECK_EQ(p.h->driver->conductor.publications.count, before);
+        CHECK_EQ(p.h->driver->conductor->publications.count, before);
     }
     harness_close(p.h);
 }

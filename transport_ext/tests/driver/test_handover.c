@@ -1,5 +1,6 @@
 /* Where the conductor lets go of what the sender or the receiver had, and what it asks of them
  * while it does. */
+#include "driver/conductor/conductor.h"
 #include "tests/driver/harness.h"
 
 #define STREAM 10
@@ -52,7 +53,7 @@ TEST(an_endpoint_stays_until_the_last_words_of_its_agent_are_read)
     rsti_media_table_t table = memory_table;
     table.close = close_and_speak;
     h->driver->media.table = &table;
-    const rsti_ptr_array_t *endpoints = &h->driver->conductor.receive_endpoints;
+    const rsti_ptr_array_t *endpoints = &h->driver->conductor->receive_endpoints;
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, READER, STREAM);
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501", STREAM);
     CHECK_EQ(endpoints->count, 2);
@@ -68,7 +69,7 @@ TEST(an_endpoint_stays_until_the_last_words_of_its_agent_are_read)
     CHECK_EQ(endpoints->count, 1);
     pass(h);
     CHECK_EQ(endpoints->count, 0);
-    CHECK_EQ(h->driver->conductor.closing_count, 0);
+    CHECK_EQ(h->driver->conductor->closing_count, 0);
     harness_close(h);
 }
 
@@ -134,7 +135,7 @@ TEST(a_closing_endpoint_gets_no_command_about_its_destinations)
     };
     const int64_t destination_id = command(h, &c);
     CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, destination_id) != NULL);
-    rsti_send_endpoint_t *endpoint = h->driver->conductor.send_endpoints.items[0];
+    rsti_send_endpoint_t *endpoint = h->driver->conductor->send_endpoints.items[0];
     CHECK_EQ(endpoint->destinations->count, 1);
     endpoint->is_closing = true; /* its REMOVE_ENDPOINT is on its way to the sender */
     rsti_command_t away = {
@@ -162,7 +163,7 @@ TEST(a_paced_publication_without_data_sleeps)
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, WRITER "|init-term-id=5|term-id=5|term-offset=0",
         STREAM);
-    rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
+    rsti_network_publication_t *publication = h->driver->conductor->publications.items[0];
     const rsti_sm_t sm = {
         .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
         .session_id = publication->base.session_id,
@@ -189,8 +190,8 @@ TEST(commands_do_not_wait_long_for_room)
     int64_t deadline_ns = RSTI_NO_DEADLINE;
     pass(h);
     while (rsti_proxies_have_room(h->driver)) {
-        CHECK_EQ(rsti_spsc_rb_write(&h->driver->sender.queue, RSTI_AGENT_RESOLVED, &filler,
-                     sizeof filler),
+        CHECK_EQ(rsti_spsc_rb_write(&h->driver->inboxes[RSTI_AGENT_SENDER].from_conductor,
+                     RSTI_AGENT_RESOLVED, &filler, sizeof filler),
             RSTI_RB_OK);
     }
     (void)write_add(h, RSTI_CMD_ADD_SUBSCRIPTION, READER);
@@ -209,14 +210,14 @@ TEST(a_publication_that_lingers_for_a_spy_sleeps)
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron-spy:" WRITER, STREAM);
     const int64_t id = add(h, RSTI_CMD_ADD_PUBLICATION, WRITER "|linger=10ms", STREAM);
     (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, id);
-    const rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
+    const rsti_network_publication_t *publication = h->driver->conductor->publications.items[0];
     advance_alive(h, 20 * MS, MS);
     CHECK_EQ(publication->base.life, RSTI_LIFE_LINGER);
     (void)next_wake_ns(h);
     CHECK(next_wake_ns(h) > 0);
     advance_alive(h, 2 * RSTI_NS_PER_S, 10 * MS);
     CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE) != NULL);
-    CHECK_EQ(h->driver->conductor.publications.count, 0);
+    CHECK_EQ(h->driver->conductor->publications.count, 0);
     harness_close(h);
 }
 
@@ -239,7 +240,7 @@ TEST(readers_beyond_the_last_destination_are_one_error)
     int entries = 0;
     (void)add(h, RSTI_CMD_ADD_PUBLICATION,
         "aeron:udp?control=127.0.0.1:24603|control-mode=dynamic|term-length=64k", STREAM);
-    rsti_send_endpoint_t *endpoint = h->driver->conductor.send_endpoints.items[0];
+    rsti_send_endpoint_t *endpoint = h->driver->conductor->send_endpoints.items[0];
     for (int i = 0; i < RSTI_DESTINATIONS_MAX + 50; i++) {
         char from[32];
         snprintf(from, sizeof from, "127.0.0.1:%d", 30000 + i);

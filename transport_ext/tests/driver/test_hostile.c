@@ -39,7 +39,7 @@ static void publisher_open(publisher_t *p)
 {
     p->h = harness_open();
     p->id = add(p->h, RSTI_CMD_ADD_PUBLICATION, UDP, 10);
-    p->publication = p->h->driver->conductor.publications.items[0];
+    p->publication = p->h->driver->conductor->publications.items[0];
     p->socket = p->publication->endpoint->socket;
     rsti_publication_t *base = &p->publication->base;
     rsti_appender_init(&p->appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
@@ -81,7 +81,7 @@ TEST(limit_stays_when_that_message_has_no_room)
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, IPC, 10);
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
-    rsti_publication_t *base = h->driver->conductor.ipc_publications.items[0];
+    rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
     rsti_appender_t appender;
     rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
     CHECK_EQ(unlink(base->file.path), 0); /* nothing can be reserved any more */
@@ -105,7 +105,7 @@ TEST(nonsense_in_an_ipc_position)
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, IPC, 10);
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
-    rsti_publication_t *base = h->driver->conductor.ipc_publications.items[0];
+    rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
     rsti_appender_t appender;
     rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
     int64_t position = offer(&appender, 992);
@@ -133,7 +133,7 @@ TEST(nonsense_in_log_metadata)
     harness_t *h = harness_open();
     const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, IPC, 10);
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
-    rsti_publication_t *base = h->driver->conductor.ipc_publications.items[0];
+    rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
     rsti_log_metadata_t *metadata = base->file.log.metadata;
     for (size_t i = 0; i < NONSENSE_COUNT; i++) {
         metadata->term_length = (int32_t)nonsense[i];
@@ -153,7 +153,7 @@ TEST(nonsense_in_log_metadata)
     (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, pub);
     advance_alive(h, 3 * RSTI_NS_PER_S, 500 * MS);
     CHECK(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub) != NULL);
-    CHECK_EQ(h->driver->conductor.ipc_publications.count, 0);
+    CHECK_EQ(h->driver->conductor->ipc_publications.count, 0);
     harness_close(h);
 }
 
@@ -218,11 +218,11 @@ TEST(nonsense_in_an_images_counters)
 {
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24500", 10);
-    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
     send_setup(h, endpoint->owned[0]->socket, 1234, 1408);
     pass(h);
     pass(h);
-    rsti_image_t *image = h->driver->conductor.images.items[0];
+    rsti_image_t *image = h->driver->conductor->images.items[0];
     int64_t *word = image->subscribers.items[0].position;
     int64_t received = 0;
     for (size_t i = 0; i < NONSENSE_COUNT; i++) {
@@ -263,10 +263,10 @@ TEST(nonsense_in_a_heartbeat)
         rsti_counter_store(h->driver, id, nonsense[i]);
         advance(h, 2 * RSTI_NS_PER_S, 500 * MS);
     }
-    CHECK_EQ(h->driver->conductor.clients.count, 1);
+    CHECK_EQ(h->driver->conductor->clients.count, 1);
     rsti_counter_store(h->driver, id, INT64_MAX); /* and never again */
     advance(h, 13 * RSTI_NS_PER_S, 500 * MS);
-    CHECK_EQ(h->driver->conductor.clients.count, 0);
+    CHECK_EQ(h->driver->conductor->clients.count, 0);
     harness_close(h);
 }
 
@@ -278,12 +278,12 @@ TEST(step_of_the_wall_clock_kills_nobody)
     advance_alive(h, 3 * RSTI_NS_PER_S, 100 * MS);
     h->manual.epoch_ms_at_zero += 3600000;
     advance(h, 2 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.clients.count, 1);
+    CHECK_EQ(h->driver->conductor->clients.count, 1);
     /* Back again: who dies now is still found dead. */
     keepalive(h);
     h->manual.epoch_ms_at_zero -= 3600000;
     advance(h, 13 * RSTI_NS_PER_S, 100 * MS);
-    CHECK_EQ(h->driver->conductor.clients.count, 0);
+    CHECK_EQ(h->driver->conductor->clients.count, 0);
     harness_close(h);
 }
 
@@ -322,10 +322,10 @@ static void corrupt_frame(int32_t frame_length, int32_t at)
     advance_alive(p.h, 20 * RSTI_NS_PER_S, 500 * MS);
     (void)rst_driver_do_work(p.h->driver, &deadline_ns);
     CHECK(deadline_ns > p.h->manual.now_ns);
-    CHECK_EQ(p.h->driver->conductor.publications.count, 1);
+    CHECK_EQ(p.h->driver->conductor->publications.count, 1);
     (void)take_away(p.h, RSTI_CMD_REMOVE_PUBLICATION, p.id);
     advance_alive(p.h, 6 * RSTI_NS_PER_S, 500 * MS);
-    CHECK_EQ(p.h->driver->conductor.publications.count, 0);
+    CHECK_EQ(p.h->driver->conductor->publications.count, 0);
     harness_close(p.h);
 }
 
@@ -419,7 +419,7 @@ TEST(random_datagrams_are_counted_and_dropped)
     publisher_open(&p);
     harness_t *h = p.h;
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24500", 10);
-    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
     rsti_socket_t *sockets[] = {p.socket, endpoint->owned[0]->socket};
     int64_t before[RSTI_SYSTEM_COUNTER_COUNT];
     for (int32_t id = 0; id < RSTI_SYSTEM_COUNTER_COUNT; id++) {
@@ -449,7 +449,7 @@ TEST(random_datagrams_are_counted_and_dropped)
                 : id == RSTI_SYSTEM_BYTES_RECEIVED ? bytes
                                                    : 0);
     }
-    CHECK_EQ(h->driver->conductor.images.count, 0);
+    CHECK_EQ(h->driver->conductor->images.count, 0);
     send_sm(&p, 0);
     CHECK(offer(&p.appender, 992) > 0);
     pass(h);
@@ -497,14 +497,14 @@ TEST(flood_of_impossible_setups_does_not_fill_the_error_log)
 {
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24500|rcv-wnd=8k", 10);
-    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
     for (int i = 0; i < 2000; i++) {
         send_setup(h, endpoint->owned[0]->socket, i, 65504); /* its mtu is longer than our window */
         h->manual.now_ns += MS;
         keepalive(h);
         pass(h);
     }
-    CHECK_EQ(h->driver->conductor.images.count, 0);
+    CHECK_EQ(h->driver->conductor->images.count, 0);
     const int entries = error_count(h, "mtu=65504");
     CHECK(entries >= 1 && entries <= 3);
     harness_close(h);
@@ -518,7 +518,7 @@ TEST(late_reader_joins_where_the_last_one_left)
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, IPC, 10);
     const int64_t first = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
-    rsti_publication_t *base = h->driver->conductor.ipc_publications.items[0];
+    rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
     rsti_appender_t appender;
     rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
     CHECK_EQ(offer(&appender, 992), 1024);

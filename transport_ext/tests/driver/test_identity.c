@@ -1,4 +1,5 @@
 /* Which socket, which publication, which session: tags, session ids, start positions, sharing. */
+#include "driver/conductor/publication_lists.h"
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
@@ -42,7 +43,7 @@ static const rsti_publication_t *published(harness_t *h, int32_t type, const cha
 TEST(tags_find_sockets)
 {
     harness_t *h = harness_open();
-    const rsti_ptr_array_t *senders = &h->driver->conductor.send_endpoints;
+    const rsti_ptr_array_t *senders = &h->driver->conductor->send_endpoints;
     check_refused(h, PUB, "aeron:udp?tags=7", "tags=7");
     (void)published(h, PUB, UDP "|tags=7,8");
     CHECK_EQ(senders->count, 1);
@@ -53,7 +54,7 @@ TEST(tags_find_sockets)
     check_refused(h, PUB, "aeron:udp?endpoint=127.0.0.1:24401|tags=7", "endpoint differs");
     (void)published(h, XPUB, UDP "|tags=9"); /* the same form, but tags conflict */
     CHECK_EQ(senders->count, 2);
-    const rsti_ptr_array_t *receivers = &h->driver->conductor.receive_endpoints;
+    const rsti_ptr_array_t *receivers = &h->driver->conductor->receive_endpoints;
     check_refused(h, SUB, "aeron:udp?tags=17", "tags=17");
     (void)add(h, SUB, "aeron:udp?endpoint=127.0.0.1:0|tags=17", 10);
     (void)add(h, SUB, "aeron:udp?tags=17", 11);
@@ -111,7 +112,7 @@ TEST(session_by_tag)
 TEST(session_ids_avoid_others)
 {
     harness_t *h = harness_open();
-    rsti_conductor_t *conductor = &h->driver->conductor;
+    rsti_conductor_t *conductor = h->driver->conductor;
     (void)published(h, XPUB, "aeron:ipc?session-id=2147483647");
     (void)published(h, XPUB, "aeron:ipc?session-id=-2147483648");
     conductor->next_session_id = INT32_MAX - 1;

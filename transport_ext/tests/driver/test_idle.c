@@ -13,7 +13,7 @@ static void connect_publication(harness_t *h, int32_t number)
     snprintf(channel, sizeof channel, "aeron:udp?endpoint=" READER "|session-id=%" PRId32, number);
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, channel, 10);
     const rsti_network_publication_t *publication =
-        h->driver->conductor.publications.items[h->driver->conductor.publications.count - 1];
+        h->driver->conductor->publications.items[h->driver->conductor->publications.count - 1];
     const rsti_sm_t sm = {
         .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
         .session_id = number,
@@ -28,7 +28,7 @@ static void connect_publication(harness_t *h, int32_t number)
 
 static void connect_image(harness_t *h, int32_t session_id)
 {
-    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
     const rsti_setup_t setup = {
         .frame = {RSTI_SETUP_LENGTH, 0, 0, RSTI_FRAME_SETUP},
         .session_id = session_id,

@@ -1,5 +1,6 @@
 /* How an image answers, is refused and ends: tags and round trips, old and early frames, rejection
  * and revocation (wire reference 8 and 12). */
+#include "driver/receiver/receiver.h"
 #include "tests/driver/harness.h"
 
 #define UDP "aeron:udp?endpoint=127.0.0.1:24500"
@@ -17,8 +18,8 @@ typedef struct reader_t {
 
 static rsti_image_t *image_of(const reader_t *r)
 {
-    return r->h->driver->conductor.images.count == 0 ? NULL
-                                                     : r->h->driver->conductor.images.items[0];
+    return r->h->driver->conductor->images.count == 0 ? NULL
+                                                      : r->h->driver->conductor->images.items[0];
 }
 
 static void reader_setup(const reader_t *r)
@@ -41,7 +42,7 @@ static void reader_open(reader_t *r, const char *channel)
 {
     r->h = harness_open();
     r->id = add(r->h, RSTI_CMD_ADD_SUBSCRIPTION, channel, STREAM);
-    r->endpoint = r->h->driver->conductor.receive_endpoints.items[0];
+    r->endpoint = r->h->driver->conductor->receive_endpoints.items[0];
     r->socket = r->endpoint->owned[0]->socket;
     reader_setup(r);
 }
@@ -96,7 +97,7 @@ TEST(group_tag_is_in_status_messages_and_errors)
     CHECK_EQ(err->receiver_id, r.endpoint->receiver_id);
     /* Lesson 23: the tag of one channel is not another's. */
     (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501", STREAM);
-    const rsti_receive_endpoint_t *other = r.h->driver->conductor.receive_endpoints.items[1];
+    const rsti_receive_endpoint_t *other = r.h->driver->conductor->receive_endpoints.items[1];
     CHECK(!other->has_group_tag);
     harness_close(r.h);
 }
@@ -112,7 +113,7 @@ TEST(driver_gives_the_group_tag_where_the_channel_has_none)
     CHECK_EQ(frame->length, RSTI_SM_TAGGED_LENGTH);
     CHECK_EQ(rsti_get_i64(frame->data + RSTI_SM_LENGTH), 99);
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24501|gtag=5", STREAM);
-    const rsti_receive_endpoint_t *other = h->driver->conductor.receive_endpoints.items[1];
+    const rsti_receive_endpoint_t *other = h->driver->conductor->receive_endpoints.items[1];
     CHECK_EQ(other->group_tag, 5);
     harness_close(h);
 }
@@ -195,7 +196,7 @@ TEST(early_frames_are_over_runs)
     send_data(&r, threshold + 32, 0, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
     pass(r.h);
     CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 2);
-    CHECK_EQ(r.h->driver->receiver.overrun_bytes, 32); /* a heartbeat has no data */
+    CHECK_EQ(r.h->driver->receiver->overrun_bytes, 32); /* a heartbeat has no data */
     CHECK_EQ(image_of(&r)->high_water, threshold);
     CHECK_EQ(image_of(&r)->is_end_of_stream, 0);
     harness_close(r.h);
@@ -412,7 +413,7 @@ TEST(second_reader_begins_where_the_first_one_is)
     reader_open(&r, UDP);
     send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
     int64_t deadline_ns;
-    (void)rsti_receiver_do_work(&r.h->driver->receiver, r.h->manual.now_ns, &deadline_ns);
+    (void)rsti_receiver_do_work(r.h->driver->receiver, r.h->manual.now_ns, &deadline_ns);
     CHECK_EQ(image_of(&r)->received, 0);
     *image_of(&r)->subscribers.items[0].position = 1024;
     (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, UDP, STREAM);

@@ -20,9 +20,9 @@ static void local_open(local_t *l, const char *channel)
 {
     l->h = harness_open();
     l->id = add(l->h, RSTI_CMD_ADD_PUBLICATION, channel, 10);
-    const bool is_network = l->h->driver->conductor.publications.count > 0;
-    l->network = is_network ? l->h->driver->conductor.publications.items[0] : NULL;
-    l->base = is_network ? &l->network->base : l->h->driver->conductor.ipc_publications.items[0];
+    const bool is_network = l->h->driver->conductor->publications.count > 0;
+    l->network = is_network ? l->h->driver->conductor->publications.items[0] : NULL;
+    l->base = is_network ? &l->network->base : l->h->driver->conductor->ipc_publications.items[0];
     rsti_appender_init(&l->appender, &l->base->file.log, l->base->pub_lmt, l->base->session_id, 10,
         false);
 }
@@ -105,7 +105,7 @@ TEST(spy_finds_its_publication)
     CHECK_EQ(count_answers(h, RSTI_RSP_AVAILABLE_IMAGE), 2); /* the wildcard and session 7 */
     CHECK_EQ(h->answers[0].type, RSTI_RSP_EXCLUSIVE_PUBLICATION_READY);
     CHECK(answer(h, RSTI_RSP_AVAILABLE_IMAGE, second) != NULL);
-    CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
     harness_close(h);
 }
 
@@ -228,7 +228,7 @@ TEST(draining_waits_for_spies)
         CHECK_EQ(answer(l.h, RSTI_RSP_UNAVAILABLE_IMAGE, l.id)->response.registration_id, spy);
         CHECK_EQ(count_answers(l.h, RSTI_RSP_UNAVAILABLE_IMAGE), 1);
         advance_alive(l.h, 7 * RSTI_NS_PER_S, 100 * MS);
-        CHECK_EQ(l.h->driver->conductor.publications.count, 0);
+        CHECK_EQ(l.h->driver->conductor->publications.count, 0);
         CHECK_EQ(count_answers(l.h, RSTI_RSP_UNAVAILABLE_IMAGE), 1);
         harness_close(l.h);
     }
@@ -240,7 +240,7 @@ TEST(revoked_publication_lets_spies_go)
     harness_t *h = harness_open();
     const int64_t pub = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, CHANNEL, 10);
     const int64_t spy = add(h, RSTI_CMD_ADD_SUBSCRIPTION, SPY, 10);
-    const rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
+    const rsti_network_publication_t *publication = h->driver->conductor->publications.items[0];
     rsti_command_t c = {.type = RSTI_CMD_REMOVE_PUBLICATION, .registration_id = pub, .flags = 1};
     (void)command(h, &c);
     CHECK_EQ(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub)->response.registration_id, spy);
@@ -342,7 +342,7 @@ TEST(untethered_without_rejoin_closes)
 
 static void receive_frame(harness_t *h, int64_t position, int32_t length)
 {
-    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
     uint8_t datagram[1024] = {0};
     rsti_data_header_t header;
     rsti_data_header_fill(&header, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, 1234, 10,
@@ -372,7 +372,7 @@ TEST(untethered_readers_of_an_image)
         READERS "|tether=false|untethered-window-limit-timeout=3s|untethered-linger-timeout=2s"
                 "|untethered-resting-timeout=4s",
         10);
-    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
     const rsti_setup_t setup = {
         .frame = {RSTI_SETUP_LENGTH, 0, 0, RSTI_FRAME_SETUP},
         .session_id = 1234,
@@ -385,8 +385,8 @@ TEST(untethered_readers_of_an_image)
     inject(h, endpoint->owned[0]->socket, RECEIVER, &setup, sizeof setup);
     pass(h);
     pass(h);
-    CHECK_EQ(h->driver->conductor.images.count, 1);
-    rsti_image_t *image = h->driver->conductor.images.items[0];
+    CHECK_EQ(h->driver->conductor->images.count, 1);
+    rsti_image_t *image = h->driver->conductor->images.items[0];
     const int64_t end = 24 * 1024;
     for (int64_t position = 0; position < end; position += 1024) {
         receive_frame(h, position, 1024);

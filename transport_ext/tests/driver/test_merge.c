@@ -10,7 +10,7 @@
 
 static rsti_receive_endpoint_t *endpoint_of(const harness_t *h)
 {
-    return h->driver->conductor.receive_endpoints.items[0];
+    return h->driver->conductor->receive_endpoints.items[0];
 }
 
 static rsti_socket_t *socket_at(const harness_t *h, int32_t slot)
@@ -102,7 +102,7 @@ TEST(destinations_of_every_kind)
     for (int i = 0; i < 4; i++) {
         send_setup(h, socket_at(h, i), REPLAY, 0);
     }
-    CHECK_EQ(h->driver->conductor.images.count, 1);
+    CHECK_EQ(h->driver->conductor->images.count, 1);
     forget_frames(h);
     advance_alive(h, 201 * MS, 67 * MS);
     CHECK_EQ(count_sent(h, RSTI_FRAME_SM, "224.20.30.40:24326"), 1);
@@ -123,8 +123,8 @@ static void come_again(uint8_t flags)
     setup_flags = flags;
     send_setup(h, socket_at(h, 0), REPLAY, 0);
     send_setup(h, socket_at(h, 1), LIVE, 0);
-    CHECK_EQ(h->driver->conductor.images.count, 1);
-    const rsti_image_t *image = h->driver->conductor.images.items[0];
+    CHECK_EQ(h->driver->conductor->images.count, 1);
+    const rsti_image_t *image = h->driver->conductor->images.items[0];
     send_data(h, socket_at(h, 1), LIVE, 0, 1024);
     pass(h);
     (void)destination(h, RSTI_CMD_REMOVE_RCV_DESTINATION, id, "aeron:udp?endpoint=127.0.0.1:24502");
@@ -182,7 +182,7 @@ TEST(a_reader_catches_up_and_goes_live)
     CHECK(is_added(h, id, replay));
     rsti_socket_t *from_replay = socket_at(h, 0);
     send_setup(h, from_replay, REPLAY, 0);
-    rsti_image_t *image = h->driver->conductor.images.items[0];
+    rsti_image_t *image = h->driver->conductor->images.items[0];
     int64_t live = 20 * 1024, replayed = 0;
     while (replayed < live) {
         send_data(h, from_replay, REPLAY, replayed, 1024);
@@ -193,7 +193,7 @@ TEST(a_reader_catches_up_and_goes_live)
     CHECK(is_added(h, id, "aeron:udp?endpoint=127.0.0.1:24502"));
     rsti_socket_t *from_live = socket_at(h, 1);
     send_setup(h, from_live, LIVE, live);
-    CHECK_EQ(h->driver->conductor.images.count, 1);
+    CHECK_EQ(h->driver->conductor->images.count, 1);
     for (int i = 0; i < 8; i++) { /* both, for a while: what comes twice is taken once */
         send_data(h, from_live, LIVE, live, 1024);
         send_data(h, from_replay, REPLAY, live, 1024);

@@ -1,8 +1,8 @@
 /* Names: looked up beside the conductor, and again when their addresses go silent (wire reference
  * 18). The harness's driver waits for a table whose answers the test switches. */
+#include "driver/base/name_lookup.h"
+#include "driver/conductor/names.h"
 #include "tests/driver/harness.h"
-
-#include "driver/name_lookup.h"
 
 #include <pthread.h>
 
@@ -36,7 +36,7 @@ static harness_t *open_with(table_t *table, const char *answer)
 
 static void send_sm(harness_t *h, const char *from)
 {
-    const rsti_network_publication_t *publication = h->driver->conductor.publications.items[0];
+    const rsti_network_publication_t *publication = h->driver->conductor->publications.items[0];
     const rsti_log_t *log = &publication->base.file.log;
     const rsti_sm_t sm = {
         .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
@@ -174,7 +174,7 @@ TEST(what_is_gone_is_not_looked_up)
     CHECK(rsti_tell_conductor(h->driver, RSTI_AGENT_RERESOLVE, &stale));
     pass(h);
     CHECK_EQ(table.asked, 1);
-    CHECK_EQ(h->driver->conductor.reresolution_count, 0);
+    CHECK_EQ(h->driver->conductor->reresolution_count, 0);
     harness_close(h);
 }
 

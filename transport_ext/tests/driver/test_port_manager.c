@@ -1,5 +1,5 @@
 /* F10, N16: ports for those that ask for any. */
-#include "driver/port_manager.h"
+#include "driver/base/port_manager.h"
 
 #include "tests/check.h"
 #include "tests/driver/harness.h"
@@ -77,25 +77,25 @@ TEST(channels_with_port_0_get_ports_of_the_range)
 {
     harness_t *h = harness_open();
     rst_driver_t *driver = h->driver;
-    CHECK_EQ(rsti_port_manager_init(&driver->conductor.sender_ports, "x", "21000 21001"), 0);
-    CHECK_EQ(rsti_port_manager_init(&driver->conductor.receiver_ports, "x", "22000 22000"), 0);
+    CHECK_EQ(rsti_port_manager_init(&driver->conductor->sender_ports, "x", "21000 21001"), 0);
+    CHECK_EQ(rsti_port_manager_init(&driver->conductor->receiver_ports, "x", "22000 22000"), 0);
     const char *mdc = "aeron:udp?control=127.0.0.1:0|control-mode=dynamic";
     const int64_t first = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10); /* each is a socket of its own */
     const int64_t third = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
     CHECK(answer(h, RSTI_RSP_ON_ERROR, third) != NULL);
-    CHECK_EQ(driver->conductor.send_endpoints.count, 2);
-    const rsti_send_endpoint_t *endpoint = driver->conductor.send_endpoints.items[0];
+    CHECK_EQ(driver->conductor->send_endpoints.count, 2);
+    const rsti_send_endpoint_t *endpoint = driver->conductor->send_endpoints.items[0];
     CHECK_EQ(rsti_netaddr_port(&endpoint->socket->local), 21000);
     CHECK(strstr(label_of(h, endpoint->local_sockaddr_id), "127.0.0.1:21000") != NULL);
     CHECK(strstr(label_of(h, endpoint->channel_status_id), "127.0.0.1:21000") != NULL);
     /* Unicast publications are not found by their port: the system's will do. */
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=127.0.0.1:24400", 10);
-    endpoint = driver->conductor.send_endpoints.items[2];
+    endpoint = driver->conductor->send_endpoints.items[2];
     CHECK(rsti_netaddr_port(&endpoint->socket->local) >= 50000);
 
     const int64_t reader = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
-    const rsti_receive_endpoint_t *receiving = driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *receiving = driver->conductor->receive_endpoints.items[0];
     CHECK_EQ(rsti_netaddr_port(&receiving->owned[0]->socket->local), 22000);
     const int64_t refused = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
     CHECK(answer(h, RSTI_RSP_ON_ERROR, refused) != NULL);
@@ -117,13 +117,13 @@ TEST(a_port_that_somebody_else_has_is_passed_over)
 {
     harness_t *h = harness_open();
     rst_driver_t *driver = h->driver;
-    CHECK_EQ(rsti_port_manager_init(&driver->conductor.sender_ports, "x", "21000 21002"), 0);
+    CHECK_EQ(rsti_port_manager_init(&driver->conductor->sender_ports, "x", "21000 21002"), 0);
     rsti_socket_t *foreign;
     rsti_socket_params_t params = {.bind_address = address_of("127.0.0.1:21000")};
     CHECK_EQ(h->media.table->open(h, &params, &foreign), 0);
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control=127.0.0.1:0|control-mode=dynamic",
         10);
-    const rsti_send_endpoint_t *endpoint = driver->conductor.send_endpoints.items[0];
+    const rsti_send_endpoint_t *endpoint = driver->conductor->send_endpoints.items[0];
     CHECK_EQ(rsti_netaddr_port(&endpoint->socket->local), 21001);
     harness_close(h);
 }
@@ -142,7 +142,7 @@ TEST(a_busy_port_is_an_error_until_it_is_free)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         harness_t *h = harness_open();
-        const rsti_conductor_t *conductor = &h->driver->conductor;
+        const rsti_conductor_t *conductor = h->driver->conductor;
         const rsti_counters_t *counters = &h->driver->counters.counters;
         rsti_socket_t *foreign;
         rsti_socket_params_t params = {.bind_address = address_of("127.0.0.1:24401")};

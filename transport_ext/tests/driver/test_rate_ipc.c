@@ -20,7 +20,7 @@ static world_t open_world(const char *channel)
     world_t world = {.h = harness_open()};
     world.registration_id = add(world.h, RSTI_CMD_ADD_PUBLICATION, channel, 10);
     (void)add(world.h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
-    world.base = world.h->driver->conductor.ipc_publications.items[0];
+    world.base = world.h->driver->conductor->ipc_publications.items[0];
     rsti_appender_init(&world.appender, &world.base->file.log, world.base->pub_lmt,
         world.base->session_id, 10, false);
     return world;

@@ -1,5 +1,6 @@
 /* test_rate_udp.c: the law of rate at work: two drivers on a link in virtual time (link.h), a
  * reader that is slower than its publisher, and the fill NAKs between them. */
+#include "driver/receiver/image_connections.h"
 #include "protocol/sm_fill.h"
 #include "protocol/sm_items.h"
 #include "tests/driver/link.h"
@@ -452,7 +453,7 @@ TEST(a_delay_that_cannot_be_is_cut)
             sizeof words[i][0]);
         rsti_sm_t *sm = (void *)frame;
         sm->frame.frame_length = (int32_t)(RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer));
-        rsti_image_fill_on_echo(&l->sides[1].h->driver->receiver, image, sm);
+        rsti_image_on_echo(l->sides[1].h->driver->receiver, image, sm);
         CHECK_EQ(image->fill.target_ns, words[i][1]);
     }
     link_close(l);

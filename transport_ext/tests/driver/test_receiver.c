@@ -16,7 +16,7 @@ static void reader_open(reader_t *r, const char *channel)
 {
     r->h = harness_open();
     r->id = add(r->h, RSTI_CMD_ADD_SUBSCRIPTION, channel, 10);
-    r->endpoint = r->h->driver->conductor.receive_endpoints.items[0];
+    r->endpoint = r->h->driver->conductor->receive_endpoints.items[0];
     r->socket = r->endpoint->owned[0]->socket;
 }
 
@@ -51,8 +51,8 @@ static void send_data(reader_t *r, int64_t position, int32_t length, uint8_t fla
 
 static rsti_image_t *image_of(const reader_t *r)
 {
-    return r->h->driver->conductor.images.count == 0 ? NULL
-                                                     : r->h->driver->conductor.images.items[0];
+    return r->h->driver->conductor->images.count == 0 ? NULL
+                                                      : r->h->driver->conductor->images.items[0];
 }
 
 static void reader_connect(reader_t *r)
@@ -391,7 +391,7 @@ TEST(closed_subscription_says_goodbye_and_frees_the_socket)
     /* Opened again at once: the same socket, a new image. */
     r.h->answer_count = 0;
     (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, UDP, 10);
-    CHECK_EQ(r.h->driver->conductor.receive_endpoints.count, 1);
+    CHECK_EQ(r.h->driver->conductor->receive_endpoints.count, 1);
     forget_frames(r.h);
     send_setup(&r);
     pass(r.h);
@@ -402,8 +402,8 @@ TEST(closed_subscription_says_goodbye_and_frees_the_socket)
     }
     (void)take_away(r.h, RSTI_CMD_REMOVE_SUBSCRIPTION, r.h->answers[0].response.correlation_id);
     advance_alive(r.h, 3000 * MS, 50 * MS);
-    CHECK_EQ(r.h->driver->conductor.receive_endpoints.count, 0);
-    CHECK_EQ(r.h->driver->conductor.images.count, 0);
+    CHECK_EQ(r.h->driver->conductor->receive_endpoints.count, 0);
+    CHECK_EQ(r.h->driver->conductor->images.count, 0);
     CHECK(!r.h->sockets[0].is_open);
     harness_close(r.h);
 }
@@ -488,7 +488,7 @@ TEST(a_driver_may_take_every_sender_for_a_groups)
         reader_t r = {.h = harness_open()};
         r.h->driver->params.receiver_group = rows[i].of_driver;
         r.id = add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, rows[i].channel, 10);
-        r.endpoint = r.h->driver->conductor.receive_endpoints.items[0];
+        r.endpoint = r.h->driver->conductor->receive_endpoints.items[0];
         r.socket = r.endpoint->owned[0]->socket;
         reader_connect(&r);
         CHECK_EQ(image_of(&r)->loss.delay.is_group, rows[i].is_group);

@@ -71,7 +71,7 @@ TEST(loss_is_in_the_report_once)
     const char *channel = "aeron:udp?endpoint=127.0.0.1:24500";
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, channel, 10);
-    const rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
     rsti_socket_t *socket = endpoint->owned[0]->socket;
     send_setup(h, socket, SESSION);
     send_data(h, socket, SESSION, 0, 1024);
@@ -224,7 +224,7 @@ TEST(the_wall_clock_is_asked_once_a_millisecond)
     h->manual.now_ns += MS;
     const int64_t begin_ns = h->manual.now_ns;
     const int64_t begin_ms = h->manual.epoch_ms_at_zero + begin_ns / RSTI_NS_PER_MS;
-    const int64_t *now_ms = &h->driver->conductor.epoch.now_ms;
+    const int64_t *now_ms = &h->driver->epoch.now_ms;
     epochs_asked = 0;
     for (int i = 0; i < 50; i++) { /* up to one nanosecond before the millisecond is over */
         h->manual.now_ns = begin_ns + i * (MS - 1) / 49;

@@ -105,7 +105,7 @@ static int64_t ask(pair_t *p, int64_t *subscription)
 
 static rsti_network_publication_t *network_of(harness_t *h, int64_t registration_id)
 {
-    const rsti_ptr_array_t *publications = &h->driver->conductor.publications;
+    const rsti_ptr_array_t *publications = &h->driver->conductor->publications;
     for (size_t i = 0; i < publications->count; i++) {
         rsti_network_publication_t *publication = publications->items[i];
         if (publication->base.registration_id == registration_id) {
@@ -117,7 +117,7 @@ static rsti_network_publication_t *network_of(harness_t *h, int64_t registration
 
 static rsti_image_t *image_of(harness_t *h, int64_t session_id)
 {
-    const rsti_ptr_array_t *images = &h->driver->conductor.images;
+    const rsti_ptr_array_t *images = &h->driver->conductor->images;
     for (size_t i = 0; i < images->count; i++) {
         rsti_image_t *image = images->items[i];
         if (image->session_id == session_id) {
@@ -166,8 +166,8 @@ TEST(clients_get_their_own_responses)
         CHECK_EQ(p.response_setups, 1); /* connected: nobody needs to be told */
         p.server->answer_count = 0;
     }
-    CHECK_EQ(p.client->driver->conductor.receive_endpoints.count, 1);
-    CHECK_EQ(p.server->driver->conductor.send_endpoints.count, 1);
+    CHECK_EQ(p.client->driver->conductor->receive_endpoints.count, 1);
+    CHECK_EQ(p.server->driver->conductor->send_endpoints.count, 1);
     offer(responses[0], 480);
     offer(responses[1], 992);
     run(&p, 100 * MS);
@@ -280,7 +280,7 @@ TEST(prototype_holds_the_socket)
     const int64_t id = add(p.server, PUB,
         RESPONSES "|response-correlation-id=prototype|term-length=1m", 20);
     CHECK(answer(p.server, RSTI_RSP_EXCLUSIVE_PUBLICATION_READY, id) != NULL);
-    CHECK_EQ(p.server->driver->conductor.send_endpoints.count, 1);
+    CHECK_EQ(p.server->driver->conductor->send_endpoints.count, 1);
     CHECK_EQ(network_of(p.server, id)->base.options.term_length, 64 * 1024);
     CHECK_EQ(network_of(p.server, id)->base.file.log.metadata->response_correlation_id, -2);
     pass(p.server);
@@ -291,7 +291,7 @@ TEST(prototype_holds_the_socket)
     p.client->answer_count = 0;
     const int64_t real = add_with_id(p.server, PUB, RESPONSES "|", image_id, 20);
     run(&p, 100 * MS);
-    CHECK_EQ(p.server->driver->conductor.send_endpoints.count, 1);
+    CHECK_EQ(p.server->driver->conductor->send_endpoints.count, 1);
     CHECK_EQ(answer_of_type(p.client, RSTI_RSP_AVAILABLE_IMAGE)->response.session_id,
         network_of(p.server, real)->base.session_id);
     pair_close(&p);
@@ -311,7 +311,7 @@ TEST(responses_over_ipc)
     const answer_t *image = answer(h, RSTI_RSP_AVAILABLE_IMAGE, responses);
     CHECK(image != NULL);
     CHECK_EQ(image->response.registration_id, second);
-    const rsti_publication_t *publication = h->driver->conductor.ipc_publications.items[2];
+    const rsti_publication_t *publication = h->driver->conductor->ipc_publications.items[2];
     CHECK_EQ(publication->subscribers.count, 1);
     CHECK(is_refused(h, add_with_id(h, PUB, "aeron:ipc?control-mode=response|", first, 20),
         "no image"));
@@ -328,8 +328,8 @@ TEST(forged_set_ups_change_nothing)
     const int64_t image_id = ask(&p, &subscription);
     (void)add_with_id(p.server, PUB, RESPONSES "|", image_id, 20);
     run(&p, 100 * MS);
-    const rsti_network_publication_t *request = p.client->driver->conductor.publications.items[0];
-    const rsti_subscription_t *asker = p.client->driver->conductor.subscriptions.items[0];
+    const rsti_network_publication_t *request = p.client->driver->conductor->publications.items[0];
+    const rsti_subscription_t *asker = p.client->driver->conductor->subscriptions.items[0];
     const int32_t session_id = asker->session_id;
     const rsti_rsp_setup_t forged = {
         .frame = {RSTI_RSP_SETUP_LENGTH, 0, 0, RSTI_FRAME_RSP_SETUP},

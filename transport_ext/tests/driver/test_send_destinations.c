@@ -24,7 +24,7 @@ static void publisher_open(publisher_t *p, const char *channel)
 {
     p->h = harness_open();
     p->id = add(p->h, RSTI_CMD_ADD_PUBLICATION, channel, STREAM);
-    p->publication = p->h->driver->conductor.publications.items[0];
+    p->publication = p->h->driver->conductor->publications.items[0];
     p->endpoint = p->publication->endpoint;
     rsti_publication_t *base = &p->publication->base;
     rsti_appender_init(&p->appender, &base->file.log, base->pub_lmt, base->session_id, STREAM,
@@ -144,7 +144,7 @@ TEST(a_group_has_a_socket_for_data_and_one_for_control)
     /* Removed, both are closed. */
     (void)take_away(p.h, RSTI_CMD_REMOVE_PUBLICATION, p.id);
     advance_alive(p.h, 11000 * MS, 100 * MS);
-    CHECK_EQ(p.h->driver->conductor.send_endpoints.count, 0);
+    CHECK_EQ(p.h->driver->conductor->send_endpoints.count, 0);
     CHECK(!data->is_open && !control->is_open);
     harness_close(p.h);
 }
@@ -457,7 +457,7 @@ TEST(both_ids_of_a_shared_publication_are_known)
     publisher_t p;
     publisher_open(&p, MANUAL);
     const int64_t again = add(p.h, RSTI_CMD_ADD_PUBLICATION, MANUAL, STREAM);
-    CHECK_EQ(p.h->driver->conductor.publications.count, 1);
+    CHECK_EQ(p.h->driver->conductor->publications.count, 1);
     const int64_t id = destination(p.h, RSTI_CMD_ADD_DESTINATION, again, "aeron:udp?endpoint=" A);
     CHECK(answer(p.h, RSTI_RSP_OPERATION_SUCCESS, id) != NULL);
     CHECK_EQ(destination_count(&p), 1);
@@ -494,7 +494,7 @@ TEST(channels_with_destinations_are_told_apart)
         RSTI_DRIVER_INVALID_CHANNEL, "control-mode");
     (void)add(p.h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control-mode=manual", STREAM);
     (void)add(p.h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control-mode=manual", STREAM);
-    CHECK_EQ(p.h->driver->conductor.send_endpoints.count, 3);
+    CHECK_EQ(p.h->driver->conductor->send_endpoints.count, 3);
     harness_close(p.h);
 }
 

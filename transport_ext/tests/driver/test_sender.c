@@ -18,7 +18,7 @@ static void publisher_open_on(publisher_t *p, const char *channel)
 {
     p->h = harness_open();
     p->id = add(p->h, RSTI_CMD_ADD_PUBLICATION, channel, 10);
-    p->publication = p->h->driver->conductor.publications.items[0];
+    p->publication = p->h->driver->conductor->publications.items[0];
     p->socket = p->publication->endpoint->socket;
     rsti_publication_t *base = &p->publication->base;
     rsti_appender_init(&p->appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
@@ -430,10 +430,10 @@ TEST(end_of_stream_then_linger)
     send_nak(&p, 0, 128); /* still served */
     advance_alive(p.h, 1000 * MS, 50 * MS);
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_RETRANSMITS_SENT), 1);
-    CHECK_EQ(p.h->driver->conductor.publications.count, 1);
+    CHECK_EQ(p.h->driver->conductor->publications.count, 1);
     advance_alive(p.h, 5000 * MS, 50 * MS);
-    CHECK_EQ(p.h->driver->conductor.publications.count, 0);
-    CHECK_EQ(p.h->driver->conductor.send_endpoints.count, 0);
+    CHECK_EQ(p.h->driver->conductor->publications.count, 0);
+    CHECK_EQ(p.h->driver->conductor->send_endpoints.count, 0);
     CHECK(!p.h->sockets[0].is_open);
     harness_close(p.h);
 }
@@ -447,7 +447,7 @@ TEST(receiver_that_leaves_ends_linger)
     (void)take_away(p.h, RSTI_CMD_REMOVE_PUBLICATION, p.id);
     send_sm(&p, RSTI_SM_FLAG_EOS, 0, 32 * 1024);
     advance_alive(p.h, 1200 * MS, 50 * MS);
-    CHECK_EQ(p.h->driver->conductor.publications.count, 0);
+    CHECK_EQ(p.h->driver->conductor->publications.count, 0);
     harness_close(p.h);
 }
 
@@ -457,7 +457,7 @@ TEST(revoked_publication_says_so)
     publisher_t p;
     publisher_open(&p);
     const int64_t id = add(p.h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, UDP, 11);
-    rsti_network_publication_t *publication = p.h->driver->conductor.publications.items[1];
+    rsti_network_publication_t *publication = p.h->driver->conductor->publications.items[1];
     const rsti_sm_t sm = {
         .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
         .session_id = publication->base.session_id,

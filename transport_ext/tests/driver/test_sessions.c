@@ -1,5 +1,7 @@
 /* What a receive endpoint does with sessions that come, go, fail and return, and how many it takes
  * (wire reference 6). */
+#include "driver/conductor/image_limits.h"
+#include "driver/receiver/receiver.h"
 #include "tests/driver/harness.h"
 
 #include <sys/stat.h>
@@ -19,19 +21,19 @@ static void ear_open(ear_t *e, const char *channel)
 {
     e->h = harness_open();
     e->id = add(e->h, RSTI_CMD_ADD_SUBSCRIPTION, channel, STREAM);
-    rsti_receive_endpoint_t *endpoint = e->h->driver->conductor.receive_endpoints.items[0];
+    rsti_receive_endpoint_t *endpoint = e->h->driver->conductor->receive_endpoints.items[0];
     e->socket = endpoint->owned[0]->socket;
     e->dispatcher = &endpoint->dispatcher;
 }
 
 static size_t image_count(const ear_t *e)
 {
-    return e->h->driver->conductor.images.count;
+    return e->h->driver->conductor->images.count;
 }
 
 static rsti_image_t *image_at(const ear_t *e, size_t index)
 {
-    return e->h->driver->conductor.images.items[index];
+    return e->h->driver->conductor->images.items[index];
 }
 
 static void send_setup_of(const ear_t *e, int32_t session_id, int32_t stream_id,
@@ -114,7 +116,7 @@ TEST(one_image_per_session_however_often_it_is_set_up)
     send_setup_of(&e, 2, 11, 65536); /* a stream that nobody wants */
     send_setup_of(&e, 2, STREAM, 65537); /* no power of two */
     int64_t deadline = 0;
-    (void)rsti_receiver_do_work(&e.h->driver->receiver, e.h->manual.now_ns, &deadline);
+    (void)rsti_receiver_do_work(e.h->driver->receiver, e.h->manual.now_ns, &deadline);
     CHECK_EQ(state_of(&e, 1), RSTI_SESSION_INIT_IN_PROGRESS);
     pass(e.h);
     pass(e.h);
@@ -238,7 +240,7 @@ TEST(wildcard_and_session_filters_are_removed_in_every_order)
         for (int i = 0; i < 3; i++) {
             ids[i] = add(h, RSTI_CMD_ADD_SUBSCRIPTION, channels[i], STREAM);
         }
-        rsti_receive_endpoint_t *endpoint = h->driver->conductor.receive_endpoints.items[0];
+        rsti_receive_endpoint_t *endpoint = h->driver->conductor->receive_endpoints.items[0];
         ear_t e = {h, ids[0], endpoint->owned[0]->socket, &endpoint->dispatcher};
         setup(&e, 1);
         setup(&e, 2);
@@ -258,8 +260,8 @@ TEST(wildcard_and_session_filters_are_removed_in_every_order)
         }
         CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL); /* nobody lost one */
         advance_alive(h, 13 * RSTI_NS_PER_S, 100 * MS);
-        CHECK_EQ(h->driver->conductor.images.count, 0);
-        CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);
+        CHECK_EQ(h->driver->conductor->images.count, 0);
+        CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
         harness_close(h);
     }
 }

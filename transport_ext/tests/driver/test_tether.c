@@ -1,6 +1,6 @@
 /* The life of an untethered subscriber as a law: a table, and random transitions against a model
  * that keeps every past moment. */
-#include "driver/tether.h"
+#include "driver/base/tether.h"
 #include "tests/check.h"
 #include "util/rng.h"
 

@@ -1,5 +1,7 @@
 /* test_window.c: what a receiver tells its sender: windows by the law of its channel, status
  * messages by the rules, round trips (wire reference 8.2, 8.5, 11). */
+#include "driver/conductor/image.h"
+#include "driver/receiver/image_insert.h"
 #include "tests/driver/harness.h"
 
 #define UDP "aeron:udp?endpoint=127.0.0.1:24500"
@@ -37,15 +39,15 @@ static void reader_open(reader_t *r, const char *channel, const char *const *opt
     harness_options = options;
     *r = (reader_t){.h = harness_open()};
     r->id = add(r->h, RSTI_CMD_ADD_SUBSCRIPTION, channel, STREAM);
-    const rsti_receive_endpoint_t *endpoint = r->h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = r->h->driver->conductor->receive_endpoints.items[0];
     r->socket = endpoint->owned[0]->socket;
     send_setup(r, setup_flags);
     pass(r->h);
-    if (r->h->driver->conductor.images.count == 0) {
+    if (r->h->driver->conductor->images.count == 0) {
         fprintf(stderr, "%s: no image\n", channel);
         exit(1);
     }
-    r->image = r->h->driver->conductor.images.items[0];
+    r->image = r->h->driver->conductor->images.items[0];
     pass(r->h);
 }
 
@@ -153,13 +155,13 @@ TEST(what_may_come_again_is_not_cleaned)
     reader_t r;
     reader_open(&r, UDP "|rcv-wnd=32k", NULL, 0);
     (void)told(&r);
-    const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor.receive_endpoints.items[0];
+    const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor->receive_endpoints.items[0];
     struct sockaddr_storage from = {0};
     for (int64_t position = 0; position < 2 * TERM;
         position += 1024) { /* a burst: no status message between */
         uint8_t datagram[1024];
         frame_of(datagram, position, sizeof datagram);
-        rsti_image_on_packet(&r.h->driver->receiver, r.image, endpoint->owned[0], datagram,
+        rsti_image_on_packet(r.h->driver->receiver, r.image, endpoint->owned[0], datagram,
             sizeof datagram, &from, r.h->manual.now_ns);
         consume(&r, 0, r.image->high_water);
         (void)rsti_image_rebuild(r.h->driver, r.image, r.h->manual.now_ns);
@@ -275,7 +277,7 @@ static void answer_rttm(reader_t *r, int64_t delay_ns)
     CHECK_EQ(rttm.frame.flags, RSTI_RTTM_FLAG_REPLY);
     CHECK_EQ(rttm.reception_delta, 0);
     CHECK_EQ(rttm.receiver_id,
-        ((const rsti_receive_endpoint_t *)r->h->driver->conductor.receive_endpoints.items[0])
+        ((const rsti_receive_endpoint_t *)r->h->driver->conductor->receive_endpoints.items[0])
             ->receiver_id);
     rttm.frame.flags = 0;
     r->h->manual.now_ns += delay_ns;
@@ -387,13 +389,13 @@ TEST(an_unknown_law_makes_no_image)
     harness_t *h = harness_open();
     reader_t r = {.h = h};
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, UDP "|cc=unknown", STREAM);
-    r.socket = ((const rsti_receive_endpoint_t *)h->driver->conductor.receive_endpoints.items[0])
+    r.socket = ((const rsti_receive_endpoint_t *)h->driver->conductor->receive_endpoints.items[0])
                    ->owned[0]
                    ->socket;
     send_setup(&r, 0);
     pass(h);
     pass(h);
-    CHECK_EQ(h->driver->conductor.images.count, 0);
+    CHECK_EQ(h->driver->conductor->images.count, 0);
     CHECK(counter(h, RSTI_SYSTEM_ERRORS) > 0);
     harness_close(h);
 }

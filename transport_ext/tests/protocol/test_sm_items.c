@@ -133,5 +133,52 @@ TEST(malformed_tails_deliver_nothing)
     CHECK(!read_exact(large, RSTI_SM_ITEMS_MAX + 1, &seen));
 }
 
+/* One status message with all that a receiver tells, and what comes of it. */
+TEST(all_items_are_decoded_at_once)
+{
+    _Alignas(8) uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX] = {0};
+    uint8_t value[RSTI_SM_FILL_LENGTH];
+    const int64_t rtt_ns = 1000, rate = 2000, target_ns = 3000;
+    const rsti_sm_demand_t demand = {4, 5};
+    const rsti_sm_noop_t first = {6, 5}, noop = {8, 7};
+    rsti_sm_items_writer_t writer;
+    rsti_sm_items_t items;
+    rsti_sm_t *sm = (void *)frame;
+    rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_ROUND_TRIP, &rtt_ns, 8));
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_ARRIVAL_RATE, &rate, 8));
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_TARGET_DELAY, &target_ns, 8));
+    rsti_sm_demand_encode(&demand, value);
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_DEMAND, value, RSTI_SM_DEMAND_LENGTH));
+    rsti_sm_noop_encode(&first, value);
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_NOOP, value, RSTI_SM_NOOP_LENGTH));
+    rsti_sm_noop_encode(&noop, value);
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_NOOP, value, RSTI_SM_NOOP_LENGTH));
+    CHECK(rsti_sm_items_add(&writer, 200, NULL, 0));
+    sm->frame.frame_length = (int32_t)(RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer));
+    CHECK(rsti_sm_items_decode(&items, sm));
+    CHECK_EQ(items.rtt_ns, rtt_ns);
+    CHECK_EQ(items.arrival_rate, rate);
+    CHECK_EQ(items.target_ns, target_ns);
+    CHECK(items.has_demand && items.has_noop && !items.has_fill && !items.has_budget);
+    CHECK_EQ(items.demand.position, 4);
+    CHECK_EQ(items.demand.messages, 5);
+    CHECK_EQ(items.noop.heard, 8); /* the last one counts */
+    CHECK_EQ(items.noop.answered, 7);
+}
+
+TEST(a_plain_status_message_has_no_items)
+{
+    _Alignas(8) uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN] = {0};
+    rsti_sm_items_t items = {.rtt_ns = 1, .has_fill = true};
+    rsti_sm_t *sm = (void *)frame;
+    for (int32_t length = RSTI_SM_LENGTH; length <= (int32_t)sizeof frame; length++) {
+        sm->frame.frame_length = length;
+        CHECK(!rsti_sm_items_decode(&items, sm)); /* version 0 at most */
+        CHECK(items.rtt_ns == 0 && !items.has_fill);
+    }
+}
+
 CHECK_MAIN(RUN(what_is_written_is_read), RUN(short_lists_are_padded_to_16),
-    RUN(a_full_writer_refuses), RUN(malformed_tails_deliver_nothing))
+    RUN(a_full_writer_refuses), RUN(malformed_tails_deliver_nothing),
+    RUN(all_items_are_decoded_at_once), RUN(a_plain_status_message_has_no_items))

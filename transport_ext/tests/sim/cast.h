@@ -3,7 +3,8 @@
 #ifndef RSTI_SIM_CAST_H
 #define RSTI_SIM_CAST_H
 
-#include "driver/internal.h"
+#include "driver/base/driver_state.h"
+#include "driver/driver.h"
 #include "rstream/rstream.h"
 #include "tests/sim/fibers.h"
 #include "tests/sim/model.h"

@@ -1,5 +1,10 @@
 /* levels.c: laws of the drivers' own memory, looked at between two turns of any fibers: limits and
  * positions, cleaned terms, windows. White box: it reads the structures of the driver. */
+#include "driver/conductor/conductor_state.h"
+#include "driver/conductor/ipc_publication.h"
+#include "driver/conductor/subscription.h"
+#include "driver/receiver/image.h"
+#include "driver/sender/network_publication.h"
 #include "tests/sim/cast.h"
 #include "tests/sim/world.h"
 
@@ -108,7 +113,7 @@ static void check_publication(const sim_driver_t *driver, const rsti_publication
         has_readers = true;
         int64_t at = rsti_load_acquire_i64(subscriber->position);
         /* It is coming back from its rest at this moment: its place is about to be stored. */
-        const bool is_coming = subscriber->tether.since_ns == driver->driver->conductor.now_ns;
+        const bool is_coming = subscriber->tether.since_ns == driver->driver->conductor->now_ns;
         at = is_coming && at < subscriber->accepted ? subscriber->accepted : at;
         least = at < least ? at : least;
     }
@@ -215,7 +220,7 @@ static void check_session_limit(const rsti_ptr_array_t *images, int64_t most)
 static void check_driver(const sim_driver_t *driver)
 {
     check_ring(driver);
-    const rsti_conductor_t *conductor = &driver->driver->conductor;
+    const rsti_conductor_t *conductor = driver->driver->conductor;
     for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
         const rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
         check_publication(driver, &publication->base);
@@ -256,7 +261,7 @@ int64_t sim_levels_counters(const rst_driver_t *driver)
 
 int64_t sim_levels_logs(const rst_driver_t *driver)
 {
-    const rsti_conductor_t *conductor = &driver->conductor;
+    const rsti_conductor_t *conductor = driver->conductor;
     return (int64_t)(conductor->ipc_publications.count + conductor->publications.count
         + conductor->images.count + conductor->freed_logs.count);
 }

@@ -3,7 +3,7 @@
 #include "tests/sim/names.h"
 
 #include "concurrent/atomics.h"
-#include "driver/csv_resolver.h"
+#include "driver/base/csv_resolver.h"
 #include "tests/sim/agenda.h"
 #include "tests/sim/rolls.h"
 #include "util/netaddr.h"

@@ -1,0 +1,225 @@
+/* context_checks.c: what options have to do with each other (driver reference, section 9). */
+#include "driver/base/context_checks.h"
+
+#include "flow/congestion.h"
+#include "flow/flow_control.h"
+#include "flow/rate_text.h"
+#include "util/bits.h"
+#include "util/error.h"
+#include "util/format.h"
+
+#include <inttypes.h>
+
+int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
+    rsti_idle_params_t *idle)
+{
+    const struct {
+        const char *name;
+        int64_t kind;
+        const char *args;
+    } rows[] = {
+        [RSTI_IDLE_OF_CONDUCTOR] = {"conductor-idle-strategy", params->conductor_idle,
+            params->conductor_idle_args},
+        [RSTI_IDLE_OF_SENDER] = {"sender-idle-strategy", params->sender_idle,
+            params->sender_idle_args},
+        [RSTI_IDLE_OF_RECEIVER] = {"receiver-idle-strategy", params->receiver_idle,
+            params->receiver_idle_args},
+        [RSTI_IDLE_OF_NETWORK] = {"sharednetwork-idle-strategy", params->network_idle,
+            params->network_idle_args},
+        [RSTI_IDLE_OF_SHARED] = {"shared-idle-strategy", params->shared_idle,
+            params->shared_idle_args},
+    };
+    const bool is_own = rows[option].kind != RSTI_IDLE_AS_ALL;
+    const char *name = is_own ? rows[option].name : "idle";
+    const int64_t kind = is_own ? rows[option].kind : params->idle;
+    const char *args = is_own || rows[option].args[0] != '\0' ? rows[option].args
+                                                              : params->idle_args;
+    rsti_idle_params_init(idle,
+        kind == RSTI_IDLE_AS_ALL ? RSTI_IDLE_BLOCK : (rsti_idle_kind_t)kind);
+    if (!rsti_idle_parse_args(idle, args)) {
+        return RST_SET_ERR(RST_EINVAL,
+            "%s-init-args=%s: backoff takes spins-yields-min-max as "
+            "10-20-1us-1ms, sleep a duration (both up to 1s), other strategies nothing",
+            name, args);
+    }
+    return 0;
+}
+
+static int check_lengths(const rst_driver_params_t *params)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } powers[] = {
+        {"term-buffer-length", params->term_length},
+        {"ipc-term-buffer-length", params->ipc_term_length},
+        {"file-page-size", params->page_size},
+        {"conductor-buffer-length", params->to_driver_length},
+        {"clients-buffer-length", params->to_clients_length},
+    };
+    const struct {
+        const char *name;
+        int64_t value;
+        int64_t of;
+    } multiples[] = {
+        {"mtu", params->mtu, 32},
+        {"ipc-mtu", params->ipc_mtu, 32},
+        {"counters-buffer-length", params->counters_length, 128},
+        {"error-buffer-length", params->error_length, 8},
+    };
+    for (size_t i = 0; i < sizeof powers / sizeof powers[0]; i++) {
+        if (!rsti_is_power_of_two(powers[i].value)) {
+            return RST_SET_ERR(RST_EINVAL, "%s=%" PRId64 ": must be a power of two", powers[i].name,
+                powers[i].value);
+        }
+    }
+    for (size_t i = 0; i < sizeof multiples / sizeof multiples[0]; i++) {
+        if (multiples[i].value % multiples[i].of != 0) {
+            return RST_SET_ERR(RST_EINVAL, "%s=%" PRId64 ": must be a multiple of %" PRId64,
+                multiples[i].name, multiples[i].value, multiples[i].of);
+        }
+    }
+    return 0;
+}
+
+/* publication-unblock > client-liveness > timer, and the three untethered ones > timer: what is
+ * found by a timer cannot be finer than it. */
+static int check_times(const rst_driver_params_t *params)
+{
+    const char *const timer = "timer-interval";
+    const int64_t interval_ns = params->timer_interval_ns;
+    const int64_t linger_ns = params->untethered_linger_ns;
+    const struct {
+        const char *name;
+        int64_t value_ns;
+        const char *than;
+        int64_t than_ns;
+    } rows[] = {
+        {"publication-unblock-timeout", params->unblock_timeout_ns, "client-liveness-timeout",
+            params->client_liveness_ns},
+        {"client-liveness-timeout", params->client_liveness_ns, timer, interval_ns},
+        {"untethered-window-limit-timeout", params->untethered_window_limit_ns, timer, interval_ns},
+        {"untethered-linger-timeout",
+            linger_ns != 0 ? linger_ns : params->untethered_window_limit_ns, timer, interval_ns},
+        {"untethered-resting-timeout", params->untethered_resting_ns, timer, interval_ns},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].value_ns <= rows[i].than_ns) {
+            char value[RSTI_DURATION_TEXT_MAX];
+            char than[RSTI_DURATION_TEXT_MAX];
+            rsti_format_duration(value, sizeof value, rows[i].value_ns);
+            rsti_format_duration(than, sizeof than, rows[i].than_ns);
+            return RST_SET_ERR(RST_EINVAL, "%s=%s: must be longer than %s=%s", rows[i].name, value,
+                rows[i].than, than);
+        }
+    }
+    return 0;
+}
+
+static int check_windows(const rst_driver_params_t *params)
+{
+    if (params->so_rcvbuf > 0 && params->initial_window > params->so_rcvbuf) {
+        return RST_SET_ERR(RST_EINVAL,
+            "initial-window-length=%" PRId64 ": must not be longer than so-rcvbuf=%" PRId64,
+            params->initial_window, params->so_rcvbuf);
+    }
+    if (params->budget_min > params->budget_max) {
+        return RST_SET_ERR(RST_EINVAL,
+            "budget-min=%" PRId64 ": must not be more than budget-max=%" PRId64, params->budget_min,
+            params->budget_max);
+    }
+    if (params->so_sndbuf > 0 && params->mtu > params->so_sndbuf) {
+        return RST_SET_ERR(RST_EINVAL,
+            "mtu=%" PRId64 ": must not be longer than so-sndbuf=%" PRId64, params->mtu,
+            params->so_sndbuf);
+    }
+    if (params->mtu > params->initial_window) {
+        return RST_SET_ERR(RST_EINVAL,
+            "mtu=%" PRId64 ": must not be longer than initial-window-length=%" PRId64, params->mtu,
+            params->initial_window);
+    }
+    return 0;
+}
+
+static int check_numbers(const rst_driver_params_t *params)
+{
+    int64_t retry_ns;
+    if (params->reserved_session_high < params->reserved_session_low) {
+        return RST_SET_ERR(RST_EINVAL,
+            "publication-reserved-session-id-high=%" PRId64
+            ": must not be below publication-reserved-session-id-low=%" PRId64,
+            params->reserved_session_high, params->reserved_session_low);
+    }
+    if (params->reserved_session_high - params->reserved_session_low > INT32_MAX) {
+        return RST_SET_ERR(RST_EINVAL,
+            "publication-reserved-session-id-high=%" PRId64
+            ": must leave half of all session ids from publication-reserved-session-id-low=%" PRId64,
+            params->reserved_session_high, params->reserved_session_low);
+    }
+    if (__builtin_mul_overflow(params->nak_delay_ns, params->nak_retry_ratio, &retry_ns)) {
+        return RST_SET_ERR(RST_EINVAL,
+            "nak-unicast-retry-delay-ratio=%" PRId64 ": times nak-unicast-delay=%" PRId64
+            "ns it is beyond 64 bits",
+            params->nak_retry_ratio, params->nak_delay_ns);
+    }
+    return 0;
+}
+
+static int check_idle(const rst_driver_params_t *params)
+{
+    rsti_idle_params_t idle;
+    for (int option = RSTI_IDLE_OF_CONDUCTOR; option <= RSTI_IDLE_OF_SHARED; option++) {
+        if (rsti_driver_params_idle(params, (rsti_idle_option_t)option, &idle) < 0) {
+            return -RST_EINVAL;
+        }
+    }
+    return 0;
+}
+
+/* Names of laws, which others may have registered. */
+static int check_names(const rst_driver_params_t *params)
+{
+    if (!rsti_flow_is_known(params->unicast_fc, false)) {
+        return RST_SET_ERR(RST_EINVAL, "unicast-flow-control=%s: no such strategy",
+            params->unicast_fc);
+    }
+    if (!rsti_flow_is_known(params->multicast_fc, true)) {
+        return RST_SET_ERR(RST_EINVAL, "multicast-flow-control=%s: no such strategy",
+            params->multicast_fc);
+    }
+    if (!rsti_congestion_is_known(params->congestion_control)) {
+        return RST_SET_ERR(RST_EINVAL,
+            "congestion-control=%s: unknown law, there are static, cubic and auto",
+            params->congestion_control);
+    }
+    rsti_rate_choice_t rate;
+    return rsti_rate_choice_parse(&rate, params->rate, NULL);
+}
+
+int rsti_driver_params_validate(const rst_driver_params_t *params)
+{
+    int result = check_lengths(params);
+    result = result < 0 ? result : check_times(params);
+    result = result < 0 ? result : check_windows(params);
+    result = result < 0 ? result : check_numbers(params);
+    result = result < 0 ? result : check_names(params);
+    return result < 0 ? result : check_idle(params);
+}
+
+int rsti_driver_params_check_sockets(const rst_driver_params_t *params,
+    const rsti_socket_probe_t *probe)
+{
+    if (params->initial_window > probe->rcvbuf) {
+        return RST_SET_ERR(RST_EINVAL,
+            "initial-window-length=%" PRId64 ": longer than the %" PRId64
+            " bytes that a socket gets for so-rcvbuf=%" PRId64 " (raise net.core.rmem_max)",
+            params->initial_window, probe->rcvbuf, params->so_rcvbuf);
+    }
+    if (params->mtu > probe->sndbuf) {
+        return RST_SET_ERR(RST_EINVAL,
+            "mtu=%" PRId64 ": longer than the %" PRId64
+            " bytes that a socket gets for so-sndbuf=%" PRId64 " (raise net.core.wmem_max)",
+            params->mtu, probe->sndbuf, params->so_sndbuf);
+    }
+    return 0;
+}

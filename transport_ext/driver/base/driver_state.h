@@ -1,0 +1,157 @@
+/* driver_state.h: the state of a driver that all its agents use, and the calls on it.
+ *
+ * Threads: conductor, sender and receiver run in one, two or three threads, or in the thread of the
+ * caller. Each struct names the writer of its fields under "written by". Agents tell each other
+ * things by the proxies (proxies.h): straight calls when they share a thread, commands in a ring
+ * otherwise. Name look-ups and file creation happen in the conductor and may block it; data keeps
+ * flowing, as long as the agents have threads of their own.
+ *
+ * An agent's own state is behind a pointer: this floor knows nothing of it. */
+#ifndef RSTI_DRIVER_BASE_DRIVER_STATE_H
+#define RSTI_DRIVER_BASE_DRIVER_STATE_H
+
+#include "rstream/driver.h"
+
+#include "cnc/cnc_file.h"
+#include "cnc/frame_log_file.h"
+#include "cnc/loss_report_file.h"
+#include "cnc/wake_fifo.h"
+#include "concurrent/agent.h"
+#include "concurrent/error_log.h"
+#include "concurrent/loss_report.h"
+#include "concurrent/mpsc_rb.h"
+#include "concurrent/spsc_rb.h"
+#include "driver/base/context.h"
+#include "driver/base/csv_resolver.h"
+#include "driver/base/name_lookup.h"
+#include "logbuffer/descriptor.h"
+#include "media/frame_log.h"
+#include "protocol/command.h"
+
+#define RSTI_DRIVER_AGENTS 3
+/* A foreign client never wakes us: until one is there the conductor looks this often. */
+#define RSTI_CONDUCTOR_SLEEP_MAX_NS (50 * RSTI_NS_PER_MS)
+#define RSTI_FOREIGN_SLEEP_MAX_NS RSTI_NS_PER_MS
+
+typedef struct rsti_conductor_t rsti_conductor_t;
+typedef struct rsti_sender_t rsti_sender_t;
+typedef struct rsti_receiver_t rsti_receiver_t;
+
+/* A thread and the agents that run in it, in the order of their ids in agents[]. */
+typedef struct rsti_driver_thread_t {
+    rst_driver_t *driver;
+    rsti_agent_runner_t runner;
+    int32_t agents[RSTI_DRIVER_AGENTS];
+    int32_t agent_count;
+    int32_t fifo_id;
+    int fifo_fd;
+    rsti_poller_t poller;
+    bool has_poller;
+    /* Blocking threads, and those with many sockets, ask the poller which sockets to read instead
+     * of trying each of them. */
+    bool is_hinted;
+    bool is_blocking;
+    int32_t socket_count;
+    int32_t passes_since_hint;
+    int64_t next_deadline_ns;
+} rsti_driver_thread_t;
+
+/* How long an agent's passes take: written by that agent. */
+typedef struct rsti_cycle_t {
+    int64_t *max;
+    int64_t *exceeded;
+    int64_t max_ns;
+    int64_t threshold_ns;
+    int64_t begin_ns;
+} rsti_cycle_t;
+
+struct rsti_agent_command_t;
+typedef void (*rsti_on_agent_command_t)(void *agent, int32_t type,
+    const struct rsti_agent_command_t *command);
+
+/* Commands for one agent, and the function that carries them out (proxies.h). */
+typedef struct rsti_agent_inbox_t {
+    union {
+        rsti_rb_t ring;
+        rsti_spsc_rb_t from_conductor; /* of sender and receiver */
+        rsti_mpsc_rb_t from_agents;    /* of the conductor */
+    };
+    void *memory;
+    rsti_on_agent_command_t on_command;
+    void *agent;
+} rsti_agent_inbox_t;
+
+struct rst_driver_t {
+    rst_driver_params_t params;
+    char dir[RSTI_PATH_MAX];
+    int lock_fd;
+    rsti_clock_t clock;
+    rsti_media_t media;
+    rsti_name_resolver_t resolver; /* the conductor's */
+    rsti_csv_resolver_t *name_table; /* NULL: the system's names only */
+    rsti_name_lookup_t *lookup;    /* NULL: names are looked up while the conductor waits */
+    rsti_media_t udp_media;   /* ours to destroy when owns_udp_media */
+    bool owns_udp_media;
+    bool has_interceptor;
+    rsti_frame_log_t frame_log;
+    rsti_frame_log_file_t frame_log_file;
+    rsti_socket_probe_t probe; /* all zero with an injected media table */
+    rsti_cnc_t cnc;
+    bool has_cnc;
+    rsti_mpsc_rb_t to_driver;
+    rsti_broadcast_tx_t to_clients;
+    rsti_counters_manager_t counters;
+    rsti_error_log_t error_log;
+    rsti_loss_report_file_t loss_file;
+    rsti_loss_report_t loss_report; /* written by: conductor */
+    rsti_waker_t *waker;
+    rsti_threading_t threading;
+    bool is_direct; /* proxies call straight through */
+    bool wants_pass; /* is_direct: an agent woke another one of the same thread */
+    bool is_started;
+    int32_t is_idle; /* atomic; written by: conductor */
+    int32_t is_terminated; /* likewise */
+    rsti_driver_thread_t threads[RSTI_DRIVER_AGENTS];
+    int32_t thread_count;
+    rsti_driver_thread_t *thread_of[RSTI_DRIVER_AGENTS]; /* by agent id; NULL without threads */
+    rsti_cycle_t cycles[RSTI_DRIVER_AGENTS];             /* by agent id */
+    int64_t promised_ns; /* without threads: when the caller was told to come back */
+    rsti_cached_epoch_t epoch; /* written by: conductor */
+    rsti_agent_inbox_t inboxes[RSTI_DRIVER_AGENTS]; /* by agent id */
+    rsti_conductor_t *conductor;
+    rsti_sender_t *sender;
+    rsti_receiver_t *receiver;
+};
+
+void rsti_driver_wake_agent(rst_driver_t *driver, int32_t agent_id);
+/* From a thread that is none of the agents'. */
+void rsti_driver_wake_from_outside(rst_driver_t *driver, int32_t agent_id);
+/* Wakes the clients that wait for this log. */
+void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t kind);
+void rsti_driver_log_error(rst_driver_t *driver, int code, const char *text);
+/* The thread's error trail goes to the error log and is cleared. */
+void rsti_driver_log_trail(rst_driver_t *driver, const char *where);
+
+static inline void rsti_driver_count(rst_driver_t *driver, rsti_system_counter_t counter,
+    int64_t amount)
+{
+    rsti_fetch_add_i64(rsti_counter_address(&driver->counters.counters, (int32_t)counter), amount);
+}
+
+/* When a timer that nobody waits for sharply (a heartbeat, a repeated status message) is wanted:
+ * when it is due, but no sooner than a twentieth of its interval from now, so that those of many
+ * streams are looked at together. A pass looks at every stream: with a pass for each timer an idle
+ * driver cost the square of its streams, at 1 000 of them a whole core. */
+static inline int64_t rsti_with_slack(int64_t due_ns, int64_t interval_ns, int64_t now_ns)
+{
+    return rsti_max_i64(due_ns, now_ns + interval_ns / 20);
+}
+
+static inline void rsti_lower_deadline(int64_t *deadline_ns, int64_t candidate_ns)
+{
+    if (candidate_ns < *deadline_ns) {
+        *deadline_ns = candidate_ns;
+    }
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* publication.h: what IPC and network publications have in common. Owner: conductor; the sender
+ * reads what is written once. */
+#ifndef RSTI_DRIVER_BASE_PUBLICATION_H
+#define RSTI_DRIVER_BASE_PUBLICATION_H
+
+#include "rstream/driver.h"
+
+#include "channel/channel.h"
+#include "cnc/log_file.h"
+#include "driver/base/subscribers.h"
+#include "flow/rate_text.h"
+#include "flow/slowest.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum rsti_life_t {
+    RSTI_LIFE_ACTIVE = 0,
+    RSTI_LIFE_DRAINING,
+    RSTI_LIFE_LINGER,
+    RSTI_LIFE_DONE
+} rsti_life_t;
+
+typedef struct rsti_publication_t {
+    bool is_network;
+    bool is_exclusive;
+    bool is_revoked;
+    bool is_storage_error; /* the last reservation failed: logged once */
+    rsti_life_t life;
+    int32_t session_id;
+    int32_t stream_id;
+    int64_t registration_id;
+    char *uri;
+    size_t uri_length;
+    char *name; /* "" when unnamed */
+    int32_t ref_count;
+    rsti_publication_options_t options;
+    rsti_rate_choice_t rate; /* as it was opened, whatever it was changed to since */
+    rsti_tether_times_t tether_times; /* of its untethered subscribers */
+    bool is_ssc; /* spies simulate a connection */
+    int64_t channel_tag, entity_tag; /* RSTI_CHANNEL_UNSET */
+    bool is_response; /* control-mode=response: goes to whoever asks for its set-up */
+    /* Of a request the subscription for the responses, of a response the image of the requests; -1:
+     * none, -2: prototype. */
+    int64_t response_correlation_id;
+    rsti_log_file_t file;
+    int32_t pub_pos_id;
+    int32_t pub_lmt_id;
+    int64_t *pub_pos;
+    int64_t *pub_lmt;
+    int64_t limit; /* what pub_lmt should hold: shared memory is written, not believed */
+    int64_t end_position; /* INT64_MAX while there are producers */
+    rsti_subscribers_t subscribers; /* IPC subscribers or spies */
+    rsti_slowest_t slowest; /* of them; conductor/slowest_reader.h */
+    int64_t slowest_since_ms;
+    int64_t clean_position;
+    int64_t blocked_position; /* consumer position at the last timer tick */
+    int64_t blocked_since_ns;
+    int64_t life_changed_ns;
+} rsti_publication_t;
+
+typedef struct rsti_publication_facts_t {
+    const rsti_channel_t *channel;
+    const rsti_publication_options_t *options;
+    const rsti_rate_choice_t *rate;
+    int64_t registration_id;
+    int64_t client_id;
+    int32_t session_id;
+    int32_t stream_id;
+    bool is_network;
+    bool is_exclusive;
+    int32_t socket_sndbuf;
+    int32_t socket_rcvbuf;
+} rsti_publication_facts_t;
+
+#endif

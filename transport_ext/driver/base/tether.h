@@ -1,0 +1,67 @@
+/* tether.h: the life of one local subscriber that may be let go (wire reference 16). Pure: time and
+ * positions are arguments.
+ *
+ *   ACTIVE   position <= limit for window_limit_ns  ->  LINGER, the client is told "unavailable"
+ *   LINGER   for linger_ns                          ->  RESTING; without rejoin: CLOSED
+ *   RESTING  for resting_ns                         ->  ACTIVE again, at the join position
+ *
+ * limit = base - window + window / 4. ACTIVE and LINGER hold the window, the others do not.
+ *
+ * One that is evicted (rs-evict, docs/slow-consumers.md) goes the same way with two differences:
+ * its window_limit_ns begins anew whenever its position moves, so that only a reader that stands
+ * still is let go, and it stays RESTING. */
+#ifndef RSTI_DRIVER_BASE_TETHER_H
+#define RSTI_DRIVER_BASE_TETHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum rsti_tether_state_t {
+    RSTI_TETHER_ACTIVE = 0,
+    RSTI_TETHER_LINGER,
+    RSTI_TETHER_RESTING,
+    RSTI_TETHER_CLOSED
+} rsti_tether_state_t;
+
+/* What the owner has to do now. */
+typedef enum rsti_tether_event_t {
+    RSTI_TETHER_NOTHING = 0,
+    RSTI_TETHER_LET_GO, /* tell the client that the image is unavailable */
+    RSTI_TETHER_REST, /* it does not hold the window any more */
+    RSTI_TETHER_CLOSE, /* and never will again */
+    RSTI_TETHER_REJOIN /* set its position to the join position, tell that the image is there */
+} rsti_tether_event_t;
+
+typedef struct rsti_tether_times_t {
+    int64_t window_limit_ns;
+    int64_t linger_ns;
+    int64_t resting_ns;
+} rsti_tether_times_t;
+
+typedef struct rsti_tether_t {
+    rsti_tether_state_t state;
+    bool is_tethered; /* nothing ever happens to it */
+    bool is_rejoin;
+    bool is_evicting;
+    int64_t seen_position; /* evicting: at the last look */
+    int64_t since_ns; /* state entered, or last seen beyond the limit */
+    rsti_tether_times_t times;
+} rsti_tether_t;
+
+static inline bool rsti_tether_is_working(const rsti_tether_t *tether)
+{
+    return tether->state <= RSTI_TETHER_LINGER;
+}
+
+static inline int64_t rsti_tether_limit(int64_t base, int64_t window)
+{
+    return base - window + window / 4;
+}
+
+/* As if its time had come: ACTIVE becomes LINGER. */
+void rsti_tether_let_go(rsti_tether_t *tether, int64_t now_ns);
+
+rsti_tether_event_t rsti_tether_check(rsti_tether_t *tether, int64_t position, int64_t limit,
+    int64_t now_ns);
+
+#endif

@@ -1,0 +1,124 @@
+/* channels.c: see channels.h. */
+#include "driver/conductor/channels.h"
+
+#include "driver/base/publication.h"
+#include "driver/conductor/subscription.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication)
+{
+    if (is_publication && channel->budget_bytes != RSTI_CHANNEL_UNSET) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-budget=%" PRId64
+            ": belongs to the subscription, which says what may be under way to it",
+            channel->budget_bytes);
+    }
+    if (is_publication && channel->is_fill_window_set) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-fill-window=%s: belongs to the"
+            " subscription, whose window it is",
+            channel->fill_window ? "true" : "false");
+    }
+    if (!is_publication && channel->rate[0] != '\0') {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-rate=%s: a subscription has no rate,"
+            " give it to the publication, not in \"%s\"",
+            channel->rate, channel->uri);
+    }
+    if (channel->is_spy && !is_publication) {
+        return 0; /* it has no socket of its own */
+    }
+    if (!is_publication && channel->session_tag != RSTI_CHANNEL_UNSET) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter session-id=tag:%" PRId64 ": only a publication can take the session"
+            " of another one",
+            channel->session_tag);
+    }
+    return 0;
+}
+
+int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
+    const rsti_channel_t *channel)
+{
+    if (asked != RSTI_CHANNEL_UNSET && asked != existing) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel %s: %s=%" PRId64 " differs from that of the channel's existing socket",
+            channel->uri, name, asked);
+    }
+    return 0;
+}
+
+/* A channel with neither address is whole only as the tag of a socket that exists. */
+int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp)
+{
+    if (rsti_udp_channel_has_address(udp) || udp->control_mode == RSTI_CONTROL_MANUAL
+        || udp->channel_tag == RSTI_CHANNEL_UNSET) {
+        return 0;
+    }
+    return RST_SET_ERR(RST_ECHANNEL,
+        "channel \"%s\": there is no socket with tags=%" PRId64
+        " to use, and no endpoint or control to make one",
+        channel->uri, udp->channel_tag);
+}
+
+/* Names are carried beside stream ids and must not be mixed on one of them. */
+int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel, int32_t stream_id)
+{
+    const rsti_conductor_t *conductor = driver->conductor;
+    const char *other = NULL;
+    if (channel->name[0] == '\0') {
+        return 0;
+    }
+    for (size_t i = 0; i < conductor->ipc_publications.count && other == NULL; i++) {
+        const rsti_publication_t *p = conductor->ipc_publications.items[i];
+        if (p->stream_id == stream_id && p->name[0] != '\0' && p->life == RSTI_LIFE_ACTIVE
+            && strcmp(p->name, channel->name) != 0) {
+            other = p->name;
+        }
+    }
+    for (size_t i = 0; i < conductor->subscriptions.count && other == NULL; i++) {
+        const rsti_subscription_t *s = conductor->subscriptions.items[i];
+        if (s->is_ipc && s->stream_id == stream_id && s->name[0] != '\0'
+            && strcmp(s->name, channel->name) != 0) {
+            other = s->name;
+        }
+    }
+    if (other != NULL) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "the names \"%s\" and \"%s\" fall on the same IPC stream id %" PRId32
+            ": choose another name or give a stream id",
+            channel->name, other, stream_id);
+    }
+    return 0;
+}
+
+static int64_t or_default(int64_t value, int64_t value_default)
+{
+    return value == RSTI_CHANNEL_UNSET ? value_default : value;
+}
+
+rsti_tether_times_t rsti_tether_times_of(const rst_driver_params_t *params,
+    const rsti_channel_t *channel)
+{
+    rsti_tether_times_t times = {
+        .window_limit_ns = or_default(channel->untethered_window_limit_ns,
+            params->untethered_window_limit_ns),
+        .linger_ns = or_default(channel->untethered_linger_ns, params->untethered_linger_ns),
+        .resting_ns = or_default(channel->untethered_resting_ns, params->untethered_resting_ns),
+    };
+    /* 0 as the driver's default: the same as the window limit. A channel may really say 0. */
+    if (channel->untethered_linger_ns == RSTI_CHANNEL_UNSET && times.linger_ns == 0) {
+        times.linger_ns = times.window_limit_ns;
+    }
+    return times;
+}
+
+int64_t rsti_response_id_of(const rsti_channel_t *channel)
+{
+    return channel->response_correlation_id == RSTI_CHANNEL_UNSET ? RSTI_NO_RESPONSE_ID
+        : channel->response_correlation_id == RSTI_CHANNEL_PROTOTYPE
+        ? RSTI_PROTOTYPE_RESPONSE_ID
+        : channel->response_correlation_id;
+}

@@ -1,0 +1,135 @@
+/* client_liveness.c: see client_liveness.h. */
+#include "driver/conductor/client_liveness.h"
+
+#include "driver/base/counters.h"
+#include "driver/base/driver_state.h"
+#include "driver/conductor/clients.h"
+#include "driver/conductor/publications.h"
+#include "driver/conductor/responses.h"
+#include "driver/conductor/subscriptions.h"
+#include "driver/receiver/image.h"
+
+static void clear_wake_slots(rst_driver_t *driver, int64_t client_id)
+{
+    const rsti_conductor_t *conductor = driver->conductor;
+    const rsti_ptr_array_t *const lists[] = {
+        &conductor->ipc_publications, &conductor->publications};
+    for (size_t l = 0; l < 2; l++) {
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            rsti_publication_t *publication = lists[l]->items[i];
+            rsti_wake_slots_clear_client(&publication->file.log.metadata->ext, client_id);
+        }
+    }
+    for (size_t i = 0; i < conductor->images.count; i++) {
+        rsti_image_t *image = conductor->images.items[i];
+        rsti_wake_slots_clear_client(&image->file.log.metadata->ext, client_id);
+    }
+}
+
+static void remove_client(rst_driver_t *driver, rsti_driver_client_t *client)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    const int64_t client_id = client->client_id;
+    if (!client->is_closed) {
+        const rsti_response_t response = {
+            .type = RSTI_RSP_CLIENT_TIMEOUT,
+            .correlation_id = client_id,
+        };
+        rsti_respond(driver, &response);
+        rsti_driver_count(driver, RSTI_SYSTEM_CLIENT_TIMEOUTS, 1);
+    }
+    for (int32_t i = 0; i < client->publication_count; i++) {
+        rsti_publication_release(driver, client->publications[i].publication, false);
+    }
+    for (size_t i = conductor->subscriptions.count; i > 0; i--) {
+        rsti_subscription_t *subscription = conductor->subscriptions.items[i - 1];
+        if (subscription->client_id == client_id) {
+            rsti_subscription_remove(driver, subscription);
+        }
+    }
+    for (int32_t i = 0; i < client->counter_count; i++) {
+        rsti_respond_counter(driver, RSTI_RSP_UNAVAILABLE_COUNTER,
+            client->counters[i].registration_id, client->counters[i].counter_id);
+        rsti_counter_release(driver, &client->counters[i].counter_id);
+    }
+    rsti_respond_counter(driver, RSTI_RSP_UNAVAILABLE_COUNTER, client_id, client->heartbeat_id);
+    rsti_clients_wake(driver); /* while the dead client's words can still be found */
+    rsti_counter_release(driver, &client->heartbeat_id);
+    clear_wake_slots(driver, client_id);
+    rsti_wake_fifo_remove_client(driver->dir, client_id);
+    rsti_ptr_array_remove(&conductor->clients, client);
+    rsti_client_destroy(client);
+    if (conductor->clients.count == 0) {
+        conductor->clientless_since_ns = conductor->now_ns;
+    }
+}
+
+void rsti_clients_check(rst_driver_t *driver, int64_t now_ns)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    for (size_t i = conductor->clients.count; i > 0; i--) {
+        rsti_driver_client_t *client = conductor->clients.items[i - 1];
+        const int64_t heartbeat_ms = rsti_load_acquire_i64(rsti_counter_address(&driver->counters
+                                                                                    .counters,
+            client->heartbeat_id));
+        /* Only that it moves counts: a step of the wall clock, or a sleep of the machine, kills
+         * nobody, and a time in the far future does not keep a dead client. */
+        if (heartbeat_ms != client->heartbeat_ms) {
+            client->heartbeat_ms = heartbeat_ms;
+            client->heartbeat_changed_ns = now_ns;
+        }
+        if (client->is_closed
+            || now_ns > client->heartbeat_changed_ns + driver->params.client_liveness_ns) {
+            remove_client(driver, client);
+        }
+    }
+    const bool is_idle = driver->params.idle_exit_ns > 0 && conductor->clients.count == 0
+        && conductor->publications.count == 0
+        && now_ns - conductor->clientless_since_ns > driver->params.idle_exit_ns;
+    rsti_store_relaxed_i32(&driver->is_idle, is_idle);
+}
+
+/* Clients that never wake us (Aeron's) bound every agent's sleep. A new client of ours shows itself
+ * within milliseconds, so one that did not is looked at again soon. */
+void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    bool has_foreign = false;
+    for (size_t i = 0; i < conductor->clients.count; i++) {
+        const rsti_driver_client_t *client = conductor->clients.items[i];
+        const rsti_heartbeat_ext_t *ext = (const rsti_heartbeat_ext_t *)(const void *)
+                                              driver->counters.counters.values[client->heartbeat_id]
+                                                  .spare;
+        has_foreign = has_foreign || rsti_load_acquire_i32(&ext->magic) != RSTI_EXT_MAGIC;
+    }
+    for (int32_t i = 0; i < driver->thread_count; i++) {
+        const bool has_conductor = &driver->threads[i] == driver->thread_of[RSTI_AGENT_CONDUCTOR];
+        const int64_t most = has_foreign ? RSTI_FOREIGN_SLEEP_MAX_NS
+            : has_conductor              ? RSTI_CONDUCTOR_SLEEP_MAX_NS
+                                         : RSTI_NO_DEADLINE;
+        if (rsti_load_relaxed_i64(&driver->threads[i].runner.sleep_ns_max) != most) {
+            rsti_store_relaxed_i64(&driver->threads[i].runner.sleep_ns_max, most);
+            rsti_driver_wake_agent(driver, driver->threads[i].agents[0]);
+        }
+    }
+    conductor->clients_check_due_ns = has_foreign ? now_ns + 20 * RSTI_NS_PER_MS
+                                                  : now_ns + driver->params.timer_interval_ns;
+}
+
+void rsti_on_keepalive(rst_driver_t *driver, const rsti_command_t *command)
+{
+    /* Ours say hello with it, so that they have a heartbeat before the first thing they ask for. */
+    const rsti_driver_client_t *client = rsti_client_get(driver, command->client_id);
+    if (client != NULL) {
+        rsti_counter_store(driver, client->heartbeat_id, driver->epoch.now_ms);
+    }
+}
+
+void rsti_on_client_close(rst_driver_t *driver, const rsti_command_t *command)
+{
+    rsti_driver_client_t *client = rsti_client_find(driver, command->client_id);
+    if (client != NULL) {
+        client->is_closed = true;
+        remove_client(driver, client);
+    }
+}

@@ -1,0 +1,324 @@
+/* image.c: see image.h. */
+#include "driver/conductor/image.h"
+
+#include "concurrent/sequence.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/base/subscribers.h"
+#include "driver/conductor/image_budget.h"
+#include "driver/conductor/image_congestion.h"
+#include "driver/conductor/image_demand.h"
+#include "driver/conductor/image_fill.h"
+#include "driver/conductor/image_loss.h"
+#include "driver/conductor/image_noop.h"
+#include "driver/conductor/image_window.h"
+#include "driver/conductor/receive_endpoints.h"
+#include "driver/conductor/subscriber_news.h"
+#include "util/error.h"
+
+#define ACK_INTERVAL_NS (10 * RSTI_NS_PER_MS)
+#define ROOM_STEPS 64 /* of half a term */
+
+static bool subscribers_range(const rsti_image_t *image, int64_t *least, int64_t *highest)
+{
+    return rsti_subscribers_range(&image->subscribers, image->clean_position,
+        image->file.log.term_length, least, highest);
+}
+
+static void publish_sm(rst_driver_t *driver, rsti_image_t *image)
+{
+    const int64_t change = rsti_sequence_open(&image->sm_begin);
+    rsti_store_relaxed_i64(&image->sm_position, image->next_sm_position);
+    rsti_store_relaxed_i64(&image->sm_window, image->next_sm_window);
+    rsti_store_relaxed_i64(&image->window_cut.sm, image->window_cut.next);
+    rsti_sequence_close(&image->sm_end, change);
+    rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
+}
+
+typedef struct gap_context_t {
+    rst_driver_t *driver;
+    rsti_image_t *image;
+} gap_context_t;
+
+static void on_gap(void *arg, const rsti_gap_t *gap)
+{
+    const gap_context_t *context = arg;
+    rsti_image_t *image = context->image;
+    rsti_image_report_loss(context->driver, image, gap);
+    const int64_t change = rsti_sequence_open(&image->loss_begin);
+    rsti_store_relaxed_i64(&image->loss_term, gap->term_id);
+    rsti_store_relaxed_i64(&image->loss_offset, gap->term_offset);
+    rsti_store_relaxed_i64(&image->loss_length, gap->length);
+    rsti_sequence_close(&image->loss_end, change);
+    rsti_driver_wake_agent(context->driver, RSTI_AGENT_RECEIVER);
+}
+
+/* Finds the end of contiguous data; a scan stays in one term, so it is repeated at a term's end. */
+static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t from, int64_t hwm,
+    int64_t now_ns, bool *has_loss)
+{
+    if (rsti_load_acquire_i32(&image->is_repaired)) {
+        return rsti_image_repair_rebuild(driver, image, from, hwm, has_loss);
+    }
+    if (from == image->rebuilt_from && hwm == image->rebuilt_hwm && now_ns < image->loss_due_ns) {
+        return from;
+    }
+    gap_context_t context = {driver, image};
+    int64_t end = from;
+    for (int term = 0; term < RSTI_PARTITIONS; term++) {
+        const int64_t begin = end;
+        bool is_new = false;
+        end = rsti_loss_detector_scan(&image->loss, &image->file.log, begin, hwm, now_ns,
+            &driver->conductor->rng, on_gap, &context, &is_new, &image->loss_due_ns);
+        *has_loss = *has_loss || is_new;
+        if (end <= begin || end >= hwm
+            || rsti_position_offset(end, image->file.log.term_length) != 0) {
+            break;
+        }
+    }
+    image->rebuilt_from = end;
+    image->rebuilt_hwm = hwm;
+    return end;
+}
+
+/* Cleans behind what was consumed, and keeps memory for half a term beyond it: so far data may be
+ * taken. */
+static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t position)
+{
+    const int32_t term_length = image->file.log.term_length;
+    while (image->clean_position < position - term_length
+        && rsti_log_clean_up_to(&image->file.log, &image->clean_position, position - term_length)
+            > 0) {
+    }
+    if (rsti_log_file_reserve(&image->file, position + term_length / 2) < 0) {
+        if (!image->is_storage_error) {
+            RST_APPEND_ERR("image of stream %d session %d stays at %lld", image->stream_id,
+                image->session_id, (long long)image->next_sm_position);
+            rsti_driver_log_trail(driver, "conductor");
+            image->is_storage_error = true;
+        }
+        rsti_error_clear();
+        return false;
+    }
+    image->is_storage_error = false;
+    rsti_store_release_i64(&image->room_until,
+        rsti_max_i64(rsti_load_relaxed_i64(&image->room_until), position + term_length / 2));
+    return true;
+}
+
+static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t position, int32_t window)
+{
+    if (!make_room(driver, image, position)) {
+        return;
+    }
+    image->next_sm_position = position;
+    image->next_sm_window = window;
+    image->window_cut.next = rsti_min_i32(rsti_image_window(image), window);
+    int64_t wake_position = position + window / 4 + 1;
+    if (image->life == RSTI_LIFE_DRAINING) {
+        wake_position = rsti_min_i64(wake_position, image->received);
+    }
+    rsti_image_wake_at(image, wake_position, image->budget.wake_position);
+    publish_sm(driver, image);
+}
+
+int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
+{
+    int64_t least, highest;
+    if (image->life > RSTI_LIFE_DRAINING || image->is_told_unavailable
+        || rsti_load_acquire_i32(&image->is_revoked)
+        || !subscribers_range(image, &least, &highest)) {
+        return RSTI_NO_DEADLINE;
+    }
+    rsti_subscribers_tell_refused(driver, &image->subscribers);
+    const int64_t half_term = image->file.log.term_length / 2;
+    const int64_t hwm = rsti_load_acquire_i64(&image->high_water);
+    const int64_t rcv_pos = image->received;
+    const int64_t from = rsti_max_i64(rcv_pos, highest);
+    bool has_loss = false;
+    const int64_t end = scan_for_loss(driver, image, from, hwm, now_ns, &has_loss);
+    if (end > rcv_pos) {
+        image->received = end;
+        rsti_store_release_i64(image->rcv_pos, end);
+    }
+    const rsti_rebuild_facts_t facts = {
+        .now_ns = now_ns,
+        .consumed = least,
+        .last_sm_position = image->next_sm_position,
+        .hwm = hwm,
+        .from = from,
+        .to = rsti_max_i64(rcv_pos, end),
+        .rtt_ns = rsti_load_acquire_i64(&image->rtt_ns),
+        .rtt_least_ns = rsti_load_acquire_i64(&image->rtt_least_ns),
+        .has_loss = has_loss,
+    };
+    const int64_t told_due_ns = rsti_min_i64(rsti_image_fill_look(driver, image, &facts),
+        rsti_min_i64(rsti_image_demand_look(driver, image, hwm, now_ns),
+            rsti_min_i64(rsti_image_budget_look(driver, image, hwm, least, now_ns),
+                rsti_image_noop_look(driver, image, hwm, now_ns))));
+    const bool is_ack_due = image->is_acked_soon && now_ns >= image->ack_due_ns;
+    if (rsti_image_congestion_rebuild(image, &facts, is_ack_due)
+        || rsti_image_window_is_due(image, least)) {
+        schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
+            image->congestion.window);
+        image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* else every message would be answered */
+    } else if (least + half_term - rsti_load_relaxed_i64(&image->room_until)
+            >= half_term / ROOM_STEPS
+        && !image->is_storage_error) {
+        (void)make_room(driver, image, least);
+    }
+    if (hwm <= image->next_sm_position || !image->is_acked_soon) {
+        return rsti_min_i64(image->loss_due_ns, told_due_ns);
+    }
+    /* Consumed below the threshold: told a little later, because publishers that wait until they
+     * were understood would wait for ever. */
+    if (is_ack_due) {
+        image->ack_due_ns = now_ns + ACK_INTERVAL_NS;
+    }
+    return rsti_min_i64(rsti_min_i64(image->loss_due_ns, image->ack_due_ns), told_due_ns);
+}
+
+void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image)
+{
+    int64_t least, highest;
+    if (image->life <= RSTI_LIFE_DRAINING && !image->is_told_unavailable
+        && subscribers_range(image, &least, &highest) && least > image->next_sm_position) {
+        schedule_sm(driver, image, least, image->next_sm_window);
+    }
+}
+
+bool rsti_image_is_drained(const rsti_image_t *image)
+{
+    int64_t least, highest;
+    return image->is_told_unavailable || !subscribers_range(image, &least, &highest)
+        || least >= image->received;
+}
+
+bool rsti_image_accepts(const rsti_image_t *image)
+{
+    /* An image that lost its last subscriber is already forgotten by the dispatcher. */
+    return rsti_subscribers_are_working(&image->subscribers)
+        && !rsti_load_relaxed_i32(&image->is_rejected)
+        && (image->life == RSTI_LIFE_ACTIVE
+            || (image->life == RSTI_LIFE_DRAINING && !rsti_image_is_drained(image)));
+}
+
+int64_t rsti_image_join_position(const rsti_image_t *image)
+{
+    /* Where the readers are, though this agent learns only in its next pass that so much was
+     * received. */
+    int64_t least, highest;
+    return subscribers_range(image, &least, &highest)
+        ? rsti_min_i64(least, rsti_load_acquire_i64(&image->high_water))
+        : image->received;
+}
+
+static void set_life(rst_driver_t *driver, rsti_image_t *image, rsti_life_t life, int64_t now_ns)
+{
+    RST_ASSERT(life > image->life);
+    image->life = life;
+    image->life_changed_ns = now_ns;
+    if (life == RSTI_LIFE_DRAINING) {
+        rsti_store_release_i32(&image->is_draining, 1);
+        rsti_image_wake_at(image, image->received, image->budget.wake_position);
+        rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
+    }
+}
+
+/* Readers that have read all need not wait for the status messages that tell the sender so: what
+ * comes now is no longer theirs. */
+static void tell_unavailable(rst_driver_t *driver, rsti_image_t *image)
+{
+    rsti_subscribers_tell_unavailable(driver, &image->subscribers, image->correlation_id);
+    image->is_told_unavailable = true;
+    rsti_driver_wake_log(driver, &image->file.log, RSTI_WAIT_DATA);
+}
+
+static void tell_ours_unavailable(rst_driver_t *driver, rsti_image_t *image)
+{
+    if (!image->is_told_unavailable
+        && rsti_subscribers_tell_ours_unavailable(driver, &image->subscribers,
+            image->correlation_id)) {
+        image->is_told_unavailable = true;
+        rsti_driver_wake_log(driver, &image->file.log, RSTI_WAIT_DATA);
+    }
+}
+
+static void leave_receiver(rst_driver_t *driver, rsti_image_t *image)
+{
+    const rsti_agent_command_t command = {
+        .endpoint = image->endpoint,
+        .object = image,
+        .session_id = image->session_id,
+        .stream_id = image->stream_id,
+    };
+    rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_IMAGE, &command);
+    if (image->is_rejoin) {
+        rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_COOL_DOWN, &command);
+    }
+    rsti_image_budget_leave(driver, image);
+    rsti_receive_endpoint_t *endpoint = image->endpoint;
+    endpoint->image_count--;
+    rsti_receive_endpoint_put(driver, endpoint);
+}
+
+static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
+    int64_t *next_deadline_ns)
+{
+    const int64_t silent_ns = rsti_load_acquire_i64(&image->last_packet_ns)
+        + driver->params.image_liveness_ns;
+    const bool is_complete = rsti_load_acquire_i32(&image->is_end_of_stream)
+        && image->received >= rsti_load_acquire_i64(&image->high_water);
+    if (!rsti_subscribers_are_working(&image->subscribers) || now_ns > silent_ns || is_complete
+        || rsti_load_acquire_i32(&image->is_revoked)) {
+        set_life(driver, image, RSTI_LIFE_DRAINING, now_ns);
+    } else {
+        rsti_lower_deadline(next_deadline_ns, silent_ns + 1);
+    }
+}
+
+/* Five status message time-outs after the end, and for clients of Aeron as long after they have
+ * read all: they forget an image as soon as they are told, and their users look for its end
+ * meanwhile. */
+static void check_draining(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
+    int64_t *next_deadline_ns)
+{
+    const int64_t wait_ns = RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;
+    const bool is_revoked = rsti_load_acquire_i32(&image->is_revoked) != 0;
+    const bool is_drained = is_revoked || rsti_image_is_drained(image);
+    int64_t due_ns = image->life_changed_ns + wait_ns;
+    if (is_drained && !is_revoked) {
+        tell_ours_unavailable(driver, image);
+        image->drained_ns = rsti_min_i64(image->drained_ns, now_ns);
+        if (!rsti_subscribers_know_unavailable(&image->subscribers)) {
+            due_ns = rsti_max_i64(due_ns, image->drained_ns + wait_ns);
+        }
+    }
+    if (is_revoked || (is_drained && now_ns >= due_ns)) {
+        tell_unavailable(driver, image);
+        set_life(driver, image, RSTI_LIFE_LINGER, now_ns);
+        leave_receiver(driver, image);
+    } else if (now_ns < due_ns) {
+        rsti_lower_deadline(next_deadline_ns, due_ns);
+    }
+}
+
+bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
+    int64_t *next_deadline_ns)
+{
+    if (image->life == RSTI_LIFE_ACTIVE) {
+        check_active(driver, image, now_ns, next_deadline_ns);
+    }
+    if (image->life == RSTI_LIFE_DRAINING) {
+        check_draining(driver, image, now_ns, next_deadline_ns);
+    }
+    if (image->life == RSTI_LIFE_LINGER) {
+        const int64_t due_ns = image->life_changed_ns + driver->params.image_liveness_ns;
+        if (now_ns > due_ns || image->subscribers.count == 0) {
+            set_life(driver, image, RSTI_LIFE_DONE, now_ns);
+        } else {
+            rsti_lower_deadline(next_deadline_ns, due_ns + 1);
+        }
+    }
+    return image->life == RSTI_LIFE_DONE && rsti_load_acquire_i32(&image->is_released);
+}

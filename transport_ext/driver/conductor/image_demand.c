@@ -1,0 +1,66 @@
+/* image_demand.c: see image_demand.h. */
+#include "driver/conductor/image_demand.h"
+
+#include "concurrent/sequence.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/tether.h"
+#include "driver/receiver/image.h"
+
+/* The readers that tell, as one: behind all of them, and wanting no more than any. Another
+ * process's words: what is impossible counts as nothing. The position first, see
+ * rsti_position_ext_t. Returns a number that differs when one of them has asked for more; 0: nobody
+ * tells. */
+static int64_t demand_of(const rsti_image_t *image, rsti_sm_demand_t *demand)
+{
+    int64_t requested = 0;
+    *demand = (rsti_sm_demand_t){.position = INT64_MAX, .messages = INT64_MAX};
+    for (int32_t i = 0; i < image->subscribers.count; i++) {
+        const rsti_subscriber_t *subscriber = &image->subscribers.items[i];
+        const rsti_counter_value_t *value = (const void *)subscriber->position;
+        const rsti_position_ext_t *ext = (const void *)value->spare;
+        if (!rsti_tether_is_working(&subscriber->tether)
+            || rsti_load_acquire_i32(&ext->version) == 0) {
+            continue;
+        }
+        const uint64_t asked = (uint64_t)rsti_load_acquire_i64(&ext->requested);
+        demand->position = rsti_min_i64(demand->position,
+            rsti_load_acquire_i64(subscriber->position));
+        demand->messages = rsti_min_i64(demand->messages,
+            rsti_max_i64(rsti_load_relaxed_i64(&ext->remaining), 0));
+        requested = (int64_t)(((uint64_t)requested * 31 + asked + 1) | 1U << 31);
+    }
+    return requested;
+}
+
+static void publish(rst_driver_t *driver, rsti_image_demand_t *state,
+    const rsti_sm_demand_t *demand)
+{
+    const int64_t change = rsti_sequence_open(&state->begin);
+    rsti_store_relaxed_i64(&state->position, demand->position);
+    rsti_store_relaxed_i64(&state->messages, demand->messages);
+    rsti_sequence_close(&state->end, change);
+    rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
+}
+
+int64_t rsti_image_demand_look(rst_driver_t *driver, rsti_image_t *image, int64_t hwm,
+    int64_t now_ns)
+{
+    rsti_image_demand_t *state = &image->demand;
+    if (!rsti_image_tells_words(image)) {
+        return RSTI_NO_DEADLINE;
+    }
+    rsti_sm_demand_t demand;
+    const int64_t requested = demand_of(image, &demand);
+    if (requested == 0) {
+        return RSTI_NO_DEADLINE;
+    }
+    const bool has_changed = requested != state->requested;
+    if (rsti_retell_look(&state->retell, has_changed, hwm, now_ns)) {
+        publish(driver, state, &demand);
+    }
+    state->requested = requested;
+    if (demand.messages == INT64_MAX) {
+        state->retell.due_ns = RSTI_NO_DEADLINE;
+    }
+    return state->retell.due_ns;
+}

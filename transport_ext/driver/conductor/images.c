@@ -1,0 +1,191 @@
+/* images.c: see images.h. */
+#include "driver/conductor/images.h"
+
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/conductor/image.h"
+#include "driver/conductor/image_create.h"
+#include "driver/conductor/image_limits.h"
+#include "driver/conductor/ipc_publication.h"
+#include "driver/conductor/links.h"
+#include "driver/conductor/responses.h"
+#include "driver/conductor/subscription.h"
+#include "util/alloc.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define IMAGE_ERROR_INTERVAL_NS RSTI_NS_PER_S
+
+static bool is_match(const rsti_subscription_t *subscription, const rsti_agent_command_t *command)
+{
+    return subscription->endpoint == command->endpoint && !rsti_is_evicted(subscription)
+        && rsti_subscription_wants(subscription, command->stream_id, command->session_id);
+}
+
+static const rsti_subscription_t *first_match(const rst_driver_t *driver,
+    const rsti_agent_command_t *command)
+{
+    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
+    for (size_t i = 0; i < subscriptions->count; i++) {
+        if (is_match(subscriptions->items[i], command)) {
+            return subscriptions->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* The sender's datagrams and our window must fit the socket's buffer (wire reference 4.2). */
+static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup_t *setup,
+    const rsti_subscription_t *subscription)
+{
+    const int32_t buffer = transport->granted_rcvbuf;
+    if (setup->mtu <= RSTI_DATA_HEADER_LENGTH) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "session %" PRId32 " stream %" PRId32 ": the sender's mtu=%" PRId32
+            " has no room behind the header",
+            setup->session_id, setup->stream_id, setup->mtu);
+    }
+    if (setup->mtu > subscription->window) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "session %" PRId32 " stream %" PRId32 ": the sender's mtu=%" PRId32
+            " is longer than rcv-wnd=%" PRId32 " of %s",
+            setup->session_id, setup->stream_id, setup->mtu, subscription->window,
+            subscription->uri);
+    }
+    if (buffer > 0 && (setup->mtu > buffer || subscription->window > buffer)) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "session %" PRId32 " stream %" PRId32 ": mtu=%" PRId32 " and rcv-wnd=%" PRId32
+            " of %s must not be longer than the socket's receive buffer of"
+            " %" PRId32 " bytes: raise so-rcvbuf and net.core.rmem_max",
+            setup->session_id, setup->stream_id, setup->mtu, subscription->window,
+            subscription->uri, buffer);
+    }
+    return 0;
+}
+
+static int create_image(rst_driver_t *driver, const rsti_agent_command_t *command)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    rsti_receive_endpoint_t *endpoint = command->endpoint;
+    rsti_receive_transport_t *transport = command->object;
+    const rsti_subscription_t *subscription = first_match(driver, command);
+    if (endpoint->is_closing || transport->is_closing || subscription == NULL) {
+        return 0; /* nobody wants it any more */
+    }
+    const rsti_image_facts_t facts = {
+        .endpoint = endpoint,
+        .setup = &command->setup,
+        .transport = transport,
+        .source = &command->address,
+        .subscription = subscription,
+    };
+    rsti_image_t *image;
+    if (check_fit(transport, &command->setup, subscription) < 0
+        || rsti_image_check_limits(driver, endpoint, &command->setup, subscription->is_sparse) < 0
+        || rsti_publication_image_create(driver, &image, &facts, conductor->now_ns) < 0) {
+        return -rst_last_error_code();
+    }
+    if (rsti_ptr_array_add(&conductor->images, image) < 0) {
+        rsti_publication_image_destroy(driver, image);
+        return -RST_ENOMEM;
+    }
+    endpoint->image_count++;
+    for (size_t i = 0; i < conductor->subscriptions.count; i++) {
+        if (is_match(conductor->subscriptions.items[i], command)
+            && rsti_link_image(driver, image, conductor->subscriptions.items[i]) < 0) {
+            rsti_driver_log_trail(driver, "conductor");
+        }
+    }
+    const rsti_agent_command_t add = {.endpoint = endpoint, .object = image};
+    rsti_tell_receiver(driver, RSTI_AGENT_ADD_IMAGE, &add);
+    return 1;
+}
+
+void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *command)
+{
+    const int result = create_image(driver, command);
+    if (result == 1) {
+        return;
+    }
+    /* Anybody can write SETUPs of ever new sessions, and each would make an entry of its own. A
+     * publisher that is meant repeats its SETUP. */
+    rsti_conductor_t *conductor = driver->conductor;
+    if (result < 0 && conductor->now_ns >= conductor->image_error_due_ns) {
+        if (result != -RST_EFULL) { /* a limit: one entry says it for all sessions */
+            RST_APPEND_ERR("cannot create the image of session %" PRId32 " stream %" PRId32,
+                command->session_id, command->stream_id);
+        }
+        rsti_driver_log_trail(driver, "conductor");
+        conductor->image_error_due_ns = conductor->now_ns + IMAGE_ERROR_INTERVAL_NS;
+    }
+    rsti_error_clear();
+    /* A closing endpoint has got its last command: it may be freed before this one is read. */
+    const rsti_receive_endpoint_t *endpoint = command->endpoint;
+    if (!endpoint->is_closing) {
+        rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_INIT, command);
+    }
+}
+
+void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command)
+{
+    const rsti_conductor_t *conductor = driver->conductor;
+    for (size_t i = 0; i < conductor->images.count; i++) {
+        rsti_image_t *image = conductor->images.items[i];
+        if (image->correlation_id != command->registration_id || image->reject_reason != NULL
+            || image->life != RSTI_LIFE_ACTIVE) {
+            continue;
+        }
+        size_t length = (size_t)command->channel.length;
+        if (length > RSTI_ERR_TEXT_MAX) {
+            length = RSTI_ERR_TEXT_MAX;
+        }
+        image->reject_reason = rsti_strndup(command->channel.text, length);
+        if (image->reject_reason == NULL) {
+            rsti_respond_trail(driver, command->correlation_id);
+            return;
+        }
+        rsti_store_release_i32(&image->is_rejected, 1);
+        rsti_driver_count(driver, RSTI_SYSTEM_IMAGES_REJECTED, 1);
+        rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
+        rsti_respond_ok(driver, command->correlation_id);
+        return;
+    }
+    for (size_t i = 0; i < conductor->ipc_publications.count; i++) {
+        rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
+        if (publication->base.registration_id == command->registration_id
+            && rsti_ipc_publication_accepts(publication)) {
+            rsti_ipc_publication_reject(driver, publication, command->channel.text,
+                command->channel.length > RSTI_ERR_TEXT_MAX ? RSTI_ERR_TEXT_MAX
+                                                            : command->channel.length);
+            rsti_driver_count(driver, RSTI_SYSTEM_IMAGES_REJECTED, 1);
+            rsti_respond_ok(driver, command->correlation_id);
+            return;
+        }
+    }
+    char text[96];
+    snprintf(text, sizeof text, "no image %" PRId64 " to reject", command->registration_id);
+    rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_GENERIC_ERROR, text);
+}
+
+void rsti_images_rebuild(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const rsti_conductor_t *conductor = driver->conductor;
+    for (size_t i = 0; i < conductor->images.count; i++) {
+        rsti_lower_deadline(next_deadline_ns,
+            rsti_image_rebuild(driver, conductor->images.items[i], now_ns));
+    }
+}
+
+void rsti_images_check(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    for (size_t i = conductor->images.count; i > 0; i--) {
+        rsti_image_t *image = conductor->images.items[i - 1];
+        if (rsti_image_on_life(driver, image, now_ns, next_deadline_ns)) {
+            rsti_ptr_array_remove_at(&conductor->images, i - 1);
+            rsti_publication_image_destroy(driver, image);
+        }
+    }
+}

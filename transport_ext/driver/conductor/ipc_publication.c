@@ -1,0 +1,277 @@
+/* ipc_publication.c: limit, cleaning and life of an IPC publication (memory reference 5). */
+#include "driver/conductor/ipc_publication.h"
+
+#include "driver/base/driver_state.h"
+#include "driver/base/subscribers.h"
+#include "driver/conductor/publication.h"
+#include "driver/conductor/responses.h"
+#include "driver/conductor/subscriber_news.h"
+#include "util/alloc.h"
+#include "util/fault.h"
+
+static double bytes_per_s(const rsti_publication_t *base, const rsti_rate_choice_t *rate)
+{
+    return rsti_allowance_rate(rate->law, &rate->params, base->options.mtu);
+}
+
+int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **publication,
+    const rsti_publication_facts_t *facts)
+{
+    rsti_ipc_publication_t *made = rsti_alloc(sizeof *made);
+    if (made == NULL) {
+        return -RST_ENOMEM;
+    }
+    if (rsti_publication_init(driver, &made->base, facts) < 0) {
+        rsti_free(made);
+        return -rst_last_error_code();
+    }
+    const int64_t start = rsti_publication_start_position(&made->base);
+    made->trip_limit = start;
+    made->consumer_position = start;
+    made->cool_down_ns = INT64_MIN;
+    rsti_allowance_init(&made->allowance, bytes_per_s(&made->base, facts->rate),
+        facts->options->mtu, start, driver->conductor->now_ns);
+    rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
+    *publication = made;
+    return 0;
+}
+
+void rsti_ipc_publication_destroy(rst_driver_t *driver, rsti_ipc_publication_t *publication)
+{
+    rsti_publication_fini(driver, &publication->base);
+    rsti_free(publication);
+}
+
+static int64_t window(const rsti_ipc_publication_t *publication)
+{
+    return publication->base.options.publication_window;
+}
+
+static void tell_holder(rsti_ipc_publication_t *publication, bool is_rate)
+{
+    if (is_rate != publication->is_held_by_rate) {
+        publication->is_held_by_rate = is_rate;
+        rsti_store_release_i32(&publication->base.file.log.metadata->ext.held_by,
+            is_rate ? RSTI_HELD_BY_RATE : RSTI_HELD_BY_WINDOW);
+    }
+}
+
+/* The least subscriber position at which the conductor has something to do. */
+static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_subscribers)
+{
+    int64_t position = INT64_MAX;
+    if (publication->base.life == RSTI_LIFE_DRAINING) {
+        position = publication->base.end_position;
+    } else if (has_subscribers && publication->is_held_by_rate) {
+        /* While it grows time says when. A whole burst is looked at again before it is used up, so
+         * that a producer who is slower than the rate never waits. */
+        if (rsti_allowance_due_ns(&publication->allowance) == INT64_MAX) {
+            const int64_t half = (int64_t)(publication->allowance.burst / 2);
+            position = publication->base.limit - half + 1;
+        }
+    } else if (has_subscribers) {
+        position = publication->trip_limit - window(publication) + 1;
+    }
+    int64_t *word = &publication->base.file.log.metadata->ext.conductor_position;
+    if (rsti_load_relaxed_i64(word) != position) {
+        rsti_store_release_i64(word, position);
+    }
+}
+
+static bool subscribers_range(const rsti_ipc_publication_t *publication, int64_t *least,
+    int64_t *highest)
+{
+    const rsti_publication_t *base = &publication->base;
+    return rsti_subscribers_range(&base->subscribers, base->clean_position,
+        base->options.term_length, least, highest);
+}
+
+/* The rate's limit is raised as it grows, in steps of its due time; the window's in eighths. */
+static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publication, int64_t least)
+{
+    rsti_publication_t *base = &publication->base;
+    const int64_t by_window = least + window(publication);
+    const int64_t by_rate = rsti_allowance_limit(&publication->allowance,
+        rsti_log_producer_position(&base->file.log), driver->conductor->now_ns);
+    const bool is_rate = by_rate < by_window;
+    const int64_t proposed = is_rate ? by_rate : by_window;
+    tell_holder(publication, is_rate);
+    if (proposed > (is_rate ? base->limit : publication->trip_limit)) {
+#if RSTI_FAULT == RSTI_FAULT_LIMIT
+        rsti_publication_clean_up_to(base,
+            least + window(publication) / 2 - RSTI_PARTITIONS * base->options.term_length);
+#else
+        rsti_publication_clean_up_to(base, least);
+#endif
+        if (rsti_publication_raise_limit(driver, base, proposed)) {
+            publication->trip_limit = proposed + window(publication) / 8;
+        }
+    }
+}
+
+static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publication)
+{
+    rsti_publication_t *base = &publication->base;
+    int64_t least, highest;
+    if (subscribers_range(publication, &least, &highest)) {
+        rsti_subscribers_tell_refused(driver, &base->subscribers);
+        publication->consumer_position = rsti_max_i64(publication->consumer_position, highest);
+        raise_limit(driver, publication, least);
+        tell_wake_position(publication, true);
+        return;
+    }
+    tell_holder(publication, false);
+    if (base->limit > publication->consumer_position) {
+        /* Readers that were just parted by a rejection may still look at what they were given:
+         * their bytes stay as long as those of an image that is gone, the time of the cool-down. */
+        if (publication->cool_down_ns == INT64_MIN) {
+            rsti_publication_clean_up_to(base, publication->consumer_position);
+        }
+        rsti_publication_lower_limit(driver, base, publication->consumer_position);
+        publication->trip_limit = publication->consumer_position;
+    }
+    tell_wake_position(publication, false);
+}
+
+/* Every subscriber consumed everything: the stream ends for them. Aeron's clients get time to see
+ * where, see on_timer. */
+static void update_draining(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
+    const int64_t end = base->end_position;
+    int64_t least, highest;
+    if (subscribers_range(publication, &least, &highest)) {
+        publication->consumer_position = rsti_max_i64(publication->consumer_position, highest);
+        if (least < end) {
+            tell_wake_position(publication, true);
+            return;
+        }
+    }
+    rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
+    (void)rsti_subscribers_tell_ours_unavailable(driver, &base->subscribers, base->registration_id);
+}
+
+void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
+    if (base->life == RSTI_LIFE_ACTIVE) {
+        const int64_t position = rsti_log_producer_position(&base->file.log);
+        if (position != rsti_load_relaxed_i64(base->pub_pos)) {
+            rsti_store_release_i64(base->pub_pos, position);
+        }
+        update_active(driver, publication);
+    } else if (base->life == RSTI_LIFE_DRAINING) {
+        update_draining(driver, publication, now_ns);
+    }
+}
+
+int64_t rsti_ipc_publication_due_ns(const rsti_ipc_publication_t *publication)
+{
+    const bool is_held = publication->base.life == RSTI_LIFE_ACTIVE && publication->is_held_by_rate;
+    return is_held ? rsti_allowance_due_ns(&publication->allowance) : INT64_MAX;
+}
+
+void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    const rsti_rate_choice_t *rate)
+{
+    rsti_publication_t *base = &publication->base;
+    const int64_t now_ns = driver->conductor->now_ns;
+    const int64_t position = rsti_log_producer_position(&base->file.log);
+    rsti_allowance_set(&publication->allowance, bytes_per_s(base, rate), position, now_ns);
+    const int64_t limit = rsti_allowance_limit(&publication->allowance, position, now_ns);
+    if (base->life == RSTI_LIFE_ACTIVE && limit < base->limit) {
+        rsti_publication_lower_limit(driver, base, limit); /* else the whole window goes first */
+        publication->trip_limit = limit; /* from where the window raises it again, if it may */
+    }
+    rsti_ipc_publication_update(driver, publication, now_ns);
+}
+
+void rsti_ipc_publication_check_blocked(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
+    if (base->life <= RSTI_LIFE_DRAINING && rsti_subscribers_are_working(&base->subscribers)) {
+        rsti_publication_check_blocked(driver, base, publication->consumer_position, now_ns);
+    }
+}
+
+bool rsti_ipc_publication_has_cooled_down(rsti_ipc_publication_t *publication, int64_t now_ns)
+{
+    if (publication->cool_down_ns == INT64_MIN || now_ns <= publication->cool_down_ns) {
+        return false;
+    }
+    publication->cool_down_ns = INT64_MIN;
+    return rsti_ipc_publication_accepts(publication);
+}
+
+bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int64_t now_ns)
+{
+    rsti_publication_t *base = &publication->base;
+    if (base->life != RSTI_LIFE_LINGER || now_ns <= base->life_changed_ns) {
+        return false;
+    }
+    if (!rsti_subscribers_know_unavailable(&base->subscribers)) {
+        if (now_ns
+            >= base->life_changed_ns + RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns) {
+            rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
+        }
+        return false; /* freed one tick after they were told */
+    }
+    return base->ref_count == 0;
+}
+
+int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publication)
+{
+    int64_t least, highest;
+    if (subscribers_range(publication, &least, &highest)) {
+        return rsti_min_i64(least, publication->consumer_position);
+    }
+    return publication->consumer_position;
+}
+
+bool rsti_ipc_publication_accepts(const rsti_ipc_publication_t *publication)
+{
+    return publication->base.life == RSTI_LIFE_ACTIVE && publication->cool_down_ns == INT64_MIN;
+}
+
+void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    const char *reason, int32_t length)
+{
+    rsti_publication_t *base = &publication->base;
+    rsti_response_t response = {
+        .registration_id = base->registration_id,
+        .session_id = base->session_id,
+        .stream_id = base->stream_id,
+        .receiver_id = -1,
+        .group_tag = -1,
+        .error_code = RSTI_DRIVER_IMAGE_REJECTED,
+        .log_file = {reason, length},
+    };
+    rsti_respond_publication_error(driver, &response, NULL);
+    rsti_ipc_publication_update(driver, publication, driver->conductor->now_ns);
+    rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
+    rsti_subscribers_clear(driver, &base->subscribers);
+    publication->cool_down_ns = driver->conductor->now_ns + driver->params.image_liveness_ns;
+    rsti_ipc_publication_on_subscribers_changed(driver, publication);
+    rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_DATA);
+}
+
+void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
+    rsti_ipc_publication_t *publication)
+{
+    rsti_publication_t *base = &publication->base;
+    if (base->life != RSTI_LIFE_ACTIVE) {
+        return;
+    }
+    /* Before the word: a publisher that sees it finds room, or looks how far its readers came. */
+    update_active(driver, publication);
+    const int32_t is_connected = rsti_subscribers_are_working(&base->subscribers);
+    int32_t *word = &base->file.log.metadata->is_connected;
+    if (rsti_load_relaxed_i32(word) != is_connected) {
+        rsti_store_release_i32(word, is_connected);
+        rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_LIMIT);
+    }
+}

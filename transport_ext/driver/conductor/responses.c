@@ -1,0 +1,173 @@
+/* responses.c: see responses.h. */
+#include "driver/conductor/responses.h"
+
+#include "driver/base/driver_state.h"
+#include "util/error.h"
+#include "util/netaddr.h"
+
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+static rsti_text_t text_of(const char *text)
+{
+    return (rsti_text_t){text, (int32_t)strlen(text)};
+}
+
+void rsti_respond(rst_driver_t *driver, const rsti_response_t *response)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    const int64_t length = rsti_response_encode(response, conductor->response,
+        sizeof conductor->response);
+    if (length < 0
+        || rsti_broadcast_transmit(&driver->to_clients, response->type, conductor->response,
+               (size_t)length)
+            < 0) {
+        rsti_driver_log_error(driver, RST_ETOOLARGE,
+            "answer to a client does not fit the clients buffer");
+        return;
+    }
+    conductor->has_responses = true;
+}
+
+void rsti_respond_error(rst_driver_t *driver, int64_t correlation_id, int code, const char *text)
+{
+    char cut[RSTI_ERROR_TEXT_MAX];
+    snprintf(cut, sizeof cut, "%s", text);
+    const rsti_response_t response = {
+        .type = RSTI_RSP_ON_ERROR,
+        .correlation_id = correlation_id,
+        .error_code = code,
+        .log_file = text_of(cut),
+    };
+    rsti_respond(driver, &response);
+    if (code != RSTI_DRIVER_TEMPORARILY_UNAVAILABLE) {
+        rsti_driver_log_error(driver, code, cut);
+    }
+}
+
+static int driver_code(int code)
+{
+    switch (code) {
+    case RST_ECHANNEL:
+        return RSTI_DRIVER_INVALID_CHANNEL;
+    case RST_ENOTSUP:
+        return RSTI_DRIVER_NOT_SUPPORTED;
+    case RST_EUNKNOWNHOST:
+        return RSTI_DRIVER_UNKNOWN_HOST;
+    case RST_ESTORAGE:
+        return RSTI_DRIVER_STORAGE_SPACE;
+    default:
+        return RSTI_DRIVER_GENERIC_ERROR;
+    }
+}
+
+void rsti_respond_trail(rst_driver_t *driver, int64_t correlation_id)
+{
+    rsti_respond_error(driver, correlation_id, driver_code(rst_last_error_code()),
+        rst_last_error_text());
+    rsti_error_clear();
+}
+
+void rsti_respond_ok(rst_driver_t *driver, int64_t correlation_id)
+{
+    const rsti_response_t response = {
+        .type = RSTI_RSP_OPERATION_SUCCESS,
+        .correlation_id = correlation_id,
+    };
+    rsti_respond(driver, &response);
+}
+
+void rsti_respond_counter(rst_driver_t *driver, int32_t type, int64_t correlation_id,
+    int32_t counter_id)
+{
+    const rsti_response_t response = {
+        .type = type,
+        .correlation_id = correlation_id,
+        .registration_id = correlation_id,
+        .counter_id = counter_id,
+    };
+    rsti_respond(driver, &response);
+}
+
+void rsti_respond_available(rst_driver_t *driver, int64_t image_id, int32_t session_id,
+    int32_t stream_id, const rsti_subscriber_t *subscriber, const char *path, const char *source)
+{
+    const rsti_response_t response = {
+        .type = RSTI_RSP_AVAILABLE_IMAGE,
+        .correlation_id = image_id,
+        .registration_id = subscriber->subscription->registration_id,
+        .session_id = session_id,
+        .stream_id = stream_id,
+        .counter_id = subscriber->counter_id,
+        .log_file = text_of(path),
+        .source_identity = text_of(source),
+    };
+    rsti_respond(driver, &response);
+}
+
+void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription)
+{
+    const rsti_response_t response = {
+        .type = RSTI_RSP_UNAVAILABLE_IMAGE,
+        .correlation_id = image_id,
+        .registration_id = subscription->registration_id,
+        .stream_id = subscription->stream_id,
+        .log_file = {subscription->uri, (int32_t)subscription->uri_length},
+    };
+    rsti_respond(driver, &response);
+}
+
+/* Behind the channel, which Aeron's clients do not read here (wire reference 22): why it goes. */
+static void respond_parted(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription, const char *why)
+{
+    char text[RSTI_CHANNEL_URI_MAX + 64];
+    const int length = snprintf(text, sizeof text, "%.*s%s", (int)subscription->uri_length,
+        subscription->uri, why);
+    RST_ASSERT(length > 0 && (size_t)length < sizeof text);
+    const rsti_response_t response = {
+        .type = RSTI_RSP_UNAVAILABLE_IMAGE,
+        .correlation_id = image_id,
+        .registration_id = subscription->registration_id,
+        .stream_id = subscription->stream_id,
+        .log_file = {text, length},
+    };
+    rsti_respond(driver, &response);
+}
+
+void rsti_respond_evicted(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription, int64_t evicted_ms)
+{
+    char why[48];
+    (void)snprintf(why, sizeof why, "|rs-evicted=%" PRId64, evicted_ms);
+    respond_parted(driver, image_id, subscription, why);
+}
+
+void rsti_respond_let_go(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription)
+{
+    respond_parted(driver, image_id, subscription, "|rs-let-go");
+}
+
+#define ADDRESS_IPV4 1
+#define ADDRESS_IPV6 2
+
+void rsti_respond_publication_error(rst_driver_t *driver, rsti_response_t *response,
+    const struct sockaddr_storage *source)
+{
+    response->type = RSTI_RSP_PUBLICATION_ERROR;
+    response->destination_id = -1;
+    response->address_kind = ADDRESS_IPV4;
+    if (source != NULL && source->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const void *)source;
+        response->address_kind = ADDRESS_IPV6;
+        memcpy(response->address, &in6->sin6_addr, sizeof in6->sin6_addr);
+    } else if (source != NULL) {
+        const struct sockaddr_in *in = (const void *)source;
+        memcpy(response->address, &in->sin_addr, sizeof in->sin_addr);
+    }
+    response->port = source == NULL ? 0 : rsti_netaddr_port(source);
+    rsti_respond(driver, response);
+}

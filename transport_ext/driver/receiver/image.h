@@ -1,0 +1,147 @@
+/* image.h: one remote session as it is received here (wire reference 8). The conductor owns life,
+ * loss detection and the window (conductor/image.h). The receiver inserts, and sends status
+ * messages and NAKs. They meet in two sequence locks (conductor writes, receiver reads) and a few
+ * atomic words. Law: every accepted datagram ends at or below last SM position + term / 2. */
+#ifndef RSTI_DRIVER_RECEIVER_IMAGE_H
+#define RSTI_DRIVER_RECEIVER_IMAGE_H
+
+#include "concurrent/loss_report.h"
+#include "driver/base/publication.h"
+#include "driver/receiver/image_budget.h"
+#include "driver/receiver/image_demand.h"
+#include "driver/receiver/image_fill.h"
+#include "driver/receiver/image_noop.h"
+#include "driver/receiver/image_window.h"
+#include "driver/receiver/receive_endpoint.h"
+#include "flow/congestion.h"
+#include "flow/pace.h"
+#include "flow/rtt.h"
+#include "flow/sm_repeat.h"
+#include "loss/loss_detector.h"
+#include "loss/repair.h"
+
+/* Gaps on their way to the loss report. */
+#define RSTI_IMAGE_LOST_MAX 32
+#define RSTI_NO_SESSION INT64_MIN
+#define RSTI_CONNECTION_ACTIVITY_NS (5 * RSTI_NS_PER_S)
+
+/* One transport that carries this session; several with multi-destination subscriptions. */
+typedef struct rsti_connection_t {
+    rsti_receive_transport_t *transport; /* NULL: this transport has not brought the session yet */
+    struct sockaddr_storage control; /* taken once, when the connection is made */
+    int64_t last_activity_ns;
+    int64_t last_frame_ns;
+    int64_t eos_position;
+    bool is_eos;
+    bool is_revoked; /* its end of stream said so */
+    bool is_rstream; /* its SETUP said so: additional status messages are understood */
+    bool follows_fill; /* and that its rate follows fill NAKs */
+    bool has_setup; /* else it came with data alone: what its source understands is not known */
+    int32_t asked_count;
+    int64_t ask_due_ns;
+} rsti_connection_t;
+
+struct rsti_image_t {
+    /* written by: conductor, before use */
+    int64_t correlation_id;
+    int32_t session_id;
+    int32_t stream_id;
+    rsti_receive_endpoint_t *endpoint;
+    rsti_log_file_t file;
+    int64_t join_position;
+    int32_t mtu;
+    char *uri; /* of the first subscription */
+    char source[64];
+    int32_t hwm_id, rcv_pos_id, naks_id;
+    int64_t *hwm; /* written by: receiver; told, never read: high_water counts */
+    int64_t *rcv_pos; /* written by: conductor; told, never read: received counts */
+    int64_t *naks; /* written by: receiver */
+    int32_t cc_rtt_id, cc_window_id; /* of laws that have counters */
+    int64_t *cc_rtt;
+    int64_t *cc_window;
+    bool is_acked_soon; /* the sender is rstream: it may wait until it was understood */
+    bool is_reliable;
+    bool is_rejoin;
+    bool wants_responses; /* the set-up said that its publisher waits for a response channel */
+    /* written by: conductor */
+    rsti_life_t life;
+    int64_t life_changed_ns;
+    bool is_told_unavailable;
+    int64_t drained_ns; /* draining, and first seen with all of it read; INT64_MAX before */
+    rsti_subscribers_t subscribers;
+    int64_t received; /* end of contiguous data */
+    rsti_loss_detector_t loss;
+    rsti_loss_record_t loss_record; /* in the loss report */
+    rsti_congestion_t congestion;
+    int64_t next_sm_position;
+    int32_t next_sm_window;
+    int64_t sm_wake_position; /* a reader that comes there makes a status message due */
+    int64_t ack_due_ns; /* before it, only the threshold makes a status message */
+    int64_t clean_position;
+    int64_t rebuilt_hwm; /* hwm and rebuild position of the last scan: nothing new, no scan */
+    int64_t rebuilt_from;
+    int64_t loss_due_ns;
+    bool is_storage_error;
+    char *reject_reason;
+    /* written by: conductor, atomic */
+    int64_t sm_begin, sm_position, sm_window, sm_end;
+    int64_t loss_begin, loss_term, loss_offset, loss_length, loss_end;
+    int64_t room_until; /* half a term beyond what was consumed */
+    int32_t is_draining; /* status messages carry EOS */
+    int32_t is_rejected;
+    int64_t response_session; /* to be told to the publisher; RSTI_NO_SESSION */
+    /* written by: receiver, atomic */
+    int64_t high_water;
+    int64_t last_packet_ns;
+    int32_t has_frames; /* more than a SETUP came */
+    int32_t is_end_of_stream;
+    int32_t is_revoked;
+    int32_t is_released;
+    int64_t rtt_ns; /* smoothed round trip to the senders; 0: not measured yet */
+    int64_t rtt_least_ns;
+    int32_t has_rstream; /* some source is rstream: additional status messages are understood */
+    /* written by: receiver */
+    rsti_rtt_t rtt;
+    int64_t rtt_asked_hwm;
+    rsti_connection_t *connections; /* by slot of the transport */
+    int32_t connection_capacity;
+    int64_t sm_seen;
+    int64_t loss_seen;
+    int64_t last_sm_position;
+    int64_t last_sm_window;
+    int64_t overrun_threshold;
+    int64_t sm_due_ns;
+    int64_t response_told; /* session last sent in a response set-up */
+    int64_t response_due_ns;
+    rsti_sm_repeat_t sm_repeat;
+    bool is_superseded; /* a newer image of the same session exists: no status messages */
+    bool is_touched; /* got data in this burst: readers are woken at its end */
+    bool is_eos_sm_sent;
+    /* image_repair.h; written by: receiver */
+    /* Atomic: the receiver finds and repairs gaps, all its sources are rstream. */
+    int32_t is_repaired;
+    rsti_repair_t repair;
+    rsti_arrival_t arrival;
+    bool has_news; /* for the sender: an additional status message is due */
+    rsti_image_fill_t fill;
+    rsti_image_demand_t demand;
+    rsti_image_budget_t budget;
+    rsti_image_noop_t noop;
+    rsti_image_window_t window_cut;
+    /* Ring: first asked for, for the conductor's report. */
+    struct {
+        int64_t begin, end;
+    } lost[RSTI_IMAGE_LOST_MAX];
+    int64_t lost_tail; /* atomic; written by: receiver */
+    int64_t lost_head; /* atomic; written by: conductor */
+    struct rsti_image_t *next;
+};
+
+/* Whether its sender is told demand, budget and NOOPs: of a group it keeps no state per receiver,
+ * and Aeron's does not read them. Any agent. */
+static inline bool rsti_image_tells_words(const rsti_image_t *image)
+{
+    return image->file.log.metadata->group == 0 && rsti_load_acquire_i32(&image->has_rstream) != 0;
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* image_connections.c: see image_connections.h. */
+#include "driver/receiver/image_connections.h"
+
+#include "driver/base/driver_state.h"
+#include "driver/receiver/image_fill.h"
+#include "driver/receiver/image_window.h"
+#include "driver/receiver/receive_endpoint.h"
+#include "driver/receiver/receive_transport.h"
+#include "driver/receiver/wake_readers.h"
+
+#define SETUPS_ASKED_MAX 5
+
+/* Whether one of the sources is of Aeron, for an image whose window asks for it. */
+static void note_aeron(rsti_image_t *image)
+{
+    int32_t has_aeron = 0;
+    for (int32_t i = 0; i < image->connection_capacity && image->window_cut.is_wanted; i++) {
+        const rsti_connection_t *connection = &image->connections[i];
+        has_aeron |= connection->transport != NULL && !connection->is_rstream;
+    }
+    rsti_image_window_set_aeron(&image->window_cut, has_aeron);
+}
+
+static void note_fill(rsti_image_t *image)
+{
+    int32_t is_wanted = 0;
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        const rsti_connection_t *connection = &image->connections[i];
+        is_wanted |= connection->transport != NULL && connection->follows_fill;
+    }
+    rsti_image_fill_set_wanted(&image->fill, is_wanted);
+}
+
+/* The connection of a transport; made when the transport brings the session for the first time. */
+static rsti_connection_t *get_connection(rsti_image_t *image, rsti_receive_transport_t *transport,
+    const struct sockaddr_storage *source, int64_t now_ns)
+{
+    RST_ASSERT(transport->slot < image->connection_capacity);
+    rsti_connection_t *connection = &image->connections[transport->slot];
+    if (connection->transport != transport) {
+        *connection = (rsti_connection_t){
+            .transport = transport,
+            .last_activity_ns = now_ns,
+            .last_frame_ns = now_ns,
+        };
+        connection->control = *rsti_receive_transport_control(transport, source);
+        note_aeron(image);
+    }
+    return connection;
+}
+
+static void note_rstream(rsti_image_t *image)
+{
+    int32_t has_rstream = 0;
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        has_rstream |= image->connections[i].transport != NULL && image->connections[i].is_rstream;
+    }
+    if (rsti_load_relaxed_i32(&image->has_rstream) != has_rstream) {
+        rsti_store_release_i32(&image->has_rstream, has_rstream);
+    }
+}
+
+void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transport,
+    const rsti_setup_t *setup, const struct sockaddr_storage *source, int64_t now_ns)
+{
+    rsti_connection_t *connection = get_connection(image, transport, source, now_ns);
+    connection->last_activity_ns = now_ns;
+    connection->has_setup = true;
+    connection->is_rstream = (setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0;
+    connection->follows_fill = connection->is_rstream
+        && (setup->frame.flags & RSTI_SETUP_FLAG_FILL) != 0;
+    note_fill(image);
+    note_aeron(image);
+    note_rstream(image);
+}
+
+/* A destination that went and came again is served without a SETUP, and without one its source is
+ * told neither demand nor budget nor fill. The image began with a source of ours, so it is asked.
+ */
+static void ask_setup(rsti_receiver_t *receiver, const rsti_image_t *image,
+    rsti_connection_t *connection, int64_t now_ns)
+{
+    if (image->is_acked_soon && connection->asked_count < SETUPS_ASKED_MAX
+        && now_ns >= connection->ask_due_ns) {
+        rsti_receive_transport_ask_setup(receiver, connection->transport, image->stream_id,
+            image->session_id, &connection->control);
+        connection->asked_count++;
+        connection->ask_due_ns = now_ns + RSTI_ELICIT_INTERVAL_NS;
+    }
+}
+
+/* A frame that belongs to the stream came by this transport. */
+rsti_connection_t *rsti_image_refresh_connection(rsti_receiver_t *receiver, rsti_image_t *image,
+    rsti_receive_transport_t *transport, const struct sockaddr_storage *source, int64_t now_ns)
+{
+    rsti_connection_t *connection = get_connection(image, transport, source, now_ns);
+    if (!connection->has_setup) {
+        ask_setup(receiver, image, connection, now_ns);
+    }
+    connection->last_activity_ns = now_ns;
+    connection->last_frame_ns = now_ns;
+    rsti_store_release_i64(&image->last_packet_ns, now_ns);
+    if (!rsti_load_relaxed_i32(&image->has_frames)) {
+        rsti_store_relaxed_i32(&image->has_frames, 1);
+    }
+    return connection;
+}
+
+/* The stream has ended when every transport that carries it said so, at the furthest position that
+ * one of them named. */
+static void check_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image)
+{
+    int64_t end = INT64_MIN;
+    bool is_revoked = false;
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        const rsti_connection_t *connection = &image->connections[i];
+        if (connection->transport == NULL) {
+            continue;
+        }
+        if (!connection->is_eos) {
+            return;
+        }
+        end = rsti_max_i64(end, connection->eos_position);
+        is_revoked = is_revoked || connection->is_revoked;
+    }
+    if (end == INT64_MIN) {
+        return;
+    }
+    if (!rsti_load_relaxed_i32(&image->is_end_of_stream)) {
+        rsti_store_release_i64(&image->file.log.metadata->end_of_stream_position, end);
+        rsti_store_release_i32(&image->is_end_of_stream, 1);
+        rsti_receiver_touch(receiver, image);
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
+    if (is_revoked && !rsti_load_relaxed_i32(&image->is_revoked)) {
+        image->file.log.metadata->is_publication_revoked = 1;
+        rsti_store_release_i32(&image->is_revoked, 1);
+        rsti_driver_count(receiver->driver, RSTI_SYSTEM_IMAGES_REVOKED, 1);
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+void rsti_image_on_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image,
+    rsti_connection_t *connection, int64_t position, uint8_t flags)
+{
+    connection->is_eos = true;
+    connection->is_revoked = connection->is_revoked || (flags & RSTI_FLAG_REVOKED) != 0;
+    connection->eos_position = position;
+    check_end_of_stream(receiver, image);
+}
+
+void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
+    const rsti_receive_transport_t *transport)
+{
+    rsti_connection_t *connection = &image->connections[transport->slot];
+    if (connection->transport == transport) {
+        *connection = (rsti_connection_t){0};
+        note_aeron(image);
+        check_end_of_stream(receiver, image); /* it may have been the one that was waited for */
+    }
+}
+
+void rsti_image_on_echo(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_sm_t *sm)
+{
+    rsti_sm_items_t items;
+    if (sm->receiver_id != image->endpoint->receiver_id
+        && rsti_load_relaxed_i32(&image->fill.is_wanted) && rsti_sm_items_decode(&items, sm)
+        && rsti_image_fill_on_items(&image->fill, &items)) {
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
+}

@@ -1,0 +1,152 @@
+/* image_insert.c: see image_insert.h. */
+#include "driver/receiver/image_insert.h"
+
+#include "driver/base/driver_state.h"
+#include "driver/receiver/image.h"
+#include "driver/receiver/image_connections.h"
+#include "driver/receiver/image_fill.h"
+#include "driver/receiver/image_noop.h"
+#include "driver/receiver/image_repair.h"
+#include "driver/receiver/wake_readers.h"
+#include "util/fault.h"
+
+static void wake_for_fill(rsti_receiver_t *receiver, const rsti_image_t *image, int64_t hwm)
+{
+    if (rsti_image_fill_is_look_due(&image->fill, hwm,
+            rsti_load_relaxed_i64(&image->last_packet_ns))
+        && (rsti_load_relaxed_i32(&image->fill.is_wanted)
+            || rsti_load_relaxed_i32(&image->window_cut.has_aeron))) {
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+/* In order the readers see the data by themselves; gaps, new or closed, are the conductor's. */
+static void raise_hwm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t from, int64_t to)
+{
+    const int64_t hwm = rsti_load_relaxed_i64(&image->high_water);
+    if (to > hwm) {
+        rsti_store_release_i64(&image->high_water, to);
+        rsti_store_release_i64(image->hwm, to);
+        wake_for_fill(receiver, image, to);
+    }
+    if (from != hwm) {
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+/* One that is too old tells nothing, and keeps nothing alive. */
+static bool is_heartbeat_in_time(rsti_receiver_t *receiver, const rsti_image_t *image,
+    int64_t position)
+{
+    if (position >= rsti_max_i64(0, image->last_sm_position - image->file.log.term_length)) {
+        return true;
+    }
+    rsti_driver_count(receiver->driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
+    return false;
+}
+
+static void on_noop(rsti_receiver_t *receiver, rsti_image_t *image, int64_t number)
+{
+    if (rsti_image_tells_words(image) && rsti_image_noop_hear(&image->noop, number)) {
+        rsti_store_release_i64(&image->file.log.metadata->ext.noop, number);
+        rsti_driver_wake_log(receiver->driver, &image->file.log, RSTI_WAIT_DATA);
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
+    rsti_connection_t *connection, int64_t position, const rsti_data_header_t *header)
+{
+    const uint8_t flags = header->frame.flags;
+    rsti_driver_count(receiver->driver, RSTI_SYSTEM_HEARTBEATS_RECEIVED, 1);
+    raise_hwm(receiver, image, position, position);
+    if (header->reserved_value != 0) {
+        on_noop(receiver, image, header->reserved_value);
+    }
+    if ((flags & RSTI_FLAG_EOS) != 0) {
+        rsti_image_on_end_of_stream(receiver, image, connection, position, flags);
+    }
+}
+
+/* The padding that ends a term is sent at once, however long, so a sender may stand beyond what it
+ * was allowed, and say so. What lies there is not taken, but everything below was sent: else the
+ * lost end of a term would never be asked for, and its sender never get room. It keeps nothing
+ * alive: a laggard under max gets nothing it can take, and has to go. */
+static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    const int64_t position = image->overrun_threshold & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
+    rsti_image_repair_on_data(image, position, position, now_ns);
+    raise_hwm(receiver, image, position, position);
+}
+
+/* Data may be taken up to
+ *
+ *     max(S + T/2, min(C + T/2, S + T))        S the position of the newest status message, C what
+ * was consumed, T a term
+ *
+ * A status message is due after a quarter of the window, and until then more may have been consumed
+ * than it said: of a buffer of half a term that quarter would be dropped, just when every byte
+ * counts. S + T, since what lies beyond S may come again, and the conductor cleans up to C - T. */
+static bool is_over_run(rsti_image_t *image, int64_t end)
+{
+    if (end > image->overrun_threshold) {
+        image->overrun_threshold = rsti_max_i64(image->overrun_threshold,
+            rsti_min_i64(rsti_load_acquire_i64(&image->room_until),
+                image->last_sm_position + image->file.log.term_length));
+    }
+    return end > image->overrun_threshold;
+}
+
+void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
+    rsti_receive_transport_t *transport, const uint8_t *datagram, size_t length,
+    const struct sockaddr_storage *source, int64_t now_ns)
+{
+    rst_driver_t *driver = receiver->driver;
+    const rsti_log_t *log = &image->file.log;
+    rsti_data_header_t header;
+    memcpy(&header, datagram, sizeof header);
+    if (rsti_wrap_sub_i32(header.term_id, log->initial_term_id) < 0
+        || rsti_load_acquire_i32(&image->is_rejected)) {
+        return;
+    }
+    const int32_t walked = rsti_packet_validate(datagram, length, log->term_length);
+    if (walked < 0) {
+        rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return;
+    }
+    const int64_t position = rsti_position(header.term_id, header.term_offset, log->position_bits,
+        log->initial_term_id);
+    if (is_over_run(image, position + walked) && RSTI_FAULT != RSTI_FAULT_OVERRUN) {
+        rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS, 1);
+        rsti_store_release_i64(&image->fill.overrun_until, image->overrun_threshold);
+        if (rsti_packet_is_heartbeat(datagram, length)) {
+            on_early_heartbeat(receiver, image, now_ns);
+        } else if (header.frame.type == RSTI_FRAME_DATA) {
+            receiver->overrun_bytes += (int64_t)length;
+        }
+        return;
+    }
+    if (rsti_packet_is_heartbeat(datagram, length)) {
+        if (is_heartbeat_in_time(receiver, image, position)) {
+            rsti_image_repair_on_data(image, position, position, now_ns);
+            on_heartbeat(receiver, image,
+                rsti_image_refresh_connection(receiver, image, transport, source, now_ns), position,
+                &header);
+        }
+        return;
+    }
+    if (position < image->last_sm_position) {
+        rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
+        if (position + walked >= image->last_sm_position - image->congestion.max_window) {
+            (void)rsti_image_refresh_connection(receiver, image, transport, source, now_ns);
+        }
+        return;
+    }
+    (void)rsti_image_refresh_connection(receiver, image, transport, source, now_ns);
+    uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
+    if (rsti_term_insert(term, header.term_offset, datagram, length)) {
+        rsti_receiver_touch(receiver, image);
+        rsti_image_repair_on_data(image, position, position + walked, now_ns);
+    }
+    raise_hwm(receiver, image, position, position + walked);
+}

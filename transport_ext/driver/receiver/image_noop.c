@@ -1,0 +1,22 @@
+/* image_noop.c: see image_noop.h. */
+#include "driver/receiver/image_noop.h"
+
+#include "concurrent/atomics.h"
+
+bool rsti_image_noop_hear(rsti_image_noop_t *state, int64_t number)
+{
+    /* Not only higher ones: a forged number would silence all that come after it. */
+    if (number == rsti_load_relaxed_i64(&state->heard)) {
+        return false;
+    }
+    rsti_store_release_i64(&state->heard, number);
+    return true;
+}
+
+bool rsti_image_noop_pending(rsti_image_noop_t *state)
+{
+    const int64_t change = rsti_load_acquire_i64(&state->change);
+    const bool is_new = change != state->seen;
+    state->seen = change;
+    return is_new;
+}

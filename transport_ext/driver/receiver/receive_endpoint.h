@@ -1,0 +1,56 @@
+/* receive_endpoint.h: all subscriptions of a channel share it: the dispatcher, the receiver id, and
+ * the transports that bring datagrams. The conductor makes it, the receiver uses it, and the
+ * conductor frees it when the receiver has released it. */
+#ifndef RSTI_DRIVER_RECEIVER_RECEIVE_ENDPOINT_H
+#define RSTI_DRIVER_RECEIVER_RECEIVE_ENDPOINT_H
+
+#include "channel/channel.h"
+#include "driver/receiver/dispatcher.h"
+#include "driver/receiver/receive_transport.h"
+#include "media/media.h"
+#include "protocol/frame.h"
+
+#define RSTI_ELICIT_INTERVAL_NS RSTI_NS_PER_S
+
+struct rsti_receive_endpoint_t {
+    /* written by: conductor, before use */
+    rsti_udp_channel_t udp;
+    bool is_manual; /* control-mode=manual: its transports are destinations */
+    int32_t channel_status_id;
+    int64_t registration_id;
+    int64_t client_id;
+    int64_t so_rcvbuf; /* as asked for by the first channel; RSTI_CHANNEL_UNSET */
+    int64_t so_sndbuf;
+    int64_t receiver_id;
+    bool has_group_tag;
+    int64_t group_tag;
+    /* written by: conductor */
+    int32_t subscription_count;
+    int32_t image_count;
+    bool is_closing;
+    rsti_receive_transport_t *owned[RSTI_RECEIVE_TRANSPORTS_MAX]; /* by slot */
+    int32_t owned_count;
+    /* written by: receiver */
+    int32_t is_released; /* atomic */
+    rsti_dispatcher_t dispatcher;
+    rsti_receive_transport_t *transports;
+    struct rsti_receive_endpoint_t *next;
+};
+
+/* Asks the publishers at explicit control addresses for a SETUP (wire reference 6.3). Ids of 0: for
+ * the SETUPs of all their streams. */
+void rsti_receive_endpoint_elicit(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
+    int32_t stream_id, int32_t session_id);
+/* Asks the sender at that address, whose data came already, for the SETUP of one session. */
+void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
+    rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
+    const struct sockaddr_storage *to);
+/* Asks again and again while a subscription is interested. Returns when it is due next. */
+int64_t rsti_receive_transport_elicit(rsti_receiver_t *receiver,
+    rsti_receive_transport_t *transport, int64_t now_ns);
+/* Writes the status message to frame, with the group tag of the endpoint when it has one. Returns
+ * its length. */
+size_t rsti_sm_with_tag(uint8_t frame[RSTI_SM_TAGGED_LENGTH], const rsti_sm_t *sm,
+    const rsti_receive_endpoint_t *endpoint);
+
+#endif

@@ -1,0 +1,31 @@
+/* receive_transport.c: the receiver's side: control frames by the socket of a transport (wire
+ * reference 5). */
+#include "driver/receiver/receive_transport.h"
+
+#include "driver/base/driver_state.h"
+
+const struct sockaddr_storage *rsti_receive_transport_control(const rsti_receive_transport_t
+                                                                  *transport,
+    const struct sockaddr_storage *source)
+{
+    return transport->has_control ? &transport->control : source;
+}
+
+bool rsti_receive_transport_send(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
+    const void *frame, size_t length, const struct sockaddr_storage *to)
+{
+    const rsti_media_t *media = &receiver->driver->media;
+    rsti_datagram_t datagram = {.data = (uint8_t *)(uintptr_t)frame, .length = length};
+    datagram.address = *to;
+    const int sent = media->table->send(media->arg, transport->socket, &datagram, 1);
+    if (sent < 0) {
+        rsti_driver_log_trail(receiver->driver, "receiver");
+        return false;
+    }
+    if (sent < 1) {
+        rsti_driver_count(receiver->driver, RSTI_SYSTEM_SHORT_SENDS, 1);
+        return false;
+    }
+    rsti_driver_count(receiver->driver, RSTI_SYSTEM_BYTES_SENT, (int64_t)length);
+    return true;
+}

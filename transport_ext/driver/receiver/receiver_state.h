@@ -1,0 +1,26 @@
+/* receiver_state.h: what the receiver keeps between its passes. Written by: receiver. */
+#ifndef RSTI_DRIVER_RECEIVER_RECEIVER_STATE_H
+#define RSTI_DRIVER_RECEIVER_RECEIVER_STATE_H
+
+#include "driver/base/driver_state.h"
+#include "media/media.h"
+
+typedef struct rsti_receive_endpoint_t rsti_receive_endpoint_t;
+typedef struct rsti_image_t rsti_image_t;
+
+struct rsti_receiver_t {
+    rst_driver_t *driver;
+    rsti_receive_endpoint_t *endpoints;
+    rsti_image_t *images;
+    int32_t named_count; /* transports whose control address is a name */
+    int64_t names_due_ns;
+    rsti_datagram_t datagrams[RSTI_MEDIA_BURST_MAX];
+    uint8_t *buffers;
+    rsti_image_t *touched[RSTI_MEDIA_BURST_MAX];
+    int32_t touched_count;
+    /* Of data that found no room, on the wire. The system counter counts heartbeats and padding
+     * from beyond it too. */
+    int64_t overrun_bytes;
+};
+
+#endif

@@ -1,0 +1,93 @@
+/* network_publication.h: a publication that is sent by UDP (wire reference 7).
+ * Law: snd_pos never exceeds snd_lmt; limit <= snd_pos + window; memory below snd_pos - term is
+ * zero before the limit rises. The conductor owns life and limit, the sender owns snd_pos, snd_lmt,
+ * set-up, heartbeats, liveness and retransmits. */
+#ifndef RSTI_DRIVER_SENDER_NETWORK_PUBLICATION_H
+#define RSTI_DRIVER_SENDER_NETWORK_PUBLICATION_H
+
+#include "driver/base/publication.h"
+#include "driver/sender/send_budget.h"
+#include "driver/sender/send_rate.h"
+#include "flow/flow_control.h"
+#include "flow/noop.h"
+#include "flow/pace.h"
+#include "loss/retransmit_handler.h"
+#include "util/clock.h"
+
+/* Receivers whose life is watched; of unicast channels, and of groups. */
+#define RSTI_RECEIVERS_MAX 64
+#define RSTI_GROUP_RECEIVERS_MAX 256
+#define RSTI_HEARTBEAT_INTERVAL_NS (100 * RSTI_NS_PER_MS)
+#define RSTI_SETUP_INTERVAL_NS (100 * RSTI_NS_PER_MS)
+
+typedef struct rsti_send_endpoint_t rsti_send_endpoint_t;
+
+typedef struct rsti_live_receiver_t {
+    int64_t receiver_id;
+    int64_t last_sm_ns;
+    int64_t position; /* consumed, as the last status message said */
+    int32_t window;   /* of that one */
+    int64_t arrival_rate; /* bytes per second, 0: unknown */
+    int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */
+    uint8_t address[16]; /* slowest_receiver.c; network order */
+    int32_t port;        /* of an IPv6 address below zero; 0: not known yet */
+} rsti_live_receiver_t;
+
+typedef struct rsti_network_publication_t {
+    rsti_publication_t base;
+    rsti_send_endpoint_t *endpoint;
+    int64_t answered_image_id; /* whose publisher is told our session; -1: none, or connected */
+    int32_t snd_pos_id, snd_lmt_id, snd_bpe_id, snd_naks_id, snd_consumed_id;
+    int64_t *snd_pos; /* written by: sender; told, never read: the words below count */
+    int64_t *snd_lmt;
+    int64_t *snd_bpe;
+    int64_t *snd_naks;
+    int64_t *snd_consumed; /* what the slowest living receiver has consumed */
+    int32_t fc_receivers_id;
+    int64_t *fc_receivers; /* NULL: the flow control keeps no receivers */
+    bool is_group;         /* multicast, or several destinations */
+    /* written by: conductor, atomic */
+    int64_t limit_wake_position; /* the sender wakes the conductor from here on */
+    int64_t end_position;        /* INT64_MAX until no producer is left */
+    int32_t is_revoked_shared;
+    int32_t has_spies;    /* working ones */
+    int64_t spy_position; /* ssc: how far the fastest spy came, never beyond what was published */
+    /* written by: sender, atomic */
+    int64_t position; /* sent up to here */
+    int32_t is_corrupt; /* what stands at position is no frame that a producer makes */
+    int32_t has_receivers;
+    int32_t has_unicast_eos;
+    int32_t is_released;
+    /* written by: sender */
+    int64_t limit; /* of flow control */
+    int64_t resend_bytes_left; /* see resend.c */
+    int64_t resend_refilled_ns;
+    bool has_initial_connection;
+    bool is_setup_elicited;
+    bool is_blocked;  /* flow control hit counted since the last successful send */
+    bool has_sent_eos;
+    int64_t last_setup_ns;
+    int64_t last_send_ns; /* data or heartbeat */
+    int64_t rtt_ns;       /* the longest of the receivers', when all are rstream; else 0 */
+    rsti_pacer_t pacer;
+    rsti_send_rate_t send_rate;
+    rsti_stream_budget_t budget;
+    rsti_noop_t noop;         /* noop.h */
+    int64_t noop_receiver_id; /* of whom it is dead */
+    int64_t tail_ns; /* until the next heartbeat while they have not got all; see tail.h */
+    int64_t tail_error_due_ns; /* until then odd tails of status messages are not logged again */
+    bool is_refused_told; /* flow control had no room for a receiver: logged once */
+    rsti_live_receiver_t *receivers; /* receiver_capacity of them */
+    int32_t receiver_capacity;
+    int32_t receiver_count;
+    rsti_slowest_t slowest; /* of them; slowest_receiver.c */
+    int64_t slowest_since_ms;
+    int64_t slowest_window;
+    struct sockaddr_storage response_address; /* that asked for our set-up; ss_family 0: none did */
+    rsti_flow_control_t flow;
+    rsti_retransmit_handler_t retransmit;
+    struct rsti_network_publication_t *next; /* sender's list */
+    struct rsti_network_publication_t *bucket_next; /* endpoint's chain */
+} rsti_network_publication_t;
+
+#endif

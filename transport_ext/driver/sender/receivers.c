@@ -1,0 +1,340 @@
+/* receivers.c: see receivers.h. */
+#include "driver/sender/receivers.h"
+
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/sender/demand.h"
+#include "driver/sender/repair.h"
+#include "driver/sender/resend.h"
+#include "driver/sender/send_budget.h"
+#include "driver/sender/send_rate.h"
+#include "driver/sender/slowest_receiver.h"
+#include "driver/sender/sm_items_in.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define TAIL_ERROR_INTERVAL_NS RSTI_NS_PER_S
+
+/* ssc=true: spies count as receivers. */
+static bool has_connecting_spies(const rsti_network_publication_t *publication)
+{
+    return publication->base.is_ssc && rsti_load_acquire_i32(&publication->has_spies);
+}
+
+static void update_connected(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    rst_driver_t *driver = sender->driver;
+    const rsti_log_t *log = &publication->base.file.log;
+    const int32_t has_receivers = publication->receiver_count > 0;
+    const bool is_heard = has_receivers
+        && publication->flow.strategy->has_required_receivers(&publication->flow);
+    const int32_t is_connected = !rsti_load_acquire_i32(&publication->is_revoked_shared)
+        && (is_heard || has_connecting_spies(publication));
+    bool has_changed = false;
+    if (rsti_load_relaxed_i32(&publication->has_receivers) != has_receivers) {
+        rsti_store_release_i32(&publication->has_receivers, has_receivers);
+        has_changed = true;
+    }
+    if (rsti_load_relaxed_i32(&log->metadata->is_connected) != is_connected) {
+        rsti_store_release_i32(&log->metadata->is_connected, is_connected);
+        rsti_driver_wake_log(driver, log, RSTI_WAIT_LIMIT);
+        has_changed = true;
+    }
+    if (has_changed) {
+        rsti_driver_wake_agent(driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+static void tell_refused(rsti_sender_t *sender, const rsti_network_publication_t *publication)
+{
+    char text[192];
+    snprintf(text, sizeof text,
+        "sender: flow control %s of stream %" PRId32 " session %" PRId32
+        ": more than %d receivers, the others do not count",
+        publication->flow.strategy->name, publication->base.stream_id, publication->base.session_id,
+        RSTI_FLOW_RECEIVERS_MAX);
+    rsti_driver_log_error(sender->driver, RST_EFULL, text);
+}
+
+/* What a call of the strategy left: limit and receivers, told in counters. */
+static void take_limit(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t limit)
+{
+    if (limit != publication->limit) {
+        publication->limit = limit;
+        rsti_store_release_i64(publication->snd_lmt, limit);
+    }
+    const rsti_flow_control_t *flow = &publication->flow;
+    if (publication->fc_receivers != NULL
+        && flow->receiver_count != rsti_load_relaxed_i64(publication->fc_receivers)) {
+        rsti_store_release_i64(publication->fc_receivers, flow->receiver_count);
+    }
+    if (flow->refused_count > 0 && !publication->is_refused_told) {
+        publication->is_refused_told = true;
+        tell_refused(sender, publication);
+    }
+}
+
+static void tell_consumed(rsti_network_publication_t *publication)
+{
+    int64_t least = INT64_MAX, window = INT64_MAX;
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        least = rsti_min_i64(least, publication->receivers[i].position);
+        window = rsti_min_i64(window, publication->receivers[i].window);
+    }
+    publication->send_rate.buffer_bytes = window != INT64_MAX ? window : 0;
+    if (least != INT64_MAX && least != rsti_load_relaxed_i64(publication->snd_consumed)) {
+        rsti_store_release_i64(publication->snd_consumed, least);
+    }
+}
+
+/* The last reader's last word stays readable when it is gone. */
+static void tell_last_consumed(rsti_network_publication_t *publication, int64_t position)
+{
+    if (position > rsti_load_relaxed_i64(publication->snd_consumed)) {
+        rsti_store_release_i64(publication->snd_consumed, position);
+    }
+}
+
+/* What was known of the one receiver, or of all of them together, is not known any more. */
+static void on_receivers_changed(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    rsti_network_publication_update_repair(publication);
+    rsti_network_publication_forget_demand(sender, publication);
+    rsti_send_budget_forget(publication);
+    if (!publication->noop.is_dead) {
+        rsti_noop_forget(&publication->noop, sender->now_ns);
+    }
+}
+
+/* A receiver beyond the capacity takes the place of the one that was heard least recently: the
+ * publication stays connected, and how far it was consumed is known of those that are left. */
+static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_sm_facts_t *facts, int64_t now_ns)
+{
+    int32_t oldest = 0;
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        if (publication->receivers[i].receiver_id == facts->receiver_id) {
+            publication->receivers[i].last_sm_ns = now_ns;
+            publication->receivers[i].position = facts->position;
+            publication->receivers[i].window = facts->window;
+            return;
+        }
+        if (publication->receivers[i].last_sm_ns < publication->receivers[oldest].last_sm_ns) {
+            oldest = i;
+        }
+    }
+    if (publication->receiver_count < publication->receiver_capacity) {
+        oldest = publication->receiver_count++;
+    }
+    publication->receivers[oldest] = (rsti_live_receiver_t){
+        .receiver_id = facts->receiver_id,
+        .last_sm_ns = now_ns,
+        .position = facts->position,
+        .window = facts->window,
+    };
+    on_receivers_changed(sender, publication);
+}
+
+static bool remove_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t receiver_id)
+{
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        if (publication->receivers[i].receiver_id == receiver_id) {
+            publication->receivers[i] = publication->receivers[--publication->receiver_count];
+            on_receivers_changed(sender, publication);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t now_ns)
+{
+    const int64_t timeout_ns = sender->driver->params.connection_timeout_ns;
+    for (int32_t i = publication->receiver_count; i > 0; i--) {
+        if (now_ns > publication->receivers[i - 1].last_sm_ns + timeout_ns) {
+            publication->receivers[i - 1] = publication->receivers[--publication->receiver_count];
+            on_receivers_changed(sender, publication);
+            rsti_slowest_on_receivers(sender, publication, now_ns);
+        }
+    }
+    update_connected(sender, publication);
+}
+
+/* Spies, and nobody to send to: the position goes along with the fastest of them (wire reference
+ * 7.1). Returns the limit that flow control is asked about. */
+static int64_t follow_spies(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t snd_pos)
+{
+    if (publication->receiver_count > 0 || !has_connecting_spies(publication)) {
+        return publication->limit;
+    }
+    const int64_t position = rsti_max_i64(snd_pos,
+        rsti_load_acquire_i64(&publication->spy_position));
+    if (position > snd_pos) {
+        rsti_store_release_i64(&publication->position, position);
+        rsti_store_release_i64(publication->snd_pos, position);
+        rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+    }
+    return position;
+}
+
+void rsti_network_publication_on_idle(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t snd_pos, int64_t now_ns)
+{
+    const int64_t limit = follow_spies(sender, publication, snd_pos);
+    take_limit(sender, publication,
+        publication->flow.strategy->on_idle(&publication->flow, limit, now_ns));
+    expire_receivers(sender, publication, now_ns);
+}
+
+static void on_setup_elicited(rsti_network_publication_t *publication, const rsti_sm_facts_t *facts,
+    int64_t now_ns)
+{
+    publication->is_setup_elicited = true;
+    publication->flow.strategy->on_setup_elicited(&publication->flow, facts, now_ns);
+}
+
+static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_sm_t *sm, const rsti_sm_items_t *items, const rsti_sm_facts_t *facts,
+    int64_t snd_pos, int64_t now_ns)
+{
+    if (!facts->is_eos) {
+        touch_receiver(sender, publication, facts, now_ns);
+        rsti_send_rate_on_status(&publication->send_rate, facts->receiver_id, facts->position,
+            facts->window, now_ns);
+        rsti_send_budget_on_consumed(publication, facts->position);
+        rsti_network_publication_on_items(sender, publication, sm, items, now_ns);
+        tell_consumed(publication);
+        rsti_store_release_i32(&publication->has_unicast_eos, 0);
+        return;
+    }
+    (void)remove_receiver(sender, publication, facts->receiver_id);
+    if (publication->receiver_count == 0) {
+        tell_last_consumed(publication, rsti_min_i64(facts->position, snd_pos));
+        /* In a group others may be there whom nobody knows yet. */
+        rsti_store_release_i32(&publication->has_unicast_eos, !publication->is_group);
+        rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+/* Nothing, a tag of 8 bytes, or items of rstream's behind the place of the tag. */
+static bool is_tail_known(const rsti_sm_t *sm, bool has_items)
+{
+    const int32_t length = sm->frame.frame_length;
+    return length == RSTI_SM_LENGTH || length == RSTI_SM_TAGGED_LENGTH || has_items;
+}
+
+/* It counts as a status message without a tag, and the one who configured its sender hears of it.
+ * Seldom: whoever sends many must not fill the error log. */
+static void check_tail(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_sm_t *sm, bool has_items, int64_t now_ns)
+{
+    if (!publication->flow.strategy->reads_group_tag || now_ns < publication->tail_error_due_ns
+        || is_tail_known(sm, has_items)) {
+        return;
+    }
+    publication->tail_error_due_ns = now_ns + TAIL_ERROR_INTERVAL_NS;
+    char text[256];
+    snprintf(text, sizeof text,
+        "sender: flow control %s of stream %" PRId32 " session %" PRId32
+        ": a status message ends in %" PRId32
+        " bytes that are neither a group tag (of 8 bytes) nor "
+        "items; it counts as one without a tag",
+        publication->flow.strategy->name, publication->base.stream_id, publication->base.session_id,
+        sm->frame.frame_length - RSTI_SM_LENGTH);
+    rsti_driver_log_error(sender->driver, RST_EINVAL, text);
+}
+
+/* A receiver that answered no NOOP (noop.h) does not count until it answers one. */
+static bool is_given_up(rsti_network_publication_t *publication, int64_t receiver_id,
+    const rsti_sm_items_t *items, int64_t now_ns)
+{
+    rsti_noop_t *noop = &publication->noop;
+    if (noop->interval_ns == 0) {
+        return false;
+    }
+    if (noop->is_dead && receiver_id != publication->noop_receiver_id) {
+        rsti_noop_forget(noop, now_ns); /* another one is there now */
+        return false;
+    }
+    if (items->has_noop) {
+        rsti_noop_on_answer(noop, items->noop.heard, items->noop.answered);
+    }
+    return noop->is_dead;
+}
+
+bool rsti_network_publication_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_sm_t *sm, int64_t now_ns)
+{
+    rst_driver_t *driver = sender->driver;
+    const rsti_log_t *log = &publication->base.file.log;
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
+    if (!rsti_sm_is_valid(sm, log->term_length)) {
+        rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return false;
+    }
+    rsti_driver_count(driver, RSTI_SYSTEM_SM_RECEIVED, 1);
+    rsti_sm_items_t items;
+    check_tail(sender, publication, sm, rsti_sm_items_decode(&items, sm), now_ns);
+    rsti_sm_facts_t facts = {
+        .position = rsti_position(sm->consumption_term_id, sm->consumption_term_offset,
+            log->position_bits, log->initial_term_id),
+        .window = sm->receiver_window,
+        .receiver_id = sm->receiver_id,
+        .is_eos = (sm->frame.flags & RSTI_SM_FLAG_EOS) != 0,
+    };
+    facts.has_group_tag = rsti_sm_group_tag(sm, &facts.group_tag);
+    if ((sm->frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
+        if (snd_pos < rsti_load_acquire_i64(&publication->end_position)) {
+            on_setup_elicited(publication, &facts, now_ns);
+        }
+        return true;
+    }
+    if (!rsti_sm_is_in_window(facts.position, snd_pos, log->term_length)) {
+        rsti_driver_count(driver, RSTI_SYSTEM_SM_REJECTED, 1);
+        if (rsti_network_publication_holds(publication, facts.position, snd_pos)) {
+            rsti_network_publication_on_laggard(sender, publication, sm, &items, &facts, now_ns);
+        }
+        return false;
+    }
+    if (is_given_up(publication, sm->receiver_id, &items, now_ns)) {
+        return false;
+    }
+    note_receiver(sender, publication, sm, &items, &facts, snd_pos, now_ns);
+    publication->has_initial_connection = true;
+    take_limit(sender, publication,
+        publication->flow.strategy->on_status_message(&publication->flow, &facts,
+            publication->limit, now_ns));
+    update_connected(sender, publication);
+    return true;
+}
+
+void rsti_network_publication_drop(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_err_t *err, const char *text, const struct sockaddr_storage *source, int64_t now_ns)
+{
+    publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);
+    if (!remove_receiver(sender, publication, err->receiver_id)) {
+        return;
+    }
+    update_connected(sender, publication);
+    rsti_agent_command_t command = {
+        .registration_id = publication->base.registration_id,
+        .session_id = err->session_id,
+        .stream_id = err->stream_id,
+        .address = *source,
+        .err = *err,
+    };
+    memcpy(command.text, text, (size_t)err->error_length);
+    (void)rsti_tell_conductor(sender->driver, RSTI_AGENT_PUBLICATION_ERROR, &command);
+}
+
+void rsti_network_publication_on_err(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    const rsti_err_t *err, const struct sockaddr_storage *source, int64_t now_ns)
+{
+    rsti_network_publication_drop(sender, publication, err, (const char *)err + RSTI_ERR_LENGTH,
+        source, now_ns);
+}

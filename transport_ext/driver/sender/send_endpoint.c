@@ -1,0 +1,229 @@
+/* send_endpoint.c: the sender's side of a send endpoint: its publications by stream and session,
+ * datagrams to its one peer, its group or all its destinations, and what it learns of them (wire
+ * reference 7.1, 13.1). */
+#include "driver/sender/send_endpoint.h"
+
+#include "driver/base/counters.h"
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/sender/destination_tracker.h"
+#include "driver/sender/network_publication.h"
+#include "util/error.h"
+#include "util/netaddr.h"
+
+static rsti_network_publication_t **bucket_of(rsti_send_endpoint_t *endpoint, int32_t stream_id,
+    int32_t session_id)
+{
+    const uint32_t hash = (uint32_t)stream_id * 0x9E3779B1u ^ (uint32_t)session_id * 0x85EBCA6Bu;
+    return &endpoint->buckets[(hash ^ hash >> 16) & (RSTI_SEND_BUCKETS - 1)];
+}
+
+void rsti_send_endpoint_link(rsti_send_endpoint_t *endpoint,
+    rsti_network_publication_t *publication)
+{
+    rsti_network_publication_t **bucket = bucket_of(endpoint, publication->base.stream_id,
+        publication->base.session_id);
+    publication->bucket_next = *bucket;
+    *bucket = publication;
+}
+
+void rsti_send_endpoint_unlink(rsti_send_endpoint_t *endpoint,
+    rsti_network_publication_t *publication)
+{
+    rsti_network_publication_t **link = bucket_of(endpoint, publication->base.stream_id,
+        publication->base.session_id);
+    while (*link != NULL && *link != publication) {
+        link = &(*link)->bucket_next;
+    }
+    if (*link != NULL) {
+        *link = publication->bucket_next;
+    }
+}
+
+rsti_network_publication_t *rsti_send_endpoint_find(const rsti_send_endpoint_t *endpoint,
+    int32_t stream_id, int32_t session_id)
+{
+    rsti_network_publication_t *publication = *bucket_of((rsti_send_endpoint_t *)(uintptr_t)
+                                                             endpoint,
+        stream_id, session_id);
+    while (publication != NULL
+        && (publication->base.stream_id != stream_id
+            || publication->base.session_id != session_id)) {
+        publication = publication->bucket_next;
+    }
+    return publication;
+}
+
+static int64_t length_of(const rsti_datagram_t *datagrams, int32_t count)
+{
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < count; i++) {
+        bytes += (int64_t)datagrams[i].length;
+    }
+    return bytes;
+}
+
+static void set_address(rsti_datagram_t *datagrams, int32_t count,
+    const struct sockaddr_storage *address)
+{
+    for (int32_t i = 0; i < count; i++) {
+        memcpy(&datagrams[i].address, address, rsti_netaddr_length(address));
+    }
+}
+
+/* How many were taken; negative, and logged, when the first one met an error. */
+static int32_t send_once(rst_driver_t *driver, rsti_socket_t *socket,
+    const rsti_datagram_t *datagrams, int32_t count)
+{
+    const int sent = driver->media.table->send(driver->media.arg, socket, datagrams, count);
+    if (sent < 0) {
+        rsti_driver_log_trail(driver, "sender");
+    } else if (sent > 0) {
+        rsti_driver_count(driver, RSTI_SYSTEM_BYTES_SENT, length_of(datagrams, sent));
+    }
+    return sent;
+}
+
+/* All or nothing: an error at one destination is a short send for all of them, so they get the same
+ * again. A destination whose socket is full has lost what it was not sent, and asks for it. */
+static int32_t send_to_destinations(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
+    rsti_datagram_t *datagrams, int32_t count)
+{
+    rsti_destination_tracker_t *tracker = endpoint->destinations;
+    const int32_t first = rsti_destinations_rotate(tracker);
+    bool has_failed = false;
+    for (int32_t n = 0; n < tracker->count; n++) {
+        const rsti_destination_t *destination = &tracker->items[(first + n) % tracker->count];
+        if (destination->is_repeated || destination->address.ss_family == AF_UNSPEC) {
+            continue;
+        }
+        set_address(datagrams, count, &destination->address);
+        int32_t sent = send_once(driver, endpoint->data_socket, datagrams, count);
+        if (sent >= 0 && sent < count) {
+            /* Full, or an error that belongs to the next datagram: asked again, it says which. */
+            sent = send_once(driver, endpoint->data_socket, datagrams + sent, count - sent);
+        }
+        has_failed = has_failed || sent < 0;
+    }
+    return has_failed ? 0 : count;
+}
+
+int32_t rsti_send_endpoint_send(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    rsti_datagram_t *datagrams, int32_t count)
+{
+    rst_driver_t *driver = sender->driver;
+    int32_t sent;
+    if (endpoint->destinations != NULL) {
+        sent = send_to_destinations(driver, endpoint, datagrams, count);
+    } else {
+        if (!endpoint->is_connected) {
+            set_address(datagrams, count, &endpoint->data_address);
+        }
+        sent = rsti_max_i32(send_once(driver, endpoint->data_socket, datagrams, count), 0);
+    }
+    if (sent < count) {
+        rsti_driver_count(driver, RSTI_SYSTEM_SHORT_SENDS, 1);
+        sender->is_short = true;
+    }
+    return sent;
+}
+
+static void tell_destination_count(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint)
+{
+    const int32_t id = endpoint->destination_count_id;
+    const int64_t count = endpoint->destinations->count;
+    if (*rsti_counter_address(&driver->counters.counters, id) != count) {
+        rsti_counter_store(driver, id, count);
+    }
+}
+
+void rsti_send_endpoint_on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns)
+{
+    if (endpoint->destinations == NULL) {
+        return;
+    }
+    if (!rsti_destinations_on_sm(endpoint->destinations, receiver_id, source, now_ns)) {
+        /* Without the address: anybody can write from ever new ones, and each would be an entry. */
+        (void)RST_SET_ERR(RST_EFULL, "channel %s: more than %d destinations, not all are served",
+            endpoint->udp.canonical, RSTI_DESTINATIONS_MAX);
+        rsti_driver_log_trail(sender->driver, "sender");
+    }
+    tell_destination_count(sender->driver, endpoint);
+}
+
+void rsti_send_endpoint_on_destination(rsti_sender_t *sender, int32_t type,
+    const rsti_agent_command_t *command)
+{
+    rsti_send_endpoint_t *endpoint = command->endpoint;
+    if (type == RSTI_AGENT_ADD_DESTINATION) {
+        /* The conductor counts them too and adds none too many. */
+        const bool is_added = rsti_destinations_add(endpoint->destinations,
+            command->registration_id, &command->address, command->has_name, sender->now_ns);
+        RST_ASSERT(is_added);
+        (void)is_added;
+    } else {
+        (void)rsti_destinations_remove(endpoint->destinations, command->registration_id);
+    }
+    tell_destination_count(sender->driver, endpoint);
+}
+
+void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns,
+    int64_t *next_deadline_ns)
+{
+    if (endpoint->destinations != NULL) {
+        rsti_destinations_expire(endpoint->destinations, now_ns);
+        tell_destination_count(sender->driver, endpoint);
+        rsti_lower_deadline(next_deadline_ns, endpoint->destinations->expiry_due_ns);
+    }
+}
+
+void rsti_send_endpoint_on_resolved(rsti_sender_t *sender, const rsti_agent_command_t *command)
+{
+    const rst_driver_t *driver = sender->driver;
+    rsti_send_endpoint_t *endpoint = command->endpoint;
+    if (endpoint->destinations != NULL) {
+        (void)rsti_destinations_move(endpoint->destinations, command->registration_id,
+            &command->address);
+        return;
+    }
+    endpoint->data_address = command->address;
+    if (endpoint->is_connected
+        && driver->media.table->reconnect(driver->media.arg, endpoint->data_socket,
+               &command->address)
+            < 0) {
+        rsti_driver_log_trail(sender->driver, "sender");
+    }
+}
+
+static void ask_again(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t registration_id)
+{
+    const rsti_agent_command_t ask = {
+        .endpoint = endpoint,
+        .registration_id = registration_id,
+    };
+    (void)rsti_tell_conductor(sender->driver, RSTI_AGENT_RERESOLVE, &ask);
+}
+
+bool rsti_send_endpoint_check_names(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t now_ns)
+{
+    const rsti_destination_tracker_t *tracker = endpoint->destinations;
+    if (tracker == NULL) {
+        if (endpoint->has_name && now_ns > endpoint->last_sm_ns + RSTI_DESTINATION_TIMEOUT_NS) {
+            ask_again(sender, endpoint, -1);
+        }
+        return endpoint->has_name;
+    }
+    bool has_name = false;
+    for (int32_t i = 0; i < tracker->count; i++) {
+        const rsti_destination_t *destination = &tracker->items[i];
+        has_name |= destination->has_name;
+        if (destination->has_name
+            && now_ns > destination->last_activity_ns + RSTI_DESTINATION_TIMEOUT_NS) {
+            ask_again(sender, endpoint, destination->registration_id);
+        }
+    }
+    return has_name;
+}

@@ -1,0 +1,76 @@
+/* send_endpoint.h: the socket that all publications of a channel share. A multicast group takes
+ * two: one is connected to the group, for data; the other is a member of the group of control
+ * frames. The conductor makes the endpoint, the sender uses it. */
+#ifndef RSTI_DRIVER_SENDER_SEND_ENDPOINT_H
+#define RSTI_DRIVER_SENDER_SEND_ENDPOINT_H
+
+#include "channel/channel.h"
+#include "driver/base/proxies.h"
+#include "driver/sender/destination_tracker.h"
+#include "driver/sender/send_budget.h"
+#include "driver/sender/sender_state.h"
+#include "media/media.h"
+#include "util/ptr_array.h"
+
+#define RSTI_SEND_BUCKETS 64
+
+struct rsti_send_endpoint_t {
+    /* written by: conductor, before use */
+    rsti_udp_channel_t udp;
+    rsti_socket_t *socket;      /* control frames come here */
+    rsti_socket_t *data_socket; /* the same, unless the channel is a connected group */
+    bool is_readable; /* written by: the agent's thread */
+    int32_t channel_status_id;
+    int32_t local_sockaddr_id;
+    int64_t so_sndbuf; /* as asked for by the first channel; RSTI_CHANNEL_UNSET */
+    int64_t so_rcvbuf;
+    bool is_connected; /* data_socket */
+    bool is_group; /* multicast or several destinations: group rules for NAKs and flow control */
+    uint16_t managed_port; /* goes back to the port manager; 0: none */
+    bool has_name; /* of its one peer; its address may change */
+    int32_t ttl; /* multicast; 0 = the system's */
+    int32_t destination_count_id; /* counter, when there are destinations */
+    /* written by: conductor */
+    char endpoint_text[RSTI_CHANNEL_HOST_MAX]; /* endpoint= of the first channel */
+    rsti_ptr_array_t manual; /* rsti_manual_destination_t: what clients added */
+    int32_t ref_count;
+    bool is_closing;
+    /* written by: sender */
+    int32_t is_released; /* atomic */
+    struct sockaddr_storage data_address; /* of a channel with one destination, not connected */
+    int64_t last_sm_ns; /* of any of its publications */
+    rsti_destination_tracker_t *destinations; /* NULL: one destination */
+    rsti_connection_budget_t budget;
+    rsti_network_publication_t *buckets[RSTI_SEND_BUCKETS]; /* chained by (stream, session) */
+    struct rsti_send_endpoint_t *next;
+};
+
+/* A destination as a client wrote it. */
+typedef struct rsti_manual_destination_t {
+    int64_t registration_id;
+    struct sockaddr_storage address; /* ss_family 0: its name has no address yet */
+    bool has_name;
+    char endpoint[RSTI_CHANNEL_HOST_MAX];
+} rsti_manual_destination_t;
+
+void rsti_send_endpoint_link(rsti_send_endpoint_t *endpoint,
+    rsti_network_publication_t *publication);
+void rsti_send_endpoint_unlink(rsti_send_endpoint_t *endpoint,
+    rsti_network_publication_t *publication);
+rsti_network_publication_t *rsti_send_endpoint_find(const rsti_send_endpoint_t *endpoint,
+    int32_t stream_id, int32_t session_id);
+/* How many were taken; fewer is counted, and the pass comes again soon. */
+int32_t rsti_send_endpoint_send(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    rsti_datagram_t *datagrams, int32_t count);
+void rsti_send_endpoint_on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns);
+void rsti_send_endpoint_on_destination(rsti_sender_t *sender, int32_t type,
+    const rsti_agent_command_t *command);
+void rsti_send_endpoint_on_resolved(rsti_sender_t *sender, const rsti_agent_command_t *command);
+/* Names whose addresses are silent are asked for again; true when there is any name at all. */
+bool rsti_send_endpoint_check_names(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    int64_t now_ns);
+void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns,
+    int64_t *next_deadline_ns);
+
+#endif

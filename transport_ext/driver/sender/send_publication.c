@@ -1,0 +1,271 @@
+/* send_publication.c: see send_publication.h. */
+#include "driver/sender/send_publication.h"
+
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/sender/noop.h"
+#include "driver/sender/receivers.h"
+#include "driver/sender/resend.h"
+#include "driver/sender/send_budget.h"
+#include "driver/sender/send_endpoint.h"
+#include "driver/sender/send_rate.h"
+#include "driver/sender/tail.h"
+#include "driver/sender/transmit.h"
+
+static bool is_revoked(const rsti_network_publication_t *publication)
+{
+    return rsti_load_acquire_i32(&publication->is_revoked_shared) != 0;
+}
+
+static bool is_at_end(const rsti_network_publication_t *publication, int64_t snd_pos)
+{
+    return snd_pos >= rsti_load_acquire_i64(&publication->end_position);
+}
+
+static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    if ((publication->has_initial_connection && !publication->is_setup_elicited)
+        || is_at_end(publication, snd_pos) || is_revoked(publication)
+        || rsti_network_publication_is_waiting(publication)) {
+        return;
+    }
+    if (now_ns > publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS) {
+        const bool is_request = !publication->base.is_response
+            && publication->base.response_correlation_id >= 0;
+        const uint8_t flags = (uint8_t)(RSTI_SETUP_FLAG_RSTREAM
+            | (publication->send_rate.is_limited ? RSTI_SETUP_FLAG_FILL : 0)
+            | (publication->is_group ? RSTI_SETUP_FLAG_GROUP : 0)
+            | (is_request ? RSTI_SETUP_FLAG_SEND_RESPONSE : 0));
+        const rsti_setup_t setup = {
+            .frame = {RSTI_SETUP_LENGTH, 0, flags, RSTI_FRAME_SETUP},
+            .term_offset = rsti_position_offset(snd_pos, log->term_length),
+            .session_id = publication->base.session_id,
+            .stream_id = publication->base.stream_id,
+            .initial_term_id = log->initial_term_id,
+            .active_term_id = rsti_position_term_id(snd_pos, log->position_bits,
+                log->initial_term_id),
+            .term_length = log->term_length,
+            .mtu = publication->base.options.mtu,
+            .ttl = publication->endpoint->ttl,
+        };
+        if (publication->is_setup_elicited) {
+            publication->flow.strategy->on_setup(&publication->flow, publication->limit, now_ns);
+        }
+        (void)rsti_network_publication_send_frame(sender, publication, &setup, sizeof setup);
+        publication->last_setup_ns = now_ns;
+        if (publication->receiver_count > 0) {
+            publication->is_setup_elicited = false;
+        }
+    }
+    rsti_lower_deadline(next_deadline_ns, publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS + 1);
+}
+
+static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    if (!publication->has_initial_connection) {
+        return;
+    }
+    const bool has_revocation = is_revoked(publication);
+    const bool is_eos = has_revocation
+        || (publication->base.options.eos && is_at_end(publication, snd_pos));
+    /* The first one that tells the end does not wait for the interval. */
+    const int64_t interval_ns = rsti_network_publication_heartbeat_ns(publication);
+    if (now_ns > publication->last_send_ns + interval_ns
+        || (is_eos && !publication->has_sent_eos)) {
+        const uint8_t flags = (uint8_t)(RSTI_FLAG_UNFRAGMENTED | (is_eos ? RSTI_FLAG_EOS : 0)
+            | (has_revocation ? RSTI_FLAG_REVOKED : 0));
+        if (rsti_network_publication_send_heartbeat(sender, publication, snd_pos, flags)) {
+            publication->has_sent_eos = is_eos;
+        }
+        publication->last_send_ns = now_ns;
+        rsti_network_publication_on_tail(publication, false);
+    }
+    const int64_t next_ns = rsti_network_publication_heartbeat_ns(publication);
+    const int64_t due_ns = publication->last_send_ns + next_ns + 1;
+    rsti_lower_deadline(next_deadline_ns,
+        next_ns < RSTI_HEARTBEAT_INTERVAL_NS ? due_ns /* somebody may wait for a repair */
+                                             : rsti_with_slack(due_ns, next_ns, now_ns));
+}
+
+static void count_blocked(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    if (!publication->is_blocked) {
+        publication->is_blocked = true;
+        rsti_add_single_writer_i64(publication->snd_bpe, 1);
+        rsti_driver_count(sender->driver, RSTI_SYSTEM_SENDER_FLOW_CONTROL_LIMITS, 1);
+    }
+}
+
+/* A burst is cut at whole datagrams of the mtu; before there is room for one, nothing goes out. */
+static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_pos, int64_t limit,
+    int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const int64_t room = rsti_pacer_room(&publication->pacer, now_ns);
+    const int32_t mtu = publication->base.options.mtu;
+    if (room >= limit - snd_pos) {
+        return limit;
+    }
+    if (room >= mtu) {
+        return snd_pos + room - room % mtu; /* when that is used up the next pass asks again */
+    }
+    rsti_lower_deadline(next_deadline_ns,
+        rsti_pacer_due_ns(&publication->pacer, rsti_max_i64(mtu, RSTI_PACE_BURST_MIN / 2), now_ns));
+    return snd_pos;
+}
+
+static int32_t most_datagrams(const rsti_network_publication_t *publication)
+{
+    return publication->send_rate.is_limited ? rsti_send_rate_datagrams(&publication->send_rate)
+                                             : INT32_MAX;
+}
+
+/* For the publisher, whose limit stays near the sender under a law of rate. */
+static void tell_holder(const rsti_network_publication_t *publication, int32_t holder)
+{
+    int32_t *told = &publication->base.file.log.metadata->ext.held_by;
+    if (rsti_load_relaxed_i32(told) != holder) {
+        rsti_store_release_i32(told, holder);
+    }
+}
+
+/* What flow control and the budgets let through. */
+static int64_t budgeted_limit(rsti_sender_t *sender, const rsti_network_publication_t *publication,
+    int64_t snd_pos)
+{
+    const int64_t most = sender->driver->params.max_messages_per_send
+        * publication->base.options.mtu;
+    const int64_t limit = rsti_send_budget_limit(publication, snd_pos, publication->limit, most);
+    if (limit <= snd_pos && publication->limit > snd_pos) {
+        tell_holder(publication, RSTI_HELD_BY_BUDGET);
+    } else if (publication->budget.number != 0 && !publication->send_rate.is_limited) {
+        tell_holder(publication, RSTI_HELD_BY_WINDOW);
+    }
+    return limit;
+}
+
+/* What the law of rate lets through of that. Its steps are no reason to wake while nothing waits to
+ * be sent: it does not grow then. */
+static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_pos, int64_t limit,
+    int64_t now_ns, int64_t *next_deadline_ns)
+{
+    rsti_send_rate_t *send_rate = &publication->send_rate;
+    if (!send_rate->is_limited) {
+        return limit;
+    }
+    const int64_t step_ns = rsti_send_rate_on_cycle(send_rate, now_ns);
+    if (limit <= snd_pos) {
+        if (publication->limit <= snd_pos) {
+            tell_holder(publication, RSTI_HELD_BY_WINDOW);
+        }
+        return limit;
+    }
+    const int64_t pending = rsti_log_producer_position(&publication->base.file.log) - snd_pos;
+    int64_t due_ns = RSTI_NO_DEADLINE;
+    const int64_t rated = rsti_send_rate_limit(send_rate, snd_pos, limit, pending, now_ns, &due_ns);
+    if (pending > 0) {
+        rsti_lower_deadline(next_deadline_ns, rsti_min_i64(due_ns, step_ns));
+    }
+    if (rated < limit) {
+        tell_holder(publication,
+            send_rate->standstill.is_holding ? RSTI_HELD_BY_WINDOW : RSTI_HELD_BY_RATE);
+    }
+    return rated;
+}
+
+static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const int64_t granted = budgeted_limit(sender, publication, snd_pos);
+    const int64_t paced = paced_limit(publication, snd_pos, granted, now_ns, next_deadline_ns);
+    const int64_t limit = rated_limit(publication, snd_pos, paced, now_ns, next_deadline_ns);
+    if (limit == snd_pos && granted > snd_pos) {
+        return 0;
+    }
+    bool is_blocked = limit <= snd_pos && publication->has_initial_connection;
+    bool is_corrupt = false;
+    const int32_t count = rsti_network_publication_collect(sender, publication, snd_pos, limit,
+        most_datagrams(publication), &is_blocked, &is_corrupt);
+    if (count == 0) {
+        if (is_corrupt && !rsti_load_relaxed_i32(&publication->is_corrupt)) {
+            rsti_store_release_i32(&publication->is_corrupt, 1);
+            rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+        } else if (is_blocked && !is_corrupt) {
+            count_blocked(sender, publication);
+        }
+        return 0;
+    }
+    const int32_t sent = rsti_network_publication_transmit(sender, publication, sender->datagrams,
+        count);
+    if (sent == 0) {
+        return 0;
+    }
+    /* What was accepted counts, even when the rest was not: it goes out in the next pass. */
+    const int64_t position = sender->ends[sent - 1];
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < sent; i++) {
+        bytes += (int64_t)sender->datagrams[i].length;
+    }
+    publication->is_blocked = false;
+    publication->last_send_ns = now_ns;
+    rsti_network_publication_on_tail(publication, true);
+    rsti_pacer_on_sent(&publication->pacer, bytes);
+    rsti_send_rate_on_sent(&publication->send_rate, bytes, sent, now_ns);
+    rsti_send_budget_on_sent(publication, position - snd_pos);
+    publication->resend_bytes_left = rsti_min_i64(publication->resend_bytes_left + bytes,
+        publication->base.file.log.term_length);
+    rsti_store_release_i64(&publication->position, position);
+    rsti_store_release_i64(publication->snd_pos, position);
+    if (position >= rsti_load_acquire_i64(&publication->limit_wake_position)
+        || is_at_end(publication, position)) {
+        rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+    }
+    return bytes;
+}
+
+int64_t rsti_network_publication_send(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
+    check_setup(sender, publication, snd_pos, now_ns, next_deadline_ns);
+    rsti_network_publication_send_again(sender, publication, now_ns, next_deadline_ns);
+    /* What was not sent is given up. Receivers drop their images when they hear of a revocation:
+     * data behind it would have them ask for a set-up and read the rest as another stream. */
+    const int64_t bytes = is_revoked(publication)
+        ? 0
+        : send_data(sender, publication, snd_pos, now_ns, next_deadline_ns);
+    if (bytes == 0) {
+        check_heartbeat(sender, publication, snd_pos, now_ns, next_deadline_ns);
+        rsti_network_publication_on_idle(sender, publication, snd_pos, now_ns);
+    }
+    rsti_network_publication_check_noop(sender, publication, snd_pos, now_ns, next_deadline_ns);
+    return bytes;
+}
+
+void rsti_network_publication_on_rttm(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_rttm_t *rttm)
+{
+    if ((rttm->frame.flags & RSTI_RTTM_FLAG_REPLY) == 0) {
+        return;
+    }
+    rsti_rttm_t answer = *rttm;
+    answer.frame = (rsti_frame_header_t){RSTI_RTTM_LENGTH, 0, 0, RSTI_FRAME_RTTM};
+    answer.reception_delta = 0;
+    (void)rsti_network_publication_send_frame(sender, publication, &answer, sizeof answer);
+}
+
+void rsti_network_publication_on_response_setup(rsti_sender_t *sender,
+    const rsti_network_publication_t *publication, const rsti_rsp_setup_t *setup)
+{
+    const rsti_publication_t *base = &publication->base;
+    if (base->is_response || base->response_correlation_id < 0) {
+        return;
+    }
+    const rsti_agent_command_t command = {
+        .registration_id = base->response_correlation_id,
+        .session_id = setup->response_session_id,
+    };
+    (void)rsti_tell_conductor(sender->driver, RSTI_AGENT_RESPONSE_SETUP, &command);
+}

@@ -1,0 +1,317 @@
+/* sender.c: the sender's duty cycle (driver reference 2.2). */
+#include "driver/sender/sender.h"
+
+#include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
+#include "driver/base/socket_poll.h"
+#include "driver/sender/receivers.h"
+#include "driver/sender/resend.h"
+#include "driver/sender/send_budget.h"
+#include "driver/sender/send_endpoint.h"
+#include "driver/sender/send_publication.h"
+#include "driver/sender/send_rate.h"
+#include "driver/sender/slowest_receiver.h"
+#include "util/alloc.h"
+#include "util/netaddr.h"
+
+#define COMMANDS_MAX 16
+#define UNKNOWN_TERM_LENGTH 1073741824 /* of a publication that is not here: the longest */
+#define SHORT_SEND_RETRY_NS INT64_C(50000)
+
+static void add_publication(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    publication->next = sender->publications;
+    sender->publications = publication;
+    rsti_send_endpoint_link(publication->endpoint, publication);
+}
+
+static void remove_publication(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    rsti_network_publication_t **link = &sender->publications;
+    while (*link != NULL && *link != publication) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = publication->next;
+        rsti_send_budget_forget(publication);
+        rsti_send_endpoint_unlink(publication->endpoint, publication);
+    }
+    if (sender->start == publication) {
+        sender->start = publication->next;
+    }
+    rsti_store_release_i32(&publication->is_released, 1);
+    rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+}
+
+static void add_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint)
+{
+    endpoint->next = sender->endpoints;
+    sender->endpoints = endpoint;
+    rsti_driver_poll_add(sender->driver, RSTI_AGENT_SENDER, endpoint->socket,
+        &endpoint->is_readable);
+}
+
+static void remove_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint)
+{
+    rsti_send_endpoint_t **link = &sender->endpoints;
+    while (*link != NULL && *link != endpoint) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = endpoint->next;
+    }
+    rsti_driver_poll_remove(sender->driver, RSTI_AGENT_SENDER, endpoint->socket);
+    rsti_store_release_i32(&endpoint->is_released, 1);
+    rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+}
+
+/* Whether it is the new law that holds the publisher back shows in the next pass. */
+static void set_rate(const rsti_sender_t *sender, const rsti_agent_command_t *command)
+{
+    rsti_network_publication_t *publication = command->object;
+    rsti_send_rate_t *send_rate = &publication->send_rate;
+    int32_t *held_by = &publication->base.file.log.metadata->ext.held_by;
+    const bool was_limited = send_rate->is_limited;
+    rsti_send_rate_set(send_rate, &command->rate, &command->rate_counters, sender->now_ns);
+    if (send_rate->is_limited != was_limited && publication->has_initial_connection) {
+        publication->is_setup_elicited = true; /* the next SETUP says whether fill is followed */
+    }
+    rsti_store_release_i32(held_by, RSTI_HELD_BY_WINDOW);
+}
+
+static void on_command(void *agent, int32_t type, const rsti_agent_command_t *command)
+{
+    rsti_sender_t *sender = agent;
+    switch (type) {
+    case RSTI_AGENT_ADD_ENDPOINT:
+        add_endpoint(sender, command->endpoint);
+        break;
+    case RSTI_AGENT_REMOVE_ENDPOINT:
+        remove_endpoint(sender, command->endpoint);
+        break;
+    case RSTI_AGENT_ADD_PUBLICATION:
+        add_publication(sender, command->object);
+        break;
+    case RSTI_AGENT_REMOVE_PUBLICATION:
+        remove_publication(sender, command->object);
+        break;
+    case RSTI_AGENT_ADD_DESTINATION:
+    case RSTI_AGENT_REMOVE_DESTINATION:
+        rsti_send_endpoint_on_destination(sender, type, command);
+        break;
+    case RSTI_AGENT_SET_RATE:
+        set_rate(sender, command);
+        break;
+    case RSTI_AGENT_RESOLVED:
+        rsti_send_endpoint_on_resolved(sender, command);
+        break;
+    default:
+        RST_ASSERT(false);
+        break;
+    }
+}
+
+int rsti_sender_create(rst_driver_t *driver)
+{
+    rsti_sender_t *sender = rsti_alloc(sizeof *sender);
+    if (sender == NULL) {
+        return -RST_ENOMEM;
+    }
+    driver->sender = sender;
+    sender->driver = driver;
+    sender->control_buffers = rsti_alloc((size_t)RSTI_CONTROL_BURST * RSTI_CONTROL_BUFFER);
+    if (sender->control_buffers == NULL) {
+        return -RST_ENOMEM;
+    }
+    for (int i = 0; i < RSTI_CONTROL_BURST; i++) {
+        sender->control[i].data = sender->control_buffers + (size_t)i * RSTI_CONTROL_BUFFER;
+    }
+    return rsti_agent_inbox_open(driver, RSTI_AGENT_SENDER, on_command, sender);
+}
+
+void rsti_sender_destroy(rst_driver_t *driver)
+{
+    if (driver->sender == NULL) {
+        return;
+    }
+    rsti_agent_inbox_close(driver, RSTI_AGENT_SENDER);
+    rsti_free(driver->sender->control_buffers);
+    rsti_free(driver->sender);
+    driver->sender = NULL;
+}
+
+/* One for a publication that is not here still says where a receiver is. */
+static void on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm,
+    const struct sockaddr_storage *source, int64_t now_ns)
+{
+    if (rsti_netaddr_port(source) == 0) {
+        rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return; /* it is no address to send to: sending there would be refused for ever */
+    }
+    if (publication != NULL) {
+        if (!rsti_network_publication_on_sm(sender, publication, sm, now_ns)) {
+            return;
+        }
+        rsti_slowest_on_sm(sender, publication, sm->receiver_id, source, now_ns);
+        if (publication->base.is_response && (sm->frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
+            publication->response_address = *source;
+        }
+        endpoint->last_sm_ns = now_ns;
+    } else if (!rsti_sm_is_valid(sm, UNKNOWN_TERM_LENGTH)) {
+        rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+        return;
+    }
+    rsti_send_endpoint_on_sm(sender, endpoint, sm->receiver_id, source, now_ns);
+}
+
+static void on_control_frame(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+    const rsti_datagram_t *datagram, int64_t now_ns)
+{
+    const uint8_t *data = datagram->data;
+    const size_t length = datagram->length;
+    /* Every frame that concerns a publication names session and stream at the same place. */
+    const int16_t type = ((const rsti_frame_header_t *)(const void *)data)->type;
+    if (type != RSTI_FRAME_SM && type != RSTI_FRAME_NAK && type != RSTI_FRAME_RTTM
+        && type != RSTI_FRAME_ERR && type != RSTI_FRAME_RSP_SETUP) {
+        return;
+    }
+    rsti_network_publication_t *publication = rsti_send_endpoint_find(endpoint,
+        rsti_get_i32(data + 12), rsti_get_i32(data + 8));
+    if (type == RSTI_FRAME_ERR) {
+        rsti_driver_count(sender->driver, RSTI_SYSTEM_ERROR_FRAMES_RECEIVED, 1);
+        if (!rsti_err_is_valid((const rsti_err_t *)(const void *)data, length)) {
+            rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+            return;
+        }
+    }
+    if (type == RSTI_FRAME_SM) {
+        on_sm(sender, endpoint, publication, (const void *)data, &datagram->address, now_ns);
+        return;
+    }
+    if (publication == NULL) {
+        return;
+    }
+    switch (type) {
+    case RSTI_FRAME_NAK:
+        rsti_network_publication_on_nak(sender, publication, (const void *)data, now_ns);
+        break;
+    case RSTI_FRAME_RSP_SETUP:
+        rsti_network_publication_on_response_setup(sender, publication, (const void *)data);
+        break;
+    case RSTI_FRAME_RTTM:
+        rsti_network_publication_on_rttm(sender, publication, (const void *)data);
+        break;
+    default:
+        rsti_network_publication_on_err(sender, publication, (const void *)data, &datagram->address,
+            now_ns);
+        break;
+    }
+}
+
+static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns)
+{
+    rst_driver_t *driver = sender->driver;
+    if (!rsti_driver_should_poll(driver, RSTI_AGENT_SENDER, endpoint->socket, endpoint->is_readable,
+            now_ns)) {
+        return 0;
+    }
+    const int burst = (int)driver->params.sender_burst;
+    for (int i = 0; i < burst; i++) {
+        sender->control[i].length = RSTI_CONTROL_BUFFER;
+    }
+    const int count = driver->media.table->receive(driver->media.arg, endpoint->socket,
+        sender->control, burst);
+    if (count < 0) {
+        rsti_driver_log_trail(driver, "sender");
+        return 0;
+    }
+    endpoint->is_readable = count == burst; /* fewer: drained */
+    int64_t bytes = 0;
+    for (int i = 0; i < count; i++) {
+        const rsti_datagram_t *datagram = &sender->control[i];
+        bytes += (int64_t)datagram->length;
+        if (!rsti_frame_is_acceptable(datagram->data, datagram->length)) {
+            rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
+            continue;
+        }
+        on_control_frame(sender, endpoint, datagram, now_ns);
+    }
+    if (bytes > 0) {
+        rsti_driver_count(driver, RSTI_SYSTEM_BYTES_RECEIVED, bytes);
+    }
+    return bytes;
+}
+
+static int64_t poll_control(rsti_sender_t *sender, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const rsti_media_t *media = &sender->driver->media;
+    int64_t bytes = 0;
+    for (rsti_send_endpoint_t *e = sender->endpoints; e != NULL; e = e->next) {
+        bytes += poll_endpoint(sender, e, now_ns);
+        rsti_send_endpoint_check(sender, e, now_ns, next_deadline_ns);
+        rsti_lower_deadline(next_deadline_ns,
+            media->table->next_deadline_ns(media->arg, e->socket));
+    }
+    sender->last_status_poll_ns = now_ns;
+    sender->passes_since_poll = 0;
+    return bytes;
+}
+
+static int64_t send_all(rsti_sender_t *sender, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    if (sender->start == NULL) {
+        sender->start = sender->publications;
+    }
+    rsti_network_publication_t *start = sender->start;
+    int64_t bytes = 0;
+    for (rsti_network_publication_t *p = start; p != NULL; p = p->next) {
+        bytes += rsti_network_publication_send(sender, p, now_ns, next_deadline_ns);
+    }
+    for (rsti_network_publication_t *p = sender->publications; p != start; p = p->next) {
+        bytes += rsti_network_publication_send(sender, p, now_ns, next_deadline_ns);
+    }
+    if (start != NULL) {
+        sender->start = start->next; /* NULL: the head, at the next pass */
+    }
+    return bytes;
+}
+
+static void check_names(rsti_sender_t *sender, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const int64_t interval_ns = sender->driver->params.reresolution_interval_ns;
+    if (interval_ns == 0 || sender->endpoints == NULL) {
+        return;
+    }
+    if (now_ns >= sender->names_due_ns) {
+        sender->has_names = false;
+        for (rsti_send_endpoint_t *e = sender->endpoints; e != NULL; e = e->next) {
+            sender->has_names |= rsti_send_endpoint_check_names(sender, e, now_ns);
+        }
+        sender->names_due_ns = now_ns + interval_ns;
+    }
+    if (sender->has_names) {
+        rsti_lower_deadline(next_deadline_ns, sender->names_due_ns);
+    }
+}
+
+int64_t rsti_sender_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
+{
+    rsti_sender_t *sender = arg;
+    rst_driver_t *driver = sender->driver;
+    sender->now_ns = now_ns;
+    int64_t work = rsti_agent_inbox_drain(driver, RSTI_AGENT_SENDER, COMMANDS_MAX);
+    sender->is_short = false;
+    const int64_t sent = send_all(sender, now_ns, next_deadline_ns);
+    sender->passes_since_poll++;
+    if (sent == 0 || sender->is_short
+        || sender->passes_since_poll >= driver->params.status_poll_ratio
+        || now_ns > sender->last_status_poll_ns + driver->params.sm_timeout_ns / 2) {
+        work += poll_control(sender, now_ns, next_deadline_ns);
+    }
+    check_names(sender, now_ns, next_deadline_ns);
+    if (sender->is_short) {
+        rsti_lower_deadline(next_deadline_ns, now_ns + SHORT_SEND_RETRY_NS);
+    }
+    return work + sent;
+}

@@ -1,0 +1,67 @@
+/* slowest_receiver.c: see slowest_receiver.h. */
+#include "driver/sender/slowest_receiver.h"
+
+#include "concurrent/holder.h"
+
+#include <netinet/in.h>
+
+static void set_address(rsti_live_receiver_t *receiver, const struct sockaddr_storage *source)
+{
+    memset(receiver->address, 0, sizeof receiver->address);
+    if (source->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const void *)source;
+        memcpy(receiver->address, &in6->sin6_addr, sizeof in6->sin6_addr);
+        receiver->port = -(int32_t)ntohs(in6->sin6_port);
+    } else {
+        const struct sockaddr_in *in = (const void *)source;
+        memcpy(receiver->address, &in->sin_addr, sizeof in->sin_addr);
+        receiver->port = ntohs(in->sin_port);
+    }
+}
+
+/* The record around a counter's value. */
+static rsti_counter_value_t *record_of(int64_t *value)
+{
+    return (rsti_counter_value_t *)(void *)value;
+}
+
+void rsti_slowest_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns)
+{
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        if (publication->receivers[i].receiver_id == receiver_id) {
+            set_address(&publication->receivers[i], source);
+        }
+    }
+    rsti_slowest_on_receivers(sender, publication, now_ns);
+}
+
+void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t now_ns)
+{
+    rsti_slowest_t *slowest = &publication->slowest;
+    rsti_slowest_round_t round = {0};
+    for (int32_t i = 0; i < publication->receiver_count; i++) {
+        const rsti_live_receiver_t *receiver = &publication->receivers[i];
+        rsti_slowest_see(slowest, &round, receiver->receiver_id, receiver->position, i);
+    }
+    const bool has_changed = rsti_slowest_close(slowest, &round, now_ns);
+    const rsti_live_receiver_t *holder = &publication->receivers[round.index];
+    if (!has_changed && (!round.is_any || holder->window == publication->slowest_window)) {
+        return;
+    }
+    if (has_changed) {
+        publication->slowest_since_ms = rsti_clock_epoch_ms(&sender->driver->clock);
+    }
+    rsti_holder_t told = {.client_id = -1};
+    if (round.is_any) {
+        publication->slowest_window = holder->window;
+        told.id = holder->receiver_id;
+        told.since_ms = publication->slowest_since_ms;
+        told.position = holder->position;
+        told.window = holder->window;
+        told.port = holder->port;
+        memcpy(told.address, holder->address, sizeof told.address);
+    }
+    rsti_holder_write(record_of(publication->snd_consumed), &told);
+}

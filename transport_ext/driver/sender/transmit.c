@@ -1,0 +1,92 @@
+/* transmit.c: see transmit.h. */
+#include "driver/sender/transmit.h"
+
+#include "driver/base/driver_state.h"
+#include "driver/sender/send_endpoint.h"
+#include "logbuffer/reader.h"
+
+/* Responses go to whoever asked for the set-up; until somebody did, nothing is to be sent. */
+bool rsti_network_publication_is_waiting(const rsti_network_publication_t *publication)
+{
+    return publication->base.is_response && publication->response_address.ss_family == AF_UNSPEC;
+}
+
+int32_t rsti_network_publication_transmit(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, rsti_datagram_t *datagrams, int32_t count)
+{
+    if (rsti_network_publication_is_waiting(publication)) {
+        return count;
+    }
+    if (publication->base.is_response) {
+        publication->endpoint->data_address = publication->response_address;
+    }
+    return rsti_send_endpoint_send(sender, publication->endpoint, datagrams, count);
+}
+
+bool rsti_network_publication_send_frame(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const void *frame, size_t length)
+{
+    rsti_datagram_t datagram;
+    datagram.data = (uint8_t *)(uintptr_t)frame;
+    datagram.length = length;
+    return rsti_network_publication_transmit(sender, publication, &datagram, 1) == 1;
+}
+
+bool rsti_network_publication_send_heartbeat(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t snd_pos, uint8_t flags)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    rsti_data_header_t heartbeat;
+    memset(&heartbeat, 0, sizeof heartbeat);
+    rsti_data_header_fill(&heartbeat, flags, RSTI_FRAME_DATA, publication->base.session_id,
+        publication->base.stream_id,
+        rsti_position_term_id(snd_pos, log->position_bits, log->initial_term_id),
+        rsti_position_offset(snd_pos, log->term_length));
+    heartbeat.frame.frame_length = 0;
+    heartbeat.reserved_value = publication->noop.number;
+    if (!rsti_network_publication_send_frame(sender, publication, &heartbeat, sizeof heartbeat)) {
+        return false;
+    }
+    rsti_driver_count(sender->driver, RSTI_SYSTEM_HEARTBEATS_SENT, 1);
+    return true;
+}
+
+/* The scan stopped at a committed frame: for want of room, or because no producer makes such a one.
+ * That would stop the stream for ever, and nobody would know. */
+static bool is_impossible(uint8_t *term, int32_t offset, int32_t term_length, int32_t mtu)
+{
+    const int32_t length = rsti_load_acquire_i32(rsti_frame_length_address(term, offset));
+    const int16_t type = ((const rsti_data_header_t *)(const void *)(term + offset))->frame.type;
+    return length > 0
+        && (!rsti_frame_fits(length, term_length - offset)
+            || (type != RSTI_FRAME_PAD && rsti_frame_span(length) > mtu));
+}
+
+/* Datagrams that start at position, as many as limit, most, burst and mtu allow. */
+int32_t rsti_network_publication_collect(rsti_sender_t *sender,
+    const rsti_network_publication_t *publication, int64_t position, int64_t limit, int32_t most,
+    bool *is_blocked, bool *is_corrupt)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    most = rsti_min_i32(most, (int32_t)sender->driver->params.max_messages_per_send);
+    int32_t count = 0;
+    while (count < most && position < limit) {
+        const int32_t offset = rsti_position_offset(position, log->term_length);
+        uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
+        const int32_t room = (int32_t)rsti_min_i64(limit - position, publication->base.options.mtu);
+        int32_t padding = 0;
+        const int32_t length = rsti_term_scan(term, log->term_length, offset, room, &padding);
+        if (length <= 0) {
+            *is_blocked = length < 0;
+            *is_corrupt = is_impossible(term, offset, log->term_length,
+                publication->base.options.mtu);
+            break;
+        }
+        position += length + padding;
+        sender->datagrams[count].data = term + offset;
+        sender->datagrams[count].length = (size_t)length;
+        sender->ends[count] = position;
+        count++;
+    }
+    return count;
+}
