@@ -1,5 +1,5 @@
 /* network_publication.h: a publication that is sent by UDP (wire reference 7).
- * Law: snd_pos <= snd_lmt except by nothing; limit <= snd_pos + window; memory below snd_pos - term
+ * Law: snd_pos never exceeds snd_lmt; limit <= snd_pos + window; memory below snd_pos - term
  * is zero before the limit rises. The conductor owns life and limit, the sender owns snd_pos,
  * snd_lmt, set-up, heartbeats, liveness and retransmits. */
 #ifndef RSTI_DRIVER_NETWORK_PUBLICATION_H
@@ -9,12 +9,14 @@
 #include "driver/send_budget.h"
 #include "driver/send_endpoint.h"
 #include "driver/send_rate.h"
+#include "flow/bucket.h"
 #include "flow/flow_control.h"
 #include "flow/noop.h"
 #include "flow/pace.h"
 #include "loss/retransmit_handler.h"
 #include "protocol/sm_demand.h"
 
+#define RSTI_RESEND_BYTES_PER_S (8 * 1024 * 1024) /* besides what was sent once: allow_resend */
 /* Receivers whose life is watched; of unicast channels, and of groups. */
 #define RSTI_RECEIVERS_MAX 64
 #define RSTI_GROUP_RECEIVERS_MAX 256
@@ -59,8 +61,7 @@ struct rsti_network_publication_t {
     int32_t is_released;
     /* written by: sender */
     int64_t limit; /* of flow control */
-    int64_t resend_bytes_left; /* see allow_resend */
-    int64_t resend_refilled_ns;
+    rsti_bucket_t resend_bytes; /* see allow_resend */
     bool has_initial_connection;
     bool is_setup_elicited;
     bool is_blocked;  /* flow control hit counted since the last successful send */

@@ -16,15 +16,17 @@
  * less what is lost and what the stops take, it stayed at 6 MB/s of 100 with 1 % of loss and a
  * round trip of 10 ms. The first burst that makes a queue arrives as fast as the link is.
  *
- * Pacing law (sender): what is sent in any time t is at most  wish * t + burst,  burst what the
- * wish makes in RSTI_PACE_BURST_NS, and at least RSTI_PACE_BURST_MIN bytes. What is sent again is
- * sent at once and spends as well, down to minus one burst: it goes first, and cannot starve new
- * data.
+ * Pacing law (sender): a bucket (bucket.h) whose rate is the wish. What is sent in any time t is at
+ * most  wish * t + burst,  burst what the wish makes in RSTI_PACE_BURST_NS, and at least
+ * RSTI_PACE_BURST_MIN bytes. Retransmissions go at once and spend as well, with a debt of at most
+ * one burst: they go first, and cannot starve new data.
  *
  * It bites only while NAKs come (RSTI_PACE_LOSS_ROUND_TRIPS since the last one) and the round trip
  * is at least RSTI_PACE_RTT_MIN_NS: on a short way there is no queue worth the care. Pure. */
 #ifndef RSTI_FLOW_PACE_H
 #define RSTI_FLOW_PACE_H
+
+#include "flow/bucket.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,11 +57,10 @@ int64_t rsti_arrival_rate(const rsti_arrival_t *arrival);
 int64_t rsti_arrival_wanted(rsti_arrival_t *arrival, int64_t smoothed_rtt_ns, int64_t least_rtt_ns);
 
 typedef struct rsti_pacer_t {
-    int64_t rate;     /* bytes per second, as the receivers say; 0 = unknown */
+    int64_t rate; /* bytes per second, as the receivers say; 0 = unknown */
     int64_t rtt_ns;
-    int64_t tokens;
-    int64_t filled_ns;
     int64_t last_loss_ns;
+    rsti_bucket_t bytes; /* filled_ns INT64_MIN: no pacing when last asked; it begins full */
 } rsti_pacer_t;
 
 void rsti_pacer_init(rsti_pacer_t *pacer);
