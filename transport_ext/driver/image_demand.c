@@ -30,10 +30,7 @@ static int64_t demand_of(const rsti_image_t *image, rsti_sm_demand_t *demand)
 static void publish(rst_driver_t *driver, rsti_image_demand_t *state,
     const rsti_sm_demand_t *demand)
 {
-    const int64_t change = rsti_sequence_open(&state->begin);
-    rsti_store_relaxed_i64(&state->position, demand->position);
-    rsti_store_relaxed_i64(&state->messages, demand->messages);
-    rsti_sequence_close(&state->end, change);
+    RSTI_MAILBOX_WRITE(&state->mailbox, demand);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
 
@@ -63,18 +60,10 @@ int64_t rsti_image_demand_look(rst_driver_t *driver, rsti_image_t *image, int64_
 bool rsti_image_demand_pending(rsti_image_t *image)
 {
     rsti_image_demand_t *state = &image->demand;
-    const int64_t change = rsti_load_acquire_i64(&state->end);
-    if (change == state->seen) {
-        return false;
+    rsti_sm_demand_t demand;
+    if (!RSTI_MAILBOX_READ_NEW(&state->mailbox, &state->seen, &demand)) {
+        return false; /* if it is torn the next pass sees it whole */
     }
-    const rsti_sm_demand_t demand = {
-        .position = rsti_load_relaxed_i64(&state->position),
-        .messages = rsti_load_relaxed_i64(&state->messages),
-    };
-    if (!rsti_sequence_is_whole(&state->begin, change)) {
-        return false; /* torn: the next pass sees it whole */
-    }
-    state->seen = change;
     state->told = demand;
     return true;
 }

@@ -101,13 +101,9 @@ static void publish(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
         .drain_all = (int64_t)report.drain_all,
         .buffer_bytes = report.buffer_bytes,
     };
-    uint8_t value[RSTI_SM_FILL_LENGTH];
-    rsti_sm_fill_encode(&fill, value);
-    const int64_t change = rsti_sequence_open(&state->begin);
-    for (size_t i = 0; i < RSTI_SM_FILL_WORDS; i++) {
-        rsti_store_relaxed_i64(&state->words[i], rsti_get_i64(value + 8 * i));
-    }
-    rsti_sequence_close(&state->end, change);
+    rsti_fill_item_t item;
+    rsti_sm_fill_encode(&fill, item.bytes);
+    RSTI_MAILBOX_WRITE(&state->mailbox, &item);
     rsti_fill_on_told(&state->fill, report.strength);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
@@ -290,22 +286,12 @@ void rsti_image_fill_on_data(rsti_receiver_t *receiver, rsti_image_t *image, int
 void rsti_image_fill_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     rsti_image_fill_t *state = &image->fill;
-    const int64_t change = rsti_load_acquire_i64(&state->end);
-    if (change == state->seen) {
-        return;
+    rsti_fill_item_t item;
+    if (!RSTI_MAILBOX_READ_NEW(&state->mailbox, &state->seen, &item)
+        || rsti_load_acquire_i32(&image->is_rejected)) {
+        return; /* if it is torn the next pass sees it whole */
     }
-    uint8_t value[RSTI_SM_FILL_LENGTH];
-    for (size_t i = 0; i < RSTI_SM_FILL_WORDS; i++) {
-        rsti_put_i64(value + 8 * i, rsti_load_relaxed_i64(&state->words[i]));
-    }
-    if (!rsti_sequence_is_whole(&state->begin, change)) {
-        return; /* torn: the next pass sees it whole */
-    }
-    state->seen = change;
-    if (rsti_load_acquire_i32(&image->is_rejected)) {
-        return;
-    }
-    rsti_image_send_items(receiver, image, value, now_ns);
+    rsti_image_send_items(receiver, image, item.bytes, now_ns);
     if (state->told_naks != NULL) {
         rsti_add_single_writer_i64(state->told_naks, 1);
     }

@@ -11,13 +11,16 @@
 #ifndef RSTI_DRIVER_IMAGE_FILL_H
 #define RSTI_DRIVER_IMAGE_FILL_H
 
+#include "concurrent/sequence.h"
 #include "flow/fill_suppress.h"
 #include "protocol/sm_fill.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RSTI_SM_FILL_WORDS (RSTI_SM_FILL_LENGTH / 8)
+typedef struct rsti_fill_item_t {
+    uint8_t bytes[RSTI_SM_FILL_LENGTH]; /* as they are sent */
+} rsti_fill_item_t;
 
 typedef struct rsti_image_fill_t {
     /* written by: conductor */
@@ -28,7 +31,7 @@ typedef struct rsti_image_fill_t {
     int64_t *told_fill;  /* counters; NULL: there is none */
     int64_t *told_drain;
     /* written by: conductor, atomic */
-    int64_t begin, words[RSTI_SM_FILL_WORDS], end;
+    RSTI_MAILBOX(rsti_fill_item_t) mailbox;
     int64_t heard_seen;
     int64_t wake_position, wake_ns; /* the receiver wakes the conductor from there and then on */
     /* written by: receiver, atomic */

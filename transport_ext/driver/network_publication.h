@@ -15,6 +15,7 @@
 #include "flow/pace.h"
 #include "loss/retransmit_handler.h"
 #include "protocol/sm_demand.h"
+#include "util/netaddr.h"
 
 #define RSTI_RESEND_BYTES_PER_S (8 * 1024 * 1024) /* besides what was sent once: allow_resend */
 /* Receivers whose life is watched; of unicast channels, and of groups. */
@@ -30,8 +31,7 @@ typedef struct rsti_live_receiver_t {
     int32_t window;   /* of that one */
     int64_t arrival_rate; /* bytes per second, 0: unknown */
     int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */
-    uint8_t address[16]; /* slowest.c; network order */
-    int32_t port;        /* of an IPv6 address below zero; 0: not known yet */
+    rsti_packed_address_t source; /* slowest.c; AF_UNSPEC: not known yet */
 } rsti_live_receiver_t;
 
 struct rsti_network_publication_t {
