@@ -21,6 +21,7 @@ __all__ = (
     "utilisation",
 )
 
+
 def quantile(values: Sequence[float], share: float) -> float:
     """The value below which that share of them lies."""
     ordered = sorted(values)
