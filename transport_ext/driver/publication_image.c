@@ -109,7 +109,7 @@ static void init_loss(rst_driver_t *driver, rsti_image_t *image, const rsti_imag
     } else {
         rsti_feedback_delay_unicast(&delay, subscription->nak_delay_ns, params->nak_retry_ratio);
     }
-    rsti_loss_detector_init(&image->loss, &delay, 1);
+    rsti_loss_detector_init(&image->loss, &delay);
     rsti_image_repair_init(image,
         subscription->is_reliable && !is_group(facts)
             && (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0,
