@@ -384,6 +384,14 @@ def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:
 def lab_columns() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Names of a sender's and of an image's samples, and of an image's results."""
 
+def lab_reaction(
+    target_delay_ns: int, detect_ns: int, buffer_bytes: int, rtt_ns: int, rate: float, /
+) -> tuple[int, int, float]:
+    """The adaptive law's window and reaction time in ns, and its headroom, where a consumer drains at the rate."""
+
+def lab_defaults() -> tuple[int, int]:
+    """Target delay and detection time of the adaptive law in ns, where nothing else is said."""
+
 def lab_run(records: Buffer, /) -> tuple[bytes, bytes]:
     """Runs records of float64 (each its kind and its fields) in virtual time: samples and results, rows of float64. Raises InvalidArgument naming
     the record and the field. The GIL is released."""

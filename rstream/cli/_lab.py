@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rstream.errors import ConfigError
 from rstream.lab.experiments import BASELINES, EXPERIMENTS, REAL, Plan, real_plan, seeds_of
-from rstream.lab.own import own
+from rstream.lab.user_scenario import run_user_scenario
 from rstream.lab.world import QUEUES
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def run(options: Namespace) -> int:
     try:
         plan = _plan(options)
         if options.scenario:
-            report = own(Path(options.scenario), plan, is_real=options.real)
+            report = run_user_scenario(Path(options.scenario), plan, is_real=options.real)
         else:
             report = EXPERIMENTS[options.experiment](plan)
         report.print(sys.stdout)

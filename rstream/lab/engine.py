@@ -11,7 +11,7 @@ from typing import Final
 
 from rstream import _core
 from rstream.errors import ConfigError
-from rstream.lab.measure import DETECT_S
+from rstream.lab.reaction import DETECT_S, TARGET_DELAY_S
 from rstream.lab.scenario import FORGERIES, LAWS, Scenario, Sender
 
 __all__ = ("Run", "run")
@@ -22,11 +22,15 @@ _FCS: Final = ("max", "min")
 _CONGESTIONS: Final = ("static", "cubic", "auto")
 #: What the engine takes where neither scenario nor law says something; the values of the C laws' own defaults.
 _SENDER_DEFAULTS: Final = {
-    "initial": 0.0, "most": 0.0, "floor_share": 0.05, "target_delay_ns": 10e6, "detect_ns": round(DETECT_S * 1e9), "window_ns": 50e6, "step_share": 0.01,
+    "initial": 0.0, "most": 0.0, "floor_share": 0.05, "target_delay_ns": TARGET_DELAY_S * 1e9, "detect_ns": round(DETECT_S * 1e9), "window_ns": 50e6, "step_share": 0.01,
     "cut50": 0.1, "cut75": 0.25, "cut87": 0.5, "cut100": 0.75, "increase": 1e6, "decrease": 0.5,
 }  # fmt: skip
-_IMAGE_DEFAULTS: Final = {"cubic_rtt_ns": 1e5, "cubic_tcp": 0.0, "target_delay_ns": 10e6}
-#: time_s and gap_s, in front of every row (lab/sheet.h).
+_IMAGE_DEFAULTS: Final = {
+    "cubic_rtt_ns": 1e5,
+    "cubic_tcp": 0.0,
+    "target_delay_ns": TARGET_DELAY_S * 1e9,
+}
+#: time_s and gap_s, in front of every row (lab/samples.h).
 _TIME_WIDTH: Final = 2
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,23 +11,15 @@ if TYPE_CHECKING:
     from rstream.lab.engine import Run
 
 __all__ = (
-    "DETECT_S",
-    "buffer_for_margin",
     "drained_index",
     "jain",
-    "margin",
     "mean_rate",
     "overrun_share",
     "quantile",
     "reach_s",
-    "reaction_s",
     "slowest",
     "utilisation",
-    "window_s",
 )
-
-#: D of flow/reaction.h, where nothing else is said.
-DETECT_S: Final = 0.0002
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -99,54 +91,7 @@ def reach_s(
     return math.inf
 
 
-def _fill_low(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float) -> float:
-    """f_lo of the adaptive law (flow/reaction.h) where the drain is the rate."""
-    room = 1 - rate * (rtt_s + max(rtt_s, 0.001) + DETECT_S) / buffer_bytes
-    return max(0.1, min(0.5, max(target_delay_s, rtt_s) * rate / buffer_bytes, room))
-
-
-def window_s(
-    buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010
-) -> float:
-    """W of the adaptive law where the drain is the rate."""
-    low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s)
-    return min(
-        max(rtt_s, 0.050), max(buffer_bytes * (1 - low) / (1.75 * rate) - rtt_s, rtt_s, 0.001)
-    )
-
-
-def reaction_s(
-    buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010
-) -> float:
-    """T = RTT + W."""
-    return rtt_s + window_s(buffer_bytes, rate, rtt_s, target_delay_s)
-
-
 def jain(values: Sequence[float]) -> float:
     """1: all alike; 1/n: one has everything."""
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if squares > 0 else 0.0
-
-
-def margin(buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = 0.010) -> float:
-    """X = B (1 - f_lo) / (R (T + D)) of the adaptive law where the drain is the rate. Never less for a larger buffer."""
-    low = _fill_low(buffer_bytes, rate, rtt_s, target_delay_s)
-    return (
-        buffer_bytes
-        * (1 - low)
-        / (rate * (reaction_s(buffer_bytes, rate, rtt_s, target_delay_s) + DETECT_S))
-    )
-
-
-def buffer_for_margin(
-    wanted: float, rate: float, rtt_s: float, target_delay_s: float = 0.010
-) -> float:
-    """The least buffer (whole KiB) with that X; a buffer that has room for it and no more counts."""
-    low, high = 1, 1 << 20
-    while low < high:
-        middle = (low + high) // 2
-        if margin(middle * 1024.0, rate, rtt_s, target_delay_s) >= wanted * (1 - 1e-9):
-            high = middle
-        else:
-            low = middle + 1
-    return low * 1024.0

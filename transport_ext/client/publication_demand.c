@@ -66,14 +66,13 @@ static void read_network(const rst_publication_t *publication, rst_demand_t *dem
         return;
     }
     for (int32_t i = 0; i < LOOKS_MAX; i++) {
-        const int64_t end = rsti_load_acquire_i64(&ext->demand_end);
-        const int64_t position = rsti_load_relaxed_i64(&ext->demand_position);
-        const int64_t messages = rsti_load_relaxed_i64(&ext->demand_messages);
-        if (rsti_sequence_is_whole(&ext->demand_begin, end)) {
-            demand->change = end;
-            if (end != 0 && messages >= 0) {
-                demand->position = position;
-                demand->messages = messages;
+        rsti_log_demand_t told;
+        const int64_t change = RSTI_MAILBOX_READ(&ext->demand, &told);
+        if (change != RSTI_MAILBOX_TORN) {
+            demand->change = change;
+            if (change != 0 && told.messages >= 0) {
+                demand->position = told.position;
+                demand->messages = told.messages;
                 demand->reader_count = 1;
             }
             return;

@@ -5,29 +5,22 @@
 #include "util/error.h"
 #include "util/netaddr.h"
 
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ADDRESS_IPV4 1
-#define ADDRESS_IPV6 2
-
 static void format_source(char *text, size_t size, const rsti_response_t *response)
 {
-    struct sockaddr_storage address = {0};
+    rsti_packed_address_t packed = {.port = (uint16_t)response->port};
     text[0] = '\0';
-    if (response->address_kind == ADDRESS_IPV4) {
-        struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)&address;
-        v4->sin_family = AF_INET;
-        memcpy(&v4->sin_addr, response->address, sizeof v4->sin_addr);
-    } else if (response->address_kind == ADDRESS_IPV6) {
-        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)(void *)&address;
-        v6->sin6_family = AF_INET6;
-        memcpy(&v6->sin6_addr, response->address, sizeof v6->sin6_addr);
+    if (response->address_kind == RSTI_ADDRESS_IPV4) {
+        packed.family = AF_INET;
+    } else if (response->address_kind == RSTI_ADDRESS_IPV6) {
+        packed.family = AF_INET6;
     } else {
         return; /* a local subscriber has no address */
     }
-    rsti_netaddr_set_port(&address, response->port);
+    memcpy(packed.bytes, response->address, sizeof packed.bytes);
+    const struct sockaddr_storage address = rsti_netaddr_unpack(&packed);
     (void)rsti_netaddr_format(&address, text, size);
 }
 

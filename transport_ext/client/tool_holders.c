@@ -12,7 +12,6 @@
 #include "util/error.h"
 #include "util/netaddr.h"
 
-#include <netinet/in.h>
 #include <stdio.h>
 
 typedef struct walk_t {
@@ -35,19 +34,11 @@ static int64_t pid_of(const rsti_counters_t *counters, int64_t client_id)
 
 static void format_source(const rsti_holder_t *told, char *text, size_t size)
 {
-    struct sockaddr_storage address = {.ss_family = told->port < 0 ? AF_INET6 : AF_INET};
+    const rsti_packed_address_t packed = rsti_holder_address(told);
+    const struct sockaddr_storage address = rsti_netaddr_unpack(&packed);
     char buffer[RSTI_NETADDR_TEXT_MAX];
-    if (told->port < 0) {
-        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)&address;
-        in6->sin6_port = htons((uint16_t)-told->port);
-        memcpy(&in6->sin6_addr, told->address, sizeof in6->sin6_addr);
-    } else {
-        struct sockaddr_in *in = (struct sockaddr_in *)(void *)&address;
-        in->sin_port = htons((uint16_t)told->port);
-        memcpy(&in->sin_addr, told->address, sizeof in->sin_addr);
-    }
     rsti_netaddr_format(&address, buffer, sizeof buffer);
-    (void)snprintf(text, size, "%s", told->port == 0 ? "" : buffer);
+    (void)snprintf(text, size, "%s", packed.family == AF_UNSPEC ? "" : buffer);
 }
 
 static bool look(void *arg, const rsti_counter_view_t *view)

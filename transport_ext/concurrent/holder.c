@@ -44,3 +44,20 @@ _Bool rsti_holder_read(const rsti_counter_value_t *value, rsti_holder_t *holder)
     }
     return 0;
 }
+
+void rsti_holder_set_address(rsti_holder_t *holder, const rsti_packed_address_t *address)
+{
+    memcpy(holder->address, address->bytes, sizeof holder->address);
+    holder->port = address->family == AF_INET6 ? -(int64_t)address->port : address->port;
+}
+
+rsti_packed_address_t rsti_holder_address(const rsti_holder_t *holder)
+{
+    rsti_packed_address_t address = {0};
+    if (holder->port != 0) {
+        address.family = holder->port < 0 ? AF_INET6 : AF_INET;
+        address.port = (uint16_t)(holder->port < 0 ? -holder->port : holder->port);
+        memcpy(address.bytes, holder->address, sizeof address.bytes);
+    }
+    return address;
+}

@@ -6,6 +6,7 @@
 #define RSTI_CONCURRENT_HOLDER_H
 
 #include "concurrent/counters.h"
+#include "util/netaddr.h"
 
 typedef struct rsti_holder_t {
     int64_t id;        /* receiver id; local: registration id of the subscription. 0: nobody */
@@ -16,6 +17,10 @@ typedef struct rsti_holder_t {
     uint8_t address[16]; /* of receivers, network order; IPv4: the first four bytes */
     int64_t port;        /* of an IPv6 address below zero; 0: no address */
 } rsti_holder_t;
+
+/* The address and the port of the record. */
+void rsti_holder_set_address(rsti_holder_t *holder, const rsti_packed_address_t *address);
+rsti_packed_address_t rsti_holder_address(const rsti_holder_t *holder);
 
 void rsti_holder_write(rsti_counter_value_t *value, const rsti_holder_t *holder);
 /* False: there is none, or it changed during every attempt. */

@@ -19,6 +19,7 @@
 #define RSTI_CONCURRENT_WAKE_H
 
 #include "concurrent/atomics.h"
+#include "concurrent/sequence.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +62,11 @@ typedef struct rsti_wake_slot_t {
 } rsti_wake_slot_t;
 _Static_assert(sizeof(rsti_wake_slot_t) == 16, "wake slot");
 
+typedef struct rsti_log_demand_t {
+    int64_t position;
+    int64_t messages; /* wanted from that position on; INT64_MAX: no limit; -1: not told */
+} rsti_log_demand_t;
+
 /* At byte 512 of the log metadata. */
 typedef struct rsti_log_ext_t {
     int32_t magic;
@@ -76,18 +82,15 @@ typedef struct rsti_log_ext_t {
                                  * wakes the conductor (limit to raise, SM to send) */
     int32_t held_by; /* written by: driver. RSTI_HELD_BY_…: why the publisher limit stands still */
     int32_t pad_b;
-    /* written by: driver's sender, a sequence lock. What the reader of a network log asks for, as
-     * its status messages say; readers of an IPC log tell it behind their positions. */
-    int64_t demand_begin; /* 0: never told */
-    int64_t demand_position;
-    int64_t demand_messages; /* wanted from that position on; INT64_MAX: no limit; -1: not told */
-    int64_t demand_end;
+    /* written by: driver's sender. What the reader of a network log asks for, as its status
+     * messages say; readers of an IPC log tell it behind their positions. Begin 0: never told. */
+    RSTI_MAILBOX(rsti_log_demand_t) demand;
     int64_t
         noop; /* written by: driver's receiver. Number of the newest NOOP of its source; 0: none */
     rsti_wake_slot_t slots[RSTI_WAKE_SLOTS];
 } rsti_log_ext_t;
 _Static_assert(offsetof(rsti_log_ext_t, data_armed) == 512, "log extension");
-_Static_assert(offsetof(rsti_log_ext_t, demand_begin) == 536, "log extension");
+_Static_assert(offsetof(rsti_log_ext_t, demand) == 536, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
 _Static_assert(sizeof(rsti_log_ext_t) == 1600, "log extension");
 #define RSTI_LOG_EXT_OFFSET 512

@@ -1,19 +1,20 @@
-/* allowance.h: how far producers may write who do it by themselves, up to a limit in shared memory.
- * With r the rate, for any time t within which it is r:
+/* allowance.h: how far producers may write on their own, up to a limit in shared memory: a bucket
+ * (bucket.h) that forgives no debt. For any time t within which the rate stays:
  *
- *     bytes written <= r t + burst + one message        burst = max(10 ms of r, 4 mtu)
+ *     bytes written <= bytes_per_s * t + burst + one message      burst = max(10 ms of it, 4 mtu)
  *
- * because the limit is never more than the burst ahead of what is written, and grows by r. The last
- * message may begin below it and end beyond: all of it is earned before the next. A limit that is
- * ahead by the whole burst is not looked at again until somebody asks, so a stream that rests costs
- * nothing; 10 ms, because who looks sleeps, and is late on a busy machine.
+ * because the limit is at most the burst ahead of the bytes written, and grows by the rate. The
+ * last message may begin below it and end beyond: all of it is earned before the next. A limit that
+ * is ahead by the whole burst is not looked at again until somebody asks, so an idle stream costs
+ * nothing. The burst is 10 ms because the conductor sleeps, and wakes late on a busy machine.
  *
- * tokens.h is for a sender that is asked before each datagram: finer, and its debt is forgiven. A
- * rate of RSTI_RATE_MAX or more is no limit. Pure: now_ns is an argument; one that goes back counts
+ * tokens.h is for a sender that asks before each datagram: finer, and it forgives debt. A rate of
+ * RSTI_RATE_MAX or more is no limit. Pure: now_ns is an argument; one that goes back counts
  * as no time, and so does a position that does. Owner: conductor. */
 #ifndef RSTI_FLOW_ALLOWANCE_H
 #define RSTI_FLOW_ALLOWANCE_H
 
+#include "flow/bucket.h"
 #include "flow/rate.h"
 
 #include <stdint.h>
@@ -22,12 +23,9 @@
 #define RSTI_ALLOWANCE_BURST_FRAMES 4
 
 typedef struct rsti_allowance_t {
-    double bytes_per_s;
-    double burst;
-    double level; /* what may be written now; negative: written and not earned yet */
+    rsti_bucket_t bytes; /* a debt was written and is not earned yet */
     int32_t mtu;
     int64_t position;
-    int64_t filled_ns;
 } rsti_allowance_t;
 
 /* The whole burst is there. */

@@ -1,36 +1,40 @@
 /* budget.h: how many bytes a consumer lets be under way to it, by connection (all streams between
  * two endpoints) and by stream. Source: Couchbase DCP, "Flow Control". Pure.
  *
- * Sender. With G granted and U sent and not acknowledged, for connection and stream alike:
+ * Sender. For connection and stream alike:
  *
- *     a message begins only while U < G, and goes out whole once it has begun:  U < G + its length
+ *     a message begins only while unacknowledged < granted, and then goes out whole
  *
- * (on a connection: plus the rest of those that its streams have begun). G = 0 is no limit. When a
- * connection has several streams, one of them with U_s of U begins a message only while
+ * so unacknowledged < granted + the message's length (on a connection: plus the rest of the
+ * messages that its streams have begun). Granted 0 is no limit. If a connection has several
+ * streams, one of them begins a message only while
  *
- *     U_s < G - U
+ *     unacknowledged of the stream < granted - unacknowledged of the connection
  *
- * so the room left is shared evenly whatever the order in which they ask, and one whose reader
- * stands still holds at most 1/2 of the budget, 1/3 beside another such one, and so on: never all
- * of it.
+ * so the streams share the room evenly whatever the order in which they ask. A stream whose reader
+ * stands still holds at most 1/2 of the budget, 1/3 beside another such stream, and so on: never
+ * all of it.
  *
- * Both count positions, so headers and padding too; set-up, heartbeats and what is sent
- * again do not. Acknowledgements are positions, never differences: one that is lost, late or
- * doubled does no harm.
+ * Both sides count positions, so headers and padding too; set-up, heartbeats and retransmissions
+ * do not count. Acknowledgements are positions, never differences: an acknowledgement that is lost,
+ * late or doubled does no harm.
  *
- * Receiver. An acknowledgement of what was consumed is due
+ * Receiver. An acknowledgement is due
  *
- *     when  consumed - acknowledged >= min(RSTI_BUDGET_ACK_BYTES, G / 5),  G the least of the two
- * that is a limit or RSTI_BUDGET_ACK_NS after the last one, when anything was consumed since: what
- * many slow streams of a connection keep to themselves must not add up to all of it.
+ *     when   consumed - acknowledged >= min(RSTI_BUDGET_ACK_BYTES, granted / 5)
+ *     or     RSTI_BUDGET_ACK_NS after the last one, if anything was consumed since
  *
- * Policies for a new connection, M the memory for budgets and S what the others were granted:
+ * with granted the lower of the two that are a limit. The time-out is there because many slow
+ * streams of a connection, each below the step, must not hold back all of it together.
+ *
+ * Policies for a new connection, with memory the bytes for all budgets:
  *
  *     none        0
  *     static      bytes
- *     dynamic     least when S > threshold M, else clamp(new_share M, least, most); once, at the
- * connect aggressive  clamp(all_share M / connections, least, most), of all of them at each connect
- * and disconnect */
+ *     dynamic     least when the others were granted more than threshold * memory,
+ *                 else clamp(new_share * memory, least, most); once, at the connect
+ *     aggressive  clamp(all_share * memory / connections, least, most), of all connections,
+ *                 at each connect and disconnect */
 #ifndef RSTI_FLOW_BUDGET_H
 #define RSTI_FLOW_BUDGET_H
 
@@ -65,7 +69,7 @@ bool rsti_budget_is_shared(const rsti_budget_policy_t *policy);
 
 /* Bytes within which a message may begin; INT64_MAX: no limit. */
 int64_t rsti_budget_room(int64_t granted, int64_t unacknowledged);
-/* Of that room of a connection, what one of its streams may take: all that keeps U_s < G - U. */
+/* The part of a connection's room that one of its streams may take. */
 int64_t rsti_budget_room_of_stream(int64_t room, int64_t unacknowledged, int64_t stream_count);
 
 /* How many consumed bytes make an acknowledgement due; INT64_MAX: none of the two is a limit. */

@@ -52,7 +52,9 @@ int rst_flow_strategy_register(const rst_flow_strategy_t *strategy)
         return RST_SET_ERR(RST_EINVAL, "flow strategy \"%s\": a name is 1 to %d of a-z 0-9 - _ .",
             strategy->name == NULL ? "" : strategy->name, RSTI_FLOW_NAME_MAX - 1);
     }
-    if (rsti_flow_is_known(strategy->name, true) || rsti_flow_is_known(strategy->name, false)) {
+    if (rsti_flow_find_builtin(strategy->name, true) != NULL
+        || rsti_flow_find_builtin(strategy->name, false) != NULL
+        || rsti_flow_find_registered(strategy->name) != NULL) {
         return RST_SET_ERR(RST_EINVAL, "flow strategy \"%s\": the name exists", strategy->name);
     }
     if (strategy->on_status_message == NULL || strategy->state_bytes > STATE_BYTES_MAX) {

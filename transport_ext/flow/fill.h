@@ -1,35 +1,40 @@
-/* fill.h: how full an image is, where that goes, and when its sender is told. With q the bytes
- * that can be consumed and are not, B the buffer (rsti_fill_buffer), T, W and f_lo of reaction.h at
- * the rate that the consumer drains:
+/* fill.h: how full an image is, how that changes, and when its sender is told.
  *
- *     f        = q / B
- *     l        = q when the consumer takes, when nothing is there, and when it is late: nothing
- * taken for twice the time that is usually seen to pass without; else as it was f'       = (l + 2 T
- * dl/dt) / B           dl/dt smoothed over SLOPE_NS strength = clamp((f' - f_lo) / (0.9 - f_lo), 0,
- * 1) 1 on a stall: f > f_lo / 2, and nothing consumed for longer than max(10 ms, 4 times the usual
- * gap): to hand over the GIL takes 5 ms else 0 while l < 0.05 B
+ *     fill      = queue / B
+ *     level     = queue, whenever the consumer takes, the queue is empty, or the consumer is late
+ *                 (nothing taken for twice the usual time between two takes); else as it was
+ *     ahead     = (level + 2 T * slope) / B            slope: of level, smoothed over SLOPE_NS
+ *     strength  = 1                                     on a stall: fill > f_lo / 2, and nothing
+ *                                                       consumed for max(10 ms, 4 usual gaps)
+ *               = 0                                     else, while level < 0.05 B
+ *               = clamp((ahead - f_lo) / (0.9 - f_lo), 0, 1)      else
  *
  *     a fill NAK is due while strength > 0, and
- *       W/2 has passed since the last one, or strength is 0.25 above that one's
+ *       W/2 has passed since the last one, or strength is 0.25 above that of the last one
  *
- * What lies behind a gap is not in q: its consumer cannot take it, and a slower sender would repair
- * nothing. What a repair sets free at once is no growth either: dl/dt leaves it out. (Else loss
- * looked like overload: 1 % of it at a round trip of 1 ms cost two thirds of the rate, 5 % all but
- * the floor.) Only what was lost because this buffer was full counts as if it were here, until it
- * is: else a laggard, who waits for repairs with an empty queue, would never slow its sender down.
+ *   queue   bytes that could be consumed and are not       B     the buffer (rsti_fill_buffer)
+ *   T, W, f_lo   of reaction.h, at the rate that the consumer drains
  *
- * So there is none without overload, and at most 2 / W + 4 per second and one per rise.
+ * So there is no fill NAK without overload, and at most 2 / W + 4 per second and one per rise. The
+ * 10 ms of a stall leave room for handing over the GIL, which takes 5 ms.
  *
- * Drain: what the consumer took in DRAIN_SAMPLE_NS or more, smoothed (1/16), while the queue never
- * ran empty; when it did, the sample only says "at least that much". A stall is in no sample. A
- * sixteenth, because a sender goes by the least drain of its group: of four receivers with 15 % of
- * noise the least quarter-smoothed one lies 6 % below what they drain, which the stream then lost.
- * Its variation is the mean distance of the samples (smoothed, 1/8) as a share of the drain.
+ * Data behind a gap is not in the queue: the consumer cannot take it, and a slower sender would
+ * repair nothing. What a repair frees at once does not count as growth: slope leaves it out. (Else
+ * loss looked like overload: 1 % of it at a round trip of 1 ms cost two thirds of the rate, 5 % all
+ * but the floor.) Only data that was lost because this buffer was full counts as if it were here,
+ * until it is. Else a slow consumer that waits for repairs with an empty queue would never slow its
+ * sender down.
  *
- * What comes in (a of reaction.h): the end of the furthest data, in samples of DRAIN_SAMPLE_NS or
- * more; a higher sample counts at once, a lower one by a sixteenth.
+ * Drain: what the consumer took in DRAIN_SAMPLE_NS or more, smoothed by 1/16, while the queue never
+ * ran empty. If it did, the sample only says "at least that much". A stall is in no sample. It is a
+ * sixteenth because a sender goes by the lowest drain of its group: of four receivers with 15 % of
+ * noise, the lowest drain smoothed by a quarter lies 6 % below the true one, and the stream lost
+ * those 6 %. Variation: mean distance of the samples (smoothed by 1/8), as a share of the drain.
  *
- * Pure; whatever comes in is clamped. Owner: receiver. */
+ * Data that comes in (a of reaction.h): the end of the furthest data, in samples of DRAIN_SAMPLE_NS
+ * or more. A higher sample counts at once, a lower one by a sixteenth.
+ *
+ * Pure; all input is clamped. Owner: receiver. */
 #ifndef RSTI_FLOW_FILL_H
 #define RSTI_FLOW_FILL_H
 
@@ -62,7 +67,7 @@ typedef struct rsti_fill_t {
     bool has_begun;
     bool was_told;
     int64_t now_ns, received, highest, consumed, buffer_bytes, rtt_ns;
-    double slope;     /* dl/dt, bytes per second */
+    double slope;     /* of level, bytes per second */
     int64_t level;    /* l */
     int64_t level_before, level_ns; /* when the slope was worked out last */
     double still_ns;  /* how long nothing was seen to be taken between two takings (1/8) */

@@ -1,13 +1,15 @@
-/* fill_echo.h: what a sender repeats of the fill NAKs of its group to the group, so that those who
- * wait with one (fill_suppress.h) stay silent. It goes the way of the data, so it reaches every
- * receiver, of a multicast group as of several destinations, and none of them has to join the group
- * of control frames. Law, with the window W:
+/* fill_echo.h: which fill NAKs of a group the sender repeats to the group, so that receivers that
+ * wait with one of their own (fill_suppress.h) stay silent. An echo goes where the data goes, so it
+ * reaches every receiver of a multicast group and of several destinations, and no receiver has to
+ * join the group of control frames.
  *
- *     an echo opens W/2; within it only one that is stronger by RSTI_FILL_ECHO_STEP than the last
- * is echoed
+ *     an echo opens a time of W/2; within it, only a fill NAK that is stronger than the last echo
+ *     by RSTI_FILL_ECHO_STEP is echoed
  *
- * so 1 + 1 / RSTI_FILL_ECHO_STEP at most leave in W/2, whatever comes in. W/2 is how long a
- * receiver that was heard keeps silent (fill.h). Only what the sender believes is echoed: a liar
+ *   W     window of reaction.h
+ *
+ * So at most 1 + 1 / RSTI_FILL_ECHO_STEP echoes leave in W/2, whatever comes in. A receiver that
+ * was heard is silent for W/2 itself (fill.h). The sender echoes only what it believes: a liar
  * cannot silence the others. Pure; owner: sender. */
 #ifndef RSTI_FLOW_FILL_ECHO_H
 #define RSTI_FLOW_FILL_ECHO_H

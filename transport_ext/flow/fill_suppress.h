@@ -1,28 +1,34 @@
-/* fill_suppress.h: one fill NAK for a group, not one for each receiver. With G the receivers that
- * are thought to be there, u in [0, 1) a random number:
+/* fill_suppress.h: one fill NAK for a group, not one from each receiver.
  *
- *     lambda = ln(G) + 1
- *     c      = min(4 / G, 1)
- *     m      = min(max(2 lambda * RTT, W / 4) * (1 - s (1 + c) / 2), 3 W / 2)    the longest wait
- *     wait   = max(m / 64, (m / lambda) * ln(1 + u (e^lambda - 1)))      0 when G <= 1
- *     alike  = clamp(lambda / 4, 1, 2) / 4                               1/4 up to 20 receivers
+ *     lambda  = ln(G) + 1
+ *     c       = min(4 / G, 1)
+ *     longest = min(max(2 lambda * RTT, W / 4) * (1 - strength (1 + c) / 2), 3 W / 2)
+ *     wait    = max(longest / 64, (longest / lambda) * ln(1 + u (e^lambda - 1)));  0 when G <= 1
+ *     alike   = clamp(lambda / 4, 1, 2) / 4;   1/4 up to 20 receivers
  *
- * The truncated exponential: of many receivers few wake early, and who wakes first silences the
- * rest within the time d until they hear of it: a round trip, since the sender echoes it
- * (fill_echo.h). About e^(lambda d / m) wake before that; with m as above that is 1.7 for weak ones
- * where RTT is at most 3 W / (4 lambda), and e for the strongest. The stronger the sooner: the one
- * that matters is late by half as much, and silences the others. Who waits and hears one of at
- * least its own strength - alike stays silent, and counts it as its own (rsti_fill_on_told); a rise
- * by less than alike is no news within W / 2. The quarter, because of many that differ a little
- * each could be a little stronger than the last; it costs an eighth of the cut. Of a large group
- * some are always further than the rest: a thousand, climbing together, sent twelve in W with a
- * quarter, and eight with a half.
+ *   G    receivers that are thought to be there       u   a random number in [0, 1)
+ *   W, RTT   of reaction.h
  *
- * In a small group the strongest do not wait, and who gets stronger while it waits draws its wait
- * anew with the same u (up to FOLLOWED_MOST receivers): four of them cannot flood a sender, and in
- * the one buffer that a stop may cost a reaction time (X of reaction.h) a wait is most of it. At
- * most five reports in W all the same. In a large group all get stronger together, and shorter
- * waits brought them together: eleven of 64.
+ * A receiver that hears, while it waits, a fill NAK of at least its own strength - alike stays
+ * silent, and counts that one as its own (rsti_fill_on_told). A rise by less than alike is no news
+ * within W / 2.
+ *
+ * The wait is a truncated exponential: of many receivers few wake early, and the first silences the
+ * rest as soon as they hear of it: after a round trip, since the sender echoes it (fill_echo.h). In
+ * a time t about e^(lambda t / longest) wake. In a round trip that is 1.7 for weak reports where
+ * RTT is at most 3 W / (4 lambda), and e for the strongest. Strong reports wait less: the report
+ * that matters is late by half as much, and silences the others.
+ *
+ * Alike is a quarter, because among many receivers that differ a little each could be a little
+ * stronger than the last; it costs an eighth of the cut. In a large group some receivers are always
+ * further than the rest: a thousand, climbing together, sent twelve in W with a quarter, and eight
+ * with a half.
+ *
+ * In a small group the strongest do not wait, and a receiver that gets stronger while it waits
+ * draws its wait anew with the same u (up to FOLLOWED_MOST receivers). Four of them cannot flood a
+ * sender, and a wait would take most of the one buffer that a stop may cost in a reaction time (X
+ * of reaction.h). Still at most five reports leave in W. In a large group all get stronger
+ * together, and shorter waits brought them together: eleven of 64.
  *
  * Pure: the random number is an argument. Owner: receiver. */
 #ifndef RSTI_FLOW_FILL_SUPPRESS_H

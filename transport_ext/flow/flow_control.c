@@ -11,19 +11,11 @@
 #define RETRANSMIT_WINDOW_BYTES 131072
 #define OPTION_TEXT_MAX 64
 
-/* By kind of channel. On unicast only the driver's option chooses. */
-static const rsti_flow_strategy_t *const unicast_strategies[] = {
-    &rsti_flow_unicast, &rsti_flow_max, &rsti_flow_min, &rsti_flow_tagged, NULL};
-static const rsti_flow_strategy_t *const group_strategies[] = {
-    &rsti_flow_max, &rsti_flow_min, &rsti_flow_tagged, NULL};
-
 static const rsti_flow_strategy_t *find(const char *name, bool is_group)
 {
-    const rsti_flow_strategy_t *const *list = is_group ? group_strategies : unicast_strategies;
-    for (; *list != NULL; list++) {
-        if (strcmp((*list)->name, name) == 0) {
-            return *list;
-        }
+    const rsti_flow_strategy_t *builtin = rsti_flow_find_builtin(name, is_group);
+    if (builtin != NULL) {
+        return builtin;
     }
     return rsti_flow_find_registered(name) == NULL ? NULL : &rsti_flow_custom;
 }

@@ -101,6 +101,8 @@ void rsti_flow_control_fini(rsti_flow_control_t *flow);
 
 /* Whether a strategy of that name is there for that kind of channel. */
 bool rsti_flow_is_known(const char *name, bool is_group);
+/* NULL: there is none of that name. */
+const rsti_flow_strategy_t *rsti_flow_find_builtin(const char *name, bool is_group);
 /* NULL: not registered. */
 const rst_flow_strategy_t *rsti_flow_find_registered(const char *name);
 

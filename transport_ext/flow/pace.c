@@ -62,23 +62,26 @@ int64_t rsti_arrival_wanted(rsti_arrival_t *arrival, int64_t smoothed_rtt_ns, in
 
 void rsti_pacer_init(rsti_pacer_t *pacer)
 {
-    *pacer = (rsti_pacer_t){.filled_ns = INT64_MIN, .last_loss_ns = INT64_MIN};
+    *pacer = (rsti_pacer_t){.bytes.filled_ns = INT64_MIN, .last_loss_ns = INT64_MIN};
+}
+
+static void set_bucket(rsti_pacer_t *pacer)
+{
+    const double burst = (double)rsti_max_i64(pacer->rate / (RSTI_NS_PER_S / RSTI_PACE_BURST_NS),
+        RSTI_PACE_BURST_MIN);
+    rsti_bucket_set(&pacer->bytes, (double)pacer->rate, burst, burst);
 }
 
 void rsti_pacer_set(rsti_pacer_t *pacer, int64_t rate, int64_t rtt_ns)
 {
     pacer->rate = rsti_min_i64(rsti_max_i64(rate, 0), RSTI_PACE_RATE_MAX);
     pacer->rtt_ns = rtt_ns;
+    set_bucket(pacer);
 }
 
 void rsti_pacer_on_loss(rsti_pacer_t *pacer, int64_t now_ns)
 {
     pacer->last_loss_ns = now_ns;
-}
-
-static int64_t burst(const rsti_pacer_t *pacer)
-{
-    return rsti_max_i64(pacer->rate / (RSTI_NS_PER_S / RSTI_PACE_BURST_NS), RSTI_PACE_BURST_MIN);
 }
 
 static bool is_pacing(const rsti_pacer_t *pacer, int64_t now_ns)
@@ -91,35 +94,25 @@ static bool is_pacing(const rsti_pacer_t *pacer, int64_t now_ns)
 int64_t rsti_pacer_room(rsti_pacer_t *pacer, int64_t now_ns)
 {
     if (!is_pacing(pacer, now_ns)) {
-        pacer->filled_ns = INT64_MIN;
+        pacer->bytes.filled_ns = INT64_MIN;
         return INT64_MAX;
     }
-    const int64_t most = burst(pacer);
-    if (pacer->filled_ns == INT64_MIN) {
-        pacer->tokens = most;
-        pacer->filled_ns = now_ns;
+    if (pacer->bytes.filled_ns == INT64_MIN) {
+        rsti_bucket_init(&pacer->bytes, now_ns);
+        set_bucket(pacer);
     }
-    const double gained = (double)pacer->rate * (double)(now_ns - pacer->filled_ns) / 1e9;
-    if (gained >= (double)(most - pacer->tokens)) {
-        pacer->tokens = most;
-        pacer->filled_ns = now_ns;
-    } else if (gained >= 1.0) {
-        pacer->tokens += (int64_t)gained;
-        pacer->filled_ns = now_ns;
-    }
-    return rsti_max_i64(pacer->tokens, 0);
+    rsti_bucket_fill(&pacer->bytes, now_ns);
+    return rsti_bucket_room(&pacer->bytes);
 }
 
 int64_t rsti_pacer_due_ns(const rsti_pacer_t *pacer, int64_t bytes, int64_t now_ns)
 {
-    const int64_t wanted = rsti_min_i64(bytes, burst(pacer)) - pacer->tokens;
-    const double wait_ns = (double)wanted / (double)pacer->rate * 1e9;
-    return now_ns + 1 + (wait_ns > 0 ? (int64_t)wait_ns : 0);
+    return now_ns + 1 + (int64_t)rsti_bucket_wait_ns(&pacer->bytes, (double)bytes);
 }
 
 void rsti_pacer_on_sent(rsti_pacer_t *pacer, int64_t bytes)
 {
-    if (pacer->filled_ns != INT64_MIN) {
-        pacer->tokens = rsti_max_i64(pacer->tokens - bytes, -burst(pacer));
+    if (pacer->bytes.filled_ns != INT64_MIN) {
+        rsti_bucket_spend(&pacer->bytes, (double)bytes);
     }
 }

@@ -2,29 +2,38 @@
  * peers.
  *
  * Why: a lost datagram holds the consumption back, so the limit stands still for a round trip and
- * then jumps. Sent at once, what the jump allows stands in the queue before the bottleneck, each
- * further retransmission behind it, and the next jump is as large again: 100 Mbit/s, 100 ms, 1 % of
- * loss and a window of three times their product stay at 0.70 of the link; spread out, at 0.97.
+ * then jumps. Sent at once, the data of a jump stands in the queue before the bottleneck, each
+ * further retransmission behind it, and the next jump is as large again. With 100 Mbit/s, 100 ms,
+ * 1 % of loss and a window of three times their product, streams stay at 0.70 of the link; spread
+ * out, at 0.97.
  *
  * Arrival law (receiver): within RSTI_ARRIVAL_WINDOW_NS the bytes behind the first datagram,
- * divided by the time from the first to the last one. The rate A is the highest of the last one to
- * two periods of RSTI_ARRIVAL_PERIODS round trips: idle times lower no estimate, and a slower link
- * is believed. What the receiver wishes follows the queue, q = smoothed - least round trip L: none
- * until q > L/8 for the first time, then A * 9/8 while q <= L/8,  A while q <= L/4,  else A * 7/8
- * so a faster link is found in steps of an eighth, and the queue stays short. None at first,
- * because a stream that stops at each gap arrives at no more than what it is paced to: by eighths,
- * less what is lost and what the stops take, it stayed at 6 MB/s of 100 with 1 % of loss and a
- * round trip of 10 ms. The first burst that makes a queue arrives as fast as the link is.
+ * divided by the time from the first to the last one. The arrival rate is the highest of the last
+ * one to two periods of RSTI_ARRIVAL_PERIODS round trips: idle times do not lower it, and a slower
+ * link is believed. The rate that the receiver wishes for follows the queue:
  *
- * Pacing law (sender): what is sent in any time t is at most  wish * t + burst,  burst what the
- * wish makes in RSTI_PACE_BURST_NS, and at least RSTI_PACE_BURST_MIN bytes. What is sent again is
- * sent at once and spends as well, down to minus one burst: it goes first, and cannot starve new
- * data.
+ *     queue = smoothed round trip - least round trip
+ *     wish  = none                  until queue > least / 8 for the first time; from then on
+ *             arrival rate * 9/8    while queue <= least / 8
+ *             arrival rate          while queue <= least / 4
+ *             arrival rate * 7/8    else
+ *
+ * So a faster link is found in steps of an eighth, and the queue stays short. There is no wish at
+ * first, because a stream that stops at each gap arrives no faster than it is paced: in steps of an
+ * eighth, less loss and stops, it stayed at 6 MB/s of 100 with 1 % of loss and a round trip of
+ * 10 ms. The first burst that makes a queue arrives as fast as the link is.
+ *
+ * Pacing law (sender): a bucket (bucket.h) whose rate is the wish. What is sent in any time t is at
+ * most  wish * t + burst,  burst what the wish makes in RSTI_PACE_BURST_NS, and at least
+ * RSTI_PACE_BURST_MIN bytes. Retransmissions go at once and spend as well, with a debt of at most
+ * one burst: they go first, and cannot starve new data.
  *
  * It bites only while NAKs come (RSTI_PACE_LOSS_ROUND_TRIPS since the last one) and the round trip
- * is at least RSTI_PACE_RTT_MIN_NS: on a short way there is no queue worth the care. Pure. */
+ * is at least RSTI_PACE_RTT_MIN_NS: a short link has no queue worth the care. Pure. */
 #ifndef RSTI_FLOW_PACE_H
 #define RSTI_FLOW_PACE_H
+
+#include "flow/bucket.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,7 +52,7 @@ typedef struct rsti_arrival_t {
     int64_t bytes;           /* behind the first datagram */
     int64_t period_ends_ns;
     int64_t younger, older;  /* highest rates of this period and of the one before */
-    bool has_queued;         /* q was above L/8 once */
+    bool has_queued;         /* the queue was above least / 8 once */
 } rsti_arrival_t;
 
 void rsti_arrival_init(rsti_arrival_t *arrival);
@@ -55,11 +64,10 @@ int64_t rsti_arrival_rate(const rsti_arrival_t *arrival);
 int64_t rsti_arrival_wanted(rsti_arrival_t *arrival, int64_t smoothed_rtt_ns, int64_t least_rtt_ns);
 
 typedef struct rsti_pacer_t {
-    int64_t rate;     /* bytes per second, as the receivers say; 0 = unknown */
+    int64_t rate; /* bytes per second, as the receivers say; 0 = unknown */
     int64_t rtt_ns;
-    int64_t tokens;
-    int64_t filled_ns;
     int64_t last_loss_ns;
+    rsti_bucket_t bytes; /* filled_ns INT64_MIN: no pacing when last asked; it begins full */
 } rsti_pacer_t;
 
 void rsti_pacer_init(rsti_pacer_t *pacer);

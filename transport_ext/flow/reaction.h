@@ -1,32 +1,38 @@
-/* reaction.h: what sender and receiver of the adaptive law work out alike. With B the buffer, R the
- * rate, RTT the round trip, L the delay aimed at, d the drain, a the least of d and what comes in:
+/* reaction.h: how early reports of a full buffer begin, how long the adaptive law waits between two
+ * cuts, and what headroom a buffer has. Sender and receiver compute it alike.
  *
- *     f_lo = clamp(max(L, RTT) d / B, 0.1, 0.5), and at most max(1 - a (T0 + D) / B, 0.1)     where
- * reports begin W    = clamp(B (1 - f_lo) / (1.75 R) - RTT, max(RTT, 1 ms), max(RTT, 50 ms)) T    =
- * RTT + W                  T0: with the shortest W; D: what a stop costs beyond T X    = B (1 -
- * f_lo) / (R (T + D))
+ *     f_lo = clamp(max(L, RTT) * d / B, 0.1, 0.5), and at most max(1 - a (T0 + D) / B, 0.1)
+ *     W    = clamp(B (1 - f_lo) / (1.75 R) - RTT, max(RTT, 1 ms), max(RTT, 50 ms))
+ *     T    = RTT + W
+ *     X    = B (1 - f_lo) / (R (T + D))
  *
- * W is the time in which one cut is found, T the time until a cut is felt. What is
- * free above f_lo lasts for 1.75 T at the rate R, unless W meets a limit.
+ *   B     buffer, bytes                        f_lo  fill at which reports begin
+ *   R     rate of the sender, bytes/s          W     window: the time in which one cut is found
+ *   RTT   round trip                           T     reaction time: until a cut is felt
+ *   L     target delay                         T0    T with the shortest W
+ *   d     drain: what the consumer takes       D     detection time: what a stop costs beyond T
+ *   a     the lower of d and what comes in     X     headroom
  *
- * No queue of less than a round trip can be steered from a round trip away: what is lost twice
- * comes two of them late and frees at once what came meanwhile. Reports of such queues cut a far
- * sender again before it had found its way back: of twenty streams with 100 ms and 1 % loss two
- * stayed at three quarters of what their consumer could take.
+ * The free part of the buffer above f_lo lasts for 1.75 T at the rate R, unless W meets a limit.
  *
- * After a consumer has stopped comes R (T + D): all of R until it is said and felt, then half of it
- * for one W, a quarter for the next, and so on. A buffer with X = 1 takes that. Reports begin early
- * enough for X = 1 wherever a buffer is large enough for it (B > a (T0 + D) / 0.9): with half of a
- * small buffer full before anybody speaks, whether a stop overran was a matter of where the queue
- * was by chance. It is a and not d, since a consumer that could take twice what its link brings
- * will not be sent more while it stands.
+ * f_lo is at least a round trip's worth of data, because a sender that is a round trip away cannot
+ * steer a shorter queue: data that is lost twice comes two round trips late, and frees at once all
+ * that came meanwhile. Reports of such queues cut a far sender again before it had recovered: of
+ * twenty streams with 100 ms and 1 % loss two stayed at three quarters of their consumer's rate.
  *
- * D belongs to a host: how soon its threads come round (the driver's option fill-detect).
- * RSTI_DETECT_NS is measured with real agents in virtual time, as what came after a stop at X = 1,
- * less R T: four receivers, 15 % of noise, R what each can take. It is less than the 0.5 to 0.8 ms
- * until the first report, because such a group sends 0.8 to 0.9 of R. X is about the mean, so at X
- * = 1 one stop in four to nine overruns, when the rate was just high; from 1.1 on none did (E4 of
- * docs/flow.md). Pure. */
+ * After a consumer has stopped R (T + D) bytes arrive: all of R until the report is sent and felt,
+ * then half of it for one W, a quarter for the next, and so on. A buffer with X = 1 holds that.
+ * Reports begin early enough for X = 1 wherever the buffer is large enough: B > a (T0 + D) / 0.9.
+ * With half of a small buffer full before the first report, chance decided whether a stop overran.
+ * The bound takes a and not d: a consumer that could take twice what its link brings does not get
+ * more while it stands.
+ *
+ * D is a property of the host: how soon its threads run again (the driver's option fill-detect).
+ * RSTI_DETECT_NS was measured with real agents in virtual time: the bytes after a stop at X = 1,
+ * less R T, with four receivers, 15 % of noise, and R what each can take. It is less than the 0.5
+ * to 0.8 ms until the first report, because such a group sends 0.8 to 0.9 of R. X is about the
+ * mean: at X = 1 one stop in four to nine overruns, when the rate was just high; from 1.1 on none
+ * did (E4 of docs/flow.md). Pure. */
 #ifndef RSTI_FLOW_REACTION_H
 #define RSTI_FLOW_REACTION_H
 

@@ -4,7 +4,7 @@
  * has announced a higher one since and the highest position seen still stands within one MTU below
  * an older limit, the newer message was lost, or is on its way. Waiting for the status message
  * timeout would idle the stream that long; so it is repeated, first after RSTI_SM_REPEAT_NS, or
- * where the round trip L is known after max(5/4 L, RSTI_SM_REPEAT_MIN_NS), because what it allows
+ * where the round trip is known after max(5/4 of it, RSTI_SM_REPEAT_MIN_NS), because what it allows
  * cannot be here sooner; then after twice that, and so on up to the timeout. Repeating does no harm
  * to any sender: a limit never goes back. A sender that has nothing to send stands below its limit
  * and causes nothing. Pure. */

@@ -1,28 +1,31 @@
-/* standstill.h: the floor of a rate (rate.h) buries nobody who stands still for a while. A buffer
- * with X >= 1 (reaction.h) takes what comes until the cuts are felt; in a long stop the floor alone
- * fills any buffer, and under fc=max no window is in its way. Then that receiver's own window
+/* standstill.h: the floor of a rate (rate.h) must not overrun a receiver that stops for a while. A
+ * buffer with X >= 1 (reaction.h) holds what comes until the cuts are felt. In a long stop the
+ * floor alone fills any buffer, and under fc=max no window stops it. Then that receiver's window
  * counts:
  *
- *     somebody stands    a fill NAK of strength 1 that is believed, from a receiver whose position
- * has moved before and has not moved for T of reaction.h, at the drain that it reports; until 2 T,
- *                        and RSTI_STANDSTILL_HELD_NS at least, after the last one of these
- *     limit              then min(position + window) of all receivers that have moved before and
- * were heard within RSTI_STANDSTILL_HEARD_NS: another one may stand too, and stay silent because it
- * heard of a report as strong; who keeps up is far from its limit; and who begins to move again
- * says so after a quarter of its window at most            for RSTI_STANDSTILL_MOST_NS, and then
- * for a sixth of the time
+ *     a receiver stands  while fill NAKs of strength 1 come from it that are believed, and its
+ *                        position, which has moved before, has not moved for T of reaction.h at the
+ *                        drain that it reports; and for max(2 T, RSTI_STANDSTILL_HELD_NS) after the
+ *                        last of these
+ *     limit              while one stands: the least position + window of all receivers that have
+ *                        moved before and were heard within RSTI_STANDSTILL_HEARD_NS
+ *     at most            for RSTI_STANDSTILL_MOST_NS, and then for a sixth of the time
  *
- * So a stop of up to RSTI_STANDSTILL_MOST_NS overruns nothing where X >= 1; who stands for longer
- * meets the floor again; and who pretends to stand, with status messages that agree, costs a group
- * a sixth of what it has. Who died reports nothing, so nobody waits for him.
+ * All receivers count in the limit, because a second one may stand too, and be silent since it
+ * heard a report as strong as its own. A receiver that keeps up is far from its limit, and one that
+ * moves again says so after a quarter of its window.
  *
- * Held for a while after the last report, because reports come late where a machine stands still
- * for some milliseconds, and the buffer has no room left for what would come meanwhile; who moves
- * again ends it with his next status message.
+ * So a stop of up to RSTI_STANDSTILL_MOST_NS overruns nothing where X >= 1. A longer stop meets the
+ * floor again. A receiver that pretends to stand, with status messages that agree, costs its group
+ * a sixth of the rate. A dead receiver reports nothing, so the group does not wait for it.
  *
- * One reaction time, because the first cut is felt after it: with ten, what the floor sends until
- * then overran single stops of 200 ms, and with round trips of 4 and 10 ms half of the stops of ten
- * T at X = 1 (E3 and E4 of docs/flow.md); with two, one stop of 650. A sixth, because a garbage
+ * The state is held after the last report, because reports come late where a machine stands still
+ * for some milliseconds, and the buffer has no room for what would come meanwhile. A receiver that
+ * moves again ends it with its next status message.
+ *
+ * One reaction time, because the first cut is felt after it. With ten, the floor overran single
+ * stops of 200 ms until then, and with round trips of 4 and 10 ms half of the stops of ten T at
+ * X = 1 (E3 and E4 of docs/flow.md); with two, one stop of 650. A sixth, because a garbage
  * collection of 200 ms may come each second and a half.
  *
  * Pure. Owner: sender. */

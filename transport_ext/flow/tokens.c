@@ -4,41 +4,34 @@
 #include "flow/fill_report.h"
 #include "flow/saturate.h"
 
+#include <stdbool.h>
+
 #define FREE_SHARE 0.25
 #define RATE_LEAST 1.0
 
-static void account_set(rsti_account_t *account, double rate, double burst_least)
+static bool is_limited(const rsti_bucket_t *bucket)
 {
-    account->rate = rsti_clamp_double(rate, RATE_LEAST, RSTI_RATE_MAX);
-    const double burst = account->rate * (double)RSTI_TOKENS_BURST_NS / 1e9;
-    account->burst = burst > burst_least ? burst : burst_least;
-    account->level = rsti_clamp_double(account->level, -RSTI_TOKENS_DEBT_BURSTS * account->burst,
-        account->burst);
-}
-
-static bool is_limited(const rsti_account_t *account)
-{
-    return account->rate < RSTI_RATE_MAX;
-}
-
-static void account_fill(rsti_account_t *account, int64_t passed_ns)
-{
-    const double filled = account->level + account->rate * (double)passed_ns / 1e9;
-    account->level = filled < account->burst ? filled : account->burst;
+    return bucket->rate < RSTI_RATE_MAX;
 }
 
 static void fill(rsti_tokens_t *tokens, int64_t now_ns)
 {
-    const int64_t until_ns = rsti_later_ns(tokens->filled_ns, now_ns);
-    account_fill(&tokens->bytes, until_ns - tokens->filled_ns);
-    account_fill(&tokens->datagrams, until_ns - tokens->filled_ns);
-    tokens->filled_ns = until_ns;
+    rsti_bucket_fill(&tokens->bytes, now_ns);
+    rsti_bucket_fill(&tokens->datagrams, now_ns);
+}
+
+static void set_rate(rsti_bucket_t *bucket, double rate, double burst_least)
+{
+    const double per_s = rsti_clamp_double(rate, RATE_LEAST, RSTI_RATE_MAX);
+    const double by_time = per_s * (double)RSTI_TOKENS_BURST_NS / 1e9;
+    const double burst = by_time > burst_least ? by_time : burst_least;
+    rsti_bucket_set(bucket, per_s, burst, RSTI_TOKENS_DEBT_BURSTS * burst);
 }
 
 static void set_rates(rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s)
 {
-    account_set(&tokens->bytes, bytes_per_s, RSTI_TOKENS_BURST_DATAGRAMS * tokens->mtu);
-    account_set(&tokens->datagrams, datagrams_per_s, RSTI_TOKENS_BURST_DATAGRAMS);
+    set_rate(&tokens->bytes, bytes_per_s, RSTI_TOKENS_BURST_DATAGRAMS * tokens->mtu);
+    set_rate(&tokens->datagrams, datagrams_per_s, RSTI_TOKENS_BURST_DATAGRAMS);
 }
 
 void rsti_tokens_init(rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s,
@@ -46,11 +39,10 @@ void rsti_tokens_init(rsti_tokens_t *tokens, double bytes_per_s, double datagram
 {
     *tokens = (rsti_tokens_t){
         .mtu = (double)rsti_max_i32(1, rsti_min_i32(mtu, 65536)),
-        .filled_ns = rsti_later_ns(-RSTI_TIME_MAX_NS, now_ns),
     };
+    rsti_bucket_init(&tokens->bytes, now_ns);
+    rsti_bucket_init(&tokens->datagrams, now_ns);
     set_rates(tokens, bytes_per_s, datagrams_per_s);
-    tokens->bytes.level = tokens->bytes.burst;
-    tokens->datagrams.level = tokens->datagrams.burst;
 }
 
 void rsti_tokens_set(rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s,
@@ -60,29 +52,29 @@ void rsti_tokens_set(rsti_tokens_t *tokens, double bytes_per_s, double datagrams
     set_rates(tokens, bytes_per_s, datagrams_per_s);
 }
 
-static double needed(const rsti_account_t *account, int64_t amount)
+static double needed(const rsti_bucket_t *bucket, int64_t amount)
 {
     const double wanted = (double)rsti_max_i64(amount, 0);
-    return wanted < account->burst ? wanted : account->burst;
+    return wanted < bucket->burst ? wanted : bucket->burst;
 }
 
-static rsti_tokens_state_t account_state(const rsti_account_t *account, int64_t amount)
+static rsti_tokens_state_t state_of(const rsti_bucket_t *bucket, int64_t amount)
 {
-    if (!is_limited(account)) {
+    if (!is_limited(bucket)) {
         return RSTI_TOKENS_FREE;
     }
-    if (account->level < needed(account, amount)) {
+    if (bucket->level < needed(bucket, amount)) {
         return RSTI_TOKENS_REFUSED;
     }
-    return account->level < FREE_SHARE * account->burst ? RSTI_TOKENS_BATCH_ONLY : RSTI_TOKENS_FREE;
+    return bucket->level < FREE_SHARE * bucket->burst ? RSTI_TOKENS_BATCH_ONLY : RSTI_TOKENS_FREE;
 }
 
 rsti_tokens_state_t rsti_tokens_ask(rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams,
     int64_t now_ns)
 {
     fill(tokens, now_ns);
-    const rsti_tokens_state_t by_bytes = account_state(&tokens->bytes, bytes);
-    const rsti_tokens_state_t by_datagrams = account_state(&tokens->datagrams, datagrams);
+    const rsti_tokens_state_t by_bytes = state_of(&tokens->bytes, bytes);
+    const rsti_tokens_state_t by_datagrams = state_of(&tokens->datagrams, datagrams);
     return by_bytes > by_datagrams ? by_bytes : by_datagrams;
 }
 
@@ -95,38 +87,30 @@ int64_t rsti_tokens_room(rsti_tokens_t *tokens, int64_t now_ns)
     if (!is_limited(&tokens->bytes)) {
         return INT64_MAX;
     }
-    return tokens->bytes.level > 0 ? (int64_t)tokens->bytes.level : 0;
-}
-
-static void account_spend(rsti_account_t *account, int64_t amount)
-{
-    const double least = -RSTI_TOKENS_DEBT_BURSTS * account->burst;
-    account->level = rsti_clamp_double(account->level - (double)rsti_max_i64(amount, 0), least,
-        account->burst);
+    return rsti_bucket_room(&tokens->bytes);
 }
 
 void rsti_tokens_spend(rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns)
 {
     fill(tokens, now_ns);
-    account_spend(&tokens->bytes, bytes);
-    account_spend(&tokens->datagrams, datagrams);
+    rsti_bucket_spend(&tokens->bytes, (double)bytes);
+    rsti_bucket_spend(&tokens->datagrams, (double)datagrams);
 }
 
-static int64_t account_wait_ns(const rsti_account_t *account, int64_t amount)
+static int64_t wait_ns_of(const rsti_bucket_t *bucket, int64_t amount)
 {
-    const double missing = needed(account, amount) - account->level;
-    if (!is_limited(account) || !(missing > 0)) {
+    const double wait = rsti_bucket_wait_ns(bucket, (double)rsti_max_i64(amount, 0));
+    if (!is_limited(bucket) || !(wait > 0)) {
         return 0;
     }
     /* A nanosecond more than it takes, and a millionth for what floating point rounds off. */
-    const double wait = missing / account->rate * 1e9;
     return rsti_to_ns(wait + wait * 1e-6) + 1;
 }
 
 int64_t rsti_tokens_due_ns(rsti_tokens_t *tokens, int64_t bytes, int64_t datagrams, int64_t now_ns)
 {
     fill(tokens, now_ns);
-    const int64_t wait_ns = rsti_max_i64(account_wait_ns(&tokens->bytes, bytes),
-        account_wait_ns(&tokens->datagrams, datagrams));
-    return rsti_saturating_add_i64(tokens->filled_ns, wait_ns);
+    const int64_t wait_ns = rsti_max_i64(wait_ns_of(&tokens->bytes, bytes),
+        wait_ns_of(&tokens->datagrams, datagrams));
+    return rsti_saturating_add_i64(tokens->bytes.filled_ns, wait_ns);
 }

@@ -1,14 +1,15 @@
-/* tokens.h: how many bytes and datagrams may go now. For any time t within which the rate is r:
+/* tokens.h: how many bytes and datagrams may go now: a bucket of each (bucket.h). For any time t
+ * within which the rates stay:
  *
- *     bytes sent     <= r t + burst        burst = max(2 ms of r, 4 datagrams of mtu)
- *     datagrams sent <= p t + burst'       burst' = max(2 ms of p, 4)
+ *     bytes sent     <= bytes_per_s * t + burst         burst = max(2 ms of the rate, 4 mtu)
+ *     datagrams sent <= datagrams_per_s * t + burst     burst = max(2 ms of the rate, 4)
  *
- * and under a rate that changes the integral of r in the place of r t, with the greatest burst.
- * What is sent again spends too, whether or not there is something to spend: the account goes down
- * to minus DEBT_BURSTS bursts, so a storm of repairs silences new data so long and not longer.
+ * Under a rate that changes, its integral stands in the place of rate * t, with the greatest burst.
+ * Retransmissions spend too, without asking: a debt of at most DEBT_BURSTS bursts, so a storm of
+ * repairs silences new data no longer than that.
  *
  * Three states (fast-cast), for what is asked for next:
- *   free        both accounts are at least a quarter of their burst
+ *   free        both buckets hold at least a quarter of their burst
  *   batch only  below that, and enough for what is asked: the publisher fills datagrams and ignores
  *               "at once", because each datagram of its own costs the same as a full one
  *   refused     less than min(what is asked, burst)
@@ -17,7 +18,8 @@
 #ifndef RSTI_FLOW_TOKENS_H
 #define RSTI_FLOW_TOKENS_H
 
-#include <stdbool.h>
+#include "flow/bucket.h"
+
 #include <stdint.h>
 
 #define RSTI_TOKENS_BURST_NS INT64_C(2000000)
@@ -30,20 +32,12 @@ typedef enum rsti_tokens_state_t {
     RSTI_TOKENS_REFUSED = 2,
 } rsti_tokens_state_t;
 
-/* One account; an inner part. */
-typedef struct rsti_account_t {
-    double rate;  /* per second */
-    double burst;
-    double level; /* at most burst; negative: debt */
-} rsti_account_t;
-
 typedef struct rsti_tokens_t {
-    rsti_account_t bytes, datagrams;
+    rsti_bucket_t bytes, datagrams; /* filled at the same times */
     double mtu;
-    int64_t filled_ns;
 } rsti_tokens_t;
 
-/* Both accounts are full. Rates are clamped to 1 ... RSTI_RATE_MAX. */
+/* Both buckets are full. Rates are clamped to 1 ... RSTI_RATE_MAX. */
 void rsti_tokens_init(rsti_tokens_t *tokens, double bytes_per_s, double datagrams_per_s,
     int32_t mtu, int64_t now_ns);
 /* What was gained until now was gained at the old rate. */

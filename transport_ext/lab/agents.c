@@ -1,4 +1,4 @@
-/* agents.c: the loop of a run with real agents, and what it tells the sheet. */
+/* agents.c: the loop of a run with real agents, and what it tells the samples. */
 #include "lab/agents.h"
 
 #include "flow/rate.h"
@@ -29,7 +29,7 @@ static int check_records(const rsti_lab_spec_t *spec, bool is_real)
         if ((int32_t)spec->image[image].sender != sender) {
             return RST_SET_ERR(RST_EINVAL,
                 "forger %d: image %d is none of sender %d, so there is"
-                " nothing to see of it on the way",
+                " nothing to see of it on the link",
                 i, image, sender);
         }
     }
@@ -52,9 +52,9 @@ static int allocate(rsti_lab_agents_t *agents)
     const size_t consumers = (size_t)counts[RSTI_LAB_CONSUMER];
     agents->hosts = rsti_alloc((senders + consumers) * sizeof *agents->hosts);
     agents->streams = rsti_alloc(senders * sizeof *agents->streams);
-    agents->takers = rsti_alloc(consumers * sizeof *agents->takers);
+    agents->consumers = rsti_alloc(consumers * sizeof *agents->consumers);
     agents->readers = rsti_alloc((size_t)counts[RSTI_LAB_IMAGE] * sizeof *agents->readers);
-    if (agents->hosts == NULL || agents->streams == NULL || agents->takers == NULL
+    if (agents->hosts == NULL || agents->streams == NULL || agents->consumers == NULL
         || agents->readers == NULL) {
         return RST_SET_ERR(RST_ENOMEM, "a run of %zu hosts", senders + consumers);
     }
@@ -72,8 +72,8 @@ static void assign_records(rsti_lab_agents_t *agents)
         agents->readers[i].unmasked_ns = -1;
     }
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_CONSUMER]; i++) {
-        agents->takers[i].spec = &spec->consumer[i];
-        rsti_lab_capacity_init(&agents->takers[i].capacity, spec, i);
+        agents->consumers[i].spec = &spec->consumer[i];
+        rsti_lab_capacity_init(&agents->consumers[i].capacity, spec, i);
         const int32_t forward_to = (int32_t)spec->consumer[i].forward_to;
         if (forward_to >= 0) {
             agents->streams[forward_to].is_fed = true;
@@ -98,7 +98,7 @@ static int init(rsti_lab_agents_t *agents, const double *values, size_t count, c
         result = rsti_lab_real_check(&agents->spec);
     }
     if (result == 0) {
-        result = rsti_lab_sheet_init(&agents->sheet, &agents->spec);
+        result = rsti_lab_samples_init(&agents->samples, &agents->spec);
     }
     if (result == 0) {
         result = allocate(agents);
@@ -133,10 +133,10 @@ void rsti_lab_agents_fini(rsti_lab_agents_t *agents)
     rsti_free(agents->hosts);
     rsti_free(agents->streams);
     rsti_free(agents->readers);
-    rsti_free(agents->takers);
-    rsti_lab_tamper_fini(&agents->tamper);
+    rsti_free(agents->consumers);
+    rsti_lab_interference_fini(&agents->interference);
     rsti_lab_wire_fini(&agents->wire);
-    rsti_lab_sheet_fini(&agents->sheet);
+    rsti_lab_samples_fini(&agents->samples);
     rsti_lab_spec_fini(&agents->spec);
     *agents = (rsti_lab_agents_t){0};
 }
@@ -188,7 +188,7 @@ bool rsti_lab_agents_step(rsti_lab_agents_t *agents, int64_t from_ns, int64_t to
         agents->wire.ports[host].is_cut_off = (double)from_ns >= agents->spec.consumer[i].dies_ns;
         rsti_lab_agents_take(agents, i, from_ns, to_ns);
     }
-    rsti_lab_tamper_step(agents, from_ns);
+    rsti_lab_interference_step(agents, from_ns);
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_SENDER]; i++) {
         if ((double)from_ns >= agents->streams[i].spec->begins_ns) {
             produce(&agents->streams[i], step_s, from_ns);
@@ -267,18 +267,19 @@ static void look_at_its_name(const rsti_lab_agents_t *agents, rsti_lab_reader_t 
 static rsti_lab_image_facts_t image_facts(const rsti_lab_agents_t *agents, int32_t number)
 {
     const rsti_lab_reader_t *reader = &agents->readers[number];
-    const rsti_lab_taker_t *taker = &agents->takers[(int32_t)reader->spec->consumer];
+    const rsti_lab_agents_consumer_t *consumer = &agents
+                                                      ->consumers[(int32_t)reader->spec->consumer];
     const int32_t sender = (int32_t)reader->spec->sender;
     const double end_ns = agents->spec.run->duration_ns;
     const rsti_image_fill_t *fill = reader->image != NULL ? &reader->image->fill : NULL;
     const int32_t host = rsti_lab_agents_consumer_host(agents, number);
     return (rsti_lab_image_facts_t){
         .is_gone = reader->image == NULL || agents->wire.ports[host].is_cut_off,
-        .survives = taker->spec->dies_ns >= end_ns && taker->spec->hangs_ns >= end_ns,
+        .survives = consumer->spec->dies_ns >= end_ns && consumer->spec->hangs_ns >= end_ns,
         .queue = fill == NULL ? 0 : (double)(reader->image->received - reader->consumed),
         .buffer_bytes = reader->spec->buffer_bytes,
         .consumed = (double)reader->consumed,
-        .capacity = taker->taken_most,
+        .capacity = consumer->taken_most,
         .overrun = (double)reader->host->driver->receiver->overrun_bytes,
         .lost = agents->is_real ? (double)NAN
                                 : (double)rsti_lab_wire_lost(&agents->wire, sender, host),
@@ -294,24 +295,24 @@ static rsti_lab_image_facts_t image_facts(const rsti_lab_agents_t *agents, int32
 void rsti_lab_agents_gather(rsti_lab_agents_t *agents)
 {
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_SENDER]; i++) {
-        agents->sheet.senders[i] = sender_facts(agents, i);
+        agents->samples.senders[i] = sender_facts(agents, i);
     }
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
         count_reports(&agents->readers[i]);
         look_at_its_name(agents, &agents->readers[i]);
-        agents->sheet.images[i] = image_facts(agents, i);
+        agents->samples.images[i] = image_facts(agents, i);
     }
 }
 
 void rsti_lab_agents_run(rsti_lab_agents_t *agents)
 {
     const int64_t step_ns = (int64_t)agents->spec.run->step_ns;
-    for (int64_t step = 0; step < agents->sheet.step_count; step++) {
+    for (int64_t step = 0; step < agents->samples.step_count; step++) {
         agents->wire.now_ns = agents->begin_ns + step * step_ns;
         (void)rsti_lab_agents_step(agents, step * step_ns, (step + 1) * step_ns);
-        if (rsti_lab_sheet_is_due(&agents->sheet, step)) {
+        if (rsti_lab_samples_is_due(&agents->samples, step)) {
             rsti_lab_agents_gather(agents);
-            rsti_lab_sheet_add(&agents->sheet, step * step_ns);
+            rsti_lab_samples_add(&agents->samples, step * step_ns);
         }
     }
     rsti_lab_agents_gather(agents);

@@ -1,40 +1,42 @@
 /* agents.h: a run with the real agents: media drivers, one for each sender and each consumer, on a
  * wire in memory in virtual time, or on sockets in real time (below). It takes the records of the
- * queue engine (lab.h) and gives the same sheet, so one can be checked against the other; what the
- * queue engine leaves out is here as it is: terms, datagrams, repair, flow and congestion control,
- * round trips that are measured.
+ * queue engine (lab.h) and gives the same samples, so one can be checked against the other. It has
+ * as they are what the queue engine leaves out: terms, datagrams, repair, flow and congestion
+ * control, measured round trips.
  *
- *   sender     a network publication, unicast with one image, else multicast; the application
- * offers messages that fill a datagram. rs-rate, fc and the way are the record's image      a
- * subscription with rcv-wnd = buffer_bytes and cc = congestion. Unicast senders of one consumer,
- * whose images are alike, share an endpoint and a stream: only so a receiver can tell each of them
- * what it drains of all consumer   takes whole frames, as much as its capacity gives
+ *   sender     a network publication, unicast with one image, else multicast. The application
+ *              offers messages that fill a datagram. rs-rate, fc and the link are the record's
+ *   image      a subscription with rcv-wnd = buffer_bytes and cc = congestion. Unicast senders of
+ *              one consumer, whose images are alike, share an endpoint and a stream: only so can a
+ *              receiver tell each of them what it drains of all
+ *   consumer   takes whole frames, as much as its capacity gives
  *
- * Terms are the least power of two of which a half holds the largest buffer, because a receiver
- * drops what lies half a term beyond what it has consumed. A run begins when all images are there.
- * In a step: applications, consumers, then passes of all agents until nothing is left to do
- * (PASSES_MAX at most); the same seed gives the same bytes.
+ * Terms are the smallest power of two of which a half holds the largest buffer, because a receiver
+ * drops data that lies half a term beyond the consumed position. A run begins when all images are
+ * there. In a step: applications, consumers, then passes of all agents until nothing is left to do
+ * (PASSES_MAX at most). The same seed gives the same bytes.
  *
- * Real time: the drivers have UDP on the loopback and the system's clock, and the caller's thread
- * carries all of them, so they share its processor. Steps are as long as they take: a step that
- * comes late takes all that was due, rows stay at their times and repeat where several were due.
- * How far it was behind is counted, not hidden (gap_most_ns). A group is a sender with a
- * destination for each receiver, since multicast on the loopback needs a route that few have; ports
- * are whichever are free. rtt_ns comes upon what the loopback takes: each driver holds back what it
- * receives for half of it (fault-delay); link_rate is what the loopback gives; loss is refused;
- * bytes lost are not known (NAN).
+ * Real time: the drivers have UDP on the loopback and the system's clock. The caller's thread
+ * carries all of them, so they share its processor. Steps are as long as they take: a late step
+ * takes all that was due. Rows stay at their times, and repeat where several were due. The delay is
+ * counted, not hidden (gap_most_ns). A group is a sender with a destination for each receiver,
+ * since multicast on the loopback needs a route that few machines have. Ports are whichever are
+ * free. rtt_ns is added to the round trip of the loopback: each driver holds back what it receives
+ * for half of it (fault-delay). link_rate is what the loopback gives. Loss is refused, and bytes
+ * lost are not known (NAN).
  *
- * Liars and forgers are at work on the wire (tamper.h); on real sockets nobody is between, and they
- * are refused. Refused are also more hosts than a wire has, and a floor_share that a channel cannot
- * say. history_bytes and nak_delay_ns are the drivers' own; they are told how large their group is
- * (nak-multicast-group-size) and D (fill-detect), and receivers learn L from their sender. */
+ * Liars and forgers work on the wire (interference.h). Real sockets have no such place, so there
+ * they are refused. Refused are also more hosts than a wire has, and a floor_share that a channel
+ * cannot say. history_bytes and nak_delay_ns are the drivers' own. Drivers are told the size of
+ * their group (nak-multicast-group-size) and the detection time (fill-detect); receivers learn the
+ * target delay from their sender. */
 #ifndef RSTI_LAB_AGENTS_H
 #define RSTI_LAB_AGENTS_H
 
 #include "lab/capacity.h"
 #include "lab/host.h"
-#include "lab/sheet.h"
-#include "lab/tamper.h"
+#include "lab/interference.h"
+#include "lab/samples.h"
 #include "logbuffer/appender.h"
 
 /* A sender record at work. */
@@ -51,7 +53,7 @@ typedef struct rsti_lab_stream_t {
     int64_t supply;    /* position up to which the application has data */
     double supply_rest;
     int32_t control_port; /* real time: of a group */
-    int64_t forged_count; /* by tamper.c, when they leave */
+    int64_t forged_count; /* by interference.c, when they leave */
 } rsti_lab_stream_t;
 
 /* A count of an image's, over all images that one place had: what went is not taken back. */
@@ -69,33 +71,34 @@ typedef struct rsti_lab_reader_t {
     double owed; /* bytes: its part of what the consumer could take, less what it took of it */
     bool is_gone;
     rsti_lab_count_t reports, silenced;
-    int64_t exchanged_reports; /* by tamper.c: its lies less what did not get through for them */
-    int64_t unmasked_ns;       /* its sender began to ignore it; -1: never */
+    int64_t
+        exchanged_reports; /* by interference.c: its lies less what did not get through for them */
+    int64_t unmasked_ns; /* its sender began to ignore it; -1: never */
     int32_t lead; /* the first image of its subscription; mostly itself */
     int32_t port; /* real time: where it receives */
 } rsti_lab_reader_t;
 
 /* A consumer record at work. */
-typedef struct rsti_lab_taker_t {
+typedef struct rsti_lab_agents_consumer_t {
     const rsti_lab_consumer_spec_t *spec;
     rsti_lab_capacity_t capacity;
-    double rest;       /* bytes it may still take */
+    double rest; /* bytes it may still take */
     double taken_most; /* integral of the capacity */
-    int32_t turn;      /* image served last */
-} rsti_lab_taker_t;
+    int32_t turn; /* image served last */
+} rsti_lab_agents_consumer_t;
 
 typedef struct rsti_lab_agents_t {
     rsti_lab_spec_t spec;
-    rsti_lab_sheet_t sheet;
+    rsti_lab_samples_t samples;
     rsti_lab_wire_t wire; /* in real time it only says what time it is and who is cut off */
     rsti_lab_host_t *hosts; /* of senders, then of consumers */
     rsti_lab_stream_t *streams;
     rsti_lab_reader_t *readers;
-    rsti_lab_taker_t *takers;
-    rsti_lab_tamper_t tamper;
+    rsti_lab_agents_consumer_t *consumers;
+    rsti_lab_interference_t interference;
     int64_t begin_ns; /* of the wire, when all images were there */
     bool is_real;
-    int64_t reached_ns;  /* real time from here on: since the beginning */
+    int64_t reached_ns; /* real time from here on: since the beginning */
     int64_t step_count;
     int64_t gap_most_ns; /* between two steps */
 } rsti_lab_agents_t;
@@ -114,19 +117,19 @@ void rsti_lab_agents_run(rsti_lab_agents_t *agents);
 bool rsti_lab_agents_run_real(rsti_lab_agents_t *agents, int64_t most_ns);
 
 /* agents.c: what is due from here to there (true: the agents still had work when it was over), and
- * facts for the sheet. */
+ * facts for the samples. */
 bool rsti_lab_agents_step(rsti_lab_agents_t *agents, int64_t from_ns, int64_t to_ns);
 void rsti_lab_agents_gather(rsti_lab_agents_t *agents);
 /* real.c: whether the loopback can be what the records say, and ports that are free. */
 int rsti_lab_real_check(const rsti_lab_spec_t *spec);
 int rsti_lab_real_find_ports(rsti_lab_agents_t *agents);
 
-/* stage.c: hosts, lanes and channels; and all images there. */
+/* agents_set_up.c: hosts, lanes and channels; and all images there. */
 int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir);
 int32_t rsti_lab_agents_consumer_host(const rsti_lab_agents_t *agents, int32_t image);
 /* True: they would have gone on. */
 bool rsti_lab_agents_work(rsti_lab_agents_t *agents);
-/* taker.c: what a consumer reads in a step. */
+/* agents_consumer.c: what a consumer reads in a step. */
 void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t consumer, int64_t from_ns,
     int64_t to_ns);
 void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, const rsti_lab_stream_t *stream);

@@ -71,7 +71,7 @@ static void end_images(rsti_lab_t *lab, rsti_lab_consumer_t *consumer, int64_t s
         if (is_dead) {
             image->is_gone = true;
         } else if ((double)(now_ns - image->moved_ns) >= consumer->spec->evict_ns) {
-            rsti_lab_image_leave(image, &lab->senders[(int32_t)image->spec->sender].way, step);
+            rsti_lab_image_leave(image, &lab->senders[(int32_t)image->spec->sender].link, step);
             image->is_gone = true;
         }
     }

@@ -7,12 +7,13 @@
 
 #define STRANGER_ID (INT64_C(1) << 40)
 
-static rsti_lab_letter_t make(rsti_lab_t *lab, int32_t number, const rsti_lab_forger_spec_t *forger)
+static rsti_lab_feedback_t make(rsti_lab_t *lab, int32_t number,
+    const rsti_lab_forger_spec_t *forger)
 {
     const rsti_lab_sender_t *sender = &lab->senders[(int32_t)forger->sender];
     const rsti_lab_image_t *image = &lab->images[(int32_t)forger->image];
     const int64_t claimed = (int64_t)(forger->fill * (double)image->buffer_bytes);
-    rsti_lab_letter_t letter = {
+    rsti_lab_feedback_t feedback = {
         .kind = RSTI_LAB_FILL_NAK,
         .image = -1,
         .from = rsti_max_i64(0, sender->sent - claimed),
@@ -29,14 +30,14 @@ static rsti_lab_letter_t make(rsti_lab_t *lab, int32_t number, const rsti_lab_fo
             },
     };
     if ((int32_t)forger->kind == RSTI_LAB_FORGES_FRESH) {
-        letter.report.receiver_id += ++lab->forged_count;
+        feedback.report.receiver_id += ++lab->forged_count;
     } else if ((int32_t)forger->kind == RSTI_LAB_FORGES_NAME) {
-        letter.report.receiver_id = image->receiver_id;
+        feedback.report.receiver_id = image->receiver_id;
     } else if ((int32_t)forger->kind == RSTI_LAB_REPLAYS) {
-        letter.from = lab->overheard_at[number];
-        letter.report = lab->overheard[number];
+        feedback.from = lab->overheard_at[number];
+        feedback.report = lab->overheard[number];
     }
-    return letter;
+    return feedback;
 }
 
 /* Keeps the strongest that the image says before the attack. */
@@ -59,9 +60,10 @@ void rsti_lab_forge(rsti_lab_t *lab, int64_t step, int64_t now_ns)
         if (at_ns < forger->from_ns) {
             overhear(lab, i, forger);
         } else if (at_ns < forger->to_ns && now_ns >= lab->forge_due_ns[i]) {
-            const rsti_lab_letter_t letter = make(lab, i, forger);
+            const rsti_lab_feedback_t feedback = make(lab, i, forger);
             lab->forge_due_ns[i] = now_ns + (int64_t)forger->period_ns;
-            rsti_lab_way_post(&lab->senders[(int32_t)forger->sender].way, step, &letter, false);
+            rsti_lab_link_send_feedback(&lab->senders[(int32_t)forger->sender].link, step,
+                &feedback, false);
         }
     }
 }

@@ -113,7 +113,7 @@ static void accept(rsti_lab_image_t *image, int64_t from, int64_t to, int64_t no
     }
 }
 
-/* Bytes until the next datagram that the way loses; all datagrams are alike and independent. */
+/* Bytes until the next datagram that the link loses; all datagrams are alike and independent. */
 static int64_t next_loss(rsti_lab_image_t *image)
 {
     const double loss = image->sender->loss;
@@ -167,11 +167,11 @@ static bool is_lost(rsti_lab_image_t *image)
     return loss > 0 && rsti_rng_unit(&image->dice) < loss;
 }
 
-static void post(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step,
-    rsti_lab_letter_t *letter)
+static void post(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step,
+    rsti_lab_feedback_t *feedback)
 {
-    letter->image = image->index;
-    rsti_lab_way_post(way, step, letter, is_lost(image));
+    feedback->image = image->index;
+    rsti_lab_link_send_feedback(link, step, feedback, is_lost(image));
 }
 
 static int32_t window_of(rsti_lab_image_t *image, int64_t now_ns, bool *force)
@@ -192,7 +192,7 @@ static int32_t window_of(rsti_lab_image_t *image, int64_t now_ns, bool *force)
     return image->congestion.law->on_rebuild(&image->congestion, &facts, force);
 }
 
-static void say_status(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step, int64_t now_ns)
+static void say_status(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step, int64_t now_ns)
 {
     bool is_forced = false;
     const int32_t window = window_of(image, now_ns, &is_forced);
@@ -211,8 +211,8 @@ static void say_status(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t ste
     image->status_position = image->consumed;
     image->status_window = window;
     image->status_count++;
-    post(image, way, step,
-        &(rsti_lab_letter_t){.kind = RSTI_LAB_STATUS, .from = image->consumed, .to = window});
+    post(image, link, step,
+        &(rsti_lab_feedback_t){.kind = RSTI_LAB_STATUS, .from = image->consumed, .to = window});
 }
 
 static bool is_lying(const rsti_lab_image_t *image, int64_t now_ns)
@@ -233,7 +233,7 @@ static void report_of(const rsti_lab_image_t *image, rsti_fill_report_t *report)
     }
 }
 
-static void say_fill(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step, int64_t now_ns)
+static void say_fill(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step, int64_t now_ns)
 {
     /* Until what was lost to a full buffer is here, the buffer counts as full up to there: else
      * a laggard, who waits for repairs with an empty queue, would never slow the sender down. */
@@ -254,33 +254,33 @@ static void say_fill(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step,
     if (!is_said && !lies) {
         return;
     }
-    rsti_lab_letter_t letter = {.kind = RSTI_LAB_FILL_NAK, .from = image->status_position};
-    report_of(image, &letter.report);
+    rsti_lab_feedback_t feedback = {.kind = RSTI_LAB_FILL_NAK, .from = image->status_position};
+    report_of(image, &feedback.report);
     if (lies) {
         is_said = now_ns >= image->lie_due_ns;
-        letter.report.strength = image->liar->strength;
-        letter.report.fill = image->liar->fill;
-        letter.report.drain *= image->liar->drain_share;
-        letter.report.drain_all = letter.report.drain;
+        feedback.report.strength = image->liar->strength;
+        feedback.report.fill = image->liar->fill;
+        feedback.report.drain *= image->liar->drain_share;
+        feedback.report.drain_all = feedback.report.drain;
         image->lie_due_ns = is_said ? now_ns + (int64_t)image->liar->period_ns : image->lie_due_ns;
     }
     if (is_said) {
-        rsti_fill_on_told(&image->fill, letter.report.strength);
+        rsti_fill_on_told(&image->fill, feedback.report.strength);
         image->report_count++;
-        post(image, way, step, &letter);
+        post(image, link, step, &feedback);
     }
 }
 
-static int64_t ask(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step, int64_t from,
+static int64_t ask(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step, int64_t from,
     int64_t to)
 {
     const int64_t end = rsti_min_i64(to, from + NAK_BYTES_MAX);
     image->nak_count++;
-    post(image, way, step, &(rsti_lab_letter_t){.kind = RSTI_LAB_NAK, .from = from, .to = end});
+    post(image, link, step, &(rsti_lab_feedback_t){.kind = RSTI_LAB_NAK, .from = from, .to = end});
     return end;
 }
 
-static void say_naks(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step, int64_t now_ns)
+static void say_naks(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step, int64_t now_ns)
 {
     const int64_t limit = image->consumed + image->buffer_bytes;
     const int64_t retry_ns = rsti_max_i64(2 * (int64_t)image->sender->rtt_ns, NAK_RETRY_LEAST_NS);
@@ -293,27 +293,27 @@ static void say_naks(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step,
         }
         gap->ask_ns = now_ns + retry_ns;
         for (int64_t from = gap->from; from < to && left > 0; left--) {
-            from = ask(image, way, step, from, to);
+            from = ask(image, link, step, from, to);
         }
     }
 }
 
-void rsti_lab_image_speak(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step,
+void rsti_lab_image_speak(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step,
     int64_t now_ns)
 {
-    say_status(image, way, step, now_ns);
+    say_status(image, link, step, now_ns);
     if (image->reports) {
-        say_fill(image, way, step, now_ns);
+        say_fill(image, link, step, now_ns);
     }
     if (image->gaps.count > 0) {
-        say_naks(image, way, step, now_ns);
+        say_naks(image, link, step, now_ns);
     }
 }
 
-void rsti_lab_image_leave(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step)
+void rsti_lab_image_leave(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step)
 {
-    post(image, way, step,
-        &(rsti_lab_letter_t){.kind = RSTI_LAB_STATUS,
+    post(image, link, step,
+        &(rsti_lab_feedback_t){.kind = RSTI_LAB_STATUS,
             .from = image->consumed,
             .to = image->status_window,
             .is_eos = true});

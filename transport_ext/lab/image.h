@@ -4,8 +4,8 @@
  *
  * ready: up to there nothing is missing, the consumer may take it; furthest: end of what came.
  * What lies beyond consumed + buffer is dropped and counted (overrun), as the real receiver drops
- * what lies beyond its threshold; it is missing like what the way lost, and asked for again as soon
- * as there is room. Until then the buffer counts as full.
+ * what lies beyond its threshold; it is missing like what the link lost, and asked for again as
+ * soon as there is room. Until then the buffer counts as full.
  *
  * Each step: data in, consumption (consumer.c), then what the receiver says: a status message by
  * sm_due.h and each STATUS_TIMEOUT_NS, a fill NAK by fill.h and fill_suppress.h, NAKs by the gaps:
@@ -16,8 +16,8 @@
 #include "flow/congestion.h"
 #include "flow/fill_suppress.h"
 #include "lab/gaps.h"
+#include "lab/link.h"
 #include "lab/spec.h"
-#include "lab/way.h"
 #include "util/rng.h"
 
 typedef struct rsti_lab_image_t rsti_lab_image_t;
@@ -62,9 +62,9 @@ void rsti_lab_image_on_data(rsti_lab_image_t *image, const rsti_lab_chunk_t *chu
 void rsti_lab_image_forget(rsti_lab_image_t *image, int64_t oldest);
 void rsti_lab_image_consume(rsti_lab_image_t *image, int64_t bytes, int64_t now_ns);
 /* What the receiver says in this step. */
-void rsti_lab_image_speak(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step,
+void rsti_lab_image_speak(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step,
     int64_t now_ns);
 /* A last status message: the image is closed in good order. */
-void rsti_lab_image_leave(rsti_lab_image_t *image, rsti_lab_way_t *way, int64_t step);
+void rsti_lab_image_leave(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step);
 
 #endif

@@ -81,7 +81,7 @@ int rsti_lab_init(rsti_lab_t *lab, const double *values, size_t count)
     if (result < 0) {
         return result;
     }
-    result = rsti_lab_sheet_init(&lab->sheet, &lab->spec);
+    result = rsti_lab_samples_init(&lab->samples, &lab->spec);
     if (result == 0) {
         result = allocate(lab);
     }
@@ -106,7 +106,7 @@ void rsti_lab_fini(rsti_lab_t *lab)
     rsti_free(lab->forge_due_ns);
     rsti_free(lab->overheard);
     rsti_free(lab->overheard_at);
-    rsti_lab_sheet_fini(&lab->sheet);
+    rsti_lab_samples_fini(&lab->samples);
     rsti_lab_spec_fini(&lab->spec);
     *lab = (rsti_lab_t){0};
 }
@@ -114,7 +114,7 @@ void rsti_lab_fini(rsti_lab_t *lab)
 static void deliver(rsti_lab_sender_t *sender, int64_t step, int64_t now_ns)
 {
     const rsti_lab_chunk_t *chunk;
-    while ((chunk = rsti_lab_way_receive(&sender->way, step)) != NULL) {
+    while ((chunk = rsti_lab_link_receive_data(&sender->link, step)) != NULL) {
         for (int32_t i = 0; i < sender->image_count; i++) {
             if (!sender->images[i]->is_gone) {
                 rsti_lab_image_on_data(sender->images[i], chunk, now_ns);
@@ -137,7 +137,7 @@ static void run_step(rsti_lab_t *lab, int64_t step, int64_t now_ns)
     for (int32_t i = 0; i < counts[RSTI_LAB_IMAGE]; i++) {
         rsti_lab_image_t *image = &lab->images[i];
         if (!image->is_gone) {
-            rsti_lab_image_speak(image, &lab->senders[(int32_t)image->spec->sender].way, step,
+            rsti_lab_image_speak(image, &lab->senders[(int32_t)image->spec->sender].link, step,
                 now_ns);
         }
     }
@@ -146,11 +146,11 @@ static void run_step(rsti_lab_t *lab, int64_t step, int64_t now_ns)
 void rsti_lab_run(rsti_lab_t *lab)
 {
     const int64_t step_ns = (int64_t)lab->spec.run->step_ns;
-    for (int64_t step = 0; step < lab->sheet.step_count; step++) {
+    for (int64_t step = 0; step < lab->samples.step_count; step++) {
         run_step(lab, step, step * step_ns);
-        if (rsti_lab_sheet_is_due(&lab->sheet, step)) {
+        if (rsti_lab_samples_is_due(&lab->samples, step)) {
             rsti_lab_gather(lab);
-            rsti_lab_sheet_add(&lab->sheet, step * step_ns);
+            rsti_lab_samples_add(&lab->samples, step * step_ns);
         }
     }
     rsti_lab_gather(lab);

@@ -6,15 +6,15 @@
  * that a thousand receivers cost a thousand times as much and not more. One seed is one run, byte
  * for byte. Nothing is allocated between rsti_lab_init and rsti_lab_fini.
  *
- * In a step: senders (letters, resends, new data), what arrives, consumers, what receivers say, a
+ * In a step: senders (feedback, resends, new data), what arrives, consumers, what receivers say, a
  * row of samples. */
 #ifndef RSTI_LAB_LAB_H
 #define RSTI_LAB_LAB_H
 
 #include "lab/capacity.h"
 #include "lab/image.h"
+#include "lab/samples.h"
 #include "lab/sender.h"
-#include "lab/sheet.h"
 #include "lab/spec.h"
 
 typedef struct rsti_lab_consumer_t {
@@ -36,7 +36,7 @@ typedef struct rsti_lab_t {
     rsti_fill_report_t *overheard; /* by each forger that replays */
     int64_t *overheard_at;
     int64_t forged_count;
-    rsti_lab_sheet_t sheet;
+    rsti_lab_samples_t samples;
 } rsti_lab_t;
 
 /* The records of spec.h. 0 or a negative code with a text. */
@@ -50,7 +50,7 @@ void rsti_lab_consumer_step(rsti_lab_t *lab, rsti_lab_consumer_t *consumer, int6
     int64_t now_ns);
 /* forger.c */
 void rsti_lab_forge(rsti_lab_t *lab, int64_t step, int64_t now_ns);
-/* samples.c: the facts of the sheet. */
+/* gather.c: the facts of the samples. */
 void rsti_lab_gather(rsti_lab_t *lab);
 
 #endif

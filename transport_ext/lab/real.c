@@ -111,7 +111,7 @@ static void add_rows(rsti_lab_agents_t *agents)
     const int64_t step_ns = (int64_t)agents->spec.run->step_ns;
     bool has_facts = false;
     for (;;) {
-        const int64_t step = rsti_lab_sheet_next(&agents->sheet);
+        const int64_t step = rsti_lab_samples_next(&agents->samples);
         if (step == INT64_MAX || step * step_ns > agents->reached_ns) {
             break;
         }
@@ -119,10 +119,10 @@ static void add_rows(rsti_lab_agents_t *agents)
             rsti_lab_agents_gather(agents);
             has_facts = true;
         }
-        rsti_lab_sheet_add(&agents->sheet, step * step_ns);
+        rsti_lab_samples_add(&agents->samples, step * step_ns);
     }
     if (has_facts) {
-        agents->sheet.gap_ns = 0;
+        agents->samples.gap_ns = 0;
     }
 }
 
@@ -130,7 +130,7 @@ static bool step_to(rsti_lab_agents_t *agents, int64_t to_ns)
 {
     const int64_t from_ns = agents->reached_ns;
     agents->gap_most_ns = rsti_max_i64(agents->gap_most_ns, to_ns - from_ns);
-    agents->sheet.gap_ns = rsti_max_i64(agents->sheet.gap_ns, to_ns - from_ns);
+    agents->samples.gap_ns = rsti_max_i64(agents->samples.gap_ns, to_ns - from_ns);
     agents->step_count++;
     agents->reached_ns = to_ns;
     agents->wire.now_ns = agents->begin_ns + to_ns;
@@ -142,7 +142,7 @@ static bool step_to(rsti_lab_agents_t *agents, int64_t to_ns)
 bool rsti_lab_agents_run_real(rsti_lab_agents_t *agents, int64_t most_ns)
 {
     const rsti_clock_t *clock = &agents->hosts[0].clock;
-    const int64_t end_ns = agents->sheet.step_count * (int64_t)agents->spec.run->step_ns;
+    const int64_t end_ns = agents->samples.step_count * (int64_t)agents->spec.run->step_ns;
     const int64_t called_ns = rsti_clock_nano_time(clock);
     if (agents->step_count == 0) {
         agents->begin_ns = called_ns; /* what passed since the images came is no gap */

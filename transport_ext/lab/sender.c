@@ -9,8 +9,8 @@
 #define ENDLESS (INT64_C(1) << 60)
 #define RESENDS_PER_STEP 8
 #define DELAY_STEPS_MAX 200000
-#define LETTERS_PER_IMAGE 24
-#define LETTERS_LEAST 8192
+#define FEEDBACK_PER_IMAGE 24
+#define FEEDBACK_LEAST 8192
 #define TERM_LENGTH (64 << 20)
 
 static const char *const law_names[] = {"adaptive", "nak", "fixed", "aimd", "unlimited"};
@@ -46,7 +46,7 @@ static bool is_fed(const rsti_lab_spec_t *spec, int32_t index)
     return false;
 }
 
-static int init_way(rsti_lab_sender_t *sender, const rsti_lab_spec_t *spec)
+static int init_link(rsti_lab_sender_t *sender, const rsti_lab_spec_t *spec)
 {
     const double steps = sender->spec->rtt_ns / 2.0 / spec->run->step_ns + 0.5;
     if (steps > DELAY_STEPS_MAX) {
@@ -55,8 +55,8 @@ static int init_way(rsti_lab_sender_t *sender, const rsti_lab_spec_t *spec)
             sender->spec->rtt_ns, 2 * DELAY_STEPS_MAX, spec->run->step_ns);
     }
     const int64_t delay = rsti_max_i64(1, (int64_t)steps);
-    return rsti_lab_way_init(&sender->way, delay, (delay + 2) * (RESENDS_PER_STEP + 2),
-        LETTERS_LEAST + (int64_t)sender->image_count * LETTERS_PER_IMAGE);
+    return rsti_lab_link_init(&sender->link, delay, (delay + 2) * (RESENDS_PER_STEP + 2),
+        FEEDBACK_LEAST + (int64_t)sender->image_count * FEEDBACK_PER_IMAGE);
 }
 
 int rsti_lab_sender_init(rsti_lab_sender_t *sender, const rsti_lab_spec_t *spec, int32_t index,
@@ -79,7 +79,7 @@ int rsti_lab_sender_init(rsti_lab_sender_t *sender, const rsti_lab_spec_t *spec,
     rsti_fill_truth_init(&sender->truth);
     rsti_standstill_init(&sender->standstill, params.now_ns);
     sender->supply = !sender->is_fed && !(own->app_rate > 0) ? ENDLESS : 0;
-    int result = init_way(sender, spec);
+    int result = init_link(sender, spec);
     if (result < 0) {
         return result;
     }
@@ -92,7 +92,7 @@ int rsti_lab_sender_init(rsti_lab_sender_t *sender, const rsti_lab_spec_t *spec,
             .channel = "lab",
         });
     if (result < 0) {
-        rsti_lab_way_fini(&sender->way);
+        rsti_lab_link_fini(&sender->link);
     }
     return result;
 }
@@ -102,21 +102,22 @@ void rsti_lab_sender_fini(rsti_lab_sender_t *sender)
     if (sender->flow.strategy != NULL) {
         rsti_flow_control_fini(&sender->flow);
     }
-    rsti_lab_way_fini(&sender->way);
+    rsti_lab_link_fini(&sender->link);
 }
 
-static void on_status(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, int64_t now_ns)
+static void on_status(rsti_lab_sender_t *sender, const rsti_lab_feedback_t *feedback,
+    int64_t now_ns)
 {
     const rsti_sm_facts_t facts = {
-        .position = letter->from,
-        .window = (int32_t)letter->to,
-        .receiver_id = letter->image + 1,
-        .is_eos = letter->is_eos,
+        .position = feedback->from,
+        .window = (int32_t)feedback->to,
+        .receiver_id = feedback->image + 1,
+        .is_eos = feedback->is_eos,
     };
-    sender->window = letter->to;
+    sender->window = feedback->to;
     sender->limit = sender->flow.strategy->on_status_message(&sender->flow, &facts, sender->limit,
         now_ns);
-    (void)rsti_fill_truth_on_status(&sender->truth, facts.receiver_id, letter->from, facts.window,
+    (void)rsti_fill_truth_on_status(&sender->truth, facts.receiver_id, feedback->from, facts.window,
         now_ns);
 }
 
@@ -133,18 +134,19 @@ static void let_hear(rsti_lab_sender_t *sender, const rsti_lab_echo_t *echo)
     }
 }
 
-static void send_echo(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, int64_t now_ns)
+static void send_echo(rsti_lab_sender_t *sender, const rsti_lab_feedback_t *feedback,
+    int64_t now_ns)
 {
     if (sender->image_count <= 1 || sender->echo_count == RSTI_LAB_ECHOES
-        || !rsti_fill_echo_is_due(&sender->echo, letter->report.strength,
+        || !rsti_fill_echo_is_due(&sender->echo, feedback->report.strength,
             rsti_rate_window_ns(&sender->rate), now_ns)) {
         return;
     }
     const int32_t last = (sender->echo_first + sender->echo_count++) % RSTI_LAB_ECHOES;
     sender->echoes[last] = (rsti_lab_echo_t){
         .arrives_ns = now_ns + (int64_t)(sender->spec->rtt_ns / 2.0),
-        .image = letter->image,
-        .strength = letter->report.strength,
+        .image = feedback->image,
+        .strength = feedback->report.strength,
     };
 }
 
@@ -157,13 +159,14 @@ static void deliver_echoes(rsti_lab_sender_t *sender, int64_t now_ns)
     }
 }
 
-static void on_fill_nak(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, int64_t now_ns)
+static void on_fill_nak(rsti_lab_sender_t *sender, const rsti_lab_feedback_t *feedback,
+    int64_t now_ns)
 {
-    const rsti_fill_report_t *report = &letter->report;
+    const rsti_fill_report_t *report = &feedback->report;
     const int32_t slack = (int32_t)sender->spec->mtu;
     sender->report_count++;
-    sender->forged_count += letter->image < 0;
-    if (!rsti_fill_truth_on_status(&sender->truth, report->receiver_id, letter->from,
+    sender->forged_count += feedback->image < 0;
+    if (!rsti_fill_truth_on_status(&sender->truth, report->receiver_id, feedback->from,
             report->buffer_bytes, now_ns)) {
         sender->stale_count++;
         return;
@@ -172,7 +175,7 @@ static void on_fill_nak(rsti_lab_sender_t *sender, const rsti_lab_letter_t *lett
         rsti_rate_on_report(&sender->rate, report, now_ns);
         rsti_standstill_on_report(&sender->standstill, &sender->truth, report,
             sender->rate.params.target_delay_ns, now_ns);
-        send_echo(sender, letter, now_ns);
+        send_echo(sender, feedback, now_ns);
         return;
     }
     for (int32_t i = 0; i < sender->image_count; i++) {
@@ -199,13 +202,13 @@ static bool was_resent(const rsti_lab_sender_t *sender, int64_t from, int64_t to
     return false;
 }
 
-static void on_nak(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, int64_t now_ns)
+static void on_nak(rsti_lab_sender_t *sender, const rsti_lab_feedback_t *feedback, int64_t now_ns)
 {
     const int64_t oldest = sender->sent - (int64_t)sender->spec->history_bytes;
-    const int64_t from = rsti_max_i64(letter->from, oldest);
-    const int64_t length = rsti_min_i64(rsti_min_i64(letter->to, sender->sent) - from, INT32_MAX);
-    for (int32_t i = 0; letter->from < oldest && i < sender->image_count; i++) {
-        if (sender->images[i]->index == letter->image) {
+    const int64_t from = rsti_max_i64(feedback->from, oldest);
+    const int64_t length = rsti_min_i64(rsti_min_i64(feedback->to, sender->sent) - from, INT32_MAX);
+    for (int32_t i = 0; feedback->from < oldest && i < sender->image_count; i++) {
+        if (sender->images[i]->index == feedback->image) {
             rsti_lab_image_forget(sender->images[i], oldest);
         }
     }
@@ -218,17 +221,17 @@ static void on_nak(rsti_lab_sender_t *sender, const rsti_lab_letter_t *letter, i
         .from = from, .to = from + answered};
 }
 
-static void read_letters(rsti_lab_sender_t *sender, int64_t step, int64_t now_ns)
+static void read_feedback(rsti_lab_sender_t *sender, int64_t step, int64_t now_ns)
 {
-    const rsti_lab_letter_t *letter;
+    const rsti_lab_feedback_t *feedback;
     deliver_echoes(sender, now_ns);
-    while ((letter = rsti_lab_way_open(&sender->way, step)) != NULL) {
-        if (letter->kind == RSTI_LAB_STATUS) {
-            on_status(sender, letter, now_ns);
-        } else if (letter->kind == RSTI_LAB_FILL_NAK) {
-            on_fill_nak(sender, letter, now_ns);
+    while ((feedback = rsti_lab_link_receive_feedback(&sender->link, step)) != NULL) {
+        if (feedback->kind == RSTI_LAB_STATUS) {
+            on_status(sender, feedback, now_ns);
+        } else if (feedback->kind == RSTI_LAB_FILL_NAK) {
+            on_fill_nak(sender, feedback, now_ns);
         } else {
-            on_nak(sender, letter, now_ns);
+            on_nak(sender, feedback, now_ns);
         }
     }
 }
@@ -246,7 +249,7 @@ static int64_t resend(rsti_lab_sender_t *sender, int64_t room, int64_t step, int
     while (taken < sender->waiting_count && taken < RESENDS_PER_STEP && room > 0) {
         rsti_lab_resend_t *wanted = &sender->waiting[taken];
         const int64_t bytes = rsti_min_i64(wanted->to - wanted->from, room);
-        rsti_lab_way_send(&sender->way, step, wanted->from, wanted->from + bytes, true);
+        rsti_lab_link_send_data(&sender->link, step, wanted->from, wanted->from + bytes, true);
         rsti_tokens_spend(&sender->tokens, bytes, datagrams_of(sender, bytes), now_ns);
         sender->done[sender->done_next] = (rsti_lab_resend_t){.from = wanted->from,
             .to = wanted->from + bytes,
@@ -283,12 +286,12 @@ static int64_t send_new(rsti_lab_sender_t *sender, int64_t room, int64_t step, i
     }
     if (bytes <= 0) {
         if (now_ns - sender->sent_ns >= HEARTBEAT_NS) {
-            rsti_lab_way_send(&sender->way, step, sender->sent, sender->sent, false);
+            rsti_lab_link_send_data(&sender->link, step, sender->sent, sender->sent, false);
             sender->sent_ns = now_ns;
         }
         return room;
     }
-    rsti_lab_way_send(&sender->way, step, sender->sent, sender->sent + bytes, false);
+    rsti_lab_link_send_data(&sender->link, step, sender->sent, sender->sent + bytes, false);
     rsti_tokens_spend(&sender->tokens, bytes, datagrams_of(sender, bytes), now_ns);
     sender->sent += bytes;
     sender->sent_ns = now_ns;
@@ -315,7 +318,7 @@ void rsti_lab_sender_step(rsti_lab_sender_t *sender, int64_t step, int64_t now_n
 {
     const rsti_lab_sender_spec_t *spec = sender->spec;
     const int64_t passed_ns = sender->step_ns;
-    read_letters(sender, step, now_ns);
+    read_feedback(sender, step, now_ns);
     if ((double)now_ns < spec->begins_ns) {
         return;
     }

@@ -1,7 +1,7 @@
 /* sender.h: a publication without payload: window (flow_control.h), rate and tokens, what the
  * application has to send, what is sent again. In each step, in this order:
  *
- *   letters   status messages move the limit; fill NAKs are believed or not (fill_truth.h) and go
+ *   feedback   status messages move the limit; fill NAKs are believed or not (fill_truth.h) and go
  *             to the law of rate; NAKs become resends, once per round trip and range
  *   resends   at once, spending tokens into debt, within what the link takes
  *   new data  whole datagrams: min(limit, tokens, application, link)
@@ -19,8 +19,8 @@
 #include "flow/standstill.h"
 #include "flow/tokens.h"
 #include "lab/image.h"
+#include "lab/link.h"
 #include "lab/spec.h"
-#include "lab/way.h"
 
 #define RSTI_LAB_RESENDS 256
 
@@ -31,7 +31,7 @@ typedef struct rsti_lab_resend_t {
 
 #define RSTI_LAB_ECHOES 64
 
-/* A fill NAK on its way back to the group. */
+/* A fill NAK on its link back to the group. */
 typedef struct rsti_lab_echo_t {
     int64_t arrives_ns;
     int32_t image; /* whose it was */
@@ -50,7 +50,7 @@ typedef struct rsti_lab_sender_t {
     rsti_flow_control_t flow;
     rsti_fill_truth_t truth;
     rsti_standstill_t standstill;
-    rsti_lab_way_t way;
+    rsti_lab_link_t link;
     int64_t limit;
     int64_t window;         /* of the newest status message */
     int64_t sent;           /* position */

@@ -3,7 +3,7 @@
  * uses: nothing can drift apart. Every number is a double (53 bits are 104 days of nanoseconds).
  *
  *   run        length, step, seed
- *   sender     a law of rate, a law of the group's window, a way, an application
+ *   sender     a law of rate, a law of the group's window, a link, an application
  *   consumer   a capacity over time; reads one image or several, may publish on
  *   level      from a time on a consumer takes so much (ordered by time)
  *   pause      and for so long nothing
@@ -58,8 +58,8 @@
 #define RSTI_LAB_KINDS(K)                                                                          \
     K(run, RUN)                                                                                    \
     K(sender, SENDER)                                                                              \
-    K(consumer, CONSUMER) K(level, LEVEL) K(pause, PAUSE) K(image, IMAGE) K(liar, LIAR)            \
-        K(forger, FORGER)
+    K(consumer, CONSUMER)                                                                          \
+    K(level, LEVEL) K(pause, PAUSE) K(image, IMAGE) K(liar, LIAR) K(forger, FORGER)
 
 #define RSTI_LAB_FIELD(name, least, most) double name;
 #define RSTI_LAB_STRUCT(word, WORD)                                                                \

@@ -1,17 +1,17 @@
-/* wire.h: sockets in memory between hosts, in virtual time: what the real agents see instead of a
- * network.
+/* wire.h: sockets in memory between hosts, in virtual time: the network of the real agents.
  *
  * Hosts are 10.0.0.1, 10.0.0.2, ... A datagram takes, in this order:
  *
- *   the interface of its host   rate_bytes_per_s (0: endless); what would wait there longer than
- * ahead_ns is not taken, as by a socket whose buffer is full: the sender tries again a lane from
- * host to host: delay_ns, each datagram lost with the probability loss; a lane that was not laid
- * leads nowhere
+ *   the interface of its host   rate_bytes_per_s (0: endless). A datagram that would wait there
+ *                               longer than ahead_ns is refused, as by a socket whose buffer is
+ *                               full: the sender tries again
+ *   a lane from host to host    delay_ns; each datagram is lost with the probability loss. A lane
+ *                               that was not laid leads nowhere
  *
- * Datagrams of a lane keep their order. To a group goes a copy over each lane to a host that is a
- * member. A host that is cut off gets and sends nothing more. A guard sees each copy before its
- * lane does, and says whether it gets there; who has a wire can put in datagrams that no host sent.
- */
+ * Datagrams of a lane keep their order. A datagram to a group is copied to each lane whose host is
+ * a member. A host that is cut off gets and sends nothing more. A guard sees each copy before its
+ * lane does, and decides whether it gets there; the owner of a wire can put in datagrams that no
+ * host sent. */
 #ifndef RSTI_LAB_WIRE_H
 #define RSTI_LAB_WIRE_H
 

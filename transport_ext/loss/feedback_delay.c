@@ -1,7 +1,8 @@
 /* feedback_delay.c: how long a receiver waits before it asks for missing data (wire reference 9.2).
- * Group law, with G receivers, longest wait T, lambda = ln(G) + 1, u in [0, 1):
- *     x     = u * lambda / T + lambda / (T * (e^lambda - 1))
- *     delay = (T / lambda) * ln(x * (e^lambda - 1) * (T / lambda))      0 at u = 0, T at u = 1 */
+ * Group law, with G receivers, lambda = ln(G) + 1, u a random number in [0, 1):
+ *     x     = u * lambda / longest + lambda / (longest * (e^lambda - 1))
+ *     delay = (longest / lambda) * ln(x * (e^lambda - 1) * (longest / lambda))
+ * so the delay is 0 at u = 0 and the longest one at u = 1. */
 #include "loss/loss_detector.h"
 
 #include <math.h>

@@ -1,14 +1,12 @@
-/* loss_detector.h: which gaps are known and when to ask for them again (wire reference 9.1, 9.2).
- * Pure. The interface holds many gaps; with capacity 1 it is Aeron's rule: only the first gap is
- * tracked, a gap that differs in term, offset or length is a new one, a NAK goes out when its timer
- * is due, and the timer is set again by the retry delay. */
+/* loss_detector.h: which gap is known and when to ask for it again (wire reference 9.1, 9.2), by
+ * Aeron's rule: only the first gap is tracked. A gap that differs in term, offset or length is a
+ * new one. A NAK goes out when its timer is due, and the timer is set again by the retry delay.
+ * Streams between rstream peers are repaired by loss/repair.h, which tracks many. Pure. */
 #ifndef RSTI_LOSS_LOSS_DETECTOR_H
 #define RSTI_LOSS_LOSS_DETECTOR_H
 
 #include "logbuffer/rebuilder.h"
 #include "util/rng.h"
-
-#define RSTI_LOSS_GAPS_MAX 64
 
 /* How long to wait before the first NAK and between NAKs. Unicast: constants. Group: random,
  * wire reference 9.2. */
@@ -27,25 +25,19 @@ int64_t rsti_feedback_delay_next(const rsti_feedback_delay_t *delay, bool is_ret
 /* The group formula alone, u in [0, 1). */
 int64_t rsti_feedback_delay_at(const rsti_feedback_delay_t *delay, double u);
 
-typedef struct rsti_tracked_gap_t {
+typedef struct rsti_loss_detector_t {
+    bool has_gap;
     rsti_gap_t gap;
     int64_t due_ns;
-} rsti_tracked_gap_t;
-
-typedef struct rsti_loss_detector_t {
-    rsti_tracked_gap_t gaps[RSTI_LOSS_GAPS_MAX];
-    int32_t gap_count;
-    int32_t gap_capacity; /* 1: rstream peers are repaired by the receiver, loss/repair.h */
     rsti_feedback_delay_t delay;
 } rsti_loss_detector_t;
 
-void rsti_loss_detector_init(rsti_loss_detector_t *detector, const rsti_feedback_delay_t *delay,
-    int32_t gap_capacity);
+void rsti_loss_detector_init(rsti_loss_detector_t *detector, const rsti_feedback_delay_t *delay);
 
 typedef void (*rsti_on_gap_t)(void *arg, const rsti_gap_t *gap);
-/* One scan of [rebuild_position, hwm_position). Returns the end of contiguous data; on_gap is
- * called for each gap whose timer is due; *loss_found when a gap not tracked before appeared;
- * *next_due_ns: the earliest timer, RSTI_NO_DEADLINE when none. */
+/* One scan of [rebuild_position, hwm_position). Returns the end of contiguous data. on_gap is
+ * called if the gap's timer is due; *loss_found: the gap is a new one; *next_due_ns: its timer,
+ * RSTI_NO_DEADLINE when there is no gap. */
 int64_t rsti_loss_detector_scan(rsti_loss_detector_t *detector, const rsti_log_t *log,
     int64_t rebuild_position, int64_t hwm_position, int64_t now_ns, rsti_rng_t *rng,
     rsti_on_gap_t on_gap, void *arg, bool *loss_found, int64_t *next_due_ns);

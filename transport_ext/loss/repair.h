@@ -1,24 +1,30 @@
 /* repair.h: many gaps repaired at once, between rstream peers (docs/wire.md "Repair"). The receiver
- * keeps it while it inserts, so a gap is found without looking at memory: a datagram that begins
- * behind the end of what is known leaves one, a datagram inside one closes or splits it. Pure.
+ * updates it as it inserts, so it finds a gap without looking at memory: a datagram that begins
+ * behind the end of the known data leaves a gap, a datagram inside a gap closes or splits it. Pure.
  *
- * When to ask, with L the least round trip, S the smoothed one and D its deviation:
- *     first NAK   found + max(delay, reorder wait),   reorder wait <= S/2
- *     retry       R = S + min(S/4 + 4 D, 2 S) after the one before, at least
- * RSTI_REPAIR_RETRY_MIN_NS silence     sooner, when nothing at all has come for 2 L (same minimum)
- * since the NAK: what stood in queues would have come, so the answer is not behind it overtaken at
- * once, when a NAK that left L/16 (and the reorder wait) later is answered: this NAK, or its
- * answer, is lost The first RSTI_REPAIR_PATIENT retries wait alike, each further one twice as long
- * as the one before, at most RSTI_REPAIR_RETRY_MAX_NS. So while no answer comes at most
- * RSTI_REPAIR_PATIENT + 2 + log2(1 + t/2L) NAKs for one gap leave in t, with answers one more per
- * round trip, and in all at most one per datagram received plus RSTI_REPAIR_GAPS_MAX per round
- * trip: loss makes no storm of them.
+ * When to ask:
  *
- * Reorder wait: a gap that closes before it was asked for, or sooner than the answer can be there,
- * was no loss but a datagram that came late. The wait is raised to its lateness and a quarter, and
- * every true loss lowers it by a sixteenth.
+ *     first NAK   found + max(delay, reorder wait),   reorder wait <= smoothed / 2
+ *     retry       smoothed + min(smoothed / 4 + 4 deviation, 2 smoothed) after the NAK before, at
+ *                 least RSTI_REPAIR_RETRY_MIN_NS
+ *     silence     sooner (same minimum), when nothing at all has come for 2 least since the NAK:
+ *                 data that stood in queues would have come, so the answer is not behind it
+ *     overtaken   at once, when a NAK that left later by least / 16 and the reorder wait is
+ *                 answered: this NAK, or its answer, is lost
  *
- * When the list is full, gaps from unscanned on are not known; the caller looks for them in the log
+ *   least, smoothed, deviation    of the round trip
+ *
+ * The first RSTI_REPAIR_PATIENT retries wait equally long, each further one twice as long as the
+ * one before, at most RSTI_REPAIR_RETRY_MAX_NS. So in any time t without an answer at most
+ * RSTI_REPAIR_PATIENT + 2 + log2(1 + t / (2 least)) NAKs leave for one gap, with answers one more
+ * per round trip. For all gaps it is at most one per received datagram plus RSTI_REPAIR_GAPS_MAX
+ * per round trip: loss does not make a storm of NAKs.
+ *
+ * Reorder wait: a gap that closes before it was asked for, or sooner than the answer can be here,
+ * was not lost but late. The wait rises to its lateness and a quarter, and every true loss lowers
+ * it by a sixteenth.
+ *
+ * When the list is full, gaps from unscanned on are not known. The caller looks for them in the log
  * once the list is half empty: RSTI_REPAIR_GAPS_MAX / 2 repairs pay for one look. */
 #ifndef RSTI_LOSS_REPAIR_H
 #define RSTI_LOSS_REPAIR_H

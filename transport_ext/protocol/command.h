@@ -88,6 +88,9 @@ int64_t rsti_command_encode(const rsti_command_t *command, uint8_t *buffer, size
 int rsti_command_decode(int32_t type, const uint8_t *buffer, size_t length,
     rsti_command_t *command);
 
+#define RSTI_ADDRESS_IPV4 1
+#define RSTI_ADDRESS_IPV6 2
+
 typedef struct rsti_response_t { /* decoded form of every response */
     int32_t type;
     int64_t correlation_id;  /* offending / of the command / of the image / client id (timeout) */
@@ -103,7 +106,7 @@ typedef struct rsti_response_t { /* decoded form of every response */
     int64_t destination_id;  /* -1: none */
     int64_t receiver_id;
     int64_t group_tag;       /* -1: none */
-    uint16_t address_kind;   /* 1 IPv4, 2 IPv6 */
+    uint16_t address_kind;   /* RSTI_ADDRESS_IPV4, RSTI_ADDRESS_IPV6 */
     uint16_t port;
     uint8_t address[16];     /* network order, unused bytes zero */
 } rsti_response_t;

@@ -3,6 +3,8 @@
  * without the GIL. */
 #include "state.h"
 
+#include "flow/reaction.h"
+#include "flow/saturate.h"
 #include "lab/agents.h"
 #include "lab/lab.h"
 
@@ -62,25 +64,25 @@ static PyObject *lab_columns(PyObject *module, PyObject *unused)
 }
 
 /* The samples and the results as bytes of doubles. */
-static PyObject *take_outcome(const rsti_lab_sheet_t *sheet)
+static PyObject *take_outcome(const rsti_lab_samples_t *samples)
 {
     const Py_ssize_t width = rsti_lab_result_column_count * (Py_ssize_t)sizeof(double);
-    const int32_t images = sheet->spec->counts[RSTI_LAB_IMAGE];
-    PyObject *samples = PyBytes_FromStringAndSize((const char *)sheet->samples,
-        (Py_ssize_t)(sheet->row_count * sheet->row_width) * (Py_ssize_t)sizeof(double));
+    const int32_t images = samples->spec->counts[RSTI_LAB_IMAGE];
+    PyObject *rows = PyBytes_FromStringAndSize((const char *)samples->values,
+        (Py_ssize_t)(samples->row_count * samples->row_width) * (Py_ssize_t)sizeof(double));
     PyObject *results = PyBytes_FromStringAndSize(NULL, images * width);
 
-    if (samples == NULL || results == NULL) {
-        Py_XDECREF(samples);
+    if (rows == NULL || results == NULL) {
+        Py_XDECREF(rows);
         Py_XDECREF(results);
         return NULL;
     }
     for (int32_t i = 0; i < images; i++) {
         double row[RSTI_LAB_RESULT_WIDTH];
-        rsti_lab_sheet_result(sheet, i, row);
+        rsti_lab_samples_result(samples, i, row);
         memcpy(PyBytes_AsString(results) + i * width, row, (size_t)width);
     }
-    return Py_BuildValue("(NN)", samples, results);
+    return Py_BuildValue("(NN)", rows, results);
 }
 
 /* Takes the buffer of records; NULL with an exception set when it is none. */
@@ -115,7 +117,7 @@ static PyObject *lab_run(PyObject *module, PyObject *argument)
         return rsti_py_raise(rsti_py_state_of_module(module), result);
     }
     Py_BEGIN_ALLOW_THREADS rsti_lab_run(&lab);
-    Py_END_ALLOW_THREADS outcome = take_outcome(&lab.sheet);
+    Py_END_ALLOW_THREADS outcome = take_outcome(&lab.samples);
     rsti_lab_fini(&lab);
     return outcome;
 }
@@ -166,7 +168,7 @@ static PyObject *lab_run_agents(PyObject *module, PyObject *const *arguments, Py
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS rsti_lab_agents_run(&agents);
-    Py_END_ALLOW_THREADS PyObject *outcome = take_outcome(&agents.sheet);
+    Py_END_ALLOW_THREADS PyObject *outcome = take_outcome(&agents.samples);
     close_agents(&agents);
     return outcome;
 }
@@ -194,7 +196,7 @@ static PyObject *lab_run_real(PyObject *module, PyObject *const *arguments, Py_s
         return NULL;
     }
     if (run_real(&agents) == 0) {
-        PyObject *rows = take_outcome(&agents.sheet);
+        PyObject *rows = take_outcome(&agents.samples);
         if (rows != NULL) {
             outcome = Py_BuildValue("(NLL)", rows, (long long)agents.step_count,
                 (long long)agents.gap_most_ns);
@@ -204,7 +206,40 @@ static PyObject *lab_run_real(PyObject *module, PyObject *const *arguments, Py_s
     return outcome;
 }
 
+static PyObject *lab_reaction(PyObject *module, PyObject *args)
+{
+    long long target_delay_ns, detect_ns, buffer_bytes, rtt_ns;
+    double rate;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "LLLLd:lab_reaction", &target_delay_ns, &detect_ns, &buffer_bytes,
+            &rtt_ns, &rate)) {
+        return NULL;
+    }
+    /* Within the limits that the law asks for. */
+    target_delay_ns = rsti_clamp_i64(target_delay_ns, 0, RSTI_TIME_MAX_NS / 4);
+    detect_ns = rsti_clamp_i64(detect_ns, 0, RSTI_TIME_MAX_NS / 4);
+    rtt_ns = rsti_clamp_i64(rtt_ns, 0, RSTI_TIME_MAX_NS / 4);
+    buffer_bytes = rsti_clamp_i64(buffer_bytes, 0, RSTI_BUFFER_MAX);
+    const rsti_reaction_t reaction = rsti_reaction(target_delay_ns, detect_ns, buffer_bytes, rtt_ns,
+        rate, rate, rate);
+    return Py_BuildValue("(LLd)", (long long)reaction.window_ns, (long long)reaction.reach_ns,
+        rsti_reaction_margin(&reaction, buffer_bytes, rate, detect_ns));
+}
+
+static PyObject *lab_defaults(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return Py_BuildValue("(LL)", (long long)RSTI_TARGET_DELAY_NS, (long long)RSTI_DETECT_NS);
+}
+
 PyMethodDef rsti_py_lab_methods[] = {
+    {"lab_reaction", lab_reaction, METH_VARARGS,
+        "lab_reaction($module, target_delay_ns, detect_ns, buffer_bytes, rtt_ns, rate, /)\n--\n\n"
+        "Window and reaction time in ns, and headroom, where the drain is the rate."},
+    {"lab_defaults", lab_defaults, METH_NOARGS,
+        "Target delay and detection time of the adaptive law in ns."},
     {"lab_records", lab_records, METH_NOARGS,
         "[(kind, [(field, least, most), ...]), ...]: what lab_run reads, by number of kind."},
     {"lab_columns", lab_columns, METH_NOARGS,

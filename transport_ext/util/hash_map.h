@@ -21,9 +21,4 @@ void *rsti_hash_map_remove(rsti_hash_map_t *map, int64_t key);         /* NULL w
 void rsti_hash_map_for_each(const rsti_hash_map_t *map,
     void (*on_entry)(void *arg, int64_t key, void *value), void *arg);
 
-static inline int64_t rsti_compound_key(int32_t high, int32_t low)
-{
-    return (int64_t)(((uint64_t)(uint32_t)high << 32) | (uint32_t)low);
-}
-
 #endif

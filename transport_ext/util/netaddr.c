@@ -194,3 +194,30 @@ socklen_t rsti_netaddr_length(const struct sockaddr_storage *address)
     }
     return 0;
 }
+
+rsti_packed_address_t rsti_netaddr_pack(const struct sockaddr_storage *address)
+{
+    rsti_packed_address_t packed = {.port = rsti_netaddr_port(address)};
+    if (address->ss_family == AF_INET) {
+        packed.family = AF_INET;
+        memcpy(packed.bytes, &((const struct sockaddr_in *)address)->sin_addr, 4);
+    } else if (address->ss_family == AF_INET6) {
+        packed.family = AF_INET6;
+        memcpy(packed.bytes, &((const struct sockaddr_in6 *)address)->sin6_addr, 16);
+    }
+    return packed;
+}
+
+struct sockaddr_storage rsti_netaddr_unpack(const rsti_packed_address_t *packed)
+{
+    struct sockaddr_storage address = {0};
+    if (packed->family == AF_INET) {
+        memcpy(&((struct sockaddr_in *)&address)->sin_addr, packed->bytes, 4);
+        address.ss_family = AF_INET;
+    } else if (packed->family == AF_INET6) {
+        memcpy(&((struct sockaddr_in6 *)&address)->sin6_addr, packed->bytes, 16);
+        address.ss_family = AF_INET6;
+    }
+    rsti_netaddr_set_port(&address, packed->port);
+    return address;
+}

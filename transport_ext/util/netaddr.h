@@ -31,6 +31,17 @@ uint16_t rsti_netaddr_port(const struct sockaddr_storage *address);
 void rsti_netaddr_set_port(struct sockaddr_storage *address, uint16_t port);
 socklen_t rsti_netaddr_length(const struct sockaddr_storage *address);
 
+/* An address in few bytes. */
+typedef struct rsti_packed_address_t {
+    int32_t family;    /* AF_INET, AF_INET6, or AF_UNSPEC: no address */
+    uint16_t port;     /* host order */
+    uint8_t bytes[16]; /* network order; IPv4: the first four, the others are zero */
+} rsti_packed_address_t;
+
+rsti_packed_address_t rsti_netaddr_pack(const struct sockaddr_storage *address);
+/* Without what was not packed (an IPv6 scope). */
+struct sockaddr_storage rsti_netaddr_unpack(const rsti_packed_address_t *packed);
+
 /* The parts of the grammar, for interface= too. */
 bool rsti_netaddr_copy_text(char *to, size_t to_size, const char *from, size_t length);
 bool rsti_netaddr_parse_number(const char *text, int32_t max, int32_t *value);

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rstream.lab.experiments._plan import Plan, at_least, at_most, columns, report_of
-from rstream.lab.measure import overrun_share, quantile, reach_s, reaction_s, utilisation
+from rstream.lab.measure import overrun_share, quantile, reach_s, utilisation
+from rstream.lab.reaction import reaction_s
 from rstream.lab.scenario import MB, Consumer, Scenario, group
 from rstream.lab.world import VIRTUAL, World
 

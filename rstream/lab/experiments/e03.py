@@ -12,7 +12,8 @@ from rstream.lab.experiments._plan import (
     report_of,
     target_delay_s,
 )
-from rstream.lab.measure import DETECT_S, buffer_for_margin, margin, reaction_s, utilisation
+from rstream.lab.measure import utilisation
+from rstream.lab.reaction import DETECT_S, buffer_for_margin, margin, reaction_s
 from rstream.lab.scenario import Consumer, Scenario, Sender, group
 from rstream.lab.world import STEP_S, VIRTUAL, World
 

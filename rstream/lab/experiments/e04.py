@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from rstream.lab.experiments._plan import Plan, Steady, report_of, target_delay_s
-from rstream.lab.measure import DETECT_S, buffer_for_margin, reaction_s
+from rstream.lab.reaction import DETECT_S, buffer_for_margin, reaction_s
 from rstream.lab.scenario import Consumer, Scenario, Sender, group
 from rstream.lab.world import STEP_S, VIRTUAL, World
 

@@ -19,7 +19,7 @@ from rstream.lab.elements import (
 )
 from rstream.lab.experiments._plan import Plan, at_least, at_most, columns
 from rstream.lab.report import Figure, Report
-from rstream.lab.turns import Way, elements_per_s
+from rstream.lab.throughput import RequestPattern, elements_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,14 +65,14 @@ def _deliver(
 
 def _throughput(medium: str, here: str, there: str, turn: int, rounds: int) -> dict[str, float]:
     """With request(256), of that with request(unbounded); medians of turns."""
-    ways = (
-        Way(channel=_channel(medium), first=PREFETCH, then=PREFETCH // 4),
-        Way(channel=_channel(medium), first=UNBOUNDED),
+    asked = (
+        RequestPattern(channel=_channel(medium), first=PREFETCH, then=PREFETCH // 4),
+        RequestPattern(channel=_channel(medium), first=UNBOUNDED),
     )
     limited, unlimited = map(
         statistics.median,
         elements_per_s(
-            here, there, ways, window=PREFETCH, payload=PAYLOAD, turn=turn, rounds=rounds
+            here, there, asked, window=PREFETCH, payload=PAYLOAD, turn=turn, rounds=rounds
         ),
     )
     return {

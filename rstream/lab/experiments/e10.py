@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rstream.lab.experiments._plan import Plan, at_most, columns, report_of
-from rstream.lab.measure import mean_rate, quantile, reaction_s
+from rstream.lab.measure import mean_rate, quantile
+from rstream.lab.reaction import reaction_s
 from rstream.lab.scenario import BUFFER, MB, Consumer, Image, Scenario, Sender
 
 if TYPE_CHECKING:

@@ -27,11 +27,12 @@ static bool subscribers_range(const rsti_image_t *image, int64_t *least, int64_t
 
 static void publish_sm(rst_driver_t *driver, rsti_image_t *image)
 {
-    const int64_t change = rsti_sequence_open(&image->sm_begin);
-    rsti_store_relaxed_i64(&image->sm_position, image->next_sm_position);
-    rsti_store_relaxed_i64(&image->sm_window, image->next_sm_window);
-    rsti_store_relaxed_i64(&image->window_cut.sm, image->window_cut.next);
-    rsti_sequence_close(&image->sm_end, change);
+    const rsti_image_sm_t sm = {
+        .position = image->next_sm_position,
+        .window = image->next_sm_window,
+        .window_cut = image->window_cut.next,
+    };
+    RSTI_MAILBOX_WRITE(&image->sm, &sm);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
 
@@ -45,11 +46,8 @@ static void on_gap(void *arg, const rsti_gap_t *gap)
     const gap_context_t *context = arg;
     rsti_image_t *image = context->image;
     rsti_image_report_loss(context->driver, image, gap);
-    const int64_t change = rsti_sequence_open(&image->loss_begin);
-    rsti_store_relaxed_i64(&image->loss_term, gap->term_id);
-    rsti_store_relaxed_i64(&image->loss_offset, gap->term_offset);
-    rsti_store_relaxed_i64(&image->loss_length, gap->length);
-    rsti_sequence_close(&image->loss_end, change);
+    const rsti_image_loss_t loss = {gap->term_id, gap->term_offset, gap->length};
+    RSTI_MAILBOX_WRITE(&image->loss_found, &loss);
     rsti_driver_wake_agent(context->driver, RSTI_AGENT_RECEIVER);
 }
 

@@ -106,12 +106,7 @@ static rsti_budget_connection_t *make(rst_driver_t *driver, const rsti_image_t *
 
 static void publish(rst_driver_t *driver, rsti_image_t *image, const rsti_sm_budget_t *budget)
 {
-    rsti_image_budget_t *state = &image->budget;
-    const int64_t change = rsti_sequence_open(&state->begin);
-    rsti_store_relaxed_i64(&state->position, budget->position);
-    rsti_store_relaxed_i64(&state->connection_bytes, budget->connection_bytes);
-    rsti_store_relaxed_i64(&state->granted_bytes, budget->stream_bytes);
-    rsti_sequence_close(&state->end, change);
+    RSTI_MAILBOX_WRITE(&image->budget.mailbox, budget);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
 
@@ -201,7 +196,7 @@ int64_t rsti_image_budget_look(rst_driver_t *driver, rsti_image_t *image, int64_
     if (step == INT64_MAX || !rsti_image_tells_words(image)) {
         return RSTI_NO_DEADLINE;
     }
-    const bool is_first = rsti_load_relaxed_i64(&state->begin) == 0;
+    const bool is_first = rsti_load_relaxed_i64(&state->mailbox.begin) == 0;
     const int64_t freed = is_first ? 0 : consumed - state->last.position;
     const bool has_changed = is_first || freed >= step
         || (freed > 0 && now_ns >= state->last_ns + RSTI_BUDGET_ACK_NS)

@@ -115,7 +115,7 @@ static void init_loss(rst_driver_t *driver, rsti_image_t *image, const rsti_imag
     } else {
         rsti_feedback_delay_unicast(&delay, subscription->nak_delay_ns, params->nak_retry_ratio);
     }
-    rsti_loss_detector_init(&image->loss, &delay, 1);
+    rsti_loss_detector_init(&image->loss, &delay);
     rsti_image_repair_init(image,
         subscription->is_reliable && !is_group(facts)
             && (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0,
@@ -138,8 +138,11 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->rebuilt_hwm = image->join_position;
     image->rebuilt_from = image->join_position;
     image->loss_due_ns = RSTI_NO_DEADLINE;
-    image->sm_position = image->join_position;
-    image->sm_window = image->congestion.window;
+    image->sm.value = (rsti_image_sm_t){
+        .position = image->join_position,
+        .window = image->congestion.window,
+        .window_cut = image->congestion.window,
+    };
     image->last_packet_ns = now_ns;
     image->drained_ns = INT64_MAX;
     image->last_sm_position = image->join_position;
@@ -160,7 +163,6 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     connection->control = *rsti_receive_transport_control(facts->transport, facts->source);
     image->has_rstream = connection->is_rstream;
     image->window_cut.next = image->congestion.window;
-    image->window_cut.sm = image->congestion.window;
     rsti_image_window_set_aeron(&image->window_cut,
         image->window_cut.is_wanted && !connection->is_rstream);
     rsti_image_wake_at(image, image->join_position + image->congestion.window / 4 + 1,

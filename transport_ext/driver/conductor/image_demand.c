@@ -35,10 +35,7 @@ static int64_t demand_of(const rsti_image_t *image, rsti_sm_demand_t *demand)
 static void publish(rst_driver_t *driver, rsti_image_demand_t *state,
     const rsti_sm_demand_t *demand)
 {
-    const int64_t change = rsti_sequence_open(&state->begin);
-    rsti_store_relaxed_i64(&state->position, demand->position);
-    rsti_store_relaxed_i64(&state->messages, demand->messages);
-    rsti_sequence_close(&state->end, change);
+    RSTI_MAILBOX_WRITE(&state->mailbox, demand);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
 

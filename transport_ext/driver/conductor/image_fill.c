@@ -103,13 +103,9 @@ static void publish(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
         .drain_all = (int64_t)report.drain_all,
         .buffer_bytes = report.buffer_bytes,
     };
-    uint8_t value[RSTI_SM_FILL_LENGTH];
-    rsti_sm_fill_encode(&fill, value);
-    const int64_t change = rsti_sequence_open(&state->begin);
-    for (size_t i = 0; i < RSTI_SM_FILL_WORDS; i++) {
-        rsti_store_relaxed_i64(&state->words[i], rsti_get_i64(value + 8 * i));
-    }
-    rsti_sequence_close(&state->end, change);
+    rsti_fill_item_t item;
+    rsti_sm_fill_encode(&fill, item.bytes);
+    RSTI_MAILBOX_WRITE(&state->mailbox, &item);
     rsti_fill_on_told(&state->fill, report.strength);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }

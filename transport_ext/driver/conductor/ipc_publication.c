@@ -66,7 +66,7 @@ static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_sub
         /* While it grows time says when. A whole burst is looked at again before it is used up, so
          * that a producer who is slower than the rate never waits. */
         if (rsti_allowance_due_ns(&publication->allowance) == INT64_MAX) {
-            const int64_t half = (int64_t)(publication->allowance.burst / 2);
+            const int64_t half = (int64_t)(publication->allowance.bytes.burst / 2);
             position = publication->base.limit - half + 1;
         }
     } else if (has_subscribers) {

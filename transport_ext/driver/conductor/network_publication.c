@@ -153,8 +153,8 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
     made->end_position = INT64_MAX;
     made->position = rsti_publication_start_position(&made->base);
     made->limit = made->position;
-    made->resend_bytes_left = facts->options->term_length;
-    made->resend_refilled_ns = driver->conductor->now_ns;
+    rsti_bucket_init(&made->resend_bytes, driver->conductor->now_ns);
+    rsti_bucket_set(&made->resend_bytes, RSTI_RESEND_BYTES_PER_S, facts->options->term_length, 0);
     made->tail_error_due_ns = driver->conductor->now_ns;
     rsti_pacer_init(&made->pacer);
     rsti_send_rate_init(&made->send_rate, facts->options->mtu, driver->params.fill_detect_ns);

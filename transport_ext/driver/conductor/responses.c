@@ -6,7 +6,6 @@
 #include "util/netaddr.h"
 
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <stdio.h>
 
 static rsti_text_t text_of(const char *text)
@@ -151,23 +150,17 @@ void rsti_respond_let_go(rst_driver_t *driver, int64_t image_id,
     respond_parted(driver, image_id, subscription, "|rs-let-go");
 }
 
-#define ADDRESS_IPV4 1
-#define ADDRESS_IPV6 2
-
 void rsti_respond_publication_error(rst_driver_t *driver, rsti_response_t *response,
     const struct sockaddr_storage *source)
 {
     response->type = RSTI_RSP_PUBLICATION_ERROR;
     response->destination_id = -1;
-    response->address_kind = ADDRESS_IPV4;
-    if (source != NULL && source->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const void *)source;
-        response->address_kind = ADDRESS_IPV6;
-        memcpy(response->address, &in6->sin6_addr, sizeof in6->sin6_addr);
-    } else if (source != NULL) {
-        const struct sockaddr_in *in = (const void *)source;
-        memcpy(response->address, &in->sin_addr, sizeof in->sin_addr);
+    response->address_kind = RSTI_ADDRESS_IPV4;
+    if (source != NULL) {
+        const rsti_packed_address_t packed = rsti_netaddr_pack(source);
+        response->address_kind = packed.family == AF_INET6 ? RSTI_ADDRESS_IPV6 : RSTI_ADDRESS_IPV4;
+        response->port = packed.port;
+        memcpy(response->address, packed.bytes, sizeof packed.bytes);
     }
-    response->port = source == NULL ? 0 : rsti_netaddr_port(source);
     rsti_respond(driver, response);
 }

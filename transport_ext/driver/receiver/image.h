@@ -6,6 +6,7 @@
 #define RSTI_DRIVER_RECEIVER_IMAGE_H
 
 #include "concurrent/loss_report.h"
+#include "concurrent/sequence.h"
 #include "driver/base/publication.h"
 #include "driver/receiver/image_budget.h"
 #include "driver/receiver/image_demand.h"
@@ -40,6 +41,17 @@ typedef struct rsti_connection_t {
     int32_t asked_count;
     int64_t ask_due_ns;
 } rsti_connection_t;
+
+/* What the next status message says. */
+typedef struct rsti_image_sm_t {
+    int64_t position, window;
+    int64_t window_cut; /* for sources of Aeron's (image_window.h) */
+} rsti_image_sm_t;
+
+/* A gap to ask for, in words of eight bytes. */
+typedef struct rsti_image_loss_t {
+    int64_t term_id, term_offset, length;
+} rsti_image_loss_t;
 
 struct rsti_image_t {
     /* written by: conductor, before use */
@@ -84,8 +96,8 @@ struct rsti_image_t {
     bool is_storage_error;
     char *reject_reason;
     /* written by: conductor, atomic */
-    int64_t sm_begin, sm_position, sm_window, sm_end;
-    int64_t loss_begin, loss_term, loss_offset, loss_length, loss_end;
+    RSTI_MAILBOX(rsti_image_sm_t) sm;
+    RSTI_MAILBOX(rsti_image_loss_t) loss_found;
     int64_t room_until; /* half a term beyond what was consumed */
     int32_t is_draining; /* status messages carry EOS */
     int32_t is_rejected;

@@ -10,6 +10,7 @@
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_BUDGET_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_BUDGET_H
 
+#include "concurrent/sequence.h"
 #include "flow/retell.h"
 #include "protocol/sm_budget.h"
 
@@ -38,7 +39,7 @@ typedef struct rsti_image_budget_t {
     int64_t
         wake_position; /* a reader that comes there makes an acknowledgement due; INT64_MAX: none */
     /* written by: conductor, atomic */
-    int64_t begin, position, connection_bytes, granted_bytes, end;
+    RSTI_MAILBOX(rsti_sm_budget_t) mailbox;
     /* written by: receiver */
     int64_t seen;
     rsti_sm_budget_t told; /* counts when seen > 0 */

@@ -10,6 +10,7 @@
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_DEMAND_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_DEMAND_H
 
+#include "concurrent/sequence.h"
 #include "flow/retell.h"
 #include "protocol/sm_demand.h"
 
@@ -21,7 +22,7 @@ typedef struct rsti_image_demand_t {
     int64_t requested; /* of all readers together, when told last; 0: not told */
     rsti_retell_t retell;
     /* written by: conductor, atomic */
-    int64_t begin, position, messages, end;
+    RSTI_MAILBOX(rsti_sm_demand_t) mailbox;
     /* written by: receiver */
     int64_t seen;
     rsti_sm_demand_t told; /* counts when seen > 0 */

@@ -1,7 +1,6 @@
 /* image_fill.c: see image_fill.h. */
 #include "driver/receiver/image_fill.h"
 
-#include "concurrent/sequence.h"
 #include "util/bits.h"
 
 #include <string.h>
@@ -35,18 +34,8 @@ bool rsti_image_fill_is_look_due(const rsti_image_fill_t *state, int64_t hwm, in
         && now_ns >= rsti_load_relaxed_i64(&state->wake_ns);
 }
 
-bool rsti_image_fill_pending(rsti_image_fill_t *state, uint8_t value[RSTI_SM_FILL_LENGTH])
+bool rsti_image_fill_pending(rsti_image_fill_t *state, rsti_fill_item_t *item)
 {
-    const int64_t change = rsti_load_acquire_i64(&state->end);
-    if (change == state->seen) {
-        return false;
-    }
-    for (size_t i = 0; i < RSTI_SM_FILL_WORDS; i++) {
-        rsti_put_i64(value + 8 * i, rsti_load_relaxed_i64(&state->words[i]));
-    }
-    if (!rsti_sequence_is_whole(&state->begin, change)) {
-        return false; /* torn: the next pass sees it whole */
-    }
-    state->seen = change;
-    return true;
+    /* If it is torn the next pass sees it whole. */
+    return RSTI_MAILBOX_READ_NEW(&state->mailbox, &state->seen, item);
 }

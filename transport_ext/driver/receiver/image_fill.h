@@ -11,6 +11,7 @@
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_FILL_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_FILL_H
 
+#include "concurrent/sequence.h"
 #include "flow/fill_suppress.h"
 #include "protocol/sm_fill.h"
 #include "protocol/sm_items.h"
@@ -18,7 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RSTI_SM_FILL_WORDS (RSTI_SM_FILL_LENGTH / 8)
+typedef struct rsti_fill_item_t {
+    uint8_t bytes[RSTI_SM_FILL_LENGTH]; /* as they are sent */
+} rsti_fill_item_t;
 
 typedef struct rsti_image_fill_t {
     /* written by: conductor */
@@ -29,7 +32,7 @@ typedef struct rsti_image_fill_t {
     int64_t *told_fill;  /* counters; NULL: there is none */
     int64_t *told_drain;
     /* written by: conductor, atomic */
-    int64_t begin, words[RSTI_SM_FILL_WORDS], end;
+    RSTI_MAILBOX(rsti_fill_item_t) mailbox;
     int64_t heard_seen;
     int64_t wake_position, wake_ns; /* the receiver wakes the conductor from there and then on */
     /* written by: receiver, atomic */
@@ -51,7 +54,7 @@ bool rsti_image_fill_on_items(rsti_image_fill_t *state, const rsti_sm_items_t *i
 /* Data came. True when it is time for the conductor to look, provided that some source wants to
  * know the fill. */
 bool rsti_image_fill_is_look_due(const rsti_image_fill_t *state, int64_t hwm, int64_t now_ns);
-/* True when there is a new fill NAK; value: its item. */
-bool rsti_image_fill_pending(rsti_image_fill_t *state, uint8_t value[RSTI_SM_FILL_LENGTH]);
+/* True when there is a new fill NAK: *item. */
+bool rsti_image_fill_pending(rsti_image_fill_t *state, rsti_fill_item_t *item);
 
 #endif

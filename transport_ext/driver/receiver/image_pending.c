@@ -27,13 +27,12 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
 {
     /* Before the position: the conductor writes the last position, then that it is the last. */
     const bool is_draining = rsti_load_acquire_i32(&image->is_draining) != 0;
-    const int64_t change = rsti_load_acquire_i64(&image->sm_end);
-    const int64_t position = rsti_load_relaxed_i64(&image->sm_position);
-    const int64_t window = rsti_load_relaxed_i64(&image->sm_window);
-    const int64_t cut = rsti_load_relaxed_i64(&image->window_cut.sm);
-    if (!rsti_sequence_is_whole(&image->sm_begin, change)) {
-        return; /* torn: the next pass sees it whole */
+    rsti_image_sm_t sm;
+    const int64_t change = RSTI_MAILBOX_READ(&image->sm, &sm);
+    if (change == RSTI_MAILBOX_TORN) {
+        return; /* the next pass sees it whole */
     }
+    const int64_t position = sm.position, window = sm.window, cut = sm.window_cut;
     const bool is_first_eos = is_draining && !image->is_eos_sm_sent;
     const bool is_repeat = rsti_sm_repeat_is_due(&image->sm_repeat,
         rsti_load_relaxed_i64(&image->high_water), image->mtu, now_ns);
@@ -74,19 +73,15 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
 
 static void check_loss(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
-    const int64_t change = rsti_load_acquire_i64(&image->loss_end);
-    if (change == image->loss_seen) {
-        return;
+    rsti_image_loss_t loss;
+    if (!RSTI_MAILBOX_READ_NEW(&image->loss_found, &image->loss_seen, &loss)) {
+        return; /* if it is torn the next pass sees it whole */
     }
     const rsti_gap_t gap = {
-        .term_id = (int32_t)rsti_load_relaxed_i64(&image->loss_term),
-        .term_offset = (int32_t)rsti_load_relaxed_i64(&image->loss_offset),
-        .length = (int32_t)rsti_load_relaxed_i64(&image->loss_length),
+        .term_id = (int32_t)loss.term_id,
+        .term_offset = (int32_t)loss.term_offset,
+        .length = (int32_t)loss.length,
     };
-    if (!rsti_sequence_is_whole(&image->loss_begin, change)) {
-        return;
-    }
-    image->loss_seen = change;
     if (!image->is_reliable) {
         if (rsti_term_gap_fill(&image->file.log, &gap)) {
             rsti_driver_count(receiver->driver, RSTI_SYSTEM_LOSS_GAP_FILLS, 1);
@@ -145,12 +140,12 @@ static void check_words(rsti_receiver_t *receiver, rsti_image_t *image, int64_t 
 
 static void check_fill(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
-    uint8_t value[RSTI_SM_FILL_LENGTH];
-    if (!rsti_image_fill_pending(&image->fill, value)
+    rsti_fill_item_t item;
+    if (!rsti_image_fill_pending(&image->fill, &item)
         || rsti_load_acquire_i32(&image->is_rejected)) {
         return;
     }
-    rsti_image_send_items(receiver, image, value, now_ns);
+    rsti_image_send_items(receiver, image, item.bytes, now_ns);
     if (image->fill.told_naks != NULL) {
         rsti_add_single_writer_i64(image->fill.told_naks, 1);
     }

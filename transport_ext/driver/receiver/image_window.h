@@ -16,8 +16,6 @@ typedef struct rsti_image_window_t {
     bool is_wanted;
     /* written by: conductor */
     int32_t next; /* in the newest status message that was scheduled */
-    /* written by: conductor, atomic */
-    int64_t sm; /* the same, within the sequence lock of the image's sm_position */
     /* written by: receiver, atomic */
     int32_t has_aeron; /* is_wanted, and some source is not of ours */
 } rsti_image_window_t;

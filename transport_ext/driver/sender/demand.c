@@ -10,10 +10,8 @@ static void tell(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t messages)
 {
     rsti_log_ext_t *ext = &publication->base.file.log.metadata->ext;
-    const int64_t change = rsti_sequence_open(&ext->demand_begin);
-    rsti_store_relaxed_i64(&ext->demand_position, position);
-    rsti_store_relaxed_i64(&ext->demand_messages, messages);
-    rsti_sequence_close(&ext->demand_end, change);
+    const rsti_log_demand_t demand = {position, messages};
+    RSTI_MAILBOX_WRITE(&ext->demand, &demand);
     rsti_driver_wake_log(sender->driver, &publication->base.file.log, RSTI_WAIT_LIMIT);
 }
 
@@ -25,9 +23,9 @@ void rsti_network_publication_on_demand(rsti_sender_t *sender,
         return;
     }
     /* Every additional status message carries it: mostly nothing new. */
-    if (rsti_load_relaxed_i64(&ext->demand_begin) == 0
-        || rsti_load_relaxed_i64(&ext->demand_position) != demand->position
-        || rsti_load_relaxed_i64(&ext->demand_messages) != demand->messages) {
+    if (rsti_load_relaxed_i64(&ext->demand.begin) == 0
+        || rsti_load_relaxed_i64(&ext->demand.value.position) != demand->position
+        || rsti_load_relaxed_i64(&ext->demand.value.messages) != demand->messages) {
         tell(sender, publication, demand->position, demand->messages);
     }
 }
@@ -36,8 +34,8 @@ void rsti_network_publication_forget_demand(rsti_sender_t *sender,
     rsti_network_publication_t *publication)
 {
     const rsti_log_ext_t *ext = &publication->base.file.log.metadata->ext;
-    if (rsti_load_relaxed_i64(&ext->demand_begin) != 0
-        && rsti_load_relaxed_i64(&ext->demand_messages) != NOT_TOLD) {
+    if (rsti_load_relaxed_i64(&ext->demand.begin) != 0
+        && rsti_load_relaxed_i64(&ext->demand.value.messages) != NOT_TOLD) {
         tell(sender, publication, 0, NOT_TOLD);
     }
 }

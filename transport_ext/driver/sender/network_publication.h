@@ -8,12 +8,15 @@
 #include "driver/base/publication.h"
 #include "driver/sender/send_budget.h"
 #include "driver/sender/send_rate.h"
+#include "flow/bucket.h"
 #include "flow/flow_control.h"
 #include "flow/noop.h"
 #include "flow/pace.h"
 #include "loss/retransmit_handler.h"
 #include "util/clock.h"
+#include "util/netaddr.h"
 
+#define RSTI_RESEND_BYTES_PER_S (8 * 1024 * 1024) /* besides what was sent once: resend.c */
 /* Receivers whose life is watched; of unicast channels, and of groups. */
 #define RSTI_RECEIVERS_MAX 64
 #define RSTI_GROUP_RECEIVERS_MAX 256
@@ -29,8 +32,7 @@ typedef struct rsti_live_receiver_t {
     int32_t window;   /* of that one */
     int64_t arrival_rate; /* bytes per second, 0: unknown */
     int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */
-    uint8_t address[16]; /* slowest_receiver.c; network order */
-    int32_t port;        /* of an IPv6 address below zero; 0: not known yet */
+    rsti_packed_address_t source; /* slowest_receiver.c; AF_UNSPEC: not known yet */
 } rsti_live_receiver_t;
 
 typedef struct rsti_network_publication_t {
@@ -60,8 +62,7 @@ typedef struct rsti_network_publication_t {
     int32_t is_released;
     /* written by: sender */
     int64_t limit; /* of flow control */
-    int64_t resend_bytes_left; /* see resend.c */
-    int64_t resend_refilled_ns;
+    rsti_bucket_t resend_bytes; /* see resend.c */
     bool has_initial_connection;
     bool is_setup_elicited;
     bool is_blocked;  /* flow control hit counted since the last successful send */

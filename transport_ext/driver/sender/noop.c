@@ -8,32 +8,13 @@
 #include "util/netaddr.h"
 
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <stdio.h>
-
-/* As slowest_receiver.c keeps it. */
-static struct sockaddr_storage address_of(const rsti_live_receiver_t *receiver)
-{
-    struct sockaddr_storage address = {0};
-    if (receiver->port < 0) {
-        struct sockaddr_in6 *in6 = (void *)&address;
-        in6->sin6_family = AF_INET6;
-        in6->sin6_port = htons((uint16_t)-receiver->port);
-        memcpy(&in6->sin6_addr, receiver->address, sizeof in6->sin6_addr);
-    } else {
-        struct sockaddr_in *in = (void *)&address;
-        in->sin_family = AF_INET;
-        in->sin_port = htons((uint16_t)receiver->port);
-        memcpy(&in->sin_addr, receiver->address, sizeof in->sin_addr);
-    }
-    return address;
-}
 
 static void give_up(rsti_sender_t *sender, rsti_network_publication_t *publication, int64_t now_ns)
 {
     const rsti_live_receiver_t receiver = publication->receivers[0];
     const rsti_noop_t *noop = &publication->noop;
-    const struct sockaddr_storage source = address_of(&receiver);
+    const struct sockaddr_storage source = rsti_netaddr_unpack(&receiver.source);
     char where[RSTI_NETADDR_TEXT_MAX];
     char interval[RSTI_DURATION_TEXT_MAX];
     char text[RSTI_ERR_TEXT_MAX + 1];

@@ -5,27 +5,19 @@
 #include "driver/sender/send_rate.h"
 #include "driver/sender/transmit.h"
 
-#define RESEND_BYTES_PER_S (8 * RSTI_MB)
-
 typedef struct resend_t {
     rsti_sender_t *sender;
     rsti_network_publication_t *publication;
     int64_t now_ns;
 } resend_t;
 
-/* A NAK of 28 bytes may ask for megabytes, and anybody can write one. Law: what is sent again is at
- * most what was sent once plus RESEND_BYTES_PER_S; a term of it can be saved up. A receiver that
- * loses less than half of everything never meets it. */
+/* A NAK of 28 bytes may ask for megabytes, and anybody can write one. Law: the bytes sent again in
+ * any time are at most those sent once plus RSTI_RESEND_BYTES_PER_S, plus a term that was saved up
+ * (flow/bucket.h). A receiver that loses less than half of the stream never meets it. */
 static int64_t allow_resend(rsti_network_publication_t *publication, int64_t now_ns)
 {
-    const int64_t passed_ns = rsti_min_i64(now_ns - publication->resend_refilled_ns, RSTI_NS_PER_S);
-    const int64_t refill = RESEND_BYTES_PER_S / RSTI_NS_PER_MS * passed_ns / 1000;
-    if (refill > 0) {
-        publication->resend_refilled_ns = now_ns;
-        publication->resend_bytes_left = rsti_min_i64(publication->resend_bytes_left + refill,
-            publication->base.file.log.term_length);
-    }
-    return publication->resend_bytes_left;
+    rsti_bucket_fill(&publication->resend_bytes, now_ns);
+    return rsti_bucket_room(&publication->resend_bytes);
 }
 
 /* The conductor cleans what lies more than a term behind what was sent, as it last saw it. Aeron
@@ -118,7 +110,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
         position = sender->ends[count - 1];
     }
     if (bytes > 0) {
-        publication->resend_bytes_left = rsti_max_i64(publication->resend_bytes_left - bytes, 0);
+        rsti_bucket_spend(&publication->resend_bytes, (double)bytes);
         rsti_pacer_on_sent(&publication->pacer, bytes);
         rsti_send_rate_on_sent(&publication->send_rate, bytes, datagrams, context->now_ns);
         rsti_driver_count(sender->driver, RSTI_SYSTEM_RETRANSMITS_SENT, 1);

@@ -214,8 +214,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     rsti_pacer_on_sent(&publication->pacer, bytes);
     rsti_send_rate_on_sent(&publication->send_rate, bytes, sent, now_ns);
     rsti_send_budget_on_sent(publication, position - snd_pos);
-    publication->resend_bytes_left = rsti_min_i64(publication->resend_bytes_left + bytes,
-        publication->base.file.log.term_length);
+    rsti_bucket_add(&publication->resend_bytes, (double)bytes);
     rsti_store_release_i64(&publication->position, position);
     rsti_store_release_i64(publication->snd_pos, position);
     if (position >= rsti_load_acquire_i64(&publication->limit_wake_position)

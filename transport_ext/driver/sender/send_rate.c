@@ -149,10 +149,10 @@ int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int6
 
 int32_t rsti_send_rate_datagrams(const rsti_send_rate_t *send_rate)
 {
-    const rsti_account_t *account = &send_rate->tokens.datagrams;
-    return account->rate >= RSTI_RATE_MAX || account->level >= INT32_MAX
+    const rsti_bucket_t *bucket = &send_rate->tokens.datagrams;
+    return bucket->rate >= RSTI_RATE_MAX || bucket->level >= INT32_MAX
         ? INT32_MAX
-        : (int32_t)rsti_clamp_double(account->level, 0.0, INT32_MAX);
+        : (int32_t)rsti_clamp_double(bucket->level, 0.0, INT32_MAX);
 }
 
 void rsti_send_rate_on_sent(rsti_send_rate_t *send_rate, int64_t bytes, int64_t datagrams,

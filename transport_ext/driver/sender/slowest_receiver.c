@@ -3,22 +3,6 @@
 
 #include "concurrent/holder.h"
 
-#include <netinet/in.h>
-
-static void set_address(rsti_live_receiver_t *receiver, const struct sockaddr_storage *source)
-{
-    memset(receiver->address, 0, sizeof receiver->address);
-    if (source->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const void *)source;
-        memcpy(receiver->address, &in6->sin6_addr, sizeof in6->sin6_addr);
-        receiver->port = -(int32_t)ntohs(in6->sin6_port);
-    } else {
-        const struct sockaddr_in *in = (const void *)source;
-        memcpy(receiver->address, &in->sin_addr, sizeof in->sin_addr);
-        receiver->port = ntohs(in->sin_port);
-    }
-}
-
 /* The record around a counter's value. */
 static rsti_counter_value_t *record_of(int64_t *value)
 {
@@ -30,7 +14,7 @@ void rsti_slowest_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publi
 {
     for (int32_t i = 0; i < publication->receiver_count; i++) {
         if (publication->receivers[i].receiver_id == receiver_id) {
-            set_address(&publication->receivers[i], source);
+            publication->receivers[i].source = rsti_netaddr_pack(source);
         }
     }
     rsti_slowest_on_receivers(sender, publication, now_ns);
@@ -60,8 +44,7 @@ void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t
         told.since_ms = publication->slowest_since_ms;
         told.position = holder->position;
         told.window = holder->window;
-        told.port = holder->port;
-        memcpy(told.address, holder->address, sizeof told.address);
+        rsti_holder_set_address(&told, &holder->source);
     }
     rsti_holder_write(record_of(publication->snd_consumed), &told);
 }

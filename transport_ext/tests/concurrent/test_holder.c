@@ -36,6 +36,27 @@ TEST(what_was_never_finished_is_not_read)
     CHECK(!rsti_holder_read(&value, &got));
 }
 
+/* Readers of other versions know an IPv6 address by its port below zero. */
+TEST(an_address_keeps_its_family)
+{
+    rsti_holder_t holder = {0};
+    CHECK_EQ(rsti_holder_address(&holder).family, AF_UNSPEC);
+    const rsti_packed_address_t four = {.family = AF_INET, .port = 65535, .bytes = {10, 1, 2, 3}};
+    rsti_holder_set_address(&holder, &four);
+    CHECK_EQ(holder.port, 65535);
+    rsti_packed_address_t got = rsti_holder_address(&holder);
+    CHECK_EQ(got.family, four.family);
+    CHECK_EQ(got.port, 65535);
+    CHECK_MEM(got.bytes, four.bytes, sizeof got.bytes);
+    const rsti_packed_address_t six = {.family = AF_INET6, .port = 65535, .bytes = {[15] = 7}};
+    rsti_holder_set_address(&holder, &six);
+    CHECK_EQ(holder.port, -65535);
+    got = rsti_holder_address(&holder);
+    CHECK_EQ(got.family, six.family);
+    CHECK_EQ(got.port, 65535);
+    CHECK_MEM(got.bytes, six.bytes, sizeof got.bytes);
+}
+
 static rsti_counter_value_t shared;
 static int32_t is_over;
 
@@ -74,4 +95,4 @@ TEST(no_half_is_read_while_it_changes)
 }
 
 CHECK_MAIN(RUN(what_is_written_is_read), RUN(what_was_never_finished_is_not_read),
-    RUN(no_half_is_read_while_it_changes))
+    RUN(an_address_keeps_its_family), RUN(no_half_is_read_while_it_changes))

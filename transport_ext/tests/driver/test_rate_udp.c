@@ -133,18 +133,18 @@ TEST(near_the_limit_small_messages_share_datagrams)
 {
     traffic_t traffic;
     link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "fixed,p:20000");
-    const rsti_account_t *account = &l->publication->send_rate.tokens.datagrams;
+    const rsti_bucket_t *bucket = &l->publication->send_rate.tokens.datagrams;
     offer_small(l, MS / 40);
     link_run(l, 100 * MS);
     traffic.data_count = traffic.data_bytes = 0;
-    double least = account->burst;
+    double least = bucket->burst;
     for (int i = 0; i < 5000; i++) {
         link_run(l, MS / 10);
-        least = account->level < least ? account->level : least;
+        least = bucket->level < least ? bucket->level : least;
     }
     CHECK(traffic.data_bytes >= 39000 / 2 * 128);
     CHECK(traffic.data_count <= 20000 / 2 + 40);
-    CHECK(least > account->burst / 8);
+    CHECK(least > bucket->burst / 8);
     CHECK(link_latency_ns(l, 1.0) <= MS + RSTI_SEND_BATCH_NS + MS / 10);
     link_close(l);
 }

@@ -335,13 +335,13 @@ TEST(nak_that_could_not_be_answered_is_answered_when_repeated)
 {
     publisher_t p;
     open_with_sent(&p);
-    p.publication->resend_bytes_left = 0;
-    p.publication->resend_refilled_ns = p.h->manual.now_ns;
+    p.publication->resend_bytes.level = 0;
+    p.publication->resend_bytes.filled_ns = p.h->manual.now_ns;
     send_nak(&p, 1408, 1408);
     pass(p.h);
     CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 0);
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_RETRANSMIT_OVERFLOW), 1);
-    p.publication->resend_bytes_left = 4096;
+    p.publication->resend_bytes.level = 4096;
     send_nak(&p, 1408, 1408);
     pass(p.h);
     CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 1);

@@ -116,7 +116,7 @@ TEST(wild_numbers_are_clamped)
         CHECK(rsti_tokens_room(&tokens, now_ns) >= 0);
         const int64_t due_ns = rsti_tokens_due_ns(&tokens, whole[(i + 5) % 7], whole[(i + 6) % 7],
             now_ns);
-        CHECK(due_ns >= tokens.filled_ns);
+        CHECK(due_ns >= tokens.bytes.filled_ns);
     }
     rsti_tokens_init(&tokens, 1e6, RSTI_RATE_MAX, MTU, 10 * MS);
     rsti_tokens_spend(&tokens, 4 * MTU, 0, 10 * MS);

@@ -56,12 +56,12 @@ static void run_world(int receivers, double loss)
     rsti_lab_agents_t agents;
     CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, dir), 0);
     rsti_lab_agents_run(&agents);
-    const rsti_lab_sender_facts_t *sender = &agents.sheet.senders[0];
+    const rsti_lab_sender_facts_t *sender = &agents.samples.senders[0];
     CHECK(sender->sent > 1.9 * MB && sender->sent < 2.1 * MB);
     CHECK_EQ((int64_t)sender->backlog < 1408, 1);
     for (int i = 0; i < receivers; i++) {
-        CHECK_EQ((int64_t)agents.sheet.images[i].consumed, (int64_t)sender->sent);
-        CHECK_EQ(agents.sheet.images[i].lost > 0, loss > 0);
+        CHECK_EQ((int64_t)agents.samples.images[i].consumed, (int64_t)sender->sent);
+        CHECK_EQ(agents.samples.images[i].lost > 0, loss > 0);
     }
     rsti_lab_agents_fini(&agents);
     remove_files();
@@ -102,13 +102,13 @@ TEST(liars_and_forgers_put_in_what_their_records_say)
         agents.spec.image[i].reports = 1;
     }
     rsti_lab_agents_run(&agents);
-    CHECK_EQ((int64_t)agents.sheet.senders[0].forged, 4 * 40);
-    CHECK(agents.tamper.forgers[3].length > RSTI_SM_TAGGED_LENGTH);
-    CHECK(agents.sheet.images[0].reports >= 60);
-    CHECK(agents.sheet.senders[0].ignored > 0);
-    CHECK(agents.sheet.images[0].consumed > 0 && agents.sheet.images[1].consumed > 0);
+    CHECK_EQ((int64_t)agents.samples.senders[0].forged, 4 * 40);
+    CHECK(agents.interference.forgers[3].length > RSTI_SM_TAGGED_LENGTH);
+    CHECK(agents.samples.images[0].reports >= 60);
+    CHECK(agents.samples.senders[0].ignored > 0);
+    CHECK(agents.samples.images[0].consumed > 0 && agents.samples.images[1].consumed > 0);
     rsti_lab_agents_fini(&agents);
-    CHECK(agents.tamper.forgers == NULL);
+    CHECK(agents.interference.forgers == NULL);
     remove_files();
 }
 
@@ -120,16 +120,16 @@ TEST(a_set_up_that_fails_gives_everything_back)
     CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, "/dev/shm/nowhere/at/all")
             < 0,
         1);
-    CHECK(agents.hosts == NULL && agents.sheet.samples == NULL);
+    CHECK(agents.hosts == NULL && agents.samples.values == NULL);
     CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count - 1, dir), -RST_EINVAL);
     ADD(&world, liar, RSTI_LAB_LIAR, .to_ns = 1, .period_ns = 1e6);
     CHECK_EQ(rsti_lab_agents_init_real(&agents, world.values, world.count, dir), -RST_EINVAL);
     CHECK(strstr(rst_last_error_text(), "record liar: on real sockets") != NULL);
-    CHECK(agents.tamper.images == NULL);
+    CHECK(agents.interference.images == NULL);
     CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, "/dev/shm/nowhere/at/all")
             < 0,
         1);
-    CHECK(agents.tamper.images == NULL && agents.wire.guard == NULL);
+    CHECK(agents.interference.images == NULL && agents.wire.guard == NULL);
     remove_files();
 }
 
@@ -141,16 +141,16 @@ static void run_in_real_time(int receivers)
     CHECK_EQ(rsti_lab_agents_init_real(&agents, world.values, world.count, dir), 0);
     while (!rsti_lab_agents_run_real(&agents, 50 * RSTI_NS_PER_MS)) {
     }
-    const rsti_lab_sheet_t *sheet = &agents.sheet;
-    CHECK_EQ(sheet->row_count, 400);
-    for (int64_t row = 0; row < sheet->row_count; row++) {
-        CHECK_EQ((int64_t)(sheet->samples[row * sheet->row_width] * 1e6 + 0.5), row * 1000);
+    const rsti_lab_samples_t *samples = &agents.samples;
+    CHECK_EQ(samples->row_count, 400);
+    for (int64_t row = 0; row < samples->row_count; row++) {
+        CHECK_EQ((int64_t)(samples->values[row * samples->row_width] * 1e6 + 0.5), row * 1000);
     }
-    const rsti_lab_sender_facts_t *sender = &sheet->senders[0];
+    const rsti_lab_sender_facts_t *sender = &samples->senders[0];
     CHECK(agents.step_count > 0 && agents.gap_most_ns > 0);
     CHECK(sender->sent > 0 && sender->sent < 20 * MB && sender->control_bytes > 0);
     for (int i = 0; i < receivers; i++) {
-        const double consumed = sheet->images[i].consumed;
+        const double consumed = samples->images[i].consumed;
         CHECK(consumed > 0 && consumed <= sender->sent);
         /* Who had the processor has had the time to take the rest. */
         CHECK(agents.gap_most_ns > 50 * RSTI_NS_PER_MS || consumed == sender->sent);

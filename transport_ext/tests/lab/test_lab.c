@@ -36,7 +36,7 @@ static void add_receiver(world_t *world, double number, double capacity, double 
 static double at(const rsti_lab_t *lab, double time_s, int64_t column)
 {
     const int64_t row = (int64_t)(time_s * 1000 + 0.5);
-    return lab->sheet.samples[row * lab->sheet.row_width + column];
+    return lab->samples.values[row * lab->samples.row_width + column];
 }
 
 enum {
@@ -52,7 +52,7 @@ static bool is_near(double value, double expected, double within)
     return value >= expected - within && value <= expected + within;
 }
 
-/* 50 MB/s into a capacity of 100: nothing waits; all but what is on the way is consumed. */
+/* 50 MB/s into a capacity of 100: nothing waits; all but what is on the link is consumed. */
 TEST(a_constant_rate_below_the_capacity_has_no_queue)
 {
     world_t world = {0};
@@ -112,7 +112,7 @@ TEST(what_finds_the_buffer_full_is_counted_and_asked_for)
     rsti_lab_fini(&lab);
 }
 
-/* Credit: never more than the buffer, no overrun, whatever the consumer does; the way is full. */
+/* Credit: never more than the buffer, no overrun, whatever the consumer does; the link is full. */
 TEST(credit_keeps_within_the_buffer)
 {
     world_t world = {0};
@@ -123,8 +123,8 @@ TEST(credit_keeps_within_the_buffer)
     rsti_lab_t lab;
     CHECK_EQ(rsti_lab_init(&lab, world.values, world.count), 0);
     rsti_lab_run(&lab);
-    for (int64_t row = 0; row < lab.sheet.row_count; row++) {
-        CHECK(lab.sheet.samples[row * lab.sheet.row_width + QUEUE] <= BUFFER);
+    for (int64_t row = 0; row < lab.samples.row_count; row++) {
+        CHECK(lab.samples.values[row * lab.samples.row_width + QUEUE] <= BUFFER);
     }
     CHECK_EQ((int64_t)at(&lab, 1.9, OVERRUN), 0);
     CHECK((int64_t)at(&lab, 0.79, QUEUE) > (int64_t)(BUFFER - 1408)); /* in the pause */
@@ -133,7 +133,7 @@ TEST(credit_keeps_within_the_buffer)
 }
 
 /* 3 % of the datagrams are lost: all of it arrives in order, and 3 % is sent twice. */
-TEST(what_the_way_loses_is_sent_again)
+TEST(what_the_link_loses_is_sent_again)
 {
     world_t world = {0};
     add_run(&world, 3, 5);
@@ -162,14 +162,15 @@ TEST(one_seed_is_one_run)
         rsti_lab_t lab;
         CHECK_EQ(rsti_lab_init(&lab, world.values, world.count), 0);
         rsti_lab_run(&lab);
-        const int64_t size = lab.sheet.row_count * lab.sheet.row_width * (int64_t)sizeof(double);
+        const int64_t size = lab.samples.row_count * lab.samples.row_width
+            * (int64_t)sizeof(double);
         if (first == NULL) {
             first = malloc((size_t)size);
             first_size = size;
-            memcpy(first, lab.sheet.samples, (size_t)size);
+            memcpy(first, lab.samples.values, (size_t)size);
         }
         CHECK_EQ(size, first_size);
-        CHECK_EQ(memcmp(first, lab.sheet.samples, (size_t)size) == 0, turn < 2);
+        CHECK_EQ(memcmp(first, lab.samples.values, (size_t)size) == 0, turn < 2);
         rsti_lab_fini(&lab);
     }
     free(first);
@@ -224,5 +225,5 @@ TEST(a_reference_to_nothing_is_named)
 CHECK_MAIN(RUN(a_constant_rate_below_the_capacity_has_no_queue),
     RUN(a_stop_makes_the_queue_of_its_length),
     RUN(what_finds_the_buffer_full_is_counted_and_asked_for), RUN(credit_keeps_within_the_buffer),
-    RUN(what_the_way_loses_is_sent_again), RUN(one_seed_is_one_run), RUN(gaps_are_cut_and_bounded),
+    RUN(what_the_link_loses_is_sent_again), RUN(one_seed_is_one_run), RUN(gaps_are_cut_and_bounded),
     RUN(a_record_that_is_wrong_is_named), RUN(a_reference_to_nothing_is_named))

@@ -126,6 +126,29 @@ TEST(equality_and_kinds)
     CHECK(rsti_netaddr_is_multicast(&six));
 }
 
+static bool is_packed_again(const char *text, int32_t family, uint16_t port, uint8_t last)
+{
+    const struct sockaddr_storage address = address_of(text);
+    const rsti_packed_address_t packed = rsti_netaddr_pack(&address);
+    const struct sockaddr_storage again = rsti_netaddr_unpack(&packed);
+    return packed.family == family && packed.port == port
+        && packed.bytes[family == AF_INET ? 3 : 15] == last && rsti_netaddr_equal(&again, &address);
+}
+
+TEST(packed_and_unpacked)
+{
+    const struct sockaddr_storage nobody = {0};
+    CHECK(is_packed_again("10.1.2.3:40123", AF_INET, 40123, 3));
+    CHECK(is_packed_again("0.0.0.0:0", AF_INET, 0, 0));
+    CHECK(is_packed_again("255.255.255.255:65535", AF_INET, 65535, 255));
+    CHECK(is_packed_again("[fd00::7]:40123", AF_INET6, 40123, 7));
+    CHECK(is_packed_again("[::]:65535", AF_INET6, 65535, 0));
+    const rsti_packed_address_t packed = rsti_netaddr_pack(&nobody);
+    CHECK_EQ(packed.family, AF_UNSPEC);
+    const struct sockaddr_storage again = rsti_netaddr_unpack(&packed);
+    CHECK_EQ(memcmp(&again, &nobody, sizeof again), 0);
+}
+
 /* F7, N19 */
 TEST(interfaces_that_every_machine_has)
 {
@@ -173,5 +196,5 @@ TEST(interfaces_that_are_refused)
 }
 
 CHECK_MAIN(RUN(split_takes_host_and_port), RUN(resolve_and_format_round_trip),
-    RUN(resolve_names_what_is_wrong), RUN(equality_and_kinds),
+    RUN(resolve_names_what_is_wrong), RUN(equality_and_kinds), RUN(packed_and_unpacked),
     RUN(interfaces_that_every_machine_has), RUN(interfaces_that_are_refused))

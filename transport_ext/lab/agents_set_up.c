@@ -1,5 +1,5 @@
-/* stage.c: what a run with real agents stands on: a host for each sender and each consumer, lanes
- * between those that belong together, channels made from the records. */
+/* agents_set_up.c: what a run with real agents stands on: a host for each sender and each consumer,
+ * lanes between those that belong together, channels made from the records. */
 #include "lab/agents.h"
 
 #include "flow/rate.h"
@@ -347,7 +347,7 @@ int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir)
     agents->wire.now_ns = RSTI_NS_PER_S;
     find_leads(agents);
     if (result == 0) {
-        result = rsti_lab_tamper_init(agents);
+        result = rsti_lab_interference_init(agents);
     }
     if (result == 0 && agents->is_real) {
         result = rsti_lab_real_find_ports(agents);

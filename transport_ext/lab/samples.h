@@ -1,13 +1,13 @@
-/* sheet.h: what a run looks like from outside, whoever carries it out: the queue engine (lab.h) or
- * the real agents (agents.h). They fill in the facts, the sheet makes rows of them while the run
- * lasts and one row for each image at its end.
+/* samples.h: what a run looks like from outside, whoever carries it out: the queue engine (lab.h)
+ * or the real agents (agents.h). They fill in the facts, the samples makes rows of them while the
+ * run lasts and one row for each image at its end.
  *
  * Rows hold time_s and gap_s (real time: the longest time between two steps since the row before),
  * then RSTI_LAB_SENDER_COLUMNS for each sender and RSTI_LAB_IMAGE_COLUMNS for each of the first
  * traced_images images; results hold one row of RSTI_LAB_RESULT_COLUMNS for each image. Nothing is
  * allocated between init and fini. */
-#ifndef RSTI_LAB_SHEET_H
-#define RSTI_LAB_SHEET_H
+#ifndef RSTI_LAB_SAMPLES_H
+#define RSTI_LAB_SAMPLES_H
 
 #include "lab/spec.h"
 
@@ -49,16 +49,16 @@ enum {
     RSTI_LAB_TIME_WIDTH = 2
 };
 
-typedef struct rsti_lab_sheet_t {
+typedef struct rsti_lab_samples_t {
     const rsti_lab_spec_t *spec;
     rsti_lab_sender_facts_t *senders; /* filled in by who carries the run out */
     rsti_lab_image_facts_t *images;
     int64_t step_count;
     int64_t sample_every; /* steps */
     int64_t gap_ns; /* since the last row; 0 in virtual time */
-    double *samples;
+    double *values;
     int64_t row_width, row_count, row_most;
-} rsti_lab_sheet_t;
+} rsti_lab_samples_t;
 
 extern const char *const rsti_lab_sender_columns[];
 extern const char *const rsti_lab_image_columns[];
@@ -67,15 +67,15 @@ extern const int32_t rsti_lab_sender_column_count;
 extern const int32_t rsti_lab_image_column_count;
 extern const int32_t rsti_lab_result_column_count;
 
-/* The spec outlives the sheet. 0, -RST_EINVAL or -RST_ENOMEM, with a text. */
-int rsti_lab_sheet_init(rsti_lab_sheet_t *sheet, const rsti_lab_spec_t *spec);
-void rsti_lab_sheet_fini(rsti_lab_sheet_t *sheet);
+/* The spec outlives the samples. 0, -RST_EINVAL or -RST_ENOMEM, with a text. */
+int rsti_lab_samples_init(rsti_lab_samples_t *samples, const rsti_lab_spec_t *spec);
+void rsti_lab_samples_fini(rsti_lab_samples_t *samples);
 /* The step that makes the next row; INT64_MAX: there is none. */
-int64_t rsti_lab_sheet_next(const rsti_lab_sheet_t *sheet);
+int64_t rsti_lab_samples_next(const rsti_lab_samples_t *samples);
 /* Whether this step is one of those that make a row. */
-bool rsti_lab_sheet_is_due(const rsti_lab_sheet_t *sheet, int64_t step);
-void rsti_lab_sheet_add(rsti_lab_sheet_t *sheet, int64_t now_ns);
+bool rsti_lab_samples_is_due(const rsti_lab_samples_t *samples, int64_t step);
+void rsti_lab_samples_add(rsti_lab_samples_t *samples, int64_t now_ns);
 /* One row of results; out has room for RSTI_LAB_RESULT_WIDTH. */
-void rsti_lab_sheet_result(const rsti_lab_sheet_t *sheet, int32_t image, double *out);
+void rsti_lab_samples_result(const rsti_lab_samples_t *samples, int32_t image, double *out);
 
 #endif

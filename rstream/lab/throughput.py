@@ -1,7 +1,7 @@
-"""Throughput of several ways to ask, side by side: a stream for each between the same two processes, which run in short turns.
+"""Throughput under several request patterns, side by side: a stream for each between the same two processes, in short turns.
 
-The speed of a shared machine changes from second to second, and where its scheduler puts two processes makes more of a
-difference than what is compared. Ways that take turns of a tenth of a second in the same processes share both.
+The speed of a shared machine changes from second to second, and the placement of two processes by its scheduler often
+matters more than the pattern. Patterns that take turns of a tenth of a second in the same processes share both.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from multiprocessing.connection import Connection
 
-__all__ = ("Way", "elements_per_s")
+__all__ = ("RequestPattern", "elements_per_s")
 
 _names: Final = itertools.count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class RequestPattern:
     """A reader asks for ``first`` elements, and for ``then`` anew whenever as many were delivered (0: never again)."""
 
     channel: str | None
@@ -36,10 +36,10 @@ class Way:
 class _Timed(Asker):
     """Tells when the last element of each turn was delivered."""
 
-    def __init__(self, way: Way, turn: int, link: Connection) -> None:
+    def __init__(self, pattern: RequestPattern, turn: int, link: Connection) -> None:
         super().__init__(
-            itertools.chain((way.first,), itertools.repeat(way.then)),
-            way.first - way.then if way.then else 0,
+            itertools.chain((pattern.first,), itertools.repeat(pattern.then)),
+            pattern.first - pattern.then if pattern.then else 0,
         )
         self._turn, self._link = turn, link
 
@@ -49,11 +49,13 @@ class _Timed(Asker):
             self._link.send(time.monotonic())
 
 
-def _read(link: Connection, there: str, streams: Sequence[tuple[str, Way]], turn: int) -> None:
+def _read(
+    link: Connection, there: str, streams: Sequence[tuple[str, RequestPattern]], turn: int
+) -> None:
     """The readers' process; it ends when the other one hangs up."""
-    askers = [_Timed(way, turn, link) for _, way in streams]
-    for asker, (name, way) in zip(askers, streams, strict=True):
-        publisher_from(name, there, way.channel).subscribe(asker)
+    askers = [_Timed(pattern, turn, link) for _, pattern in streams]
+    for asker, (name, pattern) in zip(askers, streams, strict=True):
+        publisher_from(name, there, pattern.channel).subscribe(asker)
     with suppress(EOFError):
         link.recv()
     for asker in askers:
@@ -61,7 +63,7 @@ def _read(link: Connection, there: str, streams: Sequence[tuple[str, Way]], turn
 
 
 def _take(link: Connection, maker: Maker, turn: int, name: str) -> float:
-    """One turn: elements per second, from the word to the maker to the last delivery (one clock for all processes)."""
+    """One turn: elements per second, from the request to the maker to the last delivery (one clock for all processes)."""
     began_s = time.monotonic()
     maker.extend(turn)
     try:
@@ -75,31 +77,31 @@ def _take(link: Connection, maker: Maker, turn: int, name: str) -> float:
 def elements_per_s(
     here: str,
     there: str,
-    ways: Sequence[Way],
+    patterns: Sequence[RequestPattern],
     *,
     window: int,
     payload: bytes,
     turn: int,
     rounds: int,
 ) -> list[list[float]]:
-    """Of each way the throughput of its turns, from this process to one of its own.
+    """The throughput of each pattern in its turns, from this process to one of its own.
 
     Args:
         turn: elements of a turn.
-        rounds: turns of each way; the order changes from one to the next, and a first round is not counted.
+        rounds: turns of each pattern; the order changes from one to the next, and a first round is not counted.
     """
-    streams = [(f"lab-turns-{next(_names)}", way) for way in ways]
+    streams = [(f"lab-turns-{next(_names)}", pattern) for pattern in patterns]
     spawn = multiprocessing.get_context("spawn")
     mine, theirs = spawn.Pipe()
     reader = spawn.Process(target=_read, args=(theirs, there, streams, turn), daemon=True)
-    sinks = [sink_to(name, here, way.channel, window) for name, way in streams]
+    sinks = [sink_to(name, here, pattern.channel, window) for name, pattern in streams]
     makers = [Maker(sink, payload, 0, lambda: 0) for sink in sinks]
     reader.start()
     theirs.close()
-    seen: list[list[float]] = [[] for _ in ways]
+    seen: list[list[float]] = [[] for _ in patterns]
     try:
         for number in range(rounds + 1):
-            for i in range(len(ways)) if number % 2 == 0 else reversed(range(len(ways))):
+            for i in range(len(patterns)) if number % 2 == 0 else reversed(range(len(patterns))):
                 per_s = _take(mine, makers[i], turn, streams[i][0])
                 if number > 0:
                     seen[i].append(per_s)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rstream.lab.engine import Run
 
-__all__ = ("own",)
+__all__ = ("run_user_scenario",)
 
 
 def look(run: Run) -> dict[str, float]:
@@ -36,7 +36,7 @@ def look(run: Run) -> dict[str, float]:
     }
 
 
-def own(path: Path, plan: Plan, *, is_real: bool = False) -> Report:
+def run_user_scenario(path: Path, plan: Plan, *, is_real: bool = False) -> Report:
     """The first law stands in ``figures``, the others in ``baselines``. ``passed`` says that it ran: a scenario has no limits.
 
     Raises:

@@ -1,5 +1,5 @@
-/* tamper.c: see the header. */
-#include "lab/tamper.h"
+/* interference.c: see the header. */
+#include "lab/interference.h"
 
 #include "lab/agents.h"
 #include "protocol/sm_fill.h"
@@ -69,7 +69,7 @@ static bool is_lying(const rsti_lab_agents_t *agents, int32_t image)
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_LIAR]; i++) {
         const rsti_lab_liar_spec_t *liar = &agents->spec.liar[i];
         if ((int32_t)liar->image == image
-            && is_within(agents->tamper.now_ns, liar->from_ns, liar->to_ns)) {
+            && is_within(agents->interference.now_ns, liar->from_ns, liar->to_ns)) {
             return true;
         }
     }
@@ -82,9 +82,9 @@ static void keep_strongest(rsti_lab_agents_t *agents, int32_t image,
 {
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_FORGER]; i++) {
         const rsti_lab_forger_spec_t *spec = &agents->spec.forger[i];
-        rsti_lab_forgery_at_work_t *forger = &agents->tamper.forgers[i];
+        rsti_lab_forgery_at_work_t *forger = &agents->interference.forgers[i];
         if ((int32_t)spec->image == image && strength >= forger->strength
-            && (double)agents->tamper.now_ns < spec->from_ns
+            && (double)agents->interference.now_ns < spec->from_ns
             && passing->length <= sizeof forger->bytes) {
             forger->strength = strength;
             forger->length = passing->length;
@@ -101,7 +101,7 @@ static bool on_passing(void *arg, const rsti_lab_passing_t *passing)
     if (image < 0 || !read_status(passing, &status)) {
         return true;
     }
-    rsti_lab_overheard_t *heard = &agents->tamper.images[image];
+    rsti_lab_overheard_t *heard = &agents->interference.images[image];
     if (status.frame.frame_length <= RSTI_SM_TAGGED_LENGTH) {
         heard->is_known = true;
         heard->source = *passing->source;
@@ -130,7 +130,7 @@ static bool on_passing(void *arg, const rsti_lab_passing_t *passing)
 static void post(rsti_lab_agents_t *agents, int32_t image, int32_t sender, const uint8_t *data,
     size_t length)
 {
-    const rsti_lab_overheard_t *heard = &agents->tamper.images[image];
+    const rsti_lab_overheard_t *heard = &agents->interference.images[image];
     rsti_lab_wire_post(&agents->wire,
         &(rsti_lab_passing_t){
             .from = rsti_lab_agents_consumer_host(agents, image),
@@ -168,9 +168,9 @@ static size_t encode(const rsti_lab_overheard_t *heard, const rsti_sm_t *status,
 static void lie(rsti_lab_agents_t *agents, const rsti_lab_liar_spec_t *liar)
 {
     const int32_t image = (int32_t)liar->image;
-    const int64_t now_ns = agents->tamper.now_ns;
+    const int64_t now_ns = agents->interference.now_ns;
     rsti_lab_reader_t *reader = &agents->readers[image];
-    rsti_lab_overheard_t *heard = &agents->tamper.images[image];
+    rsti_lab_overheard_t *heard = &agents->interference.images[image];
     const int32_t host = rsti_lab_agents_consumer_host(agents, image);
     if (!is_within(now_ns, liar->from_ns, liar->to_ns) || now_ns < heard->lie_due_ns
         || !heard->is_known || reader->image == NULL || !(reader->spec->reports > 0)
@@ -209,7 +209,7 @@ static void claim_position(const rsti_lab_stream_t *stream, int64_t queue, rsti_
 
 static size_t make(rsti_lab_agents_t *agents, const rsti_lab_forger_spec_t *forger, uint8_t *frame)
 {
-    const rsti_lab_overheard_t *heard = &agents->tamper.images[(int32_t)forger->image];
+    const rsti_lab_overheard_t *heard = &agents->interference.images[(int32_t)forger->image];
     const double buffer_bytes = agents->spec.image[(int32_t)forger->image].buffer_bytes;
     const rsti_sm_fill_t fill = {
         .strength = forger->strength,
@@ -223,7 +223,7 @@ static size_t make(rsti_lab_agents_t *agents, const rsti_lab_forger_spec_t *forg
     claim_position(&agents->streams[(int32_t)forger->sender],
         (int64_t)(forger->fill * buffer_bytes), &status);
     if ((int32_t)forger->kind == RSTI_LAB_FORGES_FRESH) {
-        status.receiver_id = STRANGER_ID + ++agents->tamper.fresh_count;
+        status.receiver_id = STRANGER_ID + ++agents->interference.fresh_count;
     } else if ((int32_t)forger->kind == RSTI_LAB_FORGES_STRANGER) {
         status.receiver_id = STRANGER_ID;
     }
@@ -233,11 +233,11 @@ static size_t make(rsti_lab_agents_t *agents, const rsti_lab_forger_spec_t *forg
 static void forge(rsti_lab_agents_t *agents, int32_t number)
 {
     const rsti_lab_forger_spec_t *spec = &agents->spec.forger[number];
-    rsti_lab_forgery_at_work_t *forger = &agents->tamper.forgers[number];
+    rsti_lab_forgery_at_work_t *forger = &agents->interference.forgers[number];
     const bool is_replay = (int32_t)spec->kind == RSTI_LAB_REPLAYS;
-    const int64_t now_ns = agents->tamper.now_ns;
+    const int64_t now_ns = agents->interference.now_ns;
     if (!is_within(now_ns, spec->from_ns, spec->to_ns) || now_ns < forger->due_ns
-        || !agents->tamper.images[(int32_t)spec->image].is_known
+        || !agents->interference.images[(int32_t)spec->image].is_known
         || (is_replay && forger->length == 0)) {
         return;
     }
@@ -249,9 +249,9 @@ static void forge(rsti_lab_agents_t *agents, int32_t number)
     post(agents, (int32_t)spec->image, (int32_t)spec->sender, forger->bytes, forger->length);
 }
 
-void rsti_lab_tamper_step(rsti_lab_agents_t *agents, int64_t now_ns)
+void rsti_lab_interference_step(rsti_lab_agents_t *agents, int64_t now_ns)
 {
-    agents->tamper.now_ns = now_ns;
+    agents->interference.now_ns = now_ns;
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_LIAR]; i++) {
         lie(agents, &agents->spec.liar[i]);
     }
@@ -262,17 +262,20 @@ void rsti_lab_tamper_step(rsti_lab_agents_t *agents, int64_t now_ns)
 
 /* ---- life ---- */
 
-int rsti_lab_tamper_init(rsti_lab_agents_t *agents)
+int rsti_lab_interference_init(rsti_lab_agents_t *agents)
 {
-    rsti_lab_tamper_t *tamper = &agents->tamper;
+    rsti_lab_interference_t *interference = &agents->interference;
     const int32_t *counts = agents->spec.counts;
-    *tamper = (rsti_lab_tamper_t){.now_ns = -1};
+    *interference = (rsti_lab_interference_t){.now_ns = -1};
     if (counts[RSTI_LAB_LIAR] + counts[RSTI_LAB_FORGER] == 0) {
         return 0;
     }
-    tamper->images = rsti_alloc((size_t)counts[RSTI_LAB_IMAGE] * sizeof *tamper->images);
-    tamper->forgers = rsti_alloc((size_t)counts[RSTI_LAB_FORGER] * sizeof *tamper->forgers + 1);
-    if (tamper->images == NULL || tamper->forgers == NULL) {
+    interference->images = rsti_alloc((size_t)counts[RSTI_LAB_IMAGE]
+        * sizeof *interference->images);
+    interference->forgers = rsti_alloc((size_t)counts[RSTI_LAB_FORGER]
+            * sizeof *interference->forgers
+        + 1);
+    if (interference->images == NULL || interference->forgers == NULL) {
         return RST_SET_ERR(RST_ENOMEM, "%d liars and %d forgers", counts[RSTI_LAB_LIAR],
             counts[RSTI_LAB_FORGER]);
     }
@@ -281,9 +284,9 @@ int rsti_lab_tamper_init(rsti_lab_agents_t *agents)
     return 0;
 }
 
-void rsti_lab_tamper_fini(rsti_lab_tamper_t *tamper)
+void rsti_lab_interference_fini(rsti_lab_interference_t *interference)
 {
-    rsti_free(tamper->images);
-    rsti_free(tamper->forgers);
-    *tamper = (rsti_lab_tamper_t){0};
+    rsti_free(interference->images);
+    rsti_free(interference->forgers);
+    *interference = (rsti_lab_interference_t){0};
 }

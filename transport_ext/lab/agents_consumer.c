@@ -1,8 +1,8 @@
-/* taker.c: what a consumer takes in a step from the images it reads: whole frames, as much as its
- * capacity gives. In the order of arrival each image is owed its queue's share of what is gained,
- * and the one that is owed most is served next (the longest queue would be another rule: a short
- * one would wait for ever); in turn, one frame from each. What it could have taken while nothing
- * was there is gone.
+/* agents_consumer.c: what a consumer takes in a step from the images it reads: whole frames, as
+ * much as its capacity gives. In the order of arrival each image is owed its queue's share of what
+ * is gained, and the one that is owed most is served next (the longest queue would be another rule:
+ * a short one would wait for ever); in turn, one frame from each. What it could have taken while
+ * nothing was there is gone.
  *
  * One that publishes takes no more than the next sender has room for. */
 #include "lab/agents.h"
@@ -73,41 +73,41 @@ static int32_t next_frame(const rsti_lab_reader_t *reader)
     return rsti_align_i32(rsti_get_i32(term + offset), RSTI_FRAME_ALIGNMENT);
 }
 
-static bool is_of(const rsti_lab_reader_t *reader, int32_t consumer)
+static bool is_of(const rsti_lab_reader_t *reader, int32_t number)
 {
-    return (int32_t)reader->spec->consumer == consumer;
+    return (int32_t)reader->spec->consumer == number;
 }
 
 /* Who has nothing is owed nothing. */
-static void share_out(rsti_lab_agents_t *agents, int32_t consumer, double gained)
+static void share_out(rsti_lab_agents_t *agents, int32_t number, double gained)
 {
     const int32_t count = agents->spec.counts[RSTI_LAB_IMAGE];
     int64_t total = 0;
     for (int32_t i = 0; i < count; i++) {
-        total += is_of(&agents->readers[i], consumer) ? queue_of(&agents->readers[i]) : 0;
+        total += is_of(&agents->readers[i], number) ? queue_of(&agents->readers[i]) : 0;
     }
     for (int32_t i = 0; i < count; i++) {
         rsti_lab_reader_t *reader = &agents->readers[i];
         const int64_t queue = queue_of(reader);
-        if (is_of(reader, consumer)) {
+        if (is_of(reader, number)) {
             reader->owed = queue > 0 ? reader->owed + gained * (double)queue / (double)total : 0;
         }
     }
 }
 
 /* -1: nothing is there. */
-static int32_t choose(const rsti_lab_agents_t *agents, int32_t consumer)
+static int32_t choose(const rsti_lab_agents_t *agents, int32_t number)
 {
-    const rsti_lab_taker_t *taker = &agents->takers[consumer];
+    const rsti_lab_agents_consumer_t *consumer = &agents->consumers[number];
     const int32_t count = agents->spec.counts[RSTI_LAB_IMAGE];
     int32_t chosen = -1;
     for (int32_t i = 1; i <= count; i++) {
-        const int32_t at = (taker->turn + i) % count;
+        const int32_t at = (consumer->turn + i) % count;
         const rsti_lab_reader_t *reader = &agents->readers[at];
-        if (!is_of(reader, consumer) || queue_of(reader) <= 0) {
+        if (!is_of(reader, number) || queue_of(reader) <= 0) {
             continue;
         }
-        if (taker->spec->in_turn > 0) {
+        if (consumer->spec->in_turn > 0) {
             return at;
         }
         if (chosen < 0 || reader->owed > agents->readers[chosen].owed) {
@@ -123,20 +123,20 @@ static bool has_room(const rsti_lab_stream_t *next, int32_t bytes)
 }
 
 /* One frame; false when there is none, or no more may be taken in this step. */
-static bool take_frame(rsti_lab_agents_t *agents, int32_t consumer, rsti_lab_stream_t *next)
+static bool take_frame(rsti_lab_agents_t *agents, int32_t number, rsti_lab_stream_t *next)
 {
-    rsti_lab_taker_t *taker = &agents->takers[consumer];
-    const int32_t chosen = choose(agents, consumer);
+    rsti_lab_agents_consumer_t *consumer = &agents->consumers[number];
+    const int32_t chosen = choose(agents, number);
     const int32_t bytes = chosen < 0 ? 0 : next_frame(&agents->readers[chosen]);
     if (bytes <= 0 || (next != NULL && !has_room(next, bytes))) {
-        taker->rest = 0;
+        consumer->rest = 0;
         return false;
     }
-    if (bytes > taker->rest) {
+    if (bytes > consumer->rest) {
         return false;
     }
-    taker->turn = chosen;
-    taker->rest -= bytes;
+    consumer->turn = chosen;
+    consumer->rest -= bytes;
     agents->readers[chosen].consumed += bytes;
     agents->readers[chosen].owed -= bytes;
     if (next != NULL) {
@@ -146,32 +146,32 @@ static bool take_frame(rsti_lab_agents_t *agents, int32_t consumer, rsti_lab_str
 }
 
 /* Bytes that it can take in this time. */
-static double capacity_of(rsti_lab_taker_t *taker, int64_t from_ns, int64_t to_ns, int64_t step_ns)
+static double capacity_of(rsti_lab_agents_consumer_t *consumer, int64_t from_ns, int64_t to_ns,
+    int64_t step_ns)
 {
     double bytes = 0;
     while (from_ns < to_ns) {
         const int64_t part_ns = rsti_min_i64(step_ns, to_ns - from_ns);
-        bytes += rsti_lab_capacity_at(&taker->capacity, from_ns) * (double)part_ns / 1e9;
+        bytes += rsti_lab_capacity_at(&consumer->capacity, from_ns) * (double)part_ns / 1e9;
         from_ns += part_ns;
     }
     return bytes;
 }
 
-void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t consumer, int64_t from_ns,
-    int64_t to_ns)
+void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t number, int64_t from_ns, int64_t to_ns)
 {
-    rsti_lab_taker_t *taker = &agents->takers[consumer];
-    const int32_t forward_to = (int32_t)taker->spec->forward_to;
+    rsti_lab_agents_consumer_t *consumer = &agents->consumers[number];
+    const int32_t forward_to = (int32_t)consumer->spec->forward_to;
     rsti_lab_stream_t *next = forward_to >= 0 ? &agents->streams[forward_to] : NULL;
-    const double gained = capacity_of(taker, from_ns, to_ns, (int64_t)agents->spec.run->step_ns);
-    taker->taken_most += gained;
-    taker->rest += gained;
-    share_out(agents, consumer, gained);
-    while (take_frame(agents, consumer, next)) {
+    const double gained = capacity_of(consumer, from_ns, to_ns, (int64_t)agents->spec.run->step_ns);
+    consumer->taken_most += gained;
+    consumer->rest += gained;
+    share_out(agents, number, gained);
+    while (take_frame(agents, number, next)) {
     }
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
         const rsti_lab_reader_t *reader = &agents->readers[i];
-        if (is_of(reader, consumer) && reader->image != NULL) {
+        if (is_of(reader, number) && reader->image != NULL) {
             rsti_store_release_i64(reader->position, reader->consumed);
         }
     }

@@ -1,0 +1,54 @@
+"""How fast the adaptive law reacts, and what headroom a buffer has, where a consumer drains at the rate.
+
+The law is the C one (``flow/reaction.h``); this module only turns seconds into nanoseconds and back.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rstream import _core
+
+__all__ = ("DETECT_S", "TARGET_DELAY_S", "buffer_for_margin", "margin", "reaction_s")
+
+_TARGET_DELAY_NS, _DETECT_NS = _core.lab_defaults()
+#: How long a message may wait in a reader's buffer.
+TARGET_DELAY_S: Final = _TARGET_DELAY_NS / 1e9
+#: How long a stop costs beyond the reaction time: a host finds it only when its threads come round.
+DETECT_S: Final = _DETECT_NS / 1e9
+
+
+def _reaction(
+    buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float
+) -> tuple[int, int, float]:
+    return _core.lab_reaction(
+        round(target_delay_s * 1e9), _DETECT_NS, round(buffer_bytes), round(rtt_s * 1e9), rate
+    )
+
+
+def reaction_s(
+    buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = TARGET_DELAY_S
+) -> float:
+    """The time until a cut of the rate is felt at the consumer: a round trip and a window."""
+    return _reaction(buffer_bytes, rate, rtt_s, target_delay_s)[1] / 1e9
+
+
+def margin(
+    buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = TARGET_DELAY_S
+) -> float:
+    """The headroom X. A larger buffer never has less."""
+    return _reaction(buffer_bytes, rate, rtt_s, target_delay_s)[2]
+
+
+def buffer_for_margin(
+    wanted: float, rate: float, rtt_s: float, target_delay_s: float = TARGET_DELAY_S
+) -> float:
+    """The smallest buffer (whole KiB) with that headroom; one that has exactly enough counts."""
+    low, high = 1, 1 << 20
+    while low < high:
+        middle = (low + high) // 2
+        if margin(middle * 1024.0, rate, rtt_s, target_delay_s) >= wanted * (1 - 1e-9):
+            high = middle
+        else:
+            low = middle + 1
+    return low * 1024.0
