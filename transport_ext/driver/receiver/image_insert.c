@@ -47,7 +47,8 @@ static bool is_heartbeat_in_time(rsti_receiver_t *receiver, const rsti_image_t *
 
 static void on_noop(rsti_receiver_t *receiver, rsti_image_t *image, int64_t number)
 {
-    if (rsti_image_tells_words(image) && rsti_image_noop_hear(&image->noop, number)) {
+    if (rsti_image_noop_is_new(&image->noop, number) && rsti_image_tells_words(image)) {
+        rsti_store_release_i64(&image->noop.heard, number);
         rsti_store_release_i64(&image->file.log.metadata->ext.noop, number);
         rsti_driver_wake_log(receiver->driver, &image->file.log, RSTI_WAIT_DATA);
         rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);

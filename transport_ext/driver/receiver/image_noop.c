@@ -3,14 +3,10 @@
 
 #include "concurrent/atomics.h"
 
-bool rsti_image_noop_hear(rsti_image_noop_t *state, int64_t number)
+bool rsti_image_noop_is_new(const rsti_image_noop_t *state, int64_t number)
 {
     /* Not only higher ones: a forged number would silence all that come after it. */
-    if (number == rsti_load_relaxed_i64(&state->heard)) {
-        return false;
-    }
-    rsti_store_release_i64(&state->heard, number);
-    return true;
+    return number != rsti_load_relaxed_i64(&state->heard);
 }
 
 bool rsti_image_noop_pending(rsti_image_noop_t *state)

@@ -27,8 +27,8 @@ typedef struct rsti_image_noop_t {
     int64_t seen;
 } rsti_image_noop_t;
 
-/* Receiver: a heartbeat had that number. True when it is new. */
-bool rsti_image_noop_hear(rsti_image_noop_t *state, int64_t number);
+/* Receiver: the number that a heartbeat had is not the one heard last. */
+bool rsti_image_noop_is_new(const rsti_image_noop_t *state, int64_t number);
 /* Receiver: true when there is something new to be told. */
 bool rsti_image_noop_pending(rsti_image_noop_t *state);
 
