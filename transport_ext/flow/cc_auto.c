@@ -1,34 +1,41 @@
-/* cc_auto.c: the window follows what the readers drain in a round trip. With D the drain, R the
- * least round trip remembered, G the longest time that the readers left data unread between two
- * looks, H the most bytes that lay behind a gap:
+/* cc_auto.c: the window follows what the readers drain in a round trip.
  *
- *     window = clamp(min(2 * D * (R + G) + 5/4 * H, 6 * D * (R + G)), min(4 MTU, max_window),
- * max_window)
+ *     window = clamp(min(2 drain (rtt + pause) + 5/4 behind, 6 drain (rtt + pause)),
+ *                    min(4 MTU, max_window), max_window)
  *
- * Why 2: a status message leaves when a quarter of the window is consumed, so a stream that is
- * held by its window alone drains 3/4 * window / (R + G) or more; each interval then makes the
- * window at least 3/2 of what it was, until something else holds the stream. A slow reader gets a
- * short queue; a fast one on a long way a window that fills the way, found at runtime.
+ *     drain    bytes per second that the readers take
+ *     rtt      least round trip remembered
+ *     pause    longest time for which the readers left data unread between two looks
+ *     behind   most bytes that lay behind a gap
  *
- * Why H: what comes in while a gap is being repaired lies in the window and cannot be consumed. A
- * stream that its window holds meanwhile fills all of it but what is in flight, so the window grows
- * by a quarter or more each time until the longest repair fits in; then H is what came in during
- * that, whatever the window. At most 6, because a queue on the way makes repairs longer, those the
- * window, and that the queue: four repairs of the same byte.
+ * Why 2: a status message leaves when a quarter of the window is consumed. A stream that only its
+ * window holds drains at least 3/4 window / (rtt + pause), so each interval makes the window at
+ * least 3/2 of what it was, until something else holds the stream. A slow reader gets a short
+ * queue. A fast reader on a long path gets a window that fills the path.
  *
- * Measured over intervals of (smoothed round trip + G), at least INTERVAL_MIN_NS. D and G are the
- * greatest of the last RSTI_AUTO_SAMPLES intervals that count:
- *   - an interval without consumption does not: a reader that pauses finds its window as it was,
- *     and what happens around a pause (data unread for longer than PAUSE_NS) is neither drain nor
- *     gap;
- *   - one in which the sender did not use its credit (it did not come further than half a window
- *     below the limit that stood at the beginning) counts only when it drained more than any other:
- *     a quiet publisher makes the window no smaller.
- * H is the greatest of the last RSTI_AUTO_SAMPLES intervals, whether they count or not.
+ * Why behind: what arrives during the repair of a gap lies in the window and cannot be consumed. A
+ * stream that its window holds meanwhile fills all of it except what is in flight. The window then
+ * grows by a quarter or more each time, until the longest repair fits in. From then on behind is
+ * what arrived during that repair, whatever the window.
+ *
+ * Why at most 6: a queue on the path makes repairs longer, longer repairs make the window larger,
+ * and the window makes the queue longer. Six allow four repairs of the same byte.
+ *
+ * It is measured over intervals of (smoothed round trip + pause), at least INTERVAL_MIN_NS. drain
+ * and pause are the greatest of the last RSTI_AUTO_SAMPLES intervals that count:
+ *   - An interval without consumption does not count: a reader that pauses finds its window as it
+ *     was. What happens around a pause (data unread for longer than PAUSE_NS) is neither drain nor
+ *     pause.
+ *   - An interval in which the sender did not use its window counts only when it drained more than
+ *     any other: a quiet publisher makes the window no smaller. The sender did not use it when it
+ *     came no further than half a window below the limit of the interval's beginning.
+ * behind is the greatest of the last RSTI_AUTO_SAMPLES intervals, whether they count or not.
+ *
  * Changes of less than an eighth are not announced. Until a round trip is known the window stays.
  *
- * A queue that the window itself makes on the way (W > D * R does) is part of the round trip once
- * the older, shorter ones are forgotten (rtt.h); then only max_window ends the growth. */
+ * A window larger than drain * rtt makes a queue on the path. This queue becomes part of the round
+ * trip once the older, shorter round trips are forgotten (rtt.h); then only max_window ends the
+ * growth. */
 #include "flow/congestion.h"
 
 #include "util/int_math.h"

@@ -1,12 +1,13 @@
-/* sm_budget.h: the value of the item RSTI_SM_ITEM_BUDGET of an additional status message: what a
- * consumer lets be under way to it, and how far it has taken it (flow/budget.h). Little-endian, 24
- * bytes; a later version may append:
+/* sm_budget.h: the value of the item RSTI_SM_ITEM_BUDGET of an additional status message: how many
+ * bytes a consumer lets be under way to it, and how far it has consumed (flow/budget.h).
+ * Little-endian, 24 bytes; a later version may append.
  *
- *   0  i64 position acknowledged   8  i64 bytes of the connection; 0: no limit   16  i64 bytes of
- * the stream
+ *    0  i64  position acknowledged
+ *    8  i64  bytes granted to the connection; 0: no limit
+ *   16  i64  bytes granted to the stream; 0: no limit
  *
- * Each value stands alone, so one that is lost or doubled does no harm; one with an older position
- * is late. Untrusted: any 24 bytes are a value; less than nothing granted is no limit. */
+ * Each value stands alone: a lost or repeated one does no harm, and one with an older position is
+ * late. Untrusted: any 24 bytes are a value, and a negative grant means no limit. */
 #ifndef RSTI_PROTOCOL_SM_BUDGET_H
 #define RSTI_PROTOCOL_SM_BUDGET_H
 

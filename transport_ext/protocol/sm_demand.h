@@ -1,12 +1,12 @@
 /* sm_demand.h: the value of the item RSTI_SM_ITEM_DEMAND of an additional status message: what the
- * readers of an image ask for. Little-endian, 16 bytes; a later version may append:
+ * readers of an image ask for. Little-endian, 16 bytes; a later version may append.
  *
- *   0  i64 position that they have consumed     8  i64 messages wanted behind it; INT64_MAX: no
- * limit
+ *    0  i64  position that the readers have consumed
+ *    8  i64  messages wanted behind it; INT64_MAX: no limit
  *
- * The count begins at a position that the sender knows, and not at the join of a reader, so each
- * value stands alone: one that is lost, repeated or late does no harm. Untrusted: any 16 bytes are
- * a value; less than no message is none. */
+ * The count begins at a position that the sender knows, not where a reader joined. So each value
+ * stands alone: a lost, repeated or late one does no harm. Untrusted: any 16 bytes are a value, and
+ * a negative count means none. */
 #ifndef RSTI_PROTOCOL_SM_DEMAND_H
 #define RSTI_PROTOCOL_SM_DEMAND_H
 

@@ -82,12 +82,13 @@ static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, i
 
 /* Data may be taken up to
  *
- *     max(S + T/2, min(C + T/2, S + T))        S the position of the newest status message, C what
- * was consumed, T a term
+ *     max(newest + term / 2, min(consumed + term / 2, newest + term))
  *
- * A status message is due after a quarter of the window, and until then more may have been consumed
- * than it said: of a buffer of half a term that quarter would be dropped, just when every byte
- * counts. S + T, since what lies beyond S may come again, and the conductor cleans up to C - T. */
+ * with newest the position of the newest status message. A status message is due after a quarter of
+ * the window, and until then more may have been consumed than it said. Without the second part a
+ * buffer of half a term would drop that quarter, just when every byte counts. The limit newest +
+ * term is there because data beyond newest may come again, and the conductor cleans up to
+ * consumed - term. */
 static bool is_over_run(rsti_image_t *image, int64_t end)
 {
     if (end > image->overrun_threshold) {

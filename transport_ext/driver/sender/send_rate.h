@@ -1,17 +1,20 @@
-/* send_rate.h: the rate of one network publication as the sender keeps it: law (flow/rate.h),
- * tokens (flow/tokens.h), whether its receivers' fill NAKs can be true (flow/fill_truth.h), and
- * under the adaptive law whose own window counts because it stands still (flow/standstill.h).
- * Owner: the sender. Counters are the conductor's. Shared memory has no sender: flow/allowance.h.
+/* send_rate.h: the rate of one network publication, as its sender keeps it: the law (flow/rate.h),
+ * its tokens (flow/tokens.h), whether the fill NAKs of its receivers can be true
+ * (flow/fill_truth.h), and, under the adaptive law, the receivers that stand still and are limited
+ * by their own windows (flow/standstill.h). Owner: the sender; the counters are the conductor's. In
+ * shared memory there is no sender: flow/allowance.h.
  *
- * Law: beyond what the window lets through,
- *     sent <= what the rate made since it began + burst       sent again counts, and may go into
- * debt ahead of the sender <= max(the rate's AHEAD_NS, AHEAD_DATAGRAMS of the mtu) The second one
- * is the publisher's: without it the log would be filled at once, and a message waited for half a
- * term behind a slow rate.
+ * Law, beside the window:
  *
- * Three states (flow/tokens.h): free, each datagram goes at once; near the limit a datagram goes
- * when it is full, or when something in it has waited for RSTI_SEND_BATCH_NS, since a part costs as
- * much as the whole; refused. */
+ *     sent                  <= what the rate made since it began + burst
+ *     ahead of the sender   <= max(AHEAD_NS of the rate, AHEAD_DATAGRAMS of the mtu)
+ *
+ * Retransmissions count as sent, and may go into debt. The second line limits the publisher. Without
+ * it the publisher would fill the log at once, and a message would wait behind half a term.
+ *
+ * Three states (flow/tokens.h). Free: each datagram leaves at once. Near the limit: a datagram leaves
+ * when it is full or when its oldest byte is RSTI_SEND_BATCH_NS old, because a part of a datagram
+ * costs as much as a whole one. Refused: nothing leaves. */
 #ifndef RSTI_DRIVER_SENDER_SEND_RATE_H
 #define RSTI_DRIVER_SENDER_SEND_RATE_H
 

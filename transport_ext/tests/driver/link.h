@@ -1,12 +1,13 @@
-/* link.h: two drivers on one clock turned by hand, joined by a link in memory that has a rate, a
- * queue, a delay, and loses and reorders datagrams from a seed. Side 0 publishes, side 1 reads; the
- * rate and the queue are those of the way from 0 to 1, the way back is as fast as it can be.
- * Nothing takes time but the link: what is measured is the protocol.
+/* link.h: two drivers on one clock that is turned by hand, joined by a link in memory. The link has
+ * a rate, a queue and a delay, and it loses and reorders datagrams from a seed. Side 0 publishes,
+ * side 1 reads. Rate and queue are those from side 0 to side 1; the other direction is as fast as
+ * it can be. Only the link takes time, so a test measures the protocol.
  *
  *     link_t *l = link_open(&(link_params_t){.rate_bytes_per_s = …, .delay_ns = …, .loss = 0.01});
  *     link_stream(l, "rcv-wnd=…", "term-length=…");
- *     link_run(l, seconds * RSTI_NS_PER_S);       the publisher offers whatever fits, the reader
- * reads … l->bytes_read, l->naks, link_counter(l, side, RSTI_SYSTEM_…) … link_close(l); */
+ *     link_run(l, seconds * RSTI_NS_PER_S);       the publisher offers what fits, the reader reads
+ *     … l->bytes_read, l->naks, link_counter(l, side, RSTI_SYSTEM_…) …
+ *     link_close(l); */
 #ifndef RSTI_TESTS_DRIVER_LINK_H
 #define RSTI_TESTS_DRIVER_LINK_H
 
