@@ -24,13 +24,13 @@
 
 typedef struct link_params_t {
     int64_t rate_bytes_per_s; /* 0: endless */
-    int64_t queue_bytes;      /* 0: endless */
-    int64_t delay_ns;         /* one way */
-    double loss;              /* of datagrams from 0 to 1 */
-    double control_loss;      /* … from 1 to 0 */
-    double reorder;           /* from 0 to 1: held back for reorder_ns */
+    int64_t queue_bytes; /* 0: endless */
+    int64_t delay_ns; /* one way */
+    double loss; /* of datagrams from 0 to 1 */
+    double control_loss; /* … from 1 to 0 */
+    double reorder; /* from 0 to 1: held back for reorder_ns */
     int64_t reorder_ns;
-    int64_t step_ns;          /* how often the agents run at most; 0: LINK_STEP_NS */
+    int64_t step_ns; /* how often the agents run at most; 0: LINK_STEP_NS */
     uint64_t seed;
     bool is_own; /* the link is the sender's own interface: what would wait longer than two steps is
                     not taken */
