@@ -15,10 +15,10 @@ from rstream.stream._eviction import evicting_channel
 from rstream.stream._names import resolve_address, with_rate
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
-from rstream.stream._publisher_of import StreamPublisher
 from rstream.stream._reader import OnLost, Reader
 from rstream.stream._sender import make
-from rstream.stream._subscriber_to import StreamSubscriber
+from rstream.stream._sink import StreamSink
+from rstream.stream._source import StreamSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -346,7 +346,7 @@ def _open_reader(
         raise
 
 
-def publisher_of(
+def source(
     name: str | int,
     type: type[Any] | None = None,
     *,
@@ -395,10 +395,10 @@ def publisher_of(
             ),
         )
 
-    return StreamPublisher(open_reader, stream or str(number), executor)
+    return StreamSource(open_reader, stream or str(number), executor)
 
 
-def subscriber_to(
+def sink(
     name: str | int,
     type: type[Any] | None = None,
     *,
@@ -412,7 +412,7 @@ def subscriber_to(
     linger_s: float = LINGER_S,
     rate: rate.RateLimit | None = None,
     executor: Executor | None = None,
-) -> StreamSubscriber[Any]:
+) -> StreamSink[Any]:
     """A Reactive Streams subscriber that sends every element into a stream.
 
     Args:
@@ -437,7 +437,7 @@ def subscriber_to(
         linger_s=linger_s,
         rate=rate,
     )
-    return StreamSubscriber(opened, window, executor)
+    return StreamSink(opened, window, executor)
 
 
 def processor(function: Callable[[T], R]) -> MapProcessor[T, R]:

@@ -70,7 +70,7 @@ class Publisher(Sender[T]):
             if self._link.is_alive:
                 self._look()
             elif self._link.is_shared:
-                self._run(self.steps_to_rejoin(None))
+                self._run(self._rejoin_steps(None))
 
     def events(self) -> list[StreamEvent]:
         """What happened since the last call, oldest first: readers come and gone, session changes,
@@ -98,10 +98,10 @@ class Publisher(Sender[T]):
         """
         data = self._encode(obj)
         if self._bucket is not None:
-            return self._run(self.steps_of_send(data, timeout_s))
+            return self._run(self._send_steps(data, timeout_s))
         position = self._offer(data)
         if position <= 0:
-            position = self._run(self.steps_to_send(data, position, timeout_s))
+            position = self._run(self._offer_again_steps(data, position, timeout_s))
         self._note_sent(position)
         return position
 
@@ -120,7 +120,7 @@ class Publisher(Sender[T]):
             return _core.RATE_LIMITED
         position = self._offer(data)
         if position <= _core.CLOSED:
-            self._run(self.steps_to_recover(position, length_of(data)))
+            self._run(self._recover_steps(position, length_of(data)))
             position = self._offer(data)
         return self._note_offered(position, data)
 
@@ -142,7 +142,7 @@ class Publisher(Sender[T]):
         iterator = iter(objects)
         while chunk := list(islice(iterator, CHUNK)):
             if self._bucket is None:
-                self._run(self.steps_to_send_all([self._encode(obj) for obj in chunk], timeout_s))
+                self._run(self._send_many_steps([self._encode(obj) for obj in chunk], timeout_s))
             else:
                 for obj in chunk:
                     self.send(obj, timeout_s=timeout_s)
@@ -165,7 +165,7 @@ class Publisher(Sender[T]):
         """
         wanted = self._core.position if position is None else position
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        return self._run(self.steps_until_consumed(wanted, deadline_s, give_up_alone=False))
+        return self._run(self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False))
 
     def fail(self, error: BaseException | str) -> None:
         """End the stream with an error: readers raise :class:`RemoteError` with the text."""
@@ -186,7 +186,7 @@ class Publisher(Sender[T]):
         if self._closed:
             return
         try:
-            self._run(self.steps_to_end(kind, text, linger_s))
+            self._run(self._end_steps(kind, text, linger_s))
         finally:
             self._let_go()
 

@@ -158,7 +158,7 @@ class PublisherFacts(Generic[T]):
 
         None: it is closed, or without its driver. Readers that take what comes want ``UNBOUNDED``; groups and
         raw Aeron peers do not say. Reading it makes it old for :attr:`has_new_demand` and for waiters: a pipeline
-        that sleeps (:func:`rstream.stream.subscriber_to`) may then hear of it half a second later.
+        that sleeps (:func:`rstream.stream.sink`) may then hear of it half a second later.
         """
         told = None if self._closed else self._core.demand
         return None if told is None else ReadersDemand(*told)

@@ -48,8 +48,11 @@ ERROR_TEXT_BYTES_MAX = 4096
 
 
 class Sender(PublisherFacts[T]):
-    """What both publishing faces do. Its methods named ``steps_…`` are generators of :mod:`rstream.stream._steps`;
-    one of them runs at a time, and nothing else is called meanwhile but facts.
+    """The waiting and sending that both publishers share, the threaded one and the awaited one.
+
+    A method named ``_…_steps`` is a generator of :mod:`rstream.stream._steps`: it yields what has to be
+    waited for, and the publisher that runs it sleeps or awaits. One generator runs at a time. Meanwhile
+    only facts (:class:`PublisherFacts`) may be read.
     """
 
     # ---- at once ----
@@ -82,7 +85,7 @@ class Sender(PublisherFacts[T]):
 
     # ---- waiting ----
 
-    def steps_to_send(
+    def _offer_again_steps(
         self, data: Encoded, reason: int, timeout_s: float | None, header: int | None = None
     ) -> Steps[int]:
         """What send does when the log did not take the message at once; the position after it."""
@@ -93,25 +96,25 @@ class Sender(PublisherFacts[T]):
         try:
             while True:
                 if reason == _core.NOT_CONNECTED:
-                    yield from self._steps_to_subscriber(deadline_ns)
+                    yield from self._wait_reader_steps(deadline_ns)
                 elif reason == _core.BACK_PRESSURED:
-                    yield from self._steps_to_room(deadline_ns, rounds)
+                    yield from self._wait_room_steps(deadline_ns, rounds)
                     rounds += 1
                 elif reason != _core.ADMIN_ACTION:
-                    yield from self.steps_to_recover(reason, length_of(data))
+                    yield from self._recover_steps(reason, length_of(data))
                 reason = self._offer(data, header)
                 if reason > 0:
                     return reason
         finally:
             self._waited_ns += time.monotonic_ns() - started_ns
 
-    def steps_to_send_all(self, messages: list[Encoded], timeout_s: float | None) -> Steps[None]:
+    def _send_many_steps(self, messages: list[Encoded], timeout_s: float | None) -> Steps[None]:
         """A chunk of messages in order, as many at once as there is room for."""
         if any(type(message) is list for message in messages):
             for message in messages:
                 position = self._offer(message)
                 if position <= 0:
-                    position = yield from self.steps_to_send(message, position, timeout_s)
+                    position = yield from self._offer_again_steps(message, position, timeout_s)
                 self._note_sent(position)
             return
         whole: list[Buffer] = messages  # pyright: ignore[reportAssignmentType] - no list among them
@@ -119,27 +122,27 @@ class Sender(PublisherFacts[T]):
         while start < len(whole):
             taken, position = self._core.offer_many(whole, start, self._header)
             if taken == 0:
-                position = yield from self.steps_to_send(whole[start], position, timeout_s)
+                position = yield from self._offer_again_steps(whole[start], position, timeout_s)
                 taken = 1
             start += taken
             self._note_sent(position, taken)
 
-    def steps_of_send(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
+    def _send_steps(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
         """Send, also at the rate that it keeps itself (beside Aeron's driver); the position after it."""
         began_s = time.monotonic()
-        yield from self._steps_to_pace(timeout_s)
+        yield from self._pace_steps(timeout_s)
         position = self._offer(data)
         if position <= 0:
             left_s = (
                 None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began_s))
             )
-            position = yield from self.steps_to_send(data, position, left_s)
+            position = yield from self._offer_again_steps(data, position, left_s)
         if self._bucket is not None:
             self._bucket.spend(length_of(data))
         self._note_sent(position)
         return position
 
-    def _steps_to_pace(self, timeout_s: float | None) -> Steps[None]:
+    def _pace_steps(self, timeout_s: float | None) -> Steps[None]:
         waited_s = 0.0
         # Looked at anew each time: another task may give it another rate meanwhile.
         while (
@@ -152,27 +155,27 @@ class Sender(PublisherFacts[T]):
             yield Pause(delay_s)
             waited_s += delay_s
 
-    def _steps_to_room(self, deadline_ns: int | None, rounds: int) -> Steps[None]:
+    def _wait_room_steps(self, deadline_ns: int | None, rounds: int) -> Steps[None]:
         remaining_s = WAIT_SLICE_S
         if deadline_ns is not None:
             remaining_s = min(remaining_s, (deadline_ns - time.monotonic_ns()) / 1e9)
             if remaining_s <= 0:
                 raise self._held_error()
-        yield from self._steps_of_wait(remaining_s, rounds)
+        yield from self._wait_once_steps(remaining_s, rounds)
 
-    def _steps_of_wait(self, timeout_s: float, rounds: int = 0) -> Steps[None]:
+    def _wait_once_steps(self, timeout_s: float, rounds: int = 0) -> Steps[None]:
         self._note_consumed()
         try:
             is_ready = yield Room(timeout_s)
         except DriverLost as error:
-            yield from self.steps_to_rejoin(error)
+            yield from self._rejoin_steps(error)
             return
         if is_ready and rounds > 1:
             yield Pause(0.0002)  # room for something, but not for this: do not spin
         elif not is_ready and not self._link.is_alive:
-            yield from self.steps_to_recover(_core.CLOSED, 0)
+            yield from self._recover_steps(_core.CLOSED, 0)
 
-    def _steps_to_subscriber(self, deadline_ns: int | None) -> Steps[None]:
+    def _wait_reader_steps(self, deadline_ns: int | None) -> Steps[None]:
         started_ns = time.monotonic_ns()
         has_noticed = False
         self._look()
@@ -185,11 +188,11 @@ class Sender(PublisherFacts[T]):
             if waited_s >= NOTICE_AFTER_S and not has_noticed:
                 has_noticed = True
                 self.say_alone(f"up to {self.connect_timeout_s:g} s")
-            yield from self._steps_of_wait(0.05)
+            yield from self._wait_once_steps(0.05)
             if not self._core.is_connected:
                 yield Pause(0.001)
 
-    def steps_until_consumed(
+    def _wait_consumed_steps(
         self, wanted: int, deadline_s: float | None, *, give_up_alone: bool
     ) -> Steps[bool]:
         """Until every reader has consumed up to a position; False: not by then."""
@@ -274,12 +277,12 @@ class Sender(PublisherFacts[T]):
             raise RStreamError(f"{self._where()}: the message was refused: {_core.last_error()}")
         return False
 
-    def steps_to_recover(self, reason: int, length_bytes: int) -> Steps[None]:
+    def _recover_steps(self, reason: int, length_bytes: int) -> Steps[None]:
         """Raise what a refused offer means, or join again when the driver was lost."""
         if self._must_join_again(reason, length_bytes):
-            yield from self.steps_to_rejoin(None)
+            yield from self._rejoin_steps(None)
 
-    def steps_to_rejoin(self, error: Exception | None) -> Steps[None]:
+    def _rejoin_steps(self, error: Exception | None) -> Steps[None]:
         """Join again by a driver that lives; one is started if need be."""
         if not self._link.is_shared:
             raise error or DriverLost(
@@ -323,13 +326,13 @@ class Sender(PublisherFacts[T]):
 
     # ---- the end ----
 
-    def steps_to_end(self, kind: int, text: bytes, linger_s: float) -> Steps[None]:
+    def _end_steps(self, kind: int, text: bytes, linger_s: float) -> Steps[None]:
         """Say how the stream ends, and wait until readers have consumed it. :meth:`_let_go` comes after it."""
         deadline_s = time.monotonic() + linger_s
         header = header_of(kind, self._codec.codec_id, self.name)
         try:
-            if (yield from self._steps_to_tell_end(header, text, deadline_s)):
-                yield from self.steps_until_consumed(
+            if (yield from self._send_end_steps(header, text, deadline_s)):
+                yield from self._wait_consumed_steps(
                     self._core.position, deadline_s, give_up_alone=True
                 )
             self._look()
@@ -339,7 +342,7 @@ class Sender(PublisherFacts[T]):
             log.warning("%s: closed without its driver: %s", self._where(), error)
             self._report_gap(self._core.session_id, self._reached, "closed without its driver")
 
-    def _steps_to_tell_end(self, header: int, text: bytes, deadline_s: float) -> Steps[bool]:
+    def _send_end_steps(self, header: int, text: bytes, deadline_s: float) -> Steps[bool]:
         while True:
             reason = self._core.offer(text, header)
             if reason > 0:

@@ -29,7 +29,7 @@ from rstream.flow.states import Signal, State, next_state
 from rstream.stream._subscriber import Subscriber
 from rstream.stream.executor import Executor, ThreadExecutor
 
-__all__ = ("StreamPublisher",)
+__all__ = ("StreamSource",)
 
 log = logging.getLogger("rstream")
 
@@ -38,9 +38,9 @@ T = TypeVar("T")
 OpenReader = Callable[[], Subscriber[T]]
 
 
-class StreamPublisher(abc.Publisher[T], Generic[T]):
+class StreamSource(abc.Publisher[T], Generic[T]):
     """Each subscriber reads the stream from when it subscribed; made by
-    :func:`rstream.stream.publisher_of`.
+    :func:`rstream.stream.source`.
     """
 
     def __init__(self, open_reader: OpenReader[T], name: str, executor: Executor | None) -> None:

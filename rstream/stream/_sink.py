@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rstream import _core
     from rstream.stream._publisher import Publisher
 
-__all__ = ("StreamSubscriber",)
+__all__ = ("StreamSink",)
 
 log = logging.getLogger("rstream")
 
@@ -44,8 +44,8 @@ PATIENCE_S = 0.001
 LEAVE_S = 0.005
 
 
-class StreamSubscriber(abc.Subscriber[T], Generic[T]):
-    """Sends every element; made by :func:`rstream.stream.subscriber_to`.
+class StreamSink(abc.Subscriber[T], Generic[T]):
+    """Sends every element; made by :func:`rstream.stream.sink`.
 
     It asks its upstream for what its readers have asked for, and for no element more: on IPC all of them, on
     the network one that reads by rstream. Readers that take what comes (a plain ``for``) want no
@@ -291,7 +291,7 @@ class _Watch:
 class _Loop:
     """Waits for what readers ask for, and asks the upstream. One thread at a time."""
 
-    def __init__(self, subscriber: StreamSubscriber[Any]) -> None:
+    def __init__(self, subscriber: StreamSink[Any]) -> None:
         self._subscriber = subscriber
         self._watch = _Watch(subscriber.publisher)
         self._sent_count = 0
