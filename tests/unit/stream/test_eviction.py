@@ -242,7 +242,7 @@ def test_what_was_read_while_it_was_let_go_is_not_handed_out(driver_dir, name):
             return TornBatch()
 
     with stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.Evict(1.0)) as sub:
-        source = sub._sources[0]
+        source = sub._inputs.joined[0]
         real, source.core = source.core, Core()
         assert sub._take(source, 10) == []
         source.core = real
