@@ -10,7 +10,7 @@ import time
 import pytest
 
 from rstream import _core, abc, stream
-from rstream.stream import _sink
+from rstream.stream import _sink_loop, _watch
 from tests.support import free_port, until
 
 
@@ -183,7 +183,7 @@ def test_of_two_readers_the_one_that_asks_for_less_counts(driver_dir, name):
 def test_without_a_reader_nothing_is_asked_for_and_that_is_said(
     driver_dir, name, caplog, monkeypatch
 ):
-    monkeypatch.setattr(_sink, "NOTICE_AFTER_S", 0.01)
+    monkeypatch.setattr(_sink_loop, "NOTICE_AFTER_S", 0.01)
     sink = stream.sink(name, dir=driver_dir, linger_s=0)
     source = Numbers(sink).begin()
     until(lambda: "asks its upstream for nothing" in caplog.text)
@@ -258,7 +258,7 @@ class Witness(Numbers):
 
 
 def test_who_makes_elements_waits_for_the_next_request_itself(driver_dir, name, monkeypatch):
-    monkeypatch.setattr(_sink, "PATIENCE_S", 5.0)
+    monkeypatch.setattr(_watch, "PATIENCE_S", 5.0)
     reader = Reader(first=1, per_element=1)
     sink = stream.sink(name, dir=driver_dir, linger_s=0)
     source = Witness(sink).begin()
@@ -273,8 +273,8 @@ def test_who_makes_elements_waits_for_the_next_request_itself(driver_dir, name, 
 
 def test_what_the_loop_has_asked_for_wakes_who_makes_elements(driver_dir, name, monkeypatch):
     """The loop and on_next look for the same news; whoever is second must not go on waiting for it."""
-    monkeypatch.setattr(_sink, "PATIENCE_S", 3600.0)
-    monkeypatch.setattr(_sink, "LEAVE_S", 0.0)  # the loop leaves nothing to on_next
+    monkeypatch.setattr(_watch, "PATIENCE_S", 3600.0)
+    monkeypatch.setattr(_sink_loop, "LEAVE_S", 0.0)  # the loop leaves nothing to on_next
     reader = Reader(first=1, per_element=1)
     sink = stream.sink(name, dir=driver_dir, linger_s=0)
     source = Witness(sink).begin()
@@ -348,7 +348,7 @@ def test_who_looks_at_the_demand_takes_it_from_nobody(driver_dir, name):
 
 
 def test_where_one_thread_runs_everything_it_does_not_wait(driver_dir, name, monkeypatch):
-    monkeypatch.setattr(_sink, "PATIENCE_S", 3600.0)
+    monkeypatch.setattr(_watch, "PATIENCE_S", 3600.0)
     executor = stream.CallerExecutor()
     reader = Reader(first=1)
     sink = stream.sink(name, dir=driver_dir, executor=executor, linger_s=0)
