@@ -14,6 +14,7 @@ from reactivex.disposable import Disposable
 
 from rstream import policy, stream
 from rstream.errors import ClosedError
+from rstream.stream._pump import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,14 +174,9 @@ class _Reading:
             self._observer.on_error(error)
 
     def _read(self) -> None:
-        source, on_next = self._source, self._observer.on_next
-        while not self._is_stopped:
-            items = source.poll()
+        on_next = self._observer.on_next
+        for items in batches(self._source, lambda: self._is_stopped, wait_s=WAIT_S):
             for item in items:
                 on_next(item)
                 if self._is_stopped:
                     return
-            if not items:
-                if source.is_ended:
-                    return
-                source.wait(WAIT_S)

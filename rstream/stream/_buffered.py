@@ -20,6 +20,7 @@ from rstream.flow.queues import (
     PlainQueue,
     Queue,
 )
+from rstream.stream import _pump
 from rstream.stream._eviction import check_evict
 from rstream.stream._subscriber import Subscriber
 
@@ -99,32 +100,35 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     # ---- the pump's thread ----
 
     def _pump(self) -> None:
-        try:
-            while not self._closed and self._failure is None:
-                self._pump_once(self._await_room())
-        except ClosedError:
-            return
+        while not self._is_stopped():
+            try:
+                for items in _pump.batches(
+                    self._reader,
+                    self._is_stopped,
+                    limit=self._await_room,
+                    is_ended=self._note_ended,
+                    wait_s=PUMP_WAIT_S,
+                ):
+                    self._store(items)
+            except ClosedError:
+                return
+            except Exception as error:  # told by a poll; the next iteration goes on after it
+                with self._changed:
+                    self._errors.append(error)
+                    self._changed.notify_all()
         if self._failure is not None:
             self._reader.close()
 
-    def _pump_once(self, limit: int) -> None:
-        try:
-            items = self._reader.poll(limit)
-        except ClosedError:
-            raise
-        except Exception as error:
-            with self._changed:
-                self._errors.append(error)
-                self._changed.notify_all()
-            return
-        if items:
-            self._store(items)
-            return
+    def _is_stopped(self) -> bool:
+        return self._closed or self._failure is not None
+
+    def _note_ended(self) -> bool:
+        """Nothing is there: note whether the stream has ended. The pump goes on: a publisher may come."""
         if self._reader.is_ended:
             with self._changed:
                 self._has_ended = True
                 self._changed.notify_all()
-        self._reader.wait(PUMP_WAIT_S)
+        return False
 
     def _await_room(self) -> int:
         with self._changed:

@@ -6,6 +6,8 @@ import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from rstream.stream import _pump
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
@@ -114,14 +116,7 @@ class Subscriber(ABC, Generic[T]):
         Raises:
             RStreamError: as :meth:`poll`; iteration may go on afterwards.
         """
-        while not self._closed:
-            items = self.poll()
-            if items:
-                yield items
-            elif self.is_ended:
-                return
-            else:
-                self.wait()
+        return _pump.batches(self, lambda: self._closed)
 
     def __iter__(self) -> Iterator[T]:
         for items in self.batches():
