@@ -11,16 +11,16 @@ cancelled (§2.5).
     SEND_FAILED    FAILED      FAILED      -          -          -
     CANCEL         CANCELLED   CANCELLED   -          -          -
 
-Who asks the upstream. Several threads look for demand; one at a time is inside ``request`` (§2.7).
+Asking the upstream. Several threads look for demand; one at a time is inside ``request`` (§2.7).
 
     event          IDLE        ASKING
     FOUND          ASKING      -           a thread found demand. IDLE: it asks. ASKING: it leaves,
                                            because the thread inside looks again when it returns
     RETURNED       -           IDLE        request() has returned or raised
 
-Who waits for demand. The sink's loop and the thread in ``on_next`` share this work:
+Waiting for demand. The sink's loop and the thread in ``on_next`` share this work:
 
-    elements come, some are left to send     nobody waits: on_next looks after it has sent,
+    elements come, some are left to send     no thread waits: on_next looks after it has sent,
                                              the loop rests until on_next has nothing left
     on_next has sent the last one asked for  on_next waits, 1 ms at most, then says so and returns
     otherwise                                the loop waits
@@ -52,7 +52,7 @@ class Life(Enum):
 
 
 class Event(Enum):
-    """What happens to a sink: four signals of its upstream, a failure of its own, the owner's call."""
+    """An event of a sink: a signal of its upstream, a failed send, or the owner's ``cancel``."""
 
     ON_SUBSCRIBE = auto()
     ON_NEXT = auto()
@@ -70,7 +70,7 @@ class Asking(Enum):
 
 
 class AskingEvent(Enum):
-    """What changes it."""
+    """A thread found demand, or its ``request`` has returned."""
 
     FOUND = auto()
     RETURNED = auto()

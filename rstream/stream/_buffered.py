@@ -1,5 +1,8 @@
-"""A subscriber with a queue of its own: a pump thread reads eagerly, the policy says what is given
-up.
+"""A subscriber with a queue of its own: a thread reads eagerly, the policy decides what is dropped.
+
+One lock, the condition ``_changed``, guards the queue, the errors and the flags. The pump thread is
+the only one that polls the reader; it stores under the lock and notifies. The consumer takes under the
+lock, and waits on the condition, never in the reader.
 """
 
 from __future__ import annotations
@@ -65,11 +68,11 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
 
 
 class BufferedSubscriber(Subscriber[T], Generic[T]):
-    """Takes from a queue that a thread fills; the publisher is slowed only by ``Buffer(n)`` when
-    full.
+    """Takes from a queue that a thread fills. Only a full ``Buffer(n)`` slows the publisher down.
 
-    When the policy fails, or a function of the user's that it needs, the stream is left at once, so
-    that nobody holds the publisher; what waits is handed out, and from then on every poll raises.
+    When the policy fails, or the user's key or merge function raises, the stream is left at once, so
+    that this consumer does not hold the publisher. The items in the queue are still handed out; after
+    them every poll raises.
     """
 
     def __init__(self, reader: Reader[T], queue: Queue[T], on_slow: policy.SlowPolicy) -> None:
@@ -82,7 +85,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._errors: deque[Exception] = deque()
         self._has_ended = self._is_woken = False
         self._failure: Exception | None = None
-        self._demand: int | None = None  # of the reactive runtime; None: the caller asks itself
+        self._demand: int | None = None  # of a reactive subscriber; None: the caller polls itself
         self._closed = False
         self._thread = threading.Thread(
             target=self._pump, name=f"rstream-pump-{reader.name or reader.stream_id}", daemon=True
@@ -94,7 +97,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     @property
     def reader(self) -> Reader[T]:
-        """What it reads; for its facts, its thread is the only one that polls it."""
+        """The reader behind the queue; for its facts only, because the pump thread polls it."""
         return self._reader
 
     # ---- the pump's thread ----
@@ -112,7 +115,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                     self._store(items)
             except ClosedError:
                 return
-            except Exception as error:  # told by a poll; the next iteration goes on after it
+            except Exception as error:  # a poll of the consumer raises it; reading goes on
                 with self._changed:
                     self._errors.append(error)
                     self._changed.notify_all()
@@ -123,7 +126,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         return self._closed or self._failure is not None
 
     def _note_ended(self) -> bool:
-        """Nothing is there: note whether the stream has ended. The pump goes on: a publisher may come."""
+        """Note whether the stream has ended. The pump goes on: another publisher may come."""
         if self._reader.is_ended:
             with self._changed:
                 self._has_ended = True
@@ -147,7 +150,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 self._failure = SlowConsumer(
                     f"{self._reader!r}: {error}, and one more has come",
                     hint="the stream was left, as on_slow=Fail asks for: take faster, allow more, "
-                    "or open another subscriber, which gets what comes from then on",
+                    "or open another subscriber, which reads from then on",
                     channel=self._reader.channel,
                     stream_id=self._reader.stream_id,
                 )

@@ -1,4 +1,4 @@
-"""What a publisher knows: where it is, who reads it, and what happened to them."""
+"""The facts of a publisher: its place, its readers, its events, and the gaps of its readers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
-#: What the limit of a publication waits for, in words.
+#: The cause that holds a publication's limit, in words.
 HELD_BY = {
     _core.HELD_BY_WINDOW: "window",
     _core.HELD_BY_RATE: "rate",
@@ -42,7 +42,7 @@ CONSUMED_EVERY = 64
 
 
 class PublisherFacts(Generic[T]):
-    """The part of both publishing faces that never waits: facts, and the account of what readers got."""
+    """The part of both publishers that never waits: facts, and how far the readers have consumed."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class PublisherFacts(Generic[T]):
             self._bucket = self._bucket_for(self.channel)
 
     def _bucket_for(self, channel: str) -> TokenBucket | None:
-        """Only beside Aeron's driver: it does not read rs-rate, and ours keeps it itself."""
+        """For Aeron's driver, which does not read rs-rate; rstream's driver keeps the rate itself."""
         text = uri_keys(channel).get("rs-rate")
         return None if text is None else bucket_of(text, self._core.mtu, time.monotonic_ns())
 
@@ -131,15 +131,17 @@ class PublisherFacts(Generic[T]):
 
     @property
     def is_rate_limited(self) -> bool:
-        """Whether its own rate holds it back, and not what its readers have room for."""
+        """Whether its own rate holds it back, and not the room of its readers."""
         return self._is_over_rate() or (
             not self._closed and self._core.held_by == _core.HELD_BY_RATE
         )
 
     @property
     def held_by(self) -> str | None:
-        """What a send would wait for now: ``"subscriber"``, ``"rate"``, ``"window"`` (its readers have no room),
-        ``"budget"`` (of their host); None: nothing.
+        """The cause for which a send would wait now; None: it would not wait.
+
+        ``"subscriber"``: there is none. ``"rate"``: its own rate. ``"window"``: its readers have no
+        room. ``"budget"``: their host grants no more.
         """
         if self._closed or self._core.is_closed:
             return None
@@ -150,15 +152,17 @@ class PublisherFacts(Generic[T]):
         return None if self._core.available_window > 0 else HELD_BY[self._core.held_by]
 
     def _is_over_rate(self) -> bool:
-        """Whether the rate that it keeps itself (beside Aeron's driver) lets nothing through now."""
+        """Whether the publisher's own bucket (beside Aeron's driver) holds a message back now."""
         return self._bucket is not None and self._bucket.delay_ns(time.monotonic_ns()) > 0
 
     def demand(self) -> ReadersDemand | None:
-        """What its readers ask for by request(n) behind what they have consumed.
+        """The elements that its readers have requested, behind the position that they have consumed.
 
-        None: it is closed, or without its driver. Readers that take what comes want ``UNBOUNDED``; groups and
-        raw Aeron peers do not say. Reading it makes it old for :attr:`has_new_demand` and for waiters: a pipeline
-        that sleeps (:func:`rstream.stream.sink`) may then hear of it half a second later.
+        None: the publisher is closed, or its driver was lost. Readers that do not count (a plain
+        ``for``) want ``UNBOUNDED``; groups and raw Aeron peers tell nothing.
+
+        A call marks the demand as read for :attr:`has_new_demand` and for waiters. So a sink
+        (:func:`rstream.stream.sink`) of the same publisher that waits may see it half a second later.
         """
         told = None if self._closed else self._core.demand
         return None if told is None else ReadersDemand(*told)
@@ -180,7 +184,7 @@ class PublisherFacts(Generic[T]):
         }
 
     def slowest_reader(self) -> SlowestReader | None:
-        """Which reader has consumed least, and since when: who holds this stream back when it is full.
+        """The reader that has consumed least, and since when. It holds a full stream back.
 
         Reads the driver's counters, about a millisecond; None: no reader, or a driver of Aeron's.
         """
@@ -191,18 +195,18 @@ class PublisherFacts(Generic[T]):
         return min(found, key=lambda reader: reader.position, default=None)
 
     def _take_events(self) -> list[StreamEvent]:
-        # One by one: a thread that joins again may add one meanwhile.
+        # One by one: a thread that joins again may append one meanwhile.
         return [self._events.popleft() for _ in range(len(self._events))]
 
     @property
     def has_new_demand(self) -> bool:
-        """Whether :meth:`demand` has anything new to tell since it was called last; costs a tenth of it."""
+        """Whether the demand has changed since :meth:`demand` was called last; a tenth of its cost."""
         return self._core.has_new_demand
 
-    # ---- what readers got ----
+    # ---- how far the readers are ----
 
     def _note_sent(self, position: int, count: int = 1) -> None:
-        """Remember how far it came: a lost driver takes this knowledge along."""
+        """Remember the position: after a driver was lost it cannot be read any more."""
         if not self._was_connected:
             self._look()
         self._reached = position
@@ -212,13 +216,13 @@ class PublisherFacts(Generic[T]):
             self._note_consumed()
 
     def _note_consumed(self) -> None:
-        self._look()  # first: a new reader's position hides what the last one did not get
+        self._look()  # first: the position of a new reader would hide the last one's gap
         consumed = self._core.consumed_position
         if consumed > self._consumed:
             self._consumed = consumed
 
     def _look(self) -> None:
-        """Note that a reader came, or that the last one went."""
+        """Note whether a reader has come, or the last one has gone."""
         is_connected = self._core.is_connected
         if is_connected == self._was_connected or not self._link.is_alive:
             return
@@ -231,8 +235,8 @@ class PublisherFacts(Generic[T]):
         if is_connected:
             self._events.append(Connected(session_id=session_id, position=reached))
             if not self._core.is_ipc:
-                # What went out after the last look, to nobody. The new reader acknowledges from
-                # where it begins.
+                # Bytes sent after the last look reached no reader. The new reader acknowledges
+                # from the position where it begins.
                 self._report_gap(
                     session_id, min(reached, consumed), "sent while no reader was there"
                 )
@@ -247,7 +251,7 @@ class PublisherFacts(Generic[T]):
             self._report_gap(session_id, min(reached, self._core.position_limit), "no reader left")
 
     def _report_gap(self, session_id: int, to_position: int, why: str) -> None:
-        """Say that what was sent from the known consumed position on may not have arrived."""
+        """Report a gap: bytes from the known consumed position on may not have arrived."""
         from_position = self._consumed
         if to_position <= from_position:
             return
@@ -270,12 +274,12 @@ class PublisherFacts(Generic[T]):
             reason,
         )
 
-    # ---- what is said ----
+    # ---- texts ----
 
     def say_alone(self, how_long: str) -> None:
         """Log that it waits for a subscriber."""
         log.warning(
-            "%s: waits for a subscriber, %s%s; `rstream stat` shows who is there",
+            "%s: waits for a subscriber, %s%s; `rstream stat` shows the readers that are there",
             self._where(),
             how_long,
             self._last_receiver_error(),

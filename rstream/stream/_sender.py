@@ -1,4 +1,4 @@
-"""How objects get into a stream: offered at once, or by steps of waiting that a thread and an event loop share."""
+"""Sending objects: offered at once, or in steps of waiting that a thread and an event loop share."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ ERROR_TEXT_BYTES_MAX = 4096
 class Sender(PublisherFacts[T]):
     """The waiting and sending that both publishers share, the threaded one and the awaited one.
 
-    A method named ``_…_steps`` is a generator of :mod:`rstream.stream._steps`: it yields what has to be
-    waited for, and the publisher that runs it sleeps or awaits. One generator runs at a time. Meanwhile
-    only facts (:class:`PublisherFacts`) may be read.
+    A method named ``_…_steps`` is a generator of :mod:`rstream.stream._steps`: it yields each wait,
+    and the publisher that runs it sleeps or awaits. One generator runs at a time. Meanwhile only facts
+    (:class:`PublisherFacts`) may be read.
     """
 
     # ---- at once ----
@@ -64,7 +64,7 @@ class Sender(PublisherFacts[T]):
         return self._offer_one(data, reserved)  # pyright: ignore[reportArgumentType] - not a list
 
     def _note_offered(self, position: int, data: Encoded) -> int:
-        """Account for what one offer led to; what the caller of offer() is told."""
+        """Count the result of one offer; returns what ``offer()`` returns to its caller."""
         if position > 0:
             self._note_sent(position)
             if self._bucket is not None:
@@ -76,7 +76,7 @@ class Sender(PublisherFacts[T]):
         return position
 
     def _prepare_rate(self, rate: RateLimit) -> tuple[str, TokenBucket | None]:
-        """The channel with another rate, and the bucket where this side keeps it."""
+        """The channel with another rate, and the bucket when this side keeps the rate."""
         if self._closed:
             raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
         channel = with_rate(self.channel, rate)
@@ -88,7 +88,7 @@ class Sender(PublisherFacts[T]):
     def _offer_again_steps(
         self, data: Encoded, reason: int, timeout_s: float | None, header: int | None = None
     ) -> Steps[int]:
-        """What send does when the log did not take the message at once; the position after it."""
+        """Wait by the reason of a refused offer, and offer again until it is taken; the position."""
         started_ns = time.monotonic_ns()
         deadline_ns = None if timeout_s is None else started_ns + int(timeout_s * 1e9)
         rounds = 0
@@ -128,7 +128,7 @@ class Sender(PublisherFacts[T]):
             self._note_sent(position, taken)
 
     def _send_steps(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
-        """Send, also at the rate that it keeps itself (beside Aeron's driver); the position after it."""
+        """Send one message, at the publisher's own rate if it keeps one; the position after it."""
         began_s = time.monotonic()
         yield from self._pace_steps(timeout_s)
         position = self._offer(data)
@@ -144,7 +144,7 @@ class Sender(PublisherFacts[T]):
 
     def _pace_steps(self, timeout_s: float | None) -> Steps[None]:
         waited_s = 0.0
-        # Looked at anew each time: another task may give it another rate meanwhile.
+        # The bucket is read anew each time: another task may change the rate meanwhile.
         while (
             self._bucket is not None
             and (delay_ns := self._bucket.delay_ns(time.monotonic_ns())) > 0
@@ -171,7 +171,7 @@ class Sender(PublisherFacts[T]):
             yield from self._rejoin_steps(error)
             return
         if is_ready and rounds > 1:
-            yield Pause(0.0002)  # room for something, but not for this: do not spin
+            yield Pause(0.0002)  # there is room, but not for this message: do not spin
         elif not is_ready and not self._link.is_alive:
             yield from self._recover_steps(_core.CLOSED, 0)
 
@@ -195,8 +195,8 @@ class Sender(PublisherFacts[T]):
     def _wait_consumed_steps(
         self, wanted: int, deadline_s: float | None, *, give_up_alone: bool
     ) -> Steps[bool]:
-        """Until every reader has consumed up to a position; False: not by then."""
-        # Consumption wakes nobody, so this looks again in growing steps of 50 µs to 2 ms.
+        """Wait until every reader has consumed up to a position; False: not by the deadline."""
+        # Consumption wakes no thread, so this looks again after growing pauses of 50 µs to 2 ms.
         pause_s = 0.00005
         core = self._core
         while core.consumed_position < wanted:
@@ -223,7 +223,7 @@ class Sender(PublisherFacts[T]):
         )
 
     def _late_error(self, waited_s: float) -> BackPressured | NotConnected:
-        """Not sent within its time, and why."""
+        """The error of a message that was not sent in time, with the reason."""
         return self._held_error() if self._core.is_connected else self._alone_error(waited_s)
 
     def _rate_error(self) -> BackPressured:
@@ -236,7 +236,7 @@ class Sender(PublisherFacts[T]):
         return error
 
     def _held_error(self) -> BackPressured:
-        """No room in time, and what held it."""
+        """The error when there was no room in time; ``held_by`` names the cause."""
         if self.is_rate_limited:
             return self._rate_error()
         is_budget = self._core.held_by == _core.HELD_BY_BUDGET
@@ -253,7 +253,7 @@ class Sender(PublisherFacts[T]):
     # ---- trouble ----
 
     def _must_join_again(self, reason: int, length_bytes: int) -> bool:
-        """What a refused offer means: raised, or whether its driver was lost. False: try again."""
+        """Raise the error of a refused offer. True: the driver was lost. False: offer again."""
         if self._closed:
             raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
         if reason == _core.MAX_POSITION_EXCEEDED:
@@ -278,12 +278,12 @@ class Sender(PublisherFacts[T]):
         return False
 
     def _recover_steps(self, reason: int, length_bytes: int) -> Steps[None]:
-        """Raise what a refused offer means, or join again when the driver was lost."""
+        """Raise the error of a refused offer, or join again when the driver was lost."""
         if self._must_join_again(reason, length_bytes):
             yield from self._rejoin_steps(None)
 
     def _rejoin_steps(self, error: Exception | None) -> Steps[None]:
-        """Join again by a driver that lives; one is started if need be."""
+        """Join again by a driver that lives; it is started if need be."""
         if not self._link.is_shared:
             raise error or DriverLost(
                 f"{self._where()}: the driver was lost, and the client is yours"
@@ -299,14 +299,14 @@ class Sender(PublisherFacts[T]):
             try:
                 yield Work(self._join_again)
                 return
-            except DriverError as why:  # the new one may have died as well
+            except DriverError as why:  # the new driver may have died as well
                 if time.monotonic() >= deadline_s:
                     raise
                 log.warning("driver directory %s: not yet back: %s", self._link.directory, why)
             yield Pause(0.1)
 
     def _join_again(self) -> None:
-        """One attempt, with all that has to be said about it: whoever waits for it may have gone meanwhile."""
+        """One attempt, with its events: the caller that waits for it may have been cancelled."""
         old_session_id, reached = self._core.session_id, self._reached
         link = _session.renew(self._link, timeout_s=0)
         try:
@@ -327,7 +327,10 @@ class Sender(PublisherFacts[T]):
     # ---- the end ----
 
     def _end_steps(self, kind: int, text: bytes, linger_s: float) -> Steps[None]:
-        """Say how the stream ends, and wait until readers have consumed it. :meth:`_let_go` comes after it."""
+        """Send the end of the stream, and wait until readers have consumed it.
+
+        The caller calls :meth:`_let_go` afterwards.
+        """
         deadline_s = time.monotonic() + linger_s
         header = header_of(kind, self._codec.codec_id, self.name)
         try:
@@ -375,7 +378,7 @@ def length_of(data: Encoded) -> int:
 
 
 def error_text(error: BaseException | str) -> bytes:
-    """What readers are told of an error that ends the stream."""
+    """The text that readers get of an error that ends the stream."""
     text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     return text.encode()[:ERROR_TEXT_BYTES_MAX]
 
