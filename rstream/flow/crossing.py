@@ -1,18 +1,18 @@
 """How many elements a publisher may request from its upstream, given the demand of its readers.
 
-A reader tells pairs: the position of the stream that it has consumed, and how many elements it wants
-behind that position. The publisher knows how many elements it had sent at each position. So
+A reader tells pairs: the position of the stream that it has consumed, and how many elements it
+wants behind that position. The publisher knows how many elements it had sent at each position. So
 
     requested <= sent at that position + wanted behind it        readers that tell
     requested <= sent + window                                   always
 
-The publisher never makes an element beyond this demand. Each pair is complete in itself: a pair that
-is lost, repeated or late changes nothing. A position between two elements counts as the one before,
-so the publisher requests fewer elements for a moment, never more. Without readers it requests
-nothing. When no reader can tell (raw Aeron peers, groups), only the window limits it.
+The publisher never makes an element beyond this demand. Each pair is complete in itself: a pair
+that is lost, repeated or late changes nothing. A position between two elements counts as the one
+before, so the publisher requests fewer elements for a moment, never more. Without readers it
+requests nothing. When no reader can tell (raw Aeron peers, groups), only the window limits it.
 
-A request is for a quarter of the window at least, or for all that is wanted when that is less. Pure,
-and not thread-safe: the owner holds a lock.
+A request is for a quarter of the window at least, or for all that is wanted when that is less.
+Pure, and not thread-safe: the owner holds a lock.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ class CrossedDemand:
         """Whether the sending thread should look for demand now.
 
         It should when the window allows a request, and either nothing is left to send, or a quarter
-        of what was left was sent since the last look. A look costs as much as sending a few elements;
-        while enough is left, a later look delays no element.
+        of what was left was sent since the last look. A look costs as much as sending a few
+        elements; while enough is left, a later look delays no element.
         """
         left = self._requested - self._sent
         if self.window - left < self._threshold or (left > 0 and self._sent < self._look_again):

@@ -1,8 +1,8 @@
 """A fixed rate as a token bucket, in the publisher, for drivers of Aeron's.
 
-Why this exists beside the C token bucket: rstream's own driver paces datagrams in its sender, in C. A
-driver of Aeron's has no rate, so beside it the publisher itself must hold its messages back, before
-they enter the log. No other code uses this bucket.
+Why this exists beside the C token bucket: rstream's own driver paces datagrams in its sender, in
+C. A driver of Aeron's has no rate, so beside it the publisher itself must hold its messages back,
+before they enter the log. No other code uses this bucket.
 
 Law: in any interval [t, t + d] the bytes sent are at most  rate·d + burst + one message.
 A message may be sent as soon as the bucket is not in debt, and spends its whole size. The next

@@ -1,8 +1,8 @@
 """A subscriber with a queue of its own: a thread reads eagerly, the policy decides what is dropped.
 
 One lock, the condition ``_changed``, guards the queue, the errors and the flags. The pump thread is
-the only one that polls the reader; it stores under the lock and notifies. The consumer takes under the
-lock, and waits on the condition, never in the reader.
+the only one that polls the reader; it stores under the lock and notifies. The consumer takes
+under the lock, and waits on the condition, never in the reader.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
 class BufferedSubscriber(Subscriber[T], Generic[T]):
     """Takes from a queue that a thread fills. Only a full ``Buffer(n)`` slows the publisher down.
 
-    When the policy fails, or the user's key or merge function raises, the stream is left at once, so
-    that this consumer does not hold the publisher. The items in the queue are still handed out; after
-    them every poll raises.
+    When the policy fails, or the user's key or merge function raises, the stream is left at once,
+    so that this consumer does not hold the publisher. The items in the queue are still handed
+    out; after them every poll raises.
     """
 
     def __init__(self, reader: Reader[T], queue: Queue[T], on_slow: policy.SlowPolicy) -> None:

@@ -8,7 +8,7 @@ __all__ = ("ReadersDemand",)
 
 
 class ReadersDemand(NamedTuple):
-    """The demand of all readers that tell: the least position, and the least number wanted there."""
+    """The demand of all readers that tell: the least position, and the least number wanted."""
 
     #: Bytes of the stream that all of them have consumed.
     position: int

@@ -1,4 +1,4 @@
-"""``policy.Evict``: the channel's parameters for it, and the events and error of an evicted consumer.
+"""``policy.Evict``: its channel parameters, and the events and error of an evicted consumer.
 
 The driver watches the consumer (``transport_ext/driver/eviction.c``), so a consumer whose process
 hangs is evicted too.
@@ -89,8 +89,8 @@ def slow_consumer(where: str, evict: Evict, since_ms: int) -> SlowConsumer:
     ago_s = max(0.0, time.time() - since_ms / 1000)
     since = time.strftime("%H:%M:%S", time.localtime(since_ms / 1000))
     return SlowConsumer(
-        f"{where}: this consumer held the stream and stood still for {evict.after_s:g} s; the stream "
-        f"goes on without it since {since}, {ago_s:.1f} s ago",
+        f"{where}: this consumer held the stream and stood still for {evict.after_s:g} s; the "
+        f"stream goes on without it since {since}, {ago_s:.1f} s ago",
         hint="it joins again"
         if evict.rejoin
         else "open another subscriber, which gets what comes "

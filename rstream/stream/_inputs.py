@@ -1,4 +1,4 @@
-"""The transport subscriptions of a reader: joined, left, and joined again after a driver was lost."""
+"""The transport subscriptions of a reader: joined, left, and joined again."""
 
 from __future__ import annotations
 

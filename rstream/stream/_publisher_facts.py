@@ -42,7 +42,7 @@ CONSUMED_EVERY = 64
 
 
 class PublisherFacts(Generic[T]):
-    """The part of both publishers that never waits: facts, and how far the readers have consumed."""
+    """The part of both publishers that never waits: facts, and how far the readers are."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class PublisherFacts(Generic[T]):
             self._bucket = self._bucket_for(self.channel)
 
     def _bucket_for(self, channel: str) -> TokenBucket | None:
-        """For Aeron's driver, which does not read rs-rate; rstream's driver keeps the rate itself."""
+        """For Aeron's driver, which does not read rs-rate; rstream's own driver keeps the rate."""
         text = uri_keys(channel).get("rs-rate")
         return None if text is None else bucket_of(text, self._core.mtu, time.monotonic_ns())
 
@@ -156,13 +156,14 @@ class PublisherFacts(Generic[T]):
         return self._bucket is not None and self._bucket.delay_ns(time.monotonic_ns()) > 0
 
     def demand(self) -> ReadersDemand | None:
-        """The elements that its readers have requested, behind the position that they have consumed.
+        """The elements that its readers have requested, behind the position they have consumed.
 
         None: the publisher is closed, or its driver was lost. Readers that do not count (a plain
         ``for``) want ``UNBOUNDED``; groups and raw Aeron peers tell nothing.
 
         A call marks the demand as read for :attr:`has_new_demand` and for waiters. So a sink
-        (:func:`rstream.stream.sink`) of the same publisher that waits may see it half a second later.
+        (:func:`rstream.stream.sink`) of the same publisher that waits may see it half a second
+        later.
         """
         told = None if self._closed else self._core.demand
         return None if told is None else ReadersDemand(*told)
@@ -200,7 +201,7 @@ class PublisherFacts(Generic[T]):
 
     @property
     def has_new_demand(self) -> bool:
-        """Whether the demand has changed since :meth:`demand` was called last; a tenth of its cost."""
+        """Whether the demand has changed since :meth:`demand` was called; a tenth of its cost."""
         return self._core.has_new_demand
 
     # ---- how far the readers are ----

@@ -9,13 +9,13 @@ Theory of operation. One poll goes through these steps:
 
 An error never overtakes data: it waits in the report until a poll has no object to return.
 
-One lock, ``_lock``, is held by the thread inside ``poll``, ``wait`` or ``close``; a second thread in
-``poll`` or ``wait`` gets ConcurrentUseError at once and does not wait. So everything above belongs to
-one thread at a time. Without the lock another thread only wakes the waiter, raises the demand of the
-first subscription, and takes events out of the report.
+One lock, ``_lock``, is held by the thread inside ``poll``, ``wait`` or ``close``; a second thread
+in ``poll`` or ``wait`` gets ConcurrentUseError at once and does not wait. So everything above
+belongs to one thread at a time. Without the lock another thread only wakes the waiter, raises the
+demand of the first subscription, and takes events out of the report.
 
-``_eviction.py`` and ``_inputs.py`` join again: one subscription when the driver has let this reader go,
-all of them when the driver was lost.
+``_eviction.py`` and ``_inputs.py`` join again: one subscription when the driver has let this
+reader go, all of them when the driver was lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sending objects: offered at once, or in steps of waiting that a thread and an event loop share."""
+"""Sending objects: at once, or in steps of waiting that a thread and an event loop share."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Sender(PublisherFacts[T]):
     """The waiting and sending that both publishers share, the threaded one and the awaited one.
 
     A method named ``_…_steps`` is a generator of :mod:`rstream.stream._steps`: it yields each wait,
-    and the publisher that runs it sleeps or awaits. One generator runs at a time. Meanwhile only facts
-    (:class:`PublisherFacts`) may be read.
+    and the publisher that runs it sleeps or awaits. One generator runs at a time. Meanwhile only
+    facts (:class:`PublisherFacts`) may be read.
     """
 
     # ---- at once ----
@@ -88,7 +88,7 @@ class Sender(PublisherFacts[T]):
     def _offer_again_steps(
         self, data: Encoded, reason: int, timeout_s: float | None, header: int | None = None
     ) -> Steps[int]:
-        """Wait by the reason of a refused offer, and offer again until it is taken; the position."""
+        """Wait for what refused the offer, and offer again until it is taken; the position."""
         started_ns = time.monotonic_ns()
         deadline_ns = None if timeout_s is None else started_ns + int(timeout_s * 1e9)
         rounds = 0

@@ -1,7 +1,7 @@
 """The client of a process: all endpoints in one driver directory share one.
 
-A client is made at first use, again after ``fork``, and again when its driver died. It is closed with
-its last endpoint.
+A client is made at first use, again after ``fork``, and again when its driver died. It is closed
+with its last endpoint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The publisher of a sink, which three threads use: on_next, the loop, and the thread that ends it."""
+"""The publisher of a sink, used by on_next, by the loop, and by the thread that ends it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class SharedPublisher(Generic[T]):
     """Serves one thread at a time where the publisher demands it.
 
     Two locks. ``_sending`` is held while an element is sent, which may wait for room without limit.
-    ``_reviving`` is held while the loop joins again, and while the stream is ended. The end does not
-    take ``_sending``: it must come while on_next waits for room, and ends that wait. It must not
-    come in the middle of a join. Order: ``_sending`` before ``_reviving``.
+    ``_reviving`` is held while the loop joins again, and while the stream is ended. The end does
+    not take ``_sending``: it must come while on_next waits for room, and ends that wait. It must
+    not come in the middle of a join. Order: ``_sending`` before ``_reviving``.
     """
 
     def __init__(self, publisher: Publisher[T]) -> None:

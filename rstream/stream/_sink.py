@@ -1,7 +1,7 @@
 """A Reactive Streams subscriber that sends into a stream: on_next -> transport, demand -> request.
 
-Theory of operation. The sink asks its upstream for what its readers want (flow.CrossedDemand), as the
-transport tells it, and for at most a window of elements. The states are tables in
+Theory of operation. The sink asks its upstream for what its readers want (flow.CrossedDemand), as
+the transport tells it, and for at most a window of elements. The states are tables in
 ``flow/sink_states.py``: the life of the sink, which thread asks, which thread waits.
 
     _asking.py     what may be requested, and the one thread that requests it
@@ -12,8 +12,9 @@ transport tells it, and for at most a window of elements. The states are tables 
 
 Locks and flags, with what each one guards:
 
-    StreamSink._lock            life, upstream, demand, state of asking. Held for moments, never in a
-                                call of the upstream; inside it only the publisher's facts are read.
+    StreamSink._lock            life, upstream, demand, state of asking. Held for moments, never in
+                                a call of the upstream; inside it only facts of the publisher
+                                are read.
                                 Reentrant, for a signal handler that cancels.
     SharedPublisher._sending    the publisher while an element is sent
     SharedPublisher._reviving   the publisher while it joins again, or is ended
@@ -169,7 +170,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
         return True
 
     def _end(self, event: Event) -> tuple[bool, abc.Subscription | None]:
-        """Reach an end: whether this event is the first to do so, and the upstream that was left."""
+        """Reach an end. Returns whether this event is the first to do so, and the upstream."""
         with self._lock:
             if not self._advance(event):
                 return False, None

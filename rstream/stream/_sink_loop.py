@@ -72,7 +72,7 @@ class SinkLoop:
         return before != self._sent_count and not self._handover.rest(min(wait_s, LEAVE_S))
 
     def _check_alone(self) -> None:
-        """Log once when there is no reader for a while. Nothing was asked for, so nothing is lost."""
+        """Log once when there is no reader for a while. Nothing was requested meanwhile."""
         publisher = self._sink.publisher
         if publisher.is_connected:
             self._alone_since_s = None

@@ -7,13 +7,14 @@ Theory of operation. Each ``subscribe`` makes a transport subscription and a loo
 
 The end of a stream is a message too, but it costs no demand, so it arrives without demand (§2.9).
 
-A message that is not taken stays in the image, fills the window and slows the publisher down. With a
-policy that has a queue it stays in that queue, and the policy decides which message is dropped.
-``request`` only adds to the demand and wakes the loop: on_next never runs inside it (§3.3, §3.4).
+A message that is not taken stays in the image, fills the window and slows the publisher down.
+With a policy that has a queue it stays in that queue, and the policy decides which message is
+dropped. ``request`` only adds to the demand and wakes the loop: on_next never runs inside it
+(§3.3, §3.4).
 
-One lock guards state, demand and failure. It is held for moments, never in a call of the subscriber.
-The states and the legal signals are the table of ``flow/states.py``. ``step`` runs in one thread at a
-time; it alone touches the held items and closes the reader.
+One lock guards state, demand and failure. It is held for moments, never in a call of the
+subscriber. The states and the legal signals are the table of ``flow/states.py``. ``step`` runs in
+one thread at a time; it alone touches the held items and closes the reader.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The waits of a publisher as values, so that a thread and an event loop share one sending code.
 
-Sending, joining again and ending are generators of steps. :class:`rstream.stream.Publisher` performs
-each step by sleeping, :mod:`rstream.aio` by awaiting. The answer to a step is sent into the generator;
-an exception of the step is thrown into it.
+Sending, joining again and ending are generators of steps. :class:`rstream.stream.Publisher`
+performs each step by sleeping, :mod:`rstream.aio` by awaiting. The answer to a step is sent into
+the generator; an exception of the step is thrown into it.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Subscriber(ABC, Generic[T]):
 
     @abstractmethod
     def poll_demanded(self, demand: int) -> list[T]:
-        """As :meth:`poll`, but at most ``demand`` objects, which may be 0; for the reactive runtime.
+        """As :meth:`poll`, but at most ``demand`` objects, which may be 0; for reactive sources.
 
         Errors and the end need no demand (§2.9). They come after every object before them, so they
         stay back while an object waits for demand.

@@ -1,4 +1,4 @@
-"""Waiting for the demand of a publisher's readers: the watch, and how two threads share the wait."""
+"""Waiting for the demand of the readers: the watch, and how two threads share the wait."""
 
 from __future__ import annotations
 

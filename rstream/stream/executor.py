@@ -1,7 +1,7 @@
 """Executors run the loops of sources and sinks: in a thread each, or in the caller's thread.
 
-A loop does one step at a time and returns whether there is more to do. A step may wait, at most for the
-time that the executor gives it; with ``run_pending(wait_s=0)`` it never waits.
+A loop does one step at a time and returns whether there is more to do. A step may wait, at most
+for the time that the executor gives it; with ``run_pending(wait_s=0)`` it never waits.
 """
 
 from __future__ import annotations
