@@ -86,7 +86,7 @@ class Publisher(Sender[T]):
                 self._messages_left -= 1 + ((position - self._reached) >> TURN_SHIFT)
                 self._note_sent(position)
                 return position
-        return await self._in_turn(lambda left_s: self.steps_of_send(data, left_s), timeout_s)
+        return await self._in_turn(lambda left_s: self._send_steps(data, left_s), timeout_s)
 
     async def send_many(
         self, objects: Iterable[T] | AsyncIterable[T], *, timeout_s: float | None = None
@@ -131,12 +131,10 @@ class Publisher(Sender[T]):
 
     async def _send_chunk(self, messages: list[Encoded], timeout_s: float | None) -> None:
         if self._bucket is None:
-            await self._in_turn(lambda _: self.steps_to_send_all(messages, timeout_s), timeout_s)
+            await self._in_turn(lambda _: self._send_many_steps(messages, timeout_s), timeout_s)
             return
         for data in messages:
-            await self._in_turn(
-                lambda left_s, data=data: self.steps_of_send(data, left_s), timeout_s
-            )
+            await self._in_turn(lambda left_s, data=data: self._send_steps(data, left_s), timeout_s)
 
     def offer(self, obj: T) -> int:
         """Try to send one object at once.
@@ -187,11 +185,11 @@ class Publisher(Sender[T]):
         """Join again if the driver was lost; for a publisher that has nothing to send."""
         await anyio.lowlevel.checkpoint()
         if not self._closed and not self._link.is_alive and self._link.is_shared:
-            await self._in_turn(lambda _: self._steps_to_revive(), None)
+            await self._in_turn(lambda _: self._revive_steps(), None)
 
-    def _steps_to_revive(self) -> Steps[None]:
+    def _revive_steps(self) -> Steps[None]:
         if not self._link.is_alive:  # another task may have joined meanwhile
-            yield from self.steps_to_rejoin(None)
+            yield from self._rejoin_steps(None)
 
     async def slowest_reader(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -247,7 +245,7 @@ class Publisher(Sender[T]):
         await self._settle()
         wanted = self._core.position if position is None else position
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        return await self._run(self.steps_until_consumed(wanted, deadline_s, give_up_alone=False))
+        return await self._run(self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False))
 
     async def fail(self, error: BaseException | str) -> None:
         """End the stream with an error; readers raise ``RemoteError`` with its text."""
@@ -286,7 +284,7 @@ class Publisher(Sender[T]):
                 for call in (self._rejoin_call, self._rate_call):
                     if call is not None:
                         await call.wait_done()
-                await self._run(self.steps_to_end(kind, text, linger_s), is_end=True)
+                await self._run(self._end_steps(kind, text, linger_s), is_end=True)
             finally:
                 self._send_lock.release()
         finally:

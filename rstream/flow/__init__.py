@@ -1,3 +1,4 @@
-"""Control laws in messages: pure, no I/O, time is an argument. Bytes and positions have theirs in
-C.
+"""Control laws that count messages and elements: pure, no I/O, time is an argument.
+
+The laws that count bytes and positions are in C (``transport_ext/flow``).
 """

@@ -1,18 +1,18 @@
-"""How many elements a publisher may ask its upstream for, when its readers tell what they want.
+"""How many elements a publisher may request from its upstream, given the demand of its readers.
 
-A reader tells pairs: a position of the stream that it has consumed, and how many elements it wants behind
-it. The publisher knows how many elements it had sent at each position, so
+A reader tells pairs: the position of the stream that it has consumed, and how many elements it
+wants behind that position. The publisher knows how many elements it had sent at each position. So
 
     requested <= sent at that position + wanted behind it        readers that tell
     requested <= sent + window                                   always
 
-and what it asks for is what it may make: never one element beyond the demand. A pair stands alone; one
-that is lost, repeated or late (a position that was left behind) changes nothing. Positions between two
-elements count as the one before: fewer elements for a moment, never more. While nobody reads nothing is
-asked for; readers that cannot tell (raw Aeron peers, groups) leave the window alone to decide.
+The publisher never makes an element beyond this demand. Each pair is complete in itself: a pair
+that is lost, repeated or late changes nothing. A position between two elements counts as the one
+before, so the publisher requests fewer elements for a moment, never more. Without readers it
+requests nothing. When no reader can tell (raw Aeron peers, groups), only the window limits it.
 
-Requests go out in batches of a quarter of the window, or all that is wanted when that is less. Pure, and
-not thread-safe: the owner holds a lock.
+A request is for a quarter of the window at least, or for all that is wanted when that is less.
+Pure, and not thread-safe: the owner holds a lock.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from rstream.abc import UNBOUNDED
 
 __all__ = ("CrossedDemand",)
 
-#: Elements whose positions are kept; of more only every second one, which costs exactness, no safety.
+#: Most elements whose positions are kept. Beyond it every second one is dropped: the result is less
+#: exact, and never too large.
 POSITIONS_MAX = 65536
 _BEFORE_ALL = -(2**63)
 
 
 class CrossedDemand:
-    """Counts what was asked of the upstream and sent, against what the readers want.
+    """Counts the elements requested from the upstream and sent, against the readers' demand.
 
     Args:
         window: most elements requested and not yet sent, at least 1.
@@ -78,7 +79,7 @@ class CrossedDemand:
             self._sent_at.append(kept[-1])
 
     def restarted(self) -> None:
-        """The stream begins anew, with other positions: what was sent before it is done with."""
+        """The stream begins anew with other positions; earlier ones have no meaning any more."""
         self._sent_at = deque([(_BEFORE_ALL, self._sent)])
         self._allowed = 0
 
@@ -86,7 +87,7 @@ class CrossedDemand:
         """Take a pair that a reader told.
 
         Args:
-            position: that it has consumed.
+            position: it has consumed the stream up to here, bytes.
             elements: wanted behind it; ``UNBOUNDED``: no limit.
         """
         at = self._sent_at
@@ -107,9 +108,11 @@ class CrossedDemand:
         self._allowed = 0
 
     def is_due(self) -> bool:
-        """Whether whoever sent should see what may be requested now: the window lets a request through,
-        and a quarter of what was left was sent since the last time, or nothing is left to send. Looking costs as
-        much as sending a few elements, and while enough is left nobody waits for it.
+        """Whether the sending thread should look for demand now.
+
+        It should when the window allows a request, and either nothing is left to send, or a quarter
+        of what was left was sent since the last look. A look costs as much as sending a few
+        elements; while enough is left, a later look delays no element.
         """
         left = self._requested - self._sent
         if self.window - left < self._threshold or (left > 0 and self._sent < self._look_again):
@@ -119,7 +122,7 @@ class CrossedDemand:
 
     @property
     def ready(self) -> int:
-        """How many elements may be requested now, by what is known of the readers. 0: none yet."""
+        """How many elements may be requested now, by the demand known so far. 0: none yet."""
         by_window = self.window - (self._requested - self._sent)
         by_demand = self._allowed - self._requested
         count = min(by_window, by_demand)

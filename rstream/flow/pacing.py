@@ -1,9 +1,13 @@
-"""A fixed rate as a token bucket, for drivers that keep no rate: Aeron's.
+"""A fixed rate as a token bucket, in the publisher, for drivers of Aeron's.
+
+Why this exists beside the C token bucket: rstream's own driver paces datagrams in its sender, in
+C. A driver of Aeron's has no rate, so beside it the publisher itself must hold its messages back,
+before they enter the log. No other code uses this bucket.
 
 Law: in any interval [t, t + d] the bytes sent are at most  rate·d + burst + one message.
-A message may be sent as soon as the bucket is not in debt, and takes its whole size (the debt is
-paid by waiting afterwards), so messages larger than the burst pass too and the long-run rate is
-exact.
+A message may be sent as soon as the bucket is not in debt, and spends its whole size. The next
+message waits until the debt is paid. So messages larger than the burst pass too, and the long-run
+rate is exact.
 Pure: time is an argument that never goes back.
 """
 
@@ -60,16 +64,16 @@ class TokenBucket:
 
 
 def bucket_of(text: str, mtu: int, now_ns: int) -> TokenBucket | None:
-    """The bucket that keeps what ``rs-rate`` says, where it can be kept without hearing the readers.
+    """The bucket for the rate of a channel, when that rate does not depend on the readers.
 
     Args:
         text: value of ``rs-rate``.
-        mtu: of the channel; of n datagrams per second so many bytes as they can carry.
+        mtu: of the channel, bytes; a limit of n datagrams per second becomes n * mtu bytes.
         now_ns: time of the start.
     Returns:
         None: no limit.
     Raises:
-        NotSupported: a law that follows what readers say.
+        NotSupported: the law follows the readers' reports, which Aeron's driver does not have.
     """
     limit = rate.from_text(text)
     if isinstance(limit, rate.Unlimited):

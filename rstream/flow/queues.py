@@ -1,9 +1,9 @@
-"""What the policies for a slow consumer do: one bounded queue each.
+"""The queues of the policies for a slow consumer: each policy has one bounded queue.
 
 Law of all of them: at most ``capacity`` items wait, and
-``accepted = taken + waiting + dropped + conflated``: an item that nobody will see was dropped, one
-that lives on in another (merged, or replaced by a newer one of its key) was conflated. What happens
-exactly at the limit is the class's name. Pure, no waiting, not thread-safe: the owner holds a lock.
+``accepted = taken + waiting + dropped + conflated``. A dropped item is seen by nobody. A conflated
+item was merged into another one, or replaced by a newer one of its key. The name of the class says
+how it behaves at its limit. Pure, no waiting, not thread-safe: the owner holds a lock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FullError(Exception):
 
 
 class Queue(Protocol[T]):
-    """What the pump and the consumer need of a queue."""
+    """The operations that the pump and the consumer call."""
 
     dropped: int
     conflated: int
@@ -51,9 +51,7 @@ class Queue(Protocol[T]):
         ...
 
     def room(self) -> int:
-        """How many items may be put before something is given up; at least 1 unless the producer
-        must wait.
-        """
+        """How many items may be put without loss. 0: the producer must wait."""
         ...
 
     def __len__(self) -> int: ...
@@ -181,7 +179,7 @@ class LatestQueue(Generic[T]):
 
 
 class ConflateQueue(Generic[T]):
-    """At most one item waits: what arrives is merged into it."""
+    """At most one item waits; each item that arrives is merged into it."""
 
     dropped: int
     conflated: int

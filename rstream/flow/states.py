@@ -34,7 +34,7 @@ class State(Enum):
 
 
 class Signal(Enum):
-    """What can happen to a subscription."""
+    """A signal to the subscriber, or a call of it."""
 
     ON_SUBSCRIBE = auto()
     ON_NEXT = auto()
@@ -62,7 +62,5 @@ _TABLE: Final[dict[State, dict[Signal, State]]] = {
 
 
 def next_state(state: State, signal: Signal) -> State | None:
-    """The state after ``signal``, or None where it must not happen (a signal) or does nothing (a
-    call).
-    """
+    """The state after ``signal``. None: a signal must not be sent now, a call does nothing."""
     return _TABLE[state].get(signal)

@@ -173,13 +173,13 @@ def patterns(seed: int, count: int) -> dict[str, Callable[[], Iterator[int]]]:
     }
 
 
-def sink_to(name: str, here: str, channel: str | None, window: int) -> stream.StreamSubscriber[Any]:
+def sink_to(name: str, here: str, channel: str | None, window: int) -> stream.StreamSink[Any]:
     """What sends raw bytes into a stream on one driver."""
-    return stream.subscriber_to(
+    return stream.sink(
         name, codec=codecs.raw(), channel=channel, dir=here, window=window, linger_s=0
     )
 
 
 def publisher_from(name: str, there: str, channel: str | None) -> abc.Publisher[Any]:
     """What reads them on another one; on the same one: in shared memory."""
-    return stream.publisher_of(name, codec=codecs.raw(), channel=channel, dir=there)
+    return stream.source(name, codec=codecs.raw(), channel=channel, dir=there)

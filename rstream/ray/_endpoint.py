@@ -89,24 +89,32 @@ class Endpoint:
         on_item: Callable[[Any], None],
         on_end: Callable[[BaseException | None], None] | None,
     ) -> None:
+        from rstream.stream._pump import batches
+
         try:
-            while not self._closing.is_set():
-                items = self.source.poll(self._demand)
+            for items in batches(
+                self.source,
+                self._closing.is_set,
+                limit=lambda: self._demand,
+                is_ended=self._is_finished,
+                wait_s=CLOSE_CHECK_S,
+            ):
                 self._demand -= len(items)
                 for item in items:
                     on_item(item)
                     self._demand += 1
-                if not items:
-                    # Writers come and go, and Spark's workers end without notice. So finish()
-                    # decides about the end: everything that had arrived by then has been read.
-                    if self._finishing.is_set() and not self._is_filling():
-                        break
-                    self.source.wait(CLOSE_CHECK_S)
         except BaseException as error:
             self._error = error
             log.error("stream %r: endpoint ended: %s", self.handle.name, error)
         if on_end is not None:
             on_end(self._error)
+
+    def _is_finished(self) -> bool:
+        """Whether :meth:`finish` was called, and all that was there by then has been read.
+
+        Writers come and go (Spark's workers do not complete the stream), so only finish() ends it.
+        """
+        return self._finishing.is_set() and not self._is_filling()
 
     def _is_filling(self) -> bool:
         """Whether received messages still move into the queue of a policy."""

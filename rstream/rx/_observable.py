@@ -15,6 +15,7 @@ from reactivex.disposable import Disposable
 from rstream import stream
 from rstream.codecs import codec_for
 from rstream.errors import ClosedError
+from rstream.stream._pump import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,14 +160,9 @@ class _Reading:
             self._observer.on_error(error)
 
     def _read(self) -> None:
-        source, on_next = self._source, self._observer.on_next
-        while not self._is_stopped:
-            items = source.poll()
+        on_next = self._observer.on_next
+        for items in batches(self._source, lambda: self._is_stopped, wait_s=WAIT_S):
             for item in items:
                 on_next(item)
                 if self._is_stopped:
                     return
-            if not items:
-                if source.is_ended:
-                    return
-                source.wait(WAIT_S)

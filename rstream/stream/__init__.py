@@ -1,8 +1,15 @@
-"""The reactive runtime: the one place where demand and messages meet. Rx, asyncio, Ray and Spark
-translate it.
+"""The stream runtime: objects in and out of a stream, and demand between them.
 
-``publisher`` and ``subscriber`` are the faces with ``send`` and ``for``; ``publisher_of`` and
-``subscriber_to`` the Reactive Streams contract; ``reader`` reads one stream from several channels.
+======================  ======================================================================
+``publisher(name)``     send objects: ``pub.send(obj)``
+``subscriber(name)``    receive objects: ``for obj in sub``
+``source(name)``        the stream as a Reactive Streams publisher: it reads the stream
+``sink(name)``          the stream as a Reactive Streams subscriber: it sends into the stream
+``processor(f)``        a Reactive Streams processor: ``f(obj)`` between the two
+``reader(name)``        a subscriber of one stream over several channels
+======================  ======================================================================
+
+:mod:`rstream.rx`, :mod:`rstream.aio`, :mod:`rstream.ray` and :mod:`rstream.spark` are built on it.
 """
 
 from __future__ import annotations
@@ -23,18 +30,18 @@ from rstream.stream._names import stream_id_of
 from rstream.stream._open import (
     processor,
     publisher,
-    publisher_of,
     reader,
+    sink,
+    source,
     subscriber,
-    subscriber_to,
 )
 from rstream.stream._options import PublisherOptions, SendOptions, SubscriberOptions
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
-from rstream.stream._publisher_of import StreamPublisher
 from rstream.stream._reader import Reader
+from rstream.stream._sink import StreamSink
+from rstream.stream._source import StreamSource
 from rstream.stream._subscriber import Subscriber
-from rstream.stream._subscriber_to import StreamSubscriber
 from rstream.stream.executor import CallerExecutor, Executor, ThreadExecutor
 
 __all__ = (
@@ -54,17 +61,17 @@ __all__ = (
     "SendOptions",
     "SessionChanged",
     "StreamEvent",
-    "StreamPublisher",
-    "StreamSubscriber",
+    "StreamSink",
+    "StreamSource",
     "Subscriber",
     "SubscriberOptions",
     "ThreadExecutor",
     "Unavailable",
     "processor",
     "publisher",
-    "publisher_of",
     "reader",
+    "sink",
+    "source",
     "stream_id_of",
     "subscriber",
-    "subscriber_to",
 )

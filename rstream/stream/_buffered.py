@@ -1,5 +1,8 @@
-"""A subscriber with a queue of its own: a pump thread reads eagerly, the policy says what is given
-up.
+"""A subscriber with a queue of its own: a thread reads eagerly, the policy decides what is dropped.
+
+One lock, the condition ``_changed``, guards the queue, the errors and the flags. The pump thread is
+the only one that polls the reader; it stores under the lock and notifies. The consumer takes
+under the lock, and waits on the condition, never in the reader.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from rstream.flow.queues import (
     PlainQueue,
     Queue,
 )
+from rstream.stream import _pump
 from rstream.stream._eviction import check_evict
 from rstream.stream._subscriber import Subscriber
 
@@ -64,11 +68,11 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
 
 
 class BufferedSubscriber(Subscriber[T], Generic[T]):
-    """Takes from a queue that a thread fills; the publisher is slowed only by ``Buffer(n)`` when
-    full.
+    """Takes from a queue that a thread fills. Only a full ``Buffer(n)`` slows the publisher down.
 
-    When the policy fails, or a function of the user's that it needs, the stream is left at once, so
-    that nobody holds the publisher; what waits is handed out, and from then on every poll raises.
+    When the policy fails, or the user's key or merge function raises, the stream is left at once,
+    so that this consumer does not hold the publisher. The items in the queue are still handed
+    out; after them every poll raises.
     """
 
     def __init__(self, reader: Reader[T], queue: Queue[T], on_slow: policy.SlowPolicy) -> None:
@@ -81,7 +85,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._errors: deque[Exception] = deque()
         self._has_ended = self._is_woken = False
         self._failure: Exception | None = None
-        self._demand: int | None = None  # of the reactive runtime; None: the caller asks itself
+        self._demand: int | None = None  # of a reactive subscriber; None: the caller polls itself
         self._closed = False
         self._thread = threading.Thread(
             target=self._pump, name=f"rstream-pump-{reader.name or reader.stream_id}", daemon=True
@@ -93,38 +97,41 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     @property
     def reader(self) -> Reader[T]:
-        """What it reads; for its facts, its thread is the only one that polls it."""
+        """The reader behind the queue; for its facts only, because the pump thread polls it."""
         return self._reader
 
     # ---- the pump's thread ----
 
     def _pump(self) -> None:
-        try:
-            while not self._closed and self._failure is None:
-                self._pump_once(self._await_room())
-        except ClosedError:
-            return
+        while not self._is_stopped():
+            try:
+                for items in _pump.batches(
+                    self._reader,
+                    self._is_stopped,
+                    limit=self._await_room,
+                    is_ended=self._note_ended,
+                    wait_s=PUMP_WAIT_S,
+                ):
+                    self._store(items)
+            except ClosedError:
+                return
+            except Exception as error:  # a poll of the consumer raises it; reading goes on
+                with self._changed:
+                    self._errors.append(error)
+                    self._changed.notify_all()
         if self._failure is not None:
             self._reader.close()
 
-    def _pump_once(self, limit: int) -> None:
-        try:
-            items = self._reader.poll(limit)
-        except ClosedError:
-            raise
-        except Exception as error:
-            with self._changed:
-                self._errors.append(error)
-                self._changed.notify_all()
-            return
-        if items:
-            self._store(items)
-            return
+    def _is_stopped(self) -> bool:
+        return self._closed or self._failure is not None
+
+    def _note_ended(self) -> bool:
+        """Note whether the stream has ended. The pump goes on: another publisher may come."""
         if self._reader.is_ended:
             with self._changed:
                 self._has_ended = True
                 self._changed.notify_all()
-        self._reader.wait(PUMP_WAIT_S)
+        return False
 
     def _await_room(self) -> int:
         with self._changed:
@@ -143,7 +150,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 self._failure = SlowConsumer(
                     f"{self._reader!r}: {error}, and one more has come",
                     hint="the stream was left, as on_slow=Fail asks for: take faster, allow more, "
-                    "or open another subscriber, which gets what comes from then on",
+                    "or open another subscriber, which reads from then on",
                     channel=self._reader.channel,
                     stream_id=self._reader.stream_id,
                 )

@@ -1,4 +1,4 @@
-"""What the readers of a publisher ask for, as the transport tells it."""
+"""The demand of a publisher's readers, as the transport tells it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __all__ = ("ReadersDemand",)
 
 
 class ReadersDemand(NamedTuple):
-    """Of all readers that tell, as one that lies behind all of them and wants no more than any."""
+    """The demand of all readers that tell: the least position, and the least number wanted."""
 
     #: Bytes of the stream that all of them have consumed.
     position: int
     #: Elements wanted behind it; ``UNBOUNDED`` (2**63 - 1): no limit.
     elements: int
-    #: Readers that tell what they want; 0: nobody does, and the two above mean nothing.
+    #: Readers that tell their demand; with 0 the two fields above mean nothing.
     reader_count: int
     #: Whether a reader is there, of either kind.
     is_connected: bool

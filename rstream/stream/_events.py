@@ -1,6 +1,4 @@
-"""What can happen to a stream beside its messages: values that ``events()`` hands out, oldest
-first.
-"""
+"""The events of a stream, which ``events()`` returns oldest first."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """A publisher has said that it is done; everything before it was handed out.
+    """A publisher has completed its stream; every message before was handed out.
 
     Attributes:
         session_id: which publisher.
@@ -137,7 +135,7 @@ class Connected:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disconnected:
     """The last reader of a publisher has gone: closed, died, or cut off. A :class:`Gap` follows
-    when something was on the way to it. What no reader has taken yet waits for the next one.
+    when bytes were on the way to it. Bytes that no reader has taken yet wait for the next reader.
 
     Attributes:
         session_id: the publisher's session.

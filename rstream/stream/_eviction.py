@@ -1,17 +1,25 @@
-"""``policy.Evict``: what its channel says, and what its consumer is told. The watching is the driver's
-(``transport_ext/driver/conductor/eviction.c``), so that it works when the consumer's process hangs.
+"""``policy.Evict``: its channel parameters, and the events and error of an evicted consumer.
+
+The driver watches the consumer (``transport_ext/driver/conductor/eviction.c``), so a consumer whose process
+hangs is evicted too.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING
 
 from rstream._channel_uri import ChannelUri
 from rstream.errors import ConfigError, SlowConsumer
+from rstream.stream._events import Evicted
 
 if TYPE_CHECKING:
     from rstream.policy import Evict
+    from rstream.stream._input import Input
+    from rstream.stream._report import Report
+
+log = logging.getLogger("rstream")
 
 AFTER_S_LEAST = 0.01
 AFTER_S_MOST = 86_400.0
@@ -50,13 +58,39 @@ def evicting_channel(uri: str, evict: Evict | None) -> str:
     return str(wanted)
 
 
+def evicted(
+    report: Report, source: Input, evict: Evict, since_ms: int
+) -> tuple[dict[int, int], SlowConsumer]:
+    """Report that the driver has evicted this consumer from every publisher of a subscription.
+
+    Args:
+        since_ms: since when the stream goes on without it, milliseconds since 1970.
+    Returns:
+        The position up to which each unfinished session was delivered, by session id; and the error
+        for a consumer that does not join again.
+    """
+    report.evicted += 1
+    delivered = {s: p.position for s, p in source.peers.by_session.items() if not p.is_done}
+    for session_id, position in delivered.items():
+        report.events.append(Evicted(session_id=session_id, position=position, since_ms=since_ms))
+    session_id = max(delivered, key=lambda session: delivered[session], default=None)
+    where = f"{report.title} on {source.channel}"
+    if session_id is not None:
+        where = f"{report.where(source, session_id)}, position {delivered[session_id]}"
+    error = slow_consumer(where, evict, since_ms)
+    log.warning("%s", error)
+    error.channel, error.stream_id, error.session_id = source.channel, report.stream_id, session_id
+    error.position = None if session_id is None else delivered[session_id]
+    return delivered, error
+
+
 def slow_consumer(where: str, evict: Evict, since_ms: int) -> SlowConsumer:
     """The error of a consumer that was let go; the caller adds channel, session and position."""
     ago_s = max(0.0, time.time() - since_ms / 1000)
     since = time.strftime("%H:%M:%S", time.localtime(since_ms / 1000))
     return SlowConsumer(
-        f"{where}: this consumer held the stream and stood still for {evict.after_s:g} s; the stream "
-        f"goes on without it since {since}, {ago_s:.1f} s ago",
+        f"{where}: this consumer held the stream and stood still for {evict.after_s:g} s; the "
+        f"stream goes on without it since {since}, {ago_s:.1f} s ago",
         hint="it joins again"
         if evict.rejoin
         else "open another subscriber, which gets what comes "

@@ -23,10 +23,10 @@ from rstream.stream._options import (
 )
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
-from rstream.stream._publisher_of import StreamPublisher
 from rstream.stream._reader import OnLost, Reader
 from rstream.stream._sender import make
-from rstream.stream._subscriber_to import StreamSubscriber
+from rstream.stream._sink import StreamSink
+from rstream.stream._source import StreamSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -280,7 +280,7 @@ def _open_reader(
         raise
 
 
-def publisher_of(
+def source(
     name: str | int,
     type: type[Any] | None = None,
     *,
@@ -299,7 +299,7 @@ def publisher_of(
     Raises:
         ConfigError: an argument cannot be used. All other errors reach ``on_error``.
     """
-    chosen = settings(SubscriberSettings, "publisher_of", options)
+    chosen = settings(SubscriberSettings, "source", options)
     codec = codec if codec is not None else codec_for(type)
     stream, uri, number = resolve_address(
         name, chosen.channel, chosen.stream_id, is_publisher=False
@@ -323,10 +323,10 @@ def publisher_of(
             ),
         )
 
-    return StreamPublisher(open_reader, stream or str(number), executor)
+    return StreamSource(open_reader, stream or str(number), executor)
 
 
-def subscriber_to(
+def sink(
     name: str | int,
     type: type[Any] | None = None,
     *,
@@ -334,7 +334,7 @@ def subscriber_to(
     window: int = PREFETCH,
     executor: Executor | None = None,
     **options: Unpack[PublisherOptions],
-) -> StreamSubscriber[Any]:
+) -> StreamSink[Any]:
     """A Reactive Streams subscriber that sends every element into a stream.
 
     Args:
@@ -349,7 +349,7 @@ def subscriber_to(
     if window < 1:
         raise ConfigError(f"window={window}: must be at least 1 element")
     codec = codec if codec is not None else codec_for(type)
-    return StreamSubscriber(publisher(name, codec=codec, **options), window, executor)
+    return StreamSink(publisher(name, codec=codec, **options), window, executor)
 
 
 def processor(function: Callable[[T], R]) -> MapProcessor[T, R]:

@@ -1,6 +1,4 @@
-"""What a reader knows of each publisher: which have come, completed, failed, gone. Pure
-book-keeping.
-"""
+"""The publishers of a reader: which have come, completed, failed or gone. Pure book-keeping."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ class Peers:
         return peer
 
     def done(self, session_id: int) -> None:
-        """Note that a peer said its end."""
+        """Note that a peer has ended its stream, with complete or an error."""
         peer = self.get(session_id)
         if not peer.is_done:
             peer.is_done = True
@@ -51,5 +49,5 @@ class Peers:
 
     @property
     def open_count(self) -> int:
-        """Peers that are here and have not said their end."""
+        """Peers that are here and have not ended their stream."""
         return sum(not peer.is_done for peer in self.by_session.values())

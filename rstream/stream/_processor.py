@@ -1,6 +1,6 @@
 """A processor for one downstream subscriber: a function between upstream and downstream.
 
-Demand passes through: what downstream requests is requested upstream, one for one, so nothing
+Demand passes through: a ``request(n)`` of downstream is a ``request(n)`` to upstream, so no element
 waits here. Signals run in the upstream's thread.
 """
 
@@ -127,7 +127,7 @@ class MapProcessor(abc.Processor[T, R], Generic[T, R]):
 
 
 class _Passed(abc.Subscription):
-    """What the downstream subscriber holds."""
+    """The subscription of the downstream subscriber."""
 
     def __init__(self, processor: MapProcessor[Any, Any]) -> None:
         self._processor = processor

@@ -1,4 +1,4 @@
-"""The sending face of a stream, for threads: what waits, sleeps."""
+"""The publisher for threads: its waits block the calling thread."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Publisher(Sender[T]):
 
     Thread rule: one thread at a time. Each publisher is a session of its own, so several of one
     name may live in one process or in many. When the media driver dies, the next call starts it
-    again, joins with a new session, and reports what was not known to be consumed as a
-    :class:`Gap` in :meth:`events`; so it does when its last reader goes.
+    again and joins with a new session. Bytes that may not have been consumed are reported as a
+    :class:`Gap` in :meth:`events`; so they are when the last reader goes.
     """
 
     def _run(self, steps: Steps[R]) -> R:
@@ -46,7 +46,7 @@ class Publisher(Sender[T]):
         """Another rate from now on, such as ``rate.Fixed("50MB/s")``.
 
         Args:
-            rate: the law, which begins anew; also for what comes after a driver was lost.
+            rate: the law, which begins anew; it also holds after a driver was lost.
             timeout_s: how long to wait for the driver.
         Raises:
             DriverError: it refused, or did not answer. ClosedError: closed here.
@@ -59,22 +59,25 @@ class Publisher(Sender[T]):
         self.channel = channel
 
     def make_waiter(self) -> _core.Waiter:
-        """A waiter that wakes when its readers ask for more, or come or go; for the session of now."""
+        """A waiter that wakes when the readers' demand changes, or a reader comes or goes.
+
+        It serves the present session; after a rejoin another one is needed.
+        """
         waiter = self._link.client.core.waiter()
         waiter.attach_demand(self._core)
         return waiter
 
     def revive(self) -> None:
-        """Join again if the driver was lost, so that a publisher with nothing to send learns it too."""
+        """Join again if the driver was lost: for a publisher that has nothing to send."""
         if not self._closed:
             if self._link.is_alive:
                 self._look()
             elif self._link.is_shared:
-                self._run(self.steps_to_rejoin(None))
+                self._run(self._rejoin_steps(None))
 
     def events(self) -> list[StreamEvent]:
-        """What happened since the last call, oldest first: readers come and gone, session changes,
-        gaps. Looks itself, so that a publisher with nothing to send learns it too.
+        """The events since the last call, oldest first: readers come and gone, session changes,
+        gaps. Joins again if the driver was lost (:meth:`revive`).
         """
         self.revive()
         return self._take_events()
@@ -98,10 +101,10 @@ class Publisher(Sender[T]):
         """
         data = self._encode(obj)
         if self._bucket is not None:
-            return self._run(self.steps_of_send(data, timeout_s))
+            return self._run(self._send_steps(data, timeout_s))
         position = self._offer(data)
         if position <= 0:
-            position = self._run(self.steps_to_send(data, position, timeout_s))
+            position = self._run(self._offer_again_steps(data, position, timeout_s))
         self._note_sent(position)
         return position
 
@@ -120,14 +123,14 @@ class Publisher(Sender[T]):
             return _core.RATE_LIMITED
         position = self._offer(data)
         if position <= _core.CLOSED:
-            self._run(self.steps_to_recover(position, length_of(data)))
+            self._run(self._recover_steps(position, length_of(data)))
             position = self._offer(data)
         return self._note_offered(position, data)
 
     def send_many(self, objects: Iterable[T], *, timeout_s: float | None = None) -> int:
-        """Send all objects in order, in chunks of 256: the fastest way.
+        """Send all objects in order, in chunks of 256: the fastest way to send.
 
-        Objects of a slow iterable wait for their chunk; use :meth:`send` there.
+        A chunk is sent when its 256 objects are there; for a slow iterable use :meth:`send`.
 
         Args:
             objects: what the codec takes.
@@ -142,7 +145,7 @@ class Publisher(Sender[T]):
         iterator = iter(objects)
         while chunk := list(islice(iterator, CHUNK)):
             if self._bucket is None:
-                self._run(self.steps_to_send_all([self._encode(obj) for obj in chunk], timeout_s))
+                self._run(self._send_many_steps([self._encode(obj) for obj in chunk], timeout_s))
             else:
                 for obj in chunk:
                     self.send(obj, timeout_s=timeout_s)
@@ -150,7 +153,7 @@ class Publisher(Sender[T]):
         return count
 
     def flush(self) -> None:
-        """Nothing to do: what was sent is in the log already."""
+        """Does nothing: a message that was sent is in the log already."""
 
     # ---- the end ----
 
@@ -165,7 +168,7 @@ class Publisher(Sender[T]):
         """
         wanted = self._core.position if position is None else position
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        return self._run(self.steps_until_consumed(wanted, deadline_s, give_up_alone=False))
+        return self._run(self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False))
 
     def fail(self, error: BaseException | str) -> None:
         """End the stream with an error: readers raise :class:`RemoteError` with the text."""
@@ -186,7 +189,7 @@ class Publisher(Sender[T]):
         if self._closed:
             return
         try:
-            self._run(self.steps_to_end(kind, text, linger_s))
+            self._run(self._end_steps(kind, text, linger_s))
         finally:
             self._let_go()
 

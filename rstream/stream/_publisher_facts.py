@@ -279,7 +279,7 @@ class PublisherFacts(Generic[T]):
     def say_alone(self, how_long: str) -> None:
         """Log that it waits for a subscriber."""
         log.warning(
-            "%s: waits for a subscriber, %s%s; `rstream stat` shows who is there",
+            "%s: waits for a subscriber, %s%s; `rstream stat` shows the readers that are there",
             self._where(),
             how_long,
             self._last_receiver_error(),

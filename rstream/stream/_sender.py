@@ -1,4 +1,4 @@
-"""How objects get into a stream: offered at once, or by steps of waiting that a thread and an event loop share."""
+"""Sending objects: at once, or in steps of waiting that a thread and an event loop share."""
 
 from __future__ import annotations
 
@@ -49,8 +49,11 @@ ERROR_TEXT_BYTES_MAX = 4096
 
 
 class Sender(PublisherFacts[T]):
-    """What both publishing faces do. Its methods named ``steps_…`` are generators of :mod:`rstream.stream._steps`;
-    one of them runs at a time, and nothing else is called meanwhile but facts.
+    """The waiting and sending that both publishers share, the threaded one and the awaited one.
+
+    A method named ``_…_steps`` is a generator of :mod:`rstream.stream._steps`: it yields each wait,
+    and the publisher that runs it sleeps or awaits. One generator runs at a time. Meanwhile only
+    facts (:class:`PublisherFacts`) may be read.
     """
 
     # ---- at once ----
@@ -62,7 +65,7 @@ class Sender(PublisherFacts[T]):
         return self._offer_one(data, reserved)  # pyright: ignore[reportArgumentType] - not a list
 
     def _note_offered(self, position: int, data: Encoded) -> int:
-        """Account for what one offer led to; what the caller of offer() is told."""
+        """Count the result of one offer; returns what ``offer()`` returns to its caller."""
         if position > 0:
             self._note_sent(position)
             if self._bucket is not None:
@@ -74,7 +77,7 @@ class Sender(PublisherFacts[T]):
         return position
 
     def _prepare_rate(self, rate: RateLimit) -> tuple[str, TokenBucket | None]:
-        """The channel with another rate, and the bucket where this side keeps it."""
+        """The channel with another rate, and the bucket when this side keeps the rate."""
         if self._closed:
             raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
         channel = with_rate(self.channel, rate)
@@ -83,10 +86,10 @@ class Sender(PublisherFacts[T]):
 
     # ---- waiting ----
 
-    def steps_to_send(
+    def _offer_again_steps(
         self, data: Encoded, reason: int, timeout_s: float | None, header: int | None = None
     ) -> Steps[int]:
-        """What send does when the log did not take the message at once; the position after it."""
+        """Wait for what refused the offer, and offer again until it is taken; the position."""
         started_ns = time.monotonic_ns()
         deadline_ns = None if timeout_s is None else started_ns + int(timeout_s * 1e9)
         rounds = 0
@@ -94,25 +97,25 @@ class Sender(PublisherFacts[T]):
         try:
             while True:
                 if reason == _core.NOT_CONNECTED:
-                    yield from self._steps_to_subscriber(deadline_ns)
+                    yield from self._wait_reader_steps(deadline_ns)
                 elif reason == _core.BACK_PRESSURED:
-                    yield from self._steps_to_room(deadline_ns, rounds)
+                    yield from self._wait_room_steps(deadline_ns, rounds)
                     rounds += 1
                 elif reason != _core.ADMIN_ACTION:
-                    yield from self.steps_to_recover(reason, length_of(data))
+                    yield from self._recover_steps(reason, length_of(data))
                 reason = self._offer(data, header)
                 if reason > 0:
                     return reason
         finally:
             self._waited_ns += time.monotonic_ns() - started_ns
 
-    def steps_to_send_all(self, messages: list[Encoded], timeout_s: float | None) -> Steps[None]:
+    def _send_many_steps(self, messages: list[Encoded], timeout_s: float | None) -> Steps[None]:
         """A chunk of messages in order, as many at once as there is room for."""
         if any(type(message) is list for message in messages):
             for message in messages:
                 position = self._offer(message)
                 if position <= 0:
-                    position = yield from self.steps_to_send(message, position, timeout_s)
+                    position = yield from self._offer_again_steps(message, position, timeout_s)
                 self._note_sent(position)
             return
         whole: list[Buffer] = messages  # pyright: ignore[reportAssignmentType] - no list among them
@@ -120,29 +123,29 @@ class Sender(PublisherFacts[T]):
         while start < len(whole):
             taken, position = self._core.offer_many(whole, start, self._header)
             if taken == 0:
-                position = yield from self.steps_to_send(whole[start], position, timeout_s)
+                position = yield from self._offer_again_steps(whole[start], position, timeout_s)
                 taken = 1
             start += taken
             self._note_sent(position, taken)
 
-    def steps_of_send(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
-        """Send, also at the rate that it keeps itself (beside Aeron's driver); the position after it."""
+    def _send_steps(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
+        """Send one message, at the publisher's own rate if it keeps one; the position after it."""
         began_s = time.monotonic()
-        yield from self._steps_to_pace(timeout_s)
+        yield from self._pace_steps(timeout_s)
         position = self._offer(data)
         if position <= 0:
             left_s = (
                 None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began_s))
             )
-            position = yield from self.steps_to_send(data, position, left_s)
+            position = yield from self._offer_again_steps(data, position, left_s)
         if self._bucket is not None:
             self._bucket.spend(length_of(data))
         self._note_sent(position)
         return position
 
-    def _steps_to_pace(self, timeout_s: float | None) -> Steps[None]:
+    def _pace_steps(self, timeout_s: float | None) -> Steps[None]:
         waited_s = 0.0
-        # Looked at anew each time: another task may give it another rate meanwhile.
+        # The bucket is read anew each time: another task may change the rate meanwhile.
         while (
             self._bucket is not None
             and (delay_ns := self._bucket.delay_ns(time.monotonic_ns())) > 0
@@ -153,27 +156,27 @@ class Sender(PublisherFacts[T]):
             yield Pause(delay_s)
             waited_s += delay_s
 
-    def _steps_to_room(self, deadline_ns: int | None, rounds: int) -> Steps[None]:
+    def _wait_room_steps(self, deadline_ns: int | None, rounds: int) -> Steps[None]:
         remaining_s = WAIT_SLICE_S
         if deadline_ns is not None:
             remaining_s = min(remaining_s, (deadline_ns - time.monotonic_ns()) / 1e9)
             if remaining_s <= 0:
                 raise self._held_error()
-        yield from self._steps_of_wait(remaining_s, rounds)
+        yield from self._wait_once_steps(remaining_s, rounds)
 
-    def _steps_of_wait(self, timeout_s: float, rounds: int = 0) -> Steps[None]:
+    def _wait_once_steps(self, timeout_s: float, rounds: int = 0) -> Steps[None]:
         self._note_consumed()
         try:
             is_ready = yield Room(timeout_s)
         except DriverLost as error:
-            yield from self.steps_to_rejoin(error)
+            yield from self._rejoin_steps(error)
             return
         if is_ready and rounds > 1:
-            yield Pause(0.0002)  # room for something, but not for this: do not spin
+            yield Pause(0.0002)  # there is room, but not for this message: do not spin
         elif not is_ready and not self._link.is_alive:
-            yield from self.steps_to_recover(_core.CLOSED, 0)
+            yield from self._recover_steps(_core.CLOSED, 0)
 
-    def _steps_to_subscriber(self, deadline_ns: int | None) -> Steps[None]:
+    def _wait_reader_steps(self, deadline_ns: int | None) -> Steps[None]:
         started_ns = time.monotonic_ns()
         has_noticed = False
         self._look()
@@ -186,15 +189,15 @@ class Sender(PublisherFacts[T]):
             if waited_s >= NOTICE_AFTER_S and not has_noticed:
                 has_noticed = True
                 self.say_alone(f"up to {self.connect_timeout_s:g} s")
-            yield from self._steps_of_wait(0.05)
+            yield from self._wait_once_steps(0.05)
             if not self._core.is_connected:
                 yield Pause(0.001)
 
-    def steps_until_consumed(
+    def _wait_consumed_steps(
         self, wanted: int, deadline_s: float | None, *, give_up_alone: bool
     ) -> Steps[bool]:
-        """Until every reader has consumed up to a position; False: not by then."""
-        # Consumption wakes nobody, so this looks again in growing steps of 50 µs to 2 ms.
+        """Wait until every reader has consumed up to a position; False: not by the deadline."""
+        # Consumption wakes no thread, so this looks again after growing pauses of 50 µs to 2 ms.
         pause_s = 0.00005
         core = self._core
         while core.consumed_position < wanted:
@@ -221,7 +224,7 @@ class Sender(PublisherFacts[T]):
         )
 
     def _late_error(self, waited_s: float) -> BackPressured | NotConnected:
-        """Not sent within its time, and why."""
+        """The error of a message that was not sent in time, with the reason."""
         return self._held_error() if self._core.is_connected else self._alone_error(waited_s)
 
     def _rate_error(self) -> BackPressured:
@@ -234,7 +237,7 @@ class Sender(PublisherFacts[T]):
         return error
 
     def _held_error(self) -> BackPressured:
-        """No room in time, and what held it."""
+        """The error when there was no room in time; ``held_by`` names the cause."""
         if self.is_rate_limited:
             return self._rate_error()
         held_by = HeldBy.from_core(self._core.held_by)
@@ -252,7 +255,7 @@ class Sender(PublisherFacts[T]):
     # ---- trouble ----
 
     def _must_join_again(self, reason: int, length_bytes: int) -> bool:
-        """What a refused offer means: raised, or whether its driver was lost. False: try again."""
+        """Raise the error of a refused offer. True: the driver was lost. False: offer again."""
         if self._closed:
             raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
         if reason == _core.MAX_POSITION_EXCEEDED:
@@ -276,13 +279,13 @@ class Sender(PublisherFacts[T]):
             raise RStreamError(f"{self._where()}: the message was refused: {_core.last_error()}")
         return False
 
-    def steps_to_recover(self, reason: int, length_bytes: int) -> Steps[None]:
-        """Raise what a refused offer means, or join again when the driver was lost."""
+    def _recover_steps(self, reason: int, length_bytes: int) -> Steps[None]:
+        """Raise the error of a refused offer, or join again when the driver was lost."""
         if self._must_join_again(reason, length_bytes):
-            yield from self.steps_to_rejoin(None)
+            yield from self._rejoin_steps(None)
 
-    def steps_to_rejoin(self, error: Exception | None) -> Steps[None]:
-        """Join again by a driver that lives; one is started if need be."""
+    def _rejoin_steps(self, error: Exception | None) -> Steps[None]:
+        """Join again by a driver that lives; it is started if need be."""
         if not self._link.is_shared:
             raise error or DriverLost(
                 f"{self._where()}: the driver was lost, and the client is yours"
@@ -298,14 +301,14 @@ class Sender(PublisherFacts[T]):
             try:
                 yield Work(self._join_again)
                 return
-            except DriverError as why:  # the new one may have died as well
+            except DriverError as why:  # the new driver may have died as well
                 if time.monotonic() >= deadline_s:
                     raise
                 log.warning("driver directory %s: not yet back: %s", self._link.directory, why)
             yield Pause(0.1)
 
     def _join_again(self) -> None:
-        """One attempt, with all that has to be said about it: whoever waits for it may have gone meanwhile."""
+        """One attempt, with its events: the caller that waits for it may have been cancelled."""
         old_session_id, reached = self._core.session_id, self._reached
         link = _session.renew(self._link, timeout_s=0)
         try:
@@ -325,13 +328,16 @@ class Sender(PublisherFacts[T]):
 
     # ---- the end ----
 
-    def steps_to_end(self, kind: int, text: bytes, linger_s: float) -> Steps[None]:
-        """Say how the stream ends, and wait until readers have consumed it. :meth:`_let_go` comes after it."""
+    def _end_steps(self, kind: int, text: bytes, linger_s: float) -> Steps[None]:
+        """Send the end of the stream, and wait until readers have consumed it.
+
+        The caller calls :meth:`_let_go` afterwards.
+        """
         deadline_s = time.monotonic() + linger_s
         header = header_of(kind, self._codec.codec_id, self.name)
         try:
-            if (yield from self._steps_to_tell_end(header, text, deadline_s)):
-                yield from self.steps_until_consumed(
+            if (yield from self._send_end_steps(header, text, deadline_s)):
+                yield from self._wait_consumed_steps(
                     self._core.position, deadline_s, give_up_alone=True
                 )
             self._look()
@@ -341,7 +347,7 @@ class Sender(PublisherFacts[T]):
             log.warning("%s: closed without its driver: %s", self._where(), error)
             self._report_gap(self._core.session_id, self._reached, "closed without its driver")
 
-    def _steps_to_tell_end(self, header: int, text: bytes, deadline_s: float) -> Steps[bool]:
+    def _send_end_steps(self, header: int, text: bytes, deadline_s: float) -> Steps[bool]:
         while True:
             reason = self._core.offer(text, header)
             if reason > 0:
@@ -374,7 +380,7 @@ def length_of(data: Encoded) -> int:
 
 
 def error_text(error: BaseException | str) -> bytes:
-    """What readers are told of an error that ends the stream."""
+    """The text that readers get of an error that ends the stream."""
     text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     return text.encode()[:ERROR_TEXT_BYTES_MAX]
 

@@ -1,6 +1,6 @@
-"""Who holds the client: all endpoints of a process in one driver directory share one.
+"""The client of a process: all endpoints in one driver directory share one.
 
-A client is made at first use, again after ``fork``, and again when its driver died; it is closed
+A client is made at first use, again after ``fork``, and again when its driver died. It is closed
 with its last endpoint.
 """
 
@@ -30,7 +30,7 @@ class Link:
     Attributes:
         client: the client.
         directory: its driver directory.
-        is_shared: from the registry here, so that it may be renewed; else it is the user's.
+        is_shared: the client belongs to the process and may be renewed; else to the user.
         users: endpoints that hold it.
     """
 
@@ -46,7 +46,7 @@ class Link:
 
 
 _lock = threading.Lock()  # guards the links; held for moments only
-_making = threading.Lock()  # one client at a time is made, which may have to start a driver
+_making = threading.Lock()  # held while a client is made, which may have to start a driver
 _links: dict[tuple[int, str], Link] = {}
 _watched_pid = 0
 

@@ -1,8 +1,8 @@
-"""What a publisher waits for, said and not done.
+"""The waits of a publisher as values, so that a thread and an event loop share one sending code.
 
-Sending, joining again and ending are written once, as generators of steps: a thread goes through them by
-sleeping (:class:`rstream.stream.Publisher`), an event loop by awaiting (:mod:`rstream.aio`). The answer to a step
-is sent into the generator, what goes wrong is thrown into it.
+Sending, joining again and ending are generators of steps. :class:`rstream.stream.Publisher`
+performs each step by sleeping, :mod:`rstream.aio` by awaiting. The answer to a step is sent into
+the generator; an exception of the step is thrown into it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Pause:
 class Room:
     """Wait until there is room, or readers came or went; at most that long.
 
-    The answer: False, nothing within that time. DriverLost is thrown in.
+    The answer is False when nothing happened within that time. DriverLost is thrown in.
     """
 
     seconds: float
@@ -33,7 +33,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Call that; it may block for long, such as by starting a driver. The answer: what it returns."""
+    """Call the function, which may block for seconds: it may start a driver. Answer: its result."""
 
     function: Callable[[], object]
 
@@ -43,7 +43,7 @@ Steps: TypeAlias = Generator[Step, Any, R]
 
 
 def run(steps: Steps[R], perform: Callable[[Step], object]) -> R:
-    """Go through the steps in this thread; what the last one leads to."""
+    """Perform all steps in this thread; returns the generator's result."""
     try:
         step = next(steps)
         while True:

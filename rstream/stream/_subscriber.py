@@ -1,10 +1,12 @@
-"""What every receiving face has in common: iteration over ``poll``, ``wait`` and the end."""
+"""The common base of all subscribers: iteration over ``poll``, ``wait`` and the end."""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
+
+from rstream.stream import _pump
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +22,9 @@ WAIT_FOREVER_S = 3600.0
 class Subscriber(ABC, Generic[T]):
     """Receives the objects of a stream; made by :func:`rstream.subscriber`.
 
-    ``for item in subscriber`` ends when every publisher seen has completed; with none yet it waits.
+    ``for item in subscriber`` ends when every publisher seen has completed; before the first
+    publisher comes it waits.
+
     Thread rule: one thread reads; :meth:`wake` and :meth:`close` from any.
     """
 
@@ -31,35 +35,36 @@ class Subscriber(ABC, Generic[T]):
 
     @abstractmethod
     def poll(self, limit: int | None = None) -> list[T]:
-        """Return up to ``limit`` objects that are already here; never waits for messages.
+        """Return up to ``limit`` objects that have arrived; never waits for messages.
 
-        It takes long only when the media driver died: then it starts one and joins again.
+        It takes longer only when the media driver died: then it starts a driver and joins again.
 
         Args:
             limit: most objects; None: :attr:`prefetch`.
         Raises:
-            PublisherLost: a publisher of rstream went without a word; what it sent was handed out
-                before.
+            PublisherLost: a publisher of rstream went without completing; everything that arrived
+                from it was handed out before.
             RemoteError: a publisher ended its stream with an error.
-            NameMismatch: a message of another name; it is skipped. Said once per publisher.
+            NameMismatch: a message of another name; it is skipped. Raised once per publisher.
             CodecError: a message that cannot be decoded; it is skipped.
             SlowConsumer: this consumer was slower than its policy allows; the stream was left, and
-                every later poll says so again.
+                every later poll raises it again.
             ClosedError: closed here.
             ConcurrentUseError: another thread is reading.
         """
 
     @abstractmethod
     def poll_demanded(self, demand: int) -> list[T]:
-        """As :meth:`poll`, but at most ``demand`` objects, 0 too; for the reactive runtime.
+        """As :meth:`poll`, but at most ``demand`` objects, which may be 0; for reactive sources.
 
-        What it had before is only there when nothing else stands between: errors and the end are
-        told without demand (§2.9), an object is not.
+        Errors and the end need no demand (§2.9). They come after every object before them, so they
+        stay back while an object waits for demand.
         """
 
     def raise_demand(self, n: int) -> None:
-        """Tell publishers that ``n`` more will be polled for; any thread. :meth:`poll_demanded` does it too,
-        but only when what came before is done with.
+        """Tell publishers that ``n`` more objects are wanted; any thread.
+
+        :meth:`poll_demanded` tells it too, but only when earlier objects have been handled.
         """
 
     @abstractmethod
@@ -78,7 +83,7 @@ class Subscriber(ABC, Generic[T]):
 
     @abstractmethod
     def events(self) -> list[StreamEvent]:
-        """What happened since the last call (publishers come and gone, gaps), oldest first."""
+        """The events since the last call (publishers come and gone, gaps), oldest first."""
 
     @abstractmethod
     def statistics(self) -> dict[str, int | float | bool]:
@@ -109,19 +114,12 @@ class Subscriber(ABC, Generic[T]):
         return self._closed
 
     def batches(self) -> Iterator[list[T]]:
-        """Iterate over lists of 1 to :attr:`prefetch` objects: what is there at once.
+        """Iterate over lists of 1 to :attr:`prefetch` objects, as they have arrived.
 
         Raises:
             RStreamError: as :meth:`poll`; iteration may go on afterwards.
         """
-        while not self._closed:
-            items = self.poll()
-            if items:
-                yield items
-            elif self.is_ended:
-                return
-            else:
-                self.wait()
+        return _pump.batches(self, lambda: self._closed)
 
     def __iter__(self) -> Iterator[T]:
         for items in self.batches():

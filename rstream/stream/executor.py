@@ -1,7 +1,7 @@
-"""Who runs the loop of a subscription: the caller, step by step, or a thread of its own.
+"""Executors run the loops of sources and sinks: in a thread each, or in the caller's thread.
 
-A loop is a function that does one step and says whether there is more to do; a step may wait for a
-bounded time, and never waits in :class:`CallerExecutor`'s ``run_pending(wait=False)``.
+A loop does one step at a time and returns whether there is more to do. A step may wait, at most
+for the time that the executor gives it; with ``run_pending(wait_s=0)`` it never waits.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ __all__ = ("CallerExecutor", "Executor", "Loop", "ThreadExecutor")
 
 
 class Loop(Protocol):
-    """What an executor runs."""
+    """The loop of one source's subscription, or of one sink."""
 
     def step(self, wait_s: float) -> bool:
-        """Do what can be done; with nothing to do wait up to ``wait_s``. False: finished for
-        good.
-        """
+        """Do the work that is there; with none, wait up to ``wait_s`` seconds. False: finished."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""StreamPublisher against the publisher tests, over shared memory and UDP."""
+"""StreamSource against the publisher tests, over shared memory and UDP."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def driver_dir(module_driver_dir):
     return module_driver_dir
 
 
-class StreamPublisherTests(PublisherVerification):
+class StreamSourceTests(PublisherVerification):
     """What the media have in common."""
 
     @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ class StreamPublisherTests(PublisherVerification):
     def create_publisher(self, elements):
         name, channel = f"tck-{next(_numbers)}", self.channel()
         feed = Feed(
-            stream.publisher_of(name, channel=channel, dir=self.driver_dir),
+            stream.source(name, channel=channel, dir=self.driver_dir),
             lambda: stream.publisher(
                 name, channel=channel, dir=self.driver_dir, connect_timeout_s=1, linger_s=0
             ),
@@ -86,16 +86,16 @@ class StreamPublisherTests(PublisherVerification):
         return feed
 
     def create_failed_publisher(self):
-        return stream.publisher_of(
+        return stream.source(
             1, bytes, channel="aeron:udp?endpoint=203.0.113.1:1", dir=self.driver_dir
         )
 
 
-class TestOverSharedMemory(StreamPublisherTests):
+class TestOverSharedMemory(StreamSourceTests):
     def channel(self):
         return "aeron:ipc?term-length=64k"
 
 
-class TestOverUdp(StreamPublisherTests):
+class TestOverUdp(StreamSourceTests):
     def channel(self):
         return f"aeron:udp?endpoint=127.0.0.1:{free_port()}|term-length=64k"

@@ -1,4 +1,4 @@
-"""StreamSubscriber against the required white- and black-box subscriber tests of the TCK."""
+"""StreamSink against the required white- and black-box subscriber tests of the TCK."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pair(driver_dir):
     """A stream subscriber under test and a reader of what it sends."""
     name = f"tck-subscriber-{next(_numbers)}"
     with stream.subscriber(name, dir=driver_dir) as reader:
-        subscriber = stream.subscriber_to(name, dir=driver_dir, window=4, linger_s=0)
+        subscriber = stream.sink(name, dir=driver_dir, window=4, linger_s=0)
         yield subscriber, reader
         subscriber.cancel()
 

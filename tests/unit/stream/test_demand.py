@@ -10,7 +10,7 @@ import time
 import pytest
 
 from rstream import _core, abc, stream
-from rstream.stream import _subscriber_to
+from rstream.stream import _sink_loop, _watch
 from tests.support import free_port, until
 
 
@@ -85,9 +85,9 @@ def channel(request):
 
 def test_nothing_is_made_before_it_is_asked_for(driver_dir, name, channel):
     reader = Reader()
-    sink = stream.subscriber_to(name, dir=driver_dir, channel=channel, linger_s=0)
+    sink = stream.sink(name, dir=driver_dir, channel=channel, linger_s=0)
     source = Numbers(sink).begin()
-    stream.publisher_of(name, dir=driver_dir, channel=channel).subscribe(reader)
+    stream.source(name, dir=driver_dir, channel=channel).subscribe(reader)
     until(lambda: sink.publisher.is_connected)
     time.sleep(0.1)
     assert source.requested == 0
@@ -106,9 +106,9 @@ def test_nothing_is_made_before_it_is_asked_for(driver_dir, name, channel):
 @pytest.mark.parametrize("window", [1, 5, 256])
 def test_never_one_element_more_than_was_asked_for(driver_dir, name, channel, window):
     reader = Reader()
-    sink = stream.subscriber_to(name, dir=driver_dir, channel=channel, window=window, linger_s=0)
+    sink = stream.sink(name, dir=driver_dir, channel=channel, window=window, linger_s=0)
     source = Numbers(sink).begin()
-    stream.publisher_of(name, dir=driver_dir, channel=channel).subscribe(reader)
+    stream.source(name, dir=driver_dir, channel=channel).subscribe(reader)
     asked = 0
     for n in (1, 1, 7, 300, 2, 1):
         reader.subscription.request(n)
@@ -123,8 +123,8 @@ def test_never_one_element_more_than_was_asked_for(driver_dir, name, channel, wi
 
 def test_one_at_a_time_goes_on_to_the_end(driver_dir, name, channel):
     reader = Reader(first=1, per_element=1)
-    sink = stream.subscriber_to(name, dir=driver_dir, channel=channel)
-    stream.publisher_of(name, dir=driver_dir, channel=channel).subscribe(reader)
+    sink = stream.sink(name, dir=driver_dir, channel=channel)
+    stream.source(name, dir=driver_dir, channel=channel).subscribe(reader)
     Numbers(sink, end=500).begin()
     assert reader.ended.wait(30)
     assert reader.items == list(range(500))
@@ -133,13 +133,13 @@ def test_one_at_a_time_goes_on_to_the_end(driver_dir, name, channel):
 def test_a_chain_of_hops_makes_no_more_than_its_end_asks_for(driver_dir, name):
     """source -> a -> doubler -> b -> doubler -> c -> reader."""
     names = [f"{name}-{hop}" for hop in "abc"]
-    sinks = [stream.subscriber_to(hop, dir=driver_dir, linger_s=0) for hop in names]
+    sinks = [stream.sink(hop, dir=driver_dir, linger_s=0) for hop in names]
     reader = Reader()
-    stream.publisher_of(names[2], dir=driver_dir).subscribe(reader)
+    stream.source(names[2], dir=driver_dir).subscribe(reader)
     for upstream, downstream in ((0, 1), (1, 2)):
         doubler = stream.processor(lambda n: 2 * n)
         doubler.subscribe(sinks[downstream])
-        stream.publisher_of(names[upstream], dir=driver_dir).subscribe(doubler)
+        stream.source(names[upstream], dir=driver_dir).subscribe(doubler)
     source = Numbers(sinks[0]).begin()
     asked = 0
     for n in (1, 4, 50):
@@ -156,7 +156,7 @@ def test_a_chain_of_hops_makes_no_more_than_its_end_asks_for(driver_dir, name):
 
 def test_who_takes_what_comes_leaves_it_to_the_window(driver_dir, name, channel):
     with stream.subscriber(name, dir=driver_dir, channel=channel) as reader:
-        sink = stream.subscriber_to(name, dir=driver_dir, channel=channel, window=16)
+        sink = stream.sink(name, dir=driver_dir, channel=channel, window=16)
         source = Numbers(sink, end=200).begin()
         assert list(reader) == list(range(200))
         assert source.requested - source.made <= 16
@@ -164,9 +164,9 @@ def test_who_takes_what_comes_leaves_it_to_the_window(driver_dir, name, channel)
 
 def test_of_two_readers_the_one_that_asks_for_less_counts(driver_dir, name):
     readers = [Reader(), Reader()]
-    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    sink = stream.sink(name, dir=driver_dir, linger_s=0)
     for reader in readers:
-        stream.publisher_of(name, dir=driver_dir).subscribe(reader)
+        stream.source(name, dir=driver_dir).subscribe(reader)
     until(lambda: (sink.publisher.demand() or (0, 0, 0))[2] == 2)
     source = Numbers(sink).begin()
     readers[0].subscription.request(10)
@@ -183,8 +183,8 @@ def test_of_two_readers_the_one_that_asks_for_less_counts(driver_dir, name):
 def test_without_a_reader_nothing_is_asked_for_and_that_is_said(
     driver_dir, name, caplog, monkeypatch
 ):
-    monkeypatch.setattr(_subscriber_to, "NOTICE_AFTER_S", 0.01)
-    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    monkeypatch.setattr(_sink_loop, "NOTICE_AFTER_S", 0.01)
+    sink = stream.sink(name, dir=driver_dir, linger_s=0)
     source = Numbers(sink).begin()
     until(lambda: "asks its upstream for nothing" in caplog.text)
     assert source.requested == 0
@@ -195,7 +195,7 @@ def test_without_a_reader_nothing_is_asked_for_and_that_is_said(
 
 def test_cancelling_ends_a_send_that_waits_for_room(driver_dir, name):
     with stream.subscriber(name, dir=driver_dir) as reader:
-        sink = stream.subscriber_to(name, dir=driver_dir, window=100_000, linger_s=0)
+        sink = stream.sink(name, dir=driver_dir, window=100_000, linger_s=0)
         source = Numbers(sink).begin()
         assert reader.wait(10)
         until(
@@ -208,15 +208,15 @@ def test_cancelling_ends_a_send_that_waits_for_room(driver_dir, name):
 
 
 def test_a_reader_that_comes_after_another_is_asked_anew(driver_dir, name, channel):
-    sink = stream.subscriber_to(name, dir=driver_dir, channel=channel, linger_s=0)
+    sink = stream.sink(name, dir=driver_dir, channel=channel, linger_s=0)
     source = Numbers(sink).begin()
     first = Reader(first=5)
-    stream.publisher_of(name, dir=driver_dir, channel=channel).subscribe(first)
+    stream.source(name, dir=driver_dir, channel=channel).subscribe(first)
     until(lambda: len(first.items) == 5)
     first.subscription.cancel()
     until(lambda: not sink.publisher.is_connected, 30)
     second = Reader(first=2)
-    stream.publisher_of(name, dir=driver_dir, channel=channel).subscribe(second)
+    stream.source(name, dir=driver_dir, channel=channel).subscribe(second)
     until(lambda: len(second.items) == 2)
     time.sleep(0.05)
     assert source.made == 7
@@ -228,9 +228,9 @@ def test_a_lost_driver_is_joined_again_though_nothing_is_sent(make_driver_dir, n
     """The sink sleeps, asked for nothing; its driver is killed; the next demand must reach its upstream."""
     directory = make_driver_dir()
     reader = Reader(first=2)
-    sink = stream.subscriber_to(name, dir=directory, linger_s=0)
+    sink = stream.sink(name, dir=directory, linger_s=0)
     source = Numbers(sink).begin()
-    stream.publisher_of(name, dir=directory).subscribe(reader)
+    stream.source(name, dir=directory).subscribe(reader)
     until(lambda: len(reader.items) == 2)
     os.kill(_core.driver_info(directory)[0], signal.SIGKILL)
     until(lambda: sink.publisher.is_connected and sink.publisher.statistics()["rejoins"], 30)
@@ -258,11 +258,11 @@ class Witness(Numbers):
 
 
 def test_who_makes_elements_waits_for_the_next_request_itself(driver_dir, name, monkeypatch):
-    monkeypatch.setattr(_subscriber_to, "PATIENCE_S", 5.0)
+    monkeypatch.setattr(_watch, "PATIENCE_S", 5.0)
     reader = Reader(first=1, per_element=1)
-    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    sink = stream.sink(name, dir=driver_dir, linger_s=0)
     source = Witness(sink).begin()
-    stream.publisher_of(name, dir=driver_dir).subscribe(reader)
+    stream.source(name, dir=driver_dir).subscribe(reader)
     until(lambda: len(reader.items) >= 200)
     assert (
         source.own_share > 0.5
@@ -273,12 +273,12 @@ def test_who_makes_elements_waits_for_the_next_request_itself(driver_dir, name, 
 
 def test_what_the_loop_has_asked_for_wakes_who_makes_elements(driver_dir, name, monkeypatch):
     """The loop and on_next look for the same news; whoever is second must not go on waiting for it."""
-    monkeypatch.setattr(_subscriber_to, "PATIENCE_S", 3600.0)
-    monkeypatch.setattr(_subscriber_to, "LEAVE_S", 0.0)  # the loop leaves nothing to on_next
+    monkeypatch.setattr(_watch, "PATIENCE_S", 3600.0)
+    monkeypatch.setattr(_sink_loop, "LEAVE_S", 0.0)  # the loop leaves nothing to on_next
     reader = Reader(first=1, per_element=1)
-    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    sink = stream.sink(name, dir=driver_dir, linger_s=0)
     source = Witness(sink).begin()
-    stream.publisher_of(name, dir=driver_dir).subscribe(reader)
+    stream.source(name, dir=driver_dir).subscribe(reader)
     until(lambda: len(reader.items) >= 500, 30)
     assert source.own_share < 1.0, "the loop was never first: this shows nothing"
     reader.subscription.cancel()
@@ -289,9 +289,9 @@ def test_of_two_readers_the_slower_ones_progress_is_news(driver_dir, name):
     """Together they are told as the furthest behind and the least wanted: that changes though nobody asks for more."""
     executor = stream.CallerExecutor()
     fast, slow = Reader(first=5), Reader(first=15)
-    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
-    stream.publisher_of(name, dir=driver_dir).subscribe(fast)
-    stream.publisher_of(name, dir=driver_dir, executor=executor).subscribe(slow)
+    sink = stream.sink(name, dir=driver_dir, linger_s=0)
+    stream.source(name, dir=driver_dir).subscribe(fast)
+    stream.source(name, dir=driver_dir, executor=executor).subscribe(slow)
     source = Numbers(sink).begin()
     until(lambda: len(fast.items) == 5)
     fast.subscription.request(10)
@@ -312,15 +312,15 @@ def test_a_reader_that_takes_anothers_place_unseen_gets_what_it_asks_for(
 ):
     """It has asked for as many as the other one had: nothing in sum, but not for this one."""
     mine, theirs = stream.CallerExecutor(), stream.CallerExecutor()
-    sink = stream.subscriber_to(name, dir=driver_dir, executor=mine, linger_s=0)
+    sink = stream.sink(name, dir=driver_dir, executor=mine, linger_s=0)
     first, second = Reader(first=5), Reader(first=5)
-    stream.publisher_of(name, dir=driver_dir, executor=theirs).subscribe(first)
+    stream.source(name, dir=driver_dir, executor=theirs).subscribe(first)
     source = Numbers(sink).begin()
     until(lambda: (mine.run_pending(), theirs.run_pending()) and len(first.items) == 5)
     if not overlaps:
         first.subscription.cancel()
         until(lambda: not theirs.run_pending())
-    stream.publisher_of(name, dir=driver_dir, executor=theirs).subscribe(second)
+    stream.source(name, dir=driver_dir, executor=theirs).subscribe(second)
     first.subscription.cancel()
     until(lambda: (mine.run_pending(), theirs.run_pending()) and len(second.items) == 5, 30)
     assert (
@@ -334,9 +334,9 @@ def test_a_reader_that_takes_anothers_place_unseen_gets_what_it_asks_for(
 
 def test_who_looks_at_the_demand_takes_it_from_nobody(driver_dir, name):
     reader = Reader(first=1, per_element=1)
-    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    sink = stream.sink(name, dir=driver_dir, linger_s=0)
     Numbers(sink).begin()
-    stream.publisher_of(name, dir=driver_dir).subscribe(reader)
+    stream.source(name, dir=driver_dir).subscribe(reader)
     count = 0
     while len(reader.items) < 300:
         sink.publisher.demand()
@@ -348,11 +348,11 @@ def test_who_looks_at_the_demand_takes_it_from_nobody(driver_dir, name):
 
 
 def test_where_one_thread_runs_everything_it_does_not_wait(driver_dir, name, monkeypatch):
-    monkeypatch.setattr(_subscriber_to, "PATIENCE_S", 3600.0)
+    monkeypatch.setattr(_watch, "PATIENCE_S", 3600.0)
     executor = stream.CallerExecutor()
     reader = Reader(first=1)
-    sink = stream.subscriber_to(name, dir=driver_dir, executor=executor, linger_s=0)
-    stream.publisher_of(name, dir=driver_dir, executor=executor).subscribe(reader)
+    sink = stream.sink(name, dir=driver_dir, executor=executor, linger_s=0)
+    stream.source(name, dir=driver_dir, executor=executor).subscribe(reader)
 
     class Now(abc.Subscription):
         def request(self, n):

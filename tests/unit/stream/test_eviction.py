@@ -164,7 +164,7 @@ def test_a_time_that_cannot_be_meant_is_refused(driver_dir, name, after_s):
     with pytest.raises(ConfigError, match="after_s"):
         stream.subscriber(name, dir=driver_dir, on_slow=policy.Evict(after_s))
     with pytest.raises(ConfigError, match="after_s"):
-        stream.publisher_of(name, dir=driver_dir, on_slow=policy.Evict(after_s))
+        stream.source(name, dir=driver_dir, on_slow=policy.Evict(after_s))
 
 
 def test_the_users_own_settings_stay(driver_dir, name):
@@ -176,7 +176,7 @@ def test_the_users_own_settings_stay(driver_dir, name):
 
 def test_a_subscriber_without_demand_is_evicted_by_on_error(driver_dir, name, channel):
     recorder = Recorder(1)
-    stream.publisher_of(
+    stream.source(
         name, bytes, dir=driver_dir, channel=channel, on_slow=policy.Evict(AFTER_S)
     ).subscribe(recorder)
     with Publishing(name, driver_dir, channel):
@@ -242,7 +242,7 @@ def test_what_was_read_while_it_was_let_go_is_not_handed_out(driver_dir, name):
             return TornBatch()
 
     with stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.Evict(1.0)) as sub:
-        source = sub._sources[0]
+        source = sub._inputs.joined[0]
         real, source.core = source.core, Core()
         assert sub._take(source, 10) == []
         source.core = real

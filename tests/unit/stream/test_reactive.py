@@ -60,7 +60,7 @@ def test_only_what_was_requested_is_delivered_and_the_rest_stays_in_the_transpor
     driver_dir, name, caller
 ):
     recorder = Recorder()
-    stream.publisher_of(name, dir=driver_dir, executor=caller).subscribe(recorder)
+    stream.source(name, dir=driver_dir, executor=caller).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         pub.send_many(range(10))
         settle(caller)
@@ -81,7 +81,7 @@ def test_only_what_was_requested_is_delivered_and_the_rest_stays_in_the_transpor
 
 def test_the_end_is_told_without_demand(driver_dir, name, caller):
     recorder = Recorder(2)
-    stream.publisher_of(name, dir=driver_dir, executor=caller).subscribe(recorder)
+    stream.source(name, dir=driver_dir, executor=caller).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         pub.send_many([1, 2])
     run_until(caller, lambda: recorder.signals == ["subscribe", 1, 2, "complete"])
@@ -102,7 +102,7 @@ def test_the_end_is_told_without_demand(driver_dir, name, caller):
 )
 def test_demand_takes_from_the_queue_of_a_policy(driver_dir, name, caller, on_slow, expected):
     recorder = Recorder()
-    stream.publisher_of(name, dir=driver_dir, executor=caller, on_slow=on_slow).subscribe(recorder)
+    stream.source(name, dir=driver_dir, executor=caller, on_slow=on_slow).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         pub.send_many(range(100))
         # All of it was read (but for Block and Buffer, whose rest waits in the transport): only a
@@ -121,9 +121,7 @@ def test_demand_takes_from_the_queue_of_a_policy(driver_dir, name, caller, on_sl
 
 def test_fail_reaches_on_error_behind_what_waited(driver_dir, name, caller):
     recorder = Recorder(1)
-    stream.publisher_of(name, dir=driver_dir, executor=caller, on_slow=policy.Fail(3)).subscribe(
-        recorder
-    )
+    stream.source(name, dir=driver_dir, executor=caller, on_slow=policy.Fail(3)).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         pub.send(0)
         run_until(caller, lambda: recorder.signals == ["subscribe", 0])
@@ -147,7 +145,7 @@ def test_a_queue_without_demand_keeps_the_loop_asleep(driver_dir, name, monkeypa
 
     monkeypatch.setattr(BufferedSubscriber, "poll_demanded", counted)
     recorder = Recorder()
-    stream.publisher_of(name, dir=driver_dir, on_slow=policy.DropOldest(2)).subscribe(recorder)
+    stream.source(name, dir=driver_dir, on_slow=policy.DropOldest(2)).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         pub.send_many(range(10))
         while pub._core.consumed_position != pub._core.position:
@@ -164,7 +162,7 @@ def test_a_queue_without_demand_keeps_the_loop_asleep(driver_dir, name, monkeypa
 
 def test_a_policy_that_cannot_be_used_is_refused_at_once(driver_dir, name):
     with pytest.raises(ConfigError, match="at least 1"):
-        stream.publisher_of(name, dir=driver_dir, on_slow=policy.Buffer(0))
+        stream.source(name, dir=driver_dir, on_slow=policy.Buffer(0))
 
 
 def test_request_in_on_next_does_not_recurse(driver_dir, name):
@@ -180,7 +178,7 @@ def test_request_in_on_next_does_not_recurse(driver_dir, name):
             super().on_next(item)
 
     recorder = Greedy(1)
-    stream.publisher_of(name, dir=driver_dir).subscribe(recorder)
+    stream.source(name, dir=driver_dir).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir) as pub:
         pub.send_many(range(500))
     deadline = time.monotonic() + 10
@@ -196,7 +194,7 @@ def test_a_subscriber_that_raises_is_cancelled_and_this_is_logged(driver_dir, na
             raise RuntimeError("no")
 
     recorder = Broken(5)
-    stream.publisher_of(name, dir=driver_dir, executor=caller).subscribe(recorder)
+    stream.source(name, dir=driver_dir, executor=caller).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         pub.send_many([1, 2])
         run_until(caller, lambda: not caller.run_pending(wait_s=0.01))
@@ -206,7 +204,7 @@ def test_a_subscriber_that_raises_is_cancelled_and_this_is_logged(driver_dir, na
 
 def test_refusal_is_on_subscribe_then_on_error(driver_dir, caller):
     recorder = Recorder()
-    stream.publisher_of(
+    stream.source(
         5,
         bytes,
         channel="aeron:udp?endpoint=no.such.host.invalid:1",
@@ -220,7 +218,7 @@ def test_refusal_is_on_subscribe_then_on_error(driver_dir, caller):
 
 def test_cancel_drops_the_subscriber(driver_dir, name, caller):
     recorder = Recorder(1)
-    stream.publisher_of(name, dir=driver_dir, executor=caller).subscribe(recorder)
+    stream.source(name, dir=driver_dir, executor=caller).subscribe(recorder)
     recorder.subscription.cancel()
     settle(caller)
     reference = weakref.ref(recorder)
@@ -243,9 +241,9 @@ class Source(abc.Subscription):
         self.is_cancelled = True
 
 
-def test_subscriber_to_sends_and_requests_in_batches(driver_dir, name):
+def test_sink_sends_and_requests_in_batches(driver_dir, name):
     with stream.subscriber(name, dir=driver_dir) as sub:
-        sink = stream.subscriber_to(name, dir=driver_dir, window=8)
+        sink = stream.sink(name, dir=driver_dir, window=8)
         source = Source()
         sink.on_subscribe(source)
         until(lambda: source.requested == 8)
@@ -262,8 +260,8 @@ def test_subscriber_to_sends_and_requests_in_batches(driver_dir, name):
         assert not source.is_cancelled
 
 
-def test_subscriber_to_cancels_when_it_cannot_send(driver_dir, name, caplog):
-    sink = stream.subscriber_to(name, dir=driver_dir, connect_timeout_s=0.05, linger_s=0)
+def test_sink_cancels_when_it_cannot_send(driver_dir, name, caplog):
+    sink = stream.sink(name, dir=driver_dir, connect_timeout_s=0.05, linger_s=0)
     source = Source()
     sink.on_subscribe(source)
     sink.on_next(1)
@@ -274,13 +272,13 @@ def test_subscriber_to_cancels_when_it_cannot_send(driver_dir, name, caplog):
 
 
 def test_none_is_refused_everywhere(driver_dir, name):
-    sink = stream.subscriber_to(name, dir=driver_dir, linger_s=0)
+    sink = stream.sink(name, dir=driver_dir, linger_s=0)
     for refused in (sink.on_subscribe, sink.on_next, sink.on_error):
         with pytest.raises(TypeError):
             refused(None)
     sink.cancel()
     with pytest.raises(TypeError):
-        stream.publisher_of(name, dir=driver_dir).subscribe(None)
+        stream.source(name, dir=driver_dir).subscribe(None)
 
 
 def test_processor_maps_and_passes_demand_and_end():

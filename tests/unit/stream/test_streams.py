@@ -524,10 +524,10 @@ def test_one_reader_over_two_channels(driver_dir, name):
 
 def test_unclosed_faces_warn_with_the_place_where_they_were_made(driver_dir, name):
     sub = stream.subscriber(name, dir=driver_dir)
-    core = sub._sources
+    joined = sub._inputs.joined
     with pytest.warns(ResourceWarning, match="test_streams.py"):
         del sub
-    for source in core:
+    for source in joined:
         source.core.close()
 
 

@@ -5,12 +5,16 @@ Theory of operation. Each ``subscribe`` makes a transport subscription and a loo
     taken ≤ requested              the transport's own demand, enforced in C
     delivered ≤ requested          flow.Demand, checked before every on_next (§1.1)
 
-The end of a named stream is a message too, but it costs no demand and so is seen without (§2.9).
+The end of a stream is a message too, but it costs no demand, so it arrives without demand (§2.9).
 
-What is not taken stays in the image, fills the window and slows the publisher down; or, with a policy
-that has a queue, in that queue, where demand takes it and the policy says what is given up.
-``request`` adds to the demand and wakes the loop, nothing else: on_next never runs inside it (§3.3,
-§3.4).
+A message that is not taken stays in the image, fills the window and slows the publisher down.
+With a policy that has a queue it stays in that queue, and the policy decides which message is
+dropped. ``request`` only adds to the demand and wakes the loop: on_next never runs inside it
+(§3.3, §3.4).
+
+One lock guards state, demand and failure. It is held for moments, never in a call of the
+subscriber. The states and the legal signals are the table of ``flow/states.py``. ``step`` runs in
+one thread at a time; it alone touches the held items and closes the reader.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ from rstream.flow.states import Signal, State, next_state
 from rstream.stream._subscriber import Subscriber
 from rstream.stream.executor import Executor, ThreadExecutor
 
-__all__ = ("StreamPublisher",)
+__all__ = ("StreamSource",)
 
 log = logging.getLogger("rstream")
 
@@ -38,9 +42,15 @@ T = TypeVar("T")
 OpenReader = Callable[[], Subscriber[T]]
 
 
-class StreamPublisher(abc.Publisher[T], Generic[T]):
-    """Each subscriber reads the stream from when it subscribed; made by
-    :func:`rstream.stream.publisher_of`.
+class StreamSource(abc.Publisher[T], Generic[T]):
+    """A stream to subscribe to; made by :func:`rstream.stream.source`.
+
+    Each subscriber reads the stream from the moment when it subscribed. Thread rule: ``subscribe``
+    from any thread; signals come from the executor's thread, serially.
+
+    Example::
+
+        rstream.stream.source("ticks").subscribe(subscriber)  # any Reactive Streams subscriber
     """
 
     def __init__(self, open_reader: OpenReader[T], name: str, executor: Executor | None) -> None:
@@ -64,9 +74,7 @@ class StreamPublisher(abc.Publisher[T], Generic[T]):
 
 
 class _Subscription(abc.Subscription):
-    """What the subscriber holds. It refers to the loop, which drops the subscriber at the end
-    (§3.13).
-    """
+    """The subscription of one subscriber. The loop drops the subscriber at the end (§3.13)."""
 
     def __init__(self, loop: _Loop[Any]) -> None:
         self._loop = loop
@@ -106,8 +114,8 @@ class _Loop(Generic[T]):
         with self._lock:
             if next_state(self._state, Signal.REQUEST) is None:
                 return
-            # The transport first: a poll at this moment takes no more than it may hand out soon, and
-            # publishers hear of it while what came before is being worked on.
+            # The transport first: publishers see the demand while the subscriber still works on
+            # earlier elements. A poll at this moment takes no more than was requested.
             if n > 0 and self._reader is not None:
                 self._reader.raise_demand(n)
             try:
@@ -134,7 +142,7 @@ class _Loop(Generic[T]):
         self._woken.set()
         reader = self._reader
         if reader is not None:
-            # The loop may close the reader at any time; a call that comes too late means nothing.
+            # The loop may close the reader at any time; a call that comes too late has no effect.
             with suppress(ClosedError, ForkedError):
                 reader.wake()
 
@@ -151,9 +159,7 @@ class _Loop(Generic[T]):
             self._broken("on_subscribe")
 
     def _broken(self, signal: str) -> None:
-        """A subscriber must return normally (§2.13); one that does not is cancelled, and this is
-        told.
-        """
+        """Cancel a subscriber that raised (§2.13), and log it."""
         log.exception("stream %r: the subscriber's %s raised; it is cancelled", self._name, signal)
         self.cancel()
 
@@ -182,7 +188,7 @@ class _Loop(Generic[T]):
             self._woken.clear()
             if not self._state.is_terminal:
                 self._advance(wait_s)
-        except Exception as error:  # whatever happens is told to the subscriber (§1.4)
+        except Exception as error:  # every failure reaches the subscriber (§1.4)
             self._end(Signal.ON_ERROR, error)
         if not self._state.is_terminal:
             return True
@@ -199,7 +205,7 @@ class _Loop(Generic[T]):
         reader = self._reader
         assert reader is not None
         if self._held:
-            # Without demand, and the next message looked at: only the subscriber can go on.
+            # A message is held and there is no demand: only the subscriber can go on.
             if wait_s > 0:
                 self._woken.wait(wait_s)
             return
@@ -215,7 +221,7 @@ class _Loop(Generic[T]):
     def _deliver(self) -> None:
         while self._held:
             with self._lock:
-                # Again before each element: request(0), cancel and on_next may come in between.
+                # Checked before each element: request(0) or cancel may come in between.
                 if self._state is not State.ACTIVE or self._failure is not None:
                     return
                 if self._demand.pending == 0:

@@ -1,0 +1,186 @@
+"""From transport batches to objects: headers are checked, data messages are decoded.
+
+A control message (complete, error) changes what is known of its publisher and is not handed out. A
+message that this reader cannot read is skipped, counted, and reported once per publisher.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from rstream import _core
+from rstream.codecs import describe_codec
+from rstream.errors import CodecError, NameMismatch, RemoteError
+from rstream.stream._events import Completed
+from rstream.stream._names import (
+    FLAG_ENCRYPTED,
+    KIND_COMPLETE,
+    KIND_ERROR,
+    KIND_PLAIN,
+    header_of,
+    known_name,
+)
+
+if TYPE_CHECKING:
+    from rstream.codecs import Codec
+    from rstream.stream._input import Input
+    from rstream.stream._peers import Peer
+    from rstream.stream._report import Report
+
+T = TypeVar("T")
+
+
+class Decoder(Generic[T]):
+    """Decodes the batches of one reader. One thread at a time.
+
+    Args:
+        report: where events and errors go.
+        codec: decodes the payloads.
+        directory: the driver directory, where the names of publishers are looked up.
+    """
+
+    def __init__(self, report: Report, codec: Codec[T], directory: str) -> None:
+        self._report = report
+        self._codec = codec
+        self._decode_many = codec.decode_many
+        self._directory = directory
+        self._expected = header_of(KIND_PLAIN, codec.codec_id, report.name)
+        self._name_hash = _core.name_hash(report.name) if report.name else 0
+
+    def decode(self, source: Input, batch: _core.Batch, payloads: list[bytes]) -> list[T]:
+        """The objects of a batch, in order.
+
+        Args:
+            source: where the batch was read; its peers' positions move on.
+            batch: at least one message.
+            payloads: ``batch.to_list()``.
+        """
+        peers = source.peers.by_session
+        if len(peers) == 1 and batch.is_plain:
+            # The common case: one publisher, data only. Its session need not be looked up.
+            (peer,) = peers.values()
+            if peer.is_rstream and batch.headers()[0] == self._expected:
+                peer.position = batch.positions()[-1]
+                return self._decode(source, batch, payloads, None)
+        return self._decode_mixed(source, batch, payloads)
+
+    def _decode_mixed(self, source: Input, batch: _core.Batch, messages: list[bytes]) -> list[T]:
+        payloads: list[bytes] = []
+        places: list[tuple[int, int]] = []
+        session_ids = batch.session_ids()
+        positions = batch.positions()
+        for index, header in enumerate(batch.headers()):
+            session_id, position = session_ids[index], positions[index]
+            peer = source.peers.get(session_id)
+            peer.position = position
+            if header == self._expected:
+                peer.is_rstream = True
+            elif not self._is_data(source, session_id, peer, header, messages[index]):
+                continue
+            payloads.append(messages[index])
+            places.append((session_id, position))
+        return self._decode(source, batch, payloads, places)
+
+    def _is_data(
+        self, source: Input, session_id: int, peer: Peer, value: int, payload: bytes
+    ) -> bool:
+        """Whether a message with another header than the usual one is handed out."""
+        header = _core.decode_header(value)
+        if header is None:
+            return True  # a plain Aeron message
+        peer.is_rstream = True
+        kind, flags, codec_id, _, name_hash = header
+        if self._name_hash and name_hash not in (0, self._name_hash):
+            self._refuse(peer, self._name_error(source, session_id, name_hash))
+            return False
+        if kind == KIND_COMPLETE:
+            source.peers.done(session_id)
+            self._report.events.append(Completed(session_id=session_id, position=peer.position))
+            return False
+        if kind == KIND_ERROR:
+            source.peers.done(session_id)
+            self._report.errors.append(self._remote_error(source, session_id, peer, payload))
+            return False
+        text = self._unreadable(kind, flags, codec_id)
+        if text:
+            where = self._report.where(source, session_id)
+            self._refuse(peer, CodecError(f"{where}, position {peer.position}: {text}"))
+            return False
+        return True
+
+    def _unreadable(self, kind: int, flags: int, codec_id: int) -> str:
+        """Why a message cannot be decoded; empty: it can."""
+        if kind != KIND_PLAIN or flags & FLAG_ENCRYPTED:
+            return (
+                f"a message of kind {kind} with flags {flags}, which this release cannot read; "
+                "the publisher runs a newer one"
+            )
+        if codec_id in (0, self._codec.codec_id):
+            return ""
+        return (
+            f"written with codec {describe_codec(codec_id)}, this reader has "
+            f"{describe_codec(self._codec.codec_id)}; use the same type or codec= at both ends"
+        )
+
+    def _refuse(self, peer: Peer, error: Exception) -> None:
+        """Skip a message; report it once per publisher."""
+        self._report.refused += 1
+        if not peer.is_refused:
+            peer.is_refused = True
+            self._report.errors.append(error)
+
+    def _remote_error(
+        self, source: Input, session_id: int, peer: Peer, payload: bytes
+    ) -> RemoteError:
+        return RemoteError(
+            f"{self._report.where(source, session_id)}: its publisher failed: "
+            f"{payload.decode(errors='replace')}",
+            channel=source.channel,
+            stream_id=self._report.stream_id,
+            session_id=session_id,
+            position=peer.position,
+        )
+
+    def _name_error(self, source: Input, session_id: int, name_hash: int) -> NameMismatch:
+        stream_id = self._report.stream_id
+        other = known_name(self._directory, session_id, stream_id, name_hash)
+        other_text = f"{other!r}" if other else "another name"
+        return NameMismatch(
+            f"{self._report.where(source, session_id)}: its messages are for {other_text} "
+            f"(hash {name_hash:#06x}), this reader's name is {self._report.name!r} "
+            f"(hash {self._name_hash:#06x})",
+            hint="the two names meet on one stream id: use the same name, or another id",
+            channel=source.channel,
+            stream_id=stream_id,
+            session_id=session_id,
+        )
+
+    def _decode(
+        self,
+        source: Input,
+        batch: _core.Batch,
+        payloads: list[bytes],
+        places: list[tuple[int, int]] | None,
+    ) -> list[T]:
+        if not payloads:
+            return []
+        try:
+            return self._decode_many(payloads)
+        except CodecError:
+            if places is None:
+                places = list(zip(batch.session_ids(), batch.positions(), strict=True))
+            return self._decode_singly(source, payloads, places)
+
+    def _decode_singly(
+        self, source: Input, payloads: list[bytes], places: list[tuple[int, int]]
+    ) -> list[T]:
+        """Hand out what can be decoded, keep an error for each message that cannot."""
+        items: list[T] = []
+        for payload, (session_id, position) in zip(payloads, places, strict=True):
+            try:
+                items += self._decode_many([payload])
+            except CodecError as error:
+                self._report.refused += 1
+                where = self._report.where(source, session_id)
+                self._report.errors.append(CodecError(f"{where}, position {position}: {error}"))
+        return items

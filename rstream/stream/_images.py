@@ -1,0 +1,121 @@
+"""Publishers that come and go, as the transport tells it: events, gaps, and publishers lost."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rstream.errors import PublisherLost
+from rstream.stream._events import EVENTS_MAX, Available, Gap, Lost, Unavailable
+from rstream.stream._peers import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rstream.stream._input import Input
+    from rstream.stream._report import Report
+
+log = logging.getLogger("rstream")
+
+OnLost: TypeAlias = Literal["raise", "event"]
+
+
+class Images:
+    """Turns the transport's image events into events and errors of a report. Called while polling.
+
+    Args:
+        report: where the events and errors go.
+        on_lost: a publisher that went without saying its end is an error too (``"raise"``), or an
+            event only (``"event"``).
+    """
+
+    def __init__(self, report: Report, on_lost: OnLost) -> None:
+        self._report = report
+        self._on_lost = on_lost
+        self._open_gaps: dict[int, int] = {}  # session -> position up to which it was delivered
+
+    def expect(self, gaps: Iterable[tuple[int, int]]) -> None:
+        """Remember where sessions were left (session id, position).
+
+        A session that comes back gets a gap with its end. At most ``EVENTS_MAX`` are remembered.
+        """
+        self._open_gaps.update(gaps)
+        while len(self._open_gaps) > EVENTS_MAX:
+            del self._open_gaps[next(iter(self._open_gaps))]
+
+    def on_available(self, source: Input, session_id: int, position: int, origin: str) -> None:
+        """A publisher has come; this reader joined it at ``position``."""
+        peer = source.peers.get(session_id)
+        if peer.is_done:  # the same session once more, as after a network break
+            source.peers.by_session[session_id] = peer = Peer()
+        peer.source = origin
+        peer.position = max(peer.position, position)
+        events = self._report.events
+        events.append(Available(session_id=session_id, position=position, source=origin))
+        from_position = self._open_gaps.pop(session_id, position)
+        if from_position < position:
+            self._report.skipped_bytes += position - from_position
+            events.append(
+                Gap(
+                    session_id=session_id,
+                    from_position=from_position,
+                    to_position=position,
+                    reason="joined again, not delivered in between",
+                )
+            )
+
+    def on_unavailable(
+        self,
+        source: Input,
+        session_id: int,
+        position: int,
+        end_position: int | None,
+        received_position: int,
+    ) -> None:
+        """A publisher has gone; this reader had consumed up to ``position``."""
+        peer = source.peers.by_session.pop(session_id, None) or Peer()
+        events = self._report.events
+        events.append(
+            Unavailable(
+                session_id=session_id,
+                position=position,
+                end_position=end_position,
+                is_completed=peer.is_done,
+                source=peer.source,
+            )
+        )
+        if peer.is_done:
+            return
+        if end_position is None or position < max(end_position, received_position):
+            known_end = received_position if end_position is None else end_position
+            events.append(
+                Gap(
+                    session_id=session_id,
+                    from_position=position,
+                    to_position=max(known_end, position),
+                    reason="the stream was cut off",
+                )
+            )
+        if peer.is_rstream:
+            self._on_lost_peer(source, session_id, position, peer)
+
+    def _on_lost_peer(self, source: Input, session_id: int, position: int, peer: Peer) -> None:
+        text = (
+            f"{self._report.where(source, session_id)} from {peer.source or 'unknown'}: "
+            f"its publisher has gone without completing the stream; last position {position}"
+        )
+        log.warning("%s", text)
+        self._report.events.append(
+            Lost(session_id=session_id, position=position, source=peer.source)
+        )
+        if self._on_lost == "raise":
+            self._report.errors.append(
+                PublisherLost(
+                    text,
+                    hint="it died, or was cut off from the driver or the network",
+                    channel=source.channel,
+                    stream_id=self._report.stream_id,
+                    session_id=session_id,
+                    position=position,
+                )
+            )

@@ -1,0 +1,167 @@
+"""The transport subscriptions of a reader: joined, left, and joined again."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from rstream.errors import DriverLost, RStreamError
+from rstream.stream import _session
+from rstream.stream._events import SessionChanged
+from rstream.stream._input import Input
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rstream import _core
+    from rstream.stream._images import Images
+    from rstream.stream._report import Report
+
+log = logging.getLogger("rstream")
+
+#: Pause before another attempt to join: the port may still be taken for a moment.
+RETRY_PAUSE_S = 0.05
+
+
+class Inputs:
+    """All transport subscriptions of one reader, and the waiter on them.
+
+    Thread rules: one thread joins, leaves and iterates (the one that polls). Another thread may
+    read ``waiter`` to wake it, may set ``is_closing``, which ends the attempts to join again, and
+    may read ``joined[0]``, which raises IndexError while nothing is joined.
+
+    Attributes:
+        joined: the subscriptions, in the order of the channels; empty while nothing is joined.
+        waiter: wakes when any of them has something; another one after a rejoin.
+        channels: where to join.
+        link: the hold on the client.
+        completed_count: publishers that had completed on subscriptions left since.
+        rejoins: how often it has joined again by another driver.
+        is_closing: the reader is being closed.
+    """
+
+    def __init__(
+        self,
+        link: _session.Link,
+        report: Report,
+        images: Images,
+        *,
+        channels: Sequence[str],
+        is_demanded: bool,
+    ) -> None:
+        self.link = link
+        self.joined: list[Input] = []
+        self.channels = list(channels)
+        self.completed_count = self.rejoins = 0
+        self.is_closing = False
+        self._report = report
+        self._images = images
+        self._is_demanded = is_demanded
+        self.waiter: _core.Waiter
+        self._join()
+
+    def _subscribe(self, channel: str) -> Input:
+        added = self.link.client.add_subscription(
+            channel, self._report.stream_id, on_demand=self._is_demanded
+        )
+        return Input(added.core, channel)
+
+    def _join(self) -> None:
+        self.waiter = self.link.client.core.waiter()
+        try:
+            for channel in self.channels:
+                source = self._subscribe(channel)
+                self.joined.append(source)
+                self.waiter.attach(source.core)
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Close the waiter and every subscription."""
+        self.waiter.close()
+        for source in self.joined:
+            source.close()
+        self.joined.clear()
+
+    def leave_subscriptions(self) -> None:
+        """Close every subscription and keep the waiter: another thread may wait on it."""
+        for source in self.joined:
+            self._close(source)
+        self.joined.clear()
+
+    def _close(self, source: Input) -> None:
+        self.completed_count += source.peers.completed_count
+        self.waiter.detach(source.core)
+        source.close()
+
+    @property
+    def all_completed_count(self) -> int:
+        """Publishers that have completed since the start."""
+        return self.completed_count + sum(s.peers.completed_count for s in self.joined)
+
+    def join_one_again(self, source: Input) -> None:
+        """Subscribe anew on the same channel, from what is sent now on.
+
+        Raises:
+            DriverLost: the driver died meanwhile.
+            RStreamError: no attempt succeeded within ``REJOIN_TIMEOUT_S``.
+        """
+        channel = source.kept_channel()
+        index = self.joined.index(source)
+        self._close(source)
+        del self.joined[index]
+        deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
+        while True:
+            try:
+                again = self._subscribe(channel)
+                break
+            except DriverLost:
+                raise
+            except RStreamError:
+                if self.is_closing or time.monotonic() >= deadline_s:
+                    raise
+                time.sleep(RETRY_PAUSE_S)
+        self.joined.insert(index, again)
+        self.waiter.attach(again.core)
+
+    def rejoin(self, error: Exception) -> None:
+        """Join again by a driver that lives; it is started if need be. Reports the gaps.
+
+        Raises:
+            Exception: ``error``, when the client is the caller's own.
+            RStreamError: no attempt succeeded within ``REJOIN_TIMEOUT_S``.
+        """
+        if not self.link.is_shared:
+            raise error
+        why = f"driver in {self.link.directory} lost"
+        log.warning("%s: %s; joining again", self._report.title, why)
+        self.channels = [source.kept_channel() for source in self.joined] or self.channels
+        gaps = [gap for source in self.joined for gap in source.gaps(why)]
+        self.completed_count = 0 if gaps else self.all_completed_count
+        self.leave()
+        for gap in gaps:
+            log.warning(
+                "%s: session %d: nothing was delivered after position %d",
+                self._report.title,
+                gap.session_id,
+                gap.from_position,
+            )
+        self._report.events.extend(gaps)
+        self._images.expect((gap.session_id, gap.from_position) for gap in gaps)
+        self._join_until_it_works()
+        self.rejoins += 1
+        self._report.events.append(SessionChanged(old_session_id=0, new_session_id=0, reason=why))
+
+    def _join_until_it_works(self) -> None:
+        """The new driver may die as well; the old driver's port may still be taken for a moment."""
+        deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
+        while True:
+            self.link = _session.renew(self.link)
+            try:
+                return self._join()
+            except RStreamError:
+                if self.is_closing or time.monotonic() >= deadline_s:
+                    raise
+                time.sleep(RETRY_PAUSE_S)
