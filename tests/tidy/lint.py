@@ -21,6 +21,7 @@ FORMAT = (
 CHECKS = (
     ("ruff format", [str(BIN / "ruff"), "format", "--check", "."]),
     ("clang-format", [str(BIN / "clang-format"), "--dry-run", "-Werror", *C_SOURCES]),
+    ("clang-tidy", [sys.executable, "-m", "tests.tidy.clang_tidy"]),
     ("ruff", [str(BIN / "ruff"), "check", "rstream", "tests", "examples"]),
     ("pyright", [str(BIN / "pyright"), "rstream"]),
     (

@@ -144,7 +144,7 @@ static inline int32_t rsti_client_state_now(const rst_client_t *client)
 }
 /* Wakes one of the driver's agents if it sleeps. */
 void rsti_client_wake_agent(rst_client_t *client, rsti_agent_id_t agent);
-void rsti_client_on_wake(void *client, int64_t client_id, int32_t waiter_id);
+void rsti_client_on_wake(void *arg, int64_t client_id, int32_t waiter_id);
 
 /* conductor.c */
 int rsti_client_conductor_init(rst_client_t *client);

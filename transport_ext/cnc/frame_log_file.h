@@ -17,7 +17,7 @@ typedef struct rsti_frame_log_file_t {
 /* Goes on behind what is there. 0, or -RST_ESYS / -RST_ECORRUPT with a trail naming the path. */
 int rsti_frame_log_file_open(rsti_frame_log_file_t *file, const char *path, int64_t length_max);
 /* A line that does not fit is left out, and so are all that follow. */
-void rsti_frame_log_file_write(void *file, const char *line, size_t length);
+void rsti_frame_log_file_write(void *arg, const char *line, size_t length);
 void rsti_frame_log_file_close(rsti_frame_log_file_t *file);
 
 #endif

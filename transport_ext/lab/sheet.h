@@ -76,6 +76,6 @@ int64_t rsti_lab_sheet_next(const rsti_lab_sheet_t *sheet);
 bool rsti_lab_sheet_is_due(const rsti_lab_sheet_t *sheet, int64_t step);
 void rsti_lab_sheet_add(rsti_lab_sheet_t *sheet, int64_t now_ns);
 /* One row of results; out has room for RSTI_LAB_RESULT_WIDTH. */
-void rsti_lab_sheet_result(const rsti_lab_sheet_t *sheet, int32_t image, double *out);
+void rsti_lab_sheet_result(const rsti_lab_sheet_t *sheet, int32_t index, double *out);
 
 #endif

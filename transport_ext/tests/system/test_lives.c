@@ -302,13 +302,15 @@ static _Noreturn void write_and_be_killed(const char *channel)
         ? await(client, rst_client_add_publication(client, channel, 5, false))
         : -1;
     rst_publication_t *publication = id > 0 ? rst_client_take_publication(client, id) : NULL;
-    for (int64_t i = 0; publication != NULL; i++) {
+    if (publication == NULL) {
+        _exit(1);
+    }
+    for (int64_t i = 0;; i++) {
         while (rst_publication_offer(publication, &i, sizeof i, i) < 0) {
             usleep(1000);
         }
         usleep(1000);
     }
-    _exit(1);
 }
 
 static void writer_is_killed(const char *name, const char *channel)
