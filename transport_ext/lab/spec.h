@@ -58,8 +58,8 @@
 #define RSTI_LAB_KINDS(K)                                                                          \
     K(run, RUN)                                                                                    \
     K(sender, SENDER)                                                                              \
-    K(consumer, CONSUMER) K(level, LEVEL) K(pause, PAUSE) K(image, IMAGE) K(liar, LIAR)            \
-        K(forger, FORGER)
+    K(consumer, CONSUMER)                                                                          \
+    K(level, LEVEL) K(pause, PAUSE) K(image, IMAGE) K(liar, LIAR) K(forger, FORGER)
 
 #define RSTI_LAB_FIELD(name, least, most) double name;
 #define RSTI_LAB_STRUCT(word, WORD)                                                                \
