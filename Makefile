@@ -1,4 +1,5 @@
-# make demo · test · bench · lint · format · docs · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
+# make demo · test · check-ci · check-all · lint · format · docs · wheel · bench · prove · sanitize ·
+# fuzz · sim · sim-faults · coverage · clean
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
@@ -9,16 +10,33 @@ RUN = MPLCONFIGDIR="$(CURDIR)/build/matplotlib" PYTEST_DEBUG_TEMPROOT="$(CURDIR)
   JAVA_HOME="$$([ -x build/java/bin/java ] && echo "$(CURDIR)/build/java" || echo "$$JAVA_HOME")"
 
 SECONDS ?= 60
+# Eight targets: a minute of fuzz in all.
+FUZZ_SECONDS ?= 8
 
-.PHONY: demo test bench lint format docs prove sanitize fuzz sim sim-build sim-faults coverage clean setup
+.PHONY: demo test check-ci check-all lint format docs wheel bench prove sanitize fuzz sim sim-build
+.PHONY: sim-faults coverage clean setup
 setup:
 	@.ci/setup.sh
 
 demo: setup
 	@$(RUN) $(PY) -m examples.flights $(ARGS)
 
+# What a change can break, on every floor. Two at a time: many tests wait for time to pass.
+WORKERS ?= 2
+PYTEST = $(RUN) $(PY) -m pytest -n $(WORKERS)
+
 test: setup
-	@$(RUN) $(PY) -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+# What a finished change needs besides `make test` and before others get it: seven minutes.
+check-ci: lint
+	@$(RUN) $(PY) -m tests.fuzz $(FUZZ_SECONDS)
+	@$(PYTEST) -m ci $(ARGS)
+
+# Everything of `make test` and `make check-ci`, and what takes longer; once, on a finished commit.
+check-all: lint
+	@$(RUN) $(PY) -m tests.fuzz $(SECONDS)
+	@$(PYTEST) -m "" $(ARGS)
 
 bench: setup
 	@$(RUN) $(PY) -m tests.bench $(ARGS)
@@ -31,6 +49,10 @@ format: setup
 
 docs: setup
 	@.ci/docs.sh
+
+# A wheel that installs where there is no compiler, in build/wheel/.
+wheel: setup
+	@$(RUN) $(PY) -m tests.wheel
 
 prove: setup
 	@$(RUN) $(PY) -m tests.prove $(ARGS)

@@ -39,7 +39,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-__all__ = ("Driver", "ensure_driver", "resolve_dir", "rstreamd_path")
+__all__ = (
+    "Driver",
+    "ensure_driver",
+    "get_include",
+    "get_library",
+    "resolve_dir",
+    "rstreamd_path",
+)
 
 _core._set_errors(BY_CODE, RStreamError)  # pyright: ignore[reportPrivateUsage]
 
@@ -65,6 +72,21 @@ def resolve_dir(dir: str | os.PathLike[str] | None = None) -> str:
 def rstreamd_path() -> str:
     """Path of the program ``rstreamd`` that belongs to this package."""
     return str(Path(_core.__file__).parent / "bin" / "rstreamd")
+
+
+def get_include() -> str:
+    """The folder of the C headers, for ``cc -I``: ``#include "rstream/driver.h"``."""
+    return str(Path(_core.__file__).parent / "include")
+
+
+def get_library() -> str:
+    """The static library of the driver and the client in C.
+
+    A driver with flow control of your own is a program that registers its strategy
+    (``rstream/flow.h``), opens a driver (``rstream/driver.h``) and is linked with this file,
+    ``-lpthread`` and ``-lm``. Clients in Python use the driver's directory as any other.
+    """
+    return str(Path(_core.__file__).parent / "lib" / "librstream.a")
 
 
 def ensure_driver(

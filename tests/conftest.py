@@ -46,6 +46,12 @@ def source_hash() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def pytest_configure() -> None:
+    """A shell starts background jobs with Ctrl-C ignored, and processes of tests inherit that."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Old code must not pass the tests of new sources. RSTREAM_TEST_ANY_BUILD=1 allows it."""
     if os.environ.get("RSTREAM_TEST_ANY_BUILD") or not (ROOT / "transport_ext").is_dir():
@@ -60,12 +66,31 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             returncode=3,
         )
 
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """The C tests come late: their builds can be made beside what waits for time to pass."""
-    is_run = not session.config.option.collectonly
-    if is_run and any(item.path.name == "test_ctest.py" for item in session.items):
+    # Of several processes only the first one builds, and only when tests of all folders run.
+    is_worker = hasattr(session.config, "workerinput")
+    is_whole = session.config.args_source is not pytest.Config.ArgsSource.ARGS
+    if is_whole and not is_worker and not session.config.option.collectonly:
         c_builds.start()
+
+
+#: Folders and files whose tests take longest begin first, so that no worker has them left at the end.
+LONGEST = ("test_ctest", "test_sim", "spark", "ray", "system", "interop", "lab", "tck")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares a Ray, a Spark or a network runs in one process; the longest tests come first."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        for fixture in ("spark_session", "ray_session"):
+            if fixture in fixtures:
+                item.add_marker(pytest.mark.xdist_group(fixture))
+
+    def place(item: pytest.Item) -> int:
+        names = {item.path.stem, item.path.parent.name}
+        return next((at for at, name in enumerate(LONGEST) if name in names), len(LONGEST))
+
+    items.sort(key=place)
 
 
 def pytest_sessionfinish() -> None:

@@ -14,25 +14,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests import c_builds
+
 ROOT = Path(__file__).resolve().parents[1]
 TRANSPORT = ROOT / "transport_ext"
-BUILD = ROOT / "build" / "c" / "asan"
 FINDING_CHARACTERS = 4000
-
-
-def build() -> None:
-    for step in (["cmake", "--preset", "asan"], ["cmake", "--build", "--preset", "asan"]):
-        result = subprocess.run(step, cwd=TRANSPORT, capture_output=True, text=True, check=False)
-        if result.returncode != 0:
-            sys.exit(f"{' '.join(step)}: {(result.stdout + result.stderr)[-FINDING_CHARACTERS:]}")
 
 
 def run_fuzzers(amount: Callable[[str], str]) -> tuple[bool, list[str]]:
     """Runs each target as long as ``amount(target)`` says (a count, or seconds with an s); whether all were clean, and a line for each."""
-    build()
+    build = c_builds.make("asan")
     programs = sorted(
         path
-        for path in (BUILD / "fuzz").glob("fuzz_*")
+        for path in (build / "fuzz").glob("fuzz_*")
         if path.is_file() and os.access(path, os.X_OK)
     )
     good, lines = bool(programs), []

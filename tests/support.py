@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import socket
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 def free_port() -> int:
-    """A UDP port of the loopback that was free a moment ago."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A UDP port of the loopback that was free a moment ago.
+
+    Each of several test processes takes its own share of the ports.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port % count == worker:
+            return port
+
+
+@contextlib.contextmanager
+def one_at_a_time(name: str) -> Iterator[None]:
+    """Of all test processes of this checkout one is inside; the others wait."""
+    folder = Path(__file__).resolve().parents[1] / "build"
+    folder.mkdir(exist_ok=True)
+    with (folder / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def until(condition: Callable[[], Any], timeout_s: float = 10.0) -> Any:

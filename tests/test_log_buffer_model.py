@@ -75,7 +75,9 @@ def test_every_order_is_right(tmp_path: Path, messages: int, deaths: int) -> Non
     assert "max search depth too small" not in report
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, marks=[pytest.mark.long] * (fault > 2)) for fault in FAULTS]
+)
 def test_each_fault_is_found(tmp_path: Path, fault: int) -> None:
     report = explore(tmp_path, fault, 2, 1)
     assert "errors: 1" in report, FAULTS[fault]

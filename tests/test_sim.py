@@ -1,37 +1,26 @@
-"""The simulator's runs that every check makes: a fixed thousand, a hundred fresh ones, the kept seeds."""
+"""The simulator's runs that the checks make.
+
+`make test`: a fixed hundred, the kept seeds. `make check-ci`: 300 fresh ones. `make check-all`: a
+fixed thousand and the fresh ones.
+"""
 
 from __future__ import annotations
 
 import random
 import re
-import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests import c_builds
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-TRANSPORT = c_builds.TRANSPORT
-BUILD = TRANSPORT.parent / "build" / "c" / "dev"  # the one of test_ctest: nothing is built twice
-KEPT = TRANSPORT / "tests" / "sim" / "seeds.txt"
+KEPT = c_builds.TRANSPORT / "tests" / "sim" / "seeds.txt"
 
 
 @pytest.fixture(scope="module")
 def sim() -> Path:
-    cmake = shutil.which("cmake")
-    assert cmake is not None, "cmake is part of the group dev: run make setup"
-    c_builds.wait()
-    for command in (
-        [cmake, "--preset", "dev"],
-        [cmake, "--build", "--preset", "dev", "--target", "sim"],
-    ):
-        made = subprocess.run(command, cwd=TRANSPORT, capture_output=True, text=True, check=False)
-        assert made.returncode == 0, made.stdout + made.stderr
-    return BUILD / "tests" / "sim" / "sim"
+    return c_builds.make("dev", "sim") / "tests" / "sim" / "sim"
 
 
 def run(sim: Path, *arguments: str) -> str:
@@ -41,16 +30,23 @@ def run(sim: Path, *arguments: str) -> str:
     return result.stdout
 
 
+@pytest.mark.timeout(300)
+def test_a_fixed_hundred_runs_are_clean(sim: Path) -> None:
+    run(sim, "--seeds", "100", "--from", "1")
+
+
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_fixed_thousand_runs_are_clean(sim: Path) -> None:
-    run(sim, "--seeds", "1000", "--from", "1")
+    run(sim, "--seeds", "900", "--from", "101")
 
 
-@pytest.mark.timeout(300)
-def test_a_hundred_fresh_runs_are_clean(sim: Path) -> None:
+@pytest.mark.ci
+@pytest.mark.timeout(600)
+def test_300_fresh_runs_are_clean(sim: Path) -> None:
     first = random.SystemRandom().randrange(1 << 40)
     print(f"fresh seeds from {first}")
-    run(sim, "--seeds", "100", "--from", str(first))
+    run(sim, "--seeds", "300", "--from", str(first))
 
 
 @pytest.mark.timeout(300)

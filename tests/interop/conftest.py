@@ -13,6 +13,7 @@ import pytest
 
 from tests.interop.aeron import KINDS, Aeron, aeron_of
 from tests.interop.java import MissingError
+from tests.support import one_at_a_time
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / "build" / "interop-venv"
@@ -38,6 +39,11 @@ def _works(python: str) -> bool:
 @pytest.fixture(scope="session")
 def aeron_python() -> str:
     """A Python that imports pyaeron."""
+    with one_at_a_time("interop-venv"):
+        return _aeron_python()
+
+
+def _aeron_python() -> str:
     python = ENVIRONMENT / "bin" / "python"
     if python.exists() and _works(str(python)):
         return str(python)

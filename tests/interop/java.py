@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.interop.ends import SEED, STREAM, Peer, aeron_process
 from tests.interop.messages import SIZE_MAX, Messages
+from tests.support import one_at_a_time
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "interop-java"
@@ -58,6 +59,11 @@ class Java:
         for program in ("java", "javac", "mvn"):
             if shutil.which(program) is None:
                 raise MissingError(f"{program} is not installed")
+        with one_at_a_time("interop-java"):
+            return cls._prepare(version)
+
+    @classmethod
+    def _prepare(cls, version: str) -> Java:
         place = PLACE / version
         jar = place / f"aeron-all-{version}.jar"
         if not jar.exists():

@@ -77,7 +77,7 @@ def subscribe(subscription: pyaeron.Subscription, options: argparse.Namespace) -
 ENDS: list[bool] = []
 
 
-def note_end(image: pyaeron.Image) -> None:
+def note_end(_subscription: pyaeron.Subscription, image: pyaeron.Image) -> None:
     ENDS.append(bool(image.is_end_of_stream))
 
 

@@ -7,10 +7,12 @@ our datagrams invalid and logs no error. Loss is made by our driver, on data and
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -29,6 +31,9 @@ from tests.interop.ends import (
 )
 from tests.interop.java import Java, MissingError
 from tests.support import free_port
+
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -70,19 +75,27 @@ def channels(kind: str) -> Channels:
             return Channels(f"{group}|term-length=1m|fc=tagged,g:{TAG}/1", f"{group}|gtag={TAG}")
 
 
-def rows() -> Iterator[tuple[str, str, str]]:
-    """Which Aeron, channel, loss. `make prove` runs them all; `make test` the older release over unicast only, and per channel one loss rate."""
-    for kind in KINDS:
-        for channel in CHANNELS:
-            for loss in LOSSES:
-                is_usual = loss == ("0.2" if channel == "mdc" else "0.02") or (channel, loss) == (
-                    "unicast",
-                    "0",
-                )
-                if kind.endswith(JAVA_OLDER) or (channel == "cubic" and kind == "c"):
-                    is_usual = (channel, loss) == ("unicast", "0.02")
-                if IS_WHOLE or is_usual:
-                    yield kind, channel, loss
+def rows() -> Iterator[ParameterSet]:
+    """Which Aeron, channel, loss.
+
+    `make test`: each Aeron over unicast. `make check-ci`: the diagonal, each channel with one of
+    the Aerons. `make check-all`: the older release over unicast only, and per channel one loss
+    rate. `make prove`: all.
+    """
+    for kind, channel, loss in itertools.product(KINDS, CHANNELS, LOSSES):
+        is_usual = loss == ("0.2" if channel == "mdc" else "0.02") or (channel, loss) == (
+            "unicast",
+            "0",
+        )
+        if kind.endswith(JAVA_OLDER) or (channel == "cubic" and kind == "c"):
+            is_usual = (channel, loss) == ("unicast", "0.02")
+        is_diagonal = is_usual and KINDS.index(kind) == CHANNELS.index(channel) % 2
+        if (channel, loss) == ("unicast", "0.02"):
+            yield pytest.param(kind, channel, loss)
+        elif is_diagonal and loss != "0":
+            yield pytest.param(kind, channel, loss, marks=pytest.mark.ci)
+        elif IS_WHOLE or is_usual:
+            yield pytest.param(kind, channel, loss, marks=pytest.mark.long)
 
 
 ROWS = pytest.mark.parametrize(("aeron", "channel", "loss"), list(rows()), indirect=["aeron"])

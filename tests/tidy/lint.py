@@ -1,4 +1,7 @@
-"""`make lint`: formatting and types, one verdict each. `make format` (--write) formats instead."""
+"""`make lint`: formatting, linters, types, house rules, one verdict each; `make format` formats.
+
+The layers are a test of tests/tidy, the stub of the extension one of tests/binding.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ FORMAT = (
 CHECKS = (
     ("ruff format", [str(BIN / "ruff"), "format", "--check", "."]),
     ("clang-format", [str(BIN / "clang-format"), "--dry-run", "-Werror", *C_SOURCES]),
+    ("clang-tidy", [sys.executable, "-m", "tests.tidy.clang_tidy"]),
     ("ruff", [str(BIN / "ruff"), "check", "rstream", "tests", "examples"]),
     ("pyright", [str(BIN / "pyright"), "rstream"]),
     (
@@ -34,17 +38,6 @@ CHECKS = (
             "rstream",
         ],
     ),
-    (
-        "stubtest",
-        [
-            str(BIN / "stubtest"),
-            "rstream._core",
-            "--ignore-unused-allowlist",
-            "--allowlist",
-            "tests/binding/stubtest.txt",
-        ],
-    ),
-    ("layers", [str(BIN / "lint-imports")]),
     ("tidy", [sys.executable, "-m", "pytest", "-q", "tests/tidy"]),
 )
 

@@ -6,7 +6,6 @@ The C side is law_steps (transport_ext/tests/flow/law_steps.c): a line in, the s
 from __future__ import annotations
 
 import math
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +21,6 @@ from tests.models import rates, tokens, truth
 from tests.models.numbers import NS_PER_MS, NS_PER_S, RATE_MAX
 from tests.models.rates import Params, Report
 
-TRANSPORT = c_builds.TRANSPORT
-BUILD = TRANSPORT.parent / "build" / "c" / "dev"  # the one of test_ctest: nothing is built twice
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)
 REAL = st.floats(allow_nan=True, allow_infinity=True)
 SLOW = settings(
@@ -61,16 +58,7 @@ class Laws:
 
 @pytest.fixture(scope="module")
 def laws() -> Iterator[Laws]:
-    cmake = shutil.which("cmake")
-    assert cmake is not None, "cmake is part of the group dev: run make setup"
-    c_builds.wait()
-    for command in (
-        [cmake, "--preset", "dev"],
-        [cmake, "--build", "--preset", "dev", "--target", "law_steps"],
-    ):
-        made = subprocess.run(command, cwd=TRANSPORT, capture_output=True, text=True, check=False)
-        assert made.returncode == 0, made.stdout + made.stderr
-    started = Laws(BUILD / "tests" / "law_steps")
+    started = Laws(c_builds.make("dev", "law_steps") / "tests" / "law_steps")
     yield started
     started.close()
 

@@ -110,6 +110,6 @@ void rsti_client_kick_waiters(rst_client_t *client);
 /* Wakes an agent of the driver if it sleeps. Beside an Aeron driver it does nothing. */
 void rsti_client_wake_agent(rst_client_t *client, rsti_agent_id_t agent);
 /* The callback for rsti_wake_log(): wakes one waiter of one client of the driver. */
-void rsti_client_on_wake(void *client, int64_t client_id, int32_t waiter_id);
+void rsti_client_on_wake(void *arg, int64_t client_id, int32_t waiter_id);
 
 #endif

@@ -43,6 +43,7 @@ static bool poll_images_once(rst_subscription_t *subscription, rsti_poll_t *poll
             break;
         case RSTI_STOP_FULL:
         case RSTI_STOP_ERROR:
+        default:
             return false;
         }
     }

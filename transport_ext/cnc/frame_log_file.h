@@ -14,11 +14,11 @@ typedef struct rsti_frame_log_file_t {
     int64_t length; /* atomic; more than length_max: it is full */
 } rsti_frame_log_file_t;
 
-/* Opens the file and appends to it. 0, or -RST_ESYS / -RST_ECORRUPT with a trail naming the path.
- * */
+/* Opens the file and appends to it. Returns 0, or -RST_ESYS / -RST_ECORRUPT with a trail that names
+ * the path. */
 int rsti_frame_log_file_open(rsti_frame_log_file_t *file, const char *path, int64_t length_max);
 /* A line that does not fit is left out, and so are all later ones. */
-void rsti_frame_log_file_write(void *file, const char *line, size_t length);
+void rsti_frame_log_file_write(void *arg, const char *line, size_t length);
 void rsti_frame_log_file_close(rsti_frame_log_file_t *file);
 
 #endif

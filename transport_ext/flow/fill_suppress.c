@@ -40,10 +40,10 @@ static bool is_news(const rsti_fill_t *fill, double alike)
         || fill->strength >= fill->told_strength + alike;
 }
 
-int64_t rsti_fill_wait_ns(double group_size, int64_t most, double unit)
+int64_t rsti_fill_wait_ns(double group_size, int64_t longest_ns, double unit)
 {
     const double size = rsti_clamp_double(group_size, 1.0, GROUP_MAX);
-    const int64_t most_ns = rsti_clamp_i64(most, 0, RSTI_REPORT_RTT_MAX_NS);
+    const int64_t most_ns = rsti_clamp_i64(longest_ns, 0, RSTI_REPORT_RTT_MAX_NS);
     if (!(size > 1.0)) {
         return 0;
     }

@@ -19,7 +19,7 @@
 
 #define FUZZ_BLOCK_MAX 4096
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
 /* A copy in a heap block of exactly this size, so that the sanitizer sees a read beyond it. Blocks
  * are kept per size, because an allocation for each input would halve the rate. The copy is valid

@@ -31,11 +31,17 @@ static size_t current_size;
 
 static void print_current(void)
 {
-    fprintf(stderr, "input of %zu bytes: ", current_size);
+    /* A signal may have stopped printf halfway: write is all that is safe here. */
+    static const char digits[] = "0123456789abcdef";
+    static char text[2 * INPUT_MAX + 1];
     for (size_t i = 0; i < current_size; i++) {
-        fprintf(stderr, "%02x", current[i]);
+        text[2 * i] = digits[current[i] >> 4];
+        text[2 * i + 1] = digits[current[i] & 15];
     }
-    fprintf(stderr, "\n");
+    text[2 * current_size] = '\n';
+    static const char head[] = "input: ";
+    (void)!write(STDERR_FILENO, head, sizeof head - 1);
+    (void)!write(STDERR_FILENO, text, 2 * current_size + 1);
 }
 
 static void on_abort(int number)

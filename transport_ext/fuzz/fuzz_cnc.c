@@ -134,7 +134,7 @@ static void read_as_tool(void)
     rst_tool_close(tool);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
     if (base == NULL) {
         make_base();
@@ -142,12 +142,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int fd = open(path, O_RDWR);
     FUZZ_CHECK(fd >= 0 && pwrite(fd, base, base_length, 0) == (ssize_t)base_length);
     for (size_t at = 0; at + 4 <= size;) {
-        size_t offset = (size_t)fuzz_read(data + at, 3) % base_length;
-        size_t length = data[at + 3];
+        size_t offset = (size_t)fuzz_read(input + at, 3) % base_length;
+        size_t length = input[at + 3];
         at += 4;
         length = length < size - at ? length : size - at;
         length = length < base_length - offset ? length : base_length - offset;
-        FUZZ_CHECK(pwrite(fd, data + at, length, (off_t)offset) == (ssize_t)length);
+        FUZZ_CHECK(pwrite(fd, input + at, length, (off_t)offset) == (ssize_t)length);
         at += length;
     }
     (void)close(fd);

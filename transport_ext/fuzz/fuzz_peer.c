@@ -88,7 +88,7 @@ static void check_laws(void)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
     if (h != NULL && inputs++ % LIFE_INPUTS == 0) {
         harness_close(h);
@@ -98,11 +98,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         open_driver();
     }
     for (size_t at = 0, turn = 0; at + 2 <= size; turn++) {
-        size_t length = (size_t)fuzz_read(data + at, 2) & 2047;
+        size_t length = (size_t)fuzz_read(input + at, 2) & 2047;
         at += 2;
         length = length < size - at ? length : size - at;
         /* The first socket is the subscription's, the second the publication's. */
-        inject(h, &h->sockets[turn % 2], "127.0.0.1:40457", data + at, length);
+        inject(h, &h->sockets[turn % 2], "127.0.0.1:40457", input + at, length);
         at += length;
         h->manual.now_ns += STEP_NS;
         keepalive(h);

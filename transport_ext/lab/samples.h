@@ -76,6 +76,6 @@ int64_t rsti_lab_samples_next(const rsti_lab_samples_t *samples);
 bool rsti_lab_samples_is_due(const rsti_lab_samples_t *samples, int64_t step);
 void rsti_lab_samples_add(rsti_lab_samples_t *samples, int64_t now_ns);
 /* One row of results; out has room for RSTI_LAB_RESULT_WIDTH. */
-void rsti_lab_samples_result(const rsti_lab_samples_t *samples, int32_t image, double *out);
+void rsti_lab_samples_result(const rsti_lab_samples_t *samples, int32_t index, double *out);
 
 #endif

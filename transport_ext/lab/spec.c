@@ -49,7 +49,7 @@ static int survey(rsti_lab_spec_t *spec, const double *values, size_t count)
     size_t at = 0;
     while (at < count) {
         const double word = values[at++];
-        if (!(word >= 0 && word < RSTI_LAB_KIND_COUNT && word == floor(word))) {
+        if (!(word >= 0 && word < (double)RSTI_LAB_KIND_COUNT && word == floor(word))) {
             return RST_SET_ERR(RST_EINVAL, "value %zu is %g: no kind of record", at - 1, word);
         }
         const int32_t kind = (int32_t)word;

@@ -99,7 +99,7 @@ static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
     if (proposed > (is_rate ? base->limit : publication->trip_limit)) {
 #if RSTI_FAULT == RSTI_FAULT_LIMIT
         rsti_publication_clean_up_to(base,
-            least + window(publication) / 2 - RSTI_PARTITIONS * base->options.term_length);
+            least + window(publication) / 2 - (int64_t)RSTI_PARTITIONS * base->options.term_length);
 #else
         rsti_publication_clean_up_to(base, least);
 #endif

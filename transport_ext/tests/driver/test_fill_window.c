@@ -130,7 +130,12 @@ TEST(without_the_option_every_window_is_whole)
         CHECK_EQ(never.heard.least_window, WINDOW);
         CHECK_EQ(never.heard.most_window, WINDOW);
         CHECK(never.heard.is_regular);
-        CHECK(memcmp(&never.heard, &no.heard, sizeof no.heard) == 0);
+        CHECK_EQ(never.heard.count, no.heard.count);
+        CHECK_EQ(never.heard.position, no.heard.position);
+        CHECK_EQ(never.heard.least_window, no.heard.least_window);
+        CHECK_EQ(never.heard.most_window, no.heard.most_window);
+        CHECK_EQ(never.heard.last_window, no.heard.last_window);
+        CHECK_EQ(never.heard.is_regular, no.heard.is_regular);
     }
 }
 

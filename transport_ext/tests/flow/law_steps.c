@@ -277,7 +277,7 @@ static bool do_tokens(lab_t *lab, const char *word)
         if (strcmp(word, "spend") == 0) {
             rsti_tokens_spend(tokens, bytes, datagrams, now_ns);
         } else if (strcmp(word, "ask") == 0) {
-            state = rsti_tokens_ask(tokens, bytes, datagrams, now_ns);
+            state = (int)rsti_tokens_ask(tokens, bytes, datagrams, now_ns);
             due_ns = rsti_tokens_due_ns(tokens, bytes, datagrams, now_ns);
         } else {
             return false;

@@ -224,7 +224,7 @@ void sim_subscriber_on_death(sim_subscriber_t *subscriber);
 void sim_bystander_on_death(sim_bystander_t *bystander);
 
 /* rates.c: now and then. */
-void sim_publisher_change_rate(sim_publisher_t *publisher);
+void sim_publisher_change_rate(sim_publisher_t *self);
 
 /* channels.c: the channel to publish on now; false: it cannot be told yet. */
 bool sim_publisher_channel(const sim_publisher_t *publisher, rst_client_t *client, char *channel,

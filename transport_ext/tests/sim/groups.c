@@ -40,7 +40,7 @@ typedef struct group_t {
 static const char *const kind_names[GROUP_KINDS] = {
     "group: multicast", "group: dynamic destinations", "group: manual destinations"};
 static const char *const law_names[LAWS + 1] = {
-    "group: fc=max", "group: fc=min", "group: fc=tagged", "group: fc=" SIM_STRATEGY};
+    "group: fc=max", "group: fc=min", "group: fc=tagged", ("group: fc=" SIM_STRATEGY)};
 
 static void flow_control(const group_t *group, char *text, size_t size)
 {

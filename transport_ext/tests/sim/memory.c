@@ -56,27 +56,27 @@ void *rsti_alloc(size_t size)
     return block + 1;
 }
 
-void rsti_free(void *memory)
+void rsti_free(void *block)
 {
-    if (memory == NULL) {
+    if (block == NULL) {
         return;
     }
-    block_t *block = (block_t *)memory - 1;
-    if (block->magic != MAGIC) {
+    block_t *header = (block_t *)block - 1;
+    if (header->magic != MAGIC) {
         sim_fail("a block is freed that is none, or twice");
     }
-    if (block->prev != NULL) {
-        block->prev->next = block->next;
+    if (header->prev != NULL) {
+        header->prev->next = header->next;
     } else {
-        blocks_of[block->process_id] = block->next;
+        blocks_of[header->process_id] = header->next;
     }
-    if (block->next != NULL) {
-        block->next->prev = block->prev;
+    if (header->next != NULL) {
+        header->next->prev = header->prev;
     }
-    count_of[block->process_id]--;
-    block->magic = 0;
-    memset(memory, FREED, block->size < FREED_BYTES_MAX ? block->size : FREED_BYTES_MAX);
-    uint8_t *aligned = (uint8_t *)block;
+    count_of[header->process_id]--;
+    header->magic = 0;
+    memset(block, FREED, header->size < FREED_BYTES_MAX ? header->size : FREED_BYTES_MAX);
+    uint8_t *aligned = (uint8_t *)header;
     free(aligned - aligned[-1]);
 }
 

@@ -2,6 +2,7 @@
 
 #include "rstream/error.h"
 #include "tests/check.h"
+#include "util/rng.h"
 
 typedef struct seen_t {
     char text[1024];
@@ -99,12 +100,13 @@ TEST(the_caller_may_end_it)
 TEST(random_bytes)
 {
     static const char alphabet[] = "ab=: \t\\\n\r#!u0Df8";
-    srand((unsigned)check_seed());
+    rsti_rng_t rng;
+    rsti_rng_init(&rng, check_seed());
     for (int round = 0; round < 20000; round++) {
         char text[33];
-        const size_t length = (size_t)rand() % 32;
+        const size_t length = rsti_rng_below(&rng, 32);
         for (size_t i = 0; i < length; i++) {
-            text[i] = alphabet[(size_t)rand() % (sizeof alphabet - 1)];
+            text[i] = alphabet[rsti_rng_below(&rng, sizeof alphabet - 1)];
         }
         text[length] = '\0';
         seen_t seen = {0};
