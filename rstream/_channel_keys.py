@@ -1,6 +1,6 @@
 """The parameters of an Aeron URI, one row each: key, field of ``Channel``, kind and limits.
 
-Source: docs/wire.md, channel URIs; the limits are those of the driver's parser.
+Source: docs/reference/wire.md, channel URIs; the limits are those of the driver's parser.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def check_channel(uri: str, /) -> None:
 
 def name_hash(name: str, /) -> int: ...
 def encode_header(kind: int, flags: int, codec_id: int, target: int, name_hash: int, /) -> int:
-    """The 64-bit reserved value (signed), docs/wire.md."""
+    """The 64-bit reserved value (signed), docs/reference/wire.md."""
 
 def decode_header(value: int, /) -> tuple[int, int, int, int, int] | None:
     """(kind, flags, codec_id, target, name_hash), or None for a plain Aeron message."""

@@ -6,7 +6,7 @@
 
 A channel is checked when it is made, as far as that is possible without asking the operating
 system, so that an error names the setting before anything is opened. Source of keys and limits:
-docs/wire.md, channel URIs.
+docs/reference/wire.md, channel URIs.
 """
 
 from __future__ import annotations

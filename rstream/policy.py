@@ -3,7 +3,8 @@
 ``Block`` and ``Evict`` leave unconsumed messages in the transport. Its window fills and stops the
 publisher: without a time limit, or for ``after_s`` at most. All other policies read messages into
 a bounded queue of the subscriber as they arrive, so that the publisher is not slowed, and decide
-what is dropped when that queue is full. docs/slow-consumers.md has the capacities and counters::
+what is dropped when that queue is full. Capacities and counters stand in
+docs/how-to/slow-consumers.md::
 
     rstream.subscriber("ticks", on_slow=rstream.policy.Latest(key=lambda tick: tick["symbol"]))
 """

@@ -5,7 +5,7 @@
 
 A law is a value. The media driver runs it. It travels as text in the channel's key ``rs-rate``, so
 that a handle or a Spark option can carry it: :meth:`to_text` writes the text, :func:`from_text`
-reads it. docs/rates.md explains the laws and which one to choose.
+reads it. docs/how-to/rates.md explains the laws and which one to choose.
 
 Rates are bytes of the stream per second: messages with headers and padding, on the network also
 retransmissions. A rate is a number, or a text such as ``"200MB/s"`` (1000) or ``"64KiB/s"`` (1024).

@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
             "lab",
             help="Compare rate laws in virtual time.",
             description="Run an experiment or a scenario once per rate law, in virtual time, and "
-            "print the laws beside each other (docs/flow.md).",
+            "print the laws beside each other (docs/explanation/lab.md).",
         )
     )
     return top
@@ -202,7 +202,10 @@ def _add_bench_options(kind: argparse.ArgumentParser) -> None:
 
 def _add_lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument(
-        "experiment", nargs="?", metavar="E1 ... E10", help="which experiment (docs/flow.md)"
+        "experiment",
+        nargs="?",
+        metavar="E1 ... E10",
+        help="which experiment (docs/explanation/lab.md)",
     )
     lab.add_argument("--scenario", metavar="FILE", help="a scenario of your own, in TOML")
     lab.add_argument(

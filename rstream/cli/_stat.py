@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
 ALIVE: Final = 2
-#: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/flow.md).
+#: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/results/flow.md).
 HEADROOM_ENOUGH: Final = 1.1
 HELD_BY: Final = {
     HeldBy.WINDOW: "waits: its window is full: the slowest reader holds it back",

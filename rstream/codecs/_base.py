@@ -16,7 +16,7 @@ T = TypeVar("T")
 #: The result of ``encode``: one buffer, or parts that the transport joins without another copy.
 Encoded: TypeAlias = Buffer | list[Buffer]
 
-#: Names of the ids of rstream's own codecs (docs/wire.md); 0: the writer named none.
+#: Names of the ids of rstream's own codecs (docs/reference/wire.md); 0: the writer named none.
 CODEC_NAMES: Final[Mapping[int, str]] = {
     0: "none",
     1: "raw",

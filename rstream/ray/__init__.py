@@ -5,7 +5,7 @@
     self.end.start(self.on_tick)                                pub.send({"px": 1.0})
     return self.end.handle
 
-Items do not travel through actor calls or the object store. See docs/ray-spark.md.
+Items do not travel through actor calls or the object store. See docs/how-to/ray.md.
 """
 
 from rstream.ray._endpoint import Endpoint

@@ -64,7 +64,8 @@ def open_reader(
         prefetch: most messages handed over at once.
         rate: how fast a writer of the handle may send unless it chooses a rate itself; None: as
             the writer's driver says.
-        on_slow: what happens when the actor is slower than its writers (docs/slow-consumers.md).
+        on_slow: what happens when the actor is slower than its writers; see
+            docs/how-to/slow-consumers.md.
             A policy's queue fills from now on; :meth:`Endpoint.statistics` has its counts.
     Returns:
         An :class:`Endpoint`; its ``handle`` can be pickled and passed to any actor or task.

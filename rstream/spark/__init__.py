@@ -7,7 +7,7 @@
         .option("checkpointLocation", folder).start())
 
 The reader gets each element as a ``pyarrow.RecordBatch``. Rows are delivered at least once: see
-:func:`marks_of` and docs/ray-spark.md.
+:func:`marks_of` and docs/how-to/spark.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``policy.Evict``: its channel parameters, and the events and error of an evicted consumer.
 
-The driver watches the consumer (``transport_ext/driver/conductor/eviction.c``), so a consumer whose process
-hangs is evicted too.
+The driver watches the consumer (``transport_ext/driver/conductor/eviction.c``), so a consumer
+whose process hangs is evicted too.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rstream.channel import Channel
     from rstream.rate import RateLimit
 
-#: Kinds of a message, as the header says (docs/wire.md).
+#: Kinds of a message, as the header says (docs/reference/wire.md).
 KIND_PLAIN: Final = 0
 KIND_BATCH: Final = 1
 KIND_PART: Final = 2

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 SettingsT = TypeVar("SettingsT", "PublisherSettings", "SubscriberSettings")
 
-#: Most messages handed over at once: within 15 % of the best from 64 on (docs/performance.md).
+#: Most messages handed over at once. From 64 on the speed is within 15 % of the best
+#: (docs/reference/performance.md).
 PREFETCH = 256
 
 

@@ -91,7 +91,7 @@ class Subscriber(ABC, Generic[T]):
 
         Of the policy for a slow consumer: ``waiting`` and ``capacity`` of its queue (0: it has
         none), ``dropped``, ``conflated``, ``evicted`` and ``skipped_bytes``
-        (docs/slow-consumers.md).
+        (docs/how-to/slow-consumers.md).
         """
 
     @abstractmethod

@@ -1,7 +1,8 @@
-/* channel.h: a channel URI becomes a plain struct (wire reference 19). Every refusal names the
- * parameter and its value. Unknown keys are ignored, except keys that begin with "rs-": those are
- * rstream's, and an unknown one is refused. A known key may occur only once. Time-stamp offsets and
- * ats=true are refused with RST_ENOTSUP, because ignoring them would mislead the user. */
+/* channel.h: a channel URI becomes a plain struct (docs/reference/aeron/wire.md 19). Every refusal
+ * names the parameter and its value. Unknown keys are ignored, except keys that begin with "rs-":
+ * those are rstream's, and an unknown one is refused. A known key may occur only once. Time-stamp
+ * offsets and ats=true are refused with RST_ENOTSUP, because ignoring them would mislead the
+ * user. */
 #ifndef RSTI_CHANNEL_CHANNEL_H
 #define RSTI_CHANNEL_CHANNEL_H
 
@@ -78,7 +79,7 @@ typedef struct rsti_channel_t {
  * resolved. After a failure *channel is not usable. */
 int rsti_channel_parse(rsti_channel_t *channel, const char *text, size_t length);
 
-/* The addresses a UDP channel uses (wire reference 5.1); resolves names: may block.
+/* The addresses a UDP channel uses (docs/reference/aeron/wire.md 5.1); resolves names: may block.
  *
  *                    remote_data   remote_control  local_data = local_control (bind of a sender)
  *   endpoint         endpoint      endpoint        interface, else the wildcard
@@ -114,9 +115,9 @@ int rsti_udp_channel_resolve(rsti_udp_channel_t *udp, const rsti_channel_t *chan
 int rsti_udp_channel_resolve_with(rsti_udp_channel_t *udp, const rsti_channel_t *channel,
     const rsti_name_resolver_t *resolver);
 
-/* Whether a channel means this existing socket (driver reference 7): first by its tag, then by its
- * canonical form. 1: yes. 0: no. -RST_ECHANNEL with a trail: the tag is the same, but an address or
- * the control-mode of the channel differs. */
+/* Whether a channel means this existing socket (docs/reference/aeron/driver.md 7): first by its
+ * tag, then by its canonical form. 1: yes. 0: no. -RST_ECHANNEL with a trail: the tag is the same,
+ * but an address or the control-mode of the channel differs. */
 int rsti_udp_channel_matches_tag(const rsti_udp_channel_t *udp, const rsti_udp_channel_t *existing);
 bool rsti_udp_channel_matches_form(const rsti_udp_channel_t *udp,
     const rsti_udp_channel_t *existing);
@@ -127,9 +128,9 @@ bool rsti_udp_channel_has_address(const rsti_udp_channel_t *udp);
 int rsti_channel_check_destination(const rsti_channel_t *channel);
 
 /* Checks one publication's parameters against each other (range, alignment, power of two, window;
- * wire reference 2 and 19.4), with the driver's defaults filled in. Also refuses channels that no
- * publication can have: a spy, port 0 as endpoint, control with neither endpoint nor control-mode
- * nor tag. */
+ * docs/reference/aeron/wire.md 2 and 19.4), with the driver's defaults filled in. Also refuses
+ * channels that no publication can have: a spy, port 0 as endpoint, control with neither endpoint
+ * nor control-mode nor tag. */
 typedef struct rsti_publication_options_t {
     int32_t mtu;
     int32_t term_length;

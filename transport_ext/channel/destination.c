@@ -1,5 +1,5 @@
 /* destination.c: parameters that a destination must not have, because all destinations of a
- * publication or subscription share them (wire reference 19.4). */
+ * publication or subscription share them (docs/reference/aeron/wire.md 19.4). */
 #include "channel/channel.h"
 
 #include "util/error.h"

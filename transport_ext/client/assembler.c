@@ -1,4 +1,4 @@
-/* assembler.c: see assembler.h and memory reference 8. */
+/* assembler.c: see assembler.h and docs/reference/aeron/memory.md 8. */
 #include "client/assembler.h"
 
 #include "util/alloc.h"

@@ -126,8 +126,8 @@ static void keep_alive(rst_client_t *client, int64_t now_ns)
         return;
     }
     if (!is_ours(client, client->heartbeat_counter_id)) {
-        /* A driver that shuts down frees the counter too. Its own heartbeat decides what to report.
-         * */
+        /* A driver that shuts down frees the counter too. Its own heartbeat decides what to
+         * report. */
         if (rsti_mpsc_rb_heartbeat(&client->to_driver) >= 0) {
             rsti_client_fail(client, RST_CLIENT_TIMED_OUT,
                 "it gave this client up: no heartbeat within its client liveness timeout");

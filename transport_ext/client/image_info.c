@@ -79,8 +79,8 @@ RST_API rst_image_t *rst_subscription_image_by_session(rst_subscription_t *subsc
 
 RST_API void rst_image_release(rst_image_t *image)
 {
-    /* In a forked child, threads that do not exist there may hold the locks: drop only the pointer.
-     * */
+    /* In a forked child, threads that do not exist there may hold the locks: drop only the
+     * pointer. */
     if (image != NULL && !rsti_is_forked(image->subscription->generation)) {
         rsti_image_unref(image);
     }

@@ -1,7 +1,7 @@
-/* image_poll.c: polls that call back (memory reference 7). A callback may run for long and may
- * close anything. So no lock is held while it runs; is_polling marks the subscription instead.
- * Afterwards the position is stored under the lock, and only while the image still belongs to the
- * subscription. */
+/* image_poll.c: polls that call back (docs/reference/aeron/memory.md 7). A callback may run for
+ * long and may close anything. So no lock is held while it runs; is_polling marks the subscription
+ * instead. Afterwards the position is stored under the lock, and only while the image still belongs
+ * to the subscription. */
 #include "client/image_poll.h"
 
 #include "client/noop.h"

@@ -62,7 +62,8 @@ static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll, const rsti_fr
     }
     const bool is_end = (fragment->flags & RSTI_FLAG_END) != 0;
     const bool is_begin = (fragment->flags & RSTI_FLAG_BEGIN) != 0;
-    /* The header of the first frame describes the whole message (memory reference 8). */
+    /* The header of the first frame describes the whole message (docs/reference/aeron/memory.md
+     * 8). */
     const int64_t reserved_value = is_begin ? fragment->header->reserved_value
                                             : assembler->reserved_value;
     const int64_t charged_before = poll->charged;

@@ -8,8 +8,8 @@
 #include <inttypes.h>
 
 #define PARTS_ON_STACK 16
-/* Term rotations retried in one call: the thread that filled the term may be slower than this one.
- * */
+/* Term rotations retried in one call: the thread that filled the term may be slower than this
+ * one. */
 #define ADMIN_RETRIES_MAX 4
 
 /* ---- before and after ---- */

@@ -70,8 +70,8 @@ static int check_subscription(const rst_subscription_t *subscription)
 static int64_t ask_of_publication(rst_publication_t *publication, int32_t type, const char *uri)
 {
     const int checked = check_publication(publication);
-    /* The driver knows the publication by its own id, not by the ids of the handles that share it.
-     * */
+    /* The driver knows the publication by its own id, not by the ids of the handles that share
+     * it. */
     return checked < 0 ? checked
                        : ask_destination(publication->client, type, publication->registration_id,
                              publication->appender.stream_id, uri);

@@ -1,5 +1,5 @@
-/* responses.c: see responses.h (memory reference 14, 15). The bytes come from another process. The
- * decoder validates them, and ids unknown here belong to other clients. */
+/* responses.c: see responses.h (docs/reference/aeron/memory.md 14, 15). The bytes come from another
+ * process. The decoder validates them, and ids unknown here belong to other clients. */
 #include "client/responses.h"
 
 #include "client/client_counters.h"

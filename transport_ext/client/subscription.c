@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Whether its demand may hold publishers back. The driver judges an untethered or evictable reader
- * at the end of its window. If publishers made no more than it asks for, it would never get there.
- * */
+ * at the end of its window. If publishers made no more than it asks for, it would never get
+ * there. */
 static bool may_hold_publishers(const char *text)
 {
     rsti_channel_t channel;

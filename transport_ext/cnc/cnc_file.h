@@ -1,4 +1,4 @@
-/* cnc_file.h: the command and control file (memory reference 9). */
+/* cnc_file.h: the command and control file (docs/reference/aeron/memory.md 9). */
 #ifndef RSTI_CNC_CNC_FILE_H
 #define RSTI_CNC_CNC_FILE_H
 

@@ -43,8 +43,8 @@ bool rsti_dir_is_drivers(int dir_fd, char *stranger, size_t size);
 /* Writes a non-empty error log beside dir. Best effort. */
 void rsti_dir_save_error_log(const char *dir, int dir_fd, int64_t now_ms);
 
-/* The parts of cnc.dat that show a living driver, read with pread: the file may be cut at any time.
- * */
+/* The parts of cnc.dat that show a living driver, read with pread: the file may be cut at any
+ * time. */
 typedef struct rsti_cnc_peek_t {
     bool is_rstream;
     int64_t heartbeat_ms;     /* 0 = none, -1 = clean shutdown */

@@ -1,4 +1,5 @@
-/* log_file.h: creating, mapping and removing log buffer files (memory reference 1.1, 2). */
+/* log_file.h: creating, mapping and removing log buffer files (docs/reference/aeron/memory.md 1.1,
+ * 2). */
 #ifndef RSTI_CNC_LOG_FILE_H
 #define RSTI_CNC_LOG_FILE_H
 

@@ -1,5 +1,5 @@
 /* broadcast.h: one transmitter, any number of receivers, no back pressure. A receiver that was
- * overtaken learns of it (memory reference, section 12). */
+ * overtaken learns of it (docs/reference/aeron/memory.md 12). */
 #ifndef RSTI_CONCURRENT_BROADCAST_H
 #define RSTI_CONCURRENT_BROADCAST_H
 

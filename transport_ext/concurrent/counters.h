@@ -1,5 +1,5 @@
-/* counters.h: counters with labels in shared memory (memory reference, section 16). The manager
- * (allocate, free) has one writer: the conductor. Values are written by their owner. */
+/* counters.h: counters with labels in shared memory (docs/reference/aeron/memory.md 16). The
+ * manager (allocate, free) has one writer: the conductor. Values are written by their owner. */
 #ifndef RSTI_CONCURRENT_COUNTERS_H
 #define RSTI_CONCURRENT_COUNTERS_H
 

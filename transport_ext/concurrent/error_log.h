@@ -1,5 +1,5 @@
-/* error_log.h: append-only log of distinct errors (memory reference, section 19). One writer at a
- * time per process (a small lock inside: cold path); readers in any process. */
+/* error_log.h: append-only log of distinct errors (docs/reference/aeron/memory.md 19). One writer
+ * at a time per process (a small lock inside: cold path); readers in any process. */
 #ifndef RSTI_CONCURRENT_ERROR_LOG_H
 #define RSTI_CONCURRENT_ERROR_LOG_H
 

@@ -1,5 +1,5 @@
-/* loss_report.h: one record per image that lost something (memory reference, section 20), in memory
- * that others read. One writer: the conductor.
+/* loss_report.h: one record per image that lost something (docs/reference/aeron/memory.md 20), in
+ * memory that others read. One writer: the conductor.
  *
  * A record is 44 bytes, the channel, padding to 4, the source's length and the source; the next one
  * begins at the next multiple of 64. Some of Aeron's readers step without that padding and would

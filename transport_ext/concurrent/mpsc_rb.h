@@ -1,5 +1,5 @@
-/* mpsc_rb.h: many-producer single-consumer ring of records (memory reference, section 10). Used
- * for clients -> conductor in the CnC file, and inside the driver for sender, receiver ->
+/* mpsc_rb.h: many-producer single-consumer ring of records (docs/reference/aeron/memory.md 10).
+ * Used for clients -> conductor in the CnC file, and inside the driver for sender, receiver ->
  * conductor. */
 #ifndef RSTI_CONCURRENT_MPSC_RB_H
 #define RSTI_CONCURRENT_MPSC_RB_H

@@ -1,4 +1,4 @@
-/* rb.h: the part that both rings of records share (memory reference, sections 10 and 11): the
+/* rb.h: the part that both rings of records share (docs/reference/aeron/memory.md 10 and 11): the
  * layout of records and trailer, the reading side, and claims once they are made. mpsc_rb.h and
  * spsc_rb.h move the tail. Records of type RSTI_RB_PADDING are never delivered. */
 #ifndef RSTI_CONCURRENT_RB_H

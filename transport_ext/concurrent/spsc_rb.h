@@ -1,5 +1,5 @@
-/* spsc_rb.h: single-producer single-consumer ring of records (memory reference, section 11), inside
- * one process: conductor -> sender, conductor -> receiver. The tail moves only over complete
+/* spsc_rb.h: single-producer single-consumer ring of records (docs/reference/aeron/memory.md 11),
+ * inside one process: conductor -> sender, conductor -> receiver. The tail moves only over complete
  * records. Aeron keeps 8 bytes free for a zeroed next header; this ring is filled to the last byte,
  * because the reading side zeroes the room that it gives back, as in the many-producer ring. */
 #ifndef RSTI_CONCURRENT_SPSC_RB_H

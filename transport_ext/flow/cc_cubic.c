@@ -1,5 +1,5 @@
-/* cc_cubic.c: the window grows as the cubic function of the time since the last loss (wire
- * reference 11.2). With C = 0.4, B = 0.2, in datagrams:
+/* cc_cubic.c: the window grows as the cubic function of the time since the last loss
+ * (docs/reference/aeron/wire.md 11.2). With C = 0.4, B = 0.2, in datagrams:
  *
  *     at a loss    w_max = cwnd,  cwnd = max(1, cwnd * (1 - B)),  K = cbrt(w_max * B / C)
  *     t later      cwnd = min(max_cwnd, w_max + C * (t - K)^3)

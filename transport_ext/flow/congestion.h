@@ -1,5 +1,5 @@
-/* congestion.h: the receiver window an image announces (wire reference 11). Pure. Owner: conductor;
- * what stands under "before use" the receiver reads too.
+/* congestion.h: the receiver window an image announces (docs/reference/aeron/wire.md 11). Pure.
+ * Owner: conductor; what stands under "before use" the receiver reads too.
  *
  * Every law keeps  window <= max_window = min(configured, term_length / 2): a sender drops status
  * messages with a larger window, and bytes beyond it would meet memory that is still being read. */

@@ -1,6 +1,6 @@
 /* fc_receivers.h: what min and tagged have in common: receivers, the group's size, and the guard
- * of a set-up (wire reference 10.3). With R the receivers that have not ended, g the guard and T
- * the timeout:
+ * of a set-up (docs/reference/aeron/wire.md 10.3). With R the receivers that have not ended, g the
+ * guard and T the timeout:
  *
  *     least = min(g, edges of R);  fewer than group_min_size: the limit stays
  *     a status message:  limit' = max(limit, least), never falling

@@ -13,8 +13,8 @@
  * known within a second of its first lie, if it sends that many.
  *
  * A replay repeats a position that its receiver has left behind: rsti_fill_truth_on_status says so,
- * and nobody is blamed for it. (E9 of docs/flow.md: replayed a thousand times a second, a report
- * that was true once held the group at its floor.)
+ * and nobody is blamed for it. (E9 of docs/results/history.md: replayed a thousand times a second,
+ * a report that was true once held the group at its floor.)
  *
  * What it cannot do: tell a receiver from one who borrows its id and lies in its name. Then the
  * two are ignored together, or believed together; the floor of rate.h holds either way.

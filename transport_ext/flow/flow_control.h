@@ -1,5 +1,6 @@
-/* flow_control.h: how far a network publication may send (wire reference 10). Pure: positions and
- * now_ns are arguments. A strategy is one constant table of functions and one small file:
+/* flow_control.h: how far a network publication may send (docs/reference/aeron/wire.md 10). Pure:
+ * positions and now_ns are arguments. A strategy is one constant table of functions and one small
+ * file:
  *
  *   unicast, max   limit' = max(limit, edge), edge = position + window of a status message
  *   min            the least edge of the living receivers

@@ -1,5 +1,5 @@
-/* pace.h: a long lossy link is not filled in bursts (docs/wire.md, "Repair"). Between rstream
- * peers.
+/* pace.h: a long lossy link is not filled in bursts (docs/reference/wire.md, "Repair"). Between
+ * rstream peers.
  *
  * Why: a lost datagram holds the consumption back, so the limit stands still for a round trip and
  * then jumps. Sent at once, the data of a jump stands in the queue before the bottleneck, each

@@ -38,8 +38,8 @@
  *   - p, half of the way to the fair share: with drains shared in the order of arrival growth by
  *     shares undoes what the absolute step gains; 90/10 stood at 65/35 after 15 s. p may also lift
  *     R_t above what was ever sent: else a small sender whose episodes are short never gets beyond
- *     its own past (E5 of docs/flow.md; a quarter without that left two senders at 65/35 where L is
- *     15 ms).
+ *     its own past (E5 of docs/results/history.md; a quarter without that left two senders at 65/35
+ *     where L is 15 ms).
  *   - A reported round trip counts up to REPORTED_RTT_MOST_NS, or four times the sender's own: a
  *     forged one of ten seconds would hold the rate where it is for as long. */
 #include "flow/rate.h"

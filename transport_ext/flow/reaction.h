@@ -32,7 +32,7 @@
  * less R T, with four receivers, 15 % of noise, and R what each can take. It is less than the 0.5
  * to 0.8 ms until the first report, because such a group sends 0.8 to 0.9 of R. X is about the
  * mean: at X = 1 one stop in four to nine overruns, when the rate was just high; from 1.1 on none
- * did (E4 of docs/flow.md). Pure. */
+ * did (E4 of docs/results/flow.md). Pure. */
 #ifndef RSTI_FLOW_REACTION_H
 #define RSTI_FLOW_REACTION_H
 

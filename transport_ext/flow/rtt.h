@@ -1,4 +1,4 @@
-/* rtt.h: the measured round trip to a peer, from RTTM answers (wire reference 3.6).
+/* rtt.h: the measured round trip to a peer, from RTTM answers (docs/reference/aeron/wire.md 3.6).
  *
  * Law (Jacobson, in integers): the first sample s gives smoothed = s, deviation = s/2; each further
  * one  deviation += (|s - smoothed| - deviation) / 4,  smoothed += (s - smoothed) / 8.  So smoothed

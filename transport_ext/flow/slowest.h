@@ -5,7 +5,7 @@
  *
  * so readers that go along together do not take the blame in turns. Readers are seen in any order,
  * one round after the other; positions may go back (a reader that joined again). Pure: time is an
- * argument. Source: docs/slow-consumers.md. */
+ * argument. Source: docs/how-to/slow-consumers.md. */
 #ifndef RSTI_FLOW_SLOWEST_H
 #define RSTI_FLOW_SLOWEST_H
 

@@ -1,4 +1,5 @@
-/* sm_due.h: when the conductor schedules a status message for an image (wire reference 8.2).
+/* sm_due.h: when the conductor schedules a status message for an image
+ * (docs/reference/aeron/wire.md 8.2).
  *
  * With p the position and w the window of the last one, c what the slowest local reader has
  * consumed:

@@ -24,8 +24,8 @@
  * moves again ends it with its next status message.
  *
  * One reaction time, because the first cut is felt after it. With ten, the floor overran single
- * stops of 200 ms until then, and with round trips of 4 and 10 ms half of the stops of ten T at
- * X = 1 (E3 and E4 of docs/flow.md); with two, one stop of 650. A sixth, because a garbage
+ * stops of 200 ms until then, and with round trips of 4 and 10 ms half of the stops of ten T at X =
+ * 1 (E3 and E4 of docs/results/history.md); with two, one stop of 650. A sixth, because a garbage
  * collection of 200 ms may come each second and a half.
  *
  * Pure. Owner: sender. */

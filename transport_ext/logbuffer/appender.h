@@ -1,6 +1,6 @@
-/* appender.h: producing into a log (memory reference 4). Concurrent appends are safe from any
- * thread or process; the exclusive form has one producer with its own state. Return values: the
- * position after the message, or RST_BACK_PRESSURED / NOT_CONNECTED / ADMIN_ACTION /
+/* appender.h: producing into a log (docs/reference/aeron/memory.md 4). Concurrent appends are safe
+ * from any thread or process; the exclusive form has one producer with its own state. Return
+ * values: the position after the message, or RST_BACK_PRESSURED / NOT_CONNECTED / ADMIN_ACTION /
  * MAX_POSITION_EXCEEDED. Lengths must have been checked by the caller. */
 #ifndef RSTI_LOGBUFFER_APPENDER_H
 #define RSTI_LOGBUFFER_APPENDER_H
@@ -40,9 +40,9 @@ void rsti_append_abort(rsti_data_header_t *frame);
 /* Exclusive only: one PAD frame of 32 + length bytes; length <= max message length. */
 int64_t rsti_append_padding(rsti_appender_t *appender, size_t length);
 /* Exclusive only: whole frames made elsewhere, copied as they are, the first header's first word
- * last (memory reference 4.5). RST_ERROR with a trail when they are not DATA frames of this session
- * and stream, each on a multiple of 32 and where it says it lies, all within the rest of the term.
- * The bytes must not change meanwhile. */
+ * last (docs/reference/aeron/memory.md 4.5). RST_ERROR with a trail when they are not DATA frames
+ * of this session and stream, each on a multiple of 32 and where it says it lies, all within the
+ * rest of the term. The bytes must not change meanwhile. */
 int64_t rsti_append_frames(rsti_appender_t *appender, const uint8_t *frames, size_t length);
 /* Where the next frame goes: offset 0 of the next term when the active one is full. */
 void rsti_appender_next(const rsti_appender_t *appender, int32_t *term_id, int32_t *term_offset);

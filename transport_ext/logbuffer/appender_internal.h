@@ -27,8 +27,8 @@ int64_t rsti_appender_look(const rsti_appender_t *appender, int32_t required, rs
 bool rsti_appender_claim(rsti_appender_t *appender, const rsti_tail_t *tail, int32_t required,
     rsti_claim_t *claimed);
 
-/* The order of memory reference 4.4: the negative length is visible before any other byte, so the
- * unblocker can tell a claimed frame from untouched memory. */
+/* The order of docs/reference/aeron/memory.md 4.4: the negative length is visible before any other
+ * byte, so the unblocker can tell a claimed frame from untouched memory. */
 static inline void rsti_frame_begin(uint8_t *frame, const rsti_appender_t *appender, int32_t length,
     uint8_t flags, int16_t type, int32_t term_id, int32_t term_offset, int64_t reserved_value)
 {

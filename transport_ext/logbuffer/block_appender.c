@@ -1,5 +1,5 @@
-/* block_appender.c: appending foreign frames and padding, for an exclusive producer only (memory
- * reference 4.5). */
+/* block_appender.c: appending foreign frames and padding, for an exclusive producer only
+ * (docs/reference/aeron/memory.md 4.5). */
 #include "logbuffer/appender.h"
 
 #include "logbuffer/appender_internal.h"

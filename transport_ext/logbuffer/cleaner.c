@@ -1,4 +1,4 @@
-/* cleaner.c: zeroes the memory that every consumer has read (memory reference 5). */
+/* cleaner.c: zeroes the memory that every consumer has read (docs/reference/aeron/memory.md 5). */
 #include "logbuffer/rebuilder.h"
 
 #include "util/fault.h"

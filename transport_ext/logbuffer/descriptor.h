@@ -1,5 +1,6 @@
-/* descriptor.h: the layout of a log buffer file, and the arithmetic of terms and positions (memory
- * reference 2 and 3, wire reference 2). Client and driver share this layout. */
+/* descriptor.h: the layout of a log buffer file, and the arithmetic of terms and positions
+ * (docs/reference/aeron/memory.md 2 and 3, docs/reference/aeron/wire.md 2). Client and driver share
+ * this layout. */
 #ifndef RSTI_LOGBUFFER_DESCRIPTOR_H
 #define RSTI_LOGBUFFER_DESCRIPTOR_H
 
@@ -197,14 +198,15 @@ static inline int32_t rsti_frame_span(int32_t length)
 
 /* The producer position, from the tail of the active partition. */
 int64_t rsti_log_producer_position(const rsti_log_t *log);
-/* The publication window for a configured value (wire reference 2): the value itself if it is below
- * half a term. */
+/* The publication window for a configured value (docs/reference/aeron/wire.md 2): the value itself
+ * if it is below half a term. */
 static inline int32_t rsti_producer_window(int32_t configured, int32_t term_length)
 {
     return configured > 0 && configured < term_length / 2 ? configured : term_length / 2;
 }
 
-/* Rotates to the next term (memory reference 3). True: this caller moved the term count. */
+/* Rotates to the next term (docs/reference/aeron/memory.md 3). True: this caller moved the term
+ * count. */
 bool rsti_log_rotate(rsti_log_metadata_t *metadata, int32_t current_term_count,
     int32_t current_term_id);
 

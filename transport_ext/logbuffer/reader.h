@@ -18,9 +18,10 @@ typedef struct rsti_fragment_t {
 int32_t rsti_term_read(uint8_t *term, int32_t term_length, int32_t offset,
     rsti_fragment_t *fragments, int32_t capacity, int32_t *next_offset, bool *is_corrupt);
 
-/* The sender's scan (wire reference 7.1): whole committed frames from offset, at most max_length
- * bytes; a PAD counts 32 and ends the scan. Returns bytes for one datagram; negative = the first
- * frame alone is longer than max_length; *padding = bytes behind a PAD header that are skipped. */
+/* The sender's scan (docs/reference/aeron/wire.md 7.1): whole committed frames from offset, at most
+ * max_length bytes; a PAD counts 32 and ends the scan. Returns bytes for one datagram; negative =
+ * the first frame alone is longer than max_length; *padding = bytes behind a PAD header that are
+ * skipped. */
 int32_t rsti_term_scan(uint8_t *term, int32_t term_length, int32_t offset, int32_t max_length,
     int32_t *padding);
 

@@ -1,5 +1,6 @@
 /* rebuilder.h: the receiving side of a log: inserting datagrams, finding and filling gaps, cleaning
- * consumed memory, unblocking dead producers (wire reference 8.4, 9.1, 9.3; memory reference 5, 6).
+ * consumed memory, unblocking dead producers (docs/reference/aeron/wire.md 8.4, 9.1, 9.3;
+ * docs/reference/aeron/memory.md 5, 6).
  */
 #ifndef RSTI_LOGBUFFER_REBUILDER_H
 #define RSTI_LOGBUFFER_REBUILDER_H
@@ -41,7 +42,8 @@ void rsti_log_clean(const rsti_log_t *log, int64_t position, int32_t length);
  * *clean_position; returns bytes cleaned. */
 int32_t rsti_log_clean_up_to(const rsti_log_t *log, int64_t *clean_position, int64_t to_position);
 
-/* Unblocks a dead producer at blocked_position (memory reference 6). True: unblocked. */
+/* Unblocks a dead producer at blocked_position (docs/reference/aeron/memory.md 6). True:
+ * unblocked. */
 bool rsti_log_unblock(const rsti_log_t *log, int64_t blocked_position);
 /* Likewise when no producer is left: then zeros up to the tail are a dead claim too. */
 bool rsti_log_unblock_to_tail(const rsti_log_t *log, int64_t blocked_position);

@@ -1,6 +1,6 @@
-/* unblocker.c: repairs the claim of a producer that died before it committed (memory reference 6).
- * Each repair is one compare-and-swap of a frame's first word, so a producer that is only slow wins
- * if it commits first. */
+/* unblocker.c: repairs the claim of a producer that died before it committed
+ * (docs/reference/aeron/memory.md 6). Each repair is one compare-and-swap of a frame's first word,
+ * so a producer that is only slow wins if it commits first. */
 #include "logbuffer/rebuilder.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* feedback_delay.c: how long a receiver waits before it asks for missing data (wire reference 9.2).
- * Group law, with G receivers, lambda = ln(G) + 1, u a random number in [0, 1):
+/* feedback_delay.c: how long a receiver waits before it asks for missing data
+ * (docs/reference/aeron/wire.md 9.2). Group law, with G receivers, lambda = ln(G) + 1, u a random
+ * number in [0, 1):
  *     x     = u * lambda / longest + lambda / (longest * (e^lambda - 1))
  *     delay = (longest / lambda) * ln(x * (e^lambda - 1) * (longest / lambda))
  * so the delay is 0 at u = 0 and the longest one at u = 1. */

@@ -1,7 +1,8 @@
-/* loss_detector.h: which gap is known and when to ask for it again (wire reference 9.1, 9.2), by
- * Aeron's rule: only the first gap is tracked. A gap that differs in term, offset or length is a
- * new one. A NAK goes out when its timer is due, and the timer is set again by the retry delay.
- * Streams between rstream peers are repaired by loss/repair.h, which tracks many. Pure. */
+/* loss_detector.h: which gap is known and when to ask for it again (docs/reference/aeron/wire.md
+ * 9.1, 9.2), by Aeron's rule: only the first gap is tracked. A gap that differs in term, offset or
+ * length is a new one. A NAK goes out when its timer is due, and the timer is set again by the
+ * retry delay. Streams between rstream peers are repaired by loss/repair.h, which tracks many.
+ * Pure. */
 #ifndef RSTI_LOSS_LOSS_DETECTOR_H
 #define RSTI_LOSS_LOSS_DETECTOR_H
 
@@ -9,7 +10,7 @@
 #include "util/rng.h"
 
 /* How long to wait before the first NAK and between NAKs. Unicast: constants. Group: random,
- * wire reference 9.2. */
+ * docs/reference/aeron/wire.md 9.2. */
 typedef struct rsti_feedback_delay_t {
     bool is_group;
     int64_t delay_ns;

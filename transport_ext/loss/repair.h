@@ -1,6 +1,7 @@
-/* repair.h: many gaps repaired at once, between rstream peers (docs/wire.md "Repair"). The receiver
- * updates it as it inserts, so it finds a gap without looking at memory: a datagram that begins
- * behind the end of the known data leaves a gap, a datagram inside a gap closes or splits it. Pure.
+/* repair.h: many gaps repaired at once, between rstream peers (docs/reference/wire.md "Repair").
+ * The receiver updates it as it inserts, so it finds a gap without looking at memory: a datagram
+ * that begins behind the end of the known data leaves a gap, a datagram inside a gap closes or
+ * splits it. Pure.
  *
  * When to ask:
  *

@@ -1,9 +1,9 @@
-/* retransmit_handler.h: what a NAK makes the sender do (wire reference 9.4). Pure: the resend is a
- * callback given with the call. Unicast: one action; groups: a pool.
+/* retransmit_handler.h: what a NAK makes the sender do (docs/reference/aeron/wire.md 9.4). Pure:
+ * the resend is a callback given with the call. Unicast: one action; groups: a pool.
  *
- * Towards rstream receivers of a unicast stream (docs/wire.md, "Repair") there is a pool too, an
- * action lingers for a round trip, and a full pool gives the oldest action up instead of refusing:
- * a NAK is never unheard, and what NAKs may cost is bounded in bytes by the caller.
+ * Towards rstream receivers of a unicast stream (docs/reference/wire.md, "Repair") there is a pool
+ * too, an action lingers for a round trip, and a full pool gives the oldest action up instead of
+ * refusing: a NAK is never unheard, and what NAKs may cost is bounded in bytes by the caller.
  *
  * What is asked for a second time was lost twice, and holds everything behind it back for another
  * round trip: it is sent twice, and what is asked for a third time three times

@@ -82,8 +82,8 @@ typedef struct rsti_tapped_t {
     bool is_sent;
 } rsti_tapped_t;
 /* Sets the function that is told of every one of them, by the agents' threads. Call it before the
- * first socket opens. A datagram that the system refused because of an earlier one is not reported.
- * */
+ * first socket opens. A datagram that the system refused because of an earlier one is not
+ * reported. */
 void rsti_media_udp_tap(const rsti_media_t *media,
     void (*tap)(void *arg, const rsti_tapped_t *datagram), void *arg);
 

@@ -1,6 +1,6 @@
-/* udp_socket.c: the options of a socket before data flows (wire reference 5.2). A member of a group
- * shares its port with other members on this machine, and must not receive the groups that they
- * joined. */
+/* udp_socket.c: the options of a socket before data flows (docs/reference/aeron/wire.md 5.2). A
+ * member of a group shares its port with other members on this machine, and must not receive the
+ * groups that they joined. */
 #include "media/udp_socket.h"
 
 #include "util/error.h"

@@ -1,4 +1,5 @@
-/* udp_socket.h: making, configuring, binding and connecting a UDP socket (wire reference 5.2). */
+/* udp_socket.h: making, configuring, binding and connecting a UDP socket
+ * (docs/reference/aeron/wire.md 5.2). */
 #ifndef RSTI_MEDIA_UDP_SOCKET_H
 #define RSTI_MEDIA_UDP_SOCKET_H
 

@@ -1,9 +1,9 @@
-/* command.h: client -> driver commands and driver -> client responses (memory reference 13, 14).
- * Encoders write into the caller's buffer and return the length, or -1 when it does not fit or the
- * type is unknown. Decoders validate untrusted bytes: 0, or a driver error code (6 unknown type,
- * 7 malformed). Then every field is zero but type, and of commands client_id and correlation_id
- * where the message is long enough for them: the answer needs the latter. Strings point into the
- * message and are not terminated. */
+/* command.h: client -> driver commands and driver -> client responses
+ * (docs/reference/aeron/memory.md 13, 14). Encoders write into the caller's buffer and return the
+ * length, or -1 when it does not fit or the type is unknown. Decoders validate untrusted bytes: 0,
+ * or a driver error code (6 unknown type, 7 malformed). Then every field is zero but type, and of
+ * commands client_id and correlation_id where the message is long enough for them: the answer needs
+ * the latter. Strings point into the message and are not terminated. */
 #ifndef RSTI_PROTOCOL_COMMAND_H
 #define RSTI_PROTOCOL_COMMAND_H
 
@@ -48,7 +48,7 @@ enum {
     RSTI_RSP_NEXT_SESSION_ID = 0x0F0D
 };
 
-/* The driver's own error codes, as sent in ON_ERROR (memory reference 14.1). */
+/* The driver's own error codes, as sent in ON_ERROR (docs/reference/aeron/memory.md 14.1). */
 enum {
     RSTI_DRIVER_INVALID_CHANNEL = 1,
     RSTI_DRIVER_UNKNOWN_SUBSCRIPTION = 2,
@@ -115,8 +115,9 @@ int64_t rsti_response_encode(const rsti_response_t *response, uint8_t *buffer, s
 int rsti_response_decode(int32_t type, const uint8_t *buffer, size_t length,
     rsti_response_t *response);
 
-/* Counter type ids (memory reference 16). Ours start at RSTI_COUNTER_TYPE_OURS: Aeron uses 0…99,
- * its products 100…999, and leaves 1000 and up to users; the block 7300…7399 is rstream's. */
+/* Counter type ids (docs/reference/aeron/memory.md 16). Ours start at RSTI_COUNTER_TYPE_OURS: Aeron
+ * uses 0…99, its products 100…999, and leaves 1000 and up to users; the block 7300…7399 is
+ * rstream's. */
 enum {
     RSTI_COUNTER_SYSTEM = 0,
     RSTI_COUNTER_PUBLISHER_LIMIT = 1,
@@ -163,7 +164,7 @@ enum {
     RSTI_COUNTER_RECEIVER_BUDGET = 7311
 };
 
-/* System counter ids = position in the table (memory reference 17). */
+/* System counter ids = position in the table (docs/reference/aeron/memory.md 17). */
 #define RSTI_SYSTEM_COUNTERS(X)                                                                    \
     X(BYTES_SENT, "Bytes sent")                                                                    \
     X(BYTES_RECEIVED, "Bytes received")                                                            \
@@ -221,8 +222,8 @@ typedef enum rsti_system_counter_t {
     RSTI_SYSTEM_COUNTER_COUNT
 } rsti_system_counter_t;
 
-/* Keys of stream, channel and sockaddr counters (memory reference 16): all 112 bytes are written,
- * unused ones zero; text is cut to its field. Returns the bytes in use. */
+/* Keys of stream, channel and sockaddr counters (docs/reference/aeron/memory.md 16): all 112 bytes
+ * are written, unused ones zero; text is cut to its field. Returns the bytes in use. */
 size_t rsti_stream_key_encode(uint8_t key[112], int64_t registration_id, int32_t session_id,
     int32_t stream_id, const char *channel, size_t channel_length);
 size_t rsti_channel_key_encode(uint8_t key[112], const char *channel, size_t channel_length);

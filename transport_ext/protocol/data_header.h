@@ -1,5 +1,5 @@
-/* data_header.h: rstream's own header in Aeron's 64-bit reserved value (docs/wire.md). Zero is a
- * plain Aeron message. The same value stands on every fragment of a message.
+/* data_header.h: rstream's own header in Aeron's 64-bit reserved value (docs/reference/wire.md).
+ * Zero is a plain Aeron message. The same value stands on every fragment of a message.
  *
  *   bits  0-15  name hash   FNV-1a folded to 16 bits, never 0 for a named stream; 0 = unnamed
  *   bits 16-31  target      node of an ad hoc unicast; 0 = everybody

@@ -1,5 +1,6 @@
-/* frame.h: bytes on the wire: layout, acceptance gates, encoding (wire reference 3 and 4). Pure.
- * Decoders take untrusted bytes: they return false / -1 and touch nothing beyond the length. */
+/* frame.h: bytes on the wire: layout, acceptance gates, encoding (docs/reference/aeron/wire.md 3
+ * and 4). Pure. Decoders take untrusted bytes: they return false / -1 and touch nothing beyond the
+ * length. */
 #ifndef RSTI_PROTOCOL_FRAME_H
 #define RSTI_PROTOCOL_FRAME_H
 
@@ -129,8 +130,8 @@ _Static_assert(sizeof(rsti_rttm_t) == RSTI_RTTM_LENGTH, "RTTM");
 _Static_assert(sizeof(rsti_err_t) == RSTI_ERR_LENGTH, "error frame");
 _Static_assert(sizeof(rsti_rsp_setup_t) == RSTI_RSP_SETUP_LENGTH, "response set-up");
 
-/* First gate, for every datagram (wire reference 4.1; stricter: a control frame's frame_length
- * must also cover its struct). */
+/* First gate, for every datagram (docs/reference/aeron/wire.md 4.1; stricter: a control frame's
+ * frame_length must also cover its struct). */
 bool rsti_frame_is_acceptable(const void *datagram, size_t length);
 /* Second gate (4.2). term_length: the publication's, or 1 GiB when none matches. */
 bool rsti_setup_is_valid(const rsti_setup_t *setup);
@@ -146,11 +147,11 @@ bool rsti_sm_is_in_window(int64_t sm_position, int64_t snd_position, int32_t ter
 int32_t rsti_packet_validate(const void *datagram, size_t length, int32_t term_length);
 bool rsti_packet_is_heartbeat(const void *datagram, size_t length);
 
-/* A DATA header template (memory reference 2.2). */
+/* A DATA header template (docs/reference/aeron/memory.md 2.2). */
 void rsti_data_header_fill(rsti_data_header_t *header, uint8_t flags, int16_t type,
     int32_t session_id, int32_t stream_id, int32_t term_id, int32_t term_offset);
 
-/* Fragmenting (wire reference 2). */
+/* Fragmenting (docs/reference/aeron/wire.md 2). */
 static inline int32_t rsti_max_payload_length(int32_t mtu)
 {
     return mtu - RSTI_DATA_HEADER_LENGTH;

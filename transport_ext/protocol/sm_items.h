@@ -1,8 +1,8 @@
 /* sm_items.h: type-length-value items behind the group-tag slot of an additional status message
- * between rstream peers. Rules (docs/wire.md): (1) items travel in additional SMs, never instead of
- * plain ones; (2) no tag -> the slot is zero and item TAG says so; (3) an additional SM repeats
- * position and window of the last plain one; (4) same socket, same receiver id; (5) only to a
- * source whose SETUP carried RSTI_SETUP_FLAG_RSTREAM.
+ * between rstream peers. Rules (docs/reference/wire.md): (1) items travel in additional SMs, never
+ * instead of plain ones; (2) no tag -> the slot is zero and item TAG says so; (3) an additional SM
+ * repeats position and window of the last plain one; (4) same socket, same receiver id; (5) only to
+ * a source whose SETUP carried RSTI_SETUP_FLAG_RSTREAM.
  *
  * Layout from byte 44: u8 version (1), u8 item count, u16 length of all items, then items of
  * {u8 type, u8 length of value, value}, padded with zeros to at least 16 bytes. */

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 void *rsti_alloc(size_t size);
-/* Keeps the first old_size bytes and zeroes the rest. After a failure the old block is unchanged.
- * */
+/* Keeps the first old_size bytes and zeroes the rest. After a failure the old block is
+ * unchanged. */
 void *rsti_realloc(void *block, size_t old_size, size_t new_size);
 char *rsti_strndup(const char *text, size_t length);
 void rsti_free(void *block);

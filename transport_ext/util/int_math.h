@@ -1,5 +1,5 @@
 /* int_math.h: arithmetic that wraps or saturates on purpose (signed overflow is undefined in C).
- * Term ids live modulo 2^32 and are read back as signed (wire reference, section 2). */
+ * Term ids live modulo 2^32 and are read back as signed (docs/reference/aeron/wire.md 2). */
 #ifndef RSTI_UTIL_INT_MATH_H
 #define RSTI_UTIL_INT_MATH_H
 

@@ -1,4 +1,5 @@
-/* net_interface.h: the local address (and device) that interface= text means (wire reference 18).
+/* net_interface.h: the local address (and device) that interface= text means
+ * (docs/reference/aeron/wire.md 18).
  */
 #ifndef RSTI_UTIL_NET_INTERFACE_H
 #define RSTI_UTIL_NET_INTERFACE_H

@@ -1,6 +1,6 @@
 /* parse.h: numbers with units. Each returns true and stores, or false and stores nothing; the
- * caller names the parameter in its error. Grammar: wire reference 19.3. Trailing characters,
- * empty text and overflow are refused ("1kk" too). */
+ * caller names the parameter in its error. Grammar: docs/reference/aeron/wire.md 19.3. Trailing
+ * characters, empty text and overflow are refused ("1kk" too). */
 #ifndef RSTI_UTIL_PARSE_H
 #define RSTI_UTIL_PARSE_H
 

@@ -1,4 +1,4 @@
-/* context_checks.c: what options have to do with each other (driver reference, section 9). */
+/* context_checks.c: what options have to do with each other (docs/reference/aeron/driver.md 9). */
 #include "driver/base/context_checks.h"
 
 #include "flow/congestion.h"

@@ -6,7 +6,8 @@
 #include "driver/base/context.h"
 #include "media/media.h"
 
-/* Relations between options (driver reference, section 9). 0 or -RST_EINVAL naming the option. */
+/* Relations between options (docs/reference/aeron/driver.md 9). 0 or -RST_EINVAL naming the
+ * option. */
 int rsti_driver_params_validate(const rst_driver_params_t *params);
 /* The same with what this system gives to a socket. */
 int rsti_driver_params_check_sockets(const rst_driver_params_t *params,

@@ -1,4 +1,4 @@
-/* counters.c: labels and keys of the driver's counters (memory reference 16-18). */
+/* counters.c: labels and keys of the driver's counters (docs/reference/aeron/memory.md 16-18). */
 #include "driver/base/counters.h"
 
 #include "util/error.h"

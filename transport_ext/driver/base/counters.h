@@ -1,5 +1,6 @@
-/* counters.h: the driver's counters: allocation with labels and keys (memory reference 16-18), and
- * release. The conductor allocates and releases; any agent stores. */
+/* counters.h: the driver's counters: allocation with labels and keys
+ * (docs/reference/aeron/memory.md 16-18), and release. The conductor allocates and releases; any
+ * agent stores. */
 #ifndef RSTI_DRIVER_BASE_COUNTERS_H
 #define RSTI_DRIVER_BASE_COUNTERS_H
 

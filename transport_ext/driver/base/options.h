@@ -190,7 +190,8 @@
     X(TEXT, name_resolver_args, "name-resolver-init-args", "", 0, RSTI_OPTION_TEXT_MAX - 1,        \
         "arguments of the name resolver")
 
-/* How much may be sent (driver reference 8, wire reference 9 and 10). */
+/* How much may be sent (docs/reference/aeron/driver.md 8, docs/reference/aeron/wire.md 9 and
+ * 10). */
 #define RSTI_OPTIONS_FLOW(X)                                                                       \
     X(DURATION, sm_timeout_ns, "status-message-timeout", "200ms", 1000, RSTI_DURATION_MAX,         \
         "longest time between two status messages")                                                \

@@ -1,5 +1,5 @@
-/* tether.h: the life of one local subscriber that may be let go (wire reference 16). Pure: time and
- * positions are arguments.
+/* tether.h: the life of one local subscriber that may be let go (docs/reference/aeron/wire.md 16).
+ * Pure: time and positions are arguments.
  *
  *   ACTIVE   position <= limit for window_limit_ns  ->  LINGER, the client is told "unavailable"
  *   LINGER   for linger_ns                          ->  RESTING; without rejoin: CLOSED
@@ -7,9 +7,9 @@
  *
  * limit = base - window + window / 4. ACTIVE and LINGER hold the window, the others do not.
  *
- * One that is evicted (rs-evict, docs/slow-consumers.md) goes the same way with two differences:
- * its window_limit_ns begins anew whenever its position moves, so that only a reader that stands
- * still is let go, and it stays RESTING. */
+ * One that is evicted (rs-evict, docs/how-to/slow-consumers.md) goes the same way with two
+ * differences: its window_limit_ns begins anew whenever its position moves, so that only a reader
+ * that stands still is let go, and it stays RESTING. */
 #ifndef RSTI_DRIVER_BASE_TETHER_H
 #define RSTI_DRIVER_BASE_TETHER_H
 

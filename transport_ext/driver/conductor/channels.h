@@ -1,5 +1,5 @@
-/* channels.h: what a channel may ask for here, and what it gets where it says nothing (driver
- * reference 7). */
+/* channels.h: what a channel may ask for here, and what it gets where it says nothing
+ * (docs/reference/aeron/driver.md 7). */
 #ifndef RSTI_DRIVER_CONDUCTOR_CHANNELS_H
 #define RSTI_DRIVER_CONDUCTOR_CHANNELS_H
 

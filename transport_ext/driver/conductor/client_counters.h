@@ -1,4 +1,4 @@
-/* client_counters.h: counters that clients make (memory reference 21). */
+/* client_counters.h: counters that clients make (docs/reference/aeron/memory.md 21). */
 #ifndef RSTI_DRIVER_CONDUCTOR_CLIENT_COUNTERS_H
 #define RSTI_DRIVER_CONDUCTOR_CLIENT_COUNTERS_H
 

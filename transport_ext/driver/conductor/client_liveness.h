@@ -1,5 +1,5 @@
-/* client_liveness.h: which clients live (memory reference 21), and what goes with one that does
- * not. */
+/* client_liveness.h: which clients live (docs/reference/aeron/memory.md 21), and what goes with one
+ * that does not. */
 #ifndef RSTI_DRIVER_CONDUCTOR_CLIENT_LIVENESS_H
 #define RSTI_DRIVER_CONDUCTOR_CLIENT_LIVENESS_H
 

@@ -1,4 +1,4 @@
-/* conductor.c: the conductor's duty cycle (driver reference 2.1). */
+/* conductor.c: the conductor's duty cycle (docs/reference/aeron/driver.md 2.1). */
 #include "driver/conductor/conductor.h"
 
 #include "driver/base/driver_state.h"

@@ -1,6 +1,6 @@
 /* destinations.h: destinations that clients add to publications with control-mode=manual and take
- * away (wire reference 13.1 and 19.4). The conductor keeps what was written, the sender what it
- * sends to. */
+ * away (docs/reference/aeron/wire.md 13.1 and 19.4). The conductor keeps what was written, the
+ * sender what it sends to. */
 #ifndef RSTI_DRIVER_CONDUCTOR_DESTINATIONS_H
 #define RSTI_DRIVER_CONDUCTOR_DESTINATIONS_H
 

@@ -3,7 +3,7 @@
  * last move of its position at the window's end to the moment when the others may go on lie
  * rs-evict and two looks at most; three quarters of it pass before it is told, in the rest what it
  * holds stays as it is. It comes back only by subscribing again, when its consumer lives: one that
- * came back by itself would hold the stream again and again. docs/slow-consumers.md. */
+ * came back by itself would hold the stream again and again. docs/how-to/slow-consumers.md. */
 #ifndef RSTI_DRIVER_CONDUCTOR_EVICTION_H
 #define RSTI_DRIVER_CONDUCTOR_EVICTION_H
 

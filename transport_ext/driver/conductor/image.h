@@ -1,5 +1,5 @@
-/* image.h: the conductor's side of an image: rebuild and life (wire reference 8.6 and 12.2, driver
- * reference 5.4). */
+/* image.h: the conductor's side of an image: rebuild and life (docs/reference/aeron/wire.md 8.6 and
+ * 12.2, docs/reference/aeron/driver.md 5.4). */
 #ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_H
 #define RSTI_DRIVER_CONDUCTOR_IMAGE_H
 

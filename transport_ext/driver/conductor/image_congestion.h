@@ -1,5 +1,5 @@
 /* image_congestion.h: an image's window: the law that the channel asks for, its counters, and when
- * the sender is told (wire reference 8.2, 11). */
+ * the sender is told (docs/reference/aeron/wire.md 8.2, 11). */
 #ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_CONGESTION_H
 #define RSTI_DRIVER_CONDUCTOR_IMAGE_CONGESTION_H
 

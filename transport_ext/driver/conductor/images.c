@@ -36,7 +36,8 @@ static const rsti_subscription_t *first_match(const rst_driver_t *driver,
     return NULL;
 }
 
-/* The sender's datagrams and our window must fit the socket's buffer (wire reference 4.2). */
+/* The sender's datagrams and our window must fit the socket's buffer (docs/reference/aeron/wire.md
+ * 4.2). */
 static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup_t *setup,
     const rsti_subscription_t *subscription)
 {

@@ -1,4 +1,5 @@
-/* ipc_publication.c: limit, cleaning and life of an IPC publication (memory reference 5). */
+/* ipc_publication.c: limit, cleaning and life of an IPC publication (docs/reference/aeron/memory.md
+ * 5). */
 #include "driver/conductor/ipc_publication.h"
 
 #include "driver/base/driver_state.h"

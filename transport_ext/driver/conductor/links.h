@@ -1,5 +1,5 @@
-/* links.h: what links subscriptions to logs: position counters, and the news of images (driver
- * reference 6, wire reference 15). */
+/* links.h: what links subscriptions to logs: position counters, and the news of images
+ * (docs/reference/aeron/driver.md 6, docs/reference/aeron/wire.md 15). */
 #ifndef RSTI_DRIVER_CONDUCTOR_LINKS_H
 #define RSTI_DRIVER_CONDUCTOR_LINKS_H
 

@@ -1,5 +1,6 @@
-/* logs.h: room for logs before they are made (memory reference 1.1), and freeing them: a few in a
- * pass, because giving back hundreds of megabytes takes time; what fails is tried again. */
+/* logs.h: room for logs before they are made (docs/reference/aeron/memory.md 1.1), and freeing
+ * them: a few in a pass, because giving back hundreds of megabytes takes time; what fails is tried
+ * again. */
 #ifndef RSTI_DRIVER_CONDUCTOR_LOGS_H
 #define RSTI_DRIVER_CONDUCTOR_LOGS_H
 

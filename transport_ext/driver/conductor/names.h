@@ -1,5 +1,5 @@
 /* names.h: the driver's resolver, and names that are looked up again because their addresses went
- * silent (wire reference 18). */
+ * silent (docs/reference/aeron/wire.md 18). */
 #ifndef RSTI_DRIVER_CONDUCTOR_NAMES_H
 #define RSTI_DRIVER_CONDUCTOR_NAMES_H
 

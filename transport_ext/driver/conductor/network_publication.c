@@ -53,7 +53,8 @@ static int allocate_counters(rst_driver_t *driver, rsti_network_publication_t *p
     return 0;
 }
 
-/* Its counter stands before the other ones of the publication (memory reference 18). */
+/* Its counter stands before the other ones of the publication (docs/reference/aeron/memory.md
+ * 18). */
 static int init_flow(rst_driver_t *driver, rsti_network_publication_t *publication,
     const rsti_publication_facts_t *facts)
 {

@@ -1,5 +1,5 @@
 /* network_publication.h: the conductor's side of a network publication: creation, limit and life
- * (memory reference 5, wire reference 12.1). */
+ * (docs/reference/aeron/memory.md 5, docs/reference/aeron/wire.md 12.1). */
 #ifndef RSTI_DRIVER_CONDUCTOR_NETWORK_PUBLICATION_H
 #define RSTI_DRIVER_CONDUCTOR_NETWORK_PUBLICATION_H
 

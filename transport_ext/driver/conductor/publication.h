@@ -25,7 +25,7 @@ void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publicatio
 /* The log holds what no producer makes: the stream ends at position, as if it were revoked. */
 void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publication, int64_t position,
     const char *why);
-/* Pads over a claim whose producer died (memory reference 6). */
+/* Pads over a claim whose producer died (docs/reference/aeron/memory.md 6). */
 void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t consumer_position, int64_t now_ns);
 void rsti_publication_set_life(rsti_publication_t *publication, rsti_life_t life, int64_t now_ns);

@@ -1,5 +1,5 @@
-/* publications.h: adding and removing publications, and a pass over all of them (driver reference 6
- * and 7). */
+/* publications.h: adding and removing publications, and a pass over all of them
+ * (docs/reference/aeron/driver.md 6 and 7). */
 #ifndef RSTI_DRIVER_CONDUCTOR_PUBLICATIONS_H
 #define RSTI_DRIVER_CONDUCTOR_PUBLICATIONS_H
 

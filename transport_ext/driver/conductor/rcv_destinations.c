@@ -191,7 +191,7 @@ static void leave_to_others(rst_driver_t *driver, const rsti_subscription_t *des
     }
 }
 
-/* First that it is done, then which images that costs (memory reference 15). */
+/* First that it is done, then which images that costs (docs/reference/aeron/memory.md 15). */
 static void remove_local(rst_driver_t *driver, rsti_subscription_t *destination,
     const rsti_command_t *command)
 {

@@ -1,6 +1,6 @@
-/* rcv_destinations.h: destinations of multi-destination subscriptions (wire reference 13.2). A UDP
- * destination is a transport more on the endpoint of the subscription; an IPC or spy destination
- * links the subscription to logs of this driver. */
+/* rcv_destinations.h: destinations of multi-destination subscriptions (docs/reference/aeron/wire.md
+ * 13.2). A UDP destination is a transport more on the endpoint of the subscription; an IPC or spy
+ * destination links the subscription to logs of this driver. */
 #ifndef RSTI_DRIVER_CONDUCTOR_RCV_DESTINATIONS_H
 #define RSTI_DRIVER_CONDUCTOR_RCV_DESTINATIONS_H
 

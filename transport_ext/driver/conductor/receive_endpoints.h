@@ -1,5 +1,5 @@
-/* receive_endpoints.h: which receive endpoint a subscription uses, and its transports (wire
- * reference 5.1 and 13.2, driver reference 7). */
+/* receive_endpoints.h: which receive endpoint a subscription uses, and its transports
+ * (docs/reference/aeron/wire.md 5.1 and 13.2, docs/reference/aeron/driver.md 7). */
 #ifndef RSTI_DRIVER_CONDUCTOR_RECEIVE_ENDPOINTS_H
 #define RSTI_DRIVER_CONDUCTOR_RECEIVE_ENDPOINTS_H
 

@@ -1,4 +1,5 @@
-/* receive_transports.h: making and closing of receiving sockets (wire reference 5). */
+/* receive_transports.h: making and closing of receiving sockets (docs/reference/aeron/wire.md
+ * 5). */
 #ifndef RSTI_DRIVER_CONDUCTOR_RECEIVE_TRANSPORTS_H
 #define RSTI_DRIVER_CONDUCTOR_RECEIVE_TRANSPORTS_H
 

@@ -1,4 +1,4 @@
-/* response_channels.h: who answers whom (wire reference 14).
+/* response_channels.h: who answers whom (docs/reference/aeron/wire.md 14).
  *
  *   client's driver                             server's driver
  *   R  subscription, control-mode=response      I  image of the requests, whose set-up had the flag

@@ -1,5 +1,5 @@
-/* send_endpoints.h: which send endpoint a publication uses; its sockets opened and closed (driver
- * reference 7). */
+/* send_endpoints.h: which send endpoint a publication uses; its sockets opened and closed
+ * (docs/reference/aeron/driver.md 7). */
 #ifndef RSTI_DRIVER_CONDUCTOR_SEND_ENDPOINTS_H
 #define RSTI_DRIVER_CONDUCTOR_SEND_ENDPOINTS_H
 

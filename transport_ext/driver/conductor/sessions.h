@@ -1,5 +1,5 @@
-/* sessions.h: session ids: chosen, given, taken from another publication by tag (driver reference
- * 6). */
+/* sessions.h: session ids: chosen, given, taken from another publication by tag
+ * (docs/reference/aeron/driver.md 6). */
 #ifndef RSTI_DRIVER_CONDUCTOR_SESSIONS_H
 #define RSTI_DRIVER_CONDUCTOR_SESSIONS_H
 

@@ -1,4 +1,5 @@
-/* subscriptions.h: adding and removing subscriptions (driver reference 6, memory reference 15). */
+/* subscriptions.h: adding and removing subscriptions (docs/reference/aeron/driver.md 6,
+ * docs/reference/aeron/memory.md 15). */
 #ifndef RSTI_DRIVER_CONDUCTOR_SUBSCRIPTIONS_H
 #define RSTI_DRIVER_CONDUCTOR_SUBSCRIPTIONS_H
 

@@ -1,4 +1,5 @@
-/* tethers.h: untethered subscribers that are too far behind are let go (wire reference 16). */
+/* tethers.h: untethered subscribers that are too far behind are let go
+ * (docs/reference/aeron/wire.md 16). */
 #ifndef RSTI_DRIVER_CONDUCTOR_TETHERS_H
 #define RSTI_DRIVER_CONDUCTOR_TETHERS_H
 

@@ -1,5 +1,5 @@
 /* control_names.h: explicit control addresses that were given as names are looked up again while
- * their publisher is silent, for it may have moved (wire reference 18). */
+ * their publisher is silent, for it may have moved (docs/reference/aeron/wire.md 18). */
 #ifndef RSTI_DRIVER_RECEIVER_CONTROL_NAMES_H
 #define RSTI_DRIVER_RECEIVER_CONTROL_NAMES_H
 

@@ -1,4 +1,5 @@
-/* dispatcher.h: what a receive endpoint knows about sessions (wire reference 6.4). Owner: receiver.
+/* dispatcher.h: what a receive endpoint knows about sessions (docs/reference/aeron/wire.md 6.4).
+ * Owner: receiver.
  *
  *   state              entered                                  data      SETUP
  *   (none)             at first, and when forgotten             elicit    create image

@@ -1,7 +1,8 @@
-/* image.h: one remote session as it is received here (wire reference 8). The conductor owns life,
- * loss detection and the window (conductor/image.h). The receiver inserts, and sends status
- * messages and NAKs. They meet in two sequence locks (conductor writes, receiver reads) and a few
- * atomic words. Law: every accepted datagram ends at or below last SM position + term / 2. */
+/* image.h: one remote session as it is received here (docs/reference/aeron/wire.md 8). The
+ * conductor owns life, loss detection and the window (conductor/image.h). The receiver inserts, and
+ * sends status messages and NAKs. They meet in two sequence locks (conductor writes, receiver
+ * reads) and a few atomic words. Law: every accepted datagram ends at or below last SM position +
+ * term / 2. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_H
 

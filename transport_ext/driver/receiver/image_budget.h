@@ -1,6 +1,6 @@
 /* image_budget.h: what may be under way to the readers of an image, and how far they have taken it,
- * told to a sender of ours (flow/budget.h; docs/wire.md, "Budget"). Of unicast images only, as
- * demand.
+ * told to a sender of ours (flow/budget.h; docs/reference/wire.md, "Budget"). Of unicast images
+ * only, as demand.
  *
  * A connection is a receive endpoint and the address that a sender sends its streams from. The
  * conductor keeps the connections, and hands the three words to the receiver in a sequence lock

@@ -1,5 +1,6 @@
 /* image_connections.h: the transports that carry a session and the sources behind them: what each
- * of them understands, whether it lives, and where the stream ends (wire reference 8.2). */
+ * of them understands, whether it lives, and where the stream ends (docs/reference/aeron/wire.md
+ * 8.2). */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_CONNECTIONS_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_CONNECTIONS_H
 

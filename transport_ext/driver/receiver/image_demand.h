@@ -1,5 +1,6 @@
-/* image_demand.h: what the readers of an image ask for, told to a sender of ours (docs/wire.md,
- * "Demand"). Of unicast images only: in a group the sender keeps no state per receiver.
+/* image_demand.h: what the readers of an image ask for, told to a sender of ours
+ * (docs/reference/wire.md, "Demand"). Of unicast images only: in a group the sender keeps no state
+ * per receiver.
  *
  * The readers tell it behind their positions (concurrent/wake.h) and wake the conductor. It hands
  * the pair to the receiver in a sequence lock (conductor writes, receiver reads), which sends it in

@@ -1,6 +1,6 @@
-/* image_fill.h: how full an image is, and its fill NAKs (flow/fill.h; docs/wire.md, "Fill"). The
- * conductor judges, because it knows how far the readers came; the receiver sends. They meet in a
- * sequence lock (conductor writes, receiver reads).
+/* image_fill.h: how full an image is, and its fill NAKs (flow/fill.h; docs/reference/wire.md,
+ * "Fill"). The conductor judges, because it knows how far the readers came; the receiver sends.
+ * They meet in a sequence lock (conductor writes, receiver reads).
  *
  * When the conductor looks: at every pass that it makes anyway, which is what the counters show. A
  * sender that follows fill (its SETUP says so), or whose window does (image_window.h), costs more

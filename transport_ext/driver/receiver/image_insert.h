@@ -1,5 +1,5 @@
-/* image_insert.h: data and heartbeats that arrive for an image go into its log (wire
- * reference 8.2). */
+/* image_insert.h: data and heartbeats that arrive for an image go into its log
+ * (docs/reference/aeron/wire.md 8.2). */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_INSERT_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_INSERT_H
 

@@ -1,8 +1,8 @@
 /* image_noop.h: NOOPs of a sender of ours, on their way to the readers of an image and back
- * (flow/noop.h; docs/wire.md, "NOOP"). The receiver puts the number into the log and wakes the
- * readers; each of them writes behind its position which number it saw when it polled. When all
- * have, the conductor says so to the receiver, which tells it in an additional status message. A
- * message that is lost is repeated: flow/retell.h.
+ * (flow/noop.h; docs/reference/wire.md, "NOOP"). The receiver puts the number into the log and
+ * wakes the readers; each of them writes behind its position which number it saw when it polled.
+ * When all have, the conductor says so to the receiver, which tells it in an additional status
+ * message. A message that is lost is repeated: flow/retell.h.
  *
  * A reader answers for the application that waits on it. A reader whose application asks for
  * nothing (demand of 0) is not meant to poll, so its silence says nothing: it counts as having

@@ -105,8 +105,8 @@ static void check_loss(rsti_receiver_t *receiver, rsti_image_t *image, int64_t n
     }
 }
 
-/* The session of the publication that answers, until somebody listens to that (wire reference 14).
- * Returns when to tell it again. */
+/* The session of the publication that answers, until somebody listens to that
+ * (docs/reference/aeron/wire.md 14). Returns when to tell it again. */
 static int64_t check_response(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     const int64_t session = rsti_load_acquire_i64(&image->response_session);

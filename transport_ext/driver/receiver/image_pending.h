@@ -1,5 +1,5 @@
 /* image_pending.h: what an image has to send when nothing arrives: status messages, NAKs, news for
- * its sources (wire reference 8.4, 9.3). */
+ * its sources (docs/reference/aeron/wire.md 8.4, 9.3). */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_PENDING_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_PENDING_H
 

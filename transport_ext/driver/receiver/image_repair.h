@@ -1,6 +1,6 @@
-/* image_repair.h: the repair of an image whose sources are all rstream (docs/wire.md, "Repair").
- * The receiver keeps the list of gaps and asks for them itself: no pass of the conductor lies
- * between a gap and its NAK, and as the only one that inserts it never sees half a frame. The
+/* image_repair.h: the repair of an image whose sources are all rstream (docs/reference/wire.md,
+ * "Repair"). The receiver keeps the list of gaps and asks for them itself: no pass of the conductor
+ * lies between a gap and its NAK, and as the only one that inserts it never sees half a frame. The
  * conductor walks over what is contiguous and reports losses (conductor/image_loss.h). */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_REPAIR_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_REPAIR_H

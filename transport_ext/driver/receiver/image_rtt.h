@@ -1,7 +1,7 @@
-/* image_rtt.h: the round trip of an image, measured by the receiver (wire reference 8.5). Sources
- * that are rstream are asked, because repair follows the round trip there, and every source when
- * the image's law of congestion wants to know; only while data moves. Two words tell the conductor
- * what was measured. */
+/* image_rtt.h: the round trip of an image, measured by the receiver (docs/reference/aeron/wire.md
+ * 8.5). Sources that are rstream are asked, because repair follows the round trip there, and every
+ * source when the image's law of congestion wants to know; only while data moves. Two words tell
+ * the conductor what was measured. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_RTT_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_RTT_H
 

@@ -1,4 +1,4 @@
-/* receive_endpoint.c: asking publishers for a SETUP (wire reference 6.3). */
+/* receive_endpoint.c: asking publishers for a SETUP (docs/reference/aeron/wire.md 6.3). */
 #include "driver/receiver/receive_endpoint.h"
 
 #include "driver/base/driver_state.h"

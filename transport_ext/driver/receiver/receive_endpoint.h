@@ -37,8 +37,8 @@ struct rsti_receive_endpoint_t {
     struct rsti_receive_endpoint_t *next;
 };
 
-/* Asks the publishers at explicit control addresses for a SETUP (wire reference 6.3). Ids of 0: for
- * the SETUPs of all their streams. */
+/* Asks the publishers at explicit control addresses for a SETUP (docs/reference/aeron/wire.md 6.3).
+ * Ids of 0: for the SETUPs of all their streams. */
 void rsti_receive_endpoint_elicit(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
     int32_t stream_id, int32_t session_id);
 /* Asks the sender at that address, whose data came already, for the SETUP of one session. */

@@ -1,5 +1,5 @@
-/* receive_transport.c: the receiver's side: control frames by the socket of a transport (wire
- * reference 5). */
+/* receive_transport.c: the receiver's side: control frames by the socket of a transport
+ * (docs/reference/aeron/wire.md 5). */
 #include "driver/receiver/receive_transport.h"
 
 #include "driver/base/driver_state.h"

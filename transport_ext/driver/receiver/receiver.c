@@ -1,4 +1,4 @@
-/* receiver.c: the receiver's duty cycle (driver reference 2.3). */
+/* receiver.c: the receiver's duty cycle (docs/reference/aeron/driver.md 2.3). */
 #include "driver/receiver/receiver.h"
 
 #include "driver/base/driver_state.h"

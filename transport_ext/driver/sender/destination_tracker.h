@@ -1,7 +1,7 @@
-/* destination_tracker.h: where a multi-destination publication's datagrams go (wire
- * reference 13.1). Dynamic: receivers that sent a status message in the last 5 s. Manual: what
- * clients added; a destination learns its receiver's id from the first status message of its
- * address. Pure: addresses and time are arguments. Written by the sender alone. */
+/* destination_tracker.h: where a multi-destination publication's datagrams go
+ * (docs/reference/aeron/wire.md 13.1). Dynamic: receivers that sent a status message in the last 5
+ * s. Manual: what clients added; a destination learns its receiver's id from the first status
+ * message of its address. Pure: addresses and time are arguments. Written by the sender alone. */
 #ifndef RSTI_DRIVER_SENDER_DESTINATION_TRACKER_H
 #define RSTI_DRIVER_SENDER_DESTINATION_TRACKER_H
 

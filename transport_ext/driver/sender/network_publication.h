@@ -1,4 +1,4 @@
-/* network_publication.h: a publication that is sent by UDP (wire reference 7).
+/* network_publication.h: a publication that is sent by UDP (docs/reference/aeron/wire.md 7).
  * Law: snd_pos never exceeds snd_lmt; limit <= snd_pos + window; memory below snd_pos - term is
  * zero before the limit rises. The conductor owns life and limit, the sender owns snd_pos, snd_lmt,
  * set-up, heartbeats, liveness and retransmits. */

@@ -164,8 +164,8 @@ static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *
     update_connected(sender, publication);
 }
 
-/* Spies, and nobody to send to: the position goes along with the fastest of them (wire reference
- * 7.1). Returns the limit that flow control is asked about. */
+/* Spies, and nobody to send to: the position goes along with the fastest of them
+ * (docs/reference/aeron/wire.md 7.1). Returns the limit that flow control is asked about. */
 static int64_t follow_spies(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos)
 {

@@ -1,5 +1,6 @@
 /* receivers.h: what the sender knows of a publication's receivers: which of them live, whether the
- * publication is connected, and how far flow control lets it go (wire reference 7.3, 10, 12.4). */
+ * publication is connected, and how far flow control lets it go (docs/reference/aeron/wire.md 7.3,
+ * 10, 12.4). */
 #ifndef RSTI_DRIVER_SENDER_RECEIVERS_H
 #define RSTI_DRIVER_SENDER_RECEIVERS_H
 

@@ -1,4 +1,4 @@
-/* resend.h: what a receiver missed is sent again (wire reference 9.4). */
+/* resend.h: what a receiver missed is sent again (docs/reference/aeron/wire.md 9.4). */
 #ifndef RSTI_DRIVER_SENDER_RESEND_H
 #define RSTI_DRIVER_SENDER_RESEND_H
 

@@ -1,6 +1,6 @@
 /* send_endpoint.c: the sender's side of a send endpoint: its publications by stream and session,
- * datagrams to its one peer, its group or all its destinations, and what it learns of them (wire
- * reference 7.1, 13.1). */
+ * datagrams to its one peer, its group or all its destinations, and what it learns of them
+ * (docs/reference/aeron/wire.md 7.1, 13.1). */
 #include "driver/sender/send_endpoint.h"
 
 #include "driver/base/counters.h"

@@ -1,5 +1,6 @@
 /* send_publication.h: one pass of the sender over a network publication: set-ups, data as far as
- * flow control, budgets and the law of rate let it go, heartbeats (wire reference 7). */
+ * flow control, budgets and the law of rate let it go, heartbeats (docs/reference/aeron/wire.md
+ * 7). */
 #ifndef RSTI_DRIVER_SENDER_SEND_PUBLICATION_H
 #define RSTI_DRIVER_SENDER_SEND_PUBLICATION_H
 

@@ -9,12 +9,12 @@
  *     sent                  <= what the rate made since it began + burst
  *     ahead of the sender   <= max(AHEAD_NS of the rate, AHEAD_DATAGRAMS of the mtu)
  *
- * Retransmissions count as sent, and may go into debt. The second line limits the publisher. Without
- * it the publisher would fill the log at once, and a message would wait behind half a term.
+ * Retransmissions count as sent, and may go into debt. The second line limits the publisher.
+ * Without it the publisher would fill the log at once, and a message would wait behind half a term.
  *
- * Three states (flow/tokens.h). Free: each datagram leaves at once. Near the limit: a datagram leaves
- * when it is full or when its oldest byte is RSTI_SEND_BATCH_NS old, because a part of a datagram
- * costs as much as a whole one. Refused: nothing leaves. */
+ * Three states (flow/tokens.h). Free: each datagram leaves at once. Near the limit: a datagram
+ * leaves when it is full or when its oldest byte is RSTI_SEND_BATCH_NS old, because a part of a
+ * datagram costs as much as a whole one. Refused: nothing leaves. */
 #ifndef RSTI_DRIVER_SENDER_SEND_RATE_H
 #define RSTI_DRIVER_SENDER_SEND_RATE_H
 

@@ -1,4 +1,4 @@
-/* sender.c: the sender's duty cycle (driver reference 2.2). */
+/* sender.c: the sender's duty cycle (docs/reference/aeron/driver.md 2.2). */
 #include "driver/sender/sender.h"
 
 #include "driver/base/driver_state.h"

@@ -1,4 +1,5 @@
-/* tail.h: heartbeats that tell receivers of ours the end of a burst soon (docs/wire.md, "Repair").
+/* tail.h: heartbeats that tell receivers of ours the end of a burst soon (docs/reference/wire.md,
+ * "Repair").
  *
  * Law: while the slowest receiver has not consumed all that was sent, the n-th heartbeat after the
  * last data leaves  T * 2^(n - 1)  after what was sent before it, T = round trip / 4 within

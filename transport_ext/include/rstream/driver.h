@@ -14,7 +14,8 @@
 typedef struct rst_driver_t rst_driver_t;
 typedef struct rst_driver_params_t rst_driver_params_t;
 
-/* Defaults; then options by name, see rst_driver_option_list and docs/configuration.md. */
+/* Defaults; then options by name, see rst_driver_option_list and
+ * docs/reference/configuration.md. */
 RST_API int rst_driver_params_create(rst_driver_params_t **params);
 RST_API void rst_driver_params_destroy(rst_driver_params_t *params);
 /* 0, or -RST_EINVAL naming the option, the value and what is allowed. */

@@ -58,8 +58,8 @@ typedef struct rst_flow_strategy_t {
     void (*on_setup)(void *state, int64_t limit, int64_t now_ns);        /* optional */
     /* The receiver rejected the stream. */
     void (*on_error)(void *state, int64_t receiver_id, int64_t now_ns); /* optional */
-    /* 0: the publication counts as not connected, even with receivers. Optional: always satisfied.
-     * */
+    /* 0: the publication counts as not connected, even with receivers. Optional: always
+     * satisfied. */
     int (*has_required_receivers)(const void *state);
     /* The value of the counter fc-receivers. Optional: then there is no such counter. */
     int32_t (*receiver_count)(const void *state);

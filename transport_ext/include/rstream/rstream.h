@@ -182,8 +182,8 @@ RST_API int64_t rst_publication_remove_destination_by_id(rst_publication_t *publ
     int64_t destination_id);
 
 /* Sets another rate, written as in the channel key rs-rate ("fixed,r:200m"). Returns a correlation
- * id. The rate belongs to the publication: all its handles share it, and the last one set counts.
- * */
+ * id. The rate belongs to the publication: all its handles share it, and the last one set
+ * counts. */
 RST_API int64_t rst_publication_set_rate(rst_publication_t *publication, const char *rate);
 /* The reason of the publisher limit: RST_HELD_BY_… or RST_CLOSED. */
 #define RST_HELD_BY_WINDOW 0 /* the readers, or nothing */
@@ -263,7 +263,8 @@ RST_API int rst_subscription_poll_block(rst_subscription_t *subscription, int32_
 /* Demand (request(n) of Reactive Streams). poll_demanded hands out no more than was requested and
  * not yet delivered. The demand saturates at INT64_MAX. n >= 1. Any thread. After the first request
  * (or poll_demanded) a waiter counts data as ready only while there is demand. On a named stream
- * the kinds complete, error and schema (docs/wire.md) are no elements: they cost no demand. */
+ * the kinds complete, error and schema (docs/reference/wire.md) are no elements: they cost no
+ * demand. */
 RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t n);
 RST_API int64_t rst_subscription_demand(const rst_subscription_t *subscription);
 RST_API int rst_subscription_poll_demanded(rst_subscription_t *subscription, int32_t limit,
