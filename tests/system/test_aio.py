@@ -1,4 +1,4 @@
-"""rstream.aio against processes: a driver that is killed while the loop sends, hosts whose budget holds it."""
+"""rstream.aio between processes: a killed driver while the loop sends, a budget that holds it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def kill_driver(directory):
 
 @pytest.fixture
 def slow_joins(monkeypatch):
-    """Joining again takes a fifth of a second more; the times at which that began."""
+    """Make each rejoin take a fifth of a second longer; return the times at which they began."""
     real, begun_s = _session.renew, []
 
     def slow(link, timeout_s=LONG_S):
@@ -66,8 +66,10 @@ def slow_joins(monkeypatch):
     return begun_s
 
 
-async def test_a_lost_driver_is_joined_again_and_the_loop_goes_on_meanwhile(shared_dir, slow_joins):
-    """A new driver takes its time to start: other tasks run all the same, and what may be lost is told."""
+async def test_the_loop_goes_on_while_a_lost_driver_is_joined_again(shared_dir, slow_joins):
+    """A new driver needs time to start: other tasks run meanwhile, and the possible loss is
+    reported.
+    """
     turned_s = []
     async with (
         aio.publisher("lost", int, dir=shared_dir, linger_s=0) as pub,
@@ -97,10 +99,11 @@ async def test_a_lost_driver_is_joined_again_and_the_loop_goes_on_meanwhile(shar
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_send_that_was_cancelled_while_it_joined_again_has_told_it_all_the_same(
-    shared_dir, slow_joins
-):
-    """asyncio's cancellation leaves the thread behind; the next send waits for it, and finds one session and one report."""
+async def test_a_send_cancelled_during_a_rejoin_still_reports_it(shared_dir, slow_joins):
+    """asyncio's cancellation does not stop the thread, and the next send waits for it.
+
+    It finds one new session and one report.
+    """
     async with aio.publisher("cancelled", int, dir=shared_dir, linger_s=0) as pub:
         with stream.subscriber("cancelled", int, dir=shared_dir, on_lost="event"):
             await pub.send(0)
@@ -112,7 +115,7 @@ async def test_a_send_that_was_cancelled_while_it_joined_again_has_told_it_all_t
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
-        assert pub.offer(2) < 0  # somebody is away, joining
+        assert pub.offer(2) < 0  # a thread is still joining
         with stream.subscriber("cancelled", int, dir=shared_dir, on_lost="event") as sub:
             await pub.send(3)
             await until(lambda: sub.poll() == [3])
@@ -125,7 +128,7 @@ async def test_a_send_that_was_cancelled_while_it_joined_again_has_told_it_all_t
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("how", ["close", "cancelled close", "abandon"])
-async def test_what_a_thread_joins_for_nobody_is_let_go_of(shared_dir, slow_joins, how):
+async def test_a_rejoin_that_nobody_waits_for_is_released(shared_dir, slow_joins, how):
     pub = await aio.publisher("left", int, dir=shared_dir, linger_s=0)
     with stream.subscriber("left", int, dir=shared_dir, on_lost="event"):
         await pub.send(0)
@@ -137,7 +140,7 @@ async def test_what_a_thread_joins_for_nobody_is_let_go_of(shared_dir, slow_join
     await asyncio.wait([sending])
     waiting = asyncio.ensure_future(
         pub.wait_consumed()
-    )  # looks at the thread too, and leaves it alone
+    )  # this looks at the thread too, and does not disturb it
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -176,7 +179,7 @@ async def test_a_driver_killed_while_a_send_waits_for_room(shared_dir):
             assert any(isinstance(event, stream.SessionChanged) for event in pub.events())
 
 
-async def test_a_budget_holds_it_and_it_is_told_so(tmp_path):
+async def test_a_budget_holds_a_publisher_and_is_reported(tmp_path):
     payload = b"x" * 1000
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     there = DriverConfig(threading="shared", options={"budget": "static", "budget-bytes": "20000"})
