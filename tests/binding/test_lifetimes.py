@@ -287,8 +287,8 @@ LEAK = """
         items = [bytes([i]) * 300 for i in range(20)]
         big = b"b" * 5000
         for _ in range(rounds):
-                       p.offer_many(items); p.offer_many([bytearray(b"x")])
-                        p.offer_parts([b"a", b"b"]); p.offer(big)
+            p.offer_many(items); p.offer_many([bytearray(b"x")])
+            p.offer_parts([b"a", b"b"]); p.offer(big)
             claim = p.try_claim(10)
             if not isinstance(claim, int):
                 with claim as view: view[:] = b"0123456789"
@@ -314,14 +314,14 @@ LEAK = """
         c.close()
     def tools():
         for _ in range(20):
-                       _core.read_counters(sys.argv[1]); _core.read_errors(sys.argv[1])
-                        _core.driver_info(sys.argv[1])
+            _core.read_counters(sys.argv[1]); _core.read_errors(sys.argv[1])
+            _core.driver_info(sys.argv[1])
             _core.probe(sys.argv[1]); _core.driver_options(); _core.build_config()
     steady = setup()
-       kinds = {
-            "traffic": lambda: traffic(*steady, 300),
-            "handles": handles, "clients": clients, "tools": tools,
-        }
+    kinds = {
+        "traffic": lambda: traffic(*steady, 300),
+        "handles": handles, "clients": clients, "tools": tools,
+    }
     action = kinds[sys.argv[2]]
     rounds = int(sys.argv[3])
     for _ in range(rounds): action()

@@ -167,8 +167,8 @@ def report_of(
     """The report of a receiver, which counts as sent."""
     fill.on_told(fill.strength)
     return Report(
-           receiver_id, fill.strength, fill.fill, fill.drain, max(drain_all, fill.drain),
-            fill.variation, senders, buffer, rtt_ns,
+        receiver_id, fill.strength, fill.fill, fill.drain, max(drain_all, fill.drain),
+        fill.variation, senders, buffer, rtt_ns,
     )  # fmt: skip
 
 

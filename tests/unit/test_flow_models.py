@@ -180,15 +180,15 @@ def state(rate: rates.Rate) -> list[float | int]:
     is_adaptive = isinstance(rate, rates.Adaptive)
     return [
         rate.rate, rate.datagrams, rate.due, rate.margin, len(rate.sources), rate.highest(),
-           rate.window if is_adaptive else 0, rate.k if is_adaptive else 0,
-            rate.target if is_adaptive else 0,
+        rate.window if is_adaptive else 0, rate.k if is_adaptive else 0,
+        rate.target if is_adaptive else 0,
     ]  # fmt: skip
 
 
 def words_of(report: Report) -> list[object]:
     return [
-           report.receiver_id, report.strength, report.fill, report.drain, report.drain_all,
-            report.variation, report.sender_count,
+        report.receiver_id, report.strength, report.fill, report.drain, report.drain_all,
+        report.variation, report.sender_count,
         report.buffer_bytes, report.rtt_ns,
     ]  # fmt: skip
 
@@ -331,17 +331,18 @@ def test_fill_matches_the_model(
 
 @SLOW
 @given(
-       steps=st.lists(
-            st.tuples(
-                st.one_of(I64, st.integers(-5, 500)),
+    steps=st.lists(
+        st.tuples(
+            st.one_of(I64, st.integers(-5, 500)),
             st.one_of(I64, st.integers(0, 50 * NS_PER_MS)),
-                PASSING,
-            ),
-            max_size=30,
+            PASSING,
         ),
-       window=st.one_of(I64, st.integers(0, 1 << 22)), mean=st.one_of(I64, st.integers(0, 5000)),
-        mtu=st.sampled_from([1408, 0, -1]),
-)  # fmt: skip
+        max_size=30,
+    ),
+    window=st.one_of(I64, st.integers(0, 1 << 22)),
+    mean=st.one_of(I64, st.integers(0, 5000)),
+    mtu=st.sampled_from([1408, 0, -1]),
+)
 def test_demand_matches_the_model(
     laws: Laws, steps: list[tuple[int, int, int]], window: int, mean: int, mtu: int
 ) -> None:

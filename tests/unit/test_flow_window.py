@@ -20,11 +20,12 @@ POSITION = st.one_of(st.integers(0, 1 << 24), st.integers(0, 1 << 61))
 
 @SLOW
 @given(
-       consumed=POSITION, behind=st.one_of(st.integers(-(1 << 20), 1 << 22), st.just(0)),
-        window=st.one_of(BYTES, st.sampled_from([1408, 1 << 20])),
-       last=st.one_of(BYTES, st.sampled_from([1408, 1 << 20])),
-        whole=st.one_of(BYTES, st.just(1 << 20)),
-)  # fmt: skip
+    consumed=POSITION,
+    behind=st.one_of(st.integers(-(1 << 20), 1 << 22), st.just(0)),
+    window=st.one_of(BYTES, st.sampled_from([1408, 1 << 20])),
+    last=st.one_of(BYTES, st.sampled_from([1408, 1 << 20])),
+    whole=st.one_of(BYTES, st.just(1 << 20)),
+)
 def test_the_due_time_matches_the_model(
     laws: Laws, consumed: int, behind: int, window: int, last: int, whole: int
 ) -> None:
