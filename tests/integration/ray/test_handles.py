@@ -1,4 +1,4 @@
-"""Stream handles between Ray actors: same host by shared memory, "other host" by UDP, restart."""
+"""Stream handles between Ray actors: shared memory on one host, UDP to "another host", restart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [
 
 
 class Reader:
-    """Collects what comes, in the background."""
+    """Collects the received items in the background."""
 
     def __init__(self, name: str, directory: str, port: int = 0) -> None:
         import rstream.ray
@@ -54,7 +54,7 @@ def wait_for(condition: Any, timeout_s: float = 20) -> None:
         time.sleep(0.05)
 
 
-def test_same_host_takes_shared_memory(ray_session: Any, driver_dir: str) -> None:
+def test_the_same_host_uses_shared_memory(ray_session: Any, driver_dir: str) -> None:
     ray = ray_session
     import rstream
 
@@ -68,8 +68,8 @@ def test_same_host_takes_shared_memory(ray_session: Any, driver_dir: str) -> Non
         assert ray.get(reader.finish.remote()) == items
 
 
-def test_another_host_takes_udp(ray_session: Any, driver_dir: str, make_driver_dir: Any) -> None:
-    """The writer has another host token, and a driver directory of its own."""
+def test_another_host_uses_udp(ray_session: Any, driver_dir: str, make_driver_dir: Any) -> None:
+    """The writer has another host token and a driver directory of its own."""
     ray = ray_session
     import rstream
 
@@ -86,7 +86,7 @@ def test_another_host_takes_udp(ray_session: Any, driver_dir: str, make_driver_d
 
 
 def test_restarted_actor_rejoins_its_stream(ray_session: Any, driver_dir: str) -> None:
-    """kill -9 of the reading actor; Ray restarts it; the same handle reaches it again, the UDP port is the same."""
+    """After kill -9 Ray restarts the reading actor; the same handle and UDP port reach it."""
     ray = ray_session
     import rstream
 
@@ -116,8 +116,8 @@ def test_handle_survives_text_and_pickle() -> None:
     from rstream.ray import StreamHandle
 
     handle = StreamHandle(
-        name="a", stream_id=7, ipc_channel="aeron:ipc", endpoint="", udp_channel="", host_token=str(os.getpid()),
-        driver_dir="/dev/shm/none", node="n", codec="raw",
+        name="a", stream_id=7, ipc_channel="aeron:ipc", endpoint="", udp_channel="",
+        host_token=str(os.getpid()), driver_dir="/dev/shm/none", node="n", codec="raw",
     )  # fmt: skip
     assert StreamHandle.from_text(handle.to_text()) == handle
     assert pickle.loads(pickle.dumps(handle)) == handle
@@ -151,7 +151,7 @@ def test_a_handle_carries_the_rate(driver_dir: str) -> None:
             assert "fixed" not in publisher.channel
 
 
-def test_an_endpoint_that_is_slow_keeps_the_newest(driver_dir: str) -> None:
+def test_a_slow_endpoint_keeps_the_newest(driver_dir: str) -> None:
     import rstream
     from rstream import policy
     from rstream.ray import open_reader
@@ -181,7 +181,7 @@ def test_an_endpoint_that_is_slow_keeps_the_newest(driver_dir: str) -> None:
         assert len(got) + end.statistics()["dropped"] == 1000
 
 
-def test_an_endpoint_gives_nothing_up_at_its_end(driver_dir: str) -> None:
+def test_an_endpoint_drops_nothing_at_its_end(driver_dir: str) -> None:
     import rstream
     from rstream import policy
     from rstream.ray import open_reader
@@ -201,7 +201,7 @@ def test_an_endpoint_gives_nothing_up_at_its_end(driver_dir: str) -> None:
     assert got == list(range(3000))
 
 
-def test_a_policy_that_cannot_be_used_opens_nothing(driver_dir: str) -> None:
+def test_an_unusable_policy_opens_nothing(driver_dir: str) -> None:
     from rstream import policy
     from rstream.errors import ConfigError
     from rstream.ray import open_reader
