@@ -1,4 +1,4 @@
-"""What several test folders need."""
+"""Helpers that several test folders use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def free_port() -> int:
 
 
 def until(condition: Callable[[], Any], timeout_s: float = 10.0) -> Any:
-    """The first true value of ``condition``, with a deadline."""
+    """Wait for the first true value of ``condition`` and return it; fail at the deadline."""
     deadline_s = time.monotonic() + timeout_s
     while not (value := condition()):
         assert time.monotonic() < deadline_s, f"not within {timeout_s} s"

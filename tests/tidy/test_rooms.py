@@ -1,4 +1,7 @@
-"""The house rules of the C side as tests: who may include whom, one room per danger, sizes. Each rule has an example that it must catch."""
+"""The house rules of the C side: includes, one room per danger, sizes.
+
+Each rule has an example that it must catch.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ import pytest
 TRANSPORT = Path(__file__).resolve().parents[2] / "transport_ext"
 
 FLOORS = {
-    "include": -1, "util": 0, "concurrent": 1, "protocol": 1, "channel": 1, "logbuffer": 2, "flow": 3, "loss": 3, "media": 3,
-    "cnc": 3, "driver": 4, "client": 4, "inline": 5, "lab": 5, "tools": 6, "python": 6,
+    "include": -1, "util": 0, "concurrent": 1, "protocol": 1, "channel": 1, "logbuffer": 2,
+    "flow": 3, "loss": 3, "media": 3, "cnc": 3, "driver": 4, "client": 4, "inline": 5, "lab": 5, "tools": 6, "python": 6,
 }  # fmt: skip
-#: Rooms of one floor that may use another room of the same floor; none but what is written here, with the reason.
+#: The only rooms that may use another room of the same floor, with the reason.
 SAME_FLOOR = {
     ("protocol", "concurrent"): "command.h names counters",
     ("media", "protocol"): "lower floor",
@@ -68,13 +71,25 @@ def only_in(rooms: set[str], pattern: str, what: str) -> Finder:
 RULES: dict[str, tuple[Finder, str, str]] = {
     "floors": (wrong_includes, "flow", '#include "driver/sender.h"'),
     "driver and client never meet": (wrong_includes, "driver", '#include "client/image.h"'),
-    "Python.h only in python": (only_in({"python"}, r"#include <Python\.h>", "Python.h"), "client", "#include <Python.h>"),
+    "Python.h only in python": (
+        only_in({"python"}, r"#include <Python\.h>", "Python.h"),
+        "client", "#include <Python.h>",
+    ),
     "sockets only in media": (
-        only_in({"media"}, r"\b(?:sendmmsg|recvmmsg|sendmsg|recvmsg|setsockopt|bind|connect|socket)\(", "a socket call"),
+        only_in(
+            {"media"},
+            r"\b(?:sendmmsg|recvmmsg|sendmsg|recvmsg|setsockopt|bind|connect|socket)\(",
+            "a socket call",
+        ),
         "driver", "setsockopt(fd, 1, 2, 3, 4);",
     ),
     "files only in cnc": (
-        only_in({"cnc"}, r"(?<![\w_>.])(?:open|openat|mmap|munmap|unlink|unlinkat|mkfifo|ftruncate|fallocate|posix_fallocate|flock|mkdir|rmdir)\(", "a file call"),
+        only_in(
+            {"cnc"},
+            r"(?<![\w_>.])(?:open|openat|mmap|munmap|unlink|unlinkat|mkfifo|ftruncate|fallocate"
+            r"|posix_fallocate|flock|mkdir|rmdir)\(",
+            "a file call",
+        ),
         "driver", " mmap(0, 1, 2, 3, 4, 5);",
     ),
     "memory orders only in atomics.h": (
@@ -82,7 +97,10 @@ RULES: dict[str, tuple[Finder, str, str]] = {
         else only_in(set(), r"__ATOMIC_\w+|memory_order_\w+", "a memory order")(room, text),
         "client", "__atomic_load_n(x, __ATOMIC_ACQUIRE);",
     ),
-    "clock_gettime only in util": (only_in({"util"}, r"\bclock_gettime\(", "clock_gettime"), "driver", "clock_gettime(1, &x);"),
+    "clock_gettime only in util": (
+        only_in({"util"}, r"\bclock_gettime\(", "clock_gettime"),
+        "driver", "clock_gettime(1, &x);",
+    ),
     "rand nowhere": (only_in(set(), r"(?<![\w_])s?rand(?:om)?\(", "rand"), "flow", "x = rand();"),
     "no open ends": (only_in(set(), r"FIX" r"ME", "an open end"), "flow", "int x; FIX" "ME"),
 }  # fmt: skip
