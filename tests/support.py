@@ -24,3 +24,12 @@ def until(condition: Callable[[], Any], timeout_s: float = 10.0) -> Any:
         assert time.monotonic() < deadline_s, f"not within {timeout_s} s"
         time.sleep(0.001)
     return value
+
+
+async def until_async(condition: Callable[[], Any], timeout_s: float = 30.0) -> None:
+    """Like ``until``, in a task of asyncio or trio."""
+    import anyio
+
+    with anyio.fail_after(timeout_s):
+        while not condition():
+            await anyio.sleep(0.001)

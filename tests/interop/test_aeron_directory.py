@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -28,6 +28,7 @@ from tests.interop.ends import (
     send_all,
     udp_channel,
 )
+from tests.support import until
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -118,13 +119,6 @@ def counter_at(directory: str, label: str) -> int:
     return next(c.value for c in metrics.counters(directory) if c.label.startswith(label))
 
 
-def until(condition: Callable[[], bool], timeout_s: float = 15.0) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline_s, "not in time"
-        time.sleep(0.05)
-
-
 def test_a_stopped_aeron_client_times_out(aeron_python: str, driver_dir: str) -> None:
     """O2: our driver frees the client's resources and a client of ours is notified; nothing
     remains.
@@ -141,12 +135,13 @@ def test_a_stopped_aeron_client_times_out(aeron_python: str, driver_dir: str) ->
                 them.await_done()
                 them.process.send_signal(signal.SIGSTOP)
                 try:
-                    until(lambda: counter_at(driver_dir, "Client liveness timeouts") == 1)
+                    until(lambda: counter_at(driver_dir, "Client liveness timeouts") == 1, 15)
                     await_end(subscription)
                     until(
                         lambda: all(
                             c.owner_id != them.client_id for c in metrics.counters(driver_dir)
-                        )
+                        ),
+                        15,
                     )
                     is_given_up = True
                 finally:
@@ -171,8 +166,8 @@ def test_a_stopped_client_of_ours_times_out(aeron_python: str) -> None:
             assert len(metrics.counters(directory)) > before
             ours.send_signal(signal.SIGSTOP)
             try:
-                until(lambda: counter_at(directory, "Client liveness timeouts") == 1)
-                until(lambda: len(metrics.counters(directory)) == before)
+                until(lambda: counter_at(directory, "Client liveness timeouts") == 1, 15)
+                until(lambda: len(metrics.counters(directory)) == before, 15)
             finally:
                 ours.send_signal(signal.SIGCONT)
             ours.stdin.write("\n")
@@ -194,7 +189,7 @@ def test_our_counters_on_aerons_driver(aeron_python: str, driver_dir: str) -> No
                 7,
                 counter.registration_id,
             )
-        until(lambda: all(c.type_id != 1234 for c in metrics.counters(directory)))
+        until(lambda: all(c.type_id != 1234 for c in metrics.counters(directory)), 15)
         assert counter_at(directory, "Errors") == 0
 
 

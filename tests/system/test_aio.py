@@ -17,7 +17,7 @@ from rstream.config import DriverConfig
 from rstream.driver import Driver, ensure_driver
 from rstream.errors import BackPressured, DriverLost
 from rstream.stream import _session
-from tests.support import free_port
+from tests.support import free_port, until_async
 
 pytestmark = pytest.mark.anyio
 
@@ -34,12 +34,6 @@ def shared_dir(driver_dir):
     return ensure_driver(
         driver_dir, config=DriverConfig(client_liveness_timeout_s=3.0, idle_exit_s=5.0)
     )
-
-
-async def until(condition):
-    with anyio.fail_after(LONG_S):
-        while not condition():
-            await anyio.sleep(0.002)
 
 
 async def note_turns(turned_s):
@@ -77,11 +71,11 @@ async def test_the_loop_goes_on_while_a_lost_driver_is_joined_again(shared_dir, 
     ):
         with stream.subscriber("lost", int, dir=shared_dir, on_lost="event") as sub:
             await pub.send(0)
-            await until(lambda: sub.poll() == [0])
+            await until_async(lambda: sub.poll() == [0])
         tasks.start_soon(note_turns, turned_s)
         first = pub.session_id
         kill_driver(shared_dir)
-        await until(lambda: not pub.has_session or not pub._link.is_alive)
+        await until_async(lambda: not pub.has_session or not pub._link.is_alive)
         with pytest.raises(DriverLost, match=r"send\(\) or revive\(\)"):
             pub.offer(1)
         with anyio.fail_after(LONG_S):
@@ -94,7 +88,7 @@ async def test_the_loop_goes_on_while_a_lost_driver_is_joined_again(shared_dir, 
         ]
         with stream.subscriber("lost", int, dir=shared_dir) as sub:
             await pub.send(1)
-            await until(lambda: sub.poll() == [1])
+            await until_async(lambda: sub.poll() == [1])
         tasks.cancel_scope.cancel()
 
 
@@ -109,16 +103,16 @@ async def test_a_send_cancelled_during_a_rejoin_still_reports_it(shared_dir, slo
             await pub.send(0)
         first = pub.session_id
         kill_driver(shared_dir)
-        await until(lambda: not pub._link.is_alive)
+        await until_async(lambda: not pub._link.is_alive)
         sending = asyncio.ensure_future(pub.send(1))
-        await until(lambda: slow_joins)
+        await until_async(lambda: slow_joins)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
         assert pub.offer(2) < 0  # a thread is still joining
         with stream.subscriber("cancelled", int, dir=shared_dir, on_lost="event") as sub:
             await pub.send(3)
-            await until(lambda: sub.poll() == [3])
+            await until_async(lambda: sub.poll() == [3])
         changes = [event for event in pub.events() if isinstance(event, stream.SessionChanged)]
         assert [(change.old_session_id, change.new_session_id) for change in changes] == [
             (first, pub.session_id)
@@ -133,9 +127,9 @@ async def test_a_rejoin_that_nobody_waits_for_is_released(shared_dir, slow_joins
     with stream.subscriber("left", int, dir=shared_dir, on_lost="event"):
         await pub.send(0)
     kill_driver(shared_dir)
-    await until(lambda: not pub._link.is_alive)
+    await until_async(lambda: not pub._link.is_alive)
     sending = asyncio.ensure_future(pub.send(1))
-    await until(lambda: slow_joins)
+    await until_async(lambda: slow_joins)
     sending.cancel()
     await asyncio.wait([sending])
     waiting = asyncio.ensure_future(
@@ -150,8 +144,8 @@ async def test_a_rejoin_that_nobody_waits_for_is_released(shared_dir, slow_joins
         with anyio.move_on_after(0.01 if how == "cancelled close" else LONG_S):
             await pub.close()
     assert pub.is_closed
-    await until(lambda: len(slow_joins) == 1 and not pub._errand.is_under_way)
-    await until(lambda: pub._core.is_closed)
+    await until_async(lambda: len(slow_joins) == 1 and not pub._errand.is_under_way)
+    await until_async(lambda: pub._core.is_closed)
     assert [link.users for (_, path), link in _session._links.items() if path == shared_dir] == []
 
 
@@ -174,7 +168,7 @@ async def test_a_driver_killed_while_a_send_waits_for_room(shared_dir):
                 received.extend(sub.poll())
                 return received and received[-1] == b"the last"
 
-            await until(has_last)
+            await until_async(has_last)
             assert pub.statistics()["rejoins"] == 1
             assert any(isinstance(event, stream.SessionChanged) for event in pub.events())
 
@@ -190,7 +184,7 @@ async def test_a_budget_holds_a_publisher_and_is_reported(tmp_path):
     ):
         async with aio.publisher("held", bytes, channel=channel, dir=writes.dir, linger_s=0) as pub:
             await pub.send(payload, timeout_s=LONG_S)
-            await until(sub.poll)
+            await until_async(sub.poll)
             sent = 0
             with pytest.raises(
                 BackPressured, match="as much is under way as their driver grants"

@@ -15,7 +15,8 @@ TRANSPORT = Path(__file__).resolve().parents[2] / "transport_ext"
 
 FLOORS = {
     "include": -1, "util": 0, "concurrent": 1, "protocol": 1, "channel": 1, "logbuffer": 2,
-    "flow": 3, "loss": 3, "media": 3, "cnc": 3, "driver": 4, "client": 4, "inline": 5, "lab": 5, "tools": 6, "python": 6,
+    "flow": 3, "loss": 3, "media": 3, "cnc": 3, "driver": 4, "client": 4, "inline": 5, "lab": 5,
+    "tools": 6, "python": 6,
 }  # fmt: skip
 #: The only rooms that may use another room of the same floor, with the reason.
 SAME_FLOOR = {

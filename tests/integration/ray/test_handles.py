@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from typing import Any
 
 import pytest
+
+from tests.support import until
 
 pytestmark = [
     pytest.mark.integration,
@@ -45,13 +46,6 @@ class Writer:
             for item in items:
                 publisher.send(item)
             return publisher.channel
-
-
-def wait_for(condition: Any, timeout_s: float = 20) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_the_same_host_uses_shared_memory(ray_session: Any, driver_dir: str) -> None:
@@ -97,7 +91,7 @@ def test_restarted_actor_rejoins_its_stream(ray_session: Any, driver_dir: str) -
         handle = ray.get(reader.handle.remote())
         with handle.publisher() as publisher:
             publisher.send({"n": 1})
-            wait_for(lambda: ray.get(reader.items.remote()) == [{"n": 1}])
+            until(lambda: ray.get(reader.items.remote()) == [{"n": 1}], 20)
             ray.kill(reader, no_restart=False)
             again = ray.get(reader.handle.remote())
             assert again == handle
@@ -106,7 +100,7 @@ def test_restarted_actor_rejoins_its_stream(ray_session: Any, driver_dir: str) -
                 publisher.send({"n": 2})
                 return {"n": 2} in ray.get(reader.items.remote())
 
-            wait_for(arrives)
+            until(arrives, 20)
 
 
 def test_handle_survives_text_and_pickle() -> None:
@@ -174,7 +168,7 @@ def test_a_slow_endpoint_keeps_the_newest(driver_dir: str) -> None:
         with end.handle.publisher(driver_dir=driver_dir, linger_s=10) as publisher:
             for number in range(1000):
                 publisher.send(number)
-        wait_for(lambda: end.statistics()["dropped"] >= 980)
+        until(lambda: end.statistics()["dropped"] >= 980, 20)
         busy.set()
         end.finish()
         assert got[-10:] == list(range(990, 1000))

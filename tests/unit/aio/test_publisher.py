@@ -34,17 +34,12 @@ from rstream.errors import (
 )
 from rstream.flow.pacing import TokenBucket
 from rstream.stream import _sender, _session
+from tests.support import until_async
 
 pytestmark = pytest.mark.anyio
 
 PAYLOAD = bytes(984)
 LONG_S = 30.0
-
-
-async def until(condition):
-    with anyio.fail_after(LONG_S):
-        while not condition():
-            await anyio.sleep(0.001)
 
 
 async def read_all(sub, items, pause_s=0.0):
@@ -87,7 +82,7 @@ async def test_it_may_be_awaited_and_closed_by_hand(driver_dir, name):
         await pub.close()
         await pub.close()
         assert sub.poll() == [{"px": 1.0}]
-        await until(lambda: sub.poll() == [] and sub.is_ended)
+        await until_async(lambda: sub.poll() == [] and sub.is_ended)
     for closed in (
         pub.send(1),
         pub.send_many([1]),
@@ -223,7 +218,7 @@ async def test_a_blocked_publisher_reports_what_holds_it(driver_dir, name):
                 await anyio.sleep(0.05)
                 messages = pub.statistics()["messages"]
                 await pub.set_rate(rate.Unlimited())  # this also applies to the task that waits
-                await until(lambda: pub.statistics()["messages"] == messages + 1)
+                await until_async(lambda: pub.statistics()["messages"] == messages + 1)
             await fill(pub)
             assert (pub.held_by, pub.is_rate_limited) == ("window", False)
             with pytest.raises(BackPressured, match="readers") as caught:
@@ -255,7 +250,7 @@ async def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, nam
                 await anyio.sleep(0.02)
                 messages = pub.statistics()["messages"]
                 await pub.set_rate(rate.Fixed(1_000_000))
-                await until(lambda: pub.statistics()["messages"] == messages + 1)
+                await until_async(lambda: pub.statistics()["messages"] == messages + 1)
             assert await pub.send_many([b"x"] * 3) == 3
             await pub.set_rate(rate.Unlimited())
             assert pub.held_by is None
@@ -276,7 +271,7 @@ async def test_tasks_send_in_the_order_in_which_they_came(driver_dir, name):
 
                 for number in range(50):
                     tasks.start_soon(send, number)
-                    await until(lambda number=number: number in ready)
+                    await until_async(lambda number=number: number in ready)
                 assert pub.offer(99) == rstream.BACK_PRESSURED
                 received = sub.poll()
                 assert received == [-1] * len(received)
@@ -312,7 +307,7 @@ async def test_a_timeout_of_zero_sends_if_there_is_room(driver_dir, name):
                 assert await pub.send_many([], timeout_s=0) == 0
             assert await pub.send_many(range(200, 500), timeout_s=0) == 300
             items = []
-            await until(lambda: items.extend(sub.poll()) or len(items) == 500)
+            await until_async(lambda: items.extend(sub.poll()) or len(items) == 500)
             assert items == list(range(500))
             await fill(pub, 1)
             with pytest.raises(BackPressured, match="no room"):
@@ -344,7 +339,7 @@ async def test_beside_aerons_driver_a_message_not_sent_takes_no_tokens(
             await pub.send(PAYLOAD)
             while pub.offer(PAYLOAD) != rstream.BACK_PRESSURED:
                 await anyio.lowlevel.checkpoint()
-            await until(lambda: pub._bucket.delay_ns(time.monotonic_ns()) == 0)
+            await until_async(lambda: pub._bucket.delay_ns(time.monotonic_ns()) == 0)
             spent = []
             monkeypatch.setattr(
                 TokenBucket, "spend", lambda bucket, length_bytes: spent.append(length_bytes)
@@ -439,7 +434,7 @@ async def test_a_close_ends_a_send_that_waits_and_loses_nothing(driver_dir, name
             tasks.start_soon(send)
             await anyio.sleep(0.02)
             tasks.start_soon(pub.close)
-            await until(lambda: errors)
+            await until_async(lambda: errors)
             assert not pub.is_closed  # it waits until its readers have read the rest
             tasks.start_soon(read_all, sub, items)
         assert len(errors) == 2
@@ -488,9 +483,9 @@ async def test_a_cancelled_close_still_completes_the_stream_and_does_not_linger(
                 scope.cancel()
                 await anyio.lowlevel.checkpoint()
         assert pub.is_closed
-        await until(lambda: sub.poll() == [2])
+        await until_async(lambda: sub.poll() == [2])
         with pytest.raises(RemoteError, match="Cancelled"):
-            await until(lambda: sub.poll())
+            await until_async(lambda: sub.poll())
 
 
 async def test_an_exception_in_the_block_reaches_the_readers(driver_dir, name):
@@ -501,7 +496,7 @@ async def test_an_exception_in_the_block_reaches_the_readers(driver_dir, name):
                 raise ZeroDivisionError("no")
         assert sub.poll() == [1]
         with pytest.raises(RemoteError, match="ZeroDivisionError: no"):
-            await until(lambda: sub.poll())
+            await until_async(lambda: sub.poll())
 
 
 async def test_an_async_iterable_is_asked_for_no_more_than_is_sent(driver_dir, name):
@@ -520,7 +515,7 @@ async def test_an_async_iterable_is_asked_for_no_more_than_is_sent(driver_dir, n
         ):
             source = numbers()
             tasks.start_soon(pub.send_many, source)
-            await until(lambda: made > 100 and pub.held_by == "window")
+            await until_async(lambda: made > 100 and pub.held_by == "window")
             for _ in range(20):
                 await anyio.sleep(0.001)
             assert made == pub.statistics()["messages"] + 1
@@ -528,7 +523,7 @@ async def test_an_async_iterable_is_asked_for_no_more_than_is_sent(driver_dir, n
             while taken < before:
                 taken += len(sub.poll(256))
                 await anyio.sleep(0.001)
-            await until(lambda: made > before)
+            await until_async(lambda: made > before)
             tasks.cancel_scope.cancel()
         await source.aclose()
 
@@ -585,7 +580,7 @@ async def test_a_cancelled_opening_leaves_nothing_behind(driver_dir, name, monke
         tasks.start_soon(release)
         with anyio.move_on_after(0.01):
             await open_it()
-    await until(lambda: {key: link.users for key, link in _session._links.items()} == before)
+    await until_async(lambda: {key: link.users for key, link in _session._links.items()} == before)
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -611,12 +606,12 @@ async def test_an_opening_that_asyncio_cancelled_leaves_nothing_behind(
         await aio.publisher(name, dir=driver_dir)
 
     task = asyncio.ensure_future(open_it())
-    await until(is_there.is_set)
+    await until_async(is_there.is_set)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     may_go_on.set()
-    await until(lambda: {key: link.users for key, link in _session._links.items()} == before)
+    await until_async(lambda: {key: link.users for key, link in _session._links.items()} == before)
 
 
 async def test_abandoned_is_lost(driver_dir, name):
@@ -626,7 +621,7 @@ async def test_abandoned_is_lost(driver_dir, name):
         pub.abandon()
         assert sub.poll() == [1]
         with pytest.raises(PublisherLost):
-            await until(lambda: sub.poll())
+            await until_async(lambda: sub.poll())
 
 
 async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
@@ -648,7 +643,7 @@ async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
-            await until(lambda: pub._is_in_room)
+            await until_async(lambda: pub._is_in_room)
             client, began_s = pub._link.client, time.monotonic()
             pub.abandon()
         assert ended_s[0] - began_s < _sender.WAIT_SLICE_S / 2
@@ -676,14 +671,14 @@ async def test_the_last_rate_counts_after_a_cancelled_one(driver_dir, name, monk
     async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub:
         monkeypatch.setattr(aio_publisher, "Errand", Slow)
         first = asyncio.ensure_future(pub.set_rate(rate.Fixed(1_000_000)))
-        await until(lambda: running)
+        await until_async(lambda: running)
         first.cancel()
         await asyncio.wait([first])
         await pub.set_rate(rate.Fixed(2_000_000))
         assert max(most) == 1
         assert "r:2000000" in pub.channel
         last = asyncio.ensure_future(pub.set_rate(rate.Fixed(3_000_000)))
-        await until(lambda: running)
+        await until_async(lambda: running)
         last.cancel()
         await asyncio.wait([last])
     assert running == []  # the block waited for the thread
