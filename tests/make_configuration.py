@@ -1,6 +1,6 @@
-"""Makes the tables of docs/reference/configuration.md from the driver's own: ``python -m tests.make_configuration``.
+"""Makes the tables of docs/reference/configuration.md: ``python -m tests.make_configuration``.
 
-What stands outside the two pairs of markers is written by hand.
+The tables come from the driver's own. The text outside the two pairs of markers is written by hand.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def options_table() -> list[str]:
         properties = ", ".join(f"`{name}`" for name, _ in names)
         variables = ", ".join(dict.fromkeys(f"`{variable}`" for _, variable in names))
         lines.append(
-            f"| `--{option}` | {own} | {cell(properties)} | {cell(variables)} | {cell(default)} | {cell(text)} |"
+            f"| `--{option}` | {own} | {cell(properties)} | {cell(variables)} | {cell(default)}"
+            f" | {cell(text)} |"
         )
     assert not aeron, f"names for options that do not exist: {aeron}"
     return lines
@@ -49,7 +50,7 @@ def without_effect_table() -> list[str]:
 
 
 def page(text: str) -> str:
-    """The page with its tables made anew."""
+    """The page with new tables."""
     for marker, table in (("options", options_table()), ("without effect", without_effect_table())):
         begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->\n"
         made = begin + "\n".join(table) + "\n" + end

@@ -1,6 +1,7 @@
-"""Makes the table of docs/reference/errors.md from rstream.errors: ``python -m tests.make_errors_page``.
+"""Makes the table of docs/reference/errors.md: ``python -m tests.make_errors_page``.
 
-Code and meaning come from the classes. The last column, what to do, is written by hand and kept.
+Code and meaning come from the classes in rstream.errors. The last column, what to do, is written by
+hand and kept.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ ROW = re.compile(
 
 
 def family(base: type[errors.RStreamError]) -> list[tuple[int, type[errors.RStreamError]]]:
-    """The class and all below it, each with its depth, in the order in which they are defined."""
+    """The class and all its subclasses, each with its depth, in the order of definition."""
     found = [(0, base)]
     for child in base.__subclasses__():
         if child.__module__ == errors.__name__:
@@ -28,7 +29,7 @@ def family(base: type[errors.RStreamError]) -> list[tuple[int, type[errors.RStre
 
 
 def meaning(error: type[errors.RStreamError]) -> str:
-    """The first paragraph of the docstring, as Markdown in one line."""
+    """The first paragraph of the docstring as one line of Markdown."""
     text = (inspect.getdoc(error) or "").split("\n\n")[0]
     return " ".join(text.replace("``", "`").split())
 
@@ -38,13 +39,14 @@ def table(advice: dict[str, str]) -> list[str]:
     for depth, error in family(errors.RStreamError):
         name = error.__name__
         lines.append(
-            f"| {'… ' * depth}`{name}` `{error.default_code}` | {meaning(error)} | {advice.get(name, '')} |"
+            f"| {'… ' * depth}`{name}` `{error.default_code}` | {meaning(error)} |"
+            f" {advice.get(name, '')} |"
         )
     return lines
 
 
 def page(text: str) -> str:
-    """The page with its table made anew."""
+    """The page with a new table."""
     head, _, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
     assert end, f"{PAGE.name} has no place for the table"

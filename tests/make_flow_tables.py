@@ -1,6 +1,8 @@
-"""Puts what ``rstream lab E… --json FILE`` wrote into the tables of docs/results/flow.md: ``python -m tests.make_flow_tables FILE ...``.
+"""Puts results into docs/results/flow.md: ``python -m tests.make_flow_tables FILE ...``.
 
-A table keeps its rows: they are a choice of the figures. Experiments without a file, laws that a file does not have, and E7, which has a table of its own form, stay as they are.
+A FILE is the output of ``rstream lab E… --json FILE``. A table keeps its rows, which are a choice
+of the figures. These stay as they are: experiments without a file, laws that a file does not have,
+and E7, whose table has its own form.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ DIGITS = (
 
 def text_of(name: str, value: float | str | None) -> str:
     if value is None or isinstance(value, str) or not math.isfinite(value):
-        return "inf"  # JSON has no number for it
+        return "inf"  # JSON cannot represent infinity
     if abs(value) >= 1e5:
         return f"{value:.3g}"
     if name.endswith("_bytes"):
@@ -52,10 +54,11 @@ def limit_of(figure: dict[str, Any]) -> str:
 
 
 def row_of(name: str, result: dict[str, Any], laws: list[str], before: list[str]) -> str:
-    """``before``: the cells of the other laws as they stand."""
+    """``before``: the present cells of the other laws."""
     figure = result["figures"][name]
     own = (
-        f"{text_of(name, figure['mean'])} [{text_of(name, figure['low'])}, {text_of(name, figure['high'])}]"
+        f"{text_of(name, figure['mean'])}"
+        f" [{text_of(name, figure['low'])}, {text_of(name, figure['high'])}]"
         if isinstance(figure["mean"], float | int)
         else "inf"
     )
@@ -88,7 +91,8 @@ def rewrite(page: str, result: dict[str, Any]) -> str:
             for line in section.split("\n")
         ]
         verdict = "passed" if result["passed"] else "fails"
-        return f"{page[: head.start()]}**{head[1]}: {verdict}** (`rstream lab {head[1]}`){chr(10).join(lines)}{page[end:]}"
+        title = f"**{head[1]}: {verdict}** (`rstream lab {head[1]}`)"
+        return page[: head.start()] + title + "\n".join(lines) + page[end:]
     raise SystemExit(f"{PAGE.name} has no table of {result['experiment']}")
 
 

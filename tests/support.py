@@ -1,4 +1,4 @@
-"""What several test folders need."""
+"""Helpers that several test folders use."""
 
 from __future__ import annotations
 
@@ -40,9 +40,18 @@ def one_at_a_time(name: str) -> Iterator[None]:
 
 
 def until(condition: Callable[[], Any], timeout_s: float = 10.0) -> Any:
-    """The first true value of ``condition``, with a deadline."""
+    """Wait for the first true value of ``condition`` and return it; fail at the deadline."""
     deadline_s = time.monotonic() + timeout_s
     while not (value := condition()):
         assert time.monotonic() < deadline_s, f"not within {timeout_s} s"
         time.sleep(0.001)
     return value
+
+
+async def until_async(condition: Callable[[], Any], timeout_s: float = 30.0) -> None:
+    """Like ``until``, in a task of asyncio or trio."""
+    import anyio
+
+    with anyio.fail_after(timeout_s):
+        while not condition():
+            await anyio.sleep(0.001)

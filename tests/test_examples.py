@@ -1,4 +1,7 @@
-"""The examples run as their first lines say. The flights have a target of their own: ``make demo``."""
+"""Each example runs as its first lines say.
+
+The flights have a target of their own: ``make demo``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ LAST_SCORE = "{'last': 999, 'sum': 504}"
 
 
 def run(name: str, driver_dir: str, *arguments: str) -> str:
-    """What an example printed; it and its processes are gone afterwards."""
+    """The output of an example, after it and its processes have ended."""
     process = subprocess.Popen(
         [sys.executable, "-W", "error", f"examples/{name}", *arguments],
         cwd=ROOT,

@@ -1,7 +1,8 @@
 """The model of the log buffer (transport_ext/tests/model/log_buffer.pml), explored by spin.
 
-What must hold: no assertion fails and no run gets stuck in any order of accesses, with plain stores delayed at will and, in one run, a producer that dies
-anywhere; and each deliberate fault is found. `make prove ARGS=model` explores larger runs (RSTREAM_MODEL_LARGE).
+What must hold: no assertion fails and no run gets stuck in any order of accesses, with plain stores
+delayed at will and, in one run, a producer that dies anywhere; each deliberate fault is found.
+`make prove ARGS=model` explores larger runs (RSTREAM_MODEL_LARGE).
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ FAULTS = {
     6: "unblocking too early",
 }
 IS_LARGE = os.environ.get("RSTREAM_MODEL_LARGE", "") == "1"
-# Messages of each of two producers, and whether one of them may die.
+# The number of messages of each of two producers, and whether one of them may die.
 SIZES = [(2, 1), (3, 0)] if IS_LARGE else [(1, 1), (2, 0)]
 
 pytestmark = [pytest.mark.timeout(900)]
 
 
 def explore(place: Path, fault: int, messages: int, deaths: int) -> str:
-    """spin's report."""
+    """The report of spin."""
     if shutil.which("spin") is None:
         pytest.skip("spin is not installed")
     steps = (

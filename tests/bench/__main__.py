@@ -1,7 +1,9 @@
-"""`make bench`: rstream and its peers side by side in one run, alternating; medians, spread and ratios.
+"""`make bench`: rstream and its peers side by side, alternating in one run.
 
-70-byte messages, Python to Python, two processes and a driver: IPC and UDP throughput against pyaeron at its best setting, and the UDP round trip
-through the shared driver, blocking, against a raw blocking UDP ping-pong in C. Writes build/bench/bench.json; docs/performance.md keeps the ratios.
+It prints medians, spread and ratios. Messages have 70 bytes and go from Python to Python, through
+two processes and a driver: IPC and UDP throughput against pyaeron at its best setting, and the UDP
+round trip through the shared driver, blocking, against a raw blocking UDP ping-pong in C. It writes
+build/bench/bench.json; docs/performance.md keeps the ratios.
 
 python -m tests.bench [--repeat 5] [--seconds 10] [--size 70] [--only throughput|rtt] [--quick]
 """
@@ -24,7 +26,7 @@ from rstream.cli import _bench, _main
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "bench"
 WORKER = Path(__file__).with_name("pyaeron_worker.py")
-#: pyaeron's settings that were the best ones when all were tried (`--explore` tries them again).
+#: The best of all tried settings of pyaeron (`--explore` tries them again).
 BEST: dict[str, Any] = {"exclusive": True, "assemble": False, "limit": 256, "idle": "backoff"}
 
 
@@ -68,15 +70,17 @@ def pyaeron_throughput(
     """The same with Aeron's client and driver, the driver in a process of its own."""
     port = _bench._free_ports(1)[0]
     channel = (
-        f"aeron:ipc?term-length={options.ipc_term}" if transport == "ipc"
-        else f"aeron:udp?endpoint=127.0.0.1:{port}|mtu={options.mtu}|term-length=16m|rcv-wnd=2m|so-rcvbuf=2m|so-sndbuf=2m"
-    )  # fmt: skip
+        f"aeron:ipc?term-length={options.ipc_term}"
+        if transport == "ipc"
+        else f"aeron:udp?endpoint=127.0.0.1:{port}|mtu={options.mtu}|term-length=16m"
+        "|rcv-wnd=2m|so-rcvbuf=2m|so-sndbuf=2m"
+    )
     driver = start(python, "driver", {})
     assert driver.stdout is not None
     try:
         task = {
-            "core": _core.__file__, "dir": driver.stdout.readline().strip(), "channel": channel, "size": options.size,
-            "seconds": options.seconds, "warmup": 1.0, **settings,
+            "core": _core.__file__, "dir": driver.stdout.readline().strip(), "channel": channel,
+            "size": options.size, "seconds": options.seconds, "warmup": 1.0, **settings,
         }  # fmt: skip
         subscriber = start(python, "subscriber", task)
         assert subscriber.stdout is not None
@@ -104,7 +108,7 @@ def start(python: str, role: str, task: dict[str, Any]) -> subprocess.Popen[str]
 
 
 def raw_udp_rtt(options: argparse.Namespace) -> dict[str, Any]:
-    """The floor: two processes in C that block in recv."""
+    """The lower bound: two processes in C that block in recv."""
     program = build_raw()
     output = subprocess.run(
         [program, str(options.size), "5"], capture_output=True, text=True, check=True
@@ -144,7 +148,8 @@ def throughput(options: argparse.Namespace, results: dict[str, list[float]]) -> 
     python = aeron_python()
     if python is None:
         print(
-            "bench: no pyaeron (make test makes its environment where a Python 3.12 or newer is found): rstream alone"
+            "bench: no pyaeron (make test makes its environment where a Python 3.12 or newer is"
+            " found): rstream alone"
         )
     for number in range(options.repeat):
         for transport in ("ipc", "udp"):
@@ -161,8 +166,11 @@ def throughput(options: argparse.Namespace, results: dict[str, list[float]]) -> 
 
 def round_trips(options: argparse.Namespace, results: dict[str, list[float]]) -> None:
     for number in range(options.repeat):
-        for name, result in (("raw UDP in C, blocking", raw_udp_rtt(options)), ("rstream udp, blocking", rstream_rtt(options)),
-                             ("rstream ipc, blocking", rstream_rtt(options, transport="ipc"))):  # fmt: skip
+        for name, result in (
+            ("raw UDP in C, blocking", raw_udp_rtt(options)),
+            ("rstream udp, blocking", rstream_rtt(options)),
+            ("rstream ipc, blocking", rstream_rtt(options, transport="ipc")),
+        ):
             results.setdefault(f"{name} p50", []).append(result["p50_us"])
             results.setdefault(f"{name} p99", []).append(result["p99_us"])
         print(f"bench: round trip round {number + 1} of {options.repeat} done", flush=True)
@@ -175,7 +183,7 @@ def ratio(results: dict[str, list[float]], ours: str, theirs: str) -> float | No
 
 
 def explore(options: argparse.Namespace) -> None:
-    """pyaeron's settings, one after the other, so that its best one is the one compared with."""
+    """Measure pyaeron's settings in turn, so that its best one is used for the comparison."""
     python = aeron_python()
     assert python is not None, "no pyaeron"
     for exclusive in (True, False):
@@ -232,8 +240,12 @@ def main() -> int:
         if value is not None:
             print(f"ratio: {name}: {value:.2f}")
     report = {
-        "machine": {"cores": os.cpu_count(), "arch": platform.machine(), "system": platform.release(), "python": sys.version.split()[0]},
-        "build": _core.build_config(), "options": vars(options), "pyaeron": BEST, "results": results, "ratios": ratios,
+        "machine": {
+            "cores": os.cpu_count(), "arch": platform.machine(), "system": platform.release(),
+            "python": sys.version.split()[0],
+        },
+        "build": _core.build_config(), "options": vars(options), "pyaeron": BEST,
+        "results": results, "ratios": ratios,
     }  # fmt: skip
     (OUT / "bench.json").write_text(json.dumps(report, indent=1))
     print(

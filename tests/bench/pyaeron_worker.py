@@ -1,7 +1,8 @@
-"""pyaeron's side of `make bench`: the same messages, the same checks, by the same C helper.
+"""pyaeron's side of `make bench`: the same messages and checks, by the same C helper.
 
-python pyaeron_worker.py ROLE TASK_JSON, in a Python that has pyaeron. TASK: core (path of rstream's extension, for its block helpers), dir (of a
-driver; empty: an embedded one), channel, size, seconds, warmup, exclusive, assemble, limit, idle.
+Run as python pyaeron_worker.py ROLE TASK_JSON, in a Python that has pyaeron. TASK: core (path of
+rstream's extension, for its block helpers), dir (of a driver; empty: an embedded one), channel,
+size, seconds, warmup, exclusive, assemble, limit, idle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Helpers of the binding's tests."""
+"""Helpers of the binding tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ IPC = "aeron:ipc"
 
 
 def pair(client: Any, stream_id: int = 7, channel: str = IPC, **options: Any) -> tuple[Any, Any]:
-    """A connected publication and subscription, with room for a message: the driver tells one after the other."""
+    """A connected publication and subscription with room for a message.
+
+    The driver reports the connection first and the room later.
+    """
     subscription = client.add_subscription(channel, stream_id)
     address = subscription.local_address
     target = f"aeron:udp?endpoint={address}" if address else channel
@@ -51,7 +54,7 @@ def receive(subscription: Any, count: int, timeout_s: float = 10.0) -> list[byte
 def run_python(
     code: str, *arguments: str, timeout_s: float = 60.0, flags: tuple[str, ...] = ()
 ) -> str:
-    """Runs code in a fresh process; its exit code is the verdict."""
+    """Run code in a fresh process; its exit code is the verdict."""
     done = subprocess.run(
         [sys.executable, *flags, "-c", textwrap.dedent(code), *arguments],
         capture_output=True,

@@ -1,4 +1,7 @@
-"""The binding keeps what rstream/_core.pyi and rstream.client say: results, reasons, limits, bad arguments."""
+"""The binding does what rstream/_core.pyi and rstream.client promise.
+
+Results, reasons, limits and errors of bad arguments.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from tests.binding._util import IPC, pair, receive, send, until
 
 
 @pytest.mark.parametrize("channel", [IPC, "aeron:udp?endpoint=localhost:0"])
-def test_every_way_to_offer_arrives_in_order(client, channel):
+def test_messages_of_every_offer_method_arrive_in_order(client, channel):
     """N1."""
     publication, subscription = pair(client, channel=channel)
     send(publication, b"one", b"")
@@ -62,7 +65,7 @@ def test_bytes_bound_ends_a_batch_but_one_message_always_fits(client):
     assert len(receive(subscription, 2)) == 2
 
 
-def test_batch_tells_headers_positions_and_sessions(client):
+def test_a_batch_has_headers_positions_and_sessions(client):
     publication, subscription = pair(client)
     assert publication.offer(b"a", 1) > 0
     last = publication.offer(b"b", -(2**63))
@@ -78,7 +81,7 @@ def test_batch_tells_headers_positions_and_sessions(client):
         assert views[0].session_id == publication.session_id
 
 
-def test_long_message_is_put_together(client):
+def test_a_long_message_is_reassembled(client):
     publication, subscription = pair(client)
     long = bytes(range(256)) * 300
     assert len(long) > publication.max_payload_length
@@ -124,7 +127,7 @@ def test_reasons_are_aerons_numbers(client):
     assert not publication.is_connected
 
 
-def test_partly_taken_list_is_the_back_pressure(client):
+def test_back_pressure_accepts_a_part_of_a_list(client):
     publication, subscription = pair(client)
     messages = [b"%08d" % i + b"." * 1000 for i in range(2000)]
     start = 0
@@ -140,7 +143,7 @@ def test_partly_taken_list_is_the_back_pressure(client):
     assert got == messages
 
 
-def test_image_events_tell_who_came_and_went(client):
+def test_image_events_report_arrivals_and_departures(client):
     publication, subscription = pair(client)
     event = until(subscription.next_event)
     assert (event.kind, event.session_id, event.source) == (
@@ -215,7 +218,7 @@ def test_bad_arguments(client):
             made_by_c.attribute = 1
 
 
-def test_channel_value_and_text_are_the_same(client):
+def test_channel_value_and_text_mean_the_same(client):
     channel = Channel.ipc(term_length=1 << 16)
     publication, subscription = pair(client, channel=channel)
     assert publication.term_length == 1 << 16
@@ -234,7 +237,7 @@ def test_claim_aborts_after_an_exception_and_readers_skip_it(client):
     claim.abort()
     with pytest.raises(errors.ClosedError):
         claim.commit()
-    assert publication.try_claim(4).position > 0  # dropped: aborted
+    assert publication.try_claim(4).position > 0  # aborted, because it was dropped
     claim = publication.try_claim(4)
     memoryview(claim)[:] = b"good"
     assert claim.commit() == claim.position == publication.position
@@ -276,7 +279,7 @@ def test_settings_of_the_driver_are_checked(driver_dir):
         Driver(driver_dir, threading="many")  # type: ignore[arg-type]
 
 
-def test_no_driver_is_said(driver_dir):
+def test_a_missing_driver_is_reported(driver_dir):
     from rstream.config import ClientConfig
 
     with pytest.raises(errors.DriverNotFound, match=driver_dir):
@@ -284,14 +287,14 @@ def test_no_driver_is_said(driver_dir):
     assert _core.probe(driver_dir) == 0
 
 
-def test_invoker_mode_is_stepped_by_the_caller(driver_dir):
+def test_the_caller_runs_a_driver_in_invoker_mode(driver_dir):
     with Driver(driver_dir, threading="invoker") as driver:
         work_count, deadline_ns = driver.do_work()
         assert work_count >= 0
         assert deadline_ns > 0
 
 
-def test_blocks_of_the_benchmarks_find_every_fault():
+def test_benchmark_blocks_detect_every_fault():
     size, count = 37, 100
     block = bytearray(size * count)
     assert _core.fill_block(block, size, 5) == count

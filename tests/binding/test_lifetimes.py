@@ -1,4 +1,4 @@
-"""No order of closing and forgetting crashes, leaks or hands out memory that is gone."""
+"""No order of closing and releasing crashes, leaks or exposes freed memory."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_views_outlive_close(driver_dir, driver):
     del claim
 
 
-def test_claim_view_that_lives_on_aborts_the_claim(client):
+def test_a_view_kept_beyond_its_claim_aborts_the_claim(client):
     publication, subscription = pair(client)
     kept = []
     with pytest.raises(BufferError, match="living view"), publication.try_claim(4) as view:
@@ -96,7 +96,7 @@ def test_claim_view_that_lives_on_aborts_the_claim(client):
     send(publication, b"next")
     assert receive(subscription, 1) == [b"next"]
     publication.close()
-    kept[0][:] = b"safe"  # the memory is still there
+    kept[0][:] = b"safe"  # the memory still exists
     kept[0].release()
 
 
@@ -114,7 +114,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_any_order_of_forgetting(driver_dir, seed):
+def test_references_may_be_dropped_in_any_order(driver_dir, seed):
     order = list(NAMES)
     random.Random(seed).shuffle(order)
     things = {}
@@ -158,7 +158,7 @@ def test_pairs_of_closes_in_every_order(driver, driver_dir):
         assert core.state == 1
 
 
-def test_use_after_close_says_closed(client):
+def test_use_after_close_raises_closed(client):
     """A5."""
     publication, subscription = pair(client)
     waiter = client.core.waiter()
@@ -186,7 +186,7 @@ def test_use_after_close_says_closed(client):
     waiter.detach(subscription.core)
 
 
-def test_driver_that_closes_is_named_and_messages_are_handed_out_first(driver_dir):
+def test_messages_come_before_the_error_of_a_closed_driver(driver_dir):
     driver = Driver(driver_dir, ipc_term_length=1 << 16)
     with Client(driver_dir, start_driver=False) as client:
         publication, subscription = pair(client)
@@ -239,7 +239,7 @@ def test_exit_without_closing_leaves_nothing(driver_dir, end):
     assert not os.path.exists(driver_dir)
 
 
-def test_threads_that_wait_come_out_when_closed(client):
+def test_close_wakes_threads_that_wait(client):
     _publication, subscription = pair(client)
     waiter = client.core.waiter()
     waiter.attach(subscription.core)
@@ -287,7 +287,8 @@ LEAK = """
         items = [bytes([i]) * 300 for i in range(20)]
         big = b"b" * 5000
         for _ in range(rounds):
-            p.offer_many(items); p.offer_many([bytearray(b"x")]); p.offer_parts([b"a", b"b"]); p.offer(big)
+            p.offer_many(items); p.offer_many([bytearray(b"x")])
+            p.offer_parts([b"a", b"b"]); p.offer(big)
             claim = p.try_claim(10)
             if not isinstance(claim, int):
                 with claim as view: view[:] = b"0123456789"
@@ -313,10 +314,14 @@ LEAK = """
         c.close()
     def tools():
         for _ in range(20):
-            _core.read_counters(sys.argv[1]); _core.read_errors(sys.argv[1]); _core.driver_info(sys.argv[1])
+            _core.read_counters(sys.argv[1]); _core.read_errors(sys.argv[1])
+            _core.driver_info(sys.argv[1])
             _core.probe(sys.argv[1]); _core.driver_options(); _core.build_config()
     steady = setup()
-    kinds = {"traffic": lambda: traffic(*steady, 300), "handles": handles, "clients": clients, "tools": tools}
+    kinds = {
+        "traffic": lambda: traffic(*steady, 300),
+        "handles": handles, "clients": clients, "tools": tools,
+    }
     action = kinds[sys.argv[2]]
     rounds = int(sys.argv[3])
     for _ in range(rounds): action()
@@ -373,5 +378,7 @@ CLOSE_TOGETHER = """
 
 
 def test_a_client_closes_while_another_thread_closes_its_waiter(driver_dir):
-    """In a process of its own: whoever turns without giving the interpreter away cannot be stopped from within."""
+    """It runs in a process of its own: a deadlock that keeps the interpreter lock cannot be stopped
+    from within.
+    """
     run_python(CLOSE_TOGETHER, driver_dir)

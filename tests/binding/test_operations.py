@@ -1,5 +1,7 @@
-"""What clients do beside offering and polling: destinations, rejecting, revoking, counters, session ids, images,
-bounded and raw polls. Against the embedded driver, over loopback; the groups of tests.md stand at each test.
+"""What clients do besides offering and polling, against the embedded driver over loopback.
+
+Destinations, rejection, revocation, counters, session ids, images, bounded and raw polls. Each test
+names its lines of docs/reference/conformance.md.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ UDP = "aeron:udp?endpoint=localhost:0"
 # ---- counters ----
 
 
-def test_a_counter_of_ones_own_is_seen_by_everybody(client):
+def test_every_client_sees_a_counter_of_another(client):
     """M1, M2, E4."""
     with Client(client.dir, start_driver=False, name="onlooker") as onlooker:
         counter = client.add_counter(1001, "orders seen", key=b"\x01\x02")
@@ -49,7 +51,7 @@ def test_a_counter_of_ones_own_is_seen_by_everybody(client):
             counter.add(1)
 
 
-def test_a_static_counter_outlives_its_maker(client):
+def test_a_static_counter_outlives_its_client(client):
     """N26."""
     with Client(client.dir, start_driver=False) as maker:
         counter = maker.add_static_counter(1002, "static", registration_id=-77)
@@ -72,7 +74,7 @@ def test_counter_labels_and_keys_have_limits(client, label, key):
     assert client.add_counter(1001, "x" * 380, key=b"k" * 112).value == 0
 
 
-def test_a_counter_goes_with_its_client_or_object(client):
+def test_a_counter_ends_with_its_client_or_object(client):
     """M6."""
     with Client(client.dir, start_driver=False) as other:
         counter = other.add_counter(1001, "mine")
@@ -122,7 +124,7 @@ def test_next_session_ids_are_free(client):
 
 
 @pytest.mark.parametrize("channel", [IPC, UDP])
-def test_images_tell_where_they_are(client, channel):
+def test_images_report_their_positions(client, channel):
     """B10."""
     publication, subscription = pair(client, channel=channel, exclusive=True)
     (image,) = subscription.images()
@@ -187,7 +189,7 @@ def test_where_the_next_frame_goes(client):
 
 
 @pytest.mark.parametrize("channel", [IPC, UDP])
-def test_padding_moves_the_position_and_is_not_seen(client, channel):
+def test_padding_moves_the_position_and_is_not_delivered(client, channel):
     """A13."""
     publication, subscription = pair(client, channel=channel, exclusive=True)
     send(publication, b"before")
@@ -245,7 +247,7 @@ def test_a_recorded_stream_is_offered_again(client):
     assert replay.offer_frames(blocks[0]) == CLOSED
 
 
-def test_a_bounded_poll_does_not_run_ahead(client):
+def test_a_bounded_poll_stops_at_its_bound(client):
     """B6."""
     publication, subscription = pair(client)
     send(publication, b"one", b"two", b"three")
@@ -282,7 +284,7 @@ def test_a_bounded_poll_does_not_run_ahead(client):
     ],
 )
 def test_malformed_channels_are_refused_at_once(client, uri):
-    """F1: with the parameter's name, whatever face they come through."""
+    """F1: each error names the parameter, in every call that takes a channel."""
     publication, subscription = pair(client)
     for ask in (
         lambda: client.add_publication(uri, 1),
@@ -316,8 +318,8 @@ def test_destinations_after_close(client):
     assert list(publication.errors()) == []
 
 
-def test_rejecting_what_is_not_there(client):
-    """N11: too long a reason, an image of nobody."""
+def test_invalid_rejections(client):
+    """N11: a reason that is too long, an image that does not exist."""
     _, subscription = pair(client)
     (image,) = subscription.images()
     with pytest.raises(errors.MessageTooLarge, match="1023"):
@@ -330,7 +332,7 @@ def test_rejecting_what_is_not_there(client):
 
 
 def test_a_subscription_receives_at_its_destinations(client):
-    """M3, N8: two addresses, one subscription; what is removed receives no more."""
+    """M3, N8: one subscription of two addresses; a removed destination receives no more."""
     subscription = client.add_subscription("aeron:udp?control-mode=manual", 7)
     first = subscription.add_destination(UDP)
     second = subscription.add_destination(UDP)
@@ -361,7 +363,7 @@ def test_a_subscription_receives_at_its_destinations(client):
 
 
 @pytest.mark.parametrize("channel", [IPC, UDP])
-def test_a_rate_holds_its_publisher_back_and_says_so(client, channel):
+def test_a_rate_limits_its_publisher_and_is_reported(client, channel):
     publication, _ = pair(client, channel=channel)
     assert publication.held_by == "window"
     publication.set_rate(rate.Fixed(1))
@@ -372,7 +374,7 @@ def test_a_rate_holds_its_publisher_back_and_says_so(client, channel):
     until(lambda: publication.offer(message) == BACK_PRESSURED and publication.held_by == "window")
 
 
-def test_a_reader_that_stands_still_is_no_rate(client):
+def test_a_stalled_reader_is_not_reported_as_a_rate(client):
     publication, _ = pair(client, channel=f"{IPC}?term-length=64k")
     publication.set_rate(rate.Fixed("1GB/s"))
     until(
@@ -383,7 +385,7 @@ def test_a_reader_that_stands_still_is_no_rate(client):
     until(lambda: publication.held_by == "window")
 
 
-def test_a_rate_while_running_is_refused_with_its_words(client):
+def test_a_refused_change_of_rate_names_its_text(client):
     publication, _ = pair(client)
     with pytest.raises(errors.RegistrationError, match="q:1"):
         publication.core.set_rate("fixed,q:1", 10.0)

@@ -58,7 +58,7 @@ with Driver(sys.argv[1]), Client(sys.argv[1], start_driver=False) as client:
     assert took_s < 1.0
 
 
-def test_signal_handler_may_close_what_is_waited_for(driver_dir):
+def test_a_signal_handler_may_close_a_waiting_client(driver_dir):
     run_python(
         """
         import signal, sys
@@ -80,7 +80,7 @@ def test_signal_handler_may_close_what_is_waited_for(driver_dir):
     )
 
 
-def test_fork_leaves_dead_handles(driver_dir):
+def test_handles_of_a_forked_child_raise(driver_dir):
     run_python(
         """
         import os, sys
@@ -101,7 +101,8 @@ def test_fork_leaves_dead_handles(driver_dir):
                 lambda: publication.offer(b"x"), lambda: publication.offer_many([b"x"]),
                 lambda: publication.try_claim(3), lambda: client.add_publication("aeron:ipc", 2),
                 lambda: client.state, lambda: driver.do_work(), lambda: subscription.wait(0.1),
-                lambda: counter.value, lambda: counter.add(1), lambda: client.add_counter(1001, "x"),
+                lambda: counter.value, lambda: counter.add(1),
+                lambda: client.add_counter(1001, "x"),
                 lambda: client.read_counter(0), lambda: list(client.counter_events()),
                 lambda: client.next_session_id(1), lambda: list(publication.errors()),
                 lambda: publication.add_destination("aeron:udp?endpoint=localhost:1"),
@@ -254,7 +255,8 @@ def test_shared_driver_starts_itself_and_ends_when_idle(driver_dir):
         assert pid != os.getpid()
         assert os.readlink(f"/proc/{pid}/exe") == os.path.realpath(rstreamd_path())
         with open(f"/proc/{pid}/stat") as file:
-            assert int(file.read().rsplit(")", 1)[1].split()[1]) != os.getpid()  # nobody's child
+            # the program has been adopted
+            assert int(file.read().rsplit(")", 1)[1].split()[1]) != os.getpid()
         publication, subscription = pair(client)
         send(publication, b"x")
         assert receive(subscription, 1) == [b"x"]
@@ -297,7 +299,7 @@ def test_killed_driver_is_replaced_by_the_next_use(driver_dir):
         pair(client)
 
 
-def test_driver_that_cannot_start_says_why(tmp_path):
+def test_a_driver_that_cannot_start_reports_the_cause(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(errors.DriverError, match="could not be started"):

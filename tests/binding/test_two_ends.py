@@ -1,5 +1,7 @@
-"""What two ends of a stream see of revoking, rejecting, destinations and slow readers. Over loopback and shared memory,
-each end with a driver of its own where that matters; the groups of tests.md stand at each test.
+"""What the two ends of a stream see of revocation, rejection, destinations and slow readers.
+
+Over loopback and shared memory, each end with a driver of its own where that matters. Each test
+names its lines of docs/reference/conformance.md.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ def drivers(make_driver_dir: Callable[[], str]) -> Iterator[list[Driver]]:
 
 @pytest.fixture
 def hosts(drivers: list[Driver]) -> Iterator[list[Client]]:
-    """A client of each."""
+    """One client of each driver."""
     with ExitStack() as stack:
         yield [stack.enter_context(Client(driver.dir, start_driver=False)) for driver in drivers]
 
@@ -47,7 +49,7 @@ def hosts(drivers: list[Driver]) -> Iterator[list[Client]]:
 def across(
     hosts: list[Client], channel: str = UDP, **options: bool
 ) -> tuple[Publication, Subscription]:
-    """A publication of the first host that the second reads."""
+    """A publication of the first host that the second host reads."""
     subscription = hosts[1].add_subscription(channel, 7)
     publication = hosts[0].add_publication(
         f"aeron:udp?endpoint={subscription.local_address}", 7, **options
@@ -58,7 +60,7 @@ def across(
 
 @pytest.mark.parametrize("channel", [IPC, UDP])
 def test_a_revoked_stream_ends_at_once(hosts, channel):
-    """N12: what was not read yet is given up, and the reader hears it from the image."""
+    """N12: unread messages are dropped, and the image reports the end to the reader."""
     if channel == IPC:
         publication, subscription = pair(hosts[0], exclusive=True)
     else:
@@ -83,7 +85,7 @@ def test_a_revoked_stream_ends_at_once(hosts, channel):
 
 @pytest.mark.parametrize("channel", [IPC, UDP])
 def test_a_shared_publication_is_only_closed(hosts, channel):
-    """N12: revoking ends no stream that others publish to."""
+    """N12: revoking a shared publication does not end a stream that others publish to."""
     publication, subscription = pair(hosts[0], channel=channel)
     other = hosts[0].add_publication(publication.channel, 7)
     assert other.session_id == publication.session_id
@@ -93,8 +95,8 @@ def test_a_shared_publication_is_only_closed(hosts, channel):
     assert not subscription.images()[0].is_revoked
 
 
-def test_a_slow_reader_gets_all_of_a_stream_that_is_long_over(hosts):
-    """N23: the publisher ends, its image dies, and only then the reader begins to read."""
+def test_a_slow_reader_gets_all_of_an_ended_stream(hosts):
+    """N23: the publisher ends, its image dies, and only then does the reader start to read."""
     publication, subscription = across(hosts, exclusive=True)
     messages = [b"%d" % i * 10 for i in range(200)]
     send(publication, *messages)
@@ -115,12 +117,14 @@ def test_a_slow_reader_gets_all_of_a_stream_that_is_long_over(hosts):
 
 
 def test_a_slow_reader_past_the_death_of_the_publisher(hosts, drivers):
-    """N23: no datagram comes any more; what was received is handed out all the same, then it is told."""
+    """N23: no more datagrams arrive; received messages are still delivered, then the end is
+    reported.
+    """
     publication, subscription = across(hosts, exclusive=True)
     messages = [b"%d" % i for i in range(100)]
     send(publication, *messages)
     until(lambda: subscription.fill[0] == publication.position)
-    batch = subscription.poll(1)  # on loan over the death
+    batch = subscription.poll(1)  # held while the publisher dies
     hosts[0].close()
     drivers[0].close()
     until(lambda: not subscription.images() or subscription.images()[0].active_transports == 0)
@@ -135,7 +139,7 @@ def test_a_slow_reader_past_the_death_of_the_publisher(hosts, drivers):
 
 @pytest.mark.parametrize("pairs", [1, 10])
 def test_ping_and_pong(hosts, pairs):
-    """N29: each ping comes back as its pong, of every pair; and again after the echoing end was made anew."""
+    """N29: each pair returns a pong for each ping, also after the echoing end was restarted."""
     for _ in range(2):
         with ExitStack() as stack:
             ends = []
@@ -160,7 +164,7 @@ def test_ping_and_pong(hosts, pairs):
     ("channel", "stream_id"), [("same", 7), ("same", 8), ("other", 7), ("other", 8)]
 )
 def test_a_second_subscription_comes_and_goes(hosts, channel, stream_id):
-    """N30: on the same or another channel and stream; the first one misses nothing."""
+    """N30: on the same or another channel and stream; the first subscription misses nothing."""
     first = f"aeron:udp?endpoint=localhost:{free_port()}"
     publication, subscription = across(hosts, first, exclusive=True)
     uri = first if channel == "same" else UDP
@@ -183,7 +187,7 @@ def test_a_second_subscription_comes_and_goes(hosts, channel, stream_id):
 
 @pytest.mark.parametrize("channel", [IPC, UDP])
 def test_a_rejected_session_is_told_why(hosts, channel):
-    """N11: the publisher hears code and reason, the image goes, others of the client hear nothing."""
+    """N11: the publisher gets code and reason, the image goes; the client's others hear nothing."""
     if channel == IPC:
         publication, subscription = pair(hosts[0], exclusive=True)
     else:
@@ -203,7 +207,7 @@ def test_a_rejected_session_is_told_why(hosts, channel):
 
 
 def test_a_publication_sends_to_its_destinations(hosts):
-    """M3, N7: two readers of one publication; one goes by channel, one by id, and nobody is left."""
+    """M3, N7: two readers of one publication; one is removed by channel, the other by id."""
     readers = [hosts[1].add_subscription(UDP, 7) for _ in range(2)]
     publication = hosts[0].add_publication(
         "aeron:udp?control-mode=manual|control=localhost:0", 7, exclusive=True

@@ -1,4 +1,7 @@
-"""One Ray and one Spark for all integration tests; their files in temporary folders that go with the session."""
+"""One Ray and one Spark for all integration tests.
+
+Their files lie in temporary folders that are removed at the end of the session.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def _environment() -> None:
 
 @pytest.fixture(scope="session")
 def ray_session() -> Iterator[Any]:
-    """A running Ray of this machine alone."""
+    """A running Ray on this machine only."""
     _environment()
     ray = pytest.importorskip(
         "ray", reason="ray is not installed: pip install rstream-transport[ray]"

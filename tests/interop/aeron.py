@@ -1,4 +1,7 @@
-"""Which Aeron is at the other end: its C client and driver (pyaeron), or its Java ones in two releases. One face for all."""
+"""The Aeron at the other end: its C client and driver (pyaeron), or two releases in Java.
+
+All have the same interface.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from tests.interop.messages import SIZE_MAX
 JAVA_CURRENT = "1.51.0"
 JAVA_OLDER = "1.46.9"
 KINDS = ("c", f"java-{JAVA_CURRENT}", f"java-{JAVA_OLDER}")
-# The whole matrix takes a quarter of an hour; what `make test` leaves out is what repeats another row.
+# The whole matrix takes a quarter of an hour; `make test` leaves out rows that repeat another row.
 IS_WHOLE = os.environ.get("RSTREAM_INTEROP_WHOLE", "") == "1"
 
 C_DRIVER = """
@@ -43,13 +46,13 @@ class Aeron(Protocol):
         directory: str | None = None,
         size_max: int = SIZE_MAX,
     ) -> AbstractContextManager[Peer]:
-        """A process that publishes or subscribes and checks what it gets."""
+        """A process that publishes, or that subscribes and checks what it receives."""
         ...
 
 
 @dataclass(frozen=True)
 class CAeron:
-    """Aeron's C client and C media driver, as pyaeron carries them."""
+    """Aeron's C client and C media driver, as pyaeron ships them."""
 
     python: str
 
@@ -72,5 +75,5 @@ class CAeron:
 
 
 def aeron_of(kind: str, aeron_python: str) -> Aeron:
-    """Raises ``MissingError`` of tests.interop.java where there is none."""
+    """Raises ``MissingError`` of tests.interop.java if this Aeron is not available."""
     return CAeron(aeron_python) if kind == "c" else Java.prepare(kind.removeprefix("java-"))

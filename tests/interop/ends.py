@@ -25,7 +25,7 @@ PEER = Path(__file__).parent / "peer.py"
 
 @dataclass(frozen=True)
 class Peer:
-    """A peer process that is set up."""
+    """A peer process that is ready."""
 
     process: subprocess.Popen[str]
     directory: str
@@ -33,7 +33,7 @@ class Peer:
     count: int
 
     def line(self) -> str:
-        """The next line it prints; it watches its own stalls and then exits, which ends the wait."""
+        """The next line it prints. It exits when it stalls, which ends the wait."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline().strip()
         if not line:
@@ -43,7 +43,7 @@ class Peer:
         return line
 
     def await_done(self) -> None:
-        """Until it has sent, or received and checked, every message."""
+        """Wait until it has sent, or received and checked, every message."""
         assert self.line() == f"done {self.count}"
 
     def ask(self, command: str) -> str:
@@ -53,7 +53,7 @@ class Peer:
         return self.line()
 
     def assert_nothing_invalid(self) -> None:
-        """Its driver found no fault with any of our datagrams."""
+        """Check that the peer's driver found no fault in any of our datagrams."""
         assert counter(self.directory, "Invalid packets") == 0
         assert counter(self.directory, "Errors") == 0, _core.read_errors(self.directory)
 
@@ -69,7 +69,7 @@ def peer(
     size_max: int = SIZE_MAX,
     env: dict[str, str] | None = None,
 ) -> Iterator[Peer]:
-    """The peer process, set up; told to leave at the end, killed when it does not."""
+    """The peer process, ready; told to exit at the end, killed if it does not."""
     command = [
         python,
         str(PEER),
@@ -95,7 +95,10 @@ def peer(
 def aeron_process(
     command: list[str], env: dict[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A process with its directories in a place that is removed; ended by the end of its standard input, killed when it does not."""
+    """A process with its directories in a temporary place.
+
+    Ended by the end of its standard input, killed if it does not exit.
+    """
     with tempfile.TemporaryDirectory(
         prefix="rstream-interop-", ignore_cleanup_errors=True
     ) as place:
@@ -125,7 +128,7 @@ def send_all(publication: Publication, count: int, size_max: int = SIZE_MAX) -> 
         while (result := publication.offer(message)) < 0:
             assert result in (_core.BACK_PRESSURED, _core.ADMIN_ACTION, _core.NOT_CONNECTED), result
             assert time.monotonic() < deadline, (
-                f"message {number} ({len(message)} bytes) not taken: {result}"
+                f"message {number} ({len(message)} bytes) not accepted: {result}"
             )
             publication.wait(0.1)
 
@@ -133,7 +136,7 @@ def send_all(publication: Publication, count: int, size_max: int = SIZE_MAX) -> 
 def receive_all(
     subscription: Subscription, count: int, size_max: int = SIZE_MAX, pause_s: float = 0.0
 ) -> None:
-    """Every message, checked; after each poll a pause."""
+    """Receive and check every message; pause after each poll."""
     messages = Messages(SEED, size_max)
     received, moved_s = 0, time.monotonic()
     while received < count:
@@ -141,7 +144,8 @@ def receive_all(
             for data in batch:
                 expected = messages.next()
                 assert data == expected, (
-                    f"message {received}: {len(data)} bytes differ from the {len(expected)} expected"
+                    f"message {received}: {len(data)} bytes differ from the"
+                    f" {len(expected)} expected"
                 )
                 received += 1
                 moved_s = time.monotonic()
@@ -151,7 +155,7 @@ def receive_all(
 
 
 def await_end(subscription: Subscription, timeout_s: float = 15.0) -> rstream.client.ImageEvent:
-    """The event that tells the end of the image that was there; nothing may come any more."""
+    """The event of the image's end; no message may arrive after it."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         with subscription.poll(64) as batch:
@@ -164,7 +168,7 @@ def await_end(subscription: Subscription, timeout_s: float = 15.0) -> rstream.cl
 
 
 def lossy_driver(directory: str, **options: str) -> rstream.Driver:
-    """1 % of what we send and of what we receive is lost, data and control alike."""
+    """A driver that loses 1 % of what we send and of what we receive, data and control alike."""
     kinds = [
         f"fault-{way}-{what}-loss" for way in ("send", "receive") for what in ("data", "control")
     ]

@@ -1,4 +1,7 @@
-"""Aeron's Java client and driver as a peer: io.aeron:aeron-all through Maven, and what lies in java/ compiled against it."""
+"""Aeron's Java client and driver as a peer.
+
+Maven fetches io.aeron:aeron-all, and the sources in java/ are compiled against it.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,12 @@ SMALL_VM = [
 ]
 EXPERIMENTAL = {
     "aeron.enable.experimental.features": "true"
-}  # the older release has response channels behind it
+}  # the older release enables response channels by this setting
 TOOLS = ("AeronStat", "ErrorStat", "LossStat", "StreamStat", "BacklogStat")
 
 
 class MissingError(Exception):
-    """No Java peer on this machine; the text says what is missing."""
+    """This machine has no Java peer; the text names what is missing."""
 
 
 def _run(command: list[str], what: str) -> None:
@@ -55,7 +58,7 @@ class Java:
 
     @classmethod
     def prepare(cls, version: str) -> Java:
-        """Fetches the jar and compiles the peer, once; raises ``MissingError``."""
+        """Fetch the jar and compile the peer, once; raises ``MissingError``."""
         for program in ("java", "javac", "mvn"):
             if shutil.which(program) is None:
                 raise MissingError(f"{program} is not installed")
@@ -102,7 +105,7 @@ class Java:
         ]
 
     def tool(self, name: str, directory: str) -> str:
-        """What one of Aeron's own tools prints about a driver directory."""
+        """The output of one of Aeron's own tools for a driver directory."""
         arguments = ["watch=false"] if name == "AeronStat" else []
         command = self.command(
             f"io.aeron.samples.{name}", *arguments, settings={"aeron.dir": directory}
@@ -135,7 +138,10 @@ class Java:
         size_max: int = SIZE_MAX,
         settings: dict[str, str] | None = None,
     ) -> Iterator[Peer]:
-        """A publishing or subscribing process, set up; with a driver of its own unless a directory is named."""
+        """A publishing or subscribing process, ready.
+
+        It has a driver of its own unless a directory is named.
+        """
         arguments = ["Peer", role, "--channel", channel]
         if directory is not None:
             arguments += ["--dir", directory]

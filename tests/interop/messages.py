@@ -1,7 +1,8 @@
-"""The messages of the interop runs, the same on both sides, from a seed: no dependency but the standard library.
+"""The messages of the interop runs, the same on both sides, from a seed.
 
-Sizes are floor(2^(20 u)) - 1 with u uniform, and now and then exactly 0 or 1 MiB. Content is a piece of one pseudo-random block that depends on
-the message's number, so that a lost, repeated, exchanged or damaged message differs.
+It needs only the standard library. Sizes are floor(2^(20 u)) - 1 with u uniform, and now and then
+exactly 0 or 1 MiB. The content is a piece of one pseudo-random block chosen by the message's
+number, so that a lost, repeated, exchanged or damaged message differs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ SIZE_MAX = 1 << 20
 
 
 class Messages:
-    """The messages of the run with this seed, in order, none larger than ``size_max`` (a power of two)."""
+    """The messages of this seed in order, none larger than ``size_max`` (a power of two)."""
 
     def __init__(self, seed: int, size_max: int = SIZE_MAX) -> None:
         self._random = random.Random(seed)

@@ -1,11 +1,16 @@
-"""A real Aeron peer: Aeron's C client, and its C media driver unless --dir names another, as carried by pyaeron.
+"""A real Aeron peer: Aeron's C client, with its C media driver unless --dir names another.
 
-Runs in a Python of its own (pyaeron needs 3.12 or newer):  python peer.py ROLE --channel URI --stream N --count N --seed N [--dir DIR]
-Prints "ready DIR CLIENT_ID" when it is set up and "done COUNT" when all was sent or received and right; any difference ends it with exit
-code 1 and a text. Then it obeys the lines of its standard input, each answered by one line, and leaves at its end:
+It runs in a Python of its own, since pyaeron needs 3.12 or newer:
 
-    close    closes the publication or subscription: "closed"
-    await    a subscription waits until its last image is gone: "ended" and whether the image had said that its stream is at its end
+    python peer.py ROLE --channel URI --stream N --count N --seed N [--dir DIR]
+
+It prints "ready DIR CLIENT_ID" when it is set up, and "done COUNT" when all messages were sent, or
+received and checked. A difference ends it with exit code 1 and a text. Then it obeys the lines of
+its standard input, answers each with one line, and exits at the end of the input:
+
+    close    close the publication or subscription: "closed"
+    await    wait until the subscription's last image is gone: "ended" and whether the image had
+             reached the end of its stream
 """
 
 from __future__ import annotations
@@ -73,7 +78,8 @@ def subscribe(subscription: pyaeron.Subscription, options: argparse.Namespace) -
             raise SystemExit(f"stalled at message {received} for {STALL_S} s")
 
 
-#: Whether each image that went had said that its stream was at its end; noted as it goes, because between two looks it may be gone.
+#: For each image that went: whether it had reached the end of its stream. Noted by the handler,
+#: because an image may go between two polls.
 ENDS: list[bool] = []
 
 
@@ -82,7 +88,7 @@ def note_end(_subscription: pyaeron.Subscription, image: pyaeron.Image) -> None:
 
 
 def await_end(subscription: pyaeron.Subscription) -> str:
-    """Until the last image is gone; nothing may come any more."""
+    """Wait until the last image is gone; no message may arrive any more."""
     late: list[int] = []
     has_said = False
     deadline = time.monotonic() + END_S
@@ -92,7 +98,7 @@ def await_end(subscription: pyaeron.Subscription) -> str:
         subscription.poll(lambda view, header: late.append(len(view)), 64, assemble=True)
         if late or time.monotonic() > deadline:
             raise SystemExit(
-                f"an image is still there after {END_S} s, or something came late: {late}"
+                f"an image is still there after {END_S} s, or messages came late: {late}"
             )
         time.sleep(0.001)
     return f"ended {has_said or any(ENDS)}"

@@ -1,7 +1,9 @@
 """A real Aeron peer on the other end: Aeron's C client and C media driver.
 
-What must hold: over UDP in both directions, sizes from 0 to 1 MiB, with 1 % loss on data and on control, every message arrives once, in order,
-unchanged; the end of a stream is seen by the other side; the peer finds no datagram of ours invalid.
+What must hold: over UDP in both directions, with sizes from 0 to 1 MiB and 1 % loss on data and
+control, every message arrives once, in order, unchanged; the other side sees the end of a stream;
+the peer finds none of our datagrams invalid.
+
 The count is small here; `make prove` runs 100 000 (RSTREAM_INTEROP_COUNT).
 """
 
@@ -28,10 +30,10 @@ from tests.interop.ends import (
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 COUNT = int(os.environ.get("RSTREAM_INTEROP_COUNT", "5000"))
-# The second term id is the smallest number there is: the ids go on where 32 bits end.
+# The second term id is the smallest 32-bit number: the ids wrap.
 WRAP_OPTIONS = "|term-length=64k|init-term-id=2147483647|term-id=2147483647|term-offset=0"
 WRAP_COUNT = 2000
-WRAP_SIZE_MAX = 4096  # 64 KiB terms take messages of up to 8 KiB
+WRAP_SIZE_MAX = 4096  # terms of 64 KiB carry messages of up to 8 KiB
 WRAP_TERMS_MIN = 10
 
 

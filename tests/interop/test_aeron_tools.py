@@ -1,7 +1,7 @@
-"""Aeron's own tools look into a directory of ours and print what ours print (O4).
+"""Aeron's own tools read our directory and print what our tools print (O4).
 
-What must hold: every counter with its id, value and label; every distinct error with its count and text; every loss with its bytes; StreamStat and
-BacklogStat read the positions of each stream.
+What must hold: every counter with its id, value and label; every distinct error with its count and
+text; every loss with its bytes. StreamStat and BacklogStat read the positions of each stream.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOVING_LABELS = ("client-heartbeat", "Conductor", "Sender", "Receiver", "NameRes
 # One message of SIZE bytes was sent, received and consumed.
 SIZE = 100
 POSITION = 160
-# The older release has its own words for a publication's position.
+# The older release uses another word for a publication's position.
 LOSSY_COUNT = 400
 STREAM_STAT = {
     r"pub-pos \(\w+\)": POSITION,
@@ -96,7 +96,7 @@ def test_aeron_stat_prints_our_counters(java: Java, driver_dir: str) -> None:
 def test_loss_stat_prints_our_losses(
     java: Java, driver_dir: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """O4. Channels of four lengths, because readers and writers of the report must agree where the next record begins."""
+    """O4. Channels of four lengths: readers and writers of the report agree on record sizes."""
     kinds = [f"fault-{way}-data-loss" for way in ("send", "receive")]
     options = {"fault-seed": "7", **dict.fromkeys(kinds, "0.1")}
     with (
@@ -139,7 +139,7 @@ def test_error_stat_prints_our_errors(
         assert _driver.errors(driver.dir) == 0
         ours = capsys.readouterr().out.splitlines()
         theirs = java.tool("ErrorStat", driver.dir).splitlines()
-        # Theirs names the file first.
+        # Their output starts with the file.
         assert [line.strip() for line in ours if line.strip()] == [
             line.strip() for line in theirs if line.strip()
         ][1:]

@@ -1,7 +1,9 @@
-"""Our datagrams as Wireshark's Aeron dissector reads them: as many decoded as our driver says it sent, none malformed, every kind present.
+"""Our datagrams as Wireshark's Aeron dissector reads them.
 
-The kinds are made on purpose: terms that fill force PAD frames, loss forces NAK, and an Aeron subscriber with CUBIC that measures round trips
-makes our publisher answer with RTTM. Our driver's count is taken below the fault injection: what it lost on purpose was never sent.
+What must hold: it decodes as many as our driver counts as sent, none malformed, every kind present.
+The test causes each kind: full terms force PAD frames, loss forces NAKs, and an Aeron subscriber
+with CUBIC, which measures round trips, makes our publisher answer with RTTM. Our driver counts
+below the fault injection: a datagram lost on purpose was never sent.
 """
 
 from __future__ import annotations
@@ -34,13 +36,11 @@ QUIET_S = 0.7
 
 @dataclass
 class Decoded:
-    """What one side sent."""
+    """The datagrams of one side."""
 
     datagrams: int = 0
     malformed: int = 0
-    kinds: Counter[str] = field(
-        default_factory=Counter
-    )  # frames, several in a datagram are several
+    kinds: Counter[str] = field(default_factory=Counter)  # frames; each frame of a datagram counts
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def recording(tshark: str, capture: Path, ports: tuple[int, int]) -> Iterator[No
         assert recorder.stderr is not None
         while "Capturing on" not in recorder.stderr.readline():
             assert recorder.poll() is None
-        time.sleep(1.0)  # the capture is open a moment after it says so
+        time.sleep(1.0)  # the capture starts a moment after it says so
         yield
         time.sleep(1.0)
     finally:
@@ -104,7 +104,10 @@ def test_every_datagram_is_decoded(
 
 
 def traffic(aeron_python: str, driver_dir: str, ports: tuple[int, int]) -> tuple[int, int]:
-    """Both directions, with loss; the datagrams that our driver counted as sent and received, once it is silent."""
+    """Send in both directions with loss.
+
+    Returns the datagrams that our driver sent and received, once it is silent.
+    """
     out, back = (f"aeron:udp?endpoint=127.0.0.1:{port}" for port in ports)
     measuring = {"AERON_CUBICCONGESTIONCONTROL_MEASURERTT": "true"}
     quick = {
@@ -112,7 +115,7 @@ def traffic(aeron_python: str, driver_dir: str, ports: tuple[int, int]) -> tuple
         "image-liveness-timeout": "1500ms",
         "timer-interval": "100ms",
     }
-    # On the loopback a capture sees a run of datagrams before the kernel has cut it.
+    # On the loopback a capture sees a run of datagrams before the kernel splits it.
     quick["segmentation-offload"] = "false"
     with lossy_driver(driver_dir, **quick):
         with Client(dir=driver_dir) as client:
@@ -129,7 +132,7 @@ def traffic(aeron_python: str, driver_dir: str, ports: tuple[int, int]) -> tuple
             ):
                 send_all(publication, COUNT, SIZE_MAX)
                 them.await_done()
-                time.sleep(0.3)  # it goes on measuring: the first round trips may have been lost
+                time.sleep(0.3)  # it keeps measuring: the first round trips may have been lost
                 them.assert_nothing_invalid()
             with (
                 client.add_subscription(back, STREAM) as subscription,
@@ -142,7 +145,7 @@ def traffic(aeron_python: str, driver_dir: str, ports: tuple[int, int]) -> tuple
 
 
 def await_silence(driver_dir: str) -> tuple[int, int]:
-    """Until the driver neither sends nor receives for a while."""
+    """Wait until the driver neither sends nor receives for a while."""
 
     def counts() -> tuple[int, int]:
         return counter(driver_dir, "rs-datagrams-sent"), counter(
@@ -159,7 +162,7 @@ def await_silence(driver_dir: str) -> tuple[int, int]:
 
 
 def decode(tshark: str, capture: Path, ports: tuple[int, int]) -> tuple[Decoded, Decoded]:
-    """Ours and theirs. We send to the first port, where they read, and from the second, where we read."""
+    """Ours and theirs. The first port is the one they read (we send to it), the second is ours."""
     dissect = [argument for port in ports for argument in ("-d", f"udp.port=={port},aeron")]
     fields = [
         "udp.srcport",

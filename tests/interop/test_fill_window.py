@@ -1,7 +1,8 @@
-"""``rs-fill-window`` beside real senders of Aeron's, which understand no fill NAKs.
+"""``rs-fill-window`` with real Aeron senders, which understand no fill NAKs.
 
-A reader of ours that is slower than they are gets every message, in order, whichever window it told them; with the option its queue is shorter
-than a window of credit makes it, and they find nothing wrong with any status message.
+A slower reader of ours gets every message in order, whichever window it announced. With the option
+its queue is shorter than under a window of credit, and the senders find no fault in a status
+message.
 """
 
 from __future__ import annotations
@@ -24,15 +25,18 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 COUNT = 600
 SIZE_MAX = 1 << 14
 PAUSE_S = 0.001
-FRAGMENTS = 4  # taken at once: small beside the window of 128 KiB
+FRAGMENTS = 4  # read at once: small beside the window of 128 KiB
 
 
 def read_slowly(subscription: Subscription, directory: str) -> list[float]:
-    """Every message, checked; the fill before each step that found something, once the stream has come up to its pace."""
+    """Receive and check every message; return the fill before each step that found data.
+
+    The fill counts once the stream runs at the reader's pace.
+    """
     messages, received, fills = Messages(SEED, SIZE_MAX), 0, []
     moved_s = time.monotonic()
     while received < COUNT:
-        if COUNT // 6 < received < COUNT * 5 // 6:  # the publisher ends before its reader does
+        if COUNT // 6 < received < COUNT * 5 // 6:  # the publisher ends before its reader
             fills.append(counter(directory, "rcv-fill") / 1000)
         with subscription.poll(FRAGMENTS) as batch:
             for data in batch:
@@ -45,7 +49,7 @@ def read_slowly(subscription: Subscription, directory: str) -> list[float]:
 
 
 def queue_of(aeron: Aeron, directory: str, options: str) -> float:
-    """The median of the fill."""
+    """The median fill."""
     uris = channels("unicast")
     with (
         rstream.Driver(dir=directory) as driver,

@@ -1,7 +1,8 @@
 """Every Aeron against us, over every kind of channel, with and without loss.
 
-What must hold: messages of 0 to 64 KiB arrive once, in order, unchanged; the subscriber sees the end of the stream; the peer's driver finds none of
-our datagrams invalid and logs no error. Loss is made by our driver, on data and on control, in both directions.
+What must hold: messages of 0 to 64 KiB arrive once, in order, unchanged; the subscriber sees the
+end of the stream; the peer's driver finds none of our datagrams invalid and logs no error. Our
+driver makes the loss, on data and control, in both directions.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def test_they_publish(aeron: Aeron, driver_dir: str, channel: str, loss: str) ->
 def test_a_group_of_both(
     aeron: Aeron, driver_dir: str, make_driver_dir: Callable[[], str], strategy: str
 ) -> None:
-    """O5: an Aeron receiver and one of ours, each on a driver of its own, read one stream; both count."""
+    """O5: an Aeron receiver and ours, each on its own driver, read one stream; both count."""
     group = f"aeron:udp?endpoint=224.20.30.39:{free_port()}|interface=127.0.0.1"
     reader = f"{group}|gtag={TAG}"
     with (
@@ -168,7 +169,7 @@ def test_a_group_of_both(
         client.add_publication(f"{group}|term-length=1m|fc={strategy}", STREAM) as publication,
     ):
         time.sleep(0.5)
-        assert not publication.is_connected  # one of two
+        assert not publication.is_connected  # one receiver of two
         with aeron.peer("subscribe", reader, COUNT, size_max=SIZE_MAX) as them:
             with ThreadPoolExecutor(1) as pool:
                 sending = pool.submit(send_all, publication, COUNT, SIZE_MAX)
@@ -183,7 +184,7 @@ def test_a_group_of_both(
 
 
 def test_revoked_and_rejected(aeron_python: str, driver_dir: str) -> None:
-    """O7: what we revoke is over for an Aeron subscriber; an Aeron publisher that we reject hears of it."""
+    """O7: a revoked stream ends for an Aeron subscriber; a rejected Aeron publisher is notified."""
     out, back = channels("unicast").publication, channels("unicast").publication
     with rstream.Driver(dir=driver_dir), Client(dir=driver_dir, start_driver=False) as client:
         publication = client.add_publication(out, STREAM, exclusive=True)
@@ -208,7 +209,7 @@ def test_revoked_and_rejected(aeron_python: str, driver_dir: str) -> None:
 
 
 def test_they_revoke_and_reject(driver_dir: str) -> None:
-    """O7: what an Aeron publisher revokes is over for us; an Aeron subscriber that rejects us is heard."""
+    """O7: a stream that Aeron revokes ends for us; an Aeron subscriber can reject our stream."""
     try:
         java = Java.prepare(JAVA_CURRENT)
     except MissingError as error:
@@ -250,7 +251,7 @@ def driver_of(whose: str, aeron: Aeron, our_dir: str) -> Iterator[str]:
 @pytest.mark.parametrize("medium", ["ipc", "udp"])
 @pytest.mark.parametrize("whose", ["ours", "theirs"])
 def test_one_directory(aeron: Aeron, driver_dir: str, whose: str, medium: str) -> None:
-    """O2, O3: our client and theirs on one driver, whoever's it is, each as publisher and as subscriber."""
+    """O2, O3: both clients on one driver of either kind, each as publisher and subscriber."""
     channel = "aeron:ipc" if medium == "ipc" else channels("unicast").publication
     with (
         driver_of(whose, aeron, driver_dir) as directory,

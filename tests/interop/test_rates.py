@@ -1,7 +1,8 @@
-"""Laws of rate and fill NAKs beside Aeron peers: what rstream peers say to each other must not disturb them.
+"""Rate laws and fill NAKs beside Aeron peers, which they must not disturb.
 
-A publisher of ours with a law sets one more flag in its SETUPs and sends at its own pace; a slow reader of ours sends it fill NAKs, which in a group leave by the same sockets as what Aeron's
-receivers send. An Aeron sender gets none, however slow its reader of ours is.
+A publisher of ours with a law sets one more flag in its SETUPs and sends at its own pace. A slow
+reader of ours sends it fill NAKs; in a group they go to the same sockets as the frames of Aeron
+receivers. An Aeron sender gets none, however slow our reader is.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 COUNT = 400
 SIZE_MAX = 1 << 16
-PAUSE_S = 0.02  # of the slow reader, which so takes a window in that time
+PAUSE_S = 0.02  # pause of the slow reader, which reads one window in that time
 LAWS = ("adaptive", "nak", "fixed,r:8m") if IS_WHOLE else ("adaptive",)
 LAWS_OF_GROUPS = ("adaptive", "nak") if IS_WHOLE else ("nak",)
 
@@ -48,16 +49,17 @@ def test_an_aeron_reader_of_a_stream_with_a_law(aeron: Aeron, driver_dir: str, l
         them.assert_nothing_invalid()
         assert counter(driver_dir, "Invalid packets") == 0
         if law.startswith("fixed"):
-            assert (
-                took_s >= sent / (8 << 20) * 0.9
-            )  # the last burst may be in the publisher's hands
+            assert took_s >= sent / (8 << 20) * 0.9  # the publisher may still hold the last burst
 
 
 @pytest.mark.parametrize("law", LAWS_OF_GROUPS)
 def test_fill_naks_in_a_group_with_an_aeron_reader(
     aeron: Aeron, driver_dir: str, make_driver_dir: Callable[[], str], law: str
 ) -> None:
-    """Ours is slow and says so; Aeron's, in the same group and tagged like ours, gets the same stream and finds nothing wrong with it."""
+    """Our reader is slow and sends fill NAKs; Aeron's reader in its group is not disturbed.
+
+    Aeron's reader, tagged like ours, gets the same stream and finds no fault.
+    """
     group = f"aeron:udp?endpoint=224.20.30.39:{free_port()}|interface=127.0.0.1"
     reader = f"{group}|gtag={TAG}"
     with (

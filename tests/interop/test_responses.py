@@ -1,4 +1,7 @@
-"""Response channels between Aeron's Java and us, both ways: what each requester asks comes back to it alone, also with loss."""
+"""Response channels between Aeron's Java and us, in both directions.
+
+Each requester gets exactly its own responses, also with loss.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +43,14 @@ def uris() -> tuple[str, str]:
 def send(publication: Publication, message: bytes) -> None:
     deadline = time.monotonic() + STALL_S
     while (result := publication.offer(message)) < 0:
-        assert time.monotonic() < deadline, f"not taken: {result}"
+        assert time.monotonic() < deadline, f"not accepted: {result}"
         publication.wait(0.1)
 
 
 def add_requester(
     client: Client, requests: str, responses: str
 ) -> tuple[Publication, Subscription]:
-    """A subscription for the responses, and the publication that names it."""
+    """A subscription for the responses, and the publication that refers to it."""
     subscription = client.add_subscription(responses, STREAM + 1)
     return client.add_publication(
         f"{requests}|response-correlation-id={subscription.registration_id}", STREAM, exclusive=True
@@ -73,7 +76,7 @@ def receive(subscription: Subscription, expected: bytes) -> None:
 
 
 def test_they_respond(java: Java, driver_dir: str, uris: tuple[str, str]) -> None:
-    """N14, O7: two requesters of ours and one responder of theirs; each gets its own."""
+    """N14, O7: two requesters of ours and a responder of theirs; each gets its own responses."""
     with (
         lossy_driver(driver_dir) as driver,
         java.responder("respond", *uris, 0) as them,
@@ -95,7 +98,7 @@ def test_they_respond(java: Java, driver_dir: str, uris: tuple[str, str]) -> Non
 
 
 def test_we_respond(java: Java, driver_dir: str, uris: tuple[str, str]) -> None:
-    """N14, O7: two requesters of theirs, one of ours beside them, and a responder of ours."""
+    """N14, O7: two requesters of theirs, one of ours, and a responder of ours."""
     requests, responses = uris
     with (
         lossy_driver(driver_dir) as driver,

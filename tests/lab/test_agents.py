@@ -1,4 +1,4 @@
-"""Real agents in the laboratory: what a run keeps, and how near the queue engine comes to it."""
+"""Real agents in the laboratory: the invariants of a run, and how close the queue engine is."""
 
 from __future__ import annotations
 
@@ -37,14 +37,17 @@ def with_agents(world: Scenario) -> Scenario:
 
 
 def rates(found: Run) -> list[float]:
-    """What was sent in MB/s, second by second from 0.5 s on."""
+    """Bytes sent in MB/s, second by second from 0.5 s on."""
     return [mean_rate(found, "sent", at + 0.5, at + 1.0) / MB for at in range(3)]
 
 
 @pytest.mark.parametrize("law", ["adaptive", "credit", "aimd", "cubic"])
-def test_the_queue_engine_and_eight_real_receivers_say_the_same(law: str) -> None:
-    """One of eight receivers at 100, 40 and 100 MB/s, a second each: what is sent in each phase, how it is used, how long its queue is. What the
-    engine leaves out (terms, measured round trips, passes of agents) makes the difference."""
+def test_the_queue_engine_agrees_with_eight_real_receivers(law: str) -> None:
+    """One of eight receivers runs at 100, 40 and 100 MB/s, a second each.
+
+    Both agree on the bytes sent in each phase, utilisation and queue. They differ by what the
+    engine leaves out: terms, measured round trips, passes of agents.
+    """
     changing = Consumer(levels=((0.0, 100 * MB), (1.0, 40 * MB), (2.0, 100 * MB)), noise=0.15)
     world = group(
         "eight", 3, (changing, *(Consumer(levels=FLAT, noise=0.15) for _ in range(7)))
@@ -62,9 +65,12 @@ def test_the_queue_engine_and_eight_real_receivers_say_the_same(law: str) -> Non
     assert sum(real.results("reports")) == 0 or LAWS[law].reports
 
 
-def test_nobody_is_left_behind_by_a_buffer_of_half_a_term() -> None:
-    """Four receivers of 16 MB/s whose windows are half a term, 20 ms away; one stops for 0.4 s. Whose buffer is full lies further behind than Aeron's status
-    messages and repairs reach: three of four were never heard again."""
+def test_a_buffer_of_half_a_term_loses_no_receiver() -> None:
+    """Four receivers of 16 MB/s with windows of half a term, 20 ms away; one stops for 0.4 s.
+
+    A receiver with a full buffer lies further behind than Aeron's status messages and repairs
+    reach: without special care three of four were lost for good.
+    """
     stopping = Consumer(levels=((0.0, 16 * MB),), noise=0.15, pauses=((1.0, 0.4),))
     others = tuple(Consumer(levels=((0.0, 16 * MB),), noise=0.15) for _ in range(3))
     world = group(
@@ -98,8 +104,11 @@ def test_one_seed_is_one_run() -> None:
 
 
 @pytest.mark.parametrize(("receivers", "loss"), [(1, 0.02), (3, 0.001)])
-def test_what_was_sent_arrives_whatever_is_lost(receivers: int, loss: float) -> None:
-    """The application ends, and everybody has consumed what was sent: unicast, and multicast, where a receiver asks for one gap after the other."""
+def test_all_data_arrive_despite_loss(receivers: int, loss: float) -> None:
+    """When the application ends, every receiver has consumed all data.
+
+    Unicast, and multicast, where a receiver asks for one gap after the other.
+    """
     consumers = tuple(
         Consumer(levels=FLAT, noise=0.15, pauses=((0.2, 0.05),)) for _ in range(receivers)
     )
@@ -118,8 +127,8 @@ def test_what_was_sent_arrives_whatever_is_lost(receivers: int, loss: float) -> 
     assert max(found.sender("queue_most")) <= BUFFER
 
 
-def test_the_link_is_the_senders_own_interface() -> None:
-    """30 MB/s of a receiver that could take 100: nothing is lost, nothing waits at the receiver."""
+def test_the_link_limits_the_senders_interface() -> None:
+    """30 MB/s to a receiver of 100 MB/s: no loss, no queue at the receiver."""
     world = group(
         "link",
         1,
@@ -132,8 +141,11 @@ def test_the_link_is_the_senders_own_interface() -> None:
     assert found.result(0)["lost"] == found.result(0)["overrun"] == 0
 
 
-def test_who_dies_or_hangs_holds_the_others_as_long_as_it_must() -> None:
-    """With fc=min a dead receiver holds until its timeout, one that hangs until it is evicted; then the other goes on."""
+def test_a_dead_or_hung_receiver_holds_the_others_for_a_bounded_time() -> None:
+    """With fc=min a dead receiver holds until its timeout, a hung one until it is evicted.
+
+    Then the other receiver goes on.
+    """
     sender = Sender(law=Law("credit"), receiver_timeout_s=0.5)
     dead = run(
         with_agents(
@@ -164,8 +176,11 @@ def test_who_dies_or_hangs_holds_the_others_as_long_as_it_must() -> None:
         assert found.results("is_gone") == [0.0, 1.0]
 
 
-def test_the_reports_of_who_was_evicted_stay_counted() -> None:
-    """Its image goes, with its counters; the picture of fill NAKs per second once fell to minus eight thousand there."""
+def test_the_reports_of_an_evicted_receiver_stay_counted() -> None:
+    """Its image goes with its counters.
+
+    The plotted rate of fill NAKs must not fall below zero there.
+    """
     found = run(
         with_agents(
             group(
@@ -182,8 +197,8 @@ def test_the_reports_of_who_was_evicted_stay_counted() -> None:
     assert reports == sorted(reports)
 
 
-def test_who_stands_still_is_not_overrun() -> None:
-    """200 ms, of which the floor alone would fill the buffer; then the stream goes on."""
+def test_a_stalled_receiver_is_not_overrun() -> None:
+    """It stalls 200 ms, in which the floor alone would fill the buffer; then the stream goes on."""
     stops = Consumer(levels=FLAT, noise=0.15, pauses=((0.5, 0.2),))
     found = run(
         with_agents(
@@ -202,11 +217,13 @@ def test_who_stands_still_is_not_overrun() -> None:
     assert mean_rate(found, "sent", 0.9, 1.2) > 60 * MB
 
 
-def test_a_chain_hands_on_what_it_takes() -> None:
+def test_a_chain_forwards_what_it_reads() -> None:
     backlog = 256 << 10
     world = Scenario(
-        name="chain", seconds=1.5, senders=tuple(Sender(law=Law("credit"), backlog_bytes=backlog) for _ in range(2)),
-        consumers=(Consumer(forward_to=1), Consumer(levels=((0.0, 100 * MB), (0.5, 30 * MB)))), images=(Image(0, 0), Image(1, 1)), agents=True,
+        name="chain", seconds=1.5,
+        senders=tuple(Sender(law=Law("credit"), backlog_bytes=backlog) for _ in range(2)),
+        consumers=(Consumer(forward_to=1), Consumer(levels=((0.0, 100 * MB), (0.5, 30 * MB)))),
+        images=(Image(0, 0), Image(1, 1)), agents=True,
     )  # fmt: skip
     found = run(world, 1)
     assert mean_rate(found, "sent", 1.0, 1.45) == pytest.approx(30 * MB, rel=0.1)
@@ -251,7 +268,7 @@ def test_a_chain_hands_on_what_it_takes() -> None:
         ),
     ],
 )
-def test_what_real_agents_cannot_do_is_refused(
+def test_scenarios_beyond_real_agents_are_refused(
     monkeypatch: pytest.MonkeyPatch, world: Scenario, message: str
 ) -> None:
     made: list[str] = []
@@ -268,8 +285,11 @@ def test_what_real_agents_cannot_do_is_refused(
 
 
 @pytest.mark.parametrize("receivers", [1, 4])
-def test_receivers_learn_from_their_sender_what_delay_it_aims_at(receivers: int) -> None:
-    """A receiver's driver begins with 10 ms; what the publisher's law says goes by the wire, to one receiver and to a group."""
+def test_receivers_learn_the_target_delay_from_their_sender(receivers: int) -> None:
+    """A receiver's driver starts with 10 ms; the value of the publisher's law arrives by the wire.
+
+    Shown for one receiver and for a group.
+    """
 
     def queue_s(delay_s: float) -> float:
         law = Law("adaptive", {"target_delay_ns": delay_s * 1e9})
@@ -284,8 +304,8 @@ def test_receivers_learn_from_their_sender_what_delay_it_aims_at(receivers: int)
     assert long > 1.35 * usual
 
 
-def test_drivers_are_told_how_long_a_stop_takes() -> None:
-    """D: reports begin earlier in a small buffer, and X is less by it."""
+def test_drivers_use_the_detection_time_of_the_law() -> None:
+    """D, the detection time: reports begin earlier in a small buffer, and X falls with it."""
 
     def median(column: str, detect_ns: float, buffer_bytes: int) -> float:
         law = Law("adaptive", {"detect_ns": detect_ns})
@@ -322,14 +342,18 @@ def attacked(name: str) -> Run:
 
 
 def rise(found: Run, column: str, from_s: float, to_s: float) -> float:
-    """By how much a count of the sender's grew."""
+    """The growth of a count of the sender."""
     values = found.sender(column)
     return values[found.index(to_s)] - values[found.index(from_s)]
 
 
 @pytest.mark.parametrize("kind", ["fresh", "stranger"])
-def test_who_is_nobody_brings_a_group_of_real_agents_to_its_floor_and_no_lower(kind: str) -> None:
-    """Three thousand in three seconds. Always the same name is found out within a second; ever new ones are not, and when they end the group goes on."""
+def test_forged_receivers_bring_a_group_of_real_agents_to_its_floor_at_most(kind: str) -> None:
+    """Three thousand forged reports in three seconds.
+
+    A repeated name is found within a second; ever new names are not, and when they end the group
+    goes on.
+    """
     found = attacked(f"forged_{kind}")
     seen = look(found)
     assert rise(found, "reports", FROM_S, TO_S) >= 2990
@@ -342,8 +366,11 @@ def test_who_is_nobody_brings_a_group_of_real_agents_to_its_floor_and_no_lower(k
 
 @pytest.mark.parametrize("kind", ["name", "replay"])
 def test_a_stolen_name_and_a_replay_change_little(kind: str) -> None:
-    """Both come with a position that their image has left behind: a stolen name is no news to the law, a replay from before is further behind than the
-    driver reads. That they came shows in the bytes to the sender: each has a hundred and more."""
+    """Both carry a position that their image has passed, so they change little.
+
+    A stolen name is ignored by the law; a replay lies further behind than the driver reads. The
+    bytes to the sender show that the reports arrived: each has a hundred and more.
+    """
     found = attacked(f"forged_{kind}")
     seen = look(found)
     assert (
@@ -356,8 +383,8 @@ def test_a_stolen_name_and_a_replay_change_little(kind: str) -> None:
     assert found.results("unmasked_ns") == [-1.0] * 4
 
 
-def test_a_liar_among_real_agents_is_recognised_named_and_ignored() -> None:
-    """As by the queue engine: it holds the group at the floor, for half a second."""
+def test_a_lying_real_agent_is_recognised_named_and_ignored() -> None:
+    """As with the queue engine, it holds the group at the floor for half a second."""
     found, by_queues = attacked("liar"), run(attacks()["liar"], 1)
     seen, expected = look(found), look(by_queues)
     assert seen["least_limit_share"] == pytest.approx(expected["least_limit_share"], abs=0.01)
@@ -368,11 +395,14 @@ def test_a_liar_among_real_agents_is_recognised_named_and_ignored() -> None:
     assert max(unmasked_s[1:]) < 0
     assert found.result(0)["reports"] == pytest.approx(
         by_queues.result(0)["reports"], rel=0.1
-    )  # one in 10 ms
+    )  # one report in 10 ms
 
 
-def test_what_a_liars_receiver_says_does_not_get_through() -> None:
-    """It takes 40 MB/s of a link of 100 and says once that all is well: nobody slows the sender, and it is overrun."""
+def test_a_liars_own_reports_are_suppressed() -> None:
+    """It reads 40 MB/s of a link of 100 MB/s and reports once that all is well.
+
+    So no report slows the sender, and the receiver is overrun.
+    """
     consumers = (Consumer(levels=((0.0, 40 * MB),)), Consumer(levels=((0.0, 500 * MB),)))
     true = group("true", 1.0, consumers, sender=Sender(link_rate=100 * MB))
     silent = replace(
@@ -410,8 +440,8 @@ def test_one_seed_is_one_attack() -> None:
     assert first.sender("limit") != other.sender("limit")
 
 
-def test_who_carries_out_a_scenario_in_virtual_time() -> None:
-    """Real agents up to sixteen receivers, queues above and where they are wanted."""
+def test_the_engine_of_a_scenario_in_virtual_time() -> None:
+    """Real agents up to sixteen receivers; queues above that and where a scenario asks."""
     placed = {size: VIRTUAL.place(group("size", 1, (Consumer(),) * size)) for size in (1, 16, 17)}
     assert {size: world.agents for size, world in placed.items()} == {1: True, 16: True, 17: False}
     assert not VIRTUAL.place(replace(group("queues", 1, (Consumer(),)), queues=True)).agents
@@ -420,18 +450,26 @@ def test_who_carries_out_a_scenario_in_virtual_time() -> None:
 
 @pytest.mark.parametrize("in_turn", [False, True])
 def test_two_senders_of_one_receiver_come_to_equal_shares(in_turn: bool) -> None:
-    """The second one begins at a tenth of the first. A consumer that serves by arrival takes of each what its queue's share is, and each sender hears what
-    is drained of all: for that their streams share an endpoint. With one endpoint each they stayed at 85 and 15."""
+    """The second sender starts at a tenth of the first.
+
+    A consumer that reads by arrival reads from each queue in proportion to its length, and each
+    sender must know the drain of all: so their streams share an endpoint. With one endpoint each
+    they stayed at 85 and 15 %.
+    """
     shares = e05.looker(8.0)(run(with_agents(e05.scenario(2, Law("adaptive"), in_turn, 8.0)), 1))
     assert shares["jain"] > 0.95
     assert shares["overrun_share"] == 0
 
 
-def test_a_consumer_takes_by_arrival_in_the_shares_of_the_queues() -> None:
-    """Two unlimited senders whose buffers are as 3 to 1: both are full, so that are the shares; the longest queue first would make them equal."""
+def test_a_consumer_by_arrival_reads_in_proportion_to_the_queues() -> None:
+    """Two unlimited senders with buffers of 3 to 1: both are full, so the shares are 3 to 1.
+
+    Reading the longest queue first would make the shares equal.
+    """
     world = Scenario(
-        name="shares", seconds=1.0, senders=tuple(Sender(law=Law("credit")) for _ in range(2)), consumers=(Consumer(levels=FLAT),),
-        images=(Image(0, 0, 3 << 20), Image(1, 0, 1 << 20)), agents=True,
+        name="shares", seconds=1.0, senders=tuple(Sender(law=Law("credit")) for _ in range(2)),
+        consumers=(Consumer(levels=FLAT),), images=(Image(0, 0, 3 << 20), Image(1, 0, 1 << 20)),
+        agents=True,
     )  # fmt: skip
     found = run(world, 1)
     taken = [mean_rate(found, "delivered_sum", 0.3, 0.99, number) for number in (0, 1)]

@@ -1,4 +1,4 @@
-"""The queue engine against the fluid model, and what a run must keep whatever its seed."""
+"""The queue engine against the fluid model, and the invariants of a run for every seed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FLAT = ((0.0, 100 * MB),)
 
 
 def base(noise: float) -> Scenario:
-    """tests/models/fluid.py's base scenario."""
+    """The base scenario of tests/models/fluid.py."""
     return group(
         "base",
         10,
@@ -39,9 +39,12 @@ def base(noise: float) -> Scenario:
     )
 
 
-def test_engine_and_fluid_model_say_the_same() -> None:
-    """Without noise both run the same world: the C laws over datagrams, the Python laws over fluid. What the others take in the pauses differs by the
-    definition of use, so the slowest one's rate decides."""
+def test_engine_and_fluid_model_agree() -> None:
+    """Without noise both run the same world: C laws over datagrams, Python laws over a fluid.
+
+    They define use differently, so the others' rates differ in the pauses; the rate of the slowest
+    receiver is compared.
+    """
     found = run(base(0.0).under(Law("adaptive")), 1)
     model = fluid.group(
         lambda now: Adaptive(Params(), now), fluid.base_scenario(noise=0.0), 10, step_ns=250_000
@@ -83,8 +86,8 @@ def test_one_seed_is_one_run(law: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_what_was_sent_arrives_whatever_is_lost(seed: int) -> None:
-    """In order and whole: the application ends, and everybody has consumed what was sent."""
+def test_all_data_arrive_despite_loss(seed: int) -> None:
+    """In order and whole: when the application ends, every receiver has consumed all data."""
     world = group(
         "loss",
         2,
@@ -120,7 +123,10 @@ def test_a_chain_holds_no_more_than_it_is_allowed() -> None:
     backlog = 256 << 10
     world = Scenario(
         name="chain", seconds=3, senders=tuple(Sender(backlog_bytes=backlog) for _ in range(3)),
-        consumers=(Consumer(forward_to=1), Consumer(forward_to=2), Consumer(levels=((0.0, 100 * MB), (1.0, 30 * MB)))),
+        consumers=(
+            Consumer(forward_to=1), Consumer(forward_to=2),
+            Consumer(levels=((0.0, 100 * MB), (1.0, 30 * MB))),
+        ),
         images=(Image(0, 0), Image(1, 1), Image(2, 2)),
     )  # fmt: skip
     found = run(world, 1)
@@ -143,11 +149,11 @@ def test_a_liar_is_found_and_a_replay_changes_nothing() -> None:
     replay = Forger(sender=0, kind="replay", from_s=2.0, to_s=4.0, period_s=0.001)
     replayed = run(group("replay", 4, receivers, forgers=(replay,)), 1)
     limits = replayed.sender("limit")[replayed.index(2.1) : replayed.index(4)]
-    assert min(limits) > 25 * MB  # where a replay counts, the floor of 5
+    assert min(limits) > 25 * MB  # a replay that counted would bring the rate to the floor of 5
 
 
 def pausing(buffer_bytes: float, pause_s: float) -> Scenario:
-    """Four receivers; one stands still once a second and a half from 1 s on."""
+    """Four receivers; from 1 s on one of them stalls every second and a half."""
     stops = Consumer(
         levels=FLAT, noise=0.15, pauses=tuple((at_s, pause_s) for at_s in (1.0, 2.5, 4.0))
     )
@@ -161,13 +167,13 @@ def pausing(buffer_bytes: float, pause_s: float) -> Scenario:
 
 @pytest.mark.parametrize("mib", [1.5, 2, 4])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_who_stands_still_for_a_fifth_of_a_second_is_not_overrun(mib: float, seed: int) -> None:
-    """X is 1.2 and more. The floor alone brings 1 MB in that time: the receiver's own window must count."""
+def test_a_stall_of_a_fifth_of_a_second_overruns_nothing(mib: float, seed: int) -> None:
+    """X is at least 1.2. The floor alone sends 1 MB meanwhile, so the window must count."""
     assert run(pausing(mib * (1 << 20), 0.2), seed).results("overrun") == [0.0] * 4
 
 
-def test_who_stands_still_for_longer_meets_the_floor_again() -> None:
-    """Half of a second of a second: what is sent in it is nothing for 250 ms, and then a twentieth."""
+def test_a_longer_stall_returns_to_the_floor() -> None:
+    """A stall of a second: nothing is sent for 250 ms, then a twentieth of the rate."""
     found = run(pausing(1.5 * (1 << 20), 1.0), 1)
     assert mean_rate(found, "sent", 1.1, 1.2) < MB
     assert 2 * MB < mean_rate(found, "sent", 1.5, 1.9) < 10 * MB
@@ -189,8 +195,8 @@ def test_slowest_and_utilisation_are_of_the_living() -> None:
     assert utilisation(found, 0) <= 1.0 + 1e-9
 
 
-def test_the_records_of_a_scenario_are_the_engines() -> None:
-    """Bytes of float64; the same scenario and seed pack alike, another seed differs in one number."""
+def test_a_scenario_packs_into_the_engines_records() -> None:
+    """Bytes of float64; the same scenario and seed pack alike, another seed changes one number."""
     world = base(0.1)
     first, other = pack(world, 1), pack(world, 2)
     assert len(first) % 8 == 0

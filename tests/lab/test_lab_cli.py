@@ -1,4 +1,4 @@
-"""rstream lab from outside: exit codes, JSON, scenario files and what is wrong with them."""
+"""rstream lab as a program: exit codes, JSON, scenario files and the errors in them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_laws_to_compare_with_can_be_chosen(
         (["--scenario", "/nowhere/x.toml"], "No such file"),
     ],
 )
-def test_what_cannot_be_carried_out_is_2(
+def test_an_impossible_plan_exits_with_2(
     capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
 ) -> None:
     assert main(["lab", *arguments]) == 2
@@ -120,7 +120,7 @@ def test_a_scenario_runs_and_writes_json_of_the_schema(tmp_path: Path) -> None:
         ("seconds = ", "Invalid value"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_an_error_in_a_file_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "own.toml"
     path.write_text(text)
     with pytest.raises(ConfigError) as error:
@@ -140,16 +140,14 @@ def test_a_trace_is_a_capacity(tmp_path: Path) -> None:
         load(tmp_path / "own.toml")
 
 
-def test_a_parameter_that_nobody_has_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_parameter_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "own.toml").write_text(GOOD + "[parameters.adaptive]\nspeed = 3\n")
     assert main(["lab", "--scenario", str(tmp_path / "own.toml"), "--seeds", "1"]) == 2
     assert "no parameter 'speed'" in capsys.readouterr().err
 
 
 def test_an_experiment_in_short() -> None:
-    """E10 with one trial of the search and two seeds: figures are there, credit stands beside."""
+    """E10 with one trial of the search and two seeds: figures exist, also for credit."""
     report = EXPERIMENTS["E10"](Plan(seeds=2, trials=1, baselines=("credit",)))
     said = report.as_json()
     assert set(said) == {"experiment", "passed", "figures", "baselines"}
@@ -160,7 +158,7 @@ def test_an_experiment_in_short() -> None:
 
 
 def test_elements_with_real_agents_in_short() -> None:
-    """E7: never one beyond the demand. Its throughput is no matter for a busy machine."""
+    """E7: no element beyond the demand. Its throughput on a busy machine does not matter."""
     report = EXPERIMENTS["E7"](Plan(seeds=1, time_scale=0.05))
     seen = {figure.name: figure for figure in report.figures}
     for medium in ("ipc", "udp"):
@@ -196,7 +194,7 @@ def test_a_limit_holds_for_the_whole_interval_or_for_every_run() -> None:
 
 
 def test_the_axis_of_rates_has_room_for_every_run() -> None:
-    """All columns share it; the last one, a slow law's, once cut off what the others sent."""
+    """All columns share it: the last column, of a slow law, must not cut off the others."""
     runs = [
         run(
             group(

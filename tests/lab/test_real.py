@@ -1,4 +1,7 @@
-"""The laboratory in real time, on sockets: what a run keeps on any machine, and how an experiment is made to fit this one."""
+"""The laboratory in real time, on sockets.
+
+The invariants of a run on any machine, and how an experiment is scaled to this machine.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from rstream.lab.world import QUEUES, VIRTUAL, World, fitting
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Small enough for any machine and any limit of a socket's buffer.
+#: Small enough for any machine and for any limit of a socket's buffer.
 SMALL = World(engine="sockets", full=2 * MB, carried=6 * MB)
 
 
@@ -75,13 +78,16 @@ def test_a_run_has_its_rows_at_their_times_and_delivers_what_was_sent() -> None:
         ),
     ],
 )
-def test_what_the_loopback_cannot_be_is_refused(wrong: Scenario, message: str) -> None:
+def test_scenarios_beyond_the_loopback_are_refused(wrong: Scenario, message: str) -> None:
     with pytest.raises(RStreamError, match=message):
         run(wrong, 1)
 
 
 def test_a_world_keeps_its_times() -> None:
-    """At most a third of what was carried, and as small as a socket's buffer makes it; bytes go with it, times do not."""
+    """The rate is at most a third of the carried rate and fits a socket's buffer.
+
+    Bytes scale with it, times do not.
+    """
     found = fitting(115 * MB, BUFFER, BUFFER)
     assert (found.full, found.is_real, found.carried) == (25 * MB, True, 115 * MB)
     assert fitting(900 * MB, BUFFER, BUFFER).full == 100 * MB
@@ -114,10 +120,10 @@ def test_a_world_keeps_its_times() -> None:
     assert after == pytest.approx(before, rel=1e-3)
 
 
-def test_the_round_trip_that_drivers_find_is_read_from_a_short_buffer(
+def test_the_round_trip_of_drivers_is_found_from_a_short_buffer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By the same drivers in virtual time, where it is known: nothing is added there, and what is longer is found."""
+    """In virtual time, where the round trip is known, drivers find its excess over 1 ms."""
 
     def virtually(scenario: Scenario, seed: int) -> Run:
         return run(replace(scenario, real=False, agents=True), seed)
@@ -130,7 +136,7 @@ def test_the_round_trip_that_drivers_find_is_read_from_a_short_buffer(
 
 
 def test_an_experiment_in_real_time_in_short() -> None:
-    """E1: figures are there, the capacity is said, and so is how far the run was behind."""
+    """E1: figures exist; the capacity and the lateness of the run are reported."""
     report = EXPERIMENTS["E1"](Plan(seeds=1, trials=1, baselines=(), time_scale=0.05, world=SMALL))
     said = report.as_json()
     assert (said["real"], said["capacity_bytes_per_s"]) == (True, 2 * MB)
@@ -169,10 +175,13 @@ def test_runs_in_real_time_are_one_after_the_other_and_in_the_main_thread(
     ]
 
 
-def test_a_run_in_which_the_machine_stood_still_is_carried_out_again(
+def test_a_run_is_repeated_when_the_machine_stalled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Until one has kept up, four times at most; how often is said. In virtual time nothing stands still."""
+    """Until one run kept up, four repeats at most; the number is reported.
+
+    In virtual time the machine cannot stall.
+    """
     gaps_s = iter([0.03, 0.03, 0.001, 0.03, 0.03, 0.03, 0.03, 0.5])
 
     def stumble(scenario: Scenario, seed: int) -> Run:
@@ -195,8 +204,8 @@ def test_a_run_in_which_the_machine_stood_still_is_carried_out_again(
     ) == [0.5]
 
 
-def test_only_what_happens_about_a_stop_decides_whether_a_run_counts() -> None:
-    """The rows say how long the thread stood still; the span's are looked at, and without one the whole run."""
+def test_only_lateness_near_a_stop_discards_a_run() -> None:
+    """Each row holds how long the thread stalled. The given spans are checked, or the whole run."""
     found = run(world(sample_s=1e-2), 1)
     assert max(found.gap_within_s(at_s, at_s) for at_s in found.times) <= found.gap_s
     assert found.gap_within_s(0.0, found.times[-1]) == pytest.approx(found.gap_s, abs=0.02)
@@ -222,8 +231,8 @@ def test_only_what_happens_about_a_stop_decides_whether_a_run_counts() -> None:
         ("E4", 0.5, "the buffer of X = 0.8 has"),
     ],
 )
-def test_what_would_say_nothing_is_refused(name: str, full: float, message: str) -> None:
-    """Where a driver takes more than the buffers that the verdict is about."""
+def test_experiments_without_a_meaning_are_refused(name: str, full: float, message: str) -> None:
+    """A driver needs more than the buffers of the verdict."""
     with pytest.raises(
         ConfigError,
         match=f"at {full:g} MB/s a receiver {message} .* kB, and a driver takes 33 at least",
@@ -238,8 +247,8 @@ def test_what_would_say_nothing_is_refused(name: str, full: float, message: str)
         )
 
 
-def test_stops_of_which_too_few_count_are_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    """E3 on a thread that is late about every stop: nothing overran, and it does not pass."""
+def test_too_few_counted_stops_give_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """E3 on a thread that is late at every stop: no overrun, and yet it does not pass."""
 
     def late(scenario: Scenario, seed: int) -> Run:
         width = 2 + len(_core.lab_columns()[0]) + 4 * len(_core.lab_columns()[1])
@@ -276,8 +285,11 @@ def test_stops_of_which_too_few_count_are_no_verdict(monkeypatch: pytest.MonkeyP
     )
 
 
-def test_what_overran_while_the_thread_was_late_is_counted_apart() -> None:
-    """E3: late about a stop, that stop does not count; and what follows a long stand-still elsewhere. All else does."""
+def test_overrun_while_the_thread_was_late_is_counted_apart() -> None:
+    """E3: a stop at which the thread was late does not count, nor does overrun after a long stall.
+
+    All other overrun counts.
+    """
     made = group("late", 4.0, (Consumer(),), sample_s=1e-2)
     sender_columns, image_columns, result_columns = _core.lab_columns()
     width, overrun_at = (
@@ -307,10 +319,14 @@ def test_what_overran_while_the_thread_was_late_is_counted_apart() -> None:
     assert looker(4.0, VIRTUAL, 0.003)(found)["overrun_bytes"] == 36
 
 
-def test_an_x_is_without_overrun_when_no_stop_of_a_set_overruns() -> None:
-    """Twenty stops are two sets of ten; above the last X that overran, whatever was clean below it."""
+def test_an_x_is_clean_when_no_stop_of_a_set_overruns() -> None:
+    """Twenty stops are two sets of ten. The result lies above the last X that overran.
+
+    Clean stops below it do not count.
+    """
     clean = (0.0,) * 20
-    lucky = tuple(1.0 if number == 4 else 0.0 for number in range(20))  # the first set's
+    # an overrun in the first set
+    lucky = tuple(1.0 if number == 4 else 0.0 for number in range(20))
     assert firsts({0.8: clean, 0.9: lucky, 1.0: clean}, 10) == (1.0, 0.8)
     assert firsts({0.8: clean, 0.9: lucky, 1.0: clean}, 20) == (1.0,)
     assert firsts({0.9: lucky, 1.0: clean}, 1).count(1.0) == 1
@@ -318,7 +334,7 @@ def test_an_x_is_without_overrun_when_no_stop_of_a_set_overruns() -> None:
     assert firsts({0.9: clean, 1.0: lucky}, 20) == (math.inf,)
 
 
-def test_which_experiments_there_are_in_real_time() -> None:
+def test_the_experiments_in_real_time() -> None:
     assert set(REAL) == {"E1", "E2", "E3", "E4"}
     assert max(terms.receivers for terms in REAL.values()) == 8
     assert (seeds_of("E4"), seeds_of("E4", is_real=True)) == (
@@ -328,7 +344,7 @@ def test_which_experiments_there_are_in_real_time() -> None:
     assert seeds_of("E3", is_real=True) == 10
 
 
-def test_a_scenario_file_says_it(tmp_path: Path) -> None:
+def test_a_scenario_file_chooses_the_engine(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(
         "seconds = 1\nreal = true\n[[receivers]]\ncapacity_mb_s = 5\n"
     )
@@ -339,7 +355,7 @@ def test_a_scenario_file_says_it(tmp_path: Path) -> None:
     assert load(tmp_path / "own.toml")[0].queues
 
 
-def test_a_share_of_nothing_is_no_number() -> None:
-    """Under a static window a driver's reader can be lost before the other one dies: no verdict, and no crash."""
+def test_a_share_of_zero_is_not_a_number() -> None:
+    """Under a static window one reader may be lost before the other: no verdict, no crash."""
     made = group("nothing", 0.3, (Consumer(levels=((0.0, 0.0),)),) * 2, drain_s=0.1)
     assert math.isnan(goodput(run(made, 1), 0.2, 0.0, 0.1))

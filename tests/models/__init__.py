@@ -1,1 +1,1 @@
-"""The C laws once more in readable Python: oracles for property tests, and the lab's fast hands."""
+"""Python models of the C laws: oracles for property tests, and fast code for the lab."""

@@ -1,4 +1,4 @@
-"""What ``transport_ext/flow/budget.c`` must say, once more and readable: who may have how many bytes under way.
+"""Model of ``transport_ext/flow/budget.c``: how many unacknowledged bytes a connection may have.
 
 Source: Couchbase DCP, "Flow Control"; the share of a stream is ours.
 """
@@ -34,14 +34,14 @@ class Policy:
     all_share: float
 
     def share(self, of_memory: float) -> int:
-        """A share of the memory; where the limits cross, the least wins."""
+        """A share of the memory; where the limits cross, the lower limit wins."""
         wanted = (
             min(int(of_memory * float(self.memory)), COUNT_MAX) if math.isfinite(of_memory) else 0
         )
         return max(self.least, min(wanted, self.most))
 
     def grant(self, connections: int, granted: int) -> int:
-        """What the last one of so many connections gets when the others were granted so much."""
+        """The grant of the last of ``connections`` when the others hold ``granted`` bytes."""
         if self.kind == Kind.STATIC:
             return self.fixed
         if self.kind == Kind.DYNAMIC:
@@ -56,19 +56,22 @@ class Policy:
 
 
 def room(granted: int, unacknowledged: int) -> int:
-    """Bytes within which a message may begin."""
+    """Bytes that are free; a message may begin within them."""
     return NO_LIMIT if granted <= 0 else max(granted - unacknowledged, 0)
 
 
 def room_of_stream(room: int, unacknowledged: int, streams: int) -> int:
-    """The most that leaves ``unacknowledged + x`` at most ``room - x``, rounded up so that a little room is some."""
+    """The largest x with ``unacknowledged + x <= room - x``.
+
+    Rounded up, so that a small room does not become none.
+    """
     if room == NO_LIMIT or streams <= 1:
         return room
     return max(0, math.ceil(Fraction(room - unacknowledged, 2)))
 
 
 def ack_step(connection: int, stream: int) -> int:
-    """How many consumed bytes make an acknowledgement due."""
+    """The number of consumed bytes after which an acknowledgement is due."""
     limits = [granted for granted in (connection, stream) if granted > 0]
     if not limits or min(limits) == NO_LIMIT:
         return NO_LIMIT

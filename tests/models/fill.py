@@ -1,4 +1,7 @@
-"""Models of flow/fill*.c: how full an image is, where that goes, when its sender is told, and who of a group tells it."""
+"""Models of flow/fill*.c: how full an image is and will be, and when its sender is told.
+
+In a group: which receiver tells it.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +24,27 @@ class Fill:
         self.now: int | None = None
         self.received = self.highest = self.consumed = 0
         self.slope = 0.0  # dq/dt, bytes/s
-        self.level = self.level_before = self.level_ns = 0  # q when the consumer took, or is late
-        self.still = 0.0  # how long nothing is usually seen to be taken
+        # q when the consumer last read, or is late
+        self.level = self.level_before = self.level_ns = 0
+        self.still = 0.0  # the usual time without a visible read
         self.drain = self.deviation = self.variation = 0.0
-        self.arriving = 0.0  # bytes/s that come in, the most of late
-        self.arrival: tuple[int, int] | None = None  # where the sample of that began
-        self.gap = 0.0  # usual time between two takings while there was data
-        self.moved = 0  # something was taken, or there was nothing to take
-        self.sample: tuple[int, int, bool] | None = None  # where it began, and whether it was busy
+        self.arriving = 0.0  # arriving bytes/s, the maximum of late
+        self.arrival: tuple[int, int] | None = None  # start of the sample for arriving
+        self.gap = 0.0  # usual time between two reads while there was data
+        self.moved = 0  # last read, or last time without data
+        # its start, and whether the image never ran empty
+        self.sample: tuple[int, int, bool] | None = None
         self.fill = self.predicted = self.strength = 0.0
         self.window = 50 * NS_PER_MS
         self.rtt = 0
-        self.low = 0.5  # where reports begin
+        self.low = 0.5  # fill at which reports begin
         self.is_stalled = False
         self.told: tuple[int, float] | None = None
 
     def update(
         self, now: int, received: int, consumed: int, buffer: int, rtt: int, highest: int = 0
     ) -> bool:
-        """Whether a fill NAK is due. ``highest``: end of what is here, also behind a gap."""
+        """Whether a fill NAK is due. ``highest``: end of the received data, also behind a gap."""
         now = later(-TIME_MAX_NS if self.now is None else self.now, now)
         received = max(self.received, min(received, COUNT_MAX))
         consumed = max(self.consumed, min(consumed, received))
@@ -48,7 +53,7 @@ class Fill:
             self.level = self.level_before = received - consumed
             self.level_ns = now
             self.highest = received
-        # What lay behind a gap and can be consumed now has not come in: no growth.
+        # Data that lay behind a gap and is now readable did not arrive now: no growth.
         self.level_before += max(0, min(received, self.highest) - self.received)
         has_taken = consumed > self.consumed
         self.note_gap(now, consumed)
@@ -86,7 +91,9 @@ class Fill:
             self.moved = now
 
     def note_level(self, now: int, queue: int, has_taken: bool) -> None:
-        """What a consumer that takes batches leaves behind; between, only that it is late."""
+        """The queue after a read. Between reads it only rises, and counts when the consumer is
+        late.
+        """
         if not has_taken and float(now - self.moved) < 2.0 * self.still and queue >= self.level:
             return
         self.level = queue
@@ -99,7 +106,9 @@ class Fill:
             self.level_before, self.level_ns = queue, now
 
     def note_drain(self, now: int, consumed: int, is_busy: bool) -> None:
-        """What the consumer took while the queue never ran empty is its capacity; else it is at least that."""
+        """While the queue never runs empty, the bytes read are the capacity; else a lower bound of
+        it.
+        """
         if self.sample is None:
             self.sample = (now, consumed, is_busy)
             return
@@ -118,7 +127,7 @@ class Fill:
         self.sample = (now, consumed, is_busy)
 
     def note_arrivals(self, now: int) -> None:
-        """What comes in, behind a gap as well: more counts at once, less by and by."""
+        """Arriving bytes, also behind a gap: an increase counts at once, a decrease slowly."""
         began, at = self.arrival = self.arrival or (now, self.highest)
         if now - began < DRAIN_SAMPLE_NS:
             return
@@ -151,7 +160,7 @@ class Fill:
             self.strength = clamp((self.predicted - low) / (FILL_HIGH - low), 0.0, 1.0)
 
     def on_told(self, strength: float) -> None:
-        """Sent by ourselves, or heard from another one of the group."""
+        """After a fill NAK of our own, or of another receiver in the group."""
         strength = clamp(strength, 0.0, 1.0)
         if self.told is not None and self.now - self.told[0] < self.window // 2:
             strength = max(strength, self.told[1])
@@ -182,7 +191,10 @@ def buffer_of(window: int, highest: int, mean_bytes: int, mtu: int) -> int:
 
 
 def aeron_window(fill: Fill, buffer: int, window: int, mtu: int) -> int:
-    """What a sender without fill NAKs is given of ``window``: less, the more of the memory ``buffer`` is full."""
+    """The part of ``window`` for a sender without fill NAKs.
+
+    It shrinks as the memory ``buffer`` fills.
+    """
     buffer = max(0, min(buffer, BUFFER_MAX))
     if buffer == 0:
         return window
@@ -202,7 +214,7 @@ def aeron_window(fill: Fill, buffer: int, window: int, mtu: int) -> int:
 def aeron_window_is_due(
     consumed: int, window: int, position: int, last_window: int, whole: int
 ) -> bool:
-    """Whole again, or the sender's limit would go up by more than a quarter of the whole window."""
+    """When the window is whole again, or the sender's limit rises by over a quarter of it."""
     return last_window < window == whole or consumed + window > position + last_window + whole // 4
 
 
@@ -245,7 +257,10 @@ class Suppress:
         return True
 
     def end(self, fill: Fill, group: float) -> int:
-        """Of the wait that has begun, at the strength of now: in a small group the strongest hardly wait."""
+        """End of the current wait at the present strength.
+
+        In a small group the strongest receivers hardly wait.
+        """
         size = clamp(group, 1.0, 1e6)
         haste = fill.strength * (1.0 + min(4.0 / size, 1.0)) / 2.0
         longest = min(

@@ -1,7 +1,9 @@
-"""A closed loop of the laws with fluid for data, so that their parameters can be judged in seconds.
+"""A closed loop of the laws with a fluid for data, to judge their parameters in seconds.
 
-``group``: one sender, receivers with a capacity over time (the base scenario of the experiments). ``share``: several senders into one receiver. The receivers'
-fill and the senders' rate are the models that tests/unit/test_flow_models.py holds against the C laws. What overruns a buffer is lost for good and counted.
+``group``: one sender and receivers whose capacity varies (the base scenario of the experiments).
+``share``: several senders into one receiver. The receivers' fill and the senders' rate are the
+models that tests/unit/test_flow_models.py compares with the C laws. Bytes that overrun a buffer are
+lost for good and counted.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from .rates import Rate, Report
 
 MB = 1e6
 BUFFER = 4 << 20
-NOISE_NS = 10 * NS_PER_MS  # for so long a receiver is faster or slower than usual
+NOISE_NS = 10 * NS_PER_MS  # how long a receiver stays faster or slower than usual
 
 Level = Callable[[float], float]
 Law = Callable[[int], Rate]
@@ -28,8 +30,8 @@ Law = Callable[[int], Rate]
 class Receiver:
     capacity: Level  # bytes/s at a time in seconds
     noise: float = 0.0
-    dies_s: float = math.inf  # silent from then on
-    evicted_s: float = math.inf  # nobody listens to it from then on
+    dies_s: float = math.inf  # sends nothing from then on
+    evicted_s: float = math.inf  # the sender ignores it from then on
     consumed: float = 0.0
     lost: float = 0.0
     queue: float = 0.0
@@ -40,7 +42,7 @@ class Receiver:
         return now_s < min(self.dies_s, self.evicted_s)
 
     def take(self, amount: float, now_s: float, dt: float, buffer: int) -> float:
-        """What comes in and goes out in a step; the capacity without its noise."""
+        """Bytes that arrive and leave in a step; the capacity is without its noise."""
         capacity = self.capacity(now_s)
         self.queue += amount
         self.lost += max(0.0, self.queue - buffer)
@@ -53,12 +55,12 @@ class Receiver:
 
 @dataclass
 class Outcome:
-    utilisation: float = 0.0  # delivered to the slowest living one / integral of its capacity
-    overrun: float = 0.0  # lost / sent to all of them
+    utilisation: float = 0.0  # delivered to the slowest living receiver / integral of its capacity
+    overrun: float = 0.0  # lost / sent to all receivers
     report_count: int = 0
     times_s: list[float] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)
-    queues: list[float] = field(default_factory=list)  # the longest one, bytes
+    queues: list[float] = field(default_factory=list)  # the longest queue, in bytes
 
     def queue_ms(self, share: float, capacity: float = 100 * MB) -> float:
         return (
@@ -68,7 +70,7 @@ class Outcome:
         )
 
     def reached_s(self, since_s: float, low: float, high: float, hold_s: float = 0.2) -> float:
-        """How long until the rate lies between both, and its mean over the ``hold_s`` that follow."""
+        """Time until the rate and its mean over the next ``hold_s`` lie between the limits."""
         window = max(1, round(hold_s * len(self.times_s) / self.times_s[-1]))
         for i, (at_s, rate) in enumerate(zip(self.times_s, self.rates, strict=True)):
             mean = sum(self.rates[i : i + window]) / window
@@ -78,7 +80,7 @@ class Outcome:
 
 
 class Credit:
-    """fc=min with the free buffer as window: no law of rate at all."""
+    """fc=min with the free buffer as window: no rate law."""
 
     def __init__(self, count: int, buffer: int, timeout_s: float) -> None:
         self.limits = {i: float(buffer) for i in range(count)}
@@ -108,7 +110,7 @@ def group(
     rate_most: float = 1000 * MB,
     demand: Level | None = None,
 ) -> Outcome:
-    """``law`` None: credit alone. ``demand``: what the application has to send, bytes/s."""
+    """``law`` None: credit alone. ``demand``: bytes/s that the application sends."""
     dice, outcome, dt = random.Random(seed), Outcome(), step_ns / NS_PER_S
     rate, credit = law(0) if law else None, Credit(len(receivers), buffer, timeout_s)
     delay, rtt_ns = max(1, round(rtt_s / 2 / dt)), round(rtt_s * NS_PER_S)
@@ -162,15 +164,16 @@ def group(
 def report_of(
     receiver_id: int, fill: Fill, buffer: int, rtt_ns: int, drain_all: float = 0.0, senders: int = 1
 ) -> Report:
-    """And the receiver has told it."""
+    """The report of a receiver, which counts as sent."""
     fill.on_told(fill.strength)
     return Report(
-        receiver_id, fill.strength, fill.fill, fill.drain, max(drain_all, fill.drain), fill.variation, senders, buffer, rtt_ns
+        receiver_id, fill.strength, fill.fill, fill.drain, max(drain_all, fill.drain),
+        fill.variation, senders, buffer, rtt_ns,
     )  # fmt: skip
 
 
 def steps(*pairs: tuple[float, float]) -> Level:
-    """From each time on the value beside it."""
+    """A step function: each value holds from its time on."""
 
     def at(now_s: float) -> float:
         return next(level for since, level in reversed(pairs) if now_s >= since)
@@ -185,7 +188,7 @@ def paused(level: Level, *pauses: tuple[float, float]) -> Level:
 
 
 def base_scenario(noise: float = 0.15) -> list[Receiver]:
-    """Four receivers of 100 MB/s: one dies, one pauses twice, one is at 40 % for two seconds."""
+    """Four receivers of 100 MB/s: one dies, one pauses twice, one runs at 40 % for two seconds."""
     flat = steps((0, 100 * MB))
     return [
         Receiver(flat, noise=noise),
@@ -196,14 +199,14 @@ def base_scenario(noise: float = 0.15) -> list[Receiver]:
 
 
 def drain_fifo(queues: list[float], room: float) -> list[float]:
-    """The consumer takes in the order of arrival: each sender's share is that of its queue."""
+    """The consumer reads in order of arrival: a sender's share is the share of its queue."""
     total = sum(queues)
     left = max(0.0, 1 - room / total) if total > 0 else 0.0
     return [queue * left for queue in queues]
 
 
 def drain_in_turn(queues: list[float], room: float) -> list[float]:
-    """The consumer polls one image after the other: who has less than an equal share is served whole."""
+    """The consumer polls the images in turn: a queue below an equal share is served whole."""
     left = list(queues)
     busy = sorted((i for i, queue in enumerate(left) if queue > 0), key=lambda i: left[i])
     while busy:
@@ -219,7 +222,7 @@ def jain(values: list[float]) -> float:
 
 @dataclass
 class Shared:
-    rates: list[list[float]]  # each half second, each sender's mean
+    rates: list[list[float]]  # for each half second, the mean of each sender
     utilisation: float
     overrun: float
 

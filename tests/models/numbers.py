@@ -1,4 +1,4 @@
-"""What the models share: clamping as C does it, and time that neither goes back nor overflows."""
+"""Shared by the models: clamping as in C, and time that never goes back or overflows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def clamp(value: float, least: float, most: float) -> float:
 
 
 def later(before_ns: int, now_ns: int) -> int:
-    """``now_ns``, but not before ``before_ns`` and not beyond what sums can hold."""
+    """``now_ns``, but never before ``before_ns`` and never so large that sums overflow."""
     return max(before_ns, min(max(now_ns, -TIME_MAX_NS), TIME_MAX_NS))
 
 
 def to_ns(value: float) -> int:
-    """Truncated like C's conversion, after a clamp to what time may be."""
+    """Truncated like C's conversion, after a clamp to valid times."""
     return int(clamp(value, 0.0, float(TIME_MAX_NS)))

@@ -1,6 +1,6 @@
-"""Models of flow/rate*.c: what a sender may send per second after what it was told.
+"""Models of flow/rate*.c: the rate of a sender after the reports it received.
 
-Naive on purpose: sources are a dict, a window is the list of the strengths heard in it.
+Naive on purpose: sources are a dict, a window is a list of the strengths reported in it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SENDERS_MAX = 1024
 
 @dataclass
 class Report:
-    """What a fill NAK says (flow/fill_report.h)."""
+    """The contents of a fill NAK (flow/fill_report.h)."""
 
     receiver_id: int = 0
     strength: float = 0.0
@@ -64,7 +64,7 @@ class Params:
 
 
 class Rate:
-    """What all laws share: time, use, the floor's memory, and who has reported lately."""
+    """Common to all laws: time, use, the history for the floor, and the recent sources."""
 
     name = "unlimited"
     has_steps = True
@@ -93,7 +93,7 @@ class Rate:
         self.sources: dict[int, tuple[int, Report]] = {}
         self.rtt = self.buffer = self.sent = 0
         self.mark = (self.now, 0)
-        self.samples, self.before = [self.rate], 0.0  # the first one does not count
+        self.samples, self.before = [self.rate], 0.0  # the first sample does not count
         self.sampled = (self.now, 0)
         self.start()
 
@@ -129,7 +129,7 @@ class Rate:
         self.rate = clamp(max(rate, floor), self.params.least, self.params.most)
 
     def take_use(self) -> float:
-        """Bytes per second since the last mark, and a new mark."""
+        """Bytes per second since the last mark; sets a new mark."""
         at, sent = self.mark
         self.mark = (self.now, self.sent)
         return float(self.sent - sent) / float(self.now - at) * 1e9 if self.now > at else 0.0
@@ -245,13 +245,13 @@ class Adaptive(Rate):
         self.take_use()
 
     def slowest(self) -> Report | None:
-        """Of the consumer that drains least."""
+        """The report of the consumer with the lowest drain."""
         return min(
             (r for r in self.reports() if r.drain_all > 0), key=lambda r: r.drain_all, default=None
         )
 
     def towards_fair(self) -> float:
-        """Half of the way to the fair share, where several share; negative above it."""
+        """Half of the way to the fair share, if several senders share; negative above it."""
         slowest = self.slowest()
         if slowest is None or slowest.sender_count <= 1:
             return 0.0
@@ -270,7 +270,7 @@ class Adaptive(Rate):
         used = self.take_use()
         if self.is_starting and not self.has_begun:
             if self.buffer == 0 and self.sent == 0:
-                return  # the first status message says the buffer; before it nothing can be sent
+                return  # the first status message carries the buffer; before it nothing can be sent
             self.has_begun = True
             self.settle()
             if self.params.initial <= 0 and self.buffer > 0:

@@ -1,4 +1,4 @@
-"""The figures that sender and receiver of the adaptive law work out alike (flow/reaction.h)."""
+"""The figures that sender and receiver of the adaptive law compute alike (flow/reaction.h)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DETECT_NS = 200_000
 
 
 def stop_s(reach_ns: int, detect_ns: int) -> float:
-    """T + D: what comes after a stop, as a time at the full rate."""
+    """T + D: the time at the full rate that is still sent after a receiver stops."""
     return (float(reach_ns) + float(detect_ns)) / 1e9
 
 
@@ -25,8 +25,11 @@ def fill_low(
     coming: float = math.inf,
     detect_ns: int = DETECT_NS,
 ) -> float:
-    """Where reports begin: the target delay's (or a round trip's) worth of drain, as a share of the buffer, with room above it for what comes
-    after a stop, at ``coming`` at most."""
+    """The fill at which reports begin, as a share of the buffer.
+
+    It is the drain of a target delay (or a round trip), with room above for the data that arrive
+    after a stop, at a rate of ``coming`` at most.
+    """
     if buffer_bytes <= 0:
         return 0.5
     room = (
@@ -38,7 +41,7 @@ def fill_low(
 
 
 def margin_of(buffer_bytes: int, low: float, rate: float, reach_ns: int, detect_ns: int) -> float:
-    """X: what is free above ``low``, of what comes after a stop."""
+    """X, the headroom: free buffer above ``low``, divided by the data that arrive after a stop."""
     return (
         float(buffer_bytes) * (1.0 - low) / (rate * stop_s(reach_ns, detect_ns))
         if buffer_bytes > 0
@@ -47,7 +50,7 @@ def margin_of(buffer_bytes: int, low: float, rate: float, reach_ns: int, detect_
 
 
 def window_ns(buffer_bytes: int, low: float, rate: float, rtt_ns: int) -> int:
-    """W: what is free above ``low`` lasts for 1.75 (W + RTT) at ``rate``."""
+    """W: the free buffer above ``low`` lasts for 1.75 (W + RTT) at ``rate``."""
     least = max(rtt_ns, NS_PER_MS)
     most = max(rtt_ns, 50 * NS_PER_MS)
     if buffer_bytes <= 0 or not rate > 0:

@@ -1,4 +1,4 @@
-"""Model of flow/tokens.c: bytes and datagrams that may go now."""
+"""Model of flow/tokens.c: bytes and datagrams that may be sent now."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Tokens:
         self.datagrams.set(datagrams)
 
     def ask(self, amount: int, datagrams: int, now: int) -> tuple[int, int]:
-        """State, and when it will not be refused."""
+        """State, and the time at which it will no longer be refused."""
         self.fill(now)
         state = max(self.bytes.state(amount), self.datagrams.state(datagrams))
         return state, self.now + max(self.bytes.wait(amount), self.datagrams.wait(datagrams))

@@ -1,4 +1,7 @@
-"""Models of flow/fill_truth.c and flow/standstill.c: whose fill NAKs can be true, and whom the floor must not bury."""
+"""Models of flow/fill_truth.c and flow/standstill.c.
+
+Which fill NAKs can be true, and which stalled receivers hold the stream for a while.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ HELD_NS = 25 * NS_PER_MS
 
 @dataclass
 class Source:
-    """What a sender knows of one receiver."""
+    """A sender's knowledge of one receiver."""
 
     heard: int
     consumed: int
@@ -41,7 +44,7 @@ class Source:
 class Truth:
     def __init__(self) -> None:
         self.now = -TIME_MAX_NS
-        self.sources: dict[int, Source] = {}  # in the places that they keep
+        self.sources: dict[int, Source] = {}  # in order of their fixed places
         self.ignored = 0
 
     def is_liar(self, receiver_id: int) -> bool:
@@ -58,7 +61,7 @@ class Truth:
             if len(self.sources) < SOURCES:
                 self.sources[receiver_id] = made
             else:
-                # The one heard longest ago (the first of several), a liar only when all are.
+                # The source heard longest ago (the first of several); a liar only if all are liars.
                 gone = min(
                     self.sources, key=lambda known: (self.is_liar(known), self.sources[known].heard)
                 )

@@ -1,8 +1,8 @@
-"""Processes that are killed, or look on: ``python -m tests.system.kill_workers ROLE TASK_JSON``.
+"""Processes to be killed or to watch: ``python -m tests.system.kill_workers ROLE TASK_JSON``.
 
-Each writes a journal: one JSON list a line, ``[kind, monotonic seconds, …]``, unbuffered, so that it is whole when the
-process is killed. The monotonic clock is the same in all processes, so journals can be compared. They end in good order
-when their standard input ends.
+Each writes a journal: one JSON list a line, ``[kind, monotonic seconds, ...]``, unbuffered, so that
+it is complete when the process is killed. All processes share the monotonic clock, so journals can
+be compared. A process ends cleanly when its standard input ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Journal:
         os.write(self._fd, text.encode())
 
     def start(self, face: Any) -> None:
-        """Who this is, at the start and after each rejoin."""
+        """Record the session and client, at the start and after each rejoin."""
         self.write(
             ("start", os.getpid(), getattr(face, "session_id", 0), face._link.client.client_id)
         )
@@ -47,7 +47,7 @@ def is_asked_to_end() -> bool:
 
 
 def publish(task: dict[str, Any]) -> None:
-    """Numbers as long as it lives, about one a millisecond, in bursts; each with its place in the journal."""
+    """Send numbers until told to end, about one a millisecond, in bursts; note each position."""
     journal = Journal(task["journal"])
     driver = rstream.Driver(dir=task["dir"], **task["embedded"]) if task.get("embedded") else None
     pub = rstream.publisher(task["name"], channel=task["channel"], dir=task["dir"])
@@ -69,7 +69,7 @@ def publish(task: dict[str, Any]) -> None:
 
 
 def subscribe(task: dict[str, Any]) -> None:
-    """Everything that comes, in the journal before it counts as consumed."""
+    """Write every message to the journal before it counts as consumed."""
     journal = Journal(task["journal"])
     if task["raises"]:
         sub = rstream.subscriber(task["name"], channel=task["channel"], dir=task["dir"])

@@ -1,9 +1,13 @@
-"""One host of the namespaced network: an embedded driver and one publisher or subscriber, obeying lines of its standard input.
+"""One host of the namespaced network: an embedded driver and one publisher or subscriber.
 
-python -m tests.system.network_worker '{"role": "publish" | "subscribe", "dir": DIR, "channel": URI, "options": {...}}'
+Run as: python -m tests.system.network_worker '{"role": "publish" | "subscribe", "dir": DIR,
+"channel": URI, "options": {...}}'. Lines of standard input are commands.
 
-publish: prints "ready"; "go SECONDS" publishes numbered messages as fast as it may, then prints a JSON line with the bytes and seconds; "close" ends
-the stream. subscribe: prints "ready", "image" when the stream is there, and at the end of the stream a JSON line with what came.
+publish: prints "ready"; "go SECONDS" publishes numbered messages as fast as it may, then prints a
+JSON line with the bytes and seconds; "close" ends the stream.
+
+subscribe: prints "ready", "image" when the stream is there, and at the end of the stream a JSON
+line with the messages received.
 """
 
 from __future__ import annotations
@@ -40,11 +44,11 @@ def publish(client: Client, channel: str) -> None:
                 drain(publication)
                 break
     tell("closed")
-    time.sleep(LINGER_S)  # the driver still answers NAKs and says where the stream ended
+    time.sleep(LINGER_S)  # the driver still answers NAKs and reports the end of the stream
 
 
 def drain(publication: Publication) -> None:
-    """Until the slowest living receiver has everything, or nothing moves any more."""
+    """Wait until the slowest living receiver has everything, or no position moves."""
     last, moved = -1, time.monotonic()
     while (
         publication.consumed_position < publication.position and time.monotonic() < moved + STALL_S
@@ -75,7 +79,7 @@ def subscribe(client: Client, channel: str) -> None:
 
 
 def receive(subscription: Subscription) -> dict[str, Any]:
-    """Everything up to the end of the first image."""
+    """Read to the end of the first image."""
     came: dict[str, Any] = {"messages": 0, "is_ordered": True, "is_complete": False}
     has_image, moved = False, time.monotonic()
     while time.monotonic() < moved + END_S:

@@ -1,6 +1,6 @@
-"""A consumer that the test stops by a signal: ``python -m tests.system.slow_worker JSON``.
+"""A consumer that the test stops with a signal: ``python -m tests.system.slow_worker JSON``.
 
-It reads until told otherwise and says in lines of JSON what it sees.
+It reads until told otherwise and prints its observations as lines of JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def say(**fields):
 
 
 def main(task):
-    """Reads ``count`` messages beyond each gap, or until it is evicted."""
+    """Read ``count`` messages beyond each gap, or until it is evicted."""
     evict = policy.Evict(task["after_s"], rejoin=task["rejoin"])
     with stream.subscriber(
         task["name"], bytes, dir=task["dir"], channel=task["channel"], on_slow=evict

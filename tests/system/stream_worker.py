@@ -1,6 +1,7 @@
-"""The other process of the stream tests: ``python -m tests.system.stream_worker ROLE DIR NAME [N]``.
+"""The second process of the stream tests: ``python -m tests.system.stream_worker ROLE DIR NAME
+[N]``.
 
-It says what it does in lines on its standard output, which the test waits for.
+It reports its progress in lines on standard output, which the test waits for.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ def say(*words):
 
 
 def publish(directory, name, count):
-    """Sends count numbers, completes."""
+    """Send count numbers and complete."""
     with stream.publisher(name, dir=directory) as pub:
         pub.send_many(range(count))
         say("sent", pub.position)
 
 
 def publish_and_hang(directory, name, count):
-    """Sends count numbers, then waits to be killed."""
+    """Send count numbers, then wait to be killed."""
     pub = stream.publisher(name, dir=directory)
     pub.send_many(range(count))
     say("sent", pub.position)
@@ -33,7 +34,7 @@ def publish_and_hang(directory, name, count):
 
 
 def publish_for_ever(directory, name, count):
-    """Sends a number every millisecond, and tells what happens to the session."""
+    """Send a number every millisecond and report the events of the session."""
     logging.basicConfig(stream=sys.stderr)
     pub = stream.publisher(name, dir=directory)
     number = 0
@@ -49,7 +50,7 @@ def publish_for_ever(directory, name, count):
 
 
 def publish_payload(directory, name, count):
-    """Sends count kilobytes as fast as it can; says how long each tenth took."""
+    """Send count kilobytes as fast as possible; report the duration of each tenth."""
     with stream.publisher(name, bytes, dir=directory) as pub:
         for _ in range(count):
             pub.send(b"x" * 1024)
@@ -57,7 +58,7 @@ def publish_payload(directory, name, count):
 
 
 def subscribe(directory, name, count):
-    """Counts what comes until the end."""
+    """Count messages until the end."""
     with stream.subscriber(name, dir=directory) as sub:
         say("ready")
         total = sum(1 for _ in sub)
@@ -65,7 +66,7 @@ def subscribe(directory, name, count):
 
 
 def subscribe_latest(directory, name, count):
-    """Takes the newest only."""
+    """Read only the newest."""
     with stream.subscriber(name, dir=directory, on_slow=policy.Latest()) as sub:
         say("ready")
         last = None

@@ -1,4 +1,4 @@
-"""rstream.aio against processes: a driver that is killed while the loop sends, hosts whose budget holds it."""
+"""rstream.aio between processes: a killed driver while the loop sends, a budget that holds it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rstream.config import DriverConfig
 from rstream.driver import Driver, ensure_driver
 from rstream.errors import BackPressured, DriverLost
 from rstream.stream import _session
-from tests.support import free_port
+from tests.support import free_port, until_async
 
 pytestmark = pytest.mark.anyio
 
@@ -36,12 +36,6 @@ def shared_dir(driver_dir):
     )
 
 
-async def until(condition):
-    with anyio.fail_after(LONG_S):
-        while not condition():
-            await anyio.sleep(0.002)
-
-
 async def note_turns(turned_s):
     while True:
         await anyio.sleep(0.001)
@@ -54,7 +48,7 @@ def kill_driver(directory):
 
 @pytest.fixture
 def slow_joins(monkeypatch):
-    """Joining again takes a fifth of a second more; the times at which that began."""
+    """Make each rejoin take a fifth of a second longer; return the times at which they began."""
     real, begun_s = _session.renew, []
 
     def slow(link, timeout_s=LONG_S):
@@ -66,8 +60,10 @@ def slow_joins(monkeypatch):
     return begun_s
 
 
-async def test_a_lost_driver_is_joined_again_and_the_loop_goes_on_meanwhile(shared_dir, slow_joins):
-    """A new driver takes its time to start: other tasks run all the same, and what may be lost is told."""
+async def test_the_loop_goes_on_while_a_lost_driver_is_joined_again(shared_dir, slow_joins):
+    """A new driver needs time to start: other tasks run meanwhile, and the possible loss is
+    reported.
+    """
     turned_s = []
     async with (
         aio.publisher("lost", int, dir=shared_dir, linger_s=0) as pub,
@@ -75,11 +71,11 @@ async def test_a_lost_driver_is_joined_again_and_the_loop_goes_on_meanwhile(shar
     ):
         with stream.subscriber("lost", int, dir=shared_dir, on_lost="event") as sub:
             await pub.send(0)
-            await until(lambda: sub.poll() == [0])
+            await until_async(lambda: sub.poll() == [0])
         tasks.start_soon(note_turns, turned_s)
         first = pub.session_id
         kill_driver(shared_dir)
-        await until(lambda: not pub.has_session or not pub._link.is_alive)
+        await until_async(lambda: not pub.has_session or not pub._link.is_alive)
         with pytest.raises(DriverLost, match=r"send\(\) or revive\(\)"):
             pub.offer(1)
         with anyio.fail_after(LONG_S):
@@ -92,30 +88,31 @@ async def test_a_lost_driver_is_joined_again_and_the_loop_goes_on_meanwhile(shar
         ]
         with stream.subscriber("lost", int, dir=shared_dir) as sub:
             await pub.send(1)
-            await until(lambda: sub.poll() == [1])
+            await until_async(lambda: sub.poll() == [1])
         tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_send_that_was_cancelled_while_it_joined_again_has_told_it_all_the_same(
-    shared_dir, slow_joins
-):
-    """asyncio's cancellation leaves the thread behind; the next send waits for it, and finds one session and one report."""
+async def test_a_send_cancelled_during_a_rejoin_still_reports_it(shared_dir, slow_joins):
+    """asyncio's cancellation does not stop the thread, and the next send waits for it.
+
+    It finds one new session and one report.
+    """
     async with aio.publisher("cancelled", int, dir=shared_dir, linger_s=0) as pub:
         with stream.subscriber("cancelled", int, dir=shared_dir, on_lost="event"):
             await pub.send(0)
         first = pub.session_id
         kill_driver(shared_dir)
-        await until(lambda: not pub._link.is_alive)
+        await until_async(lambda: not pub._link.is_alive)
         sending = asyncio.ensure_future(pub.send(1))
-        await until(lambda: slow_joins)
+        await until_async(lambda: slow_joins)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
-        assert pub.offer(2) < 0  # somebody is away, joining
+        assert pub.offer(2) < 0  # a thread is still joining
         with stream.subscriber("cancelled", int, dir=shared_dir, on_lost="event") as sub:
             await pub.send(3)
-            await until(lambda: sub.poll() == [3])
+            await until_async(lambda: sub.poll() == [3])
         changes = [event for event in pub.events() if isinstance(event, stream.SessionChanged)]
         assert [(change.old_session_id, change.new_session_id) for change in changes] == [
             (first, pub.session_id)
@@ -125,19 +122,19 @@ async def test_a_send_that_was_cancelled_while_it_joined_again_has_told_it_all_t
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("how", ["close", "cancelled close", "abandon"])
-async def test_what_a_thread_joins_for_nobody_is_let_go_of(shared_dir, slow_joins, how):
+async def test_a_rejoin_that_nobody_waits_for_is_released(shared_dir, slow_joins, how):
     pub = await aio.publisher("left", int, dir=shared_dir, linger_s=0)
     with stream.subscriber("left", int, dir=shared_dir, on_lost="event"):
         await pub.send(0)
     kill_driver(shared_dir)
-    await until(lambda: not pub._link.is_alive)
+    await until_async(lambda: not pub._link.is_alive)
     sending = asyncio.ensure_future(pub.send(1))
-    await until(lambda: slow_joins)
+    await until_async(lambda: slow_joins)
     sending.cancel()
     await asyncio.wait([sending])
     waiting = asyncio.ensure_future(
         pub.wait_consumed()
-    )  # looks at the thread too, and leaves it alone
+    )  # this looks at the thread too, and does not disturb it
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -147,8 +144,8 @@ async def test_what_a_thread_joins_for_nobody_is_let_go_of(shared_dir, slow_join
         with anyio.move_on_after(0.01 if how == "cancelled close" else LONG_S):
             await pub.close()
     assert pub.is_closed
-    await until(lambda: len(slow_joins) == 1 and not pub._rejoin_call.is_running)
-    await until(lambda: pub._core.is_closed)
+    await until_async(lambda: len(slow_joins) == 1 and not pub._rejoin_call.is_running)
+    await until_async(lambda: pub._core.is_closed)
     assert [link.users for (_, path), link in _session._links.items() if path == shared_dir] == []
 
 
@@ -171,12 +168,12 @@ async def test_a_driver_killed_while_a_send_waits_for_room(shared_dir):
                 received.extend(sub.poll())
                 return received and received[-1] == b"the last"
 
-            await until(has_last)
+            await until_async(has_last)
             assert pub.statistics()["rejoins"] == 1
             assert any(isinstance(event, stream.SessionChanged) for event in pub.events())
 
 
-async def test_a_budget_holds_it_and_it_is_told_so(tmp_path):
+async def test_a_budget_holds_a_publisher_and_is_reported(tmp_path):
     payload = b"x" * 1000
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     there = DriverConfig(threading="shared", options={"budget": "static", "budget-bytes": "20000"})
@@ -187,7 +184,7 @@ async def test_a_budget_holds_it_and_it_is_told_so(tmp_path):
     ):
         async with aio.publisher("held", bytes, channel=channel, dir=writes.dir, linger_s=0) as pub:
             await pub.send(payload, timeout_s=LONG_S)
-            await until(sub.poll)
+            await until_async(sub.poll)
             sent = 0
             with pytest.raises(
                 BackPressured, match="as much is under way as their driver grants"

@@ -1,4 +1,7 @@
-"""Two drivers of one machine as two hosts: what a peer may have under way, and a reader that does not poll any more."""
+"""Two drivers on one machine act as two hosts.
+
+A budget limits the unacknowledged bytes of a peer; a reader that no longer polls is evicted.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def until_connected(pub):
 
 @pytest.fixture
 def hosts(tmp_path):
-    """Opens two drivers with these options: where is written, where is read."""
+    """Open a driver for the writer and one for the reader, with these options."""
     drivers = []
 
     def start(here, there):
@@ -42,7 +45,7 @@ def hosts(tmp_path):
         driver.close()
 
 
-def test_a_budget_holds_a_publisher_and_it_is_told_so(hosts):
+def test_a_budget_holds_a_publisher_and_is_reported(hosts):
     here, there = hosts({}, {"budget": "static", "budget-bytes": "20000"})
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with (
@@ -75,7 +78,7 @@ def test_a_budget_holds_a_publisher_and_it_is_told_so(hosts):
         pub.send(PAYLOAD, timeout_s=LONG_S)  # there is room again
 
 
-def test_who_does_not_poll_is_given_up_with_an_error_that_says_so(hosts):
+def test_a_reader_that_does_not_poll_is_evicted_with_an_error(hosts):
     here, there = hosts({"noop-interval": "200ms"}, {})
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with (
@@ -90,7 +93,7 @@ def test_who_does_not_poll_is_given_up_with_an_error_that_says_so(hosts):
             NotConnected, match="the reader does not poll; it is given up until it answers"
         ):
             for _ in range(100_000):
-                with contextlib.suppress(BackPressured):  # the window is full sooner
+                with contextlib.suppress(BackPressured):  # the window may be full before the budget
                     pub.send(b"more", timeout_s=0.05)
         received: list[bytes] = []
         is_back = threading.Event()

@@ -1,8 +1,10 @@
-"""Many publications and subscriptions on one driver, some of them coming and going all the time.
+"""Many publications and subscriptions on one driver, some of which come and go all the time.
 
-What must hold: messages still arrive; nothing grows: memory of the driver, its file descriptors, counters and files come back to what they were; and an
-idle driver's CPU time grows no faster than the number of its resources.
-Small here; `make prove ARGS=churn` runs 1 000 of each for ten minutes (RSTREAM_CHURN_COUNT, RSTREAM_CHURN_S).
+What must hold: messages still arrive; memory, descriptors, counters and files of the driver return
+to their first values; an idle driver's CPU time grows no faster than its resources.
+
+Small here; `make prove ARGS=churn` runs 1 000 of each for ten minutes (RSTREAM_CHURN_COUNT,
+RSTREAM_CHURN_S).
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ TERM_LENGTHS = (65536, 131072, 262144, 1048576)
 STREAMS_PER_PORT = 20
 MESSAGE_BYTES = 100
 NOISE = 0.01  # of a core
-LOOKS = 3  # the quietest counts
+LOOKS = 3  # the lowest of three measurements counts
 
 pytestmark = [pytest.mark.timeout(60 + 12 * int(DURATION_S) + COUNT // 2)]
 
@@ -59,7 +61,7 @@ class Pair:
 
 @dataclass
 class Crowd:
-    """COUNT pairs; half over shared memory, half over UDP with several streams per port."""
+    """COUNT pairs: half over shared memory, half over UDP with several streams per port."""
 
     client: Client
     rng: random.Random
@@ -103,7 +105,7 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a driver holds."""
+    """The resources of a driver."""
 
     resident_kib: int
     descriptors: int
@@ -113,7 +115,7 @@ class Footprint:
     @classmethod
     def of(cls, pid: int, directory: str) -> Footprint:
         status = Path(f"/proc/{pid}/status").read_text()
-        # What is only mapped shared memory belongs to the logs and is counted as files.
+        # Mapped shared memory belongs to the logs, which are counted as files.
         resident = next(
             int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon")
         )
@@ -126,7 +128,7 @@ class Footprint:
 
 
 def cpu_s(pid: int) -> float:
-    """CPU time of its threads, to the nanosecond."""
+    """CPU time of the process's threads, to the nanosecond."""
     return (
         sum(
             int((task / "schedstat").read_text().split()[0])
@@ -137,7 +139,7 @@ def cpu_s(pid: int) -> float:
 
 
 def idle_share(pid: int, interval_s: float) -> float:
-    """Of a core, over an interval."""
+    """The share of a core that the process uses over an interval."""
     began = cpu_s(pid)
     time.sleep(interval_s)
     return (cpu_s(pid) - began) / interval_s
@@ -166,7 +168,10 @@ def driver_process(directory: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def await_footprint(pid: int, directory: str, base: Footprint) -> Footprint:
-    """Closed publications linger, images drain: until counters, files and descriptors are what they were, or a minute is over."""
+    """Wait until counters, files and descriptors have their first values, or a minute is over.
+
+    Closed publications linger and images drain, so this takes a while.
+    """
     deadline = time.monotonic() + 60
     while True:
         now = Footprint.of(pid, directory)
@@ -189,7 +194,7 @@ def test_churn_leaves_nothing(driver_dir: str) -> None:
         crowd = Crowd(
             client, rng, [free_port() for _ in range(max(1, COUNT // (2 * STREAMS_PER_PORT)))]
         )
-        crowd.add()  # the driver opens the client's FIFO at its first answer, and keeps it
+        crowd.add()  # the driver opens the client's FIFO at its first answer and keeps it open
         crowd.remove(0)
         time.sleep(0.5)
         base = Footprint.of(process.pid, driver_dir)
@@ -215,7 +220,8 @@ def test_churn_leaves_nothing(driver_dir: str) -> None:
             crowd.remove(0)
         after = await_footprint(process.pid, driver_dir, base)
         print(
-            f"churn: {COUNT} pairs, {replaced} replaced in {DURATION_S} s; base {base}, full {full}, half-way {steady}, late {late}, after {after}"
+            f"churn: {COUNT} pairs, {replaced} replaced in {DURATION_S} s; base {base},"
+            f" full {full}, half-way {steady}, late {late}, after {after}"
         )
         assert replaced > 0
         assert steady is not None
@@ -224,7 +230,7 @@ def test_churn_leaves_nothing(driver_dir: str) -> None:
             base.files,
             base.descriptors,
         )
-        # Between half-way and the end nothing may grow but by what allocators keep.
+        # Between half-way and the end only what allocators keep may grow.
         assert late.resident_kib <= steady.resident_kib * 1.1 + 1024
 
 
@@ -249,6 +255,6 @@ def test_idle_cost_grows_no_faster_than_resources(driver_dir: str) -> None:
         while crowd.pairs:
             crowd.remove(0)
     print(f"idle: {steps} pairs take {[f'{cost:.4f}' for cost in costs]} of a core")
-    # Twice as many may cost twice as much; what is above that is the noise of a shared machine.
+    # Twice as many may cost twice as much; the rest is the noise of a shared machine.
     assert costs[2] <= 3 * costs[1] + NOISE
     assert costs[1] <= 3 * costs[0] + NOISE

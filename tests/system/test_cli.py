@@ -1,4 +1,4 @@
-"""The command line: what it prints, and how it ends when something is wrong."""
+"""The command line: its output, and its exit when something is wrong."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_stat_without_a_driver_says_so(driver_dir: str) -> None:
     assert done.stderr.startswith(f"rstream: no driver in {driver_dir}")
 
 
-def test_stat_says_why_a_stream_stands(driver_dir: str) -> None:
+def test_stat_shows_why_a_stream_is_held(driver_dir: str) -> None:
     with rstream.Driver(dir=driver_dir), rstream.Client(dir=driver_dir) as client:
         publication = client.add_publication("aeron:ipc?term-length=64k", 7)
         done = run("stat", "--once", "--dir", driver_dir)
@@ -91,7 +91,8 @@ def test_errors_and_losses_as_aerons_tools_print_them(driver_dir: str) -> None:
         errors = run("errors", "--dir", driver_dir)
         losses = run("loss", "--dir", driver_dir)
     assert re.search(
-        r"^\n1 observations from \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}[+-]\d{4} to .* for:\n.*mtu=7",
+        r"^\n1 observations from \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}[+-]\d{4} to .* for:\n"
+        r".*mtu=7",
         errors.stdout,
     )
     assert "1 distinct errors observed." in errors.stdout
@@ -100,7 +101,8 @@ def test_errors_and_losses_as_aerons_tools_print_them(driver_dir: str) -> None:
     assert count == "1 loss entries"
     observations, lost, *_, stream_id, lost_channel, source = line.split(",")
     assert int(observations) > 0
-    assert 0 < int(lost) <= 300 * 1056  # no byte twice, though some were lost again and again
+    # no byte counts twice, though some were lost again and again
+    assert 0 < int(lost) <= 300 * 1056
     assert (stream_id, lost_channel) == ("7", channel)
     assert source.startswith("127.0.0.1:")
 
@@ -169,7 +171,7 @@ def test_clean_leaves_a_living_driver_alone(driver_dir: str) -> None:
     assert run("driver", "--clean", "--dir", driver_dir).returncode == 0
 
 
-def test_doctor_names_what_it_looked_at(driver_dir: str) -> None:
+def test_doctor_names_its_checks(driver_dir: str) -> None:
     done = run("doctor", "--dir", driver_dir)
     assert "shared memory" in done.stdout
     assert "none running" in done.stdout
@@ -219,7 +221,7 @@ def test_bench_refuses_sizes_that_cannot_be_sent() -> None:
 
 
 def test_sources_without_the_compiled_part_say_so(tmp_path: Path) -> None:
-    """In a checkout's folder Python finds the sources before the installed package."""
+    """In the folder of a checkout Python finds the sources before the installed package."""
     shutil.copytree(
         ROOT / "rstream", tmp_path / "rstream", ignore=shutil.ignore_patterns("*.so", "__pycache__")
     )

@@ -1,9 +1,10 @@
-"""kill -9 of the publisher, of the subscriber and of the driver at random moments.
+"""kill -9 of the publisher, the subscriber and the driver at random moments.
 
-Timeouts of a second, timers and keepalives of 100 ms. Each time the others must notice within two seconds and say which
-stream, session and position; everything that was sent and did not arrive must lie in a gap that somebody reported; both
-ends must find together again by themselves; and when all is over no file is left. The oracle is what each process wrote
-into its own journal (kill_workers.py). RSTREAM_KILLS is the number of kills of each victim (3; `make prove`: 50).
+Timeouts are 1.5 seconds or less, timers and keepalives 100 ms. After each kill the survivors report
+stream, session and position within two seconds. Every message that was sent and not delivered lies
+in a reported gap. Both ends join again by themselves, and at the end no file is left. The oracle is
+the journal that each process writes (kill_workers.py). RSTREAM_KILLS is the number of kills of each
+victim (3; `make prove`: 50).
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ SEED = int(os.environ.get("RSTREAM_SEED", str(int(time.time()))))
 NOTICE_S = 2.0
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "kills"
-# Short, but longer than a busy host takes a whole machine away: who is given up for that was not killed. A driver's death is told by its lock, not by its timeout.
+# Short, but longer than a busy host stops the whole machine: a client that times out for that
+# reason was not killed. The death of a driver is seen by its lock, not by a timeout.
 SHORT = {
     "RSTREAM_CLIENT_LIVENESS_TIMEOUT": "1500ms",
     "RSTREAM_IMAGE_LIVENESS_TIMEOUT": "1s",
@@ -91,7 +93,7 @@ class Process:
     def until(
         self, wanted: Callable[[list[Any]], bool], timeout_s: float, since_s: float = 0.0
     ) -> list[Any]:
-        """The first line of the journal, written since then, that is wanted."""
+        """The first wanted line of the journal that was written since then."""
         deadline_s = time.monotonic() + timeout_s
         seen = 0
         while True:
@@ -104,7 +106,8 @@ class Process:
             if is_late or self.process.poll() is not None:
                 tail = [line for line in self.lines if line[0] not in ("sent", "got")][-12:]
                 raise AssertionError(
-                    f"{self.path.name}: not seen; last words {tail}\n{self.errors.read_text()[-3000:]}"
+                    f"{self.path.name}: not seen; last lines {tail}\n"
+                    f"{self.errors.read_text()[-3000:]}"
                 )
             time.sleep(0.005)
 
@@ -138,7 +141,7 @@ class Process:
 
 
 class World:
-    """A publisher, a subscriber and one driver directory, or two as two hosts."""
+    """A publisher, a subscriber and one driver directory, or two directories as two hosts."""
 
     def __init__(self, folder: Path, near: str, far: str, channel: str) -> None:
         self.folder, self.near, self.far, self.channel = folder, near, far, channel
@@ -175,7 +178,7 @@ class World:
         return self.sub
 
     def flow(self, since_s: float) -> None:
-        """Wait until something sent after then has arrived, and a random moment longer."""
+        """Wait until a message sent after then has arrived, and a random moment longer."""
         sent = self.pub.until(lambda line: line[0] == "sent", 15, since_s)
         life = len(self.publishers) - 1
         self.sub.until(
@@ -195,7 +198,7 @@ class World:
     # ---- the oracle ----
 
     def check(self) -> None:
-        """Order and holes, over all lives."""
+        """Check order and gaps over all lives."""
         sent: dict[tuple[int, int], tuple[int, int]] = {}
         gaps: list[dict[str, Any]] = []
         for life, pub in enumerate(self.publishers):
@@ -206,7 +209,7 @@ class World:
         for process in self.publishers + self.subscribers:
             process.read()
             gaps += [line[3] for line in process.lines if line[0] == "event" and line[2] == "Gap"]
-        # A reader's open gap was closed when it met the same session again.
+        # A reader's open gap is closed when it meets the same session again.
         closed = {
             (gap["session_id"], gap["from_position"])
             for gap in gaps
@@ -236,15 +239,17 @@ class World:
                 and (gap["to_position"] is None or position <= gap["to_position"])
                 for gap in gaps
             ), (
-                f"life {key[0]} number {key[1]}: session {session_id} position {position} is in no gap of {gaps}"
+                f"life {key[0]} number {key[1]}: session {session_id} position {position} is in no"
+                f" gap of {gaps}"
             )
         assert len(delivered) > 10
         print(
-            f"kills: {len(sent)} sent, {len(delivered)} delivered, {len(holes)} in {len(gaps)} gaps; noticed in {self.slowest_s:.2f} s"
+            f"kills: {len(sent)} sent, {len(delivered)} delivered, {len(holes)} in {len(gaps)}"
+            f" gaps; noticed in {self.slowest_s:.2f} s"
         )
 
     def check_files(self) -> None:
-        """Only files of the living, once the dead were given up."""
+        """Only files of the living remain after the dead have timed out."""
         living = {0, self.pub.client_id, self.sub.client_id}  # 0: the driver itself
         deadline_s = time.monotonic() + 6
         while text := self._strange_files(living):
@@ -266,7 +271,7 @@ class World:
         return ""
 
     def end(self) -> None:
-        """Everything in good order: the drivers end by themselves and leave nothing."""
+        """Everything ends cleanly: the drivers end by themselves and leave no file."""
         self.sub.end()
         self.pub.end()
         deadline_s = time.monotonic() + 10
@@ -324,7 +329,7 @@ def test_kill_the_publisher(world: World, raises: bool) -> None:
         world.flow(started_s)
         session_id = world.session()
         started_s = world.pub.kill()
-        # A new one at once: it does not wait for the end of the old one.
+        # A new publisher at once: it does not wait for the end of the old one.
         world.publish()
         seconds, lost = world.sub.event("Lost", started_s)
         world.note(seconds)
@@ -356,7 +361,7 @@ def test_kill_the_subscriber(world: World) -> None:
         world.subscribe()
         world.pub.event("Connected", started_s)
     world.flow(time.monotonic())
-    if world.is_ipc:  # shared memory keeps what the dead reader had not processed
+    if world.is_ipc:  # shared memory keeps the messages that the dead reader had not processed
         assert not any(line[0] == "event" and line[2] == "Gap" for line in world.pub.lines)
     finish(world)
 
@@ -388,7 +393,7 @@ def test_kill_the_driver(world: World) -> None:
             seconds, lost = world.sub.event("Lost", killed_s)
             world.note(seconds)
             assert lost["session_id"] == session_id
-        # Found together again: the flow above waits for what is sent after this moment.
+        # Joined again: the flow above waits for a message sent after this moment.
         killed_s = time.monotonic()
     world.flow(killed_s)
     finish(world)
@@ -415,7 +420,7 @@ def test_kill_an_embedded_driver_with_its_publisher(
             world.note(seconds)
             assert gap["session_id"] == session_id
             started_s = time.monotonic()
-            world.publish()  # the subscriber has started the shared driver in its place
+            world.publish()  # the subscriber has started the shared driver instead
             world.flow(started_s)
             finish(world)
         finally:

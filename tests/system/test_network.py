@@ -1,8 +1,12 @@
-"""Three hosts on a bridge, made of network namespaces: multicast, one host that loses 5 % of what comes, one behind 100 Mbit/s.
+"""Three hosts on a bridge, made of network namespaces.
 
-What must hold: min flow control paces the publisher to the slow host and every host gets everything in order; max does not wait for the slow one;
-tagged waits for those that carry the tag and for nobody else.
-Needs root, ip, tc and nft; skips with the reason where the namespaces cannot be made.
+Multicast; one host loses 5 % of its incoming datagrams, one is behind 100 Mbit/s.
+
+What must hold: with min flow control the publisher goes at the pace of the slow host, and every
+host gets everything in order; max does not wait for the slow host; tagged waits only for hosts with
+the tag.
+
+Needs root, ip, tc and nft; skips with the reason where namespaces cannot be made.
 """
 
 from __future__ import annotations
@@ -113,7 +117,10 @@ class Network:
             "latency",
             "20ms",
         )
-        rules = "table inet loss { chain in { type filter hook input priority 0; meta l4proto udp numgen random mod 100 < 5 drop; }; }"
+        rules = (
+            "table inet loss { chain in { type filter hook input priority 0;"
+            " meta l4proto udp numgen random mod 100 < 5 drop; }; }"
+        )
         _run("ip", "netns", "exec", f"{self.prefix}{LOSSY}", "nft", rules)
 
     def remove(self) -> None:
@@ -131,7 +138,7 @@ class Network:
 def network() -> Iterator[Network]:
     missing = [program for program in ("ip", "tc", "nft") if shutil.which(program) is None]
     if os.geteuid() != 0 or missing:
-        pytest.skip(f"network namespaces need root and {missing or 'its rights'}")
+        pytest.skip(f"network namespaces need root and {missing or 'the right to make them'}")
     made = Network(f"rs{os.getpid()}-")
     try:
         made.build()
@@ -174,7 +181,7 @@ def worker(
 def line_of(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     line = process.stdout.readline().strip()
-    assert line, "a host left; its text is on standard error"
+    assert line, "a host ended; see its standard error"
     return line
 
 
@@ -192,7 +199,10 @@ def run(
     tags: dict[int, int],
     family: str = "IPv4",
 ) -> tuple[float, list[dict[str, Any]]]:
-    """Publishes from host 1 to a subscriber on each host; returns the publisher's bits per second, and what each got."""
+    """Publish from host 1 to a subscriber on each host.
+
+    Returns the publisher's bits per second and the result of each subscriber.
+    """
     with contextlib.ExitStack() as stack:
         subscriptions = {
             host: network.channel(host, f"|gtag={tags[host]}" if host in tags else "", family)
@@ -220,7 +230,10 @@ def run(
 def run_unpaced(
     network: Network, make_dir: Callable[[], str], publication: str, tags: dict[int, int]
 ) -> tuple[float, list[dict[str, Any]]]:
-    """As run, for who is not to be paced by the slow host. A busy machine paces it too: the first of three tries that is fast counts."""
+    """Like run, where the slow host must not pace the publisher.
+
+    A busy machine slows it too, so the first fast run of three counts.
+    """
     rate, came = run(network, make_dir, publication, tags)
     for _ in range(2):
         if rate <= 2 * SLOW_BITS_PER_S:

@@ -1,8 +1,9 @@
-"""UDP with loss, duplication and reordering in both directions: every message once, in order, intact.
+"""UDP with loss, duplication and reordering: every message arrives once, in order, intact.
 
-Two drivers (two directories, as two hosts), two processes; each driver's interceptors lose, double and reorder 1 % of what it sends and of what
-it receives, data and control alike, from one seed. Numbers and checksums are checked in C. `make prove` runs 10 000 000
-messages (RSTREAM_RELIABILITY_COUNT).
+Two drivers (two directories, as two hosts) and two processes. Each driver's interceptors lose,
+duplicate and reorder 1 % of what it sends and receives, data and control alike, from one seed.
+Numbers and checksums are checked in C. `make prove` runs 10 000 000 messages
+(RSTREAM_RELIABILITY_COUNT).
 """
 
 from __future__ import annotations

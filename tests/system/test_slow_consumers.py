@@ -1,4 +1,7 @@
-"""A consumer whose process is stopped while its driver lives: the others go on, it hears why."""
+"""A consumer whose process is stopped while its driver lives.
+
+The other readers go on, and it learns the reason when it wakes.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Consumer:
         )
 
     def said(self, key):
-        """The next line with that key; nothing may be torn before it."""
+        """The next line with that key; no line before it may report a torn message."""
         for text in self.process.stdout:
             line = json.loads(text)
             assert "torn" not in line
@@ -70,7 +73,7 @@ def channel(request):
 
 
 class Flow:
-    """A publisher in a thread and a good reader in another: how far they are."""
+    """A publisher in a thread and a good reader in another, with their progress."""
 
     def __init__(self, name, directory, channel):
         self._arguments = {"dir": directory, "channel": channel}
@@ -95,11 +98,11 @@ class Flow:
                 sub.wait(0.05)
 
     def goes_on(self, count=3000, timeout_s=30.0):
-        """Waits until the good reader has got count more."""
+        """Wait until the good reader has received count more."""
         target = len(self.received) + count
         deadline = time.monotonic() + timeout_s
         while len(self.received) < target:
-            assert time.monotonic() < deadline, f"stands at {len(self.received)}"
+            assert time.monotonic() < deadline, f"stalled at {len(self.received)}"
             time.sleep(0.01)
 
     def __enter__(self):
@@ -130,24 +133,25 @@ def consumer(shared_dir, channel):
         one.close()
 
 
-def test_a_stopped_consumer_is_let_go_and_hears_it(shared_dir, channel, consumer):
+def test_a_stopped_consumer_is_evicted_and_told_so(shared_dir, channel, consumer):
     hung = consumer(rejoin=False)
     with Flow("flow", shared_dir, channel) as flow:
         hung.said("first")
         flow.goes_on(100)
         hung.stop()
-        flow.goes_on()  # many windows: nobody waits for it
+        flow.goes_on()  # many windows: the stream no longer waits for it
         hung.wake()
         told = hung.said("slow")
         assert "stood still for 0.3 s" in told["slow"]
         assert "stream 'flow'" in told["slow"]
         assert channel.partition("?")[0] in told["slow"]
-        assert told["position"] == 1024 * (told["last"] + 1)  # behind what it got; nothing torn
+        # the end of the last message it read; nothing torn
+        assert told["position"] == 1024 * (told["last"] + 1)
         assert hung.process.wait(20) == 0
         flow.goes_on(100)
 
 
-def test_a_stopped_consumer_goes_on_at_what_comes_then(shared_dir, channel, consumer):
+def test_a_stopped_consumer_continues_at_the_live_position(shared_dir, channel, consumer):
     hung = consumer(rejoin=True)
     with Flow("flow", shared_dir, channel) as flow:
         hung.said("first")
@@ -161,9 +165,7 @@ def test_a_stopped_consumer_goes_on_at_what_comes_then(shared_dir, channel, cons
             assert after > before + 1
 
 
-def test_a_consumer_that_stands_longer_than_any_client_may_hears_it_too(
-    shared_dir, channel, consumer
-):
+def test_a_consumer_stopped_beyond_the_client_liveness_is_told_so(shared_dir, channel, consumer):
     hung = consumer(rejoin=False)
     with Flow("flow", shared_dir, channel) as flow:
         hung.said("first")

@@ -1,4 +1,4 @@
-"""Streams between processes, over the shared driver: data, ends, deaths of either side and of the driver."""
+"""Streams between processes over the shared driver: data, ends, deaths of either side or driver."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHORT = DriverConfig(
 
 @pytest.fixture
 def shared_dir(driver_dir):
-    """A directory with the shared driver, its timeouts a second."""
+    """A directory with the shared driver, whose timeouts are a second."""
     return ensure_driver(driver_dir, config=SHORT)
 
 
@@ -47,7 +47,7 @@ class Worker:
         )
 
     def line(self, word):
-        """The words after the next line that begins with word."""
+        """The words after the next line that begins with ``word``."""
         for text in self.process.stdout:
             if text.startswith(word):
                 return text.split(maxsplit=1)[-1].strip()
@@ -95,7 +95,7 @@ def test_send_there_receive_here_and_the_end_ends_the_loop(shared_dir, worker):
         assert sender.wait() == 0
 
 
-def test_a_killed_publisher_is_lost_by_name_and_position(shared_dir, worker):
+def test_a_killed_publisher_is_reported_with_name_and_position(shared_dir, worker):
     with stream.subscriber("killed", dir=shared_dir) as sub:
         sender = worker("publish_and_hang", "killed", 1000)
         items = []
@@ -107,7 +107,7 @@ def test_a_killed_publisher_is_lost_by_name_and_position(shared_dir, worker):
         killed_s = time.monotonic()
         with pytest.raises(PublisherLost, match="killed") as lost:
             next(iter(sub))
-        assert time.monotonic() - killed_s < 3  # liveness of a second, and a busy machine
+        assert time.monotonic() - killed_s < 3  # a liveness of one second, and a busy machine
         assert lost.value.position == position
         assert items == list(range(1000))
 
@@ -137,7 +137,7 @@ def test_a_slow_reader_slows_the_publisher(shared_dir, worker):
             count += len(items)
             time.sleep(0.01)
         assert count == 4000
-        # 4 MB through a window of half a MiB: the sender has waited for nearly the whole time.
+        # 4 MB through a window of half a MiB: the sender waited nearly all the time.
         assert float(sender.line("waited")) > 0.3
 
 
@@ -181,7 +181,8 @@ def test_a_killed_driver_is_restarted_and_both_ends_rejoin_and_report(shared_dir
         gaps = [event for event in events if isinstance(event, stream.Gap)]
         assert len(gaps) == 1
         assert gaps[0].from_position > 0
-        assert numbers == list(range(numbers[0], numbers[-1] + 1))  # nothing missing after the gap
+        # no number is missing after the gap
+        assert numbers == list(range(numbers[0], numbers[-1] + 1))
         assert sub.statistics()["rejoins"] == 1
         second_pid, _ = _core.driver_info(shared_dir)
         assert second_pid != first_pid
@@ -209,7 +210,8 @@ def test_over_udp_a_publisher_learns_that_the_last_bytes_were_consumed(shared_di
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with stream.subscriber("tail", channel=channel, dir=shared_dir) as sub:
         pub = stream.publisher("tail", channel=channel, dir=shared_dir)
-        pub.send_many(range(100))  # far less than a window: no status message is due for it
+        # far less than a window: no status message is due for these bytes
+        pub.send_many(range(100))
         items = []
         while len(items) < 100:
             items += sub.poll()
@@ -227,7 +229,7 @@ def test_over_udp_a_publisher_learns_that_the_last_bytes_were_consumed(shared_di
         assert [type(event) for event in pub.events()] == [stream.Connected]
 
 
-def test_a_publisher_without_readers_says_what_nobody_got(shared_dir):
+def test_a_publisher_without_readers_reports_the_lost_range(shared_dir):
     with stream.subscriber("left", dir=shared_dir) as sub:
         pub = stream.publisher("left", dir=shared_dir, linger_s=0)
         pub.send_many(range(10))

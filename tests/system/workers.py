@@ -1,4 +1,7 @@
-"""Processes of the system tests: ``python -m tests.system.workers ROLE TASK_JSON``. They print JSON lines."""
+"""Processes of the system tests: ``python -m tests.system.workers ROLE TASK_JSON``.
+
+They print JSON lines.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ def say(**fields: Any) -> None:
 
 
 def send(task: dict[str, Any]) -> None:
-    """``count`` numbered, checksummed messages, as fast as they are taken; then wait until they were consumed."""
+    """Send ``count`` numbered, checksummed messages as fast as possible.
+
+    Then wait until they were consumed.
+    """
     size, count = task["size"], task["count"]
     with Client(dir=task["dir"]) as client:
         publication = client.add_publication(task["channel"], STREAM, exclusive=True)
@@ -69,7 +75,7 @@ def receive(task: dict[str, Any]) -> None:
             subscription.wait(0.1)
             if time.monotonic() - moved > 60:
                 raise SystemExit(f"stalled for 60 s at message {expected}")
-        # Anything more would be a duplicate.
+        # An additional message would be a duplicate.
         time.sleep(0.3)
         with subscription.poll(10) as batch:
             extra = len(batch)

@@ -1,6 +1,7 @@
 """Manual subscriber and upstream of the tests, with their deadlines.
 
-A signal is waited for up to SIGNAL_S (a limit, not a pause); for NOTHING_S nothing must arrive.
+A signal may take up to SIGNAL_S (a limit, not a pause); NOTHING_S without a signal shows that none
+comes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ COMPLETE = object()
 
 
 class ManualSubscriber(abc.Subscriber):
-    """Keeps every signal in a queue; what breaks the grammar is kept as a fault."""
+    """Queues every signal; records violations of the signal order as faults."""
 
     def __init__(self):
         self.signals = queue.Queue()
@@ -103,7 +104,7 @@ class ManualSubscriber(abc.Subscriber):
 
 
 class ManualUpstream(abc.Subscription):
-    """An upstream by hand: counts what it is asked for."""
+    """An upstream driven by hand: counts the requests."""
 
     def __init__(self):
         self.requested = 0

@@ -1,4 +1,4 @@
-"""Publisher tests of the Reactive Streams TCK that are required, under their names there.
+"""The required publisher tests of the Reactive Streams TCK, under their names there.
 
 A subclass supplies ``create_publisher(n)`` (exactly n elements, INFINITE: no end) and
 ``create_failed_publisher()``.
@@ -31,7 +31,7 @@ class PublisherVerification:
 
     @pytest.fixture
     def subscribe(self):
-        """Subscribes a manual subscriber; checks its grammar and cancels it at the end."""
+        """Subscribe a manual subscriber; check its signal order and cancel it at the end."""
         subscribers = []
 
         def start(elements, subscriber=None):
@@ -93,7 +93,7 @@ class PublisherVerification:
         self.create_failed_publisher().subscribe(subscriber)
         subscriber.expect_subscription()
         subscriber.expect_error()
-        subscriber.subscription.request(1)  # §1.7 after an error, which the Java TCK does not test
+        subscriber.subscription.request(1)  # §1.7 after an error; the Java TCK does not test this
         subscriber.expect_none()
         subscriber.check()
 

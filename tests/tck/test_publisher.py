@@ -18,7 +18,7 @@ _numbers = itertools.count()
 
 
 class Feed(abc.Publisher):
-    """A publisher of exactly n elements: a thread sends them when the subscriber is there."""
+    """A publisher of exactly n elements: a thread sends them when the subscriber is connected."""
 
     def __init__(self, inner, open_publisher, elements, threads):
         self.inner = inner
@@ -45,7 +45,7 @@ class Feed(abc.Publisher):
                 if self.stop.is_set():
                     return
         except RStreamError:
-            pass  # the subscriber has gone, as many tests want it
+            pass  # the subscriber has gone, which many tests want
         finally:
             publisher.close(linger_s=0)
 
@@ -56,7 +56,7 @@ def driver_dir(module_driver_dir):
 
 
 class StreamSourceTests(PublisherVerification):
-    """What the media have in common."""
+    """The part that is the same for all media."""
 
     @pytest.fixture(autouse=True)
     def surroundings(self, driver_dir):

@@ -22,7 +22,7 @@ def driver_dir(module_driver_dir):
 
 @pytest.fixture
 def pair(driver_dir):
-    """A stream subscriber under test and a reader of what it sends."""
+    """A stream subscriber under test and a reader of its output."""
     name = f"tck-subscriber-{next(_numbers)}"
     with stream.subscriber(name, dir=driver_dir) as reader:
         subscriber = stream.sink(name, dir=driver_dir, window=4, linger_s=0)
@@ -55,7 +55,7 @@ def test_required_spec201_must_signal_demand_via_subscription_request(pair):
     subscriber.on_subscribe(upstream)
     assert upstream.requests.get(timeout=1) == 4
     sent = 0
-    while sent < 40:  # it goes on asking as it sends
+    while sent < 40:  # it keeps requesting as it sends
         assert upstream.requested > sent
         subscriber.on_next(sent)
         sent += 1

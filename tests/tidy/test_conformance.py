@@ -1,4 +1,7 @@
-"""docs/reference/conformance.md is whole: every behaviour of the list once, every test it names is there, its sums are right."""
+"""docs/reference/conformance.md is complete.
+
+Every behaviour of the list stands there once, every test that it names exists, its sums are right.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
 VECTORS = ROOT / "tests" / "vectors" / "aeron.json"
-# How many behaviours each group has.
+# The number of behaviours of each group.
 GROUPS = {
     "A": 16,
     "B": 10,
@@ -70,7 +73,7 @@ def rows() -> list[re.Match[str]]:
     return list(ROW.finditer(PAGE.read_text()))
 
 
-def test_every_behaviour_stands_once_and_in_order() -> None:
+def test_every_behaviour_is_listed_once_and_in_order() -> None:
     assert [row["id"] for row in rows()] == IDS
 
 
@@ -80,7 +83,7 @@ def test_no_line_is_empty() -> None:
         assert named(row["tests"]) or re.search(r"\*\*not shown\*\*: \w", row["tests"]), row["id"]
 
 
-def test_every_test_named_is_there_and_runs() -> None:
+def test_every_named_test_exists_and_runs() -> None:
     missing = [
         f"{path}: {name}"
         for match in NAMED.finditer(PAGE.read_text())

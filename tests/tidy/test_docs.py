@@ -1,4 +1,4 @@
-"""The house rules of text: links lead somewhere, cited documents exist, lines and cells are short."""
+"""The house rules of text: links and cited documents exist, lines and cells are short."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE_LENGTH_MAX = 100
-#: Characters of a table's cell without code and the targets of links: more is a paragraph.
+#: Characters of a table's cell, without code and link targets: more is a paragraph.
 CELL_LENGTH_MAX = 240
 TEXTS = {".c", ".h", ".py", ".pyi", ".md", ".txt", ".toml", ".sh", ".pml", ".ipynb"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -25,7 +25,7 @@ CODE = re.compile(r"`[^`\n]*`")
 
 @cache
 def files(*names: str) -> list[Path]:
-    """Those with a suffix or name of these, without what is built or hidden."""
+    """Files with one of these suffixes or names, except built and hidden ones."""
     found = [
         path
         for path in sorted(ROOT.rglob("*"))
@@ -40,7 +40,7 @@ def files(*names: str) -> list[Path]:
 
 
 def without_code(text: str) -> str:
-    """The text with its fenced code blanked; the lines keep their numbers."""
+    """The text with its fenced code blanked; line numbers stay."""
     inside = False
     lines = []
     for line in text.splitlines():
@@ -51,7 +51,7 @@ def without_code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """The same, with code in a line taken out."""
+    """The text without fenced code and code spans."""
     return CODE.sub("", without_code(text))
 
 
@@ -86,7 +86,7 @@ def dead_sections(path: Path, text: str) -> Iterator[str]:
 
 
 def long_lines(path: Path, text: str) -> Iterator[str]:
-    """Code is left out: formatters know it, and what a program prints is as long as it is."""
+    """Code is left out: formatters know it, and the output of a program may have any length."""
     for number, line in enumerate(without_code(text).splitlines(), 1):
         is_table = line.lstrip().startswith("|")
         if len(line) > LINE_LENGTH_MAX and not is_table and "://" not in line:

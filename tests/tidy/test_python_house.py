@@ -54,7 +54,10 @@ def test_import_is_light() -> None:
 
 
 def test_every_module_can_be_imported_alone() -> None:
-    """Each in a fresh interpreter (forked from one that has loaded nothing of ours): circular imports show here."""
+    """Each in a fresh interpreter, forked from one that has loaded no module of ours.
+
+    Circular imports fail here.
+    """
     code = (
         "import os, sys\n"
         f"for name in {modules()!r}:\n"
@@ -85,7 +88,7 @@ def test_every_module_can_be_imported_alone() -> None:
         "rstream.stream",
     ],
 )
-def test_all_is_true_and_sorted(name: str) -> None:
+def test_all_is_complete_and_sorted(name: str) -> None:
     module = importlib.import_module(name)
     exported = tuple(module.__all__)
 
@@ -114,7 +117,7 @@ def test_exported_symbols_of_the_extension() -> None:
 
 def test_layers() -> None:
     result = subprocess.run(
-        [str(Path(sys.executable).with_name("lint-imports"))], capture_output=True, text=True, check=False, cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        [str(Path(sys.executable).with_name("lint-imports"))], capture_output=True, text=True,
+        check=False, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr

@@ -1,4 +1,7 @@
-"""The house rules of the C side as tests: who may include whom, one room per danger, sizes. Each rule has an example that it must catch."""
+"""The house rules of the C side: includes, one room per danger, sizes.
+
+Each rule has an example that it must catch.
+"""
 
 from __future__ import annotations
 
@@ -102,11 +105,20 @@ RULES: dict[str, tuple[Finder, str, str]] = {
     "the conductor is seen by its door": (private_includes, "driver", '#include "driver/conductor/links.h"'),
     "Python.h only in python": (only_in({"python"}, r"#include <Python\.h>", "Python.h"), "client", "#include <Python.h>"),
     "sockets only in media": (
-        only_in({"media"}, r"\b(?:sendmmsg|recvmmsg|sendmsg|recvmsg|setsockopt|bind|connect|socket)\(", "a socket call"),
+        only_in(
+            {"media"},
+            r"\b(?:sendmmsg|recvmmsg|sendmsg|recvmsg|setsockopt|bind|connect|socket)\(",
+            "a socket call",
+        ),
         "driver", "setsockopt(fd, 1, 2, 3, 4);",
     ),
     "files only in cnc": (
-        only_in({"cnc"}, r"(?<![\w_>.])(?:open|openat|mmap|munmap|unlink|unlinkat|mkfifo|ftruncate|fallocate|posix_fallocate|flock|mkdir|rmdir)\(", "a file call"),
+        only_in(
+            {"cnc"},
+            r"(?<![\w_>.])(?:open|openat|mmap|munmap|unlink|unlinkat|mkfifo|ftruncate|fallocate"
+            r"|posix_fallocate|flock|mkdir|rmdir)\(",
+            "a file call",
+        ),
         "driver", " mmap(0, 1, 2, 3, 4, 5);",
     ),
     "memory orders only in atomics.h": (
@@ -114,7 +126,10 @@ RULES: dict[str, tuple[Finder, str, str]] = {
         else only_in(set(), r"__ATOMIC_\w+|memory_order_\w+", "a memory order")(room, text),
         "client", "__atomic_load_n(x, __ATOMIC_ACQUIRE);",
     ),
-    "clock_gettime only in util": (only_in({"util"}, r"\bclock_gettime\(", "clock_gettime"), "driver", "clock_gettime(1, &x);"),
+    "clock_gettime only in util": (
+        only_in({"util"}, r"\bclock_gettime\(", "clock_gettime"),
+        "driver", "clock_gettime(1, &x);",
+    ),
     "rand nowhere": (only_in(set(), r"(?<![\w_])s?rand(?:om)?\(", "rand"), "flow", "x = rand();"),
     "no open ends": (only_in(set(), r"FIX" r"ME", "an open end"), "flow", "int x; FIX" "ME"),
 }  # fmt: skip

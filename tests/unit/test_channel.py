@@ -1,4 +1,4 @@
-"""Channel values and URIs say the same, and refuse what cannot work, with the name of the setting."""
+"""Channel values and URIs mean the same; a refusal names the setting."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_refusals_name_the_setting(uri: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("bad", ["", "a|b", "a\nb"])
-def test_names_cannot_break_out(bad: str) -> None:
+def test_a_name_cannot_inject_parameters(bad: str) -> None:
     with pytest.raises(ChannelError, match="name"):
         Channel.ipc(name=bad)
 
@@ -111,7 +111,7 @@ I32 = st.integers(-(2**31), 2**31 - 1)
 TAG = st.integers(-(2**63) + 1, 2**63 - 1)
 BOOLS = st.booleans()
 SECONDS = st.integers(0, 3600 * 10**9).map(lambda ns: ns / 1e9)
-#: Field to values; together they are all of the reference's parameters but those of the address.
+#: Field to values: all parameters of the reference, except those of the address.
 VALUES: dict[str, st.SearchStrategy[object]] = {
     "ttl": st.integers(0, 255),
     "session_id": I32,
@@ -150,13 +150,18 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
 
 
 @given(data=st.data(), field=st.sampled_from(sorted(VALUES)), is_ipc=st.booleans())
-def test_every_parameter_goes_round_and_the_core_reads_it(
+def test_every_parameter_survives_the_round_trip_and_the_core_reads_it(
     data: st.DataObject, field: str, is_ipc: bool
 ) -> None:
     """F3."""
     value = data.draw(VALUES[field])
     address = {} if is_ipc else {"endpoint": "localhost:1"}
-    channel = Channel(media="ipc" if is_ipc else "udp", **address, **{field: value})  # type: ignore[arg-type]
+    # The field's name is data, so the type checker cannot know its type.
+    channel = Channel(
+        media="ipc" if is_ipc else "udp",
+        **address,
+        **{field: value},  # type: ignore[arg-type]
+    )
     assert Channel.parse(str(channel)) == channel
     _core.check_channel(str(channel))
 
@@ -165,7 +170,9 @@ def test_every_parameter_goes_round_and_the_core_reads_it(
 def test_parameters_go_together(fields: set[str], data: st.DataObject) -> None:
     fields -= {"session_tag"} if "session_id" in fields else set()
     fields -= {"publication_window"}
-    channel = Channel(**{field: data.draw(VALUES[field]) for field in sorted(fields)})  # type: ignore[arg-type]
+    channel = Channel(
+        **{field: data.draw(VALUES[field]) for field in sorted(fields)}  # type: ignore[arg-type]
+    )
     assert Channel.parse(str(channel)) == channel
     _core.check_channel(str(channel))
 
@@ -249,7 +256,7 @@ def test_bad_characters_overflows_and_half_settings(query: str) -> None:
         Channel.parse(f"aeron:ipc?{query}")
 
 
-def test_what_goes_together() -> None:
+def test_conflicting_parameters_are_refused() -> None:
     with pytest.raises(ChannelError, match="channel_tag"):
         Channel.ipc().replace(entity_tag=5)
     with pytest.raises(ChannelError, match="session_tag"):
@@ -279,7 +286,7 @@ def test_initial_position(initial: int, term_bits: int, terms: int, frames: int)
     _core.check_channel(str(channel))
 
 
-def test_initial_positions_that_cannot_be() -> None:
+def test_impossible_initial_positions_are_refused() -> None:
     for position in (-32, 33, (1 << 16 << 31) + 32):
         with pytest.raises(ChannelError, match="position"):
             Channel.ipc(term_length=1 << 16).at_position(position, initial_term_id=0)
@@ -288,7 +295,7 @@ def test_initial_positions_that_cannot_be() -> None:
 
 
 def test_what_the_core_refuses_has_its_own_errors() -> None:
-    """F1, as the core says it."""
+    """F1, as the core reports it."""
     with pytest.raises(ChannelError, match="mtu"):
         _core.check_channel("aeron:ipc?mtu=x")
     with pytest.raises(NotSupported):

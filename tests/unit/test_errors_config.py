@@ -1,4 +1,4 @@
-"""Errors keep text, code and hint through pickling; settings become the driver's options."""
+"""Errors keep text, code and hint when pickled; settings become the driver's options."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""docs/reference/errors.md says what the classes say, and what to do about each of them."""
+"""docs/reference/errors.md matches the error classes and says what to do about each of them."""
 
 from rstream import errors
 from tests.make_errors_page import PAGE, ROW, page
 
 
-def test_the_table_is_of_the_classes():
+def test_the_page_matches_the_error_classes():
     assert page(PAGE.read_text()) == PAGE.read_text(), "run: python -m tests.make_errors_page"
 
 

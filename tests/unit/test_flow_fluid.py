@@ -1,6 +1,7 @@
-"""The laws in a closed loop (tests/models/fluid.py): what the adaptive law promises, on the models that are held against the C laws.
+"""The adaptive law in a closed loop (tests/models/fluid.py): what it promises.
 
-Fluid for data, virtual time, printed seeds; the figures are weaker than what the runs give, so that a seed does not decide.
+The models are the ones that test_flow_models.py compares with the C laws. Data are a fluid, time is
+virtual, seeds are printed. The bounds are weaker than the results, so that no single seed decides.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def adaptive(now: int) -> Rate:
 
 @pytest.mark.parametrize("noise", [0.0, 0.15])
 def test_a_fall_and_a_rise_of_capacity_are_found(noise: float) -> None:
-    """100, 40, 100 %: within 20 T (at 4 MiB and 100 MB/s T is 18 ms, at 40 MB/s 51 ms), with half of credit's queue."""
+    """Capacity goes 100, 40, 100 %: the rate follows within 20 T, with half of credit's queue.
+
+    At 4 MiB, T is 18 ms at 100 MB/s and 51 ms at 40 MB/s.
+    """
 
     def world() -> list[Receiver]:
         return [Receiver(steps((0, 100 * MB), (3, 40 * MB), (6, 100 * MB)), noise=noise)]
@@ -71,7 +75,7 @@ def test_the_proposal_overruns_where_the_adaptive_law_does_not() -> None:
 @pytest.mark.parametrize("buffer", [1 << 20, 2 << 20, BUFFER, 16 << 20])
 @pytest.mark.parametrize(("noise", "seed"), [(0.0, 1), (0.15, 1), (0.15, 2)])
 def test_a_stop_of_ten_reactions_overruns_nothing(buffer: int, noise: float, seed: int) -> None:
-    """X >= 1 in all of them."""
+    """X (the headroom) is at least 1 in every case."""
     low = fill_low(10_000_000, 100 * MB, buffer, 1_000_000)
     window = window_ns(buffer, low, 100 * MB, 1_000_000)
     reach_s = (window + 1_000_000) / 1e9
@@ -85,8 +89,8 @@ def test_a_stop_of_ten_reactions_overruns_nothing(buffer: int, noise: float, see
     )
 
 
-def test_who_hangs_holds_the_group_until_it_is_evicted() -> None:
-    """The floor meanwhile; and back within a second, to where the others are."""
+def test_a_hung_receiver_holds_the_group_until_it_is_evicted() -> None:
+    """Until then the rate stays above the floor; the others' rate is back within a second of it."""
     group_of_four = [Receiver(FLAT, noise=0.15) for _ in range(3)] + [
         Receiver(steps((0, 100 * MB), (2, 0.0)), evicted_s=3.0)
     ]
@@ -96,7 +100,7 @@ def test_who_hangs_holds_the_group_until_it_is_evicted() -> None:
     assert outcome.reached_s(3.0, 90 * MB, 125 * MB) < 1
 
 
-def test_a_death_is_not_felt() -> None:
+def test_the_death_of_a_receiver_does_not_lower_the_rate() -> None:
     outcome = group(adaptive, [Receiver(FLAT), Receiver(FLAT, dies_s=2.0)], 4, step_ns=500_000)
     rates = [rate for at, rate in zip(outcome.times_s, outcome.rates, strict=True) if 2 <= at < 2.1]
     assert min(rates) > 80 * MB
@@ -105,7 +109,7 @@ def test_a_death_is_not_felt() -> None:
 @pytest.mark.parametrize("drain", [drain_fifo, drain_in_turn])
 @pytest.mark.parametrize("count", [2, 5])
 def test_senders_of_one_receiver_come_to_equal_shares(count: int, drain) -> None:
-    """90 % and the rest: FIFO is the hard case, where a share once taken would stay."""
+    """They start at 90 % and 10 %. FIFO is the hard case: there an unequal share tends to stay."""
     laws = [lambda now: Adaptive(Params(initial=9e7), now)] + [
         lambda now: Adaptive(Params(initial=1e7 / (count - 1)), now)
     ] * (count - 1)
@@ -115,8 +119,8 @@ def test_senders_of_one_receiver_come_to_equal_shares(count: int, drain) -> None
     assert shared.overrun == 0
 
 
-def test_an_application_that_sends_little_gets_no_larger_rate_for_it() -> None:
+def test_an_application_that_sends_little_gets_no_larger_rate() -> None:
     outcome = group(adaptive, [Receiver(FLAT)], 3, demand=steps((0, 5 * MB), (2, 1000 * MB)))
     early = [rate for at, rate in zip(outcome.times_s, outcome.rates, strict=True) if at < 2]
-    assert max(early) < 50 * MB  # half a buffer per T, as it began
+    assert max(early) < 50 * MB  # half a buffer per T, the initial rate
     assert outcome.overrun == 0

@@ -1,6 +1,8 @@
-"""The C laws of rate, tokens, fill and budget beside their models, over random sequences of events; and what must hold of both.
+"""The C laws of rate, tokens, fill and budget against their models, over random events.
 
-The C side is law_steps (transport_ext/tests/flow/law_steps.c): a line in, the state out. Hostile numbers are among the events.
+Both sides must agree and keep their invariants. The C side is law_steps
+(transport_ext/tests/flow/law_steps.c): it reads a line and prints the state. The events include
+hostile numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ SLOW = settings(
 
 
 class Laws:
-    """law_steps, asked line by line."""
+    """The program law_steps, queried line by line."""
 
     def __init__(self, program: Path) -> None:
         self.process = subprocess.Popen(
@@ -64,14 +66,15 @@ def laws() -> Iterator[Laws]:
 
 
 def alike(actual: list[float | int], expected: list[float | int]) -> bool:
-    """The same, but for the last bits of floating point."""
+    """Equal up to the last bits of floating point."""
     return len(actual) == len(expected) and all(
         math.isclose(a, e, rel_tol=1e-9, abs_tol=1e-9)
         for a, e in zip(actual, expected, strict=True)
     )
 
 
-# How time passes between events: mostly by a little, now and then by seconds, or back. FAR comes last: after it the clock stands.
+# Time between events: mostly little, now and then seconds or a step back. FAR comes last: after it
+# the clock no longer moves.
 LITTLE = st.integers(0, 30 * NS_PER_MS)
 PASSING = st.one_of(
     LITTLE,
@@ -126,7 +129,7 @@ def events_after(
     )
 
 
-# A run, many sources at once, quiet sending, and at the end what nobody would send.
+# A normal run, many sources at once, slow cycles, and at the end hostile events.
 EVENTS = st.tuples(
     st.lists(events_after(PASSING, SANE_REPORT), max_size=40),
     st.lists(
@@ -165,13 +168,15 @@ def state(rate: rates.Rate) -> list[float | int]:
     is_adaptive = isinstance(rate, rates.Adaptive)
     return [
         rate.rate, rate.datagrams, rate.due, rate.margin, len(rate.sources), rate.highest(),
-        rate.window if is_adaptive else 0, rate.k if is_adaptive else 0, rate.target if is_adaptive else 0,
+        rate.window if is_adaptive else 0, rate.k if is_adaptive else 0,
+        rate.target if is_adaptive else 0,
     ]  # fmt: skip
 
 
 def words_of(report: Report) -> list[object]:
     return [
-        report.receiver_id, report.strength, report.fill, report.drain, report.drain_all, report.variation, report.sender_count,
+        report.receiver_id, report.strength, report.fill, report.drain, report.drain_all,
+        report.variation, report.sender_count,
         report.buffer_bytes, report.rtt_ns,
     ]  # fmt: skip
 
@@ -180,7 +185,7 @@ def words_of(report: Report) -> list[object]:
 @pytest.mark.parametrize("name", rates.LAWS)
 @SLOW
 @given(params=PARAMS, now=st.one_of(st.just(0), I64), events=EVENTS)
-def test_rates_are_the_models(
+def test_rates_match_the_model(
     laws: Laws, name: str, params: Params, now: int, events: list[tuple]
 ) -> None:
     law = rates.LAWS[name]
@@ -226,7 +231,7 @@ def test_rates_are_the_models(
 
 
 def check_limits(model: rates.Rate) -> None:
-    """The law of rate.h, whatever was reported."""
+    """The invariants of rate.h, for every report."""
     floor = max(model.params.floor_share * model.highest(), model.params.least)
     assert min(floor, model.params.most) * (1 - 1e-12) <= model.rate <= model.params.most
     assert len(model.sources) <= rates.SOURCES_MAX
@@ -272,7 +277,7 @@ def test_order_and_duplicates_of_one_window_change_nothing(strengths: list[float
     delay=st.sampled_from([0, NS_PER_MS, 100 * NS_PER_MS, -5]),
     group=st.sampled_from([1.0, 4.0, 1000.0]),
 )
-def test_fill_is_the_model(
+def test_fill_matches_the_model(
     laws: Laws, first: int, events: list[tuple], buffer: int, rtt: int, delay: int, group: float
 ) -> None:
     model, suppress = fills.Fill(delay), fills.Suppress()
@@ -314,10 +319,19 @@ def test_fill_is_the_model(
 
 @SLOW
 @given(
-    steps=st.lists(st.tuples(st.one_of(I64, st.integers(-5, 500)), st.one_of(I64, st.integers(0, 50 * NS_PER_MS)), PASSING), max_size=30),
-    window=st.one_of(I64, st.integers(0, 1 << 22)), mean=st.one_of(I64, st.integers(0, 5000)), mtu=st.sampled_from([1408, 0, -1]),
-)  # fmt: skip
-def test_demand_is_the_model(
+    steps=st.lists(
+        st.tuples(
+            st.one_of(I64, st.integers(-5, 500)),
+            st.one_of(I64, st.integers(0, 50 * NS_PER_MS)),
+            PASSING,
+        ),
+        max_size=30,
+    ),
+    window=st.one_of(I64, st.integers(0, 1 << 22)),
+    mean=st.one_of(I64, st.integers(0, 5000)),
+    mtu=st.sampled_from([1408, 0, -1]),
+)
+def test_demand_matches_the_model(
     laws: Laws, steps: list[tuple[int, int, int]], window: int, mean: int, mtu: int
 ) -> None:
     model, now = fills.Demand(), 0
@@ -338,14 +352,16 @@ def test_demand_is_the_model(
     longest=st.one_of(I64, st.integers(0, 50 * NS_PER_MS)),
     unit=st.one_of(REAL, st.floats(0, 1)),
 )
-def test_wait_is_the_model(laws: Laws, group: float, longest: int, unit: float) -> None:
+def test_wait_matches_the_model(laws: Laws, group: float, longest: int, unit: float) -> None:
     (answer,) = laws.ask("wait", group, longest, unit)
-    assert abs(answer - fills.wait_ns(group, longest, unit)) <= 1  # two logarithms of two libraries
+    # the logarithms of C and Python may differ
+    assert abs(answer - fills.wait_ns(group, longest, unit)) <= 1
     assert answer >= 0
     assert (answer > 0) == (group > 1)
 
 
-# Receivers that consume, report now and then, and stand still at times; some of them lie. A claim says what fits the queue, times a factor.
+# Receivers that consume, report now and then, and stall at times; some of them lie. A true claim
+# gives the unread bytes as a share of the window; a lie multiplies it.
 TRUTH_EVENT = st.one_of(
     st.tuples(st.just("send"), st.integers(0, 2 * NS_PER_MS), st.just(0), st.integers(0, 400_000)),
     st.tuples(
@@ -375,7 +391,7 @@ HOSTILE_TRUTH_EVENT = st.one_of(
 
 
 class Told:
-    """truth and standstill of both sides."""
+    """Truth and standstill of both sides."""
 
     def __init__(self, laws: Laws) -> None:
         self.laws, self.truth = laws, truth.Truth()
@@ -424,7 +440,7 @@ class Told:
     events=st.lists(TRUTH_EVENT, min_size=20, max_size=120),
     hostile=st.lists(HOSTILE_TRUTH_EVENT, max_size=8),
 )
-def test_truth_and_standstill_are_the_models(
+def test_truth_and_standstill_match_the_models(
     laws: Laws, events: list[tuple], hostile: list[tuple]
 ) -> None:
     told, now, sent, window = Told(laws), 0, 0, 1 << 20
@@ -459,10 +475,10 @@ def test_truth_and_standstill_are_the_models(
 
 @SLOW
 @given(steps=st.lists(st.tuples(st.integers(0, 40 * NS_PER_MS), st.booleans()), max_size=200))
-def test_who_stands_holds_a_stream_for_no_more_than_its_share(
+def test_a_stalled_receiver_holds_a_stream_for_a_bounded_share(
     laws: Laws, steps: list[tuple[int, bool]]
 ) -> None:
-    """Whoever reports whatever: at most MOST_NS and a sixth of the time."""
+    """Whatever receivers report, at most MOST_NS plus a sixth of the time is held."""
     told, now, held = Told(laws), 0, 0
     told.status(1, 0, 1 << 20, now)
     told.status(1, 1000, 1 << 20, now)
@@ -473,10 +489,10 @@ def test_who_stands_holds_a_stream_for_no_more_than_its_share(
         told.claim(Report(1, 1.0, 1.0, 5e7, 5e7, 0.1, 1, 1 << 20, NS_PER_MS), 3 << 20, 1408, now)
         stood = told.stand(3 << 20, 4 << 20, now)
         assert not (told.standstill.left <= 0 and stood < 4 << 20)
-    assert held <= truth.MOST_NS + now / 6 + 40 * NS_PER_MS  # a look late
+    assert held <= truth.MOST_NS + now / 6 + 40 * NS_PER_MS  # one late check
 
 
-# Near the limits: bursts of 200 KB and 5 632 bytes, and the time in which they fill.
+# Near the limits: bursts of 200 KB and of 5 632 bytes, and the times in which they refill.
 SOON = st.one_of(
     st.integers(0, 2 * NS_PER_MS),
     st.integers(0, 2 * NS_PER_MS),
@@ -505,7 +521,7 @@ TOKEN_EVENTS = st.tuples(
     datagrams=st.sampled_from([1000.0, RATE_MAX]),
     events=TOKEN_EVENTS,
 )
-def test_tokens_are_the_model(
+def test_tokens_match_the_model(
     laws: Laws, rate: float, datagrams: float, events: list[tuple]
 ) -> None:
     now = 0
@@ -518,7 +534,7 @@ def test_tokens_are_the_model(
             seen = model.ask(*rest, now)
             if (
                 seen[0] == tokens.REFUSED and seen[1] < 1 << 60
-            ):  # when it says that it may go, it may
+            ):  # at the time it names, it must accept
                 ahead = laws.ask("ask", *rest, seen[1])
                 model.fill(seen[1])
                 assert ahead[0] != tokens.REFUSED
@@ -547,10 +563,10 @@ def test_tokens_are_the_model(
 def test_no_interval_gets_more_than_its_rate_and_a_burst(
     rate: float, steps: list[tuple[int, int, float]]
 ) -> None:
-    """The law of tokens.h over every interval of a run whose rate changes."""
+    """The law of tokens.h over every interval of a run with changing rates."""
     bucket = tokens.Tokens(rate, RATE_MAX, 1408, 0)
     now, earned, burst = 0, 0.0, bucket.bytes.burst
-    sent: list[tuple[float, int]] = []  # what was earned before, and what was sent
+    sent: list[tuple[float, int]] = []  # bytes earned before, and bytes sent
     for passing, amount, change in steps:
         earned += bucket.bytes.rate * passing / 1e9
         now += passing
@@ -588,7 +604,7 @@ SHARE = st.floats(0, 1)
     st.integers(0, 100_000),
     BYTES,
 )
-def test_a_grant_is_that_of_the_model(
+def test_a_grant_matches_the_model(
     laws: Laws, policy: budgets.Policy, connections: int, granted: int
 ) -> None:
     numbers = (
@@ -611,7 +627,7 @@ def test_a_grant_is_that_of_the_model(
 @given(st.one_of(BYTES, I64), BYTES, BYTES, st.integers(0, 1000))
 @example(budgets.NO_LIMIT, 0, 0, 2)
 @example(budgets.NO_LIMIT - 1, 0, 0, 2)
-def test_the_room_is_that_of_the_model_and_never_more_than_granted(
+def test_the_room_matches_the_model_and_never_exceeds_the_grant(
     laws: Laws, granted: int, unacknowledged: int, own: int, streams: int
 ) -> None:
     own = min(own, unacknowledged)
@@ -621,7 +637,7 @@ def test_the_room_is_that_of_the_model_and_never_more_than_granted(
     assert share == budgets.room_of_stream(int(room), own, streams)
     assert 0 <= share <= room
     if granted > 0 and room > 0 and own == 0:
-        assert share > 0  # who has nothing under way is never shut out
+        assert share > 0  # a stream with nothing unacknowledged is never shut out
     if streams > 1 and room < budgets.NO_LIMIT and share > 1:
         assert own + share <= room - share + 1
 

@@ -1,4 +1,7 @@
-"""The window for a sender of Aeron's beside its model (flow/fill_window.h), and what must hold of it in a closed loop."""
+"""The window for an Aeron sender (flow/fill_window.h) against its model.
+
+A closed loop shows that no stream stalls.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,13 @@ POSITION = st.one_of(st.integers(0, 1 << 24), st.integers(0, 1 << 61))
 
 @SLOW
 @given(
-    consumed=POSITION, behind=st.one_of(st.integers(-(1 << 20), 1 << 22), st.just(0)), window=st.one_of(BYTES, st.sampled_from([1408, 1 << 20])),
-    last=st.one_of(BYTES, st.sampled_from([1408, 1 << 20])), whole=st.one_of(BYTES, st.just(1 << 20)),
-)  # fmt: skip
-def test_when_it_is_due_is_the_model(
+    consumed=POSITION,
+    behind=st.one_of(st.integers(-(1 << 20), 1 << 22), st.just(0)),
+    window=st.one_of(BYTES, st.sampled_from([1408, 1 << 20])),
+    last=st.one_of(BYTES, st.sampled_from([1408, 1 << 20])),
+    whole=st.one_of(BYTES, st.just(1 << 20)),
+)
+def test_the_due_time_matches_the_model(
     laws: Laws, consumed: int, behind: int, window: int, last: int, whole: int
 ) -> None:
     position = max(0, consumed - behind)
@@ -45,7 +51,7 @@ def test_when_it_is_due_is_the_model(
     mtu=st.sampled_from([1408, 64, 65504]),
     rtt=st.sampled_from([0, 200_000, NS_PER_MS, 10 * NS_PER_MS, 200 * NS_PER_MS]),
 )
-def test_the_window_is_the_models_and_nothing_stands_still(
+def test_the_window_matches_the_model_and_no_stream_stalls(
     laws: Laws,
     events: list[tuple[int, float, float]],
     window: int,
@@ -54,8 +60,10 @@ def test_the_window_is_the_models_and_nothing_stands_still(
     mtu: int,
     rtt: int,
 ) -> None:
-    """A sender that always sends up to its limit, which never goes back, to a reader that takes a part of what is there; ``asked_for``
-    divides the buffer that fill NAKs go by."""
+    """The sender sends up to its limit, which never falls; the reader reads a part of the data.
+
+    ``asked_for`` divides the buffer on which fill NAKs are based.
+    """
     model = fills.Fill()
     laws.ask("fill", 0)
     now = consumed = position = 0

@@ -1,5 +1,6 @@
-"""Rates as users write them: a wrong one is refused where it is written, and the text of rs-rate says the same to
-Python and to the driver.
+"""Rates as users write them: a wrong rate is refused where it is written.
+
+The text of rs-rate means the same to Python and to the driver.
 """
 
 import contextlib
@@ -14,13 +15,13 @@ from rstream.channel import Channel
 from rstream.errors import ConfigError, RegistrationError
 
 BYTES = st.integers(1, 10**12)
-#: Shares that a percentage with ten decimals writes exactly.
+#: Shares that a percentage with ten decimals represents exactly.
 SHARES = st.integers(1, 10_000).map(lambda n: n / 10_000)
 
 
 @st.composite
 def limits(draw):
-    """Rates that do not contradict each other, some left out."""
+    """Limits that do not contradict each other, some left out."""
     least, initial, most = sorted(draw(st.tuples(BYTES, BYTES, BYTES)))
     fields = {"initial_bytes_per_s": initial, "least_bytes_per_s": least, "most_bytes_per_s": most}
     given_ = draw(st.sets(st.sampled_from(sorted(fields))))
@@ -144,7 +145,7 @@ def test_wrong_values_are_refused_by_name(make, words):
 
 
 @given(law=LAWS)
-def test_a_law_goes_round_as_text(law):
+def test_a_law_survives_the_round_trip_as_text(law):
     text = law.to_text()
     assert len(text) <= 255
     assert not set(text) & set("|=? \n")
@@ -154,22 +155,26 @@ def test_a_law_goes_round_as_text(law):
     assert Channel.parse(str(Channel.ipc(rate=law))).rate == law
 
 
-#: Every refusal of the driver's own parser (transport_ext/tests/flow/test_rate_text.c), and some that only look legal.
+#: Every text that the driver's own parser refuses (transport_ext/tests/flow/test_rate_text.c), and
+#: some texts that only look legal.
 WRONG = (
-    "", "fast", "fixed", "fixed,r:0", "fixed,r:2t", "fixed,r:-5", "fixed,r:1000000000001", "fixed,p:1k", "fixed,p:0",
-    "fixed,i:5", "fixed,r:5,r:6", "fixed,r:5,", "fixed,r", "fixed,r:", "fixed, r:5", "unlimited,m:5", "adaptive,w:5ms",
-    "adaptive,d:0", "adaptive,d:11s", "adaptive,d:5m", "adaptive,l:5,m:4", "adaptive,i:5m,m:4m", "adaptive,i:5,l:6", "nak,w:999us",
-    "nak,t:", "nak,t:50/", "nak,t:0/50/60/70", "nak,t:50/60/70/100.1", "nak,t:1/2/3/4/5/6/7/8/9", "nak,t:50/40/60/70",
-    "nak,t:50/60", "nak,c:50", "aimd,b:101", "aimd,b:nan", "aimd,b:.5", "aimd,b:5.", "aimd,b:1e1", "aimd,a:0", "Fixed,r:5",
+    "", "fast", "fixed", "fixed,r:0", "fixed,r:2t", "fixed,r:-5", "fixed,r:1000000000001",
+    "fixed,p:1k", "fixed,p:0", "fixed,i:5", "fixed,r:5,r:6", "fixed,r:5,", "fixed,r", "fixed,r:",
+    "fixed, r:5", "unlimited,m:5", "adaptive,w:5ms", "adaptive,d:0", "adaptive,d:11s",
+    "adaptive,d:5m", "adaptive,l:5,m:4", "adaptive,i:5m,m:4m", "adaptive,i:5,l:6", "nak,w:999us",
+    "nak,t:", "nak,t:50/", "nak,t:0/50/60/70", "nak,t:50/60/70/100.1", "nak,t:1/2/3/4/5/6/7/8/9",
+    "nak,t:50/40/60/70", "nak,t:50/60", "nak,c:50", "aimd,b:101", "aimd,b:nan", "aimd,b:.5",
+    "aimd,b:5.", "aimd,b:1e1", "aimd,a:0", "Fixed,r:5",
 )  # fmt: skip
 RIGHT = (
-    "unlimited", "fixed,r:200m", "fixed,p:7,r:1G", "adaptive", "adaptive,d:10", "adaptive,m:1000", "adaptive,d:5MS,l:1k,i:1k,m:1k",
-    "nak", "nak,t:50/75.5,c:10/20", "nak,w:10s,s:0", "aimd,b:0,a:1", "aimd,b:100,l:9,m:9",
+    "unlimited", "fixed,r:200m", "fixed,p:7,r:1G", "adaptive", "adaptive,d:10", "adaptive,m:1000",
+    "adaptive,d:5MS,l:1k,i:1k,m:1k", "nak", "nak,t:50/75.5,c:10/20", "nak,w:10s,s:0",
+    "aimd,b:0,a:1", "aimd,b:100,l:9,m:9",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_texts_that_mean_nothing(text):
+def test_invalid_texts_are_refused(text):
     with pytest.raises(ConfigError) as caught:
         rate.from_text(text)
     assert f"rs-rate={text}" in str(caught.value)
@@ -187,19 +192,20 @@ def accepts(client, text):
 
 
 def test_the_driver_reads_what_python_reads(client):
-    """The oracle is the other parser: one is a table in C, the other one of regular expressions."""
+    """The oracle is the other parser: a table in C, regular expressions in Python."""
     for text in RIGHT:
         assert rate.from_text(text)
         assert accepts(client, text), text
-    for text in WRONG[1:]:  # an empty value is refused by the grammar of channels
+    for text in WRONG[1:]:  # the channel grammar refuses an empty value
         with pytest.raises(Exception, match="rs-rate") as caught:
             client.add_publication(channel_of(text), 7)
         assert isinstance(caught.value, RegistrationError), text
 
 
 def test_both_mean_the_same_numbers(client):
-    """A shared publication is opened as Python writes a law, and shared by who writes it otherwise: another value would be
-    refused.
+    """Each law opens a shared publication twice, as text from Python and written otherwise.
+
+    The driver would refuse the second if its values differed.
     """
     for text in RIGHT:
         written = rate.from_text(text).to_text()

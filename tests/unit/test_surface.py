@@ -1,4 +1,4 @@
-"""The top level: every public name is there, and importing it loads nothing heavy."""
+"""The top level: every public name exists, and importing it loads no optional dependency."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import rstream
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_exists():
     for name in rstream.__all__:
         assert getattr(rstream, name) is not None
     assert set(rstream.__all__) <= set(dir(rstream))
@@ -22,5 +22,5 @@ def test_import_loads_no_optional_dependency():
     assert done.stdout.strip() == ""
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
+def test_an_unknown_name_is_an_attribute_error():
     assert not hasattr(rstream, "nonsense")

@@ -1,14 +1,15 @@
-"""Stream handles between Ray actors: same host by shared memory, "other host" by UDP, restart."""
+"""Stream handles between Ray actors: shared memory on one host, UDP to "another host", restart."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import threading
-import time
 from typing import Any
 
 import pytest
+
+from tests.support import until
 
 pytestmark = [
     pytest.mark.integration,
@@ -18,7 +19,7 @@ pytestmark = [
 
 
 class Reader:
-    """Collects what comes, in the background."""
+    """Collects the received items in the background."""
 
     def __init__(self, name: str, directory: str, port: int = 0) -> None:
         import rstream.ray
@@ -47,14 +48,7 @@ class Writer:
             return publisher.channel
 
 
-def wait_for(condition: Any, timeout_s: float = 20) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def test_same_host_takes_shared_memory(ray_session: Any, driver_dir: str) -> None:
+def test_the_same_host_uses_shared_memory(ray_session: Any, driver_dir: str) -> None:
     ray = ray_session
     import rstream
 
@@ -68,8 +62,8 @@ def test_same_host_takes_shared_memory(ray_session: Any, driver_dir: str) -> Non
         assert ray.get(reader.finish.remote()) == items
 
 
-def test_another_host_takes_udp(ray_session: Any, driver_dir: str, make_driver_dir: Any) -> None:
-    """The writer has another host token, and a driver directory of its own."""
+def test_another_host_uses_udp(ray_session: Any, driver_dir: str, make_driver_dir: Any) -> None:
+    """The writer has another host token and a driver directory of its own."""
     ray = ray_session
     import rstream
 
@@ -86,7 +80,7 @@ def test_another_host_takes_udp(ray_session: Any, driver_dir: str, make_driver_d
 
 
 def test_restarted_actor_rejoins_its_stream(ray_session: Any, driver_dir: str) -> None:
-    """kill -9 of the reading actor; Ray restarts it; the same handle reaches it again, the UDP port is the same."""
+    """After kill -9 Ray restarts the reading actor; the same handle and UDP port reach it."""
     ray = ray_session
     import rstream
 
@@ -97,7 +91,7 @@ def test_restarted_actor_rejoins_its_stream(ray_session: Any, driver_dir: str) -
         handle = ray.get(reader.handle.remote())
         with handle.publisher() as publisher:
             publisher.send({"n": 1})
-            wait_for(lambda: ray.get(reader.items.remote()) == [{"n": 1}])
+            until(lambda: ray.get(reader.items.remote()) == [{"n": 1}], 20)
             ray.kill(reader, no_restart=False)
             again = ray.get(reader.handle.remote())
             assert again == handle
@@ -106,7 +100,7 @@ def test_restarted_actor_rejoins_its_stream(ray_session: Any, driver_dir: str) -
                 publisher.send({"n": 2})
                 return {"n": 2} in ray.get(reader.items.remote())
 
-            wait_for(arrives)
+            until(arrives, 20)
 
 
 def test_handle_survives_text_and_pickle() -> None:
@@ -116,8 +110,8 @@ def test_handle_survives_text_and_pickle() -> None:
     from rstream.ray import StreamHandle
 
     handle = StreamHandle(
-        name="a", stream_id=7, ipc_channel="aeron:ipc", endpoint="", udp_channel="", host_token=str(os.getpid()),
-        driver_dir="/dev/shm/none", node="n", codec="raw",
+        name="a", stream_id=7, ipc_channel="aeron:ipc", endpoint="", udp_channel="",
+        host_token=str(os.getpid()), driver_dir="/dev/shm/none", node="n", codec="raw",
     )  # fmt: skip
     assert StreamHandle.from_text(handle.to_text()) == handle
     assert pickle.loads(pickle.dumps(handle)) == handle
@@ -151,7 +145,7 @@ def test_a_handle_carries_the_rate(driver_dir: str) -> None:
             assert "fixed" not in publisher.channel
 
 
-def test_an_endpoint_that_is_slow_keeps_the_newest(driver_dir: str) -> None:
+def test_a_slow_endpoint_keeps_the_newest(driver_dir: str) -> None:
     import rstream
     from rstream import policy
     from rstream.ray import open_reader
@@ -174,14 +168,14 @@ def test_an_endpoint_that_is_slow_keeps_the_newest(driver_dir: str) -> None:
         with end.handle.publisher(driver_dir=driver_dir, linger_s=10) as publisher:
             for number in range(1000):
                 publisher.send(number)
-        wait_for(lambda: end.statistics()["dropped"] >= 980)
+        until(lambda: end.statistics()["dropped"] >= 980, 20)
         busy.set()
         end.finish()
         assert got[-10:] == list(range(990, 1000))
         assert len(got) + end.statistics()["dropped"] == 1000
 
 
-def test_an_endpoint_gives_nothing_up_at_its_end(driver_dir: str) -> None:
+def test_an_endpoint_drops_nothing_at_its_end(driver_dir: str) -> None:
     import rstream
     from rstream import policy
     from rstream.ray import open_reader
@@ -201,7 +195,7 @@ def test_an_endpoint_gives_nothing_up_at_its_end(driver_dir: str) -> None:
     assert got == list(range(3000))
 
 
-def test_a_policy_that_cannot_be_used_opens_nothing(driver_dir: str) -> None:
+def test_an_unusable_policy_opens_nothing(driver_dir: str) -> None:
     from rstream import policy
     from rstream.errors import ConfigError
     from rstream.ray import open_reader

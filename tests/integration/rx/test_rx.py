@@ -33,7 +33,7 @@ def driver_dir(module_driver_dir):
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left():
-    """from_stream's threads keep the program alive: each test must have ended its own."""
+    """from_stream's threads keep the program alive, so each test must end its own."""
     yield
     deadline = time.monotonic() + 5
     while any(t.name.startswith("rstream-rx") for t in threading.enumerate()):
@@ -52,7 +52,7 @@ def send(name, driver_dir, items):
 
 
 def collect(observable):
-    """Subscribes; (items, ends, done event, disposable)."""
+    """Subscribe; return (items, ends, done event, disposable)."""
     items, ends, done = [], [], threading.Event()
 
     def end(error=None):
@@ -80,7 +80,7 @@ def test_a_pipeline_between_two_streams(driver_dir, name):
     assert counts == [2500]
 
 
-def test_run_blocks_and_gives_the_count(driver_dir, name):
+def test_run_blocks_and_returns_the_count(driver_dir, name):
     items, _, done, _ = collect(rx.from_stream(name, dir=driver_dir))
     count = reactivex.of(1, None, "three").pipe(rx.to_stream(name, dir=driver_dir)).run()
     assert count == 3
@@ -127,7 +127,7 @@ def test_dispose_stops_within_100_ms(driver_dir, name):
     assert (items, ends) == ([], [])
 
 
-def test_take_completes_and_leaves_the_stream(driver_dir, name):
+def test_take_completes_and_unsubscribes(driver_dir, name):
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         items, ends, done, _ = collect(rx.from_stream(name, dir=driver_dir).pipe(ops.take(3)))
         pub.send_many(range(10))
@@ -155,7 +155,7 @@ def test_a_slow_pipeline_holds_the_publisher_back(driver_dir, name):
         while pub.offer(b"x" * 1000) != -2:
             sent = pub.statistics()["messages"]
             assert time.monotonic() < deadline
-        assert 0 < sent < 2000  # half a term of 1 MiB, not without bound
+        assert 0 < sent < 2000  # half a term of 1 MiB: the window bounds it
         gate.set()
     assert done.wait(20)
     assert len(seen) == sent
@@ -172,7 +172,7 @@ def test_a_slow_pipeline_holds_the_publisher_back(driver_dir, name):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_slow_pipeline_gives_up_what_its_policy_says(driver_dir, name, on_slow, kept):
+def test_a_slow_pipeline_drops_the_items_its_policy_names(driver_dir, name, on_slow, kept):
     is_in, gate, done, seen = threading.Event(), threading.Event(), threading.Event(), []
 
     def slowly(item):
@@ -183,7 +183,7 @@ def test_a_slow_pipeline_gives_up_what_its_policy_says(driver_dir, name, on_slow
     rx.from_stream(name, dir=driver_dir, on_slow=on_slow).subscribe(slowly, on_completed=done.set)
     with stream.publisher(name, dir=driver_dir) as pub:
         pub.send(0)
-        assert is_in.wait(10)  # the pipeline holds the first item: from here on it is slow
+        assert is_in.wait(10)  # the pipeline holds the first item and is slow from here on
         pub.send_many(range(1, 100))
         deadline = time.monotonic() + 10
         while pub._core.consumed_position != pub._core.position and time.monotonic() < deadline:
@@ -225,12 +225,12 @@ def test_fail_reaches_on_error_of_a_slow_pipeline(driver_dir, name):
     assert isinstance(errors[0], SlowConsumer)
 
 
-def test_to_stream_with_nobody_there_is_an_error(driver_dir, name):
+def test_to_stream_without_readers_is_an_error(driver_dir, name):
     with pytest.raises(NotConnected):
         reactivex.of(1).pipe(rx.to_stream(name, dir=driver_dir, connect_timeout_s=0.1)).run()
 
 
-def test_from_reader_reads_a_reader_that_is_open(driver_dir, name):
+def test_from_reader_reads_an_open_reader(driver_dir, name):
     reader = stream.reader(name, dir=driver_dir)
     items, ends, done, _ = collect(rx.from_reader(reader))
     send(name, driver_dir, [1, 2, 3])

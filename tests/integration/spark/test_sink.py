@@ -1,4 +1,7 @@
-"""The streaming sink: every row at its reader, marked; a slow reader slows Spark down; a failed task's rows come again."""
+"""The streaming sink: every row reaches its reader with its marks.
+
+A slow reader slows Spark down; the rows of a failed task are sent again.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +103,7 @@ def test_every_row_reaches_its_reader_with_marks(
 
 
 def test_slow_reader_slows_spark_down(spark_session: Any, driver_dir: str, tmp_path: Path) -> None:
-    """With 20 batches of 50 ms each per micro-batch, a micro-batch cannot take less than a second."""
+    """A micro-batch has 20 batches of 50 ms each, so it cannot take less than a second."""
     import rstream
 
     write_files(tmp_path / "in", files=3, rows=1000)
@@ -126,7 +129,7 @@ def test_slow_reader_slows_spark_down(spark_session: Any, driver_dir: str, tmp_p
 def test_failed_task_sends_its_rows_again_under_another_attempt(
     spark_session: Any, driver_dir: str, tmp_path: Path
 ) -> None:
-    """The reader stands still until the first attempt has given up for lack of room; Spark retries the task."""
+    """The reader stalls until the first attempt fails for lack of room; Spark retries the task."""
     import rstream
     from rstream.spark import marks_of
 
@@ -164,7 +167,7 @@ class _Gated(Collector):
         super()._add(batch)
 
 
-def test_wrong_options_say_what_is_wrong() -> None:
+def test_errors_of_wrong_options_name_the_option() -> None:
     from rstream import rate
     from rstream.errors import ConfigError
     from rstream.ray import StreamHandle

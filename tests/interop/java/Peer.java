@@ -18,13 +18,16 @@ import java.util.Map;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * A real Aeron peer: Aeron's Java client, and its Java media driver. The Java twin of peer.py, with the same
- * words on standard output and the same commands on standard input:
+ * A real Aeron peer: Aeron's Java client and its Java media driver. It has the output and the
+ * commands of peer.py:
  *
- * <pre>java -cp aeron-all.jar Peer.java ROLE --channel URI --stream N --messages FILE [--dir DIR]</pre>
+ * <pre>
+ * java -cp aeron-all.jar Peer.java ROLE --channel URI --stream N --messages FILE [--dir DIR]
+ * </pre>
  *
- * ROLE is driver, publish, publish-exclusive or subscribe; without --dir an embedded driver is started (settings by -Daeron...).
- * FILE holds the messages to send or to expect, each a big-endian 32-bit length and its bytes.
+ * ROLE is driver, publish, publish-exclusive or subscribe. Without --dir it starts an embedded
+ * driver (settings by -Daeron...). FILE holds the messages to send or to expect, each a big-endian
+ * 32-bit length and its bytes.
  */
 public final class Peer {
     private static final long STALL_NS = 60_000_000_000L;
@@ -50,14 +53,15 @@ public final class Peer {
             in = new DataInputStream(new BufferedInputStream(new FileInputStream(file), 1 << 20));
         }
 
-        /** The next one, or null at the end. */
+        /** The next message, or null at the end. */
         byte[] next() throws IOException {
             final byte[] head = in.readNBytes(4);
             if (head.length == 0) {
                 return null;
             }
             final int length =
-                (head[0] & 0xFF) << 24 | (head[1] & 0xFF) << 16 | (head[2] & 0xFF) << 8 | (head[3] & 0xFF);
+                (head[0] & 0xFF) << 24 | (head[1] & 0xFF) << 16
+                    | (head[2] & 0xFF) << 8 | (head[3] & 0xFF);
             number++;
             return in.readNBytes(length);
         }
@@ -82,11 +86,12 @@ public final class Peer {
                 deadlineNs = System.nanoTime() + STALL_NS;
                 long result;
                 while ((result = publication.offer(buffer, 0, message.length)) < 0) {
-                    if (result == Publication.CLOSED || result == Publication.MAX_POSITION_EXCEEDED) {
+                    if (result == Publication.CLOSED
+                        || result == Publication.MAX_POSITION_EXCEEDED) {
                         fail("message " + messages.number + ": offer gave " + result);
                     }
                     if (System.nanoTime() > deadlineNs) {
-                        fail("message " + messages.number + " was not taken: " + result);
+                        fail("message " + messages.number + " was not accepted: " + result);
                     }
                     Thread.yield();
                 }
@@ -95,22 +100,23 @@ public final class Peer {
         }
     }
 
-    private static int subscribe(final Subscription subscription, final String file) throws Exception {
+    private static int subscribe(final Subscription subscription, final String file)
+        throws Exception {
         try (Messages messages = new Messages(file)) {
             final ArrayDeque<byte[]> expected = new ArrayDeque<>();
             byte[] next = messages.next();
             final byte[][] wanted = {next};
             final FragmentHandler check = (buffer, offset, length, header) -> {
                 if (wanted[0] == null) {
-                    fail("a message too many: " + length + " bytes");
+                    fail("one message too many: " + length + " bytes");
                 }
                 boolean isSame = wanted[0].length == length;
                 for (int i = 0; isSame && i < length; i++) {
                     isSame = wanted[0][i] == buffer.getByte(offset + i);
                 }
                 if (!isSame) {
-                    fail("message " + messages.number + ": " + length + " bytes differ from the " + wanted[0].length
-                        + " expected");
+                    fail("message " + messages.number + ": " + length + " bytes differ from the "
+                        + wanted[0].length + " expected");
                 }
                 try {
                     wanted[0] = messages.next();
@@ -133,7 +139,7 @@ public final class Peer {
         }
     }
 
-    /** Until the last image is gone; nothing may come any more. */
+    /** Wait until the last image is gone; no message may arrive any more. */
     private static String awaitEnd(final Subscription subscription) throws Exception {
         final long deadlineNs = System.nanoTime() + END_NS;
         boolean hasSaid = false;
@@ -141,7 +147,9 @@ public final class Peer {
             for (final Image image : subscription.images()) {
                 hasSaid |= image.isEndOfStream();
             }
-            if (subscription.poll((buffer, offset, length, header) -> fail("late: " + length + " bytes"), 64) > 0
+            final FragmentHandler late =
+                (buffer, offset, length, header) -> fail("late: " + length + " bytes");
+            if (subscription.poll(late, 64) > 0
                 || System.nanoTime() > deadlineNs) {
                 fail("an image is still there");
             }
@@ -159,13 +167,14 @@ public final class Peer {
                     handle.close();
                     tell("closed");
                     break;
-                // What the older release does not have is not known when this is compiled.
+                // By reflection, because the older release lacks these methods.
                 case "revoke":
                     ExclusivePublication.class.getMethod("revoke").invoke(handle);
                     tell("revoked");
                     break;
                 case "reject":
-                    Image.class.getMethod("reject", String.class).invoke(((Subscription)handle).images().get(0), "not this one");
+                    Image.class.getMethod("reject", String.class)
+                        .invoke(((Subscription)handle).images().get(0), "not this one");
                     tell("rejected");
                     break;
                 case "await":
@@ -177,7 +186,8 @@ public final class Peer {
         }
     }
 
-    private static void run(final String role, final Map<String, String> options, final String dir) throws Exception {
+    private static void run(
+        final String role, final Map<String, String> options, final String dir) throws Exception {
         final Aeron.Context context = new Aeron.Context()
             .aeronDirectoryName(dir)
             .unavailableImageHandler((image) -> hasEnded |= image.isEndOfStream());
@@ -217,7 +227,9 @@ public final class Peer {
             context.aeronDirectoryName(options.get("dir"));
         }
         final boolean isDriver = role.equals("driver");
-        try (MediaDriver driver = isDriver ? MediaDriver.launch(context) : MediaDriver.launchEmbedded(context)) {
+        try (MediaDriver driver = isDriver
+            ? MediaDriver.launch(context)
+            : MediaDriver.launchEmbedded(context)) {
             if (isDriver) {
                 tell("ready " + driver.aeronDirectoryName() + " 0");
                 System.in.readAllBytes();

@@ -17,10 +17,14 @@ import org.agrona.concurrent.UnsafeBuffer;
 /**
  * One end of Aeron's response channels, on an embedded Java media driver:
  *
- * <pre>java -cp aeron-all.jar Response.java ROLE --requests URI --responses URI --stream N --messages FILE</pre>
+ * <pre>
+ * java -cp aeron-all.jar Response.java ROLE --requests URI --responses URI --stream N
+ *     --messages FILE
+ * </pre>
  *
- * ROLE is request or respond. The requester sends every message of FILE and wants each back, in order; the responder sends back
- * to each requester what that one sent. Prints "ready DIR CLIENT_ID", the requester "done COUNT"; leaves when its input ends.
+ * ROLE is request or respond. The requester sends every message of FILE and expects each back, in
+ * order; the responder returns each message to its requester. It prints "ready DIR CLIENT_ID", the
+ * requester also "done COUNT", and exits when its input ends.
  */
 public final class Response {
     private static final long STALL_NS = 60_000_000_000L;
@@ -50,13 +54,14 @@ public final class Response {
         long result;
         while ((result = publication.offer(buffer, 0, message.length)) < 0) {
             if (result == Publication.CLOSED || System.nanoTime() > deadlineNs) {
-                fail("not taken: " + result);
+                fail("not accepted: " + result);
             }
             Thread.yield();
         }
     }
 
-    private static void request(final Aeron aeron, final Map<String, String> options, final String dir) throws Exception {
+    private static void request(
+        final Aeron aeron, final Map<String, String> options, final String dir) throws Exception {
         final int stream = Integer.parseInt(options.get("stream"));
         final int[] count = {0};
         final byte[][] wanted = {null};
@@ -64,20 +69,23 @@ public final class Response {
             final byte[] bytes = new byte[length];
             buffer.getBytes(offset, bytes);
             if (wanted[0] == null || !Arrays.equals(bytes, wanted[0])) {
-                fail("response " + count[0] + ": " + length + " bytes are not what was asked");
+                fail("response " + count[0] + ": " + length + " bytes differ from the request");
             }
             wanted[0] = null;
             count[0]++;
         });
         try (Subscription responses = aeron.addSubscription(options.get("responses"), stream + 1);
             Publication requests = aeron.addExclusivePublication(
-                options.get("requests") + "|response-correlation-id=" + responses.registrationId(), stream);
-            DataInputStream in = new DataInputStream(new FileInputStream(options.get("messages")))) {
+                options.get("requests") + "|response-correlation-id=" + responses.registrationId(),
+                stream);
+            DataInputStream in = new DataInputStream(
+                new FileInputStream(options.get("messages")))) {
             tell("ready " + dir + " " + aeron.clientId());
             final long deadlineNs = System.nanoTime() + STALL_NS;
             while (!requests.isConnected() || !responses.isConnected()) {
                 if (System.nanoTime() > deadlineNs) {
-                    fail("no responder: requests " + requests.isConnected() + ", responses " + responses.isConnected());
+                    fail("no responder: requests " + requests.isConnected()
+                        + ", responses " + responses.isConnected());
                 }
                 Thread.sleep(1);
             }
@@ -88,7 +96,7 @@ public final class Response {
                 final long stallNs = System.nanoTime() + STALL_NS;
                 while (wanted[0] != null) {
                     if (responses.poll(check, 64) == 0 && System.nanoTime() > stallNs) {
-                        fail("response " + count[0] + " does not come");
+                        fail("response " + count[0] + " does not arrive");
                     }
                     Thread.yield();
                 }
@@ -98,22 +106,27 @@ public final class Response {
         }
     }
 
-    private static void respond(final Aeron aeron, final Map<String, String> options, final String dir) throws Exception {
+    private static void respond(
+        final Aeron aeron, final Map<String, String> options, final String dir) throws Exception {
         final int stream = Integer.parseInt(options.get("stream"));
         final Map<Integer, ExclusivePublication> answers = new HashMap<>();
         try (Subscription requests = aeron.addSubscription(options.get("requests"), stream)) {
             tell("ready " + dir + " " + aeron.clientId());
-            final FragmentHandler answer = new FragmentAssembler((buffer, offset, length, header) -> {
+            final FragmentHandler reply = (buffer, offset, length, header) -> {
                 final byte[] bytes = new byte[length];
                 buffer.getBytes(offset, bytes);
                 send(answers.get(header.sessionId()), bytes);
-            });
+            };
+            final FragmentHandler answer = new FragmentAssembler(reply);
             final Thread input = new Thread(Response::awaitEndOfInput);
             input.start();
             while (input.isAlive()) {
                 for (final Image image : requests.images()) {
-                    answers.computeIfAbsent(image.sessionId(), (id) -> aeron.addExclusivePublication(
-                        options.get("responses") + "|response-correlation-id=" + image.correlationId(), stream + 1));
+                    final String channel = options.get("responses")
+                        + "|response-correlation-id=" + image.correlationId();
+                    answers.computeIfAbsent(
+                        image.sessionId(),
+                        (id) -> aeron.addExclusivePublication(channel, stream + 1));
                 }
                 requests.poll(answer, 16);
                 Thread.yield();
@@ -128,7 +141,8 @@ public final class Response {
         }
         final MediaDriver.Context context = new MediaDriver.Context().dirDeleteOnShutdown(true);
         try (MediaDriver driver = MediaDriver.launchEmbedded(context);
-            Aeron aeron = Aeron.connect(new Aeron.Context().aeronDirectoryName(driver.aeronDirectoryName()))) {
+            Aeron aeron = Aeron.connect(
+                new Aeron.Context().aeronDirectoryName(driver.aeronDirectoryName()))) {
             if (args[0].equals("request")) {
                 request(aeron, options, driver.aeronDirectoryName());
             } else {

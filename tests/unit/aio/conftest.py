@@ -1,4 +1,7 @@
-"""One embedded driver for each module; every test runs in asyncio and in trio, unless it says ``anyio_backend``."""
+"""One embedded driver for each module of asynchronous tests.
+
+Every test runs in asyncio and in trio, unless it sets ``anyio_backend``.
+"""
 
 from __future__ import annotations
 

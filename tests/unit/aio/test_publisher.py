@@ -1,6 +1,8 @@
-"""rstream.aio.publisher: what is awaited never holds the loop, is sent once or not at all, and says what it waits for.
+"""rstream.aio.publisher: awaiting it never blocks the event loop.
 
-Readers are polled by tasks of the same loop, so a call that blocked it would wait for itself for ever.
+A message is sent once or not at all, and the publisher reports what it waits for.
+
+Readers are polled by tasks of the same loop, so a call that blocked the loop would never return.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from rstream.errors import (
 )
 from rstream.flow.pacing import TokenBucket
 from rstream.stream import _sender, _session
+from tests.support import until_async
 
 pytestmark = pytest.mark.anyio
 
@@ -39,21 +42,15 @@ PAYLOAD = bytes(984)
 LONG_S = 30.0
 
 
-async def until(condition):
-    with anyio.fail_after(LONG_S):
-        while not condition():
-            await anyio.sleep(0.001)
-
-
 async def read_all(sub, items, pause_s=0.0):
-    """Until the stream ends; a little at a time."""
+    """Read until the stream ends, a little at a time."""
     while not sub.is_ended:
         items += sub.poll(16)
         await anyio.sleep(pause_s)
 
 
 async def fill(pub, data=PAYLOAD):
-    """Nothing more goes in."""
+    """Send until there is no room."""
     await pub.send(data)
     count = 1
     while (reason := pub.offer(data)) > 0:
@@ -85,7 +82,7 @@ async def test_it_may_be_awaited_and_closed_by_hand(driver_dir, name):
         await pub.close()
         await pub.close()
         assert sub.poll() == [{"px": 1.0}]
-        await until(lambda: sub.poll() == [] and sub.is_ended)
+        await until_async(lambda: sub.poll() == [] and sub.is_ended)
     for closed in (
         pub.send(1),
         pub.send_many([1]),
@@ -125,7 +122,7 @@ async def test_other_tasks_run_while_it_waits_for_room(driver_dir, name):
             assert 0.05 < pub.statistics()["waited_s"] < LONG_S
 
 
-async def test_the_loop_gets_a_turn_though_there_is_always_room(driver_dir, name):
+async def test_other_tasks_run_though_there_is_always_room(driver_dir, name):
     turns = 0
 
     async def count():
@@ -149,14 +146,14 @@ async def test_the_loop_gets_a_turn_though_there_is_always_room(driver_dir, name
             before = turns
             for _ in range(64):
                 await pub.send(bytes(100_000))
-            assert turns - before >= 5  # 6.4 MB are more than six turns
+            assert turns - before >= 5  # 6.4 MB take more than six turns of the loop
             given = 0
             for _ in range(40):
                 await pub.send_many([b"x"] * 64)
                 before = turns
                 await pub.send(b"x")
                 given += turns - before
-            assert given > 5  # a chunk is a turn's worth; trio may let either task go first
+            assert given > 5  # one chunk is sent in each turn; trio may run either task first
             for call in (
                 lambda: pub.send_many([bytes(100_000)] * 64),
                 lambda: pub.send(bytes(130_000)),
@@ -202,7 +199,7 @@ async def test_it_waits_for_the_first_subscriber(driver_dir, name):
     assert received == ["hello"]
 
 
-async def test_what_holds_it_is_told(driver_dir, name):
+async def test_a_blocked_publisher_reports_what_holds_it(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir):
         async with aio.publisher(
             name, bytes, dir=driver_dir, rate=rate.Fixed(1000), linger_s=0
@@ -220,8 +217,8 @@ async def test_what_holds_it_is_told(driver_dir, name):
                 tasks.start_soon(pub.send, b"goes on")
                 await anyio.sleep(0.05)
                 messages = pub.statistics()["messages"]
-                await pub.set_rate(rate.Unlimited())  # for the one that waits, too
-                await until(lambda: pub.statistics()["messages"] == messages + 1)
+                await pub.set_rate(rate.Unlimited())  # this also applies to the task that waits
+                await until_async(lambda: pub.statistics()["messages"] == messages + 1)
             await fill(pub)
             assert (pub.held_by, pub.is_rate_limited) == ("window", False)
             with pytest.raises(BackPressured, match="readers") as caught:
@@ -253,7 +250,7 @@ async def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, nam
                 await anyio.sleep(0.02)
                 messages = pub.statistics()["messages"]
                 await pub.set_rate(rate.Fixed(1_000_000))
-                await until(lambda: pub.statistics()["messages"] == messages + 1)
+                await until_async(lambda: pub.statistics()["messages"] == messages + 1)
             assert await pub.send_many([b"x"] * 3) == 3
             await pub.set_rate(rate.Unlimited())
             assert pub.held_by is None
@@ -274,19 +271,19 @@ async def test_tasks_send_in_the_order_in_which_they_came(driver_dir, name):
 
                 for number in range(50):
                     tasks.start_soon(send, number)
-                    await until(lambda number=number: number in ready)
+                    await until_async(lambda number=number: number in ready)
                 assert pub.offer(99) == rstream.BACK_PRESSURED
                 received = sub.poll()
                 assert received == [-1] * len(received)
                 await anyio.lowlevel.checkpoint()
-                assert pub.offer(99) < 0 or 49 in received  # overtakes nobody
+                assert pub.offer(99) < 0 or 49 in received  # it does not overtake a waiting send
                 while 49 not in received:
                     received += sub.poll()
                     await anyio.sleep(0.001)
             assert [number for number in received if number >= 0] == list(range(50))
 
 
-async def test_time_behind_other_tasks_counts(driver_dir, name):
+async def test_a_timeout_includes_the_wait_behind_other_tasks(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir):
         async with (
             aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
@@ -301,23 +298,23 @@ async def test_time_behind_other_tasks_counts(driver_dir, name):
             tasks.cancel_scope.cancel()
 
 
-async def test_without_time_to_wait_it_sends_where_there_is_room(driver_dir, name):
+async def test_a_timeout_of_zero_sends_if_there_is_room(driver_dir, name):
     with stream.subscriber(name, int, dir=driver_dir) as sub:
         async with aio.publisher(name, int, dir=driver_dir, linger_s=0) as pub:
             await pub.send(0)
-            for number in range(1, 200):  # with a turn of the loop now and then
+            for number in range(1, 200):  # with a checkpoint of the loop now and then
                 await pub.send(number, timeout_s=0)
                 assert await pub.send_many([], timeout_s=0) == 0
             assert await pub.send_many(range(200, 500), timeout_s=0) == 300
             items = []
-            await until(lambda: items.extend(sub.poll()) or len(items) == 500)
+            await until_async(lambda: items.extend(sub.poll()) or len(items) == 500)
             assert items == list(range(500))
             await fill(pub, 1)
             with pytest.raises(BackPressured, match="no room"):
                 await pub.send(1, timeout_s=0)
 
 
-async def test_send_many_waits_no_longer_than_told_behind_other_tasks(driver_dir, name):
+async def test_the_timeout_of_send_many_includes_the_wait_behind_other_tasks(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir):
         async with (
             aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
@@ -331,7 +328,7 @@ async def test_send_many_waits_no_longer_than_told_behind_other_tasks(driver_dir
             tasks.cancel_scope.cancel()
 
 
-async def test_beside_aerons_driver_what_was_not_sent_costs_nothing_of_its_rate(
+async def test_beside_aerons_driver_a_message_not_sent_takes_no_tokens(
     driver_dir, name, monkeypatch
 ):
     monkeypatch.setattr("rstream.client.Client.is_aeron_driver", True)
@@ -342,7 +339,7 @@ async def test_beside_aerons_driver_what_was_not_sent_costs_nothing_of_its_rate(
             await pub.send(PAYLOAD)
             while pub.offer(PAYLOAD) != rstream.BACK_PRESSURED:
                 await anyio.lowlevel.checkpoint()
-            await until(lambda: pub._bucket.delay_ns(time.monotonic_ns()) == 0)
+            await until_async(lambda: pub._bucket.delay_ns(time.monotonic_ns()) == 0)
             spent = []
             monkeypatch.setattr(
                 TokenBucket, "spend", lambda bucket, length_bytes: spent.append(length_bytes)
@@ -354,8 +351,11 @@ async def test_beside_aerons_driver_what_was_not_sent_costs_nothing_of_its_rate(
             assert spent == []
 
 
-async def test_what_was_cancelled_was_not_sent_and_what_was_sent_is_told(driver_dir, name, rng):
-    """Two tasks send under deadlines that fall anywhere; whatever a send has returned arrives once, and nothing else."""
+async def test_a_cancelled_send_sends_nothing(driver_dir, name, rng):
+    """Two tasks send under random deadlines: each message of a completed send arrives once.
+
+    No other message arrives.
+    """
     told, received = [], []
 
     async def send(pub, first):
@@ -434,8 +434,8 @@ async def test_a_close_ends_a_send_that_waits_and_loses_nothing(driver_dir, name
             tasks.start_soon(send)
             await anyio.sleep(0.02)
             tasks.start_soon(pub.close)
-            await until(lambda: errors)
-            assert not pub.is_closed  # it lingers
+            await until_async(lambda: errors)
+            assert not pub.is_closed  # it waits until its readers have read the rest
             tasks.start_soon(read_all, sub, items)
         assert len(errors) == 2
         assert items == [PAYLOAD] * count
@@ -468,7 +468,7 @@ async def test_after_a_close_has_begun_nothing_is_sent_and_a_second_close_waits_
         assert items == [PAYLOAD] * count
 
 
-async def test_a_cancelled_close_says_so_all_the_same_and_does_not_linger(driver_dir, name):
+async def test_a_cancelled_close_still_completes_the_stream_and_does_not_linger(driver_dir, name):
     with stream.subscriber(name, dir=driver_dir) as sub:
         with anyio.move_on_after(0.05):
             async with aio.publisher(name, dir=driver_dir, linger_s=3600) as pub:
@@ -483,9 +483,9 @@ async def test_a_cancelled_close_says_so_all_the_same_and_does_not_linger(driver
                 scope.cancel()
                 await anyio.lowlevel.checkpoint()
         assert pub.is_closed
-        await until(lambda: sub.poll() == [2])
+        await until_async(lambda: sub.poll() == [2])
         with pytest.raises(RemoteError, match="Cancelled"):
-            await until(lambda: sub.poll())
+            await until_async(lambda: sub.poll())
 
 
 async def test_an_exception_in_the_block_reaches_the_readers(driver_dir, name):
@@ -496,7 +496,7 @@ async def test_an_exception_in_the_block_reaches_the_readers(driver_dir, name):
                 raise ZeroDivisionError("no")
         assert sub.poll() == [1]
         with pytest.raises(RemoteError, match="ZeroDivisionError: no"):
-            await until(lambda: sub.poll())
+            await until_async(lambda: sub.poll())
 
 
 async def test_an_async_iterable_is_asked_for_no_more_than_is_sent(driver_dir, name):
@@ -515,7 +515,7 @@ async def test_an_async_iterable_is_asked_for_no_more_than_is_sent(driver_dir, n
         ):
             source = numbers()
             tasks.start_soon(pub.send_many, source)
-            await until(lambda: made > 100 and pub.held_by == "window")
+            await until_async(lambda: made > 100 and pub.held_by == "window")
             for _ in range(20):
                 await anyio.sleep(0.001)
             assert made == pub.statistics()["messages"] + 1
@@ -523,12 +523,12 @@ async def test_an_async_iterable_is_asked_for_no_more_than_is_sent(driver_dir, n
             while taken < before:
                 taken += len(sub.poll(256))
                 await anyio.sleep(0.001)
-            await until(lambda: made > before)
+            await until_async(lambda: made > before)
             tasks.cancel_scope.cancel()
         await source.aclose()
 
 
-async def test_what_cannot_be_sent_says_why(driver_dir, name):
+async def test_an_error_of_a_send_names_the_cause(driver_dir, name):
     with pytest.raises(ConfigError, match="linger_s"):
         aio.publisher(name, dir=driver_dir, linger_s=-1)
     with stream.subscriber(name, bytes, dir=driver_dir) as sub:
@@ -536,7 +536,7 @@ async def test_what_cannot_be_sent_says_why(driver_dir, name):
             for call in (pub.send, pub.offer):
                 with pytest.raises(MessageTooLarge, match="at most"):
                     result = call(bytes(pub.max_message_length + 1))
-                    assert hasattr(result, "send"), "offer took it"
+                    assert hasattr(result, "send"), "offer accepted it"
                     await result
             await pub.send(b"fine")
         assert sub.poll() == [b"fine"]
@@ -545,7 +545,7 @@ async def test_what_cannot_be_sent_says_why(driver_dir, name):
             await pub.send(object())
 
 
-async def test_unclosed_says_where_it_was_made(driver_dir, name):
+async def test_an_unclosed_publisher_warns_where_it_was_made(driver_dir, name):
     with pytest.warns(ResourceWarning, match="test_publisher.py"):
         pub = await aio.publisher(name, dir=driver_dir)
         del pub
@@ -553,7 +553,7 @@ async def test_unclosed_says_where_it_was_made(driver_dir, name):
 
 
 async def test_a_cancelled_opening_leaves_nothing_behind(driver_dir, name, monkeypatch):
-    """A thread cannot be cancelled: what it has made when nobody wants it any more is let go of."""
+    """A thread cannot be cancelled: the publisher that it opens in vain is closed."""
     import threading
 
     from rstream.stream import _session
@@ -580,7 +580,7 @@ async def test_a_cancelled_opening_leaves_nothing_behind(driver_dir, name, monke
         tasks.start_soon(release)
         with anyio.move_on_after(0.01):
             await open_it()
-    await until(lambda: {key: link.users for key, link in _session._links.items()} == before)
+    await until_async(lambda: {key: link.users for key, link in _session._links.items()} == before)
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -606,12 +606,12 @@ async def test_an_opening_that_asyncio_cancelled_leaves_nothing_behind(
         await aio.publisher(name, dir=driver_dir)
 
     task = asyncio.ensure_future(open_it())
-    await until(is_there.is_set)
+    await until_async(is_there.is_set)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     may_go_on.set()
-    await until(lambda: {key: link.users for key, link in _session._links.items()} == before)
+    await until_async(lambda: {key: link.users for key, link in _session._links.items()} == before)
 
 
 async def test_abandoned_is_lost(driver_dir, name):
@@ -621,11 +621,13 @@ async def test_abandoned_is_lost(driver_dir, name):
         pub.abandon()
         assert sub.poll() == [1]
         with pytest.raises(PublisherLost):
-            await until(lambda: sub.poll())
+            await until_async(lambda: sub.poll())
 
 
 async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
-    """Its client is closed behind it, with the descriptor that the loop watches: not before the send has left."""
+    """The client and the descriptor that the loop watches are closed only after the send has
+    returned.
+    """
     directory = make_driver_dir()
     with Driver(dir=directory):
         other = Client(directory, start_driver=False)
@@ -641,7 +643,7 @@ async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
-            await until(lambda: pub._room.is_waiting)
+            await until_async(lambda: pub._room.is_waiting)
             client, began_s = pub._link.client, time.monotonic()
             pub.abandon()
         assert ended_s[0] - began_s < _sender.WAIT_SLICE_S / 2
@@ -651,10 +653,8 @@ async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_the_last_rate_counts_though_the_one_before_was_cancelled(
-    driver_dir, name, monkeypatch
-):
-    """asyncio's own cancellation leaves the thread behind, which still sets the rate that nobody wants any more."""
+async def test_the_last_rate_counts_after_a_cancelled_one(driver_dir, name, monkeypatch):
+    """asyncio's own cancellation does not stop the thread, which still sets the cancelled rate."""
     running, most = [], []
 
     class Slow(aio_publisher.ThreadCall):
@@ -671,14 +671,14 @@ async def test_the_last_rate_counts_though_the_one_before_was_cancelled(
     async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub:
         monkeypatch.setattr(aio_publisher, "ThreadCall", Slow)
         first = asyncio.ensure_future(pub.set_rate(rate.Fixed(1_000_000)))
-        await until(lambda: running)
+        await until_async(lambda: running)
         first.cancel()
         await asyncio.wait([first])
         await pub.set_rate(rate.Fixed(2_000_000))
         assert max(most) == 1
         assert "r:2000000" in pub.channel
         last = asyncio.ensure_future(pub.set_rate(rate.Fixed(3_000_000)))
-        await until(lambda: running)
+        await until_async(lambda: running)
         last.cancel()
         await asyncio.wait([last])
-    assert running == []  # the end has waited for it
+    assert running == []  # the block waited for the thread

@@ -1,4 +1,7 @@
-"""A call in a thread is made once, and what it made is taken or undone, whenever its task is cancelled."""
+"""A call in a thread is made once.
+
+When its task is cancelled, at any time, its result is either delivered or undone.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ from rstream.aio._thread_call import ThreadCall
 pytestmark = pytest.mark.anyio
 
 
-async def test_its_result_and_its_error_are_the_callers():
+async def test_the_caller_gets_its_result_and_its_error():
     assert await ThreadCall(lambda: 7).result() == 7
     with pytest.raises(ZeroDivisionError):
         await ThreadCall(lambda: 1 / 0).result()
 
 
-async def test_it_is_not_kept_waiting_by_threads_of_others():
+async def test_it_does_not_wait_for_the_threads_of_anyio():
     may_end = threading.Event()
     async with anyio.create_task_group() as tasks:
-        for _ in range(60):  # of 40 that anyio lends
+        for _ in range(60):  # anyio lends 40 threads at most
             tasks.start_soon(anyio.to_thread.run_sync, may_end.wait)
         await anyio.sleep(0.05)
         with anyio.fail_after(20):
@@ -31,8 +34,8 @@ async def test_it_is_not_kept_waiting_by_threads_of_others():
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_cancelled_at_any_moment_nothing_stays(rng):
-    """asyncio's own cancellation, which leaves the thread behind."""
+async def test_a_cancellation_at_any_moment_leaves_nothing_behind(rng):
+    """asyncio's own cancellation does not wait for the thread."""
     made, undone, taken = [], [], []
     naps = threading.Event()
 

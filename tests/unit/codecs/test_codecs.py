@@ -1,4 +1,7 @@
-"""Codecs: what goes in comes out, and what cannot be is a CodecError that says which and why."""
+"""Codecs: decoding returns what was encoded.
+
+What cannot be encoded or decoded raises a CodecError that names the codec and the reason.
+"""
 
 import dataclasses
 
@@ -53,7 +56,7 @@ def test_msgpack_of_dataclass_and_generic():
     assert round_trip(codecs.codec_for(list[int]), [[1, 2]]) == [[1, 2]]
 
 
-def test_msgpack_refuses_what_it_cannot_write():
+def test_msgpack_refuses_what_it_cannot_encode():
     with pytest.raises(CodecError, match="object"):
         codecs.msgpack().encode(object())
 
@@ -117,7 +120,7 @@ def test_numpy_sends_what_is_not_contiguous():
     assert back.tolist() == part.tolist()
 
 
-def test_pickle_only_when_it_is_trusted_by_name():
+def test_pickle_needs_explicit_trust():
     with pytest.raises(ConfigError, match="trusted"):
         codecs.pickle(trusted=False)
     assert round_trip(codecs.pickle(trusted=True), [{1, 2}, Tick]) == [{1, 2}, Tick]

@@ -11,7 +11,7 @@ from rstream.flow import crossing
 from rstream.flow.crossing import CrossedDemand
 
 
-def test_nothing_is_asked_for_without_a_reader():
+def test_without_a_reader_nothing_is_requested():
     demand = CrossedDemand(8)
     assert demand.take() == 0
     demand.wanted_behind(0, 3)
@@ -22,7 +22,7 @@ def test_nothing_is_asked_for_without_a_reader():
     assert demand.take() == 0
 
 
-def test_all_that_is_wanted_goes_out_even_when_it_is_little():
+def test_a_small_demand_is_requested_in_full():
     demand = CrossedDemand(256)
     demand.wanted_behind(0, 1)
     assert demand.take() == 1
@@ -31,7 +31,7 @@ def test_all_that_is_wanted_goes_out_even_when_it_is_little():
     assert demand.take() == 1
 
 
-def test_the_window_goes_out_in_quarters():
+def test_the_window_is_requested_in_quarters():
     demand = CrossedDemand(8)
     demand.wanted_behind(0, UNBOUNDED)
     assert demand.take() == 8
@@ -43,7 +43,7 @@ def test_the_window_goes_out_in_quarters():
     assert demand.take() == 2
 
 
-def test_who_sends_looks_the_more_often_the_less_is_left():
+def test_the_sender_checks_demand_more_often_as_it_runs_out():
     demand = CrossedDemand(64)
     demand.wanted_behind(0, 40)
     assert demand.take() == 40
@@ -53,11 +53,11 @@ def test_who_sends_looks_the_more_often_the_less_is_left():
         if demand.is_due():
             looked_at.append(demand.left)
     assert looked_at == [39, 30, 23, 18, 14, 10, 6, 2, 0]
-    assert demand.is_due()  # nothing is left to send
+    assert demand.is_due()  # no demand is left
     assert demand.is_due()
 
 
-def test_a_position_that_was_left_behind_is_no_news():
+def test_an_older_position_changes_nothing():
     demand = CrossedDemand(100)
     demand.wanted_behind(0, 4)
     assert demand.take() == 4
@@ -78,14 +78,14 @@ def test_a_position_inside_an_element_counts_as_the_one_before():
     assert demand.allowed == 2
 
 
-def test_readers_that_cannot_tell_leave_it_to_the_window():
+def test_readers_without_demand_are_limited_by_the_window():
     demand = CrossedDemand(4)
     demand.unlimited()
     assert demand.take() == 4
     for position in range(1, 5):
         demand.sent(position)
     assert demand.take() == 4
-    demand.wanted_behind(4, 1)  # one that tells came in its place
+    demand.wanted_behind(4, 1)  # a reader that reports demand took its place
     assert demand.allowed == 5
 
 
@@ -109,20 +109,20 @@ def test_positions_are_bounded(monkeypatch):
     for position in range(1, 1001):
         demand.sent(position * 32)
     demand.wanted_behind(999 * 32, 10)
-    assert demand.allowed <= 999 + 10  # never more than the truth
+    assert demand.allowed <= 999 + 10  # never more than the true demand
     demand.wanted_behind(1000 * 32, 10)
     assert demand.allowed == 1010
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_never_one_beyond_the_demand_and_never_stuck(seed):
+def test_the_demand_is_served_and_never_exceeded(seed):
     print(f"seed {seed}")
     rng = random.Random(seed)
     window = rng.choice([1, 2, 7, 64])
     demand = CrossedDemand(window)
     positions = [0]  # after each element sent
     asked = made = 0
-    wanted = consumed = 0  # what the reader requested and took
+    wanted = consumed = 0  # what the reader requested and received
     told: list[tuple[int, int]] = []
     for _ in range(3000):
         choice = rng.random()
@@ -137,7 +137,7 @@ def test_never_one_beyond_the_demand_and_never_stuck(seed):
         else:
             told.append((positions[consumed], wanted - consumed))
         if told and rng.random() < 0.5:
-            # Some are lost, some late, some come twice.
+            # Some reports are lost, some late, some duplicated.
             pair = told.pop(rng.randrange(len(told)))
             if rng.random() < 0.7:
                 demand.wanted_behind(*pair)
@@ -149,7 +149,7 @@ def test_never_one_beyond_the_demand_and_never_stuck(seed):
     demand.wanted_behind(positions[consumed], wanted - consumed)
     while made < wanted:
         asked += demand.take()
-        assert made < asked, "the reader wants more, and is not served"
+        assert made < asked, "the reader has demand that is not served"
         while made < asked:
             made += 1
             positions.append(positions[-1] + 32)
@@ -157,6 +157,6 @@ def test_never_one_beyond_the_demand_and_never_stuck(seed):
     assert asked == wanted
 
 
-def test_a_window_of_nothing_is_refused():
+def test_a_window_of_zero_is_refused():
     with pytest.raises(ValueError, match="at least 1"):
         CrossedDemand(0)

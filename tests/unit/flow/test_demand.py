@@ -1,4 +1,4 @@
-"""Demand: 0 <= delivered <= requested <= 2**63 - 1, whatever is asked; against a plain sum."""
+"""Demand: 0 <= delivered <= requested <= 2**63 - 1 for every request; the oracle is a plain sum."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Token bucket: in any interval at most rate*d + burst + one message, and the rate is reached."""
+"""Token bucket: an interval d holds at most rate*d + burst + one message; the rate is reached."""
 
 import pytest
 from hypothesis import given
@@ -41,7 +41,7 @@ def test_a_busy_sender_reaches_the_rate():
     assert total == pytest.approx(10_000_000, rel=0.001)
 
 
-def test_a_pause_gives_no_more_than_the_burst():
+def test_a_pause_earns_no_more_than_the_burst():
     bucket = TokenBucket(1_000, 500, 0)
     bucket.spend(400)
     assert bucket.delay_ns(1000 * SECOND) == 0
@@ -55,7 +55,7 @@ def test_limits_must_be_above_zero(rate, burst):
         TokenBucket(rate, burst, 0)
 
 
-def test_only_what_needs_no_ear_is_kept_beside_aerons_driver():
+def test_beside_aerons_driver_only_fixed_rates_are_kept():
     assert bucket_of("unlimited", 1408, 0) is None
     for text in ("adaptive", "nak", "aimd"):
         with pytest.raises(NotSupported, match=text):
@@ -69,5 +69,5 @@ def test_only_what_needs_no_ear_is_kept_beside_aerons_driver():
 def test_a_bucket_of_text(text, bytes_per_s):
     bucket = bucket_of(text, 1408, 0)
     assert bucket is not None
-    bucket.spend(65_536 + int(bytes_per_s))  # the burst, and what a second gives
+    bucket.spend(65_536 + int(bytes_per_s))  # the burst and the tokens of one second
     assert abs(bucket.delay_ns(0) - 1e9) < 1e6

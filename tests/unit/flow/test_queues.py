@@ -1,4 +1,7 @@
-"""Overflow queues: bounded, and accepted = taken + waiting + dropped + conflated; each against a list."""
+"""Overflow queues: bounded, and accepted = delivered + waiting + dropped + conflated.
+
+The oracle of each queue is a list.
+"""
 
 import pytest
 from hypothesis import given
@@ -17,7 +20,7 @@ OPS = st.lists(st.one_of(st.integers(0, 9).map(lambda n: ("take", n)), st.just((
 
 
 def run(queue, model_put, operations):
-    """Drive queue and model (a list changed by model_put) side by side; compare what comes out."""
+    """Run queue and model (a list changed by model_put) in step; compare their outputs."""
     model, number, taken = [], 0, 0
     for what, n in operations:
         if what == "put":
@@ -74,7 +77,7 @@ def test_latest_without_key_keeps_one():
     assert (queue.capacity, queue.dropped, queue.conflated) == (1, 0, 2)
 
 
-def test_conflate_merges_what_waits():
+def test_conflate_merges_waiting_items():
     queue = ConflateQueue(lambda waiting, new: waiting + new)
     for item in (1, 2, 3):
         queue.put(item)
@@ -97,7 +100,7 @@ def test_plain_queue_is_full_exactly_at_its_capacity():
 
 
 @given(operations=OPS)
-def test_conflate_keeps_the_sum_of_what_nobody_took(operations):
+def test_conflate_keeps_the_sum_of_the_waiting_items(operations):
     def put(model, item):
         model[:] = [sum(model) + item]
 
@@ -105,7 +108,7 @@ def test_conflate_keeps_the_sum_of_what_nobody_took(operations):
 
 
 @given(keys=st.integers(1, 4), keys_max=st.integers(1, 4), operations=OPS)
-def test_latest_tells_what_was_dropped_from_what_was_replaced(keys, keys_max, operations):
+def test_latest_counts_dropped_and_replaced_items_apart(keys, keys_max, operations):
     queue, waiting, number, dropped = LatestQueue(lambda item: item % keys, keys_max), [], 0, 0
     for what, n in operations:
         if what == "put":
@@ -124,7 +127,7 @@ def test_latest_tells_what_was_dropped_from_what_was_replaced(keys, keys_max, op
 
 
 @given(capacity=st.integers(1, 5), operations=OPS)
-def test_plain_queue_refuses_what_its_room_denies(capacity, operations):
+def test_plain_queue_refuses_items_beyond_its_room(capacity, operations):
     queue, model, number = PlainQueue(capacity), [], 0
     for what, n in operations:
         assert queue.room() == capacity - len(model)
@@ -151,9 +154,7 @@ def test_plain_queue_refuses_what_its_room_denies(capacity, operations):
     ],
     ids=["newest", "oldest", "latest-new-key", "latest-same-key"],
 )
-def test_nothing_is_given_up_at_the_limit_and_one_item_just_beyond_it(
-    make, kept, dropped, conflated
-):
+def test_nothing_is_dropped_at_the_limit_and_one_item_beyond_it(make, kept, dropped, conflated):
     queue = make()
     for item in (1, 2, 3):
         queue.put(item)
@@ -164,6 +165,6 @@ def test_nothing_is_given_up_at_the_limit_and_one_item_just_beyond_it(
 
 
 @pytest.mark.parametrize("make", [PlainQueue, DropNewestQueue, DropOldestQueue])
-def test_a_queue_of_nothing_is_refused(make):
+def test_a_capacity_of_zero_is_refused(make):
     with pytest.raises(ValueError, match="at least 1"):
         make(0)

@@ -1,4 +1,4 @@
-"""The table of states: nothing leaves a terminal state, each terminal signal leads to its own."""
+"""The table of states: no state follows a terminal one; each terminal signal has its own state."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Demand crosses a stream: what a publisher asks of its upstream is what the readers have asked for."""
+"""Demand crosses a stream: the sink requests from its upstream what the readers requested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support import free_port, until
 
 
 class Numbers(abc.Subscription):
-    """An upstream that emits numbers, as many as were requested, in a thread of its own."""
+    """An upstream that emits as many numbers as were requested, in a thread of its own."""
 
     def __init__(self, sink, end=None):
         self.sink = sink
@@ -53,7 +53,7 @@ class Numbers(abc.Subscription):
 
 
 class Reader(abc.Subscriber):
-    """Keeps what it gets; asks when it is told to."""
+    """Records its items; requests when told to."""
 
     def __init__(self, first=0, per_element=0):
         self.items = []
@@ -83,7 +83,7 @@ def channel(request):
     return None if request.param == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
 
 
-def test_nothing_is_made_before_it_is_asked_for(driver_dir, name, channel):
+def test_nothing_is_produced_before_it_is_requested(driver_dir, name, channel):
     reader = Reader()
     sink = stream.sink(name, dir=driver_dir, channel=channel, linger_s=0)
     source = Numbers(sink).begin()
@@ -104,7 +104,7 @@ def test_nothing_is_made_before_it_is_asked_for(driver_dir, name, channel):
 
 
 @pytest.mark.parametrize("window", [1, 5, 256])
-def test_never_one_element_more_than_was_asked_for(driver_dir, name, channel, window):
+def test_no_element_is_produced_beyond_the_requested(driver_dir, name, channel, window):
     reader = Reader()
     sink = stream.sink(name, dir=driver_dir, channel=channel, window=window, linger_s=0)
     source = Numbers(sink).begin()
@@ -130,7 +130,7 @@ def test_one_at_a_time_goes_on_to_the_end(driver_dir, name, channel):
     assert reader.items == list(range(500))
 
 
-def test_a_chain_of_hops_makes_no_more_than_its_end_asks_for(driver_dir, name):
+def test_a_chain_of_hops_produces_what_its_end_requests(driver_dir, name):
     """source -> a -> doubler -> b -> doubler -> c -> reader."""
     names = [f"{name}-{hop}" for hop in "abc"]
     sinks = [stream.sink(hop, dir=driver_dir, linger_s=0) for hop in names]
@@ -154,7 +154,7 @@ def test_a_chain_of_hops_makes_no_more_than_its_end_asks_for(driver_dir, name):
         sink.cancel()
 
 
-def test_who_takes_what_comes_leaves_it_to_the_window(driver_dir, name, channel):
+def test_a_reader_without_demand_is_limited_by_the_window(driver_dir, name, channel):
     with stream.subscriber(name, dir=driver_dir, channel=channel) as reader:
         sink = stream.sink(name, dir=driver_dir, channel=channel, window=16)
         source = Numbers(sink, end=200).begin()
@@ -162,7 +162,7 @@ def test_who_takes_what_comes_leaves_it_to_the_window(driver_dir, name, channel)
         assert source.requested - source.made <= 16
 
 
-def test_of_two_readers_the_one_that_asks_for_less_counts(driver_dir, name):
+def test_of_two_readers_the_smaller_demand_counts(driver_dir, name):
     readers = [Reader(), Reader()]
     sink = stream.sink(name, dir=driver_dir, linger_s=0)
     for reader in readers:
@@ -174,13 +174,13 @@ def test_of_two_readers_the_one_that_asks_for_less_counts(driver_dir, name):
     until(lambda: all(len(reader.items) == 4 for reader in readers))
     time.sleep(0.05)
     assert source.made == 4
-    readers[1].subscription.cancel()  # then only the other one counts
+    readers[1].subscription.cancel()  # then only the other reader counts
     until(lambda: len(readers[0].items) == 10)
     readers[0].subscription.cancel()
     sink.cancel()
 
 
-def test_without_a_reader_nothing_is_asked_for_and_that_is_said(
+def test_without_a_reader_nothing_is_requested_and_a_notice_says_so(
     driver_dir, name, caplog, monkeypatch
 ):
     monkeypatch.setattr(_sink_loop, "NOTICE_AFTER_S", 0.01)
@@ -198,16 +198,14 @@ def test_cancelling_ends_a_send_that_waits_for_room(driver_dir, name):
         sink = stream.sink(name, dir=driver_dir, window=100_000, linger_s=0)
         source = Numbers(sink).begin()
         assert reader.wait(10)
-        until(
-            lambda: sink.publisher.statistics()["waits"]
-        )  # nobody takes anything: the log is full
+        until(lambda: sink.publisher.statistics()["waits"])  # nobody reads: the log is full
         began_s = time.monotonic()
         sink.cancel()
         assert time.monotonic() - began_s < 5
         assert source.is_cancelled
 
 
-def test_a_reader_that_comes_after_another_is_asked_anew(driver_dir, name, channel):
+def test_the_next_reader_starts_with_its_own_demand(driver_dir, name, channel):
     sink = stream.sink(name, dir=driver_dir, channel=channel, linger_s=0)
     source = Numbers(sink).begin()
     first = Reader(first=5)
@@ -224,8 +222,8 @@ def test_a_reader_that_comes_after_another_is_asked_anew(driver_dir, name, chann
     sink.cancel()
 
 
-def test_a_lost_driver_is_joined_again_though_nothing_is_sent(make_driver_dir, name):
-    """The sink sleeps, asked for nothing; its driver is killed; the next demand must reach its upstream."""
+def test_a_lost_driver_is_joined_again_while_nothing_is_sent(make_driver_dir, name):
+    """The sink sleeps without demand; its driver is killed; the next request still gets through."""
     directory = make_driver_dir()
     reader = Reader(first=2)
     sink = stream.sink(name, dir=directory, linger_s=0)
@@ -242,7 +240,7 @@ def test_a_lost_driver_is_joined_again_though_nothing_is_sent(make_driver_dir, n
 
 
 class Witness(Numbers):
-    """Remembers which threads have asked for more."""
+    """Records which threads called request."""
 
     def __init__(self, sink, end=None):
         super().__init__(sink, end)
@@ -257,7 +255,7 @@ class Witness(Numbers):
         return sum(thread is self._thread for thread in self.askers) / len(self.askers)
 
 
-def test_who_makes_elements_waits_for_the_next_request_itself(driver_dir, name, monkeypatch):
+def test_the_producing_thread_waits_for_the_next_request(driver_dir, name, monkeypatch):
     monkeypatch.setattr(_watch, "PATIENCE_S", 5.0)
     reader = Reader(first=1, per_element=1)
     sink = stream.sink(name, dir=driver_dir, linger_s=0)
@@ -266,13 +264,13 @@ def test_who_makes_elements_waits_for_the_next_request_itself(driver_dir, name, 
     until(lambda: len(reader.items) >= 200)
     assert (
         source.own_share > 0.5
-    )  # without it: none, since the next request comes after on_next has returned
+    )  # otherwise the share would be 0: the next request comes after on_next has returned
     reader.subscription.cancel()
     sink.cancel()
 
 
-def test_what_the_loop_has_asked_for_wakes_who_makes_elements(driver_dir, name, monkeypatch):
-    """The loop and on_next look for the same news; whoever is second must not go on waiting for it."""
+def test_a_request_by_the_loop_wakes_the_producing_thread(driver_dir, name, monkeypatch):
+    """Both the loop and on_next look for demand; on_next stops waiting when the loop finds it."""
     monkeypatch.setattr(_watch, "PATIENCE_S", 3600.0)
     monkeypatch.setattr(_sink_loop, "LEAVE_S", 0.0)  # the loop leaves nothing to on_next
     reader = Reader(first=1, per_element=1)
@@ -280,13 +278,16 @@ def test_what_the_loop_has_asked_for_wakes_who_makes_elements(driver_dir, name, 
     source = Witness(sink).begin()
     stream.source(name, dir=driver_dir).subscribe(reader)
     until(lambda: len(reader.items) >= 500, 30)
-    assert source.own_share < 1.0, "the loop was never first: this shows nothing"
+    assert source.own_share < 1.0, "the loop never found demand first: no evidence"
     reader.subscription.cancel()
     sink.cancel()
 
 
-def test_of_two_readers_the_slower_ones_progress_is_news(driver_dir, name):
-    """Together they are told as the furthest behind and the least wanted: that changes though nobody asks for more."""
+def test_progress_of_the_slower_of_two_readers_raises_demand(driver_dir, name):
+    """Progress of the slower reader changes the joint demand though nobody requests more.
+
+    The joint demand is the lowest position and the smallest request.
+    """
     executor = stream.CallerExecutor()
     fast, slow = Reader(first=5), Reader(first=15)
     sink = stream.sink(name, dir=driver_dir, linger_s=0)
@@ -297,7 +298,7 @@ def test_of_two_readers_the_slower_ones_progress_is_news(driver_dir, name):
     fast.subscription.request(10)
     until(lambda: len(fast.items) == 10)
     time.sleep(0.05)
-    assert source.made == 10  # as the slow one has taken none, and the fast one wants five more
+    assert source.made == 10  # the slow reader has read none, and the fast reader wants five more
     until(lambda: executor.run_pending() and len(slow.items) == len(fast.items) == 15)
     assert source.made == 15
     for reader in (fast, slow):
@@ -307,10 +308,8 @@ def test_of_two_readers_the_slower_ones_progress_is_news(driver_dir, name):
 
 
 @pytest.mark.parametrize("overlaps", [True, False])
-def test_a_reader_that_takes_anothers_place_unseen_gets_what_it_asks_for(
-    driver_dir, name, overlaps
-):
-    """It has asked for as many as the other one had: nothing in sum, but not for this one."""
+def test_a_reader_that_replaces_another_unseen_is_served(driver_dir, name, overlaps):
+    """It requests as many as the previous reader: the sum is the same, its own demand is new."""
     mine, theirs = stream.CallerExecutor(), stream.CallerExecutor()
     sink = stream.sink(name, dir=driver_dir, executor=mine, linger_s=0)
     first, second = Reader(first=5), Reader(first=5)
@@ -325,14 +324,14 @@ def test_a_reader_that_takes_anothers_place_unseen_gets_what_it_asks_for(
     until(lambda: (mine.run_pending(), theirs.run_pending()) and len(second.items) == 5, 30)
     assert (
         source.made == 10 or overlaps
-    )  # who joins beside another may find what that one has not let go of yet
+    )  # a reader that overlaps may receive items that the previous reader had not consumed
     second.subscription.cancel()
     sink.cancel()
     mine.run_pending()
     theirs.run_pending()
 
 
-def test_who_looks_at_the_demand_takes_it_from_nobody(driver_dir, name):
+def test_reading_the_demand_does_not_consume_it(driver_dir, name):
     reader = Reader(first=1, per_element=1)
     sink = stream.sink(name, dir=driver_dir, linger_s=0)
     Numbers(sink).begin()
@@ -347,7 +346,7 @@ def test_who_looks_at_the_demand_takes_it_from_nobody(driver_dir, name):
     sink.cancel()
 
 
-def test_where_one_thread_runs_everything_it_does_not_wait(driver_dir, name, monkeypatch):
+def test_a_thread_that_runs_everything_does_not_wait(driver_dir, name, monkeypatch):
     monkeypatch.setattr(_watch, "PATIENCE_S", 3600.0)
     executor = stream.CallerExecutor()
     reader = Reader(first=1)

@@ -1,4 +1,7 @@
-"""policy.Evict with consumers that hang in this process: driver and client live, nobody polls."""
+"""policy.Evict with consumers that hang in this process.
+
+Driver and client live, but the consumer does not poll.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def channel(request):
 
 
 class Publishing:
-    """Sends numbered messages in a thread, as fast as they are taken."""
+    """Sends numbered messages in a thread, as fast as the stream accepts them."""
 
     def __init__(self, name, driver_dir, channel):
         self._is_over = threading.Event()
@@ -64,9 +67,9 @@ def read_for_ever(sub, numbers, is_over):
 
 @pytest.fixture
 def reading(driver_dir, name, channel):
-    """One good reader and a publisher; numbers of what the reader got, which must have no gap."""
+    """One good reader and a publisher; the numbers that the reader received must have no gap."""
     numbers, is_over = [], threading.Event()
-    # The publisher goes without waiting for anybody, so its end is no matter here.
+    # The publisher closes without a linger, so its end does not matter here.
     with stream.subscriber(name, bytes, dir=driver_dir, channel=channel, on_lost="event") as sub:
         thread = threading.Thread(target=read_for_ever, args=(sub, numbers, is_over))
         thread.start()
@@ -76,7 +79,9 @@ def reading(driver_dir, name, channel):
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
-def test_the_others_go_on_and_the_one_that_hung_hears_why(driver_dir, name, channel, reading):
+def test_the_others_go_on_and_the_evicted_reader_gets_the_reason(
+    driver_dir, name, channel, reading
+):
     evict = policy.Evict(AFTER_S)
     with (
         stream.subscriber(name, bytes, dir=driver_dir, channel=channel, on_slow=evict) as hung,
@@ -85,7 +90,8 @@ def test_the_others_go_on_and_the_one_that_hung_hears_why(driver_dir, name, chan
         first = until(hung.poll)
         until(lambda: number(first[-1]) < len(reading))
         stopped_at = len(reading)
-        until(lambda: len(reading) > stopped_at + 5_000)  # many windows: it holds nobody any more
+        # many windows: it no longer holds the stream
+        until(lambda: len(reading) > stopped_at + 5_000)
         with pytest.raises(SlowConsumer, match=r"stood still for 0\.2 s; .* without it since") as e:
             while hung.poll():
                 pass
@@ -94,14 +100,16 @@ def test_the_others_go_on_and_the_one_that_hung_hears_why(driver_dir, name, chan
         assert 0 < e.value.position < 2**20
         assert channel.partition("?")[0] in e.value.channel
         with pytest.raises(SlowConsumer):
-            hung.poll()  # never silent: a loop that goes on hears it again
+            hung.poll()  # every later poll raises it again
         assert hung.wait(0)
         statistics = hung.statistics()
         assert (statistics["evicted"], statistics["is_connected"]) == (1, False)
         assert any(isinstance(event, stream.Evicted) for event in hung.events())
 
 
-def test_it_goes_on_at_what_comes_now_and_reports_the_gap(driver_dir, name, channel, reading):
+def test_an_evicted_reader_continues_at_the_live_position_and_reports_the_gap(
+    driver_dir, name, channel, reading
+):
     evict = policy.Evict(AFTER_S, rejoin=True)
     with (
         stream.subscriber(name, bytes, dir=driver_dir, channel=channel, on_slow=evict) as hung,
@@ -125,13 +133,13 @@ def test_it_goes_on_at_what_comes_now_and_reports_the_gap(driver_dir, name, chan
     gaps = [event for event in events if isinstance(event, stream.Gap)]
     assert len(evicted) == len(gaps) == len(jumps)
     for (before, after), event, gap in zip(jumps, evicted, gaps, strict=True):
-        # Every message has the same length: positions and numbers say the same.
+        # Every message has the same length, so positions and numbers must agree.
         assert event.position == gap.from_position
         assert gap.to_position - gap.from_position == FRAME * (after - before - 1)
     assert statistics["skipped_bytes"] == sum(gap.to_position - gap.from_position for gap in gaps)
 
 
-def test_who_only_has_nothing_to_read_is_not_evicted(driver_dir, name, channel):
+def test_an_idle_reader_with_nothing_to_read_is_not_evicted(driver_dir, name, channel):
     with (
         stream.subscriber(
             name, bytes, dir=driver_dir, channel=channel, on_slow=policy.Evict(0.05)
@@ -139,7 +147,7 @@ def test_who_only_has_nothing_to_read_is_not_evicted(driver_dir, name, channel):
         stream.publisher(name, bytes, dir=driver_dir, channel=channel, linger_s=0) as pub,
     ):
         pub.send(b"1")
-        time.sleep(0.3)  # six times as long; but it holds nobody
+        time.sleep(0.3)  # six times the limit, but it holds nobody
         pub.send(b"2")
         assert [until(lambda: sub.poll(1)), until(lambda: sub.poll(1))] == [[b"1"], [b"2"]]
         assert sub.statistics()["evicted"] == 0
@@ -160,7 +168,7 @@ def test_the_publisher_goes_on_without_its_only_reader(driver_dir, name, channel
 
 
 @pytest.mark.parametrize("after_s", [0.0, 0.009, -1.0, float("nan"), float("inf"), 86_401.0])
-def test_a_time_that_cannot_be_meant_is_refused(driver_dir, name, after_s):
+def test_an_impossible_time_is_refused(driver_dir, name, after_s):
     with pytest.raises(ConfigError, match="after_s"):
         stream.subscriber(name, dir=driver_dir, on_slow=policy.Evict(after_s))
     with pytest.raises(ConfigError, match="after_s"):
@@ -186,8 +194,8 @@ def test_a_subscriber_without_demand_is_evicted_by_on_error(driver_dir, name, ch
     assert len(recorder.signals) == 3
 
 
-def test_a_driver_of_its_own_lets_it_go_from_a_group(tmp_path, name):
-    """fc=min: the hung receiver's own driver takes it out of the group, long before its time-out."""
+def test_a_driver_of_its_own_removes_the_reader_from_its_group(tmp_path, name):
+    """fc=min: the hung receiver's driver leaves the group long before the receiver's time-out."""
     control = f"127.0.0.1:{next(_ports)}"
     sending = f"aeron:udp?control={control}|control-mode=dynamic|fc=min,t:60s"
     receiving = f"aeron:udp?endpoint=127.0.0.1:0|control={control}|control-mode=dynamic"
@@ -218,7 +226,7 @@ def test_a_driver_of_its_own_lets_it_go_from_a_group(tmp_path, name):
 
 
 class TornBatch:
-    """A batch under which the driver has changed the log: what it gives may be anything."""
+    """A batch whose log the driver changed while it was read: its contents may be anything."""
 
     is_intact = False
     is_plain = True
@@ -236,7 +244,7 @@ class TornBatch:
         return [b"half old, half new"]
 
 
-def test_what_was_read_while_it_was_let_go_is_not_handed_out(driver_dir, name):
+def test_a_batch_read_during_the_eviction_is_not_delivered(driver_dir, name):
     class Core:
         def poll(self, limit):
             return TornBatch()

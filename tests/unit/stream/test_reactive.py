@@ -1,4 +1,4 @@
-"""The demand loop, the publishing subscriber and the processor, driven step by step."""
+"""The demand loop, the publishing subscriber and the processor, run step by step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support import until
 
 
 class Recorder(abc.Subscriber):
-    """Keeps signals; requests what it is told to."""
+    """Records signals; requests what it is told to."""
 
     def __init__(self, *requests):
         self.requests = requests
@@ -72,14 +72,14 @@ def test_only_what_was_requested_is_delivered_and_the_rest_stays_in_the_transpor
         recorder.subscription.request(2)
         settle(caller)
         assert recorder.signals == ["subscribe", 0, 1, 2, 3, 4]
-        assert pub._core.consumed_position <= 64 * 5  # C took no more than was requested
+        assert pub._core.consumed_position <= 64 * 5  # C consumed no more than was requested
         recorder.subscription.request(100)
         run_until(caller, lambda: len(recorder.signals) == 11)
     run_until(caller, lambda: recorder.signals[-1] == "complete")
     assert not caller.run_pending()
 
 
-def test_the_end_is_told_without_demand(driver_dir, name, caller):
+def test_completion_needs_no_demand(driver_dir, name, caller):
     recorder = Recorder(2)
     stream.source(name, dir=driver_dir, executor=caller).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
@@ -105,7 +105,9 @@ def test_demand_takes_from_the_queue_of_a_policy(driver_dir, name, caller, on_sl
     stream.source(name, dir=driver_dir, executor=caller, on_slow=on_slow).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         pub.send_many(range(100))
-        # All of it was read (but for Block and Buffer, whose rest waits in the transport): only a
+        # The whole stream was read (except under Block and Buffer, whose rest waits in the
+        # transport). Without demand nothing is delivered, so only a marker in the transport shows
+        # it.
         # marker of the transport tells, for nothing is delivered without demand.
         if len(expected) < 100:
             run_until(caller, lambda: pub._core.consumed_position == pub._core.position)
@@ -119,7 +121,7 @@ def test_demand_takes_from_the_queue_of_a_policy(driver_dir, name, caller, on_sl
     assert recorder.signals == ["subscribe", *expected, "complete"]
 
 
-def test_fail_reaches_on_error_behind_what_waited(driver_dir, name, caller):
+def test_fail_calls_on_error_after_the_waiting_items(driver_dir, name, caller):
     recorder = Recorder(1)
     stream.source(name, dir=driver_dir, executor=caller, on_slow=policy.Fail(3)).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
@@ -127,9 +129,10 @@ def test_fail_reaches_on_error_behind_what_waited(driver_dir, name, caller):
         run_until(caller, lambda: recorder.signals == ["subscribe", 0])
         pub.send_many([1, 2, 3])
         settle(caller)
-        assert recorder.signals == ["subscribe", 0]  # three wait: the limit itself is no failure
+        # three wait, exactly the limit: that is no failure yet
+        assert recorder.signals == ["subscribe", 0]
         pub.send(4)
-        run_until(caller, lambda: not pub.is_connected)  # it failed, and left the stream
+        run_until(caller, lambda: not pub.is_connected)  # it failed and unsubscribed
         recorder.subscription.request(100)
         run_until(caller, lambda: isinstance(recorder.signals[-1], SlowConsumer))
     assert recorder.signals[:-1] == ["subscribe", 0, 1, 2, 3]
@@ -152,7 +155,7 @@ def test_a_queue_without_demand_keeps_the_loop_asleep(driver_dir, name, monkeypa
             time.sleep(0.005)
         before = len(polls)
         time.sleep(0.3)
-        assert len(polls) - before < 20  # a loop that spins looks thousands of times
+        assert len(polls) - before < 20  # a loop that spins would poll thousands of times
         recorder.subscription.request(5)
     deadline = time.monotonic() + 10
     while recorder.signals[-1] != "complete" and time.monotonic() < deadline:
@@ -160,7 +163,7 @@ def test_a_queue_without_demand_keeps_the_loop_asleep(driver_dir, name, monkeypa
     assert recorder.signals == ["subscribe", 8, 9, "complete"]
 
 
-def test_a_policy_that_cannot_be_used_is_refused_at_once(driver_dir, name):
+def test_an_unusable_policy_is_refused_at_once(driver_dir, name):
     with pytest.raises(ConfigError, match="at least 1"):
         stream.source(name, dir=driver_dir, on_slow=policy.Buffer(0))
 
@@ -228,7 +231,7 @@ def test_cancel_drops_the_subscriber(driver_dir, name, caller):
 
 
 class Source(abc.Subscription):
-    """An upstream by hand."""
+    """An upstream that the test drives by hand."""
 
     def __init__(self):
         self.requested = 0

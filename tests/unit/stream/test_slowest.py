@@ -33,7 +33,7 @@ def state_of(directory, pub):
     return state
 
 
-def test_the_subscriber_that_stands_still_is_named(driver, name):
+def test_a_stalled_subscriber_is_named(driver, name):
     with (
         stream.subscriber(name, bytes, dir=driver.dir) as one,
         stream.subscriber(name, bytes, dir=driver.dir) as other,
@@ -79,7 +79,7 @@ def test_the_subscriber_that_stands_still_is_named(driver, name):
     assert pub.slowest_reader() is None
 
 
-def test_the_receiver_that_stands_still_is_named(tmp_path, driver, name):
+def test_a_stalled_receiver_is_named(tmp_path, driver, name):
     control = f"127.0.0.1:{free_port()}"
     sending = f"aeron:udp?control={control}|control-mode=dynamic|fc=min"
     receiving = f"aeron:udp?endpoint=127.0.0.1:0|control={control}|control-mode=dynamic"
@@ -114,13 +114,13 @@ def test_the_receiver_that_stands_still_is_named(tmp_path, driver, name):
         until(lambda: pub.slowest_reader().source != core.local_address or good.poll() is None)
 
 
-def test_who_never_had_a_reader_names_none(driver, name):
+def test_a_publication_without_readers_names_none(driver, name):
     with stream.publisher(name, dir=driver.dir, linger_s=0) as pub:
         assert pub.slowest_reader() is None
         assert state_of(driver.dir, pub).fill == 0.0
 
 
-def test_what_holds_a_publication_is_its_rate(driver, name):
+def test_a_publication_at_its_rate_is_held_by_the_rate(driver, name):
     with (
         stream.subscriber(name, bytes, dir=driver.dir),
         stream.publisher(name, bytes, dir=driver.dir, rate=rate.Fixed(1), linger_s=0) as pub,
@@ -137,8 +137,8 @@ def test_what_holds_a_publication_is_its_rate(driver, name):
         until(lambda: state_of(driver.dir, pub).held_by == "window")
 
 
-def test_a_rate_is_told_with_its_fill_naks_and_its_headroom(driver, name):
-    """Only the adaptive law knows its headroom."""
+def test_stat_shows_a_rate_with_its_fill_naks_and_headroom(driver, name):
+    """A law that uses no fill NAKs has no headroom."""
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with (
         stream.subscriber(name, bytes, dir=driver.dir, channel=channel) as sub,
@@ -170,6 +170,6 @@ def test_a_rate_is_told_with_its_fill_naks_and_its_headroom(driver, name):
         until(lambda: state_of(driver.dir, pub).rate.headroom is None)
 
 
-def test_what_holds_a_publication_that_is_not_there(driver):
+def test_held_by_of_an_unknown_publication(driver):
     with pytest.raises(SystemCallError, match=r"12345\.logbuffer"):
         _core.read_held_by(driver.dir, 12345)

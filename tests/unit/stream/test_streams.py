@@ -1,4 +1,4 @@
-"""Publisher and subscriber in one process: what is sent arrives, ends are told, limits hold."""
+"""Publisher and subscriber in one process: messages arrive, ends are reported, limits hold."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_is_sent_arrives_in_order_and_the_end_ends_the_loop(driver_dir, nam
         assert kinds[:2] == ["Available", "Completed"]
 
 
-def test_types_and_codecs_meet(driver_dir, name):
+def test_types_select_their_codecs(driver_dir, name):
     with (
         stream.subscriber(name, Tick, dir=driver_dir) as sub,
         stream.publisher(name, Tick, dir=driver_dir) as pub,
@@ -170,12 +170,12 @@ def test_an_exception_in_the_with_block_reaches_the_readers(driver_dir, name):
         thread.join(10)
 
 
-def test_a_publisher_that_goes_without_a_word_is_lost(driver_dir, name):
+def test_a_publisher_that_dies_is_reported_lost(driver_dir, name):
     with stream.subscriber(name, dir=driver_dir) as sub:
         pub = stream.publisher(name, dir=driver_dir)
         pub.send("last words")
         position, session_id = pub.position, pub.session_id
-        pub._core.close()  # what the driver sees when a process dies
+        pub._core.close()  # the driver sees the same when a process dies
         items = iter(sub)
         assert next(items) == "last words"
         with pytest.raises(PublisherLost, match=name) as lost:
@@ -231,7 +231,7 @@ def test_two_codecs_are_an_error_that_names_both(driver_dir, name):
             until(lambda: sub.poll())
 
 
-def test_a_message_that_cannot_be_decoded_does_not_take_its_neighbours_along(driver_dir, name):
+def test_a_message_that_cannot_be_decoded_does_not_lose_its_neighbours(driver_dir, name):
     with (
         stream.subscriber(name, Tick, dir=driver_dir) as sub,
         stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
@@ -244,7 +244,7 @@ def test_a_message_that_cannot_be_decoded_does_not_take_its_neighbours_along(dri
             sub.poll()
 
 
-def test_too_long_a_message_says_what_fits(driver_dir, name):
+def test_the_error_of_too_long_a_message_names_the_limit(driver_dir, name):
     with (
         stream.subscriber(name, bytes, dir=driver_dir),
         stream.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
@@ -257,7 +257,7 @@ def test_too_long_a_message_says_what_fits(driver_dir, name):
         assert pub.send(b"small") > 0
 
 
-def test_closed_faces_say_so(driver_dir, name):
+def test_use_after_close_raises_closed(driver_dir, name):
     sub = stream.subscriber(name, dir=driver_dir)
     pub = stream.publisher(name, dir=driver_dir)
     for face in (sub, pub):
@@ -315,7 +315,7 @@ CONFLATING = (policy.Latest, policy.Conflate)
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_policies_give_up_what_they_say(driver_dir, name, on_slow, expected):
+def test_policies_drop_the_items_they_name(driver_dir, name, on_slow, expected):
     with (
         stream.subscriber(name, dir=driver_dir, on_slow=on_slow) as sub,
         stream.publisher(name, dir=driver_dir) as pub,
@@ -348,10 +348,11 @@ def test_fail_ends_a_subscriber_that_is_too_slow(driver_dir, name):
         stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
     ):
         pub.send_many(range(5))
-        until(lambda: sub.statistics()["waiting"] == 5)  # exactly at the limit: nothing happens
+        until(lambda: sub.statistics()["waiting"] == 5)  # exactly at the limit: no error yet
         pub.send(5)
-        until(lambda: not pub.is_connected)  # nobody holds the publisher any more
-        assert sub.poll() == [0, 1, 2, 3, 4]  # an error does not overtake what was there before it
+        until(lambda: not pub.is_connected)  # the publisher has no reader any more
+        # the items that came before the error are delivered first
+        assert sub.poll() == [0, 1, 2, 3, 4]
         with pytest.raises(SlowConsumer, match="5 items wait already") as raised:
             sub.poll()
         assert (raised.value.stream_id, "aeron:ipc" in raised.value.channel) == (
@@ -359,11 +360,11 @@ def test_fail_ends_a_subscriber_that_is_too_slow(driver_dir, name):
             True,
         )
         with pytest.raises(SlowConsumer):
-            sub.poll()  # again, so that a loop that goes on cannot wait for ever
+            sub.poll()  # every later poll raises again, so a loop cannot wait for ever
         assert not sub.is_ended
 
 
-def test_a_function_of_the_policy_that_raises_ends_the_subscriber(driver_dir, name):
+def test_a_policy_function_that_raises_ends_the_subscriber(driver_dir, name):
     def merge(waiting, new):
         raise ZeroDivisionError("mine")
 
@@ -400,14 +401,16 @@ def test_fixed_rate_holds(driver_dir, name, channel):
         started, began_ns = pub.position, time.monotonic_ns()
         for _ in range(300):
             pub.send(b"x" * 992)
-        # The law is an upper bound, so a machine that is busy cannot break it: what was taken was earned, but for a burst,
+        # The law is an upper bound, so a busy machine cannot break it: the bytes sent were earned,
+        # up to a burst, one message and, on the network, the bytes between the publisher's limit
+        # and the sender.
         # one message, and on the network what stands between the publisher's limit and the sender.
         elapsed_s = (time.monotonic_ns() - began_ns) / 1e9
         assert pub.position - started <= 1_000_000 * elapsed_s + 66_000
         assert pub.statistics()["waits"] > 0
 
 
-def test_an_offer_tells_rate_from_window(driver_dir, name, channel):
+def test_an_offer_distinguishes_rate_from_window(driver_dir, name, channel):
     with (
         stream.subscriber(name, bytes, dir=driver_dir, channel=channel) as sub,
         stream.publisher(
@@ -441,15 +444,19 @@ def test_the_argument_goes_before_the_channel(driver_dir, name):
         assert pub.channel.count("rs-rate=") == 1
         assert "rs-rate=aimd" in pub.channel
         pub.set_rate(rate.Nak())
-        assert "rs-rate=nak" in pub.channel  # for what comes after a lost driver
+        # it must be there when the publisher joins again after a lost driver
+        assert "rs-rate=nak" in pub.channel
     with pytest.raises(ClosedError):
         pub.set_rate(rate.Unlimited())
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
-        assert "rs-rate" not in pub.channel  # the driver's option says it
+        assert "rs-rate" not in pub.channel  # the driver's option carries it
 
 
 def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, name, monkeypatch):
-    """As if this driver were Aeron's, which does not read rs-rate: the channel carries it, and nobody else limits."""
+    """This driver is treated as Aeron's, which does not read rs-rate: the publisher limits itself.
+
+    The channel carries the rate, and nothing else enforces it.
+    """
     monkeypatch.setattr("rstream.client.Client.is_aeron_driver", True)
     with pytest.raises(NotSupported, match="adaptive"):
         stream.publisher(name, bytes, dir=driver_dir, rate=rate.Adaptive())
@@ -458,7 +465,7 @@ def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, name, mon
         stream.publisher(name, bytes, dir=driver_dir, rate=rate.Fixed(1), linger_s=0) as pub,
     ):
         pub.send(b"x")
-        assert pub._bucket is not None  # whose burst is 64 KiB, many times that of the driver
+        assert pub._bucket is not None  # its burst is 64 KiB, many times the driver's
         sent = 0
         while pub._bucket.delay_ns(time.monotonic_ns()) == 0 and sent < 100:
             pub._bucket.spend(1000)
@@ -476,7 +483,7 @@ def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, name, mon
 
 
 @pytest.mark.parametrize("bad", ["", "a|b", "a=b", "a?b", "line\nend", "x" * 201])
-def test_names_that_cannot_stand_in_a_channel_are_refused(bad):
+def test_names_that_a_channel_cannot_hold_are_refused(bad):
     with pytest.raises(ConfigError, match="name"):
         stream.stream_id_of(bad)
 
@@ -522,7 +529,7 @@ def test_one_reader_over_two_channels(driver_dir, name):
         until(lambda: reader.poll() == [] and reader.is_ended)
 
 
-def test_unclosed_faces_warn_with_the_place_where_they_were_made(driver_dir, name):
+def test_an_unclosed_handle_warns_where_it_was_made(driver_dir, name):
     sub = stream.subscriber(name, dir=driver_dir)
     joined = sub._inputs.joined
     with pytest.warns(ResourceWarning, match="test_streams.py"):
@@ -531,7 +538,7 @@ def test_unclosed_faces_warn_with_the_place_where_they_were_made(driver_dir, nam
         source.core.close()
 
 
-def test_a_holding_reader_has_consumed_at_its_next_poll(driver_dir, name):
+def test_a_held_batch_counts_as_consumed_at_the_next_poll(driver_dir, name):
     with (
         stream.reader(name, dir=driver_dir, hold=True) as reader,
         stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
