@@ -3,7 +3,7 @@
 It prints medians, spread and ratios. Messages have 70 bytes and go from Python to Python, through
 two processes and a driver: IPC and UDP throughput against pyaeron at its best setting, and the UDP
 round trip through the shared driver, blocking, against a raw blocking UDP ping-pong in C. It writes
-build/bench/bench.json; docs/performance.md keeps the ratios.
+build/bench/bench.json; docs/reference/performance.md keeps the ratios.
 
 python -m tests.bench [--repeat 5] [--seconds 10] [--size 70] [--only throughput|rtt] [--quick]
 """
