@@ -14,18 +14,17 @@ import pytest
 from rstream import policy, stream
 from rstream.driver import Driver
 from rstream.errors import ConfigError, SlowConsumer
-from tests.support import until
+from tests.support import free_port, until
 from tests.unit.stream.test_reactive import Recorder
 
 PAYLOAD = b"x" * 984
 FRAME = 1024  # header 32, number 8, payload: terms hold them without padding
 AFTER_S = 0.2
-_ports = itertools.count(27300)
 
 
 @pytest.fixture(params=["ipc", "udp"])
 def channel(request):
-    return "aeron:ipc" if request.param == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{next(_ports)}"
+    return "aeron:ipc" if request.param == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
 
 
 class Publishing:
