@@ -1,6 +1,6 @@
 /* channels.c: channels that are told only while the run goes: session ids, other sockets' tags,
  * ports that a driver chose. */
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>

@@ -60,7 +60,7 @@ void sim_fibers_init(void)
     has_happened = false;
     current = NULL;
     preemption_mean = 0;
-    sim_who = who;
+    sim_context = who;
 }
 
 void sim_fibers_set_preemption(int64_t mean_accesses)
@@ -108,7 +108,7 @@ static void arm_countdown(void)
         && current->activity == current->nervous_in;
     const int64_t mean = is_nervous ? 1 : preemption_mean;
     rsti_sim_countdown = mean == 0 ? INT64_MAX
-                                   : (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)(2 * mean));
+                                   : (int64_t)sim_below(RNG_SCHEDULE, (uint64_t)(2 * mean));
 }
 
 static void to_fiber(sim_fiber_t *fiber)
@@ -123,7 +123,7 @@ static void to_fiber(sim_fiber_t *fiber)
         SIM_STACK_SIZE);
     rsti_sim_countdown = INT64_MAX;
     current = NULL;
-    world.now_ns += sim_between(DICE_SCHEDULE, TURN_COST_NS_MIN, TURN_COST_NS_MAX);
+    world.now_ns += sim_between(RNG_SCHEDULE, TURN_COST_NS_MIN, TURN_COST_NS_MAX);
 }
 
 static void run_entry(void)
@@ -192,10 +192,10 @@ void rsti_sim_preempt(void)
         rsti_sim_countdown = INT64_MAX;
         return;
     }
-    if (!world.is_calm && sim_chance(DICE_SCHEDULE, absence_chance)) {
+    if (!world.is_calm && sim_chance(RNG_SCHEDULE, absence_chance)) {
         sim_count("fault: away in the midst of it");
         current->absent_until_ns = world.now_ns
-            + (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)absence_ns_max);
+            + (int64_t)sim_below(RNG_SCHEDULE, (uint64_t)absence_ns_max);
     }
     to_scheduler();
 }
@@ -355,7 +355,7 @@ static sim_fiber_t *choose(void)
     } else {
         look_at(awake, awake_count);
     }
-    return awake_count == 0 ? NULL : awake[sim_below(DICE_SCHEDULE, (uint64_t)awake_count)];
+    return awake_count == 0 ? NULL : awake[sim_below(RNG_SCHEDULE, (uint64_t)awake_count)];
 }
 
 int64_t sim_fibers_turns(void)

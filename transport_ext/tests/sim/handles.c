@@ -2,7 +2,7 @@
  * linker's --wrap): each has an owner, so that a killed process loses them, and one that ends in
  * good order can be asked what it left behind. */
 #include "tests/sim/process.h"
-#include "tests/sim/scarcity.h"
+#include "tests/sim/resource_faults.h"
 #include "tests/sim/world.h"
 
 #include <dirent.h>
@@ -84,7 +84,7 @@ int __wrap_open(const char *path, int flags, ...)
     va_start(arguments, flags);
     const unsigned mode = (flags & O_CREAT) != 0 ? va_arg(arguments, unsigned) : 0;
     va_end(arguments);
-    if (sim_scarcity_strikes(SCARCE_DESCRIPTORS)) {
+    if (sim_resource_fails(RESOURCE_DESCRIPTORS)) {
         errno = EMFILE;
         return -1;
     }
@@ -137,7 +137,7 @@ int __wrap_fclose(FILE *file)
 
 int __wrap_ftruncate(int fd, off_t length)
 {
-    if (sim_scarcity_strikes(SCARCE_STORAGE)) {
+    if (sim_resource_fails(RESOURCE_STORAGE)) {
         errno = EFBIG;
         return -1;
     }
@@ -148,7 +148,7 @@ int __wrap_ftruncate(int fd, off_t length)
 int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
 {
     struct stat status;
-    if (sim_scarcity_strikes(SCARCE_STORAGE)) {
+    if (sim_resource_fails(RESOURCE_STORAGE)) {
         return ENOSPC;
     }
     if (fstat(fd, &status) != 0
@@ -160,7 +160,7 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
 
 int __wrap_unlink(const char *path)
 {
-    if (strstr(path, ".logbuffer") != NULL && sim_scarcity_strikes(SCARCE_REMOVALS)) {
+    if (strstr(path, ".logbuffer") != NULL && sim_resource_fails(RESOURCE_REMOVALS)) {
         errno = EBUSY;
         return -1;
     }
@@ -183,7 +183,7 @@ int __wrap_statvfs(const char *path, struct statvfs *status)
 
 void *__wrap_mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset)
 {
-    if (fd >= 0 && sim_scarcity_strikes(SCARCE_MAPPINGS)) {
+    if (fd >= 0 && sim_resource_fails(RESOURCE_MAPPINGS)) {
         errno = ENOMEM;
         return MAP_FAILED;
     }

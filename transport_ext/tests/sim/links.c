@@ -2,7 +2,7 @@
 
 #include "protocol/frame.h"
 #include "tests/sim/agenda.h"
-#include "tests/sim/laws.h"
+#include "tests/sim/wire_invariants.h"
 #include "tests/sim/world.h"
 #include "util/int_math.h"
 
@@ -45,7 +45,7 @@ void sim_links_heal(void)
 
 static bool is_in_fixed_gap(const sim_link_t *link, const uint8_t *data, size_t length)
 {
-    if (link->gap_stride == 0 || !sim_laws_is_first_transmission(data, length)) {
+    if (link->gap_stride == 0 || !sim_wire_is_first_transmission(data, length)) {
         return false;
     }
     rsti_data_header_t header;
@@ -67,10 +67,10 @@ static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length
     }
     link->counter++;
     if (link->is_in_burst) {
-        link->is_in_burst = !sim_chance(DICE_NETWORK, link->burst_end);
+        link->is_in_burst = !sim_chance(RNG_NETWORK, link->burst_end);
         return "fault: burst loss";
     }
-    if (sim_chance(DICE_NETWORK, link->burst_begin)) {
+    if (sim_chance(RNG_NETWORK, link->burst_begin)) {
         link->is_in_burst = true;
         return "fault: burst loss";
     }
@@ -80,7 +80,7 @@ static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length
     if (is_in_fixed_gap(link, data, length)) {
         return "fault: fixed gap";
     }
-    return sim_chance(DICE_NETWORK, link->loss) ? "fault: random loss" : NULL;
+    return sim_chance(RNG_NETWORK, link->loss) ? "fault: random loss" : NULL;
 }
 
 /* ---- damage ---- */
@@ -88,22 +88,22 @@ static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length
 /* In ways that the protocol can see; a changed payload is what checksums of UDP are for. */
 static void damage(sim_packet_t *packet)
 {
-    switch (sim_below(DICE_NETWORK, 5)) {
+    switch (sim_below(RNG_NETWORK, 5)) {
     case 0:
-        packet->data[4] = (uint8_t)(packet->data[4] + 1 + sim_below(DICE_NETWORK, 254));
+        packet->data[4] = (uint8_t)(packet->data[4] + 1 + sim_below(RNG_NETWORK, 254));
         break;
     case 1:
         packet->data[7] = 0x7F; /* no such type */
         break;
     case 2:
-        packet->length = sim_below(DICE_NETWORK, RSTI_FRAME_HEADER_LENGTH + 12);
+        packet->length = sim_below(RNG_NETWORK, RSTI_FRAME_HEADER_LENGTH + 12);
         break;
     case 3:
         packet->data[3] = 0xFF; /* a negative length */
         break;
     default:
         for (size_t i = 0; i < packet->length; i++) {
-            packet->data[i] = (uint8_t)(sim_below(DICE_NETWORK, 255) + 1);
+            packet->data[i] = (uint8_t)(sim_below(RNG_NETWORK, 255) + 1);
         }
         break;
     }
@@ -128,21 +128,21 @@ static sim_packet_t *forged_from(const uint8_t *data, size_t length)
     if (packet->length < 20) {
         return packet;
     }
-    if (is_data && sim_chance(DICE_NETWORK, 0.5)) {
+    if (is_data && sim_chance(RNG_NETWORK, 0.5)) {
         rsti_data_header_t header;
         memcpy(&header, packet->data, sizeof header);
         header.frame.frame_length = (int32_t)packet->length;
-        if (!sim_laws_beyond_window(&header)) {
+        if (!sim_wire_beyond_window(&header)) {
             header.session_id ^= 0x5A5A5A5A;
         }
         memcpy(packet->data, &header, sizeof header);
         memset(packet->data + sizeof header, 0xEE, packet->length - sizeof header);
         return packet;
     }
-    if (is_nak(data, length) && sim_chance(DICE_NETWORK, 0.5)) {
+    if (is_nak(data, length) && sim_chance(RNG_NETWORK, 0.5)) {
         rsti_nak_t nak; /* a term too early or too late: what is no longer or not yet there */
         memcpy(&nak, packet->data, sizeof nak);
-        nak.term_id = rsti_wrap_add_i32(nak.term_id, sim_chance(DICE_NETWORK, 0.5) ? 1 : -1);
+        nak.term_id = rsti_wrap_add_i32(nak.term_id, sim_chance(RNG_NETWORK, 0.5) ? 1 : -1);
         memcpy(packet->data, &nak, sizeof nak);
         sim_count("fault: a NAK out of place");
         return packet;
@@ -153,7 +153,7 @@ static sim_packet_t *forged_from(const uint8_t *data, size_t length)
     return packet;
 }
 
-/* ---- peers that are no rstream ---- */
+/* ---- Aeron peers ---- */
 
 static void hide_rstream(sim_packet_t *packet)
 {
@@ -167,7 +167,7 @@ static void hide_rstream(sim_packet_t *packet)
     }
 }
 
-/* ---- on its way ---- */
+/* ---- in transit ---- */
 
 static void arrive(void *arg, int64_t is_forged)
 {
@@ -176,7 +176,7 @@ static void arrive(void *arg, int64_t is_forged)
     if (is_forged && sim_frame_is_data(packet->data, packet->length)) {
         rsti_data_header_t header;
         memcpy(&header, packet->data, sizeof header);
-        if (sim_laws_is_in_reach(&header)) {
+        if (sim_wire_is_in_reach(&header)) {
             sim_count("fault: forged, too late");
             free(packet);
             return;
@@ -203,10 +203,10 @@ static int64_t arrival_ns(sim_link_t *link, size_t length, bool is_forged)
         return at_ns; /* held back, it might come when its place is inside the window */
     }
     if (link->jitter_ns > 0) {
-        at_ns += (int64_t)sim_below(DICE_NETWORK, (uint64_t)link->jitter_ns);
+        at_ns += (int64_t)sim_below(RNG_NETWORK, (uint64_t)link->jitter_ns);
     }
-    if (sim_chance(DICE_NETWORK, link->reorder)) {
-        at_ns += (int64_t)sim_below(DICE_NETWORK, (uint64_t)link->reorder_ns + 1);
+    if (sim_chance(RNG_NETWORK, link->reorder)) {
+        at_ns += (int64_t)sim_below(RNG_NETWORK, (uint64_t)link->reorder_ns + 1);
         sim_count("fault: reordered");
     }
     return at_ns;
@@ -234,11 +234,11 @@ void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_st
         return;
     }
     const double forge = is_nak(data, length) ? NAKS_FORGED * link->forge : link->forge;
-    const int copies = 1 + sim_chance(DICE_NETWORK, link->duplicate)
-        + sim_chance(DICE_NETWORK, forge);
+    const int copies = 1 + sim_chance(RNG_NETWORK, link->duplicate)
+        + sim_chance(RNG_NETWORK, forge);
     for (int copy = 0; copy < copies; copy++) {
         const bool is_forged = copy > 0
-            && sim_chance(DICE_NETWORK, forge / (forge + link->duplicate));
+            && sim_chance(RNG_NETWORK, forge / (forge + link->duplicate));
         sim_packet_t *packet = is_forged ? forged_from(data, length)
                                          : sim_packet_make(data, length);
         if (link->is_to_aeron) {
@@ -250,7 +250,7 @@ void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_st
         packet->to_host = to_host;
         if (copy > 0) {
             sim_count(is_forged ? "fault: forged" : "fault: duplicated");
-        } else if (sim_chance(DICE_NETWORK, link->corrupt) && length > RSTI_FRAME_HEADER_LENGTH) {
+        } else if (sim_chance(RNG_NETWORK, link->corrupt) && length > RSTI_FRAME_HEADER_LENGTH) {
             damage(packet);
             sim_count("fault: damaged");
         }

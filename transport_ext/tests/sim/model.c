@@ -282,7 +282,7 @@ static int64_t begin_of(const sim_writer_t *writer, const record_t *record)
 
 /* Everything before the first message that came must lie before the place where the image joined.
  */
-static void judge_begin(const sim_view_t *view, const sim_writer_t *writer, int32_t first)
+static void check_begin(const sim_view_t *view, const sim_writer_t *writer, int32_t first)
 {
     for (int32_t n = first - 1; n >= 0; n--) {
         const record_t *record = &writer->records[n];
@@ -299,7 +299,7 @@ static void judge_begin(const sim_view_t *view, const sim_writer_t *writer, int3
     }
 }
 
-static void judge_end(const sim_view_t *view, const sim_writer_t *writer, int32_t next)
+static void check_end(const sim_view_t *view, const sim_writer_t *writer, int32_t next)
 {
     if (next < writer->taken) {
         sim_fail("subscriber %d: image of session %d ended, %d of %d messages of writer %d came",
@@ -307,7 +307,7 @@ static void judge_end(const sim_view_t *view, const sim_writer_t *writer, int32_
     }
 }
 
-static void judge_writer(const sim_view_t *view, const sim_writer_t *writer, bool is_complete)
+static void check_writer(const sim_view_t *view, const sim_writer_t *writer, bool is_complete)
 {
     const run_t *run = NULL;
     for (int32_t i = 0; i < view->run_count; i++) {
@@ -316,23 +316,23 @@ static void judge_writer(const sim_view_t *view, const sim_writer_t *writer, boo
     const bool wants_end = is_complete && view->is_sure && !view->has_left && !writer->is_lost
         && !writer->is_revoked && writer->is_ended;
     if (run != NULL) {
-        judge_begin(view, writer, run->first);
+        check_begin(view, writer, run->first);
         if (wants_end) {
-            judge_end(view, writer, run->next);
+            check_end(view, writer, run->next);
         }
     } else if (wants_end) {
-        judge_begin(view, writer, writer->taken);
+        check_begin(view, writer, writer->taken);
     }
 }
 
-void sim_model_judge(bool is_complete)
+void sim_model_check(bool is_complete)
 {
     for (int32_t v = 0; v < view_count; v++) {
         const sim_view_t *view = &views[v];
         for (int32_t w = 0; view->is_reliable && view->has_join && w < writer_count; w++) {
             if (writers[w].session_id == view->session_id
                 && writers[w].stream_id == view->stream_id) {
-                judge_writer(view, &writers[w], is_complete);
+                check_writer(view, &writers[w], is_complete);
             }
         }
     }

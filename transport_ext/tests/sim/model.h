@@ -52,7 +52,7 @@ void sim_view_left(sim_view_t *view); /* the reader went */
 /* ---- judging ---- */
 
 /* All that was sent must have arrived, if is_complete; else ends may be missing. */
-void sim_model_judge(bool is_complete);
+void sim_model_check(bool is_complete);
 int64_t sim_model_delivered(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* options.c: a driver's options by name, as programs and files give them: what was rolled is
  * written as text, read again by our names, by Aeron's, or from a file of properties, and must be
  * the same. */
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -70,7 +70,7 @@ static void read_from_file(const sim_driver_t *driver, const rst_driver_params_t
 {
     char path[PATH_LENGTH];
     char line[LINE_LENGTH];
-    snprintf(path, sizeof path, "%.127s/driver-%d.properties", cast.dir, driver->index);
+    snprintf(path, sizeof path, "%.127s/driver-%d.properties", actors.dir, driver->index);
     FILE *file = fopen(path, "w");
     if (file == NULL) {
         sim_fail("cannot write %s", path);
@@ -96,7 +96,7 @@ static void read_one_by_one(const rst_driver_params_t *wanted, rst_driver_params
         option++) {
         write_line(wanted, option->name, line, sizeof line);
         (void)rst_driver_params_get(wanted, option->name, text, sizeof text);
-        const int result = sim_chance(DICE_OPTIONS, 0.5)
+        const int result = sim_chance(RNG_OPTIONS, 0.5)
             ? rst_driver_params_set(read, option->name, text)
             : rst_driver_params_set_property(read, line, on_notice, NULL);
         if (result < 0) {
@@ -108,13 +108,13 @@ static void read_one_by_one(const rst_driver_params_t *wanted, rst_driver_params
 
 void sim_options_read(sim_driver_t *driver)
 {
-    if (!sim_chance(DICE_OPTIONS, 0.1)) {
+    if (!sim_chance(RNG_OPTIONS, 0.1)) {
         return;
     }
     const rst_driver_params_t wanted = driver->params;
     rst_driver_params_t read;
     rsti_driver_params_init(&read);
-    if (sim_chance(DICE_OPTIONS, 0.5)) {
+    if (sim_chance(RNG_OPTIONS, 0.5)) {
         read_from_file(driver, &wanted, &read);
     } else {
         read_one_by_one(&wanted, &read);

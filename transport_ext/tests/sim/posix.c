@@ -86,7 +86,7 @@ ssize_t __wrap_getrandom(void *bytes, size_t length, unsigned flags)
 {
     (void)flags;
     for (size_t i = 0; i < length; i++) {
-        ((uint8_t *)bytes)[i] = (uint8_t)sim_below(DICE_PRODUCT, 256);
+        ((uint8_t *)bytes)[i] = (uint8_t)sim_below(RNG_PRODUCT, 256);
     }
     return (ssize_t)length;
 }

@@ -1,7 +1,7 @@
 /* publisher_more.c: what an exclusive publication may do besides: frames made elsewhere, padding;
  * a claim that is not ended for long; and waiting for room with a waiter. */
 #include "protocol/frame.h"
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static size_t draft_frames(sim_publisher_t *self, const rst_publication_info_t *
     uint8_t *block = blocks[self->index];
     memset(block, 0, BLOCK_MAX);
     for (int32_t i = 0; i < count; i++) {
-        lengths[i] = (int32_t)sim_between(DICE_ACTOR, SIM_ID_LENGTH, info->max_payload_length);
+        lengths[i] = (int32_t)sim_between(RNG_ACTOR, SIM_ID_LENGTH, info->max_payload_length);
         rsti_data_header_t header = {
             .frame = {.frame_length = lengths[i] + RSTI_DATA_HEADER_LENGTH,
                 .flags = RSTI_FLAG_UNFRAGMENTED,
@@ -50,7 +50,7 @@ static void offer_misplaced(const sim_publisher_t *self, size_t length)
     rsti_data_header_t header;
     memcpy(&header, block, sizeof header);
     rsti_data_header_t wrong = header;
-    switch (sim_below(DICE_ACTOR, 3)) {
+    switch (sim_below(RNG_ACTOR, 3)) {
     case 0:
         wrong.term_offset += RSTI_FRAME_ALIGNMENT;
         break;
@@ -81,14 +81,14 @@ static int64_t offer_frames(sim_publisher_t *self)
     if (next < 0) {
         return next;
     }
-    const int32_t count = 1 + (int32_t)sim_below(DICE_ACTOR, FRAMES_MAX);
+    const int32_t count = 1 + (int32_t)sim_below(RNG_ACTOR, FRAMES_MAX);
     const size_t length = draft_frames(self, &info, term_id, term_offset, count, lengths);
     const int32_t rest = info.term_length - term_offset;
     if (length > (size_t)rest) {
         return rst_publication_append_padding(self->publication,
             (size_t)(rest - RSTI_DATA_HEADER_LENGTH));
     }
-    if (sim_chance(DICE_ACTOR, 0.2)) {
+    if (sim_chance(RNG_ACTOR, 0.2)) {
         offer_misplaced(self, length);
     }
     sim_writer_attempts(self->writer, count, lengths);
@@ -103,14 +103,14 @@ static int64_t append_padding(const sim_publisher_t *self)
     rst_publication_info_t info;
     rst_publication_info(self->publication, &info);
     return rst_publication_append_padding(self->publication,
-        sim_below(DICE_ACTOR,
-            (uint64_t)(sim_chance(DICE_ACTOR, 0.1) ? info.max_message_length + 1
-                                                   : info.max_payload_length)));
+        sim_below(RNG_ACTOR,
+            (uint64_t)(sim_chance(RNG_ACTOR, 0.1) ? info.max_message_length + 1
+                                                  : info.max_payload_length)));
 }
 
 int64_t sim_publisher_more(sim_publisher_t *publisher)
 {
-    if (sim_chance(DICE_ACTOR, 0.3)) {
+    if (sim_chance(RNG_ACTOR, 0.3)) {
         sim_count("publisher: padding");
         return append_padding(publisher);
     }
@@ -172,7 +172,7 @@ int64_t sim_publisher_abandon(sim_publisher_t *publisher)
     rst_claim_t claim;
     rst_publication_info_t info;
     rst_publication_info(publisher->publication, &info);
-    const int32_t length = (int32_t)sim_between(DICE_ACTOR, SIM_ID_LENGTH, info.max_payload_length);
+    const int32_t length = (int32_t)sim_between(RNG_ACTOR, SIM_ID_LENGTH, info.max_payload_length);
     sim_writer_attempts(publisher->writer, 1, &length);
     const int32_t number = sim_writer_next(publisher->writer);
     const int64_t position = rst_publication_try_claim(publisher->publication, (size_t)length, 0,
@@ -194,7 +194,7 @@ int64_t sim_publisher_abandon(sim_publisher_t *publisher)
     sim_count("publisher: claim abandoned");
     await_unblocked(publisher, &claim, begin);
     /* Late: where the driver gave it up, this must change nothing. */
-    if (is_unblocked(publisher, &claim, begin) && sim_chance(DICE_ACTOR, 0.5)) {
+    if (is_unblocked(publisher, &claim, begin) && sim_chance(RNG_ACTOR, 0.5)) {
         (void)rst_claim_commit(&claim);
     } else {
         (void)rst_claim_abort(&claim);

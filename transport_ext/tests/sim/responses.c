@@ -4,7 +4,7 @@
  * dies, its next life finds its publications and its place in the requests as they were: it answers
  * again what the dead one had in hand, maybe on the same session. So what is said of its answers
  * holds for each life. */
-#include "tests/sim/rolls.h"
+#include "tests/sim/generator.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static struct {
     int16_t life; /* of who answers: from 1 */
 } service;
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 static size_t length_of(const header_t *header)
 {
@@ -117,7 +117,7 @@ static bool is_open(const sim_part_t *self)
     return rst_client_state(self->client->client) == RST_CLIENT_OPEN;
 }
 
-/* ---- who asks ---- */
+/* ---- askers ---- */
 
 static int32_t session_of(answered_t *answered, int32_t session_id)
 {
@@ -183,7 +183,7 @@ static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscrip
 {
     uint8_t message[sizeof(header_t) + LENGTH_MAX];
     const asker_t *asker = &service.askers[self->number];
-    const int64_t patience_ns = cast.is_gentle ? ANSWER_NS_MAX : ATTEMPT_NS_MAX;
+    const int64_t patience_ns = actors.is_gentle ? ANSWER_NS_MAX : ATTEMPT_NS_MAX;
     answered_t answered = {.count = 0};
     int32_t asked = 0;
     for (int64_t news_ns = world.now_ns; answered.count < asker->total && is_open(self);) {
@@ -201,7 +201,7 @@ static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscrip
         }
         /* Less and less often while nothing happens: seconds in steps of a microsecond are no run.
          */
-        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)asker->pause_ns_max)
+        sim_fiber_sleep(1000 + (int64_t)sim_below(RNG_ACTOR, (uint64_t)asker->pause_ns_max)
             + (world.now_ns - news_ns) / 16);
     }
     return answered.count == asker->total;
@@ -240,7 +240,7 @@ static bool ask(sim_part_t *self)
     }
     while (!is_done && is_open(self)) {
         is_done = attempt(self, batch);
-        if (!is_done && cast.is_gentle) {
+        if (!is_done && actors.is_gentle) {
             sim_fail("asker %d is not answered", self->number);
         }
         sim_count(is_done ? "asker: all is answered" : "asker: asks anew");
@@ -249,7 +249,7 @@ static bool ask(sim_part_t *self)
     return is_done;
 }
 
-/* ---- who answers ---- */
+/* ---- responders ---- */
 
 static caller_t *find_caller(caller_t *callers, int32_t session_id)
 {
@@ -269,7 +269,7 @@ static rst_publication_t *greet(const sim_part_t *self, int64_t image_id)
     snprintf(channel, sizeof channel, "%s|response-correlation-id=%" PRId64, service.answers,
         image_id);
     const int64_t id = rst_client_add_publication(client, channel, SERVICE_STREAM + 1,
-        sim_chance(DICE_ACTOR, 0.5));
+        sim_chance(RNG_ACTOR, 0.5));
     if (sim_part_await(self, id) != 1) {
         sim_count("responder: response channel refused");
         return NULL;
@@ -324,7 +324,7 @@ static void answer(const sim_part_t *self, caller_t *caller, const header_t *req
         ANSWER, request->asker, service.life, request->attempt, request->number};
     const size_t length = write_message(&header, message);
     const int64_t begin_ns = world.now_ns;
-    const int64_t patience_ns = cast.is_gentle ? OFFER_NS_MAX : ROUGH_OFFER_NS_MAX;
+    const int64_t patience_ns = actors.is_gentle ? OFFER_NS_MAX : ROUGH_OFFER_NS_MAX;
     while (rst_publication_offer(caller->answers, message, length, 0) <= 0) {
         if (world.now_ns - begin_ns > patience_ns || !is_open(self)) {
             sim_count("responder: nobody wants the answer");
@@ -332,7 +332,7 @@ static void answer(const sim_part_t *self, caller_t *caller, const header_t *req
             *caller = (caller_t){0}; /* what follows could only be a stream with a hole */
             return;
         }
-        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, SIM_MS));
+        sim_fiber_sleep(1000 + (int64_t)sim_below(RNG_ACTOR, SIM_MS));
     }
     sim_count("responder: answers");
 }
@@ -344,7 +344,7 @@ static void answer_all(const sim_part_t *self, caller_t *callers, const rst_batc
     for (int32_t i = 0; i < count; i++) {
         const header_t request = read_message(&messages[i], REQUEST);
         caller_t *caller = find_caller(callers, messages[i].session_id);
-        if (caller != NULL && sim_chance(DICE_ACTOR, service.renewal)) {
+        if (caller != NULL && sim_chance(RNG_ACTOR, service.renewal)) {
             renew(self, caller);
         }
         if (caller != NULL && caller->answers != NULL) {
@@ -371,9 +371,9 @@ static bool serve(sim_part_t *self, rst_subscription_t *subscription, rst_batch_
         if (count > 0 || has_callers) {
             news_ns = world.now_ns;
         } else {
-            sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, 2 * SIM_MS));
+            sim_fiber_sleep(1000 + (int64_t)sim_below(RNG_ACTOR, 2 * SIM_MS));
         }
-        is_over = cast.is_publishing_over && rst_subscription_image_count(subscription) == 0
+        is_over = actors.is_publishing_over && rst_subscription_image_count(subscription) == 0
             && world.now_ns - news_ns > QUIET_NS;
     }
     for (int32_t i = 0; i < CALLERS_MAX; i++) {
@@ -412,7 +412,7 @@ static bool respond(sim_part_t *self)
     return is_done;
 }
 
-/* ---- rolls ---- */
+/* ---- generators ---- */
 
 static const sim_part_kind_t asker_kind = {"asker", true, ask};
 static const sim_part_kind_t responder_kind = {"responder", false, respond};
@@ -422,9 +422,9 @@ int32_t sim_service_sessions(void)
     return service.is_ipc ? 0 : service.asker_count;
 }
 
-void sim_roll_service(void)
+void sim_generate_service(void)
 {
-    sim_driver_t *server = sim_roll_any_driver();
+    sim_driver_t *server = sim_generate_any_driver();
     service.is_ipc = chance(0.25);
     service.has_prototype = chance(0.3);
     service.renewal = chance(0.4) ? 0.1 : 0;
@@ -439,7 +439,7 @@ void sim_roll_service(void)
             "aeron:udp?control-mode=response|control=%s:%d", host, SERVICE_PORT + 1);
     }
     sim_count(service.is_ipc ? "responses: IPC" : "responses: UDP");
-    sim_roll_part(&responder_kind, 0, server);
+    sim_generate_part(&responder_kind, 0, server);
     service.asker_count = (int32_t)between(1, ASKERS_MAX);
     for (int32_t i = 0; i < service.asker_count; i++) {
         service.askers[i] = (asker_t){
@@ -448,6 +448,6 @@ void sim_roll_service(void)
             .pause_ns_max = skewed(21),
             .is_exclusive = chance(0.7),
         };
-        sim_roll_part(&asker_kind, i, service.is_ipc ? server : sim_roll_any_driver());
+        sim_generate_part(&asker_kind, i, service.is_ipc ? server : sim_generate_any_driver());
     }
 }

@@ -1,6 +1,6 @@
 #include "tests/sim/runner.h"
 
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <ftw.h>
@@ -106,7 +106,7 @@ static void start(job_t *job, uint64_t seed)
     if (pid == 0) {
         (void)__real_close(ends[0]);
         alarm(RUN_SECONDS_MAX);
-        sim_play(seed, false);
+        sim_run(seed, false);
         sim_counts_write(ends[1]);
         exit(0); /* not _exit: coverage is written then */
     }

@@ -1,6 +1,6 @@
 /* strategy.c: a law of flow control of our own: the slowest of all receivers counts, and who is
  * silent is forgotten. It watches how the driver uses it. */
-#include "tests/sim/rolls.h"
+#include "tests/sim/generator.h"
 
 #include <string.h>
 

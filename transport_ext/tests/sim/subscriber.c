@@ -1,7 +1,7 @@
 /* subscriber.c: an application that reads. */
 #include "protocol/frame.h"
-#include "tests/sim/cast.h"
-#include "tests/sim/readings.h"
+#include "tests/sim/actors.h"
+#include "tests/sim/polls.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
@@ -107,10 +107,10 @@ static int poll_some(sim_subscriber_t *self, rst_subscription_t *subscription, r
 {
     if (!self->uses_demand) {
         return rst_subscription_poll(subscription, self->batch,
-            sim_chance(DICE_ACTOR, 0.2) ? 2000 : 0, batch);
+            sim_chance(RNG_ACTOR, 0.2) ? 2000 : 0, batch);
     }
     if (rst_subscription_demand(subscription) == 0) {
-        rst_subscription_request(subscription, 1 + (int64_t)sim_below(DICE_ACTOR, 64));
+        rst_subscription_request(subscription, 1 + (int64_t)sim_below(RNG_ACTOR, 64));
     }
     const int64_t demand = rst_subscription_demand(subscription);
     const int count = rst_subscription_poll_demanded(subscription, self->batch, 0, batch);
@@ -203,7 +203,7 @@ static void maybe_reject(sim_subscriber_t *self, rst_subscription_t *subscriptio
 {
     int32_t count;
     const rst_message_t *messages = rst_batch_messages(batch, &count);
-    if (world.is_calm || !sim_chance(DICE_ACTOR, self->reject_chance)) {
+    if (world.is_calm || !sim_chance(RNG_ACTOR, self->reject_chance)) {
         return;
     }
     const int32_t v = find_view(self, messages[0].session_id);
@@ -222,11 +222,11 @@ static bool is_finished(const sim_subscriber_t *self, const rst_subscription_t *
         return true;
     }
     /* What was published and not sent waits for a group that will not be whole again. */
-    if (self->is_in_group && !cast.is_gentle && cast.is_publishing_over
+    if (self->is_in_group && !actors.is_gentle && actors.is_publishing_over
         && world.now_ns - self->last_news_ns > GIVEN_UP_NS) {
         return true;
     }
-    return cast.is_publishing_over && rst_subscription_image_count(subscription) == 0
+    return actors.is_publishing_over && rst_subscription_image_count(subscription) == 0
         && world.now_ns - self->last_news_ns > QUIET_NS;
 }
 
@@ -239,14 +239,14 @@ static void wait_for_more(sim_subscriber_t *self, rst_waiter_t *waiter)
         const int64_t idle_ns = (world.now_ns - self->last_news_ns) / 4;
         const int64_t longest_ns = self->pause_ns_max
             + (idle_ns < IDLE_NS_MAX ? idle_ns : IDLE_NS_MAX);
-        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)longest_ns + 1));
+        sim_fiber_sleep(1000 + (int64_t)sim_below(RNG_ACTOR, (uint64_t)longest_ns + 1));
     }
 }
 
 static void pause_reading(const sim_subscriber_t *self)
 {
-    if (self->pause_ns_max > 0 && sim_chance(DICE_ACTOR, 0.3)) {
-        sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, (uint64_t)self->pause_ns_max));
+    if (self->pause_ns_max > 0 && sim_chance(RNG_ACTOR, 0.3)) {
+        sim_fiber_sleep((int64_t)sim_below(RNG_ACTOR, (uint64_t)self->pause_ns_max));
     }
 }
 
@@ -367,7 +367,7 @@ void sim_subscriber_start(sim_subscriber_t *subscriber)
     subscriber->address[0] = '\0';
     sim_destinations_forget(&subscriber->destinations);
     sim_fiber_start(subscriber->client->process, name, subscriber_main, subscriber)
-        ->nervous_in = subscriber->client->doom;
+        ->nervous_in = subscriber->client->dies_in;
 }
 
 void sim_subscriber_on_death(sim_subscriber_t *subscriber)

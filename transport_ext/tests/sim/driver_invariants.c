@@ -1,6 +1,7 @@
-/* levels.c: laws of the drivers' own memory, looked at between two turns of any fibers: limits and
- * positions, cleaned terms, windows. White box: it reads the structures of the driver. */
-#include "tests/sim/cast.h"
+/* driver_invariants.c: laws of the drivers' own memory, looked at between two turns of any fibers:
+ * limits and positions, cleaned terms, windows. White box: it reads the structures of the driver.
+ */
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@ typedef struct watched_t {
 static watched_t watched[WATCHED_MAX];
 static int watched_count;
 
-void sim_levels_init(void)
+void sim_driver_invariants_init(void)
 {
     watched_count = 0;
 }
@@ -231,16 +232,16 @@ static void check_driver(const sim_driver_t *driver)
     check_session_limit(&conductor->images, driver->params.stream_session_limit);
 }
 
-void sim_levels_check(void)
+void sim_driver_invariants_check(void)
 {
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        if (cast.drivers[i].driver != NULL && cast.drivers[i].process->is_alive) {
-            check_driver(&cast.drivers[i]);
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        if (actors.drivers[i].driver != NULL && actors.drivers[i].process->is_alive) {
+            check_driver(&actors.drivers[i]);
         }
     }
 }
 
-int64_t sim_levels_counters(const rst_driver_t *driver)
+int64_t sim_driver_counter_count(const rst_driver_t *driver)
 {
     int64_t allocated = 0;
     const rsti_counters_t *counters = &driver->counters.counters;
@@ -254,7 +255,7 @@ int64_t sim_levels_counters(const rst_driver_t *driver)
     return allocated;
 }
 
-int64_t sim_levels_logs(const rst_driver_t *driver)
+int64_t sim_driver_log_count(const rst_driver_t *driver)
 {
     const rsti_conductor_t *conductor = &driver->conductor;
     return (int64_t)(conductor->ipc_publications.count + conductor->publications.count

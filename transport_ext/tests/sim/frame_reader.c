@@ -1,6 +1,6 @@
-/* reading_frames.c: raw frames become messages again, as a reader of frames must do it; and
+/* frame_reader.c: raw frames become messages again, as a reader of frames must do it; and
  * what was aborted comes again before anything else. */
-#include "tests/sim/readings.h"
+#include "tests/sim/polls.h"
 
 #include "protocol/frame.h"
 #include "tests/sim/world.h"

@@ -1,7 +1,7 @@
-/* cast.h: who takes part in a run: drivers, clients, and what their applications do. scenario.c
+/* actors.h: who takes part in a run: drivers, clients, and what their applications do. scenario.c
  * writes it, the actors (driver_actor.c, client_actor.c, publisher.c, subscriber.c) play it. */
-#ifndef RSTI_SIM_CAST_H
-#define RSTI_SIM_CAST_H
+#ifndef RSTI_SIM_ACTORS_H
+#define RSTI_SIM_ACTORS_H
 
 #include "driver/internal.h"
 #include "rstream/rstream.h"
@@ -41,8 +41,9 @@ typedef struct sim_client_t {
     bool should_stop;
     bool has_ended;
     uint64_t roles_ended; /* changes when a role of this client ends */
-    sim_activity_t doom;  /* it dies in the midst of such a call, after doom_turns more turns */
-    int64_t doom_turns;
+    sim_activity_t
+        dies_in;  /* it dies in the midst of such a call, after dies_after_turns more turns */
+    int64_t dies_after_turns;
     int32_t claim_deaths; /* so often it dies with an open claim in the ring to the driver */
     int64_t command_patience_ns; /* how long it waits for an answer; 0: as all do */
     int32_t deaths;
@@ -83,7 +84,7 @@ typedef struct sim_publisher_t {
     int64_t pause_ns_max; /* between messages */
     double abort_chance; /* of a claim */
     bool abandons_claim; /* once: of a shared log the driver gives it up */
-    bool has_more_ways; /* publisher_more.c: frames and padding of an exclusive one */
+    bool has_more_methods; /* publisher_more.c: frames and padding of an exclusive one */
     bool uses_waiter;
     bool revokes;
     bool asks_session; /* for a session id of its own */
@@ -104,7 +105,7 @@ typedef struct sim_publisher_t {
     bool is_running, is_done;
 } sim_publisher_t;
 
-/* readings.c: whole messages by any poll that makes them, or frames. */
+/* polls.c: whole messages by any poll that makes them, or frames. */
 typedef enum sim_reading_t {
     READING_BATCHES,
     READING_WHOLE,
@@ -143,25 +144,25 @@ typedef struct sim_subscriber_t {
     bool is_running, is_done;
 } sim_subscriber_t;
 
-/* bystanders.h */
-typedef enum sim_bystander_kind_t {
-    BYSTANDER_TALLY,
-    BYSTANDER_LOOKER,
-    BYSTANDER_MISUSE,
-    BYSTANDER_ECHO,
-    BYSTANDER_KINDS
-} sim_bystander_kind_t;
+/* side_roles.h */
+typedef enum sim_side_role_kind_t {
+    SIDE_ROLE_COUNTERS,
+    SIDE_ROLE_OBSERVER,
+    SIDE_ROLE_MISUSE,
+    SIDE_ROLE_ECHO,
+    SIDE_ROLE_KINDS
+} sim_side_role_kind_t;
 
-#define SIM_BYSTANDERS_MAX 8
-typedef struct sim_bystander_t {
+#define SIM_SIDE_ROLES_MAX 8
+typedef struct sim_side_role_t {
     int32_t index;
-    sim_bystander_kind_t kind;
+    sim_side_role_kind_t kind;
     sim_client_t *client;
     int64_t start_ns;
     int64_t pause_ns_max; /* between rounds, and within */
     int32_t rounds; /* that are left */
     bool is_running, is_done;
-} sim_bystander_t;
+} sim_side_role_t;
 
 /* A role with a file of its own. */
 typedef struct sim_part_t sim_part_t;
@@ -179,7 +180,7 @@ struct sim_part_t {
     bool is_running, is_done;
 };
 
-typedef struct sim_cast_t {
+typedef struct sim_actors_t {
     char dir[128]; /* SIM_HOME of this run */
     sim_driver_t drivers[SIM_DRIVERS_MAX];
     int32_t driver_count;
@@ -189,16 +190,16 @@ typedef struct sim_cast_t {
     int32_t publisher_count;
     sim_subscriber_t subscribers[SIM_ROLES_MAX];
     int32_t subscriber_count;
-    sim_bystander_t bystanders[SIM_BYSTANDERS_MAX];
-    int32_t bystander_count;
+    sim_side_role_t side_roles[SIM_SIDE_ROLES_MAX];
+    int32_t side_role_count;
     sim_part_t parts[SIM_PARTS_MAX];
     int32_t part_count;
     int64_t calm_ns; /* when the faults end */
     bool is_gentle; /* nothing dies and nothing is silent for long: all must arrive */
     bool is_publishing_over;
-} sim_cast_t;
+} sim_actors_t;
 
-extern sim_cast_t cast;
+extern sim_actors_t actors;
 
 void sim_driver_start(sim_driver_t *driver);
 /* options.c: now and then the driver's options become text and are read again. */
@@ -217,10 +218,10 @@ void sim_destinations_churn(sim_destinations_t *destinations, const sim_channel_
 /* A role's fiber; returns when its work is done or its client is of no more use. */
 void sim_publisher_start(sim_publisher_t *publisher);
 void sim_subscriber_start(sim_subscriber_t *subscriber);
-void sim_bystander_start(sim_bystander_t *bystander);
+void sim_side_role_start(sim_side_role_t *side_role);
 void sim_publisher_on_death(sim_publisher_t *publisher);
 void sim_subscriber_on_death(sim_subscriber_t *subscriber);
-void sim_bystander_on_death(sim_bystander_t *bystander);
+void sim_side_role_on_death(sim_side_role_t *side_role);
 
 /* rates.c: now and then. */
 void sim_publisher_change_rate(sim_publisher_t *publisher);
@@ -254,7 +255,7 @@ void sim_publisher_wait(sim_publisher_t *publisher, int64_t timeout_ns);
 void sim_publisher_end_waits(sim_publisher_t *publisher);
 
 /* Some datagrams of the stream go nowhere, because its destinations come and go. */
-bool sim_cast_has_destinations(int32_t stream_id);
+bool sim_actors_have_destinations(int32_t stream_id);
 
 /* scenario.c: writes the cast and puts what will go wrong on the agenda. */
 void sim_scenario_write(void);
@@ -267,18 +268,18 @@ void sim_dead_claim_on_turn(const sim_fiber_t *fiber);
 /* client_actor.c: 1: the command is answered. A patient client's must be. */
 int sim_client_await(const sim_client_t *client, int64_t correlation_id);
 
-/* levels.c: what must hold in the drivers' memory between any two steps. */
-void sim_levels_init(void);
-void sim_levels_check(void);
-int64_t sim_levels_counters(const rst_driver_t *driver);
-int64_t sim_levels_logs(const rst_driver_t *driver);
+/* driver_invariants.c: what must hold in the drivers' memory between any two steps. */
+void sim_driver_invariants_init(void);
+void sim_driver_invariants_check(void);
+int64_t sim_driver_counter_count(const rst_driver_t *driver);
+int64_t sim_driver_log_count(const rst_driver_t *driver);
 
-/* tallies.c: counters that outlive their makers, and what they say in the end. */
-void sim_tallies_init(void);
-int64_t sim_tallies_static(const sim_driver_t *driver);
-void sim_tallies_judge(void);
+/* user_counters.c: counters that outlive their makers, and what they say in the end. */
+void sim_user_counters_init(void);
+int64_t sim_user_counters_static(const sim_driver_t *driver);
+void sim_user_counters_check(void);
 
-/* play.c: the run from its first moment to the last check. */
-void sim_play(uint64_t seed, bool is_traced);
+/* run.c: the run from its first moment to the last check. */
+void sim_run(uint64_t seed, bool is_traced);
 
 #endif

@@ -1,9 +1,9 @@
-#include "tests/sim/laws.h"
+#include "tests/sim/wire_invariants.h"
 
 #include "logbuffer/descriptor.h"
 #include "loss/retransmit_handler.h"
 #include "protocol/sm_items.h"
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/fibers.h"
 #include "tests/sim/world.h"
 #include "util/bits.h"
@@ -51,7 +51,7 @@ static receiver_t receivers[RECEIVERS_MAX];
 static int receiver_count;
 static bool was_first;
 
-void sim_laws_init(void)
+void sim_wire_init(void)
 {
     stream_count = 0;
     receiver_count = 0;
@@ -106,7 +106,7 @@ bool sim_frame_is_data(const uint8_t *data, size_t length)
     return header.type == RSTI_FRAME_DATA || header.type == RSTI_FRAME_PAD;
 }
 
-bool sim_laws_is_first_transmission(const uint8_t *data, size_t length)
+bool sim_wire_is_first_transmission(const uint8_t *data, size_t length)
 {
     return was_first && sim_frame_is_data(data, length);
 }
@@ -174,7 +174,7 @@ static void on_data(int32_t process_id, const struct sockaddr_storage *to, const
     }
     const int64_t begin = position_of(stream, header.term_id, header.term_offset);
     if (rsti_packet_is_heartbeat(data, length)) {
-        if (begin > stream->highest && sim_cast_has_destinations(header.stream_id)) {
+        if (begin > stream->highest && sim_actors_have_destinations(header.stream_id)) {
             stream->highest = begin; /* what lies before it left when nobody was there */
         }
         return;
@@ -193,7 +193,7 @@ static void on_data(int32_t process_id, const struct sockaddr_storage *to, const
     }
     was_first = begin >= stream->highest;
     if (begin > stream->highest && stream->highest > 0
-        && !sim_cast_has_destinations(header.stream_id)) {
+        && !sim_actors_have_destinations(header.stream_id)) {
         sim_fail("stream %d: data leave at %" PRId64 ", those before it only up to %" PRId64,
             header.stream_id, begin, stream->highest);
     }
@@ -295,7 +295,7 @@ static void on_nak(const uint8_t *data)
     }
 }
 
-void sim_laws_on_send(int32_t host, int32_t process_id, const struct sockaddr_storage *to,
+void sim_wire_on_send(int32_t host, int32_t process_id, const struct sockaddr_storage *to,
     const uint8_t *data, size_t length)
 {
     rsti_frame_header_t header;
@@ -360,7 +360,7 @@ static void on_nak_arrival(int32_t process_id, const uint8_t *data)
     }
 }
 
-void sim_laws_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
+void sim_wire_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
 {
     rsti_sm_t sm;
     if (!rsti_frame_is_acceptable(data, length)) {
@@ -388,7 +388,7 @@ void sim_laws_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
     }
 }
 
-bool sim_laws_is_in_reach(const rsti_data_header_t *header)
+bool sim_wire_is_in_reach(const rsti_data_header_t *header)
 {
     const stream_t *stream = find(-1, header->session_id, header->stream_id);
     return stream != NULL
@@ -396,7 +396,7 @@ bool sim_laws_is_in_reach(const rsti_data_header_t *header)
         < stream->limit + stream->term_length;
 }
 
-bool sim_laws_beyond_window(rsti_data_header_t *header)
+bool sim_wire_beyond_window(rsti_data_header_t *header)
 {
     const stream_t *stream = find(-1, header->session_id, header->stream_id);
     if (stream == NULL) {

@@ -1,10 +1,10 @@
-/* readings.h: the other ways to read (readings.c): polls that call back, of fragments or whole
+/* polls.h: the other ways to read (polls.c): polls that call back, of fragments or whole
  * messages, of all images or one; bounded polls; blocks of raw frames. */
-#ifndef RSTI_SIM_READINGS_H
-#define RSTI_SIM_READINGS_H
+#ifndef RSTI_SIM_POLLS_H
+#define RSTI_SIM_POLLS_H
 
 #include "rstream/image.h"
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 
 typedef struct sim_poll_t {
     sim_subscriber_t *reader;
@@ -19,7 +19,7 @@ int sim_reading_poll(sim_poll_t *poll);
 /* The subscription is closed; handles of images may be there still. */
 void sim_reading_end(const sim_subscriber_t *reader);
 
-/* ---- reading_frames.c ---- */
+/* ---- frame_reader.c ---- */
 
 void sim_frames_begin(const sim_subscriber_t *reader);
 /* end: the position up to which it was read. */
