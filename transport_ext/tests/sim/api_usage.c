@@ -1,5 +1,5 @@
-/* api_usage.c: rolls what applications do besides publishing and reading in the plain way: in a
- * share of the worlds, which are else as they were. */
+/* api_usage.c: generates optional API calls of applications beside plain publishing and reading, in
+ * a share of the worlds. The other worlds stay as they were. */
 #include "tests/sim/generator.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static void generate_readings(void)
     }
 }
 
-/* Nobody else turns the log while it holds a claim. */
+/* True when no other publisher rotates the log while this one holds a claim. */
 static bool is_alone(const sim_publisher_t *publisher)
 {
     bool is_alone = true;
@@ -46,7 +46,7 @@ static sim_client_t *pick_client(void)
     return &actors.clients[sim_below(RNG_API_USAGE, (uint64_t)actors.client_count)];
 }
 
-/* One of a kind in a client: whoever looks at its events takes them from the others. */
+/* At most one of each kind in a client: two would take each other's events. */
 static void generate_side_roles(void)
 {
     for (int32_t i = 0; i < actors.driver_count; i++) {

@@ -1,6 +1,6 @@
-/* budgets.c: drivers that let only so much be under way to them, and such that ask whether a reader
- * is alive, in a share of the worlds, with dice of their own, so that all else is as it was. Small
- * ones: most of a message, a few of them, a good part of a window. */
+/* budgets.c: in a share of the worlds, drivers with a connection budget, and drivers that check
+ * whether a reader is alive. The random numbers are its own, so all else stays as it was. Budgets
+ * are small: most of a message, a few messages, a good part of a window. */
 #include "flow/budget.h"
 
 #include "tests/sim/generator.h"

@@ -1,7 +1,6 @@
-/* channel_variants.c: rolls streams whose channels use what plain ones do not: ports of a range,
+/* channel_variants.c: generates streams with less common channel parameters: ports of a range,
  * session ids and tags, control addresses, destinations inside the driver, spies that count as
- * receivers.
- */
+ * receivers. */
 #include "tests/sim/generator.h"
 #include "tests/sim/links.h"
 
@@ -56,7 +55,7 @@ void sim_generate_any_ports(int32_t number)
 
 /* ---- sessions ---- */
 
-/* Several publish, and some readers want one of them. */
+/* Several publish, and some readers read only one of the sessions. */
 void sim_generate_session_stream(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
@@ -90,7 +89,7 @@ void sim_generate_session_stream(int32_t number)
 
 /* ---- tags ---- */
 
-/* One publication makes a socket and a session; others use them by tag while it is there. */
+/* One publication makes a socket and a session; others use them by tag while it exists. */
 void sim_generate_tagged_streams(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
@@ -99,7 +98,7 @@ void sim_generate_tagged_streams(int32_t number)
     endpoint(target, VARIANT_PORT + 2, TAGS, channel, sizeof channel);
     sim_publisher_t *leader = writer(source, channel, number, false);
     leader->is_exclusive = true;
-    leader->pause_ns_max = SIM_MS; /* they must find it */
+    leader->pause_ns_max = SIM_MS; /* the others need time to find its tag */
 
     endpoint(target, VARIANT_PORT + 2, "", channel, sizeof channel);
     (void)reader(target, channel, number);
@@ -119,7 +118,8 @@ void sim_generate_tagged_streams(int32_t number)
 
 /* ---- control addresses ---- */
 
-/* The publication's own address is given, and its reader may know it; who gets it is listed. */
+/* The channel gives the publication's own address, and its reader may know it. Receivers are listed
+ * as destinations. */
 void sim_generate_control_stream(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
@@ -152,7 +152,8 @@ void sim_generate_control_stream(int32_t number)
 
 /* ---- inside the driver ---- */
 
-/* One subscription for IPC, what a publication here sends elsewhere, a group, and an endpoint. */
+/* One subscription for IPC, for a network publication of the same driver, for a group, and for an
+ * endpoint. */
 void sim_generate_local_destinations(int32_t number)
 {
     char group[SIM_CHANNEL_MAX];
@@ -164,7 +165,8 @@ void sim_generate_local_destinations(int32_t number)
     endpoint(target, VARIANT_PORT + 7, "", here, sizeof here);
     snprintf(group, sizeof group, "aeron:udp?endpoint=224.20.31.1:%d|interface=%s",
         VARIANT_PORT + 8, sim_host_address(target->host, false));
-    /* They stay: who comes back joins where the log is, and the model knows one image a session. */
+    /* Readers do not leave: a returning reader would join in the middle of the log, and the model
+     * knows one image per session. */
     sim_destinations_t destinations = {.count = 4};
     snprintf(destinations.items[0].channel, sizeof destinations.items[0].channel, "aeron:ipc");
     snprintf(destinations.items[1].channel, sizeof destinations.items[1].channel, "%.95s", group);
@@ -189,7 +191,7 @@ void sim_generate_local_destinations(int32_t number)
     sim_count("merged: IPC, a spy, a group and an endpoint");
 }
 
-/* Nobody is at the endpoint: spies alone let the publication go on. */
+/* The endpoint has no receiver: spies alone let the publication advance. */
 void sim_generate_spied_stream(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
@@ -208,9 +210,9 @@ void sim_generate_spied_stream(int32_t number)
 
 /* ---- all streams ---- */
 
-/* Readers' drivers take so many sessions of a stream and no more. The requests of all askers are
- * one stream, and so are the answers to those of one driver: whoever is left out gets no answer,
- * and in a gentle run it may count on one. */
+/* The readers' drivers limit the sessions of a stream. The requests of all askers are one stream,
+ * and so are the answers to the askers of one driver. An asker beyond the limit gets no answer,
+ * while a gentle run requires one. */
 void sim_generate_session_limit(void)
 {
     const int64_t limit = between(1, 2);

@@ -1,5 +1,5 @@
-/* client_actor.c: a client's process: connects, runs its roles, and starts again when its driver
- * was lost. */
+/* client_actor.c: a client process: connects, runs its roles, and starts again when its driver is
+ * lost. */
 #include "tests/sim/actors.h"
 #include "tests/sim/resource_faults.h"
 #include "tests/sim/world.h"

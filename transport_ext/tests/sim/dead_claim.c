@@ -1,14 +1,15 @@
-/* dead_claim.c: clients that die between claiming their place in the ring to the driver and the end
- * of their command there. All who come after them stand behind the dead claim until the driver
- * takes it for padding; then each of their commands must be answered. */
+/* dead_claim.c: clients that die after they claimed a record in the ring to the driver and before
+ * they committed it. All later commands wait behind the dead claim until the driver turns it into
+ * padding; then each of them must be answered. */
 #include "concurrent/atomics.h"
 #include "tests/sim/generator.h"
 
-#define PATIENCE_NS (8 * SIM_S) /* the driver looks after a client's liveness, each time */
+/* each death delays commands by up to the client liveness timeout */
+#define PATIENCE_NS (8 * SIM_S)
 #define DEATHS_MAX 2
 
 static int64_t seen_tail;
-static sim_fiber_t const *claimer; /* who moved the tail, and is doomed */
+static sim_fiber_t const *claimer; /* the fiber that moved the tail and will be killed */
 static int64_t turns_left;
 
 /* ---- the actors ---- */
@@ -27,7 +28,7 @@ void sim_generate_dead_claim(void)
     sim_subscriber_t *subscriber = sim_generate_subscriber(driver, "aeron:ipc", 10, true, true);
     subscriber->leave_ns = INT64_MAX;
     actors.clients[0].dies_in = ACTIVITY_COMMAND;
-    actors.clients[0].dies_after_turns = INT64_MAX; /* not by the count of its turns */
+    actors.clients[0].dies_after_turns = INT64_MAX; /* never by its number of turns */
     actors.clients[0].claim_deaths = (int32_t)between(1, DEATHS_MAX);
     for (int32_t i = 1; i < actors.client_count; i++) {
         actors.clients[i].command_patience_ns = PATIENCE_NS;

@@ -1,4 +1,4 @@
-/* destinations.c: destinations of publications and subscriptions, which come and go. */
+/* destinations.c: destinations of publications and subscriptions, which are added and removed. */
 #include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
@@ -17,7 +17,7 @@ static bool is_done(const sim_channel_t *channel, int64_t id)
     return false;
 }
 
-/* Refused where the place is still taken by one whose client was killed. */
+/* It is refused while the address is still held by a killed client. */
 static void add(sim_destination_t *destination, const sim_channel_t *channel)
 {
     const int64_t id = channel->publication != NULL

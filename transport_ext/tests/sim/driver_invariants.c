@@ -1,6 +1,5 @@
-/* driver_invariants.c: laws of the drivers' own memory, looked at between two turns of any fibers:
- * limits and positions, cleaned terms, windows. White box: it reads the structures of the driver.
- */
+/* driver_invariants.c: invariants of the drivers' memory, checked between any two turns: limits and
+ * positions, cleaned terms, windows. White box: it reads the driver's structures. */
 #include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
@@ -9,7 +8,7 @@
 
 #define WATCHED_MAX 512
 
-/* What was seen last of a publication or an image. */
+/* The last observed state of a publication or an image. */
 typedef struct watched_t {
     int32_t process_id;
     int64_t id;
@@ -49,7 +48,8 @@ static bool is_zero(const uint8_t *bytes, size_t length)
     return length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
-/* What producers may write to next is clean: a reader must find zeros behind the last frame. */
+/* The bytes that producers may write next are zero: a reader must find zeros behind the last frame.
+ */
 static void check_clean(const rsti_publication_t *publication, int64_t from, int64_t to)
 {
     const rsti_log_t *log = &publication->file.log;
@@ -108,7 +108,7 @@ static void check_publication(const sim_driver_t *driver, const rsti_publication
         }
         has_readers = true;
         int64_t at = rsti_load_acquire_i64(subscriber->position);
-        /* It is coming back from its rest at this moment: its place is about to be stored. */
+        /* It returns from its rest at this moment: its position is about to be stored. */
         const bool is_coming = subscriber->tether.since_ns == driver->driver->conductor.now_ns;
         at = is_coming && at < subscriber->accepted ? subscriber->accepted : at;
         least = at < least ? at : least;
@@ -136,8 +136,8 @@ static void check_image(const sim_driver_t *driver, const rsti_image_t *image)
     if (least != INT64_MAX && least > seen->consumed) {
         seen->consumed = least;
     }
-    /* Half a term beyond what was consumed or told, and never more than a term beyond what was
-     * told. */
+    /* At most half a term beyond the consumed or announced position, and never more than a term
+     * beyond the announced one. */
     const int64_t told = image->last_sm_position;
     const int64_t consumed = seen->consumed < told + term_length / 2 ? seen->consumed
                                                                      : told + term_length / 2;
@@ -164,13 +164,13 @@ static void check_image(const sim_driver_t *driver, const rsti_image_t *image)
     }
 }
 
-/* With rejoin=false a session that broke off does not come back while its image lives. */
+/* With rejoin=false a session that broke off does not return while its image lives. */
 static void check_cool_down(const rsti_ptr_array_t *images)
 {
     for (size_t i = 0; i < images->count; i++) {
         const rsti_image_t *old = images->items[i];
-        /* It ended because its subscriptions had gone or were let go, and new ones want the stream:
-         * superseded, or ended before they came. */
+        /* It ended because its subscriptions were closed or dropped, and new ones want the stream:
+         * it is superseded, or it ended before they came. */
         if (old->is_rejoin || old->is_superseded || !rsti_load_acquire_i32(&old->is_released)
             || !rsti_subscribers_are_working(&old->subscribers)
             || rsti_load_acquire_i32(&old->is_end_of_stream)) {
@@ -188,7 +188,7 @@ static void check_cool_down(const rsti_ptr_array_t *images)
     }
 }
 
-/* Whoever dies in the midst of a command: what the conductor reads are whole records. */
+/* A client may die during a command: the conductor still reads whole records only. */
 static void check_ring(const sim_driver_t *driver)
 {
     if (driver->driver->to_driver.rb.corrupt_count != 0) {
@@ -248,7 +248,7 @@ int64_t sim_driver_counter_count(const rst_driver_t *driver)
     for (int32_t id = 0; id <= counters->max_counter_id; id++) {
         const int32_t state = rsti_load_acquire_i32(&counters->metadata[id].state);
         if (state == RSTI_COUNTER_UNUSED) {
-            break; /* ids are given in order: all behind it are as new */
+            break; /* ids ascend: all later ones are unused too */
         }
         allocated += state == RSTI_COUNTER_ALLOCATED;
     }

@@ -1,5 +1,5 @@
-/* echo.c: who talks to itself over a stream of its own, and looks at every fact that a handle
- * tells, waits by a waiter or as an event loop does, and closes its client before its handles. */
+/* echo.c: a client that sends messages to itself over its own stream. It checks every query of a
+ * handle, waits with a waiter or like an event loop, and closes its client before its handles. */
 #include "rstream/counter.h"
 #include "rstream/image.h"
 #include "tests/sim/side_roles.h"
@@ -15,20 +15,20 @@
 #define MESSAGES_MAX 6
 #define WAIT_NS (5 * SIM_MS)
 #define READY_NS (SIM_MS / 2)
-#define PATIENCE_NS (20 * SIM_S) /* no link to the own host loses for so long */
+#define PATIENCE_NS (20 * SIM_S) /* no link to the own host loses everything for so long */
 
 typedef struct echo_t {
     const sim_side_role_t *self;
-    rst_client_t *client; /* of its own */
+    rst_client_t *client; /* its own stream */
     rst_publication_t *publication;
     rst_subscription_t *subscription;
     rst_user_counter_t *counter;
     rst_waiter_t *waiter;
     rst_batch_t *batch;
     char channel[64];
-    int32_t stream_id; /* no other life or round has it: their logs may linger */
+    int32_t stream_id; /* unique for each life and round: old logs may linger */
     bool is_ipc, is_exclusive;
-    int64_t sent; /* position behind what was sent last */
+    int64_t sent; /* the position behind the last message sent */
 } echo_t;
 
 static bool is_lost(const echo_t *echo)
@@ -136,7 +136,8 @@ static void check_subscription(const echo_t *echo)
 
 /* ---- waiting ---- */
 
-/* What is attached may be ready for something else than we wait for, or lost. */
+/* The attached waiter may wake for another event than the awaited one, or the client may be lost.
+ */
 static void wait_for_more(const echo_t *echo)
 {
     const int64_t begin_ns = world.now_ns;
@@ -173,7 +174,7 @@ static void check_wake(const echo_t *echo)
 
 /* ---- round trips ---- */
 
-/* One message there and back. False: no more of it, the client is lost or nobody listens. */
+/* One message there and back. False: it ends here, the client is lost or there is no reader. */
 static bool say(echo_t *echo, int64_t number)
 {
     const int64_t begin_ns = world.now_ns;
@@ -251,7 +252,7 @@ static void talk(echo_t *echo)
 
 /* ---- closing ---- */
 
-/* The handles of a client that is closed say so, and stay until they are closed themselves. */
+/* Handles of a closed client return RST_CLOSED, and exist until they are closed themselves. */
 static void check_closed(const echo_t *echo)
 {
     int32_t term_id, term_offset;
@@ -322,7 +323,7 @@ void sim_echo_round(sim_side_role_t *self)
     params.driver_timeout_ms = 1000;
     params.keepalive_interval_ns = 100 * SIM_MS;
     if (rst_client_open(&echo.client, &params) < 0) {
-        return; /* its driver is gone */
+        return; /* its driver is lost */
     }
     const bool is_open = open_handles(&echo);
     if (is_open) {

@@ -1,5 +1,5 @@
-/* extra_streams.c: what only some worlds have. It is rolled after all else, so that those without
- * it are as they were. */
+/* extra_streams.c: streams of a share of the worlds. They are generated after all else, so that the
+ * other worlds stay as they were. */
 #include "tests/sim/generator.h"
 
 #define FIRST_NUMBER 20 /* of their streams */

@@ -1,4 +1,4 @@
-/* faults.c: rolls what goes wrong when: links that lose, processes that pause or die. */
+/* faults.c: generates faults and their times: lossy links, processes that pause or die. */
 #include "tests/sim/agenda.h"
 #include "tests/sim/generator.h"
 #include "tests/sim/links.h"
@@ -149,7 +149,7 @@ void sim_generate_faults(void)
     for (int32_t i = 0; has_rejects && i < actors.subscriber_count; i++) {
         actors.subscribers[i].reject_chance = chance(0.6) ? 0.1 / (double)skewed(6) : 0;
     }
-    /* Some go on until what was rejected has ended, and cools down. */
+    /* Some publish until their rejected image has ended and cools down. */
     for (int32_t i = 0; has_rejects && i < actors.publisher_count; i++) {
         if (chance(0.3)) {
             actors.publishers[i].pause_ns_max = 20 * SIM_MS;

@@ -1,5 +1,5 @@
-/* generator.h: how scenarios are rolled: scenario.c the drivers and plain streams, faults.c the
- * faults, groups.c the streams that go to several receivers or come from several sources. */
+/* generator.h: generates scenarios. scenario.c generates the drivers and plain streams, faults.c
+ * the faults, groups.c the streams with several receivers or several sources. */
 #ifndef RSTI_SIM_GENERATOR_H
 #define RSTI_SIM_GENERATOR_H
 
@@ -29,12 +29,12 @@ sim_driver_t *sim_generate_driver(int32_t host);
 sim_driver_t *sim_generate_any_driver(void);
 sim_publisher_t *sim_generate_publisher(sim_driver_t *driver, const char *channel,
     int32_t stream_id, bool is_ipc, bool is_hot);
-/* sure: it must get all to the end where nothing dies; it is not where others may go ahead of it.
- */
+/* is_sure: the reader must receive everything where nothing dies. It is not sure where the group
+ * may advance without it. */
 sim_subscriber_t *sim_generate_subscriber(sim_driver_t *driver, const char *channel,
     int32_t stream_id, bool is_reliable, bool is_sure);
 
-/* A client, and now and then one more role of one that is there. */
+/* A new client, or sometimes one that exists, which gets one more role. */
 sim_client_t *sim_generate_client(sim_driver_t *driver);
 void sim_generate_part(const sim_part_kind_t *kind, int32_t number, sim_driver_t *driver);
 
@@ -45,10 +45,10 @@ void sim_client_kill_for(sim_client_t *client, int64_t restart_after_ns);
 /* dead_claim.c */
 void sim_generate_dead_claim(void);
 
-/* api_usage.c: after all others, with dice of its own. */
+/* api_usage.c: runs after all others, with its own random numbers. */
 void sim_generate_api_usage(void);
 
-/* rates.c: after all others, with dice of its own. */
+/* rates.c: runs after all others, with its own random numbers. */
 void sim_generate_rates(void);
 
 /* budgets.c */
@@ -57,9 +57,9 @@ void sim_generate_budgets(void);
 /* groups.c */
 void sim_generate_group_stream(int32_t number);
 void sim_generate_merged_stream(int32_t number);
-void sim_generate_custom_group(int32_t number); /* under a law of flow control of its own */
+void sim_generate_custom_group(int32_t number); /* under a flow control law of its own */
 
-/* extra_streams.c: what only some worlds have, rolled after all else. */
+/* extra_streams.c: streams that only some scenarios have, generated after all else. */
 void sim_generate_extra_streams(void);
 
 /* strategy.c */
@@ -69,7 +69,7 @@ void sim_strategy_register(void);
 /* channel_variants.c */
 void sim_generate_any_ports(int32_t number);
 void sim_generate_session_stream(int32_t number);
-void sim_generate_tagged_streams(int32_t number); /* three numbers */
+void sim_generate_tagged_streams(int32_t number); /* takes three numbers */
 void sim_generate_control_stream(int32_t number);
 void sim_generate_local_destinations(int32_t number);
 void sim_generate_spied_stream(int32_t number);
@@ -79,7 +79,7 @@ void sim_generate_long_delay(void);
 /* names.c, responses.c, refusals.c */
 void sim_generate_named_stream(int32_t number);
 void sim_generate_service(void);
-int32_t sim_service_sessions(void); /* of one stream that all of them need; 0: no network */
+int32_t sim_service_sessions(void); /* sessions of one stream that all askers need; 0: no network */
 void sim_generate_refusals(void);
 
 #endif

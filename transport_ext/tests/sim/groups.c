@@ -1,5 +1,5 @@
-/* groups.c: rolls streams that go to several receivers (multicast, dynamic and manual destinations,
- * each law of flow control) and subscriptions that listen at several places. */
+/* groups.c: generates streams to several receivers (multicast, dynamic and manual destinations,
+ * each law of flow control) and subscriptions with several destinations. */
 #include "tests/sim/generator.h"
 
 #include <stdio.h>
@@ -26,12 +26,12 @@ typedef enum law_t {
     LAW_OWN = LAWS
 } law_t;
 
-/* Who takes part in a group: at most one member on each host. */
+/* The members of a group: at most one on each host. */
 typedef struct group_t {
     int32_t number;
     group_kind_t kind;
     law_t law;
-    bool is_whole; /* nothing is sent before all are there, and nobody is forgotten soon */
+    bool is_whole; /* data wait until all members are there, and no member times out soon */
     sim_driver_t *source;
     int32_t member_count;
     bool is_ipv6;
@@ -62,7 +62,7 @@ static void flow_control(const group_t *group, char *text, size_t size)
     }
 }
 
-/* Addresses of data are odd: the next one is that of control. */
+/* Data addresses are odd; the next address is the control address. */
 static void group_address(const group_t *group, char *text, size_t size)
 {
     snprintf(text, size, group->is_ipv6 ? "[ff05::%d]:%d" : "224.20.30.%d:%d",
@@ -120,7 +120,7 @@ static void generate_sources(const group_t *group, const char *channel)
     for (int64_t i = between(1, group->kind == GROUP_MANUAL ? 1 : 2); i > 0; i--) {
         sim_publisher_t *publisher = sim_generate_publisher(group->source, channel,
             10 + group->number, false, chance(0.1));
-        publisher->total = publisher->total / 2 + 1; /* each receiver costs as much */
+        publisher->total = publisher->total / 2 + 1; /* each receiver adds the same work */
         if (group->kind != GROUP_MANUAL) {
             continue;
         }
@@ -189,8 +189,8 @@ void sim_generate_custom_group(int32_t number)
     generate_group(group_of(number, (group_kind_t)between(0, GROUP_KINDS - 1), LAW_OWN));
 }
 
-/* A subscription with destinations of its own: sources that send to different ports of its host, or
- * one that sends to both, whose two copies are one image. */
+/* A subscription with its own destinations: several sources that send to different ports of its
+ * host, or one source that sends to both, whose two copies form one image. */
 void sim_generate_merged_stream(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];

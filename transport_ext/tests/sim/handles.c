@@ -1,6 +1,6 @@
-/* handles.c: takes the place of the system calls that make and end descriptors and mappings (by the
- * linker's --wrap): each has an owner, so that a killed process loses them, and one that ends in
- * good order can be asked what it left behind. */
+/* handles.c: replaces the system calls that create and close descriptors and mappings (by the
+ * linker's --wrap). Each has an owner: a killed process loses its own, and a process that ends in
+ * order must have closed all. */
 #include "tests/sim/process.h"
 #include "tests/sim/resource_faults.h"
 #include "tests/sim/world.h"
@@ -144,7 +144,7 @@ int __wrap_ftruncate(int fd, off_t length)
     return __real_ftruncate(fd, length);
 }
 
-/* Whether there is room is the scenario's to say: pages that nobody writes to need not be there. */
+/* The scenario decides whether there is room; untouched pages need no storage. */
 int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
 {
     struct stat status;
@@ -167,8 +167,7 @@ int __wrap_unlink(const char *path)
     return __real_unlink(path);
 }
 
-/* As much room as nobody needs: how much there really is changes while others use it, and stands in
- * the texts of errors. */
+/* A constant: the real free space changes while others use the disk, and error texts contain it. */
 int __wrap_statvfs(const char *path, struct statvfs *status)
 {
     if (access(path, F_OK) != 0) {

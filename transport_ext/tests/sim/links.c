@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAKS_FORGED 16 /* they are few: so much more often */
+#define NAKS_FORGED 16 /* NAKs are few: so much more often */
 #define FORGED_MAX 256
 
 static sim_link_t links[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
@@ -53,7 +53,7 @@ static bool is_in_fixed_gap(const sim_link_t *link, const uint8_t *data, size_t 
     return header.term_offset / link->gap_stride % 2 == 1;
 }
 
-/* NULL: goes through, else the fault's name. */
+/* Returns NULL when the datagram passes, else the name of the fault. */
 static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length)
 {
     if (link->is_cut) {
@@ -85,7 +85,7 @@ static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length
 
 /* ---- damage ---- */
 
-/* In ways that the protocol can see; a changed payload is what checksums of UDP are for. */
+/* Damage that the protocol can detect; UDP checksums detect a changed payload. */
 static void damage(sim_packet_t *packet)
 {
     switch (sim_below(RNG_NETWORK, 5)) {
@@ -93,7 +93,7 @@ static void damage(sim_packet_t *packet)
         packet->data[4] = (uint8_t)(packet->data[4] + 1 + sim_below(RNG_NETWORK, 254));
         break;
     case 1:
-        packet->data[7] = 0x7F; /* no such type */
+        packet->data[7] = 0x7F; /* an unknown type */
         break;
     case 2:
         packet->length = sim_below(RNG_NETWORK, RSTI_FRAME_HEADER_LENGTH + 12);
@@ -119,8 +119,8 @@ static bool is_nak(const uint8_t *data, size_t length)
     return header.type == RSTI_FRAME_NAK;
 }
 
-/* A frame that looks like the one that just passed, of a session that does not exist or at a place
- * where it must not be. */
+/* A frame similar to the last one, of a session that does not exist or at a position that no
+ * receiver may accept. */
 static sim_packet_t *forged_from(const uint8_t *data, size_t length)
 {
     sim_packet_t *packet = sim_packet_make(data, length < FORGED_MAX ? length : FORGED_MAX);
@@ -140,14 +140,14 @@ static sim_packet_t *forged_from(const uint8_t *data, size_t length)
         return packet;
     }
     if (is_nak(data, length) && sim_chance(RNG_NETWORK, 0.5)) {
-        rsti_nak_t nak; /* a term too early or too late: what is no longer or not yet there */
+        rsti_nak_t nak; /* one term too early or too late: outside of the log */
         memcpy(&nak, packet->data, sizeof nak);
         nak.term_id = rsti_wrap_add_i32(nak.term_id, sim_chance(RNG_NETWORK, 0.5) ? 1 : -1);
         memcpy(packet->data, &nak, sizeof nak);
         sim_count("fault: a NAK out of place");
         return packet;
     }
-    const size_t session_at = is_data ? 12 : 8; /* data: behind the term offset */
+    const size_t session_at = is_data ? 12 : 8; /* data frames: behind the term offset */
     packet->data[session_at] ^= 0x5A;
     packet->data[session_at + 2] ^= 0xA5;
     return packet;
@@ -172,7 +172,7 @@ static void hide_rstream(sim_packet_t *packet)
 static void arrive(void *arg, int64_t is_forged)
 {
     sim_packet_t *packet = arg;
-    /* A slow link may have held it back until its place is one that data have. */
+    /* A slow link may have delayed it until data may have its position. */
     if (is_forged && sim_frame_is_data(packet->data, packet->length)) {
         rsti_data_header_t header;
         memcpy(&header, packet->data, sizeof header);
@@ -185,7 +185,7 @@ static void arrive(void *arg, int64_t is_forged)
     sim_network_deliver(packet);
 }
 
-/* When it will be there; -1: the link's queue is full. */
+/* The arrival time; -1: the link's queue is full. */
 static int64_t arrival_ns(sim_link_t *link, size_t length, bool is_forged)
 {
     int64_t leaves_ns = world.now_ns;
@@ -200,7 +200,7 @@ static int64_t arrival_ns(sim_link_t *link, size_t length, bool is_forged)
     }
     int64_t at_ns = leaves_ns + link->delay_ns;
     if (is_forged) {
-        return at_ns; /* held back, it might come when its place is inside the window */
+        return at_ns; /* if delayed, it might arrive when its position is inside the window */
     }
     if (link->jitter_ns > 0) {
         at_ns += (int64_t)sim_below(RNG_NETWORK, (uint64_t)link->jitter_ns);

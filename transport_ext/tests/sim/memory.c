@@ -1,5 +1,5 @@
-/* memory.c: takes the place of util/alloc.c: the same contract, and every block knows its process.
- * What is freed is overwritten, so that a use after free shows. */
+/* memory.c: replaces util/alloc.c with the same contract; every block records its process. Freed
+ * memory is overwritten, so that a use after free shows. */
 #include "tests/sim/process.h"
 #include "tests/sim/resource_faults.h"
 #include "tests/sim/world.h"

@@ -1,5 +1,5 @@
-/* misuse.c: who asks for what is wrong: each must be refused, by the error that names what is
- * wrong, and leave nothing behind. */
+/* misuse.c: makes invalid requests: each must be refused with the error that names its fault, and
+ * leave nothing behind. */
 #include "rstream/counter.h"
 #include "tests/sim/side_roles.h"
 #include "tests/sim/world.h"
@@ -9,7 +9,7 @@
 
 #define AWAIT_NS (2 * SIM_S)
 #define STREAM_ID 9000
-#define MALFORMED 0 /* the client sees it itself */
+#define MALFORMED 0 /* the client itself refuses it */
 
 static void refused_here(const sim_side_role_t *self, const char *what, int64_t result, int code)
 {
@@ -96,7 +96,7 @@ static void ask_for_nonsense(const sim_side_role_t *self)
     }
 }
 
-/* What is cancelled is undone, whether its answer is here or on its way (run.c counts). */
+/* A cancelled command is undone, whether its answer has arrived or not (run.c counts). */
 static void change_its_mind(const sim_side_role_t *self)
 {
     rst_client_t *client = self->client->client;
@@ -209,7 +209,7 @@ static void ask_of_publication(const sim_side_role_t *self)
         return;
     }
     offer_nonsense(self, publication, is_exclusive);
-    /* One that has no endpoint has no destinations, one with a fixed one gets no more. */
+    /* A channel without an endpoint gets no destinations, and one with a fixed endpoint no more. */
     const int detail = is_ipc ? RSTI_DRIVER_UNKNOWN_PUBLICATION : RSTI_DRIVER_INVALID_CHANNEL;
     refused_there(self, "a destination",
         rst_publication_add_destination(publication, "aeron:udp?endpoint=127.0.0.1:9001"), detail);

@@ -1,5 +1,5 @@
-/* misuse_flood.c: bystanders who ask for too much: more commands at once than the ring to the
- * driver takes, and the driver's end without its token. */
+/* misuse_flood.c: two invalid requests: more commands at once than the ring to the driver holds,
+ * and a request to terminate the driver without its token. */
 #include "tests/sim/side_roles.h"
 #include "tests/sim/world.h"
 
@@ -10,8 +10,8 @@
 #define STREAM_ID 9300
 #define TOKEN_TOO_LONG 385
 
-/* Commands beyond the ring wait in the client; each is carried out or refused, none is lost, and
- * what is cancelled is undone (run.c counts). */
+/* Commands beyond the ring's capacity wait in the client. Each is executed or refused, none is
+ * lost, and a cancelled one is undone (run.c counts). */
 void sim_misuse_flood(const sim_side_role_t *self)
 {
     int64_t ids[COMMANDS_MAX];

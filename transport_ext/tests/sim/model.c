@@ -14,7 +14,7 @@
 
 typedef struct record_t {
     int32_t length;
-    int64_t end; /* UNKNOWN: taken together with later ones, or never told */
+    int64_t end; /* UNKNOWN: taken together with later ones, or never reported */
 } record_t;
 
 struct sim_writer_t {
@@ -27,7 +27,7 @@ struct sim_writer_t {
     int32_t taken, attempted, capacity;
 };
 
-/* What a view got of one writer. */
+/* What a view received from one writer. */
 typedef struct run_t {
     const sim_writer_t *writer;
     int32_t first, next;
@@ -280,7 +280,7 @@ static int64_t begin_of(const sim_writer_t *writer, const record_t *record)
     return record->end - rsti_framed_length(record->length, writer->max_payload);
 }
 
-/* Everything before the first message that came must lie before the place where the image joined.
+/* Everything before the first received message must lie before the position where the image joined.
  */
 static void check_begin(const sim_view_t *view, const sim_writer_t *writer, int32_t first)
 {

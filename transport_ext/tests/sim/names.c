@@ -1,5 +1,5 @@
-/* names.c: takes the place of getaddrinfo(): hosts have names, look-ups take their time or fail,
- * and some names move from one host to another one. */
+/* names.c: replaces getaddrinfo(): hosts have names, look-ups take time or fail, and some names
+ * move from one host to another. */
 #include "tests/sim/names.h"
 
 #include "concurrent/atomics.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_PORT (SIM_PORT + 6500) /* apart from the ranges of channel_variants.c */
+#define NAMED_PORT (SIM_PORT + 6500) /* separate from the ports of channel_variants.c */
 #define NOBODYS_HOST (SIM_HOSTS_MAX - 1)
 #define MOVER "mover"
 
@@ -24,14 +24,14 @@ void __wrap_freeaddrinfo(struct addrinfo *found);
 static struct {
     int64_t delay_ns_max;
     double fail_chance;
-    int32_t from_host, to_host; /* of the name that moves */
+    int32_t from_host, to_host; /* of the moving name */
     int64_t moves_ns;
-    int64_t off_ns; /* of a table: how long it has no address in between */
+    int64_t off_ns; /* how long the moving name has no address */
 } names;
 
 /* ---- looking up ---- */
 
-/* -1: nobody's name */
+/* Returns the host of that name; -1: unknown. */
 static int32_t host_of(const char *name)
 {
     int32_t number;
@@ -181,7 +181,7 @@ static void generate_moving_endpoint(sim_driver_t *source, sim_driver_t *target,
     memcpy(made->destinations.items[0].channel, channel, sizeof channel);
 }
 
-/* The publisher's name, where readers ask to be served. */
+/* The publisher's name, which readers use as the control address. */
 static void generate_moving_control(sim_driver_t *source, sim_driver_t *target, int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];

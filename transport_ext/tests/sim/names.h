@@ -4,7 +4,7 @@
 
 #include "tests/sim/actors.h"
 
-/* A driver that has a table of names begins. */
+/* Called when a driver with a table of names opens. */
 void sim_names_on_open(const sim_driver_t *driver);
 
 #endif

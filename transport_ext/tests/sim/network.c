@@ -86,7 +86,7 @@ static bool is_same_ip(const struct sockaddr_storage *a, const struct sockaddr_s
     return rsti_netaddr_equal(&x, &y);
 }
 
-/* -1: nobody's */
+/* Returns the host; -1: the address belongs to none. */
 static int32_t host_of(const struct sockaddr_storage *address, int32_t from_host)
 {
     if (is_loopback(address)) {
@@ -236,7 +236,7 @@ static void send_one(const rsti_socket_t *socket, const rsti_datagram_t *datagra
 static int sim_send(void *media, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
 {
     (void)media;
-    /* Now and then the system takes only some of them. */
+    /* Sometimes the system takes only some of the datagrams. */
     if (!world.is_calm && sim_chance(RNG_NETWORK, 0.002)) {
         count = (int)sim_below(RNG_NETWORK, (uint64_t)count + 1);
         sim_count("media: short send");

@@ -1,5 +1,5 @@
-/* observer.c: who looks into a driver's directory as the command line tools do, while the driver
- * works, dies, and comes back. */
+/* observer.c: observes a driver's directory as the command line tools do, while the driver works,
+ * dies, and restarts. */
 #include "rstream/driver.h"
 #include "tests/sim/side_roles.h"
 #include "tests/sim/world.h"
@@ -42,7 +42,8 @@ static void on_loss(void *arg, const rst_loss_t *loss)
     }
 }
 
-static rst_counter_t counters_of[SIM_SIDE_ROLES_MAX][COUNTERS_MAX]; /* several look at once */
+/* several may observe at once */
+static rst_counter_t counters_of[SIM_SIDE_ROLES_MAX][COUNTERS_MAX];
 
 static void look_at_counters(const sim_side_role_t *self, rst_tool_t *tool)
 {
@@ -62,7 +63,7 @@ static void look_at_counters(const sim_side_role_t *self, rst_tool_t *tool)
     }
 }
 
-/* A driver that lives now may be another one than the one whose file was opened. */
+/* The live driver may be another incarnation than the one whose file was opened. */
 static void look_at_life(const sim_side_role_t *self, rst_tool_t *tool)
 {
     const int64_t pid = rst_tool_pid(tool);

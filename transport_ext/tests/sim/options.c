@@ -1,6 +1,6 @@
-/* options.c: a driver's options by name, as programs and files give them: what was rolled is
- * written as text, read again by our names, by Aeron's, or from a file of properties, and must be
- * the same. */
+/* options.c: a driver's options by name, as programs and files give them. The generated options are
+ * written as text and parsed again by our names, by Aeron's names, or from a properties file; the
+ * result must be equal. */
 #include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
@@ -14,7 +14,7 @@
 
 typedef struct search_t {
     const char *option;
-    char property[96]; /* Aeron's name of it; empty: it has none */
+    char property[96]; /* its name in Aeron; empty: none */
 } search_t;
 
 static void on_name(void *arg, const char *property, const char *variable, const char *option,
@@ -28,8 +28,7 @@ static void on_name(void *arg, const char *property, const char *variable, const
     }
 }
 
-/* Aeron's drivers count other lengths and units for some: the text means the same for the others
- * only. */
+/* Aeron uses other units for some options, so their text cannot be used under Aeron's name. */
 static bool has_same_meaning(const rst_driver_params_t *wanted, const char *property,
     const char *option, const char *text)
 {
@@ -39,7 +38,7 @@ static bool has_same_meaning(const rst_driver_params_t *wanted, const char *prop
         && rst_driver_params_get(&other, option, read, sizeof read) == 0 && strcmp(read, text) == 0;
 }
 
-/* "name=value" for one option, by Aeron's name where that says the same. */
+/* "name=value" for one option, by Aeron's name where the value means the same. */
 static void write_line(const rst_driver_params_t *wanted, const char *option, char *line,
     size_t size)
 {
@@ -129,5 +128,5 @@ void sim_options_read(sim_driver_t *driver)
             sim_fail("option %s was %s and is read as %s", option->name, before, after);
         }
     }
-    driver->params = read; /* it runs with what was read */
+    driver->params = read; /* the driver runs with the parsed options */
 }

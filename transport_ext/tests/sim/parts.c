@@ -1,4 +1,5 @@
-/* parts.c: roles with files of their own, from when their client is open to when they are done. */
+/* parts.c: runs roles with files of their own, from the opening of their client until they are
+ * done. */
 #include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 

@@ -1,6 +1,6 @@
-/* polls.c: the other ways to read. A reader either takes whole messages, by any poll that makes
- * them, in any order; or raw frames, which it puts together itself. What a callback says (abort,
- * break, commit) must be what comes of it. */
+/* polls.c: all polls but the plain one. A reader takes whole messages, by any poll that assembles
+ * them, in any order; or it takes raw frames and assembles them itself. The actions of a callback
+ * (abort, break, commit) must take effect. */
 #include "tests/sim/polls.h"
 
 #include "logbuffer/descriptor.h"
@@ -16,17 +16,18 @@
 
 static rst_image_t *kept[SIM_ROLES_MAX]; /* a handle that is held for long */
 
-/* One call of a poll that calls back. */
+/* One poll with a callback. */
 typedef struct callback_poll_t {
     sim_poll_t *poll;
     rst_poll_params_t params;
-    bool can_skip;           /* there is a handle of the image */
+    bool can_skip;           /* an image handle is open */
     int32_t read;
     int32_t session_id;      /* of the last call */
     bool is_over;            /* of that session: aborted or broken off */
-    int64_t end;             /* of what was handed out last */
-    int64_t skip_to;         /* 0, or behind what was aborted and need not come again */
-    int64_t stored_position; /* at least, by the last commit */
+    int64_t end;             /* of the last fragment handed out */
+    /* 0, or the position behind an aborted fragment that need not return */
+    int64_t skip_to;
+    int64_t stored_position; /* the minimum, from the last commit */
 } callback_poll_t;
 
 void sim_reading_begin(const sim_subscriber_t *reader)
@@ -48,7 +49,7 @@ static bool find_image(const callback_poll_t *poll_call, int32_t session_id, rst
             found++;
         }
     }
-    return found == 1; /* two: one ends, and the session is back already */
+    return found == 1; /* two: a session may return while its old image ends */
 }
 
 static int64_t position_in(const rst_image_info_t *info, int32_t term_id, int32_t term_offset)
@@ -60,12 +61,12 @@ static int64_t position_in(const rst_image_info_t *info, int32_t term_id, int32_
     return rsti_position(term_id, term_offset, bits, info->initial_term_id);
 }
 
-/* The place that a fragment or message names is where it lies. */
+/* The reported position of a fragment or message equals its position in the log. */
 static void check_place(const callback_poll_t *poll_call, const rst_fragment_t *fragment)
 {
     rst_image_info_t info;
     if (!find_image(poll_call, fragment->session_id, &info)) {
-        return; /* it went, and what was received of it is read with a handle */
+        return; /* the image is gone, its received data are read by a handle */
     }
     const int64_t begin = position_in(&info, fragment->term_id, fragment->term_offset);
     const int32_t framed = rsti_framed_length(fragment->length, info.mtu - RSTI_DATA_HEADER_LENGTH);
@@ -91,7 +92,7 @@ static rst_poll_action_t on_inner_fragment(void *arg, const rst_fragment_t *frag
     sim_fail("a poll inside a poll hands out what ends at %" PRId64, fragment->position);
 }
 
-/* Another poll inside a callback is refused, and nothing moves under it. */
+/* A nested poll in a callback is refused and moves no position. */
 static void check_alone(const callback_poll_t *poll_call, const rst_fragment_t *fragment)
 {
     rst_subscription_t *subscription = poll_call->poll->subscription;
@@ -135,7 +136,7 @@ static void take(const callback_poll_t *poll_call, const rst_fragment_t *fragmen
     }
 }
 
-/* It comes again, or the reader goes on behind what it has seen. */
+/* The fragment is delivered again, or the reader continues behind what it has seen. */
 static void abort_at(callback_poll_t *poll_call, const rst_fragment_t *fragment)
 {
     const sim_subscriber_t *reader = poll_call->poll->reader;
@@ -210,7 +211,7 @@ static bool pick_image(const sim_poll_t *poll, rst_image_info_t *info)
 
 static int checked(const callback_poll_t *poll_call, int result)
 {
-    /* Fragments are counted, also where whole messages are handed out. */
+    /* The poll counts fragments, also where it hands out whole messages. */
     if (result >= 0
         && (result < poll_call->read
             || (result > poll_call->read && !poll_call->params.is_assembling))) {
@@ -262,7 +263,7 @@ static rst_image_t *take_image(const sim_poll_t *poll, const rst_image_info_t *i
     return image;
 }
 
-/* Handles are held for long now and then: until the image went, or its subscription. */
+/* Sometimes handles are held for long: until the image or its subscription is gone. */
 static void put_image(const sim_poll_t *poll, rst_image_t *image)
 {
     if (sim_chance(RNG_ACTOR, 0.3)) {
@@ -282,7 +283,7 @@ static int poll_image(sim_poll_t *poll, bool is_assembling)
     }
     rst_image_t *image = take_image(poll, &picked);
     if (image == NULL) {
-        return 0; /* it went just now */
+        return 0; /* the image has just gone */
     }
     callback_poll_t poll_call = sit(poll, is_assembling);
     poll_call.can_skip = true;
@@ -347,7 +348,7 @@ static void on_block(void *arg, const void *frames, size_t length, int32_t sessi
         sim_fail("subscriber %d: a block of term %d is said to be of %d", blocks->reader->index,
             header.term_id, term_id);
     }
-    /* Where batches are held the image's position lies behind. */
+    /* While batches are held, the image's position is behind. */
     const int64_t begin = position_in(&blocks->info, term_id, header.term_offset);
     if (begin < blocks->info.position) {
         sim_fail("subscriber %d: a block at %" PRId64 " comes after %" PRId64,

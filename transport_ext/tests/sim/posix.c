@@ -1,6 +1,6 @@
-/* posix.c: takes the place of the system calls by which the product asks for time, sleeps, waits,
- * and runs threads (by the linker's --wrap). Threads are fibers, time is the world's. So the
- * product's own threads, idle strategies and wake-ups run here as they are. */
+/* posix.c: replaces the system calls for time, sleep, wait and threads (by the linker's --wrap).
+ * Threads are fibers and time is virtual, so the product's own threads, idle strategies and
+ * wake-ups run here unchanged. */
 #include "concurrent/atomics.h"
 #include "tests/sim/fibers.h"
 #include "tests/sim/switch.h"
@@ -161,7 +161,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
     return 0;
 }
 
-/* Who waits on a condition may wake without a reason: one word for all of them will do. */
+/* A waiter on a condition may wake spuriously, so one word serves all conditions. */
 static uint64_t condition_epoch;
 
 int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,

@@ -9,8 +9,8 @@
 #define RETRY_NS (20 * SIM_MS)
 #define IDLE_NS_MAX (20 * SIM_MS)
 #define MANY_MAX 8
-#define NOT_CONNECTED_NS_MAX (8 * SIM_S) /* of calm: then nobody wants it */
-#define NOT_FOUND_NS_MAX (40 * SIM_S)    /* of calm: then something is wrong */
+#define NOT_CONNECTED_NS_MAX (8 * SIM_S) /* of calm: then there is no reader */
+#define NOT_FOUND_NS_MAX (40 * SIM_S)    /* of calm: then a run is stuck */
 
 typedef struct draft_t {
     int32_t count;
@@ -28,7 +28,7 @@ static rst_publication_t *add(sim_publisher_t *self, rst_client_t *client)
         ? rst_client_add_publication(client, channel, self->stream_id, self->is_exclusive)
         : -1;
     sim_fiber_set_activity(ACTIVITY_NONE);
-    self->handles += id >= 0; /* it may come to be, whatever is heard of it */
+    self->handles += id >= 0; /* the publication may exist although no answer came */
     if (sim_client_await(self->client, id) != 1) {
         self->handles -= id >= 0 && rst_last_error_code() == RST_EREGISTRATION;
         sim_event("publisher %d is refused: %s", self->index, rst_last_error_text());
@@ -207,8 +207,8 @@ static bool is_worth_waiting(const sim_publisher_t *self, int64_t reason, int64_
     return reason == RST_BACK_PRESSURED || reason == RST_ADMIN_ACTION;
 }
 
-/* What readers are said to let through, and to ask for: behind what is there, and never less than
- * nothing. On the network forgers may say what they like. */
+/* The limit and the demand that receivers report are never below the current position. On the
+ * network forged status messages may report anything. */
 static void check_demand(const sim_publisher_t *self)
 {
     rst_demand_t demand;
@@ -231,7 +231,7 @@ static void check_demand(const sim_publisher_t *self)
     }
 }
 
-/* True: all is sent. */
+/* True when everything is sent. */
 static bool publish(sim_publisher_t *self)
 {
     const sim_channel_t channel = {self->client->client, self->publication, NULL};
@@ -271,7 +271,7 @@ static bool publish(sim_publisher_t *self)
     return true;
 }
 
-/* What receivers that rejected their image had to say. */
+/* Errors of receivers that rejected the image of this publication. */
 static void take_errors(sim_publisher_t *self)
 {
     rst_publication_error_t error;

@@ -1,5 +1,5 @@
-/* publisher_more.c: what an exclusive publication may do besides: frames made elsewhere, padding;
- * a claim that is not ended for long; and waiting for room with a waiter. */
+/* publisher_more.c: optional calls of an exclusive publication: prepared frames, padding; a claim
+ * that is held for long; and waiting for room with a waiter. */
 #include "protocol/frame.h"
 #include "tests/sim/actors.h"
 #include "tests/sim/world.h"
@@ -10,14 +10,14 @@
 #define FRAMES_MAX 3
 #define BLOCK_MAX (FRAMES_MAX * 2048)
 #define ABANDONED_NS_MAX (15 * SIM_S)
-#define UNBLOCK_SLACK_NS (3 * SIM_S) /* timers, and threads that are away */
+#define UNBLOCK_SLACK_NS (3 * SIM_S) /* for timers and preempted threads */
 #define LOOK_NS (20 * SIM_MS)
 
 static uint8_t blocks[SIM_ROLES_MAX][BLOCK_MAX];
 
 /* ---- frames ---- */
 
-/* Frames of the next messages, as they will lie in the log: bytes. */
+/* Fills the frames of the next messages as they will lie in the log; returns their bytes. */
 static size_t draft_frames(sim_publisher_t *self, const rst_publication_info_t *info,
     int32_t term_id, int32_t term_offset, int32_t count, int32_t lengths[FRAMES_MAX])
 {
@@ -43,7 +43,7 @@ static size_t draft_frames(sim_publisher_t *self, const rst_publication_info_t *
     return at;
 }
 
-/* Frames that name another place than where they would lie are refused. */
+/* Frames with a wrong position are refused. */
 static void offer_misplaced(const sim_publisher_t *self, size_t length)
 {
     uint8_t *block = blocks[self->index];
@@ -120,8 +120,8 @@ int64_t sim_publisher_more(sim_publisher_t *publisher)
 
 /* ---- a claim that nobody ends ---- */
 
-/* The padding itself may be gone when we look: readers pass it at once, then its memory is erased
- * and used again. */
+/* The padding may be gone when we look: readers pass it at once, then its memory is cleaned and
+ * used again. */
 static bool is_unblocked(const sim_publisher_t *self, const rst_claim_t *claim, int64_t begin)
 {
     const rsti_data_header_t *header = claim->frame;
@@ -130,7 +130,8 @@ static bool is_unblocked(const sim_publisher_t *self, const rst_claim_t *claim, 
         || (length >= 0 && rst_publication_consumed_position(self->publication) > begin);
 }
 
-/* How long all before the claim has been consumed, and it alone held up who reads. */
+/* The time since all data before the claim were consumed and the claim alone blocked the readers.
+ */
 static void await_unblocked(const sim_publisher_t *self, const rst_claim_t *claim, int64_t begin)
 {
     const int64_t end_ns = world.now_ns + ABANDONED_NS_MAX;
@@ -154,12 +155,12 @@ static void await_unblocked(const sim_publisher_t *self, const rst_claim_t *clai
     }
 }
 
-/* Nobody gives up what an exclusive publication holds, as long as that one lives. */
+/* The driver does not unblock a claim of a live exclusive publication. */
 static void hold(const sim_publisher_t *self, const rst_claim_t *claim, int64_t begin)
 {
     sim_fiber_sleep(self->client->driver->params.unblock_timeout_ns + SIM_S);
     if (is_unblocked(self, claim, begin) && !rst_publication_is_closed(self->publication)) {
-        sim_fiber_sleep(UNBLOCK_SLACK_NS); /* it may be lost, and not know it yet */
+        sim_fiber_sleep(UNBLOCK_SLACK_NS); /* the client may be lost without knowing it yet */
         if (rst_client_state(self->client->client) == RST_CLIENT_OPEN) {
             sim_fail("publisher %d: the claim of an exclusive publication is given up",
                 self->index);
@@ -193,7 +194,7 @@ int64_t sim_publisher_abandon(sim_publisher_t *publisher)
     }
     sim_count("publisher: claim abandoned");
     await_unblocked(publisher, &claim, begin);
-    /* Late: where the driver gave it up, this must change nothing. */
+    /* A late abort must change nothing when the driver has unblocked the claim. */
     if (is_unblocked(publisher, &claim, begin) && sim_chance(RNG_ACTOR, 0.5)) {
         (void)rst_claim_commit(&claim);
     } else {

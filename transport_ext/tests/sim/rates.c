@@ -1,5 +1,5 @@
-/* rates.c: publications with a law of rate, and laws that change while they run: in a share of the
- * worlds, with dice of their own, so that all else is as it was. */
+/* rates.c: publications with a law of rate that changes while they run, in a share of the worlds.
+ * The random numbers are its own, so all else stays as it was. */
 #include "tests/sim/generator.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static int64_t draw(int64_t least, int64_t most)
     return sim_between(RNG_RATES, least, most);
 }
 
-/* No slower than a megabyte per second where nothing is reported: worlds end in time. */
+/* At least a megabyte per second where nothing is reported, so that worlds end in time. */
 static void generate_law(char *text, size_t size)
 {
     switch (sim_below(RNG_RATES, 6)) {
@@ -51,7 +51,7 @@ static void append(sim_publisher_t *publisher, const char *law)
         strchr(channel, '?') == NULL ? '?' : '|', law);
 }
 
-/* Whoever shares a publication has to name the same law. */
+/* All users of a shared publication must give the same law. */
 static void generate_stream(int32_t first)
 {
     char law[64];
@@ -84,7 +84,7 @@ void sim_generate_rates(void)
     }
     sim_count("run: laws of rate");
     for (int32_t i = 0; i < actors.publisher_count; i++) {
-        /* One that follows a reader has but the rest of a channel. */
+        /* The channel of a publisher that follows a reader leaves little room. */
         if (is_first_of_stream(i) && maybe(0.7) && actors.publishers[i].follows == NULL) {
             generate_stream(i);
         }
@@ -104,7 +104,7 @@ static bool change_rate(const sim_publisher_t *self, const char *law)
     return false;
 }
 
-/* What a user may write who has not read the page. */
+/* Texts that a user may write by mistake. */
 static const char *const wrong_laws[] = {"", "quick", "fixed", "fixed,r:", "fixed,r:0",
     "fixed,r:-1", "fixed,r:10x", "fixed,p:0", "fixed,r:1m,r:2m", "unlimited,r:1m", "adaptive,d:0ms",
     "adaptive,d:10y", "adaptive,w:1ms", "adaptive,r", "adaptive,:1", "adaptive,l:2m,m:1m",

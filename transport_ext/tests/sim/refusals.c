@@ -1,5 +1,5 @@
-/* refusals.c: commands that the driver must refuse, for the reason that stands beside each, and
- * leave nothing behind. Some clash with what this client has: it is added first. */
+/* refusals.c: commands that the driver must refuse for the reason given beside each, and that leave
+ * nothing behind. Some conflict with a resource that this client adds first. */
 #include "tests/sim/generator.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ typedef enum target_t {
     MERGED_DEST
 } target_t;
 
-/* H stands for the host's address, P for a port of its own, up to Z. */
+/* Placeholders: H for the host's address, P to Z for ports of its own. */
 typedef struct probe_t {
     target_t target;
     bool is_removal;
@@ -95,7 +95,7 @@ static const probe_t probes[] = {
 
 #define PROBE_COUNT ((int32_t)(sizeof probes / sizeof probes[0]))
 
-/* What it has and what is to clash with it. */
+/* The client's own resources, with which the probes conflict. */
 typedef struct own_t {
     rst_publication_t *tagged, *shared, *manual, *named;
     rst_subscription_t *plain, *merged;
@@ -150,7 +150,7 @@ static int64_t command(const sim_part_t *self, const own_t *own, const probe_t *
 
 /* ---- asking ---- */
 
-/* False: the client or the driver is of no more use. */
+/* False: the client or the driver is lost. */
 static bool is_refused(const sim_part_t *self, const own_t *own, const probe_t *probe)
 {
     char channel[SIM_CHANNEL_MAX];
@@ -176,7 +176,7 @@ static bool is_refused(const sim_part_t *self, const own_t *own, const probe_t *
     return rst_client_state(self->client->client) == RST_CLIENT_OPEN;
 }
 
-/* By ids that nothing has. */
+/* Removes ids that do not exist. */
 static void remove_unknown(const sim_part_t *self, const own_t *own)
 {
     const int64_t ids[] = {

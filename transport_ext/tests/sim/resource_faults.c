@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define WORLDS 0.1
-#define CALLS_MAX 12 /* of that kind, before the first one that fails */
+#define CALLS_MAX 12 /* of that kind, before the first failing one */
 
-/* One process has too little of one thing at a time. */
+/* At any time one process lacks one kind of resource. */
 typedef struct shortage_t {
     const sim_process_t *process; /* NULL: none */
     sim_resource_t kind;
@@ -72,7 +72,7 @@ void sim_resource_check_refusal(const char *error_text)
     }
 }
 
-/* Some count on an answer of a certain kind to each of their commands. */
+/* Some roles require a certain answer to each of their commands. */
 static bool has_strict_commands(void)
 {
     return actors.part_count > 0 || actors.side_role_count > 0

@@ -1,6 +1,4 @@
-/* resource_faults.h: memory, storage, descriptors and mappings that a process does not get, now and
- * then.
- */
+/* resource_faults.h: sometimes a process is refused memory, storage, descriptors or mappings. */
 #ifndef RSTI_SIM_RESOURCE_FAULTS_H
 #define RSTI_SIM_RESOURCE_FAULTS_H
 
@@ -11,15 +9,15 @@ typedef enum sim_resource_t {
     RESOURCE_STORAGE,
     RESOURCE_DESCRIPTORS,
     RESOURCE_MAPPINGS,
-    RESOURCE_REMOVALS, /* of files of logs */
+    RESOURCE_REMOVALS, /* of log files */
     RESOURCE_KINDS
 } sim_resource_t;
 
-/* Rolls it for this world, when all else is drawn. */
+/* Generated after all else. */
 void sim_generate_resource_faults(void);
-/* Asked by what takes the place of the system's calls: whether this one fails. */
+/* Called by the replacements of the system calls: whether this call fails. */
 bool sim_resource_fails(sim_resource_t kind);
-/* Whoever is refused is told why. */
+/* A refused caller gets an error text that names the reason. */
 void sim_resource_check_refusal(const char *error_text);
 
 #endif

@@ -1,9 +1,9 @@
-/* responses.c: askers, each with a response channel, and the one who answers all of them, and now
- * and then goes on with another publication. What an asker gets must be the answers to its own
- * requests of this attempt, each once, and in order on each session. Where the one who answers
- * dies, its next life finds its publications and its place in the requests as they were: it answers
- * again what the dead one had in hand, maybe on the same session. So what is said of its answers
- * holds for each life. */
+/* responses.c: askers, each with a response channel, and one responder for all of them, which
+ * sometimes continues with another publication. An asker must receive the answers to its own
+ * requests of this attempt, each once, and in order on each session. When the responder dies, its
+ * next life finds its publications and its position in the requests as they were. It answers again
+ * what the dead one had begun, maybe on the same session. So these rules hold for each life of the
+ * responder. */
 #include "tests/sim/generator.h"
 
 #include <inttypes.h>
@@ -18,9 +18,10 @@
 #define REQUESTS_MAX 30
 #define SESSIONS_MAX 32 /* of answers in one attempt */
 #define ANSWER_NS_MAX (30 * SIM_S)  /* in a gentle run */
-#define ATTEMPT_NS_MAX (5 * SIM_S)  /* in a rough one: then it asks anew */
+#define ATTEMPT_NS_MAX (5 * SIM_S)  /* in a rough run: then it starts a new attempt */
 #define OFFER_NS_MAX (10 * SIM_S)
-/* Longer than an image drains: where a stream may have one session, another answers only then. */
+/* Longer than an image drains: where a stream may have one session, another asker is answered only
+ * then. */
 #define ROUGH_OFFER_NS_MAX (3 * SIM_S / 2)
 #define QUIET_NS (3 * SIM_S)
 
@@ -32,7 +33,7 @@ typedef enum say_t {
 typedef struct header_t {
     int32_t say;
     int16_t asker;
-    int16_t life; /* of who answers */
+    int16_t life; /* the life of the responder */
     int32_t attempt, number;
 } header_t;
 
@@ -43,12 +44,12 @@ typedef struct asker_t {
     bool is_exclusive;
 } asker_t;
 
-/* What an asker got in one attempt. */
+/* Answers that an asker received in one attempt. */
 typedef struct answered_t {
-    uint64_t lives[REQUESTS_MAX]; /* a bit for each that answered it */
+    uint64_t lives[REQUESTS_MAX]; /* one bit for each session that answered it */
     int32_t count;
     int32_t sessions[SESSIONS_MAX];
-    int32_t last[SESSIONS_MAX]; /* number of that session and life */
+    int32_t last[SESSIONS_MAX]; /* the last number of that session and life */
     int32_t last_lives[SESSIONS_MAX];
     int32_t session_count;
 } answered_t;
@@ -61,11 +62,11 @@ typedef struct caller_t {
 
 static struct {
     bool is_ipc, has_prototype;
-    double renewal; /* chance before an answer */
+    double renewal; /* probability before an answer */
     char requests[96], answers[96];
     asker_t askers[ASKERS_MAX];
     int32_t asker_count;
-    int16_t life; /* of who answers: from 1 */
+    int16_t life; /* the life of the responder, from 1 */
 } service;
 
 /* ---- messages ---- */
@@ -177,7 +178,7 @@ static void take_answers(const sim_part_t *self, rst_subscription_t *subscriptio
     }
 }
 
-/* True: all is answered. */
+/* True when all requests are answered. */
 static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscription_t *answers,
     rst_batch_t *batch)
 {
@@ -199,8 +200,8 @@ static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscrip
         } else if (world.now_ns - news_ns > patience_ns) {
             return false;
         }
-        /* Less and less often while nothing happens: seconds in steps of a microsecond are no run.
-         */
+        /* Polls less often while nothing happens: seconds in steps of a microsecond would take too
+         * long. */
         sim_fiber_sleep(1000 + (int64_t)sim_below(RNG_ACTOR, (uint64_t)asker->pause_ns_max)
             + (world.now_ns - news_ns) / 16);
     }
@@ -261,7 +262,7 @@ static caller_t *find_caller(caller_t *callers, int32_t session_id)
     return NULL;
 }
 
-/* Refused when the image that is to be answered has gone meanwhile. */
+/* It is refused when the image of the requests is gone by now. */
 static rst_publication_t *greet(const sim_part_t *self, int64_t image_id)
 {
     char channel[SIM_CHANNEL_MAX];
@@ -290,7 +291,7 @@ static void add_caller(const sim_part_t *self, caller_t *callers, const rst_imag
         event->session_id, event->correlation_id, greet(self, event->correlation_id)};
 }
 
-/* The same caller goes on with another session. */
+/* The same caller continues with another session. */
 static void renew(const sim_part_t *self, caller_t *caller)
 {
     sim_count("responder: another publication");
@@ -329,7 +330,7 @@ static void answer(const sim_part_t *self, caller_t *caller, const header_t *req
         if (world.now_ns - begin_ns > patience_ns || !is_open(self)) {
             sim_count("responder: nobody wants the answer");
             rst_publication_close(caller->answers);
-            *caller = (caller_t){0}; /* what follows could only be a stream with a hole */
+            *caller = (caller_t){0}; /* a further answer would leave a gap in the stream */
             return;
         }
         sim_fiber_sleep(1000 + (int64_t)sim_below(RNG_ACTOR, SIM_MS));

@@ -1,4 +1,5 @@
-/* run.c: a run: the cast plays, the faults end, all must come to its end, nothing may be left. */
+/* run.c: one run: the actors work, the faults end, every actor must finish, and nothing may be
+ * left. */
 #include "tests/sim/actors.h"
 #include "tests/sim/agenda.h"
 #include "tests/sim/links.h"
@@ -79,7 +80,7 @@ static bool is_settled(void)
     static int64_t next_ns;
     look();
     if (world.now_ns < next_ns) {
-        return false; /* counting all counters at each turn would be most of a run */
+        return false; /* counting all counters at each turn would dominate the run */
     }
     next_ns = world.now_ns + 20 * SIM_MS;
     for (int32_t i = 0; i < actors.driver_count; i++) {
@@ -103,7 +104,7 @@ static bool has_stopped(void)
 {
     for (int32_t i = 0; i < actors.driver_count; i++) {
         if (!actors.drivers[i].has_ended || sim_fibers_alive(actors.drivers[i].process)) {
-            return false; /* a look-up of names may be on its way yet */
+            return false; /* a name look-up may still be in progress */
         }
     }
     return true;
@@ -204,7 +205,7 @@ static void make_home(uint64_t seed)
     }
 }
 
-/* What outlives its driver on purpose is the error log of one that died. */
+/* The error log of a dead driver is kept on purpose. */
 static void remove_home(void)
 {
     static const char kept[] = "-error.log";
@@ -260,14 +261,14 @@ void sim_run(uint64_t seed, bool is_traced)
         tell_counters();
         sim_fail("the drivers keep counters of what is gone");
     }
-    (void)sim_fibers_run(never, world.now_ns + QUIET_NS); /* an agent may be in the midst of it */
+    (void)sim_fibers_run(never, world.now_ns + QUIET_NS); /* an agent may be in the middle of it */
     sim_user_counters_check();
     end_processes();
     remove_home();
     sim_model_check(actors.is_gentle);
     sim_count_many("turns", sim_fibers_turns());
     sim_event("end: %" PRId64 " messages delivered", sim_model_delivered());
-    /* Two runs that parted where no event tells of it have rolled their dice another number of
-     * times. */
+    /* Two runs may differ without a differing event: then their generators have drawn a different
+     * number of values. */
     sim_hash_bytes(world.rngs, sizeof world.rngs);
 }

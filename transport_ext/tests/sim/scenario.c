@@ -1,4 +1,4 @@
-/* scenario.c: rolls a scenario: who takes part, and over which channels. */
+/* scenario.c: generates a scenario: the actors and their channels. */
 #include "tests/sim/generator.h"
 #include "tests/sim/resource_faults.h"
 
@@ -42,7 +42,7 @@ sim_driver_t *sim_generate_driver(int32_t host)
     params->linger_ns = 5 * SIM_S;
     params->untethered_window_limit_ns = between(51, 200) * SIM_MS;
     params->untethered_linger_ns = between(51, 200) * SIM_MS;
-    params->untethered_resting_ns = 3 * SIM_S; /* longer than a process may be paused */
+    params->untethered_resting_ns = 3 * SIM_S; /* longer than any pause of a process */
     params->timer_interval_ns = 50 * SIM_MS;
     params->counter_reuse_ns = 10 * SIM_MS;
     params->idle_exit_ns = 0;
@@ -133,7 +133,7 @@ sim_driver_t *sim_generate_any_driver(void)
     return &actors.drivers[between(0, actors.driver_count - 1)];
 }
 
-/* Where the first term's id is about to wrap, or somewhere inside a term. */
+/* The first term id is about to wrap, or the stream starts inside a term. */
 static void place(char *channel, size_t size)
 {
     char rest[128];
@@ -176,7 +176,7 @@ static void generate_stream(int32_t number)
     if (is_placed) {
         place(publish, sizeof publish);
     }
-    const bool is_hot = chance(0.15); /* many terms, and who is late is far behind */
+    const bool is_hot = chance(0.15); /* many terms, so that a late reader is far behind */
     for (int64_t i = between(1 + is_hot, 3); i > 0; i--) {
         sim_publisher_t *publisher = sim_generate_publisher(source, publish, 10 + number, is_ipc,
             is_hot);
@@ -211,8 +211,8 @@ static void generate_stream(int32_t number)
 
 /* ---- all of it ---- */
 
-/* Producers of one log who lose the processor for terms in the midst of an offer, while readers
- * keep up: who comes back to a rotation that is long over must not undo it. */
+/* Producers of one log are preempted for several terms during an offer while readers keep up: a
+ * late rotation by such a producer must not undo newer ones. */
 static void generate_race(void)
 {
     static const char channel[] = "aeron:ipc";

@@ -1,4 +1,4 @@
-/* side_roles.c: the life of a bystander: some rounds with pauses, then it is done. */
+/* side_roles.c: runs a side role: some rounds with pauses, then it is done. */
 #include "tests/sim/side_roles.h"
 
 #include "tests/sim/world.h"
@@ -38,7 +38,7 @@ static void run(sim_side_role_t *self)
     sim_fiber_sleep_until(self->start_ns);
     for (; self->rounds > 0; self->rounds--) {
         if (rst_client_state(self->client->client) != RST_CLIENT_OPEN) {
-            return; /* it is opened again, and goes on */
+            return; /* the client opens again and the role continues */
         }
         sim_fiber_set_activity(ACTIVITY_COMMAND);
         rounds[self->kind](self);

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define RETRY_NS (20 * SIM_MS)
-#define QUIET_NS (3 * SIM_S)    /* without images, after the last publisher: nothing will come */
+/* without images, after the last publisher: nothing more will come */
+#define QUIET_NS (3 * SIM_S)
 #define GIVEN_UP_NS (15 * SIM_S)
 #define IDLE_NS_MAX (20 * SIM_MS)
 #define WAIT_NS (50 * SIM_MS)
@@ -90,7 +91,7 @@ static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription
         self->last_news_ns = world.now_ns;
         if (event.evicted_ms != 0) {
             sim_count("subscriber: evicted");
-            self->leave_ns = world.now_ns; /* nothing comes any more */
+            self->leave_ns = world.now_ns; /* nothing more will come */
         }
         (comes ? image_comes : image_goes)(self, view, &event);
         sim_event("subscriber %d: image of session %d %s at %lld", self->index, event.session_id,
@@ -145,7 +146,7 @@ static void take_messages(sim_subscriber_t *self, rst_batch_t *batch)
     sim_count_many("subscriber: messages", count);
 }
 
-/* A batch in the hands of the application. */
+/* A batch that the application holds. */
 typedef struct held_t {
     rst_batch_t *batch;
     uint64_t sum;
@@ -153,7 +154,8 @@ typedef struct held_t {
     bool is_full;
 } held_t;
 
-/* Padding comes alone, and is its header: a gap that was given up may get its datagrams later. */
+/* Padding is a message of its own, and only its header: the datagrams of an abandoned gap may still
+ * arrive. */
 static int32_t told_length(const sim_subscriber_t *self, const rst_message_t *message)
 {
     rsti_frame_header_t header;
@@ -178,12 +180,13 @@ static uint64_t sum_of(const sim_subscriber_t *self, const rst_batch_t *batch)
     return sum;
 }
 
-/* What was handed out stays as it is until it is released; what an untethered reader holds, until
- * it was let go and the linger is over. */
+/* A batch stays intact until it is released; for an untethered reader, until the reader is dropped
+ * and the linger is over. */
 static void release(sim_subscriber_t *self, held_t *held)
 {
     if (held->is_full) {
-        const bool is_same = sum_of(self, held->batch) == held->sum; /* first: as behind a lock */
+        /* before the checks, as under a sequence lock */
+        const bool is_same = sum_of(self, held->batch) == held->sum;
         const bool is_promised = self->is_evicting
             ? rst_batch_is_intact(held->batch)
             : world.now_ns - held->taken_ns <= self->held_ns_max;
@@ -221,7 +224,7 @@ static bool is_finished(const sim_subscriber_t *self, const rst_subscription_t *
     if (world.now_ns >= self->leave_ns) {
         return true;
     }
-    /* What was published and not sent waits for a group that will not be whole again. */
+    /* Data that were published and not sent wait for a group that will not be complete again. */
     if (self->is_in_group && !actors.is_gentle && actors.is_publishing_over
         && world.now_ns - self->last_news_ns > GIVEN_UP_NS) {
         return true;
@@ -235,7 +238,7 @@ static void wait_for_more(sim_subscriber_t *self, rst_waiter_t *waiter)
     if (waiter != NULL) {
         (void)rst_waiter_wait(waiter, WAIT_NS, 0);
     } else {
-        /* The longer nothing comes, the longer it looks away. */
+        /* The longer nothing comes, the longer it sleeps. */
         const int64_t idle_ns = (world.now_ns - self->last_news_ns) / 4;
         const int64_t longest_ns = self->pause_ns_max
             + (idle_ns < IDLE_NS_MAX ? idle_ns : IDLE_NS_MAX);
@@ -250,7 +253,7 @@ static void pause_reading(const sim_subscriber_t *self)
     }
 }
 
-/* Which port of the range it got: for those that want to send to it. */
+/* The port of the range that it got, for publishers that send to it. */
 static void note_address(sim_subscriber_t *self, const rst_subscription_t *subscription)
 {
     if (self->is_any_port && self->address[0] == '\0'
@@ -259,7 +262,7 @@ static void note_address(sim_subscriber_t *self, const rst_subscription_t *subsc
     }
 }
 
-/* True: it has seen what it wanted. */
+/* True when it has seen all it waits for. */
 static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, held_t held[2],
     rst_waiter_t *waiter)
 {

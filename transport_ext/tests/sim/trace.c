@@ -1,4 +1,4 @@
-/* trace.c: frames as a reader of the chronicle wants to see them. */
+/* trace.c: prints frames in readable form for the chronicle. */
 #include "tests/sim/wire_invariants.h"
 #include "tests/sim/world.h"
 

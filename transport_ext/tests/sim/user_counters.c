@@ -1,6 +1,6 @@
-/* user_counters.c: applications that keep counters. What they wrote must be what anybody reads; a
- * counter of a client goes with it (run.c counts them at the end), a static one stays and adds up
- * what all clients of one driver added. */
+/* user_counters.c: applications with counters. Every reader must see the value written. A counter
+ * of a client is freed with the client (run.c counts them at the end); a static counter stays and
+ * holds the sum of what all clients of one driver added. */
 #include "rstream/counter.h"
 #include "tests/sim/side_roles.h"
 #include "tests/sim/world.h"
@@ -12,15 +12,15 @@
 #define TYPE_OWN 1000
 #define TYPE_STATIC 2000
 #define STATICS_MAX 64
-#define STATIC_IDS 2 /* registration ids that clients have in common */
+#define STATIC_IDS 2 /* registration ids that the clients share */
 #define STEPS_MAX 12
 
-/* What a static counter of one incarnation of a driver may say. */
+/* The possible values of a static counter of one incarnation of a driver. */
 typedef struct static_t {
     int32_t process_id;
     int64_t registration_id;
-    int64_t low, high; /* added for certain; perhaps */
-    bool is_made; /* the driver said so */
+    int64_t low, high; /* the certain sum; the possible sum */
+    bool is_made; /* the driver confirmed the counter */
 } static_t;
 
 static static_t statics[STATICS_MAX];
@@ -111,7 +111,7 @@ static void check(const sim_side_role_t *self, const own_t *own)
     }
 }
 
-/* A static counter in the place of one that belongs to a client. */
+/* Asks for a static counter with the registration id of a counter of a client. */
 static void ask_for_anothers(const sim_side_role_t *self, const own_t *own)
 {
     const int64_t id = rst_client_add_static_counter(own->client, own->type_id,
@@ -125,7 +125,7 @@ static void ask_for_anothers(const sim_side_role_t *self, const own_t *own)
     sim_count("tally: refused, it is another's");
 }
 
-/* Our counter is announced to us, unless the queue ran over. */
+/* Our counter is announced to us, unless the event queue overran. */
 static void check_events(const sim_side_role_t *self, const own_t *own)
 {
     rst_counter_event_t event;
@@ -155,7 +155,7 @@ static void keep_own(const sim_side_role_t *self)
     }
     own.counter = rst_client_take_counter(own.client, id);
     if (own.counter == NULL) {
-        return; /* lost just now */
+        return; /* the client has just been lost */
     }
     sim_count("tally: own counter");
     check_events(self, &own);
@@ -178,7 +178,7 @@ static void share_static(const sim_side_role_t *self)
     rst_client_t *client = self->client->client;
     const int32_t process_id = self->client->driver->process->id;
     const int64_t registration_id = 1 + (int64_t)sim_below(RNG_ACTOR, STATIC_IDS);
-    has_asked = true; /* it is made also if we never hear of it */
+    has_asked = true; /* the counter is made even if its answer is lost */
     const int64_t id = rst_client_add_static_counter(client, TYPE_STATIC, registration_id, "key", 3,
         "everybody's");
     if (!sim_side_role_await(self, id, "a static counter")) {

@@ -1,5 +1,4 @@
-/* wire_invariants.h: what must hold for every frame on the wire, whatever else happens: checked as
- * it leaves.
+/* wire_invariants.h: what must hold for every frame on the wire at all times; checked as it leaves.
  */
 #ifndef RSTI_SIM_WIRE_INVARIANTS_H
 #define RSTI_SIM_WIRE_INVARIANTS_H
@@ -12,17 +11,17 @@ void sim_wire_init(void);
 /* A driver process sends a frame from that host. */
 void sim_wire_on_send(int32_t host, int32_t process_id, const struct sockaddr_storage *to,
     const uint8_t *data, size_t length);
-/* A datagram lies in a socket of that process. */
+/* A datagram was queued in a socket of that process. */
 void sim_wire_on_arrival(int32_t process_id, const uint8_t *data, size_t length);
 bool sim_frame_is_data(const uint8_t *data, size_t length);
-/* Of the datagram that was sent last. */
+/* About the datagram that was sent last. */
 bool sim_wire_is_first_transmission(const uint8_t *data, size_t length);
-/* Moves a data frame to where no receiver may take it; false: its stream is not known. */
+/* Moves a data frame to a position that no receiver may accept; false: its stream is not known. */
 bool sim_wire_beyond_window(rsti_data_header_t *header);
-/* It lies where a receiver may take it by now; false also where its stream is not known. */
+/* The frame lies where a receiver may accept it by now; false also when its stream is not known. */
 bool sim_wire_is_in_reach(const rsti_data_header_t *header);
 
-/* trace.c: one line for a frame on a link; lost: why it does not arrive, or NULL. */
+/* trace.c: one line for a frame on a link; lost: the reason why it does not arrive, or NULL. */
 void sim_trace_frame(int32_t from_host, int32_t to_host, const uint8_t *data, size_t length,
     const char *lost);
 

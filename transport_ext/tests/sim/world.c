@@ -54,7 +54,7 @@ void sim_hash_bytes(const void *bytes, size_t length)
     world.hash = hash;
 }
 
-/* Texts of errors name paths: "~" for what differs from run to run. */
+/* Error texts contain paths: "~" replaces the part that differs between runs. */
 static void hide_home(char *text)
 {
     const size_t length = strlen(world.home);
