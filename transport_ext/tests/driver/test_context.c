@@ -1,4 +1,5 @@
-/* Options by all their names: ours, Aeron's; what is clamped, refused, told, and what must fit. */
+/* Options by all their names, ours and Aeron's: which values are clamped, refused or reported, and
+ * which relations between options must hold. */
 #include "driver/context.h"
 
 #include "tests/check.h"
@@ -39,7 +40,7 @@ static const char *get(const char *name)
     return rst_driver_params_get(&params, name, text, sizeof text) == 0 ? text : NULL;
 }
 
-/* L15: one row per option of Aeron's that has a meaning here, with a value of its syntax. */
+/* L15: one row per Aeron option that has a meaning here, with a value in its syntax. */
 static const struct {
     const char *property;
     const char *value;
@@ -216,8 +217,7 @@ TEST(the_table_above_is_complete)
     CHECK_EQ(missing, 0);
 }
 
-/* L15, I7: numbers beyond a limit become the limit, with a word about it; by our own names they are
- * refused. */
+/* L15, I7: numbers beyond a limit are clamped with a warning; by our own names they are refused. */
 TEST(out_of_range)
 {
     static const struct {
@@ -259,7 +259,7 @@ TEST(out_of_range)
     CHECK_EQ(rst_driver_params_set(&params, "max-resend", "1000"), -RST_EINVAL);
     CHECK(strstr(rst_last_error_text(), "max-resend=1000") != NULL);
     CHECK_STR(get("max-resend"), "16");
-    /* I7: a round trip of nothing would let the window grow without end. */
+    /* I7: a round trip of zero would let the window grow without limit. */
     CHECK_EQ(rst_driver_params_set(&params, "cubic-initial-rtt", "1us"), 0);
     CHECK_EQ(rst_driver_params_set(&params, "cubic-initial-rtt", "999ns"), -RST_EINVAL);
     CHECK(strstr(rst_last_error_text(), "cubic-initial-rtt=999ns") != NULL);
@@ -390,7 +390,7 @@ TEST(the_environment)
     CHECK_EQ(rsti_driver_params_validate(&params), 0);
 }
 
-/* L15: driver reference 9; each row breaks one relation, at its limit. */
+/* L15: driver reference 9; each row violates one relation at its limit. */
 TEST(options_that_do_not_go_together_are_refused)
 {
     static const struct {
@@ -462,7 +462,7 @@ TEST(buffers_that_the_system_does_not_give_are_refused)
     CHECK(strstr(rst_last_error_text(), "mtu=1408") != NULL);
 }
 
-/* What is printed can be read again. */
+/* The printed options can be parsed again. */
 TEST(values_come_back_as_they_were_set)
 {
     start();

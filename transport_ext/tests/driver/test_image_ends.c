@@ -1,5 +1,5 @@
-/* How an image answers, is refused and ends: tags and round trips, old and early frames, rejection
- * and revocation (wire reference 8 and 12). */
+/* Image answers, refusals and ends: tags and round trips, old and early frames, rejection and
+ * revocation (wire reference 8 and 12). */
 #include "tests/driver/harness.h"
 
 #define UDP "aeron:udp?endpoint=127.0.0.1:24500"
@@ -179,7 +179,7 @@ TEST(old_frames_are_under_runs)
     harness_close(r.h);
 }
 
-/* K5: exactly up to the threshold, not a frame more; a heartbeat beyond it neither. */
+/* K5: exactly up to the threshold, not a frame more; a heartbeat does not go beyond it either. */
 TEST(early_frames_are_over_runs)
 {
     reader_t r;
@@ -201,8 +201,8 @@ TEST(early_frames_are_over_runs)
     harness_close(r.h);
 }
 
-/* K5: the padding that ends a term is sent beyond the window, and so are the heartbeats behind it.
- * That the end of what was allowed is missing is known all the same, and asked for. */
+/* K5: the padding at a term's end is sent beyond the window, and so are the heartbeats behind it.
+ * The receiver still knows that the end of the permitted data is missing, and asks for it. */
 TEST(an_early_heartbeat_tells_what_is_missing)
 {
     reader_t r;
@@ -297,7 +297,8 @@ TEST(malformed_datagrams_are_dropped_whole)
 
 /* ---- rejected ---- */
 
-/* N11: after ten seconds without frames it goes, and a publisher that is still there comes back. */
+/* N11: after ten seconds without frames the rejected image goes, and a publisher that still exists
+ * returns. */
 TEST(rejected_image_goes_and_may_come_back)
 {
     reader_t r;
@@ -305,7 +306,7 @@ TEST(rejected_image_goes_and_may_come_back)
     CHECK(answer(r.h, RSTI_RSP_OPERATION_SUCCESS, reject(&r, "bad data")) != NULL);
     CHECK_EQ(counter(r.h, RSTI_SYSTEM_IMAGES_REJECTED), 1);
     CHECK(answer(r.h, RSTI_RSP_ON_ERROR, reject(&r, "again")) != NULL); /* only once */
-    /* A subscription that comes now is not given what was refused. */
+    /* A new subscription does not get the rejected image. */
     const int64_t late = add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, UDP, STREAM);
     CHECK_EQ(count_answers(r.h, RSTI_RSP_AVAILABLE_IMAGE, late), 0);
     r.h->answer_count = 0;
@@ -362,7 +363,8 @@ TEST(a_rejected_image_does_not_keep_the_receiver_busy)
     for (int i = 0; i < 3; i++) {
         pass(r.h);
     }
-    CHECK(image_of(&r)->sm_repeat.due_ns != RSTI_NO_DEADLINE); /* it may have to be said again */
+    /* it may have to be reported again */
+    CHECK(image_of(&r)->sm_repeat.due_ns != RSTI_NO_DEADLINE);
     (void)reject(&r, "bad data");
     for (int i = 0; i < 100; i++) {
         r.h->manual.now_ns += 10 * MS;
@@ -376,7 +378,7 @@ TEST(a_rejected_image_does_not_keep_the_receiver_busy)
 
 /* ---- revoked ---- */
 
-/* N12: unavailable at once, also what was not read. */
+/* N12: unavailable at once, also with unread data. */
 TEST(revoked_image_goes_at_once)
 {
     reader_t r;
@@ -395,7 +397,7 @@ TEST(revoked_image_goes_at_once)
     forget_frames(r.h);
     advance_alive(r.h, 500 * MS, MS);
     CHECK_EQ(count_frames(r.h, RSTI_FRAME_NAK), 0);
-    /* No cool-down: another publication of the session may come. */
+    /* No cool-down: another publication may use the session. */
     r.h->answer_count = 0;
     reader_setup(&r);
     CHECK_EQ(count_answers(r.h, RSTI_RSP_AVAILABLE_IMAGE, r.id), 1);
@@ -404,8 +406,8 @@ TEST(revoked_image_goes_at_once)
 
 /* ---- who comes later ---- */
 
-/* N30: the first reader takes what is in the log; the conductor learns in its next pass that it
- * came. */
+/* N30: the first reader takes the data in the log; the conductor learns in its next pass that it
+ * joined. */
 TEST(second_reader_begins_where_the_first_one_is)
 {
     reader_t r;

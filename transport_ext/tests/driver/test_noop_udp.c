@@ -1,4 +1,4 @@
-/* test_noop_udp.c: NOOPs at work: two drivers on a link in virtual time (link.h), a reader that
+/* test_noop_udp.c: NOOPs at work: two drivers on a link in virtual time (link.h), and a reader that
  * answers by polling, or does not. */
 #include "protocol/sm_items.h"
 #include "tests/driver/link.h"
@@ -44,7 +44,7 @@ static link_t *begin(bool is_rstream_reader)
     return l;
 }
 
-/* As a client does when it polls (client/noop.c). */
+/* Does what a client does when it polls (client/noop.c). */
 static void answer_as(link_t *l, reader_t reader)
 {
     rsti_counter_value_t *value = (void *)l->image->subscribers.items[0].position;
@@ -90,7 +90,7 @@ TEST(who_polls_is_kept_whatever_is_lost)
     }
 }
 
-/* Its driver and its client live: status messages come, and the window has room. */
+/* Its driver and its client live: status messages arrive, and the window has room. */
 TEST(who_hangs_is_given_up_and_taken_back)
 {
     link_t *l = begin(true);
@@ -106,7 +106,7 @@ TEST(who_hangs_is_given_up_and_taken_back)
     CHECK_EQ(error_count(l->sides[0].h, "does not poll"), 1);
     run(l, READER_HANGS, 20 * RSTI_NS_PER_S);
     CHECK(!is_connected(l));
-    CHECK_EQ(l->image->life, RSTI_LIFE_ACTIVE); /* heartbeats keep it: it may come back */
+    CHECK_EQ(l->image->life, RSTI_LIFE_ACTIVE); /* heartbeats keep it: it may return */
     const int64_t before = l->bytes_read;
     run(l, READER_POLLS, INTERVAL_NS + 300 * MS);
     CHECK(is_connected(l));
@@ -122,7 +122,7 @@ TEST(a_way_that_breaks_is_found)
     run(l, READER_POLLS, 3 * RSTI_NS_PER_S);
     way.is_cut = true;
     run(l, READER_POLLS, 2 * INTERVAL_NS + 100 * MS);
-    CHECK(!is_connected(l)); /* status messages alone would tell after five seconds */
+    CHECK(!is_connected(l)); /* status messages alone would show it after five seconds */
     CHECK(told(l) != NULL);
     way.is_cut = false;
     run(l, READER_POLLS, INTERVAL_NS + 500 * MS);
@@ -130,7 +130,7 @@ TEST(a_way_that_breaks_is_found)
     link_close(l);
 }
 
-/* Its application asks for nothing, so it is not meant to poll. */
+/* Its application requests nothing, so no poll is expected. */
 TEST(who_wants_nothing_is_kept)
 {
     link_t *l = begin(true);
@@ -141,8 +141,7 @@ TEST(who_wants_nothing_is_kept)
     link_close(l);
 }
 
-/* A client of Aeron's on our driver does not know of it, nor does a sender of Aeron's get to hear
- * an answer. */
+/* An Aeron client on our driver does not know NOOPs, and an Aeron sender receives no answer. */
 TEST(who_does_not_know_of_it_is_kept)
 {
     link_t *l = begin(false);

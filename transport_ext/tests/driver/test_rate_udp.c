@@ -1,5 +1,5 @@
-/* test_rate_udp.c: the law of rate at work: two drivers on a link in virtual time (link.h), a
- * reader that is slower than its publisher, and the fill NAKs between them. */
+/* test_rate_udp.c: laws of rate at work: two drivers on a link in virtual time (link.h), a reader
+ * that is slower than its publisher, and the fill NAKs between them. */
 #include "protocol/sm_fill.h"
 #include "protocol/sm_items.h"
 #include "tests/driver/link.h"
@@ -7,11 +7,11 @@
 #define MB INT64_C(1000000)
 #define BURST_NS (2 * MS)
 
-/* What was put on the way from side 0 to side 1, and the status messages the other way. */
+/* The datagrams sent from side 0 to side 1, and the status messages in the other direction. */
 typedef struct traffic_t {
     int64_t data_bytes, data_count, setup_flags, fill_naks;
     int64_t target_count, target_ns,
-        target_lost; /* what the sender aims at, told to its receivers; so many get lost */
+        target_lost; /* the sender's target, sent to its receivers; so many are lost */
     double strongest;
     double loss;
     rsti_rng_t rng;
@@ -92,7 +92,7 @@ TEST(a_fixed_rate_holds_whatever_is_lost)
         link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS, .seed = check_seed()},
             "fixed,r:10m");
         traffic.loss = losses[i];
-        link_run(l, 100 * MS); /* what was saved up is gone */
+        link_run(l, 100 * MS); /* the saved burst is used up */
         traffic.data_bytes = 0;
         const int64_t before = l->bytes_read;
         link_run(l, RSTI_NS_PER_S);
@@ -116,7 +116,7 @@ TEST(datagrams_per_second_hold_too)
     link_close(l);
 }
 
-/* From now on one message of 96 bytes, 128 with its header, in each gap: eleven fill a datagram. */
+/* Now one message of 96 bytes, 128 with its header, in each gap: eleven fill a datagram. */
 static void offer_small(link_t *l, int64_t gap_ns)
 {
     l->message_length = 96;
@@ -125,8 +125,8 @@ static void offer_small(link_t *l, int64_t gap_ns)
     l->offer_due_ns = l->now_ns;
 }
 
-/* Small messages come twice as fast as datagrams may go. Each of them could go at once until there
- * is nothing left to spend; near the limit they share datagrams instead, so some of the burst is
+/* Small messages come at twice the permitted rate of datagrams. Each could be sent at once until
+ * the tokens are used up. Near the limit they share datagrams instead, so some of the burst is
  * always left. */
 TEST(near_the_limit_small_messages_share_datagrams)
 {
@@ -158,7 +158,7 @@ TEST(far_from_the_limit_each_message_goes_at_once)
     link_close(l);
 }
 
-/* A law of bytes alike; and what is full does not wait. */
+/* A law that counts bytes does the same, and a full datagram does not wait. */
 TEST(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most)
 {
     traffic_t traffic;
@@ -172,7 +172,7 @@ TEST(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most)
     link_close(l);
 }
 
-/* Else the log would be filled at once, and a message wait for seconds. */
+/* Otherwise the log would be filled at once, and a message would wait for seconds. */
 TEST(the_publisher_is_not_far_ahead_of_a_slow_rate)
 {
     traffic_t traffic;
@@ -215,7 +215,8 @@ TEST(who_is_read_in_time_hears_no_fill_nak)
     link_close(l);
 }
 
-/* The slow reader is used to the full, with a short queue; credit fills the whole window. */
+/* The slow reader is fully used, with a short queue; without the law the queue is the whole window.
+ */
 TEST(fill_drives_the_rate_to_what_the_reader_takes)
 {
     double fills[2];
@@ -254,8 +255,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Capacity falls and rises again: what is used of it, and how long the queue gets (thousandths of
- * the window, 99 of 100 looks). */
+/* The capacity falls and rises again: its utilization, and the length of the queue (thousandths of
+ * the window, 99 % of samples). */
 static void follow(const char *law, double *used, int64_t *queue)
 {
     static const int64_t capacities[] = {100, 40, 100};
@@ -292,7 +293,7 @@ TEST(capacity_that_changes_is_followed)
     CHECK(queue <= queue_of_credit / 2);
 }
 
-/* A reader that stops is told at once, the rate goes down to its floor and comes back. */
+/* The stop of a reader is reported at once; the rate falls to its minimum and recovers. */
 TEST(a_stop_is_felt_and_forgotten)
 {
     traffic_t traffic;
@@ -320,7 +321,7 @@ static void set_rate(link_t *l, const char *rate)
     (void)command(l->sides[0].h, &set);
 }
 
-/* Receivers learn by one more SETUP whether fill is followed. */
+/* One more SETUP tells receivers whether the sender follows fill. */
 TEST(another_law_while_running)
 {
     traffic_t traffic;
@@ -338,7 +339,7 @@ TEST(another_law_while_running)
     link_run(l, 300 * MS);
     CHECK_EQ(told(l, 0, RSTI_COUNTER_RATE), 1 << 20);
     CHECK_EQ(rsti_load_acquire_i32(held_by), RSTI_HELD_BY_RATE);
-    set_rate(l, "fixed,r:20m"); /* the tokens stay, so it is no new burst */
+    set_rate(l, "fixed,r:20m"); /* the tokens stay, so there is no new burst */
     CHECK_EQ(told(l, 0, RSTI_COUNTER_RATE), 20 << 20);
     const int64_t before = l->bytes_read;
     link_run(l, RSTI_NS_PER_S);
@@ -353,9 +354,9 @@ TEST(another_law_while_running)
     link_close(l);
 }
 
-/* No room for all counters of a law: the change is refused, nothing is taken of it, and what comes
- * after it is carried out. (The sender met the one counter that was there and wrote to the others:
- * seed 72026313.) */
+/* A law that gets no room for all its counters: the change is refused, nothing of it is applied,
+ * and later commands are carried out. (Once the sender found the one existing counter and wrote to
+ * the others through NULL: seed 72026313.) */
 TEST(a_law_without_room_for_its_counters)
 {
     traffic_t traffic;
@@ -383,7 +384,7 @@ TEST(a_law_without_room_for_its_counters)
     link_close(l);
 }
 
-/* The buffer of a reader that asks for a few messages is these messages, not the window. */
+/* A reader that requests a few messages has a buffer of that many messages, not of the window. */
 TEST(demand_is_the_buffer)
 {
     traffic_t traffic;
@@ -414,8 +415,8 @@ TEST(demand_is_the_buffer)
     link_close(l);
 }
 
-/* A receiver's driver begins with RSTI_TARGET_DELAY_NS; lost words are said again, and so are new
- * ones. */
+/* A receiver's driver starts with RSTI_TARGET_DELAY_NS; a lost value is sent again, and so is a new
+ * one. */
 TEST(receivers_learn_the_delay_that_the_law_aims_at)
 {
     traffic_t traffic;
@@ -436,7 +437,7 @@ TEST(receivers_learn_the_delay_that_the_law_aims_at)
     link_close(l);
 }
 
-/* By hostile words nothing but L changes, and that within its limits. */
+/* Hostile values change nothing but the loss L, and that within its limits. */
 TEST(a_delay_that_cannot_be_is_cut)
 {
     traffic_t traffic;
@@ -458,7 +459,7 @@ TEST(a_delay_that_cannot_be_is_cut)
     link_close(l);
 }
 
-/* To it an additional status message would be one that it does not understand. */
+/* An Aeron sender would not understand an additional status message. */
 TEST(an_aeron_sender_gets_no_fill_nak)
 {
     traffic_t traffic;
