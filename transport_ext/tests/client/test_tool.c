@@ -1,4 +1,4 @@
-/* Looking into directories, and asking a driver to end. */
+/* Reading driver directories, and asking a driver to terminate. */
 #include "client/internal.h"
 
 #include "cnc/loss_report_file.h"
