@@ -1,5 +1,5 @@
-/* udp_ping_pong SIZE SECONDS: the floor that a UDP round trip is compared with. Two processes on
- * loopback, connected sockets, blocking send and recv, nothing else. Prints JSON. */
+/* udp_ping_pong SIZE SECONDS: the baseline of a UDP round trip. Two processes on loopback,
+ * connected sockets, blocking send and recv, nothing else. Prints JSON. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* check.h: what the fuzz targets share. A broken property aborts, which the driver (or libFuzzer)
- * turns into a report with the input. */
+/* check.h: helpers of the fuzz targets. A broken property aborts; the driver (or libFuzzer) then
+ * reports the input. */
 #ifndef RSTI_FUZZ_CHECK_H
 #define RSTI_FUZZ_CHECK_H
 
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A copy in a heap block of exactly this size, so that the sanitizer sees a read of one byte too
  * many. Blocks are kept per size: an allocation for each input would halve the rate. The copy is
- * good until the next call with this size. */
+ * valid until the next call with this size. */
 static inline uint8_t *fuzz_exact_copy(const uint8_t *data, size_t size)
 {
     static uint8_t *blocks[FUZZ_BLOCK_MAX + 1];
@@ -45,7 +45,8 @@ static inline uint8_t *fuzz_exact_copy(const uint8_t *data, size_t size)
     return *block;
 }
 
-/* Little-endian, by hand: the naive side of the comparisons shares no code with ours. */
+/* Little-endian, by hand: the naive side of the comparisons shares no code with the decoder under
+ * test. */
 static inline uint64_t fuzz_read(const uint8_t *from, size_t bytes)
 {
     uint64_t value = 0;

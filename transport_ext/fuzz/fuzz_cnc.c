@@ -1,7 +1,6 @@
 /* fuzz_cnc.c: the content of a CnC file, as a tool and a client read it. The input is a list of
- * patches of a sound file (offset 3 bytes, length 1 byte, bytes): each makes something else
- * impossible. Whatever stands there, opening either refuses or all that is read lies inside the
- * file. */
+ * patches of a valid file (offset 3 bytes, length 1 byte, bytes): each patch breaks another part.
+ * Opening the file either fails, or everything that is read lies inside the file. */
 #include "client/internal.h"
 #include "cnc/cnc_file.h"
 #include "concurrent/error_log.h"

@@ -1,5 +1,5 @@
-/* fuzz_command.c: 4 bytes of type, then a message. What is accepted lies inside the message, and
- * written again means the same. */
+/* fuzz_command.c: 4 bytes of type, then a message. An accepted message lies inside the input, and
+ * encoding it again gives the same message. */
 #include "fuzz/check.h"
 #include "protocol/command.h"
 

@@ -1,11 +1,14 @@
-/* fuzz_peer.c: a hostile peer. Input: datagrams (length 2 bytes, bytes), given in turn to the
- * driver's publication (status messages, NAKs, errors, round-trip questions) and to its
- * subscription (set-ups, data, padding, heartbeats). The driver is real, its clock turned by hand,
- * its sockets in memory. After each datagram the laws hold: the sender never passes its limit, the
- * limit lies within what a receiver may grant, the publisher's limit within a window of what was
- * sent, the receiver's position never runs away from what it holds, and what is sent as data stands
- * in the log at the place that it names (the messages look like headers, so that payload taken for
- * a frame is seen). */
+/* fuzz_peer.c: a hostile peer. The input is a list of datagrams (length 2 bytes, bytes), given
+ * alternately to the driver's publication (status messages, NAKs, errors, round-trip requests) and
+ * to its subscription (set-ups, data, padding, heartbeats). The driver is real, its clock virtual,
+ * its sockets in memory. After each datagram these invariants hold:
+ *
+ *   - the sender never exceeds its limit;
+ *   - the limit is within what a receiver may grant;
+ *   - the publisher's limit is within a window of the sent position;
+ *   - the receiver's position is within the data that it holds;
+ *   - data are sent as they are in the log at their position (the messages look like headers, so
+ *   that payload taken for a frame is detected). */
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
@@ -40,7 +43,7 @@ static void open_driver(void)
         false);
 }
 
-/* As much as fits; each 32 bytes of a message are a header that names a place further on. */
+/* Writes as much as fits; each 32 bytes of a message are a header with a later position. */
 static void offer(void)
 {
     rsti_data_header_t headers[MESSAGE_HEADERS];

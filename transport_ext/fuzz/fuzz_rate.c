@@ -1,5 +1,5 @@
-/* fuzz_rate.c: any bytes as rs-rate; what is accepted is in range, the law takes it as it stands,
- * and nothing of it is clamped behind the user's back. */
+/* fuzz_rate.c: any bytes as rs-rate; an accepted text is in range, the law uses its values
+ * unchanged, and nothing is clamped silently. */
 #include "flow/rate_text.h"
 #include "fuzz/check.h"
 

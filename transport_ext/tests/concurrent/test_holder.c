@@ -1,4 +1,4 @@
-/* Who holds a publication back, through shared memory: what is written is read, never half of it.
+/* The holder of a publication in shared memory: a reader gets a complete record, never half of one.
  */
 #include "concurrent/holder.h"
 #include "tests/check.h"
@@ -9,7 +9,7 @@ TEST(what_is_written_is_read)
 {
     rsti_counter_value_t value = {.value = 7, .registration_id = 8};
     rsti_holder_t got;
-    CHECK(!rsti_holder_read(&value, &got)); /* a counter of Aeron's, or nobody yet */
+    CHECK(!rsti_holder_read(&value, &got)); /* a counter of Aeron's, or not yet used */
     const rsti_holder_t told = {.id = -5,
         .client_id = 2,
         .since_ms = 3,
@@ -54,7 +54,7 @@ TEST(no_half_is_read_while_it_changes)
 {
     pthread_t thread;
     int64_t last = 0;
-    int changes = 0; /* as many as make a torn read certain without the lock */
+    int changes = 0; /* enough to make a torn read certain without the lock */
     CHECK_EQ(pthread_create(&thread, NULL, write_on, NULL), 0);
     for (int64_t tries = 0; changes < 200000 && tries < 200000000; tries++) {
         rsti_holder_t got;

@@ -234,7 +234,7 @@ TEST(commit_gives_room_back_while_reading)
 {
     fixture_t *fixture = make(0, 0);
     check_commit(&fixture->ring.rb, &fixture->ring, write_many);
-    /* Where what is given back ends with the buffer. */
+    /* The returned space ends with the buffer. */
     fixture = make(CAPACITY - 32, CAPACITY - 32);
     check_commit(&fixture->ring.rb, &fixture->ring, write_many);
 }
@@ -283,7 +283,7 @@ TEST(unblock_leaves_a_claim_of_this_moment)
 {
     fixture_t *fixture = make(0, 64);
     CHECK(!rsti_mpsc_rb_unblock(&fixture->ring));
-    fixture = make(512, 1024 + 64); /* zeros to the end, and nobody wrote behind it */
+    fixture = make(512, 1024 + 64); /* zeros to the end, and no write behind it */
     CHECK(!rsti_mpsc_rb_unblock(&fixture->ring));
 }
 
@@ -350,8 +350,8 @@ static int32_t any_number(rsti_rng_t *rng)
     return (int32_t)rsti_rng_next(rng) >> rsti_rng_below(rng, 32);
 }
 
-/* Every word of the shared memory may hold anything: no call may leave the buffer (the sanitizers
- * look) or hang. */
+/* Every word of the shared memory may have any value: no call may leave the buffer (the sanitizers
+ * check it) or hang. */
 TEST(hostile_memory)
 {
     rsti_rng_t rng;

@@ -1,5 +1,5 @@
-/* What a sender repeats to its group: the first of half a window, and only what is clearly stronger
- * within it. */
+/* A sender echoes to its group the first fill NAK of half a window, and within it only a clearly
+ * stronger one. */
 #include "flow/fill_echo.h"
 #include "tests/check.h"
 #include "util/rng.h"
@@ -13,7 +13,7 @@ TEST(the_first_and_what_is_stronger)
         double strength;
         bool is_echoed;
     } steps[] = {
-        {10, 0.0, false}, /* says nothing */
+        {10, 0.0, false}, /* strength zero */
         {20, 0.5, true},
         {30, 0.5, false},
         {40, 0.62, false}, /* not by an eighth */

@@ -1,5 +1,5 @@
 /* test_flow_control.c: strategies against the reference vectors, against a naive model under random
- * events, at their limits; options; who gets which strategy; registered ones. */
+ * events, and at their limits; options; the choice of strategy; registered ones. */
 #include "flow/fc_receivers.h"
 #include "flow/flow_control.h"
 #include "rstream/error.h"
@@ -348,7 +348,7 @@ static int64_t hear(rsti_flow_control_t *flow, int64_t id, int64_t position, int
     return flow->strategy->on_status_message(flow, &sm, limit, 0);
 }
 
-/* A receiver more than there is room for is served, and slows nobody (driver reference 13, 23). */
+/* A receiver beyond the limit is served, and slows no stream (driver reference 13, 23). */
 TEST(a_full_group_takes_nobody_and_says_so)
 {
     rsti_flow_control_t flow;

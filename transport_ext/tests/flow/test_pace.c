@@ -71,7 +71,7 @@ TEST(it_bites_on_long_lossy_ways_only)
     CHECK_EQ(rsti_pacer_room(&pacer, 1), INT64_MAX);
 }
 
-/* sent in t <= rate * t + burst, whatever is resent between; and all of it is reached. */
+/* sent in t <= rate * t + burst, whatever is retransmitted in between; and all of it is used. */
 TEST(the_bound_holds)
 {
     rsti_rng_t rng;

@@ -1,5 +1,5 @@
-/* test_rate_adaptive.c: the law step by step in virtual time: beginning, cuts in a window, the way
- * back, what holds against reports that are late, doubled, forged or wild. */
+/* test_rate_adaptive.c: the law step by step in virtual time: start, cuts within a window,
+ * recovery, and its bounds under late, duplicated, forged or extreme reports. */
 #include "flow/rate.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -158,7 +158,7 @@ TEST(after_a_long_silence_it_probes)
     CHECK((int64_t)(b.rate.state.adaptive.target / MB) <= 96);
 }
 
-/* What a probe did is told a round trip later: the next one must not be on its way by then. */
+/* The effect of a probe is reported a round trip later: the next probe must not start before. */
 TEST(a_far_receiver_is_probed_by_steps_that_it_can_tell_of)
 {
     const int64_t rtt_ns = 40 * MS;
@@ -193,7 +193,7 @@ TEST(the_slowest_receiver_is_the_one_to_follow)
     hear(&b, 3, 0.9, 90 * MB);
     CHECK_EQ((int64_t)(b.rate.state.adaptive.target / MB), 55); /* R: not below it */
     CHECK_EQ(b.rate.source_count, 3);
-    pass(&b, 2100, 1.0); /* 2 is gone: nobody waits for it any more */
+    pass(&b, 2100, 1.0); /* receiver 2 is gone: the law does not wait for it */
     CHECK_EQ(b.rate.source_count, 0);
     CHECK(b.rate.bytes_per_s > 100 * MB);
 }

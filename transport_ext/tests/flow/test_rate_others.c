@@ -1,4 +1,4 @@
-/* test_rate_others.c: the laws beside the adaptive one, step by step in virtual time. */
+/* test_rate_others.c: all laws but the adaptive one, step by step in virtual time. */
 #include "flow/rate.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -13,7 +13,7 @@ static rsti_rate_params_t params_of(double initial)
     return params;
 }
 
-/* Sends at the rate, or at what the application has. */
+/* Sends at the rate, or at the application's rate if that is less. */
 static void pass(rsti_rate_t *rate, int64_t ms, double most)
 {
     for (int64_t i = 0; i < ms; i++) {

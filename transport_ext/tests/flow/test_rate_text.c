@@ -1,4 +1,5 @@
-/* test_rate_text.c: what rs-rate says, row by row: taken values, and refusals by their words. */
+/* test_rate_text.c: the texts of rs-rate, row by row: accepted values, and the words of refusals.
+ */
 #include "flow/rate_text.h"
 #include "tests/check.h"
 #include "util/clock.h"

@@ -1,5 +1,5 @@
-/* Who holds a stream back, and since when: the rules one by one, and random readers against a model
- * that keeps every past round. */
+/* The slowest reader of a stream, and since when: the rules one by one, and random readers against
+ * a model that keeps every past round. */
 #include "flow/slowest.h"
 #include "tests/check.h"
 #include "util/rng.h"

@@ -1,5 +1,5 @@
-/* test_sm_repeat.c: a sender that stands at an old limit is told the new one again, one that knows
- * it or has nothing to send is left alone. */
+/* test_sm_repeat.c: a sender that stopped at an old limit is sent the new one again; a sender that
+ * knows it or has nothing to send is not. */
 #include "flow/sm_repeat.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -36,7 +36,7 @@ TEST(repeats_at_growing_intervals_while_the_sender_stands_at_an_old_limit)
     announce(3 * WINDOW);
     CHECK(!rsti_sm_repeat_is_due(&repeat, hwm, MTU, now_ns));
     CHECK_EQ(repeat.due_ns, now_ns + RSTI_SM_REPEAT_NS);
-    /* It went on: nothing is due, and the next stop waits its time again. */
+    /* It went on: nothing is due, and the next stop waits for the full time again. */
     CHECK(!rsti_sm_repeat_is_due(&repeat, WINDOW + 1, MTU, now_ns + RSTI_SM_REPEAT_NS));
     CHECK_EQ(repeat.due_ns, RSTI_NO_DEADLINE);
 }

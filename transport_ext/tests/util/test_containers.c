@@ -77,7 +77,8 @@ TEST(bits_and_wrapping)
     CHECK_EQ(rsti_get_i32(odd + 1), -2);
 }
 
-/* The map against a plain table, over keys few enough to collide, be replaced and removed often. */
+/* The map against a plain table, with few keys, so that they collide and are often replaced or
+ * removed. */
 TEST(hash_map_against_a_table)
 {
     enum {
