@@ -292,7 +292,7 @@ TEST(fragments)
     int64_t at = fake_frame(log, 0, 0, RSTI_FRAME_DATA, "tail", 4, 0);
     at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "end", 3, 0);
     CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 0);
-    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at); /* nobody holds these */
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at); /* no batch holds these */
     /* Complete over two polls; an incomplete message advances the position at once when nothing is
      * handed out. */
     at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "abc", 3, 5);

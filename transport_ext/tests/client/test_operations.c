@@ -377,7 +377,7 @@ TEST(publication_errors)
     CHECK_EQ(first->registration_id, second->registration_id);
     rst_publication_error_t error;
     CHECK_EQ(rst_publication_next_error(first, &error), 0);
-    tell_error(first->registration_id + 1000, 1, "somebody else's");
+    tell_error(first->registration_id + 1000, 1, "another publication's");
     tell_error(first->registration_id, 1, "not today");
     int found = 0;
     FAKE_UNTIL(found != 0 || (found = rst_publication_next_error(first, &error)) != 0);

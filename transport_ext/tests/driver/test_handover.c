@@ -29,7 +29,7 @@ static int64_t write_add(harness_t *h, int32_t type, const char *channel)
     return c.correlation_id;
 }
 
-/* ---- endpoints go when nobody speaks of them any more ---- */
+/* ---- endpoints are freed when no command names them any more ---- */
 
 static rsti_agent_command_t last_words; /* object NULL: reported */
 

@@ -404,7 +404,7 @@ TEST(revoked_image_goes_at_once)
     harness_close(r.h);
 }
 
-/* ---- who comes later ---- */
+/* ---- later subscribers ---- */
 
 /* N30: the first reader takes the data in the log; the conductor learns in its next pass that it
  * joined. */

@@ -257,7 +257,7 @@ TEST(wildcard_and_session_filters_are_removed_in_every_order)
                 CHECK_EQ(state_of(&e, session), is_wanted ? (int)RSTI_SESSION_ACTIVE : -1);
             }
         }
-        CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL); /* nobody lost one */
+        CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL); /* no client lost one */
         advance_alive(h, 13 * RSTI_NS_PER_S, 100 * MS);
         CHECK_EQ(h->driver->conductor.images.count, 0);
         CHECK_EQ(h->driver->conductor.receive_endpoints.count, 0);

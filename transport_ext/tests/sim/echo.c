@@ -90,12 +90,12 @@ static void check_publication(const echo_t *echo)
     if (rst_publication_is_closed(publication)) {
         return;
     }
-    sim_count("echo: facts of a publication");
+    sim_count("echo: info of a publication");
     if (strcmp(info.channel, echo->channel) != 0 || info.is_ipc != echo->is_ipc
         || info.is_exclusive != echo->is_exclusive || info.max_payload_length != info.mtu - 32
         || info.max_position != (int64_t)info.term_length << 31
         || (info.channel_status_id < 0) != echo->is_ipc) {
-        sim_fail("side role %d: facts of %s are wrong", echo->self->index, info.channel);
+        sim_fail("side role %d: the info of %s is wrong", echo->self->index, info.channel);
     }
     if (position < echo->sent || consumed > position || window < 0
         || rst_publication_position_limit(publication) < 0 || next != 0 || term_offset % 32 != 0
@@ -124,7 +124,7 @@ static void check_subscription(const echo_t *echo)
     if (rst_subscription_is_closed(subscription) || is_lost(echo)) {
         return;
     }
-    sim_count("echo: facts of a subscription");
+    sim_count("echo: info of a subscription");
     if (strcmp(info.channel, echo->channel) != 0 || info.stream_id != echo->stream_id || fill < 0
         || window < 0 || status != RST_CHANNEL_ACTIVE || (addresses == 1) == echo->is_ipc
         || (!echo->is_ipc && strstr(echo->channel, address) == NULL)) {
@@ -151,7 +151,7 @@ static void wait_for_more(const echo_t *echo)
         }
         return;
     }
-    sim_count("echo: waited as a loop does");
+    sim_count("echo: waited as an event loop");
     const int armed = rst_waiter_arm(echo->waiter);
     if (armed == 0) {
         struct pollfd fd = {.fd = rst_waiter_fd(echo->waiter), .events = POLLIN};
@@ -168,7 +168,7 @@ static void check_wake(const echo_t *echo)
     rst_waiter_wake(echo->waiter);
     const int result = rst_waiter_wait(echo->waiter, PATIENCE_NS, 0);
     if (result == 0 || world.now_ns - begin_ns > PATIENCE_NS / 2) {
-        sim_fail("side role %d: woken, it slept on", echo->self->index);
+        sim_fail("side role %d: it slept on after a wake-up", echo->self->index);
     }
 }
 
@@ -212,11 +212,11 @@ static bool hear(echo_t *echo, int64_t number)
     if (count != 1 || messages[0].length != sizeof number
         || memcmp(messages[0].data, &number, sizeof number) != 0
         || messages[0].reserved_value != number || messages[0].position != echo->sent) {
-        sim_fail("side role %d said %" PRId64 " and heard %d messages", echo->self->index, number,
-            count);
+        sim_fail("side role %d sent %" PRId64 " and received %d messages", echo->self->index,
+            number, count);
     }
     rst_batch_release(echo->batch);
-    sim_count("echo: said and heard");
+    sim_count("echo: sent and received");
     return true;
 }
 
@@ -225,7 +225,7 @@ static void talk(echo_t *echo)
     const int32_t count = 1 + (int32_t)sim_below(RNG_ACTOR, MESSAGES_MAX);
     for (int64_t number = 1; number <= count; number++) {
         if (!say(echo, number) || !hear(echo, number)) {
-            sim_count("echo: nobody hears");
+            sim_count("echo: no reader");
             return;
         }
         check_publication(echo);

@@ -43,7 +43,7 @@ static bool fds_are_touched;
  * lines. The last entry belongs to code outside of all fibers. */
 static uint8_t locals[SIM_FIBERS_MAX + 1][SIM_FIBER_LOCAL_SIZE] __attribute__((aligned(64)));
 
-static const char *who(void)
+static const char *running_fiber(void)
 {
     return current == NULL ? "the scheduler" : current->name;
 }
@@ -59,7 +59,7 @@ void sim_fibers_init(void)
     has_happened = false;
     current = NULL;
     preemption_mean = 0;
-    sim_context = who;
+    sim_context = running_fiber;
 }
 
 void sim_fibers_set_preemption(int64_t mean_accesses)
@@ -192,7 +192,7 @@ void rsti_sim_preempt(void)
         return;
     }
     if (!world.is_calm && sim_chance(RNG_SCHEDULE, absence_chance)) {
-        sim_count("fault: away in the midst of it");
+        sim_count("fault: not scheduled during an activity");
         current->absent_until_ns = world.now_ns
             + (int64_t)sim_below(RNG_SCHEDULE, (uint64_t)absence_ns_max);
     }
@@ -231,7 +231,7 @@ bool sim_fiber_wait(const uint64_t *word, int fd, int64_t wake_ns)
 {
     sim_fiber_t *self = current;
     if (self == NULL) {
-        sim_fail("the scheduler cannot wait");
+        sim_fail("the scheduler itself must not wait");
     }
     self->state = FIBER_WAITING;
     self->wake_ns = wake_ns;
@@ -381,7 +381,7 @@ bool sim_fibers_run(bool (*should_stop)(void), int64_t limit_ns)
         }
         const int64_t next_ns = quiet_until_ns < event_ns ? quiet_until_ns : event_ns;
         if (next_ns == NEVER) {
-            sim_fail("nobody will ever run again");
+            sim_fail("no fiber can ever run again");
         }
         world.now_ns = next_ns < limit_ns ? next_ns : limit_ns;
     }

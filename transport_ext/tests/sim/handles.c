@@ -202,14 +202,14 @@ int __wrap_munmap(void *base, size_t length)
         if (mappings[i].base == base) {
             if (mappings[i].length != length
                 || mappings[i].process_id != sim_process_current()->id) {
-                sim_fail("a mapping of %zu bytes is taken away as %zu, or by another process",
+                sim_fail("a mapping of %zu bytes is unmapped as %zu bytes, or by another process",
                     mappings[i].length, length);
             }
             mappings[i] = mappings[--mapping_count];
             return __real_munmap(base, length);
         }
     }
-    sim_fail("something is unmapped that is not mapped");
+    sim_fail("an address is unmapped that is not mapped");
 }
 
 /* ---- ends ---- */

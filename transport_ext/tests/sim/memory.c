@@ -63,7 +63,7 @@ void rsti_free(void *memory)
     }
     block_t *block = (block_t *)memory - 1;
     if (block->magic != MAGIC) {
-        sim_fail("a block is freed that is none, or twice");
+        sim_fail("an invalid block is freed, or a block twice");
     }
     if (block->prev != NULL) {
         block->prev->next = block->next;

@@ -85,14 +85,14 @@ static void ask_for_nonsense(const sim_side_role_t *self)
         RST_EINVAL);
     refused_here(self, "no such counter", rst_client_read_counter(client, -1, &counter),
         RST_EINVAL);
-    refused_here(self, "an id nobody gave", rst_client_await(client, INT64_MAX, 0), RST_EINVAL);
-    refused_here(self, "a session id nobody gave",
+    refused_here(self, "an unknown id", rst_client_await(client, INT64_MAX, 0), RST_EINVAL);
+    refused_here(self, "an unknown session id",
         rst_client_take_session_id(client, INT64_MAX, &session_id), RST_EINVAL);
     if (rst_client_take_publication(client, INT64_MAX) != NULL
         || rst_client_take_subscription(client, INT64_MAX) != NULL
         || rst_client_take_counter(client, INT64_MAX) != NULL
         || rst_client_find_counter(client, 1000, INT64_MAX) != -1) {
-        sim_fail("side role %d takes what nobody made", self->index);
+        sim_fail("side role %d takes a resource that was never made", self->index);
     }
 }
 
@@ -127,7 +127,7 @@ static void find_no_driver(const sim_side_role_t *self)
     const int64_t begin_ns = world.now_ns;
     refused_here(self, "no driver", rst_client_open(&client, &params), RST_ENODRIVER);
     if (world.now_ns - begin_ns > SIM_S) {
-        sim_count("misuse: a slow look for a driver");
+        sim_count("misuse: a slow probe for a driver");
     }
 }
 
@@ -186,7 +186,7 @@ static void offer_nonsense(const sim_side_role_t *self, rst_publication_t *publi
             RST_EINVAL);
     }
     if (rst_claim_commit(&claim) != -RST_EINVAL || rst_claim_abort(&claim) != -RST_EINVAL) {
-        sim_fail("side role %d ends a claim it has not", self->index);
+        sim_fail("side role %d ends a claim that it does not have", self->index);
     }
 }
 

@@ -46,7 +46,7 @@ void sim_misuse_terminate(const sim_side_role_t *self)
     const rst_driver_t *before = driver->driver;
     if (rst_tool_terminate(driver->params.dir, token, sizeof token) != -RST_EINVAL
         || rst_tool_terminate(driver->params.dir, NULL, 1) != -RST_EINVAL) {
-        sim_fail("side role %d: such a token is no token", self->index);
+        sim_fail("side role %d: an invalid token is accepted", self->index);
     }
     if (rst_tool_terminate(driver->params.dir, token, strlen(token)) == 0) {
         sim_count("misuse: a driver is asked to end");

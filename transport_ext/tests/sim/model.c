@@ -195,7 +195,7 @@ static const sim_writer_t *writer_of(const sim_view_t *view, int64_t identity, i
     const int64_t id = identity >> 32;
     *number = (int32_t)(identity & 0xffffffff) - 1;
     if (id < 0 || id >= writer_count || *number < 0) {
-        sim_fail("a message comes that nobody sent (identity %" PRIx64 ")", identity);
+        sim_fail("a message arrives that no writer sent (identity %" PRIx64 ")", identity);
     }
     const sim_writer_t *writer = &writers[id];
     if (writer->session_id != view->session_id || writer->stream_id != view->stream_id) {
@@ -203,7 +203,7 @@ static const sim_writer_t *writer_of(const sim_view_t *view, int64_t identity, i
             writer->stream_id, view->stream_id);
     }
     if (*number >= writer->attempted) {
-        sim_fail("message %d of writer %d comes, it sent only %d", *number, writer->id,
+        sim_fail("message %d of writer %d arrives, only %d were sent", *number, writer->id,
             writer->attempted);
     }
     return writer;

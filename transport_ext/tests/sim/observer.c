@@ -85,7 +85,7 @@ static void look_for_life(const sim_side_role_t *self, const char *dir)
     const int life = rst_driver_probe(dir);
     sim_count(life == 2 ? "observer: a driver lives" : "observer: no driver lives");
     if (life < 0 || life > 2 || (before != NULL && before == driver->driver && life != 2)) {
-        sim_fail("side role %d: the life of a driver is %d", self->index, life);
+        sim_fail("side role %d: the probe of a driver returns %d", self->index, life);
     }
 }
 
@@ -101,7 +101,7 @@ void sim_observer_round(sim_side_role_t *self)
     }
     const int opened = rst_tool_open(&tool, dir);
     if (opened < 0) {
-        sim_count("observer: nothing to look at");
+        sim_count("observer: no driver files");
         return;
     }
     look_at_life(self, tool);
@@ -110,16 +110,18 @@ void sim_observer_round(sim_side_role_t *self)
     sim_side_role_pause(self);
     const int errors = rst_tool_errors(tool, on_error, &look);
     if (errors != look.entries) {
-        sim_fail("side role %d: %d errors are %d", self->index, look.entries, errors);
+        sim_fail("side role %d: %d errors were listed, %d reported", self->index, look.entries,
+            errors);
     }
     look.entries = 0;
     const int since = rst_tool_errors_since(tool, INT64_MAX, on_error, &look);
     if (since != 0 || look.entries != 0) {
-        sim_fail("side role %d: errors of the future", self->index);
+        sim_fail("side role %d: errors with a future time", self->index);
     }
     const int losses = rst_tool_losses(tool, on_loss, &look);
     if (losses != look.entries) {
-        sim_fail("side role %d: %d losses are %d", self->index, look.entries, losses);
+        sim_fail("side role %d: %d losses were listed, %d reported", self->index, look.entries,
+            losses);
     }
     rst_tool_close(tool);
 }

@@ -61,7 +61,7 @@ static void write_line(const rst_driver_params_t *wanted, const char *option, ch
 static void on_notice(void *arg, const char *text)
 {
     (void)arg;
-    sim_fail("an option is not taken as it was given: %s", text);
+    sim_fail("an option is not parsed as written: %s", text);
 }
 
 static void read_from_file(const sim_driver_t *driver, const rst_driver_params_t *wanted,
@@ -125,7 +125,7 @@ void sim_options_read(sim_driver_t *driver)
         (void)rst_driver_params_get(&wanted, option->name, before, sizeof before);
         (void)rst_driver_params_get(&read, option->name, after, sizeof after);
         if (strcmp(before, after) != 0) {
-            sim_fail("option %s was %s and is read as %s", option->name, before, after);
+            sim_fail("option %s was %s and is parsed as %s", option->name, before, after);
         }
     }
     driver->params = read; /* the driver runs with the parsed options */

@@ -89,7 +89,7 @@ static void check_place(const callback_poll_t *poll_call, const rst_fragment_t *
 static rst_poll_action_t on_inner_fragment(void *arg, const rst_fragment_t *fragment)
 {
     (void)arg;
-    sim_fail("a poll inside a poll hands out what ends at %" PRId64, fragment->position);
+    sim_fail("a nested poll hands out a fragment that ends at %" PRId64, fragment->position);
 }
 
 /* A nested poll in a callback is refused and moves no position. */
@@ -239,7 +239,7 @@ static void move_on(const callback_poll_t *poll_call, rst_image_t *image)
     rst_image_info(image, &info);
     if (!is_refusal(rst_image_set_position(image, info.position - RSTI_FRAME_ALIGNMENT))
         || !is_refusal(rst_image_set_position(image, info.position + 1))) {
-        sim_fail("subscriber %d may go back, or to where no frame lies",
+        sim_fail("subscriber %d may move back, or to a position without a frame",
             poll_call->poll->reader->index);
     }
     if (poll_call->skip_to > 0) {

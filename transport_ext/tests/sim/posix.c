@@ -75,7 +75,7 @@ int __wrap_sched_yield(void)
     return 0;
 }
 
-/* ---- who and by chance ---- */
+/* ---- process ids and random numbers ---- */
 
 pid_t __wrap_getpid(void)
 {
@@ -154,7 +154,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
     rsti_sim_point();
     while (pthread_mutex_trylock(mutex) != 0) {
         if (sim_fiber_current() == NULL) {
-            sim_fail("a lock is held that is wanted outside of all threads");
+            sim_fail("a lock needed outside of all threads is held");
         }
         sim_fiber_yield();
     }

@@ -200,7 +200,7 @@ static bool is_worth_waiting(const sim_publisher_t *self, int64_t reason, int64_
         const int64_t longest_ns = must_send_all ? NOT_FOUND_NS_MAX : NOT_CONNECTED_NS_MAX;
         const bool is_waiting = !world.is_calm || world.now_ns - refused_since_ns < longest_ns;
         if (!is_waiting && must_send_all) {
-            sim_fail("publisher %d finds nobody on %s", self->index, self->channel);
+            sim_fail("publisher %d finds no receiver on %s", self->index, self->channel);
         }
         return is_waiting;
     }

@@ -65,7 +65,7 @@ static void offer_misplaced(const sim_publisher_t *self, size_t length)
     const int64_t result = rst_publication_offer_frames(self->publication, block, length);
     memcpy(block, &header, sizeof header);
     if (result > 0) {
-        sim_fail("publisher %d: frames that lie elsewhere are taken", self->index);
+        sim_fail("publisher %d: frames with a wrong position are accepted", self->index);
     }
     sim_count(result == RST_ERROR ? "publisher: misplaced frames refused"
                                   : "publisher: misplaced frames not looked at");
@@ -118,7 +118,7 @@ int64_t sim_publisher_more(sim_publisher_t *publisher)
     return offer_frames(publisher);
 }
 
-/* ---- a claim that nobody ends ---- */
+/* ---- a claim that is never ended ---- */
 
 /* The padding may be gone when we look: readers pass it at once, then its memory is cleaned and
  * used again. */
@@ -146,7 +146,7 @@ static void await_unblocked(const sim_publisher_t *self, const rst_claim_t *clai
             : blocked_since_ns < INT64_MAX ? blocked_since_ns
                                            : world.now_ns;
         if (is_blocked && world.now_ns - blocked_since_ns > patience_ns) {
-            sim_fail("publisher %d: nobody gives up its claim at %" PRId64, self->index, begin);
+            sim_fail("publisher %d: its claim at %" PRId64 " is not unblocked", self->index, begin);
         }
         sim_fiber_sleep(LOOK_NS);
     }
@@ -162,7 +162,7 @@ static void hold(const sim_publisher_t *self, const rst_claim_t *claim, int64_t 
     if (is_unblocked(self, claim, begin) && !rst_publication_is_closed(self->publication)) {
         sim_fiber_sleep(UNBLOCK_SLACK_NS); /* the client may be lost without knowing it yet */
         if (rst_client_state(self->client->client) == RST_CLIENT_OPEN) {
-            sim_fail("publisher %d: the claim of an exclusive publication is given up",
+            sim_fail("publisher %d: the claim of an exclusive publication is unblocked",
                 self->index);
         }
     }

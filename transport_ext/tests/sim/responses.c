@@ -328,7 +328,7 @@ static void answer(const sim_part_t *self, caller_t *caller, const header_t *req
     const int64_t patience_ns = actors.is_gentle ? OFFER_NS_MAX : ROUGH_OFFER_NS_MAX;
     while (rst_publication_offer(caller->answers, message, length, 0) <= 0) {
         if (world.now_ns - begin_ns > patience_ns || !is_open(self)) {
-            sim_count("responder: nobody wants the answer");
+            sim_count("responder: no reader of the answer");
             rst_publication_close(caller->answers);
             *caller = (caller_t){0}; /* a further answer would leave a gap in the stream */
             return;

@@ -249,17 +249,17 @@ void sim_run(uint64_t seed, bool is_traced)
     sim_agenda_add(actors.calm_ns, become_calm, NULL, 0);
     if (!sim_fibers_run(has_published, world.now_ns + PUBLISHING_NS_MAX)) {
         tell_clients();
-        sim_fail("publishers do not come to an end");
+        sim_fail("the publishers do not finish");
     }
     sim_event("all is published");
     actors.is_publishing_over = true;
     if (!sim_fibers_run(has_read, world.now_ns + READING_NS_MAX)) {
         tell_clients();
-        sim_fail("subscribers do not come to an end");
+        sim_fail("the subscribers do not finish");
     }
     if (!sim_fibers_run(is_settled, world.now_ns + SETTLING_NS_MAX)) {
         tell_counters();
-        sim_fail("the drivers keep counters of what is gone");
+        sim_fail("the drivers keep counters of resources that are gone");
     }
     (void)sim_fibers_run(never, world.now_ns + QUIET_NS); /* an agent may be in the middle of it */
     sim_user_counters_check();

@@ -158,7 +158,7 @@ static void *write_all(void *arg)
             i++;
         } else if (result != RST_ADMIN_ACTION
             && rst_waiter_wait(ends->write_waiter, 5 * SECOND_NS, 0) != 1) {
-            fprintf(stderr, "writer: nobody woke it after %" PRId64 "\n", i);
+            fprintf(stderr, "writer: no wake-up after %" PRId64 "\n", i);
             return NULL;
         }
     }
