@@ -175,7 +175,7 @@ TEST(fifos_of_a_dead_client_go)
     close(c);
 }
 
-TEST(what_is_no_fifo_is_not_written)
+TEST(other_file_types_are_not_written)
 {
     char dir[512], path[600];
     struct stat status;
@@ -218,4 +218,4 @@ TEST(agents_are_woken_without_another_descriptor)
 
 TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process), RUN(vanished_sleeper_harms_nobody),
     RUN(cache_is_bounded_and_right), RUN(fifos_of_a_dead_client_go),
-    RUN(what_is_no_fifo_is_not_written), RUN(agents_are_woken_without_another_descriptor))
+    RUN(other_file_types_are_not_written), RUN(agents_are_woken_without_another_descriptor))

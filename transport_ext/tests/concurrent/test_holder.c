@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-TEST(what_is_written_is_read)
+TEST(complete_record_is_read)
 {
     rsti_counter_value_t value = {.value = 7, .registration_id = 8};
     rsti_holder_t got;
@@ -27,7 +27,7 @@ TEST(what_is_written_is_read)
 }
 
 /* A writer that died in the middle: the reader gives up instead of waiting. */
-TEST(what_was_never_finished_is_not_read)
+TEST(unfinished_record_is_not_read)
 {
     rsti_counter_value_t value = {0};
     rsti_holder_t got;
@@ -73,5 +73,5 @@ TEST(no_half_is_read_while_it_changes)
     CHECK(changes > 0);
 }
 
-CHECK_MAIN(RUN(what_is_written_is_read), RUN(what_was_never_finished_is_not_read),
+CHECK_MAIN(RUN(complete_record_is_read), RUN(unfinished_record_is_not_read),
     RUN(no_half_is_read_while_it_changes))

@@ -377,7 +377,7 @@ TEST(connections_come_and_go)
 }
 
 /* When a stream with bytes in flight goes, the others get its share back. */
-TEST(what_is_gone_does_not_count)
+TEST(ended_stream_does_not_count)
 {
     world_t *world = begin(check_seed(), "static", 32 * 1024);
     add_stream(world, "");
@@ -431,5 +431,5 @@ TEST(hostile_words_change_nothing)
 CHECK_MAIN(RUN(a_connection_keeps_within_its_budget),
     RUN(nothing_stands_still_when_acknowledgements_are_lost), RUN(one_message_may_go_beyond),
     RUN(a_stream_budget_keeps_a_hanging_reader_to_itself), RUN(a_stream_budget_alone),
-    RUN(acknowledgements_are_few), RUN(connections_come_and_go), RUN(what_is_gone_does_not_count),
+    RUN(acknowledgements_are_few), RUN(connections_come_and_go), RUN(ended_stream_does_not_count),
     RUN(hostile_words_change_nothing))

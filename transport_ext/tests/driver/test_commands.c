@@ -34,7 +34,7 @@ TEST(first_command_makes_a_heartbeat_counter)
 }
 
 /* L1, L2, N18 */
-TEST(what_is_not_served_is_refused_by_name)
+TEST(unsupported_parameters_are_refused_by_name)
 {
     harness_t *h = harness_open();
     const int pub = RSTI_CMD_ADD_PUBLICATION, sub = RSTI_CMD_ADD_SUBSCRIPTION;
@@ -370,10 +370,10 @@ TEST(options_are_checked)
     unsetenv("RSTREAM_TERM_BUFFER_LENGTH");
 }
 
-CHECK_MAIN(RUN(first_command_makes_a_heartbeat_counter), RUN(what_is_not_served_is_refused_by_name),
-    RUN(bad_commands_are_answered), RUN(names_may_not_share_a_stream_id),
-    RUN(a_rate_is_the_publication_s_own), RUN(the_driver_s_rate_is_for_those_who_say_none),
-    RUN(shared_and_exclusive_publications), RUN(wildcard_port_is_shown), RUN(user_counters),
-    RUN(silent_client_is_given_up), RUN(ipc_limit_follows_the_slowest_subscriber),
-    RUN(ipc_end_of_stream), RUN(dead_producer_is_unblocked), RUN(directory_has_one_driver),
-    RUN(options_are_checked))
+CHECK_MAIN(RUN(first_command_makes_a_heartbeat_counter),
+    RUN(unsupported_parameters_are_refused_by_name), RUN(bad_commands_are_answered),
+    RUN(names_may_not_share_a_stream_id), RUN(a_rate_is_the_publication_s_own),
+    RUN(the_driver_s_rate_is_for_those_who_say_none), RUN(shared_and_exclusive_publications),
+    RUN(wildcard_port_is_shown), RUN(user_counters), RUN(silent_client_is_given_up),
+    RUN(ipc_limit_follows_the_slowest_subscriber), RUN(ipc_end_of_stream),
+    RUN(dead_producer_is_unblocked), RUN(directory_has_one_driver), RUN(options_are_checked))

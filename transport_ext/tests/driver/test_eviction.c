@@ -129,7 +129,7 @@ TEST(the_publisher_goes_on_without_its_only_reader)
 
 /* A slow reader does not stall: with one byte of progress in every half of the time it is never
  * evicted. A reader without unread data may stand still. */
-TEST(who_moves_or_holds_nothing_stays)
+TEST(moving_or_empty_reader_stays)
 {
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?term-length=64k", 10);
@@ -294,7 +294,7 @@ TEST(a_stream_that_ends_does_not_wait_for_it)
     harness_close(h);
 }
 
-TEST(what_cannot_be_meant_is_refused)
+TEST(impossible_eviction_times_are_refused)
 {
     harness_t *h = harness_open();
     const char *const bad[] = {"aeron:ipc?rs-evict=0", "aeron:ipc?rs-evict=9ms",
@@ -309,8 +309,8 @@ TEST(what_cannot_be_meant_is_refused)
 }
 
 CHECK_MAIN(RUN(the_others_go_on_without_a_reader_of_ipc), RUN(the_others_go_on_without_a_spy),
-    RUN(the_publisher_goes_on_without_its_only_reader), RUN(who_moves_or_holds_nothing_stays),
+    RUN(the_publisher_goes_on_without_its_only_reader), RUN(moving_or_empty_reader_stays),
     RUN(the_others_go_on_without_a_reader_of_an_image),
     RUN(a_receiver_without_its_only_reader_leaves_the_group),
     RUN(it_is_let_go_from_all_its_sessions), RUN(a_stream_that_ends_does_not_wait_for_it),
-    RUN(what_cannot_be_meant_is_refused))
+    RUN(impossible_eviction_times_are_refused))

@@ -105,7 +105,7 @@ static publisher_t publisher_open(const char *rate)
     return p;
 }
 
-TEST(what_is_believed_is_echoed_to_all_destinations)
+TEST(accepted_fill_is_echoed_to_all_destinations)
 {
     const publisher_t p = publisher_open("|rs-rate=adaptive");
     CHECK_EQ(p.publication->endpoint->destinations->count, 2);
@@ -224,7 +224,7 @@ static int overload(int64_t receiver_id, int32_t session_id, double strength)
     return naks;
 }
 
-TEST(who_hears_another_one_stays_silent)
+TEST(receiver_that_hears_an_echo_stays_silent)
 {
     const int alone = overload(1, SESSION, 0);
     fprintf(stderr, "%d fill NAKs alone\n", alone);
@@ -236,7 +236,7 @@ TEST(who_hears_another_one_stays_silent)
     CHECK_EQ(overload(4711, SESSION + 1, 1.0), alone);
 }
 
-TEST(what_is_no_echo_changes_nothing)
+TEST(invalid_echoes_change_nothing)
 {
     reader_t r = reader_open();
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
@@ -257,7 +257,7 @@ TEST(what_is_no_echo_changes_nothing)
     harness_close(r.h);
 }
 
-CHECK_MAIN(RUN(what_is_believed_is_echoed_to_all_destinations),
+CHECK_MAIN(RUN(accepted_fill_is_echoed_to_all_destinations),
     RUN(the_fullest_is_heard_from_further_behind_than_half_a_term),
-    RUN(without_a_law_that_follows_fill_nothing_is_echoed), RUN(who_hears_another_one_stays_silent),
-    RUN(what_is_no_echo_changes_nothing))
+    RUN(without_a_law_that_follows_fill_nothing_is_echoed),
+    RUN(receiver_that_hears_an_echo_stays_silent), RUN(invalid_echoes_change_nothing))

@@ -48,7 +48,7 @@ static void bring(const reader_t *r, int32_t offset)
     advance_alive(r->h, MS, MS);
 }
 
-TEST(what_lies_behind_a_gap_is_no_full_buffer)
+TEST(data_behind_a_gap_are_no_full_buffer)
 {
     reader_t r = reader_open();
     for (int32_t i = 1; i < 28; i++) { /* the first one is missing */
@@ -64,7 +64,7 @@ TEST(what_lies_behind_a_gap_is_no_full_buffer)
     harness_close(r.h);
 }
 
-TEST(what_found_the_buffer_full_counts_until_it_is_here)
+TEST(dropped_data_count_until_they_arrive)
 {
     reader_t r = reader_open();
     for (int32_t i = 1; i < 32; i++) {
@@ -118,6 +118,5 @@ TEST(a_way_that_loses_is_full_all_the_same)
     }
 }
 
-CHECK_MAIN(RUN(what_lies_behind_a_gap_is_no_full_buffer),
-    RUN(what_found_the_buffer_full_counts_until_it_is_here),
+CHECK_MAIN(RUN(data_behind_a_gap_are_no_full_buffer), RUN(dropped_data_count_until_they_arrive),
     RUN(a_way_that_loses_is_full_all_the_same))

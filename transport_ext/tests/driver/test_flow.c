@@ -156,7 +156,7 @@ TEST(min_goes_with_the_slowest_until_it_is_gone)
 }
 
 /* I3, N13 */
-TEST(who_says_goodbye_holds_nobody_up)
+TEST(departing_receiver_holds_nothing_up)
 {
     publisher_t p;
     publisher_open(&p, GROUP "|fc=min", NULL);
@@ -492,8 +492,8 @@ TEST(a_registered_strategy_serves_a_channel)
     harness_close(p.h);
 }
 
-CHECK_MAIN(RUN(min_goes_with_the_slowest_until_it_is_gone), RUN(who_says_goodbye_holds_nobody_up),
-    RUN(a_group_is_connected_from_its_least_size_on),
+CHECK_MAIN(RUN(min_goes_with_the_slowest_until_it_is_gone),
+    RUN(departing_receiver_holds_nothing_up), RUN(a_group_is_connected_from_its_least_size_on),
     RUN(tagged_goes_with_those_that_carry_the_tag), RUN(a_tail_that_is_no_tag_is_an_error),
     RUN(a_tail_of_items_is_no_error), RUN(max_leaves_the_slow_one_behind),
     RUN(a_joiner_is_waited_for), RUN(a_status_message_from_far_away_is_no_sign_of_life),

@@ -164,7 +164,7 @@ TEST(a_manual_destination_may_be_resolved_later_and_move)
 }
 
 /* L14: a result for an endpoint that is closing is dropped. */
-TEST(what_is_gone_is_not_looked_up)
+TEST(removed_names_are_not_looked_up)
 {
     table_t table;
     harness_t *h = open_with(&table, "127.0.0.1");
@@ -379,7 +379,7 @@ TEST(too_many_names_at_once_are_refused)
 
 CHECK_MAIN(RUN(a_silent_endpoint_is_looked_up_again),
     RUN(numbers_and_living_peers_are_not_looked_up),
-    RUN(a_manual_destination_may_be_resolved_later_and_move), RUN(what_is_gone_is_not_looked_up),
+    RUN(a_manual_destination_may_be_resolved_later_and_move), RUN(removed_names_are_not_looked_up),
     RUN(response_channels_are_not_looked_up), RUN(an_unknown_endpoint_is_refused_by_name),
     RUN(a_table_gives_the_answer_that_its_counter_says), RUN(bad_tables_and_kinds_are_refused),
     RUN(lookups_are_asked_for_until_they_are_there),

@@ -75,7 +75,7 @@ static const answer_t *told(const link_t *l)
     return answer_of_type(l->sides[0].h, RSTI_RSP_PUBLICATION_ERROR);
 }
 
-TEST(who_polls_is_kept_whatever_is_lost)
+TEST(polling_reader_is_kept_whatever_is_lost)
 {
     const double losses[] = {0, 0.3};
     for (int i = 0; i < 2; i++) {
@@ -91,7 +91,7 @@ TEST(who_polls_is_kept_whatever_is_lost)
 }
 
 /* Its driver and its client live: status messages arrive, and the window has room. */
-TEST(who_hangs_is_given_up_and_taken_back)
+TEST(hanging_reader_is_given_up_and_taken_back)
 {
     link_t *l = begin(true);
     run(l, READER_POLLS, 5 * RSTI_NS_PER_S);
@@ -131,7 +131,7 @@ TEST(a_way_that_breaks_is_found)
 }
 
 /* Its application requests nothing, so no poll is expected. */
-TEST(who_wants_nothing_is_kept)
+TEST(reader_without_demand_is_kept)
 {
     link_t *l = begin(true);
     run(l, READER_POLLS, 2 * RSTI_NS_PER_S);
@@ -142,7 +142,7 @@ TEST(who_wants_nothing_is_kept)
 }
 
 /* An Aeron client on our driver does not know NOOPs, and an Aeron sender receives no answer. */
-TEST(who_does_not_know_of_it_is_kept)
+TEST(peer_without_noops_is_kept)
 {
     link_t *l = begin(false);
     run(l, READER_HANGS, 10 * RSTI_NS_PER_S);
@@ -158,6 +158,6 @@ TEST(who_does_not_know_of_it_is_kept)
     link_close(l);
 }
 
-CHECK_MAIN(RUN(who_polls_is_kept_whatever_is_lost), RUN(who_hangs_is_given_up_and_taken_back),
-    RUN(a_way_that_breaks_is_found), RUN(who_wants_nothing_is_kept),
-    RUN(who_does_not_know_of_it_is_kept))
+CHECK_MAIN(RUN(polling_reader_is_kept_whatever_is_lost),
+    RUN(hanging_reader_is_given_up_and_taken_back), RUN(a_way_that_breaks_is_found),
+    RUN(reader_without_demand_is_kept), RUN(peer_without_noops_is_kept))

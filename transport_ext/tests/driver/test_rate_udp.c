@@ -201,7 +201,7 @@ TEST(a_law_is_told_in_the_setup_and_in_counters)
     link_close(l);
 }
 
-TEST(who_is_read_in_time_hears_no_fill_nak)
+TEST(timely_reader_sends_no_fill_nak)
 {
     traffic_t traffic;
     link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "adaptive");
@@ -477,7 +477,7 @@ CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_ho
     RUN(far_from_the_limit_each_message_goes_at_once),
     RUN(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most),
     RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
-    RUN(a_law_is_told_in_the_setup_and_in_counters), RUN(who_is_read_in_time_hears_no_fill_nak),
+    RUN(a_law_is_told_in_the_setup_and_in_counters), RUN(timely_reader_sends_no_fill_nak),
     RUN(fill_drives_the_rate_to_what_the_reader_takes), RUN(a_stop_is_felt_and_forgotten),
     RUN(capacity_that_changes_is_followed), RUN(another_law_while_running),
     RUN(a_law_without_room_for_its_counters), RUN(demand_is_the_buffer),

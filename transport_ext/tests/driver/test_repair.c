@@ -196,7 +196,7 @@ static int64_t latency_us(const char *name, const link_params_t *params, int64_t
     return repaired_ns / 1000;
 }
 
-TEST(what_loss_costs_in_latency)
+TEST(latency_cost_of_loss)
 {
     static const struct {
         const char *name;
@@ -300,4 +300,4 @@ TEST(a_lost_tail_is_missed_soon)
 
 CHECK_MAIN(RUN(a_long_thin_link_stays_full), RUN(a_short_fast_link), RUN(worse_links),
     RUN(a_short_queue), RUN(reordering_is_no_loss), RUN(an_aeron_sender_gets_aerons_naks),
-    RUN(what_loss_costs_in_latency), RUN(a_lost_tail_is_missed_soon))
+    RUN(latency_cost_of_loss), RUN(a_lost_tail_is_missed_soon))

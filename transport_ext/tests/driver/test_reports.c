@@ -253,7 +253,7 @@ static int64_t terminate(harness_t *h, const char *token)
 
 /* L16: a client may end the driver only if an option allows it; with a token, only a client that
  * gives the token. */
-TEST(who_may_end_the_driver)
+TEST(permission_to_terminate_the_driver)
 {
     static const struct {
         int64_t is_allowed;
@@ -291,4 +291,4 @@ TEST(who_may_end_the_driver)
 
 CHECK_MAIN(RUN(loss_is_in_the_report_once), RUN(system_counters_carry_their_labels),
     RUN(stalls_are_counted), RUN(the_wall_clock_is_asked_once_a_millisecond),
-    RUN(who_may_end_the_driver))
+    RUN(permission_to_terminate_the_driver))

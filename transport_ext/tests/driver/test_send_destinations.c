@@ -399,7 +399,7 @@ TEST(without_destinations_a_send_is_complete)
 }
 
 /* L7 */
-TEST(what_is_no_destination_is_refused)
+TEST(invalid_destinations_are_refused)
 {
     publisher_t p;
     publisher_open(&p, MANUAL);
@@ -506,5 +506,5 @@ CHECK_MAIN(RUN(a_group_has_a_socket_for_data_and_one_for_control), RUN(unicast_s
     RUN(an_error_at_one_destination_sends_to_all_again),
     RUN(a_full_socket_at_one_destination_is_its_own_loss),
     RUN(manual_destinations_are_added_and_removed), RUN(without_destinations_a_send_is_complete),
-    RUN(what_is_no_destination_is_refused), RUN(both_ids_of_a_shared_publication_are_known),
+    RUN(invalid_destinations_are_refused), RUN(both_ids_of_a_shared_publication_are_known),
     RUN(one_destination_too_many_is_refused), RUN(channels_with_destinations_are_told_apart))

@@ -63,7 +63,7 @@ TEST(bytes_sent_are_bytes_received)
 }
 
 /* H6: retransmissions count both as sent and as retransmitted. */
-TEST(what_comes_again_is_counted_as_sent)
+TEST(retransmissions_count_as_sent)
 {
     way_t way = {.gaps = {.first = 14080, .length = 1408, .count = 1}};
     link_t *l = begin(&way, true, "term-length=256k|init-term-id=0|term-id=0|term-offset=0");
@@ -131,6 +131,6 @@ TEST(a_tenth_of_everything_is_lost)
     }
 }
 
-CHECK_MAIN(RUN(bytes_sent_are_bytes_received), RUN(what_comes_again_is_counted_as_sent),
+CHECK_MAIN(RUN(bytes_sent_are_bytes_received), RUN(retransmissions_count_as_sent),
     RUN(one_nak_repairs_a_long_gap), RUN(a_pattern_of_gaps_is_repaired),
     RUN(a_tenth_of_everything_is_lost))

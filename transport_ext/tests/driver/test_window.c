@@ -128,7 +128,7 @@ TEST(status_messages_to_an_aeron_sender_follow_its_rules)
 /* The receiver takes data up to half a term beyond the consumed position, not beyond the last
  * status message: under fc=max the sender obeys neither, and the size of a full buffer does not
  * change. */
-TEST(what_was_consumed_and_not_told_yet_is_room)
+TEST(consumed_bytes_are_room_before_they_are_announced)
 {
     reader_t r;
     reader_open(&r, UDP "|rcv-wnd=32k", NULL, 0);
@@ -149,7 +149,7 @@ TEST(what_was_consumed_and_not_told_yet_is_room)
 /* Not further than a term beyond the newest status message, since the conductor cleans a term
  * behind the consumed position: a sender that missed it may retransmit all that lies beyond, where
  * the log would be clean. */
-TEST(what_may_come_again_is_not_cleaned)
+TEST(repeatable_data_are_not_cleaned)
 {
     reader_t r;
     reader_open(&r, UDP "|rcv-wnd=32k", NULL, 0);
@@ -401,7 +401,7 @@ TEST(an_unknown_law_makes_no_image)
 }
 
 CHECK_MAIN(RUN(status_messages_to_an_aeron_sender_follow_its_rules),
-    RUN(what_was_consumed_and_not_told_yet_is_room), RUN(what_may_come_again_is_not_cleaned),
+    RUN(consumed_bytes_are_room_before_they_are_announced), RUN(repeatable_data_are_not_cleaned),
     RUN(an_rstream_sender_hears_small_steps_soon), RUN(a_new_term_is_told),
     RUN(the_slowest_of_the_local_readers_counts), RUN(cubic_begins_small_and_gives_way_to_loss),
     RUN(cubic_measures_when_it_is_told_to), RUN(an_rstream_sender_is_asked_under_any_law),

@@ -64,7 +64,7 @@ TEST(no_interval_has_more_than_its_share)
     }
 }
 
-TEST(who_looks_when_it_is_due_gets_all_of_the_rate)
+TEST(timely_producer_gets_all_of_the_rate)
 {
     rsti_allowance_t allowance;
     int64_t now_ns = 5 * RSTI_NS_PER_S;
@@ -86,7 +86,7 @@ TEST(who_looks_when_it_is_due_gets_all_of_the_rate)
     CHECK(looks < 1000); /* and not more often than necessary */
 }
 
-TEST(who_rests_is_not_looked_at)
+TEST(resting_producer_causes_no_checks)
 {
     rsti_allowance_t allowance;
     rsti_allowance_init(&allowance, 1e6, MTU, 77, 0);
@@ -140,7 +140,7 @@ TEST(a_law_as_bytes_per_second)
     CHECK_EQ(rsti_allowance_rate(&rsti_rate_fixed, &params, MTU), 10 * MTU);
 }
 
-CHECK_MAIN(RUN(no_interval_has_more_than_its_share),
-    RUN(who_looks_when_it_is_due_gets_all_of_the_rate), RUN(who_rests_is_not_looked_at),
+CHECK_MAIN(RUN(no_interval_has_more_than_its_share), RUN(timely_producer_gets_all_of_the_rate),
+    RUN(resting_producer_causes_no_checks),
     RUN(a_message_beyond_the_limit_is_earned_before_the_next), RUN(another_rate_counts_from_now_on),
     RUN(a_law_as_bytes_per_second))

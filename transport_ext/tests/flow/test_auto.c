@@ -358,7 +358,7 @@ static int32_t window_behind_gaps(int64_t behind, rsti_congestion_t *congestion)
     return window;
 }
 
-TEST(what_waits_behind_gaps_has_room)
+TEST(data_behind_gaps_have_room)
 {
     rsti_congestion_t congestion = {0};
     const int32_t calm = window_behind_gaps(0, &congestion);
@@ -408,5 +408,5 @@ TEST(nothing_moves_it_out_of_its_bounds)
 
 CHECK_MAIN(RUN(the_window_fills_the_way), RUN(a_slow_reader_has_a_short_queue),
     RUN(a_pause_of_the_reader_changes_nothing), RUN(a_quiet_publisher_finds_its_window_again),
-    RUN(the_window_follows_what_changes), RUN(what_waits_behind_gaps_has_room),
+    RUN(the_window_follows_what_changes), RUN(data_behind_gaps_have_room),
     RUN(nothing_moves_it_out_of_its_bounds))

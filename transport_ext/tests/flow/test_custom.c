@@ -104,7 +104,7 @@ static rsti_flow_params_t params_of(const char *fc_text, bool is_group)
     };
 }
 
-TEST(what_is_wrong_is_named)
+TEST(errors_are_named)
 {
     static const char *const bad_names[] = {
         NULL, "", "Upper", "a b", "a,b", "a|b", "a-name-of-thirty-two-characters-"};
@@ -229,6 +229,6 @@ TEST(the_registry_has_an_end)
     CHECK(rsti_flow_is_known("s0", true) && !rsti_flow_is_known(name, true));
 }
 
-CHECK_MAIN(RUN(what_is_wrong_is_named), RUN(a_channel_chooses_it_by_name),
-    RUN(it_may_refuse_a_channel), RUN(the_driver_chooses_it_for_unicast),
-    RUN(the_least_that_is_needed_is_one_function), RUN(the_registry_has_an_end))
+CHECK_MAIN(RUN(errors_are_named), RUN(a_channel_chooses_it_by_name), RUN(it_may_refuse_a_channel),
+    RUN(the_driver_chooses_it_for_unicast), RUN(the_least_that_is_needed_is_one_function),
+    RUN(the_registry_has_an_end))

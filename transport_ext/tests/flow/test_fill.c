@@ -165,7 +165,7 @@ TEST(loss_is_no_overload)
 
 /* A gap at the bottom holds back everything for 20 ms, then it is readable at once, and the
  * consumer reads at twice the arrival rate. */
-TEST(what_comes_in_counts_behind_a_gap_too)
+TEST(arrivals_behind_a_gap_count)
 {
     rsti_fill_t fill;
     rsti_fill_init(&fill, 0);
@@ -392,7 +392,7 @@ TEST(a_group_speaks_with_few_voices)
     CHECK(sent <= 32); /* four windows of 17 ms, at most 8 in each */
 }
 
-TEST(who_is_clearly_fuller_speaks_all_the_same)
+TEST(clearly_fuller_receiver_reports_anyway)
 {
     rsti_fill_t fill;
     rsti_fill_suppress_t suppress;
@@ -523,10 +523,10 @@ TEST(wild_numbers_are_clamped)
 CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
     RUN(looks_at_one_instant_count_once), RUN(a_consumer_of_batches_keeps_up),
     RUN(a_consumer_of_batches_falls_behind), RUN(loss_is_no_overload),
-    RUN(what_comes_in_counts_behind_a_gap_too), RUN(drain_and_variation_are_those_of_busy_times),
+    RUN(arrivals_behind_a_gap_count), RUN(drain_and_variation_are_those_of_busy_times),
     RUN(a_stall_is_full_strength_and_no_drain), RUN(a_consumer_that_takes_seldom_is_not_stalled),
     RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_says_what_was_seen),
     RUN(demand_makes_the_buffer), RUN(waits_are_long_for_most_and_never_zero_in_a_group),
-    RUN(a_group_speaks_with_few_voices), RUN(who_is_clearly_fuller_speaks_all_the_same),
+    RUN(a_group_speaks_with_few_voices), RUN(clearly_fuller_receiver_reports_anyway),
     RUN(in_a_large_group_half_a_strength_is_news), RUN(in_a_small_group_the_strongest_hardly_wait),
     RUN(a_deadline_is_there_while_there_is_something_to_say), RUN(wild_numbers_are_clamped))

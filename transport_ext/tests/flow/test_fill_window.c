@@ -58,7 +58,7 @@ TEST(a_stall_alone_cuts_nothing)
 }
 
 /* A reader that requests single messages has a small B_eff, and exceeds it. */
-TEST(what_readers_ask_for_is_no_memory)
+TEST(demand_is_no_memory)
 {
     rsti_fill_t fill;
     rsti_fill_init(&fill, 0);
@@ -101,5 +101,4 @@ TEST(told_when_it_matters)
 }
 
 CHECK_MAIN(RUN(less_the_more_there_is), RUN(never_more_than_congestion_says_nor_less_than_one_mtu),
-    RUN(a_stall_alone_cuts_nothing), RUN(what_readers_ask_for_is_no_memory),
-    RUN(told_when_it_matters))
+    RUN(a_stall_alone_cuts_nothing), RUN(demand_is_no_memory), RUN(told_when_it_matters))

@@ -33,7 +33,7 @@ TEST(one_leaves_every_interval)
     CHECK(sent >= 99 && sent <= 100);
 }
 
-TEST(who_stops_answering_is_dead_within_two_intervals)
+TEST(silent_reader_is_dead_within_two_intervals)
 {
     for (int64_t stops_ns = 10 * I; stops_ns < 12 * I; stops_ns += 100) {
         rsti_noop_t noop;
@@ -59,7 +59,7 @@ TEST(who_stops_answering_is_dead_within_two_intervals)
     }
 }
 
-TEST(who_answers_late_but_within_an_interval_lives)
+TEST(late_answer_within_an_interval_keeps_the_reader)
 {
     rsti_noop_t noop;
     rsti_noop_init(&noop, I);
@@ -71,7 +71,7 @@ TEST(who_answers_late_but_within_an_interval_lives)
     }
 }
 
-TEST(who_never_heard_one_is_left_alone)
+TEST(reader_without_a_noop_is_left_alone)
 {
     rsti_noop_t noop;
     rsti_noop_init(&noop, I);
@@ -117,6 +117,6 @@ TEST(hostile_answers_change_nothing)
 }
 
 CHECK_MAIN(RUN(without_an_interval_nothing_is_sent), RUN(one_leaves_every_interval),
-    RUN(who_stops_answering_is_dead_within_two_intervals),
-    RUN(who_answers_late_but_within_an_interval_lives), RUN(who_never_heard_one_is_left_alone),
+    RUN(silent_reader_is_dead_within_two_intervals),
+    RUN(late_answer_within_an_interval_keeps_the_reader), RUN(reader_without_a_noop_is_left_alone),
     RUN(another_peer_begins_anew), RUN(hostile_answers_change_nothing))

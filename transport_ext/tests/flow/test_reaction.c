@@ -48,7 +48,7 @@ TEST(reports_begin_where_they_leave_room_for_a_stop)
 }
 
 /* After a stop the data arrive at the rate of the link, whatever the consumer could take. */
-TEST(who_could_take_more_than_comes_needs_no_more_room)
+TEST(consumer_faster_than_arrivals_needs_no_more_room)
 {
     static const struct {
         double coming;
@@ -99,7 +99,7 @@ TEST(the_margin_rises_with_the_buffer)
     }
 }
 
-TEST(what_is_not_known_counts_as_slow_and_safe)
+TEST(unknown_values_count_as_slow_and_safe)
 {
     const rsti_reaction_t none = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 0, MS, RATE,
         RATE, RATE);
@@ -114,6 +114,6 @@ TEST(what_is_not_known_counts_as_slow_and_safe)
 }
 
 CHECK_MAIN(RUN(reports_begin_where_they_leave_room_for_a_stop),
-    RUN(who_could_take_more_than_comes_needs_no_more_room),
+    RUN(consumer_faster_than_arrivals_needs_no_more_room),
     RUN(reports_begin_no_earlier_than_a_round_trip_can_steer),
-    RUN(the_margin_rises_with_the_buffer), RUN(what_is_not_known_counts_as_slow_and_safe))
+    RUN(the_margin_rises_with_the_buffer), RUN(unknown_values_count_as_slow_and_safe))

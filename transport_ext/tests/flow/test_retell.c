@@ -42,7 +42,7 @@ TEST(not_while_data_come)
 }
 
 /* A status message for every check at one instant would be a storm without end. */
-TEST(what_was_never_told_by_a_look_is_not_told_at_every_look)
+TEST(unsent_values_are_not_sent_at_every_check)
 {
     rsti_retell_t retell = {0};
     const int told = told_in_a_second(&retell, false, 0);
@@ -51,4 +51,4 @@ TEST(what_was_never_told_by_a_look_is_not_told_at_every_look)
 }
 
 CHECK_MAIN(RUN(ever_less_often_while_no_data_come), RUN(not_while_data_come),
-    RUN(what_was_never_told_by_a_look_is_not_told_at_every_look))
+    RUN(unsent_values_are_not_sent_at_every_check))

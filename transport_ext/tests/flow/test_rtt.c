@@ -18,7 +18,7 @@ TEST(the_first_sample_is_the_estimate)
     CHECK_EQ(rtt.least_ns, 100 * MS);
 }
 
-TEST(what_is_no_round_trip_changes_nothing)
+TEST(invalid_round_trips_change_nothing)
 {
     rsti_rtt_t rtt;
     rsti_rtt_init(&rtt);
@@ -133,5 +133,5 @@ TEST(the_least_is_forgotten_in_time)
 
 CHECK_MAIN(RUN(only_the_first_answer_to_a_question_of_ours_counts),
     RUN(the_least_is_forgotten_in_time), RUN(the_first_sample_is_the_estimate),
-    RUN(what_is_no_round_trip_changes_nothing), RUN(estimates_stay_among_the_samples),
+    RUN(invalid_round_trips_change_nothing), RUN(estimates_stay_among_the_samples),
     RUN(it_follows_a_change), RUN(asked_at_once_then_ever_less))

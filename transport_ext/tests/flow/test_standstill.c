@@ -120,7 +120,7 @@ TEST(it_ends_when_the_reports_do)
     CHECK_EQ(limit(&w, SENT), FAR);
 }
 
-TEST(who_never_moved_or_is_unknown_holds_nothing)
+TEST(unmoved_or_unknown_receivers_hold_nothing)
 {
     world_t w = begin();
     status(&w, 3, 0);
@@ -171,5 +171,5 @@ TEST(it_holds_for_a_quarter_of_a_second_and_then_for_a_sixth_of_the_time)
 }
 
 CHECK_MAIN(RUN(its_window_counts_after_a_reaction_time), RUN(it_ends_when_the_reports_do),
-    RUN(who_never_moved_or_is_unknown_holds_nothing), RUN(of_two_that_stand_the_fuller_one_counts),
+    RUN(unmoved_or_unknown_receivers_hold_nothing), RUN(of_two_that_stand_the_fuller_one_counts),
     RUN(it_holds_for_a_quarter_of_a_second_and_then_for_a_sixth_of_the_time))

@@ -63,7 +63,7 @@ TEST(datagrams_limit_too)
     CHECK(sent > 4950 && sent <= 5010);
 }
 
-TEST(what_is_sent_again_spends_down_to_a_limit)
+TEST(retransmissions_spend_down_to_a_limit)
 {
     rsti_tokens_t tokens;
     rsti_tokens_init(&tokens, 100e6, RSTI_RATE_MAX, MTU, 0);
@@ -125,5 +125,5 @@ TEST(wild_numbers_are_clamped)
 
 CHECK_MAIN(RUN(states_change_exactly_at_their_limits),
     RUN(more_than_a_burst_goes_when_the_account_is_full), RUN(datagrams_limit_too),
-    RUN(what_is_sent_again_spends_down_to_a_limit), RUN(a_changed_rate_counts_from_then_on),
+    RUN(retransmissions_spend_down_to_a_limit), RUN(a_changed_rate_counts_from_then_on),
     RUN(fractions_are_not_lost), RUN(wild_numbers_are_clamped))

@@ -67,7 +67,7 @@ static void run_world(int receivers, double loss)
     remove_files();
 }
 
-TEST(what_is_sent_arrives)
+TEST(sent_data_arrive)
 {
     run_world(1, 0);
     run_world(1, 0.02);
@@ -166,7 +166,7 @@ TEST(real_time_delivers_and_has_its_rows_at_their_times)
     run_in_real_time(2);
 }
 
-TEST(what_the_loopback_cannot_be_is_refused)
+TEST(impossible_loopback_worlds_are_refused)
 {
     world_t world;
     rsti_lab_agents_t agents;
@@ -184,7 +184,7 @@ TEST(what_the_loopback_cannot_be_is_refused)
     remove_files();
 }
 
-CHECK_MAIN(RUN(what_is_sent_arrives), RUN(liars_and_forgers_put_in_what_their_records_say),
+CHECK_MAIN(RUN(sent_data_arrive), RUN(liars_and_forgers_put_in_what_their_records_say),
     RUN(a_set_up_that_fails_gives_everything_back),
     RUN(real_time_delivers_and_has_its_rows_at_their_times),
-    RUN(what_the_loopback_cannot_be_is_refused))
+    RUN(impossible_loopback_worlds_are_refused))

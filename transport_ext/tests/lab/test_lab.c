@@ -92,7 +92,7 @@ TEST(a_stop_makes_the_queue_of_its_length)
 /* 150 MB/s under fc=max, whose limit follows the fastest receiver. The other one, at 100, is full
  * after 78 ms (a first burst of 2 ms counts). Then the sender is beyond its buffer, and of the 150
  * everything that is not retransmitted is dropped. */
-TEST(what_finds_the_buffer_full_is_counted_and_asked_for)
+TEST(overruns_are_counted_and_requested)
 {
     world_t world = {0};
     add_run(&world, 1, 1);
@@ -133,7 +133,7 @@ TEST(credit_keeps_within_the_buffer)
 }
 
 /* 3 % of the datagrams are lost: everything arrives in order, and 3 % is sent twice. */
-TEST(what_the_way_loses_is_sent_again)
+TEST(losses_are_retransmitted)
 {
     world_t world = {0};
     add_run(&world, 3, 5);
@@ -222,7 +222,7 @@ TEST(a_reference_to_nothing_is_named)
 }
 
 CHECK_MAIN(RUN(a_constant_rate_below_the_capacity_has_no_queue),
-    RUN(a_stop_makes_the_queue_of_its_length),
-    RUN(what_finds_the_buffer_full_is_counted_and_asked_for), RUN(credit_keeps_within_the_buffer),
-    RUN(what_the_way_loses_is_sent_again), RUN(one_seed_is_one_run), RUN(gaps_are_cut_and_bounded),
-    RUN(a_record_that_is_wrong_is_named), RUN(a_reference_to_nothing_is_named))
+    RUN(a_stop_makes_the_queue_of_its_length), RUN(overruns_are_counted_and_requested),
+    RUN(credit_keeps_within_the_buffer), RUN(losses_are_retransmitted), RUN(one_seed_is_one_run),
+    RUN(gaps_are_cut_and_bounded), RUN(a_record_that_is_wrong_is_named),
+    RUN(a_reference_to_nothing_is_named))

@@ -129,7 +129,7 @@ TEST(a_group_is_its_members)
     rsti_lab_wire_fini(&net.wire);
 }
 
-TEST(what_leads_nowhere_is_gone)
+TEST(datagrams_without_a_destination_vanish)
 {
     net_t net;
     net_open(&net, MS);
@@ -210,5 +210,5 @@ TEST(a_guard_sees_what_enters_a_lane_and_what_is_posted_it_does_not)
 
 CHECK_MAIN(RUN(a_lane_keeps_order_and_takes_its_time),
     RUN(an_interface_takes_no_more_than_it_can_soon_send), RUN(a_group_is_its_members),
-    RUN(what_leads_nowhere_is_gone),
+    RUN(datagrams_without_a_destination_vanish),
     RUN(a_guard_sees_what_enters_a_lane_and_what_is_posted_it_does_not))

@@ -135,7 +135,7 @@ TEST(silence_is_loss)
     CHECK_EQ(ask(&repair, 19 * MS).count, 1);
 }
 
-TEST(what_comes_late_is_waited_for)
+TEST(late_data_are_waited_for)
 {
     rsti_repair_t repair = repair_at(0);
     rsti_repair_on_rtt(&repair, MS, 0, MS);
@@ -269,6 +269,6 @@ TEST(a_full_list_is_filled_from_the_log)
 
 CHECK_MAIN(RUN(in_order_nothing_is_asked_for),
     RUN(gaps_are_asked_for_at_once_and_again_after_a_round_trip), RUN(a_gap_never_crosses_a_term),
-    RUN(retries_back_off), RUN(silence_is_loss), RUN(what_comes_late_is_waited_for),
+    RUN(retries_back_off), RUN(silence_is_loss), RUN(late_data_are_waited_for),
     RUN(an_overtaken_nak_is_repeated_at_once), RUN(the_list_is_what_is_missing),
     RUN(a_full_list_is_filled_from_the_log))

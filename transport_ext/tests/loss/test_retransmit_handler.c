@@ -192,7 +192,7 @@ TEST(a_full_pool_gives_its_oldest_up)
 
 /* When no repairing receiver is left, a lingering retransmission is still not sent again before its
  * time; later NAKs share one place. */
-TEST(what_lingers_outlives_the_pool_it_lay_in)
+TEST(lingering_retransmission_outlives_its_pool)
 {
     rsti_retransmit_handler_t handler;
     resends_t resends = {0};
@@ -220,7 +220,7 @@ TEST(what_lingers_outlives_the_pool_it_lay_in)
 
 /* A socket that accepts nothing is no reason to forget a NAK: the receiver would have to ask again,
  * behind newer data. Each pass tries again, and none is needed before 50 us. */
-TEST(what_the_socket_does_not_take_waits_for_the_next_pass)
+TEST(refused_datagrams_wait_for_the_next_pass)
 {
     rsti_retransmit_handler_t handler;
     resends_t resends = {.result = RSTI_RESEND_BLOCKED};
@@ -275,5 +275,5 @@ TEST(nothing_sent_takes_no_place)
 CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers),
     RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits),
     RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up),
-    RUN(what_lingers_outlives_the_pool_it_lay_in),
-    RUN(what_the_socket_does_not_take_waits_for_the_next_pass), RUN(nothing_sent_takes_no_place))
+    RUN(lingering_retransmission_outlives_its_pool), RUN(refused_datagrams_wait_for_the_next_pass),
+    RUN(nothing_sent_takes_no_place))

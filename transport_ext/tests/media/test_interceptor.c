@@ -488,7 +488,7 @@ static bool is_third(void *arg, const rsti_fault_view_t *datagram)
 }
 
 /* P: a function decides instead of the random generator. */
-TEST(what_the_drop_function_names_is_lost)
+TEST(drop_function_decides)
 {
     static int32_t numbers[QUEUE_MAX];
     bench_t bench;
@@ -533,4 +533,4 @@ CHECK_MAIN(RUN(no_faults_change_nothing), RUN(rates_hold_per_direction_and_kind)
     RUN(reordered_ones_come_later_and_are_not_lost),
     RUN(reordered_sends_leave_after_a_millisecond_at_the_latest), RUN(delay_keeps_order_and_time),
     RUN(full_delay_line_loses), RUN(hold_queue_keeps_bytes_whole_over_many_wraps),
-    RUN(what_the_drop_function_names_is_lost), RUN(impossible_rates_are_refused))
+    RUN(drop_function_decides), RUN(impossible_rates_are_refused))

@@ -214,7 +214,7 @@ TEST(unicast_sockets_share_nothing)
     media.table->close(media.arg, first);
 }
 
-TEST(what_cannot_be_joined_is_named)
+TEST(failed_joins_are_named)
 {
     rsti_socket_params_t params = {
         .bind_address = address_of("0.0.0.0:0"),
@@ -257,7 +257,7 @@ int main(int argc, char **argv)
         RUN(two_groups_on_one_port_ipv6),
         RUN(members_send_by_their_interface),
         RUN(unicast_sockets_share_nothing),
-        RUN(what_cannot_be_joined_is_named),
+        RUN(failed_joins_are_named),
         RUN(a_connected_socket_gets_another_peer),
     };
     (void)rsti_media_udp_create(&media);

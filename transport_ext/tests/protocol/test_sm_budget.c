@@ -5,7 +5,7 @@
 #include "tests/check.h"
 #include "util/rng.h"
 
-TEST(what_goes_in_comes_out)
+TEST(encoding_and_decoding_are_inverse)
 {
     const rsti_sm_budget_t budgets[] = {
         {0, 0, 0}, {INT64_C(0x0102030405060708), 9, 10}, {INT64_MAX, INT64_MAX, 1}, {-1, 1, 0}};
@@ -65,5 +65,5 @@ TEST(a_short_one_makes_the_tail_unsound)
     }
 }
 
-CHECK_MAIN(RUN(what_goes_in_comes_out), RUN(the_layout_is_little_endian),
+CHECK_MAIN(RUN(encoding_and_decoding_are_inverse), RUN(the_layout_is_little_endian),
     RUN(any_bytes_are_a_value), RUN(a_short_one_makes_the_tail_unsound))

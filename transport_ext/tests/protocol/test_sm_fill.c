@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-TEST(what_goes_in_comes_out)
+TEST(encoding_and_decoding_are_inverse)
 {
     const rsti_sm_fill_t fill = {.strength = 0.25,
         .fill = 1.5,
@@ -45,7 +45,7 @@ TEST(the_layout_is_little_endian)
     CHECK_EQ(memcmp(value, expected, sizeof expected), 0);
 }
 
-TEST(what_lies_outside_is_cut)
+TEST(values_outside_the_range_are_clamped)
 {
     const rsti_sm_fill_t fill = {
         .strength = 1e-9, .fill = 7.0, .variation = NAN, .sender_count = 1 << 20};
@@ -78,5 +78,5 @@ TEST(any_bytes_are_a_value)
     }
 }
 
-CHECK_MAIN(RUN(what_goes_in_comes_out), RUN(the_layout_is_little_endian),
-    RUN(what_lies_outside_is_cut), RUN(any_bytes_are_a_value))
+CHECK_MAIN(RUN(encoding_and_decoding_are_inverse), RUN(the_layout_is_little_endian),
+    RUN(values_outside_the_range_are_clamped), RUN(any_bytes_are_a_value))

@@ -64,7 +64,7 @@ static bool await_connection(bool is_wanted, bool is_polling)
     return false;
 }
 
-TEST(who_does_not_poll_is_given_up_and_taken_back)
+TEST(unpolled_reader_is_given_up_and_taken_back)
 {
     const char *here_options[] = {"threading=shared", "noop-interval=300ms", NULL};
     const char *there_options[] = {"threading=shared", NULL};
@@ -110,4 +110,4 @@ TEST(who_does_not_poll_is_given_up_and_taken_back)
     rst_driver_close(there);
 }
 
-CHECK_MAIN(RUN(who_does_not_poll_is_given_up_and_taken_back))
+CHECK_MAIN(RUN(unpolled_reader_is_given_up_and_taken_back))

@@ -71,7 +71,7 @@ TEST(the_syntax_of_java)
     }
 }
 
-TEST(what_is_malformed_names_its_line)
+TEST(malformed_properties_name_their_line)
 {
     static const char *const rows[] = {"a=\\u", "a=\\u12", "a=\\u12g4", "a=\\u0000", "a=\\uD83D",
         "a=\\uD83D\\u0041", "a=\\uDE00", "\\u=b"};
@@ -112,5 +112,5 @@ TEST(random_bytes)
     }
 }
 
-CHECK_MAIN(RUN(the_syntax_of_java), RUN(what_is_malformed_names_its_line),
+CHECK_MAIN(RUN(the_syntax_of_java), RUN(malformed_properties_name_their_line),
     RUN(the_caller_may_end_it), RUN(random_bytes))
