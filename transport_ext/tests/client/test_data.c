@@ -262,7 +262,7 @@ TEST(conductor_is_woken_at_its_position)
 }
 
 /* No other thread does, while its readers have come as far as it has. */
-TEST(conductor_is_woken_by_who_is_held_back_by_a_rate)
+TEST(rate_limited_producer_wakes_the_conductor)
 {
     fake_log_t *log = begin_ipc("held", false, 0);
     CHECK(log != NULL);
@@ -621,6 +621,6 @@ TEST(local_address)
 CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive),
     RUN(offers_of_many), RUN(offer_of_parts), RUN(claims), RUN(consumed_position),
     RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position),
-    RUN(conductor_is_woken_by_who_is_held_back_by_a_rate), RUN(fragments),
-    RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
-    RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))
+    RUN(rate_limited_producer_wakes_the_conductor), RUN(fragments), RUN(padding_and_term_ends),
+    RUN(limits_of_a_batch), RUN(leases_out_of_order), RUN(images_in_turn), RUN(demand),
+    RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))

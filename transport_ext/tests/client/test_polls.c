@@ -68,7 +68,7 @@ static int poll_each(int32_t limit)
 
 /* B1, B3: none, one, several fragments, never more than the limit; the position behind each, in any
  * term. */
-TEST(polls_what_is_there)
+TEST(polls_available_data)
 {
     CHECK(begin("each"));
     const int64_t start = 7 * FAKE_TERM + 96;
@@ -791,7 +791,7 @@ TEST(corrupt_frames)
     end();
 }
 
-CHECK_MAIN(RUN(polls_what_is_there), RUN(padding_ends_a_poll), RUN(actions),
+CHECK_MAIN(RUN(polls_available_data), RUN(padding_ends_a_poll), RUN(actions),
     RUN(closed_inside_a_callback), RUN(closed_inside_other_polls), RUN(no_poll_inside_a_poll),
     RUN(bounded), RUN(bounded_batches), RUN(blocks), RUN(block_batches),
     RUN(messages_are_assembled), RUN(polls_take_turns_in_one_message),

@@ -129,7 +129,7 @@ TEST(woken_by_data)
     end();
 }
 
-TEST(woken_by_images_and_by_anybody)
+TEST(woken_by_images_and_by_any_thread)
 {
     CHECK(begin("images"));
     CHECK_EQ(rst_waiter_attach_subscription(waiter, subscription), 0);
@@ -502,7 +502,7 @@ TEST(writers_and_a_sleeping_reader)
     end();
 }
 
-CHECK_MAIN(RUN(times_out), RUN(woken_by_data), RUN(woken_by_images_and_by_anybody),
+CHECK_MAIN(RUN(times_out), RUN(woken_by_data), RUN(woken_by_images_and_by_any_thread),
     RUN(image_that_comes_while_asleep_is_armed), RUN(publication_waits_for_room_and_connection),
     RUN(one_log_for_reading_and_writing), RUN(demand_rules_the_wait), RUN(driver_dies_while_asleep),
     RUN(closing_wakes), RUN(event_loop), RUN(writers_that_never_wake), RUN(full_table_of_sleepers),

@@ -78,7 +78,7 @@ TEST(wakes_another_process)
 }
 
 /* SIGPIPE keeps its deadly default action here. */
-TEST(vanished_sleeper_harms_nobody)
+TEST(vanished_sleeper_harms_no_waker)
 {
     char dir[512];
     rsti_waker_t *waker = NULL;
@@ -216,6 +216,7 @@ TEST(agents_are_woken_without_another_descriptor)
     close(fd);
 }
 
-TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process), RUN(vanished_sleeper_harms_nobody),
-    RUN(cache_is_bounded_and_right), RUN(fifos_of_a_dead_client_go),
-    RUN(other_file_types_are_not_written), RUN(agents_are_woken_without_another_descriptor))
+TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process),
+    RUN(vanished_sleeper_harms_no_waker), RUN(cache_is_bounded_and_right),
+    RUN(fifos_of_a_dead_client_go), RUN(other_file_types_are_not_written),
+    RUN(agents_are_woken_without_another_descriptor))

@@ -113,7 +113,7 @@ TEST(wrap_with_padding_matches_the_vector)
 }
 
 /* D3, D10 */
-TEST(full_is_said_and_room_is_used_to_the_last_byte)
+TEST(full_ring_is_reported_and_every_byte_is_usable)
 {
     static const uint8_t record[128];
     fixture_t *fixture = make(0, 1024 - 16);
@@ -471,7 +471,7 @@ TEST(many_producers_lose_nothing_and_keep_their_order)
 
 CHECK_MAIN(RUN(capacity_must_be_a_power_of_two), RUN(types_and_lengths_are_checked),
     RUN(two_writes_match_the_vector), RUN(wrap_with_padding_matches_the_vector),
-    RUN(full_is_said_and_room_is_used_to_the_last_byte), RUN(a_stale_head_cache_is_refreshed),
+    RUN(full_ring_is_reported_and_every_byte_is_usable), RUN(a_stale_head_cache_is_refreshed),
     RUN(open_claims_are_invisible), RUN(aborted_claims_are_skipped),
     RUN(commit_and_abort_check_the_offset), RUN(abort_and_break_while_reading),
     RUN(commit_gives_room_back_while_reading), RUN(unblock_claimed_matches_the_vector),

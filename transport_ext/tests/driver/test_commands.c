@@ -125,7 +125,7 @@ TEST(a_rate_is_the_publication_s_own)
     harness_close(h);
 }
 
-TEST(the_driver_s_rate_is_for_those_who_say_none)
+TEST(the_driver_s_rate_is_the_default)
 {
     harness_t *h = harness_open();
     snprintf(h->driver->params.rate, sizeof h->driver->params.rate, "fixed,p:7");
@@ -373,7 +373,7 @@ TEST(options_are_checked)
 CHECK_MAIN(RUN(first_command_makes_a_heartbeat_counter),
     RUN(unsupported_parameters_are_refused_by_name), RUN(bad_commands_are_answered),
     RUN(names_may_not_share_a_stream_id), RUN(a_rate_is_the_publication_s_own),
-    RUN(the_driver_s_rate_is_for_those_who_say_none), RUN(shared_and_exclusive_publications),
+    RUN(the_driver_s_rate_is_the_default), RUN(shared_and_exclusive_publications),
     RUN(wildcard_port_is_shown), RUN(user_counters), RUN(silent_client_is_given_up),
     RUN(ipc_limit_follows_the_slowest_subscriber), RUN(ipc_end_of_stream),
     RUN(dead_producer_is_unblocked), RUN(directory_has_one_driver), RUN(options_are_checked))

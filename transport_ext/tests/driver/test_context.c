@@ -295,7 +295,7 @@ TEST(malformed_values_are_refused_by_name)
     }
 }
 
-TEST(names_without_effect_and_names_of_nobody)
+TEST(ineffective_and_unknown_names)
 {
     start();
     CHECK_EQ(set("aeron.driver.resolver.name", "A"), 0);
@@ -479,6 +479,6 @@ TEST(values_come_back_as_they_were_set)
 
 CHECK_MAIN(RUN(every_name_of_aerons_sets_its_option), RUN(the_table_above_is_complete),
     RUN(out_of_range), RUN(malformed_values_are_refused_by_name),
-    RUN(names_without_effect_and_names_of_nobody), RUN(properties_of_a_file),
-    RUN(single_properties), RUN(the_environment), RUN(options_that_do_not_go_together_are_refused),
+    RUN(ineffective_and_unknown_names), RUN(properties_of_a_file), RUN(single_properties),
+    RUN(the_environment), RUN(options_that_do_not_go_together_are_refused),
     RUN(buffers_that_the_system_does_not_give_are_refused), RUN(values_come_back_as_they_were_set))

@@ -103,7 +103,7 @@ static double goodput(int64_t delay_ns, double loss, int64_t *reports)
     return share;
 }
 
-TEST(a_way_that_loses_is_full_all_the_same)
+TEST(lossy_path_is_full_all_the_same)
 {
     static const int64_t delays_ns[] = {25000, 500000, 5000000};
     static const double losses[] = {0.001, 0.01, 0.05};
@@ -119,4 +119,4 @@ TEST(a_way_that_loses_is_full_all_the_same)
 }
 
 CHECK_MAIN(RUN(data_behind_a_gap_are_no_full_buffer), RUN(dropped_data_count_until_they_arrive),
-    RUN(a_way_that_loses_is_full_all_the_same))
+    RUN(lossy_path_is_full_all_the_same))

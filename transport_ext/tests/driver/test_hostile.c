@@ -272,7 +272,7 @@ TEST(nonsense_in_a_heartbeat)
 }
 
 /* L11 */
-TEST(step_of_the_wall_clock_kills_nobody)
+TEST(step_of_the_wall_clock_kills_no_client)
 {
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
@@ -536,7 +536,7 @@ TEST(late_reader_joins_where_the_last_one_left)
 CHECK_MAIN(RUN(limit_reserves_one_message_more), RUN(limit_stays_when_that_message_has_no_room),
     RUN(nonsense_in_an_ipc_position), RUN(nonsense_in_log_metadata),
     RUN(nonsense_in_a_publications_counters), RUN(nonsense_in_an_images_counters),
-    RUN(nonsense_in_a_heartbeat), RUN(step_of_the_wall_clock_kills_nobody),
+    RUN(nonsense_in_a_heartbeat), RUN(step_of_the_wall_clock_kills_no_client),
     RUN(frame_longer_than_the_mtu), RUN(frame_beyond_its_term), RUN(frame_shorter_than_its_header),
     RUN(flood_of_naks_is_bounded), RUN(random_datagrams_are_counted_and_dropped),
     RUN(nak_inside_a_frame_is_refused), RUN(flood_of_impossible_setups_does_not_fill_the_error_log),

@@ -118,7 +118,7 @@ TEST(driver_gives_the_group_tag_where_the_channel_has_none)
 }
 
 /* O6 */
-TEST(round_trip_requests_are_answered_to_whom_they_ask)
+TEST(round_trip_requests_are_answered_by_the_named_receiver)
 {
     reader_t r;
     reader_open(&r, UDP);
@@ -203,7 +203,7 @@ TEST(early_frames_are_over_runs)
 
 /* K5: the padding at a term's end is sent beyond the window, and so are the heartbeats behind it.
  * The receiver still knows that the end of the permitted data is missing, and asks for it. */
-TEST(an_early_heartbeat_tells_what_is_missing)
+TEST(an_early_heartbeat_reveals_missing_data)
 {
     reader_t r;
     reader_open(&r, UDP);
@@ -337,7 +337,7 @@ TEST(rejected_image_stays_out_without_rejoin)
 }
 
 /* N11 */
-TEST(a_reason_is_cut_to_what_a_frame_holds)
+TEST(reason_is_cut_to_the_room_of_a_frame)
 {
     reader_t r;
     reader_open(&r, UDP);
@@ -423,7 +423,7 @@ TEST(second_reader_begins_where_the_first_one_is)
     harness_close(r.h);
 }
 
-TEST(second_reader_does_not_begin_beyond_what_came)
+TEST(second_reader_does_not_begin_beyond_received_data)
 {
     reader_t r;
     reader_open(&r, UDP);
@@ -436,11 +436,11 @@ TEST(second_reader_does_not_begin_beyond_what_came)
 }
 
 CHECK_MAIN(RUN(second_reader_begins_where_the_first_one_is),
-    RUN(second_reader_does_not_begin_beyond_what_came),
+    RUN(second_reader_does_not_begin_beyond_received_data),
     RUN(group_tag_is_in_status_messages_and_errors),
     RUN(driver_gives_the_group_tag_where_the_channel_has_none),
-    RUN(round_trip_requests_are_answered_to_whom_they_ask), RUN(old_frames_are_under_runs),
-    RUN(early_frames_are_over_runs), RUN(an_early_heartbeat_tells_what_is_missing),
+    RUN(round_trip_requests_are_answered_by_the_named_receiver), RUN(old_frames_are_under_runs),
+    RUN(early_frames_are_over_runs), RUN(an_early_heartbeat_reveals_missing_data),
     RUN(malformed_datagrams_are_dropped_whole), RUN(rejected_image_goes_and_may_come_back),
-    RUN(rejected_image_stays_out_without_rejoin), RUN(a_reason_is_cut_to_what_a_frame_holds),
+    RUN(rejected_image_stays_out_without_rejoin), RUN(reason_is_cut_to_the_room_of_a_frame),
     RUN(a_rejected_image_does_not_keep_the_receiver_busy), RUN(revoked_image_goes_at_once))

@@ -116,7 +116,7 @@ TEST(hanging_reader_is_given_up_and_taken_back)
     link_close(l);
 }
 
-TEST(a_way_that_breaks_is_found)
+TEST(broken_path_is_detected)
 {
     link_t *l = begin(true);
     run(l, READER_POLLS, 3 * RSTI_NS_PER_S);
@@ -159,5 +159,5 @@ TEST(peer_without_noops_is_kept)
 }
 
 CHECK_MAIN(RUN(polling_reader_is_kept_whatever_is_lost),
-    RUN(hanging_reader_is_given_up_and_taken_back), RUN(a_way_that_breaks_is_found),
+    RUN(hanging_reader_is_given_up_and_taken_back), RUN(broken_path_is_detected),
     RUN(reader_without_demand_is_kept), RUN(peer_without_noops_is_kept))

@@ -113,7 +113,7 @@ TEST(channels_with_port_0_get_ports_of_the_range)
 }
 
 /* F10: a port of the range that another program has is passed over. */
-TEST(a_port_that_somebody_else_has_is_passed_over)
+TEST(occupied_port_is_skipped)
 {
     harness_t *h = harness_open();
     rst_driver_t *driver = h->driver;
@@ -169,5 +169,4 @@ TEST(a_busy_port_is_an_error_until_it_is_free)
 
 CHECK_MAIN(RUN(the_system_chooses_without_a_range), RUN(ports_go_round_and_used_ones_are_skipped),
     RUN(bad_ranges_are_refused), RUN(channels_with_port_0_get_ports_of_the_range),
-    RUN(a_port_that_somebody_else_has_is_passed_over),
-    RUN(a_busy_port_is_an_error_until_it_is_free))
+    RUN(occupied_port_is_skipped), RUN(a_busy_port_is_an_error_until_it_is_free))

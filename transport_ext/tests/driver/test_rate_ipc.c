@@ -107,7 +107,7 @@ TEST(laws_that_listen_do_not_hold_shared_memory_back)
     harness_close(world.h);
 }
 
-TEST(a_rate_that_rests_wakes_nobody)
+TEST(resting_rate_wakes_no_thread)
 {
     world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=fixed,r:1000000");
     int64_t deadline;
@@ -145,7 +145,7 @@ TEST(another_rate_while_running)
     harness_close(world.h);
 }
 
-TEST(the_window_comes_back_though_nobody_reads)
+TEST(the_window_recovers_without_a_reader)
 {
     world_t world = open_world("aeron:ipc?term-length=1m");
     CHECK_EQ(*world.base->pub_lmt, 512 * 1024);
@@ -193,6 +193,6 @@ TEST(the_stream_is_opened_as_before_after_a_change)
 }
 
 CHECK_MAIN(RUN(shared_memory_keeps_a_fixed_rate), RUN(the_window_holds_first_where_it_is_smaller),
-    RUN(laws_that_listen_do_not_hold_shared_memory_back), RUN(a_rate_that_rests_wakes_nobody),
-    RUN(another_rate_while_running), RUN(the_window_comes_back_though_nobody_reads),
+    RUN(laws_that_listen_do_not_hold_shared_memory_back), RUN(resting_rate_wakes_no_thread),
+    RUN(another_rate_while_running), RUN(the_window_recovers_without_a_reader),
     RUN(rates_that_are_refused_change_nothing), RUN(the_stream_is_opened_as_before_after_a_change))

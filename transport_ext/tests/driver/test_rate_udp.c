@@ -186,7 +186,7 @@ TEST(the_publisher_is_not_far_ahead_of_a_slow_rate)
     link_close(l);
 }
 
-TEST(a_law_is_told_in_the_setup_and_in_counters)
+TEST(law_is_shown_in_the_setup_and_in_counters)
 {
     traffic_t traffic;
     link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "adaptive");
@@ -217,7 +217,7 @@ TEST(timely_reader_sends_no_fill_nak)
 
 /* The slow reader is fully used, with a short queue; without the law the queue is the whole window.
  */
-TEST(fill_drives_the_rate_to_what_the_reader_takes)
+TEST(fill_drives_the_rate_to_the_reader_s_rate)
 {
     double fills[2];
     for (int i = 0; i < 2; i++) {
@@ -477,8 +477,8 @@ CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_ho
     RUN(far_from_the_limit_each_message_goes_at_once),
     RUN(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most),
     RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
-    RUN(a_law_is_told_in_the_setup_and_in_counters), RUN(timely_reader_sends_no_fill_nak),
-    RUN(fill_drives_the_rate_to_what_the_reader_takes), RUN(a_stop_is_felt_and_forgotten),
+    RUN(law_is_shown_in_the_setup_and_in_counters), RUN(timely_reader_sends_no_fill_nak),
+    RUN(fill_drives_the_rate_to_the_reader_s_rate), RUN(a_stop_is_felt_and_forgotten),
     RUN(capacity_that_changes_is_followed), RUN(another_law_while_running),
     RUN(a_law_without_room_for_its_counters), RUN(demand_is_the_buffer),
     RUN(receivers_learn_the_delay_that_the_law_aims_at), RUN(a_delay_that_cannot_be_is_cut),

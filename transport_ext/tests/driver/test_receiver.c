@@ -311,7 +311,7 @@ TEST(end_of_stream_drains_the_image)
 /* N13 */
 /* An rstream reader is notified as soon as it has read everything. An Aeron client drops an image
  * when it is notified, so its user gets five status message time-outs to see the end. */
-TEST(readers_are_told_of_the_end_as_they_can_take_it)
+TEST(readers_learn_the_end_when_they_can_handle_it)
 {
     for (int is_rstream = 0; is_rstream < 2; is_rstream++) {
         reader_t r;
@@ -501,7 +501,7 @@ CHECK_MAIN(RUN(setup_makes_an_image), RUN(unknown_session_is_asked_for_setup),
     RUN(gap_is_asked_for), RUN(the_channel_gives_the_delay_of_naks),
     RUN(a_standing_stream_is_joined_where_it_stands), RUN(unreliable_gap_is_filled),
     RUN(status_message_follows_consumption), RUN(bad_datagrams_are_counted),
-    RUN(end_of_stream_drains_the_image), RUN(readers_are_told_of_the_end_as_they_can_take_it),
+    RUN(end_of_stream_drains_the_image), RUN(readers_learn_the_end_when_they_can_handle_it),
     RUN(a_slow_aeron_reader_has_the_same_time_to_see_the_end),
     RUN(silent_image_is_given_up_and_may_come_back), RUN(without_rejoin_it_stays_out),
     RUN(closed_subscription_says_goodbye_and_frees_the_socket), RUN(session_filter),

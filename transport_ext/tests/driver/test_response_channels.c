@@ -230,7 +230,7 @@ TEST(lost_questions_for_a_set_up_are_repeated)
 
 /* N14: without a reader the session is announced again every status message timeout, until the
  * publication goes. */
-TEST(session_is_told_until_somebody_listens)
+TEST(session_is_announced_until_a_reader_listens)
 {
     pair_t p;
     pair_open(&p);
@@ -346,6 +346,6 @@ TEST(forged_set_ups_change_nothing)
 }
 
 CHECK_MAIN(RUN(clients_get_their_own_responses), RUN(responses_over_several_terms),
-    RUN(lost_questions_for_a_set_up_are_repeated), RUN(session_is_told_until_somebody_listens),
+    RUN(lost_questions_for_a_set_up_are_repeated), RUN(session_is_announced_until_a_reader_listens),
     RUN(wrong_correlation_ids_are_refused), RUN(prototype_holds_the_socket),
     RUN(responses_over_ipc), RUN(forged_set_ups_change_nothing))

@@ -120,7 +120,7 @@ TEST(random_transitions_agree_with_a_model)
 }
 
 /* A reader that stands still behind the limit is evicted, and rests for ever. */
-TEST(evicted_is_who_stands_still_and_stays_away)
+TEST(stalled_reader_is_evicted_and_stays_away)
 {
     rsti_tether_t tether = untethered(true);
     tether.is_evicting = true;
@@ -190,5 +190,5 @@ TEST(evictions_agree_with_a_model)
 }
 
 CHECK_MAIN(RUN(goes_its_round), RUN(without_rejoin_it_is_over), RUN(tethered_never_moves),
-    RUN(evicted_is_who_stands_still_and_stays_away), RUN(evictions_agree_with_a_model),
+    RUN(stalled_reader_is_evicted_and_stays_away), RUN(evictions_agree_with_a_model),
     RUN(random_transitions_agree_with_a_model))

@@ -205,7 +205,7 @@ static int64_t settle_ns(const world_t *w)
     return 60 * (w->rtt_ns + w->poll_gap_ns + MS) + 500 * MS;
 }
 
-TEST(the_window_fills_the_way)
+TEST(the_window_fills_the_path)
 {
     static world_t w;
     for (size_t i = 0; i < 24 && check_failures == 0; i++) {
@@ -308,7 +308,7 @@ TEST(a_quiet_publisher_finds_its_window_again)
     CHECK(w.congestion.window >= before / 2);
 }
 
-TEST(the_window_follows_what_changes)
+TEST(the_window_follows_changes)
 {
     static world_t w;
     settle(&w);
@@ -406,7 +406,7 @@ TEST(nothing_moves_it_out_of_its_bounds)
     }
 }
 
-CHECK_MAIN(RUN(the_window_fills_the_way), RUN(a_slow_reader_has_a_short_queue),
+CHECK_MAIN(RUN(the_window_fills_the_path), RUN(a_slow_reader_has_a_short_queue),
     RUN(a_pause_of_the_reader_changes_nothing), RUN(a_quiet_publisher_finds_its_window_again),
-    RUN(the_window_follows_what_changes), RUN(data_behind_gaps_have_room),
+    RUN(the_window_follows_changes), RUN(data_behind_gaps_have_room),
     RUN(nothing_moves_it_out_of_its_bounds))

@@ -295,7 +295,7 @@ TEST(reports_come_after_half_a_window_or_a_rise)
     }
 }
 
-TEST(the_report_says_what_was_seen)
+TEST(the_report_shows_the_image)
 {
     image_t image;
     image_init(&image);
@@ -525,7 +525,7 @@ CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
     RUN(a_consumer_of_batches_falls_behind), RUN(loss_is_no_overload),
     RUN(arrivals_behind_a_gap_count), RUN(drain_and_variation_are_those_of_busy_times),
     RUN(a_stall_is_full_strength_and_no_drain), RUN(a_consumer_that_takes_seldom_is_not_stalled),
-    RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_says_what_was_seen),
+    RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_shows_the_image),
     RUN(demand_makes_the_buffer), RUN(waits_are_long_for_most_and_never_zero_in_a_group),
     RUN(a_group_speaks_with_few_voices), RUN(clearly_fuller_receiver_reports_anyway),
     RUN(in_a_large_group_half_a_strength_is_news), RUN(in_a_small_group_the_strongest_hardly_wait),

@@ -6,7 +6,7 @@
 
 #define W INT64_C(1000000)
 
-TEST(the_first_and_what_is_stronger)
+TEST(the_first_and_stronger_ones_are_echoed)
 {
     const struct {
         int64_t now_ns;
@@ -44,4 +44,4 @@ TEST(few_leave_whatever_comes)
     CHECK(count <= 200 * 9);
 }
 
-CHECK_MAIN(RUN(the_first_and_what_is_stronger), RUN(few_leave_whatever_comes))
+CHECK_MAIN(RUN(the_first_and_stronger_ones_are_echoed), RUN(few_leave_whatever_comes))

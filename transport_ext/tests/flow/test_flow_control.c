@@ -116,7 +116,7 @@ TEST(the_channel_chooses)
 }
 
 /* I1 */
-TEST(the_driver_gives_what_the_channel_leaves_out)
+TEST(the_driver_s_defaults_complete_the_channel)
 {
     rsti_flow_control_t flow;
     rsti_flow_params_t params = defaults("", true);
@@ -349,7 +349,7 @@ static int64_t hear(rsti_flow_control_t *flow, int64_t id, int64_t position, int
 }
 
 /* A receiver beyond the limit is served, and slows no stream (driver reference 13, 23). */
-TEST(a_full_group_takes_nobody_and_says_so)
+TEST(full_group_takes_no_member_and_says_so)
 {
     rsti_flow_control_t flow;
     CHECK_EQ(init(&flow, "min", true), 0);
@@ -401,7 +401,7 @@ TEST(a_resend_is_clamped)
 }
 
 CHECK_MAIN(RUN(limits_are_the_vectors), RUN(max_is_changed_by_status_messages_alone),
-    RUN(the_channel_chooses), RUN(the_driver_gives_what_the_channel_leaves_out),
+    RUN(the_channel_chooses), RUN(the_driver_s_defaults_complete_the_channel),
     RUN(options_are_the_vectors), RUN(bad_options_are_refused), RUN(min_and_tagged_are_the_model),
-    RUN(a_full_group_takes_nobody_and_says_so),
+    RUN(full_group_takes_no_member_and_says_so),
     RUN(an_overtaken_status_message_lowers_the_limit_at_idle), RUN(a_resend_is_clamped))

@@ -73,7 +73,7 @@ TEST(it_begins_with_half_a_buffer_per_reaction_and_doubles)
     CHECK_EQ(mb_per_s(&b), 1); /* nothing known */
 }
 
-TEST(it_does_not_grow_beyond_what_is_used)
+TEST(rate_does_not_grow_beyond_its_use)
 {
     bench_t b;
     start(&b, 10 * MB);
@@ -126,7 +126,7 @@ TEST(the_window_does_not_grow_while_the_rate_is_cut)
     CHECK_EQ((int64_t)(b.rate.state.adaptive.target / MB), 100); /* and it comes back to there */
 }
 
-TEST(the_way_back_leads_to_what_is_drained)
+TEST(recovery_leads_to_the_drain)
 {
     bench_t b;
     start(&b, 100 * MB);
@@ -319,8 +319,8 @@ TEST(laws_are_found_by_name)
 }
 
 CHECK_MAIN(RUN(it_begins_with_half_a_buffer_per_reaction_and_doubles),
-    RUN(it_does_not_grow_beyond_what_is_used), RUN(the_strongest_of_a_window_counts_at_once),
-    RUN(the_window_does_not_grow_while_the_rate_is_cut), RUN(the_way_back_leads_to_what_is_drained),
+    RUN(rate_does_not_grow_beyond_its_use), RUN(the_strongest_of_a_window_counts_at_once),
+    RUN(the_window_does_not_grow_while_the_rate_is_cut), RUN(recovery_leads_to_the_drain),
     RUN(after_a_long_silence_it_probes), RUN(a_far_receiver_is_probed_by_steps_that_it_can_tell_of),
     RUN(the_slowest_receiver_is_the_one_to_follow),
     RUN(one_below_its_fair_share_takes_larger_steps), RUN(forged_reports_do_not_go_below_the_floor),

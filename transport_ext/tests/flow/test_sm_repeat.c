@@ -41,7 +41,7 @@ TEST(repeats_at_growing_intervals_while_the_sender_stands_at_an_old_limit)
     CHECK_EQ(repeat.due_ns, RSTI_NO_DEADLINE);
 }
 
-TEST(leaves_alone_who_stands_elsewhere)
+TEST(senders_at_other_positions_are_left_alone)
 {
     rsti_sm_repeat_init(&repeat);
     CHECK(!rsti_sm_repeat_is_due(&repeat, 0, MTU, 0)); /* before the first */
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 {
     static const check_case_t cases[] = {
         RUN(repeats_at_growing_intervals_while_the_sender_stands_at_an_old_limit),
-        RUN(leaves_alone_who_stands_elsewhere),
+        RUN(senders_at_other_positions_are_left_alone),
         RUN(several_lost_in_a_row_are_seen_as_far_as_limits_are_remembered),
         RUN(the_first_interval_follows_the_round_trip),
     };

@@ -83,7 +83,7 @@ static rsti_lab_sender_spec_t *sender_of(world_t *world)
 /* One receiver stops for a while and reports it. Then four forgers report beside it, one of them
  * with the receiver's own words, and the reports of another receiver are replaced. One report each
  * per millisecond. */
-TEST(liars_and_forgers_put_in_what_their_records_say)
+TEST(liars_and_forgers_send_their_recorded_values)
 {
     world_t world;
     make_world(&world, 2, 0);
@@ -184,7 +184,7 @@ TEST(impossible_loopback_worlds_are_refused)
     remove_files();
 }
 
-CHECK_MAIN(RUN(sent_data_arrive), RUN(liars_and_forgers_put_in_what_their_records_say),
+CHECK_MAIN(RUN(sent_data_arrive), RUN(liars_and_forgers_send_their_recorded_values),
     RUN(a_set_up_that_fails_gives_everything_back),
     RUN(real_time_delivers_and_has_its_rows_at_their_times),
     RUN(impossible_loopback_worlds_are_refused))

@@ -347,7 +347,7 @@ static void end_of_stream(bool is_exclusive)
 }
 
 /* A6, A9, N20 */
-TEST(the_end_of_the_stream_is_told)
+TEST(the_end_of_the_stream_is_announced)
 {
     both(end_of_stream);
 }
@@ -516,7 +516,7 @@ CHECK_MAIN(RUN(a_small_message_is_one_frame), RUN(a_large_message_is_cut_from_an
     RUN(a_claim_is_invisible_until_committed),
     RUN(a_claim_ended_long_after_it_was_given_up_changes_nothing),
     RUN(the_limit_stops_the_next_message), RUN(the_end_of_a_term_is_padded_and_the_log_turned_once),
-    RUN(a_term_filled_exactly_needs_no_padding), RUN(the_end_of_the_stream_is_told),
+    RUN(a_term_filled_exactly_needs_no_padding), RUN(the_end_of_the_stream_is_announced),
     RUN(a_rotation_in_progress_is_told), RUN(a_scribbled_tail_is_an_error),
     RUN(an_appender_goes_on_where_the_log_ends), RUN(many_messages_with_one_claim),
     RUN(many_messages_stop_at_the_limit), RUN(many_messages_stop_at_the_term_end))

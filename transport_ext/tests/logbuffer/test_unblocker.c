@@ -88,7 +88,7 @@ TEST(zeros_to_the_end_are_padded_and_rotated)
 }
 
 /* G4 */
-TEST(a_full_term_nobody_turned_is_rotated)
+TEST(full_term_without_rotation_is_rotated)
 {
     memory_log_t memory;
     memory_log_init(&memory, TERM_ID, TERM);
@@ -170,6 +170,6 @@ TEST(scribbled_logs_are_never_left)
 
 CHECK_MAIN(RUN(terms_are_unblocked_as_the_vectors), RUN(a_dead_claim_becomes_padding),
     RUN(zeros_up_to_the_tail_are_padded_when_no_producer_is_left),
-    RUN(zeros_to_the_end_are_padded_and_rotated), RUN(a_full_term_nobody_turned_is_rotated),
+    RUN(zeros_to_the_end_are_padded_and_rotated), RUN(full_term_without_rotation_is_rotated),
     RUN(a_tail_moved_by_a_dead_rotator_is_finished),
     RUN(impossible_positions_and_claims_do_nothing), RUN(scribbled_logs_are_never_left))

@@ -232,7 +232,7 @@ static void run_model(rsti_rng_t *rng, int32_t units, double loss, memory_log_t 
     memory_log_fini(memory);
 }
 
-TEST(the_list_is_what_is_missing)
+TEST(the_list_is_the_missing_frames)
 {
     rsti_rng_t rng;
     rsti_rng_init(&rng, check_seed());
@@ -270,5 +270,5 @@ TEST(a_full_list_is_filled_from_the_log)
 CHECK_MAIN(RUN(in_order_nothing_is_asked_for),
     RUN(gaps_are_asked_for_at_once_and_again_after_a_round_trip), RUN(a_gap_never_crosses_a_term),
     RUN(retries_back_off), RUN(silence_is_loss), RUN(late_data_are_waited_for),
-    RUN(an_overtaken_nak_is_repeated_at_once), RUN(the_list_is_what_is_missing),
+    RUN(an_overtaken_nak_is_repeated_at_once), RUN(the_list_is_the_missing_frames),
     RUN(a_full_list_is_filled_from_the_log))

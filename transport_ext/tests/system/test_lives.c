@@ -372,7 +372,7 @@ TEST(writer_is_killed_udp)
 }
 
 /* N16 */
-TEST(bound_address_is_told)
+TEST(bound_address_is_reported)
 {
     name_dir("address");
     CHECK(start_driver());
@@ -414,4 +414,4 @@ TEST(idle_client_uses_no_cpu)
 
 CHECK_MAIN(RUN(blocked_writer_ipc), RUN(blocked_writer_udp), RUN(driver_is_killed_ipc),
     RUN(driver_is_killed_udp), RUN(driver_is_replaced), RUN(writer_is_killed_ipc),
-    RUN(writer_is_killed_udp), RUN(bound_address_is_told), RUN(idle_client_uses_no_cpu))
+    RUN(writer_is_killed_udp), RUN(bound_address_is_reported), RUN(idle_client_uses_no_cpu))
