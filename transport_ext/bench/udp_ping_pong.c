@@ -1,4 +1,4 @@
-/* udp_ping_pong SIZE SECONDS: the baseline for a UDP round trip. Two processes on loopback,
+/* udp_ping_pong SIZE SECONDS: the baseline of a UDP round trip. Two processes on loopback,
  * connected sockets, blocking send and recv, nothing else. Prints JSON. */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-/* check.h: helpers of the fuzz targets. A broken property aborts; the driver (or libFuzzer) turns
- * that into a report with the input. */
+/* check.h: helpers of the fuzz targets. A broken property aborts; the driver (or libFuzzer) then
+ * reports the input. */
 #ifndef RSTI_FUZZ_CHECK_H
 #define RSTI_FUZZ_CHECK_H
 
@@ -21,9 +21,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
-/* A copy in a heap block of exactly this size, so that the sanitizer sees a read beyond it. Blocks
- * are kept per size, because an allocation for each input would halve the rate. The copy is valid
- * until the next call with this size. */
+/* A copy in a heap block of exactly this size, so that the sanitizer sees a read of one byte too
+ * many. Blocks are kept per size: an allocation for each input would halve the rate. The copy is
+ * valid until the next call with this size. */
 static inline uint8_t *fuzz_exact_copy(const uint8_t *data, size_t size)
 {
     static uint8_t *blocks[FUZZ_BLOCK_MAX + 1];
@@ -45,8 +45,8 @@ static inline uint8_t *fuzz_exact_copy(const uint8_t *data, size_t size)
     return *block;
 }
 
-/* Little-endian, written again here: the naive side of a comparison shares no code with the tested
- * side. */
+/* Little-endian, by hand: the naive side of the comparisons shares no code with the decoder under
+ * test. */
 static inline uint64_t fuzz_read(const uint8_t *from, size_t bytes)
 {
     uint64_t value = 0;

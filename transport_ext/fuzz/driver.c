@@ -102,7 +102,7 @@ static size_t below(rsti_rng_t *rng, size_t limit)
     return (size_t)rsti_rng_below(rng, limit);
 }
 
-/* Numbers at which decoders tend to fail. */
+/* Boundary values at which decoders fail. */
 static uint32_t edge_number(rsti_rng_t *rng)
 {
     static const uint32_t edges[] = {0, 1, 0x1F, 0x20, 0x21, 0x7F, 0x80, 0xFF, 0x100, 0x580, 0x7FFF,
@@ -137,7 +137,7 @@ static void resize(rsti_rng_t *rng)
     current_size = size;
 }
 
-/* The end of another input replaces ours or follows it. */
+/* Replaces the end of the input by the end of another one, or appends it. */
 static void splice(rsti_rng_t *rng)
 {
     const input_t *other = &corpus[below(rng, corpus_count)];

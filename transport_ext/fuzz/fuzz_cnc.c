@@ -1,6 +1,6 @@
 /* fuzz_cnc.c: the content of a CnC file, as a tool and a client read it. The input is a list of
- * patches to a valid file (offset 3 bytes, length 1 byte, bytes). Opening either refuses the file,
- * or every later read lies inside it. */
+ * patches of a valid file (offset 3 bytes, length 1 byte, bytes): each patch breaks another part.
+ * Opening the file either fails, or everything that is read lies inside the file. */
 #include "cnc/cnc_file.h"
 #include "concurrent/error_log.h"
 #include "fuzz/check.h"

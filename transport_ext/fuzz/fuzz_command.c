@@ -1,5 +1,5 @@
-/* fuzz_command.c: 4 bytes of type, then a message. An accepted message points only into itself, and
- * encoding it again gives the same meaning. */
+/* fuzz_command.c: 4 bytes of type, then a message. An accepted message lies inside the input, and
+ * encoding it again gives the same message. */
 #include "fuzz/check.h"
 #include "protocol/command.h"
 

@@ -1,5 +1,5 @@
-/* fuzz_frame.c: every gate that a datagram passes, compared with a second implementation of the
- * wire reference, byte by byte and independent of ours. */
+/* fuzz_frame.c: every check of a datagram, each compared with the wire reference written down a
+ * second time, byte by byte, without the product's code. */
 #include "fuzz/check.h"
 #include "protocol/data_header.h"
 #include "protocol/frame.h"
@@ -143,10 +143,10 @@ static void check_sm(const uint8_t *data, int32_t term_length)
             == rsti_sm_items_are_sound(data + RSTI_SM_ITEMS_OFFSET,
                 (size_t)(frame_length - RSTI_SM_ITEMS_OFFSET)));
     }
-    /* Positions from arbitrary bytes. */
+    /* Positions made of arbitrary bytes. */
     int64_t sm_position = (int64_t)fuzz_read(data + 28, 8);
     int64_t snd_position = (int64_t)fuzz_read(data + 12, 8);
-    /* Halving avoids overflow; the low bit of an odd difference does not matter. */
+    /* Halving avoids overflow; the low bit of an odd difference decides nothing else. */
     bool is_near = sm_position / 2 >= snd_position / 2 - term_length
         && sm_position / 2 <= snd_position / 2 + term_length;
     bool is_inside = is_near
@@ -166,7 +166,7 @@ static void check_err(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
     const uint8_t *data = fuzz_exact_copy(input, size);
-    /* The corpus has terms of 64 KiB; sometimes take another length. */
+    /* The corpus uses terms of 64 KiB; other lengths are tried sometimes. */
     int pick = size > 0 ? data[size - 1] & 31 : 0;
     int32_t term_length = INT32_C(65536) << (pick > 16 && pick - 16 < 15 ? pick - 16 : 0);
     check_packet(data, size, term_length);

@@ -1,5 +1,5 @@
-/* fuzz_loss_report.c: the bytes of a loss report. Reads lie inside them, entries come in order and
- * do not overlap, and a naive walk by the format finds the same entries. */
+/* fuzz_loss_report.c: the bytes of a loss report. The reader stays inside them, entries come in
+ * order and do not overlap, and a naive walk by the format's rules finds the same ones. */
 #include "concurrent/loss_report.h"
 #include "fuzz/check.h"
 
@@ -32,7 +32,7 @@ static void on_entry(void *arg, const rsti_loss_view_t *view)
     const size_t source_at = HEADER_LENGTH + 4 + aligned(view->channel_length, 4);
     FUZZ_CHECK(walk->offset + source_at + 4 + view->source_length <= walk->size);
     FUZZ_CHECK((const uint8_t *)view->source == entry + source_at + 4);
-    /* The source may come without its trailing blanks. */
+    /* The source may be shown without its trailing blanks. */
     FUZZ_CHECK((int64_t)view->source_length <= fuzz_i32(entry + source_at));
     const size_t source_length = (size_t)fuzz_i32(entry + source_at);
     walk->offset += aligned(source_at + 4 + source_length, RSTI_LOSS_ENTRY_ALIGNMENT);

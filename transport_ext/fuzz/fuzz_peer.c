@@ -1,12 +1,14 @@
-/* fuzz_peer.c: a hostile peer. The input is a list of datagrams (length 2 bytes, bytes). They go in
- * turn to the driver's publication (status messages, NAKs, errors, RTT measurements) and to its
- * subscription (SETUP, data, padding, heartbeats). The driver is real; its clock is set by hand and
- * its sockets are in memory.
+/* fuzz_peer.c: a hostile peer. The input is a list of datagrams (length 2 bytes, bytes), given
+ * alternately to the driver's publication (status messages, NAKs, errors, round-trip requests) and
+ * to its subscription (set-ups, data, padding, heartbeats). The driver is real, its clock virtual,
+ * its sockets in memory. After each datagram these invariants hold:
  *
- * After each datagram these laws hold. The sender never passes its limit. The limit lies within
- * what a receiver may grant, and the publisher's limit within a window of the sent position. The
- * receiver's position never passes the data that it holds. Data sent is in the log at the place
- * that it names. (The messages look like headers, so payload taken for a frame is noticed.) */
+ *   - the sender never exceeds its limit;
+ *   - the limit is within what a receiver may grant;
+ *   - the publisher's limit is within a window of the sent position;
+ *   - the receiver's position is within the data that it holds;
+ *   - data are sent as they are in the log at their position (the messages look like headers, so
+ *   that payload taken for a frame is detected). */
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
@@ -41,7 +43,7 @@ static void open_driver(void)
         false);
 }
 
-/* As many as fit. Each 32 bytes of a message are a header that names a later place. */
+/* Writes as much as fits; each 32 bytes of a message are a header with a later position. */
 static void offer(void)
 {
     rsti_data_header_t headers[MESSAGE_HEADERS];

@@ -1,5 +1,5 @@
-/* fuzz_rate.c: any bytes as rs-rate. An accepted text is in range, and the law uses it
- * unchanged. */
+/* fuzz_rate.c: any bytes as rs-rate; an accepted text is in range, the law uses its values
+ * unchanged, and nothing is clamped silently. */
 #include "flow/rate_text.h"
 #include "fuzz/check.h"
 

@@ -1,4 +1,4 @@
-/* fuzz_sm_items.c: a tail that was decoded can be encoded again from its items, byte for byte. */
+/* fuzz_sm_items.c: a decoded tail can be encoded again from its items, byte for byte. */
 #include "fuzz/check.h"
 #include "protocol/sm_items.h"
 

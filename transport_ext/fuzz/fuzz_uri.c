@@ -1,5 +1,4 @@
-/* fuzz_uri.c: any bytes as a channel. An accepted channel has a valid grammar and every value in
- * range. */
+/* fuzz_uri.c: any bytes as a channel; an accepted channel obeys the grammar and every range. */
 #include "channel/channel.h"
 #include "fuzz/check.h"
 #include "util/netaddr.h"
@@ -78,7 +77,7 @@ static void check_options(const rsti_channel_t *channel)
     FUZZ_CHECK(options.term_offset >= 0 && options.term_offset <= options.term_length);
 }
 
-/* Only addresses are resolved: names would need a name server. */
+/* Host names would ask a name server, so only addresses are resolved. */
 static bool is_numeric(const char *text)
 {
     char host[RSTI_CHANNEL_HOST_MAX];

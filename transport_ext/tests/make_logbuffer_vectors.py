@@ -225,7 +225,7 @@ def scanners(vectors: Vectors) -> Lines:
     )
 
 
-# What lies in the term before; the vectors say it by their names only.
+# The content of the term before; the vectors give it by their names only.
 UNBLOCKER_FRAMES = {
     "claimed_negative": "{{1, -128, 0}}",
     "zero_then_complete": "{{1, 64, 128}}",
@@ -352,7 +352,7 @@ def flow_options(vectors: Vectors) -> Lines:
 
 
 def congestion(vectors: Vectors) -> Lines:
-    """Rows of one name follow each other in time; the windows of TCP mode are not to be imitated."""
+    """Rows of one name are in time order; the windows of TCP mode are not part of the contract."""
     rows = []
     for case in vectors["congestion_control"]:
         if "steps" not in case:

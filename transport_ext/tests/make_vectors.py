@@ -99,7 +99,8 @@ def logs(vectors: Vectors) -> Iterable[str]:
 
 
 # Structs that C code maps onto memory or datagrams. Those of commands and responses are written by
-# functions, whose bytes the section "commands" holds. Our words for their fields, where they differ:
+# functions, whose bytes are in the section "commands". The names of their fields here, where they
+# differ:
 MAPPED = {
     "frame_header": {},
     "data_header": {},

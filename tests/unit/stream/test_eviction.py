@@ -195,7 +195,7 @@ def test_a_subscriber_without_demand_is_evicted_by_on_error(driver_dir, name, ch
 
 def test_a_driver_of_its_own_removes_the_reader_from_its_group(tmp_path, name):
     """fc=min: the hung receiver's driver leaves the group long before the receiver's time-out."""
-    control = f"127.0.0.1:{next(_ports)}"
+    control = f"127.0.0.1:{free_port()}"
     sending = f"aeron:udp?control={control}|control-mode=dynamic|fc=min,t:60s"
     receiving = f"aeron:udp?endpoint=127.0.0.1:0|control={control}|control-mode=dynamic"
     with Driver(dir=str(tmp_path / "a")) as here, Driver(dir=str(tmp_path / "b")) as there:

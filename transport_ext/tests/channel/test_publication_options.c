@@ -96,7 +96,7 @@ static int options_of(const char *uri)
 }
 
 /* F5, N18 */
-TEST(what_no_publication_can_have)
+TEST(impossible_publication_options)
 {
     CHECK_EQ(options_of("aeron-spy:aeron:ipc"), -RST_ECHANNEL);
     CHECK_EQ(options_of("aeron:udp?endpoint=127.0.0.1:0"), -RST_ECHANNEL);
@@ -116,5 +116,5 @@ TEST(bad_defaults_are_refused_too)
     CHECK_EQ(rsti_publication_options(&options, &channel, 1408, 65535, 0), -RST_ECHANNEL);
 }
 
-CHECK_MAIN(RUN(defaults), RUN(given_values), RUN(limits), RUN(what_no_publication_can_have),
+CHECK_MAIN(RUN(defaults), RUN(given_values), RUN(limits), RUN(impossible_publication_options),
     RUN(bad_defaults_are_refused_too))

@@ -104,7 +104,7 @@ TEST(the_longest_texts_fit_the_canonical_form)
 }
 
 /* F7, F8 */
-TEST(what_cannot_be_resolved_is_named)
+TEST(unresolvable_names_are_named)
 {
     CHECK_EQ(resolve("aeron:udp?endpoint=no-such-host.invalid:1"), -RST_EUNKNOWNHOST);
     CHECK(strstr(rst_last_error_text(), "no-such-host.invalid") != NULL);
@@ -117,4 +117,4 @@ TEST(what_cannot_be_resolved_is_named)
 
 CHECK_MAIN(RUN(endpoint_alone), RUN(interface_binds_the_sender), RUN(control_binds_the_sender),
     RUN(multicast_control_is_the_next_address), RUN(ambiguous_forms_ask_for_a_suffix),
-    RUN(the_longest_texts_fit_the_canonical_form), RUN(what_cannot_be_resolved_is_named))
+    RUN(the_longest_texts_fit_the_canonical_form), RUN(unresolvable_names_are_named))

@@ -1,5 +1,5 @@
-/* data.h: a client of the fake driver with a subscription and, on begin_ipc, one log that it writes
- * and reads itself. */
+/* data.h: a client of the fake driver with a subscription and, on begin_ipc, one log that it both
+ * writes and reads. */
 #ifndef RSTI_TESTS_CLIENT_DATA_H
 #define RSTI_TESTS_CLIENT_DATA_H
 
@@ -9,7 +9,7 @@ static rst_client_t *client;
 static rst_subscription_t *subscription;
 static rst_publication_t *publication;
 static rst_batch_t *batch;
-static int32_t reader_counter; /* of our subscription to the IPC log */
+static int32_t reader_counter; /* registration id of our subscription to the IPC log */
 
 static inline bool begin(const char *name)
 {
@@ -53,7 +53,7 @@ static inline fake_log_t *begin_ipc(const char *name, bool is_exclusive, int64_t
     return publication != NULL ? log : NULL;
 }
 
-/* What an IPC conductor does: clean behind the reader, raise the limit. */
+/* The work of an IPC conductor: clean behind the reader, raise the limit. */
 static inline void drive(fake_log_t *log)
 {
     const int64_t consumed = rsti_load_acquire_i64(fake_value(reader_counter));

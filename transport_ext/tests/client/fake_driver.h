@@ -1,5 +1,5 @@
-/* fake_driver.h: the driver's side played by the test: the CnC file and logs are real, the answers
- * are what the test says. Stepped by hand: fake_pump() reads commands and answers them. */
+/* fake_driver.h: the test plays the driver: the CnC file and logs are real, and the test chooses
+ * the answers. Stepped by hand: fake_pump() reads commands and answers them. */
 #ifndef RSTI_TESTS_CLIENT_FAKE_DRIVER_H
 #define RSTI_TESTS_CLIENT_FAKE_DRIVER_H
 
@@ -56,7 +56,7 @@ typedef struct fake_driver_t {
     int last_removed_type;
     int commands;
     bool was_client_closed;
-    rsti_command_t last; /* the last command; its texts are not kept, but: */
+    rsti_command_t last; /* the last command; its texts are not kept, except: */
     char last_text[FAKE_TEXT_MAX];
     fake_log_t *publication_log; /* of the next ADD_PUBLICATION */
 } fake_driver_t;
@@ -104,7 +104,7 @@ static inline bool fake_open(const char *name)
     return true;
 }
 
-/* As kill -9 would: the files stay, the lock goes. */
+/* Like kill -9: the files stay, the lock is released. */
 static inline void fake_die(void)
 {
     rsti_fd_close(fake.lock_fd);
@@ -416,7 +416,7 @@ static inline rst_client_t *fake_client(int64_t keepalive_ms)
     rst_client_params_init(&params);
     params.dir = fake.dir;
     params.name = FAKE_NAME;
-    params.driver_timeout_ms = 60000; /* a death is said, by fake_die or a heartbeat of -1 */
+    params.driver_timeout_ms = 60000; /* death is shown by fake_die or a heartbeat of -1 */
     params.keepalive_interval_ns = keepalive_ms * RSTI_NS_PER_MS;
     if (rst_client_open(&client, &params) < 0) {
         fprintf(stderr, "client: %s\n", rst_last_error_text());

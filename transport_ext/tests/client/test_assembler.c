@@ -18,7 +18,7 @@ TEST(an_empty_first_fragment_has_a_place)
     rsti_assembler_fini(&assembler);
 }
 
-TEST(what_does_not_follow_is_refused)
+TEST(fragments_out_of_order_are_refused)
 {
     rsti_assembler_t assembler;
     rsti_assembler_init(&assembler, 4);
@@ -32,4 +32,4 @@ TEST(what_does_not_follow_is_refused)
     rsti_assembler_fini(&assembler);
 }
 
-CHECK_MAIN(RUN(an_empty_first_fragment_has_a_place), RUN(what_does_not_follow_is_refused))
+CHECK_MAIN(RUN(an_empty_first_fragment_has_a_place), RUN(fragments_out_of_order_are_refused))

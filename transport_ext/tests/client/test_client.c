@@ -1,4 +1,4 @@
-/* The client's own life: opening, commands and answers, the driver's death, fork. */
+/* The client's life: opening, commands and answers, the driver's death, fork. */
 #include "concurrent/error_log.h"
 #include "rstream/driver.h"
 #include "tests/client/fake_driver.h"
@@ -53,7 +53,7 @@ TEST(open_beside_dead_driver)
     fake_close();
 }
 
-/* A CnC file by hand: bytes of it, then the rest. */
+/* A CnC file in two steps: some bytes of it, then the rest. */
 static void write_cnc(size_t length, const void *bytes, size_t size)
 {
     char path[160];
@@ -85,7 +85,7 @@ TEST(open_beside_a_partly_written_file)
     header[0] = 1 << 16;
     write_cnc(1 << 20, header, sizeof header);
     CHECK_EQ(rst_client_open(&none, &params), -RST_EVERSION);
-    /* Ready, but shorter than its regions say. */
+    /* Marked as ready, but shorter than its regions need. */
     header[0] = 512;
     header[1] = 1 << 24;
     write_cnc(4096, header, sizeof header);
@@ -101,7 +101,7 @@ static void *publish_late(void *arg)
     return NULL;
 }
 
-/* M9: a driver that is still starting is waited for. */
+/* M9: the client waits for a driver that is still starting. */
 TEST(open_waits_for_a_starting_driver)
 {
     CHECK(fake_open("starting"));
@@ -114,7 +114,7 @@ TEST(open_waits_for_a_starting_driver)
     end();
 }
 
-/* M9, O3: a heartbeat of the past, of a driver of Aeron's that has no lock to look at. */
+/* M9, O3: an old heartbeat of an Aeron driver, which has no lock to check. */
 TEST(open_beside_a_stale_driver)
 {
     rst_client_t *none;
@@ -139,7 +139,7 @@ TEST(open_beside_a_stale_driver)
     fake_close();
 }
 
-/* M5: the name is cut at its limit, what follows it stays. */
+/* M5: the name is cut at its limit, the text behind it stays. */
 TEST(long_names_are_cut)
 {
     char name[151];
@@ -227,7 +227,7 @@ TEST(answer_takes_time)
 TEST(cancelled)
 {
     CHECK(begin("cancelled"));
-    /* Before the answer: undone when it comes. */
+    /* Before the answer: undone when the answer comes. */
     const int64_t early = rst_client_add_publication(client, "aeron:ipc", 7, false);
     rst_client_cancel(client, early);
     CHECK_EQ(rst_client_await(client, early, 0), -RST_EINVAL);
@@ -243,7 +243,7 @@ TEST(cancelled)
     fake_pump();
     CHECK_EQ(fake.last_removed, late);
     rst_client_cancel(client, late);
-    /* Ready and never taken: goes with the client. */
+    /* Answered and never taken: closed with the client. */
     CHECK_EQ(fake_await(client, rst_client_add_subscription(client, "aeron:ipc", 7)), 1);
     (void)rst_client_add_subscription(client, "aeron:ipc", 7);
     end();
@@ -257,7 +257,7 @@ TEST(impossible_answers)
     CHECK_EQ(fake_await(client, id), -RST_ECORRUPT);
     fake_pump();
     CHECK_EQ(fake.last_removed, id);
-    /* Garbage on the broadcast: nobody falls over. */
+    /* Invalid messages on the broadcast: no client fails. */
     uint8_t bytes[512];
     for (int type = 0x0F00; type < 0x0F10; type++) {
         for (size_t length = 0; length < sizeof bytes; length += 37) {
@@ -268,7 +268,7 @@ TEST(impossible_answers)
         usleep(2000);
     }
     CHECK_EQ(rst_client_state(client), RST_CLIENT_OPEN);
-    /* An image whose counter or file does not exist: the subscription says so. */
+    /* An image whose counter or file does not exist: the subscription reports it. */
     rst_subscription_t *subscription = fake_subscribe(client);
     CHECK(subscription != NULL);
     fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
@@ -286,7 +286,7 @@ TEST(impossible_answers)
     FAKE_UNTIL(result != 0 || (result = rst_subscription_poll(subscription, 8, 0, batch)) != 0);
     CHECK_EQ(result, -RST_ECORRUPT);
     CHECK_EQ(rst_subscription_image_count(subscription), 0);
-    /* An image that came and went before we looked is nobody's fault. */
+    /* An image that came and went before we read its event is no error. */
     log->counter_id = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, subscription->registration_id,
         log->id, 0);
     CHECK_EQ(unlink(log->file.path), 0);
@@ -335,7 +335,7 @@ TEST(driver_dies)
     CHECK_EQ(rst_client_add_publication(client, "aeron:ipc", 7, false), -RST_EDRIVERLOST);
     rst_waiter_t *waiter;
     CHECK_EQ(rst_waiter_create(&waiter, client), -RST_EDRIVERLOST);
-    /* What lies in memory comes first, then the event, then the error. */
+    /* First the data in memory, then the event, then the error. */
     rst_image_event_t event;
     CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
     CHECK_EQ(event.kind, RST_IMAGE_AVAILABLE);
@@ -376,7 +376,7 @@ TEST(driver_is_replaced)
 {
     CHECK(begin("replaced"));
     pthread_mutex_lock(&client->lock);
-    client->cnc.inode++; /* as if the name had become another file since it was opened */
+    client->cnc.inode++; /* as if another file had got the name since it was opened */
     pthread_mutex_unlock(&client->lock);
     FAKE_UNTIL(rst_client_state(client) == RST_CLIENT_DRIVER_LOST);
     end();
@@ -394,7 +394,7 @@ static void expect_timed_out(void)
         .type = RSTI_RSP_CLIENT_TIMEOUT, .correlation_id = rst_client_id(client)};
     fake_respond(&response);
     FAKE_UNTIL(rst_client_state(client) == RST_CLIENT_TIMED_OUT);
-    /* The driver no longer waits for us before it overwrites the log: nothing is handed out. */
+    /* The driver no longer waits for us before it overwrites the log: no data are handed out. */
     CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), -RST_ECLIENTTIMEOUT);
     rst_image_event_t event;
     CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
@@ -444,7 +444,7 @@ TEST(handles_outlive_the_client)
     CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 1);
     const rst_message_t *message = rst_batch_messages(batch, NULL);
     rst_client_close(client);
-    /* Dead, but nothing is unmapped under anybody's feet. */
+    /* The driver is dead, but mappings in use are kept. */
     CHECK_MEM(message->data, "still here", 10);
     CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_CLOSED);
     CHECK_EQ(rst_waiter_wait(waiter, RSTI_NS_PER_S, 0), 1);
@@ -456,7 +456,7 @@ TEST(handles_outlive_the_client)
     CHECK_MEM(message->data, "still here", 10);
     rst_publication_close(publication);
     rst_batch_destroy(batch);
-    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), 0); /* not ours any more */
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), 0); /* no longer our handle */
     rst_waiter_destroy(waiter);
     fake_close();
 }
@@ -504,7 +504,7 @@ TEST(forked)
     int status = -1;
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK_EQ(status, 0);
-    /* The parent's are alive. */
+    /* The parent's handles are alive. */
     CHECK_EQ(rst_client_state(client), RST_CLIENT_OPEN);
     CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), 0);
     rst_batch_destroy(batch);

@@ -37,7 +37,7 @@ TEST(publication_facts)
 
 static void stream(bool is_exclusive, const char *name)
 {
-    /* Near the wrap of nothing in particular, but through many terms and all sizes to 4 MTU. */
+    /* Through many terms, with all sizes up to 4 MTU. */
     fake_log_t *log = begin_ipc(name, is_exclusive, 5 * FAKE_TERM);
     CHECK(log != NULL);
     static uint8_t bytes[8192];
@@ -174,7 +174,7 @@ TEST(claims)
     CHECK(rst_publication_try_claim(publication, 4, 9, &claim) > 0);
     CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
     memcpy(claim.data, "abcd", claim.length);
-    /* Closed before it is committed: the log stays mapped for it. */
+    /* Closed before the claim is committed: the log stays mapped for it. */
     rst_publication_close(publication);
     publication = NULL;
     CHECK_EQ(rst_claim_commit(&claim), 0);
@@ -204,12 +204,12 @@ TEST(consumed_position)
     CHECK_EQ(rst_publication_consumed_position(publication), position);
     rst_subscription_fill(subscription, &fill, &window);
     CHECK_EQ(fill, 0);
-    /* Two readers: the slower one counts. */
+    /* Two readers: the slower one sets the limit. */
     const int32_t slower = fake_counter(RSTI_COUNTER_SUBSCRIBER_POSITION, 99, log->id, 32);
     CHECK_EQ(rst_publication_consumed_position(publication), 32);
     rsti_counters_free(&fake.counters, slower, fake_now_ms());
     CHECK_EQ(rst_publication_consumed_position(publication), position);
-    /* UDP: what the driver learnt from status messages. */
+    /* UDP: values that the driver learned from status messages. */
     fake.publication_log = fake_log(RSTI_LOG_CONCURRENT, 0, NULL);
     rsti_store_release_i32(&fake.publication_log->file.log.metadata->is_connected, 1);
     rst_publication_t *udp = fake_publish(client, "aeron:udp?endpoint=1.2.3.4:5", true);
@@ -236,7 +236,7 @@ TEST(sender_is_woken)
     CHECK_EQ(fake.cnc.ext->agent_armed[RSTI_AGENT_SENDER], 0);
     CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_S), 1);
     CHECK(rst_publication_offer(publication, "x", 1, 0) > 0);
-    CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_MS), 0); /* nobody sleeps: no system call */
+    CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_MS), 0); /* no thread sleeps: no system call */
     rsti_fd_close(fd);
     end();
 }
@@ -261,8 +261,8 @@ TEST(conductor_is_woken_at_its_position)
     end();
 }
 
-/* Nobody else does, while its readers have come as far as it has. */
-TEST(conductor_is_woken_by_who_is_held_back_by_a_rate)
+/* No other thread does, while its readers have come as far as it has. */
+TEST(rate_limited_producer_wakes_the_conductor)
 {
     fake_log_t *log = begin_ipc("held", false, 0);
     CHECK(log != NULL);
@@ -292,8 +292,9 @@ TEST(fragments)
     int64_t at = fake_frame(log, 0, 0, RSTI_FRAME_DATA, "tail", 4, 0);
     at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "end", 3, 0);
     CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 0);
-    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at); /* nobody holds these */
-    /* Complete over two polls; what is not complete moves on at once when nothing is handed out. */
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at); /* no batch holds these */
+    /* Complete over two polls; an incomplete message advances the position at once when nothing is
+     * handed out. */
     at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "abc", 3, 5);
     CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 0);
     CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at);
@@ -313,12 +314,12 @@ TEST(fragments)
     CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), begun);
     rst_batch_release(batch);
     CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), at);
-    /* A whole message instead of the rest: the begun one is dropped. */
+    /* A whole message instead of the rest: the incomplete one is dropped. */
     at = fake_data(log, at, "whole");
     at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "late", 4, 6);
     CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 1);
     CHECK_MEM(message(0)->data, "whole", 5);
-    /* Longer than any message of this stream may be: dropped, what follows is read. */
+    /* Longer than any message of this stream may be: dropped, later messages are read. */
     static uint8_t bytes[1376];
     at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, bytes, 1376, 6);
     for (int i = 0; i < 8; i++) {
@@ -398,7 +399,7 @@ TEST(leases_out_of_order)
     CHECK_EQ(rst_subscription_poll(subscription, 1, 0, second), 1);
     CHECK_EQ(rst_subscription_poll(subscription, 1, 0, third), 1);
     rst_batch_release(second);
-    CHECK_EQ(rsti_load_acquire_i64(counter), 0); /* the first is still looked at */
+    CHECK_EQ(rsti_load_acquire_i64(counter), 0); /* the first batch is still held */
     rst_batch_release(batch);
     CHECK_EQ(rsti_load_acquire_i64(counter), at[2]);
     rst_batch_destroy(third);
@@ -421,7 +422,7 @@ TEST(images_in_turn)
     }
     CHECK_EQ(rst_subscription_image_count(subscription), 5);
     int counts[5] = {0};
-    for (int i = 0; i < 5; i++) { /* five small polls: each image had its turn */
+    for (int i = 0; i < 5; i++) { /* five small polls: each image is read once */
         CHECK_EQ(rst_subscription_poll(subscription, 4, 0, batch), 4);
         for (int k = 0; k < 4; k++) {
             const int32_t index = message(k)->session_id - message(0)->session_id;
@@ -470,12 +471,12 @@ TEST(demand)
     CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 0);
     rst_subscription_request(subscription, 7);
     CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 7);
-    /* The driver is told what was asked for, and how long a message is in the log. */
+    /* The driver learns the demand, and the length of a message in the log. */
     const rsti_counter_value_t *value = (const void *)fake_value(log->counter_id);
     const rsti_position_ext_t *told = (const void *)value->spare;
     CHECK_EQ(told->magic, RSTI_EXT_MAGIC);
     CHECK_EQ(told->demand, 7);
-    /* And the publisher: what is wanted behind the position, which stands before the seven. */
+    /* So does the publisher: the demand behind the position, which is before the seven. */
     CHECK_EQ(told->version, RSTI_POSITION_EXT_VERSION);
     CHECK_EQ(told->requested, 10);
     CHECK_EQ(told->remaining, 7);
@@ -484,7 +485,7 @@ TEST(demand)
     CHECK_EQ(told->remaining, 0);
     CHECK(rsti_load_acquire_i64(fake_value(log->counter_id)) > before_seven);
     CHECK(told->mean_bytes >= 33 && told->mean_bytes <= 64);
-    /* Without demand not even the beginning of a long message is taken out of the image. */
+    /* Without demand the image is not read at all, not even the beginning of a long message. */
     const int64_t before = rsti_load_acquire_i64(fake_value(log->counter_id));
     CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 0);
     CHECK(rsti_load_acquire_i64(fake_value(log->counter_id)) >= before);
@@ -492,7 +493,7 @@ TEST(demand)
     rst_subscription_request(subscription, 1);
     CHECK_EQ(told->requested, 11);
     CHECK_EQ(told->remaining, 1);
-    /* The long one, and completion, which costs nothing. */
+    /* The long message, and the completion, which needs no demand. */
     CHECK_EQ(rst_subscription_poll_demanded(subscription, 64, 0, batch), 2);
     CHECK_EQ(message(0)->length, 4);
     CHECK_EQ(rst_subscription_demand(subscription), 0);
@@ -564,7 +565,7 @@ TEST(corrupt_frames)
     }
 }
 
-/* Any bytes at all in the log: never a crash, never a read outside it. */
+/* Random bytes in the log: no crash, and no read outside of it. */
 TEST(mutated_logs)
 {
     uint64_t state = check_seed() * 2 + 1;
@@ -620,6 +621,6 @@ TEST(local_address)
 CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive),
     RUN(offers_of_many), RUN(offer_of_parts), RUN(claims), RUN(consumed_position),
     RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position),
-    RUN(conductor_is_woken_by_who_is_held_back_by_a_rate), RUN(fragments),
-    RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
-    RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))
+    RUN(rate_limited_producer_wakes_the_conductor), RUN(fragments), RUN(padding_and_term_ends),
+    RUN(limits_of_a_batch), RUN(leases_out_of_order), RUN(images_in_turn), RUN(demand),
+    RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))

@@ -1,4 +1,5 @@
-/* Images come, go and come back: what is drained, what is refused, whose counters are whose. */
+/* Images come, go and return: which data are still read, which are refused, and who owns which
+ * counter. */
 #include "tests/client/data.h"
 
 #include "concurrent/eviction.h"
@@ -15,7 +16,7 @@ TEST(unavailable_drains)
     CHECK_EQ(event.correlation_id, log->id);
     CHECK(rst_subscription_is_connected(subscription));
     CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
-    rst_batch_t *held = batch; /* on loan across the end of the image */
+    rst_batch_t *held = batch; /* held beyond the end of the image */
     CHECK_EQ(rst_batch_create(&batch, 8), 0);
     at = fake_data(log, at, "two");
     const int64_t whole = at;
@@ -39,14 +40,16 @@ TEST(unavailable_drains)
     CHECK_MEM(rst_batch_messages(held, NULL)->data, "one", 3);
     rst_batch_destroy(held);
     rst_batch_release(batch);
-    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), counter); /* not ours any more */
+    /* no longer our handle */
+    CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), counter);
     CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
     fake_unavailable(subscription, log);
     end();
 }
 
-/* The padding at the end of a term, or of a claim that was given up, may be the last of a stream:
- * who has read it has consumed all. What a reader drops before it is no part of that. */
+/* The padding at the end of a term, or of an abandoned claim, may be the last frame of a stream: a
+ * reader that has read it has consumed everything. Messages that a reader dropped before it do not
+ * count. */
 TEST(a_stream_may_end_with_padding)
 {
     CHECK(begin("padding"));
@@ -99,8 +102,8 @@ static rst_poll_action_t on_fragment_never(void *arg, const rst_fragment_t *frag
     abort();
 }
 
-/* An untethered reader that was let go: its publisher writes on, and the driver keeps what lies
- * there for the time of the linger only. It hears at once, while what it holds still stays. */
+/* An untethered reader is dropped: its publisher writes on, and the driver keeps the data only for
+ * the linger. The reader learns it at once, while its held data are still intact. */
 TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
 {
     CHECK(begin("let-go"));
@@ -128,7 +131,7 @@ TEST(a_local_image_goes_at_once_while_its_publisher_goes_on)
 }
 
 /* The same over a network, where only the driver knows that the stream goes on: after the linger
- * what was not read is cleaned under whoever reads on. */
+ * the driver cleans unread data while the reader may still read. */
 TEST(a_network_image_goes_at_once_when_the_driver_says_so)
 {
     CHECK(begin("let-go-far"));
@@ -151,8 +154,8 @@ TEST(a_network_image_goes_at_once_when_the_driver_says_so)
     end();
 }
 
-/* Evicted: the word in the counter's record comes before the notice, and whatever was copied since
- * may be anything. The notice says when; of a network image too nothing more is read. */
+/* Evicted: the mark in the counter's record comes before the notice, and data copied since then may
+ * be invalid. The notice gives the position; of a network image nothing more is read either. */
 TEST(an_evicted_image_is_read_no_further)
 {
     CHECK(begin("evicted"));
@@ -165,7 +168,7 @@ TEST(an_evicted_image_is_read_no_further)
     rsti_store_release_i64(&rsti_reader_ext(value)->let_go_ms, 1234);
     CHECK(!rst_batch_is_intact(batch));
     CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
-    CHECK(rst_batch_is_intact(batch)); /* it holds nothing */
+    CHECK(rst_batch_is_intact(batch)); /* it holds no batch */
     rst_poll_params_t params;
     rst_poll_params_init(&params);
     CHECK_EQ(rst_subscription_poll_each(subscription, &params, NULL, on_fragment_never), 0);
@@ -182,8 +185,8 @@ TEST(an_evicted_image_is_read_no_further)
     end();
 }
 
-/* The driver frees the counter of who was evicted, and another gets it: the word is gone, and what
- * a stopped consumer holds is no better for it, neither before the notice is read nor after. */
+/* The driver frees the counter of an evicted image, and another image gets it: the mark is gone. A
+ * stopped reader's batch is still not intact, neither before the notice is read nor after. */
 TEST(an_evicted_image_stays_evicted_when_its_counter_is_given_away)
 {
     for (int is_noticed = 0; is_noticed < 2; is_noticed++) {
@@ -206,7 +209,8 @@ TEST(an_evicted_image_stays_evicted_when_its_counter_is_given_away)
     }
 }
 
-/* What merely looks like the mark is a channel: a network image is read to its end. */
+/* A value that merely looks like the mark belongs to a channel: a network image is read to its end.
+ */
 TEST(only_a_whole_mark_parts_a_reader)
 {
     const char *const channels[] = {"aeron:ipc", "rs-evicted=1", "|rs-evicted=", "|rs-evicted=x",
@@ -246,7 +250,7 @@ static rst_poll_action_t on_fragment_let_go(void *arg, const rst_fragment_t *fra
                                                                  : RST_POLL_ABORT;
 }
 
-/* The same while a callback runs: what it was given counts, and nothing more comes. */
+/* The same while a callback runs: the delivered data count, and nothing more comes. */
 TEST(an_image_that_goes_under_a_callback_ends_behind_what_was_handed_out)
 {
     CHECK(begin("let-go-callback"));
@@ -271,8 +275,8 @@ TEST(an_image_that_goes_under_a_callback_ends_behind_what_was_handed_out)
     end();
 }
 
-/* An untethered reader that did not poll for long: parted from its image, and joined again further
- * on, before it looked. What it had not read is no longer the driver's promise. */
+/* An untethered reader did not poll for long: it left its image and joined again further on before
+ * it polled. The driver does not guarantee its unread data any more. */
 TEST(an_image_comes_back_before_its_end_was_read)
 {
     CHECK(begin("rejoin"));
@@ -297,8 +301,8 @@ TEST(an_image_comes_back_before_its_end_was_read)
     end();
 }
 
-/* A session that comes back while what its last image received is not read yet: messages and events
- * keep their order. */
+/* A session returns while data of its last image are unread: messages and events keep their order.
+ */
 static fake_log_t *come_back(const char *text)
 {
     fake_log_t *log = fake_log(RSTI_LOG_IMAGE, 0, NULL);
@@ -317,7 +321,7 @@ static void check_event(int kind, const fake_log_t *log)
     CHECK_EQ(event.correlation_id, log->id);
 }
 
-/* It goes with a message that nobody has read. */
+/* It goes with an unread message. */
 static void go_unread(fake_log_t *log)
 {
     FAKE_UNTIL(rst_subscription_image_count(subscription) == 1);
@@ -359,7 +363,7 @@ TEST(a_session_that_waits_goes_with_its_subscription)
     end();
 }
 
-/* The driver is gone: all that it had told of comes to its end. */
+/* The driver is gone: everything that it announced ends. */
 TEST(a_session_that_waits_is_read_after_the_driver)
 {
     CHECK(begin("heirs-left"));
@@ -381,7 +385,7 @@ TEST(a_session_that_waits_is_read_after_the_driver)
     end();
 }
 
-/* The counter of an image that went is given away. */
+/* The counter of a closed image is used by another one. */
 static void reuse(const fake_log_t *log, int64_t registration_id, int64_t reference_id,
     int64_t value)
 {
@@ -402,7 +406,7 @@ static void counter_reused(const char *name, bool is_of_same_subscription)
     reuse(log, heir, log->id + 1, 5);
     rst_batch_release(batch);
     CHECK_EQ(rsti_load_acquire_i64(fake_value(log->counter_id)), 5);
-    /* The log may be the driver's to change by now: nothing is read until we are told. */
+    /* The driver may change the log by now: nothing is read until we are notified. */
     CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
     end();
 }
@@ -413,7 +417,7 @@ TEST(counter_reused_before_we_hear)
     counter_reused("reused-here", true);
 }
 
-/* Where it would be joined is not known any more: the counter shows another image's place. */
+/* The join position is no longer known: the counter has another image's position. */
 static void late_news(const char *name, bool is_of_same_subscription)
 {
     CHECK(begin(name));

@@ -1,6 +1,5 @@
-/* What a client asks of the driver beside publications and subscriptions: destinations, rejection,
- * session ids, counters; and what the driver tells unasked: publication errors, counters of others.
- */
+/* A client's requests to the driver beside publications and subscriptions: destinations, rejection,
+ * session ids, counters; and the driver's notices: publication errors, counters of others. */
 #include "tests/client/fake_driver.h"
 
 static rst_client_t *client;
@@ -34,7 +33,7 @@ TEST(publication_destinations)
     CHECK_EQ(fake.last.correlation_id, added);
     CHECK_EQ(fake.last.registration_id, info.registration_id);
     CHECK_STR(fake.last_text, uri);
-    CHECK_EQ(rst_client_await(client, added, 0), -RST_EINVAL); /* told once */
+    CHECK_EQ(rst_client_await(client, added, 0), -RST_EINVAL); /* reported once */
     const int64_t removed = rst_publication_remove_destination(publication, uri);
     CHECK_EQ(fake_await(client, removed), 1);
     CHECK_EQ(fake.last.type, RSTI_CMD_REMOVE_DESTINATION);
@@ -115,7 +114,7 @@ TEST(subscription_destinations)
     fake_close();
 }
 
-/* M3, N11: the command names the image and where it was consumed, with ids that get an answer. */
+/* M3, N11: the command names the image and its consumed position, with ids that get an answer. */
 TEST(rejected_image)
 {
     CHECK(begin("reject"));
@@ -162,7 +161,7 @@ TEST(revoked_publication)
     end();
 }
 
-/* M8: asked for when the driver's protocol has it, else random. */
+/* M8: requested when the driver's protocol supports it, else random. */
 TEST(next_session_ids)
 {
     int32_t session_id = 0;
@@ -258,13 +257,13 @@ TEST(counter_limits)
     CHECK_EQ(rst_client_read_counter(client, rst_user_counter_id(counter), &view), 1);
     CHECK_STR(view.label, text);
     rst_user_counter_close(counter);
-    /* A driver that names a counter that does not exist. */
+    /* A driver that names a counter that does not exist: an error. */
     fake.limit_counter = 1 << 20;
     CHECK_EQ(fake_await(client, rst_client_add_counter(client, 1001, NULL, 0, "x")), -RST_ECORRUPT);
     end();
 }
 
-/* N26: a static counter is nobody's; to close the handle removes nothing. */
+/* N26: a static counter has no owner; closing its handle does not remove it. */
 TEST(static_counters)
 {
     CHECK(begin("static"));
@@ -284,7 +283,7 @@ TEST(static_counters)
     end();
 }
 
-/* A counter that the driver took back and gave to somebody else is not written (sharp edge 8). */
+/* A counter that the driver freed and gave to another client is not written (sharp edge 8). */
 TEST(counter_taken_back)
 {
     CHECK(begin("taken-back"));
@@ -317,7 +316,7 @@ TEST(counter_events_are_bounded)
             .type = RSTI_RSP_COUNTER_READY, .correlation_id = 1000 + i, .counter_id = i};
         fake_respond(&ready);
         if (i % 32 == 31) {
-            usleep(2000); /* the client must not be lapped */
+            usleep(2000); /* the client must not miss events */
         }
     }
     FAKE_UNTIL(rst_client_counter_events_lost(client) == 10);
@@ -330,7 +329,7 @@ TEST(counter_events_are_bounded)
     end();
 }
 
-/* M6: what was asked for and never taken goes with the client. */
+/* M6: resources that were requested and never taken are closed with the client. */
 TEST(never_taken)
 {
     CHECK(begin("never-taken"));
@@ -378,7 +377,7 @@ TEST(publication_errors)
     CHECK_EQ(first->registration_id, second->registration_id);
     rst_publication_error_t error;
     CHECK_EQ(rst_publication_next_error(first, &error), 0);
-    tell_error(first->registration_id + 1000, 1, "somebody else's");
+    tell_error(first->registration_id + 1000, 1, "another publication's");
     tell_error(first->registration_id, 1, "not today");
     int found = 0;
     FAKE_UNTIL(found != 0 || (found = rst_publication_next_error(first, &error)) != 0);
@@ -414,7 +413,8 @@ TEST(publication_errors)
 
 /* N17 */
 /* N17 */
-/* A11, N26: where the next frame goes, how much may go, the state and addresses of the endpoint. */
+/* A11, N26: the position of the next frame, the available window, the state and addresses of the
+ * endpoint. */
 TEST(facts_of_a_publication)
 {
     CHECK(begin("facts"));
@@ -485,7 +485,7 @@ static void expect_reason(rst_publication_t *publication, int64_t reason)
     CHECK_EQ(rst_publication_append_padding(publication, 1), reason);
 }
 
-/* A5, A7, A12: nothing, closed, too long; nothing is written. */
+/* A5, A7, A12: empty, closed, too long; nothing is written. */
 TEST(offers_that_cannot_be)
 {
     CHECK(begin("cannot"));
@@ -517,7 +517,8 @@ TEST(offers_that_cannot_be)
 
 /* ---- a driver that does not read ---- */
 
-/* M6: commands wait in order and go when there is room; only beyond the limit they are refused. */
+/* M6: commands wait in order and are sent when there is room; only beyond the limit are they
+ * refused. */
 TEST(full_ring)
 {
     CHECK(begin("full"));
@@ -525,7 +526,8 @@ TEST(full_ring)
     CHECK(publication != NULL);
     const int64_t removed = publication->correlation_id;
     uint8_t bytes[4096] = {0};
-    /* Fill the ring with what the driver will skip: the client's own commands find no room. */
+    /* Fills the ring with records that the driver will skip: the client's own commands find no
+     * room. */
     while (rsti_mpsc_rb_write(&fake.ring, 999, bytes, sizeof bytes) == RSTI_RB_OK) {
     }
     while (rsti_mpsc_rb_write(&fake.ring, 999, bytes, 16) == RSTI_RB_OK) {
@@ -559,7 +561,7 @@ TEST(full_ring)
     end();
 }
 
-/* M1: the longest channel goes through; one byte more is refused here. */
+/* M1: the longest channel is accepted; one byte more is refused here. */
 TEST(largest_command)
 {
     CHECK(begin("largest"));
@@ -576,7 +578,7 @@ TEST(largest_command)
     end();
 }
 
-/* M4: a conductor that did not run for longer than the liveness timeout gives itself up. */
+/* M4: a conductor that did not run for longer than the liveness timeout closes its client. */
 TEST(conductor_that_did_not_run)
 {
     CHECK(begin("stalled"));
@@ -591,7 +593,7 @@ TEST(conductor_that_did_not_run)
     end();
 }
 
-/* F1: what can be judged without the driver is refused without asking it. */
+/* F1: a channel that is wrong without any driver's knowledge is refused without a command. */
 TEST(malformed_channels)
 {
     static const char *const channels[] = {"", "aeron:", "aeron:tcp?x=y", "aeron:udp", "aeron:udp?",
@@ -606,7 +608,7 @@ TEST(malformed_channels)
     }
     fake_pump();
     CHECK_EQ(fake.commands, commands);
-    /* Well formed, whoever serves it: the driver is asked. */
+    /* A well-formed channel, supported or not: the driver decides. */
     CHECK(rst_client_add_publication(client, "aeron:ipc?channel-snd-ts-offset=8", 7, false) > 0);
     end();
 }

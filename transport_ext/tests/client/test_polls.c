@@ -28,7 +28,7 @@ typedef struct seen_t {
     rst_fragment_t fragments[SEEN_MAX];
     char text[SEEN_MAX][64];
     rst_poll_action_t actions[SEEN_MAX]; /* 0: CONTINUE */
-    int64_t stored[SEEN_MAX];            /* the position counter, as the callback found it */
+    int64_t stored[SEEN_MAX];            /* the position counter, as the callback saw it */
     const fake_log_t *log;
     void (*act)(int call);
 } seen_t;
@@ -66,8 +66,9 @@ static int poll_each(int32_t limit)
     return rst_subscription_poll_each(subscription, &params, &seen, on_fragment);
 }
 
-/* B1, B3: nothing, one, several, no more than the limit; the position behind each, in any term. */
-TEST(polls_what_is_there)
+/* B1, B3: none, one, several fragments, never more than the limit; the position behind each, in any
+ * term. */
+TEST(polls_available_data)
 {
     CHECK(begin("each"));
     const int64_t start = 7 * FAKE_TERM + 96;
@@ -100,8 +101,7 @@ TEST(polls_what_is_there)
     end();
 }
 
-/* B2: the padding of a term's end is stepped over without a call; the next poll is in the next
- * term. */
+/* B2: the padding at a term's end is skipped without a call; the next poll is in the next term. */
 TEST(padding_ends_a_poll)
 {
     CHECK(begin("pad"));
@@ -132,7 +132,7 @@ TEST(actions)
     seen.actions[1] = RST_POLL_ABORT;
     CHECK_EQ(poll_each(10), 1);
     CHECK_EQ(stored(log), ends[0]);
-    /* It comes again, the same. */
+    /* The same fragment comes again. */
     const rst_fragment_t aborted = seen.fragments[1];
     expect(log);
     seen.actions[0] = RST_POLL_BREAK;
@@ -180,8 +180,8 @@ static void expect_no_store(void (*act)(int call), rst_poll_action_t action)
     CHECK_EQ(stored(log), 0);
 }
 
-/* B4: who closes inside the callback ends the poll, and no position is stored any more, whatever it
- * answered: the counter may be another's. */
+/* B4: closing inside the callback ends the poll, and no position is stored any more, whatever the
+ * callback returned: the counter may belong to another image. */
 TEST(closed_inside_a_callback)
 {
     CHECK(begin("close-1"));
@@ -247,7 +247,7 @@ TEST(closed_inside_other_polls)
     fake_close();
 }
 
-/* M7: a poll inside a callback is refused, of whatever kind; afterwards all is as before. */
+/* M7: a poll inside a callback is refused, of whatever kind; afterwards everything is as before. */
 static int inner[4];
 
 static void poll_again(int call)
@@ -278,7 +278,7 @@ TEST(no_poll_inside_a_poll)
     end();
 }
 
-/* B6: the bound lies before, inside, behind, beyond the term, beyond 2^31. */
+/* B6: the bound is before, inside or behind a message, beyond the term, beyond 2^31. */
 static void expect_bounded(int64_t start)
 {
     fake_log_t *log = fake_image_named(subscription, start, NULL);
@@ -293,7 +293,7 @@ static void expect_bounded(int64_t start)
     params.limit_position = start - 32;
     CHECK_EQ(rst_image_poll(image, &params, &seen, on_fragment), 0);
     CHECK_EQ(stored(log), start);
-    params.limit_position = start + 1; /* inside the first: it began below */
+    params.limit_position = start + 1; /* inside the first: it began below the bound */
     CHECK_EQ(rst_image_poll(image, &params, &seen, on_fragment), 1);
     CHECK_EQ(stored(log), first);
     params.limit_position = first;
@@ -301,7 +301,8 @@ static void expect_bounded(int64_t start)
     params.limit_position = INT64_MAX;
     CHECK_EQ(rst_image_poll(image, &params, &seen, on_fragment), 1);
     CHECK_EQ(stored(log), second);
-    /* Padding that begins at the bound stays; below it, it goes, even beyond the bound. */
+    /* Padding that begins at the bound is not consumed; padding that begins below it is, even
+     * beyond the bound. */
     const int64_t term_end = start - start % FAKE_TERM + FAKE_TERM;
     int64_t at = fake_frame(log, second, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD, NULL,
         (int32_t)(term_end - second) - 32, 0);
@@ -394,7 +395,8 @@ TEST(blocks)
     CHECK_EQ(block.session_id, FAKE_SESSION + fake.log_count);
     CHECK_EQ(block.term_id, 100);
     CHECK_EQ(stored(log), start + 128);
-    /* Padding later ends the block, at the start it comes alone, and the term's end is the end. */
+    /* Later padding ends the block, at the start it is a block of its own, and the term's end is
+     * the end. */
     at = fake_frame(log, at, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD, NULL, 64, 0); /* 96 */
     at = fake_frame(log, at, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA, "0123456789", 10, 0);
     at = fake_frame(log, at, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD, NULL,
@@ -429,7 +431,7 @@ TEST(block_batches)
         const rsti_data_header_t *header = (const rsti_data_header_t *)(const void *)block->data;
         CHECK_EQ(header->frame.type, RSTI_FRAME_DATA);
         lengths += block->length;
-        CHECK_EQ(stored(block->length == 128 ? first : second), 0); /* on loan */
+        CHECK_EQ(stored(block->length == 128 ? first : second), 0); /* held */
         rst_batch_release(batch);
         CHECK_EQ(stored(block->length == 128 ? first : second), block->length == 128 ? 128 : 64);
     }
@@ -448,8 +450,8 @@ static int poll_messages(int32_t limit)
     return rst_subscription_poll_each(subscription, &params, &seen, on_fragment);
 }
 
-/* C1, C2, C3, C4, C5: header of the first frame with both flags; parts without their beginning and
- * messages with a gap are dropped, also when they interleave with whole ones. */
+/* C1, C2, C3, C4, C5: header of the first frame with both flags; fragments without a beginning and
+ * messages with a gap are dropped, also when they interleave with complete ones. */
 TEST(messages_are_assembled)
 {
     CHECK(begin("assembled"));
@@ -461,7 +463,7 @@ TEST(messages_are_assembled)
     at = fake_frame(log, at, 0, RSTI_FRAME_DATA, "cd", 2, 12);
     const int64_t whole = at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "e", 1, 13);
     at = fake_data(log, at, "alone");
-    /* A gap that was filled: the padding breaks the message, its END is dropped. */
+    /* A filled gap: the padding breaks the message, its END is dropped. */
     at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "lost", 4, 0);
     at = fake_frame(log, at, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_PAD, NULL, 32, 0);
     at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "lost", 4, 0);
@@ -482,7 +484,7 @@ TEST(messages_are_assembled)
         && seen.fragments[1].data < term + FAKE_TERM); /* no copy */
     CHECK_STR(seen.text[2], "xyz");
     CHECK_EQ(stored(log), at);
-    /* The batch's own assembly says the same of the header. */
+    /* The batch's own assembly reports the same header. */
     at = fake_frame(log, at, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "ab", 2, 31);
     at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "c", 1, 32);
     CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 1);
@@ -490,7 +492,7 @@ TEST(messages_are_assembled)
     end();
 }
 
-/* A message that one kind of poll began and another ends still names the frame that began it. */
+/* A message begun by one kind of poll and ended by another still names its first frame. */
 TEST(polls_take_turns_in_one_message)
 {
     CHECK(begin("kinds"));
@@ -551,8 +553,8 @@ TEST(abort_on_the_last_fragment)
 
 /* C4 */
 /* C4 */
-/* C7: fragments of two sessions interleave; each is put together apart. What one had begun goes
- * with its image. */
+/* C7: fragments of two sessions interleave; each is assembled separately. An incomplete message
+ * goes with its image. */
 TEST(sessions_are_kept_apart)
 {
     CHECK(begin("sessions"));
@@ -573,7 +575,7 @@ TEST(sessions_are_kept_apart)
     end();
 }
 
-/* C4: two messages in four frames, one behind the other, then of two sessions turn by turn. */
+/* C4: two messages in four frames, one after the other, then of two sessions alternately. */
 TEST(two_messages_in_four_frames)
 {
     CHECK(begin("four"));
@@ -631,8 +633,8 @@ TEST(largest_message)
 
 /* ---- images ---- */
 
-/* B8: each poll begins with the next image; images that come or go between change nothing for the
- * others. */
+/* B8: each poll begins with the next image; images that come or go in between change nothing for
+ * the others. */
 TEST(images_take_turns)
 {
     CHECK(begin("turns"));
@@ -672,8 +674,8 @@ TEST(images_take_turns)
     end();
 }
 
-/* B9: a handle keeps the log mapped and readable after the image went, after everything was closed.
- */
+/* B9: a handle keeps the log mapped and readable after its image is gone and after everything is
+ * closed. */
 TEST(held_image_outlives_everything)
 {
     CHECK(begin("held"));
@@ -770,7 +772,7 @@ TEST(position_is_set)
     end();
 }
 
-/* A frame that cannot be where it is ends the image; what was read before it is handed out. */
+/* An impossible frame ends the image; the messages read before it are handed out. */
 TEST(corrupt_frames)
 {
     CHECK(begin("corrupt"));
@@ -789,7 +791,7 @@ TEST(corrupt_frames)
     end();
 }
 
-CHECK_MAIN(RUN(polls_what_is_there), RUN(padding_ends_a_poll), RUN(actions),
+CHECK_MAIN(RUN(polls_available_data), RUN(padding_ends_a_poll), RUN(actions),
     RUN(closed_inside_a_callback), RUN(closed_inside_other_polls), RUN(no_poll_inside_a_poll),
     RUN(bounded), RUN(bounded_batches), RUN(blocks), RUN(block_batches),
     RUN(messages_are_assembled), RUN(polls_take_turns_in_one_message),

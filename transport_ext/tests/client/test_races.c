@@ -1,5 +1,5 @@
-/* Threads and deaths between two steps: demand that two pollers share, and a waker that is killed
- * after it took a sleeper's flag down and before it wrote to its FIFO. */
+/* Threads and deaths between two steps: demand shared by two pollers, and a waker that is killed
+ * after it cleared a sleeper's flag and before it wrote to its FIFO. */
 #include "tests/client/fake_driver.h"
 
 #include <pthread.h>
@@ -66,7 +66,7 @@ TEST(demand_is_spent_once)
     for (int i = 0; i < POLLERS; i++) {
         CHECK_EQ(pthread_create(&pollers[i].thread, NULL, poll_all, &pollers[i]), 0);
     }
-    /* Never more than was requested, whoever polls. */
+    /* Never more than was requested, whichever thread polls. */
     int64_t requested = 0;
     for (int round = 0; round < 1000 / REQUESTED - 1; round++) {
         requested += REQUESTED;
@@ -111,7 +111,7 @@ TEST(waker_dies_between_flag_and_fifo)
     CHECK_EQ(pthread_create(&thread, NULL, sleep_long, &result), 0);
     FAKE_UNTIL(rsti_load_acquire_i32(&waiter->target.armed) != 0);
     usleep(5000);
-    /* A publisher took the flags down, and was killed. The next one finds nobody asleep. */
+    /* A publisher cleared the flags and was killed. The next one finds no sleeper. */
     rsti_log_ext_t *ext = &log->file.log.metadata->ext;
     CHECK_EQ(rsti_exchange_i32(&ext->data_armed, 0), 1);
     for (int i = 0; i < RSTI_WAKE_SLOTS; i++) {

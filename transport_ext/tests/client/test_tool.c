@@ -1,4 +1,4 @@
-/* Looking into directories, and asking a driver to end. */
+/* Reading driver directories, and asking a driver to terminate. */
 #include "cnc/cnc_file.h"
 #include "cnc/loss_report_file.h"
 #include "concurrent/error_log.h"

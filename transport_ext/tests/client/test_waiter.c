@@ -1,4 +1,4 @@
-/* Sleeping and being woken: by data, by room, by images, by the end of things, by anybody. */
+/* Sleeping and being woken: by data, room, images, ends, and explicit wake-ups. */
 #include "tests/client/fake_driver.h"
 
 #include <poll.h>
@@ -35,7 +35,7 @@ static void take_events(void)
     }
 }
 
-/* As a driver's receiver does: publish, then wake whoever sleeps on the log. */
+/* Like a driver's receiver: publishes, then wakes all sleepers on the log. */
 static void wake_other(void *arg, int64_t client_id, int32_t waiter_id)
 {
     rsti_waker_wake(arg, client_id, waiter_id);
@@ -59,7 +59,7 @@ static void *sleep_on(void *arg)
     return NULL;
 }
 
-/* Starts a wait and comes back when it sleeps. */
+/* Starts a wait and returns when it sleeps. */
 static bool start(sleeper_t *sleeper)
 {
     *sleeper = (sleeper_t){.result = -1, .timeout_ns = LONG_NS};
@@ -123,13 +123,13 @@ TEST(woken_by_data)
         CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
         rst_batch_release(batch);
     }
-    /* Data that is there already is seen without sleeping. */
+    /* Data that are already there are found without sleeping. */
     (void)fake_data(log, at, "x");
     CHECK_EQ(rst_waiter_wait(waiter, LONG_NS, 0), 1);
     end();
 }
 
-TEST(woken_by_images_and_by_anybody)
+TEST(woken_by_images_and_by_any_thread)
 {
     CHECK(begin("images"));
     CHECK_EQ(rst_waiter_attach_subscription(waiter, subscription), 0);
@@ -159,7 +159,7 @@ TEST(image_that_comes_while_asleep_is_armed)
 {
     CHECK(begin("while"));
     CHECK_EQ(rst_waiter_attach_subscription(waiter, subscription), 0);
-    /* An event loop that takes events elsewhere: the wait must go on to the new image's data. */
+    /* An event loop that takes events elsewhere: the wait must include the new image's data. */
     fake_log_t *log = fake_image(subscription);
     take_events();
     sleeper_t sleeper;
@@ -169,7 +169,7 @@ TEST(image_that_comes_while_asleep_is_armed)
     publish(log, RSTI_WAIT_DATA);
     CHECK_EQ(finish(&sleeper, &took_ns), 1);
     CHECK(took_ns < RSTI_NS_PER_S);
-    /* The slot is given back with the image. */
+    /* The slot is freed with the image. */
     CHECK_EQ(log->file.log.metadata->ext.slots[0].owner >> 16, rst_client_id(client));
     rst_waiter_detach_subscription(waiter, subscription);
     CHECK_EQ(log->file.log.metadata->ext.slots[0].owner, 0);
@@ -202,13 +202,13 @@ TEST(publication_waits_for_room_and_connection)
     CHECK_EQ(finish(&sleeper, &took_ns), 1);
     CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), 128);
     CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_BACK_PRESSURED);
-    /* Refused for want of room: it also wants to hear that the reader went. */
+    /* Refused for lack of room: it also waits for the reader to leave. */
     CHECK(start(&sleeper));
     rsti_store_release_i32(&log->file.log.metadata->is_connected, 0);
     publish(log, RSTI_WAIT_LIMIT);
     CHECK_EQ(finish(&sleeper, &took_ns), 1);
     CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_NOT_CONNECTED);
-    /* Closing it ends the wait. */
+    /* Closing the publication ends the wait. */
     CHECK(start(&sleeper));
     rst_publication_close(publication);
     CHECK_EQ(finish(&sleeper, &took_ns), 1);
@@ -256,11 +256,12 @@ TEST(demand_rules_the_wait)
     CHECK_EQ(rst_waiter_attach_subscription(waiter, subscription), 0);
     CHECK_EQ(rst_subscription_poll_demanded(subscription, 8, 0, batch), 0);
     (void)fake_data(log, 0, "x");
-    CHECK_EQ(rst_waiter_wait(waiter, 5 * RSTI_NS_PER_MS, 0), 0); /* data, but nobody wants it */
+    /* data, but no reader wants them */
+    CHECK_EQ(rst_waiter_wait(waiter, 5 * RSTI_NS_PER_MS, 0), 0);
     sleeper_t sleeper;
     int64_t took_ns;
     CHECK(start(&sleeper));
-    CHECK_EQ(log->file.log.metadata->ext.slots[0].armed, 0); /* nor is its writer bothered */
+    CHECK_EQ(log->file.log.metadata->ext.slots[0].armed, 0); /* nor is its writer woken */
     rst_subscription_request(subscription, 1);
     CHECK_EQ(finish(&sleeper, &took_ns), 1);
     CHECK(took_ns < RSTI_NS_PER_S);
@@ -279,7 +280,7 @@ TEST(driver_dies_while_asleep)
     CHECK(start(&sleeper));
     (void)log;
     fake_die();
-    CHECK_EQ(finish(&sleeper, &took_ns), 1); /* the event of the image that went */
+    CHECK_EQ(finish(&sleeper, &took_ns), 1); /* the event of the closed image */
     CHECK(took_ns < RSTI_NS_PER_S);
     take_events();
     CHECK_EQ(rst_waiter_wait(waiter, LONG_NS, 0), -RST_EDRIVERLOST);
@@ -299,7 +300,7 @@ TEST(closing_wakes)
     rst_waiter_detach_subscription(waiter, subscription);
     subscription = fake_subscribe(client);
     CHECK(subscription != NULL);
-    CHECK(start(&sleeper)); /* nothing attached at all */
+    CHECK(start(&sleeper)); /* nothing attached */
     rst_client_close(client);
     CHECK_EQ(finish(&sleeper, &took_ns), -RST_ECLOSED);
     CHECK(took_ns < RSTI_NS_PER_S);
@@ -352,7 +353,7 @@ TEST(writers_that_never_wake)
     CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 1);
     CHECK_EQ(rst_waiter_arm(waiter), 0);
     (void)fake_data(log, at, "x");
-    CHECK(is_fd_readable(1000)); /* the conductor looked on the loop's behalf */
+    CHECK(is_fd_readable(1000)); /* the conductor checked on behalf of the event loop */
     rst_waiter_disarm(waiter);
     rsti_counters_free(&fake.counters, foreign, fake_now_ms());
     FAKE_UNTIL(rsti_load_acquire_i32(&client->has_foreign_peers) == 0);
@@ -388,7 +389,7 @@ TEST(beside_an_aeron_driver)
     client = fake_client(50);
     CHECK(client != NULL);
     CHECK_EQ(rst_client_is_aeron_driver(client), 1);
-    CHECK_EQ(fake.commands, 0); /* no hello: nothing that Aeron's driver does not expect */
+    CHECK_EQ(fake.commands, 0); /* no hello: an Aeron driver does not expect it */
     subscription = fake_subscribe(client);
     CHECK(subscription != NULL);
     CHECK_EQ(rst_waiter_create(&waiter, client), 0);
@@ -409,7 +410,7 @@ TEST(beside_an_aeron_driver)
     CHECK(is_fd_readable(1000));
     rst_waiter_disarm(waiter);
     rst_batch_release(batch);
-    /* Nothing of ours was written where Aeron keeps zeros. */
+    /* The extension wrote nothing where Aeron keeps zeros. */
     const rsti_log_ext_t zeros = {0};
     CHECK_MEM(&log->file.log.metadata->ext, &zeros, sizeof zeros);
     const rsti_counter_value_t *value = &fake.counters.counters.values[fake.heartbeat_counter];
@@ -440,8 +441,8 @@ static void *write_loop(void *arg)
     return NULL;
 }
 
-/* The counters are seen through the client's mapping: TSan tells memory apart by address, and would
- * take the driver's view of them for other memory, which orders nothing. */
+/* The counters are accessed through the client's mapping: TSan identifies memory by address, and
+ * would take the driver's mapping for other memory, which orders nothing. */
 static void *drive_loop(void *arg)
 {
     const int64_t *position = rsti_counter_address(&client->counters, *(const int32_t *)arg);
@@ -501,7 +502,7 @@ TEST(writers_and_a_sleeping_reader)
     end();
 }
 
-CHECK_MAIN(RUN(times_out), RUN(woken_by_data), RUN(woken_by_images_and_by_anybody),
+CHECK_MAIN(RUN(times_out), RUN(woken_by_data), RUN(woken_by_images_and_by_any_thread),
     RUN(image_that_comes_while_asleep_is_armed), RUN(publication_waits_for_room_and_connection),
     RUN(one_log_for_reading_and_writing), RUN(demand_rules_the_wait), RUN(driver_dies_while_asleep),
     RUN(closing_wakes), RUN(event_loop), RUN(writers_that_never_wake), RUN(full_table_of_sleepers),

@@ -1,5 +1,5 @@
 /* small_fs.h: a tiny tmpfs, mounted in a mount namespace of a child process, so that nothing is
- * left whatever happens. Needs root; the test says when it is skipped. */
+ * left after any outcome. Needs root; the test prints when it is skipped. */
 #ifndef RSTI_TESTS_SMALL_FS_H
 #define RSTI_TESTS_SMALL_FS_H
 
@@ -38,7 +38,7 @@ static inline int small_fs_run(const char *dir, size_t size_bytes, int (*check)(
     if (WIFEXITED(status)) {
         return WEXITSTATUS(status) == SMALL_FS_SKIPPED ? 0 : WEXITSTATUS(status);
     }
-    return -1; /* a signal, perhaps the bus error that must never come */
+    return -1; /* a signal, perhaps the bus error that must not happen */
 }
 
 /* In the child of small_fs_run: the line number is the exit code. */

@@ -1,4 +1,5 @@
-/* temp_dir.h: a directory of this test run, in shared memory if there is one, gone at the end. */
+/* temp_dir.h: a directory of this test run, in shared memory where there is some, removed at the
+ * end. */
 #ifndef RSTI_TESTS_TEMP_DIR_H
 #define RSTI_TESTS_TEMP_DIR_H
 

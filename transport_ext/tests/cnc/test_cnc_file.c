@@ -1,5 +1,5 @@
-/* test_cnc_file.c: the CnC file as the reference lays it out, ready only when it is, and hostile
- * files of every kind refused without a crash. */
+/* test_cnc_file.c: the CnC file has the layout of the reference, is marked ready only when it is
+ * complete, and hostile files of every kind are refused without a crash. */
 #include "cnc/cnc_file.h"
 #include "cnc/driver_dir.h"
 #include "util/bits.h"
@@ -90,7 +90,7 @@ TEST(layout_is_the_references)
     CHECK_EQ(rsti_get_i32(bytes + 48), 4096);
     CHECK_EQ(rsti_get_i32(bytes + 52), RSTI_EXT_MAGIC);
     rsti_cnc_t second;
-    CHECK(rsti_cnc_create(&second, dir, &params) < 0); /* never over an old one */
+    CHECK(rsti_cnc_create(&second, dir, &params) < 0); /* never over an existing file */
     CHECK(strstr(rst_last_error_text(), path) != NULL);
 }
 
@@ -119,7 +119,7 @@ TEST(client_sees_it_when_it_is_ready)
     CHECK_EQ(client.counter_values - client.counter_metadata, 4 * params.counter_values_length);
     CHECK_EQ(client.error_log - client.counter_values, params.counter_values_length);
     CHECK_EQ(client.error_log_length, params.error_log_length);
-    /* The mapping is shared, both ways. */
+    /* Both mappings share their writes. */
     client.error_log[7] = 42;
     CHECK_EQ(driver.error_log[7], 42);
     driver.ext->agent_armed[2] = 1;
@@ -165,7 +165,7 @@ TEST(impossible_lengths)
             snprintf(name, sizeof name, "wrong-%d-%zu", (int)field, i);
             make_dir(dir, sizeof dir, name);
             CHECK(make_ready(dir, &params));
-            /* 1000 bytes are possible for the error log alone. */
+            /* The error log alone may have 1000 bytes. */
             if (field == 20 && (wrong[i] == 1000 || wrong[i] == 896)) {
                 continue;
             }
@@ -269,7 +269,7 @@ static int create_in_small_fs(const char *dir)
     SMALL_FS_CHECK(strstr(text, needed) != NULL);
     SMALL_FS_CHECK(strstr(text, "65536 usable in") != NULL && strstr(text, dir) != NULL);
     path_join(path, sizeof path, dir, "cnc.dat");
-    SMALL_FS_CHECK(access(path, F_OK) != 0); /* nothing half made stays */
+    SMALL_FS_CHECK(access(path, F_OK) != 0); /* no incomplete file stays */
     SMALL_FS_CHECK(rsti_storage_usable(dir) == 65536);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* test_driver_dir.c: one driver per directory, its death is seen at once whatever killed it, what
- * it left is cleaned, and nothing that is not a driver's is touched. */
+/* test_driver_dir.c: one driver per directory; its death is detected at once whatever killed it;
+ * the files that it left are cleaned, and no other file is touched. */
 #include "cnc/cnc_file.h"
 #include "cnc/driver_dir.h"
 #include "concurrent/error_log.h"
@@ -27,7 +27,7 @@ static const rsti_cnc_params_t small_cnc = {
     .file_page_size = 4096,
 };
 
-/* Makes a ready cnc.dat; is_ours false = as an Aeron driver would leave it. */
+/* Makes a ready cnc.dat; is_ours false: as an Aeron driver would leave it. */
 static bool make_cnc(const char *dir, int64_t heartbeat_ms, bool is_ours, const char *error)
 {
     rsti_cnc_t cnc;
@@ -113,7 +113,7 @@ TEST(release_without_removal_leaves_a_dead_driver)
     CHECK_EQ(rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS, &lock_fd), 0);
     CHECK(make_cnc(dir, NOW_MS, true, NULL));
     rsti_driver_dir_release(dir, lock_fd, false);
-    /* The heartbeat is fresh, but nobody holds the lock. */
+    /* The heartbeat is fresh, but no process holds the lock. */
     CHECK_EQ(rsti_driver_dir_probe(dir, TIMEOUT_MS, NOW_MS), RSTI_DRIVER_DEAD);
     CHECK_EQ(rsti_driver_dir_clean(dir, TIMEOUT_MS, NOW_MS, &removed), 0);
     CHECK_EQ(removed, 1);
@@ -122,7 +122,7 @@ TEST(release_without_removal_leaves_a_dead_driver)
     CHECK_EQ(removed, 0);
 }
 
-/* A child takes the directory, tells so through a pipe, and is killed. */
+/* A child takes the directory, reports it through a pipe, and is killed. */
 static pid_t start_driver(const char *dir)
 {
     int ready[2];
@@ -187,7 +187,7 @@ TEST(kill_is_seen_at_once_and_the_next_driver_takes_over)
     CHECK(!exists(dir, "publications/1.logbuffer") && !exists(dir, "images/2.logbuffer"));
     CHECK(!exists(dir, "wake/3.0"));
     CHECK(exists(dir, "publications") && exists(dir, "images") && exists(dir, "wake"));
-    CHECK(rsti_driver_lock_is_held(fd)); /* the lock file lived on */
+    CHECK(rsti_driver_lock_is_held(fd)); /* the lock file still existed */
     rsti_fd_close(fd);
     rsti_driver_dir_release(dir, lock_fd, true);
 }
@@ -208,7 +208,7 @@ TEST(clean_counts_what_it_removes)
     CHECK(access(dir, F_OK) != 0);
 }
 
-/* A process that asks in a tight loop must not make a starting driver fail. */
+/* A process that probes in a tight loop must not make a starting driver fail. */
 TEST(askers_do_not_disturb_a_start)
 {
     char dir[512];
@@ -236,8 +236,8 @@ TEST(askers_do_not_disturb_a_start)
 
 /* N27 */
 /* N27 */
-/* Many start at once, again and again: at any time at most one has the directory, and each round
- * somebody gets it though the loser's view of the directory is removed under its feet. */
+/* Many drivers start at once, again and again: at any time at most one has the directory, and each
+ * round one gets it, although the loser may see the directory removed during its start. */
 TEST(racing_starters_exclude_each_other)
 {
     enum {
@@ -285,7 +285,8 @@ TEST(racing_starters_exclude_each_other)
     CHECK(access(dir, F_OK) != 0);
 }
 
-/* An embedded driver's process forks a worker and dies: the worker must not keep it alive. */
+/* The process of an embedded driver forks a worker and dies: the worker must not keep the driver
+ * alive. */
 TEST(forked_child_lets_go_of_the_lock)
 {
     char dir[512];
@@ -301,7 +302,7 @@ TEST(forked_child_lets_go_of_the_lock)
         }
         const pid_t worker = fork();
         if (worker == 0) {
-            /* A handle of the parent's driver: closing it here must not remove anything. */
+            /* A handle of the parent's driver: the child closes it and must remove nothing. */
             rsti_driver_dir_release(dir, lock_fd, true);
             const pid_t self = getpid();
             if (write(ready[1], &self, sizeof self) != (ssize_t)sizeof self) {
@@ -338,10 +339,10 @@ TEST(foreign_driver_is_seen_by_its_heartbeat)
     CHECK_EQ(rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS, &lock_fd), -RST_EINUSE);
     CHECK(strstr(rst_last_error_text(), "not rstream's") != NULL);
     CHECK_EQ(rsti_driver_dir_clean(dir, TIMEOUT_MS, NOW_MS, &removed), -RST_EINUSE);
-    CHECK(!exists(dir, "driver.lock")); /* else its clients would think it dead */
+    CHECK(!exists(dir, "driver.lock")); /* otherwise its clients would take it for dead */
     CHECK(exists(dir, "cnc.dat"));
     CHECK_EQ(rsti_driver_lock_open(dir), -RST_ENODRIVER);
-    /* At the timeout it is dead. */
+    /* At the timeout it counts as dead. */
     CHECK_EQ(rsti_driver_dir_probe(dir, TIMEOUT_MS, NOW_MS + 1), RSTI_DRIVER_DEAD);
     CHECK_EQ(rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS + 1, &lock_fd), 0);
     rsti_driver_dir_release(dir, lock_fd, true);
@@ -432,7 +433,7 @@ TEST(other_directories_are_refused)
     }
 }
 
-/* Links inside are removed themselves, what they point to stays. */
+/* Links inside are removed, their targets stay. */
 TEST(cleaning_follows_no_links)
 {
     char dir[512], outside[512], inside[560];
@@ -454,7 +455,7 @@ TEST(cleaning_follows_no_links)
     CHECK(exists(outside, "precious"));
 }
 
-/* Somebody removed the directory by hand and another driver made it anew. */
+/* The directory was removed by hand and another driver made it anew. */
 TEST(release_leaves_a_successor_alone)
 {
     char dir[512], moved[512];

@@ -1,5 +1,5 @@
-/* test_layouts.c: every struct that is mapped onto shared memory or datagrams has its fields where
- * Aeron has them. */
+/* test_layouts.c: every struct that is mapped onto shared memory or datagrams has its fields at
+ * Aeron's offsets. */
 #include "cnc/cnc_file.h"
 #include "concurrent/broadcast.h"
 #include "concurrent/counters.h"

@@ -1,5 +1,5 @@
-/* test_log_file.c: logs are sparse but never writable where no space is promised; files and names
- * from elsewhere are checked before they are mapped. */
+/* test_log_file.c: logs are sparse, and writable only where storage is reserved; files and names
+ * from other processes are checked before they are mapped. */
 #include "cnc/driver_dir.h"
 #include "cnc/log_file.h"
 #include "util/error.h"
@@ -45,7 +45,7 @@ static int64_t reserved_bytes(const char *path)
     return stat(path, &status) == 0 ? (int64_t)status.st_blocks * 512 : -1;
 }
 
-/* Reserving what is reserved takes nothing more. */
+/* Reserving the same range again takes no more storage. */
 static bool is_reserved(const char *path, int partition)
 {
     const int64_t before = reserved_bytes(path);
@@ -78,7 +78,7 @@ TEST(driver_and_client_share_it)
     CHECK_EQ(client.log.metadata->correlation_id, 7);
     client.log.terms[0][100] = 9;
     CHECK_EQ(driver.log.terms[0][100], 9);
-    CHECK_EQ(rsti_log_file_reserve(&client, INT64_MAX - 1), 0); /* not its business */
+    CHECK_EQ(rsti_log_file_reserve(&client, INT64_MAX - 1), 0); /* not its file */
     rsti_log_file_close(&client, false);
     rsti_log_file_close(&client, false);
     CHECK_EQ(access(path, F_OK), 0);
@@ -108,7 +108,7 @@ TEST(terms_are_reserved_one_by_one)
     rsti_log_file_close(&file, true);
 }
 
-/* A log that begins in a later term reserves that one, not the first partition. */
+/* A log that begins in a later term reserves that term's partition, not the first one. */
 TEST(start_position_decides_which_term_is_first)
 {
     char dir[512];
@@ -124,7 +124,7 @@ TEST(start_position_decides_which_term_is_first)
     CHECK_EQ(reserved_bytes(file.path), TERM + 4096);
     CHECK_EQ(rsti_log_file_reserve(&file, 6 * TERM), 0);
     CHECK(is_reserved(file.path, 0) && reserved_bytes(file.path) == 2 * TERM + 4096);
-    /* A jump over several terms takes what is left. */
+    /* A jump over several terms reserves the rest. */
     CHECK_EQ(rsti_log_file_reserve(&file, 60 * TERM), 0);
     CHECK_EQ(reserved_bytes(file.path), FILE_LENGTH);
     rsti_log_file_close(&file, true);
@@ -172,7 +172,7 @@ TEST(only_logs_below_the_directory_can_be_named)
     CHECK_EQ(rsti_log_file_create(&stranger, other, "images", 4, &sparse_params), 0);
     CHECK_EQ(open_named(dir, "/mounted/elsewhere/images/3.logbuffer"), 0);
     CHECK_EQ(open_named(dir, "images/3.logbuffer"), 0);
-    CHECK(open_named(dir, stranger.path) < 0); /* looked up below dir: not there */
+    CHECK(open_named(dir, stranger.path) < 0); /* looked up below dir: not found */
     CHECK_EQ(open_named(dir, "/etc/passwd"), -RST_ECORRUPT);
     CHECK_EQ(open_named(dir, ""), -RST_ECORRUPT);
     CHECK_EQ(open_named(dir, "3.logbuffer"), -RST_ECORRUPT);
@@ -251,8 +251,8 @@ TEST(hostile_metadata_never_leads_outside)
     rsti_log_file_close(&file, true);
 }
 
-/* Room for two terms and the metadata: the third is refused by name and number, then works when
- * something went away. Everything reserved can be written. */
+/* Room for two terms and the metadata: the third is refused with its name and number, and succeeds
+ * once storage is free. Everything reserved can be written. */
 static int reserve_in_small_fs(const char *dir)
 {
     char sub[600];

@@ -28,7 +28,7 @@ TEST(a_report_is_made_of_whole_pages_and_read_again)
     CHECK_EQ(tool.base[8191], 7);
     rsti_loss_report_file_close(&tool);
     rsti_loss_report_file_close(&tool);
-    /* One that is there is somebody's: never taken over. */
+    /* An existing file belongs to another driver: it is never taken over. */
     rsti_loss_report_file_t second;
     CHECK_EQ(rsti_loss_report_file_create(&second, temp_root, 5000, 4096), -RST_ESYS);
     rsti_loss_report_file_close(&file);

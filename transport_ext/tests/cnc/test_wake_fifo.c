@@ -78,32 +78,32 @@ TEST(wakes_another_process)
 }
 
 /* SIGPIPE keeps its deadly default action here. */
-TEST(vanished_sleeper_harms_nobody)
+TEST(vanished_sleeper_harms_no_waker)
 {
     char dir[512];
     rsti_waker_t *waker = NULL;
     make_dir(dir, sizeof dir, "vanished");
     CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
     CHECK_EQ(rsti_waker_create(&waker, dir), 0);
-    rsti_waker_wake(waker, 5, 1); /* never was there */
+    rsti_waker_wake(waker, 5, 1); /* it never existed */
     int fd = rsti_wake_fifo_create(dir, 5, 1);
     CHECK(fd >= 0);
     rsti_waker_wake(waker, 5, 1);
     CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 1);
-    close(fd); /* killed: the name is still there */
+    close(fd); /* killed: the name still exists */
     for (int i = 0; i < 70000; i++) {
         rsti_waker_wake(waker, 5, 1);
     }
     rsti_wake_fifo_remove(dir, 5, 1);
     rsti_waker_wake(waker, 5, 1);
-    /* Same name again: the new one is found, nothing of the old one is in it. */
+    /* The same name again: the new FIFO is found, without data of the old one. */
     fd = rsti_wake_fifo_create(dir, 5, 1);
     CHECK(fd >= 0);
     CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 0);
     rsti_waker_wake(waker, 5, 1);
     CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 1);
     close(fd);
-    /* Made over a rest of an earlier life. */
+    /* Made over the leftover of an earlier process. */
     fd = rsti_wake_fifo_create(dir, 5, 1);
     CHECK(fd >= 0);
     rsti_waker_wake(waker, 5, 1);
@@ -175,7 +175,7 @@ TEST(fifos_of_a_dead_client_go)
     close(c);
 }
 
-TEST(what_is_no_fifo_is_not_written)
+TEST(other_file_types_are_not_written)
 {
     char dir[512], path[600];
     struct stat status;
@@ -195,7 +195,7 @@ TEST(what_is_no_fifo_is_not_written)
     CHECK(strstr(rst_last_error_text(), "1.0") != NULL);
 }
 
-/* The name stands for any reason why it cannot be opened, such as too many open files. */
+/* The name stands for any reason why the FIFO cannot be opened, such as too many open files. */
 TEST(agents_are_woken_without_another_descriptor)
 {
     char dir[512];
@@ -216,6 +216,7 @@ TEST(agents_are_woken_without_another_descriptor)
     close(fd);
 }
 
-TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process), RUN(vanished_sleeper_harms_nobody),
-    RUN(cache_is_bounded_and_right), RUN(fifos_of_a_dead_client_go),
-    RUN(what_is_no_fifo_is_not_written), RUN(agents_are_woken_without_another_descriptor))
+TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process),
+    RUN(vanished_sleeper_harms_no_waker), RUN(cache_is_bounded_and_right),
+    RUN(fifos_of_a_dead_client_go), RUN(other_file_types_are_not_written),
+    RUN(agents_are_woken_without_another_descriptor))

@@ -1,4 +1,4 @@
-/* ring_records.h: what the tests of both rings write and what they see of it. */
+/* ring_records.h: records that the tests of both rings write and read. */
 #ifndef RSTI_TESTS_RING_RECORDS_H
 #define RSTI_TESTS_RING_RECORDS_H
 
@@ -29,8 +29,8 @@ static inline rsti_rb_action_t on_record(void *arg, int32_t type, const void *re
     return seen->count == seen->act_at ? seen->action : RSTI_RB_CONTINUE;
 }
 
-/* Reads of a full ring of records of 16 bytes, of types 1, 2, 3 …: the second is committed, the
- * third looks what that did, writes where the first one lay, and stays. */
+/* Reads of a full ring of records of 16 bytes, of types 1, 2, 3 …: the second one commits, the
+ * third one checks the effect, writes at the place of the first one, and stays. */
 typedef struct committing_t {
     rsti_rb_t *rb;
     void *ring;
@@ -83,7 +83,7 @@ static inline void check_commit(rsti_rb_t *rb, void *ring, int (*write)(void *ri
     CHECK_EQ(committing.written, RSTI_RB_OK);
     CHECK_EQ(rb->trailer->head_position, committing.begin + 32);
     CHECK_EQ(rsti_rb_size(rb), RING_CAPACITY - 16);
-    /* From the third to the one written meanwhile, each once and in their order. */
+    /* From the third to the one written meanwhile, each once and in order. */
     seen_t seen = {0};
     while (rsti_rb_read(rb, SIZE_MAX, on_record, &seen) > 0) {
     }

@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* An agent whose work is a number that others raise, asleep on a pipe. */
+/* An agent whose work is a number that other threads raise, asleep on a pipe. */
 typedef struct worker_t {
     int64_t wanted;   /* written by: the test */
     int64_t done;     /* written by: the agent */
@@ -156,7 +156,7 @@ TEST(the_thread_blocks_signals_and_has_its_name)
     CHECK_EQ(worker.are_signals_blocked, 1);
     sigset_t mask;
     (void)pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    CHECK_EQ(sigismember(&mask, SIGINT), 0); /* the starter's mask is as before */
+    CHECK_EQ(sigismember(&mask, SIGINT), 0); /* the starting thread's mask is unchanged */
 }
 
 TEST(without_deadline_it_sleeps_until_woken)
@@ -182,7 +182,7 @@ TEST(the_deadline_wakes_it)
     wake(&worker);
     int64_t runs = rsti_load_acquire_i64(&worker.runs);
     sleep_ms(100);
-    /* Two runs per sleep (before and after arming), and a sleep lasts 5 ms at least. */
+    /* Two runs per sleep (before and after arming), and a sleep lasts at least 5 ms. */
     int64_t more = rsti_load_acquire_i64(&worker.runs) - runs;
     const int64_t sleeps_most = (rsti_clock_nano_time(&worker.runner.clock) - begin_ns)
             / (5 * RSTI_NS_PER_MS)
@@ -197,7 +197,7 @@ TEST(the_sleep_bound_may_change_while_it_runs)
     start(RSTI_IDLE_BLOCK, 0, 2 * RSTI_NS_PER_MS);
     CHECK(reaches(&worker.sleeps, 5));
     rsti_store_relaxed_i64(&worker.runner.sleep_ns_max, RSTI_NO_DEADLINE);
-    /* The sleep that it is in may end late on a busy machine; the next one has no end. */
+    /* The current sleep may end late on a busy machine; the next one is unlimited. */
     int quiet = 0;
     for (int i = 0; i < 100 && quiet < 2; i++) {
         const int64_t sleeps = rsti_load_acquire_i64(&worker.sleeps);
@@ -230,7 +230,7 @@ TEST(spinning_finds_work_without_a_wake_up)
     stop(); /* spinning ends at once, too */
 }
 
-/* Work that comes at any moment is done, with no bound on the sleep: the protocol alone holds. */
+/* Work that comes at any moment is done with unlimited sleeps: the protocol alone guarantees it. */
 TEST(no_work_is_left_lying)
 {
     start(RSTI_IDLE_BLOCK, 0, RSTI_NO_DEADLINE);

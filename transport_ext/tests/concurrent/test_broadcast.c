@@ -142,7 +142,8 @@ TEST(lapped_before_the_copy)
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(rsti_broadcast_transmit(&tx, 1, record, sizeof record), 0);
     }
-    /* Reader at 256, tail 1280: exactly one buffer behind, so it may be overwritten already. */
+    /* Reader at 256, tail 1280: exactly one buffer behind, so the record may be overwritten
+     * already. */
     CHECK_EQ(rsti_broadcast_receive(&rx, on_record, &seen), -RST_EFULL);
     CHECK_EQ(seen.count, 2);
     CHECK(strstr(rst_last_error_text(), "256") != NULL);
@@ -180,7 +181,7 @@ TEST(impossible_records_are_refused)
         CHECK_EQ(seen.count, 0);
         rsti_broadcast_rx_fini(&rx);
     }
-    /* Padding with nothing behind it, and a record that would leave the buffer. */
+    /* Padding with no record behind it, and a record that would leave the buffer. */
     rsti_broadcast_trailer_t *trailer = make(1008);
     rsti_broadcast_rx_t rx;
     CHECK_EQ(rsti_broadcast_rx_init(&rx, memory, sizeof memory), 0);
@@ -201,8 +202,8 @@ static int32_t any_number(rsti_rng_t *rng)
     return (int32_t)rsti_rng_next(rng) >> rsti_rng_below(rng, 32);
 }
 
-/* Every word of the shared memory may hold anything: no call may leave the buffer (the sanitizers
- * look) or hang. */
+/* Every word of the shared memory may have any value: no call may leave the buffer (the sanitizers
+ * check it) or hang. */
 TEST(hostile_memory)
 {
     rsti_rng_t rng;
@@ -228,7 +229,7 @@ TEST(hostile_memory)
     }
 }
 
-/* --- threads: what a receiver gets is whole and in order, or it is told that it was lapped --- */
+/* --- threads: a receiver gets complete records in order, or learns that it was lapped --------- */
 
 #define RECORDS 50000
 
@@ -289,7 +290,8 @@ static void *receive_all(void *arg)
             }
             (void)sched_yield();
         } else if (result == -RST_EFULL) {
-            /* Lapped: a new receiver starts at the latest, which it may have seen already. */
+            /* Lapped: a new receiver starts at the latest record, which it may have read already.
+             */
             rsti_broadcast_rx_fini(&rx);
             if (rsti_broadcast_rx_init(&rx, memory, sizeof memory) < 0) {
                 check->errors++;

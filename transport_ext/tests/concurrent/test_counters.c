@@ -172,7 +172,7 @@ TEST(keys_and_labels_are_cut)
     int32_t id = rsti_counters_allocate(&manager, 1, text, 113, text, 381, 0);
     CHECK_EQ(id, 0);
     CHECK_EQ(manager.counters.metadata[0].label_length, RSTI_COUNTER_LABEL_MAX);
-    CHECK_EQ(manager.counters.metadata[1].state, 0); /* not run over */
+    CHECK_EQ(manager.counters.metadata[1].state, 0); /* the next field is not overwritten */
     CHECK_EQ(manager.counters.metadata[1].type_id, 0);
     seen = (seen_t){0};
     rsti_counters_for_each(&manager.counters, on_counter, &seen);

@@ -1,15 +1,15 @@
-/* Who holds a publication back, through shared memory: what is written is read, never half of it.
+/* The holder of a publication in shared memory: a reader gets a complete record, never half of one.
  */
 #include "concurrent/holder.h"
 #include "tests/check.h"
 
 #include <pthread.h>
 
-TEST(what_is_written_is_read)
+TEST(complete_record_is_read)
 {
     rsti_counter_value_t value = {.value = 7, .registration_id = 8};
     rsti_holder_t got;
-    CHECK(!rsti_holder_read(&value, &got)); /* a counter of Aeron's, or nobody yet */
+    CHECK(!rsti_holder_read(&value, &got)); /* a counter of Aeron's, or not yet used */
     const rsti_holder_t told = {.id = -5,
         .client_id = 2,
         .since_ms = 3,
@@ -27,7 +27,7 @@ TEST(what_is_written_is_read)
 }
 
 /* A writer that died in the middle: the reader gives up instead of waiting. */
-TEST(what_was_never_finished_is_not_read)
+TEST(unfinished_record_is_not_read)
 {
     rsti_counter_value_t value = {0};
     rsti_holder_t got;
@@ -75,7 +75,7 @@ TEST(no_half_is_read_while_it_changes)
 {
     pthread_t thread;
     int64_t last = 0;
-    int changes = 0; /* as many as make a torn read certain without the lock */
+    int changes = 0; /* enough to make a torn read certain without the lock */
     CHECK_EQ(pthread_create(&thread, NULL, write_on, NULL), 0);
     for (int64_t tries = 0; changes < 200000 && tries < 200000000; tries++) {
         rsti_holder_t got;
@@ -94,5 +94,5 @@ TEST(no_half_is_read_while_it_changes)
     CHECK(changes > 0);
 }
 
-CHECK_MAIN(RUN(what_is_written_is_read), RUN(what_was_never_finished_is_not_read),
+CHECK_MAIN(RUN(complete_record_is_read), RUN(unfinished_record_is_not_read),
     RUN(an_address_keeps_its_family), RUN(no_half_is_read_while_it_changes))

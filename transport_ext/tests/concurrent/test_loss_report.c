@@ -69,10 +69,10 @@ TEST(a_byte_is_reported_once)
         int64_t begin, end, wanted;
     } steps[] = {
         {1000, 2000, 1000},
-        {1000, 2000, 0},     /* the same gap asked for again */
-        {1500, 2000, 0},     /* its first half came */
+        {1000, 2000, 0},     /* a repeated NAK for the same gap */
+        {1500, 2000, 0},     /* its first half arrived */
         {1500, 2500, 500},   /* and it grew */
-        {500, 900, 0},       /* behind what was reported: cannot be new */
+        {500, 900, 0},       /* behind the reported end: cannot be new */
         {3000, 3064, 64},
         {2600, 2700, 0},
         {3000, 3000, 0},     /* empty */
@@ -94,7 +94,7 @@ TEST(a_byte_is_reported_once)
     CHECK_EQ(seen.last_ms[0], 6);
 }
 
-/* What a reader does that leaves the channel's padding out of its step. */
+/* A reader that does not add the channel's padding to its step. */
 static size_t step_without_padding(size_t offset)
 {
     int32_t channel_length;
@@ -129,7 +129,8 @@ TEST(all_readers_step_alike_for_every_length)
     }
 }
 
-/* E6: at the limit: the last record that fits is there, the next is left out, both count on. */
+/* E6: at the limit: the last record that fits is written, the next is left out, both still count.
+ */
 TEST(a_full_report_leaves_records_out)
 {
     rsti_loss_report_t report;
@@ -160,7 +161,8 @@ TEST(foreign_bytes_are_not_believed)
             CHECK_EQ(rsti_loss_report_read(memory, sizeof memory, on_entry, &seen), 0);
         }
     }
-    /* Cut anywhere: never behind the end (the sanitizers watch a heap block of that size). */
+    /* Cut at any length: no read behind the end (the sanitizers watch a heap block of that size).
+     */
     start(&report);
     rsti_loss_record_t record = {0};
     (void)rsti_loss_report_gap(&report, &record, &facts, 0, 64, 1);

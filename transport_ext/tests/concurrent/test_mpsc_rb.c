@@ -113,7 +113,7 @@ TEST(wrap_with_padding_matches_the_vector)
 }
 
 /* D3, D10 */
-TEST(full_is_said_and_room_is_used_to_the_last_byte)
+TEST(full_ring_is_reported_and_every_byte_is_usable)
 {
     static const uint8_t record[128];
     fixture_t *fixture = make(0, 1024 - 16);
@@ -234,7 +234,7 @@ TEST(commit_gives_room_back_while_reading)
 {
     fixture_t *fixture = make(0, 0);
     check_commit(&fixture->ring.rb, &fixture->ring, write_many);
-    /* Where what is given back ends with the buffer. */
+    /* The returned space ends with the buffer. */
     fixture = make(CAPACITY - 32, CAPACITY - 32);
     check_commit(&fixture->ring.rb, &fixture->ring, write_many);
 }
@@ -283,7 +283,7 @@ TEST(unblock_leaves_a_claim_of_this_moment)
 {
     fixture_t *fixture = make(0, 64);
     CHECK(!rsti_mpsc_rb_unblock(&fixture->ring));
-    fixture = make(512, 1024 + 64); /* zeros to the end, and nobody wrote behind it */
+    fixture = make(512, 1024 + 64); /* zeros to the end, and no write behind it */
     CHECK(!rsti_mpsc_rb_unblock(&fixture->ring));
 }
 
@@ -350,8 +350,8 @@ static int32_t any_number(rsti_rng_t *rng)
     return (int32_t)rsti_rng_next(rng) >> rsti_rng_below(rng, 32);
 }
 
-/* Every word of the shared memory may hold anything: no call may leave the buffer (the sanitizers
- * look) or hang. */
+/* Every word of the shared memory may have any value: no call may leave the buffer (the sanitizers
+ * check it) or hang. */
 TEST(hostile_memory)
 {
     rsti_rng_t rng;
@@ -471,7 +471,7 @@ TEST(many_producers_lose_nothing_and_keep_their_order)
 
 CHECK_MAIN(RUN(capacity_must_be_a_power_of_two), RUN(types_and_lengths_are_checked),
     RUN(two_writes_match_the_vector), RUN(wrap_with_padding_matches_the_vector),
-    RUN(full_is_said_and_room_is_used_to_the_last_byte), RUN(a_stale_head_cache_is_refreshed),
+    RUN(full_ring_is_reported_and_every_byte_is_usable), RUN(a_stale_head_cache_is_refreshed),
     RUN(open_claims_are_invisible), RUN(aborted_claims_are_skipped),
     RUN(commit_and_abort_check_the_offset), RUN(abort_and_break_while_reading),
     RUN(commit_gives_room_back_while_reading), RUN(unblock_claimed_matches_the_vector),

@@ -16,7 +16,7 @@ typedef struct fixture_t {
     rsti_spsc_rb_t ring;
 } fixture_t;
 
-/* Free memory is zero and the rest, from head to tail, unread: records of 8 bytes without payload.
+/* Free memory is zero; the rest, from head to tail, is unread: records of 8 bytes without payload.
  */
 static fixture_t *make(int64_t head, int64_t tail)
 {
@@ -35,7 +35,7 @@ static fixture_t *make(int64_t head, int64_t tail)
     return &fixture;
 }
 
-/* Neither a write nor a claim of length bytes is taken, and nothing at all has changed. */
+/* Neither a write nor a claim of length bytes is accepted, and nothing has changed. */
 static void check_full(fixture_t *fixture, size_t length)
 {
     static const uint8_t record[128];
@@ -50,7 +50,7 @@ static void check_full(fixture_t *fixture, size_t length)
 TEST(full_leaves_unread_data_alone)
 {
     check_full(make(0, CAPACITY), 0);                  /* no byte is free */
-    check_full(make(8, CAPACITY + 8), 0);              /* nor here */
+    check_full(make(8, CAPACITY + 8), 0);              /* none here either */
     check_full(make(0, CAPACITY - 16), 9); /* not at the end, and unread at the start */
     check_full(make(16, CAPACITY - 8), 10); /* 8 at the end, 16 at the start */
     check_full(make(16, CAPACITY), 9); /* 16 at the start */
@@ -82,7 +82,7 @@ TEST(an_exact_fit_is_taken)
 TEST(a_consumer_that_went_on_is_seen)
 {
     fixture_t *fixture = make(0, CAPACITY);
-    memset(fixture->memory, 0, CAPACITY); /* all was read */
+    memset(fixture->memory, 0, CAPACITY); /* everything was read */
     fixture->ring.rb.trailer->head_position = CAPACITY;
     CHECK_EQ(rsti_spsc_rb_write(&fixture->ring, 1, "12345678", 8), RSTI_RB_OK);
     CHECK_EQ(fixture->ring.rb.trailer->head_cache_position, CAPACITY);
@@ -125,8 +125,7 @@ TEST(claims_wait_for_their_commit)
     CHECK_MEM(fixture->memory, zeros, CAPACITY);
 }
 
-/* A consumer that read nothing sleeps: padding alone is no reason to, when a record lies behind it.
- */
+/* A consumer that read nothing sleeps. It must not sleep when a record lies behind padding. */
 TEST(a_record_behind_the_padding_at_the_end_is_read)
 {
     fixture_t *fixture = make(CAPACITY - 16, CAPACITY - 16);
@@ -139,7 +138,7 @@ TEST(a_record_behind_the_padding_at_the_end_is_read)
     CHECK_EQ(rsti_rb_size(&fixture->ring.rb), 0);
 }
 
-/* Limit and refusal hold at the end of the memory as anywhere. */
+/* Limit and refusal apply at the end of the memory as everywhere. */
 TEST(reading_stops_at_the_end_of_the_memory_when_told_to)
 {
     fixture_t *fixture = make(CAPACITY - 16, CAPACITY - 16);

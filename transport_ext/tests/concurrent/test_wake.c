@@ -75,7 +75,7 @@ TEST(only_armed_sleepers_of_the_kind_are_woken)
 
     woken = (woken_t){0};
     rsti_wake_log(&ext, RSTI_WAIT_LIMIT, on_wake, &woken);
-    CHECK_EQ(woken.count, 1); /* the one that waited for both is awake already */
+    CHECK_EQ(woken.count, 1); /* the thread that waited for both is awake already */
     CHECK_EQ(woken.client_ids[0], 2);
 }
 
@@ -176,7 +176,7 @@ static void *publish_all(void *arg)
         if (i % 2 == 0 && !use_word) {
             publish(RSTI_WAIT_LIMIT);
         }
-        /* Now and then long enough for the sleepers to fall asleep, at any point of their way. */
+        /* Sometimes long enough for the sleepers to fall asleep, at any step of their protocol. */
         for (uint64_t spins = rsti_rng_below(&rng, 400); spins > 0; spins--) {
             rsti_cpu_pause();
         }
@@ -273,7 +273,7 @@ TEST(no_wake_up_of_a_word_is_lost)
     run_threads(1);
 }
 
-/* Waiters of one client take their slots at the same time: nobody may end in another's. */
+/* Waiters of one client take their slots at the same time: no two may get the same one. */
 static void *take_and_release(void *arg)
 {
     int32_t waiter_id = *(int32_t *)arg;

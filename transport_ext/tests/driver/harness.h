@@ -1,5 +1,5 @@
-/* harness.h: a driver in invoker mode on a clock turned by hand and sockets that are two lists, and
- * a client made of raw commands: every frame and every answer can be looked at. */
+/* harness.h: a driver in invoker mode on a virtual clock, with sockets that are two lists, and a
+ * client made of raw commands: a test can inspect every frame and every answer. */
 #ifndef RSTI_TESTS_DRIVER_HARNESS_H
 #define RSTI_TESTS_DRIVER_HARNESS_H
 
@@ -55,13 +55,14 @@ typedef struct harness_t {
     rsti_clock_t clock;
     rsti_media_t media;
     rsti_socket_t sockets[SOCKETS_MAX];
-    frame_t *sent; /* by the driver, oldest first */
+    frame_t *sent; /* the driver's sockets, oldest first */
     int sent_count;
     frame_t *incoming;
     int incoming_count;
     uint16_t next_port;
-    struct sockaddr_storage bad_address; /* sending to it gives bad_result; ss_family 0: none */
-    int bad_result; /* 0: its socket is full; negative: an error */
+    /* a send to this address returns bad_result; ss_family 0: none */
+    struct sockaddr_storage bad_address;
+    int bad_result; /* 0: the socket is full; negative: an error */
     rst_driver_t *driver;
     rsti_broadcast_rx_t rx;
     answer_t answers[64];
@@ -198,10 +199,10 @@ static const rsti_media_table_t memory_table = {
 
 /* ---- life ---- */
 
-/* Driver options of the next harness: names and values in turn, and NULL. */
+/* Driver options of the next harness: names and values alternately, then NULL. */
 static const char *const *harness_options;
 
-static int harness_count; /* opened by this process, ever */
+static int harness_count; /* opened so far by this process */
 
 static inline void harness_dir(char *dir, size_t size, int pid, int number)
 {
@@ -217,7 +218,7 @@ static inline int harness_remove(const char *path, const struct stat *status, in
     return remove(path);
 }
 
-/* A failed test and a fuzz target leave their driver as it is: its files go with the process. */
+/* A failed test or fuzz target does not close its driver: its files are removed at exit. */
 static inline void harness_at_exit(void)
 {
     for (int i = 0; i < harness_count; i++) {
@@ -303,7 +304,7 @@ static inline void pass(harness_t *h)
     }
 }
 
-/* Turns the clock by step after step until ns have gone by. */
+/* Advances the clock step by step for ns. */
 static inline void advance(harness_t *h, int64_t ns, int64_t step_ns)
 {
     for (int64_t end = h->manual.now_ns + ns; h->manual.now_ns < end;) {
@@ -321,7 +322,7 @@ static inline void keepalive(harness_t *h)
     }
 }
 
-/* The client says that it is one of rstream's; until then it is Aeron's. */
+/* Marks the client as one of rstream's; until then the driver takes it for one of Aeron's. */
 static inline void become_rstream(harness_t *h)
 {
     const int32_t id = rsti_counters_find(&h->driver->counters.counters,
@@ -466,7 +467,7 @@ static inline void on_error_entry(void *arg, int32_t count, int64_t first_ms, in
     search->found += strstr(copy, search->word) != NULL;
 }
 
-/* Distinct entries of the error log that hold the word. */
+/* The number of distinct error log entries that contain the word. */
 static inline int error_count(const harness_t *h, const char *word)
 {
     error_search_t search = {.word = word};

@@ -1,10 +1,10 @@
 /* test_budget_udp.c: budgets at work: two drivers on a link in virtual time (link.h), several
- * streams between their endpoints, random messages, readers of their own speed, a link that loses
+ * streams between their endpoints, random messages, readers of different speeds, a link that loses
  * data and status messages.
  *
- * The oracle is what a bystander sees: positions sent, read from the datagrams, and positions
- * consumed. Their difference is at most what the sender believes, so wherever it obeys it holds for
- * the difference too:
+ * The oracle is independent of the sender: the sent position, read from the datagrams, and the
+ * consumed position. Their difference is at most what the sender assumes, so it obeys the same
+ * bound:
  *
  *     sent - consumed <= granted + the message that each stream has begun */
 #include "flow/budget.h"
@@ -14,18 +14,18 @@
 #define STREAMS_MAX 4
 #define MESSAGE_MAX 6000
 #define TERM (256 * 1024)
-/* A message, its frames, and the padding that it may leave at the end of a term. */
+/* The length of a message, its frames, and possible padding at the end of a term. */
 #define OVER_MAX (2 * (MESSAGE_MAX + 8 * 64))
 
 typedef struct stream_t {
     rsti_network_publication_t *publication;
     rsti_image_t *image;
     rsti_appender_t appender;
-    int64_t sent;      /* furthest position that left */
+    int64_t sent;      /* highest position sent */
     int64_t read_bytes_per_s; /* 0: does not read */
     int64_t read_ns;
     int64_t offered, consumed;
-    bool is_gone; /* nobody reads it any more */
+    bool is_gone; /* its reader has gone */
 } stream_t;
 
 typedef struct world_t {
@@ -35,8 +35,8 @@ typedef struct world_t {
     int count;
     int64_t budget_items, sm_count;
     double loss, control_loss;
-    int64_t connection_bytes, stream_bytes; /* what must hold; 0: nothing */
-    int64_t most_connection, most_stream;   /* seen under way */
+    int64_t connection_bytes, stream_bytes; /* the bound to check; 0: none */
+    int64_t most_connection, most_stream;   /* maximum bytes in flight so far */
     bool is_checked;
 } world_t;
 
@@ -225,8 +225,8 @@ static int64_t held_by(const stream_t *stream)
     return stream->publication->base.file.log.metadata->ext.held_by;
 }
 
-/* Three readers that are slower than their publishers: all that is under way stays within the
- * budget, nearly all of it is used, and in the end everything has arrived. */
+/* Three readers are slower than their publishers: the bytes in flight stay within the budget, use
+ * nearly all of it, and in the end everything has arrived. */
 static void contend(uint64_t seed, int64_t bytes, double loss, double control_loss)
 {
     world_t *world = begin(seed, "static", bytes);
@@ -242,8 +242,7 @@ static void contend(uint64_t seed, int64_t bytes, double loss, double control_lo
     CHECK_EQ(world->l->sides[0].h->driver->conductor->send_endpoints.count, 1);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(held_by(&world->streams[i]), RSTI_HELD_BY_BUDGET);
-        /* Of the 4, 14 and 24 MiB that the readers could take: no stream is shut out by the others.
-         */
+        /* The readers could take 4, 14 and 24 MiB: no stream starves the others. */
         CHECK(world->streams[i].consumed > (loss > 0 ? 1 : 7) * RSTI_MB / 2);
     }
     finish(world);
@@ -262,7 +261,7 @@ TEST(nothing_stands_still_when_acknowledgements_are_lost)
     contend(check_seed() + 1, 16 * 1024, 0.02, 0.3);
 }
 
-/* A budget that is shorter than a message: one at a time goes through. */
+/* A budget shorter than a message: one message at a time gets through. */
 TEST(one_message_may_go_beyond)
 {
     world_t *world = begin(check_seed(), "static", 100);
@@ -276,8 +275,8 @@ TEST(one_message_may_go_beyond)
     end(world);
 }
 
-/* A reader that stands still holds its own stream, and the others only as far as it may fill the
- * budget. */
+/* A stalled reader stops its own stream, and limits the others only as far as it fills the budget.
+ */
 TEST(a_stream_budget_keeps_a_hanging_reader_to_itself)
 {
     world_t *world = begin(check_seed(), "static", 128 * 1024);
@@ -295,7 +294,7 @@ TEST(a_stream_budget_keeps_a_hanging_reader_to_itself)
     end(world);
 }
 
-/* Without a connection's budget too, and without any the window alone holds. */
+/* Without a connection budget, and without any budget, the window alone limits the sender. */
 TEST(a_stream_budget_alone)
 {
     for (int is_budgeted = 0; is_budgeted < 2; is_budgeted++) {
@@ -313,8 +312,8 @@ TEST(a_stream_budget_alone)
     }
 }
 
-/* A reader that keeps up: about one acknowledgement for a fifth of the budget, and few when nothing
- * comes. */
+/* A reader that keeps up sends about one acknowledgement per fifth of the budget, and few when
+ * nothing arrives. */
 TEST(acknowledgements_are_few)
 {
     world_t *world = begin(check_seed(), "static", 500 * 1024);
@@ -344,7 +343,7 @@ static int64_t granted(const world_t *world, size_t index)
         : -1;
 }
 
-/* Two endpoints are two connections: shared anew when one comes and when it goes. */
+/* Two endpoints are two connections: the budget is shared anew when one comes and when it goes. */
 TEST(connections_come_and_go)
 {
     world_t *world = begin(check_seed(), "aggressive", 1);
@@ -377,8 +376,8 @@ TEST(connections_come_and_go)
     end(world);
 }
 
-/* When a stream goes with bytes under way, the others get their room back. */
-TEST(what_is_gone_does_not_count)
+/* When a stream with bytes in flight goes, the others get its share back. */
+TEST(ended_stream_does_not_count)
 {
     world_t *world = begin(check_seed(), "static", 32 * 1024);
     add_stream(world, "");
@@ -386,7 +385,7 @@ TEST(what_is_gone_does_not_count)
     run(world, 20 * MS, false);
     world->streams[1].read_bytes_per_s = RSTI_MB;
     run(world, 500 * MS, true);
-    CHECK(world->streams[0].sent >= 8 * 1024); /* it holds much of the budget, and is not read */
+    CHECK(world->streams[0].sent >= 8 * 1024); /* it holds much of the budget and has no reader */
     CHECK(world->l->sides[0].h->driver->conductor->send_endpoints.count == 1);
     const rsti_connection_budget_t *connection = &world->streams[0].publication->endpoint->budget;
     CHECK_EQ(connection->stream_count, 2);
@@ -403,8 +402,8 @@ TEST(what_is_gone_does_not_count)
     end(world);
 }
 
-/* Words that cannot be true: a position beyond what was sent, or of another term. Late ones change
- * nothing. */
+/* Impossible acknowledgements: a position beyond the sent position, or of another term. Late ones
+ * change nothing. */
 TEST(hostile_words_change_nothing)
 {
     world_t *world = begin(check_seed(), "static", 32 * 1024);
@@ -432,5 +431,5 @@ TEST(hostile_words_change_nothing)
 CHECK_MAIN(RUN(a_connection_keeps_within_its_budget),
     RUN(nothing_stands_still_when_acknowledgements_are_lost), RUN(one_message_may_go_beyond),
     RUN(a_stream_budget_keeps_a_hanging_reader_to_itself), RUN(a_stream_budget_alone),
-    RUN(acknowledgements_are_few), RUN(connections_come_and_go), RUN(what_is_gone_does_not_count),
+    RUN(acknowledgements_are_few), RUN(connections_come_and_go), RUN(ended_stream_does_not_count),
     RUN(hostile_words_change_nothing))

@@ -1,4 +1,4 @@
-/* What the conductor answers to commands, good and bad; clients that die; IPC limits and ends. */
+/* The conductor's answers to valid and invalid commands; clients that die; IPC limits and ends. */
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
@@ -34,7 +34,7 @@ TEST(first_command_makes_a_heartbeat_counter)
 }
 
 /* L1, L2, N18 */
-TEST(what_is_not_served_is_refused_by_name)
+TEST(unsupported_parameters_are_refused_by_name)
 {
     harness_t *h = harness_open();
     const int pub = RSTI_CMD_ADD_PUBLICATION, sub = RSTI_CMD_ADD_SUBSCRIPTION;
@@ -103,9 +103,10 @@ TEST(a_rate_is_the_publication_s_own)
         snprintf(channel, sizeof channel, "%srs-rate=fixed,r:1k", channels[i]);
         const int64_t a = add(h, pub, channel, 10);
         snprintf(channel, sizeof channel, "%srs-rate=fixed,r:1024", channels[i]);
-        const int64_t b = add(h, pub, channel, 10); /* the same rate, written otherwise */
+        const int64_t b = add(h, pub, channel, 10); /* the same rate in another notation */
         snprintf(channel, sizeof channel, "%salias=another", channels[i]);
-        const int64_t c = add(h, pub, channel, 10); /* who asks for none shares the one there is */
+        /* a publisher without a rate shares the existing one */
+        const int64_t c = add(h, pub, channel, 10);
         CHECK_EQ(answer(h, RSTI_RSP_PUBLICATION_READY, b)->response.registration_id, a);
         CHECK_EQ(answer(h, RSTI_RSP_PUBLICATION_READY, c)->response.registration_id, a);
         h->answer_count = 0;
@@ -124,7 +125,7 @@ TEST(a_rate_is_the_publication_s_own)
     harness_close(h);
 }
 
-TEST(the_driver_s_rate_is_for_those_who_say_none)
+TEST(the_driver_s_rate_is_the_default)
 {
     harness_t *h = harness_open();
     snprintf(h->driver->params.rate, sizeof h->driver->params.rate, "fixed,p:7");
@@ -264,7 +265,8 @@ TEST(ipc_limit_follows_the_slowest_subscriber)
         }
     }
     CHECK(position > 4 * 64 * 1024);
-    /* With the subscriber gone the limit falls back, and the stream is not connected. */
+    /* When the subscriber has gone the limit returns to the position, and the stream is not
+     * connected. */
     (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, sub);
     CHECK_EQ(base->file.log.metadata->is_connected, 0);
     CHECK_EQ(*base->pub_lmt, publication->consumer_position);
@@ -294,7 +296,7 @@ static void check_ipc_end_of_stream(bool is_rstream)
     *base->subscribers.items[0].position = 64;
     pass(h);
     if (!is_rstream) {
-        /* An Aeron client's user needs time to see the end before its image is gone. */
+        /* An Aeron client needs time to see the end before its image is unavailable. */
         advance_alive(h, 900 * MS, 100 * MS);
         CHECK(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub) == NULL);
         CHECK_EQ(h->driver->conductor->ipc_publications.count, 1);
@@ -368,10 +370,10 @@ TEST(options_are_checked)
     unsetenv("RSTREAM_TERM_BUFFER_LENGTH");
 }
 
-CHECK_MAIN(RUN(first_command_makes_a_heartbeat_counter), RUN(what_is_not_served_is_refused_by_name),
-    RUN(bad_commands_are_answered), RUN(names_may_not_share_a_stream_id),
-    RUN(a_rate_is_the_publication_s_own), RUN(the_driver_s_rate_is_for_those_who_say_none),
-    RUN(shared_and_exclusive_publications), RUN(wildcard_port_is_shown), RUN(user_counters),
-    RUN(silent_client_is_given_up), RUN(ipc_limit_follows_the_slowest_subscriber),
-    RUN(ipc_end_of_stream), RUN(dead_producer_is_unblocked), RUN(directory_has_one_driver),
-    RUN(options_are_checked))
+CHECK_MAIN(RUN(first_command_makes_a_heartbeat_counter),
+    RUN(unsupported_parameters_are_refused_by_name), RUN(bad_commands_are_answered),
+    RUN(names_may_not_share_a_stream_id), RUN(a_rate_is_the_publication_s_own),
+    RUN(the_driver_s_rate_is_the_default), RUN(shared_and_exclusive_publications),
+    RUN(wildcard_port_is_shown), RUN(user_counters), RUN(silent_client_is_given_up),
+    RUN(ipc_limit_follows_the_slowest_subscriber), RUN(ipc_end_of_stream),
+    RUN(dead_producer_is_unblocked), RUN(directory_has_one_driver), RUN(options_are_checked))

@@ -1,4 +1,5 @@
-/* Options by all their names: ours, Aeron's; what is clamped, refused, told, and what must fit. */
+/* Options by all their names, ours and Aeron's: which values are clamped, refused or reported, and
+ * which relations between options must hold. */
 #include "driver/base/context.h"
 #include "driver/base/context_checks.h"
 #include "tests/check.h"
@@ -39,7 +40,7 @@ static const char *get(const char *name)
     return rst_driver_params_get(&params, name, text, sizeof text) == 0 ? text : NULL;
 }
 
-/* L15: one row per option of Aeron's that has a meaning here, with a value of its syntax. */
+/* L15: one row per Aeron option that has a meaning here, with a value in its syntax. */
 static const struct {
     const char *property;
     const char *value;
@@ -216,8 +217,7 @@ TEST(the_table_above_is_complete)
     CHECK_EQ(missing, 0);
 }
 
-/* L15, I7: numbers beyond a limit become the limit, with a word about it; by our own names they are
- * refused. */
+/* L15, I7: numbers beyond a limit are clamped with a warning; by our own names they are refused. */
 TEST(out_of_range)
 {
     static const struct {
@@ -259,7 +259,7 @@ TEST(out_of_range)
     CHECK_EQ(rst_driver_params_set(&params, "max-resend", "1000"), -RST_EINVAL);
     CHECK(strstr(rst_last_error_text(), "max-resend=1000") != NULL);
     CHECK_STR(get("max-resend"), "16");
-    /* I7: a round trip of nothing would let the window grow without end. */
+    /* I7: a round trip of zero would let the window grow without limit. */
     CHECK_EQ(rst_driver_params_set(&params, "cubic-initial-rtt", "1us"), 0);
     CHECK_EQ(rst_driver_params_set(&params, "cubic-initial-rtt", "999ns"), -RST_EINVAL);
     CHECK(strstr(rst_last_error_text(), "cubic-initial-rtt=999ns") != NULL);
@@ -295,7 +295,7 @@ TEST(malformed_values_are_refused_by_name)
     }
 }
 
-TEST(names_without_effect_and_names_of_nobody)
+TEST(ineffective_and_unknown_names)
 {
     start();
     CHECK_EQ(set("aeron.driver.resolver.name", "A"), 0);
@@ -390,7 +390,7 @@ TEST(the_environment)
     CHECK_EQ(rsti_driver_params_validate(&params), 0);
 }
 
-/* L15: driver reference 9; each row breaks one relation, at its limit. */
+/* L15: driver reference 9; each row violates one relation at its limit. */
 TEST(options_that_do_not_go_together_are_refused)
 {
     static const struct {
@@ -462,7 +462,7 @@ TEST(buffers_that_the_system_does_not_give_are_refused)
     CHECK(strstr(rst_last_error_text(), "mtu=1408") != NULL);
 }
 
-/* What is printed can be read again. */
+/* The printed options can be parsed again. */
 TEST(values_come_back_as_they_were_set)
 {
     start();
@@ -479,6 +479,6 @@ TEST(values_come_back_as_they_were_set)
 
 CHECK_MAIN(RUN(every_name_of_aerons_sets_its_option), RUN(the_table_above_is_complete),
     RUN(out_of_range), RUN(malformed_values_are_refused_by_name),
-    RUN(names_without_effect_and_names_of_nobody), RUN(properties_of_a_file),
-    RUN(single_properties), RUN(the_environment), RUN(options_that_do_not_go_together_are_refused),
+    RUN(ineffective_and_unknown_names), RUN(properties_of_a_file), RUN(single_properties),
+    RUN(the_environment), RUN(options_that_do_not_go_together_are_refused),
     RUN(buffers_that_the_system_does_not_give_are_refused), RUN(values_come_back_as_they_were_set))

@@ -1,5 +1,5 @@
-/* Which counters exist, in which order, whose they are and what stands in them (memory reference 16
- * to 18); counters of clients; clients that go. */
+/* The counters: which exist, in which order, their owners and values (memory reference 16 to 18);
+ * counters of clients; clients that go. */
 #include "tests/driver/harness.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@ typedef struct expected_t {
     int32_t type_id;
     const char *label; /* up to the first space or colon */
     int64_t owner_id;
-    int64_t registration_id; /* -1: not looked at */
+    int64_t registration_id; /* -1: not checked */
 } expected_t;
 
 /* The counters from first_id on, in the order of their ids. Returns the next id. */
@@ -43,7 +43,8 @@ static int32_t next_counter_id(const harness_t *h)
     return h->driver->counters.high_water_mark + 1;
 }
 
-/* N26, N4: in allocation order, with owner and registration ids, of everything a client can add. */
+/* N26, N4: the counters of everything a client can add, in allocation order, with owner and
+ * registration ids. */
 TEST(stream_counters_in_order)
 {
     harness_t *h = harness_open();
@@ -60,7 +61,8 @@ TEST(stream_counters_in_order)
         {9, "snd-lmt: ", client, pub},
         {13, "snd-bpe: ", client, pub},
         {19, "snd-naks-received: ", client, pub},
-        {RSTI_COUNTER_SENDER_CONSUMED, "snd-consumed: ", client, pub}, /* ours, behind Aeron's */
+        /* rstream's own, after Aeron's */
+        {RSTI_COUNTER_SENDER_CONSUMED, "snd-consumed: ", client, pub},
     };
     id = check_counters(h, id, network, sizeof network / sizeof network[0]);
     CHECK(id > 0);
@@ -137,8 +139,8 @@ static int32_t gone_counter(const harness_t *h, int64_t registration_id)
 
 /* N26 */
 /* N26 */
-/* L9, L3: a static counter is found again, is nobody's and survives the client; one that belongs to
- * a client is not taken for it. */
+/* L9, L3: a static counter is found again, has no owner and survives the client; a counter that
+ * belongs to a client is not mistaken for it. */
 TEST(static_counters)
 {
     harness_t *h = harness_open();
@@ -156,7 +158,7 @@ TEST(static_counters)
     const int32_t own_id = answer(h, RSTI_RSP_COUNTER_READY, own)->response.counter_id;
     h->answer_count = 0;
     (void)take_away(h, RSTI_CMD_CLIENT_CLOSE, 0);
-    CHECK(answer_of_type(h, RSTI_RSP_CLIENT_TIMEOUT) == NULL); /* it went by itself */
+    CHECK(answer_of_type(h, RSTI_RSP_CLIENT_TIMEOUT) == NULL); /* it was freed with its client */
     CHECK_EQ(gone_counter(h, own), own_id);
     CHECK(gone_counter(h, CLIENT_ID) >= 0);
     CHECK_EQ(h->driver->conductor->clients.count, 0);
@@ -167,8 +169,8 @@ TEST(static_counters)
 
 /* N17 */
 /* N17 */
-/* L5, lesson 9: the same channel closed and opened at once, over and over: nothing is refused, and
- * in the end nothing is left. */
+/* L5, lesson 9: the same channel is closed and opened at once, over and over: no command is
+ * refused, and in the end nothing is left. */
 TEST(closed_and_reopened_at_once)
 {
     harness_t *h = harness_open();
@@ -199,7 +201,7 @@ TEST(closed_and_reopened_at_once)
     harness_close(h);
 }
 
-/* L3: what a dead client had goes, whatever it is; a spy and an untethered reader too. */
+/* L3: all resources of a dead client are freed, also those of a spy and an untethered reader. */
 TEST(dead_client_leaves_nothing)
 {
     harness_t *h = harness_open();
@@ -230,7 +232,7 @@ TEST(dead_client_leaves_nothing)
     harness_close(h);
 }
 
-/* L1, L2: malformed commands of every kind are answered, never followed. */
+/* L1, L2: malformed commands of every kind get an error and change nothing. */
 TEST(every_command_cut_short_is_answered)
 {
     static const int32_t types[] = {RSTI_CMD_ADD_PUBLICATION, RSTI_CMD_REMOVE_PUBLICATION,
@@ -255,7 +257,7 @@ TEST(every_command_cut_short_is_answered)
     harness_close(h);
 }
 
-/* L2: a channel beyond the longest. */
+/* L2: a channel longer than the maximum. */
 TEST(too_long_channels_are_refused)
 {
     harness_t *h = harness_open();

@@ -1,4 +1,4 @@
-/* Who a multi-destination publication sends to: by tables of status messages, time turned by hand.
+/* The destinations of a multi-destination publication: tables of status messages in virtual time.
  */
 #include "driver/sender/destination_tracker.h"
 
@@ -38,7 +38,7 @@ TEST(dynamic_destinations_are_receivers_by_id_and_port)
     CHECK_EQ(tracker.count, 1);
     CHECK(sm(1, "10.0.0.1:5001", 2)); /* another socket of that id */
     CHECK(sm(2, "10.0.0.1:5000", 3)); /* another receiver behind that address */
-    CHECK(sm(1, "10.0.0.9:5000", 4)); /* the id decides, the first address stays */
+    CHECK(sm(1, "10.0.0.9:5000", 4)); /* the id decides; the first address stays */
     CHECK_EQ(tracker.count, 3);
     const struct sockaddr_storage first = address_of("10.0.0.1:5000");
     CHECK(rsti_netaddr_equal(&tracker.items[0].address, &first));
@@ -80,7 +80,7 @@ TEST(the_one_too_many_is_refused)
         CHECK(sm(i + 1, "10.0.0.1:1", i));
     }
     CHECK(!sm(RSTI_DESTINATIONS_MAX + 1, "10.0.0.1:1", 0));
-    CHECK(sm(7, "10.0.0.1:1", 1000)); /* those that are there stay */
+    CHECK(sm(7, "10.0.0.1:1", 1000)); /* existing ones stay */
     CHECK_EQ(tracker.count, RSTI_DESTINATIONS_MAX);
     rsti_destinations_init(&tracker, true);
     for (int i = 0; i < RSTI_DESTINATIONS_MAX; i++) {
@@ -89,24 +89,24 @@ TEST(the_one_too_many_is_refused)
     CHECK(!add(RSTI_DESTINATIONS_MAX, "10.0.0.1:1"));
 }
 
-/* Before its receiver's id is known a manual destination is known by its address. */
+/* A manual destination is identified by its address until its receiver's id is known. */
 TEST(manual_destinations_learn_their_receiver)
 {
     rsti_destinations_init(&tracker, true);
     CHECK(add(11, "10.0.0.1:1"));
     CHECK(add(12, "10.0.0.2:1"));
-    CHECK(sm(5, "10.0.0.3:1", 1)); /* nobody added it */
+    CHECK(sm(5, "10.0.0.3:1", 1)); /* it was never added */
     CHECK_EQ(tracker.count, 2);
     CHECK(sm(5, "10.0.0.1:1", 2));
     CHECK(tracker.items[0].has_receiver_id);
     CHECK_EQ(tracker.items[0].last_activity_ns, 2);
     CHECK(sm(5, "10.0.0.9:1", 3)); /* from now on by id and port */
     CHECK_EQ(tracker.items[0].last_activity_ns, 3);
-    CHECK(sm(6, "10.0.0.1:1", 4)); /* somebody else there */
+    CHECK(sm(6, "10.0.0.1:1", 4)); /* another receiver at that address */
     CHECK_EQ(tracker.items[0].last_activity_ns, 3);
     CHECK_EQ(tracker.items[1].last_activity_ns, 0);
     rsti_destinations_expire(&tracker, 1000 * S);
-    CHECK_EQ(tracker.count, 2); /* they go by command only */
+    CHECK_EQ(tracker.count, 2); /* they are removed by command only */
     const struct sockaddr_storage moved = address_of("10.0.0.4:1");
     CHECK(rsti_destinations_move(&tracker, 11, &moved));
     CHECK(!tracker.items[0].has_receiver_id);
@@ -126,7 +126,8 @@ TEST(an_address_added_twice_is_one_until_one_goes)
     CHECK(!tracker.items[0].is_repeated);
 }
 
-/* driver.md 13, lesson 2: among n each is first equally often, also when the list changes. */
+/* driver.md 13, lesson 2: each of n destinations is first equally often, also when the list
+ * changes. */
 TEST(each_is_first_equally_often)
 {
     rsti_destinations_init(&tracker, true);
@@ -145,7 +146,7 @@ TEST(each_is_first_equally_often)
     CHECK_EQ(tracker.items[rsti_destinations_rotate(&tracker)].registration_id, 2);
     CHECK_EQ(tracker.items[rsti_destinations_rotate(&tracker)].registration_id, 1);
     CHECK(rsti_destinations_remove(&tracker, 1) && rsti_destinations_remove(&tracker, 2));
-    CHECK_EQ(rsti_destinations_rotate(&tracker), 0); /* none: nothing is indexed with it */
+    CHECK_EQ(rsti_destinations_rotate(&tracker), 0); /* an empty list: no entry is accessed */
 }
 
 CHECK_MAIN(RUN(dynamic_destinations_are_receivers_by_id_and_port),

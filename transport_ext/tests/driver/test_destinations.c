@@ -1,5 +1,5 @@
-/* Ways to a receiver: groups, explicit control addresses, and several transports of one
- * subscription, whose equal streams become one image. */
+/* Transports of a receiver: groups, explicit control addresses, and several transports of one
+ * subscription, whose copies of a stream become one image. */
 #include "driver/conductor/receive_endpoints.h"
 #include "driver/receiver/receiver.h"
 #include "tests/driver/harness.h"
@@ -113,7 +113,7 @@ TEST(a_group_is_joined_and_answered_at_its_control_address)
     pass(h);
     const rsti_image_t *image = image_of(h);
     CHECK(image != NULL);
-    CHECK_STR(image->source, SENDER); /* who sent it, not where the answers go */
+    CHECK_STR(image->source, SENDER); /* the source address, not the control address */
     CHECK(image->loss.delay.is_group);
     CHECK_EQ(count_sent(h, RSTI_FRAME_SM, socket, "224.20.30.40:24326"), 1);
     CHECK_EQ(h->sent_count, 1);
@@ -133,7 +133,7 @@ TEST(data_of_an_unknown_session_elicits_at_the_control_group)
     CHECK_EQ(count_sent(h, RSTI_FRAME_SM, socket, "224.20.30.40:24326"), 1);
     CHECK_EQ(((const rsti_sm_t *)(const void *)h->sent[0].data)->frame.flags,
         RSTI_SM_FLAG_SEND_SETUP);
-    send_setup(h, socket, SENDER, 5); /* it reaches further than our answers do */
+    send_setup(h, socket, SENDER, 5); /* its ttl is larger than that of our answers */
     pass(h);
     CHECK(image_of(h) != NULL);
     CHECK_EQ(counter(h, RSTI_SYSTEM_POSSIBLE_TTL_ASYMMETRY), 1);
@@ -142,7 +142,8 @@ TEST(data_of_an_unknown_session_elicits_at_the_control_group)
 
 /* N19 */
 /* N19 */
-/* driver.md 13, lesson 1 is the socket's part; here: two groups on one port are two endpoints. */
+/* driver.md 13, lesson 1 is tested with the socket; here: two groups on one port are two endpoints.
+ */
 TEST(two_groups_on_one_port)
 {
     harness_t *h = harness_open();
@@ -174,7 +175,8 @@ TEST(explicit_control_is_asked_at_once_and_every_second)
     CHECK_EQ(h->sent_count, 1);
     advance_alive(h, 2100 * MS, 10 * MS);
     CHECK_EQ(h->sent_count, 4);
-    /* Connected: status messages go there too, whoever sent the SETUP, and asking goes on. */
+    /* Connected: status messages go to this address too, whoever sent the SETUP, and SETUPs are
+     * still requested. */
     send_setup(h, socket, SENDER, 0);
     pass(h);
     pass(h);
@@ -205,7 +207,7 @@ TEST(another_subscription_on_explicit_control_asks_for_its_stream)
     harness_close(h);
 }
 
-/* A name whose answer changes; RSTI_LOOKUP_PENDING, when told so, every first time. */
+/* A name whose address changes; every first look-up returns RSTI_LOOKUP_PENDING when asked to. */
 typedef struct names_t {
     const char *answer; /* NULL: unknown */
     bool is_slow;
@@ -227,7 +229,7 @@ static int resolve_name(void *arg, const char *host, int family, struct sockaddr
     return 0;
 }
 
-/* N15, J4's other side: the publisher moves. */
+/* N15, the counterpart of J4: the publisher moves to another address. */
 TEST(a_silent_control_address_is_looked_up_again)
 {
     harness_t *h = harness_open();
@@ -245,7 +247,7 @@ TEST(a_silent_control_address_is_looked_up_again)
     pass(h);
     names.answer = "127.0.0.9:0";
     const int asked = names.asked;
-    for (int i = 0; i < 10; i++) { /* it speaks: nobody asks */
+    for (int i = 0; i < 10; i++) { /* it sends: no look-up */
         send_data(h, socket, SENDER, 0, 0, RSTI_FLAG_UNFRAGMENTED);
         advance_alive(h, RSTI_NS_PER_S, 100 * MS);
     }

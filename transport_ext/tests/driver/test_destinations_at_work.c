@@ -58,7 +58,7 @@ static bool went_to(const frame_t *frame, const char *to)
     return rsti_netaddr_equal(&frame->address, &address);
 }
 
-/* N7: one destination comes and goes while data flow; the other one misses nothing and gets nothing
+/* N7: one destination comes and goes while data flow; the other misses nothing and receives nothing
  * twice. */
 TEST(destinations_change_while_data_flow)
 {
@@ -107,7 +107,7 @@ TEST(destinations_change_while_data_flow)
     harness_close(p.h);
 }
 
-/* N7, N9: a spy finds a publication with destinations by its tag, and bounds it as any other. */
+/* N7, N9: a spy finds a publication with destinations by its tag, and limits it like any other. */
 TEST(a_spy_finds_it_by_tag)
 {
     publisher_t p;
@@ -173,7 +173,7 @@ TEST(one_of_several_receivers_rejects)
     harness_close(p.h);
 }
 
-/* N12, N13: the end of the stream and its revocation are told to every destination. */
+/* N12, N13: every destination is told of the end of the stream and of its revocation. */
 TEST(every_destination_hears_of_the_end)
 {
     for (int is_revoked = 0; is_revoked < 2; is_revoked++) {

@@ -1,4 +1,5 @@
-/* How publications end: rejected, revoked, unblocked; what is told, what is freed, what is kept. */
+/* The ends of publications: rejection, revocation, unblocking; who is notified, what is freed and
+ * what is kept. */
 #include "driver/conductor/logs.h"
 #include "logbuffer/appender.h"
 #include "tests/cnc/small_fs.h"
@@ -73,8 +74,8 @@ TEST(rejected_ipc_image_cools_down)
     harness_close(h);
 }
 
-/* N11: what a reader was given stays as it is through the cool-down, also when another reader of
- * the rejected stream is further on. */
+/* N11: a batch stays intact through the cool-down, also when another reader of the rejected stream
+ * is further on. */
 TEST(rejected_ipc_image_leaves_its_bytes)
 {
     harness_t *h = harness_open();
@@ -90,7 +91,7 @@ TEST(rejected_ipc_image_leaves_its_bytes)
     for (int i = 1; i <= 8; i++) {
         CHECK_EQ(rsti_append(&appender, &part, 1, sizeof message, 0), i * 1024);
     }
-    *base->subscribers.items[1].position = 8 * 1024; /* the other holds all of it */
+    *base->subscribers.items[1].position = 8 * 1024; /* the other one holds all of it */
     pass(h);
     (void)reject(h, pub, "no more of that");
     advance_alive(h, 9 * RSTI_NS_PER_S, 100 * MS);
@@ -101,7 +102,7 @@ TEST(rejected_ipc_image_leaves_its_bytes)
         CHECK_EQ(*rsti_frame_length_address(base->file.log.terms[0], i * 1024), 1024);
         CHECK(memcmp(frame + RSTI_DATA_HEADER_LENGTH, message, sizeof message) == 0);
     }
-    /* Then the stream goes on, and cleans behind its new readers. */
+    /* Then the stream continues, and cleans behind its new readers. */
     advance_alive(h, 3 * RSTI_NS_PER_S, 100 * MS);
     CHECK_EQ(base->subscribers.count, 2);
     int64_t position = 8 * 1024;
@@ -116,8 +117,8 @@ TEST(rejected_ipc_image_leaves_its_bytes)
     harness_close(h);
 }
 
-/* N11, memory reference 14: an error frame of a live receiver comes to the publisher's clients with
- * all that is known of who sent it; of anybody else it is counted and dropped. */
+/* N11, memory reference 14: an error frame of a live receiver reaches the publisher's clients with
+ * all that is known of its sender; one of an unknown receiver is counted and dropped. */
 TEST(error_frames_reach_the_publisher)
 {
     harness_t *h = harness_open();
@@ -237,14 +238,15 @@ static int ask_for_too_much(const char *dir)
     return 0;
 }
 
-/* L10: what does not fit is refused with Aeron's code for it, what fits is served. */
+/* L10: a publication that does not fit is refused with Aeron's code for it, one that fits is
+ * served. */
 TEST(storage_that_is_full_is_error_12)
 {
     CHECK_EQ(small_fs_run("/dev/shm", 128 << 20, ask_for_too_much), 0);
 }
 
-/* N22, lesson 25: while draining a dead producer's claim is padded at the next tick, of exclusive
- * publications too; a living stream waits for the timeout. */
+/* N22, lesson 25: while draining, a dead producer's claim is padded at the next tick, also of an
+ * exclusive publication; a live stream waits for the timeout. */
 TEST(draining_unblocks_at_once)
 {
     static const int32_t kinds[] = {RSTI_CMD_ADD_PUBLICATION, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION};
@@ -272,8 +274,7 @@ TEST(draining_unblocks_at_once)
     }
 }
 
-/* The sender stands still because nobody receives any more, and a spy has read on to a dead claim.
- */
+/* The sender stands still because no receiver is left, and a spy has read on to a dead claim. */
 TEST(draining_unblocks_where_a_spy_waits)
 {
     harness_t *h = harness_open();
@@ -281,7 +282,7 @@ TEST(draining_unblocks_where_a_spy_waits)
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron-spy:" UDP, 10);
     rsti_network_publication_t *publication = h->driver->conductor->publications.items[0];
     rsti_publication_t *base = &publication->base;
-    int64_t limit = 65536; /* as when a receiver was there */
+    int64_t limit = 65536; /* as while a receiver existed */
     rsti_appender_t appender;
     rsti_data_header_t *frame;
     rsti_appender_init(&appender, &base->file.log, &limit, base->session_id, 10, true);
@@ -302,7 +303,7 @@ TEST(draining_unblocks_where_a_spy_waits)
     harness_close(h);
 }
 
-/* N12: an IPC publication that is revoked is over for its subscribers, whatever they have read. */
+/* N12: subscribers of a revoked IPC publication see its end at once, whatever they have read. */
 TEST(revoked_ipc_publication)
 {
     harness_t *h = harness_open();
@@ -333,7 +334,7 @@ TEST(revoked_ipc_publication)
     harness_close(h);
 }
 
-/* J3, lesson 18: the memory one term behind the slowest is zero before the limit can come round to
+/* J3, lesson 18: the memory one term behind the slowest reader is zero before the limit can wrap to
  * it, for a network publication whose receiver stops and goes. */
 TEST(memory_ahead_of_the_limit_is_clean)
 {
@@ -370,7 +371,8 @@ TEST(memory_ahead_of_the_limit_is_clean)
             inject(h, publication->endpoint->socket, RECEIVER, &sm, sizeof sm);
         }
         pass(h);
-        /* What a producer may write from here up to the limit, and one message more, is zero. */
+        /* The bytes that a producer may write from here up to the limit, plus one message, are
+         * zero. */
         const int64_t tail = rsti_log_producer_position(log);
         const int64_t end = *base->pub_lmt;
         for (int64_t p = tail; p < end; p += 32) {

@@ -1,5 +1,5 @@
-/* Subscriptions that stand still for rs-evict: when they are let go, that the others go on, and
- * that they never come back by themselves (docs/slow-consumers.md). */
+/* Subscriptions that stall for rs-evict: when they are evicted, that the others go on, and that
+ * they never return by themselves (docs/slow-consumers.md). */
 #include "concurrent/eviction.h"
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
@@ -20,7 +20,7 @@ static rsti_publication_t *publication(const harness_t *h, bool is_spy)
     return &((rsti_ipc_publication_t *)conductor->ipc_publications.items[0])->base;
 }
 
-/* As much as there is room for; the producer's position. */
+/* Writes as much as there is room for; returns the producer's position. */
 static int64_t fill(const harness_t *h, rsti_publication_t *base)
 {
     static uint8_t message[2048];
@@ -57,8 +57,8 @@ static int count_of(const harness_t *h, int32_t type, int64_t registration_id)
     return count;
 }
 
-/* Two readers, one stands still: told after three quarters of the second, gone after all of it, and
- * what came to it later does not bring it back. */
+/* One of two readers stalls: it is warned after three quarters of the second and evicted after all
+ * of it, and later data do not bring it back. */
 static void check_two_readers(const char *channel, const char *good_channel,
     const char *hung_channel)
 {
@@ -82,7 +82,7 @@ static void check_two_readers(const char *channel, const char *good_channel,
     CHECK(strstr(gone->text, "|rs-evicted=") != NULL);
     CHECK(let_go_ms(reader(base, 1)) > 0);
     CHECK_EQ(let_go_ms(reader(base, 0)), 0);
-    CHECK_EQ(*base->pub_lmt, WINDOW); /* what it holds stays while it lingers */
+    CHECK_EQ(*base->pub_lmt, WINDOW); /* its data stay while it lingers */
     advance_alive(h, 400 * MS, 10 * MS);
     CHECK_EQ(*base->pub_lmt, 2 * WINDOW);
     CHECK_EQ(base->file.log.metadata->is_connected, 1);
@@ -110,7 +110,8 @@ TEST(the_others_go_on_without_a_spy)
     check_two_readers(CHANNEL "|ssc=true", SPY, SPY "|rs-evict=1s");
 }
 
-/* The only one: the publisher is not connected any more, instead of standing still for ever. */
+/* The only reader: after its eviction the publisher is not connected, instead of stalled for ever.
+ */
 TEST(the_publisher_goes_on_without_its_only_reader)
 {
     harness_t *h = harness_open();
@@ -126,9 +127,9 @@ TEST(the_publisher_goes_on_without_its_only_reader)
     harness_close(h);
 }
 
-/* Slow is not standing still: with one byte of progress in every half of it, it holds for ever. And
- * who stands still without holding anything may do so. */
-TEST(who_moves_or_holds_nothing_stays)
+/* A slow reader does not stall: with one byte of progress in every half of the time it is never
+ * evicted. A reader without unread data may stand still. */
+TEST(moving_or_empty_reader_stays)
 {
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?term-length=64k", 10);
@@ -142,7 +143,7 @@ TEST(who_moves_or_holds_nothing_stays)
         advance_alive(h, 500 * MS, 10 * MS);
         (void)fill(h, base);
     }
-    /* Just less than three quarters of a window wait for it. */
+    /* A little less than three quarters of a window are unread. */
     *reader(base, 0) = rsti_log_producer_position(&base->file.log) - WINDOW * 3 / 4 + 32;
     advance_alive(h, 5 * RSTI_NS_PER_S, 10 * MS);
     CHECK_EQ(count_of(h, RSTI_RSP_UNAVAILABLE_IMAGE, slow), 0);
@@ -193,7 +194,7 @@ static void heartbeats(harness_t *h, int64_t position, int64_t ns)
     }
 }
 
-/* The last status message sent says that nobody reads here any more. */
+/* The last status message says that there is no reader. */
 static bool has_told_its_end(const harness_t *h)
 {
     for (int i = h->sent_count; i > 0; i--) {
@@ -235,8 +236,8 @@ TEST(the_others_go_on_without_a_reader_of_an_image)
     harness_close(h);
 }
 
-/* The only reader: the sender hears that this receiver has gone, and its SETUPs and data bring no
- * new image for as long as the consumer has not subscribed again. */
+/* The only reader: the sender learns that this receiver has gone, and its SETUPs and data create no
+ * image until the consumer subscribes again. */
 TEST(a_receiver_without_its_only_reader_leaves_the_group)
 {
     harness_t *h = harness_open();
@@ -262,7 +263,7 @@ TEST(a_receiver_without_its_only_reader_leaves_the_group)
     harness_close(h);
 }
 
-/* A consumer is one thread: it hangs for all its streams, so it is let go from all of them. */
+/* A consumer is one thread: it stalls for all its streams, so it is evicted from all of them. */
 TEST(it_is_let_go_from_all_its_sessions)
 {
     harness_t *h = harness_open();
@@ -277,7 +278,7 @@ TEST(it_is_let_go_from_all_its_sessions)
     harness_close(h);
 }
 
-/* A stream that ends waits for its readers, but not for one that was let go. */
+/* A stream that ends waits for its readers, but not for an evicted one. */
 TEST(a_stream_that_ends_does_not_wait_for_it)
 {
     harness_t *h = harness_open();
@@ -293,7 +294,7 @@ TEST(a_stream_that_ends_does_not_wait_for_it)
     harness_close(h);
 }
 
-TEST(what_cannot_be_meant_is_refused)
+TEST(impossible_eviction_times_are_refused)
 {
     harness_t *h = harness_open();
     const char *const bad[] = {"aeron:ipc?rs-evict=0", "aeron:ipc?rs-evict=9ms",
@@ -308,8 +309,8 @@ TEST(what_cannot_be_meant_is_refused)
 }
 
 CHECK_MAIN(RUN(the_others_go_on_without_a_reader_of_ipc), RUN(the_others_go_on_without_a_spy),
-    RUN(the_publisher_goes_on_without_its_only_reader), RUN(who_moves_or_holds_nothing_stays),
+    RUN(the_publisher_goes_on_without_its_only_reader), RUN(moving_or_empty_reader_stays),
     RUN(the_others_go_on_without_a_reader_of_an_image),
     RUN(a_receiver_without_its_only_reader_leaves_the_group),
     RUN(it_is_let_go_from_all_its_sessions), RUN(a_stream_that_ends_does_not_wait_for_it),
-    RUN(what_cannot_be_meant_is_refused))
+    RUN(impossible_eviction_times_are_refused))

@@ -1,5 +1,5 @@
-/* Fill NAKs in groups: the sender echoes what it believes to all its receivers, and a receiver that
- * hears another one's stays silent (flow/fill_echo.h, flow/fill_suppress.h). */
+/* Fill NAKs in groups: the sender echoes the accepted fill to all its receivers, and a receiver
+ * that hears another one's stays silent (flow/fill_echo.h, flow/fill_suppress.h). */
 #include "logbuffer/appender.h"
 #include "protocol/sm_fill.h"
 #include "protocol/sm_items.h"
@@ -65,7 +65,7 @@ static void send_plain(const publisher_t *p, const char *from, int64_t receiver_
     pass(p->h);
 }
 
-/* How many status messages the sender sends when one reports from there. */
+/* The number of status messages sent after a report from this receiver. */
 static int echoes_from(const publisher_t *p, const char *from, int64_t receiver_id,
     int64_t position, double strength)
 {
@@ -105,11 +105,11 @@ static publisher_t publisher_open(const char *rate)
     return p;
 }
 
-TEST(what_is_believed_is_echoed_to_all_destinations)
+TEST(accepted_fill_is_echoed_to_all_destinations)
 {
     const publisher_t p = publisher_open("|rs-rate=adaptive");
     CHECK_EQ(p.publication->endpoint->destinations->count, 2);
-    CHECK_EQ(echoes_of(&p, A, 1, 0.5), 2); /* to both; who sent it knows its own */
+    CHECK_EQ(echoes_of(&p, A, 1, 0.5), 2); /* to both: a receiver recognizes its own */
     CHECK_EQ(echoes_of(&p, B, 2, 0.5), 0); /* as strong as the last: nothing new */
     CHECK_EQ(echoes_of(&p, B, 2, 0.9), 2);
     CHECK_EQ(echoes_of(&p, A, 1, 0.0), 0);
@@ -118,9 +118,9 @@ TEST(what_is_believed_is_echoed_to_all_destinations)
     harness_close(p.h);
 }
 
-/* Under fc=max one whose buffer of half a term is full lies behind by what is under way besides:
- * too far for a status message to count, and not for what it says of its fill. Who lacks what was
- * cleaned cannot be waited for. */
+/* Under fc=max a receiver whose buffer of half a term is full is behind by that and the bytes in
+ * flight. That is too far for its status message to count, and near enough for its fill report. A
+ * receiver that misses cleaned data cannot be waited for. */
 TEST(the_fullest_is_heard_from_further_behind_than_half_a_term)
 {
     const publisher_t p = publisher_open("|rs-rate=adaptive");
@@ -195,8 +195,8 @@ static int fill_naks_sent(const reader_t *r)
     return count;
 }
 
-/* A window of data comes in half a second and nobody reads. Each millisecond an echo of
- * receiver_id; returns how many fill NAKs were sent. */
+/* A window of data comes in half a second and there is no reader. Each millisecond an echo of
+ * receiver_id arrives; returns the number of fill NAKs sent. */
 static int overload(int64_t receiver_id, int32_t session_id, double strength)
 {
     reader_t r = reader_open();
@@ -224,19 +224,19 @@ static int overload(int64_t receiver_id, int32_t session_id, double strength)
     return naks;
 }
 
-TEST(who_hears_another_one_stays_silent)
+TEST(receiver_that_hears_an_echo_stays_silent)
 {
     const int alone = overload(1, SESSION, 0);
     fprintf(stderr, "%d fill NAKs alone\n", alone);
     CHECK(alone > 10);
     CHECK_EQ(overload(4711, SESSION, 1.0), 0);
     CHECK_EQ(overload(4711, SESSION, 0.01),
-        alone); /* weaker ones silence nobody who is worse off */
-    CHECK_EQ(overload(0, SESSION, 1.0), alone); /* its own is none */
+        alone); /* weaker ones do not silence a fuller receiver */
+    CHECK_EQ(overload(0, SESSION, 1.0), alone); /* its own echo does not count */
     CHECK_EQ(overload(4711, SESSION + 1, 1.0), alone);
 }
 
-TEST(what_is_no_echo_changes_nothing)
+TEST(invalid_echoes_change_nothing)
 {
     reader_t r = reader_open();
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
@@ -245,7 +245,7 @@ TEST(what_is_no_echo_changes_nothing)
         uint8_t shorter[sizeof frame];
         const int32_t told = (int32_t)cut;
         memcpy(shorter, frame, cut);
-        inject(r.h, r.socket, A, shorter, cut); /* says that it is longer */
+        inject(r.h, r.socket, A, shorter, cut); /* its report says that its queue is longer */
         memcpy(shorter, &told, sizeof told);
         inject(r.h, r.socket, A, shorter, cut);
         pass(r.h);
@@ -257,7 +257,7 @@ TEST(what_is_no_echo_changes_nothing)
     harness_close(r.h);
 }
 
-CHECK_MAIN(RUN(what_is_believed_is_echoed_to_all_destinations),
+CHECK_MAIN(RUN(accepted_fill_is_echoed_to_all_destinations),
     RUN(the_fullest_is_heard_from_further_behind_than_half_a_term),
-    RUN(without_a_law_that_follows_fill_nothing_is_echoed), RUN(who_hears_another_one_stays_silent),
-    RUN(what_is_no_echo_changes_nothing))
+    RUN(without_a_law_that_follows_fill_nothing_is_echoed),
+    RUN(receiver_that_hears_an_echo_stays_silent), RUN(invalid_echoes_change_nothing))

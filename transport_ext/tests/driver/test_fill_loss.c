@@ -1,6 +1,5 @@
-/* Loss and fill: what lies behind a gap is no full buffer, what this buffer was too full to take is
- * one; and a stream under the adaptive rate keeps its link full though the way loses (E6 of
- * docs/flow.md, in short). */
+/* Loss and fill: data behind a gap are not a full buffer, data that the buffer could not take are
+ * one; and a stream under the adaptive rate fills a lossy link (E6 of docs/flow.md, in short). */
 #include "tests/driver/link.h"
 
 #define STREAM 10
@@ -49,7 +48,7 @@ static void bring(const reader_t *r, int32_t offset)
     advance_alive(r->h, MS, MS);
 }
 
-TEST(what_lies_behind_a_gap_is_no_full_buffer)
+TEST(data_behind_a_gap_are_no_full_buffer)
 {
     reader_t r = reader_open();
     for (int32_t i = 1; i < 28; i++) { /* the first one is missing */
@@ -57,15 +56,15 @@ TEST(what_lies_behind_a_gap_is_no_full_buffer)
     }
     CHECK_EQ(*r.image->fill.told_fill, 0);
     CHECK_EQ(*r.image->fill.told_naks, 0);
-    bring(&r, 0); /* now all of it may be read */
+    bring(&r, 0); /* now all of it is readable */
     advance_alive(r.h, MS, MS);
     CHECK_EQ(*r.image->fill.told_fill, 1000 * 28 / 32);
-    advance_alive(r.h, 50 * MS, MS); /* and nobody does: that is a stall */
+    advance_alive(r.h, 50 * MS, MS); /* and there is no reader: that is a stall */
     CHECK(*r.image->fill.told_naks > 0);
     harness_close(r.h);
 }
 
-TEST(what_found_the_buffer_full_counts_until_it_is_here)
+TEST(dropped_data_count_until_they_arrive)
 {
     reader_t r = reader_open();
     for (int32_t i = 1; i < 32; i++) {
@@ -79,7 +78,8 @@ TEST(what_found_the_buffer_full_counts_until_it_is_here)
     harness_close(r.h);
 }
 
-/* A link of 100 MB/s that is the sender's own, a receiver that could take twice as much. */
+/* A link of 100 MB/s that is the sender's own interface, and a receiver that could take twice as
+ * much. */
 static double goodput(int64_t delay_ns, double loss, int64_t *reports)
 {
     const link_params_t params = {.rate_bytes_per_s = 100000000,
@@ -103,7 +103,7 @@ static double goodput(int64_t delay_ns, double loss, int64_t *reports)
     return share;
 }
 
-TEST(a_way_that_loses_is_full_all_the_same)
+TEST(lossy_path_is_full_all_the_same)
 {
     static const int64_t delays_ns[] = {25000, 500000, 5000000};
     static const double losses[] = {0.001, 0.01, 0.05};
@@ -111,13 +111,12 @@ TEST(a_way_that_loses_is_full_all_the_same)
         for (int j = 0; j < 3; j++) {
             int64_t reports = -1;
             CHECK(goodput(delays_ns[i], losses[j], &reports) >= 0.9);
-            /* At 10 ms what was lost twice frees half of the buffer at once: 1 in the mean of 30
-             * seeds, 3 at most. */
+            /* At 10 ms, data that were lost twice free half of the buffer at once: 1 in the mean of
+             * 30 seeds, 3 at most. */
             CHECK(reports <= (i < 2 ? 0 : 6));
         }
     }
 }
 
-CHECK_MAIN(RUN(what_lies_behind_a_gap_is_no_full_buffer),
-    RUN(what_found_the_buffer_full_counts_until_it_is_here),
-    RUN(a_way_that_loses_is_full_all_the_same))
+CHECK_MAIN(RUN(data_behind_a_gap_are_no_full_buffer), RUN(dropped_data_count_until_they_arrive),
+    RUN(lossy_path_is_full_all_the_same))

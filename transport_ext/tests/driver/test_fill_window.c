@@ -1,6 +1,6 @@
-/* rs-fill-window: a reader that is slower than a sender of Aeron's gives it a smaller window while
- * the image fills up (flow/fill_window.h). Shown by the status messages on their way, and by the
- * queue, over a link in memory; and step by step where the moment counts. */
+/* rs-fill-window: a reader slower than an Aeron sender announces a smaller window while the image
+ * fills up (flow/fill_window.h). Shown by the status messages and the queue on a link in memory,
+ * and step by step where the moment counts. */
 #include "driver/conductor/image_window.h"
 #include "tests/driver/link.h"
 
@@ -19,11 +19,11 @@
 
 static const int64_t delays_ns[] = {100000, 500000, 5000000};
 
-/* What the status messages said. */
+/* The contents of the status messages. */
 typedef struct heard_t {
     int64_t count, position, least_window, most_window, last_window;
-    bool is_regular; /* each new position more than a quarter of the whole window further, or in
-                        another term */
+    /* each new position is more than a quarter of the full window further, or in another term */
+    bool is_regular;
 } heard_t;
 
 static bool hear(void *arg, int side, const uint8_t *data, size_t length)
@@ -80,7 +80,7 @@ static double reads_in(link_t *l, int64_t ns, int64_t bytes_per_s)
 }
 
 typedef struct outcome_t {
-    double share;      /* of what the reader takes */
+    double share;      /* of the reader's rate */
     double p50, p99;   /* of the queue, as a share of the window */
     int64_t overruns;
     heard_t heard;
@@ -115,7 +115,7 @@ TEST(the_queue_of_a_slow_reader_is_shorter)
         const outcome_t cut = slow_reader(delays_ns[i], "|rs-fill-window=true");
         CHECK(credit.share >= 0.97 && cut.share >= 0.97);
         CHECK_EQ(credit.overruns + cut.overruns, 0);
-        CHECK(credit.p99 > 0.75); /* a window of credit is a queue */
+        CHECK(credit.p99 > 0.75); /* the reader's queue is the window */
         CHECK(cut.p50 <= 0.7 * credit.p50);
         CHECK(cut.p99 <= 0.8 * credit.p99);
         CHECK(cut.heard.least_window >= MTU && cut.heard.most_window == WINDOW);
@@ -139,8 +139,8 @@ TEST(without_the_option_every_window_is_whole)
     }
 }
 
-/* It stops for a second, and then takes twice as much as before, which needs the whole window on
- * the long way. */
+/* It stops for a second, and then reads twice as fast as before, which needs the whole window on
+ * the long path. */
 static void stop_and_go(int64_t delay_ns, const char *reader)
 {
     heard_t heard;
@@ -162,7 +162,7 @@ static void stop_and_go(int64_t delay_ns, const char *reader)
     l->read_bytes_per_s = 1;
     link_run(l, 200 * RSTI_NS_PER_MS);
     l->read_bytes_per_s =
-        0; /* all that is there: nothing is left that could justify a small window */
+        0; /* all available data: no queue is left that would justify a small window */
     link_run(l, 2 * delay_ns + 5 * RSTI_NS_PER_MS);
     CHECK_EQ(heard.last_window, WINDOW);
     CHECK_EQ(link_counter(l, 1, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 0);
@@ -211,7 +211,7 @@ static void send_setup(harness_t *h, int32_t slot, const char *from, uint8_t fla
     pass(h);
 }
 
-/* Data up to there, 1 KiB at a time, so fast that nothing is late. */
+/* Data up to this position, 1 KiB at a time, fast enough that no frame is late. */
 static void bring(harness_t *h, const char *from, int64_t *end, int64_t to)
 {
     for (; *end < to; *end += 1024) {
@@ -233,7 +233,7 @@ static void consume(harness_t *h, int64_t to)
     advance_alive(h, 2 * MS, MS);
 }
 
-/* The window in the last status message to there; 0: there was none. */
+/* The window in the last status message to this address; 0: there was none. */
 static int32_t window_told(harness_t *h, const char *to)
 {
     const struct sockaddr_storage address = address_of(to);
@@ -248,8 +248,8 @@ static int32_t window_told(harness_t *h, const char *to)
     return window;
 }
 
-/* Full, one message is taken and its position lies in the next term, where a status message is due
- * whatever the window. */
+/* When the window is full, one message is read. Its position lies in the next term, so a status
+ * message is due whatever the window. */
 static void fill_to_the_brim(harness_t *h, const char *from)
 {
     int64_t end = 0;
@@ -282,9 +282,9 @@ TEST(one_mtu_at_least_and_the_whole_at_once)
     fill_to_the_brim(h, AERONS);
     CHECK_EQ(window_told(h, AERONS), MTU);
     forget_frames(h);
-    consume(h, 65 * 1024); /* too little for another one */
+    consume(h, 65 * 1024); /* too little for another status message */
     CHECK_EQ(window_told(h, AERONS), 0);
-    consume(h, 71 * 1024); /* less than a quarter of the window, but so much more is allowed now */
+    consume(h, 71 * 1024); /* less than a quarter of the window, yet the limit moves by so much */
     const int32_t told = window_told(h, AERONS);
     CHECK(told > MTU && told < 32768);
     const rsti_image_t *image = h->driver->conductor->images.items[0];
@@ -329,7 +329,7 @@ TEST(a_source_of_ours_keeps_the_window_beside_one_of_aerons)
     CHECK_EQ(window_told(h, OURS), 32768);
     CHECK_EQ(window_told(h, AERONS), MTU);
     forget_frames(h);
-    send_setup(h, 1, AERONS, RSTI_SETUP_FLAG_RSTREAM); /* it was none of Aeron's */
+    send_setup(h, 1, AERONS, RSTI_SETUP_FLAG_RSTREAM); /* no Aeron sender */
     advance_alive(h, 201 * MS, 67 * MS);
     CHECK_EQ(window_told(h, OURS), 32768);
     CHECK_EQ(window_told(h, AERONS), 32768);

@@ -1,5 +1,5 @@
-/* test_flow.c: how far a publication goes: who its receivers are, when it is connected, what slows
- * it and what no longer does (wire reference 4.2, 7.3, 10). */
+/* test_flow.c: the limits of a publication: its receivers, when it is connected, what slows it and
+ * what no longer does (wire reference 4.2, 7.3, 10). */
 #include "logbuffer/appender.h"
 #include "protocol/sm_items.h"
 #include "tests/driver/harness.h"
@@ -59,7 +59,7 @@ static void hear(publisher_t *p, const sm_t *message)
     inject(p->h, p->publication->endpoint->socket, RECEIVER, frame, (size_t)length);
 }
 
-/* Plain status messages, heard at once. */
+/* Plain status messages, processed at once. */
 static void consumed(publisher_t *p, int64_t receiver_id, int64_t position)
 {
     hear(p, &(sm_t){.receiver_id = receiver_id, .position = position});
@@ -101,7 +101,7 @@ static int64_t limit_of(const publisher_t *p)
     return *p->publication->snd_lmt;
 }
 
-/* As much as goes out. */
+/* Sends as much as the limit allows. */
 static int64_t send_all(publisher_t *p)
 {
     static uint8_t message[992];
@@ -138,7 +138,8 @@ TEST(min_goes_with_the_slowest_until_it_is_gone)
     CHECK_EQ(send_all(&p), WINDOW);
     consumed(&p, 2, 4096); /* the slow one */
     CHECK_EQ(send_all(&p), WINDOW + 4096);
-    /* It dies. The fast one goes on talking; after five seconds it has the stream for itself. */
+    /* The slow receiver dies. The fast one goes on sending status messages; after five seconds it
+     * alone sets the limit. */
     for (int i = 0; i < 48; i++) {
         advance_alive(p.h, 100 * MS, 20 * MS);
         consumed(&p, 1, *p.publication->snd_pos);
@@ -155,7 +156,7 @@ TEST(min_goes_with_the_slowest_until_it_is_gone)
 }
 
 /* I3, N13 */
-TEST(who_says_goodbye_holds_nobody_up)
+TEST(departing_receiver_holds_nothing_up)
 {
     publisher_t p;
     publisher_open(&p, GROUP "|fc=min", NULL);
@@ -169,7 +170,7 @@ TEST(who_says_goodbye_holds_nobody_up)
     pass(p.h);
     CHECK_EQ(counter(p.h, counter_id), 2);
     CHECK_EQ(send_all(&p), WINDOW);
-    reject(&p, 3); /* 12.4: so does one that rejects the stream */
+    reject(&p, 3); /* 12.4: a receiver that rejects the stream counts too */
     pass(p.h);
     CHECK_EQ(counter(p.h, counter_id), 1);
     CHECK_EQ(limit_of(&p), 2 * WINDOW);
@@ -177,7 +178,7 @@ TEST(who_says_goodbye_holds_nobody_up)
     CHECK(is_connected(&p));
     flagged(&p, 1, WINDOW, RSTI_SM_FLAG_EOS);
     CHECK(!is_connected(&p));
-    CHECK(!p.publication->has_unicast_eos); /* 7.3: of unicast channels only */
+    CHECK(!p.publication->has_unicast_eos); /* 7.3: on unicast channels only */
     harness_close(p.h);
 }
 
@@ -188,7 +189,7 @@ TEST(a_group_is_connected_from_its_least_size_on)
     publisher_open(&p, GROUP "|fc=min,g:/2", NULL);
     consumed(&p, 1, 0);
     CHECK(!is_connected(&p));
-    CHECK(p.publication->has_receivers); /* heard, and waiting for more */
+    CHECK(p.publication->has_receivers); /* connected, and waiting for more receivers */
     CHECK_EQ(limit_of(&p), 0);
     consumed(&p, 2, 0);
     CHECK(is_connected(&p));
@@ -199,7 +200,7 @@ TEST(a_group_is_connected_from_its_least_size_on)
     harness_close(p.h);
     publisher_open(&p, GROUP "|fc=min,g:/0", NULL);
     pass(p.h);
-    CHECK(!is_connected(&p)); /* size 0 still needs one */
+    CHECK(!is_connected(&p)); /* a group of size 0 still needs one */
     consumed(&p, 1, 0);
     CHECK(is_connected(&p));
     harness_close(p.h);
@@ -220,10 +221,10 @@ TEST(tagged_goes_with_those_that_carry_the_tag)
     (void)send_all(&p);
     consumed(&p, 3, WINDOW);
     consumed_tagged(&p, 2, WINDOW, 999);
-    CHECK_EQ(limit_of(&p), WINDOW); /* held by the one that counts */
+    CHECK_EQ(limit_of(&p), WINDOW); /* limited by the receiver that counts */
     consumed_tagged(&p, 1, 8192, 123);
     CHECK_EQ(limit_of(&p), WINDOW + 8192);
-    /* Its time-out is the driver's; then the others are as good as max. */
+    /* Its time-out is the driver's; without it the group behaves as under max. */
     advance_alive(p.h, 1100 * MS, 50 * MS);
     CHECK_EQ(counter(p.h, counter_id), 0);
     consumed(&p, 3, WINDOW);
@@ -249,8 +250,8 @@ static void hear_tail(publisher_t *p, const uint8_t *tail, size_t length)
     pass(p->h);
 }
 
-/* I5: of other lengths than 8 there are no tags; whoever sends one is told of, and counts as one
- * without. */
+/* I5: lengths other than 8 contain no tag; such a receiver is reported, and counts as one without a
+ * tag. */
 TEST(a_tail_that_is_no_tag_is_an_error)
 {
     publisher_t p;
@@ -264,15 +265,15 @@ TEST(a_tail_that_is_no_tag_is_an_error)
         hear_tail(&p, tail, odd[i]);
         CHECK_EQ(error_count(p.h, word), 1);
         CHECK_EQ(error_count(p.h, "neither a group tag"), (int)i + 1);
-        hear_tail(&p, tail, 7); /* again within the second: not again */
+        hear_tail(&p, tail, 7); /* again within the second: not logged */
         advance_alive(p.h, RSTI_NS_PER_S, 100 * MS);
-        hear_tail(&p, tail, odd[i]); /* and later: the same entry */
+        hear_tail(&p, tail, odd[i]); /* later: the same log entry */
         CHECK_EQ(error_count(p.h, "neither a group tag"), (int)i + 1);
         advance_alive(p.h, RSTI_NS_PER_S, 100 * MS);
     }
     CHECK_EQ(counter(p.h, counter_id), 0);
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_SM_REJECTED), 0);
-    CHECK(is_connected(&p)); /* as good as any that has no tag */
+    CHECK(is_connected(&p)); /* like any receiver without a tag */
     hear_tail(&p, tail, 8);
     CHECK_EQ(counter(p.h, counter_id), 1);
     harness_close(p.h);
@@ -286,7 +287,7 @@ TEST(a_tail_of_items_is_no_error)
     rsti_sm_items_writer_t writer;
     rsti_sm_items_begin(&writer, tail + 8, RSTI_SM_ITEMS_MAX);
     CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_ROUND_TRIP, &rtt_ns, sizeof rtt_ns));
-    CHECK(rsti_sm_items_add(&writer, 200, "later", 5)); /* of a type that comes one day */
+    CHECK(rsti_sm_items_add(&writer, 200, "later", 5)); /* of a future type */
     const size_t length = 8 + rsti_sm_items_end(&writer);
     publisher_t p;
     publisher_open(&p, GROUP "|fc=tagged,g:123", NULL);
@@ -298,7 +299,7 @@ TEST(a_tail_of_items_is_no_error)
     hear_tail(&p, tail, length - 1);
     CHECK_EQ(error_count(p.h, "neither a group tag"), 1);
     harness_close(p.h);
-    /* Nobody else looks at tags. */
+    /* No other flow control reads tags. */
     publisher_open(&p, GROUP "|fc=min", NULL);
     hear_tail(&p, tail, 5);
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_ERRORS), 0);
@@ -319,7 +320,8 @@ TEST(max_leaves_the_slow_one_behind)
         consumed(&p, 1, position);
     }
     CHECK_EQ(position, 4 * WINDOW);
-    /* What the slow one says is too far away to count any more, and it is given up. */
+    /* The slow receiver's status message is too far behind to count any more, and it is given up.
+     */
     for (int i = 0; i < 60; i++) {
         consumed(&p, 2, 0);
         consumed(&p, 1, position);
@@ -417,7 +419,7 @@ TEST(a_bad_fc_is_refused_by_name_on_groups_only)
     harness_close(p.h);
 }
 
-/* The limit of receivers whose life is watched. */
+/* The limit of receivers whose liveness is tracked. */
 TEST(more_receivers_than_are_watched_keep_the_stream_connected)
 {
     publisher_t p;
@@ -432,12 +434,12 @@ TEST(more_receivers_than_are_watched_keep_the_stream_connected)
         has_first = has_first || p.publication->receivers[i].receiver_id == 1;
         has_last = has_last || p.publication->receivers[i].receiver_id == RSTI_RECEIVERS_MAX + 1;
     }
-    CHECK(!has_first && has_last); /* the one heard least recently made room */
+    CHECK(!has_first && has_last); /* it replaced the one heard least recently */
     CHECK(is_connected(&p));
     harness_close(p.h);
 }
 
-/* I6: a rush of joiners (driver reference 13, 23). */
+/* I6: many receivers join at once (driver reference 13, 23). */
 TEST(fifty_join_a_min_group_at_once)
 {
     publisher_t p;
@@ -490,8 +492,8 @@ TEST(a_registered_strategy_serves_a_channel)
     harness_close(p.h);
 }
 
-CHECK_MAIN(RUN(min_goes_with_the_slowest_until_it_is_gone), RUN(who_says_goodbye_holds_nobody_up),
-    RUN(a_group_is_connected_from_its_least_size_on),
+CHECK_MAIN(RUN(min_goes_with_the_slowest_until_it_is_gone),
+    RUN(departing_receiver_holds_nothing_up), RUN(a_group_is_connected_from_its_least_size_on),
     RUN(tagged_goes_with_those_that_carry_the_tag), RUN(a_tail_that_is_no_tag_is_an_error),
     RUN(a_tail_of_items_is_no_error), RUN(max_leaves_the_slow_one_behind),
     RUN(a_joiner_is_waited_for), RUN(a_status_message_from_far_away_is_no_sign_of_life),

@@ -1,5 +1,5 @@
-/* Where the conductor lets go of what the sender or the receiver had, and what it asks of them
- * while it does. */
+/* The moments when the conductor takes resources back from the sender or the receiver, and its
+ * commands to them meanwhile. */
 #include "driver/conductor/conductor.h"
 #include "tests/driver/harness.h"
 
@@ -30,11 +30,11 @@ static int64_t write_add(harness_t *h, int32_t type, const char *channel)
     return c.correlation_id;
 }
 
-/* ---- endpoints go when nobody speaks of them any more ---- */
+/* ---- endpoints are freed when no command names them any more ---- */
 
-static rsti_agent_command_t last_words; /* object NULL: said */
+static rsti_agent_command_t last_words; /* object NULL: reported */
 
-/* What a receiver in a thread of its own may do while the conductor sweeps. */
+/* What a receiver in its own thread may do while the conductor sweeps. */
 static void close_and_speak(void *arg, rsti_socket_t *socket)
 {
     const harness_t *h = arg;
@@ -45,8 +45,8 @@ static void close_and_speak(void *arg, rsti_socket_t *socket)
     }
 }
 
-/* A command that came after the sweep began names an endpoint: it must be read before that is
- * freed. */
+/* A command that came after the sweep began names an endpoint: it must be read before the endpoint
+ * is freed. */
 TEST(an_endpoint_stays_until_the_last_words_of_its_agent_are_read)
 {
     harness_t *h = harness_open();
@@ -107,7 +107,7 @@ TEST(a_tag_waits_for_the_closing_socket_that_has_it)
 TEST(a_publication_with_another_buffer_waits_for_the_closing_socket)
 {
     harness_t *h = harness_open();
-    /* Its socket is made, then nothing comes of it. */
+    /* Its socket is made, and then the command fails. */
     const int64_t first = write_add(h, RSTI_CMD_ADD_PUBLICATION,
         "aeron:udp?control=127.0.0.1:24601|control-mode=dynamic|so-sndbuf=128k|term-length=64k|"
         "fc=tagged,g:5/x");
@@ -181,8 +181,8 @@ TEST(a_paced_publication_without_data_sleeps)
     harness_close(h);
 }
 
-/* Commands that wait because the sender is behind: nobody wakes the conductor when it no longer is.
- */
+/* Commands wait because the sender is behind: the sender does not wake the conductor when it
+ * catches up. */
 TEST(commands_do_not_wait_long_for_room)
 {
     harness_t *h = harness_open();
@@ -202,8 +202,8 @@ TEST(commands_do_not_wait_long_for_room)
     harness_close(h);
 }
 
-/* Until an Aeron client is told that the image is gone the publication stays, be its linger over.
- */
+/* The publication stays until an Aeron client is told that the image is gone, even when its linger
+ * is over. */
 TEST(a_publication_that_lingers_for_a_spy_sleeps)
 {
     harness_t *h = harness_open();

@@ -1,5 +1,5 @@
-/* What lies in shared memory or comes from the network may be anything: the driver goes on, bounded
- * in time, bytes and log entries, and says what it found. */
+/* Shared memory and the network may contain anything: the driver goes on, bounded in time, bytes
+ * and log entries, and reports what it found. */
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
@@ -84,7 +84,7 @@ TEST(limit_stays_when_that_message_has_no_room)
     rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
     rsti_appender_t appender;
     rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, false);
-    CHECK_EQ(unlink(base->file.path), 0); /* nothing can be reserved any more */
+    CHECK_EQ(unlink(base->file.path), 0); /* no space can be reserved any more */
     int64_t position = 0;
     for (int i = 0; i < 100; i++) {
         const int64_t result = offer(&appender, 992);
@@ -117,7 +117,7 @@ TEST(nonsense_in_an_ipc_position)
         CHECK_EQ(base->clean_position, 0);
     }
     CHECK_EQ(error_count(h, "impossible position"), 1);
-    /* Sense again: the stream goes on over many terms. */
+    /* The counter is valid again: the stream continues over many terms. */
     for (int i = 0; i < 400; i++) {
         *word = position;
         pass(h);
@@ -149,7 +149,8 @@ TEST(nonsense_in_log_metadata)
         *base->pub_lmt = nonsense[i];
         advance_alive(h, 2 * RSTI_NS_PER_S, 500 * MS);
     }
-    /* Whoever scribbled dies: the stream ends where its readers are, it does not hang. */
+    /* The client that corrupted the memory dies: the stream ends at its readers' positions and does
+     * not hang. */
     (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, pub);
     advance_alive(h, 3 * RSTI_NS_PER_S, 500 * MS);
     CHECK(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, pub) != NULL);
@@ -178,7 +179,7 @@ TEST(nonsense_in_a_publications_counters)
     CHECK(offer(&p.appender, 992) > 0);
     sent += 1024;
     pass(p.h);
-    pass(p.h); /* a pass that sent data does not look for status messages */
+    pass(p.h); /* a pass that sent data does not read status messages */
     CHECK_EQ(*p.publication->snd_lmt, sent - 1024 + 32 * 1024);
     CHECK_EQ(*p.publication->base.pub_lmt, sent + 32 * 1024);
     (void)take_away(p.h, RSTI_CMD_REMOVE_PUBLICATION, p.id);
@@ -264,14 +265,14 @@ TEST(nonsense_in_a_heartbeat)
         advance(h, 2 * RSTI_NS_PER_S, 500 * MS);
     }
     CHECK_EQ(h->driver->conductor->clients.count, 1);
-    rsti_counter_store(h->driver, id, INT64_MAX); /* and never again */
+    rsti_counter_store(h->driver, id, INT64_MAX); /* and not once more */
     advance(h, 13 * RSTI_NS_PER_S, 500 * MS);
     CHECK_EQ(h->driver->conductor->clients.count, 0);
     harness_close(h);
 }
 
 /* L11 */
-TEST(step_of_the_wall_clock_kills_nobody)
+TEST(step_of_the_wall_clock_kills_no_client)
 {
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
@@ -279,7 +280,7 @@ TEST(step_of_the_wall_clock_kills_nobody)
     h->manual.epoch_ms_at_zero += 3600000;
     advance(h, 2 * RSTI_NS_PER_S, 100 * MS);
     CHECK_EQ(h->driver->conductor->clients.count, 1);
-    /* Back again: who dies now is still found dead. */
+    /* The client is valid again: its later death is still detected. */
     keepalive(h);
     h->manual.epoch_ms_at_zero -= 3600000;
     advance(h, 13 * RSTI_NS_PER_S, 100 * MS);
@@ -302,7 +303,7 @@ static void corrupt_frame(int32_t frame_length, int32_t at)
     for (int i = 0; i < 4; i++) {
         pass(p.h);
     }
-    /* What stood before it was sent; then the stream ends, and everybody is told. */
+    /* The data before it were sent; then the stream ends, and all readers are notified. */
     CHECK_EQ(*p.publication->snd_pos, at);
     CHECK_EQ(error_count(p.h, "impossible frame"), 1);
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_ERRORS), 1);
@@ -317,7 +318,7 @@ static void corrupt_frame(int32_t frame_length, int32_t at)
     pass(p.h);
     pass(p.h);
     CHECK_EQ(offer(&p.appender, 100), RST_NOT_CONNECTED);
-    /* It waits for its clients without burning the processor, and goes with them. */
+    /* It waits for its clients without a busy loop, and ends with them. */
     int64_t deadline_ns;
     advance_alive(p.h, 20 * RSTI_NS_PER_S, 500 * MS);
     (void)rst_driver_do_work(p.h->driver, &deadline_ns);
@@ -358,7 +359,8 @@ static void send_nak(publisher_t *p, int32_t term_offset, int32_t length)
     pass(p->h);
 }
 
-/* A message of which every 32 bytes look like a header, at the place that shift bytes away is. */
+/* A message that looks like a header at every 32 bytes, for the position that is shift bytes away.
+ */
 static void offer_headers(publisher_t *p, int32_t begin, int32_t shift, int32_t session_id,
     int32_t frame_length)
 {
@@ -394,12 +396,12 @@ TEST(nak_inside_a_frame_is_refused)
             invalid++;
         }
     }
-    advance(p.h, MS, MS / 10); /* nothing comes later either */
+    advance(p.h, MS, MS / 10); /* and no data come later */
     CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 0);
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_INVALID_PACKETS), invalid);
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_RETRANSMITS_SENT), 0);
     CHECK_EQ(*p.publication->snd_naks, 0);
-    /* Where a frame begins, it is answered; what was not sent yet is no lie. */
+    /* At the beginning of a frame the NAK is answered; a NAK for data not sent yet is harmless. */
     send_nak(&p, 1024, 1024);
     CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), 1);
     CHECK_EQ(((const rsti_data_header_t *)(const void *)p.h->sent[0].data)->term_offset, 1024);
@@ -411,8 +413,8 @@ TEST(nak_inside_a_frame_is_refused)
 
 /* ---- floods ---- */
 
-/* O10: random datagrams at both sockets, some with the beginning of a frame: nothing but what was
- * received and what was invalid is counted, and both streams go on. */
+/* O10: random datagrams arrive at both sockets, some with a valid frame header: only the counters
+ * of received and invalid datagrams change, and both streams go on. */
 TEST(random_datagrams_are_counted_and_dropped)
 {
     publisher_t p;
@@ -434,7 +436,7 @@ TEST(random_datagrams_are_counted_and_dropped)
         for (size_t k = 0; k < sizeof datagram; k++) {
             datagram[k] = (uint8_t)rsti_rng_next(&rng);
         }
-        datagram[4] |= 1; /* a version that is none: no dice make a frame of it */
+        datagram[4] |= 1; /* an invalid version: no random frame is valid */
         if (i % 2 == 0) {
             rsti_put_i32(datagram, (int32_t)length);
         }
@@ -534,7 +536,7 @@ TEST(late_reader_joins_where_the_last_one_left)
 CHECK_MAIN(RUN(limit_reserves_one_message_more), RUN(limit_stays_when_that_message_has_no_room),
     RUN(nonsense_in_an_ipc_position), RUN(nonsense_in_log_metadata),
     RUN(nonsense_in_a_publications_counters), RUN(nonsense_in_an_images_counters),
-    RUN(nonsense_in_a_heartbeat), RUN(step_of_the_wall_clock_kills_nobody),
+    RUN(nonsense_in_a_heartbeat), RUN(step_of_the_wall_clock_kills_no_client),
     RUN(frame_longer_than_the_mtu), RUN(frame_beyond_its_term), RUN(frame_shorter_than_its_header),
     RUN(flood_of_naks_is_bounded), RUN(random_datagrams_are_counted_and_dropped),
     RUN(nak_inside_a_frame_is_refused), RUN(flood_of_impossible_setups_does_not_fill_the_error_log),

@@ -1,4 +1,5 @@
-/* Which socket, which publication, which session: tags, session ids, start positions, sharing. */
+/* The identity of sockets, publications and sessions: tags, session ids, start positions, sharing.
+ */
 #include "driver/conductor/publication_lists.h"
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
@@ -39,7 +40,7 @@ static const rsti_publication_t *published(harness_t *h, int32_t type, const cha
     abort();
 }
 
-/* L6, N18: a tag names an existing socket; what the channel says besides must be true of it. */
+/* L6, N18: a tag names an existing socket; the channel's other parameters must match it. */
 TEST(tags_find_sockets)
 {
     harness_t *h = harness_open();
@@ -52,7 +53,7 @@ TEST(tags_find_sockets)
     (void)published(h, XPUB, UDP);
     CHECK_EQ(senders->count, 1);
     check_refused(h, PUB, "aeron:udp?endpoint=127.0.0.1:24401|tags=7", "endpoint differs");
-    (void)published(h, XPUB, UDP "|tags=9"); /* the same form, but tags conflict */
+    (void)published(h, XPUB, UDP "|tags=9"); /* the same channel, but the tags conflict */
     CHECK_EQ(senders->count, 2);
     const rsti_ptr_array_t *receivers = &h->driver->conductor->receive_endpoints;
     check_refused(h, SUB, "aeron:udp?tags=17", "tags=17");
@@ -65,7 +66,8 @@ TEST(tags_find_sockets)
     harness_close(h);
 }
 
-/* N9: a spy finds its publication by channel tag, before and after, and when it is made anew. */
+/* N9: a spy finds its publication by channel tag: before it exists, after, and when it is made
+ * anew. */
 TEST(spies_find_tags)
 {
     harness_t *h = harness_open();
@@ -130,7 +132,7 @@ TEST(session_ids_avoid_others)
     harness_close(h);
 }
 
-/* L1, N6: lesson 8: what lingers has given its session id up; what lives has not. */
+/* L1, N6: lesson 8: a lingering publication has released its session id; a live one has not. */
 TEST(explicit_session_clashes_with_the_living)
 {
     harness_t *h = harness_open();
@@ -150,7 +152,7 @@ TEST(explicit_session_clashes_with_the_living)
     harness_close(h);
 }
 
-/* L1, N18: a shared publication is joined only by who says the same. */
+/* L1, N18: a shared publication is joined only with equal parameters. */
 TEST(shared_parameters_must_agree)
 {
     static const char *const kinds[] = {UDP "|", "aeron:ipc?"};
@@ -179,8 +181,8 @@ TEST(shared_parameters_must_agree)
     }
 }
 
-/* N20, memory reference 18: a given start position stands in log and counters; at a term's end
- * too. */
+/* N20, memory reference 18: a given start position appears in log and counters, also at a term's
+ * end. */
 TEST(start_position_is_everywhere)
 {
     static const char *const kinds[] = {UDP "|", "aeron:ipc?"};

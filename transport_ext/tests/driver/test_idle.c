@@ -1,6 +1,6 @@
-/* test_idle.c: how often an idle driver looks at its streams. Each pass looks at all of them, so
- * the number of passes must not grow with the number of streams: else an idle driver costs the
- * square of them. */
+/* test_idle.c: how often an idle driver checks its streams. Each pass checks all of them, so the
+ * number of passes must not grow with the number of streams: otherwise an idle driver would cost
+ * the square of them. */
 #include "tests/driver/harness.h"
 
 #define STREAMS_MOST 64
@@ -43,8 +43,8 @@ static void connect_image(harness_t *h, int32_t session_id)
     pass(h);
 }
 
-/* Passes in half a second of as many publications and images, each with a phase of its own. The
- * clock goes from one deadline to the next. */
+/* Passes in half a second with as many publications and images, each with its own phase. The clock
+ * advances from one deadline to the next. */
 static int passes(int32_t count, int *heartbeats, int *status_messages)
 {
     harness_t *h = harness_open();
@@ -82,7 +82,7 @@ TEST(many_streams_are_looked_at_together)
         many, heartbeats, status_messages);
     CHECK(many <= 250); /* one each 5 ms, and one between for images; it was 7 for each stream */
     CHECK(many <= 4 * few);
-    /* And nobody's is left out: late by less than a twentieth. */
+    /* And no deadline is missed: each is late by less than a twentieth. */
     CHECK(heartbeats >= STREAMS_MOST * 4 && heartbeats <= STREAMS_MOST * 5);
     CHECK(status_messages >= STREAMS_MOST * 2 && status_messages <= STREAMS_MOST * 3);
 }

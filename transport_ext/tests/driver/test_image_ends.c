@@ -1,5 +1,5 @@
-/* How an image answers, is refused and ends: tags and round trips, old and early frames, rejection
- * and revocation (wire reference 8 and 12). */
+/* Image answers, refusals and ends: tags and round trips, old and early frames, rejection and
+ * revocation (wire reference 8 and 12). */
 #include "driver/receiver/receiver.h"
 #include "tests/driver/harness.h"
 
@@ -119,7 +119,7 @@ TEST(driver_gives_the_group_tag_where_the_channel_has_none)
 }
 
 /* O6 */
-TEST(round_trip_requests_are_answered_to_whom_they_ask)
+TEST(round_trip_requests_are_answered_by_the_named_receiver)
 {
     reader_t r;
     reader_open(&r, UDP);
@@ -180,7 +180,7 @@ TEST(old_frames_are_under_runs)
     harness_close(r.h);
 }
 
-/* K5: exactly up to the threshold, not a frame more; a heartbeat beyond it neither. */
+/* K5: exactly up to the threshold, not a frame more; a heartbeat does not go beyond it either. */
 TEST(early_frames_are_over_runs)
 {
     reader_t r;
@@ -202,9 +202,9 @@ TEST(early_frames_are_over_runs)
     harness_close(r.h);
 }
 
-/* K5: the padding that ends a term is sent beyond the window, and so are the heartbeats behind it.
- * That the end of what was allowed is missing is known all the same, and asked for. */
-TEST(an_early_heartbeat_tells_what_is_missing)
+/* K5: the padding at a term's end is sent beyond the window, and so are the heartbeats behind it.
+ * The receiver still knows that the end of the permitted data is missing, and asks for it. */
+TEST(an_early_heartbeat_reveals_missing_data)
 {
     reader_t r;
     reader_open(&r, UDP);
@@ -298,7 +298,8 @@ TEST(malformed_datagrams_are_dropped_whole)
 
 /* ---- rejected ---- */
 
-/* N11: after ten seconds without frames it goes, and a publisher that is still there comes back. */
+/* N11: after ten seconds without frames the rejected image goes, and a publisher that still exists
+ * returns. */
 TEST(rejected_image_goes_and_may_come_back)
 {
     reader_t r;
@@ -306,7 +307,7 @@ TEST(rejected_image_goes_and_may_come_back)
     CHECK(answer(r.h, RSTI_RSP_OPERATION_SUCCESS, reject(&r, "bad data")) != NULL);
     CHECK_EQ(counter(r.h, RSTI_SYSTEM_IMAGES_REJECTED), 1);
     CHECK(answer(r.h, RSTI_RSP_ON_ERROR, reject(&r, "again")) != NULL); /* only once */
-    /* A subscription that comes now is not given what was refused. */
+    /* A new subscription does not get the rejected image. */
     const int64_t late = add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, UDP, STREAM);
     CHECK_EQ(count_answers(r.h, RSTI_RSP_AVAILABLE_IMAGE, late), 0);
     r.h->answer_count = 0;
@@ -337,7 +338,7 @@ TEST(rejected_image_stays_out_without_rejoin)
 }
 
 /* N11 */
-TEST(a_reason_is_cut_to_what_a_frame_holds)
+TEST(reason_is_cut_to_the_room_of_a_frame)
 {
     reader_t r;
     reader_open(&r, UDP);
@@ -363,7 +364,8 @@ TEST(a_rejected_image_does_not_keep_the_receiver_busy)
     for (int i = 0; i < 3; i++) {
         pass(r.h);
     }
-    CHECK(image_of(&r)->sm_repeat.due_ns != RSTI_NO_DEADLINE); /* it may have to be said again */
+    /* it may have to be reported again */
+    CHECK(image_of(&r)->sm_repeat.due_ns != RSTI_NO_DEADLINE);
     (void)reject(&r, "bad data");
     for (int i = 0; i < 100; i++) {
         r.h->manual.now_ns += 10 * MS;
@@ -377,7 +379,7 @@ TEST(a_rejected_image_does_not_keep_the_receiver_busy)
 
 /* ---- revoked ---- */
 
-/* N12: unavailable at once, also what was not read. */
+/* N12: unavailable at once, also with unread data. */
 TEST(revoked_image_goes_at_once)
 {
     reader_t r;
@@ -396,17 +398,17 @@ TEST(revoked_image_goes_at_once)
     forget_frames(r.h);
     advance_alive(r.h, 500 * MS, MS);
     CHECK_EQ(count_frames(r.h, RSTI_FRAME_NAK), 0);
-    /* No cool-down: another publication of the session may come. */
+    /* No cool-down: another publication may use the session. */
     r.h->answer_count = 0;
     reader_setup(&r);
     CHECK_EQ(count_answers(r.h, RSTI_RSP_AVAILABLE_IMAGE, r.id), 1);
     harness_close(r.h);
 }
 
-/* ---- who comes later ---- */
+/* ---- later subscribers ---- */
 
-/* N30: the first reader takes what is in the log; the conductor learns in its next pass that it
- * came. */
+/* N30: the first reader takes the data in the log; the conductor learns in its next pass that it
+ * joined. */
 TEST(second_reader_begins_where_the_first_one_is)
 {
     reader_t r;
@@ -422,7 +424,7 @@ TEST(second_reader_begins_where_the_first_one_is)
     harness_close(r.h);
 }
 
-TEST(second_reader_does_not_begin_beyond_what_came)
+TEST(second_reader_does_not_begin_beyond_received_data)
 {
     reader_t r;
     reader_open(&r, UDP);
@@ -435,11 +437,11 @@ TEST(second_reader_does_not_begin_beyond_what_came)
 }
 
 CHECK_MAIN(RUN(second_reader_begins_where_the_first_one_is),
-    RUN(second_reader_does_not_begin_beyond_what_came),
+    RUN(second_reader_does_not_begin_beyond_received_data),
     RUN(group_tag_is_in_status_messages_and_errors),
     RUN(driver_gives_the_group_tag_where_the_channel_has_none),
-    RUN(round_trip_requests_are_answered_to_whom_they_ask), RUN(old_frames_are_under_runs),
-    RUN(early_frames_are_over_runs), RUN(an_early_heartbeat_tells_what_is_missing),
+    RUN(round_trip_requests_are_answered_by_the_named_receiver), RUN(old_frames_are_under_runs),
+    RUN(early_frames_are_over_runs), RUN(an_early_heartbeat_reveals_missing_data),
     RUN(malformed_datagrams_are_dropped_whole), RUN(rejected_image_goes_and_may_come_back),
-    RUN(rejected_image_stays_out_without_rejoin), RUN(a_reason_is_cut_to_what_a_frame_holds),
+    RUN(rejected_image_stays_out_without_rejoin), RUN(reason_is_cut_to_the_room_of_a_frame),
     RUN(a_rejected_image_does_not_keep_the_receiver_busy), RUN(revoked_image_goes_at_once))

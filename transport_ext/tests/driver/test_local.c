@@ -34,7 +34,7 @@ static int64_t offer(local_t *l, size_t length)
     return rsti_append(&l->appender, &part, 1, length, 0);
 }
 
-/* As much as there is room for; the producer's position. */
+/* Writes as much as there is room for; returns the producer's position. */
 static int64_t fill(local_t *l)
 {
     for (int i = 0; i < 4000; i++) {
@@ -81,7 +81,8 @@ static bool is_connected(const local_t *l)
     return l->base->file.log.metadata->is_connected != 0;
 }
 
-/* N9, L1: before or after the publication, by canonical channel; sessions are told apart. */
+/* N9, L1: a spy comes before or after the publication, by canonical channel; sessions are told
+ * apart. */
 TEST(spy_finds_its_publication)
 {
     local_t l;
@@ -109,7 +110,8 @@ TEST(spy_finds_its_publication)
     harness_close(h);
 }
 
-/* N9: a spy joins at the sent position and holds the publisher's limit, whatever receivers say. */
+/* N9: a spy joins at the sent position and holds the publisher's limit, whatever receivers report.
+ */
 TEST(spy_bounds_the_limit)
 {
     local_t l;
@@ -135,7 +137,7 @@ TEST(spy_bounds_the_limit)
     harness_close(l.h);
 }
 
-/* N9, lesson 15: all of receivers, spies and ssc, and what is_connected says. */
+/* N9, lesson 15: the result of is_connected for all combinations of receivers, spies and ssc. */
 TEST(connected_by_receivers_or_spies)
 {
     for (int ssc = 0; ssc < 2; ssc++) {
@@ -156,7 +158,7 @@ TEST(connected_by_receivers_or_spies)
     }
 }
 
-/* N9: without receivers the sent position goes along with the fastest spy, over several terms. */
+/* N9: without receivers the sent position follows the fastest spy, over several terms. */
 TEST(position_follows_the_fastest_spy)
 {
     local_t l;
@@ -185,7 +187,7 @@ TEST(position_follows_the_fastest_spy)
     harness_close(l.h);
 }
 
-/* A spy's counter lies in shared memory: beyond what was published nothing is skipped. */
+/* A spy's counter lies in shared memory: a value beyond the published data skips nothing. */
 TEST(spy_cannot_run_ahead_of_the_publisher)
 {
     local_t l;
@@ -201,7 +203,7 @@ TEST(spy_cannot_run_ahead_of_the_publisher)
     harness_close(l.h);
 }
 
-/* N9: draining waits for spies; then they are told. With and without receivers. */
+/* N9: draining waits for spies; then they are notified. With and without receivers. */
 TEST(draining_waits_for_spies)
 {
     for (int has_receiver = 0; has_receiver < 2; has_receiver++) {
@@ -222,7 +224,7 @@ TEST(draining_waits_for_spies)
         pass(l.h);
         pass(l.h);
         CHECK_EQ(l.base->life, RSTI_LIFE_LINGER);
-        advance_alive(l.h, 900 * MS, 100 * MS); /* an Aeron client looks at the end meanwhile */
+        advance_alive(l.h, 900 * MS, 100 * MS); /* an Aeron client sees the end meanwhile */
         CHECK(answer_of_type(l.h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL);
         advance_alive(l.h, 200 * MS, 100 * MS);
         CHECK_EQ(answer(l.h, RSTI_RSP_UNAVAILABLE_IMAGE, l.id)->response.registration_id, spy);
@@ -249,8 +251,8 @@ TEST(revoked_publication_lets_spies_go)
     harness_close(h);
 }
 
-/* N10, lesson 16: one of two readers stops; it is let go, rests, and joins again where the others
- * are. Over IPC and as a spy. */
+/* N10, lesson 16: one of two readers stops; it is dropped, rests, and joins again at the position
+ * of the others. Over IPC and as a spy. */
 static void check_untethered_round(const char *channel, const char *reader_channel)
 {
     local_t l;
@@ -269,12 +271,12 @@ static void check_untethered_round(const char *channel, const char *reader_chann
     for (int i = 0; i < 3; i++) {
         pass(h);
     }
-    CHECK_EQ(*l.base->pub_lmt, WINDOW); /* the slow one holds it */
+    CHECK_EQ(*l.base->pub_lmt, WINDOW); /* the slow reader holds the limit */
     advance_alive(h, 4500 * MS, 100 * MS);
     CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL);
     advance_alive(h, 2000 * MS, 100 * MS);
     CHECK_EQ(answer(h, RSTI_RSP_UNAVAILABLE_IMAGE, l.id)->response.registration_id, slow);
-    CHECK_EQ(*l.base->pub_lmt, WINDOW); /* and goes on to, while it lingers */
+    CHECK_EQ(*l.base->pub_lmt, WINDOW); /* and still does while it lingers */
     advance_alive(h, 7000 * MS, 100 * MS);
     CHECK_EQ(l.base->subscribers.items[1].tether.state, RSTI_TETHER_RESTING);
     CHECK_EQ(*l.base->pub_lmt, 2 * WINDOW);
@@ -303,8 +305,8 @@ TEST(untethered_spies)
     check_untethered_round(CHANNEL "|ssc=true", SPY);
 }
 
-/* N10: rejoin=false ends it; the times are the publication's; is_connected follows those that
- * work. */
+/* N10: rejoin=false ends it; the publication's timeouts apply; is_connected depends on the active
+ * readers. */
 TEST(untethered_without_rejoin_closes)
 {
     local_t l;
@@ -362,8 +364,8 @@ static void receive_nothing(harness_t *h, int64_t position, int seconds)
     }
 }
 
-/* N10: the times are the subscription's; the status messages go on without the slow one; rejoined,
- * it begins where the others are. */
+/* N10: the subscription's timeouts apply; the status messages go on without the slow reader; after
+ * its return it begins at the position of the others. */
 TEST(untethered_readers_of_an_image)
 {
     harness_t *h = harness_open();

@@ -1,5 +1,5 @@
-/* Destinations of a subscription of every kind: groups, explicit control, inherited buffers,
- * and a reader that catches up by one and then goes live by another. */
+/* Destinations of a subscription of every kind: groups, explicit control, inherited buffers, and a
+ * reader that catches up by one destination and then goes live by another. */
 #include "tests/driver/harness.h"
 
 #define REPLAY "127.0.0.1:30001"
@@ -77,8 +77,8 @@ static int count_sent(const harness_t *h, int16_t type, const char *to)
     return count;
 }
 
-/* N8, N19: two groups of one port, explicit control and a plain address in one subscription; each
- * is answered as its kind is. */
+/* N8, N19: two groups on one port, explicit control and a plain address in one subscription; each
+ * gets the answers of its kind. */
 TEST(destinations_of_every_kind)
 {
     harness_t *h = harness_open();
@@ -112,8 +112,8 @@ TEST(destinations_of_every_kind)
     harness_close(h);
 }
 
-/* A source that is served without a SETUP, because its destination went and came again, is asked
- * for one: only a sender of ours is told demand, budget and fill. One of Aeron's is left alone. */
+/* A source may have no SETUP because its destination went and came again. It is asked for one: only
+ * a sender of rstream receives demand, budget and fill. A sender of Aeron is not asked. */
 static void come_again(uint8_t flags)
 {
     harness_t *h = harness_open();
@@ -157,7 +157,7 @@ TEST(a_destination_that_comes_again_is_asked_for_its_setup)
     come_again(0);
 }
 
-/* N8: what the subscription says of its sockets is said of each destination's. */
+/* N8: the subscription's socket parameters apply to each of its destinations. */
 TEST(destinations_inherit_the_buffers)
 {
     harness_t *h = harness_open();
@@ -172,8 +172,8 @@ TEST(destinations_inherit_the_buffers)
     harness_close(h);
 }
 
-/* N8: a recording is replayed into one destination until the live stream of the other is reached;
- * then the first one goes, and the stream goes on without a seam. */
+/* N8: a recording is replayed into one destination until it reaches the live stream of the other;
+ * then the first one is removed, and the stream continues without a gap. */
 TEST(a_reader_catches_up_and_goes_live)
 {
     harness_t *h = harness_open();
@@ -194,7 +194,7 @@ TEST(a_reader_catches_up_and_goes_live)
     rsti_socket_t *from_live = socket_at(h, 1);
     send_setup(h, from_live, LIVE, live);
     CHECK_EQ(h->driver->conductor->images.count, 1);
-    for (int i = 0; i < 8; i++) { /* both, for a while: what comes twice is taken once */
+    for (int i = 0; i < 8; i++) { /* both, for a while: duplicates are dropped */
         send_data(h, from_live, LIVE, live, 1024);
         send_data(h, from_replay, REPLAY, live, 1024);
         live += 1024;
@@ -202,7 +202,7 @@ TEST(a_reader_catches_up_and_goes_live)
         *image->subscribers.items[0].position = *image->rcv_pos;
     }
     CHECK_EQ(*image->rcv_pos, live);
-    advance_alive(h, 1200 * MS, 100 * MS); /* the transports are counted now and then */
+    advance_alive(h, 1200 * MS, 100 * MS); /* the transports are counted from time to time */
     CHECK_EQ(image->file.log.metadata->active_transport_count, 2);
     const int64_t removed = destination(h, RSTI_CMD_REMOVE_RCV_DESTINATION, id, replay);
     CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, removed) != NULL);

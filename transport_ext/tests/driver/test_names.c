@@ -1,5 +1,5 @@
-/* Names: looked up beside the conductor, and again when their addresses go silent (wire reference
- * 18). The harness's driver waits for a table whose answers the test switches. */
+/* Names: resolved beside the conductor, and again when their addresses fall silent (wire reference
+ * 18). The driver of the harness waits for a table whose answers the test changes. */
 #include "driver/base/name_lookup.h"
 #include "driver/conductor/names.h"
 #include "tests/driver/harness.h"
@@ -56,7 +56,8 @@ static bool went_to(const harness_t *h, const char *to)
     return h->sent_count > 0 && rsti_netaddr_equal(&frame->address, &address);
 }
 
-/* J4, N15, L14, P: silent for five seconds, then looked up every second; and back again. */
+/* J4, N15, L14, P: silent for five seconds, then resolved every second, until the address sends
+ * again. */
 TEST(a_silent_endpoint_is_looked_up_again)
 {
     table_t table;
@@ -68,7 +69,7 @@ TEST(a_silent_endpoint_is_looked_up_again)
     send_sm(h, OLD);
     table.answer = "127.0.0.2";
     advance_alive(h, 4900 * MS, 100 * MS);
-    CHECK_EQ(table.asked, 1); /* it spoke, so it is where it was */
+    CHECK_EQ(table.asked, 1); /* it sent, so its address is valid */
     CHECK_EQ(counter(h, RSTI_SYSTEM_RESOLUTION_CHANGES), 0);
     advance_alive(h, 2000 * MS, 100 * MS);
     CHECK(table.asked >= 2);
@@ -82,7 +83,7 @@ TEST(a_silent_endpoint_is_looked_up_again)
     forget_frames(h);
     advance_alive(h, 300 * MS, 50 * MS);
     CHECK(went_to(h, OLD));
-    /* What cannot be looked up stays what it was, and is told once. */
+    /* A name that cannot be resolved keeps its address, and is reported once. */
     table.answer = NULL;
     const int64_t errors = counter(h, RSTI_SYSTEM_ERRORS);
     advance_alive(h, 3000 * MS, 100 * MS);
@@ -110,7 +111,7 @@ TEST(numbers_and_living_peers_are_not_looked_up)
     harness_close(h);
 }
 
-/* J4: a server of responses sends to whom it learnt of: it has no endpoint to look up. */
+/* J4: a publication that answers sends to learned addresses: it has no endpoint to resolve. */
 TEST(response_channels_are_not_looked_up)
 {
     table_t table;
@@ -128,7 +129,8 @@ TEST(response_channels_are_not_looked_up)
     harness_close(h);
 }
 
-/* N15: a name without an address is no error for a manual destination; it is tried again. */
+/* N15: a name without an address is no error for a manual destination; it is resolved again later.
+ */
 TEST(a_manual_destination_may_be_resolved_later_and_move)
 {
     table_t table;
@@ -152,7 +154,7 @@ TEST(a_manual_destination_may_be_resolved_later_and_move)
     advance_alive(h, 2000 * MS, 100 * MS);
     CHECK(went_to(h, NEW));
     CHECK_EQ(counter(h, RSTI_SYSTEM_RESOLUTION_CHANGES), 2);
-    /* Removed by its name, whatever that means now. */
+    /* Removed by its name, whatever address that has now. */
     c.type = RSTI_CMD_REMOVE_DESTINATION;
     CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, command(h, &c)) != NULL);
     forget_frames(h);
@@ -161,8 +163,8 @@ TEST(a_manual_destination_may_be_resolved_later_and_move)
     harness_close(h);
 }
 
-/* L14: what comes back for an endpoint that is closing is dropped. */
-TEST(what_is_gone_is_not_looked_up)
+/* L14: a result for an endpoint that is closing is dropped. */
+TEST(removed_names_are_not_looked_up)
 {
     table_t table;
     harness_t *h = open_with(&table, "127.0.0.1");
@@ -191,7 +193,7 @@ TEST(an_unknown_endpoint_is_refused_by_name)
     harness_close(h);
 }
 
-/* N15, P: the table that drivers of other programs are tested with. */
+/* N15, P: the name table that tests of drivers of other programs use. */
 TEST(a_table_gives_the_answer_that_its_counter_says)
 {
     harness_t *h = harness_open();
@@ -309,17 +311,17 @@ TEST(lookups_are_asked_for_until_they_are_there)
     CHECK_EQ(rsti_name_lookup_resolve(lookup, "other", AF_INET, &address), -RST_EUNKNOWNHOST);
     CHECK(strstr(rst_last_error_text(), "nobody knows other") != NULL);
     CHECK_EQ(slow.done, 2);
-    /* Nobody wants the answer any more: the next one who does gets a new one. */
+    /* No request waits for the answer any more: the next request starts a new look-up. */
     manual.now_ns += RSTI_LOOKUP_FRESH_NS + 1;
     CHECK_EQ(rsti_name_lookup_resolve(lookup, "known", AF_INET, &address), RSTI_LOOKUP_PENDING);
     open_and_wait(&slow, 3);
-    manual.now_ns += 2 * RSTI_NS_PER_S; /* whoever asked comes by once a second */
+    manual.now_ns += 2 * RSTI_NS_PER_S; /* the name is requested once a second */
     CHECK_EQ(rsti_name_lookup_resolve(lookup, "known", AF_INET, &address), 0);
     rsti_name_lookup_destroy(lookup);
 }
 
-/* Asked again and again, an answer is not for ever: a failure may have been of the moment, and an
- * address may have moved. */
+/* An answer expires although it is requested again and again: a failure may be temporary, and an
+ * address may change. */
 TEST(answers_grow_old_however_often_they_are_asked_for)
 {
     static slow_t slow = {
@@ -377,7 +379,7 @@ TEST(too_many_names_at_once_are_refused)
 
 CHECK_MAIN(RUN(a_silent_endpoint_is_looked_up_again),
     RUN(numbers_and_living_peers_are_not_looked_up),
-    RUN(a_manual_destination_may_be_resolved_later_and_move), RUN(what_is_gone_is_not_looked_up),
+    RUN(a_manual_destination_may_be_resolved_later_and_move), RUN(removed_names_are_not_looked_up),
     RUN(response_channels_are_not_looked_up), RUN(an_unknown_endpoint_is_refused_by_name),
     RUN(a_table_gives_the_answer_that_its_counter_says), RUN(bad_tables_and_kinds_are_refused),
     RUN(lookups_are_asked_for_until_they_are_there),

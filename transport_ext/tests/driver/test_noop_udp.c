@@ -1,4 +1,4 @@
-/* test_noop_udp.c: NOOPs at work: two drivers on a link in virtual time (link.h), a reader that
+/* test_noop_udp.c: NOOPs at work: two drivers on a link in virtual time (link.h), and a reader that
  * answers by polling, or does not. */
 #include "protocol/sm_items.h"
 #include "tests/driver/link.h"
@@ -44,7 +44,7 @@ static link_t *begin(bool is_rstream_reader)
     return l;
 }
 
-/* As a client does when it polls (client/noop.c). */
+/* Does what a client does when it polls (client/noop.c). */
 static void answer_as(link_t *l, reader_t reader)
 {
     rsti_counter_value_t *value = (void *)l->image->subscribers.items[0].position;
@@ -75,7 +75,7 @@ static const answer_t *told(const link_t *l)
     return answer_of_type(l->sides[0].h, RSTI_RSP_PUBLICATION_ERROR);
 }
 
-TEST(who_polls_is_kept_whatever_is_lost)
+TEST(polling_reader_is_kept_whatever_is_lost)
 {
     const double losses[] = {0, 0.3};
     for (int i = 0; i < 2; i++) {
@@ -90,8 +90,8 @@ TEST(who_polls_is_kept_whatever_is_lost)
     }
 }
 
-/* Its driver and its client live: status messages come, and the window has room. */
-TEST(who_hangs_is_given_up_and_taken_back)
+/* Its driver and its client live: status messages arrive, and the window has room. */
+TEST(hanging_reader_is_given_up_and_taken_back)
 {
     link_t *l = begin(true);
     run(l, READER_POLLS, 5 * RSTI_NS_PER_S);
@@ -106,7 +106,7 @@ TEST(who_hangs_is_given_up_and_taken_back)
     CHECK_EQ(error_count(l->sides[0].h, "does not poll"), 1);
     run(l, READER_HANGS, 20 * RSTI_NS_PER_S);
     CHECK(!is_connected(l));
-    CHECK_EQ(l->image->life, RSTI_LIFE_ACTIVE); /* heartbeats keep it: it may come back */
+    CHECK_EQ(l->image->life, RSTI_LIFE_ACTIVE); /* heartbeats keep it: it may return */
     const int64_t before = l->bytes_read;
     run(l, READER_POLLS, INTERVAL_NS + 300 * MS);
     CHECK(is_connected(l));
@@ -116,13 +116,13 @@ TEST(who_hangs_is_given_up_and_taken_back)
     link_close(l);
 }
 
-TEST(a_way_that_breaks_is_found)
+TEST(broken_path_is_detected)
 {
     link_t *l = begin(true);
     run(l, READER_POLLS, 3 * RSTI_NS_PER_S);
     way.is_cut = true;
     run(l, READER_POLLS, 2 * INTERVAL_NS + 100 * MS);
-    CHECK(!is_connected(l)); /* status messages alone would tell after five seconds */
+    CHECK(!is_connected(l)); /* status messages alone would show it after five seconds */
     CHECK(told(l) != NULL);
     way.is_cut = false;
     run(l, READER_POLLS, INTERVAL_NS + 500 * MS);
@@ -130,8 +130,8 @@ TEST(a_way_that_breaks_is_found)
     link_close(l);
 }
 
-/* Its application asks for nothing, so it is not meant to poll. */
-TEST(who_wants_nothing_is_kept)
+/* Its application requests nothing, so no poll is expected. */
+TEST(reader_without_demand_is_kept)
 {
     link_t *l = begin(true);
     run(l, READER_POLLS, 2 * RSTI_NS_PER_S);
@@ -141,9 +141,8 @@ TEST(who_wants_nothing_is_kept)
     link_close(l);
 }
 
-/* A client of Aeron's on our driver does not know of it, nor does a sender of Aeron's get to hear
- * an answer. */
-TEST(who_does_not_know_of_it_is_kept)
+/* An Aeron client on our driver does not know NOOPs, and an Aeron sender receives no answer. */
+TEST(peer_without_noops_is_kept)
 {
     link_t *l = begin(false);
     run(l, READER_HANGS, 10 * RSTI_NS_PER_S);
@@ -159,6 +158,6 @@ TEST(who_does_not_know_of_it_is_kept)
     link_close(l);
 }
 
-CHECK_MAIN(RUN(who_polls_is_kept_whatever_is_lost), RUN(who_hangs_is_given_up_and_taken_back),
-    RUN(a_way_that_breaks_is_found), RUN(who_wants_nothing_is_kept),
-    RUN(who_does_not_know_of_it_is_kept))
+CHECK_MAIN(RUN(polling_reader_is_kept_whatever_is_lost),
+    RUN(hanging_reader_is_given_up_and_taken_back), RUN(broken_path_is_detected),
+    RUN(reader_without_demand_is_kept), RUN(peer_without_noops_is_kept))

@@ -1,4 +1,4 @@
-/* F10, N16: ports for those that ask for any. */
+/* F10, N16: ports for channels that ask for any port. */
 #include "driver/base/port_manager.h"
 
 #include "tests/check.h"
@@ -6,7 +6,7 @@
 
 static rsti_port_manager_t manager;
 
-/* The port that an address gets; 0 when none is left. */
+/* The port for an address; 0 when none is left. */
 static int take(const char *text)
 {
     struct sockaddr_storage address = address_of(text);
@@ -29,8 +29,8 @@ TEST(the_system_chooses_without_a_range)
 TEST(ports_go_round_and_used_ones_are_skipped)
 {
     CHECK_EQ(rsti_port_manager_init(&manager, "x", "20000 20003"), 0);
-    CHECK_EQ(take("127.0.0.1:20001"), 20001); /* somebody wanted this very one */
-    CHECK_EQ(take("127.0.0.1:30000"), 30000); /* not ours to manage */
+    CHECK_EQ(take("127.0.0.1:20001"), 20001); /* a channel asked for this very port */
+    CHECK_EQ(take("127.0.0.1:30000"), 30000); /* outside of the managed range */
     CHECK_EQ(take("127.0.0.1:0"), 20000);
     CHECK_EQ(take("[::1]:0"), 20002);
     rsti_port_manager_give(&manager, 20000);
@@ -41,7 +41,7 @@ TEST(ports_go_round_and_used_ones_are_skipped)
     CHECK(strstr(rst_last_error_text(), "20003") != NULL);
     CHECK_EQ(take("127.0.0.1:20001"), 20001); /* a second user, on another address */
     rsti_port_manager_give(&manager, 20001);
-    CHECK_EQ(take("127.0.0.1:0"), 0); /* the first one still has it */
+    CHECK_EQ(take("127.0.0.1:0"), 0); /* the first user still has it */
     rsti_port_manager_give(&manager, 20001);
     CHECK_EQ(take("127.0.0.1:0"), 20001);
     rsti_port_manager_give(&manager, 30000);
@@ -63,7 +63,7 @@ TEST(bad_ranges_are_refused)
     rsti_port_manager_fini(&manager);
 }
 
-/* What a client reads of the address: the counter's label (type 14). */
+/* What a client reads from the address: the counter's label (type 14). */
 static const char *label_of(const harness_t *h, int32_t counter_id)
 {
     static char text[RSTI_COUNTER_LABEL_MAX + 1];
@@ -81,7 +81,7 @@ TEST(channels_with_port_0_get_ports_of_the_range)
     CHECK_EQ(rsti_port_manager_init(&driver->conductor->receiver_ports, "x", "22000 22000"), 0);
     const char *mdc = "aeron:udp?control=127.0.0.1:0|control-mode=dynamic";
     const int64_t first = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
-    (void)add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10); /* each is a socket of its own */
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10); /* each has its own socket */
     const int64_t third = add(h, RSTI_CMD_ADD_PUBLICATION, mdc, 10);
     CHECK(answer(h, RSTI_RSP_ON_ERROR, third) != NULL);
     CHECK_EQ(driver->conductor->send_endpoints.count, 2);
@@ -89,7 +89,7 @@ TEST(channels_with_port_0_get_ports_of_the_range)
     CHECK_EQ(rsti_netaddr_port(&endpoint->socket->local), 21000);
     CHECK(strstr(label_of(h, endpoint->local_sockaddr_id), "127.0.0.1:21000") != NULL);
     CHECK(strstr(label_of(h, endpoint->channel_status_id), "127.0.0.1:21000") != NULL);
-    /* Unicast publications are not found by their port: the system's will do. */
+    /* Unicast publications are not found by their port: the system chooses it. */
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=127.0.0.1:24400", 10);
     endpoint = driver->conductor->send_endpoints.items[2];
     CHECK(rsti_netaddr_port(&endpoint->socket->local) >= 50000);
@@ -100,7 +100,7 @@ TEST(channels_with_port_0_get_ports_of_the_range)
     const int64_t refused = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:0", 10);
     CHECK(answer(h, RSTI_RSP_ON_ERROR, refused) != NULL);
 
-    /* Closed, they are free again. */
+    /* After they are closed the ports are free again. */
     (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, first);
     (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, reader);
     advance_alive(h, 12000 * MS, 100 * MS);
@@ -113,7 +113,7 @@ TEST(channels_with_port_0_get_ports_of_the_range)
 }
 
 /* F10: a port of the range that another program has is passed over. */
-TEST(a_port_that_somebody_else_has_is_passed_over)
+TEST(occupied_port_is_skipped)
 {
     harness_t *h = harness_open();
     rst_driver_t *driver = h->driver;
@@ -128,7 +128,7 @@ TEST(a_port_that_somebody_else_has_is_passed_over)
     harness_close(h);
 }
 
-/* N17: the error names the address, nothing stays behind, and it works once the port is free. */
+/* N17: the error names the address, nothing is left, and it works once the port is free. */
 TEST(a_busy_port_is_an_error_until_it_is_free)
 {
     static const struct {
@@ -152,7 +152,7 @@ TEST(a_busy_port_is_an_error_until_it_is_free)
         const int64_t refused = add(h, rows[i].command, rows[i].uri, 10);
         CHECK(answer(h, RSTI_RSP_ON_ERROR, refused) != NULL);
         CHECK_EQ(conductor->send_endpoints.count + conductor->receive_endpoints.count, 0);
-        /* Its counter says so until somebody else has the id. */
+        /* Its counter keeps the state until its id is used again. */
         CHECK_EQ(counters->metadata[id].type_id, rows[i].counter_type);
         CHECK_EQ(counters->metadata[id].state, RSTI_COUNTER_RECLAIMED);
         CHECK_EQ(counters->values[id].registration_id, refused);
@@ -169,5 +169,4 @@ TEST(a_busy_port_is_an_error_until_it_is_free)
 
 CHECK_MAIN(RUN(the_system_chooses_without_a_range), RUN(ports_go_round_and_used_ones_are_skipped),
     RUN(bad_ranges_are_refused), RUN(channels_with_port_0_get_ports_of_the_range),
-    RUN(a_port_that_somebody_else_has_is_passed_over),
-    RUN(a_busy_port_is_an_error_until_it_is_free))
+    RUN(occupied_port_is_skipped), RUN(a_busy_port_is_an_error_until_it_is_free))

@@ -1,5 +1,5 @@
-/* test_rate_ipc.c: what a rate of shared memory lets through, and the command that changes it, in
- * virtual time. */
+/* test_rate_ipc.c: the rate limit of a publication in shared memory, and the command that changes
+ * it, in virtual time. */
 #include "tests/driver/harness.h"
 
 #include "logbuffer/appender.h"
@@ -26,7 +26,7 @@ static world_t open_world(const char *channel)
     return world;
 }
 
-/* A producer that writes what it may, and a reader that has read it at once. */
+/* A producer that writes as much as it may, and a reader that reads it at once. */
 static void write_all(world_t *world)
 {
     static const uint8_t message[MESSAGE] = {0};
@@ -107,15 +107,15 @@ TEST(laws_that_listen_do_not_hold_shared_memory_back)
     harness_close(world.h);
 }
 
-TEST(a_rate_that_rests_wakes_nobody)
+TEST(resting_rate_wakes_no_thread)
 {
     world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=fixed,r:1000000");
     int64_t deadline;
-    become_rstream(world.h); /* for Aeron's clients, who wake nobody, the conductor looks itself */
+    become_rstream(world.h); /* Aeron's clients do not wake the conductor, so it checks by itself */
     (void)written_within(&world, 100 * MS);
     (void)rst_driver_do_work(world.h->driver, &deadline);
-    CHECK(deadline - world.h->manual.now_ns <= 5 * MS); /* more than it may write waits */
-    advance_alive(world.h, 100 * MS, MS); /* the producer has gone to sleep */
+    CHECK(deadline - world.h->manual.now_ns <= 5 * MS); /* data beyond the limit wait */
+    advance_alive(world.h, 100 * MS, MS); /* the producer sleeps */
     (void)rst_driver_do_work(world.h->driver, &deadline);
     CHECK(deadline - world.h->manual.now_ns > 20 * MS);
     /* Its reader wakes the conductor before the burst is used up. */
@@ -135,7 +135,7 @@ TEST(another_rate_while_running)
     CHECK(set_rate(&world, "unlimited"));
     CHECK(written_within(&world, 100 * MS) > 20 << 20);
     CHECK_EQ(held_by(&world), RSTI_HELD_BY_WINDOW);
-    /* From a window ahead to a burst ahead, at once. */
+    /* The limit changes at once from a window ahead to a burst ahead. */
     *world.base->subscribers.items[0].position = world.position;
     pass(world.h);
     CHECK(set_rate(&world, "fixed,r:500000"));
@@ -145,7 +145,7 @@ TEST(another_rate_while_running)
     harness_close(world.h);
 }
 
-TEST(the_window_comes_back_though_nobody_reads)
+TEST(the_window_recovers_without_a_reader)
 {
     world_t world = open_world("aeron:ipc?term-length=1m");
     CHECK_EQ(*world.base->pub_lmt, 512 * 1024);
@@ -193,6 +193,6 @@ TEST(the_stream_is_opened_as_before_after_a_change)
 }
 
 CHECK_MAIN(RUN(shared_memory_keeps_a_fixed_rate), RUN(the_window_holds_first_where_it_is_smaller),
-    RUN(laws_that_listen_do_not_hold_shared_memory_back), RUN(a_rate_that_rests_wakes_nobody),
-    RUN(another_rate_while_running), RUN(the_window_comes_back_though_nobody_reads),
+    RUN(laws_that_listen_do_not_hold_shared_memory_back), RUN(resting_rate_wakes_no_thread),
+    RUN(another_rate_while_running), RUN(the_window_recovers_without_a_reader),
     RUN(rates_that_are_refused_change_nothing), RUN(the_stream_is_opened_as_before_after_a_change))

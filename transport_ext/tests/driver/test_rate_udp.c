@@ -1,5 +1,5 @@
-/* test_rate_udp.c: the law of rate at work: two drivers on a link in virtual time (link.h), a
- * reader that is slower than its publisher, and the fill NAKs between them. */
+/* test_rate_udp.c: laws of rate at work: two drivers on a link in virtual time (link.h), a reader
+ * that is slower than its publisher, and the fill NAKs between them. */
 #include "driver/receiver/image_connections.h"
 #include "protocol/sm_fill.h"
 #include "protocol/sm_items.h"
@@ -8,11 +8,11 @@
 #define MB INT64_C(1000000)
 #define BURST_NS (2 * MS)
 
-/* What was put on the way from side 0 to side 1, and the status messages the other way. */
+/* The datagrams sent from side 0 to side 1, and the status messages in the other direction. */
 typedef struct traffic_t {
     int64_t data_bytes, data_count, setup_flags, fill_naks;
     int64_t target_count, target_ns,
-        target_lost; /* what the sender aims at, told to its receivers; so many get lost */
+        target_lost; /* the sender's target, sent to its receivers; so many are lost */
     double strongest;
     double loss;
     rsti_rng_t rng;
@@ -93,7 +93,7 @@ TEST(a_fixed_rate_holds_whatever_is_lost)
         link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS, .seed = check_seed()},
             "fixed,r:10m");
         traffic.loss = losses[i];
-        link_run(l, 100 * MS); /* what was saved up is gone */
+        link_run(l, 100 * MS); /* the saved burst is used up */
         traffic.data_bytes = 0;
         const int64_t before = l->bytes_read;
         link_run(l, RSTI_NS_PER_S);
@@ -117,7 +117,7 @@ TEST(datagrams_per_second_hold_too)
     link_close(l);
 }
 
-/* From now on one message of 96 bytes, 128 with its header, in each gap: eleven fill a datagram. */
+/* Now one message of 96 bytes, 128 with its header, in each gap: eleven fill a datagram. */
 static void offer_small(link_t *l, int64_t gap_ns)
 {
     l->message_length = 96;
@@ -126,8 +126,8 @@ static void offer_small(link_t *l, int64_t gap_ns)
     l->offer_due_ns = l->now_ns;
 }
 
-/* Small messages come twice as fast as datagrams may go. Each of them could go at once until there
- * is nothing left to spend; near the limit they share datagrams instead, so some of the burst is
+/* Small messages come at twice the permitted rate of datagrams. Each could be sent at once until
+ * the tokens are used up. Near the limit they share datagrams instead, so some of the burst is
  * always left. */
 TEST(near_the_limit_small_messages_share_datagrams)
 {
@@ -159,7 +159,7 @@ TEST(far_from_the_limit_each_message_goes_at_once)
     link_close(l);
 }
 
-/* A law of bytes alike; and what is full does not wait. */
+/* A law that counts bytes does the same, and a full datagram does not wait. */
 TEST(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most)
 {
     traffic_t traffic;
@@ -173,7 +173,7 @@ TEST(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most)
     link_close(l);
 }
 
-/* Else the log would be filled at once, and a message wait for seconds. */
+/* Otherwise the log would be filled at once, and a message would wait for seconds. */
 TEST(the_publisher_is_not_far_ahead_of_a_slow_rate)
 {
     traffic_t traffic;
@@ -187,7 +187,7 @@ TEST(the_publisher_is_not_far_ahead_of_a_slow_rate)
     link_close(l);
 }
 
-TEST(a_law_is_told_in_the_setup_and_in_counters)
+TEST(law_is_shown_in_the_setup_and_in_counters)
 {
     traffic_t traffic;
     link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "adaptive");
@@ -202,7 +202,7 @@ TEST(a_law_is_told_in_the_setup_and_in_counters)
     link_close(l);
 }
 
-TEST(who_is_read_in_time_hears_no_fill_nak)
+TEST(timely_reader_sends_no_fill_nak)
 {
     traffic_t traffic;
     link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS / 2}, "adaptive");
@@ -216,8 +216,9 @@ TEST(who_is_read_in_time_hears_no_fill_nak)
     link_close(l);
 }
 
-/* The slow reader is used to the full, with a short queue; credit fills the whole window. */
-TEST(fill_drives_the_rate_to_what_the_reader_takes)
+/* The slow reader is fully used, with a short queue; without the law the queue is the whole window.
+ */
+TEST(fill_drives_the_rate_to_the_reader_s_rate)
 {
     double fills[2];
     for (int i = 0; i < 2; i++) {
@@ -255,8 +256,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Capacity falls and rises again: what is used of it, and how long the queue gets (thousandths of
- * the window, 99 of 100 looks). */
+/* The capacity falls and rises again: its utilization, and the length of the queue (thousandths of
+ * the window, 99 % of samples). */
 static void follow(const char *law, double *used, int64_t *queue)
 {
     static const int64_t capacities[] = {100, 40, 100};
@@ -293,7 +294,7 @@ TEST(capacity_that_changes_is_followed)
     CHECK(queue <= queue_of_credit / 2);
 }
 
-/* A reader that stops is told at once, the rate goes down to its floor and comes back. */
+/* The stop of a reader is reported at once; the rate falls to its minimum and recovers. */
 TEST(a_stop_is_felt_and_forgotten)
 {
     traffic_t traffic;
@@ -321,7 +322,7 @@ static void set_rate(link_t *l, const char *rate)
     (void)command(l->sides[0].h, &set);
 }
 
-/* Receivers learn by one more SETUP whether fill is followed. */
+/* One more SETUP tells receivers whether the sender follows fill. */
 TEST(another_law_while_running)
 {
     traffic_t traffic;
@@ -339,7 +340,7 @@ TEST(another_law_while_running)
     link_run(l, 300 * MS);
     CHECK_EQ(told(l, 0, RSTI_COUNTER_RATE), 1 << 20);
     CHECK_EQ(rsti_load_acquire_i32(held_by), RSTI_HELD_BY_RATE);
-    set_rate(l, "fixed,r:20m"); /* the tokens stay, so it is no new burst */
+    set_rate(l, "fixed,r:20m"); /* the tokens stay, so there is no new burst */
     CHECK_EQ(told(l, 0, RSTI_COUNTER_RATE), 20 << 20);
     const int64_t before = l->bytes_read;
     link_run(l, RSTI_NS_PER_S);
@@ -354,9 +355,9 @@ TEST(another_law_while_running)
     link_close(l);
 }
 
-/* No room for all counters of a law: the change is refused, nothing is taken of it, and what comes
- * after it is carried out. (The sender met the one counter that was there and wrote to the others:
- * seed 72026313.) */
+/* A law that gets no room for all its counters: the change is refused, nothing of it is applied,
+ * and later commands are carried out. (Once the sender found the one existing counter and wrote to
+ * the others through NULL: seed 72026313.) */
 TEST(a_law_without_room_for_its_counters)
 {
     traffic_t traffic;
@@ -384,7 +385,7 @@ TEST(a_law_without_room_for_its_counters)
     link_close(l);
 }
 
-/* The buffer of a reader that asks for a few messages is these messages, not the window. */
+/* A reader that requests a few messages has a buffer of that many messages, not of the window. */
 TEST(demand_is_the_buffer)
 {
     traffic_t traffic;
@@ -415,8 +416,8 @@ TEST(demand_is_the_buffer)
     link_close(l);
 }
 
-/* A receiver's driver begins with RSTI_TARGET_DELAY_NS; lost words are said again, and so are new
- * ones. */
+/* A receiver's driver starts with RSTI_TARGET_DELAY_NS; a lost value is sent again, and so is a new
+ * one. */
 TEST(receivers_learn_the_delay_that_the_law_aims_at)
 {
     traffic_t traffic;
@@ -437,7 +438,7 @@ TEST(receivers_learn_the_delay_that_the_law_aims_at)
     link_close(l);
 }
 
-/* By hostile words nothing but L changes, and that within its limits. */
+/* Hostile values change nothing but the loss L, and that within its limits. */
 TEST(a_delay_that_cannot_be_is_cut)
 {
     traffic_t traffic;
@@ -459,7 +460,7 @@ TEST(a_delay_that_cannot_be_is_cut)
     link_close(l);
 }
 
-/* To it an additional status message would be one that it does not understand. */
+/* An Aeron sender would not understand an additional status message. */
 TEST(an_aeron_sender_gets_no_fill_nak)
 {
     traffic_t traffic;
@@ -477,8 +478,8 @@ CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_ho
     RUN(far_from_the_limit_each_message_goes_at_once),
     RUN(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most),
     RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
-    RUN(a_law_is_told_in_the_setup_and_in_counters), RUN(who_is_read_in_time_hears_no_fill_nak),
-    RUN(fill_drives_the_rate_to_what_the_reader_takes), RUN(a_stop_is_felt_and_forgotten),
+    RUN(law_is_shown_in_the_setup_and_in_counters), RUN(timely_reader_sends_no_fill_nak),
+    RUN(fill_drives_the_rate_to_the_reader_s_rate), RUN(a_stop_is_felt_and_forgotten),
     RUN(capacity_that_changes_is_followed), RUN(another_law_while_running),
     RUN(a_law_without_room_for_its_counters), RUN(demand_is_the_buffer),
     RUN(receivers_learn_the_delay_that_the_law_aims_at), RUN(a_delay_that_cannot_be_is_cut),

@@ -1,4 +1,4 @@
-/* The subscriber's timeline: images come by SETUP, status messages, NAKs, gap fill, the end. */
+/* The life of an image: created by SETUP, then status messages, NAKs, gap fill, the end. */
 #include "tests/driver/harness.h"
 
 #define UDP "aeron:udp?endpoint=127.0.0.1:24500"
@@ -41,7 +41,8 @@ static void send_data(reader_t *r, int64_t position, int32_t length, uint8_t fla
     rsti_data_header_t header;
     rsti_data_header_fill(&header, flags, RSTI_FRAME_DATA, SESSION, 10,
         7 + (int32_t)(position >> 16), 0);
-    header.term_offset = (int32_t)(position & 0xFFFF); /* also ones that no sender would make */
+    /* also a length that no sender would produce */
+    header.term_offset = (int32_t)(position & 0xFFFF);
     header.frame.frame_length = length;
     header.reserved_value = 0;
     memcpy(datagram, &header, sizeof header);
@@ -107,11 +108,11 @@ TEST(unknown_session_is_asked_for_setup)
     send_data(&r, 64, 64, RSTI_FLAG_UNFRAGMENTED);
     advance_alive(r.h, 900 * MS, 100 * MS);
     CHECK_EQ(count_frames(r.h, RSTI_FRAME_SM), 1);
-    advance_alive(r.h, 300 * MS, 100 * MS); /* after a second it is forgotten and asked again */
+    advance_alive(r.h, 300 * MS, 100 * MS); /* after a second it is forgotten and requested again */
     send_data(&r, 128, 64, RSTI_FLAG_UNFRAGMENTED);
     pass(r.h);
     CHECK_EQ(count_frames(r.h, RSTI_FRAME_SM), 2);
-    /* Neither an end of stream nor a stream that nobody wants is asked for. */
+    /* A SETUP is not requested for an end of stream nor for a stream without a subscription. */
     forget_frames(r.h);
     advance_alive(r.h, 1200 * MS, 100 * MS);
     send_data(&r, 128, 0, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
@@ -149,7 +150,7 @@ TEST(gap_is_asked_for)
     forget_frames(r.h);
     advance_alive(r.h, 10 * MS, MS);
     CHECK_EQ(count_frames(r.h, RSTI_FRAME_NAK), 0);
-    /* A heartbeat tells of what was lost at the end. */
+    /* A heartbeat reveals a loss at the end. */
     send_data(&r, 5120, 0, RSTI_FLAG_UNFRAGMENTED);
     advance_alive(r.h, 20000, 2000);
     CHECK_EQ(((const rsti_nak_t *)(const void *)last_frame(r.h, RSTI_FRAME_NAK)->data)->term_offset,
@@ -173,7 +174,7 @@ TEST(the_channel_gives_the_delay_of_naks)
     harness_close(r.h);
 }
 
-/* N20: a stream that stands somewhere in its third term is joined there. */
+/* N20: a stream that is in its third term is joined there. */
 TEST(a_standing_stream_is_joined_where_it_stands)
 {
     reader_t r;
@@ -199,7 +200,7 @@ TEST(a_standing_stream_is_joined_where_it_stands)
     const rsti_sm_t *sm = (const void *)last_frame(r.h, RSTI_FRAME_SM)->data;
     CHECK_EQ(sm->consumption_term_id, 9);
     CHECK_EQ(sm->consumption_term_offset, 4096);
-    for (int i = 0; i < 150; i++) { /* it lives on heartbeats, and asks for nothing */
+    for (int i = 0; i < 150; i++) { /* heartbeats keep it alive, and it requests nothing */
         send_data(&r, position, 0, RSTI_FLAG_UNFRAGMENTED);
         advance_alive(r.h, 100 * MS, 100 * MS);
         CHECK_EQ(count_frames(r.h, RSTI_FRAME_NAK), 0);
@@ -265,8 +266,8 @@ TEST(bad_datagrams_are_counted)
     send_data(&r, 40 * 1024, 1024, RSTI_FLAG_UNFRAGMENTED); /* beyond half a term */
     pass(r.h);
     CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 1);
-    send_data(&r, 16, 64, RSTI_FLAG_UNFRAGMENTED);   /* not on a frame boundary */
-    send_data(&r, 0, -64, RSTI_FLAG_UNFRAGMENTED);   /* negative length */
+    send_data(&r, 16, 64, RSTI_FLAG_UNFRAGMENTED); /* not on a frame boundary */
+    send_data(&r, 0, -64, RSTI_FLAG_UNFRAGMENTED); /* negative length */
     uint8_t garbage[64];
     memset(garbage, 0xA5, sizeof garbage);
     for (size_t length = 1; length <= sizeof garbage; length += 9) {
@@ -308,9 +309,9 @@ TEST(end_of_stream_drains_the_image)
 
 /* N13 */
 /* N13 */
-/* An rstream reader is told as soon as it has read all; an Aeron client forgets an image when it is
- * told, so its user gets five status message time-outs to see the end. */
-TEST(readers_are_told_of_the_end_as_they_can_take_it)
+/* An rstream reader is notified as soon as it has read everything. An Aeron client drops an image
+ * when it is notified, so its user gets five status message time-outs to see the end. */
+TEST(readers_learn_the_end_when_they_can_handle_it)
 {
     for (int is_rstream = 0; is_rstream < 2; is_rstream++) {
         reader_t r;
@@ -470,7 +471,7 @@ TEST(flood_of_sessions_is_bounded)
     harness_close(r.h);
 }
 
-/* F6: receiver-group-consideration: what group= says when the channel does not. */
+/* F6: receiver-group-consideration: the value of group= when the channel has none. */
 TEST(a_driver_may_take_every_sender_for_a_groups)
 {
     static const struct {
@@ -500,7 +501,7 @@ CHECK_MAIN(RUN(setup_makes_an_image), RUN(unknown_session_is_asked_for_setup),
     RUN(gap_is_asked_for), RUN(the_channel_gives_the_delay_of_naks),
     RUN(a_standing_stream_is_joined_where_it_stands), RUN(unreliable_gap_is_filled),
     RUN(status_message_follows_consumption), RUN(bad_datagrams_are_counted),
-    RUN(end_of_stream_drains_the_image), RUN(readers_are_told_of_the_end_as_they_can_take_it),
+    RUN(end_of_stream_drains_the_image), RUN(readers_learn_the_end_when_they_can_handle_it),
     RUN(a_slow_aeron_reader_has_the_same_time_to_see_the_end),
     RUN(silent_image_is_given_up_and_may_come_back), RUN(without_rejoin_it_stays_out),
     RUN(closed_subscription_says_goodbye_and_frees_the_socket), RUN(session_filter),

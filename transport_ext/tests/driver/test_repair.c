@@ -2,7 +2,7 @@
 #include "tests/driver/link.h"
 
 #define RATE INT64_C(12500000) /* 100 Mbit/s */
-#define WINDOW "rcv-wnd=3750016" /* three times rate and round trip */
+#define WINDOW "rcv-wnd=3750016" /* three times rate times round trip */
 #define TERM "term-length=16m"
 
 typedef struct result_t {
@@ -94,7 +94,7 @@ static double loopback(double loss, const char *window, bool is_aeron)
     return rate;
 }
 
-/* As a loopback that its processors bound. */
+/* As a loopback limited by the processor. */
 TEST(a_short_fast_link)
 {
     static const char *windows[] = {"rcv-wnd=128k", "rcv-wnd=512k"};
@@ -123,7 +123,7 @@ TEST(worse_links)
     CHECK(result.is_good);
 }
 
-/* A queue shorter than the window overflows while the rate is being found, and not for ever. */
+/* A queue shorter than the window overflows while the rate is being found, and not later. */
 TEST(a_short_queue)
 {
     link_params_t params = long_thin_link(0.01);
@@ -152,7 +152,8 @@ TEST(reordering_is_no_loss)
     CHECK(run("reordered", &params, 10 * RSTI_NS_PER_S).naks_per_loss < 1.5);
 }
 
-/* The mark is what makes the difference: without it one gap at a time, Aeron's numbers. */
+/* The mark of an rstream sender makes the difference: without it gaps are repaired one at a time,
+ * with Aeron's delays. */
 TEST(an_aeron_sender_gets_aerons_naks)
 {
     link_params_t params = long_thin_link(0.01);
@@ -162,16 +163,15 @@ TEST(an_aeron_sender_gets_aerons_naks)
     CHECK_EQ(l->image->is_repaired, 0);
     link_run(l, 3 * RSTI_NS_PER_S);
     CHECK(link_counter(l, 1, RSTI_SYSTEM_NAKS_SENT) > 10 * l->ways[0].lost); /* each 100 us */
-    CHECK_EQ(l->publication->rtt_ns, 0); /* no items to an Aeron sender … */
-    CHECK_EQ(l->publication->retransmit.pool_size, 1); /* … which then uses Aeron's numbers */
+    CHECK_EQ(l->publication->rtt_ns, 0); /* an Aeron sender gets no items … */
+    CHECK_EQ(l->publication->retransmit.pool_size, 1); /* … and then uses Aeron's delays */
     CHECK_EQ(l->publication->retransmit.linger_ns, 10 * MS);
     link_close(l);
 }
 
-/* In us, of messages that leave the link mostly idle; the way itself is taken off. At p99.5: with
- * one datagram of a hundred lost, p99 lies on the border between those that were repaired and the
- * others, and a few losses more or less in a seed decide on which side. Half of the lost ones lie
- * beyond p99.5. */
+/* In us, of messages on a mostly idle link, without the path delay. Measured at p99.5: with one
+ * datagram of a hundred lost, p99 is on the border between repaired and other datagrams, and a few
+ * losses more or less per seed would decide. Half of the lost ones lie beyond p99.5. */
 static int64_t latency_us(const char *name, const link_params_t *params, int64_t gap_ns,
     int32_t burst, int64_t ns)
 {
@@ -196,7 +196,7 @@ static int64_t latency_us(const char *name, const link_params_t *params, int64_t
     return repaired_ns / 1000;
 }
 
-TEST(what_loss_costs_in_latency)
+TEST(latency_cost_of_loss)
 {
     static const struct {
         const char *name;
@@ -224,7 +224,7 @@ TEST(what_loss_costs_in_latency)
     }
 }
 
-/* The last datagram of a burst is lost, then nothing comes. */
+/* The last datagram of a burst is lost, then no data follow. */
 typedef struct victim_t {
     int64_t position;
     int32_t left;
@@ -288,7 +288,7 @@ TEST(a_lost_tail_is_missed_soon)
         heartbeats);
     CHECK(ns > 0 && ns < 3 * MS);
     CHECK(heartbeats <= 20);
-    ns = lose_the_tail(100000, 2, false, &heartbeats); /* and the first retransmission */
+    ns = lose_the_tail(100000, 2, false, &heartbeats); /* and the first retransmission arrives */
     fprintf(stderr, "repair: lost tail, short way, twice: %.1f ms\n", (double)ns / 1e6);
     CHECK(ns > 0 && ns < 4 * MS);
     ns = lose_the_tail(25 * MS, 1, false, &heartbeats);
@@ -300,4 +300,4 @@ TEST(a_lost_tail_is_missed_soon)
 
 CHECK_MAIN(RUN(a_long_thin_link_stays_full), RUN(a_short_fast_link), RUN(worse_links),
     RUN(a_short_queue), RUN(reordering_is_no_loss), RUN(an_aeron_sender_gets_aerons_naks),
-    RUN(what_loss_costs_in_latency), RUN(a_lost_tail_is_missed_soon))
+    RUN(latency_cost_of_loss), RUN(a_lost_tail_is_missed_soon))

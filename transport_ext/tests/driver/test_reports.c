@@ -1,4 +1,4 @@
-/* What the driver writes for people who look later: loss report, error log, cycle times. */
+/* The driver's reports for later analysis: loss report, error log, cycle times. */
 #include "tests/driver/harness.h"
 
 #define SENDER "127.0.0.1:30001"
@@ -65,7 +65,7 @@ static losses_t read_losses(const harness_t *h)
     return losses;
 }
 
-/* K7, E6: asked for many times, reported once; a second image has a record of its own. */
+/* K7, E6: a gap requested many times is reported once; a second image has its own record. */
 TEST(loss_is_in_the_report_once)
 {
     const char *channel = "aeron:udp?endpoint=127.0.0.1:24500";
@@ -77,7 +77,7 @@ TEST(loss_is_in_the_report_once)
     send_data(h, socket, SESSION, 0, 1024);
     send_data(h, socket, SESSION, 3072, 1024);
     pass(h);
-    CHECK_EQ(read_losses(h).count, 0); /* not before its NAK is due: it may just be late */
+    CHECK_EQ(read_losses(h).count, 0); /* not before its NAK is due: the data may just be late */
     const int64_t begin_ms = rsti_clock_epoch_ms(&h->clock);
     advance_alive(h, 500 * MS, MS);
     CHECK(count_frames(h, RSTI_FRAME_NAK) > 100);
@@ -87,7 +87,7 @@ TEST(loss_is_in_the_report_once)
     CHECK_EQ(losses.bytes[0], 2048);
     CHECK_EQ(losses.first_ms[0] - begin_ms, 1);
     CHECK_STR(losses.text[0], "10 aeron:udp?endpoint=127.0.0.1:24500 127.0.0.1:30001");
-    send_data(h, socket, SESSION, 1024, 1024); /* half of it comes: the rest was reported */
+    send_data(h, socket, SESSION, 1024, 1024); /* half of it comes: the rest was already reported */
     forget_frames(h);
     advance_alive(h, 100 * MS, MS);
     CHECK_EQ(read_losses(h).bytes[0], 2048);
@@ -128,7 +128,7 @@ static bool on_counter(void *arg, const rsti_counter_view_t *view)
     return true;
 }
 
-/* N26: what tools print; the whole list, because people search for these lines. */
+/* N26: the output of the tools; the whole list, because people search for these lines. */
 TEST(system_counters_carry_their_labels)
 {
     static const char *const wanted[] = {"Bytes sent", "Bytes received",
@@ -171,8 +171,8 @@ TEST(system_counters_carry_their_labels)
     harness_close(h);
 }
 
-/* L11: a pass that comes later than the driver asked for is a stall; one that the driver did not
- * ask for is none, however long nothing happened. */
+/* L11: a pass later than the driver requested is a stall; a pass that the driver did not request is
+ * none, however long the pause was. */
 TEST(stalls_are_counted)
 {
     harness_t *h = harness_open();
@@ -251,8 +251,9 @@ static int64_t terminate(harness_t *h, const char *token)
     return command(h, &c);
 }
 
-/* L16: nobody ends the driver unless an option says so, and with a token only who brings it. */
-TEST(who_may_end_the_driver)
+/* L16: a client may end the driver only if an option allows it; with a token, only a client that
+ * gives the token. */
+TEST(permission_to_terminate_the_driver)
 {
     static const struct {
         int64_t is_allowed;
@@ -290,4 +291,4 @@ TEST(who_may_end_the_driver)
 
 CHECK_MAIN(RUN(loss_is_in_the_report_once), RUN(system_counters_carry_their_labels),
     RUN(stalls_are_counted), RUN(the_wall_clock_is_asked_once_a_millisecond),
-    RUN(who_may_end_the_driver))
+    RUN(permission_to_terminate_the_driver))

@@ -1,4 +1,4 @@
-/* Response channels: a request's publisher gets answers on a session that only it is told. Two
+/* Response channels: a request's publisher gets answers on a session that only it knows. Two
  * drivers whose sockets are joined in memory. */
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
@@ -14,7 +14,7 @@ typedef struct pair_t {
     harness_t *client;
     harness_t *server;
     int response_setups;
-    int losses; /* of status messages that ask for the set-up of a session */
+    int losses; /* of status messages that request the set-up of a session */
 } pair_t;
 
 static bool asks_for_session(const frame_t *frame)
@@ -27,7 +27,8 @@ static bool asks_for_session(const frame_t *frame)
     return (sm.frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0 && sm.session_id != 0;
 }
 
-/* What from sent arrives at the sockets of to with that port; a driver hears itself too. */
+/* Delivers the datagrams in sent at the sockets of to with that port; a driver receives its own
+ * too. */
 static void relay(pair_t *p, harness_t *from, harness_t *to)
 {
     for (int i = 0; i < from->sent_count; i++) {
@@ -91,8 +92,8 @@ static bool is_refused(harness_t *h, int64_t command_id, const char *word)
     return error != NULL && strstr(error->text, word) != NULL;
 }
 
-/* A client asks: subscription for the responses, publication of requests. The image that the server
- * gets of the latter. */
+/* A client sends a request: it adds a subscription for the responses and a publication of requests.
+ * Returns the server's image of the requests. */
 static int64_t ask(pair_t *p, int64_t *subscription)
 {
     *subscription = add(p->client, SUB, RESPONSES, 20);
@@ -137,8 +138,8 @@ static void offer(rsti_network_publication_t *publication, size_t length)
     CHECK(rsti_append(&appender, &part, 1, length, 0) > 0);
 }
 
-/* N14, lesson 5: every client gets its own responses, and the set-up takes no more than a few
- * passes. */
+/* N14, lesson 5: every client receives its own responses, and the set-up takes only a few passes.
+ */
 TEST(clients_get_their_own_responses)
 {
     pair_t p;
@@ -163,7 +164,7 @@ TEST(clients_get_their_own_responses)
         CHECK_EQ(responses[i]->base.file.log.metadata->is_connected, 1);
         CHECK_EQ(p.response_setups, 1);
         run(&p, 1000 * MS);
-        CHECK_EQ(p.response_setups, 1); /* connected: nobody needs to be told */
+        CHECK_EQ(p.response_setups, 1); /* connected: no set-up message is needed */
         p.server->answer_count = 0;
     }
     CHECK_EQ(p.client->driver->conductor->receive_endpoints.count, 1);
@@ -208,7 +209,7 @@ TEST(responses_over_several_terms)
     pair_close(&p);
 }
 
-/* N14: who answers is asked for a set-up until it comes. */
+/* N14: the responder is asked for a set-up until it arrives. */
 TEST(lost_questions_for_a_set_up_are_repeated)
 {
     pair_t p;
@@ -227,9 +228,9 @@ TEST(lost_questions_for_a_set_up_are_repeated)
     pair_close(&p);
 }
 
-/* N14: without anybody listening the session is told again every status message timeout, until the
+/* N14: without a reader the session is announced again every status message timeout, until the
  * publication goes. */
-TEST(session_is_told_until_somebody_listens)
+TEST(session_is_announced_until_a_reader_listens)
 {
     pair_t p;
     pair_open(&p);
@@ -250,7 +251,7 @@ TEST(session_is_told_until_somebody_listens)
     pair_close(&p);
 }
 
-/* N14, F5: what the ids name must be there and be of the right kind. */
+/* N14, F5: the ids must name resources that exist and are of the right kind. */
 TEST(wrong_correlation_ids_are_refused)
 {
     pair_t p;
@@ -272,7 +273,8 @@ TEST(wrong_correlation_ids_are_refused)
     pair_close(&p);
 }
 
-/* N14: a prototype keeps the socket open for those that come, and is told to nobody. */
+/* N14: a prototype keeps the socket open for later publications, and is announced to no receiver.
+ */
 TEST(prototype_holds_the_socket)
 {
     pair_t p;
@@ -297,7 +299,7 @@ TEST(prototype_holds_the_socket)
     pair_close(&p);
 }
 
-/* N14: over IPC the image of the requests is their publication. */
+/* N14: over IPC the image of the requests is the publication itself. */
 TEST(responses_over_ipc)
 {
     harness_t *h = harness_open();
@@ -318,7 +320,7 @@ TEST(responses_over_ipc)
     harness_close(h);
 }
 
-/* N14: anybody can send response set-ups: a subscription that has its image keeps it. */
+/* N14: any host can send response set-ups: a subscription that has its image keeps it. */
 TEST(forged_set_ups_change_nothing)
 {
     pair_t p;
@@ -344,6 +346,6 @@ TEST(forged_set_ups_change_nothing)
 }
 
 CHECK_MAIN(RUN(clients_get_their_own_responses), RUN(responses_over_several_terms),
-    RUN(lost_questions_for_a_set_up_are_repeated), RUN(session_is_told_until_somebody_listens),
+    RUN(lost_questions_for_a_set_up_are_repeated), RUN(session_is_announced_until_a_reader_listens),
     RUN(wrong_correlation_ids_are_refused), RUN(prototype_holds_the_socket),
     RUN(responses_over_ipc), RUN(forged_set_ups_change_nothing))

@@ -1,5 +1,5 @@
-/* Publications with more than one reader: groups, dynamic and manual destinations (wire reference
- * 5.1, 7.1 and 13.1). */
+/* Publications with several readers: groups, dynamic and manual destinations (wire reference 5.1,
+ * 7.1 and 13.1). */
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
@@ -122,7 +122,7 @@ TEST(a_group_has_a_socket_for_data_and_one_for_control)
         "0.0.0.0:24326");
     CHECK_EQ(control->params.connect_address.ss_family, AF_UNSPEC);
     CHECK_EQ(data->params.multicast_ttl, 4);
-    /* The SETUP says so. */
+    /* The SETUP has the flag of a group. */
     advance(p.h, 200 * MS, 10 * MS);
     const frame_t *frame = last_frame(p.h, RSTI_FRAME_SETUP);
     CHECK(frame != NULL);
@@ -130,7 +130,7 @@ TEST(a_group_has_a_socket_for_data_and_one_for_control)
     const rsti_setup_t *setup = (const void *)frame->data;
     CHECK_EQ(setup->frame.flags, RSTI_SETUP_FLAG_GROUP | RSTI_SETUP_FLAG_RSTREAM);
     CHECK_EQ(setup->ttl, 4);
-    /* A status message at the control group connects; data goes by the other socket. */
+    /* A status message at the control group connects; data are sent from the other socket. */
     send_sm(&p, A, 7);
     pass(p.h);
     pass(p.h);
@@ -149,7 +149,7 @@ TEST(a_group_has_a_socket_for_data_and_one_for_control)
     harness_close(p.h);
 }
 
-/* A channel that gives no ttl sends none, whatever the system's is. */
+/* A unicast SETUP carries no ttl, whatever the channel says. */
 TEST(unicast_setups_are_no_group)
 {
     publisher_t p;
@@ -163,7 +163,7 @@ TEST(unicast_setups_are_no_group)
     harness_close(p.h);
 }
 
-/* control= beside endpoint= is where a unicast publication is bound. */
+/* control= beside endpoint= is the bind address of a unicast publication. */
 TEST(unicast_with_control_is_bound_to_it)
 {
     publisher_t p;
@@ -179,7 +179,8 @@ TEST(unicast_with_control_is_bound_to_it)
 
 /* ---- dynamic ---- */
 
-/* N7, J1: nobody is known, so nothing goes out; the first status message of anything is enough. */
+/* N7, J1: no receiver is known, so nothing is sent; the first status message of any kind is enough.
+ */
 TEST(dynamic_destinations_come_with_status_messages)
 {
     publisher_t p;
@@ -207,7 +208,7 @@ TEST(dynamic_destinations_come_with_status_messages)
     harness_close(p.h);
 }
 
-/* What is wrong in a status message registers nobody and keeps nobody alive. */
+/* An invalid status message registers no receiver and keeps none alive. */
 TEST(rejected_status_messages_do_not_count)
 {
     publisher_t p;
@@ -229,8 +230,8 @@ TEST(rejected_status_messages_do_not_count)
     harness_close(p.h);
 }
 
-/* Sending there is refused, and a refusal at one destination holds all of them back: whoever writes
- * such a datagram could stop the publication. */
+/* A send to port 0 is refused, and a refusal at one destination holds back all of them: a forged
+ * status message from port 0 could stop the publication. */
 TEST(a_reader_without_a_port_is_none)
 {
     publisher_t p;
@@ -270,7 +271,7 @@ TEST(silent_destinations_go_after_five_seconds)
     harness_close(p.h);
 }
 
-/* H6: what one receiver lost goes to all again. */
+/* H6: a loss of one receiver is sent again to all. */
 TEST(retransmits_reach_all_destinations)
 {
     publisher_t p;
@@ -312,7 +313,7 @@ TEST(an_error_at_one_destination_sends_to_all_again)
     (void)offer(&p, 100);
     pass(p.h);
     CHECK_EQ(*p.publication->snd_pos, 0);
-    CHECK_EQ(count_to(p.h, RSTI_FRAME_DATA, A), 1); /* A is served whoever is first */
+    CHECK_EQ(count_to(p.h, RSTI_FRAME_DATA, A), 1); /* A is served first or second */
     pass(p.h);
     CHECK_EQ(count_to(p.h, RSTI_FRAME_DATA, A), 2);
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_SHORT_SENDS) - shorts, 2);
@@ -378,7 +379,7 @@ TEST(manual_destinations_are_added_and_removed)
     harness_close(p.h);
 }
 
-/* With nobody to send to the position goes on within the limit. */
+/* Without a destination the position advances up to the limit. */
 TEST(without_destinations_a_send_is_complete)
 {
     publisher_t p;
@@ -398,7 +399,7 @@ TEST(without_destinations_a_send_is_complete)
 }
 
 /* L7 */
-TEST(what_is_no_destination_is_refused)
+TEST(invalid_destinations_are_refused)
 {
     publisher_t p;
     publisher_open(&p, MANUAL);
@@ -430,7 +431,7 @@ TEST(what_is_no_destination_is_refused)
         RSTI_DRIVER_UNKNOWN_PUBLICATION, "4711");
     check_error(h, destination(h, RSTI_CMD_REMOVE_DESTINATION, 4711, "aeron:udp?endpoint=" A),
         RSTI_DRIVER_UNKNOWN_PUBLICATION, "4711");
-    /* memory.md 23 no. 13: upstream leaves its client without an answer. */
+    /* memory.md 23 no. 13: Aeron's driver leaves its client without an answer. */
     rsti_command_t by_id = {
         .type = RSTI_CMD_REMOVE_DESTINATION_BY_ID,
         .registration_id = 4711,
@@ -444,14 +445,14 @@ TEST(what_is_no_destination_is_refused)
     check_error(h, destination(h, add_it, plain, "aeron:udp?endpoint=" A),
         RSTI_DRIVER_INVALID_CHANNEL, "control-mode=manual");
     CHECK_EQ(destination_count(&p), 0);
-    /* What was never added is not there afterwards either. */
+    /* A destination that was never added does not exist afterwards. */
     const int64_t absent = destination(h, RSTI_CMD_REMOVE_DESTINATION, p.id,
         "aeron:udp?endpoint=" A);
     CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, absent) != NULL);
     harness_close(h);
 }
 
-/* L7: the second client of a shared publication has an id of its own for it. */
+/* L7: the second client of a shared publication gets its own id for the destination. */
 TEST(both_ids_of_a_shared_publication_are_known)
 {
     publisher_t p;
@@ -480,8 +481,8 @@ TEST(one_destination_too_many_is_refused)
     harness_close(p.h);
 }
 
-/* N18: one socket cannot have two ways to know its readers; sockets without an address of their own
- * are told apart. */
+/* N18: one socket cannot find its readers in two ways; sockets without an address of their own are
+ * told apart. */
 TEST(channels_with_destinations_are_told_apart)
 {
     publisher_t p;
@@ -505,5 +506,5 @@ CHECK_MAIN(RUN(a_group_has_a_socket_for_data_and_one_for_control), RUN(unicast_s
     RUN(an_error_at_one_destination_sends_to_all_again),
     RUN(a_full_socket_at_one_destination_is_its_own_loss),
     RUN(manual_destinations_are_added_and_removed), RUN(without_destinations_a_send_is_complete),
-    RUN(what_is_no_destination_is_refused), RUN(both_ids_of_a_shared_publication_are_known),
+    RUN(invalid_destinations_are_refused), RUN(both_ids_of_a_shared_publication_are_known),
     RUN(one_destination_too_many_is_refused), RUN(channels_with_destinations_are_told_apart))

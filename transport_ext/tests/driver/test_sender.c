@@ -108,7 +108,7 @@ TEST(setup_is_repeated_until_a_status_message)
     CHECK_EQ(count_frames(p.h, RSTI_FRAME_SETUP), 0);
     const int heartbeats = count_frames(p.h, RSTI_FRAME_DATA);
     CHECK(heartbeats >= 9 && heartbeats <= 11);
-    /* Asked for, it comes again. */
+    /* It is sent again on request. */
     forget_frames(p.h);
     send_sm(&p, RSTI_SM_FLAG_SEND_SETUP, 0, 0);
     pass(p.h);
@@ -123,7 +123,7 @@ TEST(setup_goes_out_at_once_and_then_every_100_ms)
     harness_t *h = harness_open();
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, UDP, 10);
     pass(h);
-    CHECK_EQ(count_frames(h, RSTI_FRAME_SETUP), 1); /* the clock did not move */
+    CHECK_EQ(count_frames(h, RSTI_FRAME_SETUP), 1); /* the clock did not advance */
     for (int i = 2; i <= 5; i++) {
         advance_alive(h, 100 * MS, MS); /* the interval is over when it is exceeded */
         CHECK_EQ(count_frames(h, RSTI_FRAME_SETUP), i - 1);
@@ -133,7 +133,7 @@ TEST(setup_goes_out_at_once_and_then_every_100_ms)
     harness_close(h);
 }
 
-/* J2: a receiver that asks for set-ups over and over does not silence the heartbeats. */
+/* J2: a receiver that requests set-ups over and over does not suppress the heartbeats. */
 TEST(heartbeats_go_on_between_elicited_setups)
 {
     publisher_t p;
@@ -149,7 +149,7 @@ TEST(heartbeats_go_on_between_elicited_setups)
     harness_close(p.h);
 }
 
-/* N22: a claim that nobody commits is padded and sent, while receivers go on talking. */
+/* N22: an uncommitted claim is padded and sent, while receivers still send status messages. */
 TEST(a_dead_claim_is_padded_and_sent)
 {
     publisher_t p;
@@ -197,7 +197,7 @@ TEST(data_respects_window_and_mtu)
     pass(p.h);
     pass(p.h);
     CHECK_EQ(*p.publication->snd_pos, 50 * 128);
-    /* Far off, wrong or cut: counted and dropped. */
+    /* Far away, wrong or truncated: counted and dropped. */
     send_sm(&p, 0, 60000 & ~31, 4096);
     send_sm(&p, 0, 4096, 60000);
     const uint8_t garbage[12] = {1, 2, 3};
@@ -209,7 +209,7 @@ TEST(data_respects_window_and_mtu)
     harness_close(p.h);
 }
 
-/* 5120 bytes are sent, in datagrams of 1408 at most. */
+/* 5120 bytes are sent, in datagrams of at most 1408 bytes. */
 static void open_with_sent(publisher_t *p)
 {
     publisher_open(p);
@@ -251,8 +251,8 @@ TEST(nak_is_answered_once)
     harness_close(p.h);
 }
 
-/* H6: Aeron's unicast has one place for what it sends again. A NAK that cannot be answered, late or
- * invented, does not take it from one that can. */
+/* H6: an Aeron unicast sender remembers one retransmission. A NAK that cannot be answered, late or
+ * invented, does not displace an answerable one. */
 TEST(nak_without_an_answer_takes_no_place)
 {
     publisher_t p;
@@ -267,18 +267,18 @@ TEST(nak_without_an_answer_takes_no_place)
     forget_frames(p.h);
     const rsti_pacer_t pacer = p.publication->pacer;
     send_nak(&p, 40 * 128, 1408);  /* not sent yet */
-    send_nak(&p, 60000 & ~31, 32); /* far from sent */
+    send_nak(&p, 60000 & ~31, 32); /* far from the sent position */
     send_nak(&p, 1408, 1408);
     pass(p.h);
     CHECK_EQ(p.h->sent_count, 0); /* still lingers */
     CHECK_EQ(*p.publication->snd_naks, 4);
-    CHECK(memcmp(&pacer, &p.publication->pacer, sizeof pacer) == 0); /* and tells of no loss */
+    CHECK(memcmp(&pacer, &p.publication->pacer, sizeof pacer) == 0); /* and reports no loss */
     harness_close(p.h);
 }
 
-/* H6: the padding at the end of a term is sent at once, however long, and a message of the largest
- * length in small frames needs far more than its length: what a receiver may still miss lies as far
- * behind. */
+/* H6: the padding at the end of a term is sent at once, however long, and a message of maximum
+ * length in small frames needs far more than its length: a receiver may miss data that far behind.
+ */
 TEST(nak_is_answered_after_the_longest_padding)
 {
     publisher_t p;
@@ -304,8 +304,8 @@ TEST(nak_is_answered_after_the_longest_padding)
     harness_close(p.h);
 }
 
-/* Aeron answers for half a term behind; here the log keeps a whole one, and a receiver whose buffer
- * of half a term is full lacks what was under way besides. */
+/* Aeron answers up to half a term behind. This log keeps a whole term: a receiver whose buffer of
+ * half a term is full may also lack the bytes in flight. */
 TEST(nak_is_answered_up_to_a_term_behind)
 {
     publisher_t p;
@@ -319,7 +319,7 @@ TEST(nak_is_answered_up_to_a_term_behind)
         forget_frames(p.h);
     }
     CHECK_EQ(*p.publication->snd_pos, 5 * 16384);
-    send_nak(&p, 16384 - 128, 128); /* more than a term: the conductor cleans there */
+    send_nak(&p, 16384 - 128, 128); /* more than a term: the conductor has cleaned it */
     pass(p.h);
     CHECK_EQ(p.h->sent_count, 0);
     send_nak(&p, 16384, 128);
@@ -330,7 +330,7 @@ TEST(nak_is_answered_up_to_a_term_behind)
     harness_close(p.h);
 }
 
-/* H6: nor one whose answer the limit of what is sent again, or the socket, does not let out. */
+/* H6: nor does a NAK whose answer is blocked by the resend limit or by the socket. */
 TEST(nak_that_could_not_be_answered_is_answered_when_repeated)
 {
     publisher_t p;
@@ -427,7 +427,7 @@ TEST(end_of_stream_then_linger)
     CHECK_EQ(eos->frame.flags, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
     CHECK_EQ(eos->term_offset, 128);
     forget_frames(p.h);
-    send_nak(&p, 0, 128); /* still served */
+    send_nak(&p, 0, 128); /* still answered */
     advance_alive(p.h, 1000 * MS, 50 * MS);
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_RETRANSMITS_SENT), 1);
     CHECK_EQ(p.h->driver->conductor->publications.count, 1);
@@ -479,7 +479,7 @@ TEST(revoked_publication_says_so)
     harness_close(p.h);
 }
 
-/* J7, N12: after the revocation was told, more data would bring the readers' images back. */
+/* J7, N12: data sent after the revocation would create the readers' images again. */
 TEST(revoked_publication_sends_nothing_more)
 {
     publisher_t p;
@@ -501,7 +501,7 @@ TEST(revoked_publication_sends_nothing_more)
     CHECK_EQ(eos->frame.flags, 0xF0);
     CHECK_EQ(eos->term_offset, 1024);
     forget_frames(p.h);
-    send_sm(&p, 0, 1024, 32 * 1024); /* it left before the revocation arrived */
+    send_sm(&p, 0, 1024, 32 * 1024); /* it was sent before the revocation arrived */
     send_sm(&p, RSTI_SM_FLAG_SEND_SETUP, 0, 0);
     pass(p.h);
     advance_alive(p.h, 300 * MS, 50 * MS);

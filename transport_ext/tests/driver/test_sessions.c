@@ -1,5 +1,5 @@
-/* What a receive endpoint does with sessions that come, go, fail and return, and how many it takes
- * (wire reference 6). */
+/* Sessions of a receive endpoint that come, go, fail and return, and their limit (wire reference
+ * 6). */
 #include "driver/conductor/image_limits.h"
 #include "driver/receiver/receiver.h"
 #include "tests/driver/harness.h"
@@ -113,8 +113,8 @@ TEST(one_image_per_session_however_often_it_is_set_up)
     send_setup_of(&e, 1, STREAM, 65536);
     send_setup_of(&e, 1, STREAM, 65536); /* while the image is being made */
     send_setup_of(&e, 2, STREAM, 65536);
-    send_setup_of(&e, 2, 11, 65536); /* a stream that nobody wants */
-    send_setup_of(&e, 2, STREAM, 65537); /* no power of two */
+    send_setup_of(&e, 2, 11, 65536); /* a stream without a subscription */
+    send_setup_of(&e, 2, STREAM, 65537); /* not a power of two */
     int64_t deadline = 0;
     (void)rsti_receiver_do_work(e.h->driver->receiver, e.h->manual.now_ns, &deadline);
     CHECK_EQ(state_of(&e, 1), RSTI_SESSION_INIT_IN_PROGRESS);
@@ -141,7 +141,7 @@ TEST(data_of_a_new_session_elicits_once_and_nothing_when_unwanted)
     CHECK_EQ(count_frames(e.h, RSTI_FRAME_SM), 1);
     CHECK_EQ(state_of(&e, 5), RSTI_SESSION_PENDING_SETUP);
     CHECK_EQ(state_of(&e, 6), -1);
-    /* Wanted as soon as somebody wants it: the mark that is not there need not be cleared. */
+    /* It is wanted as soon as a subscription exists: a missing mark need not be cleared. */
     (void)add(e.h, RSTI_CMD_ADD_SUBSCRIPTION, UDP "|session-id=6", STREAM);
     send_data(&e, 6);
     pass(e.h);
@@ -151,7 +151,7 @@ TEST(data_of_a_new_session_elicits_once_and_nothing_when_unwanted)
     harness_close(e.h);
 }
 
-/* K6: lesson 7: the disk is full once. */
+/* K6: lesson 7: the disk is full for a while. */
 TEST(an_image_that_could_not_be_made_is_made_by_a_later_setup)
 {
     ear_t e;
@@ -195,7 +195,8 @@ TEST(without_rejoin_a_silent_session_stays_out_until_all_interest_is_new)
     send_data(&e, 1);
     setup(&e, 1);
     CHECK_EQ(available_count(e.h, e.id), 1);
-    /* The subscription to all sessions goes; what covers this one alone does not keep the mark. */
+    /* The subscription to all sessions is closed; one that covers only this session does not keep
+     * the mark. */
     (void)take_away(e.h, RSTI_CMD_REMOVE_SUBSCRIPTION, e.id);
     CHECK_EQ(state_of(&e, 1), -1);
     e.id = add(e.h, RSTI_CMD_ADD_SUBSCRIPTION, UDP "|rejoin=false", STREAM);
@@ -205,7 +206,7 @@ TEST(without_rejoin_a_silent_session_stays_out_until_all_interest_is_new)
     harness_close(e.h);
 }
 
-/* K6, L5: the image of a session that came back is not forgotten with the one before. */
+/* K6, L5: the image of a session that returned is not forgotten together with its predecessor. */
 TEST(going_of_an_old_image_keeps_the_newer_one)
 {
     ear_t e;
@@ -258,7 +259,7 @@ TEST(wildcard_and_session_filters_are_removed_in_every_order)
                 CHECK_EQ(state_of(&e, session), is_wanted ? (int)RSTI_SESSION_ACTIVE : -1);
             }
         }
-        CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL); /* nobody lost one */
+        CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL); /* no client lost one */
         advance_alive(h, 13 * RSTI_NS_PER_S, 100 * MS);
         CHECK_EQ(h->driver->conductor->images.count, 0);
         CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
@@ -278,7 +279,7 @@ TEST(a_second_subscription_joins_the_image_where_the_first_one_is)
     CHECK_EQ(image_count(&e), 1);
     CHECK_EQ(available_count(e.h, second), 1);
     CHECK_EQ(image_at(&e, 0)->subscribers.count, 2);
-    CHECK_EQ(*image_at(&e, 0)->subscribers.items[1].position, 0); /* as the slower of them */
+    CHECK_EQ(*image_at(&e, 0)->subscribers.items[1].position, 0); /* as the slower one */
     (void)take_away(e.h, RSTI_CMD_REMOVE_SUBSCRIPTION, e.id);
     CHECK_EQ(image_at(&e, 0)->life, RSTI_LIFE_ACTIVE);
     CHECK_EQ(unavailable_count(e.h, second), 0);
@@ -303,7 +304,7 @@ TEST(nothing_is_asked_for_at_the_first_connection)
 
 /* ---- limits ---- */
 
-/* N24, K6: refused are new sessions only, and each stream counts alone. */
+/* N24, K6: only new sessions are refused, and each stream counts separately. */
 TEST(stream_session_limit)
 {
     ear_t e;
@@ -318,13 +319,13 @@ TEST(stream_session_limit)
     CHECK_EQ(image_count(&e), 2);
     CHECK_EQ(error_count(e.h, "stream-session-limit=2"), 1);
     CHECK_EQ(state_of(&e, 3), -1);
-    setup(&e, 1); /* has its image: refreshed, not refused */
+    setup(&e, 1); /* it has an image: refreshed, not refused */
     CHECK_EQ(state_of(&e, 1), RSTI_SESSION_ACTIVE);
     send_setup_of(&e, 3, 11, 65536);
     pass(e.h);
     pass(e.h);
     CHECK_EQ(image_count(&e), 3);
-    /* One goes, another may come. */
+    /* One session goes, another may come. */
     send_heartbeat(&e, 1, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
     advance_alive(e.h, 1200 * MS, 50 * MS);
     setup(&e, 3);
@@ -332,7 +333,7 @@ TEST(stream_session_limit)
     harness_close(e.h);
 }
 
-/* SETUPs that nothing follows may not take all memory. */
+/* SETUPs without data must not use up all memory. */
 TEST(images_without_data_hold_a_bounded_memory)
 {
     ear_t e;
@@ -352,7 +353,7 @@ TEST(images_without_data_hold_a_bounded_memory)
     setup(&e, 4);
     setup(&e, 5);
     CHECK_EQ(image_count(&e), 4);
-    /* What never gets a frame goes, and makes room. */
+    /* An image without any frame is removed, and makes room. */
     for (int i = 0; i < 44; i++) {
         send_heartbeat(&e, 2, RSTI_FLAG_UNFRAGMENTED);
         advance_alive(e.h, 500 * MS, 100 * MS);

@@ -1,5 +1,5 @@
-/* The life of an untethered subscriber as a law: a table, and random transitions against a model
- * that keeps every past moment. */
+/* The states of an untethered subscriber: a table, and random transitions against a model that
+ * keeps every past moment. */
 #include "driver/base/tether.h"
 #include "tests/check.h"
 #include "util/rng.h"
@@ -31,12 +31,13 @@ static void check_steps(bool is_rejoin, const step_t *steps, size_t count)
     }
 }
 
-/* L13, N10: the limit itself is too far behind, all times are strict, the way round is closed. */
+/* L13, N10: the limit itself is too far behind, all times are strict, the cycle of states is
+ * closed. */
 TEST(goes_its_round)
 {
     const step_t steps[] = {
         {5, 100, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE},
-        {6, 101, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE}, /* beyond the limit: from anew */
+        {6, 101, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE}, /* beyond the limit: it starts anew */
         {11, 100, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE},
         {12, 100, RSTI_TETHER_LET_GO, RSTI_TETHER_LINGER},
         {15, 5000, RSTI_TETHER_NOTHING, RSTI_TETHER_LINGER}, /* too late to catch up */
@@ -70,7 +71,7 @@ TEST(tethered_never_moves)
     CHECK_EQ(rsti_tether_limit(4096, 1024), 4096 - 1024 + 256);
 }
 
-/* L13: at every step the model looks back over all earlier ones. */
+/* L13: at every step the model examines all earlier ones. */
 TEST(random_transitions_agree_with_a_model)
 {
     enum {
@@ -118,13 +119,13 @@ TEST(random_transitions_agree_with_a_model)
     }
 }
 
-/* Evicted is who stands still behind the limit; it rests for ever. */
-TEST(evicted_is_who_stands_still_and_stays_away)
+/* A reader that stands still behind the limit is evicted, and rests for ever. */
+TEST(stalled_reader_is_evicted_and_stays_away)
 {
     rsti_tether_t tether = untethered(true);
     tether.is_evicting = true;
     const step_t steps[] = {
-        {4, 90, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE}, /* it moved: from anew */
+        {4, 90, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE}, /* it moved: the time starts anew */
         {9, 91, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE},
         {14, 91, RSTI_TETHER_NOTHING, RSTI_TETHER_ACTIVE},
         {15, 91, RSTI_TETHER_LET_GO, RSTI_TETHER_LINGER},
@@ -137,16 +138,16 @@ TEST(evicted_is_who_stands_still_and_stays_away)
             steps[i].event);
         CHECK_EQ(tether.state, steps[i].state);
     }
-    tether = untethered(false); /* told by another of its logs, before its time */
+    tether = untethered(false); /* reported by another of its logs, before its time */
     tether.is_evicting = true;
     rsti_tether_let_go(&tether, 2 * S);
     CHECK_EQ(tether.state, RSTI_TETHER_LINGER);
-    rsti_tether_let_go(&tether, 4 * S); /* once is enough: the linger does not begin anew */
+    rsti_tether_let_go(&tether, 4 * S); /* once is enough: the linger does not restart */
     CHECK_EQ(rsti_tether_check(&tether, 0, 100, 5 * S + 1), RSTI_TETHER_REST);
 }
 
-/* The model knows all earlier positions: let go is who had one and the same for five seconds, all
- * of them behind the limit. */
+/* The model knows all earlier positions: a reader is evicted when it had the same position for five
+ * seconds, always behind the limit. */
 TEST(evictions_agree_with_a_model)
 {
     enum {
@@ -189,5 +190,5 @@ TEST(evictions_agree_with_a_model)
 }
 
 CHECK_MAIN(RUN(goes_its_round), RUN(without_rejoin_it_is_over), RUN(tethered_never_moves),
-    RUN(evicted_is_who_stands_still_and_stays_away), RUN(evictions_agree_with_a_model),
+    RUN(stalled_reader_is_evicted_and_stays_away), RUN(evictions_agree_with_a_model),
     RUN(random_transitions_agree_with_a_model))

@@ -1,12 +1,12 @@
-/* Two drivers on a link in virtual time: what one sends the other receives, and what is lost on the
- * way comes again, by rule. */
+/* Two drivers on a link in virtual time: everything that one sends the other receives, and losses
+ * are repaired by the rules. */
 #include "media/fault_target.h"
 #include "tests/driver/link.h"
 
-/* What was put on the way from side 0 to side 1, and what of it was dropped. */
+/* The datagrams sent from side 0 to side 1, and how many were dropped. */
 typedef struct way_t {
     rsti_fault_gaps_t gaps;
-    int64_t bytes[2]; /* by the side that sent them */
+    int64_t bytes[2]; /* by the sending side */
     int64_t dropped_bytes;
 } way_t;
 
@@ -20,7 +20,7 @@ static bool drop(void *arg, int side, const uint8_t *data, size_t length)
     return is_dropped;
 }
 
-/* Nothing is offered any more; until nothing is on its way. */
+/* Stops the offers and runs until no datagram is in transit. */
 static void become_quiet(link_t *l)
 {
     l->offer_gap_ns = 1000 * RSTI_NS_PER_S;
@@ -62,8 +62,8 @@ TEST(bytes_sent_are_bytes_received)
     link_close(l);
 }
 
-/* H6: what comes again is counted as sent, and as sent again. */
-TEST(what_comes_again_is_counted_as_sent)
+/* H6: retransmissions count both as sent and as retransmitted. */
+TEST(retransmissions_count_as_sent)
 {
     way_t way = {.gaps = {.first = 14080, .length = 1408, .count = 1}};
     link_t *l = begin(&way, true, "term-length=256k|init-term-id=0|term-id=0|term-offset=0");
@@ -78,7 +78,7 @@ TEST(what_comes_again_is_counted_as_sent)
     link_close(l);
 }
 
-/* H6: one NAK, however long the gap; what comes again fills it. */
+/* H6: one NAK, however long the gap; its retransmission fills it. */
 TEST(one_nak_repairs_a_long_gap)
 {
     way_t way = {.gaps = {.first = 14080, .length = 40 * 1408, .count = 1}};
@@ -94,7 +94,7 @@ TEST(one_nak_repairs_a_long_gap)
     link_close(l);
 }
 
-/* H6: a pattern of gaps is repaired whoever sends, each byte once. */
+/* H6: a pattern of gaps is repaired whichever side sends, each byte once. */
 TEST(a_pattern_of_gaps_is_repaired)
 {
     for (int is_aeron = 0; is_aeron < 2; is_aeron++) {
@@ -111,7 +111,7 @@ TEST(a_pattern_of_gaps_is_repaired)
     }
 }
 
-/* H6: a tenth of everything is lost in both directions, at random; the stream is whole. */
+/* H6: a tenth of all datagrams is lost in both directions, at random; the stream is complete. */
 TEST(a_tenth_of_everything_is_lost)
 {
     for (int is_aeron = 0; is_aeron < 2; is_aeron++) {
@@ -131,6 +131,6 @@ TEST(a_tenth_of_everything_is_lost)
     }
 }
 
-CHECK_MAIN(RUN(bytes_sent_are_bytes_received), RUN(what_comes_again_is_counted_as_sent),
+CHECK_MAIN(RUN(bytes_sent_are_bytes_received), RUN(retransmissions_count_as_sent),
     RUN(one_nak_repairs_a_long_gap), RUN(a_pattern_of_gaps_is_repaired),
     RUN(a_tenth_of_everything_is_lost))

@@ -1,4 +1,4 @@
-/* test_window.c: what a receiver tells its sender: windows by the law of its channel, status
+/* test_window.c: a receiver's messages to its sender: windows by the law of its channel, status
  * messages by the rules, round trips (wire reference 8.2, 8.5, 11). */
 #include "driver/conductor/image.h"
 #include "driver/receiver/image_insert.h"
@@ -32,7 +32,7 @@ static void send_setup(const reader_t *r, uint8_t flags)
     inject(r->h, r->socket, SENDER, &setup, sizeof setup);
 }
 
-/* With an image of one subscription; setup_flags say who the sender is. */
+/* With an image of one subscription; setup_flags tell the sender's kind. */
 static void reader_open(reader_t *r, const char *channel, const char *const *options,
     uint8_t setup_flags)
 {
@@ -83,7 +83,7 @@ static void consume(reader_t *r, int index, int64_t position)
     rsti_store_release_i64(r->image->subscribers.items[index].position, position);
 }
 
-/* The position of the newest status message; -1: none since the last look. */
+/* The position of the newest status message; -1: none since the last call. */
 static int64_t told(reader_t *r)
 {
     pass(r->h);
@@ -105,7 +105,7 @@ static int32_t window_of(const reader_t *r)
     return frame == NULL ? -1 : ((const rsti_sm_t *)(const void *)frame->data)->receiver_window;
 }
 
-/* An Aeron sender hears at a quarter of the window, and every 200 ms. */
+/* An Aeron sender gets a status message at a quarter of the window, and every 200 ms. */
 TEST(status_messages_to_an_aeron_sender_follow_its_rules)
 {
     reader_t r;
@@ -113,7 +113,7 @@ TEST(status_messages_to_an_aeron_sender_follow_its_rules)
     CHECK_EQ(window_of(&r), 32768);
     CHECK_EQ(told(&r), 0);
     send_frames(&r, 20);
-    consume(&r, 0, 8192); /* a quarter: no more than the timer says */
+    consume(&r, 0, 8192); /* a quarter: only the timer applies */
     CHECK_EQ(told(&r), -1);
     advance_alive(r.h, 150 * MS, 5 * MS);
     CHECK_EQ(told(&r), -1);
@@ -127,15 +127,16 @@ TEST(status_messages_to_an_aeron_sender_follow_its_rules)
     harness_close(r.h);
 }
 
-/* Half a term beyond what was consumed, not beyond what the last status message said: under fc=max
- * a sender goes by neither, and a full buffer is as large as it is. */
-TEST(what_was_consumed_and_not_told_yet_is_room)
+/* The receiver takes data up to half a term beyond the consumed position, not beyond the last
+ * status message: under fc=max the sender obeys neither, and the size of a full buffer does not
+ * change. */
+TEST(consumed_bytes_are_room_before_they_are_announced)
 {
     reader_t r;
     reader_open(&r, UDP "|rcv-wnd=32k", NULL, 0);
     (void)told(&r);
     send_frames(&r, 32);
-    consume(&r, 0, 8192); /* a quarter: not told */
+    consume(&r, 0, 8192); /* a quarter: not announced */
     CHECK_EQ(told(&r), -1);
     CHECK_EQ(r.image->last_sm_position, 0);
     send_frames(&r, 8);
@@ -148,9 +149,9 @@ TEST(what_was_consumed_and_not_told_yet_is_room)
 }
 
 /* Not further than a term beyond the newest status message, since the conductor cleans a term
- * behind what was consumed: who is not told may send again all that lies beyond it, and found the
- * place clean. */
-TEST(what_may_come_again_is_not_cleaned)
+ * behind the consumed position: a sender that missed it may retransmit all that lies beyond, where
+ * the log would be clean. */
+TEST(repeatable_data_are_not_cleaned)
 {
     reader_t r;
     reader_open(&r, UDP "|rcv-wnd=32k", NULL, 0);
@@ -228,7 +229,7 @@ TEST(the_slowest_of_the_local_readers_counts)
     CHECK_EQ(told(&r), 20 * 1024);
     (void)take_away(r.h, RSTI_CMD_REMOVE_SUBSCRIPTION, second);
     CHECK_EQ(r.image->subscribers.count, 1);
-    CHECK_EQ(told(&r), 30 * 1024); /* nobody waits for one who has gone */
+    CHECK_EQ(told(&r), 30 * 1024); /* an image does not wait for a reader that has gone */
     harness_close(r.h);
 }
 
@@ -265,7 +266,8 @@ TEST(cubic_begins_small_and_gives_way_to_loss)
     harness_close(r.h);
 }
 
-/* Answers the newest question after delay; how long the driver then thinks the way is. */
+/* Answers the newest request after delay; returns the round trip time that the driver then assumes.
+ */
 static void answer_rttm(reader_t *r, int64_t delay_ns)
 {
     const frame_t *frame = last_frame(r->h, RSTI_FRAME_RTTM);
@@ -286,7 +288,7 @@ static void answer_rttm(reader_t *r, int64_t delay_ns)
     forget_frames(r->h);
 }
 
-/* O6: any sender is asked when the law wants it. */
+/* O6: any sender is measured when the law needs it. */
 TEST(cubic_measures_when_it_is_told_to)
 {
     static const char *const options[] = {
@@ -297,7 +299,7 @@ TEST(cubic_measures_when_it_is_told_to)
     CHECK_EQ(counter(r.h, r.image->cc_rtt_id), 200000);
     answer_rttm(&r, 3 * MS);
     CHECK_EQ(counter(r.h, r.image->cc_rtt_id), 3 * MS);
-    /* Again after four round trips, and only when something came. */
+    /* Measured again after four round trips, and only if a frame came. */
     advance_alive(r.h, 50 * MS, MS);
     CHECK_EQ(count_frames(r.h, RSTI_FRAME_RTTM), 0);
     send_frames(&r, 1);
@@ -321,7 +323,7 @@ TEST(an_rstream_sender_is_asked_under_any_law)
     CHECK_EQ(r.image->rtt_ns, 5 * MS);
     advance_alive(r.h, 2000 * MS, 10 * MS);
     CHECK_EQ(count_frames(r.h, RSTI_FRAME_RTTM), 0); /* nothing moves */
-    /* What was not asked is not believed. */
+    /* An answer without a request is ignored. */
     const rsti_rttm_t forged = {
         .frame = {RSTI_RTTM_LENGTH, 0, 0, RSTI_FRAME_RTTM},
         .session_id = SESSION,
@@ -334,7 +336,7 @@ TEST(an_rstream_sender_is_asked_under_any_law)
     harness_close(r.h);
 }
 
-/* A stream that the reader drains at 1 MB/s over a way of 2 ms. */
+/* A stream that the reader drains at 1 MB/s over a path of 2 ms. */
 TEST(auto_finds_a_small_window_for_a_slow_reader)
 {
     reader_t r;
@@ -366,8 +368,8 @@ TEST(auto_finds_a_small_window_for_a_slow_reader)
     harness_close(r.h);
 }
 
-/* I8: under max the sender does not wait; who stands still loses the stream after the image's
- * time. */
+/* I8: under max the sender does not wait; a stalled reader loses the stream after the image's
+ * timeout. */
 TEST(a_laggard_is_timed_out)
 {
     reader_t r;
@@ -401,7 +403,7 @@ TEST(an_unknown_law_makes_no_image)
 }
 
 CHECK_MAIN(RUN(status_messages_to_an_aeron_sender_follow_its_rules),
-    RUN(what_was_consumed_and_not_told_yet_is_room), RUN(what_may_come_again_is_not_cleaned),
+    RUN(consumed_bytes_are_room_before_they_are_announced), RUN(repeatable_data_are_not_cleaned),
     RUN(an_rstream_sender_hears_small_steps_soon), RUN(a_new_term_is_told),
     RUN(the_slowest_of_the_local_readers_counts), RUN(cubic_begins_small_and_gives_way_to_loss),
     RUN(cubic_measures_when_it_is_told_to), RUN(an_rstream_sender_is_asked_under_any_law),

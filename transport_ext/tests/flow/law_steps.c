@@ -210,7 +210,7 @@ static bool do_suppress(lab_t *lab, const char *word)
     return true;
 }
 
-/* A claim is a fill NAK right after its status message: believed or not, it goes to standstill as
+/* A claim is a fill NAK right after its status message: accepted or not, it goes to standstill as
  * it does in the sender. */
 static bool do_truth(lab_t *lab, const char *word)
 {

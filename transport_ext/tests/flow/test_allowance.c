@@ -1,5 +1,5 @@
-/* test_allowance.c: the law over every interval of random histories, and that nothing earned is
- * lost by whoever keeps to the limit. */
+/* test_allowance.c: the law over every interval of random histories; a producer that keeps to the
+ * limit loses nothing that it earned. */
 #include "flow/allowance.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -20,7 +20,7 @@ static int64_t burst_of(double rate)
     return (int64_t)(burst > 4 * MTU ? burst : 4 * MTU) + 1;
 }
 
-/* Producers that write whenever they may, at random times; the conductor looks at other ones. */
+/* Producers that write whenever they may, at random times; the conductor checks at others. */
 static void check_history(rsti_rng_t *rng)
 {
     const double rate = 1000.0 * (double)(1 + rsti_rng_below(rng, 100000));
@@ -41,7 +41,7 @@ static void check_history(rsti_rng_t *rng)
         if (rsti_rng_below(rng, 3) != 0) {
             const int64_t raised = rsti_allowance_limit(&allowance, position, now_ns);
             CHECK(raised >= position);
-            CHECK(raised >= limit); /* it never falls, so it need not be taken back */
+            CHECK(raised >= limit); /* the limit never falls, so it need not be withdrawn */
             limit = raised;
         }
     }
@@ -64,7 +64,7 @@ TEST(no_interval_has_more_than_its_share)
     }
 }
 
-TEST(who_looks_when_it_is_due_gets_all_of_the_rate)
+TEST(timely_producer_gets_all_of_the_rate)
 {
     rsti_allowance_t allowance;
     int64_t now_ns = 5 * RSTI_NS_PER_S;
@@ -83,10 +83,10 @@ TEST(who_looks_when_it_is_due_gets_all_of_the_rate)
     }
     const double share = (double)position / (1e8 * (double)(now_ns - begin_ns) / 1e9);
     CHECK(share > 0.999 && share < 1.011);
-    CHECK(looks < 1000); /* and not more often than it must */
+    CHECK(looks < 1000); /* and not more often than necessary */
 }
 
-TEST(who_rests_is_not_looked_at)
+TEST(resting_producer_causes_no_checks)
 {
     rsti_allowance_t allowance;
     rsti_allowance_init(&allowance, 1e6, MTU, 77, 0);
@@ -105,7 +105,8 @@ TEST(a_message_beyond_the_limit_is_earned_before_the_next)
     CHECK_EQ(rsti_allowance_limit(&allowance, 110000, 0), 110000); /* 100 000 in debt: 100 ms */
     CHECK_EQ(rsti_allowance_limit(&allowance, 110000, 99 * MS), 110000);
     CHECK_EQ(rsti_allowance_limit(&allowance, 110000, 101 * MS), 111000);
-    CHECK_EQ(rsti_allowance_limit(&allowance, 100, 101 * MS), 111000); /* back: as if it stood */
+    /* back: as if the position had not moved */
+    CHECK_EQ(rsti_allowance_limit(&allowance, 100, 101 * MS), 111000);
     CHECK_EQ(rsti_allowance_limit(&allowance, 110000, MS), 111000);
 }
 
@@ -115,7 +116,8 @@ TEST(another_rate_counts_from_now_on)
     rsti_allowance_init(&allowance, RSTI_RATE_MAX, MTU, 0, 0);
     CHECK_EQ(rsti_allowance_limit(&allowance, 5000000, MS), INT64_MAX);
     CHECK_EQ(rsti_allowance_due_ns(&allowance), INT64_MAX);
-    rsti_allowance_set(&allowance, 1e6, 9000000, 2 * MS); /* what was free costs nothing now */
+    /* an earlier free burst costs nothing now */
+    rsti_allowance_set(&allowance, 1e6, 9000000, 2 * MS);
     CHECK_EQ(rsti_allowance_limit(&allowance, 9000000, 2 * MS), 9000000 + 10000);
     CHECK_EQ(rsti_allowance_limit(&allowance, 9010000, 2 * MS), 9010000);
     rsti_allowance_set(&allowance, 2e6, 9010000, 3 * MS);
@@ -138,7 +140,7 @@ TEST(a_law_as_bytes_per_second)
     CHECK_EQ(rsti_allowance_rate(&rsti_rate_fixed, &params, MTU), 10 * MTU);
 }
 
-CHECK_MAIN(RUN(no_interval_has_more_than_its_share),
-    RUN(who_looks_when_it_is_due_gets_all_of_the_rate), RUN(who_rests_is_not_looked_at),
+CHECK_MAIN(RUN(no_interval_has_more_than_its_share), RUN(timely_producer_gets_all_of_the_rate),
+    RUN(resting_producer_causes_no_checks),
     RUN(a_message_beyond_the_limit_is_earned_before_the_next), RUN(another_rate_counts_from_now_on),
     RUN(a_law_as_bytes_per_second))

@@ -1,7 +1,6 @@
 /* test_auto.c: the automatic window in a small world: one sender without end, a link with a rate, a
- * way with a length, and a reader. It must find the window that keeps the slowest of them busy,
- * keep the queue in front of a slow reader short, stay within its bounds, and be there again after
- * pauses. */
+ * path with a delay, and a reader. It must find the window that keeps the slowest of them busy,
+ * keep the queue of a slow reader short, stay within its bounds, and recover after pauses. */
 #include "flow/congestion.h"
 #include "flow/sm_due.h"
 #include "tests/check.h"
@@ -117,7 +116,7 @@ static void read(world_t *w)
     w->queue_most = w->hwm - w->consumed > w->queue_most ? w->hwm - w->consumed : w->queue_most;
 }
 
-/* What RTTM would say, ten times a second and at first. */
+/* The result of RTTM, ten times a second and at the start. */
 static void measure(world_t *w)
 {
     const int64_t waiting_ns = w->link_free_ns > w->now_ns ? w->link_free_ns - w->now_ns : 0;
@@ -188,7 +187,7 @@ static double least_of(double a, double b)
     return a < b ? a : b;
 }
 
-/* What nobody can exceed: the link, the reader, and the largest window over the way. */
+/* The upper bound: the link, the reader, and the largest window per round trip. */
 static double capacity(const world_t *w)
 {
     const double by_window = 0.75 * w->max_window
@@ -206,7 +205,7 @@ static int64_t settle_ns(const world_t *w)
     return 60 * (w->rtt_ns + w->poll_gap_ns + MS) + 500 * MS;
 }
 
-TEST(the_window_fills_the_way)
+TEST(the_window_fills_the_path)
 {
     static world_t w;
     for (size_t i = 0; i < 24 && check_failures == 0; i++) {
@@ -226,8 +225,8 @@ TEST(the_window_fills_the_way)
                 w.rtt_ns / US, w.link_bytes_per_s, w.poll_gap_ns / US, rate, capacity(&w),
                 w.congestion.window);
         }
-        /* And not much more than fills it: twice the product, twice again for what a quarter
-         * costs. */
+        /* The window is not much larger than needed: twice the product, and twice again since a
+         * quarter is announced late. */
         const double product = capacity(&w) * (double)(w.rtt_ns + w.poll_gap_ns + 4 * w.step_ns)
             / 1e9;
         if (w.congestion.window > 6 * product + 8 * MTU) {
@@ -286,7 +285,7 @@ TEST(a_pause_of_the_reader_changes_nothing)
         CHECK_EQ(w.congestion.window, window);
         run(&w, 300 * MS);
         CHECK(w.congestion.window > window / 2);
-        w.congestion.window = window; /* each pause by itself */
+        w.congestion.window = window; /* each pause separately */
     }
     CHECK(rate_over(&w, SECOND) > 0.9 * capacity(&w));
 }
@@ -301,7 +300,7 @@ TEST(a_quiet_publisher_finds_its_window_again)
     CHECK_EQ(w.congestion.window, window);
     w.is_sender_paused = false;
     CHECK(rate_over(&w, SECOND) > 0.85 * capacity(&w));
-    /* Little, for long: the credit is not used, so it is not taken away. */
+    /* A little traffic for a long time: the credit is not used, so it is not withdrawn. */
     w.supply_bytes_per_s = (int64_t)((double)w.sent * 1e9 / (double)w.now_ns) + 1000;
     const int32_t before = w.congestion.window;
     w.sent = (int64_t)((double)w.supply_bytes_per_s * (double)w.now_ns / 1e9) / MTU * MTU;
@@ -309,7 +308,7 @@ TEST(a_quiet_publisher_finds_its_window_again)
     CHECK(w.congestion.window >= before / 2);
 }
 
-TEST(the_window_follows_what_changes)
+TEST(the_window_follows_changes)
 {
     static world_t w;
     settle(&w);
@@ -319,7 +318,7 @@ TEST(the_window_follows_what_changes)
     w.reader_bytes_per_s = 2000000000;
     run(&w, 3 * SECOND);
     CHECK(rate_over(&w, SECOND) > 0.9 * capacity(&w));
-    w.rtt_ns = 60 * MS; /* a longer way: the least round trip of old stands in the way at first */
+    w.rtt_ns = 60 * MS; /* a longer path: the old minimum of the round trip delays the growth */
     run(&w, 2 * SECOND);
     w.rtt_least_ns = w.rtt_ns; /* forgotten, see rtt.h */
     run(&w, 5 * SECOND);
@@ -327,8 +326,8 @@ TEST(the_window_follows_what_changes)
 }
 
 /* A reader of 100 MB/s at a round trip of 1 ms, behind gaps that hold back so many bytes: the
- * window has room for them, up to six times what a round trip brings, and becomes small again when
- * the way loses no more. */
+ * window has room for them, up to six times the bytes of a round trip, and shrinks again when the
+ * path loses no more. */
 static int32_t window_behind_gaps(int64_t behind, rsti_congestion_t *congestion)
 {
     const rsti_congestion_params_t params = {.cc_text = "auto",
@@ -359,7 +358,7 @@ static int32_t window_behind_gaps(int64_t behind, rsti_congestion_t *congestion)
     return window;
 }
 
-TEST(what_waits_behind_gaps_has_room)
+TEST(data_behind_gaps_have_room)
 {
     rsti_congestion_t congestion = {0};
     const int32_t calm = window_behind_gaps(0, &congestion);
@@ -407,7 +406,7 @@ TEST(nothing_moves_it_out_of_its_bounds)
     }
 }
 
-CHECK_MAIN(RUN(the_window_fills_the_way), RUN(a_slow_reader_has_a_short_queue),
+CHECK_MAIN(RUN(the_window_fills_the_path), RUN(a_slow_reader_has_a_short_queue),
     RUN(a_pause_of_the_reader_changes_nothing), RUN(a_quiet_publisher_finds_its_window_again),
-    RUN(the_window_follows_what_changes), RUN(what_waits_behind_gaps_has_room),
+    RUN(the_window_follows_changes), RUN(data_behind_gaps_have_room),
     RUN(nothing_moves_it_out_of_its_bounds))

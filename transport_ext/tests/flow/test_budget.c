@@ -1,6 +1,6 @@
-/* The numbers of the budgets: what each policy grants at its limits, when an acknowledgement is
- * due, and how much room a grant leaves. The document's figures (Couchbase DCP) are checked as they
- * stand there. */
+/* The numbers of the budgets: the grant of each policy at its limits, when an acknowledgement is
+ * due, and the room that a grant leaves. The figures of Couchbase DCP's document are checked as
+ * given there. */
 #include "flow/budget.h"
 #include "tests/check.h"
 
@@ -33,11 +33,11 @@ TEST(none_and_static)
     CHECK(!rsti_budget_is_shared(&fixed));
 }
 
-/* A hundredth of the memory, between 10 and 50 MB; ten once a tenth of it is given away. */
+/* A hundredth of the memory, between 10 and 50 MB; 10 MB once a tenth of the memory is granted. */
 TEST(dynamic)
 {
     const int64_t rows[][3] = {
-        {500 * MB, 0, 10 * MB},             /* a hundredth is less than the least */
+        {500 * MB, 0, 10 * MB},             /* a hundredth is less than the minimum */
         {2000 * MB, 0, 20 * MB},
         {2000 * MB, 200 * MB, 20 * MB},     /* a tenth, not more */
         {2000 * MB, 200 * MB + 1, 10 * MB},
@@ -58,7 +58,7 @@ TEST(aggressive)
         {2000 * MB, 1, 50 * MB}, /* 100, cut */
         {2000 * MB, 4, 25 * MB},
         {2000 * MB, 10, 10 * MB},
-        {2000 * MB, 11, 10 * MB}, /* the least wins */
+        {2000 * MB, 11, 10 * MB}, /* the minimum wins */
         {2000 * MB, 0, 50 * MB},
         {INT64_MAX, 1, 50 * MB},
     };
@@ -85,8 +85,8 @@ TEST(room)
     }
 }
 
-/* Two streams: while one asks again and again it gets half of what is left each time, and never
- * all; who has nothing under way may begin as long as there is any room. */
+/* Two streams: a stream that asks again and again gets half of the rest each time, and never all; a
+ * stream without bytes in flight may begin as long as there is any room. */
 TEST(streams_of_one_connection_share_the_room)
 {
     const int64_t granted = 1000;
@@ -103,7 +103,7 @@ TEST(streams_of_one_connection_share_the_room)
     CHECK_EQ(rsti_budget_room_of_stream(0, 0, 9), 0);
 }
 
-/* After 50 KB or a fifth, whichever comes first, of the smaller of the two that are limits. */
+/* After 50 KB or a fifth of the smaller of the two limits, whichever comes first. */
 TEST(acknowledgements)
 {
     const int64_t rows[][3] = {

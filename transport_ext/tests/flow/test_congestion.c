@@ -60,7 +60,7 @@ TEST(receiver_windows_are_the_vectors)
     }
 }
 
-/* The rows of one case, begun anew when the name changes; with TCP mode only the times are used. */
+/* The rows of one case, started anew when the name changes; in TCP mode only the times are used. */
 static void begin_case(rsti_congestion_t *congestion, const vector_congestion_t *v)
 {
     rsti_congestion_params_t params = params_of(v->cc, v->configured, v->term_length, v->mtu);
@@ -153,7 +153,8 @@ TEST(cubic_bounds_hold_everywhere)
     }
 }
 
-/* A quarter of a window of one datagram is never exceeded by less than one: it is told at once. */
+/* A quarter of a window of one datagram is never exceeded by less than one: it is reported at once.
+ */
 TEST(a_window_of_one_datagram_is_acknowledged_at_once)
 {
     rsti_congestion_t congestion;

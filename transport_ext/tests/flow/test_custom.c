@@ -1,5 +1,6 @@
-/* test_custom.c: strategies that are registered by name: what is refused, what they are told, and
- * that their answers count. A program of its own: what is registered stays. */
+/* test_custom.c: strategies that are registered by name: invalid ones are refused, the driver calls
+ * them with the right arguments, and their answers count. A program of its own, since a
+ * registration is permanent. */
 #include "flow/flow_control.h"
 #include "rstream/error.h"
 #include "rstream/flow.h"
@@ -103,7 +104,7 @@ static rsti_flow_params_t params_of(const char *fc_text, bool is_group)
     };
 }
 
-TEST(what_is_wrong_is_named)
+TEST(errors_are_named)
 {
     static const char *const bad_names[] = {
         NULL, "", "Upper", "a b", "a,b", "a|b", "a-name-of-thirty-two-characters-"};
@@ -137,7 +138,7 @@ TEST(a_channel_chooses_it_by_name)
     const rst_flow_strategy_t strategy = fixed_strategy(name);
     CHECK_EQ(rst_flow_strategy_register(&strategy), 0);
     CHECK_EQ(rst_flow_strategy_register(&strategy), -RST_EINVAL); /* exists */
-    memset(name, 'x', sizeof name - 1);                           /* it was copied */
+    memset(name, 'x', sizeof name - 1); /* it was copied */
     rsti_flow_control_t flow;
     rsti_flow_params_t params = params_of("fixed-step,g:/3,rrwm:9", true);
     CHECK_EQ(rsti_flow_control_init(&flow, &params), 0);
@@ -228,6 +229,6 @@ TEST(the_registry_has_an_end)
     CHECK(rsti_flow_is_known("s0", true) && !rsti_flow_is_known(name, true));
 }
 
-CHECK_MAIN(RUN(what_is_wrong_is_named), RUN(a_channel_chooses_it_by_name),
-    RUN(it_may_refuse_a_channel), RUN(the_driver_chooses_it_for_unicast),
-    RUN(the_least_that_is_needed_is_one_function), RUN(the_registry_has_an_end))
+CHECK_MAIN(RUN(errors_are_named), RUN(a_channel_chooses_it_by_name), RUN(it_may_refuse_a_channel),
+    RUN(the_driver_chooses_it_for_unicast), RUN(the_least_that_is_needed_is_one_function),
+    RUN(the_registry_has_an_end))

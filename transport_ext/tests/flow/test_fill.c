@@ -1,5 +1,5 @@
-/* test_fill.c: what a receiver sees of its image, pass by pass in virtual time, and when it
- * speaks. */
+/* test_fill.c: a receiver's view of its image, pass by pass in virtual time, and the times of its
+ * reports. */
 #include "flow/fill.h"
 #include "flow/fill_suppress.h"
 #include "tests/check.h"
@@ -29,7 +29,7 @@ static void image_init(image_t *image)
     rsti_fill_init(&image->fill, 0);
 }
 
-/* Passes of 100 us; bytes per second that come and that can be taken. */
+/* Passes of 100 us; arriving bytes per second and the consumer's rate. */
 static void pass(image_t *image, int64_t ms, double arriving, double taking)
 {
     for (int64_t i = 0; i < ms * 10; i++) {
@@ -88,7 +88,7 @@ TEST(overload_is_foreseen)
     CHECK(!(image.fill.strength > 0));
 }
 
-/* An agent may look twice at one instant, before and behind what just came in. */
+/* An agent may look twice at one instant, before and after new data. */
 TEST(looks_at_one_instant_count_once)
 {
     image_t image;
@@ -104,10 +104,10 @@ TEST(looks_at_one_instant_count_once)
             &(rsti_fill_facts_t){
                 image.now_ns, (int64_t)image.received, (int64_t)image.consumed, BUFFER, MS, 0});
     }
-    CHECK(fabs(image.fill.slope) < 2 * MB); /* what comes and goes is 60 MB/s */
+    CHECK(fabs(image.fill.slope) < 2 * MB); /* the throughput is 60 MB/s */
 }
 
-/* A batch at a time, as programs in Python read: the queue swings, and nothing is wrong. */
+/* A batch at a time, as Python programs read: the queue oscillates, and there is no overload. */
 TEST(a_consumer_of_batches_keeps_up)
 {
     image_t image;
@@ -117,17 +117,17 @@ TEST(a_consumer_of_batches_keeps_up)
         image.consumed = image.received - 20000;
         pass(&image, 1, 16 * MB, 0);
         if (i == 10) {
-            image.report_count = 0; /* its habits are known by now */
+            image.report_count = 0; /* its pattern is known by now */
         }
     }
     CHECK(image.fill.reaction.fill_low <= 0.1);
     CHECK_EQ(image.report_count, 0);
-    pass(&image, 60, 16 * MB, 0); /* now it does not come: late after two of its batches */
+    pass(&image, 60, 16 * MB, 0); /* now the batch is missing: late after two batches */
     CHECK(image.report_count > 0);
     CHECK(image.fill.is_stalled || image.fill.strength > 0.5);
 }
 
-/* The same, and each time more is left. */
+/* The same, with a larger rest each time. */
 TEST(a_consumer_of_batches_falls_behind)
 {
     image_t image;
@@ -140,9 +140,9 @@ TEST(a_consumer_of_batches_falls_behind)
     CHECK(image.fill.slope > 4 * MB && image.fill.slope < 12 * MB);
 }
 
-/* 100 MB/s into a consumer that takes what it can; each 100 ms a datagram is missing for 5 ms, then
- * all that lay behind it is there at once. To count what lies behind a gap, or its coming free as
- * growth, were overload. */
+/* 100 MB/s into a consumer that reads all it can. Each 100 ms a datagram is missing for 5 ms, then
+ * all data behind it are readable at once. It would be a false overload to count the data behind a
+ * gap, or their release as growth. */
 TEST(loss_is_no_overload)
 {
     rsti_fill_t fill, naive;
@@ -153,7 +153,7 @@ TEST(loss_is_no_overload)
     for (int64_t us = 0; us < 2000000; us += 100) {
         highest += 10000;
         received = us % 100000 >= 95000 ? received : highest;
-        consumed += rsti_min_i64(received - consumed, 20000); /* twice as fast as it comes */
+        consumed += rsti_min_i64(received - consumed, 20000); /* twice the arrival rate */
         reports += rsti_fill_update(&fill,
             &(rsti_fill_facts_t){us * US, received, consumed, BUFFER, MS, highest});
         naive_reports += rsti_fill_update(&naive,
@@ -163,9 +163,9 @@ TEST(loss_is_no_overload)
     CHECK(naive_reports > 100);
 }
 
-/* A hole at the bottom keeps all back for 20 ms, then it is there at once, and its consumer takes
- * twice what comes. */
-TEST(what_comes_in_counts_behind_a_gap_too)
+/* A gap at the bottom holds back everything for 20 ms, then it is readable at once, and the
+ * consumer reads at twice the arrival rate. */
+TEST(arrivals_behind_a_gap_count)
 {
     rsti_fill_t fill;
     rsti_fill_init(&fill, 0);
@@ -185,19 +185,19 @@ TEST(what_comes_in_counts_behind_a_gap_too)
     }
     CHECK(fill.drain > 150 * MB);
     CHECK(fill.reaction.fill_low
-        > 0.35); /* by its drain the buffer were too small for a stop: 0.1 */
+        > 0.35); /* judged by its drain the buffer would be too small for a stop: 0.1 */
     for (int64_t now_ns = S; now_ns < 2 * S; now_ns += 100 * US) {
         highest += 1000;
         (void)rsti_fill_update(&fill,
             &(rsti_fill_facts_t){now_ns, highest, highest, BUFFER, 10 * MS, highest});
     }
-    CHECK(is_near(fill.arriving, 10 * MB)); /* less is believed by and by */
+    CHECK(is_near(fill.arriving, 10 * MB)); /* the estimate falls slowly */
     highest += 1000000;
     (void)rsti_fill_update(&fill,
         &(rsti_fill_facts_t){2 * S, highest, consumed, BUFFER, 10 * MS, highest});
     (void)rsti_fill_update(&fill,
         &(rsti_fill_facts_t){2 * S + 10 * MS, highest, consumed, BUFFER, 10 * MS, highest});
-    CHECK(fill.arriving > 40 * MB); /* more at once */
+    CHECK(fill.arriving > 40 * MB); /* and rises at once */
 }
 
 TEST(drain_and_variation_are_those_of_busy_times)
@@ -213,9 +213,9 @@ TEST(drain_and_variation_are_those_of_busy_times)
     CHECK(image.fill.drain > 42 * MB && image.fill.drain < 58 * MB);
     CHECK(image.fill.variation > 0.1 && image.fill.variation < 0.3);
     const double drain = image.fill.drain;
-    pass(&image, 1000, 1 * MB, 60 * MB); /* quiet: what comes is no capacity */
+    pass(&image, 1000, 1 * MB, 60 * MB); /* quiet: the arrival rate is no capacity */
     CHECK(image.fill.drain >= 0.99 * drain);
-    pass(&image, 1000, 80 * MB, 100 * MB); /* more than that: it can do at least so much */
+    pass(&image, 1000, 80 * MB, 100 * MB); /* a higher rate: the capacity is at least so much */
     CHECK(is_near(image.fill.drain, 80 * MB));
 }
 
@@ -295,7 +295,7 @@ TEST(reports_come_after_half_a_window_or_a_rise)
     }
 }
 
-TEST(the_report_says_what_was_seen)
+TEST(the_report_shows_the_image)
 {
     image_t image;
     image_init(&image);
@@ -316,7 +316,7 @@ TEST(demand_makes_the_buffer)
     rsti_fill_demand_t demand;
     rsti_fill_demand_init(&demand);
     CHECK_EQ(rsti_fill_demand_highest(&demand), -1);
-    CHECK_EQ(rsti_fill_buffer(131072, -1, 1000, 1408), 131072); /* nobody asks: the window */
+    CHECK_EQ(rsti_fill_buffer(131072, -1, 1000, 1408), 131072); /* no demand control: the window */
     CHECK_EQ(rsti_fill_buffer(131072, 0, 1000, 1408), 1408);
     CHECK_EQ(rsti_fill_buffer(131072, 10, 1000, 1408), 10000);
     CHECK_EQ(rsti_fill_buffer(131072, 1000, 1000, 1408), 131072);
@@ -350,8 +350,8 @@ TEST(waits_are_long_for_most_and_never_zero_in_a_group)
 
 #define GROUP 1000
 
-/* All of a large group are overloaded at once: what they send in a window, heard by all the others
- * after the time of flight. */
+/* All members of a large group are overloaded at once: reports sent within a window reach the
+ * others after the time of flight. */
 TEST(a_group_speaks_with_few_voices)
 {
     static rsti_fill_t fills[GROUP];
@@ -392,7 +392,7 @@ TEST(a_group_speaks_with_few_voices)
     CHECK(sent <= 32); /* four windows of 17 ms, at most 8 in each */
 }
 
-TEST(who_is_clearly_fuller_speaks_all_the_same)
+TEST(clearly_fuller_receiver_reports_anyway)
 {
     rsti_fill_t fill;
     rsti_fill_suppress_t suppress;
@@ -412,7 +412,7 @@ TEST(who_is_clearly_fuller_speaks_all_the_same)
     CHECK_EQ(suppress.silenced_count, 1);
     CHECK_EQ(rsti_fill_suppress_due_ns(&suppress), INT64_MAX);
     facts.now_ns += MS;
-    facts.received = 890000; /* risen far above what was heard */
+    facts.received = 890000; /* far above what it heard */
     CHECK(!rsti_fill_suppress_is_due(&suppress, &fill, rsti_fill_update(&fill, &facts), 10, 0.5));
     CHECK(suppress.is_waiting);
     facts.now_ns = rsti_fill_suppress_due_ns(&suppress);
@@ -423,7 +423,7 @@ TEST(who_is_clearly_fuller_speaks_all_the_same)
     CHECK(!suppress.is_waiting);
 }
 
-/* Of a climbing thousand some are always a quarter ahead of what the group has heard. */
+/* Of a thousand with rising fill some are always a quarter ahead of what the group has heard. */
 TEST(in_a_large_group_half_a_strength_is_news)
 {
     static const struct {
@@ -457,7 +457,7 @@ TEST(in_a_small_group_the_strongest_hardly_wait)
 {
     static const struct {
         double group_size;
-        int64_t least_ns, most_ns; /* what is left of the wait when it has become strongest */
+        int64_t least_ns, most_ns; /* the rest of the wait at the strongest report */
     } cases[] = {{2, 0, 1}, {4, 0, 1}, {8, 3 * MS, 4 * MS + MS / 2}, {16, 12 * MS, INT64_MAX}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         rsti_fill_t fill;
@@ -523,10 +523,10 @@ TEST(wild_numbers_are_clamped)
 CHECK_MAIN(RUN(no_report_without_overload), RUN(overload_is_foreseen),
     RUN(looks_at_one_instant_count_once), RUN(a_consumer_of_batches_keeps_up),
     RUN(a_consumer_of_batches_falls_behind), RUN(loss_is_no_overload),
-    RUN(what_comes_in_counts_behind_a_gap_too), RUN(drain_and_variation_are_those_of_busy_times),
+    RUN(arrivals_behind_a_gap_count), RUN(drain_and_variation_are_those_of_busy_times),
     RUN(a_stall_is_full_strength_and_no_drain), RUN(a_consumer_that_takes_seldom_is_not_stalled),
-    RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_says_what_was_seen),
+    RUN(reports_come_after_half_a_window_or_a_rise), RUN(the_report_shows_the_image),
     RUN(demand_makes_the_buffer), RUN(waits_are_long_for_most_and_never_zero_in_a_group),
-    RUN(a_group_speaks_with_few_voices), RUN(who_is_clearly_fuller_speaks_all_the_same),
+    RUN(a_group_speaks_with_few_voices), RUN(clearly_fuller_receiver_reports_anyway),
     RUN(in_a_large_group_half_a_strength_is_news), RUN(in_a_small_group_the_strongest_hardly_wait),
     RUN(a_deadline_is_there_while_there_is_something_to_say), RUN(wild_numbers_are_clamped))

@@ -1,19 +1,19 @@
-/* What a sender repeats to its group: the first of half a window, and only what is clearly stronger
- * within it. */
+/* A sender echoes to its group the first fill NAK of half a window, and within it only a clearly
+ * stronger one. */
 #include "flow/fill_echo.h"
 #include "tests/check.h"
 #include "util/rng.h"
 
 #define W INT64_C(1000000)
 
-TEST(the_first_and_what_is_stronger)
+TEST(the_first_and_stronger_ones_are_echoed)
 {
     const struct {
         int64_t now_ns;
         double strength;
         bool is_echoed;
     } steps[] = {
-        {10, 0.0, false}, /* says nothing */
+        {10, 0.0, false}, /* strength zero */
         {20, 0.5, true},
         {30, 0.5, false},
         {40, 0.62, false}, /* not by an eighth */
@@ -44,4 +44,4 @@ TEST(few_leave_whatever_comes)
     CHECK(count <= 200 * 9);
 }
 
-CHECK_MAIN(RUN(the_first_and_what_is_stronger), RUN(few_leave_whatever_comes))
+CHECK_MAIN(RUN(the_first_and_stronger_ones_are_echoed), RUN(few_leave_whatever_comes))

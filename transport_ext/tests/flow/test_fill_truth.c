@@ -1,5 +1,5 @@
-/* test_fill_truth.c: honest receivers are believed, whatever happens to them; who contradicts its
- * own status messages is known within a second. */
+/* test_fill_truth.c: honest receivers are believed, whatever happens to them; a receiver that
+ * contradicts its own status messages is detected within a second. */
 #include "flow/fill.h"
 #include "flow/fill_truth.h"
 #include "tests/check.h"
@@ -34,8 +34,8 @@ static bool say(world_t *w, double strength, double fill, double drain)
     return rsti_fill_truth_is_believed(&w->truth, &report, w->sent, MTU, w->now_ns);
 }
 
-/* 100 MB/s sent, all but one millisecond of it consumed; a report every 10 ms. When it is no longer
- * believed; 0: always. */
+/* 100 MB/s sent, all but one millisecond of it consumed; a report every 10 ms. Returns when it is
+ * no longer believed; 0: always believed. */
 static int64_t known_after_ns(world_t *w, double strength, double fill, double drain)
 {
     const int64_t began_ns = w->now_ns;
@@ -63,7 +63,7 @@ TEST(liars_are_known_within_a_second)
         {0.0, 0.02, 100e6, false},
         {0.0, 0.02, 20e6, true},    /* a fifth of what it consumes */
         {0.0, 0.02, 30e6, false},
-        {0.0, 0.02, 0, false},      /* not known is no lie */
+        {0.0, 0.02, 0, false},      /* an unknown value is no lie */
     };
     for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
         world_t w;
@@ -82,7 +82,7 @@ TEST(a_liar_is_forgiven_after_a_while)
     world_t w;
     world_init(&w);
     CHECK(known_after_ns(&w, 1.0, 1.0, 0) > 0);
-    CHECK(!say(&w, 0.0, 0.0, 0)); /* a single truth is not enough */
+    CHECK(!say(&w, 0.0, 0.0, 0)); /* one true report is not enough */
     CHECK_EQ(w.truth.ignored_count, 2);
     w.now_ns += RSTI_TRUTH_IGNORED_NS - 1;
     CHECK(rsti_fill_truth_is_liar(&w.truth, 7));
@@ -151,7 +151,7 @@ TEST(honest_receivers_are_believed)
     }
 }
 
-/* What was true once carries the position of then. */
+/* A true report carries the position of its time. */
 TEST(a_replay_is_no_news)
 {
     world_t w;
@@ -161,7 +161,7 @@ TEST(a_replay_is_no_news)
         w.now_ns)); /* repeated in a fill NAK */
     CHECK(rsti_fill_truth_on_status(&w.truth, 1, 9000, WINDOW, w.now_ns));
     CHECK(!rsti_fill_truth_on_status(&w.truth, 1, 8999, WINDOW, w.now_ns));
-    CHECK(rsti_fill_truth_on_status(&w.truth, 2, 100, WINDOW, w.now_ns)); /* somebody else */
+    CHECK(rsti_fill_truth_on_status(&w.truth, 2, 100, WINDOW, w.now_ns)); /* another receiver */
     CHECK(rsti_fill_truth_on_status(&w.truth, 1, 9000, WINDOW, w.now_ns));
     CHECK(!rsti_fill_truth_is_liar(&w.truth, 1));
 }

@@ -7,7 +7,7 @@
 #define MTU 1408
 #define WINDOW (1 << 20)
 
-/* 0.1 of B is f_lo as long as no drain is known that would want more. */
+/* 0.1 of B is f_lo as long as no known drain requires more. */
 static rsti_fill_t filled(double share)
 {
     rsti_fill_t fill;
@@ -57,8 +57,8 @@ TEST(a_stall_alone_cuts_nothing)
     CHECK_EQ(rsti_fill_window(&fill, WINDOW, WINDOW, MTU), window);
 }
 
-/* A reader that asks for single messages has a small B_eff, and is overfull by it. */
-TEST(what_readers_ask_for_is_no_memory)
+/* A reader that requests single messages has a small B_eff, and exceeds it. */
+TEST(demand_is_no_memory)
 {
     rsti_fill_t fill;
     rsti_fill_init(&fill, 0);
@@ -101,5 +101,4 @@ TEST(told_when_it_matters)
 }
 
 CHECK_MAIN(RUN(less_the_more_there_is), RUN(never_more_than_congestion_says_nor_less_than_one_mtu),
-    RUN(a_stall_alone_cuts_nothing), RUN(what_readers_ask_for_is_no_memory),
-    RUN(told_when_it_matters))
+    RUN(a_stall_alone_cuts_nothing), RUN(demand_is_no_memory), RUN(told_when_it_matters))

@@ -1,5 +1,5 @@
 /* test_flow_control.c: strategies against the reference vectors, against a naive model under random
- * events, at their limits; options; who gets which strategy; registered ones. */
+ * events, and at their limits; options; the choice of strategy; registered ones. */
 #include "flow/fc_receivers.h"
 #include "flow/flow_control.h"
 #include "rstream/error.h"
@@ -116,7 +116,7 @@ TEST(the_channel_chooses)
 }
 
 /* I1 */
-TEST(the_driver_gives_what_the_channel_leaves_out)
+TEST(the_driver_s_defaults_complete_the_channel)
 {
     rsti_flow_control_t flow;
     rsti_flow_params_t params = defaults("", true);
@@ -348,8 +348,8 @@ static int64_t hear(rsti_flow_control_t *flow, int64_t id, int64_t position, int
     return flow->strategy->on_status_message(flow, &sm, limit, 0);
 }
 
-/* A receiver more than there is room for is served, and slows nobody (driver reference 13, 23). */
-TEST(a_full_group_takes_nobody_and_says_so)
+/* A receiver beyond the limit is served, and slows no stream (driver reference 13, 23). */
+TEST(full_group_takes_no_member_and_says_so)
 {
     rsti_flow_control_t flow;
     CHECK_EQ(init(&flow, "min", true), 0);
@@ -401,7 +401,7 @@ TEST(a_resend_is_clamped)
 }
 
 CHECK_MAIN(RUN(limits_are_the_vectors), RUN(max_is_changed_by_status_messages_alone),
-    RUN(the_channel_chooses), RUN(the_driver_gives_what_the_channel_leaves_out),
+    RUN(the_channel_chooses), RUN(the_driver_s_defaults_complete_the_channel),
     RUN(options_are_the_vectors), RUN(bad_options_are_refused), RUN(min_and_tagged_are_the_model),
-    RUN(a_full_group_takes_nobody_and_says_so),
+    RUN(full_group_takes_no_member_and_says_so),
     RUN(an_overtaken_status_message_lowers_the_limit_at_idle), RUN(a_resend_is_clamped))

@@ -1,5 +1,6 @@
-/* The law of NOOPs, step by step: who answers in time is never given up, who does not is between
- * one interval and two, who never heard one is not, and who answers again is back. */
+/* The law of NOOPs, step by step. A reader that answers in time is never given up. A reader that
+ * does not answer is given up after one to two intervals. A reader that received none is not, and a
+ * reader that answers again returns. */
 #include "flow/noop.h"
 #include "tests/check.h"
 #include "util/rng.h"
@@ -32,7 +33,7 @@ TEST(one_leaves_every_interval)
     CHECK(sent >= 99 && sent <= 100);
 }
 
-TEST(who_stops_answering_is_dead_within_two_intervals)
+TEST(silent_reader_is_dead_within_two_intervals)
 {
     for (int64_t stops_ns = 10 * I; stops_ns < 12 * I; stops_ns += 100) {
         rsti_noop_t noop;
@@ -49,7 +50,7 @@ TEST(who_stops_answering_is_dead_within_two_intervals)
         CHECK(noop.is_dead);
         CHECK(died_ns > stops_ns);
         CHECK(died_ns <= stops_ns + 2 * I + 10);
-        /* It is said once; the numbers go on, and an old answer is none. */
+        /* It is reported once; the numbers go on, and an old answer does not count. */
         CHECK_EQ(rsti_noop_on_cycle(&noop, died_ns + I), RSTI_NOOP_SEND);
         rsti_noop_on_answer(&noop, noop.number, noop.number - 1);
         CHECK(noop.is_dead);
@@ -58,7 +59,7 @@ TEST(who_stops_answering_is_dead_within_two_intervals)
     }
 }
 
-TEST(who_answers_late_but_within_an_interval_lives)
+TEST(late_answer_within_an_interval_keeps_the_reader)
 {
     rsti_noop_t noop;
     rsti_noop_init(&noop, I);
@@ -70,7 +71,7 @@ TEST(who_answers_late_but_within_an_interval_lives)
     }
 }
 
-TEST(who_never_heard_one_is_left_alone)
+TEST(reader_without_a_noop_is_left_alone)
 {
     rsti_noop_t noop;
     rsti_noop_init(&noop, I);
@@ -95,7 +96,7 @@ TEST(another_peer_begins_anew)
     CHECK_EQ(rsti_noop_on_cycle(&noop, 2 * I + 1), RSTI_NOOP_SEND); /* it has not heard one yet */
 }
 
-/* Numbers that were never sent, or answered before they were heard, change nothing. */
+/* Numbers that were never sent, or answers before their NOOP was received, change nothing. */
 TEST(hostile_answers_change_nothing)
 {
     rsti_rng_t rng;
@@ -116,6 +117,6 @@ TEST(hostile_answers_change_nothing)
 }
 
 CHECK_MAIN(RUN(without_an_interval_nothing_is_sent), RUN(one_leaves_every_interval),
-    RUN(who_stops_answering_is_dead_within_two_intervals),
-    RUN(who_answers_late_but_within_an_interval_lives), RUN(who_never_heard_one_is_left_alone),
+    RUN(silent_reader_is_dead_within_two_intervals),
+    RUN(late_answer_within_an_interval_keeps_the_reader), RUN(reader_without_a_noop_is_left_alone),
     RUN(another_peer_begins_anew), RUN(hostile_answers_change_nothing))

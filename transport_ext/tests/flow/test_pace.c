@@ -14,7 +14,7 @@ static int64_t arrive(rsti_arrival_t *arrival, int64_t now_ns, int64_t ns, int64
     return now_ns;
 }
 
-TEST(the_rate_is_what_arrives_while_data_moves)
+TEST(the_rate_is_the_arrival_rate_while_data_move)
 {
     rsti_arrival_t arrival;
     rsti_arrival_init(&arrival);
@@ -53,7 +53,7 @@ TEST(the_wish_follows_the_queue)
     CHECK_EQ(rsti_arrival_wanted(&arrival, 126, 100), 7000);
 }
 
-TEST(it_bites_on_long_lossy_ways_only)
+TEST(pacer_limits_long_lossy_paths_only)
 {
     rsti_pacer_t pacer;
     rsti_pacer_init(&pacer);
@@ -71,7 +71,7 @@ TEST(it_bites_on_long_lossy_ways_only)
     CHECK_EQ(rsti_pacer_room(&pacer, 1), INT64_MAX);
 }
 
-/* sent in t <= rate * t + burst, whatever is resent between; and all of it is reached. */
+/* sent in t <= rate * t + burst, whatever is retransmitted in between; and all of it is used. */
 TEST(the_bound_holds)
 {
     rsti_rng_t rng;
@@ -116,6 +116,6 @@ TEST(resends_cannot_starve)
     CHECK(rsti_pacer_room(&pacer, RSTI_PACE_BURST_NS + 100 * US) > 0);
 }
 
-CHECK_MAIN(RUN(the_rate_is_what_arrives_while_data_moves), RUN(few_datagrams_make_no_rate),
-    RUN(the_wish_follows_the_queue), RUN(it_bites_on_long_lossy_ways_only), RUN(the_bound_holds),
+CHECK_MAIN(RUN(the_rate_is_the_arrival_rate_while_data_move), RUN(few_datagrams_make_no_rate),
+    RUN(the_wish_follows_the_queue), RUN(pacer_limits_long_lossy_paths_only), RUN(the_bound_holds),
     RUN(resends_cannot_starve))

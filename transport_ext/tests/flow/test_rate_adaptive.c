@@ -1,5 +1,5 @@
-/* test_rate_adaptive.c: the law step by step in virtual time: beginning, cuts in a window, the way
- * back, what holds against reports that are late, doubled, forged or wild. */
+/* test_rate_adaptive.c: the law step by step in virtual time: start, cuts within a window,
+ * recovery, and its bounds under late, duplicated, forged or extreme reports. */
 #include "flow/rate.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -73,7 +73,7 @@ TEST(it_begins_with_half_a_buffer_per_reaction_and_doubles)
     CHECK_EQ(mb_per_s(&b), 1); /* nothing known */
 }
 
-TEST(it_does_not_grow_beyond_what_is_used)
+TEST(rate_does_not_grow_beyond_its_use)
 {
     bench_t b;
     start(&b, 10 * MB);
@@ -126,7 +126,7 @@ TEST(the_window_does_not_grow_while_the_rate_is_cut)
     CHECK_EQ((int64_t)(b.rate.state.adaptive.target / MB), 100); /* and it comes back to there */
 }
 
-TEST(the_way_back_leads_to_what_is_drained)
+TEST(recovery_leads_to_the_drain)
 {
     bench_t b;
     start(&b, 100 * MB);
@@ -158,7 +158,7 @@ TEST(after_a_long_silence_it_probes)
     CHECK((int64_t)(b.rate.state.adaptive.target / MB) <= 96);
 }
 
-/* What a probe did is told a round trip later: the next one must not be on its way by then. */
+/* The effect of a probe is reported a round trip later: the next probe must not start before. */
 TEST(a_far_receiver_is_probed_by_steps_that_it_can_tell_of)
 {
     const int64_t rtt_ns = 40 * MS;
@@ -193,7 +193,7 @@ TEST(the_slowest_receiver_is_the_one_to_follow)
     hear(&b, 3, 0.9, 90 * MB);
     CHECK_EQ((int64_t)(b.rate.state.adaptive.target / MB), 55); /* R: not below it */
     CHECK_EQ(b.rate.source_count, 3);
-    pass(&b, 2100, 1.0); /* 2 is gone: nobody waits for it any more */
+    pass(&b, 2100, 1.0); /* receiver 2 is gone: the law does not wait for it */
     CHECK_EQ(b.rate.source_count, 0);
     CHECK(b.rate.bytes_per_s > 100 * MB);
 }
@@ -319,8 +319,8 @@ TEST(laws_are_found_by_name)
 }
 
 CHECK_MAIN(RUN(it_begins_with_half_a_buffer_per_reaction_and_doubles),
-    RUN(it_does_not_grow_beyond_what_is_used), RUN(the_strongest_of_a_window_counts_at_once),
-    RUN(the_window_does_not_grow_while_the_rate_is_cut), RUN(the_way_back_leads_to_what_is_drained),
+    RUN(rate_does_not_grow_beyond_its_use), RUN(the_strongest_of_a_window_counts_at_once),
+    RUN(the_window_does_not_grow_while_the_rate_is_cut), RUN(recovery_leads_to_the_drain),
     RUN(after_a_long_silence_it_probes), RUN(a_far_receiver_is_probed_by_steps_that_it_can_tell_of),
     RUN(the_slowest_receiver_is_the_one_to_follow),
     RUN(one_below_its_fair_share_takes_larger_steps), RUN(forged_reports_do_not_go_below_the_floor),

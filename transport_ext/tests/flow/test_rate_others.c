@@ -1,4 +1,4 @@
-/* test_rate_others.c: the laws beside the adaptive one, step by step in virtual time. */
+/* test_rate_others.c: all laws but the adaptive one, step by step in virtual time. */
 #include "flow/rate.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -13,7 +13,7 @@ static rsti_rate_params_t params_of(double initial)
     return params;
 }
 
-/* Sends at the rate, or at what the application has. */
+/* Sends at the rate, or at the application's rate if that is less. */
 static void pass(rsti_rate_t *rate, int64_t ms, double most)
 {
     for (int64_t i = 0; i < ms; i++) {
@@ -99,7 +99,7 @@ TEST(nak_steps_grow_twenty_times)
     }
 }
 
-TEST(nak_begins_without_a_limit_and_cuts_what_was_sent)
+TEST(nak_law_begins_unlimited_and_cuts_the_sent_rate)
 {
     rsti_rate_t rate;
     const rsti_rate_params_t params = params_of(0);
@@ -132,7 +132,7 @@ TEST(nak_triggers_are_the_users)
     CHECK_EQ(mb_per_s(&rate), 100);
 }
 
-TEST(fixed_is_what_the_user_says)
+TEST(fixed_rate_is_the_user_s)
 {
     rsti_rate_t rate;
     rsti_rate_params_t params = params_of(1000);
@@ -197,6 +197,6 @@ TEST(an_upper_limit_that_is_lowered_beats_the_floor)
 
 CHECK_MAIN(RUN(nak_cuts_by_the_highest_trigger_of_a_window),
     RUN(nak_steps_grow_with_the_time_since_the_last_one), RUN(nak_steps_grow_twenty_times),
-    RUN(nak_begins_without_a_limit_and_cuts_what_was_sent), RUN(nak_triggers_are_the_users),
-    RUN(fixed_is_what_the_user_says), RUN(aimd_halves_once_per_round_and_adds),
+    RUN(nak_law_begins_unlimited_and_cuts_the_sent_rate), RUN(nak_triggers_are_the_users),
+    RUN(fixed_rate_is_the_user_s), RUN(aimd_halves_once_per_round_and_adds),
     RUN(unlimited_stays_so), RUN(an_upper_limit_that_is_lowered_beats_the_floor))

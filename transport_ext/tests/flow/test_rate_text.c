@@ -1,4 +1,5 @@
-/* test_rate_text.c: what rs-rate says, row by row: taken values, and refusals by their words. */
+/* test_rate_text.c: the texts of rs-rate, row by row: accepted values, and the words of refusals.
+ */
 #include "flow/rate_text.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -149,7 +150,7 @@ TEST(a_text_of_any_length_is_refused_whole)
     CHECK_EQ(choice.params.initial, 1);
 }
 
-TEST(equal_is_what_says_the_same)
+TEST(equal_texts_give_equal_rates)
 {
     static const struct {
         const char *a, *b;
@@ -186,4 +187,4 @@ TEST(equal_is_what_says_the_same)
 CHECK_MAIN(RUN(a_name_alone_is_the_law_with_its_defaults), RUN(fixed_is_a_rate_or_a_packet_rate),
     RUN(each_key_reaches_its_field), RUN(the_default_least_yields_to_a_smaller_wish),
     RUN(refusals_say_which_piece_and_why), RUN(an_option_is_refused_without_a_channel),
-    RUN(a_text_of_any_length_is_refused_whole), RUN(equal_is_what_says_the_same))
+    RUN(a_text_of_any_length_is_refused_whole), RUN(equal_texts_give_equal_rates))

@@ -1,5 +1,5 @@
-/* Where reports begin, W, and X, from far too small buffers to plenty: tables, and what holds for
- * all. */
+/* The fill at which reports begin, the window W and the headroom X, from far too small buffers to
+ * large ones: tables, and properties that always hold. */
 #include "flow/reaction.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -47,8 +47,8 @@ TEST(reports_begin_where_they_leave_room_for_a_stop)
     }
 }
 
-/* What comes after a stop is what its link brings, whatever its consumer could take. */
-TEST(who_could_take_more_than_comes_needs_no_more_room)
+/* After a stop the data arrive at the rate of the link, whatever the consumer could take. */
+TEST(consumer_faster_than_arrivals_needs_no_more_room)
 {
     static const struct {
         double coming;
@@ -62,11 +62,10 @@ TEST(who_could_take_more_than_comes_needs_no_more_room)
     }
     const rsti_reaction_t flood = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 4008000,
         10 * MS, RATE, 9 * RATE, RATE);
-    CHECK(is_near(flood.fill_low,
-        1 / 4.008)); /* nor does what its consumer will not keep up with */
+    CHECK(is_near(flood.fill_low, 1 / 4.008)); /* nor at a rate that its consumer cannot sustain */
 }
 
-/* From far away a queue of a round trip is no overload. */
+/* On a long path a queue of a round trip is no overload. */
 TEST(reports_begin_no_earlier_than_a_round_trip_can_steer)
 {
     static const struct {
@@ -80,7 +79,7 @@ TEST(reports_begin_no_earlier_than_a_round_trip_can_steer)
     }
 }
 
-/* A larger buffer never survives less. */
+/* A larger buffer survives every stop that a smaller one survives. */
 TEST(the_margin_rises_with_the_buffer)
 {
     static const int64_t round_trips[] = {0, MS / 10, MS, 10 * MS, 100 * MS};
@@ -100,7 +99,7 @@ TEST(the_margin_rises_with_the_buffer)
     }
 }
 
-TEST(what_is_not_known_counts_as_slow_and_safe)
+TEST(unknown_values_count_as_slow_and_safe)
 {
     const rsti_reaction_t none = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 0, MS, RATE,
         RATE, RATE);
@@ -115,6 +114,6 @@ TEST(what_is_not_known_counts_as_slow_and_safe)
 }
 
 CHECK_MAIN(RUN(reports_begin_where_they_leave_room_for_a_stop),
-    RUN(who_could_take_more_than_comes_needs_no_more_room),
+    RUN(consumer_faster_than_arrivals_needs_no_more_room),
     RUN(reports_begin_no_earlier_than_a_round_trip_can_steer),
-    RUN(the_margin_rises_with_the_buffer), RUN(what_is_not_known_counts_as_slow_and_safe))
+    RUN(the_margin_rises_with_the_buffer), RUN(unknown_values_count_as_slow_and_safe))

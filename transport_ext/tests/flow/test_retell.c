@@ -1,11 +1,11 @@
-/* When words are told again: at once when they change, then ever less often while no data come, and
- * never twice at one instant, whatever was told before the first look. */
+/* When values are sent again: at once when they change, then ever less often while no data come,
+ * and never twice at one instant, whatever was sent before the first check. */
 #include "flow/retell.h"
 #include "tests/check.h"
 
 #define MS RSTI_NS_PER_MS
 
-/* Looks every 100 us for a second; returns how often they were told. */
+/* Checks every 100 us for a second; returns how often they were sent. */
 static int told_in_a_second(rsti_retell_t *retell, bool has_data, int64_t begin_ns)
 {
     int told = 0;
@@ -41,8 +41,8 @@ TEST(not_while_data_come)
     CHECK(told_in_a_second(&retell, false, 1001 * MS) > 3);
 }
 
-/* A status message for every look at one instant would be a storm that never ends. */
-TEST(what_was_never_told_by_a_look_is_not_told_at_every_look)
+/* A status message for every check at one instant would be a storm without end. */
+TEST(unsent_values_are_not_sent_at_every_check)
 {
     rsti_retell_t retell = {0};
     const int told = told_in_a_second(&retell, false, 0);
@@ -51,4 +51,4 @@ TEST(what_was_never_told_by_a_look_is_not_told_at_every_look)
 }
 
 CHECK_MAIN(RUN(ever_less_often_while_no_data_come), RUN(not_while_data_come),
-    RUN(what_was_never_told_by_a_look_is_not_told_at_every_look))
+    RUN(unsent_values_are_not_sent_at_every_check))

@@ -18,7 +18,7 @@ TEST(the_first_sample_is_the_estimate)
     CHECK_EQ(rtt.least_ns, 100 * MS);
 }
 
-TEST(what_is_no_round_trip_changes_nothing)
+TEST(invalid_round_trips_change_nothing)
 {
     rsti_rtt_t rtt;
     rsti_rtt_init(&rtt);
@@ -78,7 +78,7 @@ TEST(asked_at_once_then_ever_less)
     CHECK(rsti_rtt_is_ask_due(&rtt, RSTI_RTT_ASK_FIRST_NS)); /* no answer came */
     (void)rsti_rtt_on_sample(&rtt, 40 * MS);
     rsti_rtt_on_asked(&rtt, 0);
-    CHECK(!rsti_rtt_is_ask_due(&rtt, 40 * MS - 1)); /* not before the last one is back */
+    CHECK(!rsti_rtt_is_ask_due(&rtt, 40 * MS - 1)); /* not before the last answer */
     CHECK(rsti_rtt_is_ask_due(&rtt, 40 * MS));
     for (int i = 0; i < RSTI_RTT_FIRST_SAMPLES; i++) {
         (void)rsti_rtt_on_sample(&rtt, 40 * MS);
@@ -102,12 +102,12 @@ TEST(only_the_first_answer_to_a_question_of_ours_counts)
     CHECK_EQ(rtt.smoothed_ns, 70);
     CHECK(!rsti_rtt_on_answer(&rtt, 100, 0, 300)); /* duplicated on the way */
     rsti_rtt_on_asked(&rtt, 300);
-    CHECK(!rsti_rtt_on_answer(&rtt, 300, 101, 400)); /* held longer than it was away */
+    CHECK(!rsti_rtt_on_answer(&rtt, 300, 101, 400)); /* held longer than the round trip */
     rsti_rtt_on_asked(&rtt, 400);
     CHECK(!rsti_rtt_on_answer(&rtt, 400, -1, 500));
     rsti_rtt_on_asked(&rtt, 500);
     CHECK(!rsti_rtt_on_answer(&rtt, 500, 0, 499));
-    /* Late ones count as long as their question is remembered. */
+    /* Late answers count as long as their request is remembered. */
     for (int i = 0; i <= RSTI_RTT_PENDING; i++) {
         rsti_rtt_on_asked(&rtt, 1000 + i);
     }
@@ -133,5 +133,5 @@ TEST(the_least_is_forgotten_in_time)
 
 CHECK_MAIN(RUN(only_the_first_answer_to_a_question_of_ours_counts),
     RUN(the_least_is_forgotten_in_time), RUN(the_first_sample_is_the_estimate),
-    RUN(what_is_no_round_trip_changes_nothing), RUN(estimates_stay_among_the_samples),
+    RUN(invalid_round_trips_change_nothing), RUN(estimates_stay_among_the_samples),
     RUN(it_follows_a_change), RUN(asked_at_once_then_ever_less))

@@ -1,5 +1,5 @@
-/* Who holds a stream back, and since when: the rules one by one, and random readers against a model
- * that keeps every past round. */
+/* The slowest reader of a stream, and since when: the rules one by one, and random readers against
+ * a model that keeps every past round. */
 #include "flow/slowest.h"
 #include "tests/check.h"
 #include "util/rng.h"
@@ -35,7 +35,7 @@ TEST(the_least_position_holds_and_equals_do_not_take_turns)
     CHECK_EQ(slowest.position, 100);
 }
 
-TEST(who_goes_holds_nobody_any_more)
+TEST(departed_reader_holds_nothing)
 {
     rsti_slowest_t slowest = {0};
     CHECK(look(&slowest, (reader_t[]){{0, 5}}, 1, 1)); /* an id of 0 is one as well */
@@ -93,4 +93,4 @@ TEST(random_readers_agree_with_a_model)
 }
 
 CHECK_MAIN(RUN(the_least_position_holds_and_equals_do_not_take_turns),
-    RUN(who_goes_holds_nobody_any_more), RUN(random_readers_agree_with_a_model))
+    RUN(departed_reader_holds_nothing), RUN(random_readers_agree_with_a_model))

@@ -1,5 +1,5 @@
-/* test_sm_repeat.c: a sender that stands at an old limit is told the new one again, one that knows
- * it or has nothing to send is left alone. */
+/* test_sm_repeat.c: a sender that stopped at an old limit is sent the new one again; a sender that
+ * knows it or has nothing to send is not. */
 #include "flow/sm_repeat.h"
 #include "tests/check.h"
 #include "util/clock.h"
@@ -36,12 +36,12 @@ TEST(repeats_at_growing_intervals_while_the_sender_stands_at_an_old_limit)
     announce(3 * WINDOW);
     CHECK(!rsti_sm_repeat_is_due(&repeat, hwm, MTU, now_ns));
     CHECK_EQ(repeat.due_ns, now_ns + RSTI_SM_REPEAT_NS);
-    /* It went on: nothing is due, and the next stop waits its time again. */
+    /* It went on: nothing is due, and the next stop waits for the full time again. */
     CHECK(!rsti_sm_repeat_is_due(&repeat, WINDOW + 1, MTU, now_ns + RSTI_SM_REPEAT_NS));
     CHECK_EQ(repeat.due_ns, RSTI_NO_DEADLINE);
 }
 
-TEST(leaves_alone_who_stands_elsewhere)
+TEST(senders_at_other_positions_are_left_alone)
 {
     rsti_sm_repeat_init(&repeat);
     CHECK(!rsti_sm_repeat_is_due(&repeat, 0, MTU, 0)); /* before the first */
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 {
     static const check_case_t cases[] = {
         RUN(repeats_at_growing_intervals_while_the_sender_stands_at_an_old_limit),
-        RUN(leaves_alone_who_stands_elsewhere),
+        RUN(senders_at_other_positions_are_left_alone),
         RUN(several_lost_in_a_row_are_seen_as_far_as_limits_are_remembered),
         RUN(the_first_interval_follows_the_round_trip),
     };

@@ -1,5 +1,5 @@
-/* test_standstill.c: when a receiver's own window counts under a rate, and for how long at most.
- * The random sequences are those of tests/unit/test_flow_models.py. */
+/* test_standstill.c: when a receiver's own window limits a stream under a rate, and for how long at
+ * most. The random sequences are those of tests/unit/test_flow_models.py. */
 #include "flow/reaction.h"
 #include "flow/standstill.h"
 #include "tests/check.h"
@@ -25,7 +25,7 @@ static void status(world_t *w, int64_t id, int64_t consumed)
     (void)rsti_fill_truth_on_status(&w->truth, id, consumed, BUFFER, w->now_ns);
 }
 
-/* Two receivers that have both moved. */
+/* Two receivers whose positions have both advanced. */
 static world_t begin(void)
 {
     world_t w = {.now_ns = MS};
@@ -62,7 +62,7 @@ static int64_t reach(void)
     return rsti_reaction(TARGET, RSTI_DETECT_NS, BUFFER, RTT, DRAIN, DRAIN, DRAIN).reach_ns;
 }
 
-/* Receiver 1 has stood for long and says so. */
+/* Receiver 1 has stood still for long and reports it. */
 static world_t standing(void)
 {
     world_t w = begin();
@@ -105,7 +105,7 @@ TEST(it_ends_when_the_reports_do)
 {
     world_t w = standing();
     CHECK_EQ(limit(&w, SENT), SENT + BUFFER / 2);
-    status(&w, 1, SENT - BUFFER / 2 + MTU); /* it moves, and has no more room than that */
+    status(&w, 1, SENT - BUFFER / 2 + MTU); /* it advances, and has no more room than that */
     CHECK_EQ(limit(&w, SENT), SENT + BUFFER / 2 + MTU);
     w.now_ns += reach() - 1;
     report(&w, 1, 1.0); /* full, but it does not stand */
@@ -120,7 +120,7 @@ TEST(it_ends_when_the_reports_do)
     CHECK_EQ(limit(&w, SENT), FAR);
 }
 
-TEST(who_never_moved_or_is_unknown_holds_nothing)
+TEST(unmoved_or_unknown_receivers_hold_nothing)
 {
     world_t w = begin();
     status(&w, 3, 0);
@@ -133,7 +133,7 @@ TEST(who_never_moved_or_is_unknown_holds_nothing)
     CHECK_EQ(limit(&w, SENT), FAR);
 }
 
-/* It heard that another one had reported as strongly, and stayed silent. */
+/* It heard an equally strong report of another receiver, and stayed silent. */
 TEST(of_two_that_stand_the_fuller_one_counts)
 {
     world_t w = begin();
@@ -171,5 +171,5 @@ TEST(it_holds_for_a_quarter_of_a_second_and_then_for_a_sixth_of_the_time)
 }
 
 CHECK_MAIN(RUN(its_window_counts_after_a_reaction_time), RUN(it_ends_when_the_reports_do),
-    RUN(who_never_moved_or_is_unknown_holds_nothing), RUN(of_two_that_stand_the_fuller_one_counts),
+    RUN(unmoved_or_unknown_receivers_hold_nothing), RUN(of_two_that_stand_the_fuller_one_counts),
     RUN(it_holds_for_a_quarter_of_a_second_and_then_for_a_sixth_of_the_time))

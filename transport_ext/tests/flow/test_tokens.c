@@ -1,4 +1,4 @@
-/* test_tokens.c: the account step by step: bursts, states and their limits, debt, changes. */
+/* test_tokens.c: the token bucket step by step: bursts, its limits, debt, changes of rate. */
 #include "flow/fill_report.h"
 #include "flow/tokens.h"
 #include "tests/check.h"
@@ -63,12 +63,12 @@ TEST(datagrams_limit_too)
     CHECK(sent > 4950 && sent <= 5010);
 }
 
-TEST(what_is_sent_again_spends_down_to_a_limit)
+TEST(retransmissions_spend_down_to_a_limit)
 {
     rsti_tokens_t tokens;
     rsti_tokens_init(&tokens, 100e6, RSTI_RATE_MAX, MTU, 0);
     rsti_tokens_spend(&tokens, 200000, 150, 0);
-    rsti_tokens_spend(&tokens, 100000, 75, 0); /* sent again: a debt */
+    rsti_tokens_spend(&tokens, 100000, 75, 0); /* a retransmission: a debt */
     CHECK_EQ(rsti_tokens_due_ns(&tokens, MTU, 1, 0), 1014080 + 1 + 1);
     rsti_tokens_spend(&tokens, INT64_MAX, INT64_MAX, 0); /* a storm: 8 bursts, 16 ms */
     const int64_t due_ns = rsti_tokens_due_ns(&tokens, 0, 0, 0);
@@ -84,7 +84,7 @@ TEST(a_changed_rate_counts_from_then_on)
     CHECK_EQ(rsti_tokens_room(&tokens, MS), 20000);    /* its burst is smaller */
     rsti_tokens_spend(&tokens, 20000, 0, MS);
     CHECK_EQ(rsti_tokens_room(&tokens, 2 * MS), 10000);
-    rsti_tokens_set(&tokens, 100e6, RSTI_RATE_MAX, 2 * MS); /* faster: nothing is given */
+    rsti_tokens_set(&tokens, 100e6, RSTI_RATE_MAX, 2 * MS); /* faster: no extra tokens */
     CHECK_EQ(rsti_tokens_room(&tokens, 2 * MS), 10000);
     rsti_tokens_set(&tokens, RSTI_RATE_MAX, RSTI_RATE_MAX, 2 * MS);
     CHECK_EQ(rsti_tokens_ask(&tokens, 1 << 30, 1000000, 2 * MS), RSTI_TOKENS_FREE);
@@ -120,10 +120,10 @@ TEST(wild_numbers_are_clamped)
     }
     rsti_tokens_init(&tokens, 1e6, RSTI_RATE_MAX, MTU, 10 * MS);
     rsti_tokens_spend(&tokens, 4 * MTU, 0, 10 * MS);
-    CHECK_EQ(rsti_tokens_room(&tokens, 0), 0); /* time that goes back is no time */
+    CHECK_EQ(rsti_tokens_room(&tokens, 0), 0); /* time that goes back earns nothing */
 }
 
 CHECK_MAIN(RUN(states_change_exactly_at_their_limits),
     RUN(more_than_a_burst_goes_when_the_account_is_full), RUN(datagrams_limit_too),
-    RUN(what_is_sent_again_spends_down_to_a_limit), RUN(a_changed_rate_counts_from_then_on),
+    RUN(retransmissions_spend_down_to_a_limit), RUN(a_changed_rate_counts_from_then_on),
     RUN(fractions_are_not_lost), RUN(wild_numbers_are_clamped))

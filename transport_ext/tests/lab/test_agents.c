@@ -1,5 +1,5 @@
-/* test_agents.c: a run with real agents is set up, keeps what it must, and gives everything back:
- * in virtual time, and in real time, where a busy machine decides how much there is to keep. */
+/* test_agents.c: a run with real agents is set up, keeps its invariants, and frees everything: in
+ * virtual time, and in real time, where a busy machine limits how much can be checked. */
 #include "lab/agents.h"
 #include "tests/lab/world.h"
 #include "util/error.h"
@@ -11,7 +11,7 @@
 
 static char dir[64]; /* of the drivers' files, made with each world */
 
-/* One sender by credit, at 20 MB/s of the application for 0.1 s, to so many receivers. */
+/* One sender by credit, at 20 MB/s of the application for 0.1 s, to that many receivers. */
 static void make_world(world_t *world, int receivers, double loss)
 {
     *world = (world_t){0};
@@ -67,7 +67,7 @@ static void run_world(int receivers, double loss)
     remove_files();
 }
 
-TEST(what_is_sent_arrives)
+TEST(sent_data_arrive)
 {
     run_world(1, 0);
     run_world(1, 0.02);
@@ -80,9 +80,10 @@ static rsti_lab_sender_spec_t *sender_of(world_t *world)
     return (rsti_lab_sender_spec_t *)(world->values + 1 + SAME_SIZE(run) + 1);
 }
 
-/* One receiver stands still for a while and says so; then four forgers speak beside it, one of them
- * word for word as it did. Another one's reports are exchanged. One report each per millisecond. */
-TEST(liars_and_forgers_put_in_what_their_records_say)
+/* One receiver stops for a while and reports it. Then four forgers report beside it, one of them
+ * with the receiver's own words, and the reports of another receiver are replaced. One report each
+ * per millisecond. */
+TEST(liars_and_forgers_send_their_recorded_values)
 {
     world_t world;
     make_world(&world, 2, 0);
@@ -152,7 +153,7 @@ static void run_in_real_time(int receivers)
     for (int i = 0; i < receivers; i++) {
         const double consumed = samples->images[i].consumed;
         CHECK(consumed > 0 && consumed <= sender->sent);
-        /* Who had the processor has had the time to take the rest. */
+        /* The thread that had the processor has had the time to read the rest. */
         CHECK(agents.gap_most_ns > 50 * RSTI_NS_PER_MS || consumed == sender->sent);
     }
     rsti_lab_agents_fini(&agents);
@@ -165,7 +166,7 @@ TEST(real_time_delivers_and_has_its_rows_at_their_times)
     run_in_real_time(2);
 }
 
-TEST(what_the_loopback_cannot_be_is_refused)
+TEST(impossible_loopback_worlds_are_refused)
 {
     world_t world;
     rsti_lab_agents_t agents;
@@ -183,7 +184,7 @@ TEST(what_the_loopback_cannot_be_is_refused)
     remove_files();
 }
 
-CHECK_MAIN(RUN(what_is_sent_arrives), RUN(liars_and_forgers_put_in_what_their_records_say),
+CHECK_MAIN(RUN(sent_data_arrive), RUN(liars_and_forgers_send_their_recorded_values),
     RUN(a_set_up_that_fails_gives_everything_back),
     RUN(real_time_delivers_and_has_its_rows_at_their_times),
-    RUN(what_the_loopback_cannot_be_is_refused))
+    RUN(impossible_loopback_worlds_are_refused))

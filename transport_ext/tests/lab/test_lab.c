@@ -1,5 +1,5 @@
-/* test_lab.c: the engine against queues that are worked out by hand, and what every run must keep:
- * one seed is one run, nothing is lost that is not repaired, no queue is longer than its buffer. */
+/* test_lab.c: the engine against queues computed by hand, and the invariants of every run: one seed
+ * gives one run, every loss is repaired, no queue exceeds its buffer. */
 #include "lab/lab.h"
 #include "tests/lab/world.h"
 #include "util/clock.h"
@@ -52,7 +52,7 @@ static bool is_near(double value, double expected, double within)
     return value >= expected - within && value <= expected + within;
 }
 
-/* 50 MB/s into a capacity of 100: nothing waits; all but what is on the link is consumed. */
+/* 50 MB/s into a capacity of 100: nothing waits; all but the bytes in flight is consumed. */
 TEST(a_constant_rate_below_the_capacity_has_no_queue)
 {
     world_t world = {0};
@@ -89,10 +89,10 @@ TEST(a_stop_makes_the_queue_of_its_length)
     rsti_lab_fini(&lab);
 }
 
-/* 150 MB/s under fc=max, whose limit follows the fastest. The other one, at 100, is full after 78
- * ms (a first burst of 2 ms counts). Then the sender stands beyond its buffer, and all of the 150
- * that is not sent again is dropped. */
-TEST(what_finds_the_buffer_full_is_counted_and_asked_for)
+/* 150 MB/s under fc=max, whose limit follows the fastest receiver. The other one, at 100, is full
+ * after 78 ms (a first burst of 2 ms counts). Then the sender is beyond its buffer, and of the 150
+ * everything that is not retransmitted is dropped. */
+TEST(overruns_are_counted_and_requested)
 {
     world_t world = {0};
     add_run(&world, 1, 1);
@@ -112,7 +112,7 @@ TEST(what_finds_the_buffer_full_is_counted_and_asked_for)
     rsti_lab_fini(&lab);
 }
 
-/* Credit: never more than the buffer, no overrun, whatever the consumer does; the link is full. */
+/* Credit: never more than the buffer, no overrun, whatever the consumer does; the path is full. */
 TEST(credit_keeps_within_the_buffer)
 {
     world_t world = {0};
@@ -132,8 +132,8 @@ TEST(credit_keeps_within_the_buffer)
     rsti_lab_fini(&lab);
 }
 
-/* 3 % of the datagrams are lost: all of it arrives in order, and 3 % is sent twice. */
-TEST(what_the_link_loses_is_sent_again)
+/* 3 % of the datagrams are lost: everything arrives in order, and 3 % is sent twice. */
+TEST(losses_are_retransmitted)
 {
     world_t world = {0};
     add_run(&world, 3, 5);
@@ -191,7 +191,7 @@ TEST(gaps_are_cut_and_bounded)
     }
     CHECK_EQ(gaps.count, RSTI_LAB_GAPS_MAX);
     CHECK_EQ(gaps.gaps[RSTI_LAB_GAPS_MAX - 1].to, 1005 + 10 * 999);
-    /* A cut that would need one more is not made: it is asked for again. */
+    /* A cut that would need one more value is not made: it is requested again. */
     CHECK_EQ(rsti_lab_gaps_remove(&gaps, 1001, 1002), 0);
 }
 
@@ -223,7 +223,7 @@ TEST(a_reference_to_nothing_is_named)
 }
 
 CHECK_MAIN(RUN(a_constant_rate_below_the_capacity_has_no_queue),
-    RUN(a_stop_makes_the_queue_of_its_length),
-    RUN(what_finds_the_buffer_full_is_counted_and_asked_for), RUN(credit_keeps_within_the_buffer),
-    RUN(what_the_link_loses_is_sent_again), RUN(one_seed_is_one_run), RUN(gaps_are_cut_and_bounded),
-    RUN(a_record_that_is_wrong_is_named), RUN(a_reference_to_nothing_is_named))
+    RUN(a_stop_makes_the_queue_of_its_length), RUN(overruns_are_counted_and_requested),
+    RUN(credit_keeps_within_the_buffer), RUN(losses_are_retransmitted), RUN(one_seed_is_one_run),
+    RUN(gaps_are_cut_and_bounded), RUN(a_record_that_is_wrong_is_named),
+    RUN(a_reference_to_nothing_is_named))

@@ -1,5 +1,5 @@
-/* test_wire.c: what a wire does with datagrams: order, delay, loss, the interface, groups, and what
- * leads nowhere. */
+/* test_wire.c: the simulated wire: order, delay, loss, the interface, groups, and datagrams without
+ * a destination. */
 #include "lab/wire.h"
 #include "tests/check.h"
 #include "util/error.h"
@@ -84,7 +84,7 @@ TEST(a_lane_keeps_order_and_takes_its_time)
     rsti_lab_wire_fini(&net.wire);
 }
 
-/* 1 MB/s: a datagram takes a millisecond, and of those that wait two milliseconds are taken. */
+/* 1 MB/s: a datagram takes a millisecond, and only two milliseconds of them may wait. */
 TEST(an_interface_takes_no_more_than_it_can_soon_send)
 {
     net_t net;
@@ -123,13 +123,13 @@ TEST(a_group_is_its_members)
     CHECK_EQ(receive_number(&net, 1, member), 1);
     CHECK_EQ(receive_number(&net, 2, other), -1);
     CHECK_EQ(send_number(&net, 0, from, "10.0.0.2:4000", 2),
-        1); /* a member's socket takes the group's alone */
+        1); /* only the member's socket receives the group */
     CHECK_EQ(receive_number(&net, 1, member), -1);
     CHECK_EQ(net.wire.ports[1].dropped, 1);
     rsti_lab_wire_fini(&net.wire);
 }
 
-TEST(what_leads_nowhere_is_gone)
+TEST(datagrams_without_a_destination_vanish)
 {
     net_t net;
     net_open(&net, MS);
@@ -138,7 +138,7 @@ TEST(what_leads_nowhere_is_gone)
     rsti_socket_t *to = open_socket(&net, 1, "10.0.0.2:4000", NULL);
     rsti_socket_t *apart = open_socket(&net, 2, "10.0.0.3:4000", NULL);
     CHECK_EQ(send_number(&net, 0, from, "10.0.0.3:4000", 1), 1); /* no lane */
-    CHECK_EQ(send_number(&net, 0, from, "10.0.0.9:4000", 1), 1); /* nobody */
+    CHECK_EQ(send_number(&net, 0, from, "10.0.0.9:4000", 1), 1); /* no receiver */
     CHECK_EQ(send_number(&net, 0, from, "10.0.0.2:4001", 1),
         1); /* no socket: dropped by its host */
     CHECK_EQ(send_number(&net, 0, from, "10.0.0.2:4000", 2), 1);
@@ -153,7 +153,7 @@ TEST(what_leads_nowhere_is_gone)
     CHECK_EQ(rsti_lab_wire_init(&net.wire, RSTI_LAB_HOSTS_MAX + 1, MS, 1), -RST_EINVAL);
 }
 
-/* Even numbers; what it was shown of the last one. */
+/* Drops even numbers, and records the last datagram. */
 typedef struct guard_t {
     int32_t seen_count, from, to;
     uint16_t source_port;
@@ -184,7 +184,7 @@ TEST(a_guard_sees_what_enters_a_lane_and_what_is_posted_it_does_not)
     for (int32_t i = 0; i < 3; i++) {
         CHECK_EQ(send_number(&net, 1, from, "10.0.0.1:4000", i), 1);
     }
-    CHECK_EQ(send_number(&net, 1, from, "10.0.0.3:4000", 4), 1); /* no lane: nothing to guard */
+    CHECK_EQ(send_number(&net, 1, from, "10.0.0.3:4000", 4), 1); /* no lane: no lock needed */
     CHECK_EQ(guard.seen_count, 3);
     CHECK_EQ(guard.from, 1);
     CHECK_EQ(guard.to, 0);
@@ -210,5 +210,5 @@ TEST(a_guard_sees_what_enters_a_lane_and_what_is_posted_it_does_not)
 
 CHECK_MAIN(RUN(a_lane_keeps_order_and_takes_its_time),
     RUN(an_interface_takes_no_more_than_it_can_soon_send), RUN(a_group_is_its_members),
-    RUN(what_leads_nowhere_is_gone),
+    RUN(datagrams_without_a_destination_vanish),
     RUN(a_guard_sees_what_enters_a_lane_and_what_is_posted_it_does_not))

@@ -64,7 +64,7 @@ static inline void memory_log_fini(memory_log_t *memory)
     free(memory->log.base);
 }
 
-/* A frame header put down by hand; length may be negative. */
+/* Writes a frame header directly; length may be negative. */
 static inline void put_frame(uint8_t *term, int16_t type, int32_t length, int32_t term_offset,
     int32_t term_id)
 {

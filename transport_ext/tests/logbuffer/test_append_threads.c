@@ -1,6 +1,6 @@
 /* A14 and more: producers race over many term ends while one thread reads and one cleans and moves
  * the limit, as client and driver do. Each message carries its producer and number, so that a lost,
- * doubled, torn or overtaken one shows. */
+ * duplicated, torn or reordered one is detected. */
 #include "logbuffer/appender.h"
 #include "logbuffer/reader.h"
 #include "logbuffer/rebuilder.h"
@@ -79,14 +79,14 @@ static int64_t send_claimed(producer_t *producer)
     }
     if (rsti_rng_below(&producer->rng, 4) == 0) {
         rsti_append_abort(frame);
-        return RST_ADMIN_ACTION; /* as if it had not been sent: again */
+        return RST_ADMIN_ACTION; /* as if it had not been sent: sent again */
     }
     memcpy((uint8_t *)frame + 32, producer->messages[0], producer->lengths[0]);
     rsti_append_commit(frame);
     return result;
 }
 
-/* Sends a few messages in one of the three ways; how many went out. */
+/* Sends a few messages by one of the three calls; returns how many were accepted. */
 static size_t send_some(producer_t *producer, uint32_t number, size_t left)
 {
     const uint64_t way = rsti_rng_below(&producer->rng, 3);
@@ -128,7 +128,7 @@ static void *produce(void *arg)
     return NULL;
 }
 
-/* The driver's part: clean what was read, then let producers go on. */
+/* The driver's part: clean consumed terms, then raise the limit. */
 static void *conduct(void *arg)
 {
     race_t *race = (race_t *)arg;
@@ -221,7 +221,7 @@ static void *read_thread(void *arg)
     if (!read_all(race)) {
         fprintf(stderr, "%s:%d: reader failed (RSTREAM_SEED=%" PRIu64 ")\n", __FILE__,
             race->failed_line, race->seed);
-        exit(1); /* the producers would wait for ever */
+        exit(1); /* otherwise the producers would wait for ever */
     }
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* Every behaviour is tried with the concurrent and with the exclusive form. */
+/* Every test runs with the concurrent and with the exclusive appender. */
 #include "logbuffer/appender.h"
 #include "logbuffer/reader.h"
 #include "rstream/error.h"
@@ -131,7 +131,7 @@ TEST(a_large_message_is_cut_from_any_parts)
     both(fragments);
 }
 
-/* N3: a message that fills its last fragment leaves nothing behind it, not even an empty one. */
+/* N3: a message that fills its last fragment leaves no empty fragment behind it. */
 static void exact_multiples(bool is_exclusive)
 {
     for (int32_t count = 1; count <= 3; count++) {
@@ -203,7 +203,7 @@ static void claims(bool is_exclusive)
     rig_fini(&rig);
 }
 
-/* The claim was given up and its memory erased; then another's message lies there. */
+/* The claim was given up and its memory cleaned; then another claim's message lies there. */
 TEST(a_claim_ended_long_after_it_was_given_up_changes_nothing)
 {
     rig_t rig;
@@ -242,7 +242,8 @@ static void limits(bool is_exclusive)
     rsti_data_header_t *frame;
     CHECK_EQ(rsti_append_claim(&rig.appender, 1, 0, &frame), RST_NOT_CONNECTED);
     rig.log->metadata->is_connected = 1;
-    rig.memory.limit = 1; /* the position before the message counts, it may overshoot */
+    /* the position before the message is compared; its end may exceed the limit */
+    rig.memory.limit = 1;
     CHECK_EQ(append(&rig, pattern, 2000), 1408 + 672);
     CHECK_EQ(append(&rig, pattern, 0), RST_BACK_PRESSURED);
     CHECK_EQ(rsti_append_claim(&rig.appender, 1, 0, &frame), RST_BACK_PRESSURED);
@@ -339,14 +340,14 @@ static void end_of_stream(bool is_exclusive)
     for (int i = 0; i < 100; i++) {
         CHECK_EQ(append(&rig, pattern, 100), RST_MAX_POSITION_EXCEEDED);
     }
-    /* Retries must not count the offset up into the term id. */
+    /* Retries must not carry the offset into the term id. */
     CHECK_EQ(rig.log->metadata->term_tail_counters[index], tail);
     CHECK_EQ(rig.log->metadata->active_term_count, INT32_MAX);
     rig_fini(&rig);
 }
 
 /* A6, A9, N20 */
-TEST(the_end_of_the_stream_is_told)
+TEST(the_end_of_the_stream_is_announced)
 {
     both(end_of_stream);
 }
@@ -358,14 +359,15 @@ TEST(a_rotation_in_progress_is_told)
     rig_t rig;
     rig_init(&rig, false);
     rsti_log_metadata_t *metadata = rig.log->metadata;
-    metadata->active_term_count = 1; /* but the tail of term 1 has not been turned */
+    metadata->active_term_count = 1; /* but the tail of term 1 is not rotated */
     CHECK_EQ(append(&rig, pattern, 1), RST_ADMIN_ACTION);
     metadata->active_term_count = -1;
     CHECK_EQ(append(&rig, pattern, 1), RST_ADMIN_ACTION);
     metadata->active_term_count = 0;
     metadata->term_tail_counters[0] = rsti_tail_pack(TERM_ID, TERM + 4096);
     metadata->term_tail_counters[1] = rsti_tail_pack(rsti_wrap_add_i32(TERM_ID, 1), 64);
-    /* Others crossed the end and went on: the late one helps and pads nothing. */
+    /* Other producers crossed the end and went on: the late one helps to rotate and pads nothing.
+     */
     CHECK_EQ(append(&rig, pattern, 1), RST_ADMIN_ACTION);
     CHECK_EQ(metadata->active_term_count, 1);
     CHECK_EQ(rsti_tail_offset(metadata->term_tail_counters[1], TERM), 64);
@@ -514,7 +516,7 @@ CHECK_MAIN(RUN(a_small_message_is_one_frame), RUN(a_large_message_is_cut_from_an
     RUN(a_claim_is_invisible_until_committed),
     RUN(a_claim_ended_long_after_it_was_given_up_changes_nothing),
     RUN(the_limit_stops_the_next_message), RUN(the_end_of_a_term_is_padded_and_the_log_turned_once),
-    RUN(a_term_filled_exactly_needs_no_padding), RUN(the_end_of_the_stream_is_told),
+    RUN(a_term_filled_exactly_needs_no_padding), RUN(the_end_of_the_stream_is_announced),
     RUN(a_rotation_in_progress_is_told), RUN(a_scribbled_tail_is_an_error),
     RUN(an_appender_goes_on_where_the_log_ends), RUN(many_messages_with_one_claim),
     RUN(many_messages_stop_at_the_limit), RUN(many_messages_stop_at_the_term_end))

@@ -1,5 +1,5 @@
-/* What only an exclusive producer may do: frames made elsewhere, padding; and producers that looked
- * at the log before others turned it. */
+/* Operations of exclusive producers: prepared frames, padding; and producers that read the log's
+ * state before others rotated it. */
 #include "logbuffer/appender.h"
 #include "logbuffer/appender_internal.h"
 #include "logbuffer/rebuilder.h"
@@ -39,7 +39,7 @@ static void end(void)
     rsti_error_clear();
 }
 
-/* A DATA frame of length bytes at an offset of the block, said to lie at term_offset. */
+/* A DATA frame of length bytes at an offset of the block, with term_offset in its header. */
 static int32_t put(int32_t at, int32_t length, int32_t term_offset, int32_t term_id)
 {
     rsti_data_header_t header;
@@ -51,7 +51,7 @@ static int32_t put(int32_t at, int32_t length, int32_t term_offset, int32_t term
     return at + rsti_frame_span(length);
 }
 
-/* A12: blocks of one and of several frames, one behind the other, byte for byte. */
+/* A12: blocks of one and of several frames, one after the other, byte for byte. */
 TEST(blocks_are_copied_as_they_are)
 {
     begin(true);
@@ -71,8 +71,8 @@ TEST(blocks_are_copied_as_they_are)
     end();
 }
 
-/* A12: a block that begins at an odd address; one that fills the term exactly; the next one is the
- * next term's, whose turn it brings about. */
+/* A12: a block at an odd address; a block that fills the term exactly; the next block rotates the
+ * log and lies in the next term. */
 TEST(a_block_fills_a_term)
 {
     static uint8_t odd[TERM + 1];
@@ -117,7 +117,7 @@ static void expect_refused(int64_t offset, const char *what)
         expect_refused(64, what);                                                                  \
     } while (0)
 
-/* A12: every field of the first header, and of the ones behind it, must be right. */
+/* A12: every field of the first header and of the later ones must be right. */
 TEST(wrong_frames_are_refused)
 {
     begin(true);
@@ -142,7 +142,7 @@ TEST(wrong_frames_are_refused)
     end();
 }
 
-/* A12: too long for the rest of the term, no multiple of 32, nothing. */
+/* A12: too long for the rest of the term, not a multiple of 32, empty. */
 TEST(wrong_lengths_of_blocks_are_refused)
 {
     begin(true);
@@ -152,7 +152,7 @@ TEST(wrong_lengths_of_blocks_are_refused)
     CHECK_EQ(rsti_append_frames(&rig.appender, rig.block, TERM + 32), RST_ERROR);
     CHECK_EQ(rsti_append_frames(&rig.appender, rig.block, SIZE_MAX & ~(size_t)31), RST_ERROR);
     CHECK_EQ(rsti_log_producer_position(rig.log), 0);
-    /* Limits come first, as for messages. */
+    /* Limits are checked first, as for messages. */
     rig.memory.limit = 0;
     CHECK_EQ(rsti_append_frames(&rig.appender, rig.block, 64), RST_BACK_PRESSURED);
     rig.log->metadata->is_connected = 0;
@@ -162,7 +162,8 @@ TEST(wrong_lengths_of_blocks_are_refused)
     end();
 }
 
-/* A13: one PAD frame; a term's rest that is too short is padded and turned as ever. */
+/* A13: one PAD frame; when it does not fit, the rest of the term is padded and the log rotated as
+ * usual. */
 TEST(padding_is_one_frame)
 {
     begin(true);
@@ -187,7 +188,7 @@ TEST(padding_is_one_frame)
     end();
 }
 
-/* Where a shared publication's next frame goes is a moment's view of its tail. */
+/* The position of a shared publication's next frame is its tail at one moment. */
 TEST(next_of_a_shared_appender)
 {
     begin(false);
@@ -219,8 +220,8 @@ static void turn(int terms)
     }
 }
 
-/* A15: a producer looks, others turn the log one, two or three terms on, then it claims: the terms
- * that are over take nothing, and the one that has the partition now takes it as its own. */
+/* A15: a producer reads the state, others rotate the log by one, two or three terms, then it
+ * claims: past terms accept nothing, and the claim goes to the current term of the partition. */
 TEST(a_delayed_claim)
 {
     for (int terms = 1; terms <= 3; terms++) {
@@ -254,9 +255,9 @@ static void die(int signal_number)
     siglongjmp(died, 1);
 }
 
-/* A producer that dies while it copies, here at a page that it may not read, leaves the frames
- * before, and none behind the one that it did not end: unblocked, readers miss the end of what was
- * offered, not its middle. */
+/* A producer dies while it copies a block, here at a page that it may not read. Frames before the
+ * incomplete one exist, and none behind it: after unblocking, readers miss the end of the block,
+ * not its middle. */
 TEST(a_block_that_is_not_ended_has_no_frames_behind_it)
 {
     begin(true);
@@ -269,7 +270,7 @@ TEST(a_block_that_is_not_ended_has_no_frames_behind_it)
     const int32_t third = length;
     length = put(length, 1000, length, TERM_ID);
     length = put(length, 64, length, TERM_ID);
-    /* The headers can be read; of the third frame's payload only the beginning. */
+    /* The headers are readable; of the third frame's payload only the beginning. */
     uint8_t *block = pages + page - third - 64;
     memcpy(block, rig.block, (size_t)third + 64);
     const int32_t fourth = length - 64;

@@ -7,7 +7,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TERM RSTI_TERM_MIN_LENGTH
 
-/* Exactly one term, so that the address sanitizer sees every step beyond it. */
+/* Exactly one term, so that the address sanitizer sees every read beyond it. */
 static uint8_t *new_term(void)
 {
     uint8_t *term = (uint8_t *)aligned_alloc(4096, TERM);
@@ -138,7 +138,7 @@ TEST(impossible_frames_end_the_read)
     free(term);
 }
 
-/* A broken peer writes anything anywhere: what is returned stays inside the term. */
+/* A broken peer writes anything anywhere: the result stays inside the term. */
 TEST(scribbled_terms_are_never_left)
 {
     rsti_rng_t rng;

@@ -57,7 +57,7 @@ TEST(the_header_of_a_padding_is_all_that_is_written)
     rsti_gap_t gap;
     CHECK(!rsti_term_gap_scan(term, TERM_ID, TERM - 1024, TERM, TERM, &contiguous, &gap));
     CHECK_EQ(contiguous, TERM);
-    /* A high water mark inside the padding is no gap either. */
+    /* A high-water mark inside the padding is no gap either. */
     CHECK(!rsti_term_gap_scan(term, TERM_ID, TERM - 1024, TERM - 992, TERM, &contiguous, &gap));
     CHECK_EQ(contiguous, TERM);
     memory_log_fini(&memory);
@@ -187,7 +187,7 @@ TEST(cleaning_stops_at_term_ends)
     memory_log_fini(&memory);
 }
 
-/* The naive model: which frames are there, by the unit of 32 bytes in which they begin. */
+/* The naive model: which frames exist, by the unit of 32 bytes in which they begin. */
 typedef struct model_t {
     int32_t spans[UNITS]; /* frame that should lie here; 0 inside frames */
     bool is_there[UNITS];
@@ -300,7 +300,7 @@ TEST(inserting_in_any_order_leaves_the_gaps_of_the_model)
     }
 }
 
-/* Whatever a peer wrote: gaps lie inside the limit, and nothing outside the term changes. */
+/* Whatever a peer writes, gaps lie inside the limit, and nothing outside the term changes. */
 TEST(scribbled_terms_are_never_left)
 {
     rsti_rng_t rng;

@@ -18,7 +18,7 @@ TEST(terms_are_unblocked_as_the_vectors)
         uint8_t *term = memory.log.terms[0];
         for (size_t f = 0; f < VECTOR_FRAMES_MAX; f++) {
             if (v->frames[f].length != 0) {
-                /* Only lengths, as the vectors have it: a dead producer got no further. */
+                /* Lengths only, as in the vectors: a dead producer wrote no more. */
                 rsti_put_i32(term + v->frames[f].offset, v->frames[f].length);
             }
         }
@@ -48,13 +48,13 @@ TEST(a_dead_claim_becomes_padding)
     CHECK_EQ(frame_at(log->terms[0], 64).frame.type, RSTI_FRAME_PAD);
     CHECK_EQ(frame_at(log->terms[0], 64).session_id, MEMORY_LOG_SESSION_ID);
     CHECK(!rsti_log_unblock(log, 64));
-    CHECK(!rsti_log_unblock(log, 192)); /* at the tail: nobody claimed anything */
+    CHECK(!rsti_log_unblock(log, 192)); /* at the tail: nothing is claimed */
     CHECK_EQ(frame_at(log->terms[0], 192).frame.frame_length, 0);
     memory_log_fini(&memory);
 }
 
-/* Its producer died between moving the tail and saying so in the frame; nobody will write behind.
- */
+/* Its producer died between moving the tail and writing the frame's length; no other producer will
+ * write behind. */
 TEST(zeros_up_to_the_tail_are_padded_when_no_producer_is_left)
 {
     memory_log_t memory;
@@ -68,7 +68,7 @@ TEST(zeros_up_to_the_tail_are_padded_when_no_producer_is_left)
     CHECK_EQ(frame_at(log->terms[0], 64).frame.frame_length, 128);
     CHECK_EQ(frame_at(log->terms[0], 64).frame.type, RSTI_FRAME_PAD);
     CHECK(!rsti_log_unblock_to_tail(log, 64));
-    CHECK(!rsti_log_unblock_to_tail(log, 192)); /* nobody claimed anything */
+    CHECK(!rsti_log_unblock_to_tail(log, 192)); /* nothing is claimed */
     memory_log_fini(&memory);
 }
 
@@ -78,7 +78,8 @@ TEST(zeros_to_the_end_are_padded_and_rotated)
     memory_log_t memory;
     memory_log_init(&memory, TERM_ID, TERM);
     rsti_log_t *log = &memory.log;
-    log->metadata->term_tail_counters[0] = rsti_tail_pack(TERM_ID, TERM + 64); /* over-claimed */
+    /* the tail exceeds the term */
+    log->metadata->term_tail_counters[0] = rsti_tail_pack(TERM_ID, TERM + 64);
     CHECK(rsti_log_unblock(log, TERM - 128));
     CHECK_EQ(frame_at(log->terms[0], TERM - 128).frame.frame_length, 128);
     CHECK_EQ(log->metadata->active_term_count, 1);
@@ -87,7 +88,7 @@ TEST(zeros_to_the_end_are_padded_and_rotated)
 }
 
 /* G4 */
-TEST(a_full_term_nobody_turned_is_rotated)
+TEST(full_term_without_rotation_is_rotated)
 {
     memory_log_t memory;
     memory_log_init(&memory, TERM_ID, TERM);
@@ -169,6 +170,6 @@ TEST(scribbled_logs_are_never_left)
 
 CHECK_MAIN(RUN(terms_are_unblocked_as_the_vectors), RUN(a_dead_claim_becomes_padding),
     RUN(zeros_up_to_the_tail_are_padded_when_no_producer_is_left),
-    RUN(zeros_to_the_end_are_padded_and_rotated), RUN(a_full_term_nobody_turned_is_rotated),
+    RUN(zeros_to_the_end_are_padded_and_rotated), RUN(full_term_without_rotation_is_rotated),
     RUN(a_tail_moved_by_a_dead_rotator_is_finished),
     RUN(impossible_positions_and_claims_do_nothing), RUN(scribbled_logs_are_never_left))

@@ -95,7 +95,7 @@ TEST(an_empty_or_whole_log_asks_for_nothing)
     CHECK_EQ(scan(&rig, 0, TERM, 0), TERM);
     CHECK_EQ(rig.naks.count, 0);
     CHECK(!rig.is_loss);
-    CHECK_EQ(scan(&rig, 512, 256, 0), 512); /* a high water mark behind the reader */
+    CHECK_EQ(scan(&rig, 512, 256, 0), 512); /* a high-water mark behind the reader */
     CHECK_EQ(scan(&rig, -64, 256, 0), -64);
     memory_log_fini(&rig.memory);
 }
@@ -151,7 +151,7 @@ TEST(a_gap_of_another_length_is_a_new_one)
     memory_log_fini(&rig.memory);
 }
 
-/* H3: the mark lies in a later term: the gap ends with its own. */
+/* H3: the mark lies in a later term: the gap ends with its own term. */
 TEST(a_gap_ends_with_its_term)
 {
     rig_t rig;

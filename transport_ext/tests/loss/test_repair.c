@@ -49,7 +49,7 @@ TEST(in_order_nothing_is_asked_for)
     CHECK_EQ(repair.gap_count, 0);
     CHECK_EQ(repair.next_due_ns, RSTI_NO_DEADLINE);
     CHECK_EQ(ask(&repair, INT64_MAX).count, 0);
-    CHECK(!rsti_repair_on_data(&repair, 2816, 4224, 0)); /* a double */
+    CHECK(!rsti_repair_on_data(&repair, 2816, 4224, 0)); /* a duplicate */
     CHECK_EQ(repair.gap_count, 0);
 }
 
@@ -72,7 +72,7 @@ TEST(gaps_are_asked_for_at_once_and_again_after_a_round_trip)
     CHECK_EQ(asks.end[1], 512);
     CHECK_EQ(repair.next_due_ns, US + 10 + 14 * MS);
     CHECK_EQ(ask(&repair, US + 14 * MS).count, 0);
-    CHECK(rsti_repair_on_data(&repair, 0, 128, 9 * MS)); /* its answer */
+    CHECK(rsti_repair_on_data(&repair, 0, 128, 9 * MS)); /* its retransmission */
     asks = ask(&repair, US + 10 + 14 * MS);
     CHECK_EQ(asks.count, 1);
     CHECK_EQ(asks.first_count, 0);
@@ -113,12 +113,12 @@ TEST(retries_back_off)
         CHECK(count <= most);
     }
     CHECK(count >= 12);
-    for (int64_t s = 2; s < 100; s++) { /* and goes on for ever */
+    for (int64_t s = 2; s < 100; s++) { /* and so on for ever */
         CHECK(ask(&repair, s * RSTI_REPAIR_RETRY_MAX_NS).count >= 1 || s < 3);
     }
 }
 
-/* Nothing comes any more: the answer is not behind anything. */
+/* No more data come: no later data show that the retransmission is lost. */
 TEST(silence_is_loss)
 {
     rsti_repair_t repair = repair_at(0);
@@ -126,7 +126,7 @@ TEST(silence_is_loss)
     CHECK_EQ(repair.retry_ns, 60 * MS);
     (void)rsti_repair_on_data(&repair, 128, 256, 0);
     CHECK_EQ(ask(&repair, US).count, 1);
-    (void)rsti_repair_on_data(&repair, 256, 384, 3 * MS); /* the queue is still coming */
+    (void)rsti_repair_on_data(&repair, 256, 384, 3 * MS); /* the retransmission is still queued */
     CHECK_EQ(ask(&repair, 6 * MS).count, 0);
     CHECK_EQ(repair.next_due_ns, 7 * MS);
     CHECK_EQ(ask(&repair, 7 * MS).count, 1);
@@ -135,7 +135,7 @@ TEST(silence_is_loss)
     CHECK_EQ(ask(&repair, 19 * MS).count, 1);
 }
 
-TEST(what_comes_late_is_waited_for)
+TEST(late_data_are_waited_for)
 {
     rsti_repair_t repair = repair_at(0);
     rsti_repair_on_rtt(&repair, MS, 0, MS);
@@ -158,20 +158,20 @@ TEST(what_comes_late_is_waited_for)
         position += 256;
     }
     CHECK(repair.reorder_ns < US);
-    /* However late: never longer than half a round trip. */
+    /* However late it is: never longer than half a round trip. */
     (void)rsti_repair_on_data(&repair, position + 128, position + 256, now_ns);
     (void)rsti_repair_on_data(&repair, position, position + 128, now_ns + 900 * MS);
     CHECK_EQ(repair.reorder_ns, MS / 2);
 }
 
-/* Of two NAKs the later one is answered: the earlier one, or its answer, was lost. */
+/* The later of two NAKs is answered: the earlier one, or its retransmission, was lost. */
 TEST(an_overtaken_nak_is_repeated_at_once)
 {
     rsti_repair_t repair = repair_at(0);
     rsti_repair_on_rtt(&repair, 16 * MS, 8 * MS, 16 * MS);
     (void)rsti_repair_on_data(&repair, 128, 256, 0);
     CHECK_EQ(ask(&repair, US).count, 1);
-    (void)rsti_repair_on_data(&repair, 384, 512, 500 * US); /* too near to say anything */
+    (void)rsti_repair_on_data(&repair, 384, 512, 500 * US); /* too close to decide */
     CHECK_EQ(ask(&repair, 501 * US).count, 1);
     (void)rsti_repair_on_data(&repair, 640, 768, 2 * MS);
     CHECK_EQ(ask(&repair, 2 * MS + US).count, 1);
@@ -184,7 +184,7 @@ TEST(an_overtaken_nak_is_repeated_at_once)
     CHECK_EQ(ask(&repair, 18 * MS + 2 * US).count, 0); /* once */
 }
 
-/* Against a list of booleans: the gaps are what did not come, in order, whole, within terms. */
+/* Against a list of booleans: the gaps are the missing frames, in order, complete, within terms. */
 static void run_model(rsti_rng_t *rng, int32_t units, double loss, memory_log_t *memory)
 {
     static bool has[8192];
@@ -232,7 +232,7 @@ static void run_model(rsti_rng_t *rng, int32_t units, double loss, memory_log_t 
     memory_log_fini(memory);
 }
 
-TEST(the_list_is_what_is_missing)
+TEST(the_list_is_the_missing_frames)
 {
     rsti_rng_t rng;
     rsti_rng_init(&rng, check_seed());
@@ -269,6 +269,6 @@ TEST(a_full_list_is_filled_from_the_log)
 
 CHECK_MAIN(RUN(in_order_nothing_is_asked_for),
     RUN(gaps_are_asked_for_at_once_and_again_after_a_round_trip), RUN(a_gap_never_crosses_a_term),
-    RUN(retries_back_off), RUN(silence_is_loss), RUN(what_comes_late_is_waited_for),
-    RUN(an_overtaken_nak_is_repeated_at_once), RUN(the_list_is_what_is_missing),
+    RUN(retries_back_off), RUN(silence_is_loss), RUN(late_data_are_waited_for),
+    RUN(an_overtaken_nak_is_repeated_at_once), RUN(the_list_is_the_missing_frames),
     RUN(a_full_list_is_filled_from_the_log))

@@ -6,7 +6,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TERM (16 * 1024 * 1024)
-#define RESEND_MAX 2097152 /* 16 windows of 131072: what the vectors were made with */
+#define RESEND_MAX 2097152 /* 16 windows of 131072: the parameters of the vectors */
 
 typedef struct resends_t {
     int32_t term_id;
@@ -154,10 +154,10 @@ TEST(many_at_once_and_a_round_trip_of_linger)
     CHECK_EQ(handler.active_count, 0);
     CHECK_EQ(due_ns, RSTI_NO_DEADLINE);
     CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 3500002, on_resend, &resends), 1);
-    /* On a short way a lost retransmission does not cost Aeron's 10 ms. */
+    /* On a short path a lost retransmission does not cost Aeron's 10 ms. */
     rsti_retransmit_set_rtt(&handler, 20000);
     CHECK_EQ(handler.linger_ns, 50000);
-    /* An Aeron receiver came: its numbers again. */
+    /* An Aeron receiver appeared: Aeron's delays again. */
     CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 4096, 64, 64, 3500002, on_resend, &resends), 1);
     rsti_retransmit_set_rtt(&handler, 0);
     CHECK_EQ(handler.pool_size, 1);
@@ -167,7 +167,7 @@ TEST(many_at_once_and_a_round_trip_of_linger)
     CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 8192, 64, 64, 3500004, on_resend, &resends), 0);
     CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 9216, 64, 64, 3500004, on_resend, &resends), 1);
     rsti_retransmit_fini(&handler);
-    /* Groups keep theirs. */
+    /* Groups keep Aeron's delays. */
     CHECK_EQ(rsti_retransmit_init(&handler, true, 16, 0, 10000000), 0);
     rsti_retransmit_set_rtt(&handler, 4000000);
     CHECK_EQ(handler.pool_size, 16);
@@ -190,9 +190,9 @@ TEST(a_full_pool_gives_its_oldest_up)
     rsti_retransmit_fini(&handler);
 }
 
-/* What lingers when the receivers are none any more that repair, or are gone, is not sent again
- * before its time; what is asked for from then on has the one place. */
-TEST(what_lingers_outlives_the_pool_it_lay_in)
+/* When no repairing receiver is left, a lingering retransmission is still not sent again before its
+ * time; later NAKs share one place. */
+TEST(lingering_retransmission_outlives_its_pool)
 {
     rsti_retransmit_handler_t handler;
     resends_t resends = {0};
@@ -218,9 +218,9 @@ TEST(what_lingers_outlives_the_pool_it_lay_in)
     rsti_retransmit_fini(&handler);
 }
 
-/* A socket that takes nothing is no reason to forget: whoever asked would have to ask again, and
- * meet the next new data in front of it. Each pass tries, and none is needed before 50 us. */
-TEST(what_the_socket_does_not_take_waits_for_the_next_pass)
+/* A socket that accepts nothing is no reason to forget a NAK: the receiver would have to ask again,
+ * behind newer data. Each pass tries again, and none is needed before 50 us. */
+TEST(refused_datagrams_wait_for_the_next_pass)
 {
     rsti_retransmit_handler_t handler;
     resends_t resends = {.result = RSTI_RESEND_BLOCKED};
@@ -235,8 +235,7 @@ TEST(what_the_socket_does_not_take_waits_for_the_next_pass)
         CHECK_EQ(handler.active_count, 2);
         CHECK_EQ(rsti_retransmit_process(&handler, 11, on_resend, &resends, &due_ns), 0);
         CHECK_EQ(due_ns, 50011);
-        CHECK_EQ(resends.count,
-            3); /* two when they were asked for, one in the pass: the other waits behind it */
+        CHECK_EQ(resends.count, 3); /* two on the NAK, one in the pass: the other waits behind it */
         resends.result = 0;
         CHECK_EQ(rsti_retransmit_process(&handler, 12, on_resend, &resends, &due_ns), 2);
         CHECK_EQ(resends.count, 5);
@@ -245,7 +244,7 @@ TEST(what_the_socket_does_not_take_waits_for_the_next_pass)
     }
 }
 
-/* H5: what could not be sent holds no place, and is sent when it is asked for again. */
+/* H5: a retransmission that could not be sent holds no place, and is sent on the next NAK. */
 TEST(nothing_sent_takes_no_place)
 {
     rsti_retransmit_handler_t handler;
@@ -276,5 +275,5 @@ TEST(nothing_sent_takes_no_place)
 CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers),
     RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits),
     RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up),
-    RUN(what_lingers_outlives_the_pool_it_lay_in),
-    RUN(what_the_socket_does_not_take_waits_for_the_next_pass), RUN(nothing_sent_takes_no_place))
+    RUN(lingering_retransmission_outlives_its_pool), RUN(refused_datagrams_wait_for_the_next_pass),
+    RUN(nothing_sent_takes_no_place))

@@ -1,4 +1,4 @@
-/* P: faults on purpose: one range of a term once, many gaps once, by stream, session, port and
+/* P: deliberate faults: one range of a term once, many gaps once, by stream, session, port and
  * type. */
 #include "media/fault_target.h"
 #include "protocol/frame.h"
@@ -54,7 +54,7 @@ TEST(many_gaps_once)
         const rsti_fault_view_t view = data_at(5, i * 1408, 10);
         const bool is_dropped = rsti_fault_gaps(&gaps, &view);
         CHECK_EQ(is_dropped, i == 2 || i == 6 || i == 10);
-        CHECK(!is_dropped || !rsti_fault_gaps(&gaps, &view)); /* sent again it passes */
+        CHECK(!is_dropped || !rsti_fault_gaps(&gaps, &view)); /* the retransmission passes */
         dropped += is_dropped;
     }
     CHECK_EQ(dropped, 3);

@@ -1,6 +1,5 @@
 /* test_interceptor.c: rates, order, delay and determinism of injected faults, over a medium in
- * memory and a clock turned by hand. A datagram carries its number, so that its fate can be told.
- */
+ * memory and a virtual clock. A datagram carries its number, so that its fate can be checked. */
 #include "media/hold_queue.h"
 #include "media/interceptor.h"
 #include "protocol/frame.h"
@@ -12,7 +11,7 @@
 #define QUEUE_MAX 40000
 #define BURST 16
 
-/* A medium that keeps what is sent and hands out what the test put in. */
+/* A medium that stores sent datagrams and delivers those that the test put in. */
 typedef struct wire_t {
     uint8_t (*sent)[LENGTH];
     int sent_count;
@@ -192,7 +191,7 @@ static void arrive(bench_t *bench, int16_t type, int32_t total)
     }
 }
 
-/* Receives until nothing comes; returns how many, their numbers in order. */
+/* Receives until nothing comes; returns the count and their numbers in order. */
 static int receive_all(bench_t *bench, int32_t *numbers, int capacity)
 {
     uint8_t bytes[BURST][LENGTH];
@@ -307,7 +306,7 @@ TEST(same_seed_same_fates)
     CHECK(other != sent || memcmp(a, c, (size_t)sent * sizeof a[0]) != 0);
 }
 
-/* P: what the socket did not take is offered again and its dice fall as before. */
+/* P: a datagram that the socket refused is offered again, with the same random decisions. */
 TEST(short_sends_do_not_change_fates)
 {
     static int32_t expected[QUEUE_MAX];
@@ -364,7 +363,7 @@ TEST(reordered_ones_come_later_and_are_not_lost)
     CHECK(bench_open(&bench, &params));
     arrive(&bench, RSTI_FRAME_DATA, 5000);
     int total = receive_all(&bench, numbers, QUEUE_MAX);
-    /* The last ones may wait for followers: time sets them free. */
+    /* The last ones may wait for followers until a timeout delivers them. */
     bench.manual.now_ns += RSTI_FAULT_REORDER_NS;
     total += receive_all(&bench, numbers + total, QUEUE_MAX - total);
     CHECK_EQ(total, 5000);
@@ -420,7 +419,7 @@ TEST(delay_keeps_order_and_time)
     bench_close(&bench);
 }
 
-/* At its limit the delay line loses, and says so. */
+/* At its limit the delay line drops, and counts it. */
 TEST(full_delay_line_loses)
 {
     static int32_t numbers[QUEUE_MAX];
@@ -436,7 +435,7 @@ TEST(full_delay_line_loses)
     rsti_media_interceptor_counts(&bench.media, &counts);
     CHECK(counts.lost > 0);
     CHECK_EQ(received + counts.lost, total);
-    /* And works on afterwards. */
+    /* And it works afterwards. */
     arrive(&bench, RSTI_FRAME_DATA, 10);
     CHECK_EQ(receive_all(&bench, numbers, QUEUE_MAX), 0);
     bench.manual.now_ns += params.delay_ns;
@@ -444,7 +443,7 @@ TEST(full_delay_line_loses)
     bench_close(&bench);
 }
 
-/* Lengths up to the largest datagram, random leaving order, against what was put in. */
+/* Lengths up to the largest datagram, in random leaving order, compared with what was put in. */
 TEST(hold_queue_keeps_bytes_whole_over_many_wraps)
 {
     static uint8_t bytes[RSTI_DATAGRAM_MAX];
@@ -488,8 +487,8 @@ static bool is_third(void *arg, const rsti_fault_view_t *datagram)
     return datagram->is_data && number_of(datagram->data) % 3 == 0;
 }
 
-/* P: a function decides instead of the dice. */
-TEST(what_the_drop_function_names_is_lost)
+/* P: a function decides instead of the random generator. */
+TEST(drop_function_decides)
 {
     static int32_t numbers[QUEUE_MAX];
     bench_t bench;
@@ -534,4 +533,4 @@ CHECK_MAIN(RUN(no_faults_change_nothing), RUN(rates_hold_per_direction_and_kind)
     RUN(reordered_ones_come_later_and_are_not_lost),
     RUN(reordered_sends_leave_after_a_millisecond_at_the_latest), RUN(delay_keeps_order_and_time),
     RUN(full_delay_line_loses), RUN(hold_queue_keeps_bytes_whole_over_many_wraps),
-    RUN(what_the_drop_function_names_is_lost), RUN(impossible_rates_are_refused))
+    RUN(drop_function_decides), RUN(impossible_rates_are_refused))

@@ -1,5 +1,6 @@
-/* test_multicast.c: members of groups on the loopback: what a member sees, and what it must not see
- * though it shares its port. Skips, with the reason, where the machine has no multicast. */
+/* test_multicast.c: members of groups on the loopback: datagrams that a member receives, and
+ * datagrams of other groups on the same port that it must not receive. Skips, with the reason,
+ * where the machine has no multicast. */
 #include "media/media.h"
 #include "util/error.h"
 #include "util/net_interface.h"
@@ -97,7 +98,7 @@ static const char *received(rsti_socket_t *socket)
     return (const char *)bytes;
 }
 
-/* A port that nobody has: taken from the system and given back. */
+/* A free port: taken from the system and given back. */
 static uint16_t free_port(const family_t *family)
 {
     const rsti_socket_params_t params = {.bind_address = address_of(family->any)};
@@ -110,7 +111,7 @@ static uint16_t free_port(const family_t *family)
     return rsti_netaddr_port(&bound);
 }
 
-/* Whether what is sent to a group comes back on the loopback at all. */
+/* Whether a datagram to a group comes back on the loopback. */
 static bool has_multicast(const family_t *family)
 {
     const uint16_t port = free_port(family);
@@ -155,7 +156,7 @@ static void each_sees_its_own(const family_t *family)
     CHECK_STR(received(first), "one");
     CHECK_STR(received(second), "two");
     CHECK_STR(received(again), "one");
-    /* The wire of the loopback has no delay: what is not there now never comes. */
+    /* The loopback has no delay: a datagram that is not there now never comes. */
     CHECK_STR(received(first), "");
     CHECK_STR(received(second), "");
     media.table->close(media.arg, first);
@@ -177,7 +178,7 @@ TEST(two_groups_on_one_port_ipv6)
     each_sees_its_own(&v6);
 }
 
-/* N19: a member can send to another group, as receivers do with the group of control. */
+/* N19: a member can send to another group, as receivers do with the control group. */
 TEST(members_send_by_their_interface)
 {
     if (!has_multicast(&v4)) {
@@ -213,7 +214,7 @@ TEST(unicast_sockets_share_nothing)
     media.table->close(media.arg, first);
 }
 
-TEST(what_cannot_be_joined_is_named)
+TEST(failed_joins_are_named)
 {
     rsti_socket_params_t params = {
         .bind_address = address_of("0.0.0.0:0"),
@@ -228,7 +229,7 @@ TEST(what_cannot_be_joined_is_named)
     CHECK_EQ(media.table->open(media.arg, &params, &socket), -RST_EINVAL);
 }
 
-/* J4: the peer's name came to mean another address. */
+/* J4: the peer's name now has another address. */
 TEST(a_connected_socket_gets_another_peer)
 {
     rsti_socket_params_t params = {.bind_address = address_of("127.0.0.1:0")};
@@ -256,7 +257,7 @@ int main(int argc, char **argv)
         RUN(two_groups_on_one_port_ipv6),
         RUN(members_send_by_their_interface),
         RUN(unicast_sockets_share_nothing),
-        RUN(what_cannot_be_joined_is_named),
+        RUN(failed_joins_are_named),
         RUN(a_connected_socket_gets_another_peer),
     };
     (void)rsti_media_udp_create(&media);

@@ -1,5 +1,5 @@
-/* test_poller.c: a poller tells readable descriptors by tag, is woken by its wake FIFO without a
- * tag, and keeps its time. Pipes stand for sockets. */
+/* test_poller.c: a poller reports readable descriptors by tag, is woken by its wake FIFO without a
+ * tag, and obeys its timeout. Pipes stand in for sockets. */
 #include "media/media.h"
 #include "util/clock.h"
 
@@ -29,7 +29,8 @@ TEST(tells_readable_ones_by_tag)
     CHECK_EQ(write(b[1], "x", 1), 1);
     CHECK_EQ(rsti_poller_wait(&poller, RSTI_NO_DEADLINE, tags, 4), 1);
     CHECK(tags[0] == &tag_b);
-    /* Level triggered: what was not read is told again; more than fits comes next time. */
+    /* Level triggered: an unread descriptor is reported again; those beyond the limit come next
+     * time. */
     CHECK_EQ(write(a[1], "x", 1), 1);
     CHECK_EQ(rsti_poller_wait(&poller, 0, tags, 4), 2);
     CHECK_EQ(rsti_poller_wait(&poller, 0, tags, 1), 1);
@@ -57,7 +58,7 @@ TEST(wake_fd_ends_the_wait_and_is_drained)
     for (int i = 0; i < 600; i++) {
         CHECK_EQ(write(wake[1], "w", 1), 1);
     }
-    /* A caller that takes one tag gets the socket and the wake fd is drained beside it. */
+    /* A caller with room for one tag gets the socket, and the wake fd is drained as well. */
     CHECK_EQ(write(other[1], "x", 1), 1);
     CHECK_EQ(rsti_poller_wait(&poller, RSTI_NO_DEADLINE, tags, 1), 1);
     CHECK(tags[0] == &tag);

@@ -1,5 +1,5 @@
-/* test_udp.c: datagrams over loopback leave and arrive in bursts, errors that UDP reports late are
- * swallowed, real ones are told. Waiting is always for a condition with a deadline. */
+/* test_udp.c: datagrams on the loopback are sent and received in bursts; late errors of UDP are
+ * swallowed, real errors are reported. Each wait is for a condition with a deadline. */
 #include "media/media.h"
 #include "util/error.h"
 #include "util/netaddr.h"
@@ -51,7 +51,8 @@ static bool wait_readable(rsti_socket_t *socket)
     return poll(&watched, 1, 5000) == 1;
 }
 
-/* All different, or runs of equal ones that a shorter one ends, as segmentation likes them. */
+/* All of different lengths, or runs of equal lengths that end with a shorter one, as segmentation
+ * needs. */
 static size_t length_of(int index, bool segmented)
 {
     if (!segmented) {
@@ -108,7 +109,7 @@ TEST(burst_arrives_in_order_ipv4)
     burst_between("127.0.0.1:0", false);
 }
 
-/* The receiver cannot tell a run that the kernel cut from datagrams sent one by one. */
+/* The receiver cannot distinguish a run that the kernel split from datagrams sent one by one. */
 TEST(segmented_burst_arrives_as_single_datagrams)
 {
     int64_t sent = 0, received = 0;
@@ -156,7 +157,7 @@ TEST(sends_to_each_address_when_not_connected)
     media.table->close(media.arg, b);
 }
 
-/* Nobody listens: loopback reports that at the next call on the connected socket. */
+/* No receiver: the loopback reports that at the next call on the connected socket. */
 TEST(refusals_are_swallowed)
 {
     const rsti_socket_params_t any = params_for("127.0.0.1:0", NULL);
@@ -221,8 +222,8 @@ TEST(cut_datagram_is_handed_on_empty)
 
 TEST(full_send_buffer_takes_fewer)
 {
-    /* Datagrams of another network namespace's speed cannot be had here: a full buffer is shown by
-     * its contract only, send never returns more than it was given. */
+    /* A slow network cannot be had here: a full buffer is tested by the contract only, send never
+     * returns more than it was given. */
     const rsti_socket_params_t any = params_for("127.0.0.1:0", NULL);
     rsti_socket_t *socket = open_socket(&any);
     CHECK(socket != NULL);
@@ -259,7 +260,8 @@ TEST(errors_name_the_address)
     slots[0].address = same.bind_address;
     CHECK_EQ(media.table->send(media.arg, socket, slots, 1), -RST_ESYS);
     CHECK(strstr(rst_last_error_text(), "65536") != NULL);
-    /* The error belongs to the second: the first is taken, the error comes with the next call. */
+    /* The error belongs to the second: the first is accepted, the error comes with the next call.
+     */
     slots[1] = slots[0];
     slots[0].data = memory[0];
     slots[0].length = 32;
@@ -285,7 +287,7 @@ TEST(receive_buffer_is_reported_as_usable_bytes)
     media.table->close(media.arg, socket);
 }
 
-/* Only what the system really took counts: a refused attempt is no datagram. */
+/* Only datagrams that the system accepted count: a refused attempt is no datagram. */
 TEST(datagrams_are_counted)
 {
     int64_t sent = 0, received = 0;

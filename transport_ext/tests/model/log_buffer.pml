@@ -1,23 +1,29 @@
-/* log_buffer.pml: the log buffer as a model for spin: claim, commit, padding, rotation, cleaning, limit, and unblocking
- * after a producer died. It follows logbuffer/appender.c, cleaner.c, unblocker.c and the conductor's limit of an IPC
- * publication at the grain of one access to shared memory.
+/* log_buffer.pml: the log buffer as a model for spin: claim, commit, padding, rotation, cleaning,
+ * limit, and unblocking after a producer died. It follows logbuffer/appender.c, cleaner.c,
+ * unblocker.c and the conductor's limit of an IPC publication. Each access to shared memory is one
+ * step.
  *
- * A slot stands for 32 bytes. TERM slots make a term, three terms the log; a message takes two slots, so a term of three
- * slots ends with a padding of one. The initial term id is 3.
+ * A slot stands for 32 bytes. TERM slots make a term, three terms the log. A message takes two
+ * slots, so a term of three slots ends with one slot of padding. The initial term id is 3.
  *
- * Memory: a plain store waits in its writer's buffer and becomes visible at any later moment; a release store first
- * empties the buffer, and so does a read-modify-write. Loads are acquire loads, in order. (The body of a frame is one
- * store: the order of its bytes among themselves is nobody's business.)
+ * Memory: a plain store waits in its writer's buffer and becomes visible at any later moment. A
+ * release store first empties the buffer, and so does a read-modify-write. Loads are acquire loads,
+ * in order. (The body of a frame is one store: the order of its bytes does not matter.)
  *
- * What must hold, asserted where it could break:
- *   1. what the consumer reads was committed at that very position: never old, foreign or half-written bytes
+ * These properties must hold, and are asserted where they could break:
+ *   1. the consumer reads only bytes that were committed at that very position: never old, foreign
+ *      or half-written ones
  *   2. a producer claims only memory that is zero
- *   3. every message whose producer was told its position comes, once, in the order of positions
- *   4. no run is stuck: all that was claimed is passed in the end (spin's check of end states)
+ *   3. every message whose producer got its position arrives once, in the order of positions
+ *   4. no run is stuck: everything claimed is passed in the end (spin's check of end states)
  *
- * Faults, to show that the model bites; each must be found:
- *   -DFAULT=1 commit without release        2 rotation without compare     3 limit raised before cleaning
- *   4 cleaner goes one frame too far        5 padding never committed      6 unblocking does not wait for living producers */
+ * Deliberate faults; the model must find each of them:
+ *   -DFAULT=1 commit without release
+ *           2 rotation without compare
+ *           3 limit raised before cleaning
+ *           4 cleaner goes one frame too far
+ *           5 padding never committed
+ *           6 unblocking does not wait for living producers */
 
 #ifndef FAULT
 #define FAULT 0
@@ -42,8 +48,9 @@
 #define CLAMPED(offset) ((offset) > TERM -> TERM : (offset))
 #define PRODUCER_POSITION (active_count * TERM + CLAMPED(tail_offset[active_count % 3]))
 
-/* Shared memory. frame: 0 free, negative claimed, positive committed. body: position + 1 of the frame that was written
- * there, 0 when zeroed. A tail is one 64-bit word: its two halves change in one step. */
+/* Shared memory. frame: 0 free, negative claimed, positive committed. body: position + 1 of the
+ * frame that was written there, 0 when zeroed. A tail is one 64-bit word: its two halves change in
+ * one step. */
 short frame[SLOTS];
 byte body[SLOTS];
 bit is_pad[SLOTS];
@@ -58,12 +65,12 @@ bool has_pending[PRODUCERS];
 byte pending_at[PRODUCERS];
 bit pending_pad[PRODUCERS];
 
-/* Not in the real memory: what the assertions need. */
+/* State for the assertions only, not in the real memory. */
 byte owner[SLOTS];
 byte told[PRODUCERS];
 byte got[PRODUCERS];
 bool is_dead[PRODUCERS];
-bool is_between[PRODUCERS]; /* claimed, and nothing written yet */
+bool is_between[PRODUCERS]; /* claimed, not yet written */
 byte running = PRODUCERS;
 
 inline flush(me)
@@ -83,7 +90,10 @@ inline write_frame(me, at, length, pad)
     atomic {
         if
         :: is_dead[me] -> goto died
-        :: else -> assert(frame[INDEX(at)] == 0); frame[INDEX(at)] = -(length); is_between[me] = false
+        :: else ->
+            assert(frame[INDEX(at)] == 0);
+            frame[INDEX(at)] = -(length);
+            is_between[me] = false
         fi
     };
     atomic {
@@ -107,7 +117,8 @@ inline write_frame(me, at, length, pad)
     }
 }
 
-/* The next tail from the term three before, then the active term count; each one compare-and-swap. */
+/* The next tail from the term three before, then the active term count: one compare-and-swap each.
+ */
 inline rotate(count)
 {
     atomic {
@@ -180,7 +191,7 @@ died:
     atomic { is_between[me] = false; running--; count = 0; offset = 0; at = 0 }
 }
 
-/* A store that was made becomes visible some time, also when its maker has died. */
+/* A store becomes visible at some time, also when its producer has died. */
 proctype memory(byte me)
 {
     do
@@ -208,14 +219,16 @@ proctype consumer()
         fi;
         consumed = consumed + frame[INDEX(consumed)]
         }
-    :: atomic { running == 0 && frame[INDEX(consumed)] == 0 && consumed == PRODUCER_POSITION -> break }
+    :: atomic { running == 0 && frame[INDEX(consumed)] == 0 && consumed == PRODUCER_POSITION ->
+        break }
     od;
     assert(is_dead[0] || got[0] == told[0]);
     assert(got[0] == told[0] || got[0] == told[0] + 1);
     assert(PRODUCERS == 1 || got[PRODUCERS - 1] == told[PRODUCERS - 1])
 }
 
-/* A producer died long ago and no living one stands between claim and first store: the time-out is longer than that. */
+/* A producer died long ago, and no living one is between claim and first store: the time-out is
+ * longer than that. */
 #define IS_TIMED_OUT (is_dead[0] && !has_pending[0] && \
     (FAULT == 6 || is_dead[PRODUCERS - 1] || !is_between[PRODUCERS - 1]))
 
@@ -240,16 +253,18 @@ proctype conductor()
         od;
         clean = to;
         limit = to + WINDOW
-    :: atomic { IS_TIMED_OUT && clean == consumed && consumed % TERM == 0 && active_count + 1 == COUNT(consumed) ->
+    :: atomic { IS_TIMED_OUT && clean == consumed && consumed % TERM == 0 &&
+            active_count + 1 == COUNT(consumed) ->
         at = active_count };
         rotate(at) /* it had filled the term and died before it rotated */
-    :: atomic { IS_TIMED_OUT && clean == consumed && frame[INDEX(consumed)] < 0 && owner[INDEX(consumed)] == 0 ->
+    :: atomic { IS_TIMED_OUT && clean == consumed && frame[INDEX(consumed)] < 0 &&
+            owner[INDEX(consumed)] == 0 ->
         at = consumed; gap = -frame[INDEX(at)]; body[INDEX(at)] = at + 1; is_pad[INDEX(at)] = 1 };
         frame[INDEX(at)] = gap
     :: atomic { IS_TIMED_OUT && clean == consumed && frame[INDEX(consumed)] == 0 &&
             tail_term[COUNT(consumed) % 3] == COUNT(consumed) + FIRST &&
             consumed % TERM < CLAMPED(tail_offset[COUNT(consumed) % 3]) ->
-        /* the look: zero up to the next frame, or to the end of the term when the tail is there */
+        /* scan: zero up to the next frame, or to the end of the term when the tail is there */
         at = consumed;
         end = CLAMPED(tail_offset[COUNT(at) % 3]);
         gap = 1;
@@ -265,7 +280,8 @@ proctype conductor()
         :: gap > 0 && at % TERM + gap == TERM -> at = COUNT(at); rotate(at)
         :: else
         fi
-    :: atomic { running == 0 && clean == consumed && frame[INDEX(consumed)] == 0 && consumed == PRODUCER_POSITION -> break }
+    :: atomic { running == 0 && clean == consumed && frame[INDEX(consumed)] == 0 &&
+            consumed == PRODUCER_POSITION -> break }
     od
 }
 

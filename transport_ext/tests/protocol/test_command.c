@@ -1,5 +1,5 @@
 /* test_command.c: every message against the reference vectors, byte for byte in both directions,
- * and cut, stretched and flipped ones. */
+ * and truncated, extended and corrupted ones. */
 #include "protocol/command.h"
 
 #include "tests/check.h"
@@ -234,7 +234,7 @@ TEST(layouts_that_are_shared)
     }
 }
 
-/* The shortest length that must decode: texts may not be cut, tail padding and the optional flags
+/* The shortest length that must decode: texts may not be truncated; tail padding and optional flags
  * may. */
 static size_t length_needed(int32_t type, size_t length)
 {
@@ -321,7 +321,7 @@ TEST(text_lengths_are_not_trusted)
         CHECK(command.channel.text == NULL);
         free(bytes);
     }
-    /* Shorter than what follows is fine: the rest is not read. */
+    /* Shorter than the following data is fine: the rest is not read. */
     size_t length;
     uint8_t *bytes = hex_bytes(vector_commands[0].hex, &length);
     rsti_put_i32(bytes + 20, 9);

@@ -1,4 +1,5 @@
-/* test_frame.c: layouts and gates against the reference vectors, and both sides of every limit. */
+/* test_frame.c: layouts and validity checks against the reference vectors, on both sides of every
+ * limit. */
 #include "protocol/frame.h"
 #include "tests/check.h"
 #include "tests/hex.h"
@@ -205,7 +206,7 @@ TEST(data_datagrams_are_multiples_of_32)
             CHECK_EQ(is_acceptable(types[i], 32, length), length >= 32 && length % 32 == 0);
         }
         CHECK(is_acceptable(types[i], 0, 32));
-        CHECK(is_acceptable(types[i], INT32_MAX, 32)); /* the second gate's business */
+        CHECK(is_acceptable(types[i], INT32_MAX, 32)); /* checked by the second function */
         CHECK(!is_acceptable(types[i], -1, 32));
     }
 }
@@ -440,7 +441,7 @@ TEST(only_a_final_pad_reaches_beyond)
     put_frame(0, RSTI_FRAME_PAD, 64, 0);
     put_frame(64, RSTI_FRAME_DATA, 40, 64);
     CHECK_EQ(validate(128, TERM), 128);
-    /* DATA never reaches beyond, not even before a PAD would. */
+    /* DATA never reaches beyond, not even before a place where a PAD would. */
     put_frame(0, RSTI_FRAME_DATA, 96, 0);
     CHECK_EQ(validate(64, TERM), -1);
 }
@@ -490,8 +491,8 @@ TEST(lengths_match_the_vectors)
 
 /* O10 */
 /* O10 */
-/* Datagrams of random bytes at random addresses: nothing to expect but that nothing breaks, and
- * that what is accepted keeps the promises of the header file. */
+/* Random bytes at random addresses: nothing breaks, and every accepted frame has the properties
+ * that the header file promises. */
 TEST(unaligned_and_flipped_datagrams)
 {
     uint64_t state = check_seed() | 1;

@@ -1,11 +1,11 @@
-/* The value of a budget item: what goes in comes out, in the layout that docs/wire.md names; any
- * bytes are a value, and less than nothing granted is no limit. */
+/* The budget item: encoding and decoding are inverse, in the layout that docs/wire.md gives; any
+ * bytes are a value, and a negative grant means no limit. */
 #include "protocol/sm_budget.h"
 #include "protocol/sm_items.h"
 #include "tests/check.h"
 #include "util/rng.h"
 
-TEST(what_goes_in_comes_out)
+TEST(encoding_and_decoding_are_inverse)
 {
     const rsti_sm_budget_t budgets[] = {
         {0, 0, 0}, {INT64_C(0x0102030405060708), 9, 10}, {INT64_MAX, INT64_MAX, 1}, {-1, 1, 0}};
@@ -51,7 +51,7 @@ static void ignore(void *arg, uint8_t type, const uint8_t *value, uint8_t length
     (void)arg, (void)type, (void)value, (void)length;
 }
 
-/* A shorter value is of no version that there ever was. */
+/* A shorter value belongs to no version. */
 TEST(a_short_one_makes_the_tail_unsound)
 {
     for (uint8_t length = 0; length <= RSTI_SM_BUDGET_LENGTH + 4; length++) {
@@ -65,5 +65,5 @@ TEST(a_short_one_makes_the_tail_unsound)
     }
 }
 
-CHECK_MAIN(RUN(what_goes_in_comes_out), RUN(the_layout_is_little_endian),
+CHECK_MAIN(RUN(encoding_and_decoding_are_inverse), RUN(the_layout_is_little_endian),
     RUN(any_bytes_are_a_value), RUN(a_short_one_makes_the_tail_unsound))

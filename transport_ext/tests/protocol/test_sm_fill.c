@@ -1,4 +1,4 @@
-/* The value of a fill NAK: what goes in comes out, cut to its range; any bytes are a value. */
+/* The fill NAK: encoding and decoding are inverse, clamped to its range; any bytes are a value. */
 #include "protocol/sm_fill.h"
 #include "tests/check.h"
 #include "util/rng.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-TEST(what_goes_in_comes_out)
+TEST(encoding_and_decoding_are_inverse)
 {
     const rsti_sm_fill_t fill = {.strength = 0.25,
         .fill = 1.5,
@@ -28,7 +28,7 @@ TEST(what_goes_in_comes_out)
     CHECK_EQ(read.buffer_bytes, 1 << 30);
 }
 
-/* The layout that docs/wire.md names, byte for byte. */
+/* The layout that docs/wire.md gives, byte for byte. */
 TEST(the_layout_is_little_endian)
 {
     const rsti_sm_fill_t fill = {.strength = 1.0,
@@ -45,7 +45,7 @@ TEST(the_layout_is_little_endian)
     CHECK_EQ(memcmp(value, expected, sizeof expected), 0);
 }
 
-TEST(what_lies_outside_is_cut)
+TEST(values_outside_the_range_are_clamped)
 {
     const rsti_sm_fill_t fill = {
         .strength = 1e-9, .fill = 7.0, .variation = NAN, .sender_count = 1 << 20};
@@ -53,7 +53,7 @@ TEST(what_lies_outside_is_cut)
     rsti_sm_fill_t read;
     rsti_sm_fill_encode(&fill, value);
     rsti_sm_fill_decode(&read, value);
-    CHECK(read.strength > 0); /* else a weak fill NAK would be none */
+    CHECK(read.strength > 0); /* otherwise a weak fill NAK would read as none */
     CHECK(read.fill > 1.99 && read.fill <= 2.001);
     CHECK_EQ((int64_t)read.variation, 0);
     CHECK_EQ(read.sender_count, 65535);
@@ -78,5 +78,5 @@ TEST(any_bytes_are_a_value)
     }
 }
 
-CHECK_MAIN(RUN(what_goes_in_comes_out), RUN(the_layout_is_little_endian),
-    RUN(what_lies_outside_is_cut), RUN(any_bytes_are_a_value))
+CHECK_MAIN(RUN(encoding_and_decoding_are_inverse), RUN(the_layout_is_little_endian),
+    RUN(values_outside_the_range_are_clamped), RUN(any_bytes_are_a_value))

@@ -36,7 +36,7 @@ static bool read_exact(const uint8_t *tail, size_t length, seen_t *seen)
     return result;
 }
 
-TEST(what_is_written_is_read)
+TEST(encoding_and_decoding_are_inverse)
 {
     uint8_t buffer[RSTI_SM_ITEMS_MAX];
     rsti_sm_items_writer_t writer;
@@ -133,7 +133,7 @@ TEST(malformed_tails_deliver_nothing)
     CHECK(!read_exact(large, RSTI_SM_ITEMS_MAX + 1, &seen));
 }
 
-/* One status message with all that a receiver tells, and what comes of it. */
+/* One status message with every item of a receiver, and the decoded values. */
 TEST(all_items_are_decoded_at_once)
 {
     _Alignas(8) uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX] = {0};
@@ -179,6 +179,6 @@ TEST(a_plain_status_message_has_no_items)
     }
 }
 
-CHECK_MAIN(RUN(what_is_written_is_read), RUN(short_lists_are_padded_to_16),
+CHECK_MAIN(RUN(encoding_and_decoding_are_inverse), RUN(short_lists_are_padded_to_16),
     RUN(a_full_writer_refuses), RUN(malformed_tails_deliver_nothing),
     RUN(all_items_are_decoded_at_once), RUN(a_plain_status_message_has_no_items))

@@ -1,5 +1,5 @@
-/* The value of a NOOP item: what goes in comes out, in the layout that docs/wire.md names; any
- * bytes are a value, and less than none is none. */
+/* The NOOP item: encoding and decoding are inverse, in the layout that docs/wire.md gives; any
+ * bytes are a value, and a negative number means none. */
 #include "protocol/sm_items.h"
 #include "protocol/sm_noop.h"
 #include "tests/check.h"
@@ -40,7 +40,7 @@ static void ignore(void *arg, uint8_t type, const uint8_t *value, uint8_t length
     (void)arg, (void)type, (void)value, (void)length;
 }
 
-/* A shorter value is of no version that there ever was. */
+/* A shorter value belongs to no version. */
 TEST(a_short_one_makes_the_tail_unsound)
 {
     for (uint8_t length = 0; length <= RSTI_SM_NOOP_LENGTH + 4; length++) {
@@ -54,7 +54,7 @@ TEST(a_short_one_makes_the_tail_unsound)
     }
 }
 
-/* All items of a status message at once still fit. */
+/* All items together still fit into one status message. */
 TEST(all_items_fit_together)
 {
     const struct {

@@ -1,44 +1,44 @@
-/* budgets.c: drivers that let only so much be under way to them, and such that ask whether a reader
- * is alive, in a share of the worlds, with dice of their own, so that all else is as it was. Small
- * ones: most of a message, a few of them, a good part of a window. */
+/* budgets.c: in a share of the worlds, drivers with a connection budget, and drivers that check
+ * whether a reader is alive. The random numbers are its own, so all else stays as it was. Budgets
+ * are small: most of a message, a few messages, a good part of a window. */
 #include "flow/budget.h"
 
-#include "tests/sim/rolls.h"
+#include "tests/sim/generator.h"
 
 static bool maybe(double probability)
 {
-    return sim_chance(DICE_BUDGETS, probability);
+    return sim_chance(RNG_BUDGETS, probability);
 }
 
-static int64_t roll_bytes(void)
+static int64_t generate_bytes(void)
 {
-    return INT64_C(1) << sim_between(DICE_BUDGETS, 8, 17);
+    return INT64_C(1) << sim_between(RNG_BUDGETS, 8, 17);
 }
 
-static void roll_driver(rst_driver_params_t *params)
+static void generate_driver(rst_driver_params_t *params)
 {
-    params->budget = sim_between(DICE_BUDGETS, RSTI_BUDGET_NONE, RSTI_BUDGET_AGGRESSIVE);
-    params->budget_bytes = roll_bytes();
-    params->budget_memory = 16 * roll_bytes();
+    params->budget = sim_between(RNG_BUDGETS, RSTI_BUDGET_NONE, RSTI_BUDGET_AGGRESSIVE);
+    params->budget_bytes = generate_bytes();
+    params->budget_memory = 16 * generate_bytes();
     params->budget_min = 256;
-    params->budget_max = roll_bytes();
+    params->budget_max = generate_bytes();
     if (maybe(0.4)) {
-        params->stream_budget = roll_bytes();
+        params->stream_budget = generate_bytes();
     }
     if (maybe(0.4)) {
-        params->noop_interval_ns = sim_between(DICE_BUDGETS, 50, 3000) * SIM_MS;
+        params->noop_interval_ns = sim_between(RNG_BUDGETS, 50, 3000) * SIM_MS;
     }
 }
 
-void sim_roll_budgets(void)
+void sim_generate_budgets(void)
 {
     if (!maybe(0.25)) {
         return;
     }
     sim_count("run: budgets");
-    for (int32_t i = 0; i < cast.driver_count; i++) {
+    for (int32_t i = 0; i < actors.driver_count; i++) {
         if (maybe(0.7)) {
-            roll_driver(&cast.drivers[i].params);
+            generate_driver(&actors.drivers[i].params);
         }
     }
 }

@@ -1,6 +1,6 @@
-/* channels.c: channels that are told only while the run goes: session ids, other sockets' tags,
- * ports that a driver chose. */
-#include "tests/sim/cast.h"
+/* channels.c: channels that become known during the run: session ids, tags of other sockets, ports
+ * that a driver chose. */
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static void append_session(char *channel, size_t size, int32_t session_id)
         strchr(channel, '?') == NULL ? '?' : '|', session_id);
 }
 
-/* A session id that the driver gives. */
+/* A session id that the driver assigns. */
 static void ask_session(const sim_publisher_t *self, rst_client_t *client, char *channel,
     size_t size)
 {
@@ -36,7 +36,7 @@ bool sim_publisher_channel(const sim_publisher_t *publisher, rst_client_t *clien
     size_t size)
 {
     const char *text = publisher->channel;
-    /* A later handle would begin a second log of the session that the first one took. */
+    /* A later handle would begin a second log of the first handle's session. */
     if (publisher->leader != NULL && !publisher->leader->is_done && publisher->handles == 0) {
         if (publisher->leader->writer == NULL) {
             return false;

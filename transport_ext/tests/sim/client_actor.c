@@ -1,7 +1,7 @@
-/* client_actor.c: a client's process: connects, runs its roles, and starts again when its driver
- * was lost. */
-#include "tests/sim/cast.h"
-#include "tests/sim/scarcity.h"
+/* client_actor.c: a client process: connects, runs its roles, and starts again when its driver is
+ * lost. */
+#include "tests/sim/actors.h"
+#include "tests/sim/resource_faults.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ int sim_client_await(const sim_client_t *client, int64_t correlation_id)
     const int result = rst_client_await(client->client, correlation_id,
         patience_ns > 0 ? patience_ns : AWAIT_NS);
     if (result < 0) {
-        sim_scarcity_judge(rst_last_error_text());
+        sim_resource_check_refusal(rst_last_error_text());
     }
     if (patience_ns > 0 && result != 1) {
         sim_fail("a command of client %d is not answered: %s", client->index,
@@ -31,18 +31,18 @@ int sim_client_await(const sim_client_t *client, int64_t correlation_id)
 
 static bool has_running_roles(const sim_client_t *client)
 {
-    for (int32_t i = 0; i < cast.publisher_count; i++) {
-        if (cast.publishers[i].client == client && cast.publishers[i].is_running) {
+    for (int32_t i = 0; i < actors.publisher_count; i++) {
+        if (actors.publishers[i].client == client && actors.publishers[i].is_running) {
             return true;
         }
     }
-    for (int32_t i = 0; i < cast.subscriber_count; i++) {
-        if (cast.subscribers[i].client == client && cast.subscribers[i].is_running) {
+    for (int32_t i = 0; i < actors.subscriber_count; i++) {
+        if (actors.subscribers[i].client == client && actors.subscribers[i].is_running) {
             return true;
         }
     }
-    for (int32_t i = 0; i < cast.bystander_count; i++) {
-        if (cast.bystanders[i].client == client && cast.bystanders[i].is_running) {
+    for (int32_t i = 0; i < actors.side_role_count; i++) {
+        if (actors.side_roles[i].client == client && actors.side_roles[i].is_running) {
             return true;
         }
     }
@@ -52,21 +52,21 @@ static bool has_running_roles(const sim_client_t *client)
 static bool start_roles(sim_client_t *client)
 {
     bool has_any = sim_parts_start(client);
-    for (int32_t i = 0; i < cast.publisher_count; i++) {
-        if (cast.publishers[i].client == client && !cast.publishers[i].is_done) {
-            sim_publisher_start(&cast.publishers[i]);
+    for (int32_t i = 0; i < actors.publisher_count; i++) {
+        if (actors.publishers[i].client == client && !actors.publishers[i].is_done) {
+            sim_publisher_start(&actors.publishers[i]);
             has_any = true;
         }
     }
-    for (int32_t i = 0; i < cast.subscriber_count; i++) {
-        if (cast.subscribers[i].client == client && !cast.subscribers[i].is_done) {
-            sim_subscriber_start(&cast.subscribers[i]);
+    for (int32_t i = 0; i < actors.subscriber_count; i++) {
+        if (actors.subscribers[i].client == client && !actors.subscribers[i].is_done) {
+            sim_subscriber_start(&actors.subscribers[i]);
             has_any = true;
         }
     }
-    for (int32_t i = 0; i < cast.bystander_count; i++) {
-        if (cast.bystanders[i].client == client && !cast.bystanders[i].is_done) {
-            sim_bystander_start(&cast.bystanders[i]);
+    for (int32_t i = 0; i < actors.side_role_count; i++) {
+        if (actors.side_roles[i].client == client && !actors.side_roles[i].is_done) {
+            sim_side_role_start(&actors.side_roles[i]);
             has_any = true;
         }
     }
@@ -124,19 +124,19 @@ void sim_client_kill(sim_client_t *client)
     sim_count("fault: client killed");
     client->client = NULL;
     client->deaths++;
-    for (int32_t i = 0; i < cast.publisher_count; i++) {
-        if (cast.publishers[i].client == client) {
-            sim_publisher_on_death(&cast.publishers[i]);
+    for (int32_t i = 0; i < actors.publisher_count; i++) {
+        if (actors.publishers[i].client == client) {
+            sim_publisher_on_death(&actors.publishers[i]);
         }
     }
-    for (int32_t i = 0; i < cast.subscriber_count; i++) {
-        if (cast.subscribers[i].client == client) {
-            sim_subscriber_on_death(&cast.subscribers[i]);
+    for (int32_t i = 0; i < actors.subscriber_count; i++) {
+        if (actors.subscribers[i].client == client) {
+            sim_subscriber_on_death(&actors.subscribers[i]);
         }
     }
-    for (int32_t i = 0; i < cast.bystander_count; i++) {
-        if (cast.bystanders[i].client == client) {
-            sim_bystander_on_death(&cast.bystanders[i]);
+    for (int32_t i = 0; i < actors.side_role_count; i++) {
+        if (actors.side_roles[i].client == client) {
+            sim_side_role_on_death(&actors.side_roles[i]);
         }
     }
     sim_parts_on_death(client);

@@ -1,5 +1,5 @@
-/* destinations.c: destinations of publications and subscriptions, which come and go. */
-#include "tests/sim/cast.h"
+/* destinations.c: destinations of publications and subscriptions, which are added and removed. */
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #define AWAIT_NS (2 * SIM_S)
@@ -17,7 +17,7 @@ static bool is_done(const sim_channel_t *channel, int64_t id)
     return false;
 }
 
-/* Refused where the place is still taken by one whose client was killed. */
+/* It is refused while the address is still held by a killed client. */
 static void add(sim_destination_t *destination, const sim_channel_t *channel)
 {
     const int64_t id = channel->publication != NULL
@@ -33,7 +33,7 @@ static void add(sim_destination_t *destination, const sim_channel_t *channel)
 
 static void drop(sim_destination_t *destination, const sim_channel_t *channel)
 {
-    const bool by_id = sim_chance(DICE_ACTOR, 0.5);
+    const bool by_id = sim_chance(RNG_ACTOR, 0.5);
     int64_t id;
     if (channel->publication != NULL) {
         id = by_id ? rst_publication_remove_destination_by_id(channel->publication, destination->id)
@@ -77,9 +77,9 @@ void sim_destinations_churn(sim_destinations_t *destinations, const sim_channel_
         }
         destinations->retry_ns = world.now_ns + RETRY_NS;
         sim_destinations_add(destinations, channel);
-    } else if (sim_chance(DICE_ACTOR, destinations->churn)) {
+    } else if (sim_chance(RNG_ACTOR, destinations->churn)) {
         sim_destination_t *one = &destinations
-                                      ->items[sim_below(DICE_ACTOR, (uint64_t)destinations->count)];
+                                      ->items[sim_below(RNG_ACTOR, (uint64_t)destinations->count)];
         if (one->id != 0) {
             drop(one, channel);
         } else {

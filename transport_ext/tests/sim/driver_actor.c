@@ -1,5 +1,5 @@
 /* driver_actor.c: a media driver's process. */
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/names.h"
 #include "tests/sim/world.h"
 
@@ -17,8 +17,7 @@ static void run_invoked(sim_driver_t *self)
             sim_fiber_yield();
             continue;
         }
-        const int64_t latest_ns = world.now_ns
-            + sim_between(DICE_SCHEDULE, 1, INVOKER_SLEEP_NS_MAX);
+        const int64_t latest_ns = world.now_ns + sim_between(RNG_SCHEDULE, 1, INVOKER_SLEEP_NS_MAX);
         sim_fiber_sleep_until(deadline_ns < latest_ns ? deadline_ns : latest_ns);
     }
 }
@@ -42,11 +41,11 @@ static void *driver_main(void *arg)
     rst_driver_t *opened = NULL;
     sim_options_read(self);
     if (rsti_driver_open_with(&opened, &self->params, &clock, &media,
-            rsti_rng_next(&world.dice[DICE_PRODUCT]))
+            rsti_rng_next(&world.rngs[RNG_PRODUCT]))
         < 0) {
         sim_fail("driver %d does not open: %s", self->index, rst_last_error_text());
     }
-    self->counters_at_start = sim_levels_counters(opened);
+    self->counters_at_start = sim_driver_counter_count(opened);
     self->driver = opened;
     sim_names_on_open(self);
     sim_event("driver %d is open", self->index);
@@ -82,8 +81,8 @@ void sim_driver_kill(sim_driver_t *driver)
     sim_count("fault: driver killed");
     driver->driver = NULL;
     driver->deaths++;
-    for (int32_t i = 0; i < cast.publisher_count; i++) {
-        sim_publisher_t *publisher = &cast.publishers[i];
+    for (int32_t i = 0; i < actors.publisher_count; i++) {
+        sim_publisher_t *publisher = &actors.publishers[i];
         if (publisher->client->driver == driver && publisher->writer != NULL) {
             sim_writer_lost(publisher->writer);
         }

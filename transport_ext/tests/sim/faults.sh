@@ -1,6 +1,6 @@
 #!/bin/sh
-# Shows that the simulator bites: each deliberate mistake of util/fault.h must be found within 1000
-# seeds. usage: faults.sh BUILD_DIRECTORY [SEEDS]
+# Shows that the simulator detects bugs: it must find each deliberate fault of util/fault.h within
+# 1000 seeds. usage: faults.sh BUILD_DIRECTORY [SEEDS]
 set -u
 builds="$1/tests/sim"
 seeds="${2:-1000}"

@@ -15,7 +15,7 @@
 #define TURNS_MAX 20000000
 #define CLOCK_READS_MAX 8
 
-/* A turn costs virtual time, so that busy fibers do not stop the clock. */
+/* A turn costs virtual time, so busy fibers do not stop the clock. */
 #define TURN_COST_NS_MIN 100
 #define TURN_COST_NS_MAX 1500
 
@@ -23,11 +23,10 @@ int64_t rsti_sim_countdown = INT64_MAX;
 
 static sim_fiber_t fibers[SIM_FIBERS_MAX];
 static int32_t fiber_count;
-static sim_fiber_t *alive[SIM_FIBERS_MAX]; /* in the order of their start; some may have ended */
+static sim_fiber_t *alive[SIM_FIBERS_MAX]; /* in order of their start; some may have ended */
 static int32_t alive_count;
-/* The ones that were ready at the last look, in the same order: only they, and whoever was started
- * since, are looked at again before quiet_until_ns, unless something happened that others wait for.
- */
+/* The fibers that were ready at the last check, in the same order. Before quiet_until_ns only they
+ * and newly started ones are checked again, unless an event happened that others wait for. */
 static sim_fiber_t *awake[SIM_FIBERS_MAX];
 static int32_t awake_count;
 static int64_t quiet_until_ns;
@@ -40,11 +39,11 @@ static int64_t absence_ns_max;
 static int64_t turns;
 static void (*after_turn)(const sim_fiber_t *fiber);
 static bool fds_are_touched;
-/* Thread-local memory, by fiber: apart, so that all fibers are looked at within a few cache lines.
- * The last one is of code that runs outside of all fibers. */
+/* Thread-local memory by fiber, kept apart from the fibers so that the scheduler reads few cache
+ * lines. The last entry belongs to code outside of all fibers. */
 static uint8_t locals[SIM_FIBERS_MAX + 1][SIM_FIBER_LOCAL_SIZE] __attribute__((aligned(64)));
 
-static const char *who(void)
+static const char *running_fiber(void)
 {
     return current == NULL ? "the scheduler" : current->name;
 }
@@ -60,7 +59,7 @@ void sim_fibers_init(void)
     has_happened = false;
     current = NULL;
     preemption_mean = 0;
-    sim_who = who;
+    sim_context = running_fiber;
 }
 
 void sim_fibers_set_preemption(int64_t mean_accesses)
@@ -108,7 +107,7 @@ static void arm_countdown(void)
         && current->activity == current->nervous_in;
     const int64_t mean = is_nervous ? 1 : preemption_mean;
     rsti_sim_countdown = mean == 0 ? INT64_MAX
-                                   : (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)(2 * mean));
+                                   : (int64_t)sim_below(RNG_SCHEDULE, (uint64_t)(2 * mean));
 }
 
 static void to_fiber(sim_fiber_t *fiber)
@@ -123,7 +122,7 @@ static void to_fiber(sim_fiber_t *fiber)
         SIM_STACK_SIZE);
     rsti_sim_countdown = INT64_MAX;
     current = NULL;
-    world.now_ns += sim_between(DICE_SCHEDULE, TURN_COST_NS_MIN, TURN_COST_NS_MAX);
+    world.now_ns += sim_between(RNG_SCHEDULE, TURN_COST_NS_MIN, TURN_COST_NS_MAX);
 }
 
 static void run_entry(void)
@@ -192,10 +191,10 @@ void rsti_sim_preempt(void)
         rsti_sim_countdown = INT64_MAX;
         return;
     }
-    if (!world.is_calm && sim_chance(DICE_SCHEDULE, absence_chance)) {
-        sim_count("fault: away in the midst of it");
+    if (!world.is_calm && sim_chance(RNG_SCHEDULE, absence_chance)) {
+        sim_count("fault: not scheduled during an activity");
         current->absent_until_ns = world.now_ns
-            + (int64_t)sim_below(DICE_SCHEDULE, (uint64_t)absence_ns_max);
+            + (int64_t)sim_below(RNG_SCHEDULE, (uint64_t)absence_ns_max);
     }
     to_scheduler();
 }
@@ -232,7 +231,7 @@ bool sim_fiber_wait(const uint64_t *word, int fd, int64_t wake_ns)
 {
     sim_fiber_t *self = current;
     if (self == NULL) {
-        sim_fail("the scheduler cannot wait");
+        sim_fail("the scheduler itself must not wait");
     }
     self->state = FIBER_WAITING;
     self->wake_ns = wake_ns;
@@ -280,7 +279,7 @@ static void wake(sim_fiber_t *fiber)
     fiber->state = FIBER_READY;
 }
 
-/* Whose descriptor has become readable waits no longer; all are asked for at once. */
+/* A fiber whose descriptor has become readable stops waiting; one poll() asks for all of them. */
 static void wake_by_fds(sim_fiber_t *const *some, int32_t count)
 {
     struct pollfd looks[SIM_FIBERS_MAX];
@@ -302,8 +301,7 @@ static void wake_by_fds(sim_fiber_t *const *some, int32_t count)
     }
 }
 
-/* When the fiber is not ready before a later time, quiet_until_ns is that time or an earlier one.
- */
+/* When the fiber is not ready before a later time, quiet_until_ns becomes at most that time. */
 static bool is_runnable(sim_fiber_t *fiber)
 {
     int64_t from_ns = fiber->process->paused_until_ns;
@@ -324,7 +322,7 @@ static bool is_runnable(sim_fiber_t *fiber)
     return from_ns <= world.now_ns;
 }
 
-/* Keeps in awake those of the fibers that are ready. */
+/* Keeps in awake only the fibers that are ready. */
 static void look_at(sim_fiber_t *const *some, int32_t count)
 {
     awake_count = 0;
@@ -335,7 +333,7 @@ static void look_at(sim_fiber_t *const *some, int32_t count)
     }
 }
 
-/* A ready fiber by lot; NULL: none is ready before quiet_until_ns. */
+/* A random ready fiber; NULL: none is ready before quiet_until_ns. */
 static sim_fiber_t *choose(void)
 {
     if (has_happened || world.now_ns >= quiet_until_ns) {
@@ -355,7 +353,7 @@ static sim_fiber_t *choose(void)
     } else {
         look_at(awake, awake_count);
     }
-    return awake_count == 0 ? NULL : awake[sim_below(DICE_SCHEDULE, (uint64_t)awake_count)];
+    return awake_count == 0 ? NULL : awake[sim_below(RNG_SCHEDULE, (uint64_t)awake_count)];
 }
 
 int64_t sim_fibers_turns(void)
@@ -383,7 +381,7 @@ bool sim_fibers_run(bool (*should_stop)(void), int64_t limit_ns)
         }
         const int64_t next_ns = quiet_until_ns < event_ns ? quiet_until_ns : event_ns;
         if (next_ns == NEVER) {
-            sim_fail("nobody will ever run again");
+            sim_fail("no fiber can ever run again");
         }
         world.now_ns = next_ns < limit_ns ? next_ns : limit_ns;
     }

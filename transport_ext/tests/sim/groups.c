@@ -1,6 +1,6 @@
-/* groups.c: rolls streams that go to several receivers (multicast, dynamic and manual destinations,
- * each law of flow control) and subscriptions that listen at several places. */
-#include "tests/sim/rolls.h"
+/* groups.c: generates streams to several receivers (multicast, dynamic and manual destinations,
+ * each law of flow control) and subscriptions with several destinations. */
+#include "tests/sim/generator.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,12 +26,12 @@ typedef enum law_t {
     LAW_OWN = LAWS
 } law_t;
 
-/* Who takes part in a group: at most one member on each host. */
+/* The members of a group: at most one on each host. */
 typedef struct group_t {
     int32_t number;
     group_kind_t kind;
     law_t law;
-    bool is_whole; /* nothing is sent before all are there, and nobody is forgotten soon */
+    bool is_whole; /* data wait until all members are there, and no member times out soon */
     sim_driver_t *source;
     int32_t member_count;
     bool is_ipv6;
@@ -62,7 +62,7 @@ static void flow_control(const group_t *group, char *text, size_t size)
     }
 }
 
-/* Addresses of data are odd: the next one is that of control. */
+/* Data addresses are odd; the next address is the control address. */
 static void group_address(const group_t *group, char *text, size_t size)
 {
     snprintf(text, size, group->is_ipv6 ? "[ff05::%d]:%d" : "224.20.30.%d:%d",
@@ -115,12 +115,12 @@ static void channel_of_member(const group_t *group, const sim_driver_t *member, 
     }
 }
 
-static void roll_sources(const group_t *group, const char *channel)
+static void generate_sources(const group_t *group, const char *channel)
 {
     for (int64_t i = between(1, group->kind == GROUP_MANUAL ? 1 : 2); i > 0; i--) {
-        sim_publisher_t *publisher = sim_roll_publisher(group->source, channel, 10 + group->number,
-            false, chance(0.1));
-        publisher->total = publisher->total / 2 + 1; /* each receiver costs as much */
+        sim_publisher_t *publisher = sim_generate_publisher(group->source, channel,
+            10 + group->number, false, chance(0.1));
+        publisher->total = publisher->total / 2 + 1; /* each receiver adds the same work */
         if (group->kind != GROUP_MANUAL) {
             continue;
         }
@@ -128,7 +128,7 @@ static void roll_sources(const group_t *group, const char *channel)
             sim_destination_t *destination = &publisher->destinations
                                                   .items[publisher->destinations.count++];
             snprintf(destination->channel, sizeof destination->channel, "aeron:udp?endpoint=%s:%d",
-                sim_host_address(cast.drivers[m].host, group->is_ipv6),
+                sim_host_address(actors.drivers[m].host, group->is_ipv6),
                 MEMBER_PORT + group->number);
         }
         publisher->destinations.churn = group->is_whole ? 0 : 0.1 / (double)skewed(5);
@@ -141,15 +141,15 @@ static group_t group_of(int32_t number, group_kind_t kind, law_t law)
         .number = number,
         .kind = kind,
         .law = law,
-        .source = sim_roll_any_driver(),
-        .member_count = (int32_t)between(1, cast.driver_count),
+        .source = sim_generate_any_driver(),
+        .member_count = (int32_t)between(1, actors.driver_count),
         .is_ipv6 = chance(0.2),
     };
     group.is_whole = chance(0.5);
     return group;
 }
 
-static void roll_group(group_t group)
+static void generate_group(group_t group)
 {
     char channel[SIM_CHANNEL_MAX];
     const int32_t number = group.number;
@@ -159,15 +159,15 @@ static void roll_group(group_t group)
     sim_count(kind_names[group.kind]);
     sim_count(law_names[group.law]);
     channel_of_source(&group, channel, sizeof channel);
-    roll_sources(&group, channel);
+    generate_sources(&group, channel);
     for (int32_t m = 0; m < group.member_count; m++) {
-        sim_driver_t *member = &cast.drivers[m];
+        sim_driver_t *member = &actors.drivers[m];
         const bool is_tagged = group.law == LAW_TAGGED && (group.is_whole || chance(0.6));
         const bool is_sure = group.is_whole && group.law != LAW_MAX;
         channel_of_member(&group, member, is_tagged, channel, sizeof channel);
         for (int64_t i = between(1, chance(0.2) ? 2 : 1); i > 0; i--) {
-            sim_subscriber_t *subscriber = sim_roll_subscriber(member, channel, 10 + number, true,
-                is_sure);
+            sim_subscriber_t *subscriber = sim_generate_subscriber(member, channel, 10 + number,
+                true, is_sure);
             subscriber->is_in_group = true;
             if (is_sure) {
                 subscriber->leave_ns = INT64_MAX; /* without it the group is not whole */
@@ -176,26 +176,26 @@ static void roll_group(group_t group)
     }
 }
 
-void sim_roll_group_stream(int32_t number)
+void sim_generate_group_stream(int32_t number)
 {
     const group_kind_t kind = (group_kind_t)between(0, GROUP_KINDS - 1);
     const law_t law = (law_t)between(0, LAWS - 1);
-    roll_group(group_of(number, kind, law));
+    generate_group(group_of(number, kind, law));
 }
 
-void sim_roll_custom_group(int32_t number)
+void sim_generate_custom_group(int32_t number)
 {
     sim_strategy_register();
-    roll_group(group_of(number, (group_kind_t)between(0, GROUP_KINDS - 1), LAW_OWN));
+    generate_group(group_of(number, (group_kind_t)between(0, GROUP_KINDS - 1), LAW_OWN));
 }
 
-/* A subscription with destinations of its own: sources that send to different ports of its host, or
- * one that sends to both, whose two copies are one image. */
-void sim_roll_merged_stream(int32_t number)
+/* A subscription with its own destinations: several sources that send to different ports of its
+ * host, or one source that sends to both, whose two copies form one image. */
+void sim_generate_merged_stream(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
-    sim_driver_t *source = sim_roll_any_driver();
-    sim_driver_t *target = sim_roll_any_driver();
+    sim_driver_t *source = sim_generate_any_driver();
+    sim_driver_t *target = sim_generate_any_driver();
     const bool is_twin = chance(0.5);
     const int32_t places = (int32_t)between(1 + is_twin, 3);
     sim_destinations_t destinations = {
@@ -207,27 +207,27 @@ void sim_roll_merged_stream(int32_t number)
     }
     sim_count(is_twin ? "merged: one source at several places" : "merged: several sources");
     if (is_twin) {
-        sim_publisher_t *publisher = sim_roll_publisher(source, "aeron:udp?control-mode=manual",
+        sim_publisher_t *publisher = sim_generate_publisher(source, "aeron:udp?control-mode=manual",
             10 + number, false, false);
         publisher->destinations = destinations;
         publisher->destinations.churn = 0;
     } else {
         for (int32_t i = 0; i < places; i++) {
-            (void)sim_roll_publisher(sim_roll_any_driver(), destinations.items[i].channel,
+            (void)sim_generate_publisher(sim_generate_any_driver(), destinations.items[i].channel,
                 10 + number, false, false);
         }
     }
     snprintf(channel, sizeof channel, "aeron:udp?control-mode=manual");
-    sim_subscriber_t *subscriber = sim_roll_subscriber(target, channel, 10 + number, true,
+    sim_subscriber_t *subscriber = sim_generate_subscriber(target, channel, 10 + number, true,
         destinations.churn == 0 && !is_twin);
     subscriber->destinations = destinations;
 }
 
-bool sim_cast_has_destinations(int32_t stream_id)
+bool sim_actors_have_destinations(int32_t stream_id)
 {
-    for (int32_t i = 0; i < cast.publisher_count; i++) {
-        if (cast.publishers[i].stream_id == stream_id
-            && strstr(cast.publishers[i].channel, "control-mode=") != NULL) {
+    for (int32_t i = 0; i < actors.publisher_count; i++) {
+        if (actors.publishers[i].stream_id == stream_id
+            && strstr(actors.publishers[i].channel, "control-mode=") != NULL) {
             return true;
         }
     }

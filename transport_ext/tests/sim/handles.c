@@ -1,8 +1,8 @@
-/* handles.c: takes the place of the system calls that make and end descriptors and mappings (by the
- * linker's --wrap): each has an owner, so that a killed process loses them, and one that ends in
- * good order can be asked what it left behind. */
+/* handles.c: replaces the system calls that create and close descriptors and mappings (by the
+ * linker's --wrap). Each has an owner: a killed process loses its own, and a process that ends in
+ * order must have closed all. */
 #include "tests/sim/process.h"
-#include "tests/sim/scarcity.h"
+#include "tests/sim/resource_faults.h"
 #include "tests/sim/world.h"
 
 #include <dirent.h>
@@ -84,7 +84,7 @@ int __wrap_open(const char *path, int flags, ...)
     va_start(arguments, flags);
     const unsigned mode = (flags & O_CREAT) != 0 ? va_arg(arguments, unsigned) : 0;
     va_end(arguments);
-    if (sim_scarcity_strikes(SCARCE_DESCRIPTORS)) {
+    if (sim_resource_fails(RESOURCE_DESCRIPTORS)) {
         errno = EMFILE;
         return -1;
     }
@@ -137,18 +137,18 @@ int __wrap_fclose(FILE *file)
 
 int __wrap_ftruncate(int fd, off_t length)
 {
-    if (sim_scarcity_strikes(SCARCE_STORAGE)) {
+    if (sim_resource_fails(RESOURCE_STORAGE)) {
         errno = EFBIG;
         return -1;
     }
     return __real_ftruncate(fd, length);
 }
 
-/* Whether there is room is the scenario's to say: pages that nobody writes to need not be there. */
+/* The scenario decides whether there is room; untouched pages need no storage. */
 int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
 {
     struct stat status;
-    if (sim_scarcity_strikes(SCARCE_STORAGE)) {
+    if (sim_resource_fails(RESOURCE_STORAGE)) {
         return ENOSPC;
     }
     if (fstat(fd, &status) != 0
@@ -160,15 +160,14 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
 
 int __wrap_unlink(const char *path)
 {
-    if (strstr(path, ".logbuffer") != NULL && sim_scarcity_strikes(SCARCE_REMOVALS)) {
+    if (strstr(path, ".logbuffer") != NULL && sim_resource_fails(RESOURCE_REMOVALS)) {
         errno = EBUSY;
         return -1;
     }
     return __real_unlink(path);
 }
 
-/* As much room as nobody needs: how much there really is changes while others use it, and stands in
- * the texts of errors. */
+/* A constant: the real free space changes while others use the disk, and error texts contain it. */
 int __wrap_statvfs(const char *path, struct statvfs *status)
 {
     if (access(path, F_OK) != 0) {
@@ -183,7 +182,7 @@ int __wrap_statvfs(const char *path, struct statvfs *status)
 
 void *__wrap_mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset)
 {
-    if (fd >= 0 && sim_scarcity_strikes(SCARCE_MAPPINGS)) {
+    if (fd >= 0 && sim_resource_fails(RESOURCE_MAPPINGS)) {
         errno = ENOMEM;
         return MAP_FAILED;
     }
@@ -203,14 +202,14 @@ int __wrap_munmap(void *base, size_t length)
         if (mappings[i].base == base) {
             if (mappings[i].length != length
                 || mappings[i].process_id != sim_process_current()->id) {
-                sim_fail("a mapping of %zu bytes is taken away as %zu, or by another process",
+                sim_fail("a mapping of %zu bytes is unmapped as %zu bytes, or by another process",
                     mappings[i].length, length);
             }
             mappings[i] = mappings[--mapping_count];
             return __real_munmap(base, length);
         }
     }
-    sim_fail("something is unmapped that is not mapped");
+    sim_fail("an address is unmapped that is not mapped");
 }
 
 /* ---- ends ---- */

@@ -1,4 +1,4 @@
-/* hooks.h: what the rooms call when they are built with RSTI_SIM. */
+/* hooks.h: functions that the product calls when it is built with RSTI_SIM. */
 #ifndef RSTI_SIM_HOOKS_H
 #define RSTI_SIM_HOOKS_H
 

@@ -1,4 +1,4 @@
-/* interfaces.c: takes the place of getifaddrs(): a process sees the interfaces of its host. */
+/* interfaces.c: replaces getifaddrs(): a process sees the interfaces of its host. */
 #include "tests/sim/network.h"
 #include "tests/sim/process.h"
 #include "util/netaddr.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct interfaces_t {
-    struct ifaddrs items[2]; /* the first one is what the caller holds */
+    struct ifaddrs items[2]; /* the caller holds the address of the first one */
     struct sockaddr_storage addresses[2], masks[2];
 } interfaces_t;
 

@@ -2,14 +2,14 @@
 
 #include "protocol/frame.h"
 #include "tests/sim/agenda.h"
-#include "tests/sim/laws.h"
+#include "tests/sim/wire_invariants.h"
 #include "tests/sim/world.h"
 #include "util/int_math.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NAKS_FORGED 16 /* they are few: so much more often */
+#define NAKS_FORGED 16 /* NAKs are few: so much more often */
 #define FORGED_MAX 256
 
 static sim_link_t links[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
@@ -45,7 +45,7 @@ void sim_links_heal(void)
 
 static bool is_in_fixed_gap(const sim_link_t *link, const uint8_t *data, size_t length)
 {
-    if (link->gap_stride == 0 || !sim_laws_is_first_transmission(data, length)) {
+    if (link->gap_stride == 0 || !sim_wire_is_first_transmission(data, length)) {
         return false;
     }
     rsti_data_header_t header;
@@ -53,7 +53,7 @@ static bool is_in_fixed_gap(const sim_link_t *link, const uint8_t *data, size_t 
     return header.term_offset / link->gap_stride % 2 == 1;
 }
 
-/* NULL: goes through, else the fault's name. */
+/* Returns NULL when the datagram passes, else the name of the fault. */
 static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length)
 {
     if (link->is_cut) {
@@ -67,10 +67,10 @@ static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length
     }
     link->counter++;
     if (link->is_in_burst) {
-        link->is_in_burst = !sim_chance(DICE_NETWORK, link->burst_end);
+        link->is_in_burst = !sim_chance(RNG_NETWORK, link->burst_end);
         return "fault: burst loss";
     }
-    if (sim_chance(DICE_NETWORK, link->burst_begin)) {
+    if (sim_chance(RNG_NETWORK, link->burst_begin)) {
         link->is_in_burst = true;
         return "fault: burst loss";
     }
@@ -80,30 +80,30 @@ static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length
     if (is_in_fixed_gap(link, data, length)) {
         return "fault: fixed gap";
     }
-    return sim_chance(DICE_NETWORK, link->loss) ? "fault: random loss" : NULL;
+    return sim_chance(RNG_NETWORK, link->loss) ? "fault: random loss" : NULL;
 }
 
 /* ---- damage ---- */
 
-/* In ways that the protocol can see; a changed payload is what checksums of UDP are for. */
+/* Damage that the protocol can detect; UDP checksums detect a changed payload. */
 static void damage(sim_packet_t *packet)
 {
-    switch (sim_below(DICE_NETWORK, 5)) {
+    switch (sim_below(RNG_NETWORK, 5)) {
     case 0:
-        packet->data[4] = (uint8_t)(packet->data[4] + 1 + sim_below(DICE_NETWORK, 254));
+        packet->data[4] = (uint8_t)(packet->data[4] + 1 + sim_below(RNG_NETWORK, 254));
         break;
     case 1:
-        packet->data[7] = 0x7F; /* no such type */
+        packet->data[7] = 0x7F; /* an unknown type */
         break;
     case 2:
-        packet->length = sim_below(DICE_NETWORK, RSTI_FRAME_HEADER_LENGTH + 12);
+        packet->length = sim_below(RNG_NETWORK, RSTI_FRAME_HEADER_LENGTH + 12);
         break;
     case 3:
         packet->data[3] = 0xFF; /* a negative length */
         break;
     default:
         for (size_t i = 0; i < packet->length; i++) {
-            packet->data[i] = (uint8_t)(sim_below(DICE_NETWORK, 255) + 1);
+            packet->data[i] = (uint8_t)(sim_below(RNG_NETWORK, 255) + 1);
         }
         break;
     }
@@ -119,8 +119,8 @@ static bool is_nak(const uint8_t *data, size_t length)
     return header.type == RSTI_FRAME_NAK;
 }
 
-/* A frame that looks like the one that just passed, of a session that does not exist or at a place
- * where it must not be. */
+/* A frame similar to the last one, of a session that does not exist or at a position that no
+ * receiver may accept. */
 static sim_packet_t *forged_from(const uint8_t *data, size_t length)
 {
     sim_packet_t *packet = sim_packet_make(data, length < FORGED_MAX ? length : FORGED_MAX);
@@ -128,32 +128,32 @@ static sim_packet_t *forged_from(const uint8_t *data, size_t length)
     if (packet->length < 20) {
         return packet;
     }
-    if (is_data && sim_chance(DICE_NETWORK, 0.5)) {
+    if (is_data && sim_chance(RNG_NETWORK, 0.5)) {
         rsti_data_header_t header;
         memcpy(&header, packet->data, sizeof header);
         header.frame.frame_length = (int32_t)packet->length;
-        if (!sim_laws_beyond_window(&header)) {
+        if (!sim_wire_beyond_window(&header)) {
             header.session_id ^= 0x5A5A5A5A;
         }
         memcpy(packet->data, &header, sizeof header);
         memset(packet->data + sizeof header, 0xEE, packet->length - sizeof header);
         return packet;
     }
-    if (is_nak(data, length) && sim_chance(DICE_NETWORK, 0.5)) {
-        rsti_nak_t nak; /* a term too early or too late: what is no longer or not yet there */
+    if (is_nak(data, length) && sim_chance(RNG_NETWORK, 0.5)) {
+        rsti_nak_t nak; /* one term too early or too late: outside of the log */
         memcpy(&nak, packet->data, sizeof nak);
-        nak.term_id = rsti_wrap_add_i32(nak.term_id, sim_chance(DICE_NETWORK, 0.5) ? 1 : -1);
+        nak.term_id = rsti_wrap_add_i32(nak.term_id, sim_chance(RNG_NETWORK, 0.5) ? 1 : -1);
         memcpy(packet->data, &nak, sizeof nak);
         sim_count("fault: a NAK out of place");
         return packet;
     }
-    const size_t session_at = is_data ? 12 : 8; /* data: behind the term offset */
+    const size_t session_at = is_data ? 12 : 8; /* data frames: behind the term offset */
     packet->data[session_at] ^= 0x5A;
     packet->data[session_at + 2] ^= 0xA5;
     return packet;
 }
 
-/* ---- peers that are no rstream ---- */
+/* ---- Aeron peers ---- */
 
 static void hide_rstream(sim_packet_t *packet)
 {
@@ -167,16 +167,16 @@ static void hide_rstream(sim_packet_t *packet)
     }
 }
 
-/* ---- on its way ---- */
+/* ---- in transit ---- */
 
 static void arrive(void *arg, int64_t is_forged)
 {
     sim_packet_t *packet = arg;
-    /* A slow link may have held it back until its place is one that data have. */
+    /* A slow link may have delayed it until data may have its position. */
     if (is_forged && sim_frame_is_data(packet->data, packet->length)) {
         rsti_data_header_t header;
         memcpy(&header, packet->data, sizeof header);
-        if (sim_laws_is_in_reach(&header)) {
+        if (sim_wire_is_in_reach(&header)) {
             sim_count("fault: forged, too late");
             free(packet);
             return;
@@ -185,7 +185,7 @@ static void arrive(void *arg, int64_t is_forged)
     sim_network_deliver(packet);
 }
 
-/* When it will be there; -1: the link's queue is full. */
+/* The arrival time; -1: the link's queue is full. */
 static int64_t arrival_ns(sim_link_t *link, size_t length, bool is_forged)
 {
     int64_t leaves_ns = world.now_ns;
@@ -200,13 +200,13 @@ static int64_t arrival_ns(sim_link_t *link, size_t length, bool is_forged)
     }
     int64_t at_ns = leaves_ns + link->delay_ns;
     if (is_forged) {
-        return at_ns; /* held back, it might come when its place is inside the window */
+        return at_ns; /* if delayed, it might arrive when its position is inside the window */
     }
     if (link->jitter_ns > 0) {
-        at_ns += (int64_t)sim_below(DICE_NETWORK, (uint64_t)link->jitter_ns);
+        at_ns += (int64_t)sim_below(RNG_NETWORK, (uint64_t)link->jitter_ns);
     }
-    if (sim_chance(DICE_NETWORK, link->reorder)) {
-        at_ns += (int64_t)sim_below(DICE_NETWORK, (uint64_t)link->reorder_ns + 1);
+    if (sim_chance(RNG_NETWORK, link->reorder)) {
+        at_ns += (int64_t)sim_below(RNG_NETWORK, (uint64_t)link->reorder_ns + 1);
         sim_count("fault: reordered");
     }
     return at_ns;
@@ -234,11 +234,11 @@ void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_st
         return;
     }
     const double forge = is_nak(data, length) ? NAKS_FORGED * link->forge : link->forge;
-    const int copies = 1 + sim_chance(DICE_NETWORK, link->duplicate)
-        + sim_chance(DICE_NETWORK, forge);
+    const int copies = 1 + sim_chance(RNG_NETWORK, link->duplicate)
+        + sim_chance(RNG_NETWORK, forge);
     for (int copy = 0; copy < copies; copy++) {
         const bool is_forged = copy > 0
-            && sim_chance(DICE_NETWORK, forge / (forge + link->duplicate));
+            && sim_chance(RNG_NETWORK, forge / (forge + link->duplicate));
         sim_packet_t *packet = is_forged ? forged_from(data, length)
                                          : sim_packet_make(data, length);
         if (link->is_to_aeron) {
@@ -250,7 +250,7 @@ void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_st
         packet->to_host = to_host;
         if (copy > 0) {
             sim_count(is_forged ? "fault: forged" : "fault: duplicated");
-        } else if (sim_chance(DICE_NETWORK, link->corrupt) && length > RSTI_FRAME_HEADER_LENGTH) {
+        } else if (sim_chance(RNG_NETWORK, link->corrupt) && length > RSTI_FRAME_HEADER_LENGTH) {
             damage(packet);
             sim_count("fault: damaged");
         }

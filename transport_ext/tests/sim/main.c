@@ -4,7 +4,7 @@
  *   sim --seeds N [--from M]   N runs, each in a process of its own, spread over the cores; prints
  *                              what failed and how to see it again, and what the runs exercised
  */
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/runner.h"
 #include "tests/sim/world.h"
 
@@ -23,7 +23,7 @@ static int usage(void)
 
 static int play_one(uint64_t seed, bool is_quiet)
 {
-    sim_play(seed, !is_quiet);
+    sim_run(seed, !is_quiet);
     printf("seed %" PRIu64 ": %" PRIu64 " events, hash %016" PRIx64 "\n", seed, world.event_count,
         world.hash);
     return 0;

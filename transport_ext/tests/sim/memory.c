@@ -1,7 +1,7 @@
-/* memory.c: takes the place of util/alloc.c: the same contract, and every block knows its process.
- * What is freed is overwritten, so that a use after free shows. */
+/* memory.c: replaces util/alloc.c with the same contract; every block records its process. Freed
+ * memory is overwritten, so that a use after free shows. */
 #include "tests/sim/process.h"
-#include "tests/sim/scarcity.h"
+#include "tests/sim/resource_faults.h"
 #include "tests/sim/world.h"
 #include "util/alloc.h"
 #include "util/bits.h"
@@ -30,7 +30,7 @@ void *rsti_alloc(size_t size)
         (void)RST_SET_ERR(RST_ENOMEM, "cannot allocate %zu bytes", size);
         return NULL;
     }
-    if (sim_scarcity_strikes(SCARCE_MEMORY)) {
+    if (sim_resource_fails(RESOURCE_MEMORY)) {
         (void)RST_SET_ERR(RST_ENOMEM, "cannot allocate %zu bytes", size);
         return NULL;
     }
@@ -63,7 +63,7 @@ void rsti_free(void *block)
     }
     block_t *header = (block_t *)block - 1;
     if (header->magic != MAGIC) {
-        sim_fail("a block is freed that is none, or twice");
+        sim_fail("an invalid block is freed, or a block twice");
     }
     if (header->prev != NULL) {
         header->prev->next = header->next;

@@ -1,7 +1,7 @@
-/* misuse.c: who asks for what is wrong: each must be refused, by the error that names what is
- * wrong, and leave nothing behind. */
+/* misuse.c: makes invalid requests: each must be refused with the error that names its fault, and
+ * leave nothing behind. */
 #include "rstream/counter.h"
-#include "tests/sim/bystanders.h"
+#include "tests/sim/side_roles.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
@@ -9,18 +9,18 @@
 
 #define AWAIT_NS (2 * SIM_S)
 #define STREAM_ID 9000
-#define MALFORMED 0 /* the client sees it itself */
+#define MALFORMED 0 /* the client itself refuses it */
 
-static void refused_here(const sim_bystander_t *self, const char *what, int64_t result, int code)
+static void refused_here(const sim_side_role_t *self, const char *what, int64_t result, int code)
 {
     sim_count("misuse: refused by the client");
     if (result != -code && rst_client_state(self->client->client) == RST_CLIENT_OPEN) {
-        sim_fail("bystander %d: %s: %lld instead of %s", self->index, what, (long long)result,
+        sim_fail("side role %d: %s: %lld instead of %s", self->index, what, (long long)result,
             rst_error_name(code));
     }
 }
 
-static void refused_there(const sim_bystander_t *self, const char *what, int64_t id, int detail)
+static void refused_there(const sim_side_role_t *self, const char *what, int64_t id, int detail)
 {
     rst_client_t *client = self->client->client;
     const int result = id < 0 ? (int)id : rst_client_await(client, id, AWAIT_NS);
@@ -28,7 +28,7 @@ static void refused_there(const sim_bystander_t *self, const char *what, int64_t
         rst_client_cancel(client, id);
     } else if (rst_client_state(client) == RST_CLIENT_OPEN
         && (result != -RST_EREGISTRATION || rst_last_error_detail() != detail)) {
-        sim_fail("bystander %d: %s: %d, the driver's code %d instead of %d (%s)", self->index, what,
+        sim_fail("side role %d: %s: %d, the driver's code %d instead of %d (%s)", self->index, what,
             result, rst_last_error_detail(), detail, rst_last_error_text());
     } else {
         sim_count("misuse: refused by the driver");
@@ -37,7 +37,7 @@ static void refused_there(const sim_bystander_t *self, const char *what, int64_t
 
 /* ---- commands ---- */
 
-static void ask_for_channels(const sim_bystander_t *self)
+static void ask_for_channels(const sim_side_role_t *self)
 {
     static const struct {
         const char *channel;
@@ -56,7 +56,7 @@ static void ask_for_channels(const sim_bystander_t *self)
         {"aeron-spy:aeron:udp?endpoint=127.0.0.1:4000", RSTI_DRIVER_INVALID_CHANNEL, false},
     };
     rst_client_t *client = self->client->client;
-    const size_t i = sim_below(DICE_ACTOR, sizeof wrong / sizeof wrong[0]);
+    const size_t i = sim_below(RNG_ACTOR, sizeof wrong / sizeof wrong[0]);
     const int64_t id = wrong[i].is_subscription
         ? rst_client_add_subscription(client, wrong[i].channel, STREAM_ID)
         : rst_client_add_publication(client, wrong[i].channel, STREAM_ID, true);
@@ -67,7 +67,7 @@ static void ask_for_channels(const sim_bystander_t *self)
     }
 }
 
-static void ask_for_nonsense(const sim_bystander_t *self)
+static void ask_for_nonsense(const sim_side_role_t *self)
 {
     char label[400];
     rst_counter_t counter;
@@ -85,19 +85,19 @@ static void ask_for_nonsense(const sim_bystander_t *self)
         RST_EINVAL);
     refused_here(self, "no such counter", rst_client_read_counter(client, -1, &counter),
         RST_EINVAL);
-    refused_here(self, "an id nobody gave", rst_client_await(client, INT64_MAX, 0), RST_EINVAL);
-    refused_here(self, "a session id nobody gave",
+    refused_here(self, "an unknown id", rst_client_await(client, INT64_MAX, 0), RST_EINVAL);
+    refused_here(self, "an unknown session id",
         rst_client_take_session_id(client, INT64_MAX, &session_id), RST_EINVAL);
     if (rst_client_take_publication(client, INT64_MAX) != NULL
         || rst_client_take_subscription(client, INT64_MAX) != NULL
         || rst_client_take_counter(client, INT64_MAX) != NULL
         || rst_client_find_counter(client, 1000, INT64_MAX) != -1) {
-        sim_fail("bystander %d takes what nobody made", self->index);
+        sim_fail("side role %d takes a resource that was never made", self->index);
     }
 }
 
-/* What is cancelled is undone, whether its answer is here or on its way (play.c counts). */
-static void change_its_mind(const sim_bystander_t *self)
+/* A cancelled command is undone, whether its answer has arrived or not (run.c counts). */
+static void change_its_mind(const sim_side_role_t *self)
 {
     rst_client_t *client = self->client->client;
     const int64_t ids[] = {
@@ -107,7 +107,7 @@ static void change_its_mind(const sim_bystander_t *self)
         rst_client_next_session_id(client, STREAM_ID),
     };
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        sim_bystander_dally(self);
+        sim_side_role_pause(self);
         if (ids[i] > 0) {
             sim_count("misuse: cancelled");
             rst_client_cancel(client, ids[i]);
@@ -115,7 +115,7 @@ static void change_its_mind(const sim_bystander_t *self)
     }
 }
 
-static void find_no_driver(const sim_bystander_t *self)
+static void find_no_driver(const sim_side_role_t *self)
 {
     rst_client_t *client;
     rst_client_params_t params;
@@ -127,25 +127,25 @@ static void find_no_driver(const sim_bystander_t *self)
     const int64_t begin_ns = world.now_ns;
     refused_here(self, "no driver", rst_client_open(&client, &params), RST_ENODRIVER);
     if (world.now_ns - begin_ns > SIM_S) {
-        sim_count("misuse: a slow look for a driver");
+        sim_count("misuse: a slow probe for a driver");
     }
 }
 
 /* ---- handles ---- */
 
-static void refused_offer(const sim_bystander_t *self, const char *what, int64_t result, int code)
+static void refused_offer(const sim_side_role_t *self, const char *what, int64_t result, int code)
 {
     sim_count("misuse: offer refused");
     if (result == RST_CLOSED) {
         return; /* the client is lost */
     }
     if (result != RST_ERROR || rst_last_error_code() != code) {
-        sim_fail("bystander %d: %s: %lld, %s", self->index, what, (long long)result,
+        sim_fail("side role %d: %s: %lld, %s", self->index, what, (long long)result,
             rst_last_error_text());
     }
 }
 
-static void offer_nonsense(const sim_bystander_t *self, rst_publication_t *publication,
+static void offer_nonsense(const sim_side_role_t *self, rst_publication_t *publication,
     bool is_exclusive)
 {
     static const uint8_t bytes[64];
@@ -186,22 +186,22 @@ static void offer_nonsense(const sim_bystander_t *self, rst_publication_t *publi
             RST_EINVAL);
     }
     if (rst_claim_commit(&claim) != -RST_EINVAL || rst_claim_abort(&claim) != -RST_EINVAL) {
-        sim_fail("bystander %d ends a claim it has not", self->index);
+        sim_fail("side role %d ends a claim that it does not have", self->index);
     }
 }
 
-static void ask_of_publication(const sim_bystander_t *self)
+static void ask_of_publication(const sim_side_role_t *self)
 {
     rst_client_t *client = self->client->client;
-    const bool is_exclusive = sim_chance(DICE_ACTOR, 0.5);
-    const bool is_ipc = sim_chance(DICE_ACTOR, 0.5);
+    const bool is_exclusive = sim_chance(RNG_ACTOR, 0.5);
+    const bool is_ipc = sim_chance(RNG_ACTOR, 0.5);
     char channel[64] = "aeron:ipc";
     if (!is_ipc) {
         snprintf(channel, sizeof channel, "aeron:udp?endpoint=%s:9000",
             sim_host_address(self->client->driver->host, false));
     }
     const int64_t id = rst_client_add_publication(client, channel, STREAM_ID, is_exclusive);
-    if (!sim_bystander_await(self, id, "a publication")) {
+    if (!sim_side_role_await(self, id, "a publication")) {
         return;
     }
     rst_publication_t *publication = rst_client_take_publication(client, id);
@@ -209,7 +209,7 @@ static void ask_of_publication(const sim_bystander_t *self)
         return;
     }
     offer_nonsense(self, publication, is_exclusive);
-    /* One that has no endpoint has no destinations, one with a fixed one gets no more. */
+    /* A channel without an endpoint gets no destinations, and one with a fixed endpoint no more. */
     const int detail = is_ipc ? RSTI_DRIVER_UNKNOWN_PUBLICATION : RSTI_DRIVER_INVALID_CHANNEL;
     refused_there(self, "a destination",
         rst_publication_add_destination(publication, "aeron:udp?endpoint=127.0.0.1:9001"), detail);
@@ -218,12 +218,12 @@ static void ask_of_publication(const sim_bystander_t *self)
     rst_publication_close(publication);
 }
 
-static void ask_of_subscription(const sim_bystander_t *self)
+static void ask_of_subscription(const sim_side_role_t *self)
 {
     rst_client_t *client = self->client->client;
     const int64_t id = rst_client_add_subscription(client, "aeron:ipc", STREAM_ID + 1);
     rst_batch_t *batch;
-    if (!sim_bystander_await(self, id, "a subscription")) {
+    if (!sim_side_role_await(self, id, "a subscription")) {
         return;
     }
     rst_subscription_t *subscription = rst_client_take_subscription(client, id);
@@ -246,13 +246,13 @@ static void ask_of_subscription(const sim_bystander_t *self)
     rst_subscription_close(subscription);
 }
 
-void sim_misuse_round(sim_bystander_t *self)
+void sim_misuse_round(sim_side_role_t *self)
 {
-    static void (*const ways[])(const sim_bystander_t *) = {ask_for_channels, ask_for_nonsense,
-        change_its_mind, find_no_driver, ask_of_publication, ask_of_subscription, sim_flood,
-        sim_ask_to_end};
+    static void (*const requests[])(const sim_side_role_t *) = {ask_for_channels, ask_for_nonsense,
+        change_its_mind, find_no_driver, ask_of_publication, ask_of_subscription, sim_misuse_flood,
+        sim_misuse_terminate};
     for (int i = 0; i < 2; i++) {
-        ways[sim_below(DICE_ACTOR, sizeof ways / sizeof ways[0])](self);
-        sim_bystander_dally(self);
+        requests[sim_below(RNG_ACTOR, sizeof requests / sizeof requests[0])](self);
+        sim_side_role_pause(self);
     }
 }

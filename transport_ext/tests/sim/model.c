@@ -14,7 +14,7 @@
 
 typedef struct record_t {
     int32_t length;
-    int64_t end; /* UNKNOWN: taken together with later ones, or never told */
+    int64_t end; /* UNKNOWN: taken together with later ones, or never reported */
 } record_t;
 
 struct sim_writer_t {
@@ -27,7 +27,7 @@ struct sim_writer_t {
     int32_t taken, attempted, capacity;
 };
 
-/* What a view got of one writer. */
+/* What a view received from one writer. */
 typedef struct run_t {
     const sim_writer_t *writer;
     int32_t first, next;
@@ -195,7 +195,7 @@ static const sim_writer_t *writer_of(const sim_view_t *view, int64_t identity, i
     const int64_t id = identity >> 32;
     *number = (int32_t)(identity & 0xffffffff) - 1;
     if (id < 0 || id >= writer_count || *number < 0) {
-        sim_fail("a message comes that nobody sent (identity %" PRIx64 ")", identity);
+        sim_fail("a message arrives that no writer sent (identity %" PRIx64 ")", identity);
     }
     const sim_writer_t *writer = &writers[id];
     if (writer->session_id != view->session_id || writer->stream_id != view->stream_id) {
@@ -203,7 +203,7 @@ static const sim_writer_t *writer_of(const sim_view_t *view, int64_t identity, i
             writer->stream_id, view->stream_id);
     }
     if (*number >= writer->attempted) {
-        sim_fail("message %d of writer %d comes, it sent only %d", *number, writer->id,
+        sim_fail("message %d of writer %d arrives, only %d were sent", *number, writer->id,
             writer->attempted);
     }
     return writer;
@@ -280,9 +280,9 @@ static int64_t begin_of(const sim_writer_t *writer, const record_t *record)
     return record->end - rsti_framed_length(record->length, writer->max_payload);
 }
 
-/* Everything before the first message that came must lie before the place where the image joined.
+/* Everything before the first received message must lie before the position where the image joined.
  */
-static void judge_begin(const sim_view_t *view, const sim_writer_t *writer, int32_t first)
+static void check_begin(const sim_view_t *view, const sim_writer_t *writer, int32_t first)
 {
     for (int32_t n = first - 1; n >= 0; n--) {
         const record_t *record = &writer->records[n];
@@ -299,7 +299,7 @@ static void judge_begin(const sim_view_t *view, const sim_writer_t *writer, int3
     }
 }
 
-static void judge_end(const sim_view_t *view, const sim_writer_t *writer, int32_t next)
+static void check_end(const sim_view_t *view, const sim_writer_t *writer, int32_t next)
 {
     if (next < writer->taken) {
         sim_fail("subscriber %d: image of session %d ended, %d of %d messages of writer %d came",
@@ -307,7 +307,7 @@ static void judge_end(const sim_view_t *view, const sim_writer_t *writer, int32_
     }
 }
 
-static void judge_writer(const sim_view_t *view, const sim_writer_t *writer, bool is_complete)
+static void check_writer(const sim_view_t *view, const sim_writer_t *writer, bool is_complete)
 {
     const run_t *run = NULL;
     for (int32_t i = 0; i < view->run_count; i++) {
@@ -316,23 +316,23 @@ static void judge_writer(const sim_view_t *view, const sim_writer_t *writer, boo
     const bool wants_end = is_complete && view->is_sure && !view->has_left && !writer->is_lost
         && !writer->is_revoked && writer->is_ended;
     if (run != NULL) {
-        judge_begin(view, writer, run->first);
+        check_begin(view, writer, run->first);
         if (wants_end) {
-            judge_end(view, writer, run->next);
+            check_end(view, writer, run->next);
         }
     } else if (wants_end) {
-        judge_begin(view, writer, writer->taken);
+        check_begin(view, writer, writer->taken);
     }
 }
 
-void sim_model_judge(bool is_complete)
+void sim_model_check(bool is_complete)
 {
     for (int32_t v = 0; v < view_count; v++) {
         const sim_view_t *view = &views[v];
         for (int32_t w = 0; view->is_reliable && view->has_join && w < writer_count; w++) {
             if (writers[w].session_id == view->session_id
                 && writers[w].stream_id == view->stream_id) {
-                judge_writer(view, &writers[w], is_complete);
+                check_writer(view, &writers[w], is_complete);
             }
         }
     }

@@ -1,8 +1,9 @@
-/* model.h: the naive truth: who published what, and what every reader got of it.
+/* model.h: the oracle: what every writer published and what every reader received.
  *
- * A writer is one publication handle of one client; its messages carry its number and their own, so
- * a reader's view can be compared message by message: on a reliable stream each image delivers of
- * each writer one unbroken run, that begins where the image joined and ends where it ended. */
+ * A writer is one publication handle of one client. Its messages carry the writer's number and
+ * their own, so a reader's view is compared message by message: on a reliable stream each image
+ * delivers one unbroken run of each writer's messages, from the position where the image joined to
+ * the position where it ended. */
 #ifndef RSTI_SIM_MODEL_H
 #define RSTI_SIM_MODEL_H
 
@@ -11,7 +12,8 @@
 #include <stdint.h>
 
 #define SIM_MESSAGE_MAX 8192
-#define SIM_ID_LENGTH 8 /* messages at least so long carry their identity in their first bytes */
+/* messages of at least this length carry their identity in their first bytes */
+#define SIM_ID_LENGTH 8
 
 typedef struct sim_writer_t sim_writer_t;
 typedef struct sim_view_t sim_view_t; /* one image of one subscription */
@@ -26,33 +28,33 @@ int32_t sim_writer_next(const sim_writer_t *writer); /* number of the next messa
 /* Identity for the reserved value. */
 int64_t sim_writer_identity(const sim_writer_t *writer, int32_t number);
 void sim_writer_fill(const sim_writer_t *writer, int32_t number, uint8_t *message, size_t length);
-/* Before the call that may publish messages [next, next + count) and may never return. */
+/* Called before the call that may publish messages [next, next + count) and may never return. */
 void sim_writer_attempts(sim_writer_t *writer, int32_t count, const int32_t *lengths);
-/* It returned and took some of them; position: behind the last one. */
+/* The call returned and took some of them; position: behind the last one. */
 void sim_writer_took(sim_writer_t *writer, int32_t count, int64_t position);
-/* The publication was closed in good order; revoked: readers may miss the end. */
+/* The publication was closed in order; is_revoked: readers may miss the end. */
 void sim_writer_end(sim_writer_t *writer, bool is_revoked);
-/* The driver or the client died, or gave the other one up. */
+/* The driver or the client died, or one gave the other up. */
 void sim_writer_lost(sim_writer_t *writer);
 
 /* ---- reading ---- */
 
-/* sure: whether this reader must see all to the end (no death or long silence between them). */
+/* is_sure: this reader must see everything to the end (no death or long pause between them). */
 sim_view_t *sim_view_begin(int32_t subscriber, int32_t session_id, int32_t stream_id,
     int64_t join_position, bool is_reliable, bool is_sure);
-/* Known only later. */
+/* The join position became known later. */
 void sim_view_joined(sim_view_t *view, int64_t join_position, int64_t image_id);
 int64_t sim_view_image_id(const sim_view_t *view); /* 0: not known yet */
 void sim_view_got(sim_view_t *view, const uint8_t *message, size_t length, int64_t position,
     int64_t reserved_value);
-/* end_position: INT64_MAX when the stream did not end in good order. */
+/* end_position: INT64_MAX when the stream did not end in order. */
 void sim_view_end(sim_view_t *view, int64_t position, int64_t end_position);
-void sim_view_left(sim_view_t *view); /* the reader went */
+void sim_view_left(sim_view_t *view); /* the reader closed */
 
 /* ---- judging ---- */
 
-/* All that was sent must have arrived, if is_complete; else ends may be missing. */
-void sim_model_judge(bool is_complete);
+/* is_complete: everything that was sent must have arrived; else ends may be missing. */
+void sim_model_check(bool is_complete);
 int64_t sim_model_delivered(void);
 
 #endif

@@ -1,11 +1,11 @@
-/* names.c: takes the place of getaddrinfo(): hosts have names, look-ups take their time or fail,
- * and some names move from one host to another one. */
+/* names.c: replaces getaddrinfo(): hosts have names, look-ups take time or fail, and some names
+ * move from one host to another. */
 #include "tests/sim/names.h"
 
 #include "concurrent/atomics.h"
 #include "driver/base/csv_resolver.h"
 #include "tests/sim/agenda.h"
-#include "tests/sim/rolls.h"
+#include "tests/sim/generator.h"
 #include "util/netaddr.h"
 
 #include <netdb.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_PORT (SIM_PORT + 6500) /* apart from the ranges of variants.c */
+#define NAMED_PORT (SIM_PORT + 6500) /* separate from the ports of channel_variants.c */
 #define NOBODYS_HOST (SIM_HOSTS_MAX - 1)
 #define MOVER "mover"
 
@@ -24,14 +24,14 @@ void __wrap_freeaddrinfo(struct addrinfo *found);
 static struct {
     int64_t delay_ns_max;
     double fail_chance;
-    int32_t from_host, to_host; /* of the name that moves */
+    int32_t from_host, to_host; /* of the moving name */
     int64_t moves_ns;
-    int64_t off_ns; /* of a table: how long it has no address in between */
+    int64_t off_ns; /* how long the moving name has no address */
 } names;
 
 /* ---- looking up ---- */
 
-/* -1: nobody's name */
+/* Returns the host of that name; -1: unknown. */
 static int32_t host_of(const char *name)
 {
     int32_t number;
@@ -54,9 +54,9 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
     char text[64];
     (void)service;
     if (names.delay_ns_max > 0) {
-        sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, (uint64_t)names.delay_ns_max));
+        sim_fiber_sleep((int64_t)sim_below(RNG_ACTOR, (uint64_t)names.delay_ns_max));
     }
-    if (!world.is_calm && sim_chance(DICE_ACTOR, names.fail_chance)) {
+    if (!world.is_calm && sim_chance(RNG_ACTOR, names.fail_chance)) {
         sim_count("names: look-up fails");
         return EAI_AGAIN;
     }
@@ -105,8 +105,8 @@ static void switch_tables(void *arg, int64_t number)
 {
     (void)arg;
     (void)number;
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        set_choice(&cast.drivers[i]);
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        set_choice(&actors.drivers[i]);
     }
 }
 
@@ -125,13 +125,13 @@ static void use_table(sim_driver_t *driver)
         sim_host_address(names.to_host, false));
 }
 
-/* ---- rolls ---- */
+/* ---- generators ---- */
 
-static void roll_move(sim_driver_t *asks, int32_t to_host)
+static void generate_move(sim_driver_t *asks, int32_t to_host)
 {
     names.from_host = NOBODYS_HOST;
     names.to_host = to_host;
-    names.moves_ns = chance(0.3) ? 0 : SIM_S + between(0, cast.calm_ns - SIM_S);
+    names.moves_ns = chance(0.3) ? 0 : SIM_S + between(0, actors.calm_ns - SIM_S);
     asks->params.reresolution_interval_ns = between(50, 1000) * SIM_MS;
     if (chance(0.4)) {
         use_table(asks);
@@ -144,18 +144,18 @@ static void roll_move(sim_driver_t *asks, int32_t to_host)
 
 static sim_publisher_t *publisher(sim_driver_t *driver, const char *channel, int32_t number)
 {
-    sim_publisher_t *made = sim_roll_publisher(driver, channel, 10 + number, false, false);
+    sim_publisher_t *made = sim_generate_publisher(driver, channel, 10 + number, false, false);
     made->must_send_all = true;
     return made;
 }
 
 static void subscriber(sim_driver_t *driver, const char *channel, int32_t number)
 {
-    sim_subscriber_t *made = sim_roll_subscriber(driver, channel, 10 + number, true, true);
+    sim_subscriber_t *made = sim_generate_subscriber(driver, channel, 10 + number, true, true);
     made->leave_ns = INT64_MAX;
 }
 
-static void roll_fixed(sim_driver_t *source, sim_driver_t *target, int32_t number)
+static void generate_fixed(sim_driver_t *source, sim_driver_t *target, int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
     snprintf(channel, sizeof channel, "aeron:udp?endpoint=host%d:%d", target->host + 1, NAMED_PORT);
@@ -164,10 +164,10 @@ static void roll_fixed(sim_driver_t *source, sim_driver_t *target, int32_t numbe
 }
 
 /* The reader's name, as the publication's endpoint or as one of its destinations. */
-static void roll_moving_endpoint(sim_driver_t *source, sim_driver_t *target, int32_t number)
+static void generate_moving_endpoint(sim_driver_t *source, sim_driver_t *target, int32_t number)
 {
     char channel[96];
-    roll_move(source, target->host);
+    generate_move(source, target->host);
     snprintf(channel, sizeof channel, "aeron:udp?endpoint=%s:%d",
         sim_host_address(target->host, false), NAMED_PORT);
     subscriber(target, channel, number);
@@ -181,11 +181,11 @@ static void roll_moving_endpoint(sim_driver_t *source, sim_driver_t *target, int
     memcpy(made->destinations.items[0].channel, channel, sizeof channel);
 }
 
-/* The publisher's name, where readers ask to be served. */
-static void roll_moving_control(sim_driver_t *source, sim_driver_t *target, int32_t number)
+/* The publisher's name, which readers use as the control address. */
+static void generate_moving_control(sim_driver_t *source, sim_driver_t *target, int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
-    roll_move(target, source->host);
+    generate_move(target, source->host);
     snprintf(channel, sizeof channel, "aeron:udp?control=%s:%d|control-mode=dynamic",
         sim_host_address(source->host, false), NAMED_PORT + 1);
     (void)publisher(source, channel, number);
@@ -195,21 +195,21 @@ static void roll_moving_control(sim_driver_t *source, sim_driver_t *target, int3
     subscriber(target, channel, number);
 }
 
-void sim_roll_named_stream(int32_t number)
+void sim_generate_named_stream(int32_t number)
 {
-    sim_driver_t *source = sim_roll_any_driver();
-    sim_driver_t *target = sim_roll_any_driver();
+    sim_driver_t *source = sim_generate_any_driver();
+    sim_driver_t *target = sim_generate_any_driver();
     names.delay_ns_max = chance(0.3) ? 0 : skewed(28);
     names.fail_chance = chance(0.5) ? 0 : 0.3;
     switch (between(0, 2)) {
     case 0:
-        roll_fixed(source, target, number);
+        generate_fixed(source, target, number);
         break;
     case 1:
-        roll_moving_endpoint(source, target, number);
+        generate_moving_endpoint(source, target, number);
         break;
     default:
-        roll_moving_control(source, target, number);
+        generate_moving_control(source, target, number);
         break;
     }
 }

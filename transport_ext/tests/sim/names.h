@@ -2,9 +2,9 @@
 #ifndef RSTI_SIM_NAMES_H
 #define RSTI_SIM_NAMES_H
 
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 
-/* A driver that has a table of names begins. */
+/* Called when a driver with a table of names opens. */
 void sim_names_on_open(const sim_driver_t *driver);
 
 #endif

@@ -1,9 +1,9 @@
 #include "tests/sim/network.h"
 
 #include "concurrent/atomics.h"
-#include "tests/sim/laws.h"
 #include "tests/sim/links.h"
-#include "tests/sim/scarcity.h"
+#include "tests/sim/resource_faults.h"
+#include "tests/sim/wire_invariants.h"
 #include "tests/sim/world.h"
 #include "util/error.h"
 #include "util/netaddr.h"
@@ -86,7 +86,7 @@ static bool is_same_ip(const struct sockaddr_storage *a, const struct sockaddr_s
     return rsti_netaddr_equal(&x, &y);
 }
 
-/* -1: nobody's */
+/* Returns the host; -1: the address belongs to none. */
 static int32_t host_of(const struct sockaddr_storage *address, int32_t from_host)
 {
     if (is_loopback(address)) {
@@ -143,7 +143,7 @@ static int sim_open(void *media, const rsti_socket_params_t *params, rsti_socket
         return RST_SET_ERR(RST_EINUSE, "binding UDP socket to %s",
             rsti_netaddr_format(&params->bind_address, text, sizeof text));
     }
-    if (sim_scarcity_strikes(SCARCE_DESCRIPTORS)) {
+    if (sim_resource_fails(RESOURCE_DESCRIPTORS)) {
         errno = EMFILE;
         return RST_SET_ERRNO("opening UDP socket");
     }
@@ -218,7 +218,7 @@ static void send_one(const rsti_socket_t *socket, const rsti_datagram_t *datagra
     const struct sockaddr_storage *to = socket->remote.ss_family != 0 ? &socket->remote
                                                                       : &datagram->address;
     const struct sockaddr_storage from = source_of(socket, to);
-    sim_laws_on_send(socket->host, socket->process_id, to, datagram->data, datagram->length);
+    sim_wire_on_send(socket->host, socket->process_id, to, datagram->data, datagram->length);
     if (rsti_netaddr_is_multicast(to)) {
         for (int32_t host = 0; host < SIM_HOSTS_MAX; host++) {
             if (is_member(host, to)) {
@@ -236,9 +236,9 @@ static void send_one(const rsti_socket_t *socket, const rsti_datagram_t *datagra
 static int sim_send(void *media, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count)
 {
     (void)media;
-    /* Now and then the system takes only some of them. */
-    if (!world.is_calm && sim_chance(DICE_NETWORK, 0.002)) {
-        count = (int)sim_below(DICE_NETWORK, (uint64_t)count + 1);
+    /* Sometimes the system takes only some of the datagrams. */
+    if (!world.is_calm && sim_chance(RNG_NETWORK, 0.002)) {
+        count = (int)sim_below(RNG_NETWORK, (uint64_t)count + 1);
         sim_count("media: short send");
     }
     for (int i = 0; i < count; i++) {
@@ -254,7 +254,7 @@ static int sim_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *data
     while (count < capacity && socket->first != NULL) {
         sim_packet_t *packet = socket->first;
         rsti_datagram_t *datagram = &datagrams[count++];
-        sim_laws_on_arrival(socket->process_id, packet->data, packet->length);
+        sim_wire_on_arrival(socket->process_id, packet->data, packet->length);
         const bool is_cut = packet->length > datagram->length;
         memcpy(datagram->data, packet->data, is_cut ? datagram->length : packet->length);
         datagram->length = is_cut ? 0 : packet->length;

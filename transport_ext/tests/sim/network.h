@@ -1,6 +1,6 @@
 /* network.h: a network in memory behind the drivers' media table: hosts with an IPv4 and an IPv6
- * address each, sockets, groups, and between each two hosts a link in each direction with faults of
- * its own (links.h). */
+ * address each, sockets, multicast groups, and between any two hosts one link per direction with
+ * its own faults (links.h). */
 #ifndef RSTI_SIM_NETWORK_H
 #define RSTI_SIM_NETWORK_H
 
@@ -23,7 +23,7 @@ void sim_network_init(void);
 rsti_media_t sim_network_media(int32_t host);
 /* "10.0.0.1" or "fd00::1" in the notation of endpoints. */
 const char *sim_host_address(int32_t host, bool is_ipv6);
-/* Takes the packet; it arrives now, at whoever listens to its address on its host then. */
+/* Takes ownership of the packet; it arrives now, at the socket that has its address on its host. */
 void sim_network_deliver(sim_packet_t *packet);
 sim_packet_t *sim_packet_make(const uint8_t *data, size_t length);
 int sim_network_open_sockets(void);

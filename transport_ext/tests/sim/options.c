@@ -1,7 +1,7 @@
-/* options.c: a driver's options by name, as programs and files give them: what was rolled is
- * written as text, read again by our names, by Aeron's, or from a file of properties, and must be
- * the same. */
-#include "tests/sim/cast.h"
+/* options.c: a driver's options by name, as programs and files give them. The generated options are
+ * written as text and parsed again by our names, by Aeron's names, or from a properties file; the
+ * result must be equal. */
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 typedef struct search_t {
     const char *option;
-    char property[96]; /* Aeron's name of it; empty: it has none */
+    char property[96]; /* its name in Aeron; empty: none */
 } search_t;
 
 static void on_name(void *arg, const char *property, const char *variable, const char *option,
@@ -28,8 +28,7 @@ static void on_name(void *arg, const char *property, const char *variable, const
     }
 }
 
-/* Aeron's drivers count other lengths and units for some: the text means the same for the others
- * only. */
+/* Aeron uses other units for some options, so their text cannot be used under Aeron's name. */
 static bool has_same_meaning(const rst_driver_params_t *wanted, const char *property,
     const char *option, const char *text)
 {
@@ -39,7 +38,7 @@ static bool has_same_meaning(const rst_driver_params_t *wanted, const char *prop
         && rst_driver_params_get(&other, option, read, sizeof read) == 0 && strcmp(read, text) == 0;
 }
 
-/* "name=value" for one option, by Aeron's name where that says the same. */
+/* "name=value" for one option, by Aeron's name where the value means the same. */
 static void write_line(const rst_driver_params_t *wanted, const char *option, char *line,
     size_t size)
 {
@@ -62,7 +61,7 @@ static void write_line(const rst_driver_params_t *wanted, const char *option, ch
 static void on_notice(void *arg, const char *text)
 {
     (void)arg;
-    sim_fail("an option is not taken as it was given: %s", text);
+    sim_fail("an option is not parsed as written: %s", text);
 }
 
 static void read_from_file(const sim_driver_t *driver, const rst_driver_params_t *wanted,
@@ -70,7 +69,7 @@ static void read_from_file(const sim_driver_t *driver, const rst_driver_params_t
 {
     char path[PATH_LENGTH];
     char line[LINE_LENGTH];
-    snprintf(path, sizeof path, "%.127s/driver-%d.properties", cast.dir, driver->index);
+    snprintf(path, sizeof path, "%.127s/driver-%d.properties", actors.dir, driver->index);
     FILE *file = fopen(path, "w");
     if (file == NULL) {
         sim_fail("cannot write %s", path);
@@ -96,7 +95,7 @@ static void read_one_by_one(const rst_driver_params_t *wanted, rst_driver_params
         option++) {
         write_line(wanted, option->name, line, sizeof line);
         (void)rst_driver_params_get(wanted, option->name, text, sizeof text);
-        const int result = sim_chance(DICE_OPTIONS, 0.5)
+        const int result = sim_chance(RNG_OPTIONS, 0.5)
             ? rst_driver_params_set(read, option->name, text)
             : rst_driver_params_set_property(read, line, on_notice, NULL);
         if (result < 0) {
@@ -108,13 +107,13 @@ static void read_one_by_one(const rst_driver_params_t *wanted, rst_driver_params
 
 void sim_options_read(sim_driver_t *driver)
 {
-    if (!sim_chance(DICE_OPTIONS, 0.1)) {
+    if (!sim_chance(RNG_OPTIONS, 0.1)) {
         return;
     }
     const rst_driver_params_t wanted = driver->params;
     rst_driver_params_t read;
     rsti_driver_params_init(&read);
-    if (sim_chance(DICE_OPTIONS, 0.5)) {
+    if (sim_chance(RNG_OPTIONS, 0.5)) {
         read_from_file(driver, &wanted, &read);
     } else {
         read_one_by_one(&wanted, &read);
@@ -126,8 +125,8 @@ void sim_options_read(sim_driver_t *driver)
         (void)rst_driver_params_get(&wanted, option->name, before, sizeof before);
         (void)rst_driver_params_get(&read, option->name, after, sizeof after);
         if (strcmp(before, after) != 0) {
-            sim_fail("option %s was %s and is read as %s", option->name, before, after);
+            sim_fail("option %s was %s and is parsed as %s", option->name, before, after);
         }
     }
-    driver->params = read; /* it runs with what was read */
+    driver->params = read; /* the driver runs with the parsed options */
 }

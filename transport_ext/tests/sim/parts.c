@@ -1,5 +1,6 @@
-/* parts.c: roles with files of their own, from when their client is open to when they are done. */
-#include "tests/sim/cast.h"
+/* parts.c: runs roles with files of their own, from the opening of their client until they are
+ * done. */
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
@@ -22,15 +23,16 @@ void sim_part_start(sim_part_t *part)
     char name[24];
     snprintf(name, sizeof name, "%.14s%d", part->kind->name, part->number);
     part->is_running = true;
-    sim_fiber_start(part->client->process, name, part_main, part)->nervous_in = part->client->doom;
+    sim_fiber_start(part->client->process, name, part_main, part)->nervous_in = part->client
+                                                                                    ->dies_in;
 }
 
 bool sim_parts_start(sim_client_t *client)
 {
     bool has_any = false;
-    for (int32_t i = 0; i < cast.part_count; i++) {
-        if (cast.parts[i].client == client && !cast.parts[i].is_done) {
-            sim_part_start(&cast.parts[i]);
+    for (int32_t i = 0; i < actors.part_count; i++) {
+        if (actors.parts[i].client == client && !actors.parts[i].is_done) {
+            sim_part_start(&actors.parts[i]);
             has_any = true;
         }
     }
@@ -39,17 +41,17 @@ bool sim_parts_start(sim_client_t *client)
 
 void sim_parts_on_death(const sim_client_t *client)
 {
-    for (int32_t i = 0; i < cast.part_count; i++) {
-        if (cast.parts[i].client == client) {
-            cast.parts[i].is_running = false;
+    for (int32_t i = 0; i < actors.part_count; i++) {
+        if (actors.parts[i].client == client) {
+            actors.parts[i].is_running = false;
         }
     }
 }
 
 bool sim_parts_run(const sim_client_t *client)
 {
-    for (int32_t i = 0; i < cast.part_count; i++) {
-        if (cast.parts[i].client == client && cast.parts[i].is_running) {
+    for (int32_t i = 0; i < actors.part_count; i++) {
+        if (actors.parts[i].client == client && actors.parts[i].is_running) {
             return true;
         }
     }
@@ -58,8 +60,8 @@ bool sim_parts_run(const sim_client_t *client)
 
 bool sim_parts_have_published(void)
 {
-    for (int32_t i = 0; i < cast.part_count; i++) {
-        const sim_part_t *part = &cast.parts[i];
+    for (int32_t i = 0; i < actors.part_count; i++) {
+        const sim_part_t *part = &actors.parts[i];
         if (part->kind->is_source && (!part->is_done || part->is_running)) {
             return false;
         }

@@ -1,6 +1,6 @@
-/* posix.c: takes the place of the system calls by which the product asks for time, sleeps, waits,
- * and runs threads (by the linker's --wrap). Threads are fibers, time is the world's. So the
- * product's own threads, idle strategies and wake-ups run here as they are. */
+/* posix.c: replaces the system calls for time, sleep, wait and threads (by the linker's --wrap).
+ * Threads are fibers and time is virtual, so the product's own threads, idle strategies and
+ * wake-ups run here unchanged. */
 #include "concurrent/atomics.h"
 #include "tests/sim/fibers.h"
 #include "tests/sim/switch.h"
@@ -75,7 +75,7 @@ int __wrap_sched_yield(void)
     return 0;
 }
 
-/* ---- who and by chance ---- */
+/* ---- process ids and random numbers ---- */
 
 pid_t __wrap_getpid(void)
 {
@@ -86,7 +86,7 @@ ssize_t __wrap_getrandom(void *bytes, size_t length, unsigned flags)
 {
     (void)flags;
     for (size_t i = 0; i < length; i++) {
-        ((uint8_t *)bytes)[i] = (uint8_t)sim_below(DICE_PRODUCT, 256);
+        ((uint8_t *)bytes)[i] = (uint8_t)sim_below(RNG_PRODUCT, 256);
     }
     return (ssize_t)length;
 }
@@ -154,14 +154,14 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
     rsti_sim_point();
     while (pthread_mutex_trylock(mutex) != 0) {
         if (sim_fiber_current() == NULL) {
-            sim_fail("a lock is held that is wanted outside of all threads");
+            sim_fail("a lock needed outside of all threads is held");
         }
         sim_fiber_yield();
     }
     return 0;
 }
 
-/* Who waits on a condition may wake without a reason: one word for all of them will do. */
+/* A waiter on a condition may wake spuriously, so one word serves all conditions. */
 static uint64_t condition_epoch;
 
 int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,

@@ -1,6 +1,6 @@
-/* process.h: simulated operating system processes: who owns which memory, files and mappings, so
- * that a process can die like one (everything that was its own is gone, what it wrote to shared
- * files stays) and so that nothing is left over when it ends in good order. */
+/* process.h: simulated operating system processes and the memory, files and mappings that each
+ * owns. A killed process loses everything it owned, and what it wrote to shared files stays. A
+ * process that ends in order must leave nothing behind. */
 #ifndef RSTI_SIM_PROCESS_H
 #define RSTI_SIM_PROCESS_H
 
@@ -17,16 +17,16 @@ typedef struct sim_process_t {
     char name[24];
     int32_t host;
     bool is_alive;
-    int64_t paused_until_ns; /* SIGSTOP, or a machine that is busy elsewhere */
+    int64_t paused_until_ns; /* by SIGSTOP, or because its machine is busy */
 } sim_process_t;
 
 void sim_processes_init(void);
 sim_process_t *sim_process_start(const char *name, int32_t host);
 /* kill -9. Not called by a fiber of that process. */
 void sim_process_kill(sim_process_t *process);
-/* The process ends in good order: fails when it still holds anything. */
+/* The process ends in order: fails when it still owns anything. */
 void sim_process_exit(sim_process_t *process);
-/* The one whose code runs now. */
+/* The process whose code runs now. */
 sim_process_t *sim_process_current(void);
 
 /* memory.c */

@@ -1,5 +1,5 @@
 /* publisher.c: an application that publishes. */
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 #define RETRY_NS (20 * SIM_MS)
 #define IDLE_NS_MAX (20 * SIM_MS)
 #define MANY_MAX 8
-#define NOT_CONNECTED_NS_MAX (8 * SIM_S) /* of calm: then nobody wants it */
-#define NOT_FOUND_NS_MAX (40 * SIM_S)    /* of calm: then something is wrong */
+#define NOT_CONNECTED_NS_MAX (8 * SIM_S) /* of calm: then there is no reader */
+#define NOT_FOUND_NS_MAX (40 * SIM_S)    /* of calm: then a run is stuck */
 
 typedef struct draft_t {
     int32_t count;
@@ -28,7 +28,7 @@ static rst_publication_t *add(sim_publisher_t *self, rst_client_t *client)
         ? rst_client_add_publication(client, channel, self->stream_id, self->is_exclusive)
         : -1;
     sim_fiber_set_activity(ACTIVITY_NONE);
-    self->handles += id >= 0; /* it may come to be, whatever is heard of it */
+    self->handles += id >= 0; /* the publication may exist although no answer came */
     if (sim_client_await(self->client, id) != 1) {
         self->handles -= id >= 0 && rst_last_error_code() == RST_EREGISTRATION;
         sim_event("publisher %d is refused: %s", self->index, rst_last_error_text());
@@ -42,13 +42,13 @@ static rst_publication_t *add(sim_publisher_t *self, rst_client_t *client)
 
 static int32_t draw_length(const sim_publisher_t *self)
 {
-    switch (sim_below(DICE_ACTOR, 8)) {
+    switch (sim_below(RNG_ACTOR, 8)) {
     case 0:
-        return (int32_t)sim_below(DICE_ACTOR, 40);
+        return (int32_t)sim_below(RNG_ACTOR, 40);
     case 1:
         return self->length_max;
     default:
-        return (int32_t)sim_below(DICE_ACTOR, (uint64_t)self->length_max + 1);
+        return (int32_t)sim_below(RNG_ACTOR, (uint64_t)self->length_max + 1);
     }
 }
 
@@ -66,7 +66,7 @@ static void draft(sim_publisher_t *self, draft_t *d, int32_t count, bool is_equa
     sim_writer_attempts(self->writer, count, d->lengths);
 }
 
-/* ---- ways to publish: position, or the reason why not ---- */
+/* ---- methods: each returns the position or a negative reason ---- */
 
 static int64_t offer(sim_publisher_t *self, draft_t *d, bool in_parts)
 {
@@ -75,7 +75,7 @@ static int64_t offer(sim_publisher_t *self, draft_t *d, bool in_parts)
     const int64_t identity = sim_writer_identity(self->writer, sim_writer_next(self->writer));
     int64_t position;
     if (in_parts) {
-        const size_t cut = sim_below(DICE_ACTOR, length + 1);
+        const size_t cut = sim_below(RNG_ACTOR, length + 1);
         const rst_message_part_t parts[] = {{d->bytes[0], cut}, {d->bytes[0] + cut, length - cut}};
         position = rst_publication_offer_parts(self->publication, parts, 2, identity);
     } else {
@@ -103,10 +103,10 @@ static int64_t claim(sim_publisher_t *self, draft_t *d)
         return position;
     }
     memcpy(claimed.data, d->bytes[0], (size_t)d->lengths[0]);
-    if (sim_chance(DICE_ACTOR, 0.1)) {
-        sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, 2 * SIM_MS));
+    if (sim_chance(RNG_ACTOR, 0.1)) {
+        sim_fiber_sleep((int64_t)sim_below(RNG_ACTOR, 2 * SIM_MS));
     }
-    if (sim_chance(DICE_ACTOR, self->abort_chance)) {
+    if (sim_chance(RNG_ACTOR, self->abort_chance)) {
         sim_count("publisher: claim aborted");
         (void)rst_claim_abort(&claimed);
         sim_writer_took(self->writer, 0, position);
@@ -121,7 +121,7 @@ static int64_t offer_many(sim_publisher_t *self, draft_t *d)
 {
     rst_message_part_t messages[MANY_MAX];
     size_t taken = 0;
-    draft(self, d, 1 + (int32_t)sim_below(DICE_ACTOR, MANY_MAX), false, true);
+    draft(self, d, 1 + (int32_t)sim_below(RNG_ACTOR, MANY_MAX), false, true);
     for (int32_t i = 0; i < d->count; i++) {
         messages[i] = (rst_message_part_t){d->bytes[i], (size_t)d->lengths[i]};
     }
@@ -134,7 +134,7 @@ static int64_t offer_many(sim_publisher_t *self, draft_t *d)
 static int64_t offer_block(sim_publisher_t *self, draft_t *d)
 {
     size_t taken = 0;
-    draft(self, d, 1 + (int32_t)sim_below(DICE_ACTOR, MANY_MAX), true, true);
+    draft(self, d, 1 + (int32_t)sim_below(RNG_ACTOR, MANY_MAX), true, true);
     uint8_t *block = d->bytes[0];
     for (int32_t i = 1; i < d->count; i++) { /* back to back */
         memmove(block + i * d->lengths[0], d->bytes[i], (size_t)d->lengths[0]);
@@ -149,14 +149,14 @@ static int64_t publish_some(sim_publisher_t *self)
 {
     draft_t *d = &drafts[self->index];
     sim_method_t method;
-    if (self->has_more_ways && sim_chance(DICE_ACTOR, 0.2)) {
+    if (self->has_more_methods && sim_chance(RNG_ACTOR, 0.2)) {
         return sim_publisher_more(self);
     }
-    if (self->abandons_claim && sim_chance(DICE_ACTOR, 0.1)) {
+    if (self->abandons_claim && sim_chance(RNG_ACTOR, 0.1)) {
         return sim_publisher_abandon(self);
     }
     do {
-        method = (sim_method_t)sim_below(DICE_ACTOR, METHOD_COUNT);
+        method = (sim_method_t)sim_below(RNG_ACTOR, METHOD_COUNT);
     } while ((self->methods & 1u << method) == 0);
     switch (method) {
     case METHOD_PARTS:
@@ -196,19 +196,19 @@ static const char *reason_name(int64_t reason)
 static bool is_worth_waiting(const sim_publisher_t *self, int64_t reason, int64_t refused_since_ns)
 {
     if (reason == RST_NOT_CONNECTED) {
-        const bool must_send_all = self->must_send_all && cast.is_gentle;
+        const bool must_send_all = self->must_send_all && actors.is_gentle;
         const int64_t longest_ns = must_send_all ? NOT_FOUND_NS_MAX : NOT_CONNECTED_NS_MAX;
         const bool is_waiting = !world.is_calm || world.now_ns - refused_since_ns < longest_ns;
         if (!is_waiting && must_send_all) {
-            sim_fail("publisher %d finds nobody on %s", self->index, self->channel);
+            sim_fail("publisher %d finds no receiver on %s", self->index, self->channel);
         }
         return is_waiting;
     }
     return reason == RST_BACK_PRESSURED || reason == RST_ADMIN_ACTION;
 }
 
-/* What readers are said to let through, and to ask for: behind what is there, and never less than
- * nothing. On the network forgers may say what they like. */
+/* The limit and the demand that receivers report are never below the current position. On the
+ * network forged status messages may report anything. */
 static void check_demand(const sim_publisher_t *self)
 {
     rst_demand_t demand;
@@ -231,7 +231,7 @@ static void check_demand(const sim_publisher_t *self)
     }
 }
 
-/* True: all is sent. */
+/* True when everything is sent. */
 static bool publish(sim_publisher_t *self)
 {
     const sim_channel_t channel = {self->client->client, self->publication, NULL};
@@ -249,7 +249,7 @@ static bool publish(sim_publisher_t *self)
         if (position > 0) {
             refused_since_ns = world.now_ns;
             if (self->pause_ns_max > 0) {
-                sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, (uint64_t)self->pause_ns_max));
+                sim_fiber_sleep((int64_t)sim_below(RNG_ACTOR, (uint64_t)self->pause_ns_max));
             }
             continue;
         }
@@ -265,13 +265,13 @@ static bool publish(sim_publisher_t *self)
             sim_publisher_wait(self, IDLE_NS_MAX);
         }
         sim_fiber_sleep(1000
-            + (int64_t)sim_below(DICE_ACTOR,
+            + (int64_t)sim_below(RNG_ACTOR,
                 (uint64_t)(idle_ns < IDLE_NS_MAX ? idle_ns + 1 : IDLE_NS_MAX)));
     }
     return true;
 }
 
-/* What receivers that rejected their image had to say. */
+/* Errors of receivers that rejected the image of this publication. */
 static void take_errors(sim_publisher_t *self)
 {
     rst_publication_error_t error;
@@ -316,7 +316,7 @@ static void run(sim_publisher_t *self)
     }
     begin_writer(self);
     self->is_done = publish(self);
-    sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, 2 * SIM_MS));
+    sim_fiber_sleep((int64_t)sim_below(RNG_ACTOR, 2 * SIM_MS));
     if (rst_client_state(client) != RST_CLIENT_OPEN) {
         sim_writer_lost(self->writer);
     }
@@ -352,7 +352,7 @@ void sim_publisher_start(sim_publisher_t *publisher)
     publisher->is_running = true;
     sim_destinations_forget(&publisher->destinations);
     sim_fiber_start(publisher->client->process, name, publisher_main, publisher)
-        ->nervous_in = publisher->client->doom;
+        ->nervous_in = publisher->client->dies_in;
 }
 
 void sim_publisher_on_death(sim_publisher_t *publisher)

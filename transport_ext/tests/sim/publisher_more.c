@@ -1,7 +1,7 @@
-/* publisher_more.c: what an exclusive publication may do besides: frames made elsewhere, padding;
- * a claim that is not ended for long; and waiting for room with a waiter. */
+/* publisher_more.c: optional calls of an exclusive publication: prepared frames, padding; a claim
+ * that is held for long; and waiting for room with a waiter. */
 #include "protocol/frame.h"
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -10,14 +10,14 @@
 #define FRAMES_MAX 3
 #define BLOCK_MAX (FRAMES_MAX * 2048)
 #define ABANDONED_NS_MAX (15 * SIM_S)
-#define UNBLOCK_SLACK_NS (3 * SIM_S) /* timers, and threads that are away */
+#define UNBLOCK_SLACK_NS (3 * SIM_S) /* for timers and preempted threads */
 #define LOOK_NS (20 * SIM_MS)
 
 static uint8_t blocks[SIM_ROLES_MAX][BLOCK_MAX];
 
 /* ---- frames ---- */
 
-/* Frames of the next messages, as they will lie in the log: bytes. */
+/* Fills the frames of the next messages as they will lie in the log; returns their bytes. */
 static size_t draft_frames(sim_publisher_t *self, const rst_publication_info_t *info,
     int32_t term_id, int32_t term_offset, int32_t count, int32_t lengths[FRAMES_MAX])
 {
@@ -25,7 +25,7 @@ static size_t draft_frames(sim_publisher_t *self, const rst_publication_info_t *
     uint8_t *block = blocks[self->index];
     memset(block, 0, BLOCK_MAX);
     for (int32_t i = 0; i < count; i++) {
-        lengths[i] = (int32_t)sim_between(DICE_ACTOR, SIM_ID_LENGTH, info->max_payload_length);
+        lengths[i] = (int32_t)sim_between(RNG_ACTOR, SIM_ID_LENGTH, info->max_payload_length);
         rsti_data_header_t header = {
             .frame = {.frame_length = lengths[i] + RSTI_DATA_HEADER_LENGTH,
                 .flags = RSTI_FLAG_UNFRAGMENTED,
@@ -43,14 +43,14 @@ static size_t draft_frames(sim_publisher_t *self, const rst_publication_info_t *
     return at;
 }
 
-/* Frames that name another place than where they would lie are refused. */
+/* Frames with a wrong position are refused. */
 static void offer_misplaced(const sim_publisher_t *self, size_t length)
 {
     uint8_t *block = blocks[self->index];
     rsti_data_header_t header;
     memcpy(&header, block, sizeof header);
     rsti_data_header_t wrong = header;
-    switch (sim_below(DICE_ACTOR, 3)) {
+    switch (sim_below(RNG_ACTOR, 3)) {
     case 0:
         wrong.term_offset += RSTI_FRAME_ALIGNMENT;
         break;
@@ -65,7 +65,7 @@ static void offer_misplaced(const sim_publisher_t *self, size_t length)
     const int64_t result = rst_publication_offer_frames(self->publication, block, length);
     memcpy(block, &header, sizeof header);
     if (result > 0) {
-        sim_fail("publisher %d: frames that lie elsewhere are taken", self->index);
+        sim_fail("publisher %d: frames with a wrong position are accepted", self->index);
     }
     sim_count(result == RST_ERROR ? "publisher: misplaced frames refused"
                                   : "publisher: misplaced frames not looked at");
@@ -81,14 +81,14 @@ static int64_t offer_frames(sim_publisher_t *self)
     if (next < 0) {
         return next;
     }
-    const int32_t count = 1 + (int32_t)sim_below(DICE_ACTOR, FRAMES_MAX);
+    const int32_t count = 1 + (int32_t)sim_below(RNG_ACTOR, FRAMES_MAX);
     const size_t length = draft_frames(self, &info, term_id, term_offset, count, lengths);
     const int32_t rest = info.term_length - term_offset;
     if (length > (size_t)rest) {
         return rst_publication_append_padding(self->publication,
             (size_t)(rest - RSTI_DATA_HEADER_LENGTH));
     }
-    if (sim_chance(DICE_ACTOR, 0.2)) {
+    if (sim_chance(RNG_ACTOR, 0.2)) {
         offer_misplaced(self, length);
     }
     sim_writer_attempts(self->writer, count, lengths);
@@ -103,14 +103,14 @@ static int64_t append_padding(const sim_publisher_t *self)
     rst_publication_info_t info;
     rst_publication_info(self->publication, &info);
     return rst_publication_append_padding(self->publication,
-        sim_below(DICE_ACTOR,
-            (uint64_t)(sim_chance(DICE_ACTOR, 0.1) ? info.max_message_length + 1
-                                                   : info.max_payload_length)));
+        sim_below(RNG_ACTOR,
+            (uint64_t)(sim_chance(RNG_ACTOR, 0.1) ? info.max_message_length + 1
+                                                  : info.max_payload_length)));
 }
 
 int64_t sim_publisher_more(sim_publisher_t *publisher)
 {
-    if (sim_chance(DICE_ACTOR, 0.3)) {
+    if (sim_chance(RNG_ACTOR, 0.3)) {
         sim_count("publisher: padding");
         return append_padding(publisher);
     }
@@ -118,10 +118,10 @@ int64_t sim_publisher_more(sim_publisher_t *publisher)
     return offer_frames(publisher);
 }
 
-/* ---- a claim that nobody ends ---- */
+/* ---- a claim that is never ended ---- */
 
-/* The padding itself may be gone when we look: readers pass it at once, then its memory is erased
- * and used again. */
+/* The padding may be gone when we look: readers pass it at once, then its memory is cleaned and
+ * used again. */
 static bool is_unblocked(const sim_publisher_t *self, const rst_claim_t *claim, int64_t begin)
 {
     const rsti_data_header_t *header = claim->frame;
@@ -130,7 +130,8 @@ static bool is_unblocked(const sim_publisher_t *self, const rst_claim_t *claim, 
         || (length >= 0 && rst_publication_consumed_position(self->publication) > begin);
 }
 
-/* How long all before the claim has been consumed, and it alone held up who reads. */
+/* The time since all data before the claim were consumed and the claim alone blocked the readers.
+ */
 static void await_unblocked(const sim_publisher_t *self, const rst_claim_t *claim, int64_t begin)
 {
     const int64_t end_ns = world.now_ns + ABANDONED_NS_MAX;
@@ -145,7 +146,7 @@ static void await_unblocked(const sim_publisher_t *self, const rst_claim_t *clai
             : blocked_since_ns < INT64_MAX ? blocked_since_ns
                                            : world.now_ns;
         if (is_blocked && world.now_ns - blocked_since_ns > patience_ns) {
-            sim_fail("publisher %d: nobody gives up its claim at %" PRId64, self->index, begin);
+            sim_fail("publisher %d: its claim at %" PRId64 " is not unblocked", self->index, begin);
         }
         sim_fiber_sleep(LOOK_NS);
     }
@@ -154,14 +155,14 @@ static void await_unblocked(const sim_publisher_t *self, const rst_claim_t *clai
     }
 }
 
-/* Nobody gives up what an exclusive publication holds, as long as that one lives. */
+/* The driver does not unblock a claim of a live exclusive publication. */
 static void hold(const sim_publisher_t *self, const rst_claim_t *claim, int64_t begin)
 {
     sim_fiber_sleep(self->client->driver->params.unblock_timeout_ns + SIM_S);
     if (is_unblocked(self, claim, begin) && !rst_publication_is_closed(self->publication)) {
-        sim_fiber_sleep(UNBLOCK_SLACK_NS); /* it may be lost, and not know it yet */
+        sim_fiber_sleep(UNBLOCK_SLACK_NS); /* the client may be lost without knowing it yet */
         if (rst_client_state(self->client->client) == RST_CLIENT_OPEN) {
-            sim_fail("publisher %d: the claim of an exclusive publication is given up",
+            sim_fail("publisher %d: the claim of an exclusive publication is unblocked",
                 self->index);
         }
     }
@@ -172,7 +173,7 @@ int64_t sim_publisher_abandon(sim_publisher_t *publisher)
     rst_claim_t claim;
     rst_publication_info_t info;
     rst_publication_info(publisher->publication, &info);
-    const int32_t length = (int32_t)sim_between(DICE_ACTOR, SIM_ID_LENGTH, info.max_payload_length);
+    const int32_t length = (int32_t)sim_between(RNG_ACTOR, SIM_ID_LENGTH, info.max_payload_length);
     sim_writer_attempts(publisher->writer, 1, &length);
     const int32_t number = sim_writer_next(publisher->writer);
     const int64_t position = rst_publication_try_claim(publisher->publication, (size_t)length, 0,
@@ -193,8 +194,8 @@ int64_t sim_publisher_abandon(sim_publisher_t *publisher)
     }
     sim_count("publisher: claim abandoned");
     await_unblocked(publisher, &claim, begin);
-    /* Late: where the driver gave it up, this must change nothing. */
-    if (is_unblocked(publisher, &claim, begin) && sim_chance(DICE_ACTOR, 0.5)) {
+    /* A late abort must change nothing when the driver has unblocked the claim. */
+    if (is_unblocked(publisher, &claim, begin) && sim_chance(RNG_ACTOR, 0.5)) {
         (void)rst_claim_commit(&claim);
     } else {
         (void)rst_claim_abort(&claim);

@@ -1,6 +1,6 @@
-/* refusals.c: commands that the driver must refuse, for the reason that stands beside each, and
- * leave nothing behind. Some clash with what this client has: it is added first. */
-#include "tests/sim/rolls.h"
+/* refusals.c: commands that the driver must refuse for the reason given beside each, and that leave
+ * nothing behind. Some conflict with a resource that this client adds first. */
+#include "tests/sim/generator.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef enum target_t {
     MERGED_DEST
 } target_t;
 
-/* H stands for the host's address, P for a port of its own, up to Z. */
+/* Placeholders: H for the host's address, P to Z for ports of its own. */
 typedef struct probe_t {
     target_t target;
     bool is_removal;
@@ -95,7 +95,7 @@ static const probe_t probes[] = {
 
 #define PROBE_COUNT ((int32_t)(sizeof probes / sizeof probes[0]))
 
-/* What it has and what is to clash with it. */
+/* The client's own resources, with which the probes conflict. */
 typedef struct own_t {
     rst_publication_t *tagged, *shared, *manual, *named;
     rst_subscription_t *plain, *merged;
@@ -150,7 +150,7 @@ static int64_t command(const sim_part_t *self, const own_t *own, const probe_t *
 
 /* ---- asking ---- */
 
-/* False: the client or the driver is of no more use. */
+/* False: the client or the driver is lost. */
 static bool is_refused(const sim_part_t *self, const own_t *own, const probe_t *probe)
 {
     char channel[SIM_CHANNEL_MAX];
@@ -162,9 +162,9 @@ static bool is_refused(const sim_part_t *self, const own_t *own, const probe_t *
         sim_fail("the driver takes %s", channel);
     }
     const int code = rst_last_error_code();
-    const bool is_judged = strstr(rst_last_error_text(), probe->reason) != NULL;
-    if (!is_judged
-        && (cast.is_gentle || code == RST_ECHANNEL || code == RST_EREGISTRATION
+    const bool has_right_reason = strstr(rst_last_error_text(), probe->reason) != NULL;
+    if (!has_right_reason
+        && (actors.is_gentle || code == RST_ECHANNEL || code == RST_EREGISTRATION
             || code == RST_EINVAL)) {
         sim_fail("%s is refused because \"%s\", not because \"%s\"", channel, rst_last_error_text(),
             probe->reason);
@@ -172,11 +172,11 @@ static bool is_refused(const sim_part_t *self, const own_t *own, const probe_t *
     if (id >= 0) {
         rst_client_cancel(self->client->client, id);
     }
-    sim_count(is_judged ? "refusals: for the right reason" : "refusals: no answer");
+    sim_count(has_right_reason ? "refusals: for the right reason" : "refusals: no answer");
     return rst_client_state(self->client->client) == RST_CLIENT_OPEN;
 }
 
-/* By ids that nothing has. */
+/* Removes ids that do not exist. */
 static void remove_unknown(const sim_part_t *self, const own_t *own)
 {
     const int64_t ids[] = {
@@ -250,11 +250,11 @@ static bool probe_all(sim_part_t *self)
 
 static const sim_part_kind_t refusals_kind = {"refusals", true, probe_all};
 
-void sim_roll_refusals(void)
+void sim_generate_refusals(void)
 {
     chosen_count = (int32_t)between(1, PROBES_MAX);
     for (int32_t i = 0; i < chosen_count; i++) {
         chosen[i] = (int32_t)between(0, PROBE_COUNT - 1);
     }
-    sim_roll_part(&refusals_kind, 0, sim_roll_any_driver());
+    sim_generate_part(&refusals_kind, 0, sim_generate_any_driver());
 }

@@ -1,10 +1,10 @@
-/* responses.c: askers, each with a response channel, and the one who answers all of them, and now
- * and then goes on with another publication. What an asker gets must be the answers to its own
- * requests of this attempt, each once, and in order on each session. Where the one who answers
- * dies, its next life finds its publications and its place in the requests as they were: it answers
- * again what the dead one had in hand, maybe on the same session. So what is said of its answers
- * holds for each life. */
-#include "tests/sim/rolls.h"
+/* responses.c: askers, each with a response channel, and one responder for all of them, which
+ * sometimes continues with another publication. An asker must receive the answers to its own
+ * requests of this attempt, each once, and in order on each session. When the responder dies, its
+ * next life finds its publications and its position in the requests as they were. It answers again
+ * what the dead one had begun, maybe on the same session. So these rules hold for each life of the
+ * responder. */
+#include "tests/sim/generator.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,9 +18,10 @@
 #define REQUESTS_MAX 30
 #define SESSIONS_MAX 32 /* of answers in one attempt */
 #define ANSWER_NS_MAX (30 * SIM_S)  /* in a gentle run */
-#define ATTEMPT_NS_MAX (5 * SIM_S)  /* in a rough one: then it asks anew */
+#define ATTEMPT_NS_MAX (5 * SIM_S)  /* in a rough run: then it starts a new attempt */
 #define OFFER_NS_MAX (10 * SIM_S)
-/* Longer than an image drains: where a stream may have one session, another answers only then. */
+/* Longer than an image drains: where a stream may have one session, another asker is answered only
+ * then. */
 #define ROUGH_OFFER_NS_MAX (3 * SIM_S / 2)
 #define QUIET_NS (3 * SIM_S)
 
@@ -32,7 +33,7 @@ typedef enum say_t {
 typedef struct header_t {
     int32_t say;
     int16_t asker;
-    int16_t life; /* of who answers */
+    int16_t life; /* the life of the responder */
     int32_t attempt, number;
 } header_t;
 
@@ -43,12 +44,12 @@ typedef struct asker_t {
     bool is_exclusive;
 } asker_t;
 
-/* What an asker got in one attempt. */
+/* Answers that an asker received in one attempt. */
 typedef struct answered_t {
-    uint64_t lives[REQUESTS_MAX]; /* a bit for each that answered it */
+    uint64_t lives[REQUESTS_MAX]; /* one bit for each session that answered it */
     int32_t count;
     int32_t sessions[SESSIONS_MAX];
-    int32_t last[SESSIONS_MAX]; /* number of that session and life */
+    int32_t last[SESSIONS_MAX]; /* the last number of that session and life */
     int32_t last_lives[SESSIONS_MAX];
     int32_t session_count;
 } answered_t;
@@ -61,14 +62,14 @@ typedef struct caller_t {
 
 static struct {
     bool is_ipc, has_prototype;
-    double renewal; /* chance before an answer */
+    double renewal; /* probability before an answer */
     char requests[96], answers[96];
     asker_t askers[ASKERS_MAX];
     int32_t asker_count;
-    int16_t life; /* of who answers: from 1 */
+    int16_t life; /* the life of the responder, from 1 */
 } service;
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 static size_t length_of(const header_t *header)
 {
@@ -117,7 +118,7 @@ static bool is_open(const sim_part_t *self)
     return rst_client_state(self->client->client) == RST_CLIENT_OPEN;
 }
 
-/* ---- who asks ---- */
+/* ---- askers ---- */
 
 static int32_t session_of(answered_t *answered, int32_t session_id)
 {
@@ -177,13 +178,13 @@ static void take_answers(const sim_part_t *self, rst_subscription_t *subscriptio
     }
 }
 
-/* True: all is answered. */
+/* True when all requests are answered. */
 static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscription_t *answers,
     rst_batch_t *batch)
 {
     uint8_t message[sizeof(header_t) + LENGTH_MAX];
     const asker_t *asker = &service.askers[self->number];
-    const int64_t patience_ns = cast.is_gentle ? ANSWER_NS_MAX : ATTEMPT_NS_MAX;
+    const int64_t patience_ns = actors.is_gentle ? ANSWER_NS_MAX : ATTEMPT_NS_MAX;
     answered_t answered = {.count = 0};
     int32_t asked = 0;
     for (int64_t news_ns = world.now_ns; answered.count < asker->total && is_open(self);) {
@@ -199,9 +200,9 @@ static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscrip
         } else if (world.now_ns - news_ns > patience_ns) {
             return false;
         }
-        /* Less and less often while nothing happens: seconds in steps of a microsecond are no run.
-         */
-        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)asker->pause_ns_max)
+        /* Polls less often while nothing happens: seconds in steps of a microsecond would take too
+         * long. */
+        sim_fiber_sleep(1000 + (int64_t)sim_below(RNG_ACTOR, (uint64_t)asker->pause_ns_max)
             + (world.now_ns - news_ns) / 16);
     }
     return answered.count == asker->total;
@@ -240,7 +241,7 @@ static bool ask(sim_part_t *self)
     }
     while (!is_done && is_open(self)) {
         is_done = attempt(self, batch);
-        if (!is_done && cast.is_gentle) {
+        if (!is_done && actors.is_gentle) {
             sim_fail("asker %d is not answered", self->number);
         }
         sim_count(is_done ? "asker: all is answered" : "asker: asks anew");
@@ -249,7 +250,7 @@ static bool ask(sim_part_t *self)
     return is_done;
 }
 
-/* ---- who answers ---- */
+/* ---- responders ---- */
 
 static caller_t *find_caller(caller_t *callers, int32_t session_id)
 {
@@ -261,7 +262,7 @@ static caller_t *find_caller(caller_t *callers, int32_t session_id)
     return NULL;
 }
 
-/* Refused when the image that is to be answered has gone meanwhile. */
+/* It is refused when the image of the requests is gone by now. */
 static rst_publication_t *greet(const sim_part_t *self, int64_t image_id)
 {
     char channel[SIM_CHANNEL_MAX];
@@ -269,7 +270,7 @@ static rst_publication_t *greet(const sim_part_t *self, int64_t image_id)
     snprintf(channel, sizeof channel, "%s|response-correlation-id=%" PRId64, service.answers,
         image_id);
     const int64_t id = rst_client_add_publication(client, channel, SERVICE_STREAM + 1,
-        sim_chance(DICE_ACTOR, 0.5));
+        sim_chance(RNG_ACTOR, 0.5));
     if (sim_part_await(self, id) != 1) {
         sim_count("responder: response channel refused");
         return NULL;
@@ -290,7 +291,7 @@ static void add_caller(const sim_part_t *self, caller_t *callers, const rst_imag
         event->session_id, event->correlation_id, greet(self, event->correlation_id)};
 }
 
-/* The same caller goes on with another session. */
+/* The same caller continues with another session. */
 static void renew(const sim_part_t *self, caller_t *caller)
 {
     sim_count("responder: another publication");
@@ -324,15 +325,15 @@ static void answer(const sim_part_t *self, caller_t *caller, const header_t *req
         ANSWER, request->asker, service.life, request->attempt, request->number};
     const size_t length = write_message(&header, message);
     const int64_t begin_ns = world.now_ns;
-    const int64_t patience_ns = cast.is_gentle ? OFFER_NS_MAX : ROUGH_OFFER_NS_MAX;
+    const int64_t patience_ns = actors.is_gentle ? OFFER_NS_MAX : ROUGH_OFFER_NS_MAX;
     while (rst_publication_offer(caller->answers, message, length, 0) <= 0) {
         if (world.now_ns - begin_ns > patience_ns || !is_open(self)) {
-            sim_count("responder: nobody wants the answer");
+            sim_count("responder: no reader of the answer");
             rst_publication_close(caller->answers);
-            *caller = (caller_t){0}; /* what follows could only be a stream with a hole */
+            *caller = (caller_t){0}; /* a further answer would leave a gap in the stream */
             return;
         }
-        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, SIM_MS));
+        sim_fiber_sleep(1000 + (int64_t)sim_below(RNG_ACTOR, SIM_MS));
     }
     sim_count("responder: answers");
 }
@@ -344,7 +345,7 @@ static void answer_all(const sim_part_t *self, caller_t *callers, const rst_batc
     for (int32_t i = 0; i < count; i++) {
         const header_t request = read_message(&messages[i], REQUEST);
         caller_t *caller = find_caller(callers, messages[i].session_id);
-        if (caller != NULL && sim_chance(DICE_ACTOR, service.renewal)) {
+        if (caller != NULL && sim_chance(RNG_ACTOR, service.renewal)) {
             renew(self, caller);
         }
         if (caller != NULL && caller->answers != NULL) {
@@ -371,9 +372,9 @@ static bool serve(sim_part_t *self, rst_subscription_t *subscription, rst_batch_
         if (count > 0 || has_callers) {
             news_ns = world.now_ns;
         } else {
-            sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, 2 * SIM_MS));
+            sim_fiber_sleep(1000 + (int64_t)sim_below(RNG_ACTOR, 2 * SIM_MS));
         }
-        is_over = cast.is_publishing_over && rst_subscription_image_count(subscription) == 0
+        is_over = actors.is_publishing_over && rst_subscription_image_count(subscription) == 0
             && world.now_ns - news_ns > QUIET_NS;
     }
     for (int32_t i = 0; i < CALLERS_MAX; i++) {
@@ -412,7 +413,7 @@ static bool respond(sim_part_t *self)
     return is_done;
 }
 
-/* ---- rolls ---- */
+/* ---- generators ---- */
 
 static const sim_part_kind_t asker_kind = {"asker", true, ask};
 static const sim_part_kind_t responder_kind = {"responder", false, respond};
@@ -422,9 +423,9 @@ int32_t sim_service_sessions(void)
     return service.is_ipc ? 0 : service.asker_count;
 }
 
-void sim_roll_service(void)
+void sim_generate_service(void)
 {
-    sim_driver_t *server = sim_roll_any_driver();
+    sim_driver_t *server = sim_generate_any_driver();
     service.is_ipc = chance(0.25);
     service.has_prototype = chance(0.3);
     service.renewal = chance(0.4) ? 0.1 : 0;
@@ -439,7 +440,7 @@ void sim_roll_service(void)
             "aeron:udp?control-mode=response|control=%s:%d", host, SERVICE_PORT + 1);
     }
     sim_count(service.is_ipc ? "responses: IPC" : "responses: UDP");
-    sim_roll_part(&responder_kind, 0, server);
+    sim_generate_part(&responder_kind, 0, server);
     service.asker_count = (int32_t)between(1, ASKERS_MAX);
     for (int32_t i = 0; i < service.asker_count; i++) {
         service.askers[i] = (asker_t){
@@ -448,6 +449,6 @@ void sim_roll_service(void)
             .pause_ns_max = skewed(21),
             .is_exclusive = chance(0.7),
         };
-        sim_roll_part(&asker_kind, i, service.is_ipc ? server : sim_roll_any_driver());
+        sim_generate_part(&asker_kind, i, service.is_ipc ? server : sim_generate_any_driver());
     }
 }

@@ -1,6 +1,6 @@
 #include "tests/sim/runner.h"
 
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <ftw.h>
@@ -25,7 +25,7 @@ int __real_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 typedef struct job_t {
     pid_t pid;
     uint64_t seed;
-    int fd; /* what the child counted */
+    int fd; /* the counts of the child */
 } job_t;
 
 typedef struct tally_t {
@@ -80,7 +80,7 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-/* A run that failed leaves what its drivers made. */
+/* Removes what the drivers of a failed run left. */
 static void remove_home(pid_t pid, uint64_t seed)
 {
     char path[128];
@@ -106,7 +106,7 @@ static void start(job_t *job, uint64_t seed)
     if (pid == 0) {
         (void)__real_close(ends[0]);
         alarm(RUN_SECONDS_MAX);
-        sim_play(seed, false);
+        sim_run(seed, false);
         sim_counts_write(ends[1]);
         exit(0); /* not _exit: coverage is written then */
     }
@@ -114,7 +114,7 @@ static void start(job_t *job, uint64_t seed)
     *job = (job_t){pid, seed, ends[0]};
 }
 
-/* True when the run was clean. */
+/* True when the run passed. */
 static bool finish(job_t *job)
 {
     int status = 0;
@@ -157,7 +157,7 @@ static double cpu_seconds(void)
         + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* Ends a run that has ended, and starts the next one in its place. Returns the failures. */
+/* Reaps a finished run and starts the next one in its slot. Returns the failures. */
 static int turn(job_t *jobs, int job_count, const sim_runner_params_t *params, bool may_start,
     uint64_t *started, uint64_t *finished)
 {

@@ -7,7 +7,7 @@
 typedef struct sim_runner_params_t {
     uint64_t from, count;
     int jobs;
-    int failures_max; /* then it stops */
+    int failures_max; /* it stops after so many */
 } sim_runner_params_t;
 
 /* Exit status: 0 when all runs were clean. */

@@ -1,6 +1,6 @@
-/* scenario.c: rolls a scenario: who takes part, and over which channels. */
-#include "tests/sim/rolls.h"
-#include "tests/sim/scarcity.h"
+/* scenario.c: generates a scenario: the actors and their channels. */
+#include "tests/sim/generator.h"
+#include "tests/sim/resource_faults.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,17 +10,17 @@
 
 /* ---- drivers ---- */
 
-sim_driver_t *sim_roll_driver(int32_t host)
+sim_driver_t *sim_generate_driver(int32_t host)
 {
     static const int threadings[] = {RSTI_THREADING_INVOKER, RSTI_THREADING_INVOKER,
         RSTI_THREADING_SHARED, RSTI_THREADING_SHARED_NETWORK, RSTI_THREADING_DEDICATED,
         RSTI_THREADING_DEDICATED};
-    sim_driver_t *driver = &cast.drivers[cast.driver_count];
-    *driver = (sim_driver_t){.index = cast.driver_count++, .host = host};
+    sim_driver_t *driver = &actors.drivers[actors.driver_count];
+    *driver = (sim_driver_t){.index = actors.driver_count++, .host = host};
     rst_driver_params_t *params = &driver->params;
     rsti_driver_params_init(params);
-    char dir[sizeof cast.dir];
-    memcpy(dir, cast.dir, sizeof dir);
+    char dir[sizeof actors.dir];
+    memcpy(dir, actors.dir, sizeof dir);
     snprintf(params->dir, sizeof params->dir, "%s/driver-%d", dir, driver->index);
     params->threading = threadings[between(0, 5)];
     params->idle = chance(0.8) ? RSTI_IDLE_BLOCK
@@ -42,7 +42,7 @@ sim_driver_t *sim_roll_driver(int32_t host)
     params->linger_ns = 5 * SIM_S;
     params->untethered_window_limit_ns = between(51, 200) * SIM_MS;
     params->untethered_linger_ns = between(51, 200) * SIM_MS;
-    params->untethered_resting_ns = 3 * SIM_S; /* longer than a process may be paused */
+    params->untethered_resting_ns = 3 * SIM_S; /* longer than any pause of a process */
     params->timer_interval_ns = 50 * SIM_MS;
     params->counter_reuse_ns = 10 * SIM_MS;
     params->idle_exit_ns = 0;
@@ -55,38 +55,38 @@ sim_driver_t *sim_roll_driver(int32_t host)
     return driver;
 }
 
-sim_client_t *sim_roll_client(sim_driver_t *driver)
+sim_client_t *sim_generate_client(sim_driver_t *driver)
 {
-    for (int32_t i = 0; i < cast.client_count; i++) {
-        if (cast.clients[i].driver == driver
-            && (chance(0.4) || cast.client_count == SIM_CLIENTS_MAX)) {
-            return &cast.clients[i];
+    for (int32_t i = 0; i < actors.client_count; i++) {
+        if (actors.clients[i].driver == driver
+            && (chance(0.4) || actors.client_count == SIM_CLIENTS_MAX)) {
+            return &actors.clients[i];
         }
     }
-    if (cast.client_count == SIM_CLIENTS_MAX) {
+    if (actors.client_count == SIM_CLIENTS_MAX) {
         sim_fail("more than %d clients", SIM_CLIENTS_MAX);
     }
-    sim_client_t *client = &cast.clients[cast.client_count];
-    *client = (sim_client_t){.index = cast.client_count++, .driver = driver};
+    sim_client_t *client = &actors.clients[actors.client_count];
+    *client = (sim_client_t){.index = actors.client_count++, .driver = driver};
     return client;
 }
 
 /* ---- streams ---- */
 
-static int64_t roll_start(void)
+static int64_t generate_start(void)
 {
     return SIM_S + (chance(0.6) ? between(0, 2 * SIM_MS) : between(0, 300 * SIM_MS));
 }
 
-sim_publisher_t *sim_roll_publisher(sim_driver_t *driver, const char *channel, int32_t stream_id,
-    bool is_ipc, bool is_hot)
+sim_publisher_t *sim_generate_publisher(sim_driver_t *driver, const char *channel,
+    int32_t stream_id, bool is_ipc, bool is_hot)
 {
     const int64_t length_max = is_hot ? between(1000, 8000) : skewed(13);
     const int64_t total = SIM_BYTES_MAX / (length_max + 64) + 1;
-    sim_publisher_t *publisher = &cast.publishers[cast.publisher_count];
+    sim_publisher_t *publisher = &actors.publishers[actors.publisher_count];
     *publisher = (sim_publisher_t){
-        .index = cast.publisher_count++,
-        .client = sim_roll_client(driver),
+        .index = actors.publisher_count++,
+        .client = sim_generate_client(driver),
         .stream_id = stream_id,
         .is_ipc = is_ipc,
         .is_exclusive = !is_hot && chance(0.5),
@@ -95,24 +95,24 @@ sim_publisher_t *sim_roll_publisher(sim_driver_t *driver, const char *channel, i
         .methods = (uint32_t)between(1, (1 << METHOD_COUNT) - 1),
         .pause_ns_max = is_hot || chance(0.4) ? 0 : skewed(20),
         .abort_chance = chance(0.3) ? 0.2 : 0,
-        .start_ns = roll_start(),
+        .start_ns = generate_start(),
     };
     snprintf(publisher->channel, sizeof publisher->channel, "%s", channel);
     return publisher;
 }
 
-sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel, int32_t stream_id,
-    bool is_reliable, bool is_sure)
+sim_subscriber_t *sim_generate_subscriber(sim_driver_t *driver, const char *channel,
+    int32_t stream_id, bool is_reliable, bool is_sure)
 {
-    sim_subscriber_t *subscriber = &cast.subscribers[cast.subscriber_count];
+    sim_subscriber_t *subscriber = &actors.subscribers[actors.subscriber_count];
     *subscriber = (sim_subscriber_t){
-        .index = cast.subscriber_count++,
-        .client = sim_roll_client(driver),
+        .index = actors.subscriber_count++,
+        .client = sim_generate_client(driver),
         .stream_id = stream_id,
         .is_reliable = is_reliable,
         .is_sure = is_sure,
         .held_ns_max = INT64_MAX,
-        .start_ns = roll_start(),
+        .start_ns = generate_start(),
         .leave_ns = chance(0.15) ? SIM_S + between(0, 500 * SIM_MS) : INT64_MAX,
         .pause_ns_max = skewed(22),
         .batch = (int32_t)skewed(8),
@@ -128,12 +128,12 @@ sim_subscriber_t *sim_roll_subscriber(sim_driver_t *driver, const char *channel,
     return subscriber;
 }
 
-sim_driver_t *sim_roll_any_driver(void)
+sim_driver_t *sim_generate_any_driver(void)
 {
-    return &cast.drivers[between(0, cast.driver_count - 1)];
+    return &actors.drivers[between(0, actors.driver_count - 1)];
 }
 
-/* Where the first term's id is about to wrap, or somewhere inside a term. */
+/* The first term id is about to wrap, or the stream starts inside a term. */
 static void place(char *channel, size_t size)
 {
     char rest[128];
@@ -147,12 +147,12 @@ static void place(char *channel, size_t size)
     sim_count("stream: placed, term ids wrap");
 }
 
-static void roll_stream(int32_t number)
+static void generate_stream(int32_t number)
 {
     char publish[SIM_CHANNEL_MAX];
     char subscribe[SIM_CHANNEL_MAX];
-    sim_driver_t *source = sim_roll_any_driver();
-    sim_driver_t *target = sim_roll_any_driver();
+    sim_driver_t *source = sim_generate_any_driver();
+    sim_driver_t *target = sim_generate_any_driver();
     const bool is_ipc = chance(0.35);
     const bool is_reliable = is_ipc || chance(0.85);
     if (is_ipc) {
@@ -176,9 +176,9 @@ static void roll_stream(int32_t number)
     if (is_placed) {
         place(publish, sizeof publish);
     }
-    const bool is_hot = chance(0.15); /* many terms, and who is late is far behind */
+    const bool is_hot = chance(0.15); /* many terms, so that a late reader is far behind */
     for (int64_t i = between(1 + is_hot, 3); i > 0; i--) {
-        sim_publisher_t *publisher = sim_roll_publisher(source, publish, 10 + number, is_ipc,
+        sim_publisher_t *publisher = sim_generate_publisher(source, publish, 10 + number, is_ipc,
             is_hot);
         publisher->is_exclusive = publisher->is_exclusive || is_placed;
         publisher->revokes = publisher->is_exclusive && chance(0.15);
@@ -188,7 +188,7 @@ static void roll_stream(int32_t number)
         char spy[SIM_CHANNEL_MAX];
         snprintf(spy, sizeof spy, "aeron-spy:%.200s", publish);
         sim_count("stream: spied on");
-        (void)sim_roll_subscriber(source, spy, 10 + number, true, true);
+        (void)sim_generate_subscriber(source, spy, 10 + number, true, true);
     }
     for (int64_t i = between(1, 2); i > 0; i--) {
         const bool is_tethered = chance(0.8);
@@ -200,7 +200,7 @@ static void roll_stream(int32_t number)
             sim_count(is_evicting ? "subscriber: rs-evict" : "subscriber: tether=false");
             snprintf(channel, sizeof channel, "%s%c%s", subscribe, is_ipc ? '?' : '|', key);
         }
-        sim_subscriber_t *subscriber = sim_roll_subscriber(target, channel, 10 + number,
+        sim_subscriber_t *subscriber = sim_generate_subscriber(target, channel, 10 + number,
             is_reliable, is_tethered);
         if (!is_tethered) {
             subscriber->held_ns_max = is_evicting ? 0 : target->params.untethered_linger_ns;
@@ -211,77 +211,79 @@ static void roll_stream(int32_t number)
 
 /* ---- all of it ---- */
 
-/* Producers of one log who lose the processor for terms in the midst of an offer, while readers
- * keep up: who comes back to a rotation that is long over must not undo it. */
-static void roll_race(void)
+/* Producers of one log are preempted for several terms during an offer while readers keep up: a
+ * late rotation by such a producer must not undo newer ones. */
+static void generate_race(void)
 {
     static const char channel[] = "aeron:ipc";
-    (void)sim_roll_driver(0);
+    (void)sim_generate_driver(0);
     for (int i = 0; i < 3; i++) {
-        sim_publisher_t *publisher = sim_roll_publisher(&cast.drivers[0], channel, 10, true, true);
+        sim_publisher_t *publisher = sim_generate_publisher(&actors.drivers[0], channel, 10, true,
+            true);
         publisher->total = (int32_t)between(40, 160);
         publisher->length_max = 8000;
         publisher->methods = 1U << METHOD_OFFER;
         publisher->start_ns = SIM_S;
         publisher->abort_chance = 0;
     }
-    sim_subscriber_t *subscriber = sim_roll_subscriber(&cast.drivers[0], channel, 10, true, true);
+    sim_subscriber_t *subscriber = sim_generate_subscriber(&actors.drivers[0], channel, 10, true,
+        true);
     subscriber->start_ns = SIM_S;
     subscriber->leave_ns = INT64_MAX;
     subscriber->stop_from_ns = subscriber->stop_until_ns = 0;
     subscriber->pause_ns_max = 1;
     subscriber->uses_demand = false;
-    cast.is_gentle = true;
-    cast.calm_ns = SIM_S + 400 * SIM_MS;
+    actors.is_gentle = true;
+    actors.calm_ns = SIM_S + 400 * SIM_MS;
     sim_fibers_set_preemption(between(1, 4));
     sim_fibers_set_absence(0.02 / (double)skewed(3), between(1, 10) * SIM_MS);
     sim_count("run: a race of rotation");
 }
 
-static void roll_world(void)
+static void generate_world(void)
 {
     static const int64_t preemption[] = {0, 2000, 200, 30, 4, 1};
     for (int64_t hosts = between(1, 3), host = 0; host < hosts; host++) {
-        (void)sim_roll_driver((int32_t)host);
+        (void)sim_generate_driver((int32_t)host);
     }
     for (int64_t streams = skewed(2), i = 0; i < streams; i++) {
         const int64_t kind = between(0, 9);
         if (kind < 6) {
-            roll_stream((int32_t)i);
+            generate_stream((int32_t)i);
         } else if (kind < 9) {
-            sim_roll_group_stream((int32_t)i);
+            sim_generate_group_stream((int32_t)i);
         } else {
-            sim_roll_merged_stream((int32_t)i);
+            sim_generate_merged_stream((int32_t)i);
         }
     }
-    cast.is_gentle = chance(0.5);
-    sim_count(cast.is_gentle ? "run: gentle" : "run: rough");
-    cast.calm_ns = SIM_S + (10 + skewed(11)) * SIM_MS;
-    sim_roll_faults();
-    sim_fibers_set_preemption(preemption[cast.is_gentle ? between(0, 5) : between(2, 5)]);
+    actors.is_gentle = chance(0.5);
+    sim_count(actors.is_gentle ? "run: gentle" : "run: rough");
+    actors.calm_ns = SIM_S + (10 + skewed(11)) * SIM_MS;
+    sim_generate_faults();
+    sim_fibers_set_preemption(preemption[actors.is_gentle ? between(0, 5) : between(2, 5)]);
     if (chance(0.3)) {
         sim_fibers_set_absence(0.3 / (double)skewed(10), skewed(25));
     }
-    sim_roll_extras();
+    sim_generate_extra_streams();
 }
 
 void sim_scenario_write(void)
 {
-    if (sim_chance(DICE_MISHAP, 0.04)) {
-        sim_roll_dead_claim();
+    if (sim_chance(RNG_FAULTS, 0.04)) {
+        sim_generate_dead_claim();
     } else if (chance(0.05)) {
-        roll_race();
+        generate_race();
     } else {
-        roll_world();
+        generate_world();
     }
-    sim_roll_faces();
-    sim_roll_scarcity();
-    sim_roll_rates();
-    sim_roll_budgets();
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        sim_driver_start(&cast.drivers[i]);
+    sim_generate_api_usage();
+    sim_generate_resource_faults();
+    sim_generate_rates();
+    sim_generate_budgets();
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        sim_driver_start(&actors.drivers[i]);
     }
-    for (int32_t i = 0; i < cast.client_count; i++) {
-        sim_client_start(&cast.clients[i]);
+    for (int32_t i = 0; i < actors.client_count; i++) {
+        sim_client_start(&actors.clients[i]);
     }
 }

@@ -1,6 +1,6 @@
-/* strategy.c: a law of flow control of our own: the slowest of all receivers counts, and who is
- * silent is forgotten. It watches how the driver uses it. */
-#include "tests/sim/rolls.h"
+/* strategy.c: a user-written law of flow control: the slowest receiver counts, and a silent
+ * receiver is forgotten. It also checks how the driver calls it. */
+#include "tests/sim/generator.h"
 
 #include <string.h>
 
@@ -16,12 +16,12 @@ typedef struct known_t {
 typedef struct state_t {
     int64_t magic;
     int64_t timeout_ns, last_ns;
-    int32_t least; /* so many must listen */
+    int32_t least; /* the minimum number of receivers */
     int32_t count;
     known_t known[KNOWN_MAX];
 } state_t;
 
-/* Each call comes between init and fini, and time does not go back. */
+/* Every call comes between init and fini, and time does not go back. */
 static state_t *check(void *memory, int64_t now_ns)
 {
     state_t *state = memory;
@@ -62,7 +62,7 @@ static int64_t slowest(const state_t *state, int64_t limit)
     for (int32_t i = 0; i < state->count; i++) {
         least = state->known[i].limit < least ? state->known[i].limit : least;
     }
-    /* As Aeron's laws of groups: nothing more goes out before the group is complete. */
+    /* As in Aeron's laws of groups, nothing more is sent before the group is complete. */
     return state->count == 0 || state->count < state->least || least < limit ? limit : least;
 }
 

@@ -1,14 +1,15 @@
 /* subscriber.c: an application that reads. */
 #include "protocol/frame.h"
-#include "tests/sim/cast.h"
-#include "tests/sim/readings.h"
+#include "tests/sim/actors.h"
+#include "tests/sim/polls.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define RETRY_NS (20 * SIM_MS)
-#define QUIET_NS (3 * SIM_S)    /* without images, after the last publisher: nothing will come */
+/* without images, after the last publisher: nothing more will come */
+#define QUIET_NS (3 * SIM_S)
 #define GIVEN_UP_NS (15 * SIM_S)
 #define IDLE_NS_MAX (20 * SIM_MS)
 #define WAIT_NS (50 * SIM_MS)
@@ -90,7 +91,7 @@ static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription
         self->last_news_ns = world.now_ns;
         if (event.evicted_ms != 0) {
             sim_count("subscriber: evicted");
-            self->leave_ns = world.now_ns; /* nothing comes any more */
+            self->leave_ns = world.now_ns; /* nothing more will come */
         }
         (comes ? image_comes : image_goes)(self, view, &event);
         sim_event("subscriber %d: image of session %d %s at %lld", self->index, event.session_id,
@@ -107,10 +108,10 @@ static int poll_some(sim_subscriber_t *self, rst_subscription_t *subscription, r
 {
     if (!self->uses_demand) {
         return rst_subscription_poll(subscription, self->batch,
-            sim_chance(DICE_ACTOR, 0.2) ? 2000 : 0, batch);
+            sim_chance(RNG_ACTOR, 0.2) ? 2000 : 0, batch);
     }
     if (rst_subscription_demand(subscription) == 0) {
-        rst_subscription_request(subscription, 1 + (int64_t)sim_below(DICE_ACTOR, 64));
+        rst_subscription_request(subscription, 1 + (int64_t)sim_below(RNG_ACTOR, 64));
     }
     const int64_t demand = rst_subscription_demand(subscription);
     const int count = rst_subscription_poll_demanded(subscription, self->batch, 0, batch);
@@ -145,7 +146,7 @@ static void take_messages(sim_subscriber_t *self, rst_batch_t *batch)
     sim_count_many("subscriber: messages", count);
 }
 
-/* A batch in the hands of the application. */
+/* A batch that the application holds. */
 typedef struct held_t {
     rst_batch_t *batch;
     uint64_t sum;
@@ -153,7 +154,8 @@ typedef struct held_t {
     bool is_full;
 } held_t;
 
-/* Padding comes alone, and is its header: a gap that was given up may get its datagrams later. */
+/* Padding is a message of its own, and only its header: the datagrams of an abandoned gap may still
+ * arrive. */
 static int32_t told_length(const sim_subscriber_t *self, const rst_message_t *message)
 {
     rsti_frame_header_t header;
@@ -178,12 +180,13 @@ static uint64_t sum_of(const sim_subscriber_t *self, const rst_batch_t *batch)
     return sum;
 }
 
-/* What was handed out stays as it is until it is released; what an untethered reader holds, until
- * it was let go and the linger is over. */
+/* A batch stays intact until it is released; for an untethered reader, until the reader is dropped
+ * and the linger is over. */
 static void release(sim_subscriber_t *self, held_t *held)
 {
     if (held->is_full) {
-        const bool is_same = sum_of(self, held->batch) == held->sum; /* first: as behind a lock */
+        /* before the checks, as under a sequence lock */
+        const bool is_same = sum_of(self, held->batch) == held->sum;
         const bool is_promised = self->is_evicting
             ? rst_batch_is_intact(held->batch)
             : world.now_ns - held->taken_ns <= self->held_ns_max;
@@ -203,7 +206,7 @@ static void maybe_reject(sim_subscriber_t *self, rst_subscription_t *subscriptio
 {
     int32_t count;
     const rst_message_t *messages = rst_batch_messages(batch, &count);
-    if (world.is_calm || !sim_chance(DICE_ACTOR, self->reject_chance)) {
+    if (world.is_calm || !sim_chance(RNG_ACTOR, self->reject_chance)) {
         return;
     }
     const int32_t v = find_view(self, messages[0].session_id);
@@ -221,12 +224,12 @@ static bool is_finished(const sim_subscriber_t *self, const rst_subscription_t *
     if (world.now_ns >= self->leave_ns) {
         return true;
     }
-    /* What was published and not sent waits for a group that will not be whole again. */
-    if (self->is_in_group && !cast.is_gentle && cast.is_publishing_over
+    /* Data that were published and not sent wait for a group that will not be complete again. */
+    if (self->is_in_group && !actors.is_gentle && actors.is_publishing_over
         && world.now_ns - self->last_news_ns > GIVEN_UP_NS) {
         return true;
     }
-    return cast.is_publishing_over && rst_subscription_image_count(subscription) == 0
+    return actors.is_publishing_over && rst_subscription_image_count(subscription) == 0
         && world.now_ns - self->last_news_ns > QUIET_NS;
 }
 
@@ -235,22 +238,22 @@ static void wait_for_more(sim_subscriber_t *self, rst_waiter_t *waiter)
     if (waiter != NULL) {
         (void)rst_waiter_wait(waiter, WAIT_NS, 0);
     } else {
-        /* The longer nothing comes, the longer it looks away. */
+        /* The longer nothing comes, the longer it sleeps. */
         const int64_t idle_ns = (world.now_ns - self->last_news_ns) / 4;
         const int64_t longest_ns = self->pause_ns_max
             + (idle_ns < IDLE_NS_MAX ? idle_ns : IDLE_NS_MAX);
-        sim_fiber_sleep(1000 + (int64_t)sim_below(DICE_ACTOR, (uint64_t)longest_ns + 1));
+        sim_fiber_sleep(1000 + (int64_t)sim_below(RNG_ACTOR, (uint64_t)longest_ns + 1));
     }
 }
 
 static void pause_reading(const sim_subscriber_t *self)
 {
-    if (self->pause_ns_max > 0 && sim_chance(DICE_ACTOR, 0.3)) {
-        sim_fiber_sleep((int64_t)sim_below(DICE_ACTOR, (uint64_t)self->pause_ns_max));
+    if (self->pause_ns_max > 0 && sim_chance(RNG_ACTOR, 0.3)) {
+        sim_fiber_sleep((int64_t)sim_below(RNG_ACTOR, (uint64_t)self->pause_ns_max));
     }
 }
 
-/* Which port of the range it got: for those that want to send to it. */
+/* The port of the range that it got, for publishers that send to it. */
 static void note_address(sim_subscriber_t *self, const rst_subscription_t *subscription)
 {
     if (self->is_any_port && self->address[0] == '\0'
@@ -259,7 +262,7 @@ static void note_address(sim_subscriber_t *self, const rst_subscription_t *subsc
     }
 }
 
-/* True: it has seen what it wanted. */
+/* True when it has seen all it waits for. */
 static bool read_all(sim_subscriber_t *self, rst_subscription_t *subscription, held_t held[2],
     rst_waiter_t *waiter)
 {
@@ -367,7 +370,7 @@ void sim_subscriber_start(sim_subscriber_t *subscriber)
     subscriber->address[0] = '\0';
     sim_destinations_forget(&subscriber->destinations);
     sim_fiber_start(subscriber->client->process, name, subscriber_main, subscriber)
-        ->nervous_in = subscriber->client->doom;
+        ->nervous_in = subscriber->client->dies_in;
 }
 
 void sim_subscriber_on_death(sim_subscriber_t *subscriber)

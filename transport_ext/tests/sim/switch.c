@@ -60,7 +60,7 @@ __asm__(".text\n"
         "    add sp, sp, #160\n    ret\n"
         ".size sim_switch_registers,.-sim_switch_registers\n");
 #define KEPT_WORDS 20
-#define LINK_WORD 11 /* x30: where the ret of the switch goes */
+#define LINK_WORD 11 /* x30: the return address of the switch */
 
 void *sim_switch_prepare(void *stack_end, void (*entry)(void))
 {

@@ -1,5 +1,5 @@
-/* trace.c: frames as a reader of the chronicle wants to see them. */
-#include "tests/sim/laws.h"
+/* trace.c: prints frames in readable form for the chronicle. */
+#include "tests/sim/wire_invariants.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>

@@ -12,7 +12,7 @@
 #define FNV_PRIME UINT64_C(0x100000001b3)
 
 sim_world_t world;
-const char *(*sim_who)(void);
+const char *(*sim_context)(void);
 
 typedef struct count_t {
     char name[COUNT_NAME_MAX];
@@ -29,9 +29,9 @@ void sim_world_init(uint64_t seed, bool is_traced)
     world.now_ns = SIM_S;
     world.hash = UINT64_C(0xcbf29ce484222325);
     world.is_traced = is_traced;
-    for (uint64_t i = 0; i < DICE_COUNT; i++) {
-        rsti_rng_init(&world.dice[i],
-            i < DICE_FIRST_COUNT ? seed * DICE_FIRST_COUNT + i : ~(seed * 64 + i));
+    for (uint64_t i = 0; i < RNG_COUNT; i++) {
+        rsti_rng_init(&world.rngs[i],
+            i < RNG_FIRST_COUNT ? seed * RNG_FIRST_COUNT + i : ~(seed * 64 + i));
     }
     count_count = 0;
 }
@@ -54,7 +54,7 @@ void sim_hash_bytes(const void *bytes, size_t length)
     world.hash = hash;
 }
 
-/* Texts of errors name paths: "~" for what differs from run to run. */
+/* Error texts contain paths: "~" replaces the part that differs between runs. */
 static void hide_home(char *text)
 {
     const size_t length = strlen(world.home);
@@ -122,7 +122,7 @@ _Noreturn void sim_fail(const char *format, ...)
     va_start(arguments, format);
     fflush(stdout);
     fprintf(stderr, "seed %" PRIu64 " at %.6f ms in %s: ", world.seed,
-        (double)(world.now_ns - SIM_S) / 1e6, sim_who == NULL ? "?" : sim_who());
+        (double)(world.now_ns - SIM_S) / 1e6, sim_context == NULL ? "?" : sim_context());
     vfprintf(stderr, format, arguments);
     fprintf(stderr, "\n");
     va_end(arguments);

@@ -1,5 +1,5 @@
 /* Publications and subscriptions come and go from several threads while others stream: for the
- * thread sanitizer, and for what only shows when objects die while somebody uses them. */
+ * thread sanitizer, and for errors that appear only when objects are closed while in use. */
 #include "tests/system/transport.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ typedef struct churner_t {
     bool has_failed;
 } churner_t;
 
-/* Reads for a moment; whatever it gets of one session must be without a gap. */
+/* Reads for a moment; the messages of each session must have no gap. */
 static bool read_some(churner_t *c, rst_subscription_t *subscription, rst_batch_t *batch)
 {
     const int64_t end_ns = now_ns() + 5000000;
@@ -71,7 +71,7 @@ static bool churn_reader(churner_t *c, rst_batch_t *batch)
     return is_good;
 }
 
-/* A publication of its own session for a moment. */
+/* A publication with its own session, open for a moment. */
 static bool churn_writer(churner_t *c)
 {
     rst_publication_t *publication = add_publication(c->client, c->channel, c->rounds % 2 == 0);

@@ -1,5 +1,5 @@
-/* Demand crosses: a publisher that makes a message only when its readers want one makes as many as
- * they asked for, and never one more, in shared memory and over a network that loses a fifth of all
+/* Demand crosses: a publisher that makes messages only on demand makes as many as its readers
+ * requested, and never one more, in shared memory and over a network that loses a fifth of all
  * status messages. */
 #include "tests/system/transport.h"
 #include "util/rng.h"
@@ -11,17 +11,17 @@
 #define WAIT_NS INT64_C(10000000000)
 #define PROMPT_NS INT64_C(60000000)
 
-/* What the publisher knows of itself: the position after each message. */
+/* The publisher's own record: the position after each message. */
 typedef struct maker_t {
     rst_publication_t *publication;
     int64_t positions[MESSAGES_MAX + 1];
-    int64_t made, behind; /* so many messages lie behind the readers' position */
+    int64_t made, behind; /* number of messages behind the readers' position */
     int64_t allowed;
 } maker_t;
 
 static maker_t maker;
 
-/* As flow/crossing.py, without its window. */
+/* Like flow/crossing.py, without its window. */
 static int64_t look(void)
 {
     rst_demand_t demand;
@@ -57,7 +57,7 @@ static rst_subscription_t *subscribe(rst_client_t *client, const char *channel)
     return id < 0 ? NULL : rst_client_take_subscription(client, id);
 }
 
-/* Reader and publisher in turns, until total messages were asked for and have arrived. */
+/* Reader and publisher in turns, until all messages are requested and have arrived. */
 static void cross(rst_subscription_t *subscription, int64_t total)
 {
     rsti_rng_t rng;
@@ -75,10 +75,10 @@ static void cross(rst_subscription_t *subscription, int64_t total)
             requested += most;
         }
         if (rst_publication_has_new_demand(maker
-                    .publication)) { /* else a look would tell nothing */
+                    .publication)) { /* else a read of the counters would show nothing */
             (void)look();
         }
-        CHECK(maker.allowed <= requested); /* never one beyond the demand */
+        CHECK(maker.allowed <= requested); /* never one message beyond the demand */
         for (int i = 0; i < 8 && maker.made < maker.allowed && make(); i++) {
         }
         const int taken = rst_subscription_poll_demanded(subscription,
@@ -90,7 +90,7 @@ static void cross(rst_subscription_t *subscription, int64_t total)
             CHECK(message_is(messages[i].data, received, (size_t)messages[i].length));
         }
         CHECK(received <= requested);
-        if (rsti_rng_unit(&rng) < 0.7) { /* else the batch is held over the next request */
+        if (rsti_rng_unit(&rng) < 0.7) { /* else the batch is held beyond the next request */
             rst_batch_release(batch);
         }
         if (taken == 0 && maker.made == maker.allowed) {
@@ -100,19 +100,19 @@ static void cross(rst_subscription_t *subscription, int64_t total)
     }
     rst_batch_destroy(batch);
     CHECK_EQ(received, total);
-    CHECK_EQ(maker.made, total); /* all that was asked for was made */
+    CHECK_EQ(maker.made, total); /* all requested messages were made */
     fprintf(stderr, "%" PRId64 " messages, %" PRId64 " waits, %.0f ms\n", total, waits,
         (double)(now_ns() - begin) / 1e6);
 }
 
-/* Everything was delivered: a publisher asleep is woken by the next request alone. */
+/* All messages were delivered: only the next request wakes a sleeping publisher. */
 static void wakes(rst_client_t *client, rst_subscription_t *subscription)
 {
     rst_waiter_t *waiter = NULL;
     CHECK_EQ(rst_waiter_create(&waiter, client), 0);
     CHECK_EQ(rst_waiter_attach_demand(waiter, maker.publication), 0);
     CHECK_EQ(rst_waiter_attach_demand(waiter, maker.publication), 0);
-    /* A network still tells how far the reader came: then there is nothing more to tell. */
+    /* A network still reports how far the reader came: after that there is nothing to report. */
     int woken = 1;
     for (int i = 0; i < 100 && woken == 1; i++) {
         (void)look();
@@ -122,7 +122,7 @@ static void wakes(rst_client_t *client, rst_subscription_t *subscription)
     CHECK_EQ(maker.allowed, maker.made);
     rst_subscription_request(subscription, 3);
     for (int i = 0; i < 100 && maker.allowed == maker.made;
-        i++) { /* what it told before may come now */
+        i++) { /* earlier reports may arrive now */
         CHECK_EQ(rst_waiter_wait(waiter, INT64_C(10000000000), 0), 1);
         (void)look();
     }
@@ -143,7 +143,7 @@ static void run(const char *channel, const char *const *options, bool is_one, in
     maker = (maker_t){.publication = add_publication(sender, channel, true)};
     rst_subscription_t *subscription = subscribe(receiver, channel);
     CHECK(subscription != NULL && maker.publication != NULL);
-    /* A reader that was asked for nothing is known to want nothing. */
+    /* A reader whose application requests nothing has a known demand of zero. */
     const int64_t begin = now_ns();
     while (look() == 0 && now_ns() - begin < LIMIT_NS) {
         usleep(1000);
@@ -184,7 +184,7 @@ TEST(network_that_loses)
     run(udp_channel("|term-length=64k|rcv-wnd=16k"), options, false, 2000);
 }
 
-/* Who takes what comes says so at once; and two readers count as the one that wants less. */
+/* A reader without demand control says so at once; and of two readers the smaller demand counts. */
 TEST(several_readers)
 {
     const char *options[] = {"threading=shared", NULL};
@@ -204,8 +204,8 @@ TEST(several_readers)
     rst_subscription_t *one = subscribe(client, "aeron:ipc");
     rst_subscription_t *two = subscribe(client, "aeron:ipc");
     CHECK(one != NULL && two != NULL);
-    /* These want nothing, and hold nobody: the driver goes on without them when they stand still.
-     */
+    /* Readers with zero demand hold back no publisher: the driver goes on without them when they
+     * stand still. */
     rst_subscription_t *loose = subscribe(client, "aeron:ipc?tether=false");
     rst_subscription_t *evictable = subscribe(client, "aeron:ipc?rs-evict=1s");
     CHECK(loose != NULL && evictable != NULL);
@@ -263,8 +263,8 @@ static void *wait_for_news(void *arg)
     return NULL;
 }
 
-/* The one that lies behind reads on, nobody asks: the others may have more of what they asked for.
- */
+/* The reader that is behind reads on without a new request: the others may get more of their
+ * requested messages. */
 TEST(of_several_readers_progress_is_news)
 {
     const char *options[] = {"threading=shared", NULL};
@@ -295,8 +295,8 @@ TEST(of_several_readers_progress_is_news)
         CHECK_EQ(demand.messages, 5);
         CHECK_EQ(demand.position, i == 0 ? 0 : maker.positions[4]); /* 5 may be made, then 10 */
     }
-    /* Reading rings for nobody, and a client looks round by itself twice a second: who waits must
-     * be sooner. */
+    /* A read wakes no publisher, and a client checks by itself twice a second: a waiting publisher
+     * must be faster. */
     CHECK_EQ(take(readers[0], 5, batch), 5);
     int prompt = 0;
     for (int i = 0; i < 5; i++) {

@@ -1,5 +1,5 @@
-/* Real sockets: more transports than a thread tries one by one, however it waits, and a receiver
- * that the publisher learns of by being asked. */
+/* Real sockets: more transports than a thread polls one by one, for each idle strategy, and a
+ * receiver that the publisher learns from its status messages. */
 #include "tests/system/transport.h"
 
 #define DESTINATIONS 8
@@ -40,7 +40,7 @@ static void merge(const char *idle)
                   destination(text, sizeof text, DESTINATIONS - 1)))
         >= 0);
     CHECK(stream(publication, subscription, 5000, 1000, INT64_C(30000000000)) >= 0);
-    /* One of the two ways goes: the other one carries on. */
+    /* One of the two paths is removed: the other one continues. */
     CHECK(await(client,
               rst_subscription_remove_destination(subscription, destination(text, sizeof text, 0)))
         >= 0);

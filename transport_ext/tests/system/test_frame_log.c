@@ -1,4 +1,4 @@
-/* A frame log of a driver whose threads send and receive the largest frames there are. */
+/* A frame log of a driver whose threads send and receive frames of maximum size. */
 #include "cnc/frame_log_file.h"
 #include "media/frame_log.h"
 #include "tests/system/transport.h"
@@ -13,13 +13,13 @@ static const char *log_path(void)
     return path;
 }
 
-/* What went one way: a number that follows from the facts of each frame of data and their order. */
+/* A hash of the frames in one direction: of the fields of each data frame and their order. */
 typedef struct way_t {
     int64_t frames, bytes, largest;
     uint64_t facts;
 } way_t;
 
-/* False: something of the line is missing, or a payload is not cut where it must be. */
+/* False: a part of the line is missing, or a payload is not cut where it must be. */
 static bool add_line(way_t ways[2], const char *line)
 {
     long long ms, length = 0, left_out = 0;
@@ -47,7 +47,7 @@ static bool add_line(way_t ways[2], const char *line)
         && (left_out == 0 || shown == RSTI_FRAME_LOG_PAYLOAD_MAX);
 }
 
-/* N28: all that was sent was received, frame by frame, and every line of it is whole. */
+/* N28: everything that was sent was received, frame by frame, and every line is complete. */
 TEST(large_frames_are_logged_whole)
 {
     char line[RSTI_FRAME_LOG_LINE_MAX + 1];
@@ -84,7 +84,7 @@ TEST(large_frames_are_logged_whole)
     CHECK_EQ(unlink(log_path()), 0);
 }
 
-/* It ends at its length, behind a whole line, and goes on behind what is there. */
+/* The log ends at its maximum length, after a complete line; a later log is appended to it. */
 TEST(a_full_log_ends_with_a_whole_line)
 {
     char text[64] = "";

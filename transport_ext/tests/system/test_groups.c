@@ -1,4 +1,4 @@
-/* Real sockets: two groups on one port, and a channel that is named. Skips the groups, with the
+/* Real sockets: two groups on one port, and a channel with a host name. Skips the groups, with the
  * reason, where the loopback has no multicast. */
 #include "tests/system/transport.h"
 
@@ -56,7 +56,7 @@ TEST(two_groups_on_one_port_are_two_streams)
         publications[i] = add_publication(client, channel, false);
         CHECK(subscriptions[i] != NULL && publications[i] != NULL);
     }
-    /* What is foreign would stand where the next number is expected. */
+    /* A foreign message would appear in place of the next number. */
     for (int round = 0; round < 4; round++) {
         CHECK(stream(publications[round & 1], subscriptions[round & 1], 2000, 1000,
                   INT64_C(30000000000))
@@ -70,7 +70,8 @@ TEST(two_groups_on_one_port_are_two_streams)
     rst_driver_close(driver);
 }
 
-/* N15: names are looked up in a thread of their own; both ends wait for their command's answer. */
+/* N15: names are resolved in a thread of their own; both ends wait for the answer to their command.
+ */
 TEST(a_named_endpoint_is_served)
 {
     static const char *const threading[] = {"threading=shared", "threading=dedicated"};

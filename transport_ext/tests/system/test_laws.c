@@ -1,5 +1,5 @@
-/* test_laws.c: real streams under each law of congestion: they arrive whole, and no law makes a
- * short way slow. */
+/* test_laws.c: real streams under each law of congestion: they arrive complete, and no law makes a
+ * short path slow. */
 #include "tests/system/transport.h"
 
 static void flow_under(const char *law, const char *option)

@@ -1,5 +1,5 @@
-/* Lives and deaths: a driver in a process of its own, two clients, publishers that block, and what
- * each hears when another one is killed. */
+/* Lives and deaths: a driver in its own process, two clients, publishers that block, and what each
+ * is told when another one is killed. */
 #include "tests/system/transport.h"
 
 #include <pthread.h>
@@ -122,7 +122,8 @@ static bool open_ends(ends_t *ends, const char *channel)
         || rst_batch_create(&ends->batch, 256) < 0) {
         return false;
     }
-    /* The sender says that it is connected, and then wakes the conductor, which makes room. */
+    /* The sender first marks the publication as connected, and then wakes the conductor, which
+     * makes room. */
     for (int i = 0; i < 500
         && !(rst_publication_available_window(ends->publication) > 0
             && rst_subscription_is_connected(ends->subscription));
@@ -157,15 +158,15 @@ static void *write_all(void *arg)
             i++;
         } else if (result != RST_ADMIN_ACTION
             && rst_waiter_wait(ends->write_waiter, 5 * SECOND_NS, 0) != 1) {
-            fprintf(stderr, "writer: nobody woke it after %" PRId64 "\n", i);
+            fprintf(stderr, "writer: no wake-up after %" PRId64 "\n", i);
             return NULL;
         }
     }
     return ends;
 }
 
-/* 20 MB through windows of 32 KiB: the writer sleeps hundreds of times and so does the reader; a
- * wake-up that got lost would cost the whole timeout. */
+/* 20 MB through windows of 32 KiB: writer and reader each sleep hundreds of times; a lost wake-up
+ * would cost the whole timeout. */
 static void block_and_wake(const char *name, const char *channel)
 {
     ends_t ends;
@@ -256,7 +257,7 @@ static void driver_is_killed(const char *name, const char *channel)
         }
     }
     CHECK_EQ(position, RST_CLOSED);
-    /* The next driver takes the directory over; new clients work, the old stay dead. */
+    /* The next driver takes over the directory; new clients work, the old ones stay closed. */
     CHECK(start_driver());
     ends_t again;
     CHECK(open_ends(&again, channel));
@@ -278,7 +279,7 @@ TEST(driver_is_killed_udp)
     driver_is_killed("kill-udp", udp_channel(""));
 }
 
-/* Killed and replaced at once, so that the lock is held again when the clients look. */
+/* Killed and replaced at once, so that the lock is held again when the clients check it. */
 TEST(driver_is_replaced)
 {
     ends_t ends;
@@ -375,7 +376,7 @@ TEST(writer_is_killed_udp)
 }
 
 /* N16 */
-TEST(bound_address_is_told)
+TEST(bound_address_is_reported)
 {
     name_dir("address");
     CHECK(start_driver());
@@ -417,4 +418,4 @@ TEST(idle_client_uses_no_cpu)
 
 CHECK_MAIN(RUN(blocked_writer_ipc), RUN(blocked_writer_udp), RUN(driver_is_killed_ipc),
     RUN(driver_is_killed_udp), RUN(driver_is_replaced), RUN(writer_is_killed_ipc),
-    RUN(writer_is_killed_udp), RUN(bound_address_is_told), RUN(idle_client_uses_no_cpu))
+    RUN(writer_is_killed_udp), RUN(bound_address_is_reported), RUN(idle_client_uses_no_cpu))

@@ -1,6 +1,6 @@
-/* Two drivers, real UDP on the loopback, datagrams of every kind lost, doubled and put out of order
- * in both directions: every message arrives once, whole and in order, over many small terms; then
- * the publication closes and its image ends in good order. */
+/* Two drivers, real UDP on the loopback, datagrams of every kind lost, duplicated and reordered in
+ * both directions: every message arrives once, complete and in order, over many small terms; then
+ * the publication closes and its image ends in order. */
 #include "tests/system/transport.h"
 
 #define CHANNEL udp_channel("|term-length=64k|rcv-wnd=16k")

@@ -1,5 +1,5 @@
-/* NOOPs between two real drivers: a reader that does not poll any more, though its client lives, is
- * given up with an error that says so; when it polls again it is back, and has missed nothing. */
+/* NOOPs between two real drivers: a reader that no longer polls, though its client lives, is given
+ * up with an error that says so; when it polls again it returns, and has missed nothing. */
 #include "rstream/image.h"
 #include "tests/system/transport.h"
 
@@ -23,7 +23,7 @@ static void offer(void)
     ends.sent += rst_publication_offer(ends.publication, message, length, 0) > 0;
 }
 
-/* Takes nothing: to come and look is enough. */
+/* Takes no message: a poll is enough. */
 static rst_poll_action_t leave(void *arg, const rst_fragment_t *fragment)
 {
     (void)arg, (void)fragment;
@@ -48,7 +48,7 @@ static bool poll_once(void)
     return is_sound;
 }
 
-/* Until it is connected, or is not. */
+/* Until it is connected, or no longer connected. */
 static bool await_connection(bool is_wanted, bool is_polling)
 {
     for (const int64_t begin_ns = now_ns(); now_ns() - begin_ns < LIMIT_NS;) {
@@ -64,7 +64,7 @@ static bool await_connection(bool is_wanted, bool is_polling)
     return false;
 }
 
-TEST(who_does_not_poll_is_given_up_and_taken_back)
+TEST(unpolled_reader_is_given_up_and_taken_back)
 {
     const char *here_options[] = {"threading=shared", "noop-interval=300ms", NULL};
     const char *there_options[] = {"threading=shared", NULL};
@@ -110,4 +110,4 @@ TEST(who_does_not_poll_is_given_up_and_taken_back)
     rst_driver_close(there);
 }
 
-CHECK_MAIN(RUN(who_does_not_poll_is_given_up_and_taken_back))
+CHECK_MAIN(RUN(unpolled_reader_is_given_up_and_taken_back))

@@ -1,8 +1,8 @@
-/* H6: what loss costs over real sockets on the loopback: goodput with and without it, side by side,
- * and the latency of messages that do not fill the way.
+/* H6: the cost of loss over real sockets on the loopback: goodput with and without loss, side by
+ * side, and the latency of messages that do not fill the link.
  *
- * RSTREAM_REPAIR=strict (make prove ARGS=repair) runs longer and holds it to 85 % at 1 % of loss;
- * else nearly nothing is asked for, because the machine may be busy. */
+ * RSTREAM_REPAIR=strict (make prove ARGS=repair) runs longer and requires 85 % at 1 % of loss;
+ * otherwise the requirement is low, because the machine may be busy. */
 #include "tests/system/transport.h"
 
 #define REPEATS_MAX 15
@@ -20,7 +20,7 @@ static bool pair_open(pair_t *pair, const char *name, const char *const *faults,
     const char *parameters)
 {
     char channel[256], here[64], there[64];
-    static int ports; /* each pair its own */
+    static int ports; /* each pair has its own */
     snprintf(channel, sizeof channel, "aeron:udp?endpoint=127.0.0.1:%d%s",
         30000 + (int)(getpid() % 2000) * 8 + ports++ % 8, parameters);
     snprintf(here, sizeof here, "%s-here", name);
@@ -105,13 +105,13 @@ static bool is_strict(void)
     return text != NULL && strcmp(text, "strict") == 0;
 }
 
-/* Median goodput with the faults as a share of the one without, in turns. */
+/* Median goodput with the faults, as a share of the goodput without; runs alternate. */
 static double share(const char *name, const char *const *faults, const char *parameters)
 {
     const int repeats = is_strict() ? REPEATS_MAX : 5;
     const int64_t ns = is_strict() ? 400 * INT64_C(1000000) : 100 * INT64_C(1000000);
     double whole[REPEATS_MAX] = {0}, lossy[REPEATS_MAX] = {0}, ratio[REPEATS_MAX] = {0};
-    /* The same sockets under both: what the tool itself takes is no loss. */
+    /* The fault interceptor is active in both: its own cost is not the cost of loss. */
     const char *none[] = {"fault-receive-data-loss=0.0000000001", NULL};
     pair_t quiet, noisy;
     if (!pair_open(&quiet, "quiet", none, parameters)
@@ -124,7 +124,7 @@ static double share(const char *name, const char *const *faults, const char *par
         const double before = goodput(&quiet, ns / 2);
         lossy[i] = goodput(&noisy, ns);
         whole[i] = (before + goodput(&quiet, ns / 2))
-            / 2; /* around it: the machine's mood cancels */
+            / 2; /* before and after: changes of the machine's load cancel out */
         ratio[i] = whole[i] > 0 ? lossy[i] / whole[i] : 0;
     }
     pair_close(&quiet);

@@ -30,8 +30,8 @@ static void run(const char *threading, const char *channel, int64_t count, size_
     CHECK_EQ(access(dir, F_OK), -1);
 }
 
-/* Thousands of hand-overs between threads: under thread sanitizer and beside another test each
- * takes a slice of the scheduler, 0.8 ms. */
+/* Thousands of hand-overs between threads: under the thread sanitizer and beside another test each
+ * takes a scheduler slice, 0.8 ms. */
 #if defined(__SANITIZE_THREAD__)
 #define MESSAGES 10000
 #else
@@ -62,14 +62,16 @@ TEST(udp_dedicated)
     run("dedicated", udp_channel(""), MESSAGES, 3000);
 }
 
-/* Thread sanitizer makes each pass some ten times as dear, and has a thread of its own. */
+/* The thread sanitizer makes each pass about ten times as expensive, and has a thread of its own.
+ */
 #if defined(__SANITIZE_THREAD__)
 #define IDLE_US_MOST 100000
 #else
 #define IDLE_US_MOST 40000
 #endif
 
-/* A driver with an idle stream must use next to nothing: under 2 % here, noise included. */
+/* A driver with an idle stream must use almost no processor time: under 2 % here, noise included.
+ */
 TEST(idle_uses_no_cpu)
 {
     const char *options[] = {"threading=shared", NULL};
@@ -99,8 +101,8 @@ TEST(idle_uses_no_cpu)
     CHECK(used_us < IDLE_US_MOST);
 }
 
-/* How long the threads of this process were ready to run and had no processor, all together: second
- * number of schedstat. 0 where the system does not say. */
+/* The total time in which threads of this process were ready to run and had no processor: second
+ * number of schedstat. 0 where the system does not report it. */
 static int64_t delayed_ns(void)
 {
     int64_t sum_ns = 0;
@@ -124,15 +126,15 @@ static int64_t delayed_ns(void)
     return sum_ns;
 }
 
-/* Where a wake-up is lost, all sleep until a timer goes on: the sender's is due HEARTBEAT_NS after
- * it sent last, the others later. Who was woken on a busy machine is ready meanwhile. So a quarter
- * of that is late, beside the time that somebody was ready. */
+/* After a lost wake-up all threads sleep until a timer: the sender's timer is HEARTBEAT_NS after
+ * its last frame, the others are later. On a busy machine a woken thread is ready meanwhile. So a
+ * try is late when it takes a quarter of that time, beside the time in which a thread was ready. */
 #define HEARTBEAT_NS INT64_C(100000000)
 #define IDLE_US 20000
-#define TRIES 10 /* in turn one message, and more than fit at once */
+#define TRIES 10 /* alternately one message, and more than fit at once */
 #define ROUNDS 5
 
-/* How many of TRIES / 2, of the kind with fewer. */
+/* The lower count of the two kinds of tries, of TRIES / 2 each. */
 static int count_woken(rst_publication_t *publication, rst_subscription_t *subscription)
 {
     int woken[2] = {0, 0};
@@ -155,10 +157,10 @@ static int count_woken(rst_publication_t *publication, rst_subscription_t *subsc
     return woken[0] < woken[1] ? woken[0] : woken[1];
 }
 
-/* Everybody sleeps; then one message must come through at once, and a full publication must be
- * told of room at once: wake-ups, not timers. Most of the tries of a round count, other programs
- * run too. A host that takes the whole machine away for a while makes a round late, which nothing
- * in here shows; a wake-up that is lost makes every round late. */
+/* All threads sleep; then one message must arrive at once, and a full publication must learn of
+ * room at once: by wake-ups, not by timers. Most tries of a round must pass, since other programs
+ * run too. A host that stops the whole machine for a while makes one round late, and this process
+ * cannot see it; a lost wake-up makes every round late. */
 static void wake(const char *threading, const char *channel)
 {
     char mode[64];

@@ -1,5 +1,5 @@
-/* A spy reads a UDP publication that nobody else reads, while other spies come and go (lesson 6:
- * the sender must not look at the list of them). For the thread sanitizer, too. */
+/* A spy reads a UDP publication without receivers while other spies come and go (lesson 6: the
+ * sender must not read their list). Also for the thread sanitizer. */
 #include "tests/system/transport.h"
 
 #include <pthread.h>

@@ -90,7 +90,7 @@ static inline rst_subscription_t *add_subscription(rst_client_t *client, const c
     return id < 0 ? NULL : rst_client_take_subscription(client, id);
 }
 
-/* Message number: its length and bytes follow from the number, so that any mix-up shows. */
+/* Message number: its length and bytes follow from the number, so that any mix-up is detected. */
 static inline size_t message_length(int64_t number, size_t length_max)
 {
     const uint64_t mixed = (uint64_t)number * 0x9E3779B97F4A7C15u;

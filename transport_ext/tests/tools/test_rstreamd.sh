@@ -130,7 +130,8 @@ expect "directory without delete.on.shutdown" yes "$([ -e "$dir/cnc.dat" ] && ec
 expect "heartbeat of an ended driver" "-1" \
     "$(od -An -td8 -j $((128 + 1048576 + 640)) -N8 "$dir/cnc.dat" | tr -d ' ')"
 
-# variables < files < what comes later on the command line; ours beat Aeron's in the environment
+# Precedence: environment variables, then files, then later arguments of the command line; our names
+# override Aeron's in the environment.
 cat >"$root/one.properties" <<END
 # comment
 aeron.dir = $dir

@@ -77,13 +77,14 @@ TEST(bits_and_wrapping)
     CHECK_EQ(rsti_get_i32(odd + 1), -2);
 }
 
-/* Negative ones too, and some that differ in one half only. */
+/* Keys are negative too, and some differ in one half only. */
 static int64_t key_of(size_t number)
 {
     return (int64_t)((uint64_t)(uint32_t)((int32_t)number - 256) << 32 | (uint32_t)(number * 7));
 }
 
-/* The map against a plain table, over keys few enough to collide, be replaced and removed often. */
+/* The map against a plain table, with few keys, so that they collide and are often replaced or
+ * removed. */
 TEST(hash_map_against_a_table)
 {
     enum {

@@ -81,7 +81,7 @@ TEST(resolve_and_format_round_trip)
 }
 
 /* F7 */
-TEST(resolve_names_what_is_wrong)
+TEST(resolve_names_the_error)
 {
     struct sockaddr_storage address;
     CHECK_EQ(rsti_netaddr_resolve("10.0.0.7", &address), -RST_ECHANNEL);
@@ -196,5 +196,5 @@ TEST(interfaces_that_are_refused)
 }
 
 CHECK_MAIN(RUN(split_takes_host_and_port), RUN(resolve_and_format_round_trip),
-    RUN(resolve_names_what_is_wrong), RUN(equality_and_kinds), RUN(packed_and_unpacked),
+    RUN(resolve_names_the_error), RUN(equality_and_kinds), RUN(packed_and_unpacked),
     RUN(interfaces_that_every_machine_has), RUN(interfaces_that_are_refused))

@@ -22,7 +22,7 @@ static int on_property(void *arg, const char *key, const char *value, int line)
 static int parse(const char *text, seen_t *seen)
 {
     const size_t length = strlen(text);
-    char *copy = malloc(length + 1); /* of the very size: the sanitizers see a step beyond */
+    char *copy = malloc(length + 1); /* of the exact size: the sanitizers detect a read beyond it */
     memcpy(copy, text, length + 1);
     const int result = rsti_properties_parse(copy, length, on_property, seen);
     free(copy);
@@ -63,7 +63,7 @@ TEST(the_syntax_of_java)
         {"a=\\t\\n\\r\\f\\q", "1<a|\t\n\r\fq>"},
         {"a=\\u0041\\u00e9\\u20AC\\uD83D\\ude00", "1<a|A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80>"},
         {"\\u0061=b", "1<a|b>"},
-        {"# c \\\na=b", "2<a|b>"}, /* a comment does not go on */
+        {"# c \\\na=b", "2<a|b>"}, /* a comment has no continuation line */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         seen_t seen = {0};
@@ -72,7 +72,7 @@ TEST(the_syntax_of_java)
     }
 }
 
-TEST(what_is_malformed_names_its_line)
+TEST(malformed_properties_name_their_line)
 {
     static const char *const rows[] = {"a=\\u", "a=\\u12", "a=\\u12g4", "a=\\u0000", "a=\\uD83D",
         "a=\\uD83D\\u0041", "a=\\uDE00", "\\u=b"};
@@ -96,7 +96,7 @@ TEST(the_caller_may_end_it)
     CHECK_STR(seen.text, "1<a|1>2<b|2>");
 }
 
-/* Any bytes: it ends, and stays inside. */
+/* Any bytes: the parser ends, and stays inside. */
 TEST(random_bytes)
 {
     static const char alphabet[] = "ab=: \t\\\n\r#!u0Df8";
@@ -114,5 +114,5 @@ TEST(random_bytes)
     }
 }
 
-CHECK_MAIN(RUN(the_syntax_of_java), RUN(what_is_malformed_names_its_line),
+CHECK_MAIN(RUN(the_syntax_of_java), RUN(malformed_properties_name_their_line),
     RUN(the_caller_may_end_it), RUN(random_bytes))

@@ -99,7 +99,7 @@ static int64_t count_epoch_ms(void *arg)
 /* L11 */
 TEST(a_cached_epoch_is_asked_for_at_the_millisecond)
 {
-    const int64_t begin_ns = -3 * RSTI_NS_PER_MS; /* a monotonic clock begins anywhere */
+    const int64_t begin_ns = -3 * RSTI_NS_PER_MS; /* a monotonic clock begins at any value */
     counted_t counted = {.epoch_ms = 5000};
     const rsti_clock_t clock = {.epoch_ms = count_epoch_ms, .arg = &counted};
     rsti_cached_epoch_t cached;
@@ -114,7 +114,8 @@ TEST(a_cached_epoch_is_asked_for_at_the_millisecond)
     rsti_cached_epoch_update(&cached, &clock, begin_ns + RSTI_NS_PER_MS);
     CHECK_EQ(cached.now_ms, 5001);
     CHECK_EQ(counted.asked, 2);
-    /* From there on: a late pass moves the next one, and the wall clock may step back. */
+    /* Intervals count from the last pass: a late pass moves the next one, and the wall clock may
+     * step back. */
     counted.epoch_ms = 3;
     rsti_cached_epoch_update(&cached, &clock, begin_ns + 5 * RSTI_NS_PER_MS + 7);
     CHECK_EQ(cached.now_ms, 3);

@@ -1,9 +1,9 @@
-/* mishaps.c: rolls what goes wrong when: links that lose, processes that pause or die. */
+/* faults.c: generates faults and their times: lossy links, processes that pause or die. */
 #include "tests/sim/agenda.h"
+#include "tests/sim/generator.h"
 #include "tests/sim/links.h"
-#include "tests/sim/rolls.h"
 
-static void roll_link(sim_link_t *link)
+static void generate_link(sim_link_t *link)
 {
     link->delay_ns = skewed(21);
     link->jitter_ns = chance(0.5) ? 0 : skewed(20);
@@ -90,71 +90,73 @@ void sim_scenario_on_turn(const sim_fiber_t *fiber)
     if (fiber->activity == ACTIVITY_NONE || fiber->state != FIBER_READY || world.is_calm) {
         return;
     }
-    for (int32_t i = 0; i < cast.client_count; i++) {
-        sim_client_t *client = &cast.clients[i];
-        if (client->process == fiber->process && client->doom == fiber->activity
-            && client->doom_turns-- == 0) {
-            sim_count(client->doom == ACTIVITY_COMMAND ? "fault: client killed in a command"
-                    : client->doom == ACTIVITY_PUBLISH ? "fault: client killed while publishing"
-                                                       : "fault: client killed while polling");
-            client->doom = ACTIVITY_NONE;
+    for (int32_t i = 0; i < actors.client_count; i++) {
+        sim_client_t *client = &actors.clients[i];
+        if (client->process == fiber->process && client->dies_in == fiber->activity
+            && client->dies_after_turns-- == 0) {
+            sim_count(client->dies_in == ACTIVITY_COMMAND ? "fault: client killed in a command"
+                    : client->dies_in == ACTIVITY_PUBLISH ? "fault: client killed while publishing"
+                                                          : "fault: client killed while polling");
+            client->dies_in = ACTIVITY_NONE;
             sim_client_kill_for(client, SIM_S);
             return;
         }
     }
 }
 
-void sim_roll_faults(void)
+void sim_generate_faults(void)
 {
-    const int64_t end_ns = cast.calm_ns - SIM_S;
+    const int64_t end_ns = actors.calm_ns - SIM_S;
     if (chance(0.7)) {
-        for (int32_t from = 0; from < cast.driver_count; from++) {
-            for (int32_t to = 0; to < cast.driver_count; to++) {
-                roll_link(sim_link(cast.drivers[from].host, cast.drivers[to].host));
+        for (int32_t from = 0; from < actors.driver_count; from++) {
+            for (int32_t to = 0; to < actors.driver_count; to++) {
+                generate_link(sim_link(actors.drivers[from].host, actors.drivers[to].host));
             }
         }
     }
     for (int64_t i = chance(0.3) ? between(1, 3) : 0; i > 0; i--) {
-        sim_link_t *link = sim_link(sim_roll_any_driver()->host, sim_roll_any_driver()->host);
+        sim_link_t *link = sim_link(sim_generate_any_driver()->host,
+            sim_generate_any_driver()->host);
         const int64_t at_ns = SIM_S + between(0, end_ns);
         sim_agenda_add(at_ns, cut, link, 1);
-        sim_agenda_add(at_ns + between(0, cast.is_gentle ? 300 * SIM_MS : end_ns), cut, link, 0);
+        sim_agenda_add(at_ns + between(0, actors.is_gentle ? 300 * SIM_MS : end_ns), cut, link, 0);
     }
     for (int64_t i = chance(0.3) ? between(1, 4) : 0; i > 0; i--) {
         sim_process_t **process = chance(0.5)
-            ? &sim_roll_any_driver()->process
-            : &cast.clients[between(0, cast.client_count - 1)].process;
+            ? &sim_generate_any_driver()->process
+            : &actors.clients[between(0, actors.client_count - 1)].process;
         sim_agenda_add(SIM_S + between(0, end_ns), pause_process, process,
-            between(0, cast.is_gentle ? 300 * SIM_MS : 2500 * SIM_MS));
+            between(0, actors.is_gentle ? 300 * SIM_MS : 2500 * SIM_MS));
     }
-    if (cast.is_gentle) {
+    if (actors.is_gentle) {
         return;
     }
     for (int64_t i = between(0, 2); i > 0; i--) {
-        sim_client_t *client = &cast.clients[between(0, cast.client_count - 1)];
+        sim_client_t *client = &actors.clients[between(0, actors.client_count - 1)];
         sim_agenda_add(SIM_S + between(0, end_ns), kill_client, client, between(0, SIM_S));
     }
-    for (int32_t i = 0; i < cast.client_count; i++) {
+    for (int32_t i = 0; i < actors.client_count; i++) {
         if (chance(0.5)) {
-            cast.clients[i].doom = chance(0.5)
+            actors.clients[i].dies_in = chance(0.5)
                 ? ACTIVITY_PUBLISH
                 : (sim_activity_t)between(ACTIVITY_COMMAND, ACTIVITY_POLL);
-            cast.clients[i].doom_turns = cast.clients[i].doom == ACTIVITY_COMMAND ? between(0, 30)
-                                                                                  : skewed(6);
+            actors.clients[i].dies_after_turns = actors.clients[i].dies_in == ACTIVITY_COMMAND
+                ? between(0, 30)
+                : skewed(6);
         }
     }
     const bool has_rejects = chance(0.4);
-    for (int32_t i = 0; has_rejects && i < cast.subscriber_count; i++) {
-        cast.subscribers[i].reject_chance = chance(0.6) ? 0.1 / (double)skewed(6) : 0;
+    for (int32_t i = 0; has_rejects && i < actors.subscriber_count; i++) {
+        actors.subscribers[i].reject_chance = chance(0.6) ? 0.1 / (double)skewed(6) : 0;
     }
-    /* Some go on until what was rejected has ended, and cools down. */
-    for (int32_t i = 0; has_rejects && i < cast.publisher_count; i++) {
+    /* Some publish until their rejected image has ended and cools down. */
+    for (int32_t i = 0; has_rejects && i < actors.publisher_count; i++) {
         if (chance(0.3)) {
-            cast.publishers[i].pause_ns_max = 20 * SIM_MS;
+            actors.publishers[i].pause_ns_max = 20 * SIM_MS;
         }
     }
     if (chance(0.4)) {
-        sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, sim_roll_any_driver(),
+        sim_agenda_add(SIM_S + between(0, end_ns), kill_driver, sim_generate_any_driver(),
             between(0, SIM_S));
     }
 }

@@ -1,8 +1,8 @@
-/* variants.c: rolls streams whose channels use what plain ones do not: ports of a range, session
- * ids and tags, control addresses, destinations inside the driver, spies that count as receivers.
- */
+/* channel_variants.c: generates streams with less common channel parameters: ports of a range,
+ * session ids and tags, control addresses, destinations inside the driver, spies that count as
+ * receivers. */
+#include "tests/sim/generator.h"
 #include "tests/sim/links.h"
-#include "tests/sim/rolls.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 
 static sim_subscriber_t *reader(sim_driver_t *driver, const char *channel, int32_t number)
 {
-    return sim_roll_subscriber(driver, channel, 10 + number, true, true);
+    return sim_generate_subscriber(driver, channel, 10 + number, true, true);
 }
 
 static sim_publisher_t *writer(sim_driver_t *driver, const char *channel, int32_t number,
     bool is_ipc)
 {
-    return sim_roll_publisher(driver, channel, 10 + number, is_ipc, false);
+    return sim_generate_publisher(driver, channel, 10 + number, is_ipc, false);
 }
 
 static void endpoint(const sim_driver_t *at, int32_t port, const char *more, char *text,
@@ -31,11 +31,11 @@ static void endpoint(const sim_driver_t *at, int32_t port, const char *more, cha
 
 /* ---- ports ---- */
 
-void sim_roll_any_ports(int32_t number)
+void sim_generate_any_ports(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
-    sim_driver_t *source = sim_roll_any_driver();
-    sim_driver_t *target = sim_roll_any_driver();
+    sim_driver_t *source = sim_generate_any_driver();
+    sim_driver_t *target = sim_generate_any_driver();
     snprintf(source->params.sender_ports, sizeof source->params.sender_ports, "48000 %d",
         (int)between(48040, 48100));
     snprintf(target->params.receiver_ports, sizeof target->params.receiver_ports, "47000 %d",
@@ -55,12 +55,12 @@ void sim_roll_any_ports(int32_t number)
 
 /* ---- sessions ---- */
 
-/* Several publish, and some readers want one of them. */
-void sim_roll_session_stream(int32_t number)
+/* Several publish, and some readers read only one of the sessions. */
+void sim_generate_session_stream(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
-    sim_driver_t *source = sim_roll_any_driver();
-    sim_driver_t *target = sim_roll_any_driver();
+    sim_driver_t *source = sim_generate_any_driver();
+    sim_driver_t *target = sim_generate_any_driver();
     const bool is_ipc = chance(0.3);
     if (is_ipc) {
         target = source;
@@ -89,16 +89,16 @@ void sim_roll_session_stream(int32_t number)
 
 /* ---- tags ---- */
 
-/* One publication makes a socket and a session; others use them by tag while it is there. */
-void sim_roll_tagged_streams(int32_t number)
+/* One publication makes a socket and a session; others use them by tag while it exists. */
+void sim_generate_tagged_streams(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
-    sim_driver_t *source = sim_roll_any_driver();
-    sim_driver_t *target = sim_roll_any_driver();
+    sim_driver_t *source = sim_generate_any_driver();
+    sim_driver_t *target = sim_generate_any_driver();
     endpoint(target, VARIANT_PORT + 2, TAGS, channel, sizeof channel);
     sim_publisher_t *leader = writer(source, channel, number, false);
     leader->is_exclusive = true;
-    leader->pause_ns_max = SIM_MS; /* they must find it */
+    leader->pause_ns_max = SIM_MS; /* the others need time to find its tag */
 
     endpoint(target, VARIANT_PORT + 2, "", channel, sizeof channel);
     (void)reader(target, channel, number);
@@ -118,13 +118,14 @@ void sim_roll_tagged_streams(int32_t number)
 
 /* ---- control addresses ---- */
 
-/* The publication's own address is given, and its reader may know it; who gets it is listed. */
-void sim_roll_control_stream(int32_t number)
+/* The channel gives the publication's own address, and its reader may know it. Receivers are listed
+ * as destinations. */
+void sim_generate_control_stream(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
     char control[64];
-    sim_driver_t *source = sim_roll_any_driver();
-    sim_driver_t *target = sim_roll_any_driver();
+    sim_driver_t *source = sim_generate_any_driver();
+    sim_driver_t *target = sim_generate_any_driver();
     const bool is_manual = chance(0.5);
     snprintf(control, sizeof control, "control=%s:%d", sim_host_address(source->host, false),
         VARIANT_PORT + 4);
@@ -151,19 +152,21 @@ void sim_roll_control_stream(int32_t number)
 
 /* ---- inside the driver ---- */
 
-/* One subscription for IPC, what a publication here sends elsewhere, a group, and an endpoint. */
-void sim_roll_local_destinations(int32_t number)
+/* One subscription for IPC, for a network publication of the same driver, for a group, and for an
+ * endpoint. */
+void sim_generate_local_destinations(int32_t number)
 {
     char group[SIM_CHANNEL_MAX];
     char away[SIM_CHANNEL_MAX];
     char here[SIM_CHANNEL_MAX];
-    sim_driver_t *target = sim_roll_any_driver();
-    sim_driver_t *other = sim_roll_any_driver();
+    sim_driver_t *target = sim_generate_any_driver();
+    sim_driver_t *other = sim_generate_any_driver();
     endpoint(other, VARIANT_PORT + 6, "", away, sizeof away);
     endpoint(target, VARIANT_PORT + 7, "", here, sizeof here);
     snprintf(group, sizeof group, "aeron:udp?endpoint=224.20.31.1:%d|interface=%s",
         VARIANT_PORT + 8, sim_host_address(target->host, false));
-    /* They stay: who comes back joins where the log is, and the model knows one image a session. */
+    /* Readers do not leave: a returning reader would join in the middle of the log, and the model
+     * knows one image per session. */
     sim_destinations_t destinations = {.count = 4};
     snprintf(destinations.items[0].channel, sizeof destinations.items[0].channel, "aeron:ipc");
     snprintf(destinations.items[1].channel, sizeof destinations.items[1].channel, "%.95s", group);
@@ -188,12 +191,12 @@ void sim_roll_local_destinations(int32_t number)
     sim_count("merged: IPC, a spy, a group and an endpoint");
 }
 
-/* Nobody is at the endpoint: spies alone let the publication go on. */
-void sim_roll_spied_stream(int32_t number)
+/* The endpoint has no receiver: spies alone let the publication advance. */
+void sim_generate_spied_stream(int32_t number)
 {
     char channel[SIM_CHANNEL_MAX];
     char spy[SIM_CHANNEL_MAX + 16];
-    sim_driver_t *driver = sim_roll_any_driver();
+    sim_driver_t *driver = sim_generate_any_driver();
     endpoint(driver, VARIANT_PORT + 9, "", channel, sizeof channel);
     snprintf(spy, sizeof spy, "aeron-spy:%.200s", channel);
     for (int64_t i = between(1, 2); i > 0; i--) {
@@ -207,25 +210,25 @@ void sim_roll_spied_stream(int32_t number)
 
 /* ---- all streams ---- */
 
-/* Readers' drivers take so many sessions of a stream and no more. The requests of all askers are
- * one stream, and so are the answers to those of one driver: whoever is left out gets no answer,
- * and in a gentle run it may count on one. */
-void sim_roll_session_limit(void)
+/* The readers' drivers limit the sessions of a stream. The requests of all askers are one stream,
+ * and so are the answers to the askers of one driver. An asker beyond the limit gets no answer,
+ * while a gentle run requires one. */
+void sim_generate_session_limit(void)
 {
     const int64_t limit = between(1, 2);
-    const int64_t needed = cast.is_gentle ? sim_service_sessions() : 0;
-    sim_roll_any_driver()->params.stream_session_limit = limit > needed ? limit : needed;
+    const int64_t needed = actors.is_gentle ? sim_service_sessions() : 0;
+    sim_generate_any_driver()->params.stream_session_limit = limit > needed ? limit : needed;
     sim_count("run: few sessions per stream");
 }
 
-void sim_roll_long_way(void)
+void sim_generate_long_delay(void)
 {
-    for (int32_t from = 0; from < cast.driver_count; from++) {
-        for (int32_t to = 0; to < cast.driver_count; to++) {
-            sim_link_t *link = sim_link(cast.drivers[from].host, cast.drivers[to].host);
+    for (int32_t from = 0; from < actors.driver_count; from++) {
+        for (int32_t to = 0; to < actors.driver_count; to++) {
+            sim_link_t *link = sim_link(actors.drivers[from].host, actors.drivers[to].host);
             link->delay_ns += between(3, 15) * SIM_MS;
             link->loss = link->loss > 0 ? link->loss : 0.02;
         }
     }
-    sim_count("run: a long way");
+    sim_count("run: a long delay");
 }

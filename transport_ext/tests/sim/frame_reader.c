@@ -1,6 +1,6 @@
-/* reading_frames.c: raw frames become messages again, as a reader of frames must do it; and
- * what was aborted comes again before anything else. */
-#include "tests/sim/readings.h"
+/* frame_reader.c: assembles raw frames to messages, as a reader of frames must, and checks that an
+ * aborted fragment is delivered again before anything else. */
+#include "tests/sim/polls.h"
 
 #include "protocol/frame.h"
 #include "tests/sim/world.h"
@@ -8,18 +8,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A message whose frames come one by one. */
+/* A message whose frames arrive one by one. */
 typedef struct assembly_t {
     int32_t session_id;
     int32_t length;
-    int64_t next_position; /* 0: nothing begun */
+    int64_t next_position; /* 0: no message begun */
     int64_t reserved_value;
     uint8_t bytes[SIM_MESSAGE_MAX];
 } assembly_t;
 
 typedef struct memory_t {
     assembly_t assemblies[SIM_VIEWS_OPEN_MAX];
-    int32_t aborted_session;  /* what comes next of it must end at: */
+    int32_t aborted_session;  /* the next fragment must end at this position */
     int64_t aborted_position; /* 0: nothing was aborted */
 } memory_t;
 
@@ -34,8 +34,8 @@ void sim_frames_begin(const sim_subscriber_t *reader)
     memory->aborted_position = 0;
 }
 
-/* What lies behind the end is of the next image of the session: its messages may be read before
- * the events are. */
+/* Data behind the end belong to the next image of the session: its messages may be read before its
+ * event. */
 void sim_frames_on_image_gone(const sim_subscriber_t *reader, int32_t session_id, int64_t end)
 {
     memory_t *memory = &memories[reader->index];
@@ -108,7 +108,7 @@ void sim_frames_take(sim_subscriber_t *reader, const rst_fragment_t *fragment)
     }
     assembly_t *assembly = assembly_of(reader, fragment->session_id, is_begin);
     if (assembly == NULL || (!is_begin && assembly->next_position != fragment->position - span)) {
-        return; /* its beginning was never here */
+        return; /* its first fragment was before the join position */
     }
     if (is_begin) {
         assembly->session_id = fragment->session_id;
@@ -127,7 +127,7 @@ void sim_frames_take(sim_subscriber_t *reader, const rst_fragment_t *fragment)
     }
 }
 
-/* What was aborted comes again before anything else of its session. */
+/* An aborted fragment is delivered again before any other fragment of its session. */
 void sim_frames_check_again(const sim_subscriber_t *reader, int32_t session_id, int64_t position)
 {
     memory_t *memory = &memories[reader->index];
@@ -143,7 +143,7 @@ void sim_frames_check_again(const sim_subscriber_t *reader, int32_t session_id, 
     memory->aborted_position = 0;
 }
 
-/* A block is whole frames that say where they lie, and padding comes alone. */
+/* A block consists of whole frames with their own positions, and padding is a block of its own. */
 void sim_frames_take_block(sim_subscriber_t *reader, const uint8_t *frames, size_t length,
     int32_t session_id, int64_t begin)
 {

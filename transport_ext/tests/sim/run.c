@@ -1,8 +1,9 @@
-/* play.c: a run: the cast plays, the faults end, all must come to its end, nothing may be left. */
+/* run.c: one run: the actors work, the faults end, every actor must finish, and nothing may be
+ * left. */
+#include "tests/sim/actors.h"
 #include "tests/sim/agenda.h"
-#include "tests/sim/cast.h"
-#include "tests/sim/laws.h"
 #include "tests/sim/links.h"
+#include "tests/sim/wire_invariants.h"
 #include "tests/sim/world.h"
 
 #include <dirent.h>
@@ -18,7 +19,7 @@
 #define QUIET_NS (200 * SIM_MS)
 #define TURNS_PER_LOOK 6
 
-sim_cast_t cast;
+sim_actors_t actors;
 
 pid_t __real_getpid(void);
 
@@ -29,14 +30,14 @@ static void become_calm(void *arg, int64_t number)
     sim_event("calm");
     world.is_calm = true;
     sim_links_heal();
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        if (cast.drivers[i].process != NULL) {
-            cast.drivers[i].process->paused_until_ns = 0;
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        if (actors.drivers[i].process != NULL) {
+            actors.drivers[i].process->paused_until_ns = 0;
         }
     }
-    for (int32_t i = 0; i < cast.client_count; i++) {
-        if (cast.clients[i].process != NULL) {
-            cast.clients[i].process->paused_until_ns = 0;
+    for (int32_t i = 0; i < actors.client_count; i++) {
+        if (actors.clients[i].process != NULL) {
+            actors.clients[i].process->paused_until_ns = 0;
         }
     }
     sim_fibers_look_again();
@@ -48,15 +49,15 @@ static void look(void)
 {
     static uint64_t turns;
     if (turns++ % TURNS_PER_LOOK == 0) {
-        sim_levels_check();
+        sim_driver_invariants_check();
     }
 }
 
 static bool has_published(void)
 {
     look();
-    for (int32_t i = 0; i < cast.publisher_count; i++) {
-        if (!cast.publishers[i].is_done || cast.publishers[i].is_running) {
+    for (int32_t i = 0; i < actors.publisher_count; i++) {
+        if (!actors.publishers[i].is_done || actors.publishers[i].is_running) {
             return false;
         }
     }
@@ -66,8 +67,8 @@ static bool has_published(void)
 static bool has_read(void)
 {
     look();
-    for (int32_t i = 0; i < cast.client_count; i++) {
-        if (!cast.clients[i].has_ended) {
+    for (int32_t i = 0; i < actors.client_count; i++) {
+        if (!actors.clients[i].has_ended) {
             return false;
         }
     }
@@ -79,15 +80,15 @@ static bool is_settled(void)
     static int64_t next_ns;
     look();
     if (world.now_ns < next_ns) {
-        return false; /* counting all counters at each turn would be most of a run */
+        return false; /* counting all counters at each turn would dominate the run */
     }
     next_ns = world.now_ns + 20 * SIM_MS;
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        const sim_driver_t *driver = &cast.drivers[i];
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        const sim_driver_t *driver = &actors.drivers[i];
         if (driver->driver == NULL
-            || sim_levels_counters(driver->driver) - sim_tallies_static(driver)
+            || sim_driver_counter_count(driver->driver) - sim_user_counters_static(driver)
                 > driver->counters_at_start
-            || sim_levels_logs(driver->driver) > 0) {
+            || sim_driver_log_count(driver->driver) > 0) {
             return false;
         }
     }
@@ -101,9 +102,9 @@ static bool never(void)
 
 static bool has_stopped(void)
 {
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        if (!cast.drivers[i].has_ended || sim_fibers_alive(cast.drivers[i].process)) {
-            return false; /* a look-up of names may be on its way yet */
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        if (!actors.drivers[i].has_ended || sim_fibers_alive(actors.drivers[i].process)) {
+            return false; /* a name look-up may still be in progress */
         }
     }
     return true;
@@ -113,22 +114,22 @@ static bool has_stopped(void)
 
 static void tell_clients(void)
 {
-    for (int32_t i = 0; i < cast.publisher_count; i++) {
-        const sim_publisher_t *p = &cast.publishers[i];
+    for (int32_t i = 0; i < actors.publisher_count; i++) {
+        const sim_publisher_t *p = &actors.publishers[i];
         if (p->is_running || !p->is_done) {
             fprintf(stderr, "  publisher %d (client %d, %s, stream %d) sent %d of %d\n", i,
                 p->client->index, p->channel, p->stream_id, p->sent, p->total);
         }
     }
-    for (int32_t i = 0; i < cast.subscriber_count; i++) {
-        const sim_subscriber_t *s = &cast.subscribers[i];
+    for (int32_t i = 0; i < actors.subscriber_count; i++) {
+        const sim_subscriber_t *s = &actors.subscribers[i];
         if (s->is_running || !s->is_done) {
             fprintf(stderr, "  subscriber %d (client %d, %s, stream %d) has %d images\n", i,
                 s->client->index, s->channel, s->stream_id, s->view_count);
         }
     }
-    for (int32_t i = 0; i < cast.part_count; i++) {
-        const sim_part_t *p = &cast.parts[i];
+    for (int32_t i = 0; i < actors.part_count; i++) {
+        const sim_part_t *p = &actors.parts[i];
         if (p->is_running || !p->is_done) {
             fprintf(stderr, "  %s %d (client %d)\n", p->kind->name, p->number, p->client->index);
         }
@@ -137,8 +138,8 @@ static void tell_clients(void)
 
 static void tell_counters(void)
 {
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        const rsti_counters_t *counters = &cast.drivers[i].driver->counters.counters;
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        const rsti_counters_t *counters = &actors.drivers[i].driver->counters.counters;
         for (int32_t id = 0; id <= counters->max_counter_id; id++) {
             const rsti_counter_metadata_t *metadata = &counters->metadata[id];
             if (metadata->state == RSTI_COUNTER_ALLOCATED
@@ -170,23 +171,23 @@ static void check_directory(const sim_driver_t *driver, const char *below)
 
 static void end_processes(void)
 {
-    for (int32_t i = 0; i < cast.client_count; i++) {
-        sim_process_exit(cast.clients[i].process);
+    for (int32_t i = 0; i < actors.client_count; i++) {
+        sim_process_exit(actors.clients[i].process);
     }
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        check_directory(&cast.drivers[i], "/publications");
-        check_directory(&cast.drivers[i], "/images");
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        check_directory(&actors.drivers[i], "/publications");
+        check_directory(&actors.drivers[i], "/images");
     }
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        cast.drivers[i].should_stop = true;
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        actors.drivers[i].should_stop = true;
     }
     if (!sim_fibers_run(has_stopped, world.now_ns + 5 * SIM_S)) {
         sim_fail("the drivers do not stop");
     }
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        sim_process_exit(cast.drivers[i].process);
-        if (access(cast.drivers[i].params.dir, F_OK) == 0) {
-            check_directory(&cast.drivers[i], "");
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        sim_process_exit(actors.drivers[i].process);
+        if (access(actors.drivers[i].params.dir, F_OK) == 0) {
+            check_directory(&actors.drivers[i], "");
         }
     }
     if (sim_network_open_sockets() != 0) {
@@ -197,18 +198,18 @@ static void end_processes(void)
 /* The place of the drivers' directories. */
 static void make_home(uint64_t seed)
 {
-    snprintf(cast.dir, sizeof cast.dir, SIM_HOME, (int)__real_getpid(), seed);
-    snprintf(world.home, sizeof world.home, "%s", cast.dir);
-    if (mkdir(cast.dir, 0700) != 0) {
-        sim_fail("cannot make %s", cast.dir);
+    snprintf(actors.dir, sizeof actors.dir, SIM_HOME, (int)__real_getpid(), seed);
+    snprintf(world.home, sizeof world.home, "%s", actors.dir);
+    if (mkdir(actors.dir, 0700) != 0) {
+        sim_fail("cannot make %s", actors.dir);
     }
 }
 
-/* What outlives its driver on purpose is the error log of one that died. */
+/* The error log of a dead driver is kept on purpose. */
 static void remove_home(void)
 {
     static const char kept[] = "-error.log";
-    DIR *stream = opendir(cast.dir);
+    DIR *stream = opendir(actors.dir);
     const struct dirent *entry;
     while (stream != NULL && (entry = readdir(stream)) != NULL) {
         if (entry->d_name[0] == '.') {
@@ -224,50 +225,50 @@ static void remove_home(void)
     if (stream != NULL) {
         closedir(stream);
     }
-    if (rmdir(cast.dir) != 0) {
-        sim_fail("cannot remove %s", cast.dir);
+    if (rmdir(actors.dir) != 0) {
+        sim_fail("cannot remove %s", actors.dir);
     }
 }
 
-void sim_play(uint64_t seed, bool is_traced)
+void sim_run(uint64_t seed, bool is_traced)
 {
     sim_world_init(seed, is_traced);
-    memset(&cast, 0, sizeof cast);
+    memset(&actors, 0, sizeof actors);
     make_home(seed);
     sim_processes_init();
     sim_handles_init();
     sim_fibers_init();
     sim_agenda_init();
     sim_network_init();
-    sim_laws_init();
-    sim_levels_init();
+    sim_wire_init();
+    sim_driver_invariants_init();
     sim_model_init();
-    sim_tallies_init();
+    sim_user_counters_init();
     sim_scenario_write();
     sim_fibers_set_on_turn(sim_scenario_on_turn);
-    sim_agenda_add(cast.calm_ns, become_calm, NULL, 0);
+    sim_agenda_add(actors.calm_ns, become_calm, NULL, 0);
     if (!sim_fibers_run(has_published, world.now_ns + PUBLISHING_NS_MAX)) {
         tell_clients();
-        sim_fail("publishers do not come to an end");
+        sim_fail("the publishers do not finish");
     }
     sim_event("all is published");
-    cast.is_publishing_over = true;
+    actors.is_publishing_over = true;
     if (!sim_fibers_run(has_read, world.now_ns + READING_NS_MAX)) {
         tell_clients();
-        sim_fail("subscribers do not come to an end");
+        sim_fail("the subscribers do not finish");
     }
     if (!sim_fibers_run(is_settled, world.now_ns + SETTLING_NS_MAX)) {
         tell_counters();
-        sim_fail("the drivers keep counters of what is gone");
+        sim_fail("the drivers keep counters of resources that are gone");
     }
-    (void)sim_fibers_run(never, world.now_ns + QUIET_NS); /* an agent may be in the midst of it */
-    sim_tallies_judge();
+    (void)sim_fibers_run(never, world.now_ns + QUIET_NS); /* an agent may be in the middle of it */
+    sim_user_counters_check();
     end_processes();
     remove_home();
-    sim_model_judge(cast.is_gentle);
+    sim_model_check(actors.is_gentle);
     sim_count_many("turns", sim_fibers_turns());
     sim_event("end: %" PRId64 " messages delivered", sim_model_delivered());
-    /* Two runs that parted where no event tells of it have rolled their dice another number of
-     * times. */
-    sim_hash_bytes(world.dice, sizeof world.dice);
+    /* Two runs may differ without a differing event: then their generators have drawn a different
+     * number of values. */
+    sim_hash_bytes(world.rngs, sizeof world.rngs);
 }

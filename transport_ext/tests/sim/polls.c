@@ -1,7 +1,7 @@
-/* readings.c: the other ways to read. A reader either takes whole messages, by any poll that makes
- * them, in any order; or raw frames, which it puts together itself. What a callback says (abort,
- * break, commit) must be what comes of it. */
-#include "tests/sim/readings.h"
+/* polls.c: all polls but the plain one. A reader takes whole messages, by any poll that assembles
+ * them, in any order; or it takes raw frames and assembles them itself. The actions of a callback
+ * (abort, break, commit) must take effect. */
+#include "tests/sim/polls.h"
 
 #include "logbuffer/descriptor.h"
 #include "protocol/frame.h"
@@ -16,18 +16,19 @@
 
 static rst_image_t *kept[SIM_ROLES_MAX]; /* a handle that is held for long */
 
-/* One call of a poll that calls back. */
-typedef struct sitting_t {
+/* One poll with a callback. */
+typedef struct callback_poll_t {
     sim_poll_t *poll;
     rst_poll_params_t params;
-    bool can_skip;           /* there is a handle of the image */
+    bool can_skip;           /* an image handle is open */
     int32_t read;
     int32_t session_id;      /* of the last call */
     bool is_over;            /* of that session: aborted or broken off */
-    int64_t end;             /* of what was handed out last */
-    int64_t skip_to;         /* 0, or behind what was aborted and need not come again */
-    int64_t stored_position; /* at least, by the last commit */
-} sitting_t;
+    int64_t end;             /* of the last fragment handed out */
+    /* 0, or the position behind an aborted fragment that need not return */
+    int64_t skip_to;
+    int64_t stored_position; /* the minimum, from the last commit */
+} callback_poll_t;
 
 void sim_reading_begin(const sim_subscriber_t *reader)
 {
@@ -37,10 +38,10 @@ void sim_reading_begin(const sim_subscriber_t *reader)
 
 /* ---- callbacks ---- */
 
-static bool find_image(const sitting_t *sitting, int32_t session_id, rst_image_info_t *info)
+static bool find_image(const callback_poll_t *poll_call, int32_t session_id, rst_image_info_t *info)
 {
     rst_image_info_t images[IMAGES_MAX];
-    const int count = rst_subscription_images(sitting->poll->subscription, images, IMAGES_MAX);
+    const int count = rst_subscription_images(poll_call->poll->subscription, images, IMAGES_MAX);
     int found = 0;
     for (int i = 0; i < count && i < IMAGES_MAX; i++) {
         if (images[i].session_id == session_id) {
@@ -48,7 +49,7 @@ static bool find_image(const sitting_t *sitting, int32_t session_id, rst_image_i
             found++;
         }
     }
-    return found == 1; /* two: one ends, and the session is back already */
+    return found == 1; /* two: a session may return while its old image ends */
 }
 
 static int64_t position_in(const rst_image_info_t *info, int32_t term_id, int32_t term_offset)
@@ -60,57 +61,57 @@ static int64_t position_in(const rst_image_info_t *info, int32_t term_id, int32_
     return rsti_position(term_id, term_offset, bits, info->initial_term_id);
 }
 
-/* The place that a fragment or message names is where it lies. */
-static void check_place(const sitting_t *sitting, const rst_fragment_t *fragment)
+/* The reported position of a fragment or message equals its position in the log. */
+static void check_place(const callback_poll_t *poll_call, const rst_fragment_t *fragment)
 {
     rst_image_info_t info;
-    if (!find_image(sitting, fragment->session_id, &info)) {
-        return; /* it went, and what was received of it is read with a handle */
+    if (!find_image(poll_call, fragment->session_id, &info)) {
+        return; /* the image is gone, its received data are read by a handle */
     }
     const int64_t begin = position_in(&info, fragment->term_id, fragment->term_offset);
     const int32_t framed = rsti_framed_length(fragment->length, info.mtu - RSTI_DATA_HEADER_LENGTH);
     if (begin + framed != fragment->position) {
         sim_fail("subscriber %d: %d bytes at term %d offset %d end at %" PRId64,
-            sitting->poll->reader->index, fragment->length, fragment->term_id,
+            poll_call->poll->reader->index, fragment->length, fragment->term_id,
             fragment->term_offset, fragment->position);
     }
-    if (begin >= sitting->params.limit_position) {
+    if (begin >= poll_call->params.limit_position) {
         sim_fail("subscriber %d: a message begins at %" PRId64 ", the bound is %" PRId64,
-            sitting->poll->reader->index, begin, sitting->params.limit_position);
+            poll_call->poll->reader->index, begin, poll_call->params.limit_position);
     }
-    const bool is_stored = info.position >= sitting->stored_position;
-    if (!is_stored && !sitting->poll->reader->holds_batches) {
+    const bool is_stored = info.position >= poll_call->stored_position;
+    if (!is_stored && !poll_call->poll->reader->holds_batches) {
         sim_fail("subscriber %d: %" PRId64 " was committed, the position is %" PRId64,
-            sitting->poll->reader->index, sitting->stored_position, info.position);
+            poll_call->poll->reader->index, poll_call->stored_position, info.position);
     }
 }
 
 static rst_poll_action_t on_inner_fragment(void *arg, const rst_fragment_t *fragment)
 {
     (void)arg;
-    sim_fail("a poll inside a poll hands out what ends at %" PRId64, fragment->position);
+    sim_fail("a nested poll hands out a fragment that ends at %" PRId64, fragment->position);
 }
 
-/* Another poll inside a callback is refused, and nothing moves under it. */
-static void check_alone(const sitting_t *sitting, const rst_fragment_t *fragment)
+/* A nested poll in a callback is refused and moves no position. */
+static void check_alone(const callback_poll_t *poll_call, const rst_fragment_t *fragment)
 {
-    rst_subscription_t *subscription = sitting->poll->subscription;
+    rst_subscription_t *subscription = poll_call->poll->subscription;
     rst_image_t *image = rst_subscription_image_by_session(subscription, fragment->session_id);
     sim_count("reading: poll inside a poll");
-    if (rst_subscription_poll(subscription, 1, 0, sitting->poll->batch) != -RST_EBUSY
-        || rst_subscription_poll_each(subscription, &sitting->params, NULL, on_inner_fragment)
+    if (rst_subscription_poll(subscription, 1, 0, poll_call->poll->batch) != -RST_EBUSY
+        || rst_subscription_poll_each(subscription, &poll_call->params, NULL, on_inner_fragment)
             != -RST_EBUSY) {
-        sim_fail("subscriber %d polls inside a poll", sitting->poll->reader->index);
+        sim_fail("subscriber %d polls inside a poll", poll_call->poll->reader->index);
     }
     if (image != NULL && rst_image_set_position(image, fragment->position) != -RST_EBUSY) {
-        sim_fail("subscriber %d moves its position inside a poll", sitting->poll->reader->index);
+        sim_fail("subscriber %d moves its position inside a poll", poll_call->poll->reader->index);
     }
     rst_image_release(image);
 }
 
 static rst_poll_action_t draw_action(void)
 {
-    switch (sim_below(DICE_ACTOR, 20)) {
+    switch (sim_below(RNG_ACTOR, 20)) {
     case 0:
         return RST_POLL_ABORT;
     case 1:
@@ -124,10 +125,10 @@ static rst_poll_action_t draw_action(void)
     }
 }
 
-static void take(const sitting_t *sitting, const rst_fragment_t *fragment)
+static void take(const callback_poll_t *poll_call, const rst_fragment_t *fragment)
 {
-    sim_subscriber_t *reader = sitting->poll->reader;
-    if (sitting->params.is_assembling) {
+    sim_subscriber_t *reader = poll_call->poll->reader;
+    if (poll_call->params.is_assembling) {
         sim_frames_take_whole(reader, fragment, fragment->data, fragment->length,
             fragment->reserved_value);
     } else {
@@ -135,14 +136,14 @@ static void take(const sitting_t *sitting, const rst_fragment_t *fragment)
     }
 }
 
-/* It comes again, or the reader goes on behind what it has seen. */
-static void abort_at(sitting_t *sitting, const rst_fragment_t *fragment)
+/* The fragment is delivered again, or the reader continues behind what it has seen. */
+static void abort_at(callback_poll_t *poll_call, const rst_fragment_t *fragment)
 {
-    const sim_subscriber_t *reader = sitting->poll->reader;
+    const sim_subscriber_t *reader = poll_call->poll->reader;
     sim_count("reading: aborted");
-    if (sitting->can_skip && !sim_frames_has_aborted(reader) && sim_chance(DICE_ACTOR, 0.4)) {
-        sitting->skip_to = fragment->position;
-        take(sitting, fragment);
+    if (poll_call->can_skip && !sim_frames_has_aborted(reader) && sim_chance(RNG_ACTOR, 0.4)) {
+        poll_call->skip_to = fragment->position;
+        take(poll_call, fragment);
     } else {
         sim_frames_aborted(reader, fragment->session_id, fragment->position);
     }
@@ -150,51 +151,51 @@ static void abort_at(sitting_t *sitting, const rst_fragment_t *fragment)
 
 static rst_poll_action_t on_fragment(void *arg, const rst_fragment_t *fragment)
 {
-    sitting_t *sitting = arg;
-    sim_subscriber_t *reader = sitting->poll->reader;
-    const bool is_same = sitting->end > 0 && sitting->session_id == fragment->session_id;
-    if (is_same && sitting->is_over) {
+    callback_poll_t *poll_call = arg;
+    sim_subscriber_t *reader = poll_call->poll->reader;
+    const bool is_same = poll_call->end > 0 && poll_call->session_id == fragment->session_id;
+    if (is_same && poll_call->is_over) {
         sim_fail("subscriber %d: more comes of session %d than it wanted", reader->index,
             fragment->session_id);
     }
-    if (sitting->read >= sitting->params.limit) {
-        sim_fail("subscriber %d: more than %d fragments", reader->index, sitting->params.limit);
+    if (poll_call->read >= poll_call->params.limit) {
+        sim_fail("subscriber %d: more than %d fragments", reader->index, poll_call->params.limit);
     }
     if (!is_same) {
-        sitting->stored_position = 0;
+        poll_call->stored_position = 0;
     }
     sim_frames_check_again(reader, fragment->session_id, fragment->position);
-    if (sim_chance(DICE_ACTOR, 0.25)) {
-        check_place(sitting, fragment);
+    if (sim_chance(RNG_ACTOR, 0.25)) {
+        check_place(poll_call, fragment);
     }
-    if (sim_chance(DICE_ACTOR, 0.02)) {
-        check_alone(sitting, fragment);
+    if (sim_chance(RNG_ACTOR, 0.02)) {
+        check_alone(poll_call, fragment);
     }
     const rst_poll_action_t action = draw_action();
-    sitting->session_id = fragment->session_id;
-    sitting->end = fragment->position;
-    sitting->is_over = action == RST_POLL_ABORT || action == RST_POLL_BREAK;
+    poll_call->session_id = fragment->session_id;
+    poll_call->end = fragment->position;
+    poll_call->is_over = action == RST_POLL_ABORT || action == RST_POLL_BREAK;
     if (action == RST_POLL_ABORT) {
-        abort_at(sitting, fragment);
+        abort_at(poll_call, fragment);
         return action;
     }
     if (action == RST_POLL_COMMIT) {
-        sitting->stored_position = fragment->position;
+        poll_call->stored_position = fragment->position;
     }
-    sitting->read++;
-    take(sitting, fragment);
+    poll_call->read++;
+    take(poll_call, fragment);
     return action;
 }
 
 /* ---- polls ---- */
 
-static sitting_t sit(sim_poll_t *poll, bool is_assembling)
+static callback_poll_t sit(sim_poll_t *poll, bool is_assembling)
 {
-    sitting_t sitting = {.poll = poll};
-    rst_poll_params_init(&sitting.params);
-    sitting.params.limit = 1 + (int32_t)sim_below(DICE_ACTOR, (uint64_t)poll->reader->batch);
-    sitting.params.is_assembling = is_assembling;
-    return sitting;
+    callback_poll_t poll_call = {.poll = poll};
+    rst_poll_params_init(&poll_call.params);
+    poll_call.params.limit = 1 + (int32_t)sim_below(RNG_ACTOR, (uint64_t)poll->reader->batch);
+    poll_call.params.is_assembling = is_assembling;
+    return poll_call;
 }
 
 static bool pick_image(const sim_poll_t *poll, rst_image_info_t *info)
@@ -204,26 +205,27 @@ static bool pick_image(const sim_poll_t *poll, rst_image_info_t *info)
     if (count <= 0) {
         return false;
     }
-    *info = images[sim_below(DICE_ACTOR, (uint64_t)(count < IMAGES_MAX ? count : IMAGES_MAX))];
+    *info = images[sim_below(RNG_ACTOR, (uint64_t)(count < IMAGES_MAX ? count : IMAGES_MAX))];
     return true;
 }
 
-static int judge(const sitting_t *sitting, int result)
+static int checked(const callback_poll_t *poll_call, int result)
 {
-    /* Fragments are counted, also where whole messages are handed out. */
+    /* The poll counts fragments, also where it hands out whole messages. */
     if (result >= 0
-        && (result < sitting->read || (result > sitting->read && !sitting->params.is_assembling))) {
-        sim_fail("subscriber %d: a poll read %d and says %d", sitting->poll->reader->index,
-            sitting->read, result);
+        && (result < poll_call->read
+            || (result > poll_call->read && !poll_call->params.is_assembling))) {
+        sim_fail("subscriber %d: a poll read %d and says %d", poll_call->poll->reader->index,
+            poll_call->read, result);
     }
     return result;
 }
 
 static int poll_each(sim_poll_t *poll, bool is_assembling)
 {
-    sitting_t sitting = sit(poll, is_assembling);
-    return judge(&sitting,
-        rst_subscription_poll_each(poll->subscription, &sitting.params, &sitting, on_fragment));
+    callback_poll_t poll_call = sit(poll, is_assembling);
+    return checked(&poll_call,
+        rst_subscription_poll_each(poll->subscription, &poll_call.params, &poll_call, on_fragment));
 }
 
 static bool is_refusal(int result)
@@ -231,20 +233,20 @@ static bool is_refusal(int result)
     return result == -RST_EINVAL || result == -RST_ECLOSED; /* the image may go at any time */
 }
 
-static void move_on(const sitting_t *sitting, rst_image_t *image)
+static void move_on(const callback_poll_t *poll_call, rst_image_t *image)
 {
     rst_image_info_t info;
     rst_image_info(image, &info);
     if (!is_refusal(rst_image_set_position(image, info.position - RSTI_FRAME_ALIGNMENT))
         || !is_refusal(rst_image_set_position(image, info.position + 1))) {
-        sim_fail("subscriber %d may go back, or to where no frame lies",
-            sitting->poll->reader->index);
+        sim_fail("subscriber %d may move back, or to a position without a frame",
+            poll_call->poll->reader->index);
     }
-    if (sitting->skip_to > 0) {
-        const int result = rst_image_set_position(image, sitting->skip_to);
+    if (poll_call->skip_to > 0) {
+        const int result = rst_image_set_position(image, poll_call->skip_to);
         sim_count("reading: skipped what it had seen");
         if (result < 0 && result != -RST_ECLOSED) {
-            sim_fail("subscriber %d: %s", sitting->poll->reader->index, rst_last_error_text());
+            sim_fail("subscriber %d: %s", poll_call->poll->reader->index, rst_last_error_text());
         }
     }
 }
@@ -254,17 +256,17 @@ static rst_image_t *take_image(const sim_poll_t *poll, const rst_image_info_t *i
     rst_image_t *image = kept[poll->reader->index];
     kept[poll->reader->index] = NULL;
     if (image == NULL) {
-        image = sim_chance(DICE_ACTOR, 0.5)
+        image = sim_chance(RNG_ACTOR, 0.5)
             ? rst_subscription_image_at(poll->subscription, 0)
             : rst_subscription_image_by_session(poll->subscription, info->session_id);
     }
     return image;
 }
 
-/* Handles are held for long now and then: until the image went, or its subscription. */
+/* Sometimes handles are held for long: until the image or its subscription is gone. */
 static void put_image(const sim_poll_t *poll, rst_image_t *image)
 {
-    if (sim_chance(DICE_ACTOR, 0.3)) {
+    if (sim_chance(RNG_ACTOR, 0.3)) {
         kept[poll->reader->index] = image;
     } else {
         rst_image_release(image);
@@ -281,28 +283,28 @@ static int poll_image(sim_poll_t *poll, bool is_assembling)
     }
     rst_image_t *image = take_image(poll, &picked);
     if (image == NULL) {
-        return 0; /* it went just now */
+        return 0; /* the image has just gone */
     }
-    sitting_t sitting = sit(poll, is_assembling);
-    sitting.can_skip = true;
+    callback_poll_t poll_call = sit(poll, is_assembling);
+    poll_call.can_skip = true;
     rst_image_info(image, &before);
-    if (sim_chance(DICE_ACTOR, 0.5)) {
+    if (sim_chance(RNG_ACTOR, 0.5)) {
         sim_count("reading: bounded, by callbacks");
-        sitting.params.limit_position = before.position
-            + (int64_t)sim_below(DICE_ACTOR, BEHIND_MAX);
+        poll_call.params.limit_position = before.position
+            + (int64_t)sim_below(RNG_ACTOR, BEHIND_MAX);
     }
-    const int result = judge(&sitting,
-        rst_image_poll(image, &sitting.params, &sitting, on_fragment));
+    const int result = checked(&poll_call,
+        rst_image_poll(image, &poll_call.params, &poll_call, on_fragment));
     rst_image_info(image, &after);
     if (before.is_closed && result > 0) {
         sim_fail("subscriber %d reads of an image that is closed", poll->reader->index);
     }
-    if (sitting.read > 0 && !after.is_closed && !poll->reader->holds_batches
-        && after.position < (sitting.is_over ? sitting.stored_position : sitting.end)) {
+    if (poll_call.read > 0 && !after.is_closed && !poll->reader->holds_batches
+        && after.position < (poll_call.is_over ? poll_call.stored_position : poll_call.end)) {
         sim_fail("subscriber %d read up to %" PRId64 ", its position is %" PRId64,
-            poll->reader->index, sitting.end, after.position);
+            poll->reader->index, poll_call.end, after.position);
     }
-    move_on(&sitting, image);
+    move_on(&poll_call, image);
     put_image(poll, image);
     return result;
 }
@@ -314,7 +316,7 @@ static int poll_bounded(sim_poll_t *poll)
     if (!pick_image(poll, &image)) {
         return 0;
     }
-    const int64_t bound = image.position + (int64_t)sim_below(DICE_ACTOR, BEHIND_MAX);
+    const int64_t bound = image.position + (int64_t)sim_below(RNG_ACTOR, BEHIND_MAX);
     const int result = rst_subscription_poll_bounded(poll->subscription, image.correlation_id,
         bound, poll->reader->batch, poll->batch);
     const rst_message_t *messages = rst_batch_messages(poll->batch, &count);
@@ -346,7 +348,7 @@ static void on_block(void *arg, const void *frames, size_t length, int32_t sessi
         sim_fail("subscriber %d: a block of term %d is said to be of %d", blocks->reader->index,
             header.term_id, term_id);
     }
-    /* Where batches are held the image's position lies behind. */
+    /* While batches are held, the image's position is behind. */
     const int64_t begin = position_in(&blocks->info, term_id, header.term_offset);
     if (begin < blocks->info.position) {
         sim_fail("subscriber %d: a block at %" PRId64 " comes after %" PRId64,
@@ -367,7 +369,7 @@ static int poll_image_block(sim_poll_t *poll)
     }
     blocks_t blocks = {.reader = poll->reader};
     rst_image_info(image, &blocks.info);
-    const int32_t most = 2048 + (int32_t)sim_below(DICE_ACTOR, BLOCK_MAX);
+    const int32_t most = 2048 + (int32_t)sim_below(RNG_ACTOR, BLOCK_MAX);
     const int64_t result = rst_image_poll_block(image, most, &blocks, on_block);
     put_image(poll, image);
     return (int)result;
@@ -377,15 +379,15 @@ static int poll_block(sim_poll_t *poll)
 {
     poll->is_in_batch = true;
     return rst_subscription_poll_block(poll->subscription,
-        2048 + (int32_t)sim_below(DICE_ACTOR, BLOCK_MAX), poll->batch);
+        2048 + (int32_t)sim_below(RNG_ACTOR, BLOCK_MAX), poll->batch);
 }
 
 int sim_reading_poll(sim_poll_t *poll)
 {
     poll->is_in_batch = false;
-    const uint64_t way = sim_below(DICE_ACTOR, 4);
+    const uint64_t method = sim_below(RNG_ACTOR, 4);
     if (poll->reader->reading == READING_RAW) {
-        switch (way) {
+        switch (method) {
         case 0:
             sim_count("reading: fragments of each image");
             return poll_each(poll, false);
@@ -400,7 +402,7 @@ int sim_reading_poll(sim_poll_t *poll)
             return poll_block(poll);
         }
     }
-    switch (way) {
+    switch (method) {
     case 0:
         sim_count("reading: messages of each image");
         return poll_each(poll, true);

@@ -1,11 +1,11 @@
-/* levels.c: laws of the drivers' own memory, looked at between two turns of any fibers: limits and
- * positions, cleaned terms, windows. White box: it reads the structures of the driver. */
+/* driver_invariants.c: invariants of the drivers' memory, checked between any two turns: limits and
+ * positions, cleaned terms, windows. White box: it reads the driver's structures. */
 #include "driver/conductor/conductor_state.h"
 #include "driver/conductor/ipc_publication.h"
 #include "driver/conductor/subscription.h"
 #include "driver/receiver/image.h"
 #include "driver/sender/network_publication.h"
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 #define WATCHED_MAX 512
 
-/* What was seen last of a publication or an image. */
+/* The last observed state of a publication or an image. */
 typedef struct watched_t {
     int32_t process_id;
     int64_t id;
@@ -25,7 +25,7 @@ typedef struct watched_t {
 static watched_t watched[WATCHED_MAX];
 static int watched_count;
 
-void sim_levels_init(void)
+void sim_driver_invariants_init(void)
 {
     watched_count = 0;
 }
@@ -53,7 +53,8 @@ static bool is_zero(const uint8_t *bytes, size_t length)
     return length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
-/* What producers may write to next is clean: a reader must find zeros behind the last frame. */
+/* The bytes that producers may write next are zero: a reader must find zeros behind the last frame.
+ */
 static void check_clean(const rsti_publication_t *publication, int64_t from, int64_t to)
 {
     const rsti_log_t *log = &publication->file.log;
@@ -112,7 +113,7 @@ static void check_publication(const sim_driver_t *driver, const rsti_publication
         }
         has_readers = true;
         int64_t at = rsti_load_acquire_i64(subscriber->position);
-        /* It is coming back from its rest at this moment: its place is about to be stored. */
+        /* It returns from its rest at this moment: its position is about to be stored. */
         const bool is_coming = subscriber->tether.since_ns == driver->driver->conductor->now_ns;
         at = is_coming && at < subscriber->accepted ? subscriber->accepted : at;
         least = at < least ? at : least;
@@ -140,8 +141,8 @@ static void check_image(const sim_driver_t *driver, const rsti_image_t *image)
     if (least != INT64_MAX && least > seen->consumed) {
         seen->consumed = least;
     }
-    /* Half a term beyond what was consumed or told, and never more than a term beyond what was
-     * told. */
+    /* At most half a term beyond the consumed or announced position, and never more than a term
+     * beyond the announced one. */
     const int64_t told = image->last_sm_position;
     const int64_t consumed = seen->consumed < told + term_length / 2 ? seen->consumed
                                                                      : told + term_length / 2;
@@ -168,13 +169,13 @@ static void check_image(const sim_driver_t *driver, const rsti_image_t *image)
     }
 }
 
-/* With rejoin=false a session that broke off does not come back while its image lives. */
+/* With rejoin=false a session that broke off does not return while its image lives. */
 static void check_cool_down(const rsti_ptr_array_t *images)
 {
     for (size_t i = 0; i < images->count; i++) {
         const rsti_image_t *old = images->items[i];
-        /* It ended because its subscriptions had gone or were let go, and new ones want the stream:
-         * superseded, or ended before they came. */
+        /* It ended because its subscriptions were closed or dropped, and new ones want the stream:
+         * it is superseded, or it ended before they came. */
         if (old->is_rejoin || old->is_superseded || !rsti_load_acquire_i32(&old->is_released)
             || !rsti_subscribers_are_working(&old->subscribers)
             || rsti_load_acquire_i32(&old->is_end_of_stream)) {
@@ -192,7 +193,7 @@ static void check_cool_down(const rsti_ptr_array_t *images)
     }
 }
 
-/* Whoever dies in the midst of a command: what the conductor reads are whole records. */
+/* A client may die during a command: the conductor still reads whole records only. */
 static void check_ring(const sim_driver_t *driver)
 {
     if (driver->driver->to_driver.rb.corrupt_count != 0) {
@@ -236,30 +237,30 @@ static void check_driver(const sim_driver_t *driver)
     check_session_limit(&conductor->images, driver->params.stream_session_limit);
 }
 
-void sim_levels_check(void)
+void sim_driver_invariants_check(void)
 {
-    for (int32_t i = 0; i < cast.driver_count; i++) {
-        if (cast.drivers[i].driver != NULL && cast.drivers[i].process->is_alive) {
-            check_driver(&cast.drivers[i]);
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        if (actors.drivers[i].driver != NULL && actors.drivers[i].process->is_alive) {
+            check_driver(&actors.drivers[i]);
         }
     }
 }
 
-int64_t sim_levels_counters(const rst_driver_t *driver)
+int64_t sim_driver_counter_count(const rst_driver_t *driver)
 {
     int64_t allocated = 0;
     const rsti_counters_t *counters = &driver->counters.counters;
     for (int32_t id = 0; id <= counters->max_counter_id; id++) {
         const int32_t state = rsti_load_acquire_i32(&counters->metadata[id].state);
         if (state == RSTI_COUNTER_UNUSED) {
-            break; /* ids are given in order: all behind it are as new */
+            break; /* ids ascend: all later ones are unused too */
         }
         allocated += state == RSTI_COUNTER_ALLOCATED;
     }
     return allocated;
 }
 
-int64_t sim_levels_logs(const rst_driver_t *driver)
+int64_t sim_driver_log_count(const rst_driver_t *driver)
 {
     const rsti_conductor_t *conductor = driver->conductor;
     return (int64_t)(conductor->ipc_publications.count + conductor->publications.count

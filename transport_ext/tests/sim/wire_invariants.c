@@ -1,9 +1,9 @@
-#include "tests/sim/laws.h"
+#include "tests/sim/wire_invariants.h"
 
 #include "logbuffer/descriptor.h"
 #include "loss/retransmit_handler.h"
 #include "protocol/sm_items.h"
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/fibers.h"
 #include "tests/sim/world.h"
 #include "util/bits.h"
@@ -15,26 +15,26 @@
 
 #define STREAMS_MAX 256
 #define RECEIVERS_MAX 512
-/* Below the shortest linger that a driver may use (loss/repair.c: 50 us). */
+/* Shorter than the shortest linger that a driver may use (loss/repair.c: 50 us). */
 #define LINGER_NS INT64_C(45000)
 
-/* Where a retransmission began, and when by the sender's own clock. */
+/* The position of a retransmission, and its time by the sender's own clock. */
 typedef struct again_t {
     int64_t position;
     int64_t clock_ns;
-    int32_t copies; /* at that instant, beside the first */
+    int32_t copies; /* retransmissions at that instant beside the first */
 } again_t;
 
 /* A publication as its datagrams show it. */
 typedef struct stream_t {
-    int32_t process_id; /* who sends */
+    int32_t process_id; /* the sending process */
     int32_t session_id, stream_id;
     int32_t initial_term_id, term_length, mtu;
-    int64_t highest; /* end of what was sent */
+    int64_t highest; /* the end of the data sent */
     int64_t limit;   /* highest position + window of all status messages that arrived */
     struct sockaddr_storage first_peer;
     bool is_split; /* goes to several destinations */
-    int64_t again_end, again_clock_ns; /* of what was sent again last */
+    int64_t again_end, again_clock_ns; /* of the last retransmission */
     again_t again;
 } stream_t;
 
@@ -51,14 +51,14 @@ static receiver_t receivers[RECEIVERS_MAX];
 static int receiver_count;
 static bool was_first;
 
-void sim_laws_init(void)
+void sim_wire_init(void)
 {
     stream_count = 0;
     receiver_count = 0;
     was_first = false;
 }
 
-/* process_id -1: whoever sends it; the youngest one. */
+/* process_id -1: of any process. Returns the newest one. */
 static stream_t *find(int32_t process_id, int32_t session_id, int32_t stream_id)
 {
     for (int i = stream_count; i > 0; i--) {
@@ -71,8 +71,8 @@ static stream_t *find(int32_t process_id, int32_t session_id, int32_t stream_id)
     return NULL;
 }
 
-/* A session id that was given may be that of a stream before: then the one which began least before
- * this term. NULL: all that are known began behind it. */
+/* A session id may be one that an earlier stream had. Returns the stream that began least before
+ * this term; NULL: all known streams began behind it. */
 static stream_t *find_of_term(int32_t process_id, int32_t session_id, int32_t stream_id,
     int32_t term_id)
 {
@@ -106,7 +106,7 @@ bool sim_frame_is_data(const uint8_t *data, size_t length)
     return header.type == RSTI_FRAME_DATA || header.type == RSTI_FRAME_PAD;
 }
 
-bool sim_laws_is_first_transmission(const uint8_t *data, size_t length)
+bool sim_wire_is_first_transmission(const uint8_t *data, size_t length)
 {
     return was_first && sim_frame_is_data(data, length);
 }
@@ -136,9 +136,9 @@ static void on_setup(int32_t process_id, const uint8_t *data)
     }
 }
 
-/* However often it was asked for: within the linger time it leaves once, as long as nothing else
- * was sent again meanwhile (a sender may remember one place alone). What is asked for lies in one
- * term. Copies of what was lost more than once leave at one instant. */
+/* However many NAKs arrive, within the linger time a retransmission leaves once, unless another one
+ * left in between (a sender may remember only one). A NAK covers one term. Several lost copies
+ * leave at one instant. */
 static void check_again(stream_t *stream, int64_t begin, int64_t end)
 {
     const sim_fiber_t *fiber = sim_fiber_current();
@@ -174,8 +174,8 @@ static void on_data(int32_t process_id, const struct sockaddr_storage *to, const
     }
     const int64_t begin = position_of(stream, header.term_id, header.term_offset);
     if (rsti_packet_is_heartbeat(data, length)) {
-        if (begin > stream->highest && sim_cast_has_destinations(header.stream_id)) {
-            stream->highest = begin; /* what lies before it left when nobody was there */
+        if (begin > stream->highest && sim_actors_have_destinations(header.stream_id)) {
+            stream->highest = begin; /* earlier data were sent when no receiver was there */
         }
         return;
     }
@@ -186,14 +186,15 @@ static void on_data(int32_t process_id, const struct sockaddr_storage *to, const
             length, begin, stream->mtu);
     }
     const int64_t end = begin + accounted;
-    /* Padding up to a term's end is sent as its header: only that must be allowed. */
+    /* Padding to a term's end is sent as its header, so only the header must be within the limit.
+     */
     if (begin + (int64_t)length > stream->limit) {
         sim_fail("stream %d: position %" PRId64 " leaves, receivers allow %" PRId64,
             header.stream_id, begin + (int64_t)length, stream->limit);
     }
     was_first = begin >= stream->highest;
     if (begin > stream->highest && stream->highest > 0
-        && !sim_cast_has_destinations(header.stream_id)) {
+        && !sim_actors_have_destinations(header.stream_id)) {
         sim_fail("stream %d: data leave at %" PRId64 ", those before it only up to %" PRId64,
             header.stream_id, begin, stream->highest);
     }
@@ -238,7 +239,7 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
     *has_fill = *has_fill || type == RSTI_SM_ITEM_FILL;
 }
 
-/* A sender sends fill NAKs on to its group, in whatever order they came (flow/fill_echo.h). */
+/* A sender forwards fill NAKs to its group in the order of their arrival (flow/fill_echo.h). */
 static bool is_echo(int32_t process_id, const stream_t *stream, const uint8_t *data, size_t length)
 {
     bool has_fill = false;
@@ -295,7 +296,7 @@ static void on_nak(const uint8_t *data)
     }
 }
 
-void sim_laws_on_send(int32_t host, int32_t process_id, const struct sockaddr_storage *to,
+void sim_wire_on_send(int32_t host, int32_t process_id, const struct sockaddr_storage *to,
     const uint8_t *data, size_t length)
 {
     rsti_frame_header_t header;
@@ -336,7 +337,7 @@ void sim_laws_on_send(int32_t host, int32_t process_id, const struct sockaddr_st
 
 /* ---- arriving ---- */
 
-/* Whether it asks for what was sent and is still there. */
+/* True when the NAK asks for data that were sent and still exist. */
 static bool is_answerable(const stream_t *stream, const rsti_nak_t *nak, int64_t position)
 {
     return rsti_nak_is_valid(nak, stream->term_length) && nak->length > 0
@@ -345,7 +346,7 @@ static bool is_answerable(const stream_t *stream, const rsti_nak_t *nak, int64_t
         >= stream->highest - stream->term_length / 2 - rsti_max_message_length(stream->term_length);
 }
 
-/* A sender with one place for what it sends again forgets it for another NAK that it answers. */
+/* A sender that remembers one retransmission forgets it when it answers another NAK. */
 static void on_nak_arrival(int32_t process_id, const uint8_t *data)
 {
     rsti_nak_t nak;
@@ -360,7 +361,7 @@ static void on_nak_arrival(int32_t process_id, const uint8_t *data)
     }
 }
 
-void sim_laws_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
+void sim_wire_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
 {
     rsti_sm_t sm;
     if (!rsti_frame_is_acceptable(data, length)) {
@@ -388,7 +389,7 @@ void sim_laws_on_arrival(int32_t process_id, const uint8_t *data, size_t length)
     }
 }
 
-bool sim_laws_is_in_reach(const rsti_data_header_t *header)
+bool sim_wire_is_in_reach(const rsti_data_header_t *header)
 {
     const stream_t *stream = find(-1, header->session_id, header->stream_id);
     return stream != NULL
@@ -396,7 +397,7 @@ bool sim_laws_is_in_reach(const rsti_data_header_t *header)
         < stream->limit + stream->term_length;
 }
 
-bool sim_laws_beyond_window(rsti_data_header_t *header)
+bool sim_wire_beyond_window(rsti_data_header_t *header)
 {
     const stream_t *stream = find(-1, header->session_id, header->stream_id);
     if (stream == NULL) {
