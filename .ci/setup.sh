@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes build/venv with everything that the tests and the demo need, and builds the extension into it.
+# Makes build/venv with all that the tests and the demo need, and builds the extension into it.
 # Quick when nothing changed. Never uses sudo, writes nothing outside the checkout but pip's cache.
 # When the machine lacks something, the first line says what and how to install it.
 set -euo pipefail
@@ -51,7 +51,7 @@ if [ ! -x build/venv/bin/python ] || [ "$(cat build/venv/.python 2>/dev/null)" !
 fi
 pip() { # pip's words go to a file: when it fails, the first line says what is missing
   if ! build/venv/bin/python -m pip --disable-pip-version-check "$@" > build/pip.log 2>&1; then
-    echo "missing: packages that pip could not install (no way to PyPI, or no disk space?); its own words:" >&2
+    echo "missing: packages that pip could not install (is PyPI reachable, is the disk full?):" >&2
     cat build/pip.log >&2
     exit 2
   fi

@@ -1,8 +1,12 @@
-"""What every test gets: an extension that is as new as its sources, and a driver directory of its own.
+"""What every test gets: an extension as new as its sources, and its own driver directory.
 
-Fixtures: ``driver_dir`` (a path nobody uses, removed afterwards with everything in it), ``make_driver_dir`` (makes
-several of them), ``driver`` (an embedded driver there), ``client`` (of that driver), ``module_driver_dir`` (the
-directory of one embedded driver for all tests of a module), ``name`` (of a stream that no other test uses).
+Fixtures:
+
+* ``driver_dir``: an unused path, removed afterwards with everything in it.
+* ``make_driver_dir``: makes several of them.
+* ``driver``: an embedded driver there. ``client``: a client of that driver.
+* ``module_driver_dir``: the directory of one embedded driver for all tests of a module.
+* ``name``: the name of a stream that no other test uses.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ _numbers = itertools.count(1)
 
 
 def source_hash() -> str:
-    """The hash that the build puts into ``_core.__build_id__`` (transport_ext/python/CMakeLists.txt)."""
+    """The hash in ``_core.__build_id__`` (see transport_ext/python/CMakeLists.txt)."""
     root = ROOT / "transport_ext"
     names = sorted(
         str(path.relative_to(root))
@@ -73,7 +77,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         c_builds.start()
 
 
-#: Folders and files whose tests take longest begin first, so that no worker has them left at the end.
+#: The folders and files with the longest tests begin first, so that no worker has them left at
+#: the end.
 LONGEST = ("test_ctest", "test_sim", "spark", "ray", "system", "interop", "lab", "tck")
 
 
@@ -124,7 +129,7 @@ def _holder(directory: Path) -> int:
 
 
 def _remove(path: Path) -> None:
-    """A driver directory with everything in it. A shared driver that a test started there is ended."""
+    """Remove a driver directory with everything in it; end the driver that a test started there."""
     pid = _holder(path)
     if pid not in (0, os.getpid()):
         with contextlib.suppress(ProcessLookupError):

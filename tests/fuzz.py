@@ -1,7 +1,8 @@
-"""`make fuzz SECONDS=n`: every fuzz target for n seconds, under ASan and UBSan, from the kept corpus.
+"""`make fuzz SECONDS=n`: each fuzz target for n seconds under ASan and UBSan, from the corpus.
 
 python -m tests.fuzz [SECONDS]   (default 60)
-A finding prints the input as hex; kept as a file in transport_ext/fuzz/corpus/<target>/ it is replayed by every later run. Same seed, same run:
+A finding prints its input as hex. Keep it as a file in transport_ext/fuzz/corpus/<target>/: every
+later run replays it. The same seed gives the same run:
 RSTREAM_SEED.
 """
 
@@ -22,7 +23,10 @@ FINDING_CHARACTERS = 4000
 
 
 def run_fuzzers(amount: Callable[[str], str]) -> tuple[bool, list[str]]:
-    """Runs each target as long as ``amount(target)`` says (a count, or seconds with an s); whether all were clean, and a line for each."""
+    """Run each target for ``amount(target)``: a count, or seconds with an s.
+
+    Returns whether all were clean, and a line for each.
+    """
     build = c_builds.make("asan")
     programs = sorted(
         path

@@ -1,6 +1,9 @@
-"""`make prove`: everything that takes long, once, on the finished commit. Writes build/prove/report.md.
+"""`make prove`: all that takes long, once, on the finished commit.
 
-python -m tests.prove [SECTION ...]; sections: sim sim-coverage sim-faults reliability kills interop model churn sanitize fuzz coverage repair idle bench demo (default: all)
+Writes build/prove/report.md.
+
+python -m tests.prove [SECTION ...]; the sections are sim sim-coverage sim-faults reliability kills
+interop model churn sanitize fuzz coverage repair idle bench demo (default: all)
 """
 
 from __future__ import annotations
@@ -88,7 +91,7 @@ def simulate() -> Outcome:
 
 
 def sim_coverage() -> Outcome:
-    """Lines of the agents and their laws that 300 simulated worlds run through, and nothing else."""
+    """The lines of agents and laws that 300 simulated runs reach."""
     build = ROOT / "build" / "c" / "sim-coverage"
     options = [
         "-DRST_TESTS=ON",
@@ -150,7 +153,7 @@ def sim_faults() -> Outcome:
 
 
 def fuzz() -> Outcome:
-    """10 million mutated frames through the decoders under ASan and UBSan, the other decoders a million each."""
+    """10 million mutated frames under ASan and UBSan, and a million inputs for other decoders."""
     good, lines = run_fuzzers(lambda name: "10000000" if name == "frame" else "1000000")
     return good, "; ".join(lines)
 
@@ -187,7 +190,7 @@ def coverage() -> Outcome:
 
 
 def repair() -> Outcome:
-    """What loss costs: on a link in virtual time, and over real sockets with and without it, in turns."""
+    """The cost of loss: on a link in virtual time, and over real sockets with and without loss."""
     ok, _ = workflow("dev")
     lines: list[str] = []
     for name in ("test_driver_repair", "test_system_repair"):
@@ -225,7 +228,7 @@ with Client(dir=sys.argv[1]) as client:
 
 
 def idle() -> Outcome:
-    """CPU of an idle driver with an idle publisher and subscriber, as a share of one core, over 20 s."""
+    """CPU of an idle driver with an idle publisher and subscriber over 20 s, in shares of a core."""
     from rstream.cli._bench import _cpu_seconds
     from rstream.driver import rstreamd_path
     from tests.support import free_port

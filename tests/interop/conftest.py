@@ -1,4 +1,4 @@
-"""Finds a Python that can carry pyaeron, makes a small environment for it in build/, or skips with the reason."""
+"""Finds a Python for pyaeron and makes a small environment in build/, or skips with the reason."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
 def commands() -> dict[Path, tuple[Path, str]]:
-    """Each C file of ours with the folder of a compilation database that has it, and its command."""
+    """Each C file of rstream, the folder of its compilation database, and its command."""
     dev = ROOT / "build" / "c" / "dev"
     subprocess.run(
         [str(BIN / "cmake"), "--preset", "dev"],

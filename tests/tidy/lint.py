@@ -50,7 +50,7 @@ def write() -> int:
 def main() -> int:
     if sys.argv[1:] == ["--write"]:
         return write()
-    # An editable install is found by a hook that pyright cannot run: the path says where the package lies.
+    # pyright cannot run the import hook of an editable install: the path names the package.
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     failed = [
         name

@@ -28,7 +28,8 @@ Arrows = Mapping[str, set[str]]
 
 _INCLUDE = re.compile(r'^#include "([^"]+)\.h"', re.MULTILINE)
 _DEFINITION = re.compile(
-    r"^(?!static\b|typedef\b|struct\b|enum\b|union\b|else\b|return\b)[a-zA-Z_][\w \t*]*?[ \t*](\w+)\([^;{}]*\)\n\{",
+    r"^(?!static\b|typedef\b|struct\b|enum\b|union\b|else\b|return\b)"
+    r"[a-zA-Z_][\w \t*]*?[ \t*](\w+)\([^;{}]*\)\n\{",
     re.MULTILINE,
 )
 _DECLARATION = re.compile(r"^[a-zA-Z_][\w \t*]*?[ \t*]\w+\([^;{}]*\);", re.MULTILINE)
@@ -72,7 +73,7 @@ def find_arrows(units: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 def find_circles(arrows: Arrows) -> list[list[str]]:
-    """Strongly connected components (Tarjan, without recursion); a component comes after all that it uses."""
+    """Strongly connected components, each after all that it uses (Tarjan, without recursion)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -108,7 +109,7 @@ def find_circles(arrows: Arrows) -> list[list[str]]:
 
 
 def order_circle(circle: Sequence[str], arrows: Arrows) -> list[str]:
-    """From the lowest to the highest: greedy, so that few arrows point upward (Eades, Lin and Smyth)."""
+    """From low to high, greedy, so that few arrows point upward (Eades, Lin and Smyth)."""
     left = set(circle)
     uses = {name: arrows[name] & left for name in circle}
     used_by = {name: {other for other in circle if name in uses[other]} for name in circle}

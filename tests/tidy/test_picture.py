@@ -1,4 +1,4 @@
-"""The include picture: arrows, circles and their order, on a house of four files; and what the driver's must show."""
+"""The include picture: arrows, circles and order of four files, and the limits of the driver's."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ HOUSE = {
     "low/a.c": '#include "low/a.h"\n\nint rsti_a(void)\n{\n    return 1;\n}\n',
     "mid/b.c": '#include "low/a.h"\n\nint rsti_b(int x)\n{\n    return x + rsti_c(x);\n}\n',
     # A declaration is no use, nor is a word in a comment or a string.
-    "mid/c.c": 'int rsti_b(int x);\n\n/* rsti_d */\nint rsti_c(int x)\n{\n    return rsti_b("rsti_d");\n}\n',
-    "top/d.c": "static int rsti_a2(void)\n{\n    return 0;\n}\n\nint rsti_d(void)\n{\n    return rsti_c(rsti_a2());\n}\n",
+    "mid/c.c": (
+        "int rsti_b(int x);\n\n/* rsti_d */\n"
+        'int rsti_c(int x)\n{\n    return rsti_b("rsti_d");\n}\n'
+    ),
+    "top/d.c": (
+        "static int rsti_a2(void)\n{\n    return 0;\n}\n\n"
+        "int rsti_d(void)\n{\n    return rsti_c(rsti_a2());\n}\n"
+    ),
 }
 
 

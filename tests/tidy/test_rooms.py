@@ -13,23 +13,50 @@ import pytest
 
 TRANSPORT = Path(__file__).resolve().parents[2] / "transport_ext"
 
-#: A file in a folder of a room belongs to a room of its own: driver/sender. driver/ itself composes its rooms.
+#: A folder inside a room is a room of its own: driver/sender. driver/ itself composes its rooms.
 FLOORS = {
-    "include": -1, "util": 0, "concurrent": 1, "protocol": 1, "channel": 1, "logbuffer": 2, "flow": 3, "loss": 3, "media": 3,
-    "cnc": 3, "client": 4, "driver/base": 4, "driver/sender": 5, "driver/receiver": 5, "driver/conductor": 6, "driver": 7,
-    "lab": 8, "tools": 9, "python": 9,
-}  # fmt: skip
-#: Rooms of one floor that may use another room of the same floor; none but what is written here, with the reason.
+    "include": -1,
+    "util": 0,
+    "concurrent": 1,
+    "protocol": 1,
+    "channel": 1,
+    "logbuffer": 2,
+    "flow": 3,
+    "loss": 3,
+    "media": 3,
+    "cnc": 3,
+    "client": 4,
+    "driver/base": 4,
+    "driver/sender": 5,
+    "driver/receiver": 5,
+    "driver/conductor": 6,
+    "driver": 7,
+    "lab": 8,
+    "tools": 9,
+    "python": 9,
+}
+#: The only rooms that may use another room of the same floor, with the reason.
 SAME_FLOOR = {("protocol", "concurrent"): "command.h names counters"}
-#: What the rest of the driver may include of an agent: its own header, and those of the objects that it shares with the
-#: conductor. All other headers of the room are private.
+#: The headers of an agent that the rest of the driver may include: its own header, and those of
+#: the objects that it shares with the conductor. All other headers of the room are private.
 DOORS = {
-    "driver/sender": {"sender.h", "network_publication.h", "send_endpoint.h", "send_rate.h", "destination_tracker.h"},
+    "driver/sender": {
+        "sender.h",
+        "network_publication.h",
+        "send_endpoint.h",
+        "send_rate.h",
+        "destination_tracker.h",
+    },
     "driver/receiver": {
-        "receiver.h", "image.h", "image_repair.h", "receive_endpoint.h", "receive_transport.h", "dispatcher.h",
+        "receiver.h",
+        "image.h",
+        "image_repair.h",
+        "receive_endpoint.h",
+        "receive_transport.h",
+        "dispatcher.h",
     },
     "driver/conductor": {"conductor.h"},
-}  # fmt: skip
+}
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 800
 
@@ -92,25 +119,60 @@ def only_in(rooms: set[str], pattern: str, what: str) -> Finder:
 
 RULES: dict[str, tuple[Finder, str, str]] = {
     "floors": (wrong_includes, "flow", '#include "driver/sender/sender.h"'),
-    "driver and client never meet": (wrong_includes, "driver/conductor", '#include "client/image.h"'),
-    "client and driver never meet": (wrong_includes, "client", '#include "driver/base/tether.h"'),
-    "the driver's base knows no agent": (wrong_includes, "driver/base", '#include "driver/sender/sender.h"'),
-    "sender and receiver never meet": (wrong_includes, "driver/sender", '#include "driver/receiver/image.h"'),
-    "receiver and sender never meet": (wrong_includes, "driver/receiver", '#include "driver/sender/send_rate.h"'),
-    "sender and receiver know no conductor": (
-        wrong_includes, "driver/receiver", '#include "driver/conductor/conductor.h"',
+    "driver and client never meet": (
+        wrong_includes,
+        "driver/conductor",
+        '#include "client/image.h"',
     ),
-    "nobody below knows how the driver is composed": (wrong_includes, "driver/conductor", '#include "driver/driver.h"'),
-    "an agent is seen by its doors": (private_includes, "driver/conductor", '#include "driver/sender/resend.h"'),
-    "the conductor is seen by its door": (private_includes, "driver", '#include "driver/conductor/links.h"'),
-    "Python.h only in python": (only_in({"python"}, r"#include <Python\.h>", "Python.h"), "client", "#include <Python.h>"),
+    "client and driver never meet": (wrong_includes, "client", '#include "driver/base/tether.h"'),
+    "the driver's base knows no agent": (
+        wrong_includes,
+        "driver/base",
+        '#include "driver/sender/sender.h"',
+    ),
+    "sender and receiver never meet": (
+        wrong_includes,
+        "driver/sender",
+        '#include "driver/receiver/image.h"',
+    ),
+    "receiver and sender never meet": (
+        wrong_includes,
+        "driver/receiver",
+        '#include "driver/sender/send_rate.h"',
+    ),
+    "sender and receiver know no conductor": (
+        wrong_includes,
+        "driver/receiver",
+        '#include "driver/conductor/conductor.h"',
+    ),
+    "nobody below knows how the driver is composed": (
+        wrong_includes,
+        "driver/conductor",
+        '#include "driver/driver.h"',
+    ),
+    "an agent is seen by its doors": (
+        private_includes,
+        "driver/conductor",
+        '#include "driver/sender/resend.h"',
+    ),
+    "the conductor is seen by its door": (
+        private_includes,
+        "driver",
+        '#include "driver/conductor/links.h"',
+    ),
+    "Python.h only in python": (
+        only_in({"python"}, r"#include <Python\.h>", "Python.h"),
+        "client",
+        "#include <Python.h>",
+    ),
     "sockets only in media": (
         only_in(
             {"media"},
             r"\b(?:sendmmsg|recvmmsg|sendmsg|recvmsg|setsockopt|bind|connect|socket)\(",
             "a socket call",
         ),
-        "driver", "setsockopt(fd, 1, 2, 3, 4);",
+        "driver",
+        "setsockopt(fd, 1, 2, 3, 4);",
     ),
     "files only in cnc": (
         only_in(
@@ -119,20 +181,26 @@ RULES: dict[str, tuple[Finder, str, str]] = {
             r"|posix_fallocate|flock|mkdir|rmdir)\(",
             "a file call",
         ),
-        "driver", " mmap(0, 1, 2, 3, 4, 5);",
+        "driver",
+        " mmap(0, 1, 2, 3, 4, 5);",
     ),
     "memory orders only in atomics.h": (
-        lambda room, text: iter(()) if "RSTI_CONCURRENT_ATOMICS_H" in text
-        else only_in(set(), r"__ATOMIC_\w+|memory_order_\w+", "a memory order")(room, text),
-        "client", "__atomic_load_n(x, __ATOMIC_ACQUIRE);",
+        lambda room, text: (
+            iter(())
+            if "RSTI_CONCURRENT_ATOMICS_H" in text
+            else only_in(set(), r"__ATOMIC_\w+|memory_order_\w+", "a memory order")(room, text)
+        ),
+        "client",
+        "__atomic_load_n(x, __ATOMIC_ACQUIRE);",
     ),
     "clock_gettime only in util": (
         only_in({"util"}, r"\bclock_gettime\(", "clock_gettime"),
-        "driver", "clock_gettime(1, &x);",
+        "driver",
+        "clock_gettime(1, &x);",
     ),
     "rand nowhere": (only_in(set(), r"(?<![\w_])s?rand(?:om)?\(", "rand"), "flow", "x = rand();"),
-    "no open ends": (only_in(set(), r"FIX" r"ME", "an open end"), "flow", "int x; FIX" "ME"),
-}  # fmt: skip
+    "no open ends": (only_in(set(), r"FIX" r"ME", "an open end"), "flow", "int x; FIXME"),
+}
 
 
 @pytest.mark.parametrize("rule", RULES)

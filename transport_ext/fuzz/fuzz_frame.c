@@ -1,5 +1,5 @@
-/* fuzz_frame.c: every check of a datagram, each compared with the wire reference written down a
- * second time, byte by byte, without the product's code. */
+/* fuzz_frame.c: every check of a datagram, each compared with docs/reference/aeron/wire.md written
+ * down a second time, byte by byte, without the product's code. */
 #include "fuzz/check.h"
 #include "protocol/data_header.h"
 #include "protocol/frame.h"

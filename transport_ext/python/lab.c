@@ -252,6 +252,7 @@ PyMethodDef rsti_py_lab_methods[] = {
         "As lab_run, by real agents whose files lie in dir, an empty directory."},
     {"lab_run_real", (PyCFunction)(void (*)(void))lab_run_real, METH_FASTCALL,
         "lab_run_real($module, records, dir, /)\n--\n\n"
-        "As lab_run_agents, on sockets in real time: (rows, steps, longest time between two in ns)."},
+        "As lab_run_agents, on sockets in real time: (rows, steps, longest time between two steps "
+        "in ns)."},
     {NULL, NULL, 0, NULL},
 };

@@ -51,7 +51,7 @@ FRAME_FIELDS = [
     "response_session_id",
 ]
 
-# Aeron accepts these; rstream does not (wire reference, section 22, edge 8).
+# Aeron accepts these; rstream does not (docs/reference/aeron/wire.md 22, edge 8).
 REFUSED_BY_US = {"sm_small_frame_length"}
 
 # (type, frame_length, term_offset) of the frames that the packet vectors describe in words.

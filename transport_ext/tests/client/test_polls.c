@@ -1,4 +1,5 @@
-/* Polls that call back, bounded polls and blocks (memory reference 7, 8), handles of images. */
+/* Polls that call back, bounded polls and blocks (docs/reference/aeron/memory.md 7, 8), handles of
+ * images. */
 #include "tests/client/fake_driver.h"
 
 static rst_client_t *client;

@@ -390,7 +390,7 @@ TEST(the_environment)
     CHECK_EQ(rsti_driver_params_validate(&params), 0);
 }
 
-/* L15: driver reference 9; each row violates one relation at its limit. */
+/* L15: docs/reference/aeron/driver.md 9; each row violates one relation at its limit. */
 TEST(options_that_do_not_go_together_are_refused)
 {
     static const struct {

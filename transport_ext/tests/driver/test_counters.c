@@ -1,5 +1,5 @@
-/* The counters: which exist, in which order, their owners and values (memory reference 16 to 18);
- * counters of clients; clients that go. */
+/* The counters: which exist, in which order, their owners and values
+ * (docs/reference/aeron/memory.md 16 to 18); counters of clients; clients that go. */
 #include "tests/driver/harness.h"
 
 #include <inttypes.h>

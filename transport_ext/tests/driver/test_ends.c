@@ -117,8 +117,9 @@ TEST(rejected_ipc_image_leaves_its_bytes)
     harness_close(h);
 }
 
-/* N11, memory reference 14: an error frame of a live receiver reaches the publisher's clients with
- * all that is known of its sender; one of an unknown receiver is counted and dropped. */
+/* N11, docs/reference/aeron/memory.md 14: an error frame of a live receiver reaches the publisher's
+ * clients with all that is known of its sender; one of an unknown receiver is counted and
+ * dropped. */
 TEST(error_frames_reach_the_publisher)
 {
     harness_t *h = harness_open();

@@ -1,5 +1,5 @@
 /* Subscriptions that stall for rs-evict: when they are evicted, that the others go on, and that
- * they never return by themselves (docs/slow-consumers.md). */
+ * they never return by themselves (docs/how-to/slow-consumers.md). */
 #include "concurrent/eviction.h"
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"

@@ -1,5 +1,6 @@
 /* Loss and fill: data behind a gap are not a full buffer, data that the buffer could not take are
- * one; and a stream under the adaptive rate fills a lossy link (E6 of docs/flow.md, in short). */
+ * one; and a stream under the adaptive rate fills a lossy link (E6 of docs/results/flow.md, in
+ * short). */
 #include "tests/driver/link.h"
 
 #define STREAM 10

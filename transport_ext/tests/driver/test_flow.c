@@ -1,5 +1,5 @@
 /* test_flow.c: the limits of a publication: its receivers, when it is connected, what slows it and
- * what no longer does (wire reference 4.2, 7.3, 10). */
+ * what no longer does (docs/reference/aeron/wire.md 4.2, 7.3, 10). */
 #include "logbuffer/appender.h"
 #include "protocol/sm_items.h"
 #include "tests/driver/harness.h"
@@ -126,7 +126,7 @@ TEST(min_goes_with_the_slowest_until_it_is_gone)
     publisher_open(&p, GROUP "|fc=min", NULL);
     const int32_t counter_id = counter_of_type(&p, RSTI_COUNTER_FC_RECEIVERS);
     CHECK(counter_id >= 0);
-    CHECK(counter_id < p.publication->base.pub_pos_id); /* memory reference 18 */
+    CHECK(counter_id < p.publication->base.pub_pos_id); /* docs/reference/aeron/memory.md 18 */
     CHECK_EQ(counter(p.h, counter_id), 0);
     consumed(&p, 1, 0);
     consumed(&p, 2, 0);
@@ -439,7 +439,7 @@ TEST(more_receivers_than_are_watched_keep_the_stream_connected)
     harness_close(p.h);
 }
 
-/* I6: many receivers join at once (driver reference 13, 23). */
+/* I6: many receivers join at once (docs/reference/aeron/driver.md 13, mistake 23). */
 TEST(fifty_join_a_min_group_at_once)
 {
     publisher_t p;

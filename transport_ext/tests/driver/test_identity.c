@@ -181,8 +181,8 @@ TEST(shared_parameters_must_agree)
     }
 }
 
-/* N20, memory reference 18: a given start position appears in log and counters, also at a term's
- * end. */
+/* N20, docs/reference/aeron/memory.md 18: a given start position appears in log and counters, also
+ * at a term's end. */
 TEST(start_position_is_everywhere)
 {
     static const char *const kinds[] = {UDP "|", "aeron:ipc?"};

@@ -1,5 +1,5 @@
 /* Image answers, refusals and ends: tags and round trips, old and early frames, rejection and
- * revocation (wire reference 8 and 12). */
+ * revocation (docs/reference/aeron/wire.md 8 and 12). */
 #include "driver/receiver/receiver.h"
 #include "tests/driver/harness.h"
 

@@ -1,5 +1,6 @@
-/* Names: resolved beside the conductor, and again when their addresses fall silent (wire reference
- * 18). The driver of the harness waits for a table whose answers the test changes. */
+/* Names: resolved beside the conductor, and again when their addresses fall silent
+ * (docs/reference/aeron/wire.md 18). The driver of the harness waits for a table whose answers the
+ * test changes. */
 #include "driver/base/name_lookup.h"
 #include "driver/conductor/names.h"
 #include "tests/driver/harness.h"

@@ -1,5 +1,5 @@
-/* Publications with several readers: groups, dynamic and manual destinations (wire reference 5.1,
- * 7.1 and 13.1). */
+/* Publications with several readers: groups, dynamic and manual destinations
+ * (docs/reference/aeron/wire.md 5.1, 7.1 and 13.1). */
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 

@@ -1,5 +1,5 @@
-/* Sessions of a receive endpoint that come, go, fail and return, and their limit (wire reference
- * 6). */
+/* Sessions of a receive endpoint that come, go, fail and return, and their limit
+ * (docs/reference/aeron/wire.md 6). */
 #include "driver/conductor/image_limits.h"
 #include "driver/receiver/receiver.h"
 #include "tests/driver/harness.h"

@@ -1,5 +1,5 @@
 /* test_window.c: a receiver's messages to its sender: windows by the law of its channel, status
- * messages by the rules, round trips (wire reference 8.2, 8.5, 11). */
+ * messages by the rules, round trips (docs/reference/aeron/wire.md 8.2, 8.5, 11). */
 #include "driver/conductor/image.h"
 #include "driver/receiver/image_insert.h"
 #include "tests/driver/harness.h"
@@ -233,7 +233,7 @@ TEST(the_slowest_of_the_local_readers_counts)
     harness_close(r.h);
 }
 
-/* I7, and the counters of memory reference 16 and 18. */
+/* I7, and the counters of docs/reference/aeron/memory.md 16 and 18. */
 TEST(cubic_begins_small_and_gives_way_to_loss)
 {
     reader_t r;

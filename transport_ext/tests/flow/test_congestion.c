@@ -98,7 +98,8 @@ TEST(cubic_windows_are_the_vectors)
     }
 }
 
-/* I7, O6: TCP mode at the times of the vector, but within the limit (wire reference 11.2). */
+/* I7, O6: TCP mode at the times of the vector, but within the limit (docs/reference/aeron/wire.md
+ * 11.2). */
 TEST(tcp_mode_is_clamped)
 {
     static const int32_t cwnds[] = {10, 75, 93, 93, 93, 93, 93, 93, 74, 75, 93, 93, 74, 59, 60, 93};

@@ -348,7 +348,8 @@ static int64_t hear(rsti_flow_control_t *flow, int64_t id, int64_t position, int
     return flow->strategy->on_status_message(flow, &sm, limit, 0);
 }
 
-/* A receiver beyond the limit is served, and slows no stream (driver reference 13, 23). */
+/* A receiver beyond the limit is served, and slows no stream (docs/reference/aeron/driver.md 13,
+ * mistake 23). */
 TEST(full_group_takes_no_member_and_says_so)
 {
     rsti_flow_control_t flow;

@@ -1,5 +1,5 @@
-/* The budget item: encoding and decoding are inverse, in the layout that docs/wire.md gives; any
- * bytes are a value, and a negative grant means no limit. */
+/* The budget item: encoding and decoding are inverse, in the layout that docs/reference/wire.md
+ * gives; any bytes are a value, and a negative grant means no limit. */
 #include "protocol/sm_budget.h"
 #include "protocol/sm_items.h"
 #include "tests/check.h"

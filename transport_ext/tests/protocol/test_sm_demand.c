@@ -1,5 +1,5 @@
-/* The demand item: encoding and decoding are inverse, in the layout that docs/wire.md gives; any
- * bytes are a value, and a negative demand means none. */
+/* The demand item: encoding and decoding are inverse, in the layout that docs/reference/wire.md
+ * gives; any bytes are a value, and a negative demand means none. */
 #include "protocol/sm_demand.h"
 #include "protocol/sm_items.h"
 #include "tests/check.h"

@@ -28,7 +28,7 @@ TEST(encoding_and_decoding_are_inverse)
     CHECK_EQ(read.buffer_bytes, 1 << 30);
 }
 
-/* The layout that docs/wire.md gives, byte for byte. */
+/* The layout that docs/reference/wire.md gives, byte for byte. */
 TEST(the_layout_is_little_endian)
 {
     const rsti_sm_fill_t fill = {.strength = 1.0,

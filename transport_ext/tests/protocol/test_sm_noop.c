@@ -1,5 +1,5 @@
-/* The NOOP item: encoding and decoding are inverse, in the layout that docs/wire.md gives; any
- * bytes are a value, and a negative number means none. */
+/* The NOOP item: encoding and decoding are inverse, in the layout that docs/reference/wire.md
+ * gives; any bytes are a value, and a negative number means none. */
 #include "protocol/sm_items.h"
 #include "protocol/sm_noop.h"
 #include "tests/check.h"

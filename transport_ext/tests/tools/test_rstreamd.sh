@@ -146,7 +146,8 @@ printf 'aeron.client.liveness.timeout=8s\n' >"$root/two.properties"
 AERON_CLIENT_LIVENESS_TIMEOUT=7s AERON_TIMER_INTERVAL=500ms RSTREAM_TIMER_INTERVAL=400ms \
     launch "$root/one.properties" "$root/two.properties"
 expect "threads" "aeron-md-cnd aeron-md-net " "$(threads)"
-for line in client-liveness-timeout=8s timer-interval=400ms threading=shared-network idle-exit=0ns; do
+for line in client-liveness-timeout=8s timer-interval=400ms threading=shared-network \
+  idle-exit=0ns; do
     grep -qx "$line" "$root/out"
     expect "$line is printed" 0 $?
 done
