@@ -32,9 +32,9 @@ class Journal:
 
     def start(self, face: Any) -> None:
         """Record the session and client, at the start and after each rejoin."""
-        self.write(
-            ("start", os.getpid(), getattr(face, "session_id", 0), face._link.client.client_id)
-        )
+        link = face._inputs.link if isinstance(face, stream.Reader) else face._link
+        session_id = getattr(face, "session_id", 0)
+        self.write(("start", os.getpid(), session_id, link.client.client_id))
 
     def events(self, face: Any, events: list[stream.StreamEvent]) -> None:
         if any(isinstance(one, stream.SessionChanged) for one in events):
