@@ -8,6 +8,6 @@
 /* Greets the driver and starts the thread. 0, or negative with a trail. */
 int rsti_client_conductor_init(rst_client_t *client);
 /* One duty cycle. Returns the work count. Takes client->lock. */
-int64_t rsti_client_do_work(void *client, int64_t now_ns, int64_t *next_deadline_ns);
+int64_t rsti_client_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns);
 
 #endif

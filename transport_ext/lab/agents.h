@@ -130,7 +130,7 @@ int32_t rsti_lab_agents_consumer_host(const rsti_lab_agents_t *agents, int32_t i
 /* True: they would have gone on. */
 bool rsti_lab_agents_work(rsti_lab_agents_t *agents);
 /* agents_consumer.c: what a consumer reads in a step. */
-void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t consumer, int64_t from_ns,
+void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t number, int64_t from_ns,
     int64_t to_ns);
 void rsti_lab_reader_refresh(rsti_lab_reader_t *reader, const rsti_lab_stream_t *stream);
 

@@ -7,7 +7,8 @@
 #include <string.h>
 
 typedef struct rsti_py_claim_t {
-    PyObject_HEAD rsti_py_publication_t *publication; /* owned reference, pinned */
+    PyObject_HEAD
+    rsti_py_publication_t *publication; /* owned reference, pinned */
     rst_claim_t claim;
     PyObject *view; /* the view that __enter__ returned */
     int64_t position;

@@ -10,7 +10,8 @@ typedef struct rsti_py_handle_t rsti_py_handle_t;
 typedef struct rsti_py_waiter_t rsti_py_waiter_t;
 
 typedef struct rsti_py_client_t {
-    PyObject_HEAD rsti_py_state_t *state; /* lives as long as the type, which this object holds */
+    PyObject_HEAD
+    rsti_py_state_t *state; /* lives as long as the type, which this object holds */
     rst_client_t *client;                 /* NULL after the C client was closed */
     rsti_py_handle_t *handles;            /* borrowed: a list of those whose C handle is open */
     rsti_py_waiter_t *waiters;            /* borrowed: a list of the open ones */

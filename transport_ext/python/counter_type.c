@@ -7,7 +7,8 @@
 #include <string.h>
 
 typedef struct rsti_py_counter_t {
-    PyObject_HEAD rsti_py_client_t *client; /* owned reference */
+    PyObject_HEAD
+    rsti_py_client_t *client; /* owned reference */
     rst_user_counter_t *counter;            /* NULL after close */
     int64_t registration_id;
     int32_t counter_id;

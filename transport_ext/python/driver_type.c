@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 typedef struct driver_object_t {
-    PyObject_HEAD rsti_py_state_t *state;
+    PyObject_HEAD
+    rsti_py_state_t *state;
     rst_driver_t *driver; /* NULL after close */
     PyObject *dir;
     pid_t pid;

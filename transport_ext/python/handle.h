@@ -22,7 +22,8 @@ typedef struct rsti_py_handle_ops_t {
 } rsti_py_handle_ops_t;
 
 struct rsti_py_handle_t {
-    PyObject_HEAD rsti_py_state_t *state;
+    PyObject_HEAD
+    rsti_py_state_t *state;
     const rsti_py_handle_ops_t *ops;
     rsti_py_client_t *client; /* owned reference */
     rsti_py_handle_t *previous;

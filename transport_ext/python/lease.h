@@ -18,7 +18,8 @@ typedef struct rsti_py_subscription_t {
 } rsti_py_subscription_t;
 
 struct rsti_py_batch_t {
-    PyObject_HEAD rsti_py_subscription_t *subscription; /* owned reference */
+    PyObject_HEAD
+    rsti_py_subscription_t *subscription; /* owned reference */
     const rst_message_t *messages;
     int32_t count;
     int32_t exports; /* views that are alive */

@@ -4,7 +4,8 @@
 #include "types.h"
 
 typedef struct rsti_py_message_t {
-    PyObject_HEAD rsti_py_batch_t *batch; /* owned reference */
+    PyObject_HEAD
+    rsti_py_batch_t *batch; /* owned reference */
     const uint8_t *data;
     int64_t position;
     int64_t reserved_value;

@@ -7,7 +7,8 @@
 #include "handle.h"
 
 struct rsti_py_waiter_t {
-    PyObject_HEAD rsti_py_client_t *client; /* owned reference */
+    PyObject_HEAD
+    rsti_py_client_t *client; /* owned reference */
     rsti_py_waiter_t *previous;
     rsti_py_waiter_t *next;
     rst_waiter_t *waiter;       /* NULL after close */

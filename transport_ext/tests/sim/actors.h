@@ -228,7 +228,7 @@ void sim_subscriber_on_death(sim_subscriber_t *subscriber);
 void sim_side_role_on_death(sim_side_role_t *side_role);
 
 /* rates.c: sometimes changes the rate. */
-void sim_publisher_change_rate(sim_publisher_t *publisher);
+void sim_publisher_change_rate(sim_publisher_t *self);
 
 /* channels.c: the channel to publish on now; false: it is not known yet. */
 bool sim_publisher_channel(const sim_publisher_t *publisher, rst_client_t *client, char *channel,
