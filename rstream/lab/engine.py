@@ -22,9 +22,20 @@ _FCS: Final = ("max", "min")
 _CONGESTIONS: Final = ("static", "cubic", "auto")
 #: What the engine takes where neither scenario nor law says something; the values of the C laws' own defaults.
 _SENDER_DEFAULTS: Final = {
-    "initial": 0.0, "most": 0.0, "floor_share": 0.05, "target_delay_ns": TARGET_DELAY_S * 1e9, "detect_ns": round(DETECT_S * 1e9), "window_ns": 50e6, "step_share": 0.01,
-    "cut50": 0.1, "cut75": 0.25, "cut87": 0.5, "cut100": 0.75, "increase": 1e6, "decrease": 0.5,
-}  # fmt: skip
+    "initial": 0.0,
+    "most": 0.0,
+    "floor_share": 0.05,
+    "target_delay_ns": TARGET_DELAY_S * 1e9,
+    "detect_ns": round(DETECT_S * 1e9),
+    "window_ns": 50e6,
+    "step_share": 0.01,
+    "cut50": 0.1,
+    "cut75": 0.25,
+    "cut87": 0.5,
+    "cut100": 0.75,
+    "increase": 1e6,
+    "decrease": 0.5,
+}
 _IMAGE_DEFAULTS: Final = {
     "cubic_rtt_ns": 1e5,
     "cubic_tcp": 0.0,
@@ -78,27 +89,50 @@ def _law_fields(sender: Sender) -> tuple[dict[str, float], dict[str, float]]:
 def _add_sender(records: _Records, sender: Sender) -> None:
     kind = LAWS[sender.law.name]
     records.add(
-        "sender", law=_RATES.index(kind.rate), fc=_FCS.index(kind.fc), rtt_ns=_ns(sender.rtt_s), link_rate=sender.link_rate, mtu=sender.mtu,
-        timeout_ns=_ns(sender.receiver_timeout_s), loss=sender.loss, control_loss=sender.control_loss, nak_delay_ns=_ns(sender.nak_delay_s),
-        history_bytes=sender.history_bytes, group_size=sender.group_size, begins_ns=_ns(sender.begins_s), ends_ns=_ns(sender.ends_s),
-        app_rate=sender.app_rate, backlog_bytes=sender.backlog_bytes, **_law_fields(sender)[0],
-    )  # fmt: skip
+        "sender",
+        law=_RATES.index(kind.rate),
+        fc=_FCS.index(kind.fc),
+        rtt_ns=_ns(sender.rtt_s),
+        link_rate=sender.link_rate,
+        mtu=sender.mtu,
+        timeout_ns=_ns(sender.receiver_timeout_s),
+        loss=sender.loss,
+        control_loss=sender.control_loss,
+        nak_delay_ns=_ns(sender.nak_delay_s),
+        history_bytes=sender.history_bytes,
+        group_size=sender.group_size,
+        begins_ns=_ns(sender.begins_s),
+        ends_ns=_ns(sender.ends_s),
+        app_rate=sender.app_rate,
+        backlog_bytes=sender.backlog_bytes,
+        **_law_fields(sender)[0],
+    )
 
 
 def pack(scenario: Scenario, seed: int) -> bytes:
     """The records of a run."""
     records = _Records()
     records.add(
-        "run", step_ns=_ns(scenario.step_s), duration_ns=_ns(scenario.seconds), sample_ns=_ns(scenario.sample_s), seed=seed,
+        "run",
+        step_ns=_ns(scenario.step_s),
+        duration_ns=_ns(scenario.seconds),
+        sample_ns=_ns(scenario.sample_s),
+        seed=seed,
         traced_images=min(scenario.traced, len(scenario.images)),
-    )  # fmt: skip
+    )
     for sender in scenario.senders:
         _add_sender(records, sender)
     for number, consumer in enumerate(scenario.consumers):
         records.add(
-            "consumer", noise=consumer.noise, noise_ns=_ns(consumer.noise_s), in_turn=consumer.in_turn, forward_to=consumer.forward_to,
-            dies_ns=_ns(consumer.dies_s), hangs_ns=_ns(consumer.hangs_s), evict_ns=_ns(consumer.evict_after_s),
-        )  # fmt: skip
+            "consumer",
+            noise=consumer.noise,
+            noise_ns=_ns(consumer.noise_s),
+            in_turn=consumer.in_turn,
+            forward_to=consumer.forward_to,
+            dies_ns=_ns(consumer.dies_s),
+            hangs_ns=_ns(consumer.hangs_s),
+            evict_ns=_ns(consumer.evict_after_s),
+        )
         for at_s, rate in sorted(consumer.levels):
             records.add("level", consumer=number, at_ns=_ns(at_s), bytes_per_s=rate)
         for at_s, length_s in consumer.pauses:
@@ -109,18 +143,37 @@ def pack(scenario: Scenario, seed: int) -> bytes:
         fields = {"buffer_bytes": image.buffer_bytes, **_law_fields(sender)[1]}
         fields["buffer_bytes"] = min(fields["buffer_bytes"], image.buffer_bytes)
         records.add(
-            "image", sender=image.sender, consumer=image.consumer, reports=kind.reports, congestion=_CONGESTIONS.index(kind.congestion), **fields,
-        )  # fmt: skip
+            "image",
+            sender=image.sender,
+            consumer=image.consumer,
+            reports=kind.reports,
+            congestion=_CONGESTIONS.index(kind.congestion),
+            **fields,
+        )
     for liar in scenario.liars:
         records.add(
-            "liar", image=liar.image, from_ns=_ns(liar.from_s), to_ns=_ns(liar.to_s), period_ns=_ns(liar.period_s), strength=liar.strength,
-            fill=liar.fill, drain_share=liar.drain_share,
-        )  # fmt: skip
+            "liar",
+            image=liar.image,
+            from_ns=_ns(liar.from_s),
+            to_ns=_ns(liar.to_s),
+            period_ns=_ns(liar.period_s),
+            strength=liar.strength,
+            fill=liar.fill,
+            drain_share=liar.drain_share,
+        )
     for forger in scenario.forgers:
         records.add(
-            "forger", sender=forger.sender, kind=FORGERIES.index(forger.kind), from_ns=_ns(forger.from_s), to_ns=_ns(forger.to_s),
-            period_ns=_ns(forger.period_s), image=forger.image, strength=forger.strength, fill=forger.fill, drain=forger.drain,
-        )  # fmt: skip
+            "forger",
+            sender=forger.sender,
+            kind=FORGERIES.index(forger.kind),
+            from_ns=_ns(forger.from_s),
+            to_ns=_ns(forger.to_s),
+            period_ns=_ns(forger.period_s),
+            image=forger.image,
+            strength=forger.strength,
+            fill=forger.fill,
+            drain=forger.drain,
+        )
     return records.values.tobytes()
 
 

@@ -181,10 +181,14 @@ def _receivers(path: Path, values: object) -> tuple[Consumer, ...]:
             )
         table = _Table(path, f"receivers {number}: ", cast("Mapping[str, Any]", entry), _RECEIVER)
         consumer = Consumer(
-            levels=_levels(table), noise=table.number("noise", 0.0, 0, 10), noise_s=table.number("noise_ms", 10.0, 0.1, 1e4) / 1e3, pauses=table.pairs("pauses"),
-            dies_s=table.number("dies_s", math.inf, 0, 1e6), hangs_s=table.number("hangs_s", math.inf, 0, 1e6),
+            levels=_levels(table),
+            noise=table.number("noise", 0.0, 0, 10),
+            noise_s=table.number("noise_ms", 10.0, 0.1, 1e4) / 1e3,
+            pauses=table.pairs("pauses"),
+            dies_s=table.number("dies_s", math.inf, 0, 1e6),
+            hangs_s=table.number("hangs_s", math.inf, 0, 1e6),
             evict_after_s=table.number("evict_after_s", math.inf, 0.001, 1e6),
-        )  # fmt: skip
+        )
         count = table.number("count", 1, 1, _RECEIVERS_MAX)
         if count != int(count):
             raise table.wrong("count", "a whole number")
@@ -236,13 +240,21 @@ def load(path: Path) -> tuple[Scenario, tuple[Law, ...]]:
         raise ConfigError(f"scenario {path}: {error}") from None
     top = _Table(path, "", values, _TOP)
     sender = Sender(
-        rtt_s=top.number("rtt_ms", 1.0, 0.001, 1e4) / 1e3, link_rate=top.number("link_mb_s", 1000.0, 0.01, 1e6) * MB, loss=top.number("loss", 0.0, 0, 0.9),
-        control_loss=top.number("control_loss", 0.0, 0, 1), app_rate=top.number("app_mb_s", 0.0, 0, 1e6) * MB, mtu=int(top.number("mtu", 1408, 64, 65504)),
+        rtt_s=top.number("rtt_ms", 1.0, 0.001, 1e4) / 1e3,
+        link_rate=top.number("link_mb_s", 1000.0, 0.01, 1e6) * MB,
+        loss=top.number("loss", 0.0, 0, 0.9),
+        control_loss=top.number("control_loss", 0.0, 0, 1),
+        app_rate=top.number("app_mb_s", 0.0, 0, 1e6) * MB,
+        mtu=int(top.number("mtu", 1408, 64, 65504)),
         receiver_timeout_s=top.number("receiver_timeout_s", 5.0, 0.001, 1e3),
-    )  # fmt: skip
+    )
     consumers = _receivers(path, values.get("receivers"))
     scenario = group(
-        str(values.get("name", path.stem)), top.number("seconds", None, 0.01, 3600), consumers, sender=sender,
-        buffer_bytes=top.number("buffer_mib", 4.0, 0.01, 470) * (1 << 20), step_s=5e-4 if len(consumers) > 100 else 1e-4,
-    )  # fmt: skip
+        str(values.get("name", path.stem)),
+        top.number("seconds", None, 0.01, 3600),
+        consumers,
+        sender=sender,
+        buffer_bytes=top.number("buffer_mib", 4.0, 0.01, 470) * (1 << 20),
+        step_s=5e-4 if len(consumers) > 100 else 1e-4,
+    )
     return replace(scenario, queues=top.flag("queues"), real=top.flag("real")), _laws(top)

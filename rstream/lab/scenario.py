@@ -161,9 +161,18 @@ class Scenario:
 
 
 def group(
-    name: str, seconds: float, consumers: tuple[Consumer, ...], *, buffer_bytes: float = BUFFER, drain_s: float = 1.0,
-    step_s: float = 1e-4, sample_s: float = 1e-3, sender: Sender | None = None, liars: tuple[Liar, ...] = (), forgers: tuple[Forger, ...] = (),
-) -> Scenario:  # fmt: skip
+    name: str,
+    seconds: float,
+    consumers: tuple[Consumer, ...],
+    *,
+    buffer_bytes: float = BUFFER,
+    drain_s: float = 1.0,
+    step_s: float = 1e-4,
+    sample_s: float = 1e-3,
+    sender: Sender | None = None,
+    liars: tuple[Liar, ...] = (),
+    forgers: tuple[Forger, ...] = (),
+) -> Scenario:
     """One sender, an image at each consumer. The application sends for ``seconds``; then the queues have ``drain_s`` to drain."""
     return Scenario(
         name=name,

@@ -32,14 +32,27 @@ FAIR: Final = 0.95
 SPACES: Final[Mapping[str, Mapping[str, tuple[float, float, bool]]]] = {
     "adaptive": {"target_delay_ns": (4e6, 20e6, True)},
     "nak": {
-        "initial": (5e7, 1e9, True), "window_ns": (5e6, 1e8, True), "step_share": (1e-3, 5e-2, True), "cut50": (0.02, 0.3, False),
-        "cut75": (0.1, 0.5, False), "cut87": (0.2, 0.7, False), "cut100": (0.4, 0.9, False),
+        "initial": (5e7, 1e9, True),
+        "window_ns": (5e6, 1e8, True),
+        "step_share": (1e-3, 5e-2, True),
+        "cut50": (0.02, 0.3, False),
+        "cut75": (0.1, 0.5, False),
+        "cut87": (0.2, 0.7, False),
+        "cut100": (0.4, 0.9, False),
     },
-    "aimd": {"initial": (2e7, 2e8, True), "increase": (1e5, 2e7, True), "decrease": (0.4, 0.98, False)},
+    "aimd": {
+        "initial": (2e7, 2e8, True),
+        "increase": (1e5, 2e7, True),
+        "decrease": (0.4, 0.98, False),
+    },
     "static": {"buffer_bytes": (65536, BUFFER, True)},
-    "cubic": {"buffer_bytes": (262144, BUFFER, True), "cubic_rtt_ns": (1e5, 1e7, True), "cubic_tcp": (0, 1, False)},
+    "cubic": {
+        "buffer_bytes": (262144, BUFFER, True),
+        "cubic_rtt_ns": (1e5, 1e7, True),
+        "cubic_tcp": (0, 1, False),
+    },
     "credit": {},
-}  # fmt: skip
+}
 _WHOLE: Final = frozenset({"cubic_tcp", "buffer_bytes"})
 
 

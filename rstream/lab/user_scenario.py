@@ -55,6 +55,12 @@ def run_user_scenario(path: Path, plan: Plan, *, is_real: bool = False) -> Repor
     }
     first, *others = laws
     return Report(
-        scenario.name, seen[first.name], first.parameters, {law.name: seen[law.name] for law in others}, {law.name: law.parameters for law in others},
-        notes=notes_of(plan), law=first.name, is_judged=False,
-    )  # fmt: skip
+        scenario.name,
+        seen[first.name],
+        first.parameters,
+        {law.name: seen[law.name] for law in others},
+        {law.name: law.parameters for law in others},
+        notes=notes_of(plan),
+        law=first.name,
+        is_judged=False,
+    )

@@ -36,8 +36,17 @@ class Terms:
 
 
 EXPERIMENTS: Final[Mapping[str, Callable[[Plan], Report]]] = {
-    "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E6": e6, "E7": e7, "E8": e8, "E9": e9, "E10": e10,
-}  # fmt: skip
+    "E1": e1,
+    "E2": e2,
+    "E3": e3,
+    "E4": e4,
+    "E5": e5,
+    "E6": e6,
+    "E7": e7,
+    "E8": e8,
+    "E9": e9,
+    "E10": e10,
+}
 
 #: Runs per law; more where single runs scatter so much that ten say little.
 _SEEDS: Final = 10
@@ -45,8 +54,11 @@ _MORE_SEEDS: Final[Mapping[str, int]] = {"E4": 60, "E10": 40}
 _MORE_REAL_SEEDS: Final[Mapping[str, int]] = {"E4": 20}
 
 REAL: Final[Mapping[str, Terms]] = {
-    "E1": Terms(4, 4 << 20, 1.0), "E2": Terms(8, 4 << 20, 1.0), "E3": Terms(4, 4 << 20, 0.5), "E4": Terms(4, 4 << 20, 1.0),
-}  # fmt: skip
+    "E1": Terms(4, 4 << 20, 1.0),
+    "E2": Terms(8, 4 << 20, 1.0),
+    "E3": Terms(4, 4 << 20, 0.5),
+    "E4": Terms(4, 4 << 20, 1.0),
+}
 
 
 def seeds_of(name: str, *, is_real: bool = False) -> int:

@@ -165,8 +165,14 @@ def report_of(
 
     def figures(law: str, judged: bool) -> list[Figure]:
         return [
-            Figure(figure, values, unit_of(figure), *(limits.get(figure, UNLIMITED) if judged else UNLIMITED)) for figure, values in seen[law].items()
-        ]  # fmt: skip
+            Figure(
+                figure,
+                values,
+                unit_of(figure),
+                *(limits.get(figure, UNLIMITED) if judged else UNLIMITED),
+            )
+            for figure, values in seen[law].items()
+        ]
 
     others = [law for law in seen if law != "adaptive"]
     return Report(

@@ -48,9 +48,14 @@ def scenario(
     stopped_s = stop_s(buffer_bytes, delay_s, world)
     stopping = Consumer(levels=((0.0, world.full),), noise=0.15, pauses=((settled_s, stopped_s),))
     return group(
-        "E4", settled_s + stopped_s + 0.2, (stopping, *(Consumer(levels=((0.0, world.full),), noise=0.15) for _ in range(3))),
-        buffer_bytes=buffer_bytes, drain_s=0.3, step_s=5e-5, sender=Sender(rtt_s=world.rtt_s),
-    )  # fmt: skip
+        "E4",
+        settled_s + stopped_s + 0.2,
+        (stopping, *(Consumer(levels=((0.0, world.full),), noise=0.15) for _ in range(3))),
+        buffer_bytes=buffer_bytes,
+        drain_s=0.3,
+        step_s=5e-5,
+        sender=Sender(rtt_s=world.rtt_s),
+    )
 
 
 def looker(settled_s: float) -> Callable[[Run], float]:
@@ -97,9 +102,12 @@ def e4(plan: Plan) -> Report:
             where, exact = world.exact(size)
             about_s = ABOUT_REACTIONS / STOP_REACTIONS * stop_s(exact, delay_s, where)
             by_margin[x] = plan.runs(
-                scenario(exact, delay_s, settled_s, where), plan.law(law, where), looker(settled_s), f"E4, X = {x:g}, {law}" if x == 1.2 else "",
+                scenario(exact, delay_s, settled_s, where),
+                plan.law(law, where),
+                looker(settled_s),
+                f"E4, X = {x:g}, {law}" if x == 1.2 else "",
                 Steady(STEP_S, ((settled_s - where.rtt_s, settled_s + about_s),)),
-            )  # fmt: skip
+            )
         seen[law] = {
             "first_x_without_overrun": firsts(by_margin, 1),
             "first_x_of_ten_stops": firsts(by_margin, STOPS),

@@ -35,9 +35,14 @@ def scenario(count: int, law: Law, in_turn: bool, seconds: float = SECONDS) -> S
         )
 
     return Scenario(
-        name="E5", seconds=seconds, senders=tuple(sender(i) for i in range(count)),
-        consumers=(Consumer(levels=((0.0, FULL),), noise=0.15, in_turn=in_turn),), images=tuple(Image(i, 0) for i in range(count)), step_s=2e-4, sample_s=1e-2,
-    )  # fmt: skip
+        name="E5",
+        seconds=seconds,
+        senders=tuple(sender(i) for i in range(count)),
+        consumers=(Consumer(levels=((0.0, FULL),), noise=0.15, in_turn=in_turn),),
+        images=tuple(Image(i, 0) for i in range(count)),
+        step_s=2e-4,
+        sample_s=1e-2,
+    )
 
 
 def looker(seconds: float) -> Callable[[Run], dict[str, float]]:

@@ -33,9 +33,12 @@ def scenario(seconds: float = SECONDS) -> Scenario:
         Consumer(levels=((0.0, FULL),), noise=0.15, forward_to=hop + 1) for hop in range(HOPS - 1)
     )
     return Scenario(
-        name="E10", seconds=seconds, senders=tuple(Sender(backlog_bytes=BACKLOG, rtt_s=RTT_S) for _ in range(HOPS)), consumers=(*between, last),
+        name="E10",
+        seconds=seconds,
+        senders=tuple(Sender(backlog_bytes=BACKLOG, rtt_s=RTT_S) for _ in range(HOPS)),
+        consumers=(*between, last),
         images=tuple(Image(hop, hop) for hop in range(HOPS)),
-    )  # fmt: skip
+    )
 
 
 def looker(seconds: float) -> Callable[[Run], dict[str, float]]:
