@@ -1,5 +1,7 @@
-"""What experiments with real agents need: an upstream that counts what it is asked for, a reader that asks in a pattern,
-and the two ends of a stream on drivers of their own in this process."""
+"""The parts of experiments with real agents: drivers, a counting upstream, a patterned reader.
+
+All of them live in this process; each driver stands for a host.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,15 @@ TIMEOUT_S: Final = 60.0
 
 
 class Timeout(RStreamError):
-    """An experiment stood still."""
+    """An experiment made no progress within its time limit."""
 
 
 def until(condition: Callable[[], bool], what: str, timeout_s: float = TIMEOUT_S) -> None:
-    """Wait for it; an experiment that stands still must say so."""
+    """Wait until ``condition()`` is true; ``what`` names it in the error.
+
+    Raises:
+        Timeout: the condition was still false after ``timeout_s`` seconds.
+    """
     deadline_s = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() >= deadline_s:
@@ -48,7 +54,10 @@ def until(condition: Callable[[], bool], what: str, timeout_s: float = TIMEOUT_S
 
 @contextmanager
 def drivers(count: int) -> Generator[list[str]]:
-    """Directories of embedded drivers in shared memory: as many hosts."""
+    """Start embedded drivers in shared memory, one per simulated host; yields their directories.
+
+    They are closed and their directories removed at the end of the ``with`` block.
+    """
     opened: list[Driver] = []
     made: list[str] = []
     try:
@@ -64,9 +73,11 @@ def drivers(count: int) -> Generator[list[str]]:
 
 
 class Maker(abc.Subscription):
-    """An upstream in a thread of its own. It makes what it is asked for at once, ``count`` at most; ``asked`` says how much the readers have asked for.
+    """An upstream in a thread of its own: it makes each requested element at once.
 
-    Its thread ends when it is cancelled.
+    It makes at most ``count`` elements. ``asked`` returns how many elements the readers have
+    requested; ``beyond`` is the largest excess of elements made over that number. The thread ends
+    when the subscription is cancelled.
     """
 
     def __init__(
@@ -93,7 +104,7 @@ class Maker(abc.Subscription):
             self._more.notify()
 
     def extend(self, count: int) -> None:
-        """Make so many more, when they are asked for."""
+        """Allow ``count`` more elements; they are made when they are requested."""
         with self._more:
             self._count += count
             self._more.notify()
@@ -118,7 +129,12 @@ class Maker(abc.Subscription):
 
 
 class Asker(abc.Subscriber[Any]):
-    """Asks in a pattern: ``sizes`` gives how many to ask for each time that all of the last were delivered but ``keep``."""
+    """A reader that requests elements in a pattern.
+
+    ``sizes`` gives the size of each request. The next request follows when at most ``keep``
+    elements of the earlier ones are still to come. ``beyond`` is the largest excess of elements
+    delivered over elements requested.
+    """
 
     def __init__(self, sizes: Iterator[int], keep: int = 0) -> None:
         self.asked: int = 0
@@ -134,7 +150,7 @@ class Asker(abc.Subscriber[Any]):
     def ask(self) -> None:
         size = next(self._sizes, 0)
         if size:
-            self.asked += size  # first: what is made for it is not beyond it
+            self.asked += size  # before request(): elements may arrive during the call
             assert self.subscription is not None
             self.subscription.request(size)
 
@@ -156,7 +172,7 @@ class Asker(abc.Subscriber[Any]):
 
 
 def patterns(seed: int, count: int) -> dict[str, Callable[[], Iterator[int]]]:
-    """How much is asked for at a time, ``count`` in all: one, seven, in bursts."""
+    """Request patterns by name, ``count`` elements each: one, seven, or bursts at a time."""
 
     def cut(sizes: Callable[[], int]) -> Iterator[int]:
         left = count
@@ -174,12 +190,15 @@ def patterns(seed: int, count: int) -> dict[str, Callable[[], Iterator[int]]]:
 
 
 def sink_to(name: str, here: str, channel: str | None, window: int) -> stream.StreamSink[Any]:
-    """What sends raw bytes into a stream on one driver."""
+    """Open a sink that sends raw bytes into stream ``name`` by the driver in ``here``."""
     return stream.sink(
         name, codec=codecs.raw(), channel=channel, dir=here, window=window, linger_s=0
     )
 
 
 def publisher_from(name: str, there: str, channel: str | None) -> abc.Publisher[Any]:
-    """What reads them on another one; on the same one: in shared memory."""
+    """Open a source of raw bytes from stream ``name`` by the driver in ``there``.
+
+    ``channel`` None: shared memory, so ``there`` must be the sink's own driver.
+    """
     return stream.source(name, codec=codecs.raw(), channel=channel, dir=there)

@@ -1,7 +1,8 @@
-"""Throughput under several request patterns, side by side: a stream for each between the same two processes, in short turns.
+"""Throughput of request patterns side by side: one stream per pattern, in short turns.
 
-The speed of a shared machine changes from second to second, and the placement of two processes by its scheduler often
-matters more than the pattern. Patterns that take turns of a tenth of a second in the same processes share both.
+All streams run between the same two processes. The speed of a shared machine changes from second
+to second, and the scheduler's placement of two processes often matters more than the pattern. Turns
+of a tenth of a second in the same processes expose all patterns to the same conditions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _names: Final = itertools.count()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPattern:
-    """A reader asks for ``first`` elements, and for ``then`` anew whenever as many were delivered (0: never again)."""
+    """A reader requests ``first`` elements, then ``then`` more each time that many were delivered.
+
+    ``then`` 0: it never requests more.
+    """
 
     channel: str | None
     first: int
@@ -34,7 +38,7 @@ class RequestPattern:
 
 
 class _Timed(Asker):
-    """Tells when the last element of each turn was delivered."""
+    """Sends the time at which the last element of each turn was delivered."""
 
     def __init__(self, pattern: RequestPattern, turn: int, link: Connection) -> None:
         super().__init__(
@@ -52,7 +56,7 @@ class _Timed(Asker):
 def _read(
     link: Connection, there: str, streams: Sequence[tuple[str, RequestPattern]], turn: int
 ) -> None:
-    """The readers' process; it ends when the other one hangs up."""
+    """The main function of the readers' process; it ends when the other end closes the pipe."""
     askers = [_Timed(pattern, turn, link) for _, pattern in streams]
     for asker, (name, pattern) in zip(askers, streams, strict=True):
         publisher_from(name, there, pattern.channel).subscribe(asker)
@@ -63,7 +67,10 @@ def _read(
 
 
 def _take(link: Connection, maker: Maker, turn: int, name: str) -> float:
-    """One turn: elements per second, from the request to the maker to the last delivery (one clock for all processes)."""
+    """Run one turn; returns elements per second, from the request to the last delivery.
+
+    All processes read the same clock.
+    """
     began_s = time.monotonic()
     maker.extend(turn)
     try:
@@ -84,11 +91,20 @@ def elements_per_s(
     turn: int,
     rounds: int,
 ) -> list[list[float]]:
-    """The throughput of each pattern in its turns, from this process to one of its own.
+    """Measure the throughput of each pattern, from this process to a new one.
 
     Args:
+        here: directory of the driver of this process.
+        there: directory of the driver of the readers' process.
+        window: most elements that a sink requests ahead.
+        payload: the bytes of each element.
         turn: elements of a turn.
-        rounds: turns of each pattern; the order changes from one to the next, and a first round is not counted.
+        rounds: turns of each pattern. Their order alternates; one more round before them is not
+            counted.
+    Returns:
+        Elements per second of each turn, by pattern.
+    Raises:
+        Timeout: a turn made no progress, or the readers' process failed.
     """
     streams = [(f"lab-turns-{next(_names)}", pattern) for pattern in patterns]
     spawn = multiprocessing.get_context("spawn")

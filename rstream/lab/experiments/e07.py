@@ -1,4 +1,7 @@
-"""E7: elements under request(1), request(k), request(unbounded) and bursts, with the real agents: shared memory, and UDP on the loopback."""
+"""E7: elements under request(1), request(7), request(unbounded) and bursts.
+
+It uses real agents, over shared memory and over UDP on the loopback.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ELEMENTS: Final = 2_000
-#: Of the throughput: 1 KiB elements, asked for by 256, a quarter anew when a quarter was delivered.
+#: For throughput: elements of 1 KiB, a demand of 256, renewed by a quarter at a time.
 PAYLOAD: Final = bytes(1024)
 TURN: Final = 20_000
 PREFETCH: Final = 256
@@ -49,7 +52,7 @@ def _channel(medium: str) -> str | None:
 def _deliver(
     medium: str, here: str, there: str, count: int, sizes: Iterator[int]
 ) -> tuple[Maker, Asker]:
-    """All elements of the pattern; what upstream and reader counted."""
+    """Deliver all elements of a pattern; returns both ends with their counts."""
     name = f"e7-{next(_names)}"
     asker = Asker(sizes)
     channel = _channel(medium)
@@ -64,7 +67,7 @@ def _deliver(
 
 
 def _throughput(medium: str, here: str, there: str, turn: int, rounds: int) -> dict[str, float]:
-    """With request(256), of that with request(unbounded); medians of turns."""
+    """Throughput with request(256) as a share of request(unbounded); medians of turns."""
     asked = (
         RequestPattern(channel=_channel(medium), first=PREFETCH, then=PREFETCH // 4),
         RequestPattern(channel=_channel(medium), first=UNBOUNDED),
@@ -82,7 +85,7 @@ def _throughput(medium: str, here: str, there: str, turn: int, rounds: int) -> d
 
 
 def _group(here: str, theres: list[str], seed: int, count: int) -> dict[str, float]:
-    """Two readers of a multi-destination stream, which ask for different amounts."""
+    """The counts of two readers of a multi-destination stream with different demand."""
     name = f"e7-{next(_names)}"
     control = f"127.0.0.1:{_port()}"
     source = f"aeron:udp?control={control}|control-mode=dynamic|term-length=1m|fc=min,g:/2"
@@ -126,7 +129,7 @@ def _limit(name: str) -> tuple[float | None, float | None, bool]:
     if name.endswith("request_256_share"):
         return at_least(0.95)
     if name == "group_made_beyond_demand" or name.endswith("elements_per_s"):
-        return None, None, False  # a group's elements are held by the window
+        return None, None, False  # in a group only the window bounds it
     return (
         at_most(0.0, in_every_run=True)
         if name.endswith("beyond_demand")
@@ -135,15 +138,22 @@ def _limit(name: str) -> tuple[float | None, float | None, bool]:
 
 
 def e7(plan: Plan) -> Report:
-    """To pass: unicast never makes one element beyond the demand, groups deliver none beyond it; request(256) of 1 KiB reaches 95 % of unbounded."""
+    """Run E7.
+
+    To pass: unicast never makes an element beyond the demand; groups deliver none beyond it;
+    request(256) of 1 KiB reaches 95 % of unbounded.
+    """
     with drivers(3) as (here, *theres):
         rows = [_look(seed, here, theres, plan.time_scale) for seed in range(1, plan.seeds + 1)]
     figures = [Figure(name, values, "", *_limit(name)) for name, values in columns(rows).items()]
     notes = [
-        "real agents and sockets: shared memory and UDP on the loopback, three embedded drivers; the reader of the throughput in a process of its own",
-        f"beyond: elements made (delivered) less elements asked for, the most at any moment of {ELEMENTS} elements; 0: exactly what was asked for",
-        f"request_256_share: 1 KiB elements, request(256) and 64 anew for each 64, of request(unbounded); medians of {ROUNDS} turns of {TURN} elements each,"
-        " two streams between the same two processes",
+        "real agents and sockets: shared memory and UDP on the loopback, three embedded drivers; "
+        "the reader of the throughput runs in a process of its own",
+        "beyond_demand: elements made (delivered) less elements requested, "
+        f"the most at any moment of {ELEMENTS} elements; 0: exactly the demand",
+        "request_256_share: throughput with request(256), renewed by 64, as a share of "
+        f"request(unbounded); 1 KiB elements; medians of {ROUNDS} turns of {TURN} elements each, "
+        "two streams between the same two processes",
         "other laws have no demand: there is nothing to compare",
     ]
     return Report("E7", figures, {}, {}, {}, notes)
