@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = (
     "TIMEOUT_S",
-    "Asker",
-    "Maker",
+    "CountingUpstream",
+    "PatternReader",
     "Timeout",
     "drivers",
+    "open_sink",
+    "open_source",
     "patterns",
-    "publisher_from",
-    "sink_to",
     "until",
 )
 
@@ -59,38 +59,38 @@ def drivers(count: int) -> Generator[list[str]]:
     They are closed and their directories removed at the end of the ``with`` block.
     """
     opened: list[Driver] = []
-    made: list[str] = []
+    folders: list[str] = []
     try:
         for _ in range(count):
-            made.append(tempfile.mkdtemp(prefix="rstream-lab-", dir="/dev/shm"))
-            opened.append(Driver(dir=made[-1] + "/driver"))
+            folders.append(tempfile.mkdtemp(prefix="rstream-lab-", dir="/dev/shm"))
+            opened.append(Driver(dir=folders[-1] + "/driver"))
         yield [driver.dir for driver in opened]
     finally:
         for driver in opened:
             driver.close()
-        for path in made:
+        for path in folders:
             shutil.rmtree(path, ignore_errors=True)
 
 
-class Maker(abc.Subscription):
+class CountingUpstream(abc.Subscription):
     """An upstream in a thread of its own: it makes each requested element at once.
 
-    It makes at most ``count`` elements. ``asked`` returns how many elements the readers have
+    It makes at most ``count`` elements. ``demand`` returns how many elements the readers have
     requested; ``beyond`` is the largest excess of elements made over that number. The thread ends
     when the subscription is cancelled.
     """
 
     def __init__(
-        self, sink: abc.Subscriber[Any], payload: object, count: int, asked: Callable[[], int]
+        self, sink: abc.Subscriber[Any], payload: object, count: int, demand: Callable[[], int]
     ) -> None:
         self.made: int = 0
         self.requested: int = 0
         self.beyond: int = -(2**62)
-        self._sink, self._payload, self._count, self._asked = sink, payload, count, asked
+        self._sink, self._payload, self._count, self._demand = sink, payload, count, demand
         self._is_cancelled = False
         self._more = threading.Condition()
         sink.on_subscribe(self)
-        self._thread = threading.Thread(target=self._run, name="rstream-lab-maker", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="rstream-lab-upstream", daemon=True)
         self._thread.start()
 
     def request(self, n: int) -> None:
@@ -124,11 +124,11 @@ class Maker(abc.Subscription):
                 most = min(self.requested, self._count)
             while self.made < most:
                 self.made += 1
-                self.beyond = max(self.beyond, self.made - self._asked())
+                self.beyond = max(self.beyond, self.made - self._demand())
                 sink.on_next(payload)
 
 
-class Asker(abc.Subscriber[Any]):
+class PatternReader(abc.Subscriber[Any]):
     """A reader that requests elements in a pattern.
 
     ``sizes`` gives the size of each request. The next request follows when at most ``keep``
@@ -137,7 +137,7 @@ class Asker(abc.Subscriber[Any]):
     """
 
     def __init__(self, sizes: Iterator[int], keep: int = 0) -> None:
-        self.asked: int = 0
+        self.requested: int = 0
         self.delivered: int = 0
         self.beyond: int = -(2**62)
         self._sizes, self._keep = sizes, keep
@@ -145,20 +145,20 @@ class Asker(abc.Subscriber[Any]):
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
         self.subscription = subscription
-        self.ask()
+        self.request_next()
 
-    def ask(self) -> None:
+    def request_next(self) -> None:
         size = next(self._sizes, 0)
         if size:
-            self.asked += size  # before request(): elements may arrive during the call
+            self.requested += size  # before request(): elements may arrive during the call
             assert self.subscription is not None
             self.subscription.request(size)
 
     def on_next(self, item: object) -> None:
         self.delivered += 1
-        self.beyond = max(self.beyond, self.delivered - self.asked)
-        if self.asked - self.delivered <= self._keep:
-            self.ask()
+        self.beyond = max(self.beyond, self.delivered - self.requested)
+        if self.requested - self.delivered <= self._keep:
+            self.request_next()
 
     def cancel(self) -> None:
         assert self.subscription is not None
@@ -189,16 +189,16 @@ def patterns(seed: int, count: int) -> dict[str, Callable[[], Iterator[int]]]:
     }
 
 
-def sink_to(name: str, here: str, channel: str | None, window: int) -> stream.StreamSink[Any]:
-    """Open a sink that sends raw bytes into stream ``name`` by the driver in ``here``."""
+def open_sink(name: str, sink_dir: str, channel: str | None, window: int) -> stream.StreamSink[Any]:
+    """Open a sink that sends raw bytes into stream ``name`` by the driver in ``sink_dir``."""
     return stream.sink(
-        name, codec=codecs.raw(), channel=channel, dir=here, window=window, linger_s=0
+        name, codec=codecs.raw(), channel=channel, dir=sink_dir, window=window, linger_s=0
     )
 
 
-def publisher_from(name: str, there: str, channel: str | None) -> abc.Publisher[Any]:
-    """Open a source of raw bytes from stream ``name`` by the driver in ``there``.
+def open_source(name: str, source_dir: str, channel: str | None) -> abc.Publisher[Any]:
+    """Open a source of raw bytes from stream ``name`` by the driver in ``source_dir``.
 
-    ``channel`` None: shared memory, so ``there`` must be the sink's own driver.
+    ``channel`` None: shared memory, so ``source_dir`` must be the sink's own driver.
     """
-    return stream.source(name, codec=codecs.raw(), channel=channel, dir=there)
+    return stream.source(name, codec=codecs.raw(), channel=channel, dir=source_dir)

@@ -14,7 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rstream.lab.elements import TIMEOUT_S, Asker, Maker, Timeout, publisher_from, sink_to
+from rstream.lab.elements import (
+    TIMEOUT_S,
+    CountingUpstream,
+    PatternReader,
+    Timeout,
+    open_sink,
+    open_source,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +34,7 @@ _names: Final = itertools.count()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPattern:
-    """A reader requests ``first`` elements, then ``then`` more each time that many were delivered.
+    """A reader requests ``first`` elements, then ``then`` more each time ``then`` were delivered.
 
     ``then`` 0: it never requests more.
     """
@@ -37,7 +44,7 @@ class RequestPattern:
     then: int = 0
 
 
-class _Timed(Asker):
+class _TimedReader(PatternReader):
     """Sends the time at which the last element of each turn was delivered."""
 
     def __init__(self, pattern: RequestPattern, turn: int, link: Connection) -> None:
@@ -54,25 +61,25 @@ class _Timed(Asker):
 
 
 def _read(
-    link: Connection, there: str, streams: Sequence[tuple[str, RequestPattern]], turn: int
+    link: Connection, source_dir: str, streams: Sequence[tuple[str, RequestPattern]], turn: int
 ) -> None:
     """The main function of the readers' process; it ends when the other end closes the pipe."""
-    askers = [_Timed(pattern, turn, link) for _, pattern in streams]
-    for asker, (name, pattern) in zip(askers, streams, strict=True):
-        publisher_from(name, there, pattern.channel).subscribe(asker)
+    readers = [_TimedReader(pattern, turn, link) for _, pattern in streams]
+    for reader, (name, pattern) in zip(readers, streams, strict=True):
+        open_source(name, source_dir, pattern.channel).subscribe(reader)
     with suppress(EOFError):
         link.recv()
-    for asker in askers:
-        asker.cancel()
+    for reader in readers:
+        reader.cancel()
 
 
-def _take(link: Connection, maker: Maker, turn: int, name: str) -> float:
+def _run_turn(link: Connection, upstream: CountingUpstream, turn: int, name: str) -> float:
     """Run one turn; returns elements per second, from the request to the last delivery.
 
     All processes read the same clock.
     """
     began_s = time.monotonic()
-    maker.extend(turn)
+    upstream.extend(turn)
     try:
         if not link.poll(TIMEOUT_S):
             raise Timeout(f"{name}: not within {TIMEOUT_S:g} s: {turn} elements")
@@ -82,8 +89,8 @@ def _take(link: Connection, maker: Maker, turn: int, name: str) -> float:
 
 
 def elements_per_s(
-    here: str,
-    there: str,
+    sink_dir: str,
+    source_dir: str,
     patterns: Sequence[RequestPattern],
     *,
     window: int,
@@ -94,8 +101,8 @@ def elements_per_s(
     """Measure the throughput of each pattern, from this process to a new one.
 
     Args:
-        here: directory of the driver of this process.
-        there: directory of the driver of the readers' process.
+        sink_dir: directory of the driver of this process.
+        source_dir: directory of the driver of the readers' process.
         window: most elements that a sink requests ahead.
         payload: the bytes of each element.
         turn: elements of a turn.
@@ -109,22 +116,22 @@ def elements_per_s(
     streams = [(f"lab-turns-{next(_names)}", pattern) for pattern in patterns]
     spawn = multiprocessing.get_context("spawn")
     mine, theirs = spawn.Pipe()
-    reader = spawn.Process(target=_read, args=(theirs, there, streams, turn), daemon=True)
-    sinks = [sink_to(name, here, pattern.channel, window) for name, pattern in streams]
-    makers = [Maker(sink, payload, 0, lambda: 0) for sink in sinks]
+    reader = spawn.Process(target=_read, args=(theirs, source_dir, streams, turn), daemon=True)
+    sinks = [open_sink(name, sink_dir, pattern.channel, window) for name, pattern in streams]
+    upstreams = [CountingUpstream(sink, payload, 0, lambda: 0) for sink in sinks]
     reader.start()
     theirs.close()
     seen: list[list[float]] = [[] for _ in patterns]
     try:
         for number in range(rounds + 1):
             for i in range(len(patterns)) if number % 2 == 0 else reversed(range(len(patterns))):
-                per_s = _take(mine, makers[i], turn, streams[i][0])
+                per_s = _run_turn(mine, upstreams[i], turn, streams[i][0])
                 if number > 0:
                     seen[i].append(per_s)
     finally:
         mine.close()
-        for sink, maker in zip(sinks, makers, strict=True):
+        for sink, upstream in zip(sinks, upstreams, strict=True):
             sink.cancel()
-            maker.join()
+            upstream.join()
         reader.join(TIMEOUT_S)
     return seen

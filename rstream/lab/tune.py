@@ -112,13 +112,13 @@ def _judge(law: Law) -> float:
     return sum(score(run(world.under(law), seed)) - unfairness(run(shared, seed)) for seed in SEEDS)
 
 
-def _point(dice: random.Random, space: Mapping[str, tuple[float, float, bool]]) -> dict[str, float]:
+def _point(rng: random.Random, space: Mapping[str, tuple[float, float, bool]]) -> dict[str, float]:
     point: dict[str, float] = {}
     for name, (least, most, is_logarithmic) in space.items():
         value = (
-            math.exp(dice.uniform(math.log(least), math.log(most)))
+            math.exp(rng.uniform(math.log(least), math.log(most)))
             if is_logarithmic
-            else dice.uniform(least, most)
+            else rng.uniform(least, most)
         )
         point[name] = float(round(value)) if name in _WHOLE or value > 1000 else round(value, 4)
     return point
@@ -134,10 +134,10 @@ def tuned(name: str, trials: int = TRIALS) -> Law:
     """
     key = (name, trials)
     if key not in _found:
-        space, dice = SPACES.get(name, {}), random.Random(f"rstream lab {name}")
+        space, rng = SPACES.get(name, {}), random.Random(f"rstream lab {name}")
         points: list[dict[str, float]] = [
             {},
-            *(_point(dice, space) for _ in range(trials - 1 if space else 0)),
+            *(_point(rng, space) for _ in range(trials - 1 if space else 0)),
         ]
         best = max(points, key=lambda point: _judge(Law(name, point)))
         _found[key] = Law(name, best)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from rstream.abc import UNBOUNDED
 from rstream.lab.elements import (
-    Asker,
-    Maker,
+    CountingUpstream,
+    PatternReader,
     drivers,
+    open_sink,
+    open_source,
     patterns,
-    publisher_from,
-    sink_to,
     until,
 )
 from rstream.lab.experiments._plan import Plan, at_least, at_most, columns
@@ -50,23 +50,25 @@ def _channel(medium: str) -> str | None:
 
 
 def _deliver(
-    medium: str, here: str, there: str, count: int, sizes: Iterator[int]
-) -> tuple[Maker, Asker]:
+    medium: str, sink_dir: str, source_dir: str, count: int, sizes: Iterator[int]
+) -> tuple[CountingUpstream, PatternReader]:
     """Deliver all elements of a pattern; returns both ends with their counts."""
     name = f"e7-{next(_names)}"
-    asker = Asker(sizes)
+    reader = PatternReader(sizes)
     channel = _channel(medium)
-    sink = sink_to(name, here, channel, PREFETCH)
-    publisher_from(name, there, channel).subscribe(asker)
-    maker = Maker(sink, b"x", count, lambda: asker.asked)
-    until(lambda: asker.delivered >= count, f"{name}: {count} elements over {medium}")
-    asker.cancel()
+    sink = open_sink(name, sink_dir, channel, PREFETCH)
+    open_source(name, source_dir, channel).subscribe(reader)
+    upstream = CountingUpstream(sink, b"x", count, lambda: reader.requested)
+    until(lambda: reader.delivered >= count, f"{name}: {count} elements over {medium}")
+    reader.cancel()
     sink.cancel()
-    maker.join()
-    return maker, asker
+    upstream.join()
+    return upstream, reader
 
 
-def _throughput(medium: str, here: str, there: str, turn: int, rounds: int) -> dict[str, float]:
+def _throughput(
+    medium: str, sink_dir: str, source_dir: str, turn: int, rounds: int
+) -> dict[str, float]:
     """Throughput with request(256) as a share of request(unbounded); medians of turns."""
     asked = (
         RequestPattern(channel=_channel(medium), first=PREFETCH, then=PREFETCH // 4),
@@ -75,7 +77,7 @@ def _throughput(medium: str, here: str, there: str, turn: int, rounds: int) -> d
     limited, unlimited = map(
         statistics.median,
         elements_per_s(
-            here, there, asked, window=PREFETCH, payload=PAYLOAD, turn=turn, rounds=rounds
+            sink_dir, source_dir, asked, window=PREFETCH, payload=PAYLOAD, turn=turn, rounds=rounds
         ),
     )
     return {
@@ -84,45 +86,47 @@ def _throughput(medium: str, here: str, there: str, turn: int, rounds: int) -> d
     }
 
 
-def _group(here: str, theres: list[str], seed: int, count: int) -> dict[str, float]:
+def _group(sink_dir: str, source_dirs: list[str], seed: int, count: int) -> dict[str, float]:
     """The counts of two readers of a multi-destination stream with different demand."""
     name = f"e7-{next(_names)}"
     control = f"127.0.0.1:{_port()}"
     source = f"aeron:udp?control={control}|control-mode=dynamic|term-length=1m|fc=min,g:/2"
-    sink = sink_to(name, here, source, PREFETCH)
-    askers: list[Asker] = []
-    for number, there in enumerate(theres):
+    sink = open_sink(name, sink_dir, source, PREFETCH)
+    readers: list[PatternReader] = []
+    for number, source_dir in enumerate(source_dirs):
         channel = f"aeron:udp?endpoint=127.0.0.1:{_port()}|control={control}|rcv-wnd=64k"
-        askers.append(Asker(patterns(seed + number, count)["bursts"]()))
-        publisher_from(name, there, channel).subscribe(askers[-1])
-    maker = Maker(sink, PAYLOAD, count, lambda: min(asker.asked for asker in askers))
+        readers.append(PatternReader(patterns(seed + number, count)["bursts"]()))
+        open_source(name, source_dir, channel).subscribe(readers[-1])
+    upstream = CountingUpstream(
+        sink, PAYLOAD, count, lambda: min(reader.requested for reader in readers)
+    )
     until(
-        lambda: all(asker.delivered >= count for asker in askers),
+        lambda: all(reader.delivered >= count for reader in readers),
         f"{name}: {count} elements to two readers",
     )
-    for asker in askers:
-        asker.cancel()
+    for reader in readers:
+        reader.cancel()
     sink.cancel()
-    maker.join()
+    upstream.join()
     return {
-        "group_delivered_beyond_demand": float(max(asker.beyond for asker in askers)),
-        "group_made_beyond_demand": float(maker.beyond),
+        "group_delivered_beyond_demand": float(max(reader.beyond for reader in readers)),
+        "group_made_beyond_demand": float(upstream.beyond),
     }
 
 
-def _look(seed: int, here: str, theres: list[str], scale: float) -> dict[str, float]:
+def _look(seed: int, sink_dir: str, source_dirs: list[str], scale: float) -> dict[str, float]:
     seen: dict[str, float] = {}
     count, turn = max(50, int(ELEMENTS * scale)), max(1_000, int(TURN * scale))
     rounds = max(1, int(ROUNDS * scale))
     for medium in ("ipc", "udp"):
-        there = here if medium == "ipc" else theres[0]
+        source_dir = sink_dir if medium == "ipc" else source_dirs[0]
         for pattern, sizes in patterns(seed, count).items():
-            maker, asker = _deliver(medium, here, there, count, sizes())
-            seen[f"{medium}_{pattern}_made_beyond_demand"] = float(maker.beyond)
-            seen[f"{medium}_{pattern}_delivered_beyond_demand"] = float(asker.beyond)
-            seen[f"{medium}_{pattern}_made_share"] = maker.made / count
-        seen |= _throughput(medium, here, there, turn, rounds)
-    return seen | _group(here, theres, seed, count)
+            upstream, reader = _deliver(medium, sink_dir, source_dir, count, sizes())
+            seen[f"{medium}_{pattern}_made_beyond_demand"] = float(upstream.beyond)
+            seen[f"{medium}_{pattern}_delivered_beyond_demand"] = float(reader.beyond)
+            seen[f"{medium}_{pattern}_made_share"] = upstream.made / count
+        seen |= _throughput(medium, sink_dir, source_dir, turn, rounds)
+    return seen | _group(sink_dir, source_dirs, seed, count)
 
 
 def _limit(name: str) -> tuple[float | None, float | None, bool]:
@@ -143,8 +147,10 @@ def e7(plan: Plan) -> Report:
     To pass: unicast never makes an element beyond the demand; groups deliver none beyond it;
     request(256) of 1 KiB reaches 95 % of unbounded.
     """
-    with drivers(3) as (here, *theres):
-        rows = [_look(seed, here, theres, plan.time_scale) for seed in range(1, plan.seeds + 1)]
+    with drivers(3) as (sink_dir, *source_dirs):
+        rows = [
+            _look(seed, sink_dir, source_dirs, plan.time_scale) for seed in range(1, plan.seeds + 1)
+        ]
     figures = [Figure(name, values, "", *_limit(name)) for name, values in columns(rows).items()]
     notes = [
         "real agents and sockets: shared memory and UDP on the loopback, three embedded drivers; "
