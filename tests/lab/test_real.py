@@ -165,7 +165,8 @@ def test_runs_in_real_time_are_one_after_the_other_and_in_the_main_thread(
         in notes[0]
     )
     assert _plan.notes_of(Plan()) == [
-        "virtual time, real agents on a network in memory; queues without payload above 16 receivers"
+        "virtual time, real agents on a network in memory; "
+        "queues without payload above 16 receivers"
     ]
 
 
