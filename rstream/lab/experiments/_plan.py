@@ -41,7 +41,7 @@ Limits: TypeAlias = "Mapping[str, tuple[float | None, float | None, bool]]"
 BASELINES: Final = ("credit", "static", "aimd", "nak", "cubic")
 UNLIMITED: Final = (None, None, False)
 _WORKERS: Final = 2  # the engine runs without the GIL
-#: In real time: a longest step above this makes a run unreliable.
+#: In real time: a run with a step longer than this, in seconds, is unreliable.
 GAP_S: Final = 0.020
 TRIES: Final = 4
 

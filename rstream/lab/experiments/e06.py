@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LOSSES: Final = (0.001, 0.01, 0.05)
 ROUND_TRIPS_S: Final = (50e-6, 1e-3, 10e-3, 100e-3)
-#: Half of a term of 64 MiB: the most that a receiver may offer.
+#: Half of a term of 64 MiB: the largest window of a receiver, in bytes.
 BUFFER: Final = 32 << 20
 #: The bottleneck: (link, receiver) in bytes per second, and the receiver's noise.
 CASES: Final = {"link": (100 * MB, 200 * MB, 0.0), "receiver": (200 * MB, 100 * MB, 0.15)}
