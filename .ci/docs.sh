@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the documentation into build/docs: warnings are errors, links are checked. Its
-# tools are installed into build/venv at the first run, so that the tests need not wait for them.
+# Builds the documentation into build/docs. Warnings are errors; links between pages are checked.
+# The first run installs the tools into build/venv, so that the tests need not wait for them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stamp=build/venv/.docs
@@ -10,7 +10,7 @@ if [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
   build/venv/bin/python .ci/requirements.py docs > build/docs-requirements.txt
   if ! build/venv/bin/python -m pip --disable-pip-version-check install -q \
       -r build/docs-requirements.txt > build/pip.log 2>&1; then
-    echo "missing: packages that pip could not install (is PyPI reachable, is the disk full?):" >&2
+    echo "missing: pip could not install packages (no network or disk space?); its output:" >&2
     cat build/pip.log >&2
     exit 2
   fi

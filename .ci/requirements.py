@@ -1,6 +1,6 @@
-"""Prints what pyproject.toml names: build requirements, dependencies, the extra "all", the group dev.
+"""Print the requirements in pyproject.toml: of the build, the package, "all" and the group dev.
 
-With the names of groups as arguments: only those groups.
+With names of groups as arguments: only of those groups.
 """
 
 import sys

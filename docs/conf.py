@@ -60,7 +60,10 @@ def mark_code(
 def keep_whole(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """The text of an attribute is a sentence: napoleon would take what precedes a colon for its type."""
+    """Keep the docstring of an attribute whole.
+
+    Napoleon would take the text before a colon for its type.
+    """
     if what in ("attribute", "property", "data") and lines:
         lines.insert(0, "")
 

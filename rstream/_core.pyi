@@ -1,11 +1,11 @@
-"""The C extension: exact, thin, no policy. Everything here is wrapped once, in rstream.driver and
-rstream.client.
+"""The C extension: a thin binding of the transport, without policy. Users import the modules that
+wrap it instead, rstream.driver and rstream.client.
 
-Return codes: ``offer`` and friends return a position (> 0) or NOT_CONNECTED … ERROR (Aeron's
-numbers) and never raise for them. Everything cold raises an exception of rstream.errors (the
-classes are handed over once by ``_set_errors``).
-Threads: the GIL is released only to wait. Waits end at Ctrl-C within 100 ms. After fork every handle
-raises ForkedError.
+Return codes: ``offer`` and the methods like it return a position (> 0) or a negative reason,
+NOT_CONNECTED … ERROR (Aeron's numbers), and never raise for one. All other methods raise the
+exceptions of rstream.errors, whose classes ``_set_errors`` hands over once.
+Threads: only waits release the GIL, unless a method says otherwise. Ctrl-C ends a wait within
+100 ms. After a fork every handle raises ForkedError.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,22 +30,28 @@ __version__: str
 __build_id__: str  # hash of the C sources
 
 def _set_errors(by_code: dict[str, type[Exception]], base: type[Exception], /) -> None:
-    """Exception classes by C code name ("RST_EINVAL" …); called once by rstream.errors' users."""
+    """Hand over the exception classes by C code name ("RST_EINVAL" …). Called once."""
 
 def last_error() -> tuple[str, int, str]:
-    """(code name, detail, text) of this thread's last failure; explains a reason ERROR."""
+    """(code name, detail, text) of this thread's last failure; it explains a result ERROR."""
 
 def build_config() -> dict[str, str]: ...
 def default_dir() -> str: ...
 def host_token(dir: str, /) -> str: ...
 def probe(dir: str, /) -> int:
-    """0 absent, 1 dead, 2 alive, 3 alive and not rstream."""
+    """State of a driver directory: 0 absent, 1 dead, 2 alive, 3 alive and not rstream."""
 
 def clean(dir: str, /) -> int:
-    """Files removed. Raises DriverError when a driver lives there."""
+    """Remove the files of a dead driver; returns their number.
+
+    Raises DriverError when a driver lives there.
+    """
 
 def check_channel(uri: str, /) -> None:
-    """Raises ChannelError when the URI is malformed, NotSupported when no driver of ours serves it."""
+    """Check a channel URI.
+
+    Raises ChannelError when it is malformed, NotSupported when no rstream driver serves it.
+    """
 
 def name_hash(name: str, /) -> int: ...
 def encode_header(kind: int, flags: int, codec_id: int, target: int, name_hash: int, /) -> int:
@@ -64,18 +70,22 @@ def read_losses(dir: str, /) -> list[tuple[int, int, int, int, int, int, str, st
     """(observations, bytes_lost, first_ms, last_ms, session_id, stream_id, channel, source)."""
 
 def read_holders(dir: str, /) -> list[tuple[int, bool, int, int, int, int, int, int, str]]:
-    """(registration_id of the publication, is_local, id of the receiver or subscription, client_id or
-    -1, pid or 0, since_ms, position, window in bytes, source or "") of each publication's slowest."""
+    """The slowest reader of each publication: (registration_id of the publication, is_local, id of
+    the receiver or subscription, client_id or -1, pid or 0, since_ms, position, window in bytes,
+    source or "").
+    """
 
 def read_held_by(dir: str, registration_id: int, /) -> int:
-    """What the limit of a publication waits for when it is reached: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET. Raises SystemCallError when its
-    log is not there."""
+    """The cause of a publication's limit: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET.
+
+    Raises SystemCallError when its log file is missing.
+    """
 
 def terminate(dir: str, token: bytes, /) -> None:
-    """Asks the driver to end; it does when its ``termination-validator`` allows it."""
+    """Ask the driver to end; it ends if its ``termination-validator`` allows it."""
 
 def aeron_names() -> list[tuple[str, str, str | None, str | None]]:
-    """(property, variable, option or None, why it has none or None) of each name of Aeron's drivers."""
+    """(property, variable, option or None, reason for None) of each name of Aeron's drivers."""
 
 def driver_info(dir: str, /) -> tuple[int, int]:
     """(pid, age of the last heartbeat in ms; -1 after an orderly end)."""
@@ -83,18 +93,24 @@ def driver_info(dir: str, /) -> tuple[int, int]:
 def driver_options() -> list[tuple[str, str, str]]:
     """(name, default, help) of each driver option."""
 
-# Benchmark and test helpers: every message distinct and checked, in C, per block.
+# Helpers of benchmarks and tests: they write and check blocks of distinct messages in C.
 def fill_block(block: Buffer, size: int, first: int, /) -> int:
-    """Writes len(block) // size messages: bytes 0-7 the number (from first), 8-11 a checksum over the
-    number and the rest, rest a pattern that depends on the number. size >= 12. Returns the count."""
+    """Write len(block) // size messages; returns their number. ``size`` >= 12.
+
+    Bytes 0-7 are the message's number (from ``first`` on), 8-11 a checksum over the number and the
+    rest. The rest is a pattern that depends on the number.
+    """
 
 def check_messages(messages: Sequence[bytes] | Buffer, size: int, first: int, /) -> int:
-    """Checks numbers (consecutive from first) and checksums of a list of bytes, or of a block of
-    size-byte messages. Returns the count; raises ValueError naming the first bad one."""
+    """Check the numbers (consecutive from ``first``) and checksums of messages of ``size`` bytes.
+
+    ``messages`` is a list of bytes, or one block. Returns the number of messages. Raises ValueError
+    naming the first wrong one.
+    """
 
 @final
 class Driver:
-    """An embedded media driver (threads of this process)."""
+    """An embedded media driver: it runs on threads of this process."""
 
     def __new__(cls, options: dict[str, str], /) -> Self: ...
     @property
@@ -129,7 +145,7 @@ class Client:
     def add_subscription(
         self, channel: str, stream_id: int, on_demand: bool, timeout_s: float, /
     ) -> Subscription:
-        """on_demand: one that wants nothing before request(); publishers hear so from the start."""
+        """``on_demand``: the demand is 0 until request(); publishers know that from the start."""
     def next_session_id(self, stream_id: int, timeout_s: float, /) -> int: ...
     def add_counter(
         self, type_id: int, key: Buffer, label: str, timeout_s: float, /
@@ -183,14 +199,19 @@ class Publication:
     def max_position(self) -> int: ...
     @property
     def demand(self) -> tuple[int, int, int, bool] | None:
-        """(position, messages wanted behind it, readers that tell it, is_connected); None after the end.
-        UNBOUNDED (2**63 - 1) messages: no limit; no readers: nobody tells."""
+        """(position, messages wanted beyond it, readers that report demand, is_connected).
+
+        UNBOUNDED (2**63 - 1) messages: no limit. 0 readers: none reports its demand. None after the
+        end.
+        """
     @property
     def has_new_demand(self) -> bool:
-        """Whether demand would tell of more than when it was read last; True after the end."""
+        """Whether ``demand`` has grown since it was read last; True after the end."""
     @property
     def held_by(self) -> int:
-        """HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET: what the limit waits for; CLOSED after the end."""
+        """The cause of the limit: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET; CLOSED after the
+        end.
+        """
     @property
     def next_frame(self) -> tuple[int, int] | None:
         """(term id, term offset) of the next frame; None after the end."""
@@ -210,11 +231,11 @@ class Publication:
     def offer_many(
         self, messages: Sequence[Buffer], start: int = 0, reserved_value: int = 0, /
     ) -> tuple[int, int]:
-        """Offers messages[start:] in order until one is not taken: (taken, position or reason)."""
+        """Offer messages[start:] in order until one is refused: (taken, position or reason)."""
     def offer_block(
         self, data: Buffer, size: int, start: int = 0, reserved_value: int = 0, /
     ) -> tuple[int, int]:
-        """The same for messages of size bytes back to back; start counts messages."""
+        """As ``offer_many`` for a block of messages of ``size`` bytes; ``start`` is a count."""
     def try_claim(self, length: int, reserved_value: int = 0, /) -> Claim | int: ...
     def offer_frames(self, frames: Buffer, /) -> int: ...
     def append_padding(self, length: int, /) -> int: ...
@@ -225,12 +246,15 @@ class Publication:
     def next_error(self) -> tuple[int, int, int, int | None, int | None, str, str] | None:
         """(code, session_id, receiver_id, group_tag, destination_id, source, text)."""
     def wait(self, timeout_s: float, /) -> bool:
-        """Waits for room or a change of connection; False after timeout_s."""
+        """Wait for room or for a change of connection; False after ``timeout_s``."""
     def close(self) -> None: ...
 
 @final
 class Claim:
-    """A writable part of the log; commit on clean exit of the with block, abort on an exception."""
+    """A writable part of the log.
+
+    A clean exit of the ``with`` block commits it; an exception aborts it.
+    """
 
     @property
     def position(self) -> int: ...
@@ -273,12 +297,12 @@ class Subscription:
         """(bytes received and not consumed, window) of the fullest image."""
     @property
     def events_lost(self) -> int:
-        """Image events that found the bounded queue full; 0 normally."""
+        """Image events lost because the bounded queue was full; normally 0."""
     def poll(self, limit: int, bytes_max: int = 0, /) -> Batch: ...
     def poll_demanded(self, limit: int, bytes_max: int = 0, /) -> Batch: ...
     def poll_bounded(self, image_id: int, limit_position: int, limit: int, /) -> Batch: ...
     def poll_block(self, bytes_max: int, /) -> Batch:
-        """One entry of raw frames, or none."""
+        """A batch of one block of raw frames, or an empty one."""
     def add_destination(self, uri: str, timeout_s: float, /) -> int: ...
     def remove_destination(self, destination: str | int, timeout_s: float, /) -> None: ...
     def reject(self, image_id: int, reason: str, timeout_s: float, /) -> None: ...
@@ -286,22 +310,28 @@ class Subscription:
         self,
     ) -> list[tuple[int, int, int, int, int, int, int, int, int | None, bool, str]]:
         """(correlation_id, session_id, initial_term_id, term_length, mtu, active_transports,
-        join_position, position, end_position or None, is_revoked, source) of each."""
+        join_position, position, end_position or None, is_revoked, source) of each image.
+        """
     def request(self, n: int, /) -> None:
-        """Adds to the demand (saturates at 2**63-1); n < 1 raises ValueError."""
+        """Add to the demand, which saturates at 2**63 - 1; ``n`` < 1 raises ValueError."""
     def wait(self, timeout_s: float, /) -> bool: ...
     def next_event(self) -> tuple[str, int, int, int, int | None, int, str, int] | None:
-        """(kind "available"|"unavailable", session_id, correlation_id, position, end_position or None
-        when the stream did not end in good order, received_position, source, evicted_ms: since when
-        (1970) the stream goes on without this reader, 0 when it went otherwise)."""
+        """The next image event: (kind "available" | "unavailable", session_id, correlation_id,
+        position, end_position, received_position, source, evicted_ms).
+
+        ``end_position`` is None when the stream did not end in good order. ``evicted_ms`` is the
+        time, in ms since 1970, from which the stream goes on without this reader; 0 when it was
+        not evicted.
+        """
     def close(self) -> None: ...
 
 @final
 class Counter:
-    """A counter of the application's own in the driver directory.
+    """A counter of the application in the driver directory.
 
-    Any thread; one writer unless all of them ``add``. A static one outlives its maker, another goes
-    with ``close()``, the object or the client.
+    Any thread may use it. Only one thread may write, unless all of them use ``add``. A static
+    counter outlives the client that made it; any other ends with ``close()``, the object or the
+    client.
     """
 
     value: int
@@ -312,14 +342,14 @@ class Counter:
     @property
     def is_closed(self) -> bool: ...
     def add(self, delta: int, /) -> int:
-        """Adds atomically, wraps at 64 bits: the value before."""
+        """Add atomically, wrapping at 64 bits; returns the value before."""
     def propose_max(self, value: int, /) -> bool:
-        """Raises the value, never lowers it: whether it rose."""
+        """Raise the value to ``value``, never lower it; returns whether it rose."""
     def close(self) -> None: ...
 
 @final
 class Batch:
-    """What one poll hands over, leased: memory stays valid until release()."""
+    """The messages of one poll, leased: their memory stays valid until release()."""
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[bytes]:
@@ -332,12 +362,18 @@ class Batch:
     def session_ids(self) -> list[int]: ...
     @property
     def is_plain(self) -> bool:
-        """Every message carries the same reserved value as the first."""
+        """Whether every message has the same reserved value as the first."""
     @property
     def is_intact(self) -> bool:
-        """What was copied up to now is what was written; False: the reader was evicted meanwhile."""
+        """Whether everything copied so far is what was written.
+
+        False: the reader was evicted meanwhile.
+        """
     def release(self) -> None:
-        """Moves the subscriber position. BufferError while views are alive. Idempotent."""
+        """Move the subscriber position and end the lease. Idempotent.
+
+        Raises BufferError while views are alive.
+        """
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -367,41 +403,55 @@ class Waiter:
 
     def attach(self, handle: Subscription | Publication, /) -> None: ...
     def attach_demand(self, publication: Publication, /) -> None:
-        """Watch what its readers ask for (Publication.demand), not its room."""
+        """Watch the demand of its readers (Publication.demand), not its room."""
     def detach(self, handle: Subscription | Publication, /) -> None: ...
     def wait(self, timeout_s: float, spin_s: float = 0.0, /) -> bool: ...
     def fileno(self) -> int: ...
     def arm(self) -> bool:
-        """True: something is ready now, do not sleep."""
+        """Prepare to sleep; True: something is ready already, so do not sleep."""
     def disarm(self) -> None: ...
     def wake(self) -> None: ...
     def close(self) -> None: ...
 
-# The laboratory's queue engine (rstream.lab).
+# The engines of the laboratory (rstream.lab).
 def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:
-    """(kind, (field, least, most) of each number) of each kind of record; its place is the kind's number."""
+    """(kind, (field, least, most) of each field) of each kind of record, in the order of their
+    numbers.
+    """
 
 def lab_columns() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Names of a sender's and of an image's samples, and of an image's results."""
+    """Column names: of a sender's samples, of an image's samples, of an image's results."""
 
 def lab_reaction(
     target_delay_ns: int, detect_ns: int, buffer_bytes: int, rtt_ns: int, rate: float, /
 ) -> tuple[int, int, float]:
-    """The adaptive law's window and reaction time in ns, and its headroom, where a consumer drains at the rate."""
+    """(window in ns, reaction time in ns, headroom) of the adaptive law, for a consumer that drains
+    at ``rate`` bytes per second.
+    """
 
 def lab_defaults() -> tuple[int, int]:
-    """Target delay and detection time of the adaptive law in ns, where nothing else is said."""
+    """The adaptive law's default target delay and detection time, in ns."""
 
 def lab_run(records: Buffer, /) -> tuple[bytes, bytes]:
-    """Runs records of float64 (each its kind and its fields) in virtual time: samples and results, rows of float64. Raises InvalidArgument naming
-    the record and the field. The GIL is released."""
+    """Run a scenario in virtual time on the queue engine: (samples, results), rows of float64.
+
+    ``records`` are rows of float64, each a kind and its fields. Raises InvalidArgument naming the
+    record and the field. The GIL is released.
+    """
 
 def lab_run_agents(records: Buffer, dir: str | bytes | PathLike[str], /) -> tuple[bytes, bytes]:
-    """As lab_run, by real media drivers on a wire in memory; their files lie in ``dir``, an empty directory that the caller removes. Raises
-    InvalidArgument. The GIL is released."""
+    """As ``lab_run``, on real media drivers and a network in memory.
+
+    ``dir`` is an empty directory for their files; the caller removes it. Raises InvalidArgument.
+    The GIL is released.
+    """
 
 def lab_run_real(
     records: Buffer, dir: str | bytes | PathLike[str], /
 ) -> tuple[tuple[bytes, bytes], int, int]:
-    """As lab_run_agents, on sockets of the loopback in real time, in this thread: samples and results, how many steps, and the longest time between
-    two in ns. Raises InvalidArgument, also for records of loss, liars and forgers. The GIL is released; signals end it."""
+    """As ``lab_run_agents``, in real time on sockets of the loopback, in the calling thread.
+
+    Returns ((samples, results), number of steps, longest time between two steps in ns). Raises
+    InvalidArgument, also for records of loss, liars and forgers. The GIL is released; signals end
+    the run.
+    """

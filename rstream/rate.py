@@ -62,9 +62,10 @@ def parse_bytes_per_s(value: str | float) -> int:
                 '"200MB/s" or "64KiB/s"'
             )
         number = float(match[1]) * _UNITS[match[2].lower()]
-    elif isinstance(value, bool) or not isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigError(f"rate {value!r}: must be a number or a text")
     else:
+        is_number = isinstance(value, int | float)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not is_number or isinstance(value, bool):
+            raise ConfigError(f"rate {value!r}: must be a number or a text")
         number = value
     if not 1 <= number <= _MOST:
         raise ConfigError(
@@ -154,7 +155,8 @@ class Fixed:
         if self.bytes_per_s is not None:
             _set(self, "bytes_per_s", parse_bytes_per_s(self.bytes_per_s))
         count = self.datagrams_per_s
-        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST:  # pyright: ignore[reportUnnecessaryIsInstance]
+        is_number = isinstance(count, int)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not is_number or isinstance(count, bool) or not 0 <= count <= _MOST:
             raise ConfigError(f"rate {_name(self, 'datagrams_per_s')}: must be 0 to 10**12")
         if self.bytes_per_s is None and count == 0:
             raise ConfigError("rate.Fixed(): give bytes_per_s or datagrams_per_s")

@@ -40,9 +40,13 @@ TURN_SHIFT = 14
 class Publisher(Sender[T]):
     """Sends objects into a stream without blocking the event loop.
 
-    :func:`rstream.aio.publisher` makes it. Any number of tasks of one loop may send: messages go
-    out whole, in the order of the calls of ``send``. A cancelled ``send`` has sent nothing. Only
-    the loop's thread may use it.
+    :func:`rstream.aio.publisher` makes it::
+
+        async with rstream.aio.publisher("ticks") as pub:
+            await pub.send(b"101.5")
+
+    Any number of tasks of one loop may send: messages go out whole, in the order of the calls of
+    ``send``. A cancelled ``send`` has sent nothing. Only the loop's thread may use it.
 
     When the media driver dies, the next ``send`` starts it again and joins with a new session. A
     :class:`rstream.stream.Gap` in :meth:`events` reports data not known to be consumed.
@@ -194,19 +198,18 @@ class Publisher(Sender[T]):
     async def slowest_reader(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
     ) -> SlowestReader | None:
-        """The reader that has consumed least.
+        """The reader that has consumed least, as :meth:`rstream.stream.Publisher.slowest_reader`.
 
-        As :meth:`rstream.stream.Publisher.slowest_reader`.
+        A thread reads the driver's counters.
         """
         return await ThreadCall(super().slowest_reader).result()
 
     async def set_rate(self, rate: RateLimit, *, timeout_s: float = SET_RATE_TIMEOUT_S) -> None:
         """Change the rate, also for a ``send`` that waits.
 
-        As :meth:`rstream.stream.Publisher.set_rate`.
-
-        The last call counts. A scope of anyio or trio that cancels this call ends when the driver
-        has answered, or after ``timeout_s``.
+        As :meth:`rstream.stream.Publisher.set_rate`. When calls overlap, the last one
+        decides. A cancelled call still waits for the driver's answer, at most ``timeout_s``
+        seconds.
         """
         await self._settle()
         while (earlier := self._rate_call) is not None and earlier.is_running:
@@ -236,7 +239,7 @@ class Publisher(Sender[T]):
             position: in bytes of the stream; None: all that was sent so far.
             timeout_s: most seconds to wait; None: no limit.
         Returns:
-            False: not within ``timeout_s``.
+            Whether they have; False after ``timeout_s``.
         Raises:
             DriverLost: the driver died meanwhile.
             ClosedError: closed here.

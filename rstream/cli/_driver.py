@@ -82,7 +82,8 @@ def losses(driver_dir: str) -> int:
     )
     for one in found:
         print(
-            f"{one.observations},{one.bytes_lost},{local_time(one.first_ms)},{local_time(one.last_ms)},"
+            f"{one.observations},{one.bytes_lost},"
+            f"{local_time(one.first_ms)},{local_time(one.last_ms)},"
             f"{one.session_id},{one.stream_id},{one.channel},{one.source}"
         )
     print(f"{len(found)} loss entries")

@@ -1,4 +1,4 @@
-"""``rstream lab``: an experiment by name, or a scenario of the user's own."""
+"""``rstream lab``: run an experiment by name, or a scenario of the user's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ("run",)
 
-#: Runs of a scenario with --real.
+#: Default runs per law of a scenario with --real.
 REAL_SEEDS: Final = 3
 #: This experiment always uses sockets.
 ON_SOCKETS: Final = "E7"
@@ -33,14 +33,14 @@ def _refuse(text: str) -> int:
 
 
 def _refusal(options: Namespace) -> str | None:
-    """Why these options cannot be used; None: they can."""
+    """The reason why these options cannot be used; None when they can."""
     name: str | None = options.experiment
     if (name is None) == (options.scenario is None):
         return "give either an experiment (E1 ... E10) or --scenario FILE.toml"
     if name is not None and name not in EXPERIMENTS:
         return f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}"
     if options.real and name is not None and name not in REAL and name != ON_SOCKETS:
-        return f"{name} --real: there is real mode for {', '.join(REAL)}; leave --real out"
+        return f"{name} --real: only {', '.join(REAL)} run in real time; leave --real out"
     if options.queues and (options.real or name in ALWAYS_BY_AGENTS):
         reason = "cannot go with --real" if options.real else f"{name} always uses real agents"
         return f"--queues: {reason}; leave it out"
@@ -66,7 +66,7 @@ def _write(options: Namespace, plan: Plan, report: Report) -> None:
 
 
 def _baselines(options: Namespace) -> tuple[str, ...] | None:
-    """The laws to compare with; None: the option was not given."""
+    """The laws to compare with; None when the option is absent."""
     return None if options.baselines is None else tuple(filter(None, options.baselines.split(",")))
 
 

@@ -1,4 +1,10 @@
-"""The laboratory: the laws of rate and window in a closed loop, in virtual time, one law beside the other.
+"""The laboratory runs the laws of rate and window in a closed loop and compares them.
 
-The laws are the C ones of the transport; the queue engine (transport_ext/lab) moves positions instead of payload. ``rstream lab`` is its command line.
+It runs the C laws of the transport, in virtual time or on real sockets. ``rstream lab`` is its
+command line; docs/explanation/lab.md describes the experiments. Start in Python with::
+
+    from rstream.lab.experiments import EXPERIMENTS, Plan
+
+    report = EXPERIMENTS["E1"](Plan(seeds=2))
+    print(report.passed)
 """

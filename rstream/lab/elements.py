@@ -1,5 +1,7 @@
-"""What experiments with real agents need: an upstream that counts what it is asked for, a reader that asks in a pattern,
-and the two ends of a stream on drivers of their own in this process."""
+"""The parts of experiments with real agents: drivers, a counting upstream, a patterned reader.
+
+All of them live in this process; each driver stands for a host.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = (
     "TIMEOUT_S",
-    "Asker",
-    "Maker",
+    "CountingUpstream",
+    "PatternReader",
     "Timeout",
     "drivers",
+    "open_sink",
+    "open_source",
     "patterns",
-    "publisher_from",
-    "sink_to",
     "until",
 )
 
@@ -34,11 +36,15 @@ TIMEOUT_S: Final = 60.0
 
 
 class Timeout(RStreamError):
-    """An experiment stood still."""
+    """An experiment made no progress within its time limit."""
 
 
 def until(condition: Callable[[], bool], what: str, timeout_s: float = TIMEOUT_S) -> None:
-    """Wait for it; an experiment that stands still must say so."""
+    """Wait until ``condition()`` is true; ``what`` names it in the error.
+
+    Raises:
+        Timeout: the condition was still false after ``timeout_s`` seconds.
+    """
     deadline_s = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() >= deadline_s:
@@ -48,38 +54,43 @@ def until(condition: Callable[[], bool], what: str, timeout_s: float = TIMEOUT_S
 
 @contextmanager
 def drivers(count: int) -> Generator[list[str]]:
-    """Directories of embedded drivers in shared memory: as many hosts."""
+    """Start embedded drivers in shared memory, one per simulated host; yields their directories.
+
+    They are closed and their directories removed at the end of the ``with`` block.
+    """
     opened: list[Driver] = []
-    made: list[str] = []
+    folders: list[str] = []
     try:
         for _ in range(count):
-            made.append(tempfile.mkdtemp(prefix="rstream-lab-", dir="/dev/shm"))
-            opened.append(Driver(dir=made[-1] + "/driver"))
+            folders.append(tempfile.mkdtemp(prefix="rstream-lab-", dir="/dev/shm"))
+            opened.append(Driver(dir=folders[-1] + "/driver"))
         yield [driver.dir for driver in opened]
     finally:
         for driver in opened:
             driver.close()
-        for path in made:
+        for path in folders:
             shutil.rmtree(path, ignore_errors=True)
 
 
-class Maker(abc.Subscription):
-    """An upstream in a thread of its own. It makes what it is asked for at once, ``count`` at most; ``asked`` says how much the readers have asked for.
+class CountingUpstream(abc.Subscription):
+    """An upstream in a thread of its own: it makes each requested element at once.
 
-    Its thread ends when it is cancelled.
+    It makes at most ``count`` elements. ``demand`` returns how many elements the readers have
+    requested; ``beyond`` is the largest excess of elements made over that number. The thread ends
+    when the subscription is cancelled.
     """
 
     def __init__(
-        self, sink: abc.Subscriber[Any], payload: object, count: int, asked: Callable[[], int]
+        self, sink: abc.Subscriber[Any], payload: object, count: int, demand: Callable[[], int]
     ) -> None:
         self.made: int = 0
         self.requested: int = 0
         self.beyond: int = -(2**62)
-        self._sink, self._payload, self._count, self._asked = sink, payload, count, asked
+        self._sink, self._payload, self._count, self._demand = sink, payload, count, demand
         self._is_cancelled = False
         self._more = threading.Condition()
         sink.on_subscribe(self)
-        self._thread = threading.Thread(target=self._run, name="rstream-lab-maker", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="rstream-lab-upstream", daemon=True)
         self._thread.start()
 
     def request(self, n: int) -> None:
@@ -93,7 +104,7 @@ class Maker(abc.Subscription):
             self._more.notify()
 
     def extend(self, count: int) -> None:
-        """Make so many more, when they are asked for."""
+        """Allow ``count`` more elements; they are made when they are requested."""
         with self._more:
             self._count += count
             self._more.notify()
@@ -113,15 +124,20 @@ class Maker(abc.Subscription):
                 most = min(self.requested, self._count)
             while self.made < most:
                 self.made += 1
-                self.beyond = max(self.beyond, self.made - self._asked())
+                self.beyond = max(self.beyond, self.made - self._demand())
                 sink.on_next(payload)
 
 
-class Asker(abc.Subscriber[Any]):
-    """Asks in a pattern: ``sizes`` gives how many to ask for each time that all of the last were delivered but ``keep``."""
+class PatternReader(abc.Subscriber[Any]):
+    """A reader that requests elements in a pattern.
+
+    ``sizes`` gives the size of each request. The next request follows when at most ``keep``
+    elements of the earlier ones are still to come. ``beyond`` is the largest excess of elements
+    delivered over elements requested.
+    """
 
     def __init__(self, sizes: Iterator[int], keep: int = 0) -> None:
-        self.asked: int = 0
+        self.requested: int = 0
         self.delivered: int = 0
         self.beyond: int = -(2**62)
         self._sizes, self._keep = sizes, keep
@@ -129,20 +145,20 @@ class Asker(abc.Subscriber[Any]):
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
         self.subscription = subscription
-        self.ask()
+        self.request_next()
 
-    def ask(self) -> None:
+    def request_next(self) -> None:
         size = next(self._sizes, 0)
         if size:
-            self.asked += size  # first: what is made for it is not beyond it
+            self.requested += size  # before request(): elements may arrive during the call
             assert self.subscription is not None
             self.subscription.request(size)
 
     def on_next(self, item: object) -> None:
         self.delivered += 1
-        self.beyond = max(self.beyond, self.delivered - self.asked)
-        if self.asked - self.delivered <= self._keep:
-            self.ask()
+        self.beyond = max(self.beyond, self.delivered - self.requested)
+        if self.requested - self.delivered <= self._keep:
+            self.request_next()
 
     def cancel(self) -> None:
         assert self.subscription is not None
@@ -156,7 +172,7 @@ class Asker(abc.Subscriber[Any]):
 
 
 def patterns(seed: int, count: int) -> dict[str, Callable[[], Iterator[int]]]:
-    """How much is asked for at a time, ``count`` in all: one, seven, in bursts."""
+    """Request patterns by name, ``count`` elements each: one, seven, or bursts at a time."""
 
     def cut(sizes: Callable[[], int]) -> Iterator[int]:
         left = count
@@ -173,13 +189,16 @@ def patterns(seed: int, count: int) -> dict[str, Callable[[], Iterator[int]]]:
     }
 
 
-def sink_to(name: str, here: str, channel: str | None, window: int) -> stream.StreamSink[Any]:
-    """What sends raw bytes into a stream on one driver."""
+def open_sink(name: str, sink_dir: str, channel: str | None, window: int) -> stream.StreamSink[Any]:
+    """Open a sink that sends raw bytes into stream ``name`` by the driver in ``sink_dir``."""
     return stream.sink(
-        name, codec=codecs.raw(), channel=channel, dir=here, window=window, linger_s=0
+        name, codec=codecs.raw(), channel=channel, dir=sink_dir, window=window, linger_s=0
     )
 
 
-def publisher_from(name: str, there: str, channel: str | None) -> abc.Publisher[Any]:
-    """What reads them on another one; on the same one: in shared memory."""
-    return stream.source(name, codec=codecs.raw(), channel=channel, dir=there)
+def open_source(name: str, source_dir: str, channel: str | None) -> abc.Publisher[Any]:
+    """Open a source of raw bytes from stream ``name`` by the driver in ``source_dir``.
+
+    ``channel`` None: shared memory, so ``source_dir`` must be the sink's own driver.
+    """
+    return stream.source(name, codec=codecs.raw(), channel=channel, dir=source_dir)

@@ -1,24 +1,35 @@
 """A scenario of the user's own, in TOML:
 
     seconds = 20
-    rtt_ms = 1.0                      # optional, as all that follows but receivers
+    # Optional, as all other keys except receivers.
+    rtt_ms = 1.0
     buffer_mib = 4
     loss = 0.001
     link_mb_s = 1000
-    queues = true                     # by queues without payload; else up to 16 receivers are real media drivers on a wire in memory
-    real = true                       # by such drivers on sockets of the loopback, in real time; rtt_ms and link_mb_s are then the loopback's
-    laws = ["adaptive", "credit"]     # one beside the other
-    [parameters.adaptive]             # of a law, as its report prints them
+    # Use queues without payload. Otherwise up to 16 receivers are real media drivers.
+    queues = true
+    # Run in real time on the loopback interface, whose round trip and link replace
+    # rtt_ms and link_mb_s.
+    real = true
+    # The laws to compare.
+    laws = ["adaptive", "credit"]
+    # Parameters of a law, as its report prints them.
+    [parameters.adaptive]
     target_delay_ns = 10e6
 
     [[receivers]]
-    count = 3                         # so many alike
-    capacity_mb_s = 100               # or [[0, 100], [5, 40]]: from second, MB/s; or trace = "file"
+    # So many receivers with these values.
+    count = 3
+    # Or [[0, 100], [5, 40]]: pairs of second and MB/s; or trace = "file".
+    capacity_mb_s = 100
     noise = 0.15
-    pauses = [[3.0, 0.2]]             # at second, seconds
-    dies_s = 8.0                      # or hangs_s, with evict_after_s
+    # Pairs of start and length, in seconds.
+    pauses = [[3.0, 0.2]]
+    # Or hangs_s, with evict_after_s.
+    dies_s = 8.0
 
-A trace file has a line "second MB/s" for each change, in order; what follows # is a comment. Its path is relative to the scenario's.
+A trace file has one line "second MB/s" for each change, in order. A # begins a comment. The path
+is relative to the scenario file.
 """
 
 from __future__ import annotations
@@ -69,7 +80,7 @@ _RECEIVERS_MAX: Final = 4000
 
 
 class _Table:
-    """A TOML table whose every use knows what it is called."""
+    """A TOML table; its errors name the file, the table and the key."""
 
     def __init__(
         self, path: Path, where: str, values: Mapping[str, Any], known: tuple[str, ...]
@@ -143,7 +154,8 @@ def _trace(path: Path) -> tuple[tuple[float, float], ...]:
             ) from None
         if not (0 <= at_s < math.inf and 0 <= rate < math.inf) or (levels and at_s < levels[-1][0]):
             raise ConfigError(
-                f"trace {path}, line {number}: {line!r}; times must not go back, numbers not be negative"
+                f"trace {path}, line {number}: {line!r}; "
+                "times must not go back, numbers must not be negative"
             )
         levels.append((at_s, rate * MB))
     if not levels:
@@ -181,10 +193,14 @@ def _receivers(path: Path, values: object) -> tuple[Consumer, ...]:
             )
         table = _Table(path, f"receivers {number}: ", cast("Mapping[str, Any]", entry), _RECEIVER)
         consumer = Consumer(
-            levels=_levels(table), noise=table.number("noise", 0.0, 0, 10), noise_s=table.number("noise_ms", 10.0, 0.1, 1e4) / 1e3, pauses=table.pairs("pauses"),
-            dies_s=table.number("dies_s", math.inf, 0, 1e6), hangs_s=table.number("hangs_s", math.inf, 0, 1e6),
+            levels=_levels(table),
+            noise=table.number("noise", 0.0, 0, 10),
+            noise_s=table.number("noise_ms", 10.0, 0.1, 1e4) / 1e3,
+            pauses=table.pairs("pauses"),
+            dies_s=table.number("dies_s", math.inf, 0, 1e6),
+            hangs_s=table.number("hangs_s", math.inf, 0, 1e6),
             evict_after_s=table.number("evict_after_s", math.inf, 0.001, 1e6),
-        )  # fmt: skip
+        )
         count = table.number("count", 1, 1, _RECEIVERS_MAX)
         if count != int(count):
             raise table.wrong("count", "a whole number")
@@ -225,10 +241,10 @@ def _laws(top: _Table) -> tuple[Law, ...]:
 
 
 def load(path: Path) -> tuple[Scenario, tuple[Law, ...]]:
-    """A scenario and the laws to run it under.
+    """Read a scenario and the laws to run it under from a TOML file.
 
     Raises:
-        ConfigError: with the file, the key and what it must be.
+        ConfigError: the file is wrong; the text names the file, the key and the valid values.
     """
     try:
         values = tomllib.loads(path.read_text())
@@ -236,13 +252,21 @@ def load(path: Path) -> tuple[Scenario, tuple[Law, ...]]:
         raise ConfigError(f"scenario {path}: {error}") from None
     top = _Table(path, "", values, _TOP)
     sender = Sender(
-        rtt_s=top.number("rtt_ms", 1.0, 0.001, 1e4) / 1e3, link_rate=top.number("link_mb_s", 1000.0, 0.01, 1e6) * MB, loss=top.number("loss", 0.0, 0, 0.9),
-        control_loss=top.number("control_loss", 0.0, 0, 1), app_rate=top.number("app_mb_s", 0.0, 0, 1e6) * MB, mtu=int(top.number("mtu", 1408, 64, 65504)),
+        rtt_s=top.number("rtt_ms", 1.0, 0.001, 1e4) / 1e3,
+        link_rate=top.number("link_mb_s", 1000.0, 0.01, 1e6) * MB,
+        loss=top.number("loss", 0.0, 0, 0.9),
+        control_loss=top.number("control_loss", 0.0, 0, 1),
+        app_rate=top.number("app_mb_s", 0.0, 0, 1e6) * MB,
+        mtu=int(top.number("mtu", 1408, 64, 65504)),
         receiver_timeout_s=top.number("receiver_timeout_s", 5.0, 0.001, 1e3),
-    )  # fmt: skip
+    )
     consumers = _receivers(path, values.get("receivers"))
     scenario = group(
-        str(values.get("name", path.stem)), top.number("seconds", None, 0.01, 3600), consumers, sender=sender,
-        buffer_bytes=top.number("buffer_mib", 4.0, 0.01, 470) * (1 << 20), step_s=5e-4 if len(consumers) > 100 else 1e-4,
-    )  # fmt: skip
+        str(values.get("name", path.stem)),
+        top.number("seconds", None, 0.01, 3600),
+        consumers,
+        sender=sender,
+        buffer_bytes=top.number("buffer_mib", 4.0, 0.01, 470) * (1 << 20),
+        step_s=5e-4 if len(consumers) > 100 else 1e-4,
+    )
     return replace(scenario, queues=top.flag("queues"), real=top.flag("real")), _laws(top)

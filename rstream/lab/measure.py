@@ -1,4 +1,4 @@
-"""Figures out of a run, each as the experiments define it."""
+"""The figures of a run, as the experiments define them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ __all__ = (
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which that share of them lies."""
+    """The value below which a ``share`` (0..1) of the values lies; NaN for no values."""
     ordered = sorted(values)
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else math.nan
 
 
 def drained_index(run: Run, image: int) -> int:
-    """The sample in which an image's queue has drained after the application's end: from then on its capacity is nobody's."""
+    """The index of the sample in which an image's queue is empty after the application's end.
+
+    Capacity after that sample is not part of the utilisation.
+    """
     consumed = run.image("consumed", image)
     at = run.index(run.scenario.senders[run.scenario.images[image].sender].ends_s)
     while at < len(consumed) - 1 and consumed[at] < consumed[-1]:
@@ -38,14 +41,17 @@ def drained_index(run: Run, image: int) -> int:
 
 
 def utilisation(run: Run, image: int) -> float:
-    """Bytes delivered / integral of the capacity over the same time, queue empty at both ends (a run begins with empty queues)."""
+    """Bytes delivered, divided by the integral of the capacity over the same time.
+
+    The queue is empty at both ends of that time, so the value is at most 1.
+    """
     at = drained_index(run, image)
     capacity = run.image("capacity", image)[at]
     return run.image("consumed", image)[at] / capacity if capacity > 0 else math.nan
 
 
 def slowest(run: Run) -> int:
-    """The traced image whose consumer could take least and is alive at the end."""
+    """The traced image with the least total capacity, among those alive at the end."""
     living = [
         i
         for i in range(min(run.scenario.traced, len(run.scenario.images)))
@@ -55,13 +61,13 @@ def slowest(run: Run) -> int:
 
 
 def overrun_share(run: Run) -> float:
-    """Bytes that found a buffer full, of those that arrived at all of them."""
+    """The share of bytes that met a full buffer, among the bytes that arrived at all buffers."""
     arrived = run.sender("sent")[-1] * len(run.scenario.images)
     return sum(run.results("overrun")) / arrived if arrived > 0 else 0.0
 
 
 def mean_rate(run: Run, column: str, from_s: float, to_s: float, sender: int = 0) -> float:
-    """Mean growth per second of a counted column."""
+    """Mean growth per second of a column that counts."""
     values, first, last = run.sender(column, sender), run.index(from_s), run.index(to_s)
     return (values[last] - values[first]) / (run.times[last] - run.times[first])
 
@@ -74,7 +80,11 @@ def reach_s(
     hold_s: float = 0.2,
     bin_s: float = 0.01,
 ) -> float:
-    """Time until what is sent is within ``share`` of ``target``: in a bin of ``bin_s``, and in the mean over the ``hold_s`` that begin there."""
+    """Seconds from ``since_s`` until the sending rate is within ``share`` of ``target``.
+
+    It must be so in one bin of ``bin_s``, and in the mean over ``hold_s`` from the same sample on.
+    ``inf``: never.
+    """
     sent, width, hold = (
         run.sender("sent"),
         round(bin_s / run.scenario.sample_s),
@@ -92,6 +102,6 @@ def reach_s(
 
 
 def jain(values: Sequence[float]) -> float:
-    """1: all alike; 1/n: one has everything."""
+    """Jain's fairness index: 1 when all values are equal, 1/n when one has everything."""
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if squares > 0 else 0.0

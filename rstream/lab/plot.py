@@ -1,4 +1,7 @@
-"""Pictures of runs, one law beside the other: rate and limit, delivered rate, fill, fill NAKs over time. A PNG, or an HTML file that needs nothing else."""
+"""Plots of runs side by side: rate and limit, delivered rate, fill, fill NAKs over time.
+
+The result is a PNG file, or one HTML file that contains the picture.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ("COLUMNS_MAX", "draw")
 
-COLUMNS_MAX: Final = 6  # runs side by side; what is more is left out, and said
+COLUMNS_MAX: Final = 6  # runs side by side; the HTML file names the runs left out
 BIN_S: Final = 0.02
 RATE_MOST_MB_S: Final = 400.0
 _TITLES: Final = (
@@ -30,7 +33,7 @@ _TITLES: Final = (
 
 
 def _rates(run: Run, column: str, sender: int, scale: float) -> tuple[list[float], list[float]]:
-    """Growth of a counted column per second, in bins."""
+    """Times, and growth per second of a column that counts, in bins."""
     values, width = run.sender(column, sender), max(1, round(BIN_S / run.scenario.sample_s))
     firsts = range(0, len(values) - width, width)
     return [run.times[i] for i in firsts], [
@@ -50,7 +53,7 @@ def _draw_run(axes: Any, run: Run) -> None:
         label = f"sender {number}" if last else "sent"
         axes[0].plot(*_rates(run, "sent", number, 1e6), label=label, linewidth=0.9)
         limit = run.sender("limit", number)
-        if min(limit) < 1e11:  # more is no limit
+        if min(limit) < 1e11:  # a higher value means: no limit
             axes[0].plot(
                 *_thin(run, limit, 1e6),
                 linestyle="--",
@@ -65,7 +68,10 @@ def _draw_run(axes: Any, run: Run) -> None:
 
 
 def _top_mb_s(sketches: Sequence[Sketch]) -> float:
-    """Of the rates' axis, which all columns share: above the highest of all runs, unless that is a peak of a start."""
+    """The top of the rate axis that all columns share, in MB/s.
+
+    It lies above the highest rate of all runs, but a peak at a start does not raise it further.
+    """
     rates = (
         _rates(sketch.run, "sent", number, 1e6)[1]
         for sketch in sketches
@@ -114,10 +120,10 @@ def _figure(sketches: Sequence[Sketch]) -> bytes:
 
 
 def draw(path: Path, title: str, sketches: Sequence[Sketch], text: str) -> None:
-    """Writes PNG or HTML, by the file's suffix.
+    """Write a PNG or HTML file, by the suffix of ``path``.
 
     Raises:
-        ConfigError: another suffix, nothing to draw, or no matplotlib.
+        ConfigError: another suffix, nothing to draw, or matplotlib is missing.
     """
     if path.suffix not in (".png", ".html"):
         raise ConfigError(f"--plot {path}: the name must end in .png or .html")
@@ -131,7 +137,9 @@ def draw(path: Path, title: str, sketches: Sequence[Sketch], text: str) -> None:
     left_out = [sketch.title for sketch in sketches[COLUMNS_MAX:]]
     note = f"<p>Not drawn: {html.escape(', '.join(left_out))}</p>" if left_out else ""
     path.write_text(
-        f'<!doctype html><meta charset="utf-8"><title>{html.escape(title)}</title><body style="font-family:sans-serif"><h1>{html.escape(title)}</h1>'
-        f'<img style="max-width:100%" alt="rate, limit, fill and fill NAKs over time" src="data:image/png;base64,{base64.b64encode(image).decode()}">'
+        f'<!doctype html><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f'<body style="font-family:sans-serif"><h1>{html.escape(title)}</h1>'
+        '<img style="max-width:100%" alt="rate, limit, fill and fill NAKs over time" '
+        f'src="data:image/png;base64,{base64.b64encode(image).decode()}">'
         f"{note}<pre>{html.escape(text)}</pre></body>\n"
     )

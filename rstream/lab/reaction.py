@@ -1,6 +1,7 @@
-"""How fast the adaptive law reacts, and what headroom a buffer has, where a consumer drains at the rate.
+"""The adaptive law's reaction time and a buffer's headroom, for a consumer at the current rate.
 
-The law is the C one (``flow/reaction.h``); this module only turns seconds into nanoseconds and back.
+The law is the C one (``transport_ext/flow/reaction.h``); this module converts seconds and
+nanoseconds. Rates are bytes per second, times seconds.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from rstream import _core
 __all__ = ("DETECT_S", "TARGET_DELAY_S", "buffer_for_margin", "margin", "reaction_s")
 
 _TARGET_DELAY_NS, _DETECT_NS = _core.lab_defaults()
-#: How long a message may wait in a reader's buffer.
+#: L: how long a message may wait in a reader's buffer.
 TARGET_DELAY_S: Final = _TARGET_DELAY_NS / 1e9
-#: How long a stop costs beyond the reaction time: a host finds it only when its threads come round.
+#: D: time beyond the reaction time until a host notices a stop, because its threads take turns.
 DETECT_S: Final = _DETECT_NS / 1e9
 
 
@@ -29,21 +30,21 @@ def _reaction(
 def reaction_s(
     buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = TARGET_DELAY_S
 ) -> float:
-    """The time until a cut of the rate is felt at the consumer: a round trip and a window."""
+    """T: seconds until a cut of the rate reaches the consumer: a round trip and a window."""
     return _reaction(buffer_bytes, rate, rtt_s, target_delay_s)[1] / 1e9
 
 
 def margin(
     buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = TARGET_DELAY_S
 ) -> float:
-    """The headroom X. A larger buffer never has less."""
+    """X: the headroom of a buffer. A larger buffer never has less."""
     return _reaction(buffer_bytes, rate, rtt_s, target_delay_s)[2]
 
 
 def buffer_for_margin(
     wanted: float, rate: float, rtt_s: float, target_delay_s: float = TARGET_DELAY_S
 ) -> float:
-    """The smallest buffer (whole KiB) with that headroom; one that has exactly enough counts."""
+    """The smallest buffer with at least the ``wanted`` headroom, in bytes (whole KiB)."""
     low, high = 1, 1 << 20
     while low < high:
         middle = (low + high) // 2

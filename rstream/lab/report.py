@@ -1,6 +1,13 @@
-"""What an experiment says: figures with confidence intervals, limits, and whether they hold.
+"""The result of an experiment: figures with confidence intervals, and a verdict on their limits.
 
-JSON: {"experiment": "E1", "passed": true, "figures": {name: {...}}, "baselines": {law: {name: {...}}}}.
+Its JSON form::
+
+    {
+      "experiment": "E1",
+      "passed": true,
+      "figures": {NAME: {...}},
+      "baselines": {LAW: {NAME: {...}}}
+    }
 """
 
 from __future__ import annotations
@@ -17,15 +24,46 @@ if TYPE_CHECKING:
 
 __all__ = ("Figure", "Report", "interval")
 
-#: Student's t, two-sided 95 %, by degrees of freedom; beyond, the normal's.
+#: Student's t, two-sided 95 %, by degrees of freedom from 1 on; the last one serves for more.
 _T: Final = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
+    12.706,
+    4.303,
+    3.182,
+    2.776,
+    2.571,
+    2.447,
+    2.365,
+    2.306,
+    2.262,
+    2.228,
+    2.201,
+    2.179,
+    2.160,
+    2.145,
+    2.131,
+    2.120,
+    2.110,
+    2.101,
+    2.093,
+    2.086,
+    2.080,
+    2.074,
+    2.069,
+    2.064,
+    2.060,
+    2.056,
+    2.052,
+    2.048,
+    2.045,
+    2.042,
+)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and the ends of its 95 % confidence interval. One value that is not finite makes all of them so: it must not vanish in a mean."""
+    """Mean and both ends of its 95 % confidence interval.
+
+    One value that is not finite is returned as all three, so that a mean cannot hide it.
+    """
     if not values or not all(math.isfinite(value) for value in values):
         worst = (
             math.nan
@@ -43,8 +81,11 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured quantity over all seeds. With a limit it decides: the whole confidence interval must lie on the good side; where the limit is one of
-    every single run (``of_every``: never, at most), every value must."""
+    """One measured quantity over all seeds, with an optional limit.
+
+    The whole confidence interval must lie on the good side of the limit. With ``of_every`` every
+    value must.
+    """
 
     name: str
     values: tuple[float, ...]
@@ -59,7 +100,7 @@ class Figure:
 
     @property
     def passed(self) -> bool:
-        """True where there is no limit."""
+        """Whether the limit holds; True without a limit."""
         _, low, high = interval(self.values)
         if self.of_every:
             low, high = min(self.values), max(self.values)
@@ -69,7 +110,7 @@ class Figure:
 
     @property
     def worst(self) -> float:
-        """The value that is nearest to a limit, or furthest beyond it."""
+        """The value nearest to a limit, or furthest beyond it."""
 
         def room(value: float) -> float:
             return min(
@@ -110,13 +151,13 @@ class Figure:
 
 
 def _number(value: float) -> float | str:
-    """JSON has no infinity."""
+    """The value, or its text when it is not finite: JSON has no infinity."""
     return value if math.isfinite(value) else str(value)
 
 
 @dataclass(slots=True)
 class Report:
-    """An experiment's result."""
+    """The result of an experiment or scenario: figures of our law and of the others."""
 
     experiment: str
     figures: list[Figure]
@@ -128,12 +169,12 @@ class Report:
     notes: list[str] = field(default_factory=list[str])
     law: str = "adaptive"
     is_judged: bool = True
-    #: On real sockets: what a receiver can take, bytes per second.
+    #: On real sockets: the capacity of a receiver, in bytes per second. None: virtual time.
     real_capacity: float | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether all limits hold; true where there are none by intention."""
+        """Whether all limits hold; True for a scenario, which has none."""
         if not self.is_judged:
             return True
         judged = [figure for figure in self.figures if figure.is_judged]

@@ -1,6 +1,6 @@
-"""What a run consists of: senders with a law each, consumers with a capacity over time, images between them.
+"""The parts of a run: senders with a law each, consumers with a capacity, images between them.
 
-Times are seconds, rates bytes per second, as a user writes them; ``engine.py`` turns them into the records of the C engine.
+Times are in seconds and rates in bytes per second; ``engine.py`` converts them for the C engines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ BUFFER: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a law of the laboratory is made of: rate, window of the group, window of a receiver, and whether receivers report."""
+    """The parts of a law: rate limit, flow control of the group, window of a receiver, fill NAKs.
+
+    ``reports``: whether receivers send fill NAKs.
+    """
 
     rate: str
     fc: str
@@ -41,7 +44,7 @@ class Kind:
     reports: bool
 
 
-#: The laws by the names that scenarios and reports use; each with the ``fc`` it needs.
+#: The laws by the names in scenarios and reports, each with the ``fc`` it needs.
 LAWS: Final[Mapping[str, Kind]] = {
     "adaptive": Kind("adaptive", "max", "static", True),
     "adaptive-auto": Kind("adaptive", "max", "auto", True),
@@ -52,13 +55,17 @@ LAWS: Final[Mapping[str, Kind]] = {
     "static": Kind("unlimited", "max", "static", False),
     "cubic": Kind("unlimited", "min", "cubic", False),
 }
-#: What a forger does; the order is that of the engine.
+#: The kinds of forgery, in the order of the engine.
 FORGERIES: Final = ("fresh", "stranger", "name", "replay")
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law with its parameters: fields of the engine's sender and image records (``initial``, ``window_ns``, ``buffer_bytes``, ...)."""
+    """A law with its parameters.
+
+    They are fields of the engine's sender and image records: ``initial``, ``window_ns``,
+    ``buffer_bytes`` and others.
+    """
 
     name: str = "adaptive"
     parameters: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -66,7 +73,10 @@ class Law:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """A publication: its law, its way, and what its application has to send (``app_rate`` 0: always something)."""
+    """A publication: its law, its network path, and the rate of its application.
+
+    ``app_rate`` 0: the application always has something to send.
+    """
 
     law: Law = field(default_factory=Law)
     rtt_s: float = 1e-3
@@ -86,7 +96,11 @@ class Sender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """A process that reads. ``levels``: (from second, bytes per second); ``pauses``: (at second, seconds)."""
+    """A process that reads.
+
+    ``levels`` are pairs (from second, bytes per second); ``pauses`` are pairs (start, length) in
+    seconds.
+    """
 
     levels: tuple[tuple[float, float], ...] = ((0.0, 100 * MB),)
     noise: float = 0.0
@@ -101,7 +115,7 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A sender's stream at a consumer."""
+    """The stream of one sender at one consumer."""
 
     sender: int
     consumer: int
@@ -110,7 +124,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Liar:
-    """A receiver whose fill NAKs say what is not so, while its status messages are true."""
+    """A receiver that sends false fill NAKs, while its status messages are true."""
 
     image: int
     from_s: float
@@ -123,7 +137,7 @@ class Liar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forger:
-    """Somebody who is no receiver of the group and sends fill NAKs. ``kind``: one of FORGERIES."""
+    """A host outside the group that sends fill NAKs. ``kind``: one of FORGERIES."""
 
     sender: int
     kind: str
@@ -138,8 +152,14 @@ class Forger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One run but for its seed. ``agents``: by the real media drivers on a wire in memory instead of the queue engine; ``real``: by them on sockets of
-    the loopback, in real time, whatever ``agents`` says. ``queues``: by the queue engine, wherever an experiment takes place in virtual time."""
+    """Everything that defines a run, except the seed.
+
+    Without the following flags the queue engine runs it.
+
+    * ``agents``: real media drivers, on a network in memory.
+    * ``queues``: the queue engine, also where an experiment would use real agents in virtual time.
+    * ``real``: real media drivers on sockets of the loopback, in real time; overrides ``agents``.
+    """
 
     name: str
     seconds: float
@@ -156,15 +176,27 @@ class Scenario:
     real: bool = False
 
     def under(self, law: Law) -> Scenario:
-        """The same with another law at every sender."""
+        """The same scenario with another law at every sender."""
         return replace(self, senders=tuple(replace(sender, law=law) for sender in self.senders))
 
 
 def group(
-    name: str, seconds: float, consumers: tuple[Consumer, ...], *, buffer_bytes: float = BUFFER, drain_s: float = 1.0,
-    step_s: float = 1e-4, sample_s: float = 1e-3, sender: Sender | None = None, liars: tuple[Liar, ...] = (), forgers: tuple[Forger, ...] = (),
-) -> Scenario:  # fmt: skip
-    """One sender, an image at each consumer. The application sends for ``seconds``; then the queues have ``drain_s`` to drain."""
+    name: str,
+    seconds: float,
+    consumers: tuple[Consumer, ...],
+    *,
+    buffer_bytes: float = BUFFER,
+    drain_s: float = 1.0,
+    step_s: float = 1e-4,
+    sample_s: float = 1e-3,
+    sender: Sender | None = None,
+    liars: tuple[Liar, ...] = (),
+    forgers: tuple[Forger, ...] = (),
+) -> Scenario:
+    """A scenario of one sender with an image at each consumer.
+
+    The application sends for ``seconds``; then the queues have ``drain_s`` seconds to drain.
+    """
     return Scenario(
         name=name,
         seconds=seconds + drain_s,

@@ -1,8 +1,12 @@
-"""The same search for every law: so many trials over its own parameters, on one training scenario, on seeds that no experiment uses.
+"""The search for the best parameters of a law; it is the same for every law.
 
-A trial is a random point of the law's ranges (uniform in the logarithm where marked); the first one is the law as it stands. The score is
-utilisation - 0.2 * p99 queue / buffer - 20 * overrun share: a law may trade a queue for use, an overrun counts as a failure. Beside it two senders of one
-receiver, who began at 90 and 10 %: what Jain's index is short of 0.95 is taken off, for a law must not buy use with unfairness.
+* A trial is a random point within the ranges of the law's parameters. The first trial is the law
+  with its default values.
+* All trials run on one training scenario, on seeds that no experiment uses.
+* The score is utilisation - 0.2 * p99 queue / buffer - 20 * overrun share. A law may trade queue
+  for utilisation; an overrun counts as a failure.
+* In a second scenario a second sender joins the only sender of a receiver. The amount by which
+  Jain's index falls short of 0.95 is subtracted, so that a law cannot gain by unfairness.
 """
 
 from __future__ import annotations
@@ -28,18 +32,31 @@ QUEUE_WEIGHT: Final = 0.2
 OVERRUN_WEIGHT: Final = 20.0
 FAIR: Final = 0.95
 
-#: (least, most, is_logarithmic) by parameter. Credit has none: its window is the free buffer. A seed of the search is the law's name.
+#: (least, most, is_logarithmic) by parameter. Credit has none: its window is the free buffer.
 SPACES: Final[Mapping[str, Mapping[str, tuple[float, float, bool]]]] = {
     "adaptive": {"target_delay_ns": (4e6, 20e6, True)},
     "nak": {
-        "initial": (5e7, 1e9, True), "window_ns": (5e6, 1e8, True), "step_share": (1e-3, 5e-2, True), "cut50": (0.02, 0.3, False),
-        "cut75": (0.1, 0.5, False), "cut87": (0.2, 0.7, False), "cut100": (0.4, 0.9, False),
+        "initial": (5e7, 1e9, True),
+        "window_ns": (5e6, 1e8, True),
+        "step_share": (1e-3, 5e-2, True),
+        "cut50": (0.02, 0.3, False),
+        "cut75": (0.1, 0.5, False),
+        "cut87": (0.2, 0.7, False),
+        "cut100": (0.4, 0.9, False),
     },
-    "aimd": {"initial": (2e7, 2e8, True), "increase": (1e5, 2e7, True), "decrease": (0.4, 0.98, False)},
+    "aimd": {
+        "initial": (2e7, 2e8, True),
+        "increase": (1e5, 2e7, True),
+        "decrease": (0.4, 0.98, False),
+    },
     "static": {"buffer_bytes": (65536, BUFFER, True)},
-    "cubic": {"buffer_bytes": (262144, BUFFER, True), "cubic_rtt_ns": (1e5, 1e7, True), "cubic_tcp": (0, 1, False)},
+    "cubic": {
+        "buffer_bytes": (262144, BUFFER, True),
+        "cubic_rtt_ns": (1e5, 1e7, True),
+        "cubic_tcp": (0, 1, False),
+    },
     "credit": {},
-}  # fmt: skip
+}
 _WHOLE: Final = frozenset({"cubic_tcp", "buffer_bytes"})
 
 
@@ -60,7 +77,7 @@ def training() -> Scenario:
 
 
 def score(outcome: Run) -> float:
-    """What the search makes large."""
+    """The score that the search maximises."""
     queue = quantile(outcome.sender("queue_most"), 0.99) / BUFFER
     return (
         utilisation(outcome, slowest(outcome))
@@ -70,7 +87,7 @@ def score(outcome: Run) -> float:
 
 
 def two_senders(law: Law) -> Scenario:
-    """The second one comes when the first one has everything."""
+    """Two senders of one receiver; the second one joins when the first one has all of it."""
     senders = tuple(Sender(law=law, begins_s=float(i)) for i in range(2))
     return Scenario(
         name="training",
@@ -84,7 +101,7 @@ def two_senders(law: Law) -> Scenario:
 
 
 def unfairness(outcome: Run) -> float:
-    """What Jain's index over the last two seconds is short of 0.95."""
+    """The amount by which Jain's index over the last two seconds falls short of 0.95."""
     return max(
         0.0, FAIR - jain([mean_rate(outcome, "delivered_sum", 10.0, 11.9, i) for i in range(2)])
     )
@@ -95,13 +112,13 @@ def _judge(law: Law) -> float:
     return sum(score(run(world.under(law), seed)) - unfairness(run(shared, seed)) for seed in SEEDS)
 
 
-def _point(dice: random.Random, space: Mapping[str, tuple[float, float, bool]]) -> dict[str, float]:
+def _point(rng: random.Random, space: Mapping[str, tuple[float, float, bool]]) -> dict[str, float]:
     point: dict[str, float] = {}
     for name, (least, most, is_logarithmic) in space.items():
         value = (
-            math.exp(dice.uniform(math.log(least), math.log(most)))
+            math.exp(rng.uniform(math.log(least), math.log(most)))
             if is_logarithmic
-            else dice.uniform(least, most)
+            else rng.uniform(least, most)
         )
         point[name] = float(round(value)) if name in _WHOLE or value > 1000 else round(value, 4)
     return point
@@ -111,13 +128,16 @@ _found: dict[tuple[str, int], Law] = {}
 
 
 def tuned(name: str, trials: int = TRIALS) -> Law:
-    """The best of the trials; searched once per process. The search's own dice are seeded by the law's name, so it finds the same again."""
+    """The law with the best parameters of ``trials`` trials; searched once per process.
+
+    The law's name is the seed of the search, so every process finds the same parameters.
+    """
     key = (name, trials)
     if key not in _found:
-        space, dice = SPACES.get(name, {}), random.Random(f"rstream lab {name}")
+        space, rng = SPACES.get(name, {}), random.Random(f"rstream lab {name}")
         points: list[dict[str, float]] = [
             {},
-            *(_point(dice, space) for _ in range(trials - 1 if space else 0)),
+            *(_point(rng, space) for _ in range(trials - 1 if space else 0)),
         ]
         best = max(points, key=lambda point: _judge(Law(name, point)))
         _found[key] = Law(name, best)

@@ -1,4 +1,4 @@
-"""A scenario of the user's own under the laws it names: figures without limits, so nothing to fail."""
+"""Run a scenario of the user's own under the laws that it names: figures without limits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def look(run: Run) -> dict[str, float]:
 
 
 def run_user_scenario(path: Path, plan: Plan, *, is_real: bool = False) -> Report:
-    """The first law stands in ``figures``, the others in ``baselines``. ``passed`` says that it ran: a scenario has no limits.
+    """Run a scenario file under each of its laws.
+
+    The report has the first law in ``figures`` and the others in ``baselines``. It passes when the
+    scenario ran, because a scenario has no limits.
 
     Raises:
         ConfigError: the file is wrong.
@@ -55,6 +58,12 @@ def run_user_scenario(path: Path, plan: Plan, *, is_real: bool = False) -> Repor
     }
     first, *others = laws
     return Report(
-        scenario.name, seen[first.name], first.parameters, {law.name: seen[law.name] for law in others}, {law.name: law.parameters for law in others},
-        notes=notes_of(plan), law=first.name, is_judged=False,
-    )  # fmt: skip
+        scenario.name,
+        seen[first.name],
+        first.parameters,
+        {law.name: seen[law.name] for law in others},
+        {law.name: law.parameters for law in others},
+        notes=notes_of(plan),
+        law=first.name,
+        is_judged=False,
+    )

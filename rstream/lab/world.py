@@ -1,13 +1,16 @@
-"""Where an experiment takes place, and how large it is there: what a receiver can take, and all that goes with it.
+"""The world of an experiment: the engine that runs it, and the capacity of a receiver there.
 
-In virtual time the media drivers themselves carry out what has up to 16 receivers; beyond, and where it is wanted, the queue engine does.
+Engines. In virtual time real media drivers run scenarios of up to 16 receivers. The queue engine
+runs larger ones, and all of them on request.
 
-The experiments are written for 100 MB/s. On real sockets one thread carries every driver of a run, so the capacity is what this machine can carry, and
-buffers and the laws' parameters in bytes shrink with it: their times (B/c, the windows) stay.
+Scale. The experiments are written for 100 MB/s. On real sockets one thread carries every driver of
+a run, so the capacity is what this machine can carry. Buffers, and parameters of the laws in bytes,
+shrink with it. Times (B/c, the windows) stay the same.
 
-A driver drops what lies half a term beyond what was consumed, and terms are powers of two: only of such a buffer nothing more is taken than it holds. So the
-capacity is 100 MB/s over a power of two, and an experiment that needs a buffer of another length takes the power of two below it, with less capacity.
-So it does in virtual time, by drivers.
+Buffers. A driver accepts data up to half a term beyond the consumer, and terms are powers of two.
+So only a buffer of such a length bounds what the driver accepts. Therefore the capacity is 100 MB/s
+divided by a power of two. An experiment that needs another buffer takes the power of two below it,
+with less capacity. Drivers in virtual time do the same.
 """
 
 from __future__ import annotations
@@ -27,22 +30,23 @@ if TYPE_CHECKING:
 
 __all__ = ("AGENTS_MOST", "FULL", "QUEUES", "STEP_S", "VIRTUAL", "World", "fitting", "measured")
 
-#: What the experiments are written for: bytes per second.
+#: The capacity that the experiments are written for, in bytes per second.
 FULL: Final = 100 * MB
-#: Receivers that real agents carry in virtual time; the queue engine is held against them at eight (tests/lab/test_agents.py).
+#: Most receivers that real agents run in virtual time. tests/lab/test_agents.py compares the
+#: engines at eight receivers.
 AGENTS_MOST: Final = 16
-#: Of the measured rate; the rest is for bursts, repairs, and what else the machine does.
+#: Share of the measured rate; the rest is for bursts, repair, and other load of the machine.
 SHARE: Final = 1 / 3
 LEAST: Final = FULL / 64
-#: How long the thread that carries all drivers takes to come round, in nearly all steps: one that takes longer is late.
+#: Nearly all steps of the thread that carries all drivers are shorter; a longer one is late.
 STEP_S: Final = 0.0005
-#: What drivers find a round trip of 1 ms to be in virtual time, where a step is 0.05 ms.
+#: A round trip of 1 ms as drivers measure it in virtual time, where a step is 0.05 ms.
 VIRTUAL_RTT_S: Final = 0.00105
-#: In a buffer so short W is as long as the round trip that drivers find.
+#: In a buffer this short, W equals the round trip that drivers measure.
 _SHORT_BUFFER_S: Final = 0.0025
 _BUFFER_LEAST: Final = 65536
 _HALF_TERM_LEAST: Final = 32768
-#: A buffer may be so much shorter than that: it gets as much more capacity instead.
+#: A buffer may be shorter than that by this factor; its capacity grows by the same factor.
 _SHORT: Final = 0.8
 _SCALED: Final = frozenset({"initial", "most", "increase", "buffer_bytes"})
 _MEASURED_S: Final = 1.0
@@ -52,8 +56,16 @@ _RMEM_MAX: Final = Path("/proc/sys/net/core/rmem_max")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """``engine``: who carries it out; ``sockets`` in real time, the others in virtual time. ``full``: what a receiver can take, in bytes per second.
-    ``carried``: what each one got of an unlimited run, 0 in virtual time. ``later_s``: by how much longer drivers find the round trip than in virtual time."""
+    """The engine and the size of an experiment.
+
+    Attributes:
+        engine: ``agents`` and ``queues`` run in virtual time, ``sockets`` in real time.
+        full: capacity of a receiver, in bytes per second.
+        rtt_s: round trip of the network path, in seconds.
+        carried: rate that each receiver got in a run without limit, in bytes per second; 0 in
+            virtual time.
+        later_s: seconds by which drivers measure a longer round trip than in virtual time.
+    """
 
     engine: Literal["agents", "queues", "sockets"] = "agents"
     full: float = FULL
@@ -63,7 +75,7 @@ class World:
 
     @property
     def is_real(self) -> bool:
-        """In real time."""
+        """Whether runs take place in real time."""
         return self.engine == "sockets"
 
     @property
@@ -71,7 +83,7 @@ class World:
         return self.full / FULL
 
     def buffer(self, size: float = BUFFER) -> float:
-        """A buffer that lasts as long here as this one at 100 MB/s, in whole KiB."""
+        """A buffer that lasts as long here as ``size`` at 100 MB/s, in bytes (whole KiB)."""
         return (
             size
             if self.scale == 1
@@ -79,21 +91,29 @@ class World:
         )
 
     def holds(self, size: float) -> bool:
-        """Whether a driver takes no more than a buffer of that size, given its exact length."""
+        """Whether a driver with this buffer accepts no more data than the buffer holds."""
         return self.engine == "queues" or size >= _SHORT * _HALF_TERM_LEAST
 
     def must_hold(self, sizes: Mapping[str, float]) -> None:
-        """Raises where a driver takes more than one of these buffers, so that nothing would be said of it."""
+        """Refuse buffers that do not bound what a driver accepts; a verdict on them says nothing.
+
+        Raises:
+            ConfigError: a buffer is too small.
+        """
         for what, size in sizes.items():
             if not self.holds(size):
                 raise ConfigError(
-                    f"at {self.full / 1e6:g} MB/s a receiver the buffer of {what} has {size / 1e3:.0f} kB, and a driver takes {_HALF_TERM_LEAST / 1e3:.0f} at least: "
-                    "the machine carries too little just now, or net.core.rmem_max is too small"
+                    f"at {self.full / 1e6:g} MB/s a receiver the buffer of {what} has "
+                    f"{size / 1e3:.0f} kB, and a driver takes {_HALF_TERM_LEAST / 1e3:.0f} "
+                    "at least: the machine carries too little just now, "
+                    "or net.core.rmem_max is too small"
                 )
 
     def exact(self, size: float) -> tuple[World, float]:
-        """A world and a buffer in it that last as long as this one here, and of which a driver takes no more than it holds. As they are where half of
-        the shortest term is longer by a quarter and more."""
+        """A world and a buffer that a driver fills exactly, and that last as long as this one here.
+
+        Returns this world and buffer unchanged on queues, and for a buffer too small for that.
+        """
         if self.engine == "queues" or not self.holds(size):
             return self, size
         power = max(2.0 ** math.floor(math.log2(size)), _HALF_TERM_LEAST)
@@ -101,11 +121,11 @@ class World:
 
     @property
     def found_rtt_s(self) -> float:
-        """The round trip that the law goes by: what X is about where buffers are small."""
+        """The round trip as drivers measure it, which decides the headroom of small buffers."""
         return self.rtt_s + self.later_s
 
     def law(self, law: Law) -> Law:
-        """The law with its rates and its bytes in proportion."""
+        """The law with its rates and byte counts scaled to this world."""
         if self.scale == 1:
             return law
         return replace(
@@ -117,7 +137,7 @@ class World:
         )
 
     def place(self, scenario: Scenario) -> Scenario:
-        """The scenario where this world is."""
+        """The scenario on the engine of this world."""
         if self.is_real:
             return replace(scenario, real=True)
         by_agents = (
@@ -131,7 +151,11 @@ QUEUES: Final = World(engine="queues")
 
 
 def fitting(carried: float, buffer_most: float, socket_most: float) -> World:
-    """100 MB/s over a power of two: at most a third of what each receiver got, and so that the experiment's largest buffer fits into a socket."""
+    """The world with the largest capacity that fits: 100 MB/s divided by a power of two.
+
+    It is at most a third of ``carried``, and the experiment's largest buffer (``buffer_most`` bytes
+    at 100 MB/s) fits into a socket buffer of ``socket_most`` bytes.
+    """
     full = FULL
     while full > LEAST and (full > carried * SHARE or buffer_most * full / FULL > socket_most):
         full /= 2
@@ -139,7 +163,10 @@ def fitting(carried: float, buffer_most: float, socket_most: float) -> World:
 
 
 def measured(receivers: int, buffer_most: float) -> World:
-    """What this machine carries now: an unlimited run of a second to so many receivers."""
+    """The world of real sockets on this machine, as busy as it is now.
+
+    It measures for about two seconds: an unlimited run to ``receivers``, then the round trip.
+    """
     socket_most = float(_RMEM_MAX.read_text())
     unlimited = Consumer(levels=((0.0, 1e12),))
     world = group(
@@ -159,7 +186,11 @@ def measured(receivers: int, buffer_most: float) -> World:
 
 
 def _later_s(world: World, receivers: int) -> float:
-    """The loopback, and the thread that comes round to five drivers in turn: in a short buffer the law's W says what they make of the round trip."""
+    """Seconds by which drivers measure a longer round trip than in virtual time.
+
+    The loopback and the thread that carries all drivers add to it. In a short buffer the law's W
+    equals the measured round trip, so this reads W.
+    """
     where, size = world.exact(_SHORT_BUFFER_S * world.full)
     noisy = Consumer(levels=((0.0, where.full),), noise=0.15)
     scenario = group(

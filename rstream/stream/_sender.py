@@ -39,20 +39,20 @@ T = TypeVar("T")
 
 #: Messages that send_many encodes and offers at once.
 CHUNK = 256
-#: When send says that it waits for a subscriber.
+#: Seconds without a subscriber after which send logs that it waits.
 NOTICE_AFTER_S = 2.0
-#: How often a wait looks at the state of the client.
+#: Seconds between two looks of a wait at the state of the client.
 WAIT_SLICE_S = 0.5
-#: How long a change of rate waits for the driver.
+#: Most seconds that a change of rate waits for the driver.
 SET_RATE_TIMEOUT_S = 10.0
 ERROR_TEXT_BYTES_MAX = 4096
 
 
 class Sender(PublisherFacts[T]):
-    """The waiting and sending that both publishers share, the threaded one and the awaited one.
+    """The sending and waiting that the blocking and the awaited publisher share.
 
     A method named ``_…_steps`` is a generator of :mod:`rstream.stream._steps`: it yields each wait,
-    and the publisher that runs it sleeps or awaits. One generator runs at a time. Meanwhile only
+    and the publisher that runs it sleeps or awaits. One generator runs at a time; meanwhile only
     facts (:class:`PublisherFacts`) may be read.
     """
 
@@ -77,7 +77,7 @@ class Sender(PublisherFacts[T]):
         return position
 
     def _prepare_rate(self, rate: RateLimit) -> tuple[str, TokenBucket | None]:
-        """The channel with another rate, and the bucket when this side keeps the rate."""
+        """The channel with another rate, and the token bucket if the publisher limits the rate."""
         if self._closed:
             raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
         channel = with_rate(self.channel, rate)
@@ -89,7 +89,11 @@ class Sender(PublisherFacts[T]):
     def _offer_again_steps(
         self, data: Encoded, reason: int, timeout_s: float | None, header: int | None = None
     ) -> Steps[int]:
-        """Wait for what refused the offer, and offer again until it is taken; the position."""
+        """Offer a refused message again until it is taken; returns the position after it.
+
+        Before each offer it waits until the cause of the last refusal is gone: no reader, no room,
+        or a lost driver.
+        """
         started_ns = time.monotonic_ns()
         deadline_ns = None if timeout_s is None else started_ns + int(timeout_s * 1e9)
         rounds = 0
@@ -110,7 +114,7 @@ class Sender(PublisherFacts[T]):
             self._waited_ns += time.monotonic_ns() - started_ns
 
     def _send_many_steps(self, messages: list[Encoded], timeout_s: float | None) -> Steps[None]:
-        """A chunk of messages in order, as many at once as there is room for."""
+        """Send messages in order, each time as many as there is room for."""
         if any(type(message) is list for message in messages):
             for message in messages:
                 position = self._offer(message)
@@ -129,7 +133,7 @@ class Sender(PublisherFacts[T]):
             self._note_sent(position, taken)
 
     def _send_steps(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
-        """Send one message, at the publisher's own rate if it keeps one; the position after it."""
+        """Send one message, within the publisher's own rate if it has one; returns the position."""
         began_s = time.monotonic()
         yield from self._pace_steps(timeout_s)
         position = self._offer(data)
@@ -172,7 +176,7 @@ class Sender(PublisherFacts[T]):
             yield from self._rejoin_steps(error)
             return
         if is_ready and rounds > 1:
-            yield Pause(0.0002)  # there is room, but not for this message: do not spin
+            yield Pause(0.0002)  # the room is too small for this message: do not spin
         elif not is_ready and not self._link.is_alive:
             yield from self._recover_steps(_core.CLOSED, 0)
 
@@ -196,7 +200,7 @@ class Sender(PublisherFacts[T]):
     def _wait_consumed_steps(
         self, wanted: int, deadline_s: float | None, *, give_up_alone: bool
     ) -> Steps[bool]:
-        """Wait until every reader has consumed up to a position; False: not by the deadline."""
+        """Wait until every reader has consumed up to a position; False at the deadline."""
         # Consumption wakes no thread, so this looks again after growing pauses of 50 µs to 2 ms.
         pause_s = 0.00005
         core = self._core
@@ -218,13 +222,13 @@ class Sender(PublisherFacts[T]):
     def _alone_error(self, waited_s: float) -> NotConnected:
         return NotConnected(
             f"{self._where()}: no subscriber for {waited_s:.1f} s{self._last_receiver_error()}",
-            hint="is the reader there, in the same driver directory, with the same name? "
-            "In UDP the endpoint is the reader's address; `rstream stat` shows who is",
+            hint="start the reader with the same driver directory and the same name; over UDP the "
+            "endpoint is the reader's address; `rstream stat` shows the connected readers",
             **self._place(),
         )
 
     def _late_error(self, waited_s: float) -> BackPressured | NotConnected:
-        """The error of a message that was not sent in time, with the reason."""
+        """The error of a message not sent in time: no room, or no reader."""
         return self._held_error() if self._core.is_connected else self._alone_error(waited_s)
 
     def _rate_error(self) -> BackPressured:
@@ -252,7 +256,7 @@ class Sender(PublisherFacts[T]):
         error.held_by = held_by
         return error
 
-    # ---- trouble ----
+    # ---- refused offers and a lost driver ----
 
     def _must_join_again(self, reason: int, length_bytes: int) -> bool:
         """Raise the error of a refused offer. True: the driver was lost. False: offer again."""
@@ -285,10 +289,11 @@ class Sender(PublisherFacts[T]):
             yield from self._rejoin_steps(None)
 
     def _rejoin_steps(self, error: Exception | None) -> Steps[None]:
-        """Join again by a driver that lives; it is started if need be."""
+        """Join again through a living driver, which is started if there is none."""
         if not self._link.is_shared:
             raise error or DriverLost(
-                f"{self._where()}: the driver was lost, and the client is yours"
+                f"{self._where()}: the driver was lost, "
+                "and the caller's own client cannot join again"
             )
         log.warning(
             "%s: session %d: driver in %s lost; joining again",

@@ -1,4 +1,8 @@
-"""The experiments, one small file each. ``EXPERIMENTS`` maps a name to its function of a plan, ``REAL`` those that can be carried out in real time."""
+"""The experiments, one file each.
+
+``EXPERIMENTS`` maps a name to the function that runs it. ``REAL`` names the experiments that can
+run in real time.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,13 @@ __all__ = ("BASELINES", "EXPERIMENTS", "REAL", "Plan", "Sketch", "real_plan", "s
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On which terms an experiment takes place in real time: its largest group, its largest buffer at 100 MB/s, and its phases' part of the usual length."""
+    """The bounds of an experiment in real time.
+
+    Attributes:
+        receivers: the largest group.
+        buffer_most: the largest buffer, in bytes at 100 MB/s.
+        time_scale: length of the phases as a share of the usual length.
+    """
 
     receivers: int
     buffer_most: float
@@ -36,26 +46,42 @@ class Terms:
 
 
 EXPERIMENTS: Final[Mapping[str, Callable[[Plan], Report]]] = {
-    "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E6": e6, "E7": e7, "E8": e8, "E9": e9, "E10": e10,
-}  # fmt: skip
+    "E1": e1,
+    "E2": e2,
+    "E3": e3,
+    "E4": e4,
+    "E5": e5,
+    "E6": e6,
+    "E7": e7,
+    "E8": e8,
+    "E9": e9,
+    "E10": e10,
+}
 
-#: Runs per law; more where single runs scatter so much that ten say little.
+#: Runs per law; more for experiments whose single runs scatter widely.
 _SEEDS: Final = 10
 _MORE_SEEDS: Final[Mapping[str, int]] = {"E4": 60, "E10": 40}
 _MORE_REAL_SEEDS: Final[Mapping[str, int]] = {"E4": 20}
 
 REAL: Final[Mapping[str, Terms]] = {
-    "E1": Terms(4, 4 << 20, 1.0), "E2": Terms(8, 4 << 20, 1.0), "E3": Terms(4, 4 << 20, 0.5), "E4": Terms(4, 4 << 20, 1.0),
-}  # fmt: skip
+    "E1": Terms(4, 4 << 20, 1.0),
+    "E2": Terms(8, 4 << 20, 1.0),
+    "E3": Terms(4, 4 << 20, 0.5),
+    "E4": Terms(4, 4 << 20, 1.0),
+}
 
 
 def seeds_of(name: str, *, is_real: bool = False) -> int:
-    """How many runs of each law an experiment takes when nobody says. In real time each one takes as long as it takes."""
+    """The default number of runs per law. In real time each run takes its full length."""
     return (_MORE_REAL_SEEDS if is_real else _MORE_SEEDS).get(name, _SEEDS)
 
 
 def real_plan(name: str, seeds: int, baselines: tuple[str, ...] | None = None) -> Plan:
-    """One of REAL on this machine, as it is now: measures for a second what it carries. Beside ours and credit the laws that are named: ten minutes for two laws."""
+    """The plan of an experiment in REAL, on this machine as busy as it is now.
+
+    It first measures for about two seconds what the machine carries. ``baselines`` names the laws
+    beside the adaptive law and credit; two laws take about ten minutes.
+    """
     terms = REAL[name]
     return Plan(
         seeds=seeds,

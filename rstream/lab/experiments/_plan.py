@@ -1,4 +1,4 @@
-"""What the experiments share: seeds, laws with their parameters, runs of one scenario under many laws, and the report made of them."""
+"""The parts that experiments share: seeds, tuned laws, runs under many laws, reports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Limits: TypeAlias = "Mapping[str, tuple[float | None, float | None, bool]]"
 BASELINES: Final = ("credit", "static", "aimd", "nak", "cubic")
 UNLIMITED: Final = (None, None, False)
 _WORKERS: Final = 2  # the engine runs without the GIL
-#: In real time: a run that stood still longer than that says little.
+#: In real time: a run with a step longer than this, in seconds, is unreliable.
 GAP_S: Final = 0.020
 TRIES: Final = 4
 
@@ -49,18 +49,21 @@ TRIES: Final = 4
 def at_least(
     limit: float, *, in_every_run: bool = False
 ) -> tuple[float | None, float | None, bool]:
-    """A limit from below: of the confidence interval, or of every single run."""
+    """A lower limit, for the confidence interval or for every single run."""
     return limit, None, in_every_run
 
 
 def at_most(limit: float, *, in_every_run: bool = False) -> tuple[float | None, float | None, bool]:
-    """A limit from above."""
+    """An upper limit, for the confidence interval or for every single run."""
     return None, limit, in_every_run
 
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """When a run in real time counts: its thread never stood still for longer than that, in these parts of the run; without any: in all of it."""
+    """The condition under which a run in real time counts.
+
+    Its thread made no step longer than ``gap_most_s`` within ``spans``; no spans: in the whole run.
+    """
 
     gap_most_s: float = GAP_S
     spans: tuple[tuple[float, float], ...] = ()
@@ -77,7 +80,7 @@ class Steady:
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A run worth drawing, and under which title."""
+    """A run to draw, with its title."""
 
     title: str
     run: Run
@@ -88,7 +91,20 @@ _STEADY: Final = Steady()
 
 @dataclass(slots=True)
 class Plan:
-    """How an experiment is carried out, and in which world. ``time_scale`` shortens its long phases and ``group_most`` its largest group."""
+    """How to run an experiment, and in which world.
+
+    Attributes:
+        seeds: runs per law.
+        trials: trials of the search for each law's parameters.
+        baselines: laws to compare with.
+        time_scale: length of the long phases as a share of the usual length.
+        group_most: the largest group.
+        world: the engine, and the capacity of a receiver.
+        sketches: the runs to draw; filled by the experiment.
+        gaps_s: in real time, the longest step of each run in seconds.
+        repeated: in real time, runs that were repeated.
+        unsteady: in real time, runs that count although their thread stood still.
+    """
 
     seeds: int = 10
     trials: int = TRIALS
@@ -102,12 +118,15 @@ class Plan:
     unsteady: int = 0
 
     def law(self, name: str, world: World | None = None) -> Law:
-        """A law with the best parameters that the search found, in the plan's world's proportion or in another one's."""
+        """A law with the best parameters that the search found.
+
+        They are scaled to ``world``; None: to the plan's world.
+        """
         return (world or self.world).law(tuned(name, self.trials))
 
     @property
     def laws(self) -> tuple[str, ...]:
-        """Ours, credit, and the other baselines."""
+        """The names of the laws to run: ours, credit, and the other baselines."""
         return tuple(dict.fromkeys(("adaptive", "credit", *self.baselines)))
 
     def sizes(self, *sizes: int) -> tuple[int, ...]:
@@ -115,7 +134,10 @@ class Plan:
         return tuple(size for size in sizes if size <= self.group_most)
 
     def steady_run(self, scenario: Scenario, seed: int, steady: Steady) -> Run:
-        """In real time: one that counts; the last of TRIES if there is none."""
+        """Run once; in real time repeat until a run counts.
+
+        After TRIES runs the last one stands.
+        """
         outcome = run(scenario, seed)
         for _ in range(TRIES - 1):
             if not scenario.real or steady.holds(outcome):
@@ -133,7 +155,15 @@ class Plan:
         title: str = "",
         steady: Steady = _STEADY,
     ) -> list[T]:
-        """What ``look`` sees in the runs of all seeds; the first one is kept for the picture when it has a title. law None: as the scenario says."""
+        """Run a scenario with every seed; returns the results of ``look``.
+
+        Args:
+            scenario: the scenario.
+            law: the law of every sender; None: the laws of the scenario.
+            look: the function that reads figures from a run.
+            title: the run of the first seed is kept for the plot under this title; empty: none is.
+            steady: in real time, the condition under which a run counts.
+        """
         world = self.world.place(scenario if law is None else scenario.under(law))
 
         def one(seed: int) -> T:
@@ -144,9 +174,8 @@ class Plan:
                 self.gaps_s.append(outcome.gap_s)
             return look(outcome)
 
-        if (
-            world.real
-        ):  # one after the other: each needs the machine, and Ctrl-C reaches the main thread alone
+        # In real time each run needs the whole machine, and only the main thread gets Ctrl-C.
+        if world.real:
             return [one(seed) for seed in range(1, self.seeds + 1)]
 
         with ThreadPoolExecutor(_WORKERS) as pool:
@@ -161,12 +190,22 @@ def columns(rows: Sequence[Mapping[str, float]], prefix: str = "") -> Figures:
 def report_of(
     plan: Plan, name: str, seen: Mapping[str, Figures], limits: Limits, notes: Sequence[str] = ()
 ) -> Report:
-    """``seen`` by law. Units are the last word of a figure's name."""
+    """The report of an experiment.
+
+    ``seen`` has the figures of each law. The last word of a figure's name is its unit. The limits
+    judge the adaptive law only.
+    """
 
     def figures(law: str, judged: bool) -> list[Figure]:
         return [
-            Figure(figure, values, unit_of(figure), *(limits.get(figure, UNLIMITED) if judged else UNLIMITED)) for figure, values in seen[law].items()
-        ]  # fmt: skip
+            Figure(
+                figure,
+                values,
+                unit_of(figure),
+                *(limits.get(figure, UNLIMITED) if judged else UNLIMITED),
+            )
+            for figure, values in seen[law].items()
+        ]
 
     others = [law for law in seen if law != "adaptive"]
     return Report(
@@ -181,33 +220,43 @@ def report_of(
 
 
 def notes_of(plan: Plan) -> list[str]:
-    """Who carried it out; of runs in real time how the world was chosen, and whether the machine kept up."""
+    """The notes of a report: which engine ran it.
+
+    In real time also how the world was chosen, and whether the machine kept up.
+    """
     world, gaps = plan.world, [gap_s * 1e3 for gap_s in plan.gaps_s]
     if world.engine == "queues":
         return ["virtual time, queues without payload"]
     if not gaps:
         return [
-            f"virtual time, real agents on a wire in memory; queues without payload above {AGENTS_MOST} receivers"
+            "virtual time, real agents on a network in memory; "
+            f"queues without payload above {AGENTS_MOST} receivers"
         ]
     late = sum(gap_ms > GAP_S * 1e3 for gap_ms in gaps)
     trust = (
-        f"; above {GAP_S * 1e3:.0f} ms in {late} of {len(gaps)} runs: the machine was busy, their figures say little"
+        f"; above {GAP_S * 1e3:.0f} ms in {late} of {len(gaps)} runs: "
+        "the machine was busy, so their figures are unreliable"
         if late
         else ""
     )
     notes = [
-        f"real sockets, one thread for all drivers: longest time between two steps {max(gaps):.1f} ms, median of the runs {quantile(gaps, 0.5):.1f} ms{trust}"
+        "real sockets, one thread for all drivers: longest time between two steps "
+        f"{max(gaps):.1f} ms, median of the runs {quantile(gaps, 0.5):.1f} ms{trust}"
     ]
     if plan.repeated:
         stayed = (
-            f"; {plan.unsteady} of them in vain, and count as they are" if plan.unsteady else ""
+            f"; runs that count although it stood still each time: {plan.unsteady}"
+            if plan.unsteady
+            else ""
         )
         notes.append(
-            f"{plan.repeated} times a run was carried out again: the thread had stood still for longer than the experiment bears{stayed}"
+            f"{plan.repeated} times a run was repeated: "
+            f"the thread had stood still for longer than the experiment allows{stayed}"
         )
     if world.carried > 0:
         notes.append(
-            f"capacity {world.full / 1e6:g} MB/s a receiver; unlimited each got {world.carried / 1e6:.1f} MB/s; buffers and rates in proportion"
+            f"capacity {world.full / 1e6:g} MB/s a receiver; unlimited each got "
+            f"{world.carried / 1e6:.1f} MB/s; buffers and rates in proportion"
         )
     return notes
 
@@ -217,5 +266,5 @@ def unit_of(figure: str) -> str:
 
 
 def target_delay_s(plan: Plan) -> float:
-    """L of the adaptive law with the parameters found; what X means depends on it."""
+    """L of the adaptive law with the parameters found, in seconds; X depends on it."""
     return plan.law("adaptive").parameters.get("target_delay_ns", 10e6) / 1e9

@@ -22,7 +22,7 @@ REACTIONS: Final = 20.0
 
 
 def scenario(phase_s: float = PHASE_S, world: World = VIRTUAL) -> Scenario:
-    """The changing one is image 0, and the slowest one by construction."""
+    """One receiver of four changes its capacity. It is image 0, and the slowest one."""
     full = world.full
     changing = Consumer(
         levels=((0.0, full), (phase_s, LOW_SHARE * full), (2 * phase_s, full)), noise=0.15
@@ -32,7 +32,7 @@ def scenario(phase_s: float = PHASE_S, world: World = VIRTUAL) -> Scenario:
 
 
 def reactions_s(world: World) -> tuple[float, float]:
-    """T before the fall and before the rise."""
+    """T in seconds, before the fall and before the rise of the capacity."""
     return reaction_s(world.buffer(), world.full, world.rtt_s), reaction_s(
         world.buffer(), LOW_SHARE * world.full, world.rtt_s
     )
@@ -60,7 +60,11 @@ def looker(phase_s: float, world: World = VIRTUAL) -> Callable[[Run], dict[str, 
 
 
 def e1(plan: Plan) -> Report:
-    """To pass: utilisation >= 0.97; p99 queue at most half of credit's; within 10 % of the new capacity in <= 20 T, both ways."""
+    """Run E1.
+
+    To pass: utilisation >= 0.97; p99 queue at most half of credit's; sending rate within 10 % of
+    the new capacity in <= 20 T, both ways.
+    """
     phase_s = PHASE_S * plan.time_scale
     world, look = scenario(phase_s, plan.world), looker(phase_s, plan.world)
     seen = {
@@ -74,5 +78,8 @@ def e1(plan: Plan) -> Report:
         "rise_reactions": at_most(REACTIONS),
     }
     before_fall_s, before_rise_s = reactions_s(plan.world)
-    note = f"T = {before_fall_s * 1e3:.1f} ms before the fall, {before_rise_s * 1e3:.1f} ms before the rise"
+    note = (
+        f"T = {before_fall_s * 1e3:.1f} ms before the fall, "
+        f"{before_rise_s * 1e3:.1f} ms before the rise"
+    )
     return report_of(plan, "E1", seen, limits, [note])

@@ -1,4 +1,7 @@
-"""E2: groups of 2 to 1 000; a process dies, or its consumer hangs while its driver lives and is evicted after a second."""
+"""E2: in groups of 2 to 1000 receivers a process dies, or its consumer hangs.
+
+When the consumer hangs, its driver lives, and evicts the consumer after a second.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 AT_S: Final = 3.0
 EVICT_S: Final = 1.0
-BEFORE_SHARE: Final = 0.5  # of the time until then, over which the others are measured first
+BEFORE_SHARE: Final = 0.5  # share of the time before it over which the first rate is measured
 AFTER_S: Final = 4.0
 SIZES: Final = (2, 8, 64, 1000)
 #: Baselines beside credit run in groups up to this size.
@@ -27,7 +30,7 @@ BASELINE_SIZE_MOST: Final = 64
 
 
 def scenario(size: int, hangs: bool, at_s: float = AT_S, world: World = VIRTUAL) -> Scenario:
-    """The last one dies or hangs."""
+    """The last receiver of the group dies or hangs at ``at_s``."""
     flat = ((0.0, world.full),)
     others = tuple(Consumer(levels=flat, noise=0.15) for _ in range(size - 1))
     last = Consumer(
@@ -48,7 +51,10 @@ def scenario(size: int, hangs: bool, at_s: float = AT_S, world: World = VIRTUAL)
 
 
 def goodput(run: Run, at_s: float, from_s: float, to_s: float) -> float:
-    """Of the others, as a share of what it was before; NaN: nothing was (a driver does not repair who fell behind too far)."""
+    """The goodput of the other receivers, as a share of the goodput before.
+
+    NaN: there was none before, because a driver does not repair a receiver too far behind.
+    """
     before = mean_rate(run, "delivered_sum", at_s * (1 - BEFORE_SHARE), at_s)
     return (
         mean_rate(run, "delivered_sum", at_s + from_s, at_s + to_s) / before
@@ -79,7 +85,11 @@ def hang_looker(at_s: float) -> Callable[[Run], dict[str, float]]:
 
 
 def e2(plan: Plan) -> Report:
-    """To pass, of what the others got before: >= 95 % in the first 100 ms after a death and >= 95 % from then on; >= 95 % a second after an eviction."""
+    """Run E2.
+
+    To pass, as shares of what the other receivers got before: >= 95 % in the first 100 ms after a
+    death and in the next second; >= 95 % a second after an eviction.
+    """
     seen: dict[str, Figures] = {}
     limits: Limits = {}
     at_s = AT_S * plan.time_scale
@@ -114,6 +124,7 @@ def e2(plan: Plan) -> Report:
         seen,
         limits,
         [
-            "fc=min knows 256 receivers; one more slows nobody, so credit overruns them in larger groups"
+            "fc=min knows 256 receivers and ignores any further one, "
+            "so credit overruns receivers of larger groups"
         ],
     )

@@ -1,4 +1,4 @@
-"""E3: a receiver of four stands still for 200 ms again and again, as a garbage collection makes it."""
+"""E3: one receiver of four pauses for 200 ms now and then, as in a garbage collection."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 PAUSE_S: Final = 0.2
 EVERY_S: Final = 1.5
 SETTLED_S: Final = 1.0
-#: The limit itself, and the buffers that people use.
+#: Buffers that users choose; the smallest one with enough headroom is added.
 BUFFERS: Final = (2 << 20, 4 << 20, 8 << 20, 16 << 20)
-REAL_BUFFERS: Final = (2 << 20, 4 << 20)  # in real time each run takes as long as it takes
+REAL_BUFFERS: Final = (2 << 20, 4 << 20)  # in real time each run takes its full length
 LEAST_MARGIN: Final = 1.2
-#: Of the stops, in real time: what is said of fewer is said of the machine.
+#: In real time: share of the stops that must count; with fewer, the figures describe the machine.
 LEAST_COUNTED: Final = 0.5
-#: Before and after the beginning of a stop: a thread that comes round late then makes a buffer smaller than it is.
+#: Seconds before and after the beginning of a stop. A late step of the thread in that time has the
+#: effect of a smaller buffer.
 ABOUT_S: Final = (0.002, 0.02)
 
 
@@ -57,7 +58,10 @@ def scenario(seconds: float, buffer_bytes: float, world: World = VIRTUAL) -> Sce
 
 
 def late_stops(run: Run, stops: Sequence[float]) -> list[tuple[float, float]]:
-    """In real time: stops about whose beginning the thread that carries all drivers took longer to come round than D allows, each until the next one."""
+    """In real time: the stops that do not count, as spans from each one to the next.
+
+    About their beginning the thread that carries all drivers made a step longer than D allows.
+    """
     before_s, after_s = ABOUT_S
     return [
         (at_s - before_s, at_s + EVERY_S - before_s)
@@ -67,7 +71,7 @@ def late_stops(run: Run, stops: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def standstills(run: Run, reach_s: float) -> list[tuple[float, float]]:
-    """In real time: when that thread stood still for longer than T."""
+    """In real time: the spans in which that thread stood still for longer than T."""
     _, after_s = ABOUT_S
     return [
         (at_s - gap_s, at_s + after_s)
@@ -80,7 +84,7 @@ def looker(seconds: float, world: World, reach_s: float) -> Callable[[Run], dict
     stops = stop_times(seconds)
 
     def look(run: Run) -> dict[str, float]:
-        """In real time what overran while the thread was late is counted apart."""
+        """The figures of a run; in real time, data overrun while the thread was late is apart."""
         overrun = run.sender("overrun")
         seen = {"overrun_bytes": overrun[-1], "utilisation": utilisation(run, 0)}
         if not world.is_real:
@@ -106,7 +110,7 @@ def looker(seconds: float, world: World, reach_s: float) -> Callable[[Run], dict
 
 
 def e3(plan: Plan) -> Report:
-    """To pass: no overrun where X >= 1.2; in real time of at least half of the stops."""
+    """Run E3. To pass: no overrun where X >= 1.2; in real time at least half of the stops count."""
     seconds, world, delay_s = 20 * plan.time_scale, plan.world, target_delay_s(plan)
     at_limit = buffer_for_margin(LEAST_MARGIN, world.full, world.found_rtt_s, delay_s)
     world.must_hold({f"X = {LEAST_MARGIN:g}": at_limit})
@@ -139,7 +143,9 @@ def e3(plan: Plan) -> Report:
             for prefix in buffers
         }
     notes = [
-        f"X = {margin(size, world.full, world.found_rtt_s, delay_s):.2f} at {size / (1 << 20):.3g} MiB, D = {DETECT_S * 1e3:.1f} ms, round trip {world.found_rtt_s * 1e3:.3g} ms"
+        f"X = {margin(size, world.full, world.found_rtt_s, delay_s):.2f} at "
+        f"{size / (1 << 20):.3g} MiB, D = {DETECT_S * 1e3:.1f} ms, "
+        f"round trip {world.found_rtt_s * 1e3:.3g} ms"
         for size in buffers.values()
     ]
     return report_of(plan, "E3", seen, limits, notes)

@@ -1,4 +1,4 @@
-"""E4: a receiver of four stops for ten reaction times, with buffers from far too small to plenty."""
+"""E4: one receiver of four stops for ten reaction times, with small and with large buffers."""
 
 from __future__ import annotations
 
@@ -20,21 +20,17 @@ if TYPE_CHECKING:
 SETTLED_S: Final = 3.0
 STOP_REACTIONS: Final = 10.0
 MARGINS: Final = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 4.0, 6.0)
-REAL_MARGINS: Final = (
-    0.6,
-    0.8,
-    0.9,
-    1.0,
-    1.1,
-    1.2,
-    1.5,
-)  # in real time each run takes as long as it takes
-#: Without these the verdict would be about what was left out.
+#: Fewer, because in real time each run takes its full length.
+REAL_MARGINS: Final = (0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5)
+#: Values of X that a verdict needs: without them it would judge the gap.
 NEEDED: Final = (0.8, 1.2)
-#: A stop may be lucky. "The first X without overrun" can be that of each stop, of ten of them (none overruns), or of all: every one of them is judged.
+#: A single stop may be lucky. So "the first X without overrun" is judged three ways: for each stop,
+#: for each set of ten stops (none overruns), and for all stops.
 STOPS: Final = 10
 FIRST: Final = (0.9, 1.2)
-#: In real time a thread that comes round late about the stop makes a buffer smaller than it is: until the sender keeps to the window (standstill.h).
+#: In real time: reaction times after the beginning of a stop. A late step of the thread in that
+#: time has the effect of a smaller buffer, until the sender keeps to the window
+#: (transport_ext/flow/standstill.h).
 ABOUT_REACTIONS: Final = 3.0
 
 
@@ -48,9 +44,14 @@ def scenario(
     stopped_s = stop_s(buffer_bytes, delay_s, world)
     stopping = Consumer(levels=((0.0, world.full),), noise=0.15, pauses=((settled_s, stopped_s),))
     return group(
-        "E4", settled_s + stopped_s + 0.2, (stopping, *(Consumer(levels=((0.0, world.full),), noise=0.15) for _ in range(3))),
-        buffer_bytes=buffer_bytes, drain_s=0.3, step_s=5e-5, sender=Sender(rtt_s=world.rtt_s),
-    )  # fmt: skip
+        "E4",
+        settled_s + stopped_s + 0.2,
+        (stopping, *(Consumer(levels=((0.0, world.full),), noise=0.15) for _ in range(3))),
+        buffer_bytes=buffer_bytes,
+        drain_s=0.3,
+        step_s=5e-5,
+        sender=Sender(rtt_s=world.rtt_s),
+    )
 
 
 def looker(settled_s: float) -> Callable[[Run], float]:
@@ -63,7 +64,7 @@ def looker(settled_s: float) -> Callable[[Run], float]:
 
 
 def first_without(overruns: dict[float, float]) -> float:
-    """The least X from which on nothing overruns."""
+    """The least X from which on nothing overruns; ``inf``: there is none."""
     clean = math.inf
     for x in sorted(overruns, reverse=True):
         if overruns[x] > 0:
@@ -73,7 +74,10 @@ def first_without(overruns: dict[float, float]) -> float:
 
 
 def firsts(by_margin: dict[float, Sequence[float]], at_once: int) -> tuple[float, ...]:
-    """The first X without overrun of each set of at least so many runs."""
+    """The first X without overrun of each set of runs.
+
+    A set has at least ``at_once`` runs, or all of them if there are fewer.
+    """
     runs = len(next(iter(by_margin.values())))
     sets = max(1, runs // at_once)
     return tuple(
@@ -83,7 +87,11 @@ def firsts(by_margin: dict[float, Sequence[float]], at_once: int) -> tuple[float
 
 
 def e4(plan: Plan) -> Report:
-    """To pass: the first X without overrun lies in 0.9 ... 1.2: in the mean of the stops, in the mean of the sets of ten of them, and that of all together."""
+    """Run E4.
+
+    To pass: the first X without overrun lies in 0.9 ... 1.2, in each of three ways: the mean of
+    single stops, the mean of sets of ten stops, and all stops together.
+    """
     seen: dict[str, Figures] = {}
     delay_s, settled_s, world = target_delay_s(plan), SETTLED_S * plan.time_scale, plan.world
     margins = REAL_MARGINS if world.is_real else MARGINS
@@ -97,9 +105,12 @@ def e4(plan: Plan) -> Report:
             where, exact = world.exact(size)
             about_s = ABOUT_REACTIONS / STOP_REACTIONS * stop_s(exact, delay_s, where)
             by_margin[x] = plan.runs(
-                scenario(exact, delay_s, settled_s, where), plan.law(law, where), looker(settled_s), f"E4, X = {x:g}, {law}" if x == 1.2 else "",
+                scenario(exact, delay_s, settled_s, where),
+                plan.law(law, where),
+                looker(settled_s),
+                f"E4, X = {x:g}, {law}" if x == 1.2 else "",
                 Steady(STEP_S, ((settled_s - where.rtt_s, settled_s + about_s),)),
-            )  # fmt: skip
+            )
         seen[law] = {
             "first_x_without_overrun": firsts(by_margin, 1),
             "first_x_of_ten_stops": firsts(by_margin, STOPS),
@@ -115,7 +126,8 @@ def e4(plan: Plan) -> Report:
         for of in ("without_overrun", "of_ten_stops", "of_all_stops")
     }
     notes = [
-        f"X = {x:g} is B = {size / 1e6:.3g} MB; D = {DETECT_S * 1e3:.1f} ms, round trip {world.found_rtt_s * 1e3:.3g} ms"
+        f"X = {x:g} is B = {size / 1e6:.3g} MB; D = {DETECT_S * 1e3:.1f} ms, "
+        f"round trip {world.found_rtt_s * 1e3:.3g} ms"
         for x, size in buffers.items()
     ]
     notes += [

@@ -1,4 +1,7 @@
-"""E5: two to eight senders into one receiver; the first has 90 % of its capacity, the others share the rest."""
+"""E5: two to eight senders share one receiver.
+
+The first one starts with 90 % of its capacity, the others share the rest.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,11 @@ LATER_S: Final = 1.0  # when the others begin
 
 
 def scenario(count: int, law: Law, in_turn: bool, seconds: float = SECONDS) -> Scenario:
-    """In the order of arrival is the hard case: there a share once taken stays."""
+    """The senders start with unequal shares.
+
+    ``in_turn`` False: the receiver serves data in the order of arrival. Then a share once taken
+    stays, which is the hard case.
+    """
 
     def sender(number: int) -> Sender:
         share = FIRST_SHARE if number == 0 else (1 - FIRST_SHARE) / (count - 1)
@@ -35,9 +42,14 @@ def scenario(count: int, law: Law, in_turn: bool, seconds: float = SECONDS) -> S
         )
 
     return Scenario(
-        name="E5", seconds=seconds, senders=tuple(sender(i) for i in range(count)),
-        consumers=(Consumer(levels=((0.0, FULL),), noise=0.15, in_turn=in_turn),), images=tuple(Image(i, 0) for i in range(count)), step_s=2e-4, sample_s=1e-2,
-    )  # fmt: skip
+        name="E5",
+        seconds=seconds,
+        senders=tuple(sender(i) for i in range(count)),
+        consumers=(Consumer(levels=((0.0, FULL),), noise=0.15, in_turn=in_turn),),
+        images=tuple(Image(i, 0) for i in range(count)),
+        step_s=2e-4,
+        sample_s=1e-2,
+    )
 
 
 def looker(seconds: float) -> Callable[[Run], dict[str, float]]:
@@ -67,7 +79,7 @@ def looker(seconds: float) -> Callable[[Run], dict[str, float]]:
 
 
 def e5(plan: Plan) -> Report:
-    """To pass: Jain's index >= 0.95 within 30 s, over the last two of them."""
+    """Run E5. To pass: Jain's index >= 0.95 over the last two of 30 seconds, in every run."""
     seconds = SECONDS * plan.time_scale
     seen: dict[str, Figures] = {}
     limits: Limits = {}

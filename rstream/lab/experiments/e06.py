@@ -1,4 +1,7 @@
-"""E6: one receiver behind a way that loses, near and far, with terms of 64 MiB; by the real agents, whose window tunes itself."""
+"""E6: one receiver behind a lossy path, near and far, with terms of 64 MiB.
+
+Real agents run it, with a receiver window that adapts (``cc=auto``).
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,12 @@ if TYPE_CHECKING:
 
 LOSSES: Final = (0.001, 0.01, 0.05)
 ROUND_TRIPS_S: Final = (50e-6, 1e-3, 10e-3, 100e-3)
-#: Half of a term of 64 MiB: the most that a receiver may offer.
+#: Half of a term of 64 MiB: the largest window of a receiver, in bytes.
 BUFFER: Final = 32 << 20
-#: What holds the stream: (link, receiver) in bytes per second, and the receiver's noise.
+#: The bottleneck: (link, receiver) in bytes per second, and the receiver's noise.
 CASES: Final = {"link": (100 * MB, 200 * MB, 0.0), "receiver": (200 * MB, 100 * MB, 0.15)}
-#: From the first byte, with a window of 128 KiB and a rate to be found, and what is measured then.
+#: Seconds until the window, which starts at 128 KiB, and the rate have settled; then the seconds
+#: measured. ROUND_TRIPS round trips are added to each.
 SETTLE_S: Final = 2.0
 MEASURE_S: Final = 1.0
 ROUND_TRIPS: Final = 12
@@ -29,7 +33,7 @@ LEAST: Final = 0.90
 
 
 def scenario(case: str, loss: float, rtt_s: float, time_scale: float = 1.0) -> Scenario:
-    """The step is a twentieth of the round trip, 5 to 50 us."""
+    """One sender and one receiver; the step is a twentieth of the round trip, 5 to 50 µs."""
     link, capacity, noise = CASES[case]
     seconds = (SETTLE_S + MEASURE_S + 2 * ROUND_TRIPS * rtt_s) * time_scale
     sender = Sender(rtt_s=rtt_s, loss=loss, link_rate=link)
@@ -50,7 +54,10 @@ def looker(case: str, loss: float, rtt_s: float, time_scale: float) -> Callable[
     link = CASES[case][0] * (1 - loss)
 
     def look(run: Run) -> float:
-        """Goodput once it has settled, of the less of what the receiver could take and what the link could bring."""
+        """Goodput after it has settled, as a share of the possible goodput.
+
+        That is the lesser of the receiver's capacity and what the link can carry.
+        """
         first, last = run.index((SETTLE_S + ROUND_TRIPS * rtt_s) * time_scale), len(run.times) - 1
         consumed, capacity = run.image("consumed", 0), run.image("capacity", 0)
         best = min(capacity[last] - capacity[first], link * (run.times[last] - run.times[first]))
@@ -60,12 +67,12 @@ def looker(case: str, loss: float, rtt_s: float, time_scale: float) -> Callable[
 
 
 def _ours(law: Law) -> Law:
-    """The rate law with its parameters over a window that tunes itself; the others as they stand."""
+    """Our rate law over a window that adapts; other laws unchanged."""
     return Law("adaptive-auto", law.parameters) if law.name == "adaptive" else law
 
 
 def e6(plan: Plan) -> Report:
-    """To pass: goodput >= 90 % of min(receiver, link x (1 - loss))."""
+    """Run E6. To pass: goodput >= 90 % of min(receiver, link x (1 - loss))."""
     seen: dict[str, Figures] = {}
     for law in plan.laws:
         figures: Figures = {}
@@ -89,8 +96,12 @@ def e6(plan: Plan) -> Report:
                     )["x"]
         seen[law] = figures
     notes = [
-        "real agents on a wire in memory; terms of 64 MiB; ours: the adaptive rate over cc=auto, rcv-wnd=32m",
-        "link: 100 MB/s, the receiver could take 200; receiver: 100 MB/s with 15 % of noise, the link could bring 200; the link is the sender's own interface",
-        f"rtt in ms, loss in percent; goodput in {MEASURE_S:g} s + {ROUND_TRIPS} round trips, after {SETTLE_S:g} s + {ROUND_TRIPS} round trips, of min(receiver, link x (1 - loss))",
+        "real agents on a network in memory; terms of 64 MiB; "
+        "ours: the adaptive rate over cc=auto, rcv-wnd=32m",
+        "link: 100 MB/s, and the receiver can take 200; receiver: 100 MB/s with 15 % of noise, "
+        "and the link can carry 200; the link is the sender's own interface",
+        f"rtt in ms, loss in percent; goodput in {MEASURE_S:g} s + {ROUND_TRIPS} round trips, "
+        f"after {SETTLE_S:g} s + {ROUND_TRIPS} round trips, "
+        "as a share of min(receiver, link x (1 - loss))",
     ]
     return report_of(plan, "E6", seen, dict.fromkeys(seen["adaptive"], at_least(LEAST)), notes)

@@ -1,4 +1,4 @@
-"""E8: what the way back costs: no fill NAK without overload, and few in overload however many receivers there are."""
+"""E8: the number of fill NAKs: none without overload, few in overload, in groups of any size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ PER_WINDOW: Final = 8.0
 
 
 def scenario(size: int, is_calm: bool) -> Scenario:
-    """Overload: the application always has more, and all receivers are equally slow, so all of them have reason to report."""
+    """A group with or without overload.
+
+    In overload the application always has more to send, and all receivers are equally slow, so
+    every one of them has reason to report.
+    """
     consumers = tuple(Consumer(levels=((0.0, FULL),), noise=0.15) for _ in range(size))
     sender = Sender(app_rate=CALM_RATE if is_calm else 0.0)
     return replace(
@@ -40,7 +44,10 @@ def scenario(size: int, is_calm: bool) -> Scenario:
 
 
 def most_in_a_window(run: Run) -> float:
-    """The most reports in any time of W, W as the sender has it where that time begins (one sample at least)."""
+    """The most fill NAKs in any span of length W, at least one sample.
+
+    W is the sender's window where the span begins.
+    """
     reports, windows, times = run.sender("reports"), run.sender("window_ns"), run.times
     most = 0.0
     for first, at_s in enumerate(times):
@@ -64,7 +71,10 @@ def look(run: Run) -> dict[str, float]:
 
 
 def e8(plan: Plan) -> Report:
-    """To pass: no fill NAK without overload; in overload all receivers together at most 8 per W."""
+    """Run E8.
+
+    To pass: no fill NAK without overload; in overload at most 8 per W from all receivers together.
+    """
     seen: dict[str, Figures] = {}
     limits: Limits = {}
     for law in plan.laws:

@@ -17,7 +17,7 @@ FULL: Final = 100 * MB
 FROM_S: Final = 3.0
 TO_S: Final = 6.0
 SECONDS: Final = 8.0
-PERIOD_S: Final = 0.001  # a thousand a second
+PERIOD_S: Final = 0.001  # a thousand per second
 FLOOR_SHARE: Final = 0.05
 VICTIM: Final = 0
 
@@ -27,7 +27,10 @@ def _consumers() -> tuple[Consumer, ...]:
 
 
 def attacks() -> dict[str, Scenario]:
-    """Each forgery at full strength, and a receiver that says it is full while its status messages say that it is not."""
+    """Scenarios by name: each kind of forgery at full strength, and a lying receiver.
+
+    The liar reports a full buffer while its status messages are true.
+    """
     found = {
         f"forged_{kind}": group(
             "E9",
@@ -67,7 +70,11 @@ def look(run: Run) -> dict[str, float]:
 
 
 def e9(plan: Plan) -> Report:
-    """To pass: under every attack the group keeps its floor; the liar is recognised within a second, named (by its receiver id) and ignored."""
+    """Run E9.
+
+    To pass: under every attack the group keeps its floor; the liar is recognised within a second,
+    reported by its receiver id, and ignored.
+    """
     seen: dict[str, Figures] = {}
     limits: Limits = {}
     laws = [law for law in plan.laws if law in ("adaptive", "nak", "aimd")]

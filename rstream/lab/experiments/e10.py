@@ -1,4 +1,4 @@
-"""E10: a chain of five hops, each one's consumer publishes on the next; the last one is slowed."""
+"""E10: a chain of five hops, where each consumer publishes on the next; the last one slows down."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ LOW: Final = 40 * MB
 RTT_S: Final = 1e-3
 AT_S: Final = 4.0
 SECONDS: Final = 9.0
-#: What a hop holds between its consumer and its sender: the window of a publication with terms of 1 MiB, as named streams have.
+#: Bytes that a hop holds between its consumer and its sender: the window of a publication with
+#: terms of 1 MiB, the default of named streams.
 BACKLOG: Final = 512 << 10
 REACTIONS: Final = 5.0
 HOLD_S: Final = 0.5
@@ -33,9 +34,12 @@ def scenario(seconds: float = SECONDS) -> Scenario:
         Consumer(levels=((0.0, FULL),), noise=0.15, forward_to=hop + 1) for hop in range(HOPS - 1)
     )
     return Scenario(
-        name="E10", seconds=seconds, senders=tuple(Sender(backlog_bytes=BACKLOG, rtt_s=RTT_S) for _ in range(HOPS)), consumers=(*between, last),
+        name="E10",
+        seconds=seconds,
+        senders=tuple(Sender(backlog_bytes=BACKLOG, rtt_s=RTT_S) for _ in range(HOPS)),
+        consumers=(*between, last),
         images=tuple(Image(hop, hop) for hop in range(HOPS)),
-    )  # fmt: skip
+    )
 
 
 def looker(seconds: float) -> Callable[[Run], dict[str, float]]:
@@ -69,7 +73,11 @@ def looker(seconds: float) -> Callable[[Run], dict[str, float]]:
 
 
 def e10(plan: Plan) -> Report:
-    """To pass: the first one's rate within 20 % of the last one's after 5 x the sum of the hops' T; memory of every hop <= buffer + backlog."""
+    """Run E10.
+
+    To pass: 5 x the sum of the hops' T after the fall, the first rate is within 20 % of the last
+    one; each hop's memory <= buffer + backlog.
+    """
     world = scenario()
     seen = {
         law: columns(plan.runs(world, plan.law(law), looker(SECONDS), f"E10, {law}"))
@@ -83,7 +91,8 @@ def e10(plan: Plan) -> Report:
     }
     total_s = HOPS * reaction_s(BUFFER, FULL, RTT_S)
     notes = [
-        f"sum of the hops' T before the fall: {total_s * 1e3:.0f} ms, looked at from {REACTIONS * total_s * 1e3:.0f} ms on for {HOLD_S * 1e3:.0f} ms",
+        f"sum of the hops' T before the fall: {total_s * 1e3:.0f} ms, "
+        f"measured from {REACTIONS * total_s * 1e3:.0f} ms on for {HOLD_S * 1e3:.0f} ms",
         f"bound of a hop's memory: buffer {BUFFER} + backlog {BACKLOG} bytes",
     ]
     return report_of(plan, "E10", seen, limits, notes)
