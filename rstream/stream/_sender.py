@@ -219,7 +219,7 @@ class Sender(PublisherFacts[T]):
         return NotConnected(
             f"{self._where()}: no subscriber for {waited_s:.1f} s{self._last_receiver_error()}",
             hint="is the reader there, in the same driver directory, with the same name? "
-            "In UDP the endpoint is the reader's address; `rstream stat` shows who is",
+            "In UDP the endpoint is the reader's address; `rstream stat` lists the readers",
             **self._place(),
         )
 
