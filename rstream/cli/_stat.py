@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ALIVE: Final = 2
 #: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/results/flow.md).
 HEADROOM_ENOUGH: Final = 1.1
-#: The driver moves a limit in steps of less than half a window, so a full window is fuller than this.
+#: A full window is fuller than this: the driver moves limits by less than half a window.
 WINDOW_FULL_LEAST: Final = 0.5
 HELD_BY: Final = {
     HeldBy.WINDOW: "waits: its window is full: the slowest reader holds it back",
