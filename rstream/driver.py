@@ -80,11 +80,11 @@ def get_include() -> str:
 
 
 def get_library() -> str:
-    """The static library of the driver and the client in C.
+    """The static library of the driver and the client in C, to link with ``-lpthread -lm``.
 
     A driver with flow control of your own is a program that registers its strategy
-    (``rstream/flow.h``), opens a driver (``rstream/driver.h``) and is linked with this file,
-    ``-lpthread`` and ``-lm``. Clients in Python use the driver's directory as any other.
+    (``rstream/flow.h``) and opens a driver (``rstream/driver.h``). Clients in Python use its
+    directory as that of any other driver. The how-to page "Your own flow control in C" has one.
     """
     return str(Path(_core.__file__).parent / "lib" / "librstream.a")
 

@@ -79,9 +79,9 @@ def parser() -> argparse.ArgumentParser:
     _add_lab(
         commands.add_parser(
             "lab",
-            help="Compare rate laws in virtual time.",
-            description="Run an experiment or a scenario once per rate law, in virtual time, and "
-            "print the laws beside each other (docs/explanation/lab.md).",
+            help="Compare rate laws, in virtual time or on real sockets.",
+            description="Run an experiment or a scenario once per rate law, and print the laws "
+            "beside each other (docs/explanation/lab.md). Time is virtual unless --real is given.",
         )
     )
     return top

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 ALIVE: Final = 2
 #: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/results/flow.md).
 HEADROOM_ENOUGH: Final = 1.1
+#: A full window is fuller than this: the driver moves limits by less than half a window.
+WINDOW_FULL_LEAST: Final = 0.5
 HELD_BY: Final = {
     HeldBy.WINDOW: "waits: its window is full: the slowest reader holds it back",
     HeldBy.RATE: "waits: its rate holds it back",
     HeldBy.BUDGET: "waits: as much is unread as the readers' host grants: the budget holds it back",
     HeldBy.SUBSCRIBER: "waits: no subscriber (same directory? same name or stream id?)",
 }
+ENDED: Final = "ended: its publisher has closed it, and a reader has not consumed everything yet"
 NO_RECEIVER: Final = "waits: no receiver has answered (the endpoint must be the reader's address)"
 DRIVER_STATES: Final = {
     0: "no driver",
@@ -149,16 +152,24 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
         return NO_RECEIVER
     if state.held_by is None:
         return "flows"
+    if _is_ended(state):
+        return ENDED
     is_unnamed = state.slowest is None and state.held_by is HeldBy.WINDOW
     return HELD_BY[state.held_by] + (
         " (only rstream's own driver tells which one)" if is_unnamed else ""
     )
 
 
+def _is_ended(state: metrics.PublicationState) -> bool:
+    """A closed publication in shared memory has no room, although its reader's buffer has some."""
+    has_reader = state.slowest is not None and state.held_by is HeldBy.WINDOW
+    return state.is_ipc and has_reader and state.fill < WINDOW_FULL_LEAST
+
+
 def _rate_lines(rate: metrics.RateState) -> list[str]:
     lines = [
         f"    rate: {rate.bytes_per_s:,} bytes/s; "
-        f"readers sent {rate.fill_naks:,} reports of a filling buffer (fill NAKs)"
+        f"reports of a filling buffer (fill NAKs) from readers: {rate.fill_naks:,}"
     ]
     if rate.headroom is not None:
         verdict = (

@@ -149,7 +149,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             except FullError as error:
                 self._failure = SlowConsumer(
                     f"{self._reader!r}: {error}, and one more has come",
-                    hint="the stream was left, as on_slow=Fail asks for: take faster, allow more, "
+                    hint="on_slow=Fail left the stream: consume faster, allow more, "
                     "or open another subscriber, which reads from then on",
                     channel=self._reader.channel,
                     stream_id=self._reader.stream_id,

@@ -223,7 +223,7 @@ class Sender(PublisherFacts[T]):
         return NotConnected(
             f"{self._where()}: no subscriber for {waited_s:.1f} s{self._last_receiver_error()}",
             hint="start the reader with the same driver directory and the same name; over UDP the "
-            "endpoint is the reader's address; `rstream stat` shows the connected readers",
+            "endpoint is the reader's address; `rstream stat` lists the readers",
             **self._place(),
         )
 
@@ -274,7 +274,7 @@ class Sender(PublisherFacts[T]):
             raise MessageTooLarge(
                 f"{self._where()}: a message of {length_bytes} bytes; at most "
                 f"{self._core.max_message_length} fit",
-                hint="an eighth of the term, at most 16 MiB: raise term-length, or cut the message",
+                hint="the limit is an eighth of the term, and 16 MiB: raise term-length, or cut the message",
                 **self._place(),
             )
         if reason == _core.CLOSED:

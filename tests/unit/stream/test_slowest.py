@@ -173,3 +173,18 @@ def test_stat_shows_a_rate_with_its_fill_naks_and_headroom(driver, name):
 def test_held_by_of_an_unknown_publication(driver):
     with pytest.raises(SystemCallError, match=r"12345\.logbuffer"):
         _core.read_held_by(driver.dir, 12345)
+
+
+def test_a_closed_publication_is_not_held_by_its_reader(driver, name):
+    with (
+        stream.subscriber(name, bytes, dir=driver.dir),
+        stream.publisher(name, bytes, dir=driver.dir, linger_s=0) as pub,
+    ):
+        pub.send(b"x")
+        pub.close()
+
+        def is_ended():
+            text = "\n".join(_stat.screen(driver.dir, 2, {}, 0.0, False)[0])
+            return "ended: its publisher has closed it" in text and "window is full" not in text
+
+        until(is_ended)

@@ -218,7 +218,7 @@
     X(BOOL, fill_window, "fill-window", "false", 0, 1,                                             \
         "default of rs-fill-window=: a full reader gives Aeron's senders a smaller window")        \
     X(DURATION, fill_detect_ns, "fill-detect", "200us", 0, RSTI_NS_PER_S,                          \
-        "what a reader's stop costs beyond T: more where this driver's threads come round late")   \
+        "what a reader's stop costs beyond the reaction time; more where threads run late")        \
     X(BOOL, cubic_measure_rtt, "cubic-measure-rtt", "false", 0, 1, "cubic: measure round trips")   \
     X(BOOL, cubic_tcp_mode, "cubic-tcp-mode", "false", 0, 1, "cubic: not below TCP's window")      \
     X(DURATION, cubic_initial_rtt_ns, "cubic-initial-rtt", "100us", 1000, RSTI_DURATION_MAX,       \

@@ -1,0 +1,182 @@
+"""The programs of the README, the tutorial and the how-to pages run as they stand there.
+
+A page's programs are started in a folder of their own, as a user would do it. Their output is
+compared with what the page shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rstream import driver as rstream_driver
+from tests.support import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: `name.py` in the sentence that ends at a block names the block's file.
+NAMED = re.compile(
+    r"`(\w+\.(?:py|c))`(?:(?!```)[^`]|`[^`]+`)*?:?\n\n```\w+\n(.*?)^```$", re.M | re.S
+)
+TICKS = "".join(f"{{'n': {n}, 'px': {100 + n}}}\n" for n in range(5))
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return [
+        match[2] for match in FENCED.finditer((ROOT / page).read_text()) if match[1] == language
+    ]
+
+
+def save_programs(page: str, folder: Path) -> None:
+    for match in NAMED.finditer((ROOT / page).read_text()):
+        (folder / match[1]).write_text(match[2])
+
+
+class Shell:
+    """Starts programs in a folder with a driver directory, and ends those that are left."""
+
+    def __init__(self, folder: Path, driver_dir: str) -> None:
+        self.folder = folder
+        self.driver_dir = driver_dir
+        self._started: list[subprocess.Popen[str]] = []
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env={**os.environ, "RSTREAM_DIR": self.driver_dir, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._started.append(process)
+        return process
+
+    def python(self, name: str) -> subprocess.Popen[str]:
+        return self.start(sys.executable, "-W", "error", name)
+
+    def write(self, name: str, text: str) -> str:
+        (self.folder / name).write_text(text)
+        return name
+
+    def end(self) -> None:
+        for process in self._started:
+            process.kill()
+            process.communicate()
+
+
+def output(process: subprocess.Popen[str]) -> str:
+    text, errors = process.communicate(timeout=40)
+    assert process.returncode == 0, errors
+    return text
+
+
+@pytest.fixture
+def shell(tmp_path: Path, driver_dir: str) -> Iterator[Shell]:
+    shell = Shell(tmp_path, driver_dir)
+    with contextlib.ExitStack() as stack:
+        stack.callback(shell.end)
+        yield shell
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_program_sends_and_reads(shell: Shell, page: str) -> None:
+    text = next(text for text in blocks(page, "python") if "with rstream.publisher(" in text)
+    sends, reads = text.split("\nwith rstream.subscriber(")
+    reader = shell.python(
+        shell.write("reads.py", f"import rstream\nwith rstream.subscriber({reads}")
+    )
+    writer = shell.python(shell.write("sends.py", sends))
+    output(writer)
+    lines = output(reader).splitlines()
+    assert lines == re.findall(r"\{'px': [\d.]+\}", "\n".join(lines))
+    assert lines
+
+
+def test_two_processes(shell: Shell) -> None:
+    page = "docs/tutorial/two-processes.md"
+    save_programs(page, shell.folder)
+    reader = shell.python("reader.py")
+    writer = shell.python("writer.py")
+    assert output(writer) == "".join(f"sent {n}\n" for n in range(5))
+    printed = output(reader)
+    assert printed == TICKS
+    assert printed in blocks(page, "")
+
+
+@pytest.mark.integration
+def test_pipeline(shell: Shell) -> None:
+    pytest.importorskip("reactivex", reason="reactivex is not installed")
+    page = "docs/tutorial/pipeline.md"
+    save_programs(page, shell.folder)
+    scores = shell.python("scores.py")
+    pipeline = shell.python("pipeline.py")
+    ticks = output(shell.python("ticks.py"))
+    shown = next(text for text in blocks(page, "") if "scores.py" in text).splitlines()
+    assert re.fullmatch(r"100000 ticks sent in \d+\.\d s\n", ticks)
+    assert output(pipeline) == "pipeline: 9 scores sent\n"
+    printed = output(scores).splitlines()
+    assert len(printed) == 9
+    assert [*printed[:2], printed[-1]] == [line for line in shown if line.startswith("{")]
+
+
+def test_the_newest_tick(shell: Shell) -> None:
+    save_programs("docs/tutorial/pipeline.md", shell.folder)
+    latest = shell.python("latest.py")
+    output(shell.python("ticks.py"))
+    assert re.fullmatch(r"\d+ older ticks were replaced by newer ones\n", output(latest))
+
+
+@pytest.mark.ci
+@pytest.mark.integration
+def test_ray(shell: Shell) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    page = "docs/tutorial/ray.md"
+    save_programs(page, shell.folder)
+    scorer = shell.start(sys.executable, "scorer.py")  # Ray itself warns
+    shown = next(text for text in blocks(page, "") if "scorer.py" in text)
+    assert output(scorer) == shown.partition("...\n")[2]
+
+
+def test_asyncio(shell: Shell) -> None:
+    pytest.importorskip("anyio", reason="anyio is not installed")
+    sends, reads = blocks("docs/how-to/asyncio.md", "python")
+    reader = shell.python(shell.write("reads.py", reads))
+    writer = shell.python(shell.write("sends.py", sends))
+    output(writer)
+    assert output(reader).splitlines() == [str({"n": n}) for n in range(-1, 3)]
+
+
+def test_flow_control_in_c(shell: Shell) -> None:
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        pytest.skip("no C compiler")
+    save_programs("docs/how-to/own-flow-control.md", shell.folder)
+    build = [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-o", "half", "half.c"]
+    build += ["-I", rstream_driver.get_include(), rstream_driver.get_library(), "-lpthread", "-lm"]
+    output(shell.start(*build))
+    driver = shell.start("./half", shell.driver_dir)
+    assert driver.stdout is not None
+    assert driver.stdout.readline() == "ready; Enter ends it\n"
+    udp = f"channel=rstream.Channel.udp('127.0.0.1:{free_port()}')"
+    first = blocks("docs/index.md", "python")[0].replace('("ticks")', f'("ticks", {udp})')
+    sends, reads = first.split("\nwith rstream.subscriber(")
+    reader = shell.python(
+        shell.write("reads.py", f"import rstream\nwith rstream.subscriber({reads}")
+    )
+    output(shell.python(shell.write("sends.py", sends)))
+    assert output(reader) == "{'px': 1.0}\n"
+    text, errors = driver.communicate("\n", timeout=20)
+    assert driver.returncode == 0, text + errors
