@@ -4,7 +4,9 @@
  *     x     = u * lambda / longest + lambda / (longest * (e^lambda - 1))
  *     delay = (longest / lambda) * ln(x * (e^lambda - 1) * (longest / lambda))
  * so the delay is 0 at u = 0 and the longest one at u = 1. */
-#include "loss/loss_detector.h"
+#include "loss/feedback_delay.h"
+
+#include "util/bits.h"
 
 #include <math.h>
 
