@@ -1,7 +1,7 @@
-/* retell.h: words for a sender that must arrive though status messages get lost: told at once when
- * they change, and again after RSTI_RETELL_MIN_NS, then twice that, up to RSTI_RETELL_MAX_NS, while
- * no data come. When data come they are not told again: the sender has something to send, and hears
- * of the next change. Pure; owner: conductor. */
+/* retell.h: when to repeat a report to a sender, since status messages may get lost. A report is
+ * sent at once when it changes. While no data arrives it is sent again after RSTI_RETELL_MIN_NS,
+ * then after twice that, up to RSTI_RETELL_MAX_NS. While data arrives it is not repeated: the
+ * sender is active, and the next change is sent at once. Pure; owner: conductor. */
 #ifndef RSTI_FLOW_RETELL_H
 #define RSTI_FLOW_RETELL_H
 
@@ -14,14 +14,14 @@
 #define RSTI_RETELL_MIN_NS (10 * RSTI_NS_PER_MS)
 #define RSTI_RETELL_MAX_NS RSTI_NS_PER_S
 
-/* All zero: nothing was told yet. */
+/* All zero: nothing was sent yet. */
 typedef struct rsti_retell_t {
-    int64_t hwm; /* of the data, at the last look that was due */
+    int64_t hwm; /* high-water mark at the last look that was due */
     int64_t due_ns;
     int64_t interval_ns;
 } rsti_retell_t;
 
-/* True: tell them now. Without a change, nothing is before due_ns. */
+/* True: send the report now. Without a change this is always false before due_ns. */
 static inline bool rsti_retell_look(rsti_retell_t *retell, bool has_changed, int64_t hwm,
     int64_t now_ns)
 {

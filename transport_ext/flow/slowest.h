@@ -1,10 +1,10 @@
-/* slowest.h: who of a stream's readers holds it back, and since when. Law:
+/* slowest.h: which reader holds a stream back, and since when. Law:
  *
- *     holder = the reader of the least position; of several, who was it before, else the first seen
- *     since  = when it became that
+ *     holder = the reader at the least position; on a tie the last holder, else the first seen
+ *     since  = the time at which it became the holder
  *
- * so readers that go along together do not take the blame in turns. Readers are seen in any order,
- * one round after the other; positions may go back (a reader that joined again). Pure: time is an
+ * The tie rule keeps readers that advance together from being named in turns. A round sees all
+ * readers, in any order. Positions may go back (a reader that joined again). Pure: time is an
  * argument. Source: docs/how-to/slow-consumers.md. */
 #ifndef RSTI_FLOW_SLOWEST_H
 #define RSTI_FLOW_SLOWEST_H
@@ -24,12 +24,12 @@ typedef struct rsti_slowest_round_t {
     bool is_any;
     int64_t id;
     int64_t position;
-    int32_t index; /* the caller's, of that reader */
+    int32_t index; /* the caller's index of that reader */
 } rsti_slowest_round_t;
 
 void rsti_slowest_see(const rsti_slowest_t *slowest, rsti_slowest_round_t *round, int64_t id,
     int64_t position, int32_t index);
-/* Ends the round. True: another one holds the stream now, or none does any more. */
+/* Ends the round. True: the holder changed, or there is no reader any more. */
 bool rsti_slowest_close(rsti_slowest_t *slowest, const rsti_slowest_round_t *round, int64_t now_ns);
 
 #endif

@@ -4,7 +4,9 @@
  *     x     = u * lambda / longest + lambda / (longest * (e^lambda - 1))
  *     delay = (longest / lambda) * ln(x * (e^lambda - 1) * (longest / lambda))
  * so the delay is 0 at u = 0 and the longest one at u = 1. */
-#include "loss/loss_detector.h"
+#include "loss/feedback_delay.h"
+
+#include "util/bits.h"
 
 #include <math.h>
 
@@ -42,7 +44,7 @@ int64_t rsti_feedback_delay_at(const rsti_feedback_delay_t *delay, double u)
     const double scale = exp(lambda) - 1.0;
     const double x = u * rate + rate / scale;
     const double wait_ns = log(x * scale / rate) / rate;
-    /* Rounding may leave the interval by a hair at both ends. */
+    /* Rounding may put the result just outside the interval, at either end. */
     if (wait_ns <= 0.0) {
         return 0;
     }

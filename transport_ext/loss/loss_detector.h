@@ -7,24 +7,8 @@
 #define RSTI_LOSS_LOSS_DETECTOR_H
 
 #include "logbuffer/rebuilder.h"
+#include "loss/feedback_delay.h"
 #include "util/rng.h"
-
-/* How long to wait before the first NAK and between NAKs. Unicast: constants. Group: random,
- * docs/reference/aeron/wire.md 9.2. */
-typedef struct rsti_feedback_delay_t {
-    bool is_group;
-    int64_t delay_ns;
-    int64_t retry_ns;
-    double max_backoff_ns; /* group */
-    double group_size;
-} rsti_feedback_delay_t;
-void rsti_feedback_delay_unicast(rsti_feedback_delay_t *delay, int64_t delay_ns, int64_t ratio);
-void rsti_feedback_delay_group(rsti_feedback_delay_t *delay, int64_t max_backoff_ns,
-    double group_size);
-int64_t rsti_feedback_delay_next(const rsti_feedback_delay_t *delay, bool is_retry,
-    rsti_rng_t *rng);
-/* The group formula alone, u in [0, 1). */
-int64_t rsti_feedback_delay_at(const rsti_feedback_delay_t *delay, double u);
 
 typedef struct rsti_loss_detector_t {
     bool has_gap;
