@@ -274,7 +274,8 @@ class Sender(PublisherFacts[T]):
             raise MessageTooLarge(
                 f"{self._where()}: a message of {length_bytes} bytes; at most "
                 f"{self._core.max_message_length} fit",
-                hint="the limit is an eighth of the term, and 16 MiB: raise term-length, or cut the message",
+                hint="the limit is an eighth of the term, and 16 MiB: raise term-length, "
+                "or cut the message",
                 **self._place(),
             )
         if reason == _core.CLOSED:
