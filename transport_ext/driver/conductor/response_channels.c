@@ -114,7 +114,7 @@ void rsti_response_settle(rst_driver_t *driver, rsti_network_publication_t *publ
     }
 }
 
-/* Anybody can send response set-ups: they do not part a subscription from the image it has. */
+/* Any host can send response set-ups, so a subscription that has an active image ignores them. */
 static bool has_image(const rst_driver_t *driver, const rsti_subscription_t *subscription)
 {
     const rsti_ptr_array_t *images = &driver->conductor->images;
@@ -136,7 +136,8 @@ void rsti_on_response_setup(rst_driver_t *driver, const rsti_agent_command_t *co
         return;
     }
     if (subscription->has_session && subscription->session_id == command->session_id) {
-        /* Told again, so who answers has not heard of us: what asked it for a set-up was lost. */
+        /* The session was sent again, so the responder has not heard from us: our request for a
+         * SETUP was lost. */
         const rsti_agent_command_t elicit = {
             .endpoint = subscription->endpoint,
             .stream_id = subscription->stream_id,

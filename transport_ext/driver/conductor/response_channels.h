@@ -14,13 +14,15 @@
 #include "driver/conductor/conductor_state.h"
 #include "driver/sender/network_publication.h"
 
-/* What response-correlation-id names must be there. 0 or -RST_ECHANNEL. */
+/* Checks that the object that response-correlation-id names exists. Returns 0, or -RST_ECHANNEL
+ * with a trail. */
 int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *channel);
-/* A publication was added: a subscription that waits for its session is told. */
+/* A publication was added. If it carries responses, its session id goes to the waiting
+ * subscription. */
 void rsti_response_on_publication(rst_driver_t *driver, rsti_publication_t *publication);
-/* It is connected, or going: its session need not be told any more. */
+/* The publication is connected, or ends: the receiver stops sending its session id. */
 void rsti_response_settle(rst_driver_t *driver, rsti_network_publication_t *publication);
-/* A publisher's driver told the session of our responses. */
+/* The driver of the responding publication has sent the session id of the responses. */
 void rsti_on_response_setup(rst_driver_t *driver, const rsti_agent_command_t *command);
 
 #endif

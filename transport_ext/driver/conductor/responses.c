@@ -118,8 +118,8 @@ void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
     rsti_respond(driver, &response);
 }
 
-/* Behind the channel, which Aeron's clients do not read here (docs/reference/aeron/wire.md 22): why
- * it goes. */
+/* The reason follows the channel. Aeron clients do not read the channel of this message
+ * (docs/reference/aeron/wire.md 22). */
 static void respond_parted(rst_driver_t *driver, int64_t image_id,
     const rsti_subscription_t *subscription, const char *why)
 {

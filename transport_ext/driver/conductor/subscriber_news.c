@@ -24,7 +24,7 @@ bool rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribe
     return has_changed;
 }
 
-/* False: it knows already, or it was let go before. */
+/* False: the reader has got the message already, or is no longer active. */
 static bool tell_unavailable(rst_driver_t *driver, rsti_subscriber_t *subscriber, int64_t image_id)
 {
     if (subscriber->is_told_gone || subscriber->tether.state != RSTI_TETHER_ACTIVE) {
