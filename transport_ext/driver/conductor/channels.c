@@ -50,7 +50,8 @@ int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
     return 0;
 }
 
-/* A channel with neither address is whole only as the tag of a socket that exists. */
+/* A channel with neither endpoint nor control is complete only if its tag names an existing
+ * socket. */
 int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp)
 {
     if (rsti_udp_channel_has_address(udp) || udp->control_mode == RSTI_CONTROL_MANUAL
@@ -63,7 +64,7 @@ int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_cha
         channel->uri, udp->channel_tag);
 }
 
-/* Names are carried beside stream ids and must not be mixed on one of them. */
+/* A name is mapped to a stream id. Two names must not share one, or their messages would mix. */
 int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel, int32_t stream_id)
 {
     const rsti_conductor_t *conductor = driver->conductor;
@@ -108,7 +109,7 @@ rsti_tether_times_t rsti_tether_times_of(const rst_driver_params_t *params,
         .linger_ns = or_default(channel->untethered_linger_ns, params->untethered_linger_ns),
         .resting_ns = or_default(channel->untethered_resting_ns, params->untethered_resting_ns),
     };
-    /* 0 as the driver's default: the same as the window limit. A channel may really say 0. */
+    /* A driver default of 0 means the window limit. A 0 in the channel means 0. */
     if (channel->untethered_linger_ns == RSTI_CHANNEL_UNSET && times.linger_ns == 0) {
         times.linger_ns = times.window_limit_ns;
     }

@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-/* What the image's log takes from the file system before its first frame. */
+/* The bytes that the log of the image takes from the file system before the first frame. */
 static int64_t first_length(const rsti_setup_t *setup, bool is_sparse)
 {
     const int64_t term_length = setup->term_length;
@@ -58,7 +58,7 @@ int rsti_image_check_limits(rst_driver_t *driver, const rsti_receive_endpoint_t 
     const rsti_setup_t *setup, bool is_sparse)
 {
     const int64_t most = driver->params.stream_session_limit;
-    /* Asked for new sessions only: a session that has its image never comes here. */
+    /* Only new sessions come here, because a session has at most one image. */
     if (most < INT32_MAX && count_images(driver, endpoint, setup->stream_id) >= most) {
         return RST_SET_ERR(RST_EFULL,
             "stream %" PRId32 " has as many images as"

@@ -1,12 +1,15 @@
-/* response_channels.h: who answers whom (docs/reference/aeron/wire.md 14).
+/* response_channels.h: links publications of requests with publications of responses
+ * (docs/reference/aeron/wire.md 14).
  *
  *   client's driver                             server's driver
  *   R  subscription, control-mode=response      I  image of the requests, whose set-up had the flag
  *   P  publication of requests, names R         Q  publication of responses, names I
  *
- * I's receiver tells P's sender the session of Q until Q is connected; R then wants that session
- * and asks Q's control address for a set-up, and where that came from is where Q sends to. Over IPC
- * all four are in one driver, and I is P. */
+ * Over UDP: the receiver of I sends the session id of Q to the sender of P, until Q is connected. R
+ * then subscribes to that session and requests a SETUP from the control address of Q. Q sends to
+ * the source address of that request.
+ * Over IPC: all four are in one driver, and I is P itself.
+ */
 #ifndef RSTI_DRIVER_CONDUCTOR_RESPONSE_CHANNELS_H
 #define RSTI_DRIVER_CONDUCTOR_RESPONSE_CHANNELS_H
 
