@@ -12,19 +12,20 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
     if (is_publication && channel->budget_bytes != RSTI_CHANNEL_UNSET) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter rs-budget=%" PRId64
-            ": belongs to the subscription, which says what may be under way to it",
+            ": is a parameter of subscriptions: move it from the publication's channel"
+            " to that of the subscription",
             channel->budget_bytes);
     }
     if (is_publication && channel->is_fill_window_set) {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter rs-fill-window=%s: belongs to the"
-            " subscription, whose window it is",
+            "channel parameter rs-fill-window=%s: is a parameter of"
+            " subscriptions: move it from the publication's channel to that of the subscription",
             channel->fill_window ? "true" : "false");
     }
     if (!is_publication && channel->rate[0] != '\0') {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter rs-rate=%s: a subscription has no rate,"
-            " give it to the publication, not in \"%s\"",
+            "channel parameter rs-rate=%s: a subscription has no rate:"
+            " move it from \"%s\" to the channel of the publication",
             channel->rate, channel->uri);
     }
     if (channel->is_spy && !is_publication) {
@@ -60,7 +61,7 @@ int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_cha
     }
     return RST_SET_ERR(RST_ECHANNEL,
         "channel \"%s\": there is no socket with tags=%" PRId64
-        " to use, and no endpoint or control to make one",
+        ", and the channel has no endpoint or control to open one",
         channel->uri, udp->channel_tag);
 }
 

@@ -186,10 +186,10 @@ static void on_terminate(rst_driver_t *driver, const rsti_command_t *command)
     const rst_driver_params_t *params = &driver->params;
     if (params->termination == 0) {
         refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR,
-            "clients may not end this driver (termination-validator=deny)");
+            "clients may not terminate this driver (termination-validator=deny)");
     } else if (params->termination_token[0] != '\0'
         && !is_token(params->termination_token, &command->channel)) {
-        refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR, "wrong token to end this driver");
+        refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR, "wrong token to terminate this driver");
     } else {
         rsti_store_release_i32(&driver->is_terminated, 1);
     }

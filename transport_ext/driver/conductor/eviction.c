@@ -62,7 +62,7 @@ static void tell(rst_driver_t *driver, const rsti_subscription_t *subscription)
     (void)RST_SET_ERR(RST_EFULL,
         "%s stream %" PRId32 ": subscription %" PRId64 " of client %" PRId64
         " held the stream and stood still for %" PRId64
-        " ms (rs-evict); the others go on without it",
+        " ms (rs-evict): it was evicted, and the other readers go on without it",
         subscription->uri, subscription->stream_id, subscription->registration_id,
         subscription->client_id, subscription->evict_ns / RSTI_NS_PER_MS);
     rsti_driver_log_trail(driver, "conductor");

@@ -17,7 +17,7 @@
 #include "util/error.h"
 
 #define ACK_INTERVAL_NS (10 * RSTI_NS_PER_MS)
-#define ROOM_STEPS 64 /* steps in half a term: memory is reserved at least one step at a time */
+#define ROOM_STEPS 64 /* half a term is reserved in this many steps */
 
 static bool subscribers_range(const rsti_image_t *image, int64_t *least, int64_t *highest)
 {
@@ -80,8 +80,8 @@ static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t 
     return end;
 }
 
-/* Cleans the memory one term behind position, and reserves memory for half a term after it. The
- * receiver accepts data up to there. */
+/* Cleans the memory up to one term behind position, and reserves memory for half a term after it.
+ * The receiver accepts data up to there. */
 static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t position)
 {
     const int32_t term_length = image->file.log.term_length;
@@ -91,8 +91,8 @@ static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t positio
     }
     if (rsti_log_file_reserve(&image->file, position + term_length / 2) < 0) {
         if (!image->is_storage_error) {
-            RST_APPEND_ERR("image of stream %d session %d stays at %lld", image->stream_id,
-                image->session_id, (long long)image->next_sm_position);
+            RST_APPEND_ERR("image of stream %d session %d: its window stays at position %lld",
+                image->stream_id, image->session_id, (long long)image->next_sm_position);
             rsti_driver_log_trail(driver, "conductor");
             image->is_storage_error = true;
         }

@@ -68,8 +68,8 @@ int rsti_image_check_limits(rst_driver_t *driver, const rsti_receive_endpoint_t 
     if (!rsti_unproven_images_fit(unproven_length(driver), first_length(setup, is_sparse),
             driver->params.unproven_images_length, rsti_storage_usable(driver->dir))) {
         return RST_SET_ERR(RST_EFULL,
-            "images without data hold all the memory that"
-            " unproven-images-length=%" PRId64 " and the space of %s allow",
+            "no room for another image: images that have no data yet hold all memory that"
+            " unproven-images-length=%" PRId64 " and the free space in %s allow",
             driver->params.unproven_images_length, driver->dir);
     }
     return 0;

@@ -45,7 +45,7 @@ static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup
     if (setup->mtu <= RSTI_DATA_HEADER_LENGTH) {
         return RST_SET_ERR(RST_ECHANNEL,
             "session %" PRId32 " stream %" PRId32 ": the sender's mtu=%" PRId32
-            " has no room behind the header",
+            " leaves no room for data after the header",
             setup->session_id, setup->stream_id, setup->mtu);
     }
     if (setup->mtu > subscription->window) {

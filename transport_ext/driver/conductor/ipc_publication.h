@@ -1,7 +1,8 @@
 /* ipc_publication.h: a publication whose log is read directly by subscribers on this machine.
- * Law: limit <= least subscriber position + window, limit <= what the rate allows
- * (flow/allowance.h), and memory below the least subscriber position is zero before the limit
- * rises. Owner: conductor. */
+ *
+ * Law: the limit never exceeds the least subscriber position plus the window, nor the position
+ * that the rate allows (flow/allowance.h). Memory below the least subscriber position is zero
+ * before the limit rises. Owner: conductor. */
 #ifndef RSTI_DRIVER_CONDUCTOR_IPC_PUBLICATION_H
 #define RSTI_DRIVER_CONDUCTOR_IPC_PUBLICATION_H
 

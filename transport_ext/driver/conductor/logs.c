@@ -35,8 +35,8 @@ int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length)
     case RSTI_STORAGE_LOW:
         /* The text leaves out the free bytes: equal texts share one entry with a count. */
         (void)RST_SET_ERR(RST_ESTORAGE,
-            "warning: storage is running low: with the next log less"
-            " than low-file-store-warning-threshold=%" PRId64 " bytes are usable in %s",
+            "warning: storage is running low: the next log leaves less"
+            " than low-file-store-warning-threshold=%" PRId64 " usable bytes in %s",
             params->low_storage_warning, driver->dir);
         rsti_driver_log_trail(driver, "conductor");
         break;

@@ -57,7 +57,7 @@ int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *
     if (is_response && id == RSTI_NO_RESPONSE_ID) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel \"%s\": control-mode=response needs"
-            " response-correlation-id, that of the image which is answered",
+            " response-correlation-id: the id of the image of the requests",
             channel->uri);
     }
     if (is_response && !is_ipc && channel->control[0] == '\0') {

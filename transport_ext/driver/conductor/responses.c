@@ -23,7 +23,7 @@ void rsti_respond(rst_driver_t *driver, const rsti_response_t *response)
                (size_t)length)
             < 0) {
         rsti_driver_log_error(driver, RST_ETOOLARGE,
-            "answer to a client does not fit the clients buffer");
+            "response to a client does not fit into the broadcast buffer, and was dropped");
         return;
     }
     conductor->has_responses = true;

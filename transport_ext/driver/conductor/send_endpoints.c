@@ -212,8 +212,8 @@ static int resolve(rst_driver_t *driver, const rsti_channel_t *channel, rsti_udp
     }
     if (udp->is_multicast && udp->control_mode != RSTI_CONTROL_NONE) {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter endpoint=%s: a group cannot have"
-            " destinations of its own (control-mode)",
+            "channel parameter endpoint=%s: a multicast address cannot be"
+            " combined with destinations (control-mode)",
             channel->endpoint);
     }
     /* Several sockets can have a wildcard address, so the address does not identify one of them. */

@@ -93,8 +93,8 @@ void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_
         if (subscriber->is_refused && !subscriber->is_told) {
             const rsti_subscription_t *subscription = subscriber->subscription;
             (void)RST_SET_ERR(RST_ECORRUPT,
-                "%s stream %" PRId32 ": counter %" PRId32 " holds an impossible position, %" PRId64
-                " is taken instead",
+                "%s stream %" PRId32 ": counter %" PRId32 " holds an impossible position: %" PRId64
+                " is used instead",
                 subscription->uri, subscription->stream_id, subscriber->counter_id,
                 subscriber->accepted);
             rsti_driver_log_trail(driver, "conductor");
