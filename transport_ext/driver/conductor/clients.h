@@ -1,4 +1,4 @@
-/* clients.h: the clients of this driver, and what each of them owns. */
+/* clients.h: the clients of this driver and their publications and counters. */
 #ifndef RSTI_DRIVER_CONDUCTOR_CLIENTS_H
 #define RSTI_DRIVER_CONDUCTOR_CLIENTS_H
 

@@ -19,6 +19,7 @@ typedef struct rsti_link_target_t {
     int64_t join_position;
     const rsti_tether_times_t *times; /* NULL: the subscription's own */
 } rsti_link_target_t;
+/* The target for each kind of log. Its pointers stay valid as long as the log's owner lives. */
 rsti_link_target_t rsti_ipc_target(rsti_ipc_publication_t *publication);
 rsti_link_target_t rsti_spy_target(rsti_network_publication_t *publication);
 rsti_link_target_t rsti_image_target(rsti_image_t *image);

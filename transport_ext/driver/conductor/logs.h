@@ -12,6 +12,7 @@ typedef enum rsti_storage_t {
     RSTI_STORAGE_LOW, /* at most warning_threshold bytes are left over */
     RSTI_STORAGE_FULL
 } rsti_storage_t;
+/* Judges whether needed bytes fit into the usable bytes, and how many are left over. */
 rsti_storage_t rsti_storage_judge(int64_t usable, int64_t needed, int64_t warning_threshold);
 /* Call it before a log is made. Returns 0, or -RST_ESTORAGE with a trail. Writes a warning to the
  * error log when little storage is left. */

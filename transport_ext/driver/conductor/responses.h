@@ -7,6 +7,7 @@
 #include "driver/conductor/subscription.h"
 #include "protocol/command.h"
 
+/* Encodes and sends one response. */
 void rsti_respond(rst_driver_t *driver, const rsti_response_t *response);
 /* Also writes the text to the error log, except for RSTI_DRIVER_TEMPORARILY_UNAVAILABLE. */
 void rsti_respond_error(rst_driver_t *driver, int64_t correlation_id, int code, const char *text);

@@ -48,7 +48,8 @@ bool rsti_session_is_taken(rst_driver_t *driver, const rsti_send_endpoint_t *end
     return false;
 }
 
-/* session-id=tag:n is the session, mtu and term length of the publication with that entity tag. */
+/* session-id=tag:n takes the session, mtu and term length of the publication with that entity tag.
+ */
 int rsti_session_resolve_tag(rst_driver_t *driver, rsti_channel_t *channel)
 {
     const rsti_ptr_array_t *list = rsti_publication_list(driver, channel->media == RSTI_MEDIA_UDP);
