@@ -12,19 +12,20 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
     if (is_publication && channel->budget_bytes != RSTI_CHANNEL_UNSET) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter rs-budget=%" PRId64
-            ": belongs to the subscription, which says what may be under way to it",
+            ": is a parameter of subscriptions: move it from the publication's channel"
+            " to that of the subscription",
             channel->budget_bytes);
     }
     if (is_publication && channel->is_fill_window_set) {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter rs-fill-window=%s: belongs to the"
-            " subscription, whose window it is",
+            "channel parameter rs-fill-window=%s: is a parameter of"
+            " subscriptions: move it from the publication's channel to that of the subscription",
             channel->fill_window ? "true" : "false");
     }
     if (!is_publication && channel->rate[0] != '\0') {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter rs-rate=%s: a subscription has no rate,"
-            " give it to the publication, not in \"%s\"",
+            "channel parameter rs-rate=%s: a subscription has no rate:"
+            " move it from \"%s\" to the channel of the publication",
             channel->rate, channel->uri);
     }
     if (channel->is_spy && !is_publication) {
@@ -50,7 +51,8 @@ int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
     return 0;
 }
 
-/* A channel with neither address is whole only as the tag of a socket that exists. */
+/* A channel with neither endpoint nor control is complete only if its tag names an existing
+ * socket. */
 int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp)
 {
     if (rsti_udp_channel_has_address(udp) || udp->control_mode == RSTI_CONTROL_MANUAL
@@ -59,11 +61,11 @@ int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_cha
     }
     return RST_SET_ERR(RST_ECHANNEL,
         "channel \"%s\": there is no socket with tags=%" PRId64
-        " to use, and no endpoint or control to make one",
+        ", and the channel has no endpoint or control to open one",
         channel->uri, udp->channel_tag);
 }
 
-/* Names are carried beside stream ids and must not be mixed on one of them. */
+/* A name is mapped to a stream id. Two names must not share one, or their messages would mix. */
 int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel, int32_t stream_id)
 {
     const rsti_conductor_t *conductor = driver->conductor;
@@ -108,7 +110,7 @@ rsti_tether_times_t rsti_tether_times_of(const rst_driver_params_t *params,
         .linger_ns = or_default(channel->untethered_linger_ns, params->untethered_linger_ns),
         .resting_ns = or_default(channel->untethered_resting_ns, params->untethered_resting_ns),
     };
-    /* 0 as the driver's default: the same as the window limit. A channel may really say 0. */
+    /* A driver default of 0 means the window limit. A 0 in the channel means 0. */
     if (channel->untethered_linger_ns == RSTI_CHANNEL_UNSET && times.linger_ns == 0) {
         times.linger_ns = times.window_limit_ns;
     }

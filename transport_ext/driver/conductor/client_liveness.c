@@ -53,7 +53,7 @@ static void remove_client(rst_driver_t *driver, rsti_driver_client_t *client)
         rsti_counter_release(driver, &client->counters[i].counter_id);
     }
     rsti_respond_counter(driver, RSTI_RSP_UNAVAILABLE_COUNTER, client_id, client->heartbeat_id);
-    rsti_clients_wake(driver); /* while the dead client's words can still be found */
+    rsti_clients_wake(driver); /* while the wake words of the dead client can still be found */
     rsti_counter_release(driver, &client->heartbeat_id);
     clear_wake_slots(driver, client_id);
     rsti_wake_fifo_remove_client(driver->dir, client_id);
@@ -72,8 +72,9 @@ void rsti_clients_check(rst_driver_t *driver, int64_t now_ns)
         const int64_t heartbeat_ms = rsti_load_acquire_i64(rsti_counter_address(&driver->counters
                                                                                     .counters,
             client->heartbeat_id));
-        /* Only that it moves counts: a step of the wall clock, or a sleep of the machine, kills
-         * nobody, and a time in the far future does not keep a dead client. */
+        /* Only a change of the heartbeat counts, not its value. A step of the wall clock, or a
+         * sleep of the machine, then kills no client, and a time in the far future does not keep a
+         * dead client. */
         if (heartbeat_ms != client->heartbeat_ms) {
             client->heartbeat_ms = heartbeat_ms;
             client->heartbeat_changed_ns = now_ns;
@@ -89,8 +90,9 @@ void rsti_clients_check(rst_driver_t *driver, int64_t now_ns)
     rsti_store_relaxed_i32(&driver->is_idle, is_idle);
 }
 
-/* Clients that never wake us (Aeron's) bound every agent's sleep. A new client of ours shows itself
- * within milliseconds, so one that did not is looked at again soon. */
+/* Aeron clients never wake the driver. While one is connected, every agent sleeps only for a short
+ * time. A new rstream client shows its mark within milliseconds, so a client without the mark is
+ * checked again soon. */
 void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns)
 {
     rsti_conductor_t *conductor = driver->conductor;
@@ -118,7 +120,7 @@ void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns)
 
 void rsti_on_keepalive(rst_driver_t *driver, const rsti_command_t *command)
 {
-    /* Ours say hello with it, so that they have a heartbeat before the first thing they ask for. */
+    /* An rstream client sends it first, so that its heartbeat exists before its first request. */
     const rsti_driver_client_t *client = rsti_client_get(driver, command->client_id);
     if (client != NULL) {
         rsti_counter_store(driver, client->heartbeat_id, driver->epoch.now_ms);

@@ -1,4 +1,4 @@
-/* clients.h: the clients of this driver, and what each of them owns. */
+/* clients.h: the clients of this driver and their publications and counters. */
 #ifndef RSTI_DRIVER_CONDUCTOR_CLIENTS_H
 #define RSTI_DRIVER_CONDUCTOR_CLIENTS_H
 
@@ -18,26 +18,32 @@ typedef struct rsti_counter_link_t {
 typedef struct rsti_driver_client_t {
     int64_t client_id;
     int32_t heartbeat_id;
-    int64_t heartbeat_ms; /* as last seen, and when it changed by our own clock */
+    /* last value seen; the next field is the time of its last change by our clock */
+    int64_t heartbeat_ms;
     int64_t heartbeat_changed_ns;
-    bool is_closed; /* by command */
+    bool is_closed; /* the client sent CLIENT_CLOSE */
     rsti_publication_link_t *publications;
     int32_t publication_count, publication_capacity;
     rsti_counter_link_t *counters;
     int32_t counter_count, counter_capacity;
 } rsti_driver_client_t;
 
+/* NULL when there is no such client. */
 rsti_driver_client_t *rsti_client_find(rst_driver_t *driver, int64_t client_id);
-/* It says so in its heartbeat counter. */
+/* True when the client's heartbeat counter carries the mark of an rstream client. */
 bool rsti_client_is_rstream(rst_driver_t *driver, int64_t client_id);
-/* Makes it, with its heartbeat counter, at the first command; NULL with a trail. */
+/* Finds the client, or makes it with its heartbeat counter. The first command of a client does
+ * this. NULL with an error trail on failure. */
 rsti_driver_client_t *rsti_client_get(rst_driver_t *driver, int64_t client_id);
-/* Room for one more link: then linking cannot fail. */
+/* Makes room for one more link, so that rsti_client_link_publication cannot fail. Returns 0 or
+ * -RST_ENOMEM. */
 int rsti_client_reserve_link(rsti_driver_client_t *client);
+/* Adds a link and counts a reference. The caller has reserved the link. */
 void rsti_client_link_publication(rsti_driver_client_t *client, int64_t registration_id,
     rsti_publication_t *publication);
+/* Frees the client only. The caller has released its publications and counters. */
 void rsti_client_destroy(rsti_driver_client_t *client);
-/* Those that sleep, when they were told something since. */
+/* Wakes sleeping rstream clients if a response was sent since the last call. */
 void rsti_clients_wake(rst_driver_t *driver);
 
 #endif

@@ -34,7 +34,7 @@
 
 #define CLIENT_COMMANDS_MAX 16
 #define AGENT_COMMANDS_MAX 64
-/* Agents that are behind with their commands do not say when they are not any more. */
+/* The conductor polls a full command queue, because its agent does not report free room. */
 #define ROOM_POLL_NS INT64_C(100000)
 
 static void on_publication_error(rst_driver_t *driver, const rsti_agent_command_t *command)
@@ -141,12 +141,13 @@ void rsti_conductor_destroy(rst_driver_t *driver)
         return;
     }
     rsti_names_fini(driver);
-    conductor->has_responses = true; /* clients look at the heartbeat when woken */
+    conductor->has_responses = true; /* woken clients check the driver's heartbeat */
     rsti_clients_wake(driver);
     free_objects(driver);
     rsti_ptr_array_fini(&conductor->clients);
     rsti_ptr_array_fini(&conductor->images);
-    rsti_ptr_array_fini(&conductor->budget_connections); /* each went with its last image */
+    /* the last image of each connection has freed it */
+    rsti_ptr_array_fini(&conductor->budget_connections);
     rsti_ptr_array_fini(&conductor->publications);
     rsti_ptr_array_fini(&conductor->ipc_publications);
     rsti_ptr_array_fini(&conductor->subscriptions);
@@ -166,7 +167,7 @@ static void refuse(rst_driver_t *driver, const rsti_command_t *command, int code
     rsti_respond_error(driver, command->correlation_id, code, text);
 }
 
-/* Compared to the end whatever differs first: the time taken tells nothing of the token. */
+/* Always compares all bytes, so that the time taken reveals nothing about the token. */
 static bool is_token(const char *token, const rsti_text_t *given)
 {
     const size_t length = strlen(token);
@@ -185,16 +186,16 @@ static void on_terminate(rst_driver_t *driver, const rsti_command_t *command)
     const rst_driver_params_t *params = &driver->params;
     if (params->termination == 0) {
         refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR,
-            "clients may not end this driver (termination-validator=deny)");
+            "clients may not terminate this driver (termination-validator=deny)");
     } else if (params->termination_token[0] != '\0'
         && !is_token(params->termination_token, &command->channel)) {
-        refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR, "wrong token to end this driver");
+        refuse(driver, command, RSTI_DRIVER_GENERIC_ERROR, "wrong token to terminate this driver");
     } else {
         rsti_store_release_i32(&driver->is_terminated, 1);
     }
 }
 
-/* true: try this command again in the next pass. */
+/* True: try this command again in the next pass. */
 static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
 {
     switch (command->type) {
@@ -280,7 +281,7 @@ static rsti_rb_action_t on_client_command(void *arg, int32_t type, const void *r
     return RSTI_RB_CONTINUE;
 }
 
-/* A producer that died between claim and commit stops the ring for everybody. */
+/* A client that died between claim and commit blocks the ring for all clients. */
 static void check_blocked_ring(rst_driver_t *driver, int64_t now_ns)
 {
     rsti_conductor_t *conductor = driver->conductor;
@@ -311,7 +312,7 @@ static bool on_timer(rst_driver_t *driver, int64_t now_ns)
     return true;
 }
 
-/* Those that their agents have released. */
+/* Frees the endpoints that their agents have released. */
 static void sweep_endpoints(rst_driver_t *driver)
 {
     if (driver->conductor->closing_count > 0) {

@@ -1,4 +1,8 @@
-/* conductor_state.h: what the conductor keeps between its passes. Written by: conductor. */
+/* conductor_state.h: the state of the conductor between its passes. Written by: conductor.
+ *
+ * Convention for all headers in driver/conductor: only the conductor's thread calls the functions.
+ * They do not block, and void functions cannot fail, unless their comment says otherwise. "With a
+ * trail" means that the error trail of the thread holds the error text. */
 #ifndef RSTI_DRIVER_CONDUCTOR_CONDUCTOR_STATE_H
 #define RSTI_DRIVER_CONDUCTOR_CONDUCTOR_STATE_H
 
@@ -9,15 +13,15 @@
 #include "util/rng.h"
 
 #define RSTI_RESPONSE_MAX 8192
-/* So many status message time-outs pass between the end of a stream and the going of its image. */
+/* An image stays for this many status message timeouts after the end of its stream. */
 #define RSTI_DRAIN_SM_TIMEOUTS 5
 
-/* A name whose address went silent and is looked up again. */
+/* A name that must be resolved again because its address no longer answers. */
 typedef struct rsti_reresolution_t {
     void *endpoint;
-    int64_t registration_id; /* of a manual destination; -1: the endpoint's own */
+    int64_t registration_id; /* of a manual destination; -1: the endpoint's own name */
 } rsti_reresolution_t;
-/* At once; more are asked for again in a second. */
+/* Most look-ups at one time. The sender asks again within a second for the names beyond it. */
 #define RSTI_RERESOLUTIONS_MAX 64
 
 struct rsti_conductor_t {
@@ -25,12 +29,12 @@ struct rsti_conductor_t {
     rsti_ptr_array_t clients, subscriptions, ipc_publications, publications, images;
     rsti_ptr_array_t send_endpoints, receive_endpoints;
     rsti_ptr_array_t budget_connections; /* rsti_budget_connection_t */
-    rsti_ptr_array_t freed_logs; /* rsti_log_file_t of things that are gone */
+    rsti_ptr_array_t freed_logs; /* rsti_log_file_t of freed publications and images */
     int64_t free_retry_ns;
     int64_t now_ns;
     int64_t timer_due_ns;
-    int64_t evictions_due_ns; /* INT64_MAX: no subscription asks for it */
-    int64_t image_error_due_ns; /* until then failures to make images are not logged again */
+    int64_t evictions_due_ns; /* INT64_MAX: no subscription uses rs-evict */
+    int64_t image_error_due_ns; /* no failure to make an image is logged before */
     int64_t clients_check_due_ns;
     int64_t clientless_since_ns;
     int64_t ring_head;
@@ -39,9 +43,10 @@ struct rsti_conductor_t {
     int64_t next_receiver_id;
     int32_t wildcard_count;
     rsti_port_manager_t sender_ports, receiver_ports;
-    int32_t closing_count; /* endpoints that wait for their agent's release */
+    int32_t closing_count; /* endpoints that their agent has not released yet */
     bool has_responses;
-    bool is_looking_up; /* a name, in another thread: that is no work to stay awake for */
+    /* a name look-up runs in its thread; it does not keep the conductor awake */
+    bool is_looking_up;
     rsti_reresolution_t reresolutions[RSTI_RERESOLUTIONS_MAX];
     int32_t reresolution_count;
     bool is_retry; /* a command was left in the ring */

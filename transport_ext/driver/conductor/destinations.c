@@ -12,7 +12,8 @@
 
 #include <inttypes.h>
 
-/* The endpoint a command means, if it can have destinations; else NULL, and it is answered. */
+/* The endpoint of the publication that the command names. NULL after an error response: there is
+ * none, or it cannot have destinations. */
 static rsti_send_endpoint_t *target(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_publication_t *publication = rsti_publication_of_id(driver, command->registration_id);
@@ -44,8 +45,9 @@ static int check_destination(const rsti_channel_t *channel)
     return rsti_channel_check_destination(channel);
 }
 
-/* What is added or taken away: 0, RSTI_LOOKUP_PENDING, or negative with a trail. A name without an
- * address is none of those: it may get one later. */
+/* Parses the destination of the command. Returns 0, RSTI_LOOKUP_PENDING, or a negative error code
+ * with a trail. A name that cannot be resolved is no error: its address is empty and may be found
+ * later. */
 static int parse_destination(rst_driver_t *driver, const rsti_command_t *command,
     const rsti_send_endpoint_t *endpoint, rsti_manual_destination_t *destination)
 {
@@ -139,7 +141,7 @@ static void remove_at(rst_driver_t *driver, rsti_send_endpoint_t *endpoint, size
     rsti_tell_sender(driver, RSTI_AGENT_REMOVE_DESTINATION, &remove);
 }
 
-/* By what was written, else by the address that it means. */
+/* Finds a destination by its text, else by its address. */
 static bool find(const rsti_send_endpoint_t *endpoint, const rsti_manual_destination_t *wanted,
     size_t *index)
 {
@@ -180,7 +182,8 @@ bool rsti_on_remove_destination(rst_driver_t *driver, const rsti_command_t *comm
     if (find(endpoint, &wanted, &index)) {
         remove_at(driver, endpoint, index);
     }
-    rsti_respond_ok(driver, command->correlation_id); /* it is not there now */
+    /* removing an unknown destination is a success */
+    rsti_respond_ok(driver, command->correlation_id);
     return false;
 }
 
@@ -200,10 +203,10 @@ static bool remove_by_id(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
 void rsti_on_remove_destination_by_id(rst_driver_t *driver, const rsti_command_t *command)
 {
     const rsti_ptr_array_t *endpoints = &driver->conductor->send_endpoints;
-    /* Aeron's C client writes the destination's id into both fields: the destination's decides. */
+    /* Aeron's C client writes the destination's id into both fields, so destination_id decides. */
     for (size_t i = 0; i < endpoints->count; i++) {
         rsti_send_endpoint_t *endpoint = endpoints->items[i];
-        /* The sender lets a closing one go with the command that it has got already. */
+        /* The sender has already got the command that releases a closing endpoint. */
         if (!endpoint->is_closing && remove_by_id(driver, endpoint, command->destination_id)) {
             rsti_respond_ok(driver, command->correlation_id);
             return;

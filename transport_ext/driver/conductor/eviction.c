@@ -14,7 +14,7 @@
 
 #include <inttypes.h>
 
-/* How often is looked, as a part of rs-evict. */
+/* Number of checks in one rs-evict. */
 #define LOOKS 8
 
 void rsti_eviction_watch(rst_driver_t *driver, rsti_subscription_t *subscription, int64_t evict_ns)
@@ -37,7 +37,7 @@ void rsti_eviction_times(const rsti_subscription_t *subscription, rsti_tether_t 
     tether->times.linger_ns = subscription->evict_ns / 4;
 }
 
-/* The word comes first: whoever reads on while the notice is under way finds it. */
+/* The word let_go_ms comes before the message: a consumer that still reads finds the word. */
 static void let_go(rst_driver_t *driver, rsti_subscribers_t *subscribers, int64_t image_id,
     const rsti_subscription_t *subscription)
 {
@@ -62,7 +62,7 @@ static void tell(rst_driver_t *driver, const rsti_subscription_t *subscription)
     (void)RST_SET_ERR(RST_EFULL,
         "%s stream %" PRId32 ": subscription %" PRId64 " of client %" PRId64
         " held the stream and stood still for %" PRId64
-        " ms (rs-evict); the others go on without it",
+        " ms (rs-evict): it was evicted, and the other readers go on without it",
         subscription->uri, subscription->stream_id, subscription->registration_id,
         subscription->client_id, subscription->evict_ns / RSTI_NS_PER_MS);
     rsti_driver_log_trail(driver, "conductor");
@@ -71,7 +71,7 @@ static void tell(rst_driver_t *driver, const rsti_subscription_t *subscription)
 void rsti_evict(rst_driver_t *driver, rsti_subscription_t *subscription)
 {
     rsti_conductor_t *conductor = driver->conductor;
-    for (size_t i = 0; i < conductor->subscriptions.count; i++) { /* its local destinations too */
+    for (size_t i = 0; i < conductor->subscriptions.count; i++) { /* also the local destinations */
         rsti_subscription_t *other = conductor->subscriptions.items[i];
         if (other->registration_id == subscription->registration_id) {
             other->evicted_ns = conductor->now_ns;
@@ -94,7 +94,8 @@ void rsti_evict(rst_driver_t *driver, rsti_subscription_t *subscription)
     tell(driver, subscription);
 }
 
-/* When nothing of it holds a window any more: its sessions are nobody's, if no other wants them. */
+/* The receiver drops the interest when the subscription no longer holds any window. Sessions that
+ * no other subscription matches then end. */
 static void end_interest(rst_driver_t *driver, rsti_subscription_t *subscription, int64_t now_ns)
 {
     if (subscription->is_interest_over || subscription->endpoint == NULL

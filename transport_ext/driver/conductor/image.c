@@ -17,7 +17,7 @@
 #include "util/error.h"
 
 #define ACK_INTERVAL_NS (10 * RSTI_NS_PER_MS)
-#define ROOM_STEPS 64 /* of half a term */
+#define ROOM_STEPS 64 /* half a term is reserved in this many steps */
 
 static bool subscribers_range(const rsti_image_t *image, int64_t *least, int64_t *highest)
 {
@@ -51,7 +51,8 @@ static void on_gap(void *arg, const rsti_gap_t *gap)
     rsti_driver_wake_agent(context->driver, RSTI_AGENT_RECEIVER);
 }
 
-/* Finds the end of contiguous data; a scan stays in one term, so it is repeated at a term's end. */
+/* Finds the end of contiguous data. One scan stays in one term, so a scan that reaches the end of
+ * a term is followed by another. */
 static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t from, int64_t hwm,
     int64_t now_ns, bool *has_loss)
 {
@@ -79,8 +80,8 @@ static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t 
     return end;
 }
 
-/* Cleans behind what was consumed, and keeps memory for half a term beyond it: so far data may be
- * taken. */
+/* Cleans the memory up to one term behind position, and reserves memory for half a term after it.
+ * The receiver accepts data up to there. */
 static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t position)
 {
     const int32_t term_length = image->file.log.term_length;
@@ -90,8 +91,8 @@ static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t positio
     }
     if (rsti_log_file_reserve(&image->file, position + term_length / 2) < 0) {
         if (!image->is_storage_error) {
-            RST_APPEND_ERR("image of stream %d session %d stays at %lld", image->stream_id,
-                image->session_id, (long long)image->next_sm_position);
+            RST_APPEND_ERR("image of stream %d session %d: its window stays at position %lld",
+                image->stream_id, image->session_id, (long long)image->next_sm_position);
             rsti_driver_log_trail(driver, "conductor");
             image->is_storage_error = true;
         }
@@ -159,7 +160,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         || rsti_image_window_is_due(image, least)) {
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
             image->congestion.window);
-        image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* else every message would be answered */
+        image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* limits the rate of acknowledgements */
     } else if (least + half_term - rsti_load_relaxed_i64(&image->room_until)
             >= half_term / ROOM_STEPS
         && !image->is_storage_error) {
@@ -168,8 +169,8 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
     if (hwm <= image->next_sm_position || !image->is_acked_soon) {
         return rsti_min_i64(image->loss_due_ns, told_due_ns);
     }
-    /* Consumed below the threshold: told a little later, because publishers that wait until they
-     * were understood would wait for ever. */
+    /* The readers have consumed less than a status message is due for. The sender is told a little
+     * later, because a publisher may wait until everything is acknowledged. */
     if (is_ack_due) {
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS;
     }
@@ -194,7 +195,7 @@ bool rsti_image_is_drained(const rsti_image_t *image)
 
 bool rsti_image_accepts(const rsti_image_t *image)
 {
-    /* An image that lost its last subscriber is already forgotten by the dispatcher. */
+    /* The dispatcher has already forgotten an image that lost its last subscriber. */
     return rsti_subscribers_are_working(&image->subscribers)
         && !rsti_load_relaxed_i32(&image->is_rejected)
         && (image->life == RSTI_LIFE_ACTIVE
@@ -203,8 +204,8 @@ bool rsti_image_accepts(const rsti_image_t *image)
 
 int64_t rsti_image_join_position(const rsti_image_t *image)
 {
-    /* Where the readers are, though this agent learns only in its next pass that so much was
-     * received. */
+    /* The position of the readers may exceed image->received, which this agent updates in its next
+     * pass. */
     int64_t least, highest;
     return subscribers_range(image, &least, &highest)
         ? rsti_min_i64(least, rsti_load_acquire_i64(&image->high_water))
@@ -223,8 +224,8 @@ static void set_life(rst_driver_t *driver, rsti_image_t *image, rsti_life_t life
     }
 }
 
-/* Readers that have read all need not wait for the status messages that tell the sender so: what
- * comes now is no longer theirs. */
+/* Readers that have read everything need not wait for the last status messages: later data is not
+ * for them. */
 static void tell_unavailable(rst_driver_t *driver, rsti_image_t *image)
 {
     rsti_subscribers_tell_unavailable(driver, &image->subscribers, image->correlation_id);
@@ -275,9 +276,9 @@ static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_
     }
 }
 
-/* Five status message time-outs after the end, and for clients of Aeron as long after they have
- * read all: they forget an image as soon as they are told, and their users look for its end
- * meanwhile. */
+/* An image is removed RSTI_DRAIN_SM_TIMEOUTS status message timeouts after the end of its stream.
+ * Aeron clients get the same time after they have read everything. They forget an image when they
+ * are told, and until then their users look for its end. */
 static void check_draining(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
     int64_t *next_deadline_ns)
 {

@@ -39,8 +39,8 @@ static void grant(rst_driver_t *driver, rsti_budget_connection_t *connection, in
     rsti_counter_store(driver, connection->counter_id, bytes);
 }
 
-/* Some policies share anew among all when one comes or goes; their images tell it in their next
- * look. */
+/* Some policies divide the memory again when a connection comes or goes. The images send the new
+ * grants in their next check. */
 static void share(rst_driver_t *driver, const rsti_budget_policy_t *policy)
 {
     const rsti_ptr_array_t *connections = &driver->conductor->budget_connections;
@@ -158,8 +158,8 @@ int rsti_image_budget_join(rst_driver_t *driver, rsti_image_t *image,
     if (join_connection(driver, image, facts) < 0) {
         return -rst_last_error_code();
     }
-    /* There before the first status message leaves: else a whole window could be sent on its word.
-     */
+    /* The budget must exist before the first status message, which would otherwise allow a whole
+     * window. */
     const rsti_sm_budget_t budget = granted_now(state, image->join_position);
     const int64_t step = rsti_budget_ack_step(budget.connection_bytes, budget.stream_bytes);
     if (step != INT64_MAX && (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0) {

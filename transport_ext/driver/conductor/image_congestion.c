@@ -24,7 +24,7 @@ int rsti_image_congestion_init(rst_driver_t *driver, rsti_image_t *image,
     return rsti_congestion_init(&image->congestion, &congestion);
 }
 
-/* They stand before the other counters of the image (docs/reference/aeron/memory.md 18). */
+/* Allocated before the other counters of the image (docs/reference/aeron/memory.md 18). */
 int rsti_image_congestion_counters(rst_driver_t *driver, rsti_image_t *image)
 {
     const rsti_congestion_t *congestion = &image->congestion;

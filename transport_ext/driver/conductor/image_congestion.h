@@ -1,5 +1,5 @@
-/* image_congestion.h: an image's window: the law that the channel asks for, its counters, and when
- * the sender is told (docs/reference/aeron/wire.md 8.2, 11). */
+/* image_congestion.h: the receiver window of an image: its congestion control, its counters, and
+ * the times of status messages (docs/reference/aeron/wire.md 8.2 and 11). */
 #ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_CONGESTION_H
 #define RSTI_DRIVER_CONDUCTOR_IMAGE_CONGESTION_H
 
@@ -8,11 +8,16 @@
 #include "driver/receiver/image.h"
 #include "flow/congestion.h"
 
+/* Chooses the congestion control of the channel. Returns 0, or a negative error code with a trail.
+ */
 int rsti_image_congestion_init(rst_driver_t *driver, rsti_image_t *image,
     const rsti_image_facts_t *facts, int64_t now_ns);
+/* Allocates the counters, if the congestion control has any. Returns 0, or a negative error code
+ * with a trail. */
 int rsti_image_congestion_counters(rst_driver_t *driver, rsti_image_t *image);
+/* Releases the counters. */
 void rsti_image_congestion_fini(rst_driver_t *driver, rsti_image_t *image);
-/* One rebuild pass; true when a status message is to be scheduled. */
+/* Each rebuild pass. True when the caller must schedule a status message. */
 bool rsti_image_congestion_rebuild(rsti_image_t *image, const rsti_rebuild_facts_t *facts,
     bool is_ack_due);
 

@@ -14,7 +14,7 @@
 #include "util/error.h"
 #include "util/netaddr.h"
 
-/* Whether NAKs are held back as in a group (docs/reference/aeron/wire.md 9.2). */
+/* True when NAKs are delayed as in a group (docs/reference/aeron/wire.md 9.2). */
 static bool is_group(const rsti_image_facts_t *facts)
 {
     const rsti_tristate_t asked = facts->subscription->group;

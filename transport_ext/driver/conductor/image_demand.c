@@ -6,10 +6,10 @@
 #include "driver/base/tether.h"
 #include "driver/receiver/image.h"
 
-/* The readers that tell, as one: behind all of them, and wanting no more than any. Another
- * process's words: what is impossible counts as nothing. The position first, see
- * rsti_position_ext_t. Returns a number that differs when one of them has asked for more; 0: nobody
- * tells. */
+/* Combines the demand of the readers that report it: the lowest position, and the fewest messages.
+ * Another process writes these words, so an impossible value counts as 0. The position is read
+ * before the number of messages, see rsti_position_ext_t. Returns a number that changes when a
+ * reader requests more, or 0 when no reader reports demand. */
 static int64_t demand_of(const rsti_image_t *image, rsti_sm_demand_t *demand)
 {
     int64_t requested = 0;

@@ -1,4 +1,4 @@
-/* image_facts.h: what a new image is made of. */
+/* image_facts.h: the parameters of a new image. */
 #ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_FACTS_H
 #define RSTI_DRIVER_CONDUCTOR_IMAGE_FACTS_H
 
@@ -9,9 +9,9 @@
 typedef struct rsti_image_facts_t {
     rsti_receive_endpoint_t *endpoint;
     const rsti_setup_t *setup;
-    rsti_receive_transport_t *transport; /* that brought the SETUP */
+    rsti_receive_transport_t *transport; /* received the SETUP */
     const struct sockaddr_storage *source;
-    const rsti_subscription_t *subscription; /* first that matches: its URI parameters count */
+    const rsti_subscription_t *subscription; /* first match: its URI parameters apply */
 } rsti_image_facts_t;
 
 #endif

@@ -8,8 +8,8 @@
 
 #define LOOK_LEAST_NS (RSTI_NS_PER_MS / 4)
 #define LOOK_MOST_NS (2 * RSTI_NS_PER_MS)
-#define LOOKS 8 /* in W, at least */
-#define DRAIN_ALL_NS RSTI_NS_PER_S /* an image that got data since then shares the consumer */
+#define LOOKS 8 /* least number of checks in one measuring window */
+#define DRAIN_ALL_NS RSTI_NS_PER_S /* an image with data in this time shares the consumer */
 
 void rsti_image_fill_init(const rst_driver_t *driver, rsti_image_t *image)
 {
@@ -70,8 +70,8 @@ static void tell(int64_t *counter, double value)
     }
 }
 
-/* What its consumer takes of all sessions of this stream that come in by the same endpoint, and how
- * many of them there are. */
+/* Adds the drain rates and the number of the other active sessions of this stream on the same
+ * endpoint: they share the consumer. */
 static void share_drain(const rst_driver_t *driver, const rsti_image_t *image, int64_t now_ns,
     rsti_fill_report_t *report)
 {
@@ -110,7 +110,8 @@ static void publish(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
 
-/* When to look again: soon while it may come to a report, else when as much has come in. */
+/* The time of the next check: soon when a report may become due, else when enough data has
+ * arrived. */
 static int64_t next_look(rsti_image_fill_t *state, int64_t now_ns)
 {
     const rsti_fill_t *fill = &state->fill;
@@ -126,13 +127,13 @@ static int64_t next_look(rsti_image_fill_t *state, int64_t now_ns)
     return is_near ? rsti_min_i64(due_ns, now_ns + look_ns) : due_ns;
 }
 
-/* What the readers will take of the window: the least of those who tell their demand. Another
- * process's words: rsti_fill_buffer cuts what is impossible. */
+/* The bytes of the window that the readers will consume: the least demand that a reader reports.
+ * Another process writes these words; rsti_fill_buffer limits impossible values. */
 static int64_t buffer_of(rsti_image_t *image, int64_t now_ns)
 {
     rsti_image_fill_t *state = &image->fill;
-    /* The memory that is there: a window that tunes itself is what the receiver asks for, and
-     * always full. */
+    /* The whole memory, not the current window. A window that tunes itself is what the receiver
+     * requests, so it would always seem full. */
     const int64_t window = image->congestion.max_window;
     int64_t demand = -1, mean_bytes = 0;
     for (int32_t i = 0; i < image->subscribers.count; i++) {
@@ -157,7 +158,8 @@ static int64_t buffer_of(rsti_image_t *image, int64_t now_ns)
         image->mtu);
 }
 
-/* What another receiver of the group said; several since the last look count as the last one. */
+/* Takes the last report of another receiver of the group. Several reports since the last check
+ * count as one. */
 static void take_heard(rsti_image_fill_t *state)
 {
     const int64_t count = rsti_load_acquire_i64(&state->heard_count);
@@ -170,7 +172,7 @@ static void take_heard(rsti_image_fill_t *state)
     }
 }
 
-/* Nobody follows fill NAKs; the window may speak instead. */
+/* For a source that ignores fill reports. The window for Aeron sources may react instead. */
 static int64_t look_for_window(rsti_image_t *image, bool is_due, int64_t now_ns)
 {
     if (!rsti_load_acquire_i32(&image->window_cut.has_aeron)) {

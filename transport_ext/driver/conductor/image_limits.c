@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-/* What the image's log takes from the file system before its first frame. */
+/* The bytes that the log of the image takes from the file system before the first frame. */
 static int64_t first_length(const rsti_setup_t *setup, bool is_sparse)
 {
     const int64_t term_length = setup->term_length;
@@ -58,7 +58,7 @@ int rsti_image_check_limits(rst_driver_t *driver, const rsti_receive_endpoint_t 
     const rsti_setup_t *setup, bool is_sparse)
 {
     const int64_t most = driver->params.stream_session_limit;
-    /* Asked for new sessions only: a session that has its image never comes here. */
+    /* Only new sessions come here, because a session has at most one image. */
     if (most < INT32_MAX && count_images(driver, endpoint, setup->stream_id) >= most) {
         return RST_SET_ERR(RST_EFULL,
             "stream %" PRId32 " has as many images as"
@@ -68,8 +68,8 @@ int rsti_image_check_limits(rst_driver_t *driver, const rsti_receive_endpoint_t 
     if (!rsti_unproven_images_fit(unproven_length(driver), first_length(setup, is_sparse),
             driver->params.unproven_images_length, rsti_storage_usable(driver->dir))) {
         return RST_SET_ERR(RST_EFULL,
-            "images without data hold all the memory that"
-            " unproven-images-length=%" PRId64 " and the space of %s allow",
+            "no room for another image: images that have no data yet hold all memory that"
+            " unproven-images-length=%" PRId64 " and the free space in %s allow",
             driver->params.unproven_images_length, driver->dir);
     }
     return 0;

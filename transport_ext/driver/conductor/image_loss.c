@@ -34,7 +34,7 @@ int64_t rsti_image_repair_rebuild(rst_driver_t *driver, rsti_image_t *image, int
         *has_loss = true;
     }
     image->loss_due_ns = RSTI_NO_DEADLINE;
-    image->rebuilt_hwm = -1; /* should the conductor take over, it scans */
+    image->rebuilt_hwm = -1; /* forces a scan if the conductor takes over */
     int64_t end = from;
     for (int32_t term = 0; term < RSTI_PARTITIONS && end < hwm; term++) {
         const int32_t offset = rsti_position_offset(end, log->term_length);

@@ -6,7 +6,7 @@
 #include "driver/conductor/clients.h"
 #include "driver/conductor/subscription.h"
 
-/* Another process's words. */
+/* True when this reader has to answer NOOPs. Another process writes these words. */
 static bool must_answer(rst_driver_t *driver, const rsti_subscriber_t *subscriber)
 {
     const rsti_counter_value_t *value = (const void *)subscriber->position;

@@ -1,4 +1,4 @@
-/* image_window.h: the conductor's side of the window for Aeron's sources (receiver/image_window.h).
+/* image_window.h: the conductor's work on the window for Aeron sources (receiver/image_window.h).
  */
 #ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_WINDOW_H
 #define RSTI_DRIVER_CONDUCTOR_IMAGE_WINDOW_H
@@ -6,9 +6,9 @@
 #include "driver/conductor/conductor_state.h"
 #include "driver/receiver/image.h"
 
-/* The window for Aeron's sources now: that of congestion, or less. */
+/* The current window for Aeron sources. It never exceeds the window of congestion control. */
 int32_t rsti_image_window(const rsti_image_t *image);
-/* It is told at once, though the status message for the others is not due. */
+/* True when Aeron sources need a status message now, even if other sources do not. */
 bool rsti_image_window_is_due(const rsti_image_t *image, int64_t consumed);
 
 #endif

@@ -36,8 +36,8 @@ static const rsti_subscription_t *first_match(const rst_driver_t *driver,
     return NULL;
 }
 
-/* The sender's datagrams and our window must fit the socket's buffer (docs/reference/aeron/wire.md
- * 4.2). */
+/* The sender's datagrams and the receiver window must fit into the buffer of the socket
+ * (docs/reference/aeron/wire.md 4.2). */
 static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup_t *setup,
     const rsti_subscription_t *subscription)
 {
@@ -45,7 +45,7 @@ static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup
     if (setup->mtu <= RSTI_DATA_HEADER_LENGTH) {
         return RST_SET_ERR(RST_ECHANNEL,
             "session %" PRId32 " stream %" PRId32 ": the sender's mtu=%" PRId32
-            " has no room behind the header",
+            " leaves no room for data after the header",
             setup->session_id, setup->stream_id, setup->mtu);
     }
     if (setup->mtu > subscription->window) {
@@ -73,7 +73,7 @@ static int create_image(rst_driver_t *driver, const rsti_agent_command_t *comman
     rsti_receive_transport_t *transport = command->object;
     const rsti_subscription_t *subscription = first_match(driver, command);
     if (endpoint->is_closing || transport->is_closing || subscription == NULL) {
-        return 0; /* nobody wants it any more */
+        return 0; /* no subscription matches any more */
     }
     const rsti_image_facts_t facts = {
         .endpoint = endpoint,
@@ -110,11 +110,11 @@ void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *comm
     if (result == 1) {
         return;
     }
-    /* Anybody can write SETUPs of ever new sessions, and each would make an entry of its own. A
-     * publisher that is meant repeats its SETUP. */
+    /* Any host can send SETUPs with new sessions, and each would make a new entry in the error
+     * log. An honest publisher repeats its SETUP. */
     rsti_conductor_t *conductor = driver->conductor;
     if (result < 0 && conductor->now_ns >= conductor->image_error_due_ns) {
-        if (result != -RST_EFULL) { /* a limit: one entry says it for all sessions */
+        if (result != -RST_EFULL) { /* a limit: one entry for all sessions is enough */
             RST_APPEND_ERR("cannot create the image of session %" PRId32 " stream %" PRId32,
                 command->session_id, command->stream_id);
         }
@@ -122,7 +122,8 @@ void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *comm
         conductor->image_error_due_ns = conductor->now_ns + IMAGE_ERROR_INTERVAL_NS;
     }
     rsti_error_clear();
-    /* A closing endpoint has got its last command: it may be freed before this one is read. */
+    /* A closing endpoint has already got its last command, and may be freed before this one is
+     * read. */
     const rsti_receive_endpoint_t *endpoint = command->endpoint;
     if (!endpoint->is_closing) {
         rsti_tell_receiver(driver, RSTI_AGENT_REMOVE_INIT, command);

@@ -57,15 +57,15 @@ static void tell_holder(rsti_ipc_publication_t *publication, bool is_rate)
     }
 }
 
-/* The least subscriber position at which the conductor has something to do. */
+/* Stores the least subscriber position at which the conductor has work. */
 static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_subscribers)
 {
     int64_t position = INT64_MAX;
     if (publication->base.life == RSTI_LIFE_DRAINING) {
         position = publication->base.end_position;
     } else if (has_subscribers && publication->is_held_by_rate) {
-        /* While it grows time says when. A whole burst is looked at again before it is used up, so
-         * that a producer who is slower than the rate never waits. */
+        /* While the allowance grows, the conductor wakes by time. A full burst is checked when
+         * half of it is used, so that a producer slower than the rate never waits. */
         if (rsti_allowance_due_ns(&publication->allowance) == INT64_MAX) {
             const int64_t half = (int64_t)(publication->allowance.bytes.burst / 2);
             position = publication->base.limit - half + 1;
@@ -87,7 +87,7 @@ static bool subscribers_range(const rsti_ipc_publication_t *publication, int64_t
         base->options.term_length, least, highest);
 }
 
-/* The rate's limit is raised as it grows, in steps of its due time; the window's in eighths. */
+/* The limit of the rate rises at its due times, the limit of the window in steps of an eighth. */
 static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publication, int64_t least)
 {
     rsti_publication_t *base = &publication->base;
@@ -123,8 +123,8 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
     }
     tell_holder(publication, false);
     if (base->limit > publication->consumer_position) {
-        /* Readers that were just parted by a rejection may still look at what they were given:
-         * their bytes stay as long as those of an image that is gone, the time of the cool-down. */
+        /* After a rejection the former readers may still read the data that they have got. The
+         * bytes stay unchanged for the cool-down, as long as those of a removed image. */
         if (publication->cool_down_ns == INT64_MIN) {
             rsti_publication_clean_up_to(base, publication->consumer_position);
         }
@@ -134,8 +134,8 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
     tell_wake_position(publication, false);
 }
 
-/* Every subscriber consumed everything: the stream ends for them. Aeron's clients get time to see
- * where, see on_timer. */
+/* The stream ends when every subscriber has consumed everything. Aeron clients get time to see its
+ * end, see rsti_ipc_publication_on_timer. */
 static void update_draining(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns)
 {
@@ -183,8 +183,9 @@ void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t 
     rsti_allowance_set(&publication->allowance, bytes_per_s(base, rate), position, now_ns);
     const int64_t limit = rsti_allowance_limit(&publication->allowance, position, now_ns);
     if (base->life == RSTI_LIFE_ACTIVE && limit < base->limit) {
-        rsti_publication_lower_limit(driver, base, limit); /* else the whole window goes first */
-        publication->trip_limit = limit; /* from where the window raises it again, if it may */
+        /* else a whole window is sent before the rate applies */
+        rsti_publication_lower_limit(driver, base, limit);
+        publication->trip_limit = limit; /* from here the window may raise it again */
     }
     rsti_ipc_publication_update(driver, publication, now_ns);
 }
@@ -267,7 +268,8 @@ void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
     if (base->life != RSTI_LIFE_ACTIVE) {
         return;
     }
-    /* Before the word: a publisher that sees it finds room, or looks how far its readers came. */
+    /* The limit is updated before is_connected. A publisher that sees the flag then finds the
+     * right limit. */
     update_active(driver, publication);
     const int32_t is_connected = rsti_subscribers_are_working(&base->subscribers);
     int32_t *word = &base->file.log.metadata->is_connected;

@@ -1,7 +1,8 @@
 /* ipc_publication.h: a publication whose log is read directly by subscribers on this machine.
- * Law: limit <= least subscriber position + window, limit <= what the rate allows
- * (flow/allowance.h), and memory below the least subscriber position is zero before the limit
- * rises. Owner: conductor. */
+ *
+ * Law: the limit never exceeds the least subscriber position plus the window, nor the position
+ * that the rate allows (flow/allowance.h). Memory below the least subscriber position is zero
+ * before the limit rises. Owner: conductor. */
 #ifndef RSTI_DRIVER_CONDUCTOR_IPC_PUBLICATION_H
 #define RSTI_DRIVER_CONDUCTOR_IPC_PUBLICATION_H
 
@@ -12,22 +13,27 @@ typedef struct rsti_ipc_publication_t {
     rsti_publication_t base;
     int64_t trip_limit;
     rsti_allowance_t allowance;
-    bool is_held_by_rate; /* what the log says, which is written and never read */
+    bool is_held_by_rate; /* copy of the word in the log, which the driver writes but never reads */
     int64_t consumer_position; /* highest that any subscriber reached */
-    int64_t cool_down_ns; /* rejected: no subscriber until then; INT64_MIN */
+    int64_t cool_down_ns; /* after a rejection: no subscriber before this time; else INT64_MIN */
 } rsti_ipc_publication_t;
 
+/* Returns 0, or a negative error code with a trail; then *publication is unchanged. */
 int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **publication,
     const rsti_publication_facts_t *facts);
+/* Releases the log, the counters and the subscribers. */
 void rsti_ipc_publication_destroy(rst_driver_t *driver, rsti_ipc_publication_t *publication);
-/* Position and limit; every conductor pass. */
+/* Each pass: updates the position counter and the limit. */
 void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns);
-/* When the rate lets its limit rise; INT64_MAX: it holds nothing back. */
+/* The time at which the rate allows a higher limit. INT64_MAX: the rate does not hold the limit. */
 int64_t rsti_ipc_publication_due_ns(const rsti_ipc_publication_t *publication);
+/* Changes the rate. The limit may fall. */
 void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     const rsti_rate_choice_t *rate);
-/* 1 s timer, these three. A producer that died may hold its readers up. */
+/* The timer calls this function and the next two.
+ *
+ * Unblocks the log when a dead producer holds its readers up. */
 void rsti_ipc_publication_check_blocked(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns);
 /* True once, after a rejection: subscribers may be linked again. */
@@ -35,12 +41,15 @@ bool rsti_ipc_publication_has_cooled_down(rsti_ipc_publication_t *publication, i
 /* True when the publication may be freed. */
 bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns);
-/* A subscriber wants no more of it: the publisher's clients are told, all subscribers lose it, and
- * get it again after the image liveness timeout. */
+/* A subscriber rejects the publication. The publisher's clients are told. All subscribers are
+ * unlinked, and linked again after the image liveness timeout. */
 void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     const char *reason, int32_t length);
+/* The position at which a new subscriber begins. */
 int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publication);
+/* True when a new subscriber may be linked. */
 bool rsti_ipc_publication_accepts(const rsti_ipc_publication_t *publication);
+/* Call it after each change of the subscribers. Updates the limit and the connected flag. */
 void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
     rsti_ipc_publication_t *publication);
 

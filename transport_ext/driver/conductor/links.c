@@ -34,7 +34,7 @@ rsti_link_target_t rsti_image_target(rsti_image_t *image)
         image->file.path, image->source, rsti_image_join_position(image), NULL};
 }
 
-/* Position counter of a new subscriber; *subscriber is filled. */
+/* Allocates the position counter of a new subscriber and fills *subscriber. */
 static int allocate_position(rst_driver_t *driver, const rsti_link_target_t *target,
     rsti_subscription_t *subscription, rsti_subscriber_t *subscriber)
 {
@@ -66,8 +66,8 @@ static int allocate_position(rst_driver_t *driver, const rsti_link_target_t *tar
     return subscriber->counter_id < 0 ? -rst_last_error_code() : 0;
 }
 
-/* Several destinations of a subscription may bring one log. It has one image of it and reads that
- * once: a second position would stand still and hold up the publisher for ever. */
+/* Several destinations of a subscription may match one log. The subscription then has one image
+ * and reads it once. A second position would never move and would block the publisher forever. */
 static bool is_read_already(const rsti_link_target_t *target,
     const rsti_subscription_t *subscription)
 {
@@ -220,7 +220,7 @@ void rsti_unlink_subscription(rst_driver_t *driver, const rsti_subscription_t *s
     rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = 0; subscription->is_ipc && i < conductor->ipc_publications.count; i++) {
         rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i];
-        /* What it has consumed up to now is where the next reader begins. */
+        /* The next reader begins where this one stops, so its position is read first. */
         rsti_ipc_publication_update(driver, publication, conductor->now_ns);
         if (rsti_subscribers_unlink(driver, &publication->base.subscribers, subscription)) {
             rsti_ipc_publication_on_subscribers_changed(driver, publication);

@@ -33,10 +33,10 @@ int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length)
             " are usable in %s",
             term_length, needed, usable, driver->dir);
     case RSTI_STORAGE_LOW:
-        /* Without the number that changes every time: one entry of the log, counted. */
+        /* The text leaves out the free bytes: equal texts share one entry with a count. */
         (void)RST_SET_ERR(RST_ESTORAGE,
-            "warning: storage is running low: with the next log less"
-            " than low-file-store-warning-threshold=%" PRId64 " bytes are usable in %s",
+            "warning: storage is running low: the next log leaves less"
+            " than low-file-store-warning-threshold=%" PRId64 " usable bytes in %s",
             params->low_storage_warning, driver->dir);
         rsti_driver_log_trail(driver, "conductor");
         break;
@@ -46,7 +46,8 @@ int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length)
     return 0;
 }
 
-/* Closed and gone, or it stays as it was and is counted. */
+/* True: the file is closed and removed. False: the file is unchanged, and the failure is counted.
+ */
 static bool free_log(rst_driver_t *driver, rsti_log_file_t *file)
 {
     const int64_t length = (int64_t)file->log.length;
@@ -61,7 +62,7 @@ static bool free_log(rst_driver_t *driver, rsti_log_file_t *file)
     return result == 0;
 }
 
-/* A log may be let go because something failed: what failed is still to be told. */
+/* The release may be part of an error path, so the error trail of the caller is kept. */
 void rsti_log_release(rst_driver_t *driver, rsti_log_file_t *file)
 {
     rsti_conductor_t *conductor = driver->conductor;
@@ -97,7 +98,7 @@ int64_t rsti_logs_free(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadl
         rsti_ptr_array_remove_at(&conductor->freed_logs, 0);
         if (!free_log(driver, file)) {
             conductor->free_retry_ns = now_ns + RETRY_INTERVAL_NS;
-            if (rsti_ptr_array_add(&conductor->freed_logs, file) == 0) { /* behind the others */
+            if (rsti_ptr_array_add(&conductor->freed_logs, file) == 0) { /* after the other files */
                 break;
             }
         }

@@ -1,6 +1,6 @@
-/* logs.h: room for logs before they are made (docs/reference/aeron/memory.md 1.1), and freeing
- * them: a few in a pass, because giving back hundreds of megabytes takes time; what fails is tried
- * again. */
+/* logs.h: checks free storage before a log is made (docs/reference/aeron/memory.md 1.1), and frees
+ * logs. Freeing hundreds of megabytes takes time, so each pass frees only a few logs. A failed
+ * attempt is repeated. */
 #ifndef RSTI_DRIVER_CONDUCTOR_LOGS_H
 #define RSTI_DRIVER_CONDUCTOR_LOGS_H
 
@@ -9,15 +9,19 @@
 
 typedef enum rsti_storage_t {
     RSTI_STORAGE_OK = 0,
-    RSTI_STORAGE_LOW, /* at most warning_threshold is left over */
+    RSTI_STORAGE_LOW, /* at most warning_threshold bytes are left over */
     RSTI_STORAGE_FULL
 } rsti_storage_t;
+/* Judges whether needed bytes fit into the usable bytes, and how many are left over. */
 rsti_storage_t rsti_storage_judge(int64_t usable, int64_t needed, int64_t warning_threshold);
-/* Before a log is made: 0 or -RST_ESTORAGE; little room is written to the error log. */
+/* Call it before a log is made. Returns 0, or -RST_ESTORAGE with a trail. Writes a warning to the
+ * error log when little storage is left. */
 int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length);
-/* Takes the file over, to be unmapped and removed in one of the next passes. */
+/* Takes over the file. A later pass unmaps and removes it. Keeps the error trail of the caller. */
 void rsti_log_release(rst_driver_t *driver, rsti_log_file_t *file);
+/* Each pass: frees at most resource-free-limit logs. Returns their number. */
 int64_t rsti_logs_free(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
+/* Frees all logs that are left. Takes as long as the system needs to unmap them. */
 void rsti_logs_fini(rst_driver_t *driver);
 
 #endif

@@ -12,7 +12,7 @@
 #include "util/error.h"
 #include "util/netaddr.h"
 
-/* While a look-up is under way its thread wakes us; this is for the wake-up that got lost. */
+/* The look-up thread wakes the conductor at its end. The poll covers a lost wake-up. */
 #define LOOKUP_POLL_NS (10 * RSTI_NS_PER_MS)
 
 static void note_time(rst_driver_t *driver, int64_t took_ns)
@@ -52,7 +52,7 @@ static int resolve_in_thread(void *arg, const char *host, int family,
     return result;
 }
 
-/* The table stands before the system, with a counter per row to switch it by. */
+/* The table is asked before the system. Each row has a counter that switches it. */
 static int use_table(rst_driver_t *driver)
 {
     rsti_csv_resolver_t *table = rsti_alloc(sizeof *table);
@@ -92,7 +92,7 @@ int rsti_names_init(rst_driver_t *driver)
 {
     const char *kind = driver->params.name_resolver;
     driver->resolver = (rsti_name_resolver_t){resolve_waiting, driver};
-    /* When the caller runs the agents, names cost it their time. */
+    /* Without threads the caller runs the agents, and look-ups block it. */
     if (driver->thread_count > 0 && use_thread(driver) < 0) {
         return -rst_last_error_code();
     }
@@ -110,7 +110,7 @@ void rsti_names_fini(rst_driver_t *driver)
     rsti_free(driver->name_table);
 }
 
-/* ---- again ---- */
+/* ---- repeated look-ups ---- */
 
 void rsti_on_reresolve(rst_driver_t *driver, const rsti_agent_command_t *command)
 {
@@ -118,7 +118,7 @@ void rsti_on_reresolve(rst_driver_t *driver, const rsti_agent_command_t *command
     for (int32_t i = 0; i < conductor->reresolution_count; i++) {
         if (conductor->reresolutions[i].endpoint == command->endpoint
             && conductor->reresolutions[i].registration_id == command->registration_id) {
-            return; /* it is being looked up */
+            return; /* the look-up is already running */
         }
     }
     if (conductor->reresolution_count < RSTI_RERESOLUTIONS_MAX) {
@@ -127,7 +127,7 @@ void rsti_on_reresolve(rst_driver_t *driver, const rsti_agent_command_t *command
     }
 }
 
-/* The text and the address that are to be compared; NULL when endpoint or destination has gone. */
+/* The name to look up and its last known address. NULL when the endpoint or destination is gone. */
 static const char *subject(const rst_driver_t *driver, const rsti_reresolution_t *wanted,
     struct sockaddr_storage **address)
 {
@@ -152,7 +152,7 @@ static const char *subject(const rst_driver_t *driver, const rsti_reresolution_t
     return NULL;
 }
 
-/* False while the look-up goes on. */
+/* False: the look-up is not finished. */
 static bool reresolve(rst_driver_t *driver, const rsti_reresolution_t *wanted)
 {
     struct sockaddr_storage *known, found;
@@ -214,7 +214,7 @@ void rsti_on_resolve_control(rst_driver_t *driver, const rsti_agent_command_t *c
         rsti_driver_log_trail(driver, "control address of a subscription");
     }
     if (result != 0 || rsti_netaddr_equal(&set.address, &transport->resolved_control)) {
-        return; /* what is not known yet is asked for at the next check */
+        return; /* an unfinished look-up is repeated at the next check */
     }
     transport->resolved_control = set.address;
     rsti_driver_count(driver, RSTI_SYSTEM_RESOLUTION_CHANGES, 1);

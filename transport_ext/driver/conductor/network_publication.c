@@ -53,8 +53,8 @@ static int allocate_counters(rst_driver_t *driver, rsti_network_publication_t *p
     return 0;
 }
 
-/* Its counter stands before the other ones of the publication (docs/reference/aeron/memory.md
- * 18). */
+/* The counter is allocated before the other counters of the publication
+ * (docs/reference/aeron/memory.md 18). */
 static int init_flow(rst_driver_t *driver, rsti_network_publication_t *publication,
     const rsti_publication_facts_t *facts)
 {
@@ -190,8 +190,8 @@ void rsti_network_publication_destroy(rst_driver_t *driver, rsti_network_publica
     rsti_free(publication);
 }
 
-/* The limit's term must not be the third after the one that is being cleaned: a producer would turn
- * into memory that is not zero yet. */
+/* False when the term of the limit is the third after the one being cleaned: a producer would
+ * enter memory that is not zero yet. */
 static bool is_clean_enough(const rsti_publication_t *base, int64_t limit)
 {
     const int32_t bits = base->file.log.position_bits;
@@ -209,8 +209,9 @@ static bool spies_range(const rsti_network_publication_t *publication, int64_t *
         base->options.term_length, least, highest);
 }
 
-/* The sender follows a number, not the list of spies, which is the conductor's. Where a spy stands
- * is another process's word: the sender scans from there, so it has to be a place for a frame. */
+/* The sender reads this position, because the list of spies belongs to the conductor. Another
+ * process writes the position of a spy. The sender scans from there, so it is aligned to a frame
+ * here. */
 static void tell_spy_position(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t highest)
 {
@@ -267,7 +268,8 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
     tell_wake_positions(publication, wake_position, has_spies ? wake_position : INT64_MAX);
 }
 
-/* Everything is sent, or nobody is there to get it; and the spies have read all of it. */
+/* Draining ends when all spies have read everything, and everything is sent or there is no
+ * receiver. */
 static void update_draining(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t snd_pos, int64_t now_ns)
 {
@@ -294,7 +296,7 @@ void rsti_network_publication_update(rst_driver_t *driver, rsti_network_publicat
     rsti_publication_t *base = &publication->base;
     const int64_t snd_pos = rsti_load_acquire_i64(&publication->position);
     if (base->life <= RSTI_LIFE_DRAINING && rsti_load_acquire_i32(&publication->is_corrupt)) {
-        rsti_publication_abort(driver, base, snd_pos, "an impossible frame stands there");
+        rsti_publication_abort(driver, base, snd_pos, "the log holds an impossible frame there");
         rsti_store_release_i32(&publication->is_revoked_shared, 1);
         rsti_store_release_i64(&publication->end_position, snd_pos);
         rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
@@ -321,7 +323,7 @@ void rsti_network_publication_on_spies_changed(rst_driver_t *driver,
     }
 }
 
-/* When the spies of Aeron clients are told, too. */
+/* The time at which the spies of Aeron clients are told, too. */
 static int64_t told_ns(const rst_driver_t *driver, const rsti_publication_t *base)
 {
     return base->life_changed_ns + RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;

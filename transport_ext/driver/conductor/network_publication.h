@@ -1,5 +1,5 @@
-/* network_publication.h: the conductor's side of a network publication: creation, limit and life
- * (docs/reference/aeron/memory.md 5, docs/reference/aeron/wire.md 12.1). */
+/* network_publication.h: the conductor's work on a network publication: creation, limit and
+ * lifecycle (docs/reference/aeron/memory.md 5, docs/reference/aeron/wire.md 12.1). */
 #ifndef RSTI_DRIVER_CONDUCTOR_NETWORK_PUBLICATION_H
 #define RSTI_DRIVER_CONDUCTOR_NETWORK_PUBLICATION_H
 
@@ -7,18 +7,23 @@
 #include "driver/sender/network_publication.h"
 #include "driver/sender/send_endpoint.h"
 
+/* Returns 0, or a negative error code with a trail; then *publication is unchanged. */
 int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publication_t **publication,
     const rsti_publication_facts_t *facts, rsti_send_endpoint_t *endpoint);
+/* The sender must have released the publication. */
 void rsti_network_publication_destroy(rst_driver_t *driver,
     rsti_network_publication_t *publication);
+/* Each pass: updates the position counter and the limit. */
 void rsti_network_publication_update(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t now_ns);
+/* Call it after each change of the spies. Tells the sender whether there are any. */
 void rsti_network_publication_on_spies_changed(rst_driver_t *driver,
     rsti_network_publication_t *publication);
-/* Time-based part of life; earlier calls are harmless. True when it may be freed. */
+/* The part of the lifecycle that depends on time. Early calls have no effect. True when the
+ * publication may be freed. */
 bool rsti_network_publication_on_life(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t now_ns);
-/* When it is to be called again. */
+/* The time at which rsti_network_publication_on_life must be called next. */
 int64_t rsti_network_publication_life_due_ns(const rst_driver_t *driver,
     const rsti_network_publication_t *publication);
 

@@ -147,7 +147,7 @@ bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publ
     if (rsti_log_file_reserve(&publication->file, end) < 0) {
         if (!publication->is_storage_error) {
             RST_APPEND_ERR("publication limit of stream %" PRId32 " session %" PRId32
-                           " stays at %" PRId64,
+                           " stays at position %" PRId64,
                 publication->stream_id, publication->session_id, publication->limit);
             rsti_driver_log_trail(driver, "conductor");
             publication->is_storage_error = true;
@@ -187,8 +187,8 @@ void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publicatio
         || !rsti_position_is_in_log(position, publication->clean_position,
             publication->options.term_length)) {
         (void)RST_SET_ERR(RST_ECORRUPT,
-            "publication of stream %" PRId32 " session %" PRId32 " ends at %" PRId64
-            ": its tail counters say %" PRId64,
+            "publication of stream %" PRId32 " session %" PRId32 " ends at position %" PRId64
+            ": its tail counters hold the impossible value %" PRId64,
             publication->stream_id, publication->session_id, consumed, position);
         rsti_driver_log_trail(driver, "conductor");
         position = consumed;
@@ -209,7 +209,7 @@ void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publicatio
     char text[192];
     rsti_log_metadata_t *metadata = publication->file.log.metadata;
     snprintf(text, sizeof text,
-        "publication of stream %" PRId32 " session %" PRId32 " ends at %" PRId64 ": %s",
+        "publication of stream %" PRId32 " session %" PRId32 " ends at position %" PRId64 ": %s",
         publication->stream_id, publication->session_id, position, why);
     rsti_driver_log_error(driver, RST_ECORRUPT, text);
     rsti_publication_lower_limit(driver, publication, position);

@@ -1,33 +1,42 @@
-/* publication.h: what the conductor does with any publication, IPC or UDP: log file, counters,
- * limit, end. */
+/* publication.h: the conductor's work on every publication, IPC or UDP: log file, counters, limit
+ * and end. */
 #ifndef RSTI_DRIVER_CONDUCTOR_PUBLICATION_H
 #define RSTI_DRIVER_CONDUCTOR_PUBLICATION_H
 
 #include "driver/base/publication.h"
 #include "driver/conductor/conductor_state.h"
 
-/* Log file and the counters pub-pos and pub-lmt. On failure nothing is left behind. */
+/* Makes the log file and the counters pub-pos and pub-lmt. Returns 0, or a negative error code
+ * with a trail; then nothing is left behind. */
 int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     const rsti_publication_facts_t *facts);
+/* Releases the log, the counters and the subscribers. */
 void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication);
+/* The position of the first byte of the stream. */
 int64_t rsti_publication_start_position(const rsti_publication_t *publication);
-/* Reserves the terms up to where a producer may write below limit (its last message may begin just
- * below it), stores limit and wakes producers. False: no storage, limit stays. */
+/* Stores a higher limit and wakes the producers. First reserves memory for the last message that
+ * may begin below the limit. False: no storage; the limit stays, and the error log gets an entry.
+ */
 bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit);
+/* Stores the limit without reserving memory, and wakes the producers. */
 void rsti_publication_lower_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit);
+/* Sets the memory below position to zero. */
 void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t position);
-/* The last producer is gone. Limit and end of stream become the producer position, or consumed (the
- * position of the furthest consumer) when the tail counters in shared memory are impossible. */
+/* Ends the stream after the last producer has gone. The limit and the end of the stream become the
+ * producer position. If the tail counters in shared memory are impossible, they become consumed,
+ * the position of the furthest consumer. */
 void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publication, int64_t consumed,
     int64_t now_ns);
-/* The log holds what no producer makes: the stream ends at position, as if it were revoked. */
+/* Ends the stream at position, like a revoked one, because the log holds a frame that no producer
+ * writes. why goes into the error text. */
 void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publication, int64_t position,
     const char *why);
-/* Pads over a claim whose producer died (docs/reference/aeron/memory.md 6). */
+/* Writes padding over the claim of a dead producer (docs/reference/aeron/memory.md 6). */
 void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t consumer_position, int64_t now_ns);
+/* Moves the lifecycle forward, never back. */
 void rsti_publication_set_life(rsti_publication_t *publication, rsti_life_t life, int64_t now_ns);
 
 #endif

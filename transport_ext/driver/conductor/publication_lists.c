@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The lists that hold publications of one kind; items begin with rsti_publication_t. */
 rsti_ptr_array_t *rsti_publication_list(rst_driver_t *driver, bool is_network)
 {
     return is_network ? &driver->conductor->publications : &driver->conductor->ipc_publications;

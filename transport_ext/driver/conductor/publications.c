@@ -77,7 +77,7 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, boo
         return -rst_last_error_code();
     }
     if (channel->response_correlation_id == RSTI_CHANNEL_PROTOTYPE) {
-        options->term_length = RSTI_TERM_MIN_LENGTH; /* it only keeps the socket open */
+        options->term_length = RSTI_TERM_MIN_LENGTH; /* the prototype only keeps the socket open */
         options->publication_window = RSTI_TERM_MIN_LENGTH / 2;
     }
     if (!options->has_position) {
@@ -174,12 +174,12 @@ static void respond_ready(rst_driver_t *driver, const rsti_command_t *command,
     rsti_respond(driver, &response);
 }
 
-/* 1 added, 0 try again, negative with a trail. */
+/* Returns 1: added, 0: try again, or a negative error code with a trail. */
 static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_channel_t *channel = &driver->conductor->channel;
     rsti_driver_client_t *client = rsti_client_get(driver, command->client_id);
-    /* Room for the link first: a publication that nobody is linked to would stay for ever. */
+    /* Room for the link first: a publication without a link would stay forever. */
     if (client == NULL || rsti_client_reserve_link(client) < 0
         || rsti_channel_parse(channel, command->channel.text, (size_t)command->channel.length) < 0
         || rsti_channel_check_supported(channel, true) < 0
@@ -225,7 +225,7 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
         }
     }
     if (endpoint != NULL) {
-        rsti_send_endpoint_put(driver, endpoint); /* closes it when nothing came of it */
+        rsti_send_endpoint_put(driver, endpoint); /* closes it if no publication was made */
     }
     return result;
 }
@@ -239,7 +239,7 @@ bool rsti_on_add_publication(rst_driver_t *driver, const rsti_command_t *command
     return result == 0;
 }
 
-/* How far the furthest consumer came: the sender, or the first of the IPC subscribers. */
+/* The position of the furthest consumer: the sender, or the first of the IPC subscribers. */
 static int64_t consumer_position(const rsti_publication_t *publication)
 {
     return publication->is_network
@@ -317,8 +317,9 @@ static void free_network(rst_driver_t *driver, size_t index)
     rsti_send_endpoint_put(driver, endpoint);
 }
 
-/* Where a producer that died may hold somebody up: the sender; and when the rest is for spies
- * alone, because no receiver takes it, a spy, which may have read on. */
+/* The position at which a dead producer may block a consumer. This is usually the position of the
+ * sender. When the publication drains and has spies, it is the end of the committed data after
+ * that position, because a spy may have read further. */
 static int64_t blocked_at(const rsti_network_publication_t *publication)
 {
     const rsti_publication_t *base = &publication->base;

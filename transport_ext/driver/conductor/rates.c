@@ -38,7 +38,8 @@ static int parse_text(const rsti_text_t *text, rsti_rate_choice_t *rate)
 {
     char copy[RSTI_RATE_TEXT_MAX + 2];
     size_t length = text->length > 0 ? (size_t)text->length : 0;
-    length = length < sizeof copy ? length : sizeof copy - 1; /* too long is refused as such */
+    /* a text that is too long is refused by the parser */
+    length = length < sizeof copy ? length : sizeof copy - 1;
     if (length > 0) {
         memcpy(copy, text->text, length);
     }
@@ -46,8 +47,9 @@ static int parse_text(const rsti_text_t *text, rsti_rate_choice_t *rate)
     return rsti_rate_choice_parse(rate, copy, NULL);
 }
 
-/* The sender begins with it at its next pass. Its counters travel with it: the sender may be busy
- * with an earlier command while they are made here, one after the other. */
+/* The sender uses the new rate from its next pass. The command carries the counters, because the
+ * sender may still handle an earlier command while the conductor allocates them one after the
+ * other. */
 static void set_network_rate(rst_driver_t *driver, rsti_network_publication_t *publication,
     const rsti_rate_choice_t *rate, const rsti_command_t *command)
 {
@@ -65,9 +67,9 @@ static void set_network_rate(rst_driver_t *driver, rsti_network_publication_t *p
     rsti_respond_ok(driver, command->correlation_id);
 }
 
-/* The new law begins anew; what the publication was opened with stays what others are compared
- * with, so a program that opens the stream as before is not refused for what another one changed.
- */
+/* The new law starts from its initial state. publication->rate keeps the rate of the opening, and
+ * later openings are compared with that. A program that opens the stream as before is therefore
+ * accepted, even if another program has changed the rate. */
 void rsti_on_set_rate(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_rate_choice_t rate;

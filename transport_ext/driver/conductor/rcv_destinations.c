@@ -22,7 +22,8 @@ static rsti_subscription_t *find_subscription(const rst_driver_t *driver, int64_
     return NULL;
 }
 
-/* The subscription a command means, if it can have destinations; else NULL, and it is answered. */
+/* The subscription that the command names. NULL after an error response: there is none, or it
+ * cannot have destinations. */
 static rsti_subscription_t *target(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_subscription_t *subscription = find_subscription(driver, command->registration_id);
@@ -44,7 +45,7 @@ static rsti_subscription_t *target(rst_driver_t *driver, const rsti_command_t *c
     return subscription;
 }
 
-/* Logs of this driver bring it, not a socket. */
+/* A local destination reads logs of this driver and has no socket. */
 static bool is_local(const rsti_channel_t *channel)
 {
     return channel->is_spy || channel->media == RSTI_MEDIA_IPC;
@@ -61,8 +62,8 @@ static int check_destination(const rsti_channel_t *channel)
     return 0;
 }
 
-/* The channel of the command; *udp are its addresses, when it has a socket. 0, RSTI_LOOKUP_PENDING,
- * or negative with a trail. */
+/* Parses the channel of the command. *udp gets the addresses of a destination with a socket.
+ * Returns 0, RSTI_LOOKUP_PENDING, or a negative error code with a trail. */
 static int parse_destination(rst_driver_t *driver, const rsti_command_t *command,
     rsti_udp_channel_t *udp)
 {
@@ -178,7 +179,8 @@ static rsti_subscription_t *find_local_by_id(const rst_driver_t *driver, int64_t
     return NULL;
 }
 
-/* What the other destinations of its subscription bring as well stays, and goes on where it is. */
+/* Logs that another destination of the subscription matches too stay linked, at the same position.
+ */
 static void leave_to_others(rst_driver_t *driver, const rsti_subscription_t *destination)
 {
     const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
@@ -191,7 +193,8 @@ static void leave_to_others(rst_driver_t *driver, const rsti_subscription_t *des
     }
 }
 
-/* First that it is done, then which images that costs (docs/reference/aeron/memory.md 15). */
+/* The success response comes before the UNAVAILABLE_IMAGE messages (docs/reference/aeron/memory.md
+ * 15). */
 static void remove_local(rst_driver_t *driver, rsti_subscription_t *destination,
     const rsti_command_t *command)
 {
@@ -244,7 +247,7 @@ bool rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *
 bool rsti_on_remove_rcv_destination_by_id(rst_driver_t *driver, const rsti_command_t *command)
 {
     const rsti_ptr_array_t *endpoints = &driver->conductor->receive_endpoints;
-    /* Aeron's C client writes the destination's id into both fields: the destination's decides. */
+    /* Aeron's C client writes the destination's id into both fields, so destination_id decides. */
     for (size_t i = 0; i < endpoints->count; i++) {
         const rsti_receive_endpoint_t *endpoint = endpoints->items[i];
         rsti_receive_transport_t *transport = endpoint->is_manual && !endpoint->is_closing

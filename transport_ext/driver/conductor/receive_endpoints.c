@@ -29,8 +29,8 @@ int rsti_receive_channel_resolve(rst_driver_t *driver, const rsti_channel_t *cha
     return 0;
 }
 
-/* Addresses that are the same for several sockets do not name one: every such subscription has an
- * endpoint of its own. */
+/* Several sockets can have a wildcard address, so the address does not identify one of them. Every
+ * such subscription gets an endpoint of its own. */
 static void make_unique(rst_driver_t *driver, rsti_udp_channel_t *udp)
 {
     if (!udp->is_unique) {
@@ -104,7 +104,7 @@ void rsti_receive_endpoint_destroy(rst_driver_t *driver, rsti_receive_endpoint_t
     rsti_free(endpoint);
 }
 
-/* 1 found, 0 not, negative with a trail. */
+/* Returns 1: found, 0: not found, or a negative error code with a trail. */
 static int find(const rst_driver_t *driver, const rsti_udp_channel_t *udp,
     rsti_receive_endpoint_t **endpoint)
 {
@@ -113,7 +113,7 @@ static int find(const rst_driver_t *driver, const rsti_udp_channel_t *udp,
         *endpoint = endpoints->items[i];
         const int result = rsti_udp_channel_matches_tag(udp, &(*endpoint)->udp);
         if (result != 0) {
-            return (*endpoint)->is_closing ? 1 : result; /* its tag is just becoming free */
+            return (*endpoint)->is_closing ? 1 : result; /* its tag is free soon */
         }
     }
     for (size_t i = 0; i < endpoints->count; i++) {
@@ -169,7 +169,7 @@ int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channe
     *is_closing = false;
     const int resolved = rsti_receive_channel_resolve(driver, channel, &udp);
     if (resolved != 0) {
-        *is_closing = resolved == RSTI_LOOKUP_PENDING; /* either way: try again */
+        *is_closing = resolved == RSTI_LOOKUP_PENDING; /* both cases: try again */
         return *is_closing ? 0 : resolved;
     }
     make_unique(driver, &udp);
@@ -180,7 +180,7 @@ int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channe
     if (found == 0) {
         return create(driver, channel, &udp, command, endpoint);
     }
-    *is_closing = (*endpoint)->is_closing; /* then it is nothing to agree with */
+    *is_closing = (*endpoint)->is_closing; /* a closing endpoint needs no comparison */
     if (*is_closing) {
         return 0;
     }

@@ -32,7 +32,7 @@ static int open_socket(rst_driver_t *driver, rsti_receive_transport_t *transport
     const rsti_receive_endpoint_t *endpoint = transport->endpoint;
     const rsti_udp_channel_t *udp = &transport->udp;
     rsti_socket_params_t params = {
-        .bind_address = udp->remote_data, /* the endpoint is the reader's address */
+        .bind_address = udp->remote_data, /* endpoint= is the address of the reader */
         .so_sndbuf = buffer_length(endpoint->so_sndbuf, driver->params.so_sndbuf),
         .so_rcvbuf = buffer_length(endpoint->so_rcvbuf, driver->params.so_rcvbuf),
     };

@@ -1,5 +1,4 @@
-/* receive_transports.h: making and closing of receiving sockets (docs/reference/aeron/wire.md
- * 5). */
+/* receive_transports.h: opens and closes receiving sockets (docs/reference/aeron/wire.md 5). */
 #ifndef RSTI_DRIVER_CONDUCTOR_RECEIVE_TRANSPORTS_H
 #define RSTI_DRIVER_CONDUCTOR_RECEIVE_TRANSPORTS_H
 
@@ -14,10 +13,11 @@ typedef struct rsti_transport_facts_t {
     int64_t client_id;
 } rsti_transport_facts_t;
 
-/* Takes a slot of the endpoint. -RST_EFULL when all are taken. */
+/* Opens the socket and takes a slot of the endpoint. Returns 0, -RST_EFULL when all slots are
+ * taken, or another negative error code with a trail. */
 int rsti_receive_transport_create(rst_driver_t *driver, rsti_receive_transport_t **transport,
     const rsti_transport_facts_t *facts);
-/* Gives the slot back. */
+/* Closes the socket and gives the slot back. */
 void rsti_receive_transport_destroy(rst_driver_t *driver, rsti_receive_transport_t *transport);
 
 #endif

@@ -57,7 +57,7 @@ int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *
     if (is_response && id == RSTI_NO_RESPONSE_ID) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel \"%s\": control-mode=response needs"
-            " response-correlation-id, that of the image which is answered",
+            " response-correlation-id: the id of the image of the requests",
             channel->uri);
     }
     if (is_response && !is_ipc && channel->control[0] == '\0') {
@@ -114,7 +114,7 @@ void rsti_response_settle(rst_driver_t *driver, rsti_network_publication_t *publ
     }
 }
 
-/* Anybody can send response set-ups: they do not part a subscription from the image it has. */
+/* Any host can send response set-ups, so a subscription that has an active image ignores them. */
 static bool has_image(const rst_driver_t *driver, const rsti_subscription_t *subscription)
 {
     const rsti_ptr_array_t *images = &driver->conductor->images;
@@ -136,7 +136,8 @@ void rsti_on_response_setup(rst_driver_t *driver, const rsti_agent_command_t *co
         return;
     }
     if (subscription->has_session && subscription->session_id == command->session_id) {
-        /* Told again, so who answers has not heard of us: what asked it for a set-up was lost. */
+        /* The session was sent again, so the responder has not heard from us: our request for a
+         * SETUP was lost. */
         const rsti_agent_command_t elicit = {
             .endpoint = subscription->endpoint,
             .stream_id = subscription->stream_id,

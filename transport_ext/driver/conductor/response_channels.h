@@ -1,12 +1,15 @@
-/* response_channels.h: who answers whom (docs/reference/aeron/wire.md 14).
+/* response_channels.h: links publications of requests with publications of responses
+ * (docs/reference/aeron/wire.md 14).
  *
  *   client's driver                             server's driver
  *   R  subscription, control-mode=response      I  image of the requests, whose set-up had the flag
  *   P  publication of requests, names R         Q  publication of responses, names I
  *
- * I's receiver tells P's sender the session of Q until Q is connected; R then wants that session
- * and asks Q's control address for a set-up, and where that came from is where Q sends to. Over IPC
- * all four are in one driver, and I is P. */
+ * Over UDP: the receiver of I sends the session id of Q to the sender of P, until Q is connected. R
+ * then subscribes to that session and requests a SETUP from the control address of Q. Q sends to
+ * the source address of that request.
+ * Over IPC: all four are in one driver, and I is P itself.
+ */
 #ifndef RSTI_DRIVER_CONDUCTOR_RESPONSE_CHANNELS_H
 #define RSTI_DRIVER_CONDUCTOR_RESPONSE_CHANNELS_H
 
@@ -14,13 +17,15 @@
 #include "driver/conductor/conductor_state.h"
 #include "driver/sender/network_publication.h"
 
-/* What response-correlation-id names must be there. 0 or -RST_ECHANNEL. */
+/* Checks that the object that response-correlation-id names exists. Returns 0, or -RST_ECHANNEL
+ * with a trail. */
 int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *channel);
-/* A publication was added: a subscription that waits for its session is told. */
+/* A publication was added. If it carries responses, its session id goes to the waiting
+ * subscription. */
 void rsti_response_on_publication(rst_driver_t *driver, rsti_publication_t *publication);
-/* It is connected, or going: its session need not be told any more. */
+/* The publication is connected, or ends: the receiver stops sending its session id. */
 void rsti_response_settle(rst_driver_t *driver, rsti_network_publication_t *publication);
-/* A publisher's driver told the session of our responses. */
+/* The driver of the responding publication has sent the session id of the responses. */
 void rsti_on_response_setup(rst_driver_t *driver, const rsti_agent_command_t *command);
 
 #endif

@@ -23,7 +23,7 @@ void rsti_respond(rst_driver_t *driver, const rsti_response_t *response)
                (size_t)length)
             < 0) {
         rsti_driver_log_error(driver, RST_ETOOLARGE,
-            "answer to a client does not fit the clients buffer");
+            "response to a client does not fit into the broadcast buffer, and was dropped");
         return;
     }
     conductor->has_responses = true;
@@ -118,8 +118,8 @@ void rsti_respond_unavailable(rst_driver_t *driver, int64_t image_id,
     rsti_respond(driver, &response);
 }
 
-/* Behind the channel, which Aeron's clients do not read here (docs/reference/aeron/wire.md 22): why
- * it goes. */
+/* The reason follows the channel. Aeron clients do not read the channel of this message
+ * (docs/reference/aeron/wire.md 22). */
 static void respond_parted(rst_driver_t *driver, int64_t image_id,
     const rsti_subscription_t *subscription, const char *why)
 {

@@ -32,8 +32,8 @@ static int open_one(rst_driver_t *driver, const rsti_socket_params_t *params,
     return driver->media.table->open(driver->media.arg, params, socket);
 }
 
-/* A connected socket hears its peer alone, and a group never answers: what receivers send comes by
- * a second socket. */
+/* A connected socket receives from its peer only, and a group address never sends. The datagrams
+ * of receivers therefore arrive on a second socket. */
 static int open_group(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     const rsti_socket_params_t *common)
 {
@@ -74,7 +74,8 @@ static int open_sockets(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     if (endpoint->is_connected) {
         params.connect_address = udp->remote_data;
     }
-    /* Nobody has to find a publication that is found by its data. */
+    /* Only a socket with control= needs a port of the managed range: receivers must know its
+     * address. */
     const int result = udp->has_explicit_control
         ? rsti_port_manager_open(&driver->conductor->sender_ports, &driver->media, &params,
               &endpoint->socket, &endpoint->managed_port)
@@ -83,7 +84,7 @@ static int open_sockets(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     return result;
 }
 
-/* The counter is there before the socket, to say when there is none. */
+/* Allocated before the socket is opened, so that it can report a failure to open it. */
 static int allocate_status(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     const rsti_channel_t *channel, int64_t registration_id, int64_t client_id)
 {
@@ -197,7 +198,7 @@ void rsti_send_endpoint_destroy(rst_driver_t *driver, rsti_send_endpoint_t *endp
     rsti_free(endpoint);
 }
 
-/* 0, RSTI_LOOKUP_PENDING, or negative with a trail. */
+/* Returns 0, RSTI_LOOKUP_PENDING, or a negative error code with a trail. */
 static int resolve(rst_driver_t *driver, const rsti_channel_t *channel, rsti_udp_channel_t *udp)
 {
     const int result = rsti_udp_channel_resolve_with(udp, channel, &driver->resolver);
@@ -211,11 +212,11 @@ static int resolve(rst_driver_t *driver, const rsti_channel_t *channel, rsti_udp
     }
     if (udp->is_multicast && udp->control_mode != RSTI_CONTROL_NONE) {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter endpoint=%s: a group cannot have"
-            " destinations of its own (control-mode)",
+            "channel parameter endpoint=%s: a multicast address cannot be"
+            " combined with destinations (control-mode)",
             channel->endpoint);
     }
-    /* Addresses that are the same for several sockets do not name one. */
+    /* Several sockets can have a wildcard address, so the address does not identify one of them. */
     if (!udp->is_unique) {
         const size_t used = strlen(udp->canonical);
         snprintf(udp->canonical + used, sizeof udp->canonical - used, "-%" PRId32,
@@ -224,7 +225,7 @@ static int resolve(rst_driver_t *driver, const rsti_channel_t *channel, rsti_udp
     return 0;
 }
 
-/* Two publications on one socket cannot disagree about whom it sends to. */
+/* All publications on one socket must have the same destinations, hence the same control mode. */
 static int check_mode(const rsti_channel_t *channel, const rsti_udp_channel_t *existing)
 {
     const bool is_by_tag = channel->channel_tag != RSTI_CHANNEL_UNSET
@@ -238,7 +239,7 @@ static int check_mode(const rsti_channel_t *channel, const rsti_udp_channel_t *e
     return 0;
 }
 
-/* 1 found, 0 not, negative with a trail. */
+/* Returns 1: found, 0: not found, or a negative error code with a trail. */
 static int find_send_endpoint(const rst_driver_t *driver, const rsti_udp_channel_t *udp,
     rsti_send_endpoint_t **endpoint)
 {
@@ -247,7 +248,7 @@ static int find_send_endpoint(const rst_driver_t *driver, const rsti_udp_channel
         *endpoint = endpoints->items[i];
         const int result = rsti_udp_channel_matches_tag(udp, &(*endpoint)->udp);
         if (result != 0) {
-            return (*endpoint)->is_closing ? 1 : result; /* its tag is just becoming free */
+            return (*endpoint)->is_closing ? 1 : result; /* its tag is free soon */
         }
     }
     for (size_t i = 0; i < endpoints->count; i++) {
@@ -267,12 +268,12 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     *is_closing = false;
     const int resolved = resolve(driver, channel, &udp);
     if (resolved != 0) {
-        *is_closing = resolved == RSTI_LOOKUP_PENDING; /* either way: try again */
+        *is_closing = resolved == RSTI_LOOKUP_PENDING; /* both cases: try again */
         return *is_closing ? 0 : resolved;
     }
     const int found = find_send_endpoint(driver, &udp, endpoint);
     if (found > 0) {
-        *is_closing = (*endpoint)->is_closing; /* then it is nothing to agree with */
+        *is_closing = (*endpoint)->is_closing; /* a closing endpoint needs no comparison */
         if (*is_closing) {
             return 0;
         }

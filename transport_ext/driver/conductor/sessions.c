@@ -32,7 +32,7 @@ int rsti_publication_check_equal(const char *name, int64_t asked, int64_t existi
     return 0;
 }
 
-/* A publication that lingers gave its session id up: whoever opens the stream anew may have it. */
+/* A lingering publication no longer holds its session id: a new publication may take it. */
 bool rsti_session_is_taken(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint,
     int32_t stream_id, int32_t session_id)
 {
@@ -48,7 +48,8 @@ bool rsti_session_is_taken(rst_driver_t *driver, const rsti_send_endpoint_t *end
     return false;
 }
 
-/* session-id=tag:n is the session, mtu and term length of the publication with that entity tag. */
+/* session-id=tag:n takes the session, mtu and term length of the publication with that entity tag.
+ */
 int rsti_session_resolve_tag(rst_driver_t *driver, rsti_channel_t *channel)
 {
     const rsti_ptr_array_t *list = rsti_publication_list(driver, channel->media == RSTI_MEDIA_UDP);
@@ -90,7 +91,7 @@ int32_t rsti_session_next(rst_driver_t *driver, const rsti_session_scope_t *scop
 {
     const rst_driver_params_t *params = &driver->params;
     rsti_conductor_t *conductor = driver->conductor;
-    for (;;) { /* ends: the reserved range leaves room, and there are fewer publications than ids */
+    for (;;) { /* ends: there are more ids outside the reserved range than publications */
         const int32_t id = conductor->next_session_id;
         if (id >= params->reserved_session_low && id <= params->reserved_session_high) {
             conductor->next_session_id = rsti_wrap_add_i32((int32_t)params->reserved_session_high,

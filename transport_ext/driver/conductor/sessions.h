@@ -1,5 +1,5 @@
-/* sessions.h: session ids: chosen, given, taken from another publication by tag
- * (docs/reference/aeron/driver.md 6). */
+/* sessions.h: session ids of publications: chosen by the driver, given in the channel, or taken
+ * from another publication by its tag (docs/reference/aeron/driver.md 6). */
 #ifndef RSTI_DRIVER_CONDUCTOR_SESSIONS_H
 #define RSTI_DRIVER_CONDUCTOR_SESSIONS_H
 
@@ -7,17 +7,25 @@
 #include "driver/sender/send_endpoint.h"
 #include "protocol/command.h"
 
-/* -RST_ECHANNEL naming the parameter when it is given and not that of the publication. */
+/* Compares a channel parameter with the value of an existing publication. Returns 0 when they are
+ * equal or the channel does not give it, else -RST_ECHANNEL with a trail that names the parameter.
+ */
 int rsti_publication_check_equal(const char *name, int64_t asked, int64_t existing);
 typedef struct rsti_session_scope_t {
     const rsti_send_endpoint_t *endpoint; /* NULL: IPC */
-    bool is_any_kind;                     /* on no publication of the stream at all */
+    /* unique among all publications of the stream, IPC and UDP */
+    bool is_any_kind;
 } rsti_session_scope_t;
+/* The next session id that no publication in the scope uses. */
 int32_t rsti_session_next(rst_driver_t *driver, const rsti_session_scope_t *scope,
     int32_t stream_id);
+/* True when an active or draining publication has this session id. endpoint NULL: IPC. */
 bool rsti_session_is_taken(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint,
     int32_t stream_id, int32_t session_id);
+/* Sets the session, mtu and term length of a channel with session-id=tag:n. Returns 0, or
+ * -RST_ECHANNEL with a trail. */
 int rsti_session_resolve_tag(rst_driver_t *driver, rsti_channel_t *channel);
+/* Answers the command with a free session id, or with an error. */
 void rsti_on_next_session_id(rst_driver_t *driver, const rsti_command_t *command);
 
 #endif

@@ -24,7 +24,7 @@ bool rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribe
     return has_changed;
 }
 
-/* False: it knows already, or it was let go before. */
+/* False: the reader has got the message already, or is no longer active. */
 static bool tell_unavailable(rst_driver_t *driver, rsti_subscriber_t *subscriber, int64_t image_id)
 {
     if (subscriber->is_told_gone || subscriber->tether.state != RSTI_TETHER_ACTIVE) {
@@ -93,8 +93,8 @@ void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_
         if (subscriber->is_refused && !subscriber->is_told) {
             const rsti_subscription_t *subscription = subscriber->subscription;
             (void)RST_SET_ERR(RST_ECORRUPT,
-                "%s stream %" PRId32 ": counter %" PRId32 " holds an impossible position, %" PRId64
-                " is taken instead",
+                "%s stream %" PRId32 ": counter %" PRId32 " holds an impossible position: %" PRId64
+                " is used instead",
                 subscription->uri, subscription->stream_id, subscriber->counter_id,
                 subscriber->accepted);
             rsti_driver_log_trail(driver, "conductor");

@@ -1,4 +1,4 @@
-/* subscriber_news.h: what the readers of a log are told when it goes, and what goes with them. */
+/* subscriber_news.h: tells the readers of a log that it goes, and removes readers. */
 #ifndef RSTI_DRIVER_CONDUCTOR_SUBSCRIBER_NEWS_H
 #define RSTI_DRIVER_CONDUCTOR_SUBSCRIBER_NEWS_H
 
@@ -6,22 +6,25 @@
 #include "driver/conductor/conductor_state.h"
 #include "driver/conductor/subscription.h"
 
-/* True when it was there. */
+/* Removes the subscription from the readers and releases its position counter. True when it was
+ * one of them. */
 bool rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     const rsti_subscription_t *subscription);
-/* UNAVAILABLE_IMAGE to each of them that has it. */
+/* Sends UNAVAILABLE_IMAGE to each reader that has not got it yet. */
 void rsti_subscribers_tell_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     int64_t image_id);
-/* Only to rstream's clients, which read what is left and note the end by themselves. Aeron's forget
- * an image as soon as they are told, so their users would miss its end of stream: they are told
- * later. True when one was told. */
+/* The same, for rstream clients only. They read the remaining data and detect the end by
+ * themselves. An Aeron client forgets an image as soon as it gets the message, so its user would
+ * miss the end of the stream; it gets the message later. True when a message was sent. */
 bool rsti_subscribers_tell_ours_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     int64_t image_id);
+/* True when no active reader still waits for UNAVAILABLE_IMAGE. */
 bool rsti_subscribers_know_unavailable(const rsti_subscribers_t *subscribers);
+/* Removes all readers and releases their position counters. */
 void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers);
-/* Into the error log, once per subscriber: its position counter holds something impossible. */
+/* Writes to the error log, once per reader, that its position counter holds an impossible value. */
 void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_t *subscribers);
-/* The same, to one of them. */
+/* Sends UNAVAILABLE_IMAGE to one reader, if it has not got it yet. */
 void rsti_subscribers_tell_one_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     const rsti_subscription_t *subscription, int64_t image_id);
 

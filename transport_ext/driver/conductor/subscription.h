@@ -1,5 +1,5 @@
-/* subscription.h: a subscription of a client, as the conductor keeps it. subscriptions.h adds and
- * removes them. */
+/* subscription.h: the conductor's record of a client's subscription. subscriptions.h adds and
+ * removes subscriptions. */
 #ifndef RSTI_DRIVER_CONDUCTOR_SUBSCRIPTION_H
 #define RSTI_DRIVER_CONDUCTOR_SUBSCRIPTION_H
 
@@ -11,14 +11,14 @@ typedef struct rsti_receive_endpoint_t rsti_receive_endpoint_t;
 struct rsti_subscription_t {
     int64_t registration_id;
     int64_t client_id;
-    /* 0: an ordinary one. Else it stands for an IPC or spy destination of the subscription with
-     * the same registration id: that one has the endpoint, this one has the links. */
+    /* 0: an ordinary subscription. Else an IPC or spy destination of the subscription with the
+     * same registration id. The ordinary one has the endpoint, the destination has the links. */
     int64_t destination_id;
     int32_t stream_id;
     bool is_ipc;
     bool is_spy;
     bool is_tethered;
-    bool is_response; /* control-mode=response: wants nothing until a session is told */
+    bool is_response; /* control-mode=response: matches no session until one is known */
     bool has_session;
     int32_t session_id;
     char *uri;
@@ -31,13 +31,13 @@ struct rsti_subscription_t {
     rsti_tristate_t group;
     int64_t nak_delay_ns;
     int32_t window;
-    int64_t budget_bytes; /* rs-budget: of each of its images; 0: no limit */
+    int64_t budget_bytes; /* rs-budget, for each image; 0: no limit */
     bool is_fill_window;  /* rs-fill-window */
     char cc[32];
-    rsti_tether_times_t tether_times; /* of images; logs of this driver bring their own */
-    int64_t evict_ns;     /* rs-evict; 0: not asked for */
-    int64_t evicted_ns;   /* when it was let go; INT64_MAX: it was not */
-    bool is_interest_over; /* evicted, and its endpoint knows it */
+    rsti_tether_times_t tether_times; /* for images; logs of this driver have their own times */
+    int64_t evict_ns;     /* rs-evict; 0: off */
+    int64_t evicted_ns;   /* time of the eviction; INT64_MAX: not evicted */
+    bool is_interest_over; /* evicted, and the receiver has been told */
     /* Spies only. */
     int64_t channel_tag;
     char *canonical;
@@ -47,7 +47,7 @@ static inline bool rsti_is_evicted(const rsti_subscription_t *subscription)
 {
     return subscription->evicted_ns != INT64_MAX;
 }
-/* Whether it wants that session of the stream. */
+/* True when the subscription matches this session of the stream. */
 static inline bool rsti_subscription_wants(const rsti_subscription_t *subscription,
     int32_t stream_id, int32_t session_id)
 {

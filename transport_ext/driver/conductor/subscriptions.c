@@ -142,7 +142,7 @@ static void respond_ready(rst_driver_t *driver, const rsti_command_t *command,
     rsti_respond(driver, &response);
 }
 
-/* Of a spy: how it finds its publications. A tag alone names no address. */
+/* The canonical form by which a spy finds its publications. A tag alone has no address. */
 static int spied_canonical(const rsti_channel_t *channel, rsti_udp_channel_t *udp)
 {
     udp->canonical[0] = '\0';
@@ -184,7 +184,7 @@ rsti_subscription_t *rsti_subscription_make_destination(rst_driver_t *driver,
     return made;
 }
 
-/* 1 added, 0 try again, negative with a trail. */
+/* Returns 1: added, 0: try again, or a negative error code with a trail. */
 static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
 {
     rsti_channel_t *channel = &driver->conductor->channel;
@@ -263,7 +263,8 @@ void rsti_on_remove_subscription(rst_driver_t *driver, const rsti_command_t *com
 {
     const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     bool is_found = false;
-    for (size_t i = subscriptions->count; i > 0; i--) { /* itself and its local destinations */
+    /* the subscription and its local destinations */
+    for (size_t i = subscriptions->count; i > 0; i--) {
         rsti_subscription_t *subscription = subscriptions->items[i - 1];
         if (subscription->registration_id == command->registration_id
             && subscription->client_id == command->client_id) {

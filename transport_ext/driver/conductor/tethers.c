@@ -39,8 +39,9 @@ static void on_tether_event(rst_driver_t *driver, const rsti_link_target_t *targ
     }
 }
 
-/* How far behind is too far: of Aeron's untethered readers, measured from the one that is farthest;
- * of those that are evicted from where the stream is, for there may be no other reader here. */
+/* A reader below its limit is too far behind. The limit of Aeron's untethered readers counts from
+ * the furthest reader. The limit of readers with rs-evict counts from the head of the stream,
+ * because there may be no other reader here. */
 typedef struct limits_t {
     int64_t untethered;
     int64_t evicting;
@@ -51,7 +52,7 @@ static limits_t limits(int64_t base, int64_t head, int64_t window)
     return (limits_t){rsti_tether_limit(base, window), rsti_tether_limit(head, window)};
 }
 
-/* True when somebody stopped or began to hold the window. */
+/* True when a reader has stopped holding the window or begins to hold it. */
 static bool check_tethers(rst_driver_t *driver, const rsti_link_target_t *target, limits_t limit,
     rsti_life_t life)
 {
@@ -59,7 +60,7 @@ static bool check_tethers(rst_driver_t *driver, const rsti_link_target_t *target
     for (int32_t i = target->subscribers->count; i > 0; i--) {
         rsti_subscriber_t *subscriber = &target->subscribers->items[i - 1];
         if (life != RSTI_LIFE_ACTIVE && !subscriber->tether.is_evicting) {
-            continue; /* Aeron's: a stream that ends waits for all of its readers */
+            continue; /* as in Aeron, a stream that ends waits for all readers */
         }
         const rsti_tether_event_t event = rsti_tether_check(&subscriber->tether,
             subscriber->accepted,
