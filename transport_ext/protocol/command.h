@@ -150,7 +150,7 @@ enum {
     RSTI_COUNTER_NAME_ENTRY = 7304,
     /* Of a network or IPC publication with a law of rate (flow/rate.h); stream key, registration id
      * = the publication's: "rs-rate": bytes per second; "rs-fill-naks": how many were believed;
-     * "rs-margin": X of flow/reaction.h in thousandths, 0 = unknown. */
+     * "rs-headroom": X of flow/reaction.h in thousandths, 0 = unknown. */
     RSTI_COUNTER_RATE = 7305,
     RSTI_COUNTER_FILL_NAKS = 7306,
     RSTI_COUNTER_MARGIN = 7307,

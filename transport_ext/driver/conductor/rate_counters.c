@@ -15,7 +15,7 @@ int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *sen
         {RSTI_COUNTER_RATE, "rs-rate", &send_rate->rate_id, &send_rate->made.rate},
         {RSTI_COUNTER_FILL_NAKS, "rs-fill-naks", &send_rate->fill_naks_id,
             &send_rate->made.fill_naks},
-        {RSTI_COUNTER_MARGIN, "rs-margin", &send_rate->margin_id, &send_rate->made.margin},
+        {RSTI_COUNTER_MARGIN, "rs-headroom", &send_rate->margin_id, &send_rate->made.margin},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         const rsti_stream_counter_t counter = {
