@@ -97,7 +97,7 @@ static void tell_last_consumed(rsti_network_publication_t *publication, int64_t 
     }
 }
 
-/* Forgets state that depends on the set of receivers: demand, budget, NOOPs and repair. */
+/* Recomputes or forgets all state that depends on the set of receivers. */
 static void on_receivers_changed(rsti_sender_t *sender, rsti_network_publication_t *publication)
 {
     rsti_network_publication_update_repair(publication);
