@@ -17,7 +17,8 @@
 
 /* ---- opening ---- */
 
-/* Between the sockets and the faults: what is lost on purpose never was on the way. */
+/* The log records frames between the sockets and the fault injection, so a datagram that a fault
+ * drops on the way out is not in it. */
 static int open_frame_log(rst_driver_t *driver)
 {
     const rst_driver_params_t *params = &driver->params;
@@ -108,8 +109,8 @@ static int open_loss_report(rst_driver_t *driver)
     return 0;
 }
 
-/* Before anything is made: 0 or -RST_EINVAL. Where there are no sockets at all, shared memory still
- * works: that is no reason to refuse. */
+/* Checks the socket options before anything is made. 0 or -RST_EINVAL. A system without sockets is
+ * accepted, because shared memory still works there. */
 static int probe_sockets(rst_driver_t *driver)
 {
     const rst_driver_params_t *params = &driver->params;
@@ -154,8 +155,8 @@ static rsti_threading_t choose_threading(const rst_driver_params_t *params)
 static int take_directory(rst_driver_t *driver)
 {
     const rst_driver_params_t *params = &driver->params;
-    /* A driver of ours tells its life by its lock; only an Aeron driver's young heartbeat may
-     * belong to one that was killed, and only that is overridden. */
+    /* The lock shows whether an rstream driver is alive. An Aeron driver has only a heartbeat,
+     * which stays young for a while after the driver was killed: dir-delete-on-start ignores it. */
     const int64_t timeout_ns = params->dir_delete_on_start != 0 ? 0 : params->driver_timeout_ns;
     if (params->dir_warn_if_exists != 0 && rsti_driver_dir_exists(driver->dir)) {
         fprintf(stderr, "rstream: warning: driver directory %s exists\n", driver->dir);
@@ -183,7 +184,7 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
         return -rst_last_error_code();
     }
     warn_of_small_buffers(driver);
-    /* Correlation ids begin at 1: 0 is nobody. */
+    /* Correlation ids begin at 1, because 0 means "none". */
     (void)rsti_mpsc_rb_next_correlation_id(&driver->to_driver);
     rsti_mpsc_rb_set_heartbeat(&driver->to_driver, rsti_clock_epoch_ms(&driver->clock));
     rsti_cnc_publish(&driver->cnc);

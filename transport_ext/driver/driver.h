@@ -1,4 +1,5 @@
-/* driver.h: a driver made with what tests and the laboratory put in the place of the system. */
+/* driver.h: opening a driver with an injected clock, network and seed, for tests and the
+ * laboratory. */
 #ifndef RSTI_DRIVER_DRIVER_H
 #define RSTI_DRIVER_DRIVER_H
 
@@ -7,7 +8,8 @@
 #include "media/media.h"
 #include "util/clock.h"
 
-/* With an injected clock, media table (not taken over) and seed: for tests. */
+/* As rst_driver_open, with the given clock, media table and seed. The caller keeps the ownership of
+ * media; NULL: UDP sockets. */
 int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *params,
     const rsti_clock_t *clock, const rsti_media_t *media, uint64_t seed);
 

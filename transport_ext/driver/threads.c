@@ -12,8 +12,8 @@
 
 #define POLL_TAGS 16
 
-/* An empty recvmmsg costs as much as a poll of all sockets, so a blocking thread reads those only
- * that the poller named. It always asks before it sleeps; beside that every third pass. */
+/* An empty recvmmsg costs as much as a poll of all sockets, so a blocking thread reads only the
+ * sockets that the poller named. It polls before each sleep and in every third pass. */
 #define PASSES_PER_HINT 3
 
 static void refresh_hints(rsti_driver_thread_t *thread, int64_t timeout_ns)
@@ -105,8 +105,8 @@ static int64_t take_wish(rst_driver_t *driver)
     return 1;
 }
 
-/* The caller may stay away until the deadline that it was told, and no longer: what it is late
- * belongs to this cycle. */
+/* The time from the last pass to the promised deadline is not part of a cycle. A later call counts
+ * as a longer cycle. */
 int64_t rsti_driver_pass(rst_driver_t *driver, int64_t *next_deadline_ns)
 {
     static const int32_t order[] = {RSTI_AGENT_SENDER, RSTI_AGENT_RECEIVER, RSTI_AGENT_CONDUCTOR};
@@ -155,8 +155,9 @@ static void thread_disarm(void *arg)
     }
 }
 
-/* The last pass may have read the FIFO dry for a wake-up that was no work by its count (a status
- * message that was due): the word is down then, and nobody would write again. */
+/* True when an agent was woken since its word was armed. The last pass may have emptied the FIFO
+ * and reported no work, for instance because only a status message was due. The word is cleared
+ * then, and no further wake-up would come. */
 static bool was_woken(const rsti_driver_thread_t *thread)
 {
     const int32_t *words = thread->driver->cnc.ext->agent_armed;
@@ -172,7 +173,7 @@ static void thread_wait(void *arg, int64_t timeout_ns)
 {
     rsti_driver_thread_t *thread = arg;
     rst_driver_t *driver = thread->driver;
-    /* The sleep is no part of a cycle, what came before it is. */
+    /* A cycle ends before the sleep. */
     measure_cycles(driver, thread->agents, thread->agent_count,
         rsti_clock_nano_time(&driver->clock));
     refresh_hints(thread, was_woken(thread) ? 0 : timeout_ns);
@@ -187,7 +188,7 @@ static void thread_wake(void *arg)
     rsti_waker_wake(thread->driver->waker, 0, thread->fifo_id);
 }
 
-/* ---- who runs where ---- */
+/* ---- agents and their threads ---- */
 
 typedef struct thread_plan_t {
     int32_t agent_count;
@@ -236,7 +237,7 @@ static void plan_threads(rst_driver_t *driver)
     driver->is_direct = driver->thread_count <= 1;
 }
 
-/* The strategy of the threads that hold these agents alone. */
+/* Chooses the idle option by the agents that the thread runs. */
 static int choose_idle(const rst_driver_t *driver, const rsti_driver_thread_t *thread,
     rsti_idle_params_t *idle)
 {
@@ -299,7 +300,8 @@ int rsti_threads_prepare(rst_driver_t *driver)
 
 int rsti_threads_start(rst_driver_t *driver)
 {
-    /* The conductor's thread is the first and starts last: clients are served when all run. */
+    /* The conductor's thread is the first in the list and starts last, so that all agents run
+     * before it serves clients. */
     for (int32_t t = driver->thread_count; t > 0; t--) {
         rsti_driver_thread_t *thread = &driver->threads[t - 1];
         restart_cycles(driver, thread->agents, thread->agent_count,
@@ -319,7 +321,7 @@ void rsti_threads_close(rst_driver_t *driver)
     }
     driver->is_direct = true;
     if (driver->is_started) {
-        /* What the conductor still gave them: it must have an owner to be freed by. */
+        /* Waiting commands hand over objects. Without an owner these would never be freed. */
         (void)rsti_agent_inbox_drain(driver, RSTI_AGENT_SENDER, SIZE_MAX);
         (void)rsti_agent_inbox_drain(driver, RSTI_AGENT_RECEIVER, SIZE_MAX);
     }

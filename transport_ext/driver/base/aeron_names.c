@@ -1,9 +1,9 @@
-/* aeron_names.c: the options by the names of Aeron's drivers, so that what starts an Aeron driver
- * starts this one.
+/* aeron_names.c: the options by the names of Aeron's drivers, so that the configuration of an Aeron
+ * driver also works here.
  *
- * A property (aeron.term.buffer.length) and a variable (AERON_TERM_BUFFER_LENGTH) are one name:
- * upper case, a low line for each dot. Where Aeron's Java and C drivers differ there are two rows.
- */
+ * A property (aeron.term.buffer.length) and an environment variable (AERON_TERM_BUFFER_LENGTH) are
+ * the same name: the variable is in upper case and has an underscore for each dot. Where the names
+ * of Aeron's Java and C drivers differ, there are two rows. */
 #include "cnc/driver_dir.h"
 #include "cnc/text_file.h"
 #include "concurrent/broadcast.h"
@@ -26,7 +26,7 @@
 /* How Aeron writes the value. */
 typedef enum value_kind_t {
     AS_OURS,       /* in our syntax too: sizes, durations, numbers, text, idle strategies */
-    AS_LOWER,      /* a name of ours in capitals, with _ for - */
+    AS_LOWER,      /* our name in capitals, with _ for - */
     AS_BOOL,
     AS_MS,         /* a plain number is in milliseconds */
     AS_TO_DRIVER,  /* a ring's length with its trailer */
@@ -39,7 +39,7 @@ typedef enum value_kind_t {
 
 typedef struct row_t {
     const char *property;
-    const char *option; /* ours, or for NO_MEANING why */
+    const char *option; /* our name; for NO_MEANING the reason */
     value_kind_t kind;
     int64_t least; /* Aeron's own limit where it is narrower than ours, in our units; 0: none */
     int64_t most;
@@ -186,7 +186,7 @@ static const row_t rows[] = {
     {NULL, NULL, NO_MEANING, 0, 0},
 };
 
-/* The name's character as the variable has it. */
+/* Converts a character of a property's name to that of the variable. */
 static int fold(char c)
 {
     return c == '.' ? '_' : toupper((unsigned char)c);
@@ -281,7 +281,7 @@ static const translation_t validator_names[] = {
     {NULL, NULL},
 };
 
-/* Names of classes come with their package; a name that is in no list stays what it is. */
+/* A class name may have its package in front. A name that is not in the list stays as it is. */
 static const char *translate(const translation_t *list, const char *value)
 {
     static const char package[] = "io.aeron.driver.";
@@ -315,7 +315,8 @@ static void translate_lower(char *text)
     }
 }
 
-/* A ring's length is ours plus a trailer; without it a power of two is meant as it stands. */
+/* Aeron's length of a ring includes a trailer, ours does not. A power of two has no trailer and
+ * stays as it is. */
 static void translate_ring(char *text, size_t size, int64_t trailer_length)
 {
     int64_t length;
@@ -332,7 +333,7 @@ static void translate_ms(char *text, size_t size)
     }
 }
 
-/* Into our syntax, in place. */
+/* Translates a value to our syntax, in place. */
 static void translate_value(const row_t *row, char *text, size_t size)
 {
     const char *word = text;
@@ -418,7 +419,7 @@ int rst_driver_params_set_property(rst_driver_params_t *params, const char *assi
     }
     memcpy(key, assignment, length);
     key[length] = '\0';
-    /* As a Java machine has it: -Dname alone sets the empty text. */
+    /* As with Java, -Dname without a value sets the empty text. */
     return set_property(params, key, assignment[length] == '=' ? assignment + length + 1 : "",
         on_notice, arg);
 }

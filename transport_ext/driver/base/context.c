@@ -41,7 +41,7 @@ typedef struct option_row_t {
     int64_t most;
 } option_row_t;
 
-/* Two tables from one list: what users see, and how it is stored. */
+/* Two tables from one list: the one that users see, and the one with the storage of each value. */
 static const rst_driver_option_t option_list[] = {
     {"dir", "", "driver directory; empty: $RSTREAM_DIR or /dev/shm/rstream-<user>"},
 #define OPTION_ENTRY(kind, field, name, value, least, most, help) {name, value, help},
@@ -72,7 +72,7 @@ static const named_value_t threading_names[] = {
     {NULL, 0},
 };
 
-/* How idle strategies are called in answers; rsti_idle_parse_kind knows more names. */
+/* The names of idle strategies in output; rsti_idle_parse_kind accepts more names. */
 static const named_value_t idle_names[] = {
     {"default", RSTI_IDLE_AS_ALL},
     {"block", RSTI_IDLE_BLOCK},
@@ -141,7 +141,7 @@ static bool parse_idle(const char *text, int64_t *value)
     return true;
 }
 
-/* The short list that a kind takes its names from; NULL for the others. */
+/* The list of names for a kind; NULL for kinds that are not names. */
 static const named_value_t *names_of(option_kind_t kind)
 {
     return kind == KIND_THREADING  ? threading_names
@@ -212,7 +212,7 @@ static int set_text(char *field, size_t index, const char *text)
     return 0;
 }
 
-/* clamp: NULL refuses what is out of range. */
+/* clamp: NULL to refuse a number out of range. */
 static int set_option(rst_driver_params_t *params, size_t index, const char *text,
     rsti_clamp_t *clamp)
 {

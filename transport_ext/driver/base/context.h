@@ -25,7 +25,8 @@ typedef enum rsti_naming_t {
     RSTI_NAMING_NEW
 } rsti_naming_t;
 
-/* Of an agent's own idle option: as the one for all agents; of that one: block. */
+/* The idle option "default": an agent's own option follows the option for all agents, and the
+ * latter is "block". */
 #define RSTI_IDLE_AS_ALL (-1)
 
 struct rst_driver_params_t {
@@ -34,17 +35,18 @@ struct rst_driver_params_t {
     rsti_fault_params_t fault;
 };
 
-/* Limits beside the option's own (0: none), and what became of the value. */
+/* Additional limits for an option (0: none), and the result of clamping. */
 typedef struct rsti_clamp_t {
     int64_t least;
     int64_t most;
     bool is_clamped;
-    int64_t value; /* is_clamped: the limit that was taken */
+    int64_t value; /* is_clamped: the limit that was set */
 } rsti_clamp_t;
-/* As rst_driver_params_set, but a number out of range becomes the limit. */
+/* As rst_driver_params_set, but a number out of range is replaced by the limit. */
 int rsti_driver_params_set_clamped(rst_driver_params_t *params, const char *name, const char *value,
     rsti_clamp_t *clamp);
 
+/* Sets the default of every option. */
 void rsti_driver_params_init(rst_driver_params_t *params);
 
 #endif

@@ -1,4 +1,4 @@
-/* context_checks.c: what options have to do with each other (docs/reference/aeron/driver.md 9). */
+/* context_checks.c: relations between options (docs/reference/aeron/driver.md 9). */
 #include "driver/base/context_checks.h"
 
 #include "flow/congestion.h"
@@ -82,8 +82,8 @@ static int check_lengths(const rst_driver_params_t *params)
     return 0;
 }
 
-/* publication-unblock > client-liveness > timer, and the three untethered ones > timer: what is
- * found by a timer cannot be finer than it. */
+/* publication-unblock > client-liveness > timer, and the three untethered timeouts > timer. A
+ * timeout that a timer detects must be longer than the interval of that timer. */
 static int check_times(const rst_driver_params_t *params)
 {
     const char *const timer = "timer-interval";
@@ -176,7 +176,7 @@ static int check_idle(const rst_driver_params_t *params)
     return 0;
 }
 
-/* Names of laws, which others may have registered. */
+/* Checks the names of laws; users may have registered more of them. */
 static int check_names(const rst_driver_params_t *params)
 {
     if (!rsti_flow_is_known(params->unicast_fc, false)) {

@@ -1,15 +1,15 @@
-/* context_checks.h: options that belong together: relations that must hold between them, and how
- * the threads wait. */
+/* context_checks.h: checks of options that depend on each other, and the idle strategy of a thread.
+ * Called by the thread that opens the driver. */
 #ifndef RSTI_DRIVER_BASE_CONTEXT_CHECKS_H
 #define RSTI_DRIVER_BASE_CONTEXT_CHECKS_H
 
 #include "driver/base/context.h"
 #include "media/media.h"
 
-/* Relations between options (docs/reference/aeron/driver.md 9). 0 or -RST_EINVAL naming the
- * option. */
+/* Checks the relations between options (docs/reference/aeron/driver.md 9). 0 or -RST_EINVAL naming
+ * the option. */
 int rsti_driver_params_validate(const rst_driver_params_t *params);
-/* The same with what this system gives to a socket. */
+/* Checks the options that depend on the socket buffers of this system. */
 int rsti_driver_params_check_sockets(const rst_driver_params_t *params,
     const rsti_socket_probe_t *probe);
 
@@ -20,8 +20,8 @@ typedef enum rsti_idle_option_t {
     RSTI_IDLE_OF_NETWORK,
     RSTI_IDLE_OF_SHARED
 } rsti_idle_option_t;
-/* How a thread of that kind waits: its own option, else the one for all. 0 or -RST_EINVAL naming
- * the option whose arguments are malformed. */
+/* Returns the idle strategy of a thread of that kind: its own option, else the one for all agents.
+ * 0 or -RST_EINVAL naming the option whose arguments are malformed. */
 int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
     rsti_idle_params_t *idle);
 

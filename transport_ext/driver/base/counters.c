@@ -19,7 +19,7 @@ static int32_t allocate(rst_driver_t *driver, int32_t type_id, const void *key, 
         driver->epoch.now_ms);
 }
 
-/* What follows the fixed label of some system counters; empty for the others. */
+/* The text behind the fixed label of some system counters; empty for the others. */
 static void label_suffix(const rst_driver_t *driver, rsti_system_counter_t counter, char *text,
     size_t size)
 {

@@ -1,14 +1,15 @@
 /* counters.h: the driver's counters: allocation with labels and keys
- * (docs/reference/aeron/memory.md 16-18), and release. The conductor allocates and releases; any
- * agent stores. */
+ * (docs/reference/aeron/memory.md 16-18), and release. Allocation and release are called by the
+ * conductor; any agent stores values. */
 #ifndef RSTI_DRIVER_BASE_COUNTERS_H
 #define RSTI_DRIVER_BASE_COUNTERS_H
 
 #include "driver/base/driver_state.h"
 
-/* Before any other counter: their ids are fixed. */
+/* Allocates the system counters. Called before any other allocation, because their ids are fixed.
+ */
 int rsti_system_counters_init(rst_driver_t *driver);
-/* The two counters of our own that the UDP sockets count into. */
+/* Allocates rstream's two counters of UDP datagrams, which the sockets update. */
 int rsti_datagram_counters_init(rst_driver_t *driver);
 
 typedef struct rsti_stream_counter_t {
@@ -23,27 +24,30 @@ typedef struct rsti_stream_counter_t {
     bool has_join_position;
     int64_t value;
 } rsti_stream_counter_t;
-/* Id, or negative with a trail; *address is the value. */
+/* Returns the id, or negative with a trail. *address: the counter's value. */
 int32_t rsti_stream_counter_allocate(rst_driver_t *driver, const rsti_stream_counter_t *facts,
     int64_t **address);
 
-/* What counters of channels and of their addresses say. */
+/* Values of the counters of channels and of their addresses. */
 typedef enum rsti_channel_status_t {
-    RSTI_CHANNEL_ERRORED = -1, /* its socket could not be had: seen until the id is used again */
+    RSTI_CHANNEL_ERRORED = -1, /* its socket failed to open; visible until the id is reused */
     RSTI_CHANNEL_INITIALISING = 0,
     RSTI_CHANNEL_ACTIVE = 1,
     RSTI_CHANNEL_CLOSING = 2
 } rsti_channel_status_t;
-/* The value is 0: of a channel, initialising. */
+/* Returns the id, or negative with a trail. The value is 0, which means initialising. */
 int32_t rsti_channel_counter_allocate(rst_driver_t *driver, int32_t type_id, const char *name,
     const char *uri, int64_t registration_id, int64_t client_id);
-/* Active, with the address of its only socket behind the label. */
+/* Sets a channel to active, and appends the address of its only socket to the label. */
 void rsti_channel_status_bound(rst_driver_t *driver, int32_t channel_status_id,
     rsti_socket_t *socket);
+/* Allocates the counter of a bound address. Returns the id, or negative with a trail. */
 int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
     int32_t channel_status_id, const char *bound_address, int64_t registration_id,
     int64_t client_id);
+/* Frees a counter and sets *counter_id to -1. */
 void rsti_counter_release(rst_driver_t *driver, int32_t *counter_id);
+/* Stores a value. Any agent. */
 void rsti_counter_store(rst_driver_t *driver, int32_t counter_id, int64_t value);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The text up to one of two marks; where it ends, or NULL when it is empty or too long. */
+/* Copies the text up to a comma or bar. Returns its end, or NULL when it is empty or too long. */
 static const char *take(const char *text, char *to, size_t size)
 {
     const size_t length = strcspn(text, ",|");

@@ -1,5 +1,5 @@
-/* csv_resolver.h: names whose addresses a test switches (name-resolver=csv_table). Each row of the
- * table has a counter; its value says which answer counts: 0 the first, 1 the second, -1 none. */
+/* csv_resolver.h: a table of names whose addresses a test can change (name-resolver=csv_table).
+ * Each row has a counter, and its value selects the answer: 0 the first, 1 the second, -1 none. */
 #ifndef RSTI_DRIVER_BASE_CSV_RESOLVER_H
 #define RSTI_DRIVER_BASE_CSV_RESOLVER_H
 
@@ -23,7 +23,7 @@ typedef struct rsti_csv_resolver_t {
 
 /* "name,first,second|name,first,second|…"; 0 or -RST_EINVAL naming the option and the row. */
 int rsti_csv_resolver_parse(rsti_csv_resolver_t *resolver, const char *text);
-/* A resolver's function; arg is the table. */
+/* The function of the resolver; arg is the table. Called by any thread that looks up names. */
 int rsti_csv_resolve(void *arg, const char *host, int family, struct sockaddr_storage *address);
 
 #endif

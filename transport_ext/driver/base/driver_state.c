@@ -23,7 +23,7 @@ void rsti_driver_wake_agent(rst_driver_t *driver, int32_t agent_id)
     rsti_cnc_ext_t *ext = driver->cnc.ext;
     int32_t *words = ext->agent_armed;
     if (driver->is_direct) {
-        driver->wants_pass = true; /* the agent runs in this very thread: one more pass will do */
+        driver->wants_pass = true; /* the agent runs in this thread: it needs one more pass */
         return;
     }
     if (rsti_wake_take_word(&words[agent_id])) {

@@ -1,12 +1,13 @@
-/* driver_state.h: the state of a driver that all its agents use, and the calls on it.
+/* driver_state.h: the state of a driver that all its agents use, and the calls on it. Any agent may
+ * call these functions.
  *
  * Threads: conductor, sender and receiver run in one, two or three threads, or in the thread of the
- * caller. Each struct names the writer of its fields under "written by". Agents tell each other
- * things by the proxies (proxies.h): straight calls when they share a thread, commands in a ring
- * otherwise. Name look-ups and file creation happen in the conductor and may block it; data keeps
- * flowing, as long as the agents have threads of their own.
+ * caller. Each struct names the writer of its fields under "written by". Agents send each other
+ * commands through the proxies (proxies.h): direct calls when they share a thread, else a ring.
+ * Name look-ups and file creation happen in the conductor and may block it. Data keeps flowing
+ * meanwhile if sender and receiver have threads of their own.
  *
- * An agent's own state is behind a pointer: this floor knows nothing of it. */
+ * The state of each agent is behind an opaque pointer. */
 #ifndef RSTI_DRIVER_BASE_DRIVER_STATE_H
 #define RSTI_DRIVER_BASE_DRIVER_STATE_H
 
@@ -29,7 +30,8 @@
 #include "protocol/command.h"
 
 #define RSTI_DRIVER_AGENTS 3
-/* A foreign client never wakes us: until one is there the conductor looks this often. */
+/* Longest sleeps of the conductor. Aeron's clients never wake it: the second one applies while such
+ * a client is connected. */
 #define RSTI_CONDUCTOR_SLEEP_MAX_NS (50 * RSTI_NS_PER_MS)
 #define RSTI_FOREIGN_SLEEP_MAX_NS RSTI_NS_PER_MS
 
@@ -106,16 +108,16 @@ struct rst_driver_t {
     rsti_loss_report_t loss_report; /* written by: conductor */
     rsti_waker_t *waker;
     rsti_threading_t threading;
-    bool is_direct; /* proxies call straight through */
+    bool is_direct; /* all agents share a thread: proxies call directly */
     bool wants_pass; /* is_direct: an agent woke another one of the same thread */
     bool is_started;
     int32_t is_idle; /* atomic; written by: conductor */
-    int32_t is_terminated; /* likewise */
+    int32_t is_terminated; /* atomic; written by: conductor */
     rsti_driver_thread_t threads[RSTI_DRIVER_AGENTS];
     int32_t thread_count;
     rsti_driver_thread_t *thread_of[RSTI_DRIVER_AGENTS]; /* by agent id; NULL without threads */
     rsti_cycle_t cycles[RSTI_DRIVER_AGENTS];             /* by agent id */
-    int64_t promised_ns; /* without threads: when the caller was told to come back */
+    int64_t promised_ns; /* without threads: the deadline that the last pass returned */
     rsti_cached_epoch_t epoch; /* written by: conductor */
     rsti_agent_inbox_t inboxes[RSTI_DRIVER_AGENTS]; /* by agent id */
     rsti_conductor_t *conductor;
@@ -123,30 +125,34 @@ struct rst_driver_t {
     rsti_receiver_t *receiver;
 };
 
+/* Wakes an agent. Called in the thread of an agent. */
 void rsti_driver_wake_agent(rst_driver_t *driver, int32_t agent_id);
-/* From a thread that is none of the agents'. */
+/* Wakes an agent. Called in any other thread. */
 void rsti_driver_wake_from_outside(rst_driver_t *driver, int32_t agent_id);
 /* Wakes the clients that wait for this log. */
 void rsti_driver_wake_log(rst_driver_t *driver, const rsti_log_t *log, int32_t kind);
+/* Writes an entry to the error log. */
 void rsti_driver_log_error(rst_driver_t *driver, int code, const char *text);
-/* The thread's error trail goes to the error log and is cleared. */
+/* Writes the thread's error trail to the error log and clears the trail. */
 void rsti_driver_log_trail(rst_driver_t *driver, const char *where);
 
+/* Adds to a system counter. */
 static inline void rsti_driver_count(rst_driver_t *driver, rsti_system_counter_t counter,
     int64_t amount)
 {
     rsti_fetch_add_i64(rsti_counter_address(&driver->counters.counters, (int32_t)counter), amount);
 }
 
-/* When a timer that nobody waits for sharply (a heartbeat, a repeated status message) is wanted:
- * when it is due, but no sooner than a twentieth of its interval from now, so that those of many
- * streams are looked at together. A pass looks at every stream: with a pass for each timer an idle
- * driver cost the square of its streams, at 1 000 of them a whole core. */
+/* Returns the wake-up time for a timer that may be late, such as a heartbeat or a repeated status
+ * message. It is due_ns, but at least a twentieth of the interval from now, so that one pass serves
+ * the timers of many streams. Each pass visits every stream. With one pass for each timer, the cost
+ * of an idle driver would grow with the square of its streams: 1 000 streams cost a whole core. */
 static inline int64_t rsti_with_slack(int64_t due_ns, int64_t interval_ns, int64_t now_ns)
 {
     return rsti_max_i64(due_ns, now_ns + interval_ns / 20);
 }
 
+/* Lowers the deadline to the candidate if that is earlier. */
 static inline void rsti_lower_deadline(int64_t *deadline_ns, int64_t candidate_ns)
 {
     if (candidate_ns < *deadline_ns) {

@@ -1,5 +1,5 @@
-/* name_lookup.c: see the header. One lock, held for a copy only, never while a name is looked up.
- */
+/* name_lookup.c: see the header. One lock guards the slots. It is held only while a slot is copied,
+ * never during a look-up. */
 #include "driver/base/name_lookup.h"
 
 #include "util/alloc.h"
@@ -22,8 +22,8 @@ typedef struct slot_t {
     int family;
     int result;
     bool is_taken;
-    int64_t wanted_ns; /* last asked for, or answered */
-    int64_t taken_ns;  /* first */
+    int64_t wanted_ns; /* last request, or the answer */
+    int64_t taken_ns;  /* first request that got the answer */
     struct sockaddr_storage address;
     char host[RSTI_NETADDR_HOST_MAX];
     char error[RSTI_NETADDR_HOST_MAX + 128];
@@ -55,7 +55,7 @@ static slot_t *find_state(rsti_name_lookup_t *lookup, state_t state)
     return NULL;
 }
 
-/* With the lock held; without it during the look-up itself. */
+/* Looks up one name. Called with the lock held, and releases it during the look-up. */
 static void look_up(rsti_name_lookup_t *lookup, slot_t *slot)
 {
     const rsti_name_lookup_params_t *params = &lookup->params;
@@ -94,7 +94,7 @@ static void *run(void *arg)
         }
     }
     pthread_mutex_unlock(&lookup->lock);
-    free_lookup(lookup); /* destroy() left it to this thread */
+    free_lookup(lookup); /* destroy() leaves that to this thread */
     return NULL;
 }
 
@@ -151,7 +151,7 @@ static bool is_stale(const slot_t *slot, int64_t now_ns)
         > slot->taken_ns + (slot->result < 0 ? RSTI_LOOKUP_FRESH_NS : RSTI_LOOKUP_KEPT_NS);
 }
 
-/* A new one, or an old answer that nobody wants any more. */
+/* Starts a look-up in a free slot, or in one whose answer has expired. */
 static int ask(rsti_name_lookup_t *lookup, const char *host, int family, int64_t now_ns)
 {
     slot_t *slot = find_state(lookup, STATE_FREE);

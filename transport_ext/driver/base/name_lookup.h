@@ -1,6 +1,6 @@
-/* name_lookup.h: host names looked up in a thread of its own, for a conductor that must not wait:
- * it asks again in its next passes. The thread starts with the first name, so a driver that is
- * given numbers has none. */
+/* name_lookup.h: look-up of host names in a separate thread, so that the conductor need not wait.
+ * The conductor asks again in its next passes until the answer is there. The thread starts with the
+ * first name, so a driver that is given only numeric addresses has no such thread. */
 #ifndef RSTI_DRIVER_BASE_NAME_LOOKUP_H
 #define RSTI_DRIVER_BASE_NAME_LOOKUP_H
 
@@ -9,30 +9,33 @@
 
 /* Names being looked up, and answers that are still fresh. */
 #define RSTI_LOOKUPS_MAX 32
-/* An answer that was taken is kept while it is asked for, and so long after: a command with two
- * names needs both at once, and a name that is looked up again needs a new one. A failure is kept
- * so long however often it is asked for: it ends its command, and the next one may have better
- * luck. */
+/* An answer is kept for this long after the last request for it. A command with two names needs
+ * both answers at once, but a later look-up of the same name needs a new answer. A failure is kept
+ * for this long after the first request that got it: it ends its command, and the next command
+ * needs a new try. */
 #define RSTI_LOOKUP_FRESH_NS (500 * RSTI_NS_PER_MS)
-/* No answer is kept longer, once it was taken: what it names may have moved. */
+/* No answer is kept longer than this after the first request that got it: the host may have moved.
+ */
 #define RSTI_LOOKUP_KEPT_NS (10 * RSTI_NS_PER_S)
-/* One that nobody has taken yet. */
+/* An answer that no request has got yet is kept for this long. */
 #define RSTI_LOOKUP_UNTAKEN_NS (10 * RSTI_NS_PER_S)
 
 typedef struct rsti_name_lookup_t rsti_name_lookup_t;
 
 typedef struct rsti_name_lookup_params_t {
-    rsti_name_resolver_t inner; /* blocks; its argument must outlive the process's last look-up */
+    rsti_name_resolver_t inner; /* may block; its argument must outlive the last look-up */
     rsti_clock_t clock;
-    /* After each look-up, in its thread; never after destroy(). */
+    /* Called after each look-up in the look-up thread; never after destroy(). */
     void (*on_done)(void *arg, int64_t took_ns);
     void *arg;
 } rsti_name_lookup_params_t;
 
+/* 0 or -RST_ENOMEM. */
 int rsti_name_lookup_create(rsti_name_lookup_t **lookup, const rsti_name_lookup_params_t *params);
-/* Does not wait for a look-up that hangs: its thread cleans up when it comes back. */
+/* Does not wait for a look-up that hangs: the look-up thread frees the memory when it returns. */
 void rsti_name_lookup_destroy(rsti_name_lookup_t *lookup);
-/* A resolver's function; arg is the look-up. -RST_EFULL when too many names wait. */
+/* The function of the resolver; arg is the look-up. -RST_EFULL when too many names wait. Called by
+ * the conductor. */
 int rsti_name_lookup_resolve(void *arg, const char *host, int family,
     struct sockaddr_storage *address);
 

@@ -33,7 +33,7 @@ static bool is_same_thread(const rst_driver_t *driver, int32_t from, int32_t to)
     return driver->is_direct || driver->thread_of[from] == driver->thread_of[to];
 }
 
-/* Only the conductor tells them anything, so their rings have one producer. */
+/* The rings of sender and receiver have one producer: only the conductor sends them commands. */
 static void write_or_wait(rst_driver_t *driver, int32_t agent_id, int32_t type,
     const rsti_agent_command_t *command)
 {
@@ -72,7 +72,7 @@ void rsti_tell_receiver(rst_driver_t *driver, int32_t type, const rsti_agent_com
 
 bool rsti_tell_conductor(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command)
 {
-    /* Always by the ring: a straight call would change the receiver's lists while it walks them. */
+    /* Always through the ring: a direct call would change the receiver's lists during its walk. */
     if (rsti_mpsc_rb_write(&driver->inboxes[RSTI_AGENT_CONDUCTOR].from_agents, type, command,
             sizeof *command)
         != RSTI_RB_OK) {
@@ -92,8 +92,9 @@ bool rsti_proxies_have_room(const rst_driver_t *driver)
 
 bool rsti_is_let_go(const rst_driver_t *driver, const int32_t *is_released)
 {
-    /* The release first: only then everything that the agent wrote before it counts. And the
-     * length, not the first record: that may be one that the other agent is still writing. */
+    /* The order matters: after the release is seen, all earlier commands of that agent are in the
+     * ring. The length is checked, because the first record may still be half written by the other
+     * agent while later records are complete. */
     return rsti_load_acquire_i32(is_released)
         && rsti_rb_size(&driver->inboxes[RSTI_AGENT_CONDUCTOR].ring) == 0;
 }

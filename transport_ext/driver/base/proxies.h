@@ -23,7 +23,7 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_SET_CONTROL,
     RSTI_AGENT_ADD_INTEREST,
     RSTI_AGENT_REMOVE_INTEREST,
-    RSTI_AGENT_ELICIT, /* to the receiver: ask for the set-up of one session again */
+    RSTI_AGENT_ELICIT, /* to the receiver: ask for the SETUP of one session again */
     RSTI_AGENT_ADD_IMAGE,
     RSTI_AGENT_REMOVE_IMAGE,
     RSTI_AGENT_REMOVE_COOL_DOWN,
@@ -32,7 +32,7 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_REMOVE_DESTINATION,
     RSTI_AGENT_RESOLVED,  /* to the sender: an endpoint or destination has another address */
     RSTI_AGENT_SET_RATE,  /* to the sender: a publication has another law of rate */
-    RSTI_AGENT_RERESOLVE, /* to the conductor: nothing came from there for long */
+    RSTI_AGENT_RERESOLVE, /* to the conductor: look up the name of a silent peer again */
     RSTI_AGENT_CREATE_IMAGE,
     RSTI_AGENT_PUBLICATION_ERROR,
     RSTI_AGENT_RESPONSE_SETUP
@@ -44,28 +44,33 @@ typedef struct rsti_agent_command_t {
     int64_t registration_id;
     int32_t stream_id;
     int32_t session_id;
-    struct sockaddr_storage address; /* source of a SETUP or ERR; of a destination */
+    struct sockaddr_storage address; /* of a destination, or the source of a SETUP or ERR */
     bool has_name;                   /* of a destination: its address may change */
     rsti_setup_t setup;
     rsti_err_t err;
     rsti_rate_choice_t rate;
-    rsti_rate_counters_t rate_counters; /* of that rate; all NULL: it needs none */
+    rsti_rate_counters_t rate_counters; /* of that rate; all NULL: it has no counters */
     char text[RSTI_ERR_TEXT_MAX + 1];
 } rsti_agent_command_t;
 
-/* The agent takes its commands by on_command(agent, ...) from now on. 0 or -RST_ENOMEM. */
+/* Opens the inbox of an agent; on_command(agent, ...) carries out its commands. 0 or -RST_ENOMEM.
+ */
 int rsti_agent_inbox_open(rst_driver_t *driver, int32_t agent_id,
     rsti_on_agent_command_t on_command, void *agent);
 void rsti_agent_inbox_close(rst_driver_t *driver, int32_t agent_id);
-/* Carries out at most limit commands; returns how many. */
+/* Carries out at most limit commands; returns how many. Called by the agent itself. */
 int64_t rsti_agent_inbox_drain(rst_driver_t *driver, int32_t agent_id, size_t limit);
-/* Never fails: waits for room while the agent works. */
+/* Send a command to the sender or receiver. Never fail: they wait for room in the ring. Conductor.
+ */
 void rsti_tell_sender(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command);
 void rsti_tell_receiver(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command);
-/* False when the conductor's queue is full (counted): the caller tries again later. */
+/* Sends a command to the conductor. False when its ring is full (counted): the caller tries again
+ * later. Sender and receiver. */
 bool rsti_tell_conductor(rst_driver_t *driver, int32_t type, const rsti_agent_command_t *command);
+/* True while the rings of sender and receiver are less than half full. Conductor. */
 bool rsti_proxies_have_room(const rst_driver_t *driver);
-/* Whether what an agent has released may be freed: nothing in the conductor's queue names it. */
+/* Whether an object that an agent has released may be freed: no command in the conductor's ring
+ * names it. Conductor. */
 bool rsti_is_let_go(const rst_driver_t *driver, const int32_t *is_released);
 
 #endif

@@ -1,5 +1,5 @@
-/* publication.h: what IPC and network publications have in common. Owner: conductor; the sender
- * reads what is written once. */
+/* publication.h: the common part of IPC and network publications. Owner: conductor; the sender
+ * reads fields that never change. */
 #ifndef RSTI_DRIVER_BASE_PUBLICATION_H
 #define RSTI_DRIVER_BASE_PUBLICATION_H
 
@@ -35,20 +35,20 @@ typedef struct rsti_publication_t {
     char *name; /* "" when unnamed */
     int32_t ref_count;
     rsti_publication_options_t options;
-    rsti_rate_choice_t rate; /* as it was opened, whatever it was changed to since */
+    rsti_rate_choice_t rate; /* the rate when it was opened; later changes are not kept here */
     rsti_tether_times_t tether_times; /* of its untethered subscribers */
     bool is_ssc; /* spies simulate a connection */
     int64_t channel_tag, entity_tag; /* RSTI_CHANNEL_UNSET */
-    bool is_response; /* control-mode=response: goes to whoever asks for its set-up */
-    /* Of a request the subscription for the responses, of a response the image of the requests; -1:
-     * none, -2: prototype. */
+    bool is_response; /* control-mode=response: sends to the address that asks for its SETUP */
+    /* For a request publication the id of the subscription for responses; for a response
+     * publication the id of the image of the requests; -1: none, -2: prototype. */
     int64_t response_correlation_id;
     rsti_log_file_t file;
     int32_t pub_pos_id;
     int32_t pub_lmt_id;
     int64_t *pub_pos;
     int64_t *pub_lmt;
-    int64_t limit; /* what pub_lmt should hold: shared memory is written, not believed */
+    int64_t limit; /* the value stored in pub_lmt; clients can overwrite that, so it is not read */
     int64_t end_position; /* INT64_MAX while there are producers */
     rsti_subscribers_t subscribers; /* IPC subscribers or spies */
     rsti_slowest_t slowest; /* of them; conductor/slowest_reader.h */

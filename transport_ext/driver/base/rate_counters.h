@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Where the law's counters are: all of them, or all NULL. */
+/* The addresses of the law's counters: all of them, or all NULL. */
 typedef struct rsti_rate_counters_t {
     int64_t *rate, *fill_naks, *margin;
 } rsti_rate_counters_t;

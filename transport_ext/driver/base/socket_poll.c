@@ -3,7 +3,7 @@
 
 #include "driver/base/driver_state.h"
 
-/* So many sockets are read one by one, as Aeron's driver does. */
+/* Up to this many sockets are read one by one, as in Aeron's driver. */
 #define SOCKETS_TRIED_MAX 5
 
 static void count_sockets(rsti_driver_thread_t *thread, int32_t change)
@@ -15,7 +15,7 @@ static void count_sockets(rsti_driver_thread_t *thread, int32_t change)
 int64_t rsti_driver_poll_add(rst_driver_t *driver, int32_t agent_id, rsti_socket_t *socket,
     bool *is_readable)
 {
-    *is_readable = true; /* what came before the poller knew it */
+    *is_readable = true; /* datagrams may have come before the socket was added */
     rsti_driver_thread_t *thread = driver->thread_of[agent_id];
     const int fd = driver->media.table->fd(driver->media.arg, socket);
     if (thread == NULL || !thread->has_poller || fd < 0) {

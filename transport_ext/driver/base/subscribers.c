@@ -1,4 +1,4 @@
-/* subscribers.c: the list of a log's readers, and how far they came. */
+/* subscribers.c: the list of a log's readers, and the range of their positions. */
 #include "driver/base/subscribers.h"
 
 #include "driver/base/tether.h"

@@ -16,7 +16,7 @@ void rsti_tether_let_go(rsti_tether_t *tether, int64_t now_ns)
     }
 }
 
-/* Behind by nearly a window, and evicting: standing still there too. */
+/* True when the subscriber is behind by nearly a window, and under eviction also stands still. */
 static bool is_holding(rsti_tether_t *tether, int64_t position, int64_t limit)
 {
     const bool has_moved = tether->is_evicting && position != tether->seen_position;

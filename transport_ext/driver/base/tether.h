@@ -1,15 +1,17 @@
-/* tether.h: the life of one local subscriber that may be let go (docs/reference/aeron/wire.md 16).
- * Pure: time and positions are arguments.
+/* tether.h: the states of one local subscriber that may be dropped for slowness
+ * (docs/reference/aeron/wire.md 16). Pure: time and positions are arguments. Called by the
+ * conductor alone.
  *
  *   ACTIVE   position <= limit for window_limit_ns  ->  LINGER, the client is told "unavailable"
  *   LINGER   for linger_ns                          ->  RESTING; without rejoin: CLOSED
  *   RESTING  for resting_ns                         ->  ACTIVE again, at the join position
  *
- * limit = base - window + window / 4. ACTIVE and LINGER hold the window, the others do not.
+ * limit = base - window + window / 4. A subscriber in ACTIVE or LINGER holds the window; in the
+ * other states it does not.
  *
- * One that is evicted (rs-evict, docs/how-to/slow-consumers.md) goes the same way with two
- * differences: its window_limit_ns begins anew whenever its position moves, so that only a reader
- * that stands still is let go, and it stays RESTING. */
+ * Eviction (rs-evict, docs/how-to/slow-consumers.md) uses the same states with two differences. The
+ * time window_limit_ns begins anew whenever the position moves, so only a reader that stands still
+ * is dropped. An evicted reader stays RESTING. */
 #ifndef RSTI_DRIVER_BASE_TETHER_H
 #define RSTI_DRIVER_BASE_TETHER_H
 
@@ -27,9 +29,9 @@ typedef enum rsti_tether_state_t {
 typedef enum rsti_tether_event_t {
     RSTI_TETHER_NOTHING = 0,
     RSTI_TETHER_LET_GO, /* tell the client that the image is unavailable */
-    RSTI_TETHER_REST, /* it does not hold the window any more */
-    RSTI_TETHER_CLOSE, /* and never will again */
-    RSTI_TETHER_REJOIN /* set its position to the join position, tell that the image is there */
+    RSTI_TETHER_REST, /* nothing to do; from now on it does not hold the window */
+    RSTI_TETHER_CLOSE, /* remove it: it will never hold the window again */
+    RSTI_TETHER_REJOIN /* set its position to the join position, tell the client "available" */
 } rsti_tether_event_t;
 
 typedef struct rsti_tether_times_t {
@@ -40,11 +42,11 @@ typedef struct rsti_tether_times_t {
 
 typedef struct rsti_tether_t {
     rsti_tether_state_t state;
-    bool is_tethered; /* nothing ever happens to it */
+    bool is_tethered; /* it stays ACTIVE for ever */
     bool is_rejoin;
     bool is_evicting;
-    int64_t seen_position; /* evicting: at the last look */
-    int64_t since_ns; /* state entered, or last seen beyond the limit */
+    int64_t seen_position; /* evicting: position at the last check */
+    int64_t since_ns; /* when the state began, or the last time above the limit */
     rsti_tether_times_t times;
 } rsti_tether_t;
 
@@ -58,9 +60,10 @@ static inline int64_t rsti_tether_limit(int64_t base, int64_t window)
     return base - window + window / 4;
 }
 
-/* As if its time had come: ACTIVE becomes LINGER. */
+/* Drops the subscriber without a timeout: ACTIVE becomes LINGER. */
 void rsti_tether_let_go(rsti_tether_t *tether, int64_t now_ns);
 
+/* Takes the next step if its time has come. */
 rsti_tether_event_t rsti_tether_check(rsti_tether_t *tether, int64_t position, int64_t limit,
     int64_t now_ns);
 

@@ -62,7 +62,7 @@ static bool evict_oldest(rsti_dispatcher_t *dispatcher, rsti_session_state_t sta
     for (int32_t i = 0; i < dispatcher->capacity; i++) {
         rsti_session_t *session = &dispatcher->sessions[i];
         if (session->state == state && (oldest == NULL || session->since_ns < oldest->since_ns)) {
-            oldest = session; /* none is free, so each holds a session */
+            oldest = session; /* no entry is free, so each one is a session */
         }
     }
     rsti_dispatcher_forget(dispatcher, oldest);

@@ -1,17 +1,18 @@
-/* dispatcher.h: what a receive endpoint knows about sessions (docs/reference/aeron/wire.md 6.4).
- * Owner: receiver.
+/* dispatcher.h: the table of the sessions of a receive endpoint (docs/reference/aeron/wire.md 6.4).
+ * The conductor makes and frees it; all other functions are called by the receiver.
  *
  *   state              entered                                  data      SETUP
  *   (none)             at first, and when forgotten             elicit    create image
  *   PENDING_SETUP      a SETUP was elicited; forgotten in 1 s   ignored   create image
  *   INIT_IN_PROGRESS   an image was asked for                   ignored   ignored
- *   ACTIVE             the image is there                       inserted  refreshes its connection
- *   COOL_DOWN          the image went without end of stream     ignored   ignored
+ *   ACTIVE             the image exists                         inserted  refreshes its connection
+ *   COOL_DOWN          the image ended without end of stream    ignored   ignored
  *
- * The entries lie in one block made by the conductor. When all are taken a new session takes the
- * place of the oldest that cools down; a SETUP also that of the oldest elicited one, so that a
- * flood of data cannot keep publishers out; else it is ignored. "No interest" is not stored: it is
- * asked again, which a flood of unwanted sessions cannot fill. */
+ * The entries are one block of memory that the conductor allocates. When all are in use, a new
+ * session replaces the oldest entry in COOL_DOWN. A session that begins with a SETUP may also
+ * replace the oldest entry in PENDING_SETUP, so that a flood of data cannot keep publishers out. A
+ * session that finds no place is ignored. A session that no subscription wants gets no entry, so a
+ * flood of unwanted sessions cannot fill the table. */
 #ifndef RSTI_DRIVER_RECEIVER_DISPATCHER_H
 #define RSTI_DRIVER_RECEIVER_DISPATCHER_H
 
@@ -37,8 +38,8 @@ typedef struct rsti_session_t {
     int64_t since_ns;
 } rsti_session_t;
 
-/* A subscription wants a stream, or one session of it. Made by the conductor, linked by the
- * receiver, freed by the agent that unlinks it. */
+/* The interest of a subscription in a stream, or in one session of it. The conductor makes it, the
+ * receiver links it, and the agent that unlinks it frees it. */
 typedef struct rsti_interest_t {
     int64_t registration_id;
     int32_t stream_id;
@@ -58,24 +59,27 @@ typedef struct rsti_dispatcher_t {
     rsti_interest_t *interests;
 } rsti_dispatcher_t;
 
+/* Allocates the entries. 0 or -RST_ENOMEM. */
 int rsti_dispatcher_init(rsti_dispatcher_t *dispatcher, int32_t capacity);
 void rsti_dispatcher_fini(rsti_dispatcher_t *dispatcher);
 
+/* NULL when there is no such session. */
 rsti_session_t *rsti_dispatcher_find(rsti_dispatcher_t *dispatcher, int32_t stream_id,
     int32_t session_id);
-/* NULL when full. */
+/* Adds a session in that state. NULL when the table is full. */
 rsti_session_t *rsti_dispatcher_put(rsti_dispatcher_t *dispatcher, int32_t stream_id,
     int32_t session_id, rsti_session_state_t state, int64_t now_ns);
 void rsti_dispatcher_set_state(rsti_dispatcher_t *dispatcher, rsti_session_t *session,
     rsti_session_state_t state, int64_t now_ns);
 void rsti_dispatcher_forget(rsti_dispatcher_t *dispatcher, rsti_session_t *session);
+/* True when a subscription is interested in that session. */
 bool rsti_dispatcher_is_wanted(const rsti_dispatcher_t *dispatcher, int32_t stream_id,
     int32_t session_id);
 bool rsti_dispatcher_has_interest(const rsti_dispatcher_t *dispatcher);
 void rsti_dispatcher_add_interest(rsti_dispatcher_t *dispatcher, rsti_interest_t *interest);
-/* Drops the sessions that nobody wants any more. */
+/* Removes an interest, and the sessions that no other subscription is interested in. */
 void rsti_dispatcher_remove_interest(rsti_dispatcher_t *dispatcher, int64_t registration_id);
-/* Forgets set-ups that nobody answered for limit_ns. Returns when the next one is due. */
+/* Forgets sessions whose elicited SETUP did not come for limit_ns. Returns the next deadline. */
 int64_t rsti_dispatcher_expire(rsti_dispatcher_t *dispatcher, int64_t limit_ns, int64_t now_ns);
 
 #endif

@@ -73,7 +73,7 @@ void rsti_receive_endpoint_on_echo(rsti_receiver_t *receiver, rsti_receive_trans
     const rsti_sm_t *sm, size_t length)
 {
     if (length < sizeof *sm || sm->frame.frame_length != (int32_t)length) {
-        return; /* of no sender of ours: no others send any */
+        return; /* not from an rstream sender, and Aeron's senders send no status messages */
     }
     const rsti_session_t *session = rsti_dispatcher_find(&transport->endpoint->dispatcher,
         sm->stream_id, sm->session_id);

@@ -1,8 +1,7 @@
-/* image.h: one remote session as it is received here (docs/reference/aeron/wire.md 8). The
- * conductor owns life, loss detection and the window (conductor/image.h). The receiver inserts, and
- * sends status messages and NAKs. They meet in two sequence locks (conductor writes, receiver
- * reads) and a few atomic words. Law: every accepted datagram ends at or below last SM position +
- * term / 2. */
+/* image.h: the local copy of one remote session (docs/reference/aeron/wire.md 8). The conductor
+ * owns life, loss detection and the window (conductor/image.h). The receiver inserts data, and
+ * sends status messages and NAKs. They share two sequence locks (conductor writes, receiver reads)
+ * and a few atomic words. The law for accepted data is in image_insert.c. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_H
 
@@ -22,31 +21,31 @@
 #include "loss/loss_detector.h"
 #include "loss/repair.h"
 
-/* Gaps on their way to the loss report. */
+/* Gaps that wait to be written to the loss report. */
 #define RSTI_IMAGE_LOST_MAX 32
 #define RSTI_NO_SESSION INT64_MIN
 #define RSTI_CONNECTION_ACTIVITY_NS (5 * RSTI_NS_PER_S)
 
 /* One transport that carries this session; several with multi-destination subscriptions. */
 typedef struct rsti_connection_t {
-    rsti_receive_transport_t *transport; /* NULL: this transport has not brought the session yet */
-    struct sockaddr_storage control; /* taken once, when the connection is made */
+    rsti_receive_transport_t *transport; /* NULL: no frame of the session came by it yet */
+    struct sockaddr_storage control; /* set once, when the connection is made */
     int64_t last_activity_ns;
     int64_t last_frame_ns;
     int64_t eos_position;
     bool is_eos;
-    bool is_revoked; /* its end of stream said so */
-    bool is_rstream; /* its SETUP said so: additional status messages are understood */
-    bool follows_fill; /* and that its rate follows fill NAKs */
-    bool has_setup; /* else it came with data alone: what its source understands is not known */
+    bool is_revoked; /* its end of stream was a revocation */
+    bool is_rstream; /* known from its SETUP: the source understands additional status messages */
+    bool follows_fill; /* known from its SETUP: the rate of the source follows fill NAKs */
+    bool has_setup; /* false: only data came, so the abilities of the source are unknown */
     int32_t asked_count;
     int64_t ask_due_ns;
 } rsti_connection_t;
 
-/* What the next status message says. */
+/* The contents of the next status message. */
 typedef struct rsti_image_sm_t {
     int64_t position, window;
-    int64_t window_cut; /* for sources of Aeron's (image_window.h) */
+    int64_t window_cut; /* the window for Aeron's sources (image_window.h) */
 } rsti_image_sm_t;
 
 /* A gap to ask for, in words of eight bytes. */
@@ -66,21 +65,21 @@ struct rsti_image_t {
     char *uri; /* of the first subscription */
     char source[64];
     int32_t hwm_id, rcv_pos_id, naks_id;
-    int64_t *hwm; /* written by: receiver; told, never read: high_water counts */
-    int64_t *rcv_pos; /* written by: conductor; told, never read: received counts */
+    int64_t *hwm; /* written by: receiver; for display only: `high_water` is the one in use */
+    int64_t *rcv_pos; /* written by: conductor; for display only: `received` is the one in use */
     int64_t *naks; /* written by: receiver */
     int32_t cc_rtt_id, cc_window_id; /* of laws that have counters */
     int64_t *cc_rtt;
     int64_t *cc_window;
-    bool is_acked_soon; /* the sender is rstream: it may wait until it was understood */
+    bool is_acked_soon; /* the sender is rstream, and may wait for a status message */
     bool is_reliable;
     bool is_rejoin;
-    bool wants_responses; /* the set-up said that its publisher waits for a response channel */
+    bool wants_responses; /* known from its SETUP: the publisher waits for a response channel */
     /* written by: conductor */
     rsti_life_t life;
     int64_t life_changed_ns;
     bool is_told_unavailable;
-    int64_t drained_ns; /* draining, and first seen with all of it read; INT64_MAX before */
+    int64_t drained_ns; /* when all data was first seen read while draining; INT64_MAX before */
     rsti_subscribers_t subscribers;
     int64_t received; /* end of contiguous data */
     rsti_loss_detector_t loss;
@@ -88,10 +87,10 @@ struct rsti_image_t {
     rsti_congestion_t congestion;
     int64_t next_sm_position;
     int32_t next_sm_window;
-    int64_t sm_wake_position; /* a reader that comes there makes a status message due */
-    int64_t ack_due_ns; /* before it, only the threshold makes a status message */
+    int64_t sm_wake_position; /* a reader that reaches it makes a status message due */
+    int64_t ack_due_ns; /* before this time, only the threshold makes a status message due */
     int64_t clean_position;
-    int64_t rebuilt_hwm; /* hwm and rebuild position of the last scan: nothing new, no scan */
+    int64_t rebuilt_hwm; /* hwm and rebuild position of the last scan; unchanged: no new scan */
     int64_t rebuilt_from;
     int64_t loss_due_ns;
     bool is_storage_error;
@@ -99,10 +98,10 @@ struct rsti_image_t {
     /* written by: conductor, atomic */
     RSTI_MAILBOX(rsti_image_sm_t) sm;
     RSTI_MAILBOX(rsti_image_loss_t) loss_found;
-    int64_t room_until; /* half a term beyond what was consumed */
+    int64_t room_until; /* consumed position + half a term */
     int32_t is_draining; /* status messages carry EOS */
     int32_t is_rejected;
-    int64_t response_session; /* to be told to the publisher; RSTI_NO_SESSION */
+    int64_t response_session; /* to be sent to the publisher; RSTI_NO_SESSION: none */
     /* written by: receiver, atomic */
     int64_t high_water;
     int64_t last_packet_ns;
@@ -112,7 +111,7 @@ struct rsti_image_t {
     int32_t is_released;
     int64_t rtt_ns; /* smoothed round trip to the senders; 0: not measured yet */
     int64_t rtt_least_ns;
-    int32_t has_rstream; /* some source is rstream: additional status messages are understood */
+    int32_t has_rstream; /* a source is rstream and understands additional status messages */
     /* written by: receiver */
     rsti_rtt_t rtt;
     int64_t rtt_asked_hwm;
@@ -131,17 +130,17 @@ struct rsti_image_t {
     bool is_touched; /* got data in this burst: readers are woken at its end */
     bool is_eos_sm_sent;
     /* image_repair.h; written by: receiver */
-    /* Atomic: the receiver finds and repairs gaps, all its sources are rstream. */
+    /* Atomic: all sources are rstream, so the receiver finds and repairs gaps. */
     int32_t is_repaired;
     rsti_repair_t repair;
     rsti_arrival_t arrival;
-    bool has_news; /* for the sender: an additional status message is due */
+    bool has_news; /* an additional status message is due */
     rsti_image_fill_t fill;
     rsti_image_demand_t demand;
     rsti_image_budget_t budget;
     rsti_image_noop_t noop;
     rsti_image_window_t window_cut;
-    /* Ring: first asked for, for the conductor's report. */
+    /* Ring of gaps with a first NAK, for the loss report that the conductor writes. */
     struct {
         int64_t begin, end;
     } lost[RSTI_IMAGE_LOST_MAX];
@@ -150,8 +149,8 @@ struct rsti_image_t {
     struct rsti_image_t *next;
 };
 
-/* Whether its sender is told demand, budget and NOOPs: of a group it keeps no state per receiver,
- * and Aeron's does not read them. Any agent. */
+/* Whether demand, budget and NOOP answers are sent to the sender. In a group a sender keeps no
+ * state per receiver, and Aeron's senders ignore these items. Any agent. */
 static inline bool rsti_image_tells_words(const rsti_image_t *image)
 {
     return image->file.log.metadata->group == 0 && rsti_load_acquire_i32(&image->has_rstream) != 0;

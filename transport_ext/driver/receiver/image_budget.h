@@ -1,12 +1,11 @@
-/* image_budget.h: what may be under way to the readers of an image, and how far they have taken it,
- * told to a sender of ours (flow/budget.h; docs/reference/wire.md, "Budget"). Of unicast images
- * only, as demand.
+/* image_budget.h: the budget of an image, sent to an rstream sender (flow/budget.h;
+ * docs/reference/wire.md, "Budget"). It says how many bytes may be in flight to the readers, and
+ * which position they have consumed. Only unicast images have budgets.
  *
- * A connection is a receive endpoint and the address that a sender sends its streams from. The
- * conductor keeps the connections, and hands the three words to the receiver in a sequence lock
- * (conductor writes, receiver reads), which sends them in an additional status message and repeats
- * them in each that it sends anyway. One that is lost must not leave a sender waiting:
- * flow/retell.h. */
+ * A connection is a pair of a receive endpoint and the source address of a sender. The conductor
+ * keeps the connections, and writes the three budget words to a sequence lock. The receiver reads
+ * them there and sends them in an additional status message. It repeats them in every later one. A
+ * lost message must not leave a sender waiting: flow/retell.h. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_BUDGET_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_BUDGET_H
 
@@ -33,19 +32,19 @@ typedef struct rsti_image_budget_t {
     /* written by: conductor */
     rsti_budget_connection_t *connection; /* NULL: the policy is none */
     int64_t stream_bytes; /* granted; 0: no limit */
-    rsti_sm_budget_t last; /* what was told last */
+    rsti_sm_budget_t last; /* the last one that was passed to the receiver */
     int64_t last_ns;
     rsti_retell_t retell;
-    int64_t
-        wake_position; /* a reader that comes there makes an acknowledgement due; INT64_MAX: none */
+    int64_t wake_position; /* a reader that reaches it makes an acknowledgement due; INT64_MAX: none
+                            */
     /* written by: conductor, atomic */
     RSTI_MAILBOX(rsti_sm_budget_t) mailbox;
     /* written by: receiver */
     int64_t seen;
-    rsti_sm_budget_t told; /* counts when seen > 0 */
+    rsti_sm_budget_t told; /* valid when seen > 0 */
 } rsti_image_budget_t;
 
-/* Receiver: true when there is something new to be told. */
+/* True when a new budget has to be sent. Receiver. */
 bool rsti_image_budget_pending(rsti_image_budget_t *state);
 
 #endif

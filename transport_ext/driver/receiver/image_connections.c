@@ -10,7 +10,7 @@
 
 #define SETUPS_ASKED_MAX 5
 
-/* Whether one of the sources is of Aeron, for an image whose window asks for it. */
+/* Notes whether an Aeron source exists, for an image with rs-fill-window. */
 static void note_aeron(rsti_image_t *image)
 {
     int32_t has_aeron = 0;
@@ -31,7 +31,7 @@ static void note_fill(rsti_image_t *image)
     rsti_image_fill_set_wanted(&image->fill, is_wanted);
 }
 
-/* The connection of a transport; made when the transport brings the session for the first time. */
+/* Returns the connection of a transport, and makes it for the first frame of the session. */
 static rsti_connection_t *get_connection(rsti_image_t *image, rsti_receive_transport_t *transport,
     const struct sockaddr_storage *source, int64_t now_ns)
 {
@@ -74,9 +74,9 @@ void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transpor
     note_rstream(image);
 }
 
-/* A destination that went and came again is served without a SETUP, and without one its source is
- * told neither demand nor budget nor fill. The image began with a source of ours, so it is asked.
- */
+/* Asks for the SETUP that a connection lacks. A destination that was removed and added again gets
+ * data without a SETUP. Until a SETUP comes, the source is not known to be rstream and gets no
+ * demand, budget or fill. Only an image that began with an rstream source asks. */
 static void ask_setup(rsti_receiver_t *receiver, const rsti_image_t *image,
     rsti_connection_t *connection, int64_t now_ns)
 {
@@ -89,7 +89,6 @@ static void ask_setup(rsti_receiver_t *receiver, const rsti_image_t *image,
     }
 }
 
-/* A frame that belongs to the stream came by this transport. */
 rsti_connection_t *rsti_image_refresh_connection(rsti_receiver_t *receiver, rsti_image_t *image,
     rsti_receive_transport_t *transport, const struct sockaddr_storage *source, int64_t now_ns)
 {
@@ -106,8 +105,8 @@ rsti_connection_t *rsti_image_refresh_connection(rsti_receiver_t *receiver, rsti
     return connection;
 }
 
-/* The stream has ended when every transport that carries it said so, at the furthest position that
- * one of them named. */
+/* The stream ends when every connection has reported the end of stream. Its end is the highest
+ * reported position. */
 static void check_end_of_stream(rsti_receiver_t *receiver, rsti_image_t *image)
 {
     int64_t end = INT64_MIN;
@@ -156,7 +155,7 @@ void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
     if (connection->transport == transport) {
         *connection = (rsti_connection_t){0};
         note_aeron(image);
-        check_end_of_stream(receiver, image); /* it may have been the one that was waited for */
+        check_end_of_stream(receiver, image); /* all other connections may have ended already */
     }
 }
 

@@ -5,7 +5,7 @@ bool rsti_image_demand_pending(rsti_image_demand_t *state)
 {
     rsti_sm_demand_t demand;
     if (!RSTI_MAILBOX_READ_NEW(&state->mailbox, &state->seen, &demand)) {
-        return false; /* if it is torn the next pass sees it whole */
+        return false; /* nothing new, or half written: the next pass reads it again */
     }
     state->told = demand;
     return true;

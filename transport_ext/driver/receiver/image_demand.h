@@ -1,13 +1,13 @@
-/* image_demand.h: what the readers of an image ask for, told to a sender of ours
- * (docs/reference/wire.md, "Demand"). Of unicast images only: in a group the sender keeps no state
- * per receiver.
+/* image_demand.h: the demand of the readers of an image, sent to an rstream sender
+ * (docs/reference/wire.md, "Demand"). Only unicast images send it: in a group the sender keeps no
+ * state per receiver.
  *
- * The readers tell it behind their positions (concurrent/wake.h) and wake the conductor. It hands
- * the pair to the receiver in a sequence lock (conductor writes, receiver reads), which sends it in
- * an additional status message and repeats it in each that it sends anyway.
+ * The readers write their demand behind their positions (concurrent/wake.h) and wake the conductor.
+ * The conductor writes position and demand to a sequence lock. The receiver reads them there and
+ * sends them in an additional status message. It repeats them in every later one.
  *
- * A datagram that is lost must not leave a publisher waiting for what it was told: flow/retell.h,
- * while the demand is bounded. */
+ * A lost datagram must not leave a publisher waiting for a demand that was already raised. So a
+ * bounded demand is sent again by the rules of flow/retell.h. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_DEMAND_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_DEMAND_H
 
@@ -20,16 +20,16 @@
 
 typedef struct rsti_image_demand_t {
     /* written by: conductor */
-    int64_t requested; /* of all readers together, when told last; 0: not told */
+    int64_t requested; /* demand of all readers that was last passed on; 0: none yet */
     rsti_retell_t retell;
     /* written by: conductor, atomic */
     RSTI_MAILBOX(rsti_sm_demand_t) mailbox;
     /* written by: receiver */
     int64_t seen;
-    rsti_sm_demand_t told; /* counts when seen > 0 */
+    rsti_sm_demand_t told; /* valid when seen > 0 */
 } rsti_image_demand_t;
 
-/* Receiver: true when there is something new to be told. */
+/* True when a new demand has to be sent. Receiver. */
 bool rsti_image_demand_pending(rsti_image_demand_t *state);
 
 #endif

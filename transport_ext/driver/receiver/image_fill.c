@@ -36,6 +36,6 @@ bool rsti_image_fill_is_look_due(const rsti_image_fill_t *state, int64_t hwm, in
 
 bool rsti_image_fill_pending(rsti_image_fill_t *state, rsti_fill_item_t *item)
 {
-    /* If it is torn the next pass sees it whole. */
+    /* When it is half written, the next pass reads it again. */
     return RSTI_MAILBOX_READ_NEW(&state->mailbox, &state->seen, item);
 }

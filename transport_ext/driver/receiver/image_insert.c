@@ -20,7 +20,8 @@ static void wake_for_fill(rsti_receiver_t *receiver, const rsti_image_t *image, 
     }
 }
 
-/* In order the readers see the data by themselves; gaps, new or closed, are the conductor's. */
+/* Raises the high-water mark. Data in order needs no conductor, because readers see it in the log.
+ * Data out of order opens or closes a gap, so the conductor is woken. */
 static void raise_hwm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t from, int64_t to)
 {
     const int64_t hwm = rsti_load_relaxed_i64(&image->high_water);
@@ -34,7 +35,7 @@ static void raise_hwm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t fr
     }
 }
 
-/* One that is too old tells nothing, and keeps nothing alive. */
+/* A heartbeat that is too old is counted and ignored. It does not keep the image alive. */
 static bool is_heartbeat_in_time(rsti_receiver_t *receiver, const rsti_image_t *image,
     int64_t position)
 {
@@ -69,10 +70,12 @@ static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
     }
 }
 
-/* The padding that ends a term is sent at once, however long, so a sender may stand beyond what it
- * was allowed, and say so. What lies there is not taken, but everything below was sent: else the
- * lost end of a term would never be asked for, and its sender never get room. It keeps nothing
- * alive: a laggard under max gets nothing it can take, and has to go. */
+/* Handles a heartbeat from beyond the window. The padding at the end of a term is sent at once,
+ * however long it is, so the position of a sender may exceed its limit. Such a heartbeat shows that
+ * everything up to the end of the window was sent. Without it the lost end of a term would never be
+ * asked for, and the sender would never get a new window. The heartbeat does not keep the image
+ * alive: a receiver that is too far behind under max gets no data that it can insert, and has to
+ * leave. */
 static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     const int64_t position = image->overrun_threshold & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
@@ -80,15 +83,15 @@ static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, i
     raise_hwm(receiver, image, position, position);
 }
 
-/* Data may be taken up to
+/* Law: accepted data ends at or below
  *
  *     max(newest + term / 2, min(consumed + term / 2, newest + term))
  *
  * with newest the position of the newest status message. A status message is due after a quarter of
- * the window, and until then more may have been consumed than it said. Without the second part a
- * buffer of half a term would drop that quarter, just when every byte counts. The limit newest +
- * term is there because data beyond newest may come again, and the conductor cleans up to
- * consumed - term. */
+ * the window, so readers may have consumed more than the newest one says. Without the second part a
+ * buffer of half a term would drop up to that quarter although there is room for it. The bound
+ * newest + term is necessary because data beyond newest may be sent again, and the conductor cleans
+ * up to consumed - term. */
 static bool is_over_run(rsti_image_t *image, int64_t end)
 {
     if (end > image->overrun_threshold) {

@@ -1,4 +1,4 @@
-/* image_insert.h: data and heartbeats that arrive for an image go into its log
+/* image_insert.h: insertion of data and heartbeats into the log of an image
  * (docs/reference/aeron/wire.md 8.2). */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_INSERT_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_INSERT_H
@@ -6,7 +6,7 @@
 #include "driver/receiver/image.h"
 #include "driver/receiver/receiver_state.h"
 
-/* One datagram of the session. */
+/* Handles one datagram of the session. Called by the receiver. */
 void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     rsti_receive_transport_t *transport, const uint8_t *datagram, size_t length,
     const struct sockaddr_storage *source, int64_t now_ns);

@@ -5,7 +5,7 @@
 
 bool rsti_image_noop_is_new(const rsti_image_noop_t *state, int64_t number)
 {
-    /* Not only higher ones: a forged number would silence all that come after it. */
+    /* A lower number is new too: otherwise one forged high number would hide all later NOOPs. */
     return number != rsti_load_relaxed_i64(&state->heard);
 }
 

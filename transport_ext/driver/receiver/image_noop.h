@@ -1,12 +1,12 @@
-/* image_noop.h: NOOPs of a sender of ours, on their way to the readers of an image and back
- * (flow/noop.h; docs/reference/wire.md, "NOOP"). The receiver puts the number into the log and
- * wakes the readers; each of them writes behind its position which number it saw when it polled.
- * When all have, the conductor says so to the receiver, which tells it in an additional status
- * message. A message that is lost is repeated: flow/retell.h.
+/* image_noop.h: NOOPs of an rstream sender and the answers of the readers of an image
+ * (flow/noop.h; docs/reference/wire.md, "NOOP"). The receiver writes the number of a NOOP into the
+ * log and wakes the readers. Each reader writes the number that it saw at its last poll behind its
+ * position. When all readers have answered, the conductor tells the receiver, which answers the
+ * sender in an additional status message. A lost answer is sent again: flow/retell.h.
  *
- * A reader answers for the application that waits on it. A reader whose application asks for
- * nothing (demand of 0) is not meant to poll, so its silence says nothing: it counts as having
- * answered, as long as its client lives. So do Aeron's clients, which do not know NOOPs. */
+ * The answer shows that the application polls. An application without demand (0) need not poll, so
+ * its reader counts as having answered as long as its client is alive. The same holds for Aeron's
+ * clients, which do not know NOOPs. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_NOOP_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_NOOP_H
 
@@ -22,14 +22,14 @@ typedef struct rsti_image_noop_t {
     rsti_retell_t retell;
     /* written by: conductor, atomic */
     int64_t answered;
-    int64_t change; /* rises when something is to be told */
+    int64_t change; /* rises with each answer that has to be sent */
     /* written by: receiver */
     int64_t seen;
 } rsti_image_noop_t;
 
-/* Receiver: the number that a heartbeat had is not the one heard last. */
+/* True when the number in a heartbeat differs from the last one. Receiver. */
 bool rsti_image_noop_is_new(const rsti_image_noop_t *state, int64_t number);
-/* Receiver: true when there is something new to be told. */
+/* True when an answer has to be sent. Receiver. */
 bool rsti_image_noop_pending(rsti_image_noop_t *state);
 
 #endif

@@ -25,12 +25,12 @@ static void count_active_transports(rsti_receiver_t *receiver, rsti_image_t *ima
 
 static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
-    /* Before the position: the conductor writes the last position, then that it is the last. */
+    /* Read before the position, because the conductor writes the last position before this word. */
     const bool is_draining = rsti_load_acquire_i32(&image->is_draining) != 0;
     rsti_image_sm_t sm;
     const int64_t change = RSTI_MAILBOX_READ(&image->sm, &sm);
     if (change == RSTI_MAILBOX_TORN) {
-        return; /* the next pass sees it whole */
+        return; /* half written: the next pass reads it again */
     }
     const int64_t position = sm.position, window = sm.window, cut = sm.window_cut;
     const bool is_first_eos = is_draining && !image->is_eos_sm_sent;
@@ -45,7 +45,7 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
             image->sm_due_ns = now_ns + receiver->driver->params.sm_timeout_ns;
         }
         image->sm_seen = change;
-        rsti_sm_repeat_init(&image->sm_repeat); /* there is no status message to repeat */
+        rsti_sm_repeat_init(&image->sm_repeat); /* an error frame was sent: nothing to repeat */
         return;
     }
     if (cut == window) {
@@ -60,8 +60,8 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     image->is_eos_sm_sent = image->is_eos_sm_sent || is_first_eos;
     image->last_sm_position = position;
     image->last_sm_window = window;
-    /* A source of ours goes on to the end of its window, and so hides where one of Aeron's stands.
-     */
+    /* An rstream source sends up to the end of the whole window. With one among the sources, the
+     * high-water mark cannot show whether an Aeron source has used up its smaller window. */
     rsti_sm_repeat_on_sent(&image->sm_repeat,
         position + (rsti_load_relaxed_i32(&image->has_rstream) ? window : cut),
         receiver->driver->params.sm_timeout_ns);
@@ -75,7 +75,7 @@ static void check_loss(rsti_receiver_t *receiver, rsti_image_t *image, int64_t n
 {
     rsti_image_loss_t loss;
     if (!RSTI_MAILBOX_READ_NEW(&image->loss_found, &image->loss_seen, &loss)) {
-        return; /* if it is torn the next pass sees it whole */
+        return; /* nothing new, or half written: the next pass reads it again */
     }
     const rsti_gap_t gap = {
         .term_id = (int32_t)loss.term_id,
@@ -105,8 +105,8 @@ static void check_loss(rsti_receiver_t *receiver, rsti_image_t *image, int64_t n
     }
 }
 
-/* The session of the publication that answers, until somebody listens to that
- * (docs/reference/aeron/wire.md 14). Returns when to tell it again. */
+/* Sends the session id of the response publication, until that publication has a receiver
+ * (docs/reference/aeron/wire.md 14). Returns when to send it again. */
 static int64_t check_response(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     const int64_t session = rsti_load_acquire_i64(&image->response_session);
@@ -127,7 +127,7 @@ static int64_t check_response(rsti_receiver_t *receiver, rsti_image_t *image, in
     return image->response_due_ns + 1;
 }
 
-/* Demand, budget and NOOPs, when one of them is new. */
+/* Sends demand, budget and NOOP answers when one of them is new. */
 static void check_words(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     const bool has_demand = rsti_image_demand_pending(&image->demand);
@@ -156,7 +156,7 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     if (image->is_superseded) {
         return RSTI_NO_DEADLINE;
     }
-    check_words(receiver, image, now_ns); /* a grant before the window that it bounds */
+    check_words(receiver, image, now_ns); /* first: a grant must arrive before its window */
     check_sm(receiver, image, now_ns);
     check_loss(receiver, image, now_ns);
     rsti_image_check_rtt(receiver, image, now_ns);

@@ -21,7 +21,7 @@ void rsti_image_repair_on_data(rsti_image_t *image, int64_t begin, int64_t end, 
     }
 }
 
-/* An Aeron source among them: from now on its rules, by the conductor, for good. */
+/* Once an Aeron source has joined, the conductor repairs the image by Aeron's rules for good. */
 static bool is_still_repaired(rsti_image_t *image)
 {
     for (int32_t i = 0; i < image->connection_capacity; i++) {
@@ -39,7 +39,8 @@ typedef struct ask_t {
     int64_t now_ns;
 } ask_t;
 
-/* A full ring leaves it out of the report: the conductor is 32 losses behind. */
+/* Puts a loss into the ring for the report. When the ring is full, the conductor is 32 losses
+ * behind, and the report lacks this one. */
 static void report_lost(rsti_receiver_t *receiver, rsti_image_t *image, int64_t begin, int64_t end)
 {
     const int64_t tail = rsti_load_relaxed_i64(&image->lost_tail);

@@ -38,7 +38,7 @@ void rsti_image_check_rtt(rsti_receiver_t *receiver, rsti_image_t *image, int64_
         }
     }
     if (!has_asked) {
-        image->rtt.ask_due_ns = now_ns + RSTI_RTT_ASK_FIRST_NS; /* nobody there to be asked */
+        image->rtt.ask_due_ns = now_ns + RSTI_RTT_ASK_FIRST_NS; /* no live source to ask */
         return;
     }
     image->rtt_asked_hwm = hwm;

@@ -1,6 +1,7 @@
-/* receive_endpoint.h: all subscriptions of a channel share it: the dispatcher, the receiver id, and
- * the transports that bring datagrams. The conductor makes it, the receiver uses it, and the
- * conductor frees it when the receiver has released it. */
+/* receive_endpoint.h: the part that all subscriptions of a channel share: the dispatcher, the
+ * receiver id, and the transports that bring datagrams. The conductor makes it, the receiver uses
+ * it, and the conductor frees it when the receiver has released it. The functions are called by the
+ * receiver alone. */
 #ifndef RSTI_DRIVER_RECEIVER_RECEIVE_ENDPOINT_H
 #define RSTI_DRIVER_RECEIVER_RECEIVE_ENDPOINT_H
 
@@ -41,11 +42,12 @@ struct rsti_receive_endpoint_t {
  * Ids of 0: for the SETUPs of all their streams. */
 void rsti_receive_endpoint_elicit(rsti_receiver_t *receiver, rsti_receive_endpoint_t *endpoint,
     int32_t stream_id, int32_t session_id);
-/* Asks the sender at that address, whose data came already, for the SETUP of one session. */
+/* Asks the sender at that address for the SETUP of one session whose data came already. */
 void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
     const struct sockaddr_storage *to);
-/* Asks again and again while a subscription is interested. Returns when it is due next. */
+/* Asks for SETUPs once per interval while a subscription is interested. Returns the next deadline.
+ */
 int64_t rsti_receive_transport_elicit(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, int64_t now_ns);
 /* Writes the status message to frame, with the group tag of the endpoint when it has one. Returns

@@ -1,4 +1,4 @@
-/* receive_transport.c: the receiver's side: control frames by the socket of a transport
+/* receive_transport.c: control frames that the receiver sends from the socket of a transport
  * (docs/reference/aeron/wire.md 5). */
 #include "driver/receiver/receive_transport.h"
 

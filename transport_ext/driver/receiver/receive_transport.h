@@ -1,6 +1,7 @@
 /* receive_transport.h: a socket that brings datagrams to a receive endpoint, and the address that
  * control frames go to. A plain subscription has one, a multi-destination subscription one per
- * destination. The conductor makes and closes it; the receiver uses it in between. */
+ * destination. The conductor makes and closes it; the receiver uses it in between and calls the
+ * functions of this header. */
 #ifndef RSTI_DRIVER_RECEIVER_RECEIVE_TRANSPORT_H
 #define RSTI_DRIVER_RECEIVER_RECEIVE_TRANSPORT_H
 
@@ -8,7 +9,7 @@
 #include "driver/receiver/receiver_state.h"
 #include "media/media.h"
 
-/* Of one endpoint. An image has as many connections. */
+/* Transports of one endpoint. An image has as many connections. */
 #define RSTI_RECEIVE_TRANSPORTS_MAX 64
 
 typedef struct rsti_receive_transport_t {
@@ -25,11 +26,11 @@ typedef struct rsti_receive_transport_t {
     /* Control frames go to a fixed address: explicit control, or the control group of multicast.
      * Else to the source of the frame that made the connection. */
     bool has_control;
-    char control_name[RSTI_CHANNEL_HOST_MAX]; /* explicit control by name; "" else */
-    bool is_eliciting; /* explicit control: asks for SETUPs before anything came */
+    char control_name[RSTI_CHANNEL_HOST_MAX]; /* name of the explicit control; "": none */
+    bool is_eliciting; /* explicit control: asks for SETUPs before the first frame */
     /* written by: conductor */
     bool is_closing;
-    struct sockaddr_storage resolved_control; /* what control_name meant at last */
+    struct sockaddr_storage resolved_control; /* last address of control_name */
     /* written by: the agent's thread */
     bool is_readable;
     /* written by: receiver */
@@ -40,11 +41,11 @@ typedef struct rsti_receive_transport_t {
     struct rsti_receive_transport_t *next;
 } rsti_receive_transport_t;
 
-/* The address of control frames about data from source. */
+/* Returns the address for control frames about data from source. */
 const struct sockaddr_storage *rsti_receive_transport_control(const rsti_receive_transport_t
                                                                   *transport,
     const struct sockaddr_storage *source);
-/* Sends one control frame from the data socket. */
+/* Sends one control frame from the data socket. False: the system did not accept it. */
 bool rsti_receive_transport_send(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     const void *frame, size_t length, const struct sockaddr_storage *to);
 

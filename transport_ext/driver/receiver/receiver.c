@@ -51,7 +51,7 @@ static void remove_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t
     if (*link != NULL) {
         *link = image->next;
     }
-    rsti_receiver_wake_touched(receiver); /* it may be among them */
+    rsti_receiver_wake_touched(receiver); /* the list may hold this image */
     rsti_dispatcher_t *dispatcher = &image->endpoint->dispatcher;
     rsti_session_t *session = rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
     if (session != NULL && session->image == image) {
@@ -253,7 +253,7 @@ static void on_datagram(rsti_receiver_t *receiver, rsti_receive_transport_t *tra
         rsti_receive_endpoint_on_echo(receiver, transport, (const void *)data, datagram->length);
         break;
     default:
-        break; /* control frames of other publishers' receivers: not for us */
+        break; /* control frames from other receivers to their publishers: ignored */
     }
 }
 
@@ -275,7 +275,7 @@ static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_
         rsti_driver_log_trail(driver, "receiver");
         return 0;
     }
-    transport->is_readable = count == burst; /* fewer: drained */
+    transport->is_readable = count == burst; /* fewer: the socket is empty */
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += (int64_t)receiver->datagrams[i].length;
@@ -316,6 +316,6 @@ int64_t rsti_receiver_do_work(void *arg, int64_t now_ns, int64_t *next_deadline_
     for (rsti_image_t *image = receiver->images; image != NULL; image = image->next) {
         rsti_lower_deadline(next_deadline_ns, rsti_image_send_pending(receiver, image, now_ns));
     }
-    rsti_receiver_wake_touched(receiver); /* gaps that were filled */
+    rsti_receiver_wake_touched(receiver); /* for the gaps that this pass filled */
     return work;
 }

@@ -1,4 +1,4 @@
-/* receiver_state.h: what the receiver keeps between its passes. Written by: receiver. */
+/* receiver_state.h: the state of the receiver agent. Written by: receiver. */
 #ifndef RSTI_DRIVER_RECEIVER_RECEIVER_STATE_H
 #define RSTI_DRIVER_RECEIVER_RECEIVER_STATE_H
 
@@ -18,8 +18,8 @@ struct rsti_receiver_t {
     uint8_t *buffers;
     rsti_image_t *touched[RSTI_MEDIA_BURST_MAX];
     int32_t touched_count;
-    /* Of data that found no room, on the wire. The system counter counts heartbeats and padding
-     * from beyond it too. */
+    /* Bytes on the wire of data that found no room. The system counter also counts heartbeats and
+     * padding from beyond the window. */
     int64_t overrun_bytes;
 };
 

@@ -22,7 +22,7 @@ void rsti_network_publication_on_demand(rsti_sender_t *sender,
     if (publication->is_group || publication->receiver_count != 1) {
         return;
     }
-    /* Every additional status message carries it: mostly nothing new. */
+    /* Every additional status message carries the demand, and most repeat the last one. */
     if (rsti_load_relaxed_i64(&ext->demand.begin) == 0
         || rsti_load_relaxed_i64(&ext->demand.value.position) != demand->position
         || rsti_load_relaxed_i64(&ext->demand.value.messages) != demand->messages) {

@@ -1,6 +1,7 @@
-/* demand.h: what the one reader of a network publication asks for goes into the log, where the
- * publisher reads it (concurrent/wake.h). With several receivers the publisher is told nothing: a
- * sender keeps no state per receiver, so it cannot say whose demand it would be. */
+/* demand.h: the sender writes the demand of a network publication's only receiver into the log,
+ * where the publisher reads it (concurrent/wake.h). With several receivers it writes nothing,
+ * because a sender keeps no state per receiver and cannot tell their demands apart. Called by the
+ * sender alone. */
 #ifndef RSTI_DRIVER_SENDER_DEMAND_H
 #define RSTI_DRIVER_SENDER_DEMAND_H
 
@@ -8,10 +9,10 @@
 #include "driver/sender/sender_state.h"
 #include "protocol/sm_demand.h"
 
-/* Its one receiver told it. */
+/* The only receiver reported its demand. */
 void rsti_network_publication_on_demand(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_demand_t *demand);
-/* The receiver is another one, or gone. */
+/* Erases the demand: the receiver was replaced, or it left. */
 void rsti_network_publication_forget_demand(rsti_sender_t *sender,
     rsti_network_publication_t *publication);
 

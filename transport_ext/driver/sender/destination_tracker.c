@@ -30,7 +30,7 @@ static void remove_at(rsti_destination_tracker_t *tracker, int32_t index)
         tracker->items[i] = tracker->items[i + 1];
     }
     if (tracker->start > index) {
-        tracker->start--; /* nobody is passed over */
+        tracker->start--; /* so that no destination is skipped */
     }
     mark_repeated(tracker);
 }
@@ -45,7 +45,7 @@ static bool append(rsti_destination_tracker_t *tracker, const rsti_destination_t
     return true;
 }
 
-/* A receiver is known by its id and port: behind an address there may be several. */
+/* Id and port together identify a receiver: several receivers may share an address. */
 static bool is_same_receiver(const rsti_destination_t *destination, int64_t receiver_id,
     const struct sockaddr_storage *source)
 {
@@ -70,7 +70,7 @@ bool rsti_destinations_on_sm(rsti_destination_tracker_t *tracker, int64_t receiv
         }
     }
     if (is_known || tracker->is_manual) {
-        return true; /* who was not added by hand is not served */
+        return true; /* a receiver that no client added gets no data */
     }
     const rsti_destination_t destination = {
         .address = *source,

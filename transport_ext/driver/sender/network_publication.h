@@ -16,8 +16,8 @@
 #include "util/clock.h"
 #include "util/netaddr.h"
 
-#define RSTI_RESEND_BYTES_PER_S (8 * 1024 * 1024) /* besides what was sent once: resend.c */
-/* Receivers whose life is watched; of unicast channels, and of groups. */
+#define RSTI_RESEND_BYTES_PER_S (8 * 1024 * 1024) /* a minimum for retransmissions: resend.c */
+/* Receivers whose liveness is tracked: of a unicast channel, and of a group. */
 #define RSTI_RECEIVERS_MAX 64
 #define RSTI_GROUP_RECEIVERS_MAX 256
 #define RSTI_HEARTBEAT_INTERVAL_NS (100 * RSTI_NS_PER_MS)
@@ -29,7 +29,7 @@ typedef struct rsti_live_receiver_t {
     int64_t receiver_id;
     int64_t last_sm_ns;
     int64_t position; /* consumed, as the last status message said */
-    int32_t window;   /* of that one */
+    int32_t window;   /* of that message */
     int64_t arrival_rate; /* bytes per second, 0: unknown */
     int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */
     rsti_packed_address_t source; /* slowest_receiver.c; AF_UNSPEC: not known yet */
@@ -38,13 +38,13 @@ typedef struct rsti_live_receiver_t {
 typedef struct rsti_network_publication_t {
     rsti_publication_t base;
     rsti_send_endpoint_t *endpoint;
-    int64_t answered_image_id; /* whose publisher is told our session; -1: none, or connected */
+    int64_t answered_image_id; /* its publisher is told our session id; -1: none, or connected */
     int32_t snd_pos_id, snd_lmt_id, snd_bpe_id, snd_naks_id, snd_consumed_id;
-    int64_t *snd_pos; /* written by: sender; told, never read: the words below count */
+    int64_t *snd_pos; /* written by: sender; for display only: `position` is the one in use */
     int64_t *snd_lmt;
     int64_t *snd_bpe;
     int64_t *snd_naks;
-    int64_t *snd_consumed; /* what the slowest living receiver has consumed */
+    int64_t *snd_consumed; /* position that the slowest live receiver has consumed */
     int32_t fc_receivers_id;
     int64_t *fc_receivers; /* NULL: the flow control keeps no receivers */
     bool is_group;         /* multicast, or several destinations */
@@ -52,11 +52,11 @@ typedef struct rsti_network_publication_t {
     int64_t limit_wake_position; /* the sender wakes the conductor from here on */
     int64_t end_position;        /* INT64_MAX until no producer is left */
     int32_t is_revoked_shared;
-    int32_t has_spies;    /* working ones */
-    int64_t spy_position; /* ssc: how far the fastest spy came, never beyond what was published */
+    int32_t has_spies;    /* at least one working spy */
+    int64_t spy_position; /* ssc: position of the fastest spy, at most the published position */
     /* written by: sender, atomic */
     int64_t position; /* sent up to here */
-    int32_t is_corrupt; /* what stands at position is no frame that a producer makes */
+    int32_t is_corrupt; /* the log holds an invalid frame at position */
     int32_t has_receivers;
     int32_t has_unicast_eos;
     int32_t is_released;
@@ -65,7 +65,7 @@ typedef struct rsti_network_publication_t {
     rsti_bucket_t resend_bytes; /* see resend.c */
     bool has_initial_connection;
     bool is_setup_elicited;
-    bool is_blocked;  /* flow control hit counted since the last successful send */
+    bool is_blocked;  /* this stop by flow control is counted already */
     bool has_sent_eos;
     int64_t last_setup_ns;
     int64_t last_send_ns; /* data or heartbeat */
@@ -74,9 +74,9 @@ typedef struct rsti_network_publication_t {
     rsti_send_rate_t send_rate;
     rsti_stream_budget_t budget;
     rsti_noop_t noop;         /* noop.h */
-    int64_t noop_receiver_id; /* of whom it is dead */
-    int64_t tail_ns; /* until the next heartbeat while they have not got all; see tail.h */
-    int64_t tail_error_due_ns; /* until then odd tails of status messages are not logged again */
+    int64_t noop_receiver_id; /* the receiver that did not answer */
+    int64_t tail_ns; /* delay of the next heartbeat while data is unconfirmed; see tail.h */
+    int64_t tail_error_due_ns; /* unknown tails of status messages are logged again from then on */
     bool is_refused_told; /* flow control had no room for a receiver: logged once */
     rsti_live_receiver_t *receivers; /* receiver_capacity of them */
     int32_t receiver_capacity;
@@ -84,7 +84,7 @@ typedef struct rsti_network_publication_t {
     rsti_slowest_t slowest; /* of them; slowest_receiver.c */
     int64_t slowest_since_ms;
     int64_t slowest_window;
-    struct sockaddr_storage response_address; /* that asked for our set-up; ss_family 0: none did */
+    struct sockaddr_storage response_address; /* it asked for our SETUP; ss_family 0: none yet */
     rsti_flow_control_t flow;
     rsti_retransmit_handler_t retransmit;
     struct rsti_network_publication_t *next; /* sender's list */

@@ -57,7 +57,7 @@ static void tell_refused(rsti_sender_t *sender, const rsti_network_publication_t
     rsti_driver_log_error(sender->driver, RST_EFULL, text);
 }
 
-/* What a call of the strategy left: limit and receivers, told in counters. */
+/* Publishes the result of a call to the flow control strategy: its limit and receiver count. */
 static void take_limit(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t limit)
 {
@@ -89,7 +89,7 @@ static void tell_consumed(rsti_network_publication_t *publication)
     }
 }
 
-/* The last reader's last word stays readable when it is gone. */
+/* Keeps the last reader's last position readable after it has left. */
 static void tell_last_consumed(rsti_network_publication_t *publication, int64_t position)
 {
     if (position > rsti_load_relaxed_i64(publication->snd_consumed)) {
@@ -97,7 +97,7 @@ static void tell_last_consumed(rsti_network_publication_t *publication, int64_t 
     }
 }
 
-/* What was known of the one receiver, or of all of them together, is not known any more. */
+/* Recomputes or forgets all state that depends on the set of receivers. */
 static void on_receivers_changed(rsti_sender_t *sender, rsti_network_publication_t *publication)
 {
     rsti_network_publication_update_repair(publication);
@@ -108,8 +108,8 @@ static void on_receivers_changed(rsti_sender_t *sender, rsti_network_publication
     }
 }
 
-/* A receiver beyond the capacity takes the place of the one that was heard least recently: the
- * publication stays connected, and how far it was consumed is known of those that are left. */
+/* A receiver beyond the capacity replaces the receiver that was silent longest. The publication
+ * stays connected, and the consumed position is that of the receivers in the list. */
 static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const rsti_sm_facts_t *facts, int64_t now_ns)
 {
@@ -164,8 +164,8 @@ static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *
     update_connected(sender, publication);
 }
 
-/* Spies, and nobody to send to: the position goes along with the fastest of them
- * (docs/reference/aeron/wire.md 7.1). Returns the limit that flow control is asked about. */
+/* With spies and no receiver, the position follows the fastest spy (docs/reference/aeron/wire.md
+ * 7.1). Returns the limit to pass to flow control. */
 static int64_t follow_spies(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos)
 {
@@ -215,21 +215,21 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
     (void)remove_receiver(sender, publication, facts->receiver_id);
     if (publication->receiver_count == 0) {
         tell_last_consumed(publication, rsti_min_i64(facts->position, snd_pos));
-        /* In a group others may be there whom nobody knows yet. */
+        /* A group may have further receivers that this sender does not know yet. */
         rsti_store_release_i32(&publication->has_unicast_eos, !publication->is_group);
         rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
     }
 }
 
-/* Nothing, a tag of 8 bytes, or items of rstream's behind the place of the tag. */
+/* A known tail is empty, a tag of 8 bytes, or rstream's items behind the place of the tag. */
 static bool is_tail_known(const rsti_sm_t *sm, bool has_items)
 {
     const int32_t length = sm->frame.frame_length;
     return length == RSTI_SM_LENGTH || length == RSTI_SM_TAGGED_LENGTH || has_items;
 }
 
-/* It counts as a status message without a tag, and the one who configured its sender hears of it.
- * Seldom: whoever sends many must not fill the error log. */
+/* Logs a status message with an unknown tail, which counts as one without a tag. The log interval
+ * is long, so that a peer that sends many cannot fill the error log. */
 static void check_tail(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const rsti_sm_t *sm, bool has_items, int64_t now_ns)
 {
@@ -249,7 +249,7 @@ static void check_tail(rsti_sender_t *sender, rsti_network_publication_t *public
     rsti_driver_log_error(sender->driver, RST_EINVAL, text);
 }
 
-/* A receiver that answered no NOOP (noop.h) does not count until it answers one. */
+/* A receiver that left a NOOP (noop.h) unanswered is ignored until it answers one. */
 static bool is_given_up(rsti_network_publication_t *publication, int64_t receiver_id,
     const rsti_sm_items_t *items, int64_t now_ns)
 {
@@ -258,7 +258,7 @@ static bool is_given_up(rsti_network_publication_t *publication, int64_t receive
         return false;
     }
     if (noop->is_dead && receiver_id != publication->noop_receiver_id) {
-        rsti_noop_forget(noop, now_ns); /* another one is there now */
+        rsti_noop_forget(noop, now_ns); /* another receiver has taken its place */
         return false;
     }
     if (items->has_noop) {

@@ -1,12 +1,12 @@
-/* repair.h: when all receivers are rstream, the sender knows how far away they are: it paces what
- * it sends, and forgets a NAK that it answered after a round trip (docs/reference/wire.md,
+/* repair.h: when all receivers are rstream, the sender knows their round-trip times. It then paces
+ * its data, and it answers a repeated NAK again after one round trip (docs/reference/wire.md,
  * "Repair"). */
 #ifndef RSTI_DRIVER_SENDER_REPAIR_H
 #define RSTI_DRIVER_SENDER_REPAIR_H
 
 #include "driver/sender/network_publication.h"
 
-/* The receivers have changed. */
+/* Sets the pacing and the NAK delay anew. Called by the sender after the receivers changed. */
 void rsti_network_publication_update_repair(rsti_network_publication_t *publication);
 
 #endif

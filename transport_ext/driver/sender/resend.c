@@ -11,18 +11,21 @@ typedef struct resend_t {
     int64_t now_ns;
 } resend_t;
 
-/* A NAK of 28 bytes may ask for megabytes, and anybody can write one. Law: the bytes sent again in
- * any time are at most those sent once plus RSTI_RESEND_BYTES_PER_S, plus a term that was saved up
- * (flow/bucket.h). A receiver that loses less than half of the stream never meets it. */
+/* A NAK of 28 bytes can ask for megabytes, and any host can send one. Law for every interval:
+ *
+ *     retransmitted bytes <= new bytes + RSTI_RESEND_BYTES_PER_S * interval + one term
+ *
+ * (flow/bucket.h). A receiver that loses less than half of the stream never reaches this limit. */
 static int64_t allow_resend(rsti_network_publication_t *publication, int64_t now_ns)
 {
     rsti_bucket_fill(&publication->resend_bytes, now_ns);
     return rsti_bucket_room(&publication->resend_bytes);
 }
 
-/* The conductor cleans what lies more than a term behind what was sent, as it last saw it. Aeron
- * sends half of that again, for no window is longer; but under fc=max whose buffer of half a term
- * is full lacks what is under way besides. */
+/* The conductor cleans the log up to one term behind the sent position. Aeron resends only the last
+ * half of that term, because no window is longer. rstream resends the whole term: under fc=max a
+ * receiver with a full buffer can miss more than half a term, namely its window and the data in
+ * flight. */
 bool rsti_network_publication_holds(const rsti_network_publication_t *publication, int64_t position,
     int64_t snd_pos)
 {
@@ -30,9 +33,9 @@ bool rsti_network_publication_holds(const rsti_network_publication_t *publicatio
     return position >= rsti_max_i64(bottom, 0) && position < snd_pos;
 }
 
-/* Whether a frame of this publication begins there. A NAK may name any multiple of 32: inside a
- * frame lies payload, and that must never be sent as if it were a header. The header has to name
- * its own place, so that one of another place that was published as payload is not taken for it. */
+/* Whether a frame of this publication begins there. A NAK may name any multiple of 32, also one
+ * inside a frame, and payload must never be sent as a header. The header must therefore name its
+ * own term and offset: payload may hold a copy of a header, but one of another place. */
 static bool is_frame_at(const rsti_network_publication_t *publication, int32_t term_id,
     int32_t term_offset)
 {
@@ -49,7 +52,7 @@ static bool is_frame_at(const rsti_network_publication_t *publication, int32_t t
         && header->stream_id == publication->base.stream_id;
 }
 
-/* What was not sent yet or is too old is not asked of anybody: such a NAK is late, not wrong. */
+/* A NAK for data that was not sent yet, or is no longer in the log, is late but not invalid. */
 typedef enum nak_kind_t {
     NAK_ANSWERABLE,
     NAK_LATE,
@@ -119,8 +122,8 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     return bytes > 0 ? 0 : is_full ? RSTI_RESEND_BLOCKED : -1;
 }
 
-/* Before new data: an interface that is busy with those would have no room for these, pass after
- * pass, and the receiver nothing that it can hand out. */
+/* Retransmissions leave before new data. Otherwise new data could fill the socket in every pass,
+ * and the receiver could deliver nothing behind the gap. */
 void rsti_network_publication_send_again(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns)
 {

@@ -26,7 +26,7 @@ static void set_connection(rsti_connection_budget_t *connection, int64_t receive
     }
 }
 
-/* From position on nothing is acknowledged; late ones change nothing. */
+/* Everything below position is acknowledged. An outdated position changes nothing. */
 static void acknowledge(rsti_network_publication_t *publication, int64_t position)
 {
     rsti_stream_budget_t *stream = &publication->budget;
@@ -91,8 +91,8 @@ static int64_t room_of(const rsti_network_publication_t *publication)
         rsti_budget_room(publication->budget.granted_bytes, of_stream));
 }
 
-/* The end of the message that lies at begin + room, or where messages end before it; at most limit.
- * Frames that a producer has not written yet, or that are none, end it too. */
+/* Returns the end of the message that reaches begin + room, at most limit. The search also ends at
+ * a frame that is invalid or that a producer has not written yet. */
 static int64_t end_of_message(const rsti_log_t *log, int64_t begin, int64_t room, int64_t limit)
 {
     int64_t position = begin;
@@ -109,7 +109,7 @@ static int64_t end_of_message(const rsti_log_t *log, int64_t begin, int64_t room
     }
     if (position == begin && room > 0) {
         return rsti_min_i64(begin + RSTI_FRAME_ALIGNMENT,
-            limit); /* not held: there is nothing yet */
+            limit); /* the budget is not the cause: there is no frame yet */
     }
     return rsti_min_i64(position, limit);
 }

@@ -1,10 +1,11 @@
-/* send_budget.h: the budgets of a unicast receiver as its sender keeps them (flow/budget.h): one of
- * the connection, kept at the send endpoint, one of each stream. Owner: the sender.
+/* send_budget.h: the sender's state of the budgets that a unicast receiver grants (flow/budget.h):
+ * one budget for the connection, kept at the send endpoint, and one for each stream. Called by the
+ * sender alone.
  *
- * Law: of the publications that are counted, the sent and not acknowledged bytes add up to the
- * connection's. A publication is counted from the first word of the endpoint's receiver until its
- * receivers change or it goes; another receiver id is another connection, to which nothing is under
- * way yet. */
+ * Law: the unacknowledged bytes of a connection are the sum of the unacknowledged bytes of its
+ * counted publications. A publication is counted from the first grant of the endpoint's receiver
+ * until its receivers change or it is closed. A new receiver id begins a new connection with
+ * nothing in flight. */
 #ifndef RSTI_DRIVER_SENDER_SEND_BUDGET_H
 #define RSTI_DRIVER_SENDER_SEND_BUDGET_H
 
@@ -15,32 +16,33 @@
 typedef struct rsti_network_publication_t rsti_network_publication_t;
 
 typedef struct rsti_connection_budget_t {
-    int64_t number; /* of the connection, from 1 on; 0: nobody has granted anything yet */
+    int64_t number; /* of the connection, from 1 on; 0: no receiver has granted a budget yet */
     int64_t receiver_id;
     int64_t granted_bytes;
-    int64_t unacknowledged_bytes; /* of all that are counted */
-    int32_t stream_count; /* so many are */
+    int64_t unacknowledged_bytes; /* of all counted publications */
+    int32_t stream_count; /* number of counted publications */
 } rsti_connection_budget_t;
 
 typedef struct rsti_stream_budget_t {
-    int64_t number; /* of the connection that it is counted in; 0, or a former one's: it is not */
+    int64_t number; /* of its connection; 0, or the number of a former one: not counted */
     int64_t granted_bytes;
     int64_t acknowledged; /* position */
 } rsti_stream_budget_t;
 
-/* What its one receiver told. Words that cannot be true, and late ones, change nothing. */
+/* The only receiver sent budget words. Impossible and outdated words change nothing. */
 void rsti_send_budget_on_told(rsti_network_publication_t *publication, int64_t receiver_id,
     const rsti_sm_budget_t *told);
-/* A status message of its one receiver says how far it has consumed: that is acknowledged too,
- * should no more words come (its destination went and came, and has not heard a SETUP of ours yet).
- */
+/* A status message of the only receiver names a consumed position. That position is acknowledged
+ * too, because budget words may be missing: a destination that was removed and added again sends
+ * none until it gets our SETUP. */
 void rsti_send_budget_on_consumed(rsti_network_publication_t *publication, int64_t position);
+/* Stops counting the publication: its receivers changed, or it is closed. */
 void rsti_send_budget_forget(rsti_network_publication_t *publication);
-/* How far it may be sent, of limit: to the end of the message that uses up the budget. most: bytes
- * that one pass sends, a bound on the work. */
+/* Returns the position up to which the budgets allow sending, at most limit. The message that uses
+ * up the budget is sent whole. most: bytes that one pass sends, a bound on the work. */
 int64_t rsti_send_budget_limit(const rsti_network_publication_t *publication, int64_t snd_pos,
     int64_t limit, int64_t most);
-/* The position moved by so many bytes. */
+/* So many bytes were sent for the first time. */
 void rsti_send_budget_on_sent(rsti_network_publication_t *publication, int64_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
-/* send_endpoint.c: the sender's side of a send endpoint: its publications by stream and session,
- * datagrams to its one peer, its group or all its destinations, and what it learns of them
+/* send_endpoint.c: the sender's part of a send endpoint: the table of its publications, sending to
+ * its peer, group or destinations, and the upkeep of the destinations
  * (docs/reference/aeron/wire.md 7.1, 13.1). */
 #include "driver/sender/send_endpoint.h"
 
@@ -71,7 +71,8 @@ static void set_address(rsti_datagram_t *datagrams, int32_t count,
     }
 }
 
-/* How many were taken; negative, and logged, when the first one met an error. */
+/* Returns how many datagrams the system accepted. An error at the first one is logged and gives a
+ * negative result. */
 static int32_t send_once(rst_driver_t *driver, rsti_socket_t *socket,
     const rsti_datagram_t *datagrams, int32_t count)
 {
@@ -84,8 +85,9 @@ static int32_t send_once(rst_driver_t *driver, rsti_socket_t *socket,
     return sent;
 }
 
-/* All or nothing: an error at one destination is a short send for all of them, so they get the same
- * again. A destination whose socket is full has lost what it was not sent, and asks for it. */
+/* All or nothing: an error at one destination makes a short send, and all destinations get the same
+ * datagrams again. When the socket is full, the rest of the datagrams is lost for that destination,
+ * and its receiver repairs the loss by NAKs. */
 static int32_t send_to_destinations(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     rsti_datagram_t *datagrams, int32_t count)
 {
@@ -100,7 +102,7 @@ static int32_t send_to_destinations(rst_driver_t *driver, rsti_send_endpoint_t *
         set_address(datagrams, count, &destination->address);
         int32_t sent = send_once(driver, endpoint->data_socket, datagrams, count);
         if (sent >= 0 && sent < count) {
-            /* Full, or an error that belongs to the next datagram: asked again, it says which. */
+            /* Either the socket is full or the next datagram met an error: a second call tells. */
             sent = send_once(driver, endpoint->data_socket, datagrams + sent, count - sent);
         }
         has_failed = has_failed || sent < 0;
@@ -144,7 +146,7 @@ void rsti_send_endpoint_on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpo
         return;
     }
     if (!rsti_destinations_on_sm(endpoint->destinations, receiver_id, source, now_ns)) {
-        /* Without the address: anybody can write from ever new ones, and each would be an entry. */
+        /* The text omits the address: a flood of source addresses would fill the error log. */
         (void)RST_SET_ERR(RST_EFULL, "channel %s: more than %d destinations, not all are served",
             endpoint->udp.canonical, RSTI_DESTINATIONS_MAX);
         rsti_driver_log_trail(sender->driver, "sender");
@@ -157,7 +159,7 @@ void rsti_send_endpoint_on_destination(rsti_sender_t *sender, int32_t type,
 {
     rsti_send_endpoint_t *endpoint = command->endpoint;
     if (type == RSTI_AGENT_ADD_DESTINATION) {
-        /* The conductor counts them too and adds none too many. */
+        /* There is room: the conductor counts destinations before it sends the command. */
         const bool is_added = rsti_destinations_add(endpoint->destinations,
             command->registration_id, &command->address, command->has_name, sender->now_ns);
         RST_ASSERT(is_added);

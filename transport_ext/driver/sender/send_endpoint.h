@@ -1,6 +1,7 @@
-/* send_endpoint.h: the socket that all publications of a channel share. A multicast group takes
- * two: one is connected to the group, for data; the other is a member of the group of control
- * frames. The conductor makes the endpoint, the sender uses it. */
+/* send_endpoint.h: the socket that all publications of a channel share. A multicast channel has two
+ * sockets: one is connected to the group and sends data; the other is a member of the control group
+ * and receives control frames. The conductor makes the endpoint, the sender uses it and calls all
+ * functions of this header. */
 #ifndef RSTI_DRIVER_SENDER_SEND_ENDPOINT_H
 #define RSTI_DRIVER_SENDER_SEND_ENDPOINT_H
 
@@ -27,7 +28,7 @@ struct rsti_send_endpoint_t {
     bool is_connected; /* data_socket */
     bool is_group; /* multicast or several destinations: group rules for NAKs and flow control */
     uint16_t managed_port; /* goes back to the port manager; 0: none */
-    bool has_name; /* of its one peer; its address may change */
+    bool has_name; /* its only peer is given by a name, so the address may change */
     int32_t ttl; /* multicast; 0 = the system's */
     int32_t destination_count_id; /* counter, when there are destinations */
     /* written by: conductor */
@@ -37,8 +38,8 @@ struct rsti_send_endpoint_t {
     bool is_closing;
     /* written by: sender */
     int32_t is_released; /* atomic */
-    struct sockaddr_storage data_address; /* of a channel with one destination, not connected */
-    int64_t last_sm_ns; /* of any of its publications */
+    struct sockaddr_storage data_address; /* of a channel with one destination, if not connected */
+    int64_t last_sm_ns; /* last status message for any of its publications */
     rsti_destination_tracker_t *destinations; /* NULL: one destination */
     rsti_connection_budget_t budget;
     rsti_network_publication_t *buckets[RSTI_SEND_BUCKETS]; /* chained by (stream, session) */
@@ -53,23 +54,29 @@ typedef struct rsti_manual_destination_t {
     char endpoint[RSTI_CHANNEL_HOST_MAX];
 } rsti_manual_destination_t;
 
+/* Link and unlink a publication, and find one by its ids (NULL: there is none). */
 void rsti_send_endpoint_link(rsti_send_endpoint_t *endpoint,
     rsti_network_publication_t *publication);
 void rsti_send_endpoint_unlink(rsti_send_endpoint_t *endpoint,
     rsti_network_publication_t *publication);
 rsti_network_publication_t *rsti_send_endpoint_find(const rsti_send_endpoint_t *endpoint,
     int32_t stream_id, int32_t session_id);
-/* How many were taken; fewer is counted, and the pass comes again soon. */
+/* Sends datagrams and returns how many the system accepted. Fewer than count is a short send: it is
+ * counted, and the sender tries again soon. */
 int32_t rsti_send_endpoint_send(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     rsti_datagram_t *datagrams, int32_t count);
+/* Records the receiver of an accepted status message as a destination. */
 void rsti_send_endpoint_on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns);
+/* Commands of the conductor: a manual destination is added or removed, a name has an address. */
 void rsti_send_endpoint_on_destination(rsti_sender_t *sender, int32_t type,
     const rsti_agent_command_t *command);
 void rsti_send_endpoint_on_resolved(rsti_sender_t *sender, const rsti_agent_command_t *command);
-/* Names whose addresses are silent are asked for again; true when there is any name at all. */
+/* Asks the conductor to look up names again whose addresses are silent. True when the endpoint has
+ * any name. */
 bool rsti_send_endpoint_check_names(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     int64_t now_ns);
+/* Removes expired dynamic destinations. */
 void rsti_send_endpoint_check(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns,
     int64_t *next_deadline_ns);
 

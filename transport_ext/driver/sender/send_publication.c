@@ -71,7 +71,7 @@ static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *p
     const bool has_revocation = is_revoked(publication);
     const bool is_eos = has_revocation
         || (publication->base.options.eos && is_at_end(publication, snd_pos));
-    /* The first one that tells the end does not wait for the interval. */
+    /* The first heartbeat that announces the end of the stream does not wait for the interval. */
     const int64_t interval_ns = rsti_network_publication_heartbeat_ns(publication);
     if (now_ns > publication->last_send_ns + interval_ns
         || (is_eos && !publication->has_sent_eos)) {
@@ -86,7 +86,7 @@ static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *p
     const int64_t next_ns = rsti_network_publication_heartbeat_ns(publication);
     const int64_t due_ns = publication->last_send_ns + next_ns + 1;
     rsti_lower_deadline(next_deadline_ns,
-        next_ns < RSTI_HEARTBEAT_INTERVAL_NS ? due_ns /* somebody may wait for a repair */
+        next_ns < RSTI_HEARTBEAT_INTERVAL_NS ? due_ns /* a receiver may wait for a repair */
                                              : rsti_with_slack(due_ns, next_ns, now_ns));
 }
 
@@ -99,7 +99,8 @@ static void count_blocked(rsti_sender_t *sender, rsti_network_publication_t *pub
     }
 }
 
-/* A burst is cut at whole datagrams of the mtu; before there is room for one, nothing goes out. */
+/* Returns the limit of the pacer: a whole number of mtus, or snd_pos until one datagram has room.
+ */
 static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_pos, int64_t limit,
     int64_t now_ns, int64_t *next_deadline_ns)
 {
@@ -109,7 +110,7 @@ static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_
         return limit;
     }
     if (room >= mtu) {
-        return snd_pos + room - room % mtu; /* when that is used up the next pass asks again */
+        return snd_pos + room - room % mtu; /* the next pass asks for more */
     }
     rsti_lower_deadline(next_deadline_ns,
         rsti_pacer_due_ns(&publication->pacer, rsti_max_i64(mtu, RSTI_PACE_BURST_MIN / 2), now_ns));
@@ -122,7 +123,7 @@ static int32_t most_datagrams(const rsti_network_publication_t *publication)
                                              : INT32_MAX;
 }
 
-/* For the publisher, whose limit stays near the sender under a law of rate. */
+/* Tells the publisher the cause of its limit. Under a law of rate that limit is near the sender. */
 static void tell_holder(const rsti_network_publication_t *publication, int32_t holder)
 {
     int32_t *told = &publication->base.file.log.metadata->ext.held_by;
@@ -131,7 +132,7 @@ static void tell_holder(const rsti_network_publication_t *publication, int32_t h
     }
 }
 
-/* What flow control and the budgets let through. */
+/* Returns the limit of flow control and the budgets. */
 static int64_t budgeted_limit(rsti_sender_t *sender, const rsti_network_publication_t *publication,
     int64_t snd_pos)
 {
@@ -146,8 +147,8 @@ static int64_t budgeted_limit(rsti_sender_t *sender, const rsti_network_publicat
     return limit;
 }
 
-/* What the law of rate lets through of that. Its steps are no reason to wake while nothing waits to
- * be sent: it does not grow then. */
+/* Returns limit, lowered by the law of rate. The steps of the law set no deadline while no data
+ * waits, because the rate does not grow then. */
 static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_pos, int64_t limit,
     int64_t now_ns, int64_t *next_deadline_ns)
 {
@@ -202,7 +203,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     if (sent == 0) {
         return 0;
     }
-    /* What was accepted counts, even when the rest was not: it goes out in the next pass. */
+    /* The accepted datagrams count as sent. The next pass sends the rest. */
     const int64_t position = sender->ends[sent - 1];
     int64_t bytes = 0;
     for (int32_t i = 0; i < sent; i++) {
@@ -230,8 +231,8 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     check_setup(sender, publication, snd_pos, now_ns, next_deadline_ns);
     rsti_network_publication_send_again(sender, publication, now_ns, next_deadline_ns);
-    /* What was not sent is given up. Receivers drop their images when they hear of a revocation:
-     * data behind it would have them ask for a set-up and read the rest as another stream. */
+    /* A revocation discards unsent data. Receivers drop their images when they get it. After later
+     * data they would ask for a SETUP and read the rest as a new stream. */
     const int64_t bytes = is_revoked(publication)
         ? 0
         : send_data(sender, publication, snd_pos, now_ns, next_deadline_ns);

@@ -35,7 +35,7 @@ static void tell(int64_t *counter, int64_t value)
     }
 }
 
-/* What the law says now goes to tokens, publisher and counters. */
+/* Passes the current rate of the law to tokens, publisher and counters. */
 static void take_rate(rsti_send_rate_t *send_rate, int64_t now_ns)
 {
     const rsti_rate_t *rate = &send_rate->rate;
@@ -63,7 +63,7 @@ void rsti_send_rate_set(rsti_send_rate_t *send_rate, const rsti_rate_choice_t *c
     params.now_ns = now_ns;
     params.detect_ns = send_rate->detect_ns;
     if (is_change) {
-        /* A rate that is not limited is most; rsti_rate_init knows how a choice says so. */
+        /* rsti_rate_init turns a choice without a rate into the largest rate. */
         rsti_rate_t made;
         rsti_rate_init(&made, choice->law, &params);
         rsti_rate_change(&send_rate->rate, made.bytes_per_s, params.datagrams_per_s, now_ns);
@@ -97,8 +97,8 @@ int64_t rsti_send_rate_on_cycle(rsti_send_rate_t *send_rate, int64_t now_ns)
     return due_ns;
 }
 
-/* Up to where datagrams are full, near the limit. Messages longer than half of one gain nothing by
- * it and lose no more than the wait. */
+/* Returns the end of the last full datagram while the rate is near its limit. Messages longer than
+ * half a datagram gain nothing by this; they lose at most the wait. */
 static int64_t full_datagrams(rsti_send_rate_t *send_rate, int64_t position, int64_t limit,
     int64_t pending, int64_t now_ns, int64_t *due_ns)
 {
@@ -136,11 +136,12 @@ int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int6
     if (room >= limit - position) {
         return full_datagrams(send_rate, position, limit, pending, now_ns, due_ns);
     }
-    if (room >= mtu) { /* when that is used up the next pass asks again */
+    if (room >= mtu) { /* the next pass asks for more */
         return full_datagrams(send_rate, position, position + room - room % mtu, pending, now_ns,
             due_ns);
     }
-    /* Few passes, each with many datagrams, but who has little to send waits for that alone. */
+    /* Few passes with many datagrams each; a small amount of pending data does not wait for more.
+     */
     const int64_t most = rsti_max_i64((int64_t)(send_rate->tokens.bytes.burst / 4), mtu);
     const int64_t wanted = rsti_min_i64(rsti_max_i64(pending, mtu), most);
     *due_ns = rsti_tokens_due_ns(&send_rate->tokens, wanted, 1, now_ns);

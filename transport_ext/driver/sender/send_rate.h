@@ -1,8 +1,8 @@
-/* send_rate.h: the rate of one network publication, as its sender keeps it: the law (flow/rate.h),
- * its tokens (flow/tokens.h), whether the fill NAKs of its receivers can be true
- * (flow/fill_truth.h), and, under the adaptive law, the receivers that stand still and are limited
- * by their own windows (flow/standstill.h). Owner: the sender; the counters are the conductor's. In
- * shared memory there is no sender: flow/allowance.h.
+/* send_rate.h: the sender's state of the rate of one network publication: the law (flow/rate.h),
+ * its tokens (flow/tokens.h), and the check of fill NAKs against status messages
+ * (flow/fill_truth.h). Under the adaptive law it also holds the receivers that stand still, whose
+ * own windows limit the sender (flow/standstill.h). Owner: the sender; the counters are the
+ * conductor's. IPC publications have no sender and use flow/allowance.h.
  *
  * Law, beside the window:
  *
@@ -29,7 +29,7 @@
 #define RSTI_SEND_BATCH_NS INT64_C(1000000)
 
 typedef struct rsti_send_rate_t {
-    bool is_limited; /* another law than unlimited; else nothing below counts */
+    bool is_limited; /* false: the law is "unlimited", and the fields below are unused */
     rsti_rate_t rate;
     rsti_tokens_t tokens;
     rsti_fill_truth_t truth;
@@ -37,43 +37,46 @@ typedef struct rsti_send_rate_t {
     rsti_fill_echo_t echo;
     int32_t mtu;
     int64_t detect_ns;
-    int64_t sent_bytes;   /* ever, with what was sent again */
+    int64_t sent_bytes;   /* total since the law began, with retransmissions */
     int64_t buffer_bytes; /* least window of the receivers, 0: unknown */
     int64_t rtt_ns;       /* longest of the receivers', 0: unknown */
-    int64_t part_ns; /* since when a part of a datagram waits to be whole; RSTI_NO_DEADLINE: none
-                        does */
-    bool is_news; /* the newest status message is no older than what its receiver said before */
-    int64_t stale_count; /* fill NAKs that came with an older one */
-    int64_t liar_told_ns; /* of the last entry in the error log */
-    int64_t target_told_ns; /* when its receivers were told of what delay; INT64_MIN / 2: never */
-    int64_t target_told;
+    int64_t part_ns; /* start of the wait for a full datagram; RSTI_NO_DEADLINE: no wait */
+    bool is_news; /* the last status message is not older than an earlier one of its receiver */
+    int64_t stale_count; /* fill NAKs that came with an outdated status message */
+    int64_t liar_told_ns; /* time of the last entry in the error log */
+    int64_t target_told_ns; /* when receivers were last told the target delay; INT64_MIN / 2: never
+                             */
+    int64_t target_told; /* that delay */
     int64_t ahead_bytes; /* atomic: see above; INT64_MAX: no limit */
-    rsti_rate_counters_t told; /* NULL until a law has come with them */
-    /* Conductor. Some may be there and others not, when there was no room for all: so the sender
-     * looks at its own. */
-    int32_t rate_id, fill_naks_id, margin_id; /* -1: not there */
+    rsti_rate_counters_t told; /* NULL until the first law that brings counters */
+    /* Conductor. When memory for counters ran out, only some of these exist. The sender therefore
+     * reads `told`. */
+    int32_t rate_id, fill_naks_id, margin_id; /* -1: no such counter */
     rsti_rate_counters_t made;
 } rsti_send_rate_t;
 
-/* Not limited; no counters. detect_ns: D of flow/reaction.h, for X. */
+/* Starts without a limit and without counters. detect_ns: the detection time D of flow/reaction.h,
+ * which the headroom X depends on. Conductor, before use. */
 void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu, int64_t detect_ns);
 
-/* How far the publisher may be ahead of what was sent, at most window. Any agent. */
+/* How many bytes the publisher may be ahead of the sent position, at most window. Any agent. */
 int64_t rsti_send_rate_ahead(const rsti_send_rate_t *send_rate, int64_t window);
 
-/* Owner, from here on. A law from now on, which says in counters what it does (all NULL: in those
- * of the last law that had some). A fixed rate in the place of a fixed one keeps the tokens. */
+/* Sender, from here on. Sets the law and the counters that it updates (all NULL: the counters of
+ * the law before stay). A change from one fixed rate to another keeps the tokens. */
 void rsti_send_rate_set(rsti_send_rate_t *send_rate, const rsti_rate_choice_t *choice,
     const rsti_rate_counters_t *counters, int64_t now_ns);
-/* Each pass. Returns when the next one is wanted. */
+/* Lets the law take its steps, in each pass. Returns the deadline of the next step. */
 int64_t rsti_send_rate_on_cycle(rsti_send_rate_t *send_rate, int64_t now_ns);
-/* How far it may be sent: position itself, or a whole number of mtus beyond it, at most limit. When
- * that is position, *due_ns is when there is room for the least of pending and a quarter of a
- * burst, or when what waits for a full datagram has waited long enough. */
+/* Returns the position up to which the rate allows sending: position itself, or a whole number of
+ * mtus beyond it, at most limit. When it returns position, *due_ns is the time of the next attempt:
+ * there is room for the smaller of pending and a quarter of a burst then, or the wait for a full
+ * datagram ends. */
 int64_t rsti_send_rate_limit(rsti_send_rate_t *send_rate, int64_t position, int64_t limit,
     int64_t pending, int64_t now_ns, int64_t *due_ns);
-/* Datagrams that may go now; INT32_MAX: no limit. */
+/* Number of datagrams that may be sent now; INT32_MAX: no limit. */
 int32_t rsti_send_rate_datagrams(const rsti_send_rate_t *send_rate);
+/* Takes the tokens of data or retransmissions that were sent. */
 void rsti_send_rate_on_sent(rsti_send_rate_t *send_rate, int64_t bytes, int64_t datagrams,
     int64_t now_ns);
 /* A status message of a receiver. */
@@ -81,18 +84,18 @@ void rsti_send_rate_on_status(rsti_send_rate_t *send_rate, int64_t receiver_id, 
     int64_t window, int64_t now_ns);
 typedef enum rsti_report_result_t {
     RSTI_REPORT_IGNORED =
-        0, /* nothing follows it, or it is old: replayed, overtaken, of a known liar */
+        0, /* the law ignores fill NAKs, or this one is outdated or from a known liar */
     RSTI_REPORT_TAKEN,
-    RSTI_REPORT_ECHO, /* taken, and its group is to hear of it */
-    RSTI_REPORT_LIE /* its receiver is a liar, and it is time to say so in the error log */
+    RSTI_REPORT_ECHO, /* taken, and to be echoed to the group */
+    RSTI_REPORT_LIE /* its receiver reports false fills: to be written to the error log now */
 } rsti_report_result_t;
 /* A fill NAK, right after the status message that it came in. */
 rsti_report_result_t rsti_send_rate_on_report(rsti_send_rate_t *send_rate,
     const rsti_fill_report_t *report, int64_t sent_position, int64_t now_ns);
-/* A receiver that is rstream's has said something: the delay that the law aims at (L, ns) is to be
- * told now; 0: not now, or the law has none. Again after RSTI_TELL_REPORTER_NS to who sent a fill
- * NAK, else after RSTI_TELL_NS: what is lost, and who joins later, costs the reports of that long
- * with another L. */
+/* Called when an rstream receiver sent a status message. Returns the target delay of the law (L,
+ * ns) when the receivers are to be told it now; 0: not now, or the law has none. The delay is told
+ * again after RSTI_TELL_REPORTER_NS when the message was a fill NAK, else after RSTI_TELL_NS. Until
+ * then a receiver that lost the frame, or that joined later, reports with another L. */
 #define RSTI_TELL_REPORTER_NS (100 * RSTI_NS_PER_MS)
 #define RSTI_TELL_NS RSTI_NS_PER_S
 int64_t rsti_send_rate_target_due(rsti_send_rate_t *send_rate, bool is_report, int64_t now_ns);

@@ -15,7 +15,7 @@
 #include "util/netaddr.h"
 
 #define COMMANDS_MAX 16
-#define UNKNOWN_TERM_LENGTH 1073741824 /* of a publication that is not here: the longest */
+#define UNKNOWN_TERM_LENGTH 1073741824 /* the longest, for a publication that is not known here */
 #define SHORT_SEND_RETRY_NS INT64_C(50000)
 
 static void add_publication(rsti_sender_t *sender, rsti_network_publication_t *publication)
@@ -65,7 +65,7 @@ static void remove_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoin
     rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
 }
 
-/* Whether it is the new law that holds the publisher back shows in the next pass. */
+/* held_by is reset here; the next pass sets it again if the new law limits the publisher. */
 static void set_rate(const rsti_sender_t *sender, const rsti_agent_command_t *command)
 {
     rsti_network_publication_t *publication = command->object;
@@ -74,7 +74,7 @@ static void set_rate(const rsti_sender_t *sender, const rsti_agent_command_t *co
     const bool was_limited = send_rate->is_limited;
     rsti_send_rate_set(send_rate, &command->rate, &command->rate_counters, sender->now_ns);
     if (send_rate->is_limited != was_limited && publication->has_initial_connection) {
-        publication->is_setup_elicited = true; /* the next SETUP says whether fill is followed */
+        publication->is_setup_elicited = true; /* a SETUP announces whether the law follows fill */
     }
     rsti_store_release_i32(held_by, RSTI_HELD_BY_WINDOW);
 }
@@ -140,14 +140,14 @@ void rsti_sender_destroy(rst_driver_t *driver)
     driver->sender = NULL;
 }
 
-/* One for a publication that is not here still says where a receiver is. */
+/* A status message for an unknown publication still tells the address of a receiver. */
 static void on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     rsti_network_publication_t *publication, const rsti_sm_t *sm,
     const struct sockaddr_storage *source, int64_t now_ns)
 {
     if (rsti_netaddr_port(source) == 0) {
         rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
-        return; /* it is no address to send to: sending there would be refused for ever */
+        return; /* not a valid destination: every send to it would fail */
     }
     if (publication != NULL) {
         if (!rsti_network_publication_on_sm(sender, publication, sm, now_ns)) {
@@ -226,7 +226,7 @@ static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
         rsti_driver_log_trail(driver, "sender");
         return 0;
     }
-    endpoint->is_readable = count == burst; /* fewer: drained */
+    endpoint->is_readable = count == burst; /* fewer: the socket is empty */
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         const rsti_datagram_t *datagram = &sender->control[i];
@@ -272,7 +272,7 @@ static int64_t send_all(rsti_sender_t *sender, int64_t now_ns, int64_t *next_dea
         bytes += rsti_network_publication_send(sender, p, now_ns, next_deadline_ns);
     }
     if (start != NULL) {
-        sender->start = start->next; /* NULL: the head, at the next pass */
+        sender->start = start->next; /* NULL: the next pass begins at the head of the list */
     }
     return bytes;
 }

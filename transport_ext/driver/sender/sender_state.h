@@ -1,4 +1,4 @@
-/* sender_state.h: what the sender keeps between its passes. Written by: sender. */
+/* sender_state.h: the state of the sender agent. Written by: sender. */
 #ifndef RSTI_DRIVER_SENDER_SENDER_STATE_H
 #define RSTI_DRIVER_SENDER_SENDER_STATE_H
 
@@ -14,15 +14,15 @@ typedef struct rsti_send_endpoint_t rsti_send_endpoint_t;
 struct rsti_sender_t {
     rst_driver_t *driver;
     rsti_network_publication_t *publications;
-    rsti_network_publication_t *start; /* where this pass begins */
+    rsti_network_publication_t *start; /* first publication of this pass */
     rsti_send_endpoint_t *endpoints;
     rsti_datagram_t datagrams[RSTI_MEDIA_BURST_MAX];
     int64_t ends[RSTI_MEDIA_BURST_MAX]; /* position behind each datagram */
     rsti_datagram_t control[RSTI_CONTROL_BURST];
     uint8_t *control_buffers;
     int64_t now_ns; /* of this pass */
-    int64_t names_due_ns; /* when silent names are looked for */
-    bool has_names;       /* at the last look */
+    int64_t names_due_ns; /* next check for names whose addresses are silent */
+    bool has_names;       /* result of the last check */
     int64_t last_status_poll_ns;
     int32_t passes_since_poll;
     bool is_short;

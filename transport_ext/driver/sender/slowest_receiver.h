@@ -1,5 +1,5 @@
-/* slowest_receiver.h: which receiver holds a publication back, told in a counter with every status
- * message. Messages of the stream cost nothing by it. */
+/* slowest_receiver.h: publishes the slowest receiver of a publication in a counter, with every
+ * status message. Sending data does no work for it. Called by the sender alone. */
 #ifndef RSTI_DRIVER_SENDER_SLOWEST_RECEIVER_H
 #define RSTI_DRIVER_SENDER_SLOWEST_RECEIVER_H
 
@@ -11,7 +11,7 @@
 /* An accepted status message came from source. */
 void rsti_slowest_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns);
-/* Receivers came or went. */
+/* The set of receivers changed. */
 void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t now_ns);
 

@@ -52,13 +52,13 @@ static void on_fill(rsti_sender_t *sender, rsti_network_publication_t *publicati
     char text[224];
     snprintf(text, sizeof text,
         "sender: receiver %" PRId64 " of stream %" PRId32 " session %" PRId32
-        " tells fills that its own status messages contradict: its fill NAKs are ignored",
+        " reports fills that its own status messages contradict: its fill NAKs are ignored",
         sm->receiver_id, publication->base.stream_id, publication->base.session_id);
     rsti_driver_log_error(sender->driver, RST_EINVAL, text);
 }
 
-/* By the way of the data, so each receiver hears it; only after one of ours has spoken, so a stream
- * that only Aeron's receivers read carries nothing of it. */
+/* Sends the target delay to the destinations of the data, so that every receiver gets it. It is
+ * sent only after a status message of an rstream receiver: Aeron's receivers cannot read it. */
 static void tell_target(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t target_ns)
 {

@@ -5,7 +5,6 @@
 #include "driver/sender/send_endpoint.h"
 #include "logbuffer/reader.h"
 
-/* Responses go to whoever asked for the set-up; until somebody did, nothing is to be sent. */
 bool rsti_network_publication_is_waiting(const rsti_network_publication_t *publication)
 {
     return publication->base.is_response && publication->response_address.ss_family == AF_UNSPEC;
@@ -51,8 +50,8 @@ bool rsti_network_publication_send_heartbeat(rsti_sender_t *sender,
     return true;
 }
 
-/* The scan stopped at a committed frame: for want of room, or because no producer makes such a one.
- * That would stop the stream for ever, and nobody would know. */
+/* The scan stopped at a committed frame: either it does not fit below the limit, or it is invalid.
+ * An invalid frame would stop the stream for ever, so it has to be reported. */
 static bool is_impossible(uint8_t *term, int32_t offset, int32_t term_length, int32_t mtu)
 {
     const int32_t length = rsti_load_acquire_i32(rsti_frame_length_address(term, offset));
@@ -62,7 +61,6 @@ static bool is_impossible(uint8_t *term, int32_t offset, int32_t term_length, in
             || (type != RSTI_FRAME_PAD && rsti_frame_span(length) > mtu));
 }
 
-/* Datagrams that start at position, as many as limit, most, burst and mtu allow. */
 int32_t rsti_network_publication_collect(rsti_sender_t *sender,
     const rsti_network_publication_t *publication, int64_t position, int64_t limit, int32_t most,
     bool *is_blocked, bool *is_corrupt)
