@@ -1,17 +1,15 @@
-/* noop.h: a question that only the whole path can answer (Couchbase DCP, "NOOP"): the sender
- * numbers them, the receiver's driver hears them, and whoever reads there answers when it polls
- * again. Pure; owner: sender.
+/* noop.h: a probe of the whole path (Couchbase DCP, "NOOP"). The sender sends numbered NOOPs, the
+ * receiver's driver hears them, and the readers there answer when they poll again. Pure; owner:
+ * sender.
  *
- * Law, with the interval I:
+ *     send    a NOOP every interval while the peer is connected; numbers rise by one, from 1
+ *     dead    the peer heard a NOOP before, and the newest one is not answered after an interval
+ *     alive   again when the newest NOOP is answered
  *
- *     one leaves every I while the peer is there                   numbers rise by one, from 1
- *     the peer is dead when I has passed and the newest one is not answered, and it ever heard one
- *     it is alive again when the newest one is answered
- *
- * So a path that breaks is found between I and 2 I later, and one whose answers take less than I is
- * never taken for broken. A peer that never heard one (a release without them, or one of Aeron's)
- * is left to the time-out of its status messages. Answers come from the network: a number that was
- * never sent changes nothing. */
+ * So a broken path is found after one to two intervals. A path whose answers take less than an
+ * interval is never called dead. A peer that never heard a NOOP (an older release, or Aeron's) has
+ * only the time-out of its status messages. Answers come from the network: a number that was never
+ * sent changes nothing. */
 #ifndef RSTI_FLOW_NOOP_H
 #define RSTI_FLOW_NOOP_H
 
@@ -20,15 +18,15 @@
 
 typedef struct rsti_noop_t {
     int64_t interval_ns; /* 0: none are sent */
-    int64_t number;      /* of the newest; 0: none was sent */
-    int64_t heard;       /* as the peer's driver says */
-    int64_t answered;    /* as its readers say */
+    int64_t number;      /* of the newest NOOP; 0: none was sent */
+    int64_t heard;       /* newest number that the peer's driver heard */
+    int64_t answered;    /* newest number that its readers answered */
     int64_t due_ns;
     bool is_dead;
 } rsti_noop_t;
 
 void rsti_noop_init(rsti_noop_t *noop, int64_t interval_ns);
-/* It is another peer: what the one before heard does not count. */
+/* There is a new peer: answers of the previous one no longer count. */
 void rsti_noop_forget(rsti_noop_t *noop, int64_t now_ns);
 typedef enum rsti_noop_action_t {
     RSTI_NOOP_WAIT = 0,

@@ -1,7 +1,7 @@
-/* retell.h: words for a sender that must arrive though status messages get lost: told at once when
- * they change, and again after RSTI_RETELL_MIN_NS, then twice that, up to RSTI_RETELL_MAX_NS, while
- * no data come. When data come they are not told again: the sender has something to send, and hears
- * of the next change. Pure; owner: conductor. */
+/* retell.h: when a value for the sender is repeated, because a status message may be lost. A change
+ * is sent at once. While no data arrive, the value is sent again after RSTI_RETELL_MIN_NS, then
+ * after twice that, up to RSTI_RETELL_MAX_NS. Data that arrive end the repetition: the sender has data to
+ * send, so it has what it needs until the next change. Pure; owner: conductor. */
 #ifndef RSTI_FLOW_RETELL_H
 #define RSTI_FLOW_RETELL_H
 
@@ -14,14 +14,14 @@
 #define RSTI_RETELL_MIN_NS (10 * RSTI_NS_PER_MS)
 #define RSTI_RETELL_MAX_NS RSTI_NS_PER_S
 
-/* All zero: nothing was told yet. */
+/* All zero: nothing was sent yet. */
 typedef struct rsti_retell_t {
     int64_t hwm; /* of the data, at the last look that was due */
     int64_t due_ns;
     int64_t interval_ns;
 } rsti_retell_t;
 
-/* True: tell them now. Without a change, nothing is before due_ns. */
+/* True: send the value now. Without a change it is never true before due_ns. */
 static inline bool rsti_retell_look(rsti_retell_t *retell, bool has_changed, int64_t hwm,
     int64_t now_ns)
 {

@@ -1,10 +1,11 @@
-/* slowest.h: who of a stream's readers holds it back, and since when. Law:
+/* slowest.h: the reader that holds a stream back, and since when. Law:
  *
- *     holder = the reader of the least position; of several, who was it before, else the first seen
- *     since  = when it became that
+ *     holder = the reader with the least position; of several such, the previous holder if it is
+ *              one of them, else the first seen
+ *     since  = when it became the holder
  *
- * so readers that go along together do not take the blame in turns. Readers are seen in any order,
- * one round after the other; positions may go back (a reader that joined again). Pure: time is an
+ * So the holder does not alternate between readers that advance together. Each round sees all
+ * readers, in any order. Positions may go back (a reader that joined again). Pure: time is an
  * argument. Source: docs/how-to/slow-consumers.md. */
 #ifndef RSTI_FLOW_SLOWEST_H
 #define RSTI_FLOW_SLOWEST_H
@@ -13,7 +14,7 @@
 #include <stdint.h>
 
 typedef struct rsti_slowest_t {
-    bool is_known; /* there is a reader */
+    bool is_known; /* there is a holder */
     int64_t id;
     int64_t position;
     int64_t since_ns;
@@ -24,12 +25,12 @@ typedef struct rsti_slowest_round_t {
     bool is_any;
     int64_t id;
     int64_t position;
-    int32_t index; /* the caller's, of that reader */
+    int32_t index; /* the caller's index of that reader */
 } rsti_slowest_round_t;
 
 void rsti_slowest_see(const rsti_slowest_t *slowest, rsti_slowest_round_t *round, int64_t id,
     int64_t position, int32_t index);
-/* Ends the round. True: another one holds the stream now, or none does any more. */
+/* Ends the round. True: the holder has changed, or there is none any more. */
 bool rsti_slowest_close(rsti_slowest_t *slowest, const rsti_slowest_round_t *round, int64_t now_ns);
 
 #endif
