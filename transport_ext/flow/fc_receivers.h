@@ -8,8 +8,8 @@
  *
  * A receiver is living until its stream ends or it is silent for longer than the time-out. The
  * guard is the limit at the time when a SETUP was sent to a receiver that wants to join. It ends
- * when a receiver joins, or after the time-out. Without it the sender would be far ahead before the first
- * status message of the joining receiver arrives. */
+ * when a receiver joins, or after the time-out. Without it the sender would be far ahead before the
+ * first status message of the joining receiver arrives. */
 #ifndef RSTI_FLOW_FC_RECEIVERS_H
 #define RSTI_FLOW_FC_RECEIVERS_H
 

@@ -42,7 +42,7 @@ int64_t rsti_feedback_delay_at(const rsti_feedback_delay_t *delay, double u)
     const double scale = exp(lambda) - 1.0;
     const double x = u * rate + rate / scale;
     const double wait_ns = log(x * scale / rate) / rate;
-    /* Rounding may leave the interval by a hair at both ends. */
+    /* Rounding may exceed the interval slightly at both ends. */
     if (wait_ns <= 0.0) {
         return 0;
     }
