@@ -1,7 +1,11 @@
-/* holder.h: who holds a publication back, told in shared memory where Aeron reads nothing: at byte
- * 32 of a counter's value record. Of receivers in the record of snd-consumed, whose value is the
- * position of the slowest (written by: sender); of local subscribers and spies in that of pub-lmt
- * (written by: conductor). One writer each; a reader that meets a change reads again. */
+/* holder.h: which reader holds a publication back. The record lies in shared memory that Aeron does
+ * not use, at byte 32 of a counter's value record:
+ *
+ *   receivers                     counter snd-consumed, whose value is the position of the slowest;
+ *                                 written by: sender
+ *   local subscribers and spies   counter pub-lmt; written by: conductor
+ *
+ * There is one writer for each. A reader that meets a change reads again. */
 #ifndef RSTI_CONCURRENT_HOLDER_H
 #define RSTI_CONCURRENT_HOLDER_H
 
@@ -10,12 +14,12 @@
 
 typedef struct rsti_holder_t {
     int64_t id;        /* receiver id; local: registration id of the subscription. 0: nobody */
-    int64_t client_id; /* local: who subscribed; -1 of receivers */
+    int64_t client_id; /* local: client of the subscription; -1 of receivers */
     int64_t since_ms;  /* wall clock: since when it is the slowest */
-    int64_t position;  /* when that was written last; of receivers the counter's value is newer */
-    int64_t window;    /* bytes by which the publisher may be ahead of it */
+    int64_t position;  /* when this was written last; the counter's value of receivers is newer */
+    int64_t window;    /* bytes by which the publisher may be ahead of the holder */
     uint8_t address[16]; /* of receivers, network order; IPv4: the first four bytes */
-    int64_t port;        /* of an IPv6 address below zero; 0: no address */
+    int64_t port;        /* negative for an IPv6 address; 0: no address */
 } rsti_holder_t;
 
 /* The address and the port of the record. */

@@ -1,6 +1,6 @@
-/* rb.h: the part that both rings of records share (docs/reference/aeron/memory.md 10 and 11): the
- * layout of records and trailer, the reading side, and claims once they are made. mpsc_rb.h and
- * spsc_rb.h move the tail. Records of type RSTI_RB_PADDING are never delivered. */
+/* rb.h: the common part of both ring buffers (docs/reference/aeron/memory.md 10 and 11): the layout
+ * of records and trailer, the reading side, and commit and abort of claims. mpsc_rb.h and spsc_rb.h
+ * move the tail. Records of type RSTI_RB_PADDING are never delivered. */
 #ifndef RSTI_CONCURRENT_RB_H
 #define RSTI_CONCURRENT_RB_H
 
@@ -56,7 +56,7 @@ typedef enum rsti_rb_action_t {
     RSTI_RB_CONTINUE = 0, /* consume, go on */
     RSTI_RB_BREAK = 1,    /* consume this record, stop */
     RSTI_RB_ABORT = 2,    /* leave this record in the ring, stop */
-    RSTI_RB_COMMIT = 3 /* give back the room of all read so far, including this record; go on */
+    RSTI_RB_COMMIT = 3 /* free the room of all records read so far, with this one; go on */
 } rsti_rb_action_t;
 
 /* record lies in the ring, 8-aligned: a hostile producer may still change it, so copy a field
@@ -79,7 +79,7 @@ size_t rsti_rb_size(const rsti_rb_t *ring); /* bytes written and not read */
 
 /* ---- for the two rings ---- */
 
-/* Other processes write the positions: whatever they hold, the index is inside the buffer and
+/* Other processes write the positions. For any position the index is inside the buffer and
  * aligned. */
 size_t rsti_rb_index(const rsti_rb_t *ring, int64_t position);
 rsti_rb_header_t *rsti_rb_header(const rsti_rb_t *ring, size_t index);
@@ -89,8 +89,8 @@ size_t rsti_rb_contiguous(const rsti_rb_t *ring, int64_t head, int64_t tail);
 bool rsti_rb_is_writable(const rsti_rb_t *ring, int32_t type, size_t length);
 /* Bytes that a record with this payload takes. */
 size_t rsti_rb_need(size_t length);
-/* The index for `need` contiguous bytes at this tail, or RSTI_RB_FULL. *padding: the bytes left
- * over before it at the end of the buffer. *head: the head as the producer knows it. */
+/* The index for `need` contiguous bytes at this tail, or RSTI_RB_FULL. *padding: the unused bytes
+ * before it at the end of the buffer. *head: the producer's cached head. */
 int64_t rsti_rb_find_room(rsti_rb_t *ring, size_t need, int64_t tail, int64_t *head,
     size_t *padding);
 void rsti_rb_put_padding(rsti_rb_t *ring, size_t index, int32_t length);

@@ -1,4 +1,5 @@
-/* wake.h: who sleeps, told through shared memory where Aeron reads nothing.
+/* wake.h: wake-ups between processes. Sleepers announce themselves in parts of shared memory that
+ * Aeron does not use.
  *
  * Every sleeper (a driver agent, or a client's waiter) owns a named FIFO (cnc/wake_fifo.h) and an
  * "armed" word. The protocol on both sides:
@@ -6,12 +7,13 @@
  *     sleeper: armed = 1; fence; look for work; none -> poll(fifo, timeout); armed = 0; drain
  *     waker:   publish;   fence; if armed and exchange(armed, 0) == 1 -> write one byte to the FIFO
  *
- * so a wake-up costs a system call only when somebody really sleeps, and none is lost.
+ * So a wake-up costs a system call only when a thread really sleeps, and none is lost.
  *
  * Where the words live:
  *   CnC header, offset 52: rsti_cnc_ext_t (driver agents' armed words);
- *   log metadata, offset 512: rsti_log_ext_t (who waits for data in this log or for its limit, and
- *     at which subscriber position the conductor wants to be woken);
+ *   log metadata, offset 512: rsti_log_ext_t (the waiters for data in this log or for its limit,
+ *   and
+ *     the subscriber position at which the conductor wants to be woken);
  *   heartbeat counter's value record, offset 32: rsti_heartbeat_ext_t (this client speaks rstream,
  *     so the driver need not fall back to bounded polling for it).
  * Aeron never writes these; an Aeron file has zeros there. */
@@ -40,7 +42,7 @@ typedef struct rsti_cnc_ext_t {
     int32_t version;
     int32_t pad;
     int32_t agent_armed[3]; /* written by: agent (1), wakers (0); index rsti_agent_id_t */
-    int32_t agent_fifo[3]; /* which FIFO (0.<n>) wakes the agent: agents of one thread share one */
+    int32_t agent_fifo[3]; /* FIFO (0.<n>) that wakes the agent; agents of one thread share it */
     uint8_t spare[40];
 } rsti_cnc_ext_t;
 _Static_assert(sizeof(rsti_cnc_ext_t) == 76, "CnC extension");
@@ -56,7 +58,7 @@ _Static_assert(sizeof(rsti_cnc_ext_t) == 76, "CnC extension");
 #define RSTI_WAKE_SLOTS 64
 
 typedef struct rsti_wake_slot_t {
-    int64_t owner; /* client id << 16 | waiter id, so that both change at once; 0 = free; by CAS */
+    int64_t owner; /* client id << 16 | waiter id in one word, changed by CAS; 0 = free */
     int32_t armed; /* RSTI_WAIT_… bits */
     int32_t pad;
 } rsti_wake_slot_t;
@@ -82,8 +84,9 @@ typedef struct rsti_log_ext_t {
                                  * wakes the conductor (limit to raise, SM to send) */
     int32_t held_by; /* written by: driver. RSTI_HELD_BY_…: why the publisher limit stands still */
     int32_t pad_b;
-    /* written by: driver's sender. What the reader of a network log asks for, as its status
-     * messages say; readers of an IPC log tell it behind their positions. Begin 0: never told. */
+    /* written by: driver's sender. The demand of the reader of a network log, from its status
+     * messages. Readers of an IPC log write theirs in their position counters. Begin 0: none yet.
+     * */
     RSTI_MAILBOX(rsti_log_demand_t) demand;
     int64_t
         noop; /* written by: driver's receiver. Number of the newest NOOP of its source; 0: none */
@@ -95,21 +98,23 @@ _Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
 _Static_assert(sizeof(rsti_log_ext_t) == 1600, "log extension");
 #define RSTI_LOG_EXT_OFFSET 512
 
-/* At byte 32 of the value record of a subscriber position counter: what its reader asks for, so
- * that the driver knows how much of the window it will take (flow/fill.h, B_eff), and the publisher
- * how many messages it may make. Whoever reads position and remaining reads the position first:
- * then at most that many messages are wanted behind it, whatever the reader does meanwhile, because
- * it lowers remaining before it moves the position over what it took. */
+/* At byte 32 of the value record of a subscriber position counter: the demand of its reader. The
+ * driver learns from it how much of the window the reader will take (flow/fill.h, B_eff), and the
+ * publisher learns how many messages it may make.
+ *
+ * A process that needs position and remaining must load the position first. The reader lowers
+ * remaining before it advances its position. So the reader wants at most that many messages behind
+ * the loaded position, even if it takes messages between the two loads. */
 typedef struct rsti_position_ext_t {
     int32_t magic; /* written last */
     int32_t version; /* written by: client, after the two at the end are there: 1 */
-    int64_t demand; /* written by: client. Messages asked for and not delivered when it polled
-                     * last; INT64_MAX: no limit */
+    int64_t demand; /* written by: client. Messages asked for and not yet delivered at its last
+                     * poll; INT64_MAX: no limit */
     int64_t mean_bytes; /* written by: client. Of its messages, as they lie in the log */
     int64_t remaining; /* written by: client. Messages asked for behind its position; INT64_MAX: no
                         * limit */
-    int64_t requested; /* written by: client. All it ever asked for; the same */
-    int64_t noop_answered; /* written by: client. The newest NOOP that it saw when it polled */
+    int64_t requested; /* written by: client. Messages asked for since the beginning; likewise */
+    int64_t noop_answered; /* written by: client. The newest NOOP that it saw in a poll */
 } rsti_position_ext_t;
 #define RSTI_POSITION_EXT_VERSION 1
 
@@ -122,28 +127,28 @@ typedef struct rsti_heartbeat_ext_t {
 } rsti_heartbeat_ext_t;
 
 /* Slot of this waiter in the log, taken if needed; -1 when all 64 are taken, or when the ids are
- * not in 1 … 2^47 - 1 and 0 … 65535 (poll instead). Whoever waits on this log with the same ids
- * shares the slot: release it when the last of them is done with the log. */
+ * not in 1 … 2^47 - 1 and 0 … 65535 (poll instead). Waiters on this log with the same ids share
+ * the slot: release it when the last of them is done with the log. */
 int rsti_wake_slot_take(rsti_log_ext_t *ext, int64_t client_id, int32_t waiter_id);
 void rsti_wake_slot_release(rsti_log_ext_t *ext, int slot);
 /* Frees all slots of a dead client. */
 void rsti_wake_slots_clear_client(rsti_log_ext_t *ext, int64_t client_id);
 
-/* Sleeper's side. kind: one RSTI_WAIT_… or both. After arming the caller must look again for work
- * (the fence is inside). Arming adds to what is armed; a wake-up of either kind and disarm clear
- * both. Slot -1 is legal and does nothing. */
+/* Sleeper's side. kind: one RSTI_WAIT_… or both. After arming the caller must look for work again
+ * (the fence is inside). Arming adds a kind to the armed ones. A wake-up of either kind clears
+ * both, and so does disarm. Slot -1 is legal and does nothing. */
 void rsti_wake_arm(rsti_log_ext_t *ext, int slot, int32_t kind);
 void rsti_wake_disarm(rsti_log_ext_t *ext, int slot);
 void rsti_wake_arm_word(int32_t *armed); /* 1 + fence */
 
 typedef void (*rsti_on_wake_t)(void *arg, int64_t client_id, int32_t waiter_id);
 /* Waker's side, after publishing: fence, and one call per armed sleeper of that kind. The ids come
- * from shared memory: they name a FIFO and nothing else. */
+ * from shared memory, so use them only as the name of a FIFO. */
 void rsti_wake_log(rsti_log_ext_t *ext, int32_t kind, rsti_on_wake_t on_wake, void *arg);
 /* true: the word was armed and is now disarmed: the caller writes to that FIFO. Fence inside. */
 bool rsti_wake_take_word(int32_t *armed);
 
-/* The cheap test alone (fence + one load), for hot loops. */
+/* Only the cheap test (fence + one load), for hot loops. */
 static inline bool rsti_wake_is_log_armed(const rsti_log_ext_t *ext, int32_t kind)
 {
     rsti_fence();

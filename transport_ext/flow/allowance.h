@@ -5,12 +5,12 @@
  *
  * because the limit is at most the burst ahead of the bytes written, and grows by the rate. The
  * last message may begin below it and end beyond: all of it is earned before the next. A limit that
- * is ahead by the whole burst is not looked at again until somebody asks, so an idle stream costs
+ * is ahead by the whole burst is not updated until it is asked for, so an idle stream costs
  * nothing. The burst is 10 ms because the conductor sleeps, and wakes late on a busy machine.
  *
  * tokens.h is for a sender that asks before each datagram: finer, and it forgives debt. A rate of
- * RSTI_RATE_MAX or more is no limit. Pure: now_ns is an argument; one that goes back counts
- * as no time, and so does a position that does. Owner: conductor. */
+ * RSTI_RATE_MAX or more is no limit. Pure: now_ns is an argument; time that goes
+ * back counts as no time, and a position that goes back as no bytes. Owner: conductor. */
 #ifndef RSTI_FLOW_ALLOWANCE_H
 #define RSTI_FLOW_ALLOWANCE_H
 
@@ -23,26 +23,26 @@
 #define RSTI_ALLOWANCE_BURST_FRAMES 4
 
 typedef struct rsti_allowance_t {
-    rsti_bucket_t bytes; /* a debt was written and is not earned yet */
+    rsti_bucket_t bytes; /* a debt: bytes written that are not earned yet */
     int32_t mtu;
     int64_t position;
 } rsti_allowance_t;
 
-/* The whole burst is there. */
+/* Begins with the whole burst. */
 void rsti_allowance_init(rsti_allowance_t *allowance, double bytes_per_s, int32_t mtu,
     int64_t position, int64_t now_ns);
-/* What was earned until now was earned at the old rate. */
+/* The new rate holds from now on; the time until now is counted at the old rate. */
 void rsti_allowance_set(rsti_allowance_t *allowance, double bytes_per_s, int64_t position,
     int64_t now_ns);
 /* The limit for producers that are at position; INT64_MAX: none. */
 int64_t rsti_allowance_limit(rsti_allowance_t *allowance, int64_t position, int64_t now_ns);
-/* When the limit has grown by a quarter of the burst, or out of debt to that; INT64_MAX: it is as
- * far ahead as it gets. */
+/* The time at which the limit will have grown by a quarter of the burst, any debt paid first;
+ * INT64_MAX: the limit is already ahead by the whole burst. */
 int64_t rsti_allowance_due_ns(const rsti_allowance_t *allowance);
 
-/* Bytes per second under a law that only counts: shared memory has no datagrams, so p of them per
- * second are as many bytes as they could carry. Laws that follow fill NAKs: no limit, because a
- * full buffer of shared memory is seen by the window at once. */
+/* Bytes per second of a law for shared memory. There are no datagrams, so a limit on datagrams
+ * counts as the bytes that they could carry. Laws that follow fill NAKs set no limit, because the
+ * window shows a full buffer of shared memory at once. */
 double rsti_allowance_rate(const rsti_rate_law_t *law, const rsti_rate_params_t *params,
     int32_t mtu);
 

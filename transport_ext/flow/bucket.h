@@ -29,14 +29,14 @@ typedef struct rsti_bucket_t {
     int64_t filled_ns;
 } rsti_bucket_t;
 
-/* Set comes next, and finds it full. */
+/* Call rsti_bucket_set next; it finds the bucket full. */
 void rsti_bucket_init(rsti_bucket_t *bucket, int64_t now_ns);
-/* These numbers from the last fill on; the level stays, within the new limits. */
+/* The new numbers hold from the last fill on. The level stays, clamped to the new limits. */
 void rsti_bucket_set(rsti_bucket_t *bucket, double rate, double burst, double debt);
 void rsti_bucket_fill(rsti_bucket_t *bucket, int64_t now_ns);
 /* Tokens from elsewhere, up to the burst. */
 void rsti_bucket_add(rsti_bucket_t *bucket, double tokens);
-/* Below zero counts as zero. */
+/* Negative tokens count as zero. */
 void rsti_bucket_spend(rsti_bucket_t *bucket, double tokens);
 /* Whole tokens that may be spent without a debt; after a fill. */
 int64_t rsti_bucket_room(const rsti_bucket_t *bucket);

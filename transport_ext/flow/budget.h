@@ -1,5 +1,5 @@
-/* budget.h: how many bytes a consumer lets be under way to it, by connection (all streams between
- * two endpoints) and by stream. Source: Couchbase DCP, "Flow Control". Pure.
+/* budget.h: how many unacknowledged bytes a consumer allows, by connection (all streams between two
+ * endpoints) and by stream. Source: Couchbase DCP, "Flow Control". Pure.
  *
  * Sender. For connection and stream alike:
  *
@@ -24,8 +24,8 @@
  *     when   consumed - acknowledged >= min(RSTI_BUDGET_ACK_BYTES, granted / 5)
  *     or     RSTI_BUDGET_ACK_NS after the last one, if anything was consumed since
  *
- * with granted the lower of the two that are a limit. The time-out is there because many slow
- * streams of a connection, each below the step, must not hold back all of it together.
+ * granted is the lower of the two grants, without those that are no limit. The time-out is needed
+ * because many slow streams, each below the step, could together block their connection.
  *
  * Policies for a new connection, with memory the bytes for all budgets:
  *
@@ -54,17 +54,17 @@ typedef enum rsti_budget_kind_t {
 typedef struct rsti_budget_policy_t {
     rsti_budget_kind_t kind;
     int64_t bytes;        /* static */
-    int64_t memory_bytes; /* M */
+    int64_t memory_bytes; /* memory: all budgets together */
     int64_t least, most;  /* where they cross, least wins */
-    double new_share;     /* dynamic: of M, for one connection */
-    double threshold;     /* dynamic: of M */
-    double all_share;     /* aggressive: of M, for all connections */
+    double new_share;     /* dynamic: share of memory for one connection */
+    double threshold;     /* dynamic: share of memory */
+    double all_share;     /* aggressive: share of memory for all connections */
 } rsti_budget_policy_t;
 
-/* What a new connection is granted; connection_count: with it, granted: to the others. */
+/* The grant for a new connection. connection_count includes it; granted: sum of the others. */
 int64_t rsti_budget_grant(const rsti_budget_policy_t *policy, int64_t connection_count,
     int64_t granted);
-/* Whether what the others were granted changes whenever a connection comes or goes. */
+/* Whether the grants of all connections change when one connects or disconnects. */
 bool rsti_budget_is_shared(const rsti_budget_policy_t *policy);
 
 /* Bytes within which a message may begin; INT64_MAX: no limit. */

@@ -67,7 +67,7 @@ static void start_interval(rsti_congestion_t *congestion, const rsti_rebuild_fac
     state->behind = 0;
 }
 
-/* Notes how long data waited; false when that was a pause. */
+/* Notes how long data waited. False: the wait was a pause. */
 static bool note_gap(rsti_auto_t *state, const rsti_rebuild_facts_t *facts)
 {
     bool is_pause = false;
@@ -111,7 +111,7 @@ static int64_t most_behind(const rsti_auto_t *state)
     return most;
 }
 
-/* At the end of an interval. True when H is another one now. */
+/* At the end of an interval. True when it changed the maxima. */
 static bool note_behind(rsti_auto_t *state)
 {
     const int64_t before = most_behind(state);

@@ -5,8 +5,8 @@
  *     t later      cwnd = min(max_cwnd, w_max + C * (t - K)^3)
  *     TCP mode     below w_max not less than  w_max * (1 - B) + 3 * B / (2 - B) * t / rtt
  *
- * looked at again every initial round trip. Aeron's own lets TCP mode go beyond max_cwnd, and its
- * sender drops such a window; here nothing does. */
+ * updated every initial round trip. In Aeron, TCP mode may exceed max_cwnd, and its sender drops
+ * such a window. Here no window exceeds max_cwnd. */
 #include "flow/congestion.h"
 
 #include "util/int_math.h"

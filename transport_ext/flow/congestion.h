@@ -1,5 +1,5 @@
 /* congestion.h: the receiver window an image announces (docs/reference/aeron/wire.md 11). Pure.
- * Owner: conductor; what stands under "before use" the receiver reads too.
+ * Owner: conductor. The receiver also reads the fields under "before use".
  *
  * Every law keeps  window <= max_window = min(configured, term_length / 2): a sender drops status
  * messages with a larger window, and bytes beyond it would meet memory that is still being read. */
@@ -12,13 +12,13 @@
 typedef struct rsti_congestion_t rsti_congestion_t;
 typedef struct rsti_congestion_params_t rsti_congestion_params_t;
 
-/* What one rebuild pass of an image found. */
+/* Results of one rebuild pass of an image. */
 typedef struct rsti_rebuild_facts_t {
     int64_t now_ns;
     int64_t consumed; /* least position of the subscribers */
     int64_t last_sm_position; /* of the newest status message */
     int64_t hwm; /* end of the furthest frame seen */
-    int64_t from, to; /* contiguous data ended at from before the pass, at to after it */
+    int64_t from, to; /* end of contiguous data before and after the pass */
     int64_t rtt_ns; /* smoothed; 0: not measured yet */
     int64_t rtt_least_ns;
     bool has_loss; /* a gap was found that was not known before */
@@ -48,7 +48,7 @@ typedef struct rsti_cubic_t {
 
 #define RSTI_AUTO_SAMPLES 8
 
-/* What an interval of the law saw, and the last ones that count. */
+/* The running interval, and the last intervals that count. */
 typedef struct rsti_auto_t {
     double drains[RSTI_AUTO_SAMPLES]; /* bytes per second */
     int64_t gaps[RSTI_AUTO_SAMPLES]; /* ns */
@@ -56,12 +56,12 @@ typedef struct rsti_auto_t {
     int64_t behinds[RSTI_AUTO_SAMPLES]; /* bytes behind a gap */
     int32_t next_behind;
     int64_t started_ns; /* of the running interval; INT64_MIN: before the first */
-    int64_t started_at; /* consumed then */
+    int64_t started_at; /* consumed at that time */
     int64_t started_limit;
-    int64_t gap_ns; /* longest one in it */
+    int64_t gap_ns; /* longest gap in it */
     int64_t behind; /* most in it */
     int64_t consumed; /* in the last pass */
-    int64_t waiting_ns; /* since then there is something to read; INT64_MIN: there was nothing */
+    int64_t waiting_ns; /* since when there is data to read; INT64_MIN: there is none */
 } rsti_auto_t;
 
 struct rsti_congestion_t {
@@ -69,11 +69,11 @@ struct rsti_congestion_t {
     const rsti_congestion_law_t *law;
     int32_t max_window; /* min(configured, term_length / 2) */
     int32_t mtu;
-    bool is_measuring; /* the law wants the round trip, whoever the sender is */
-    int64_t rtt_floor_ns; /* then it is asked for every 4 x max(round trip, this); 0: at leisure */
+    bool is_measuring; /* the law needs the round trip, from any kind of sender */
+    int64_t rtt_floor_ns; /* with is_measuring: ask every 4 x max(round trip, this); 0: rarely */
     /* written by: the law */
     int32_t window; /* now */
-    int64_t rtt_ns; /* the one that the law goes by */
+    int64_t rtt_ns; /* the round trip that the law uses */
     union {
         rsti_cubic_t cubic;
         rsti_auto_t automatic;
@@ -96,8 +96,8 @@ struct rsti_congestion_params_t {
     int64_t cubic_initial_rtt_ns;
 };
 
-/* 0, or -RST_ECHANNEL naming cc (or congestion-control, when it is the driver's) and the value. */
 bool rsti_congestion_is_known(const char *name);
+/* 0, or -RST_ECHANNEL naming the value and cc (congestion-control if it is the driver's). */
 int rsti_congestion_init(rsti_congestion_t *congestion, const rsti_congestion_params_t *params);
 
 #endif

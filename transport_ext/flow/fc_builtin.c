@@ -1,9 +1,9 @@
-/* fc_builtin.c: the strategies that the driver brings, by kind of channel. */
+/* fc_builtin.c: the built-in strategies, by kind of channel. */
 #include "flow/flow_control.h"
 
 #include <string.h>
 
-/* On unicast only the driver's option chooses. */
+/* A unicast channel cannot choose; the driver's option does. */
 static const rsti_flow_strategy_t *const unicast_strategies[] = {
     &rsti_flow_unicast, &rsti_flow_max, &rsti_flow_min, &rsti_flow_tagged, NULL};
 static const rsti_flow_strategy_t *const group_strategies[] = {

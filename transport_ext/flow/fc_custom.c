@@ -1,5 +1,5 @@
-/* fc_custom.c: strategies that somebody else wrote: the registry, and what lets them stand beside
- * ours. The contract is in rstream/flow.h. */
+/* fc_custom.c: user-written strategies: their registry, and the adapter from our table of functions
+ * to theirs. The contract is in rstream/flow.h. */
 #include "flow/flow_control.h"
 
 #include "concurrent/atomics.h"
@@ -16,7 +16,7 @@ typedef struct registered_t {
     char name[RSTI_FLOW_NAME_MAX];
 } registered_t;
 
-/* Append only: an entry is written before the count says that it is there. */
+/* Append only: an entry is written before the count includes it. */
 static registered_t registry[RSTI_FLOW_STRATEGIES_MAX];
 static int32_t registry_count; /* atomic */
 

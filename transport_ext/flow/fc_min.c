@@ -1,5 +1,4 @@
-/* fc_min.c: as fast as the slowest receiver. Law: fc_receivers.h, with every receiver in the
- * group. */
+/* fc_min.c: the slowest receiver sets the pace. Law: fc_receivers.h; every receiver counts. */
 #include "flow/fc_receivers.h"
 
 static int64_t on_status_message(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm,

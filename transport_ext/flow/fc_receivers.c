@@ -38,8 +38,8 @@ static int64_t guard_at(rsti_flow_group_t *group, int64_t now_ns)
     return group->guard;
 }
 
-/* The newest edge counts, not the highest: a status message that was overtaken may lower the limit
- * at the next idle pass, as it does in Aeron. */
+/* The newest edge counts, even if an older one was higher. So a status message that arrives out of
+ * order may lower the limit at the next idle pass, as in Aeron. */
 static void update(rsti_flow_receiver_t *receiver, const rsti_sm_facts_t *sm, int64_t edge,
     int64_t now_ns)
 {
@@ -81,7 +81,7 @@ int64_t rsti_flow_group_on_sm(rsti_flow_control_t *flow, const rsti_sm_facts_t *
         }
         least = rsti_min_i64(least, receiver->edge);
     }
-    /* One that lags more than its window behind the group must catch up before it counts. */
+    /* A receiver that is more than its window behind the group counts once it has caught up. */
     if (!is_known && !sm->is_eos && matches
         && (flow->receiver_count == 0
             || edge >= rsti_saturating_add_i64(least, -(int64_t)sm->window))

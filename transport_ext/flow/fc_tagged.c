@@ -1,6 +1,6 @@
-/* fc_tagged.c: as fast as the slowest receiver that carries the group's tag. Law: fc_receivers.h.
- * The status messages of the others only make the minimum be looked at again; while nobody with
- * the tag is there they count as in max, so that the stream can flow at all. */
+/* fc_tagged.c: the slowest receiver with the group's tag sets the pace. Law: fc_receivers.h. A
+ * status message of another receiver only makes the sender compute the minimum again. While no
+ * receiver has the tag, the others count as in max, so that the stream can flow. */
 #include "flow/fc_receivers.h"
 
 static bool matches(const rsti_flow_control_t *flow, const rsti_sm_facts_t *sm)

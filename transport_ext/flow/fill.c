@@ -52,14 +52,15 @@ static void note_gap(rsti_fill_t *fill, int64_t now_ns, int64_t consumed)
     const bool has_taken = consumed > fill->consumed;
     if (has_taken && had_data) {
         const int64_t waited_ns = now_ns - fill->moved_ns;
-        /* A stall counts as no more than what it takes to be one: a single pause teaches little,
-         * a consumer that always takes so seldom is known after a few times. */
+        /* A stall counts only up to the time that makes it a stall. So a single pause changes the
+         * usual gap little; a consumer that always takes so rarely changes it in a few samples. */
         const double counted = rsti_clamp_double((double)waited_ns, 0.0, stall_ns(fill));
         if (is_stall(fill, waited_ns)) {
             fill->has_sample = false;
         }
         fill->gap_ns += (counted - fill->gap_ns) / 8.0;
-        /* What the looks between have shown; who takes between any two of them is never still. */
+        /* The time without a taking, as far as updates saw it. For a consumer that takes between
+         * every two updates it is 0. */
         const double still_ns = (double)(fill->now_ns - fill->moved_ns);
         fill->still_ns += (rsti_clamp_double(still_ns, 0.0, stall_ns(fill)) - fill->still_ns) / 8.0;
     }
@@ -68,8 +69,8 @@ static void note_gap(rsti_fill_t *fill, int64_t now_ns, int64_t consumed)
     }
 }
 
-/* A consumer that takes a batch at a time lets the queue swing by a batch. What is left when it
- * takes is what it does not keep up with; between, only being late counts. */
+/* The queue of a consumer that takes batches rises and falls by a batch. The rest that a taking
+ * leaves is the overload. Between takings only lateness counts. */
 static void note_level(rsti_fill_t *fill, int64_t now_ns, int64_t queue, bool has_taken)
 {
     const bool is_late = (double)(now_ns - fill->moved_ns) >= LATE_STILLS * fill->still_ns;
@@ -79,7 +80,7 @@ static void note_level(rsti_fill_t *fill, int64_t now_ns, int64_t queue, bool ha
     fill->level = queue;
     const int64_t passed_ns = now_ns - fill->level_ns;
     if (passed_ns <= 0) {
-        return; /* several looks at one instant count once */
+        return; /* updates at the same time count once */
     }
     const double grown = (double)(queue - fill->level_before);
     const double within = (double)(passed_ns + SLOPE_NS);
@@ -104,7 +105,7 @@ static void note_drain(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool
     }
     fill->is_sample_busy = fill->is_sample_busy && is_busy;
     const int64_t passed_ns = now_ns - fill->sample_ns;
-    /* A sample of a busy time ends with a taking: a slow consumer takes seldom. */
+    /* A busy sample ends with a taking, because a slow consumer takes rarely. */
     if (passed_ns < DRAIN_SAMPLE_NS || (is_busy && consumed == fill->consumed)) {
         return;
     }
@@ -122,8 +123,8 @@ static void note_drain(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool
     start_sample(fill, now_ns, consumed, is_busy);
 }
 
-/* What lies behind a gap has come in as well. A law that steers may send the most that came of late
- * again. */
+/* Data behind a gap counts as arrived too. The law keeps the highest recent value, because the
+ * sender may return to that rate. */
 static void note_arrivals(rsti_fill_t *fill, int64_t now_ns, int64_t highest)
 {
     if (!fill->has_arrival_sample) {
@@ -176,7 +177,7 @@ static bool is_due(const rsti_fill_t *fill)
         || fill->strength >= fill->told_strength + RSTI_FILL_RISE;
 }
 
-/* Bytes that lay behind a gap at the last look, and can be consumed now. */
+/* Bytes that lay behind a gap at the last update, and can be consumed now. */
 static int64_t freed_by_repair(const rsti_fill_t *fill, int64_t received)
 {
     return rsti_max_i64(0, rsti_min_i64(received, fill->highest) - fill->received);

@@ -1,4 +1,4 @@
-/* fill.h: how full an image is, how that changes, and when its sender is told.
+/* fill.h: how full an image is, how that changes, and when the sender gets a report.
  *
  *     fill      = queue / B
  *     level     = queue, whenever the consumer takes, the queue is empty, or the consumer is late
@@ -26,7 +26,7 @@
  * sender down.
  *
  * Drain: what the consumer took in DRAIN_SAMPLE_NS or more, smoothed by 1/16, while the queue never
- * ran empty. If it did, the sample only says "at least that much". A stall is in no sample. It is a
+ * ran empty. If it did, the sample is only a lower bound. Stalls are not sampled. It is a
  * sixteenth because a sender goes by the lowest drain of its group: of four receivers with 15 % of
  * noise, the lowest drain smoothed by a quarter lies 6 % below the true one, and the stream lost
  * those 6 %. Variation: mean distance of the samples (smoothed by 1/8), as a share of the drain.
@@ -48,16 +48,16 @@
 
 typedef struct rsti_fill_facts_t {
     int64_t now_ns;
-    int64_t received; /* position up to which nothing is missing; going back: no news */
+    int64_t received; /* end of contiguous data; going back changes nothing */
     int64_t consumed; /* at most received */
     int64_t buffer_bytes; /* B; 0: no fill */
     int64_t rtt_ns;   /* 0: unknown */
-    int64_t highest;  /* end of the furthest data that is here, also behind a gap; 0: received */
+    int64_t highest;  /* end of the furthest data, also behind a gap; 0: received */
 } rsti_fill_facts_t;
 
 typedef struct rsti_fill_t {
     int64_t target_delay_ns, detect_ns; /* L and D of reaction.h */
-    /* as it is now */
+    /* results */
     double fill, predicted, strength;
     double drain;     /* bytes per second; 0: not known yet */
     double variation; /* 0 ... 1 */
@@ -68,9 +68,9 @@ typedef struct rsti_fill_t {
     bool was_told;
     int64_t now_ns, received, highest, consumed, buffer_bytes, rtt_ns;
     double slope;     /* of level, bytes per second */
-    int64_t level;    /* l */
-    int64_t level_before, level_ns; /* when the slope was worked out last */
-    double still_ns;  /* how long nothing was seen to be taken between two takings (1/8) */
+    int64_t level;    /* bytes */
+    int64_t level_before, level_ns; /* at the last computation of slope */
+    double still_ns;  /* seen without a taking, between two takings (1/8) */
     double deviation; /* of drain */
     double gap_ns;    /* usual time between two takings while there was data (1/8) */
     int64_t moved_ns; /* something was taken, or there was nothing to take */
@@ -78,27 +78,28 @@ typedef struct rsti_fill_t {
     double told_strength;
     bool has_sample, is_sample_busy;
     int64_t sample_ns, sample_at; /* where the running sample began */
-    double arriving; /* bytes per second that come in, the most of late; 0: not known yet */
+    double arriving; /* bytes per second, highest recent value; 0: not known yet */
     bool has_arrival_sample;
     int64_t arrival_ns, arrived_at;
 } rsti_fill_t;
 
 /* target_delay_ns: L of reaction.h; 0: RSTI_TARGET_DELAY_NS. */
 void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns);
-/* Other ones from now on; L 0: RSTI_TARGET_DELAY_NS. */
+/* Changes them from now on. target_delay_ns 0: RSTI_TARGET_DELAY_NS. */
 void rsti_fill_set_target(rsti_fill_t *fill, int64_t target_delay_ns);
 void rsti_fill_set_detect(rsti_fill_t *fill, int64_t detect_ns);
 
 /* Each pass over the image. True: a fill NAK is due. */
 bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts);
 
-/* One of that strength was sent, or heard from another receiver of the group. */
+/* A fill NAK of that strength was sent, or heard from another receiver of the group. */
 void rsti_fill_on_told(rsti_fill_t *fill, double strength);
 
-/* When an update may find one due though nothing arrives and nothing is taken. */
+/* When a fill NAK may become due even if nothing arrives and nothing is taken. */
 int64_t rsti_fill_due_ns(const rsti_fill_t *fill);
 
-/* All but receiver_id, drain_all and sender_count, which are 0, drain and 1. */
+/* Fills in the report; the caller corrects receiver_id (0), drain_all (drain) and sender_count (1).
+ */
 void rsti_fill_report(const rsti_fill_t *fill, rsti_fill_report_t *report);
 
 /* The highest demand of the last one to two T. */
@@ -109,10 +110,10 @@ typedef struct rsti_fill_demand_t {
 } rsti_fill_demand_t;
 
 void rsti_fill_demand_init(rsti_fill_demand_t *demand);
-/* What is asked for and not delivered yet, in messages, at each pass; in_ns: T. */
+/* At each pass: messages that are asked for and not delivered yet; in_ns: T. */
 void rsti_fill_demand_set(rsti_fill_demand_t *demand, int64_t messages, int64_t in_ns,
     int64_t now_ns);
-/* -1: nobody has ever asked. */
+/* -1: there was never a demand. */
 int64_t rsti_fill_demand_highest(const rsti_fill_demand_t *demand);
 
 /* B_eff = min(window, max(highest demand * mean message, one MTU)); without demand (-1): window. */

@@ -2,9 +2,9 @@
  *
  *     B_eff = min(window, max(highest demand of the last T * mean message size, one MTU))
  *
- * A consumer that never wants more than a few messages at a time is full with a few messages; one
- * MTU, because a sender could not send less. The highest of the last one to two T, because demand
- * falls with each delivery and rises again with the next request. */
+ * A consumer that never asks for more than a few messages at a time is full with a few messages.
+ * The minimum is one MTU, because a sender cannot send less. Demand falls with each delivery and
+ * rises with the next request, so the highest of the last one to two T counts. */
 #include "flow/fill.h"
 
 void rsti_fill_demand_init(rsti_fill_demand_t *demand)

@@ -8,7 +8,7 @@
  *
  *   W     window of reaction.h
  *
- * So at most 1 + 1 / RSTI_FILL_ECHO_STEP echoes leave in W/2, whatever comes in. A receiver that
+ * So at most 1 + 1 / RSTI_FILL_ECHO_STEP echoes leave in W/2, for any input. A receiver that
  * was heard is silent for W/2 itself (fill.h). The sender echoes only what it believes: a liar
  * cannot silence the others. Pure; owner: sender. */
 #ifndef RSTI_FLOW_FILL_ECHO_H

@@ -33,7 +33,7 @@ static double alike_of(double group_size)
     return RSTI_FILL_RISE * rsti_clamp_double(lambda / CROWD_LAMBDA, 1.0, CROWD_MOST);
 }
 
-/* rsti_fill_update found it due, also for a rise that is none in a group like this one. */
+/* rsti_fill_update found a fill NAK due; in this group the rise may be too small to count. */
 static bool is_news(const rsti_fill_t *fill, double alike)
 {
     return !fill->was_told || fill->now_ns - fill->told_ns >= fill->reaction.window_ns / 2

@@ -10,19 +10,19 @@
  *   W, RTT   of reaction.h
  *
  * A receiver that hears, while it waits, a fill NAK of at least its own strength - alike stays
- * silent, and counts that one as its own (rsti_fill_on_told). A rise by less than alike is no news
- * within W / 2.
+ * silent, and counts that one as its own (rsti_fill_on_told). A rise by less than alike is not
+ * reported within W / 2.
  *
- * The wait is a truncated exponential: of many receivers few wake early, and the first silences the
- * rest as soon as they hear of it: after a round trip, since the sender echoes it (fill_echo.h). In
- * a time t about e^(lambda t / longest) wake. In a round trip that is 1.7 for weak reports where
- * RTT is at most 3 W / (4 lambda), and e for the strongest. Strong reports wait less: the report
- * that matters is late by half as much, and silences the others.
+ * The wait is a truncated exponential, so only few of many receivers end it early. The first of
+ * them silences the rest after a round trip, because the sender echoes its report (fill_echo.h). In
+ * a time t about e^(lambda t / longest) waits end. In a round trip that is 1.7 for weak reports
+ * where RTT is at most 3 W / (4 lambda), and e for the strongest. Strong reports wait less, so the
+ * report that matters is late by half as much and silences the others.
  *
- * Alike is a quarter, because among many receivers that differ a little each could be a little
- * stronger than the last; it costs an eighth of the cut. In a large group some receivers are always
- * further than the rest: a thousand, climbing together, sent twelve in W with a quarter, and eight
- * with a half.
+ * Alike is a quarter. With less, each of many similar receivers could be slightly stronger than the
+ * last report. A quarter costs an eighth of the cut. In a large group some receivers are always
+ * fuller than the rest: a thousand receivers that filled together sent twelve reports in W with a
+ * quarter, and eight with a half.
  *
  * In a small group the strongest do not wait, and a receiver that gets stronger while it waits
  * draws its wait anew with the same u (up to FOLLOWED_MOST receivers). Four of them cannot flood a
@@ -40,8 +40,8 @@ typedef struct rsti_fill_suppress_t {
     bool is_waiting;
     int64_t began_ns, due_ns; /* of the wait */
     double unit;              /* u of the wait */
-    int64_t silenced_count; /* waits that another one's fill NAK ended */
-    double alike;           /* as the last look found it */
+    int64_t silenced_count; /* waits that a fill NAK of another receiver ended */
+    double alike;           /* at the last update */
 } rsti_fill_suppress_t;
 
 int64_t rsti_fill_wait_ns(double group_size, int64_t longest_ns, double unit);

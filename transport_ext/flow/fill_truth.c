@@ -29,7 +29,7 @@ static bool is_ignored(const rsti_fill_truth_t *truth, const rsti_truth_source_t
     return source->ignored_until_ns != NEVER && truth->now_ns < source->ignored_until_ns;
 }
 
-/* Where another one finds its place. */
+/* The entry for a new source. */
 static rsti_truth_source_t *make_room(rsti_fill_truth_t *truth)
 {
     if (truth->source_count < RSTI_TRUTH_SOURCES) {

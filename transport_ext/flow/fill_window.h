@@ -12,28 +12,32 @@
  *
  *     cut = window and told < window,   or   consumed + cut > position + told + window / 4
  *
- * with position and told, a window, as the last status message said. So no sender stands at a small
- * window beside an empty queue. While the cut window falls the usual rule is enough: such a sender
- * never lowers its limit, and the window moves it only as consumed grows. What it may have sent and
- * the consumer has not reached settles where fill = 1 - (fill - f_lo) / (0.9 - f_lo), that is
+ * position and told are the position and window of the last status message. So no sender waits at a
+ * small window while the queue is empty. While the cut window falls the usual rule is enough: such
+ * a sender never lowers its limit, and the window moves it only as consumed grows. What it may have
+ * sent and the consumer has not reached settles where fill = 1 - (fill - f_lo) / (0.9 - f_lo), that
+ * is
  *
  *     fill = 0.9 / (1.9 - f_lo),   0.5 to 0.64 of the window, instead of all.
  *
- * Why not the strength of a fill NAK: that looks 2 T ahead, because a rate takes effect as a slope.
- * A window is the level itself. A sender that waits at its limit lets the queue fall as fast as it
- * is drained. Looked ahead, that queue is an empty one: each status message then told the whole
- * window, and the queue was as long as without the law (median 0.86 of the window at 20 MB/s; this
- * law has 0.53). Nor B_eff, what the readers ask for: they get no more than that anyway, and a
- * window of one message would make each wait for a round trip. Nor 1 on a stall: a reader that
- * takes nothing causes no status message.
+ * Three things of a fill NAK are not used here:
+ *   - Its strength looks 2 T ahead, because a rate changes the slope of the queue. A window limits
+ *     the level itself. While a sender waits at its limit, the queue falls as fast as it is
+ *     drained, and 2 T ahead it looks empty. Each status message then had the whole window, and the
+ *     queue was as long as without the law (median 0.86 of the window at 20 MB/s; with this law
+ *     0.53).
+ *   - B_eff, the demand of the readers: they get no more than that anyway, and with a window of one
+ *     message each message would wait for a round trip.
+ *   - Strength 1 on a stall: a reader that takes nothing causes no status message.
  *
- * Never less than one MTU: the sender could not send any frame. Pure. Owner: conductor. */
+ * The window is at least one MTU, because with less the sender could not send any frame. Pure.
+ * Owner: conductor. */
 #ifndef RSTI_FLOW_FILL_WINDOW_H
 #define RSTI_FLOW_FILL_WINDOW_H
 
 #include "flow/fill.h"
 
-/* buffer_bytes: B; 0: the window is never cut. window: what congestion control says, at most B. */
+/* buffer_bytes: B; 0: the window is never cut. window: from congestion control, at most B. */
 int32_t rsti_fill_window(const rsti_fill_t *fill, int64_t buffer_bytes, int32_t window,
     int32_t mtu);
 
@@ -41,8 +45,8 @@ typedef struct rsti_fill_window_due_t {
     int64_t consumed;
     int64_t position; /* of the last status message */
     int32_t last_window;
-    int32_t window; /* the cut one, now */
-    int32_t whole;  /* of congestion control now */
+    int32_t window; /* the cut window now */
+    int32_t whole;  /* the window of congestion control now */
 } rsti_fill_window_due_t;
 
 bool rsti_fill_window_is_due(const rsti_fill_window_due_t *due);

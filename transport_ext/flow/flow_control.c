@@ -1,5 +1,5 @@
-/* flow_control.c: which strategy a channel gets, and its options (docs/reference/aeron/wire.md
- * 10.1, 10.4). */
+/* flow_control.c: chooses the strategy of a channel and reads its options
+ * (docs/reference/aeron/wire.md 10.1, 10.4). */
 #include "flow/flow_control.h"
 
 #include "util/error.h"

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Receivers of one group that min and tagged know. One more is treated like one that lags too far
- * to join: it is served, it slows nobody, and it counts in refused_count. */
+/* The most receivers of one group that min and tagged track. A further receiver gets data but does
+ * not slow the sender, like one that is too far behind to join. It counts in refused_count. */
 #define RSTI_FLOW_RECEIVERS_MAX 256
 /* Strategies that can be registered in one process. */
 #define RSTI_FLOW_STRATEGIES_MAX 16
@@ -38,14 +38,14 @@ typedef struct rsti_flow_params_t rsti_flow_params_t;
 
 typedef struct rsti_flow_strategy_t {
     const char *name;
-    bool has_receivers;   /* keeps a list of them */
-    bool reads_group_tag; /* a tail of a status message that nobody knows is worth a word */
+    bool has_receivers;   /* it keeps a list of receivers */
+    bool reads_group_tag; /* report a status message whose tail is unknown */
     int (*init)(rsti_flow_control_t *flow, const rsti_flow_params_t *params); /* NULL: no state */
     void (*fini)(rsti_flow_control_t *flow);                                  /* NULL: no state */
     int64_t (*on_status_message)(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm,
         int64_t limit, int64_t now_ns);                       /* new limit */
     int64_t (*on_idle)(rsti_flow_control_t *flow, int64_t limit, int64_t now_ns);
-    /* A receiver asked for a SETUP; later: it is about to be sent. */
+    /* on_setup_elicited: a receiver asked for a SETUP. on_setup: the SETUP is about to be sent. */
     void (*on_setup_elicited)(rsti_flow_control_t *flow, const rsti_sm_facts_t *sm, int64_t now_ns);
     void (*on_setup)(rsti_flow_control_t *flow, int64_t limit, int64_t now_ns);
     void (*on_error)(rsti_flow_control_t *flow, int64_t receiver_id, int64_t now_ns);
@@ -57,7 +57,7 @@ struct rsti_flow_control_t {
     int32_t retransmit_window_multiple; /* 16 unicast, 4 groups */
     bool has_receivers;     /* the counter fc-receivers shows receiver_count */
     int32_t receiver_count; /* written by strategies that have receivers */
-    int64_t refused_count;  /* receivers for whom the list was full */
+    int64_t refused_count;  /* receivers that found the list full */
     void *state;
 };
 
@@ -65,9 +65,9 @@ extern const rsti_flow_strategy_t rsti_flow_unicast;
 extern const rsti_flow_strategy_t rsti_flow_max;
 extern const rsti_flow_strategy_t rsti_flow_min;
 extern const rsti_flow_strategy_t rsti_flow_tagged;
-extern const rsti_flow_strategy_t rsti_flow_custom; /* speaks to a registered one */
+extern const rsti_flow_strategy_t rsti_flow_custom; /* adapter to a registered strategy */
 
-/* The fc text of a group channel, taken apart. */
+/* The parsed fc text of a group channel. */
 typedef struct rsti_flow_options_t {
     char name[RSTI_FLOW_NAME_MAX];
     bool has_group_tag;
@@ -82,11 +82,11 @@ typedef struct rsti_flow_options_t {
 /* 0 or -RST_ECHANNEL naming fc and the option. */
 int rsti_flow_options_parse(const char *fc_text, rsti_flow_options_t *options);
 
-/* The channel's text and the driver's defaults for what it leaves out. */
+/* The channel's text, and the driver's defaults for missing options. */
 struct rsti_flow_params_t {
     const char *fc_text;      /* NULL or "": default_name; unicast never reads it */
     bool is_group;            /* multicast, or several destinations */
-    const char *default_name; /* of the kind of channel */
+    const char *default_name; /* for this kind of channel */
     int32_t default_multiple;
     int64_t group_tag;
     int32_t group_min_size;
@@ -100,7 +100,7 @@ struct rsti_flow_params_t {
 int rsti_flow_control_init(rsti_flow_control_t *flow, const rsti_flow_params_t *params);
 void rsti_flow_control_fini(rsti_flow_control_t *flow);
 
-/* Whether a strategy of that name is there for that kind of channel. */
+/* Whether that kind of channel has a strategy of that name. */
 bool rsti_flow_is_known(const char *name, bool is_group);
 /* NULL: there is none of that name. */
 const rsti_flow_strategy_t *rsti_flow_find_builtin(const char *name, bool is_group);

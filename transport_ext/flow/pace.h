@@ -1,4 +1,4 @@
-/* pace.h: a long lossy link is not filled in bursts (docs/reference/wire.md, "Repair"). Between
+/* pace.h: spreads data out in time on a long lossy link (docs/reference/wire.md, "Repair"), between
  * rstream peers.
  *
  * Why: a lost datagram holds the consumption back, so the limit stands still for a round trip and
@@ -28,8 +28,8 @@
  * RSTI_PACE_BURST_MIN bytes. Retransmissions go at once and spend as well, with a debt of at most
  * one burst: they go first, and cannot starve new data.
  *
- * It bites only while NAKs come (RSTI_PACE_LOSS_ROUND_TRIPS since the last one) and the round trip
- * is at least RSTI_PACE_RTT_MIN_NS: a short link has no queue worth the care. Pure. */
+ * Pacing is active only for RSTI_PACE_LOSS_ROUND_TRIPS after a NAK, and only if the round trip is
+ * at least RSTI_PACE_RTT_MIN_NS: queues of shorter links are too short to matter. Pure. */
 #ifndef RSTI_FLOW_PACE_H
 #define RSTI_FLOW_PACE_H
 
@@ -52,7 +52,7 @@ typedef struct rsti_arrival_t {
     int64_t bytes;           /* behind the first datagram */
     int64_t period_ends_ns;
     int64_t younger, older;  /* highest rates of this period and of the one before */
-    bool has_queued;         /* the queue was above least / 8 once */
+    bool has_queued;         /* the queue has been above least / 8 */
 } rsti_arrival_t;
 
 void rsti_arrival_init(rsti_arrival_t *arrival);
@@ -60,18 +60,18 @@ void rsti_arrival_on_data(rsti_arrival_t *arrival, int64_t bytes, int64_t rtt_ns
 /* Bytes per second; 0: not known. */
 int64_t rsti_arrival_rate(const rsti_arrival_t *arrival);
 
-/* What the sender is asked for; 0: nothing. Remembers whether there was a queue. */
+/* The wish for the sender, bytes per second; 0: none. Remembers whether there was a queue. */
 int64_t rsti_arrival_wanted(rsti_arrival_t *arrival, int64_t smoothed_rtt_ns, int64_t least_rtt_ns);
 
 typedef struct rsti_pacer_t {
-    int64_t rate; /* bytes per second, as the receivers say; 0 = unknown */
+    int64_t rate; /* bytes per second, the wish of the receivers; 0 = unknown */
     int64_t rtt_ns;
     int64_t last_loss_ns;
-    rsti_bucket_t bytes; /* filled_ns INT64_MIN: no pacing when last asked; it begins full */
+    rsti_bucket_t bytes; /* filled_ns INT64_MIN: not pacing at the last call; it begins full */
 } rsti_pacer_t;
 
 void rsti_pacer_init(rsti_pacer_t *pacer);
-/* 0: not known any more. */
+/* 0: no longer known. */
 void rsti_pacer_set(rsti_pacer_t *pacer, int64_t rate, int64_t rtt_ns);
 void rsti_pacer_on_loss(rsti_pacer_t *pacer, int64_t now_ns);
 /* How many bytes may be sent now; INT64_MAX: no pacing. */

@@ -1,4 +1,4 @@
-/* rate.c: what the laws have in common: limits, the floor's memory, sources, use. */
+/* rate.c: the common part of all laws: limits, the samples of the floor, sources, use. */
 #include "flow/rate.h"
 
 #include "util/clock.h"
@@ -214,6 +214,6 @@ void rsti_rate_change(rsti_rate_t *rate, double bytes_per_s, double datagrams_pe
     rate->params.datagrams_per_s = rsti_clamp_double(datagrams_per_s, 0.0, RSTI_RATE_MAX);
     rate->datagrams_per_s = rate->params.datagrams_per_s > 0 ? rate->params.datagrams_per_s
                                                              : RSTI_RATE_MAX;
-    /* A law without steps has no way of its own to a limit that was raised. */
+    /* A law without steps cannot rise to a higher limit by itself. */
     rsti_rate_set(rate, rate->law->on_step == NULL ? rate->params.most : rate->bytes_per_s);
 }

@@ -1,5 +1,5 @@
-/* rate.h: how much a publication may send per second, whatever its window allows. A law is one
- * constant table of functions and one small file:
+/* rate.h: how much a publication may send per second, in addition to the limit of its window. A law
+ * is one constant table of functions and one small file:
  *
  *   adaptive   follows fill NAKs and the drain that they report
  *   nak        the proposal: triggers of fill, the highest in a window, growing steps upward
@@ -9,18 +9,21 @@
  *
  * What holds under every law, for any sequence of reports:
  *     max(floor_share * H, least) <= bytes_per_s <= most       most wins where they cross
- * H the highest of the last RSTI_RATE_SAMPLES to twice as many samples: what was sent per second
- * in RSTI_RATE_SAMPLE_NS, where it was at least half of the rate. So a forged report takes a
- * stream down to its floor and no further for seconds, idle times lower no floor, and a rate that
- * was tried for some milliseconds raises none; a receiver that is really slow is believed, a
- * twentieth each time that the samples have passed. What a source reported is forgotten after
- * RSTI_RATE_SOURCE_LIFE_NS, and of more than RSTI_RATE_SOURCES_MAX sources the one heard longest
- * ago.
+ * H is the highest of the last RSTI_RATE_SAMPLES to twice as many samples. A sample is the bytes
+ * per second that were sent in RSTI_RATE_SAMPLE_NS; it counts if that was at least half of the
+ * rate. This has four effects:
+ *   - Forged reports push a stream down to its floor, and no further for seconds.
+ *   - Idle times do not lower the floor.
+ *   - A rate that was tried for some milliseconds does not raise the floor.
+ *   - A receiver that is really slow lowers the floor to a twentieth each time the samples pass.
+ *
+ * The report of a source is forgotten after RSTI_RATE_SOURCE_LIFE_NS. If there are more than
+ * RSTI_RATE_SOURCES_MAX sources, the one heard longest ago is forgotten.
  *
  * The rate never grows while the application sends less than half of it.
  *
- * Pure: now_ns is an argument; one that goes back counts as no time. Owner: sender. Tokens
- * (tokens.h) turn the rate into bytes that may go now. */
+ * Pure: now_ns is an argument; time that goes back counts as no time. Owner: sender. Tokens
+ * (tokens.h) turn the rate into bytes that may be sent now. */
 #ifndef RSTI_FLOW_RATE_H
 #define RSTI_FLOW_RATE_H
 
@@ -55,13 +58,13 @@ typedef struct rsti_rate_params_t {
     int64_t now_ns;
 } rsti_rate_params_t;
 
-/* The values that the documents name: triggers 50/75/87/100 %, 50 ms, floor 5 %, L 10 ms. */
+/* The documented defaults: triggers 50/75/87/100 %, 50 ms, floor 5 %, L 10 ms. */
 rsti_rate_params_t rsti_rate_defaults(void);
 
 /* A pass of the sender. */
 typedef struct rsti_rate_use_t {
     int64_t now_ns;
-    int64_t sent_bytes;   /* ever, with what was sent again */
+    int64_t sent_bytes;   /* since the beginning, with retransmissions */
     int64_t rtt_ns;       /* as the sender measured it; 0: unknown */
     int64_t buffer_bytes; /* window of the receivers; 0: unknown. Counts until one reports */
 } rsti_rate_use_t;
@@ -69,9 +72,9 @@ typedef struct rsti_rate_use_t {
 typedef struct rsti_rate_law_t {
     const char *name;
     void (*init)(rsti_rate_t *rate);
-    /* Optional. The report is clean and noted among the sources, rate->now_ns is up to date. */
+    /* Optional. The report is clean and stored in sources, and rate->now_ns is up to date. */
     void (*on_report)(rsti_rate_t *rate, const rsti_fill_report_t *report);
-    /* Optional. rate->due_ns has come. Sets the next one. */
+    /* Optional. Called when rate->due_ns has come; sets the next due_ns. */
     void (*on_step)(rsti_rate_t *rate);
 } rsti_rate_law_t;
 
@@ -103,18 +106,18 @@ typedef struct rsti_rate_nak_t {
 struct rsti_rate_t {
     const rsti_rate_law_t *law;
     rsti_rate_params_t params;
-    /* what the law says */
+    /* results of the law */
     double bytes_per_s;
     double datagrams_per_s; /* RSTI_RATE_MAX: no limit */
     int64_t due_ns;         /* when on_cycle is wanted at the latest; INT64_MAX: never */
     double margin;          /* X of reaction.h; 0: unknown */
-    /* what it knows */
+    /* inputs and memory */
     int64_t now_ns;
     int64_t rtt_ns, buffer_bytes;
     int64_t sent_bytes, marked_bytes, marked_ns; /* use since the mark */
     double younger, older; /* highest of these samples, and of the RSTI_RATE_SAMPLES before them */
     int32_t sample_count; /* of these */
-    int64_t sample_ns, sample_bytes; /* where the running one began */
+    int64_t sample_ns, sample_bytes; /* where the running sample began */
     int64_t report_count; /* with strength > 0 */
     int32_t source_count;
     rsti_rate_source_t sources[RSTI_RATE_SOURCES_MAX];
@@ -145,11 +148,11 @@ void rsti_rate_change(rsti_rate_t *rate, double bytes_per_s, double datagrams_pe
 
 /* For laws. */
 double rsti_rate_highest(const rsti_rate_t *rate); /* H */
-/* W: what comes within it is one cut. */
+/* W: reports within it count as one cut. */
 int64_t rsti_rate_window_ns(const rsti_rate_t *rate);
 void rsti_rate_set(rsti_rate_t *rate, double bytes_per_s);
-void rsti_rate_restart(rsti_rate_t *rate, double bytes_per_s); /* and H with it */
-/* Bytes per second since the last mark, and a new mark. */
+void rsti_rate_restart(rsti_rate_t *rate, double bytes_per_s); /* H begins anew too */
+/* Returns the bytes per second since the last mark, and sets a new mark. */
 double rsti_rate_take_use(rsti_rate_t *rate);
 
 #endif

@@ -1,11 +1,11 @@
-/* rate_adaptive.c: down at once by the strength of fill NAKs, up in steps towards what the slowest
- * receiver drains. R the rate, L, W, T, X of reaction.h, H of rate.h, s the largest strength in a
- * window of W:
+/* rate_adaptive.c: fill NAKs cut the rate at once, by their strength. Without them it rises in
+ * steps towards the drain of the slowest receiver. R is the rate, H is in rate.h, L, W, T and X are
+ * in reaction.h, s is the largest strength in a window of W:
  *
  *   report     opens a window when none is open: R_w = R, s = 0. On each rise of s
  *                  R = R_w (1 - s / 2)
- *              whatever the order and the duplicates; so R halves once per W at most.
- *              Target of the way back, d the least drain of those who reported lately:
+ *              The order of reports and duplicates do not matter. R halves at most once per W.
+ *              The target of the steps up, with d the least drain that was reported lately:
  *                  R_t = clamp(d + a, R, max(H, rate before the episode) + p)
  *              An episode begins with the first report after a step.
  *   silence    T after the last report, and then every max(RTT, W), step k:
@@ -16,32 +16,33 @@
  *   increment  a = clamp(kappa F + p, 0, R),  p = (F - d) / 2 [several senders; 0 for one, and not
  *              below 0 in R_t's limit],  F = drain_all / n,
  *              kappa = clamp(v / 4, 0.3 %, 3 %): v the variation of the slowest receiver's drain
- *   start      R doubles per max(T, L) until the first report; with no rate given it is B / (2T),
- *              which fills half the buffer of a receiver that consumes nothing until its report is
- *              felt; it begins with the first status message, which says B (before it nothing can
- *              be sent, and a start at 1 MB/s would take seven doublings to 100)
- *   no step while the application uses less than R / 2; the floor is rate.h's
+ *   start      R doubles per max(T, L) until the first report. Without a given rate it begins at
+ *              B / (2T): a receiver that consumes nothing has half its buffer full when its report
+ *              takes effect. It begins with the first status message, which tells B. Nothing can
+ *              be sent earlier, and from 1 MB/s it would take seven doublings to 100.
+ *   no step while the application uses less than R / 2; the floor is in rate.h
  *
- * In which it departs from the law that it began as, and why (fluid simulation, tests/models):
- *   - R_t is what the receiver says it drains, not the rate before the episode. It holds through a
- *     pause (a stall leaves the drain as it was), is right at once after a fall of capacity, where
- *     the old rate meant four more overshoots, and does not follow R down while noise cuts it.
- *   - W and T go by max(R, R_t), so they do not grow while R is cut. With W ~ 1/R each halving let
- *     in the same 0.22 B, and a stop of ten T overran buffers that X called large enough.
- *   - 2 + 2 steps instead of 5 + 5, then growth by 1/8, 1/4, 1/2 per step: the additive series
- *     takes 20 to 45 T to find a capacity that rose to 2.5 times. L apart, because a queue of
- *     f_lo B, which is L of drain or less, must grow before anyone can report: at 1 ms per step a
- *     buffer of 8 ms was tried with four times its drain.
- *     Two round trips apart, because what a step did is told one after it: at one per step the
- *     next two, twice and four times as large, were on their way before the first could be
- *     regretted. With 20 ms four of eighty stops overran at X = 1.2, with two per step none.
- *   - p, half of the way to the fair share: with drains shared in the order of arrival growth by
- *     shares undoes what the absolute step gains; 90/10 stood at 65/35 after 15 s. p may also lift
- *     R_t above what was ever sent: else a small sender whose episodes are short never gets beyond
- *     its own past (E5 of docs/results/history.md; a quarter without that left two senders at 65/35
- *     where L is 15 ms).
- *   - A reported round trip counts up to REPORTED_RTT_MOST_NS, or four times the sender's own: a
- *     forged one of ten seconds would hold the rate where it is for as long. */
+ * Why so (each point was tried in the fluid simulation, tests/models):
+ *   - The target R_t is the drain that the receiver reports, not the rate before the episode. A
+ *     pause does not change it, because a stall leaves the drain as it was. After a fall of
+ *     capacity it is right at once; the old rate caused four more overshoots. It does not fall
+ *     with R while noise cuts R.
+ *   - W and T follow max(R, R_t), so they do not grow while R is cut. With W ~ 1/R each halving
+ *     let in the same 0.22 B, and a stop of ten T overran buffers that were large enough by X.
+ *   - There are 2 + 2 steps instead of 5 + 5, then growth by 1/8, 1/4, 1/2 per step: an additive
+ *     series takes 20 to 45 T to find a capacity that rose to 2.5 times.
+ *   - Steps are at least L apart. A queue of f_lo B, which is at most L of drain, must grow before
+ *     a receiver can report. At 1 ms per step, a buffer of 8 ms met four times its drain.
+ *   - Steps are at least two round trips apart, because the effect of a step is reported one round
+ *     trip after it. At one round trip per step the next two steps, twice and four times as large,
+ *     had already left. With 20 ms and X = 1.2, four of eighty stops overran; with two, none.
+ *   - p is half of the distance to the fair share. If drains are shared in the order of arrival,
+ *     growth by shares undoes the gain of the absolute step: 90/10 became only 65/35 in 15 s. p
+ *     may also lift R_t above any rate that was sent. Otherwise a small sender with short episodes
+ *     never exceeds its own past (E5 of docs/results/history.md: a quarter, without this lift, left
+ *     two senders at 65/35 where L is 15 ms).
+ *   - A reported round trip counts up to REPORTED_RTT_MOST_NS or four times the sender's own. A
+ *     forged round trip of ten seconds would otherwise stop all steps for ten seconds. */
 #include "flow/rate.h"
 
 #include <stddef.h>
@@ -57,7 +58,8 @@
 #define REPORTED_RTT_MOST_NS INT64_C(200000000)
 #define NEVER INT64_MIN
 
-/* Least buffer and longest round trip of those who reported lately. */
+/* Works out W, T and X from the least buffer, the longest round trip and the least drain that were
+ * reported lately. */
 static void settle(rsti_rate_t *rate)
 {
     rsti_rate_adaptive_t *state = &rate->state.adaptive;
@@ -100,7 +102,7 @@ static void init(rsti_rate_t *rate)
     rate->due_ns = rate->now_ns;
 }
 
-/* Of the consumer that drains least; NULL: nobody knows. */
+/* The report of the consumer with the least drain; NULL: no drain is known. */
 static const rsti_fill_report_t *slowest_of(const rsti_rate_t *rate)
 {
     const rsti_fill_report_t *slowest = NULL;
@@ -113,7 +115,8 @@ static const rsti_fill_report_t *slowest_of(const rsti_rate_t *rate)
     return slowest;
 }
 
-/* Part of the way to the fair share, where several share; negative above it. */
+/* Half of the distance to the fair share if several senders share a receiver, else 0; negative
+ * above the fair share. */
 static double towards_fair(const rsti_fill_report_t *slowest)
 {
     const double fair = slowest->drain_all / slowest->sender_count;
@@ -232,7 +235,7 @@ static void begin(rsti_rate_t *rate)
 {
     rsti_rate_adaptive_t *state = &rate->state.adaptive;
     if (rate->buffer_bytes == 0 && rate->sent_bytes == 0) {
-        return; /* looked at again in the next pass: due_ns has come */
+        return; /* the next pass tries again, because due_ns has come */
     }
     state->has_begun = true;
     settle(rate);

@@ -1,4 +1,5 @@
-/* rate_aimd.c: the baseline that everybody knows. With T = max(RTT, 10 ms):
+/* rate_aimd.c: the baseline: additive increase, multiplicative decrease. With T the longer of RTT
+ * and 10 ms:
  *
  *   a report (strength > 0):  R *= decrease, once per T
  *   T without a report:       R += increase

@@ -8,7 +8,7 @@
 
 static void init(rsti_rate_t *rate)
 {
-    rate->params.least = 1.0; /* what the user says goes, however slow */
+    rate->params.least = 1.0; /* no floor: the user's rate holds even if it is very low */
     rate->params.most = rate->params.initial > 0 ? rate->params.initial : RSTI_RATE_MAX;
     rsti_rate_set(rate, rate->params.most);
     if (rate->params.datagrams_per_s > 0) {

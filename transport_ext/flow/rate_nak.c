@@ -1,18 +1,17 @@
-/* rate_nak.c: the proposal as it stands. A report of fill f cuts by c(f), the greatest cut of the
- * triggers t <= f (50 % 0.1, 75 % 0.25, 87 % 0.5, 100 % 0.75, all of them the user's):
+/* rate_nak.c: the proposal as it was written. A report of fill f cuts by c(f), the greatest cut
+ * of the triggers t <= f (50 % 0.1, 75 % 0.25, 87 % 0.5, 100 % 0.75, all of them the user's):
  *
  *   the first report with c > 0 opens a window of window_ns: R_w = R
  *   in it, on each rise of the greatest cut c*:  R = R_w (1 - c*)
  *   every window_ns without a report, the n-th:  R += step_share * H * min(n, 20)
  *
- * It begins with the highest rate allowed, "so that it is not limiting", or with the one given.
- * What the proposal leaves open:
- *   - the highest of a window counts as soon as it is there: to wait for 50 ms costs 5 MB at
- *     100 MB/s;
- *   - a rate that was not limiting is cut from what was sent: the first R_w = min(R, use), and H
- *     begins anew with it;
- *   - a step is a share of the highest rate of late, not of the rate that was cut, which would take
- *     seconds to come back. */
+ * It begins with the highest rate allowed, "so that it is not limiting", or with the given rate.
+ * The proposal leaves three points open:
+ *   - The highest cut of a window counts at once: a wait of 50 ms costs 5 MB at 100 MB/s.
+ *   - A rate that was not limiting is cut from the rate that was really sent: the first R_w is
+ *     min(R, use), and H begins anew with it.
+ *   - A step is a share of the highest recent rate. Shares of the rate after the cut would take
+ *     seconds to recover. */
 #include "flow/rate.h"
 
 #define QUIET_MOST 20

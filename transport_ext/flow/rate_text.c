@@ -1,5 +1,5 @@
-/* rate_text.c: the grammar of rs-rate, one table row per key. Everything out of range is refused
- * here: the laws would clamp it, and a user would wonder why. */
+/* rate_text.c: the grammar of rs-rate, one table row per key. Values out of range are refused here:
+ * the laws would clamp them silently, and the user would not know. */
 #include "flow/rate_text.h"
 
 #include "util/clock.h"
@@ -227,7 +227,7 @@ static int check_together(rate_reader_t *reader)
             return refuse(reader, name, "begins with i: below the least, l:,");
         }
     } else {
-        /* Whoever says little means little: the default must not lift it. */
+        /* A small value is meant: the default for least must not raise it. */
         const double initial = has_initial ? params->initial : params->least;
         const double lower = initial < params->most ? initial : params->most;
         params->least = lower < params->least ? lower : params->least;
@@ -256,7 +256,7 @@ static int check_together(rate_reader_t *reader)
     return 0;
 }
 
-/* The piece up to the next comma; what comes after it, NULL: nothing. */
+/* Reads the piece up to the next comma. Returns the text after the comma; NULL: there is none. */
 static const char *take_item(rate_reader_t *reader, const char *from)
 {
     const size_t length = strcspn(from, ",");
@@ -294,7 +294,8 @@ int rsti_rate_choice_parse(rsti_rate_choice_t *choice, const char *text, const c
     return result;
 }
 
-/* Never of computed values: two that were parsed from the same number are the same number. */
+/* Exact comparison is right for parsed values: equal texts give equal numbers. Do not use it for
+ * computed values. */
 static bool is_same(double a, double b)
 {
     return !(a < b) && !(a > b);

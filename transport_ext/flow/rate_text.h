@@ -1,4 +1,4 @@
-/* rate_text.h: a law of rate as text, in the manner of fc=tagged,g:101,t:5s:
+/* rate_text.h: a law of rate as text, in the form of fc=tagged,g:101,t:5s:
  *
  *     rs-rate=law[,key:value]*
  *
@@ -10,8 +10,9 @@
  *   aimd       a:increase in bytes/s  b:factor                      and i, l, m
  *
  * i initial, l least, m most: bytes per second, whole, with k, m or g (1024) as other channel
- * parameters. d and w: durations (10ms). t, c, s and b in percent, decimals allowed. What is not
- * given is rsti_rate_defaults()'. least comes down to an i or m below it, unless l is given. */
+ * parameters. d and w: durations (10ms). t, c, s and b in percent, decimals allowed. Missing
+ * keys have the values of rsti_rate_defaults(). An i or m below least lowers least, unless l is
+ * given. */
 #ifndef RSTI_FLOW_RATE_TEXT_H
 #define RSTI_FLOW_RATE_TEXT_H
 
@@ -24,11 +25,11 @@ typedef struct rsti_rate_choice_t {
     rsti_rate_params_t params;
 } rsti_rate_choice_t;
 
-/* 0, or -RST_ECHANNEL with a trail that names the piece and the channel; -RST_EINVAL when channel
- * is NULL, where the text is no channel's but an option or a command. *choice is then as it was. */
+/* 0, or -RST_ECHANNEL with a text that names the piece and the channel. channel is NULL for the
+ * text of an option or a command; the error is then -RST_EINVAL. *choice is unchanged on error. */
 int rsti_rate_choice_parse(rsti_rate_choice_t *choice, const char *text, const char *channel);
 
-/* Whether both say the same, however it is written ("fixed,r:1k" and "fixed,r:1024"). */
+/* Whether both mean the same, even if written differently ("fixed,r:1k" and "fixed,r:1024"). */
 bool rsti_rate_choice_equals(const rsti_rate_choice_t *a, const rsti_rate_choice_t *b);
 
 #endif

@@ -1,5 +1,5 @@
-/* rate_unlimited.c: no limit beside the window (credit alone): bytes_per_s = RSTI_RATE_MAX,
- * whatever is reported or asked for. */
+/* rate_unlimited.c: the window (credit) is the only limit: bytes_per_s = RSTI_RATE_MAX.
+ * Reports and requests for another rate change nothing. */
 #include "flow/rate.h"
 
 static void init(rsti_rate_t *rate)

@@ -40,7 +40,7 @@
 
 #define RSTI_FILL_HIGH 0.9
 #define RSTI_TARGET_DELAY_NS INT64_C(10000000)
-#define RSTI_DETECT_NS INT64_C(200000) /* D, where nothing else is said */
+#define RSTI_DETECT_NS INT64_C(200000) /* default of D */
 
 typedef struct rsti_reaction_t {
     double fill_low;
@@ -48,9 +48,9 @@ typedef struct rsti_reaction_t {
     int64_t reach_ns; /* T */
 } rsti_reaction_t;
 
-/* L and D; coming: what comes in, at most (a is the least of it and the drain). buffer_bytes 0 or
- * rate 0: not known; then fill_low is 0.5 and W at its longest. All arguments lie within the limits
- * of saturate.h. */
+/* target_delay_ns: L. detect_ns: D. coming: the highest rate of arrivals; a is the lower of it and
+ * the drain. buffer_bytes 0 or rate 0: not known; then fill_low is 0.5 and W is longest. All
+ * arguments lie within the limits of saturate.h. */
 rsti_reaction_t rsti_reaction(int64_t target_delay_ns, int64_t detect_ns, int64_t buffer_bytes,
     int64_t rtt_ns, double drain, double coming, double rate);
 

@@ -1,7 +1,7 @@
-/* retell.h: when to repeat a report to a sender, since status messages may get lost. A report is
- * sent at once when it changes. While no data arrives it is sent again after RSTI_RETELL_MIN_NS,
- * then after twice that, up to RSTI_RETELL_MAX_NS. While data arrives it is not repeated: the
- * sender is active, and the next change is sent at once. Pure; owner: conductor. */
+/* retell.h: when a value for the sender is repeated, because a status message may be lost. A change
+ * is sent at once. While no data arrive, the value is sent again after RSTI_RETELL_MIN_NS, then
+ * after twice that, up to RSTI_RETELL_MAX_NS. Data that arrive suspend the repetition: the sender has
+ * data to send, so it has what it needs until the next change. Pure; owner: conductor. */
 #ifndef RSTI_FLOW_RETELL_H
 #define RSTI_FLOW_RETELL_H
 
@@ -16,12 +16,12 @@
 
 /* All zero: nothing was sent yet. */
 typedef struct rsti_retell_t {
-    int64_t hwm; /* high-water mark at the last look that was due */
+    int64_t hwm; /* of the data, at the last look that was due */
     int64_t due_ns;
     int64_t interval_ns;
 } rsti_retell_t;
 
-/* True: send the report now. Without a change this is always false before due_ns. */
+/* True: send the value now. Without a change it is never true before due_ns. */
 static inline bool rsti_retell_look(rsti_retell_t *retell, bool has_changed, int64_t hwm,
     int64_t now_ns)
 {

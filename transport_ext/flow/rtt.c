@@ -57,7 +57,7 @@ static bool take_pending(rsti_rtt_t *rtt, int64_t echo_ns)
     return false;
 }
 
-/* Two periods: when the running one ends, only what it saw itself is still remembered. */
+/* There are two periods. When the running one ends, only its own samples are kept. */
 static void forget_old_least(rsti_rtt_t *rtt, int64_t sample_ns, int64_t now_ns)
 {
     rtt->younger_least_ns = rsti_min_i64(rtt->younger_least_ns, sample_ns);

@@ -6,12 +6,12 @@
  * half the first sample, while that is larger).
  *
  * When to ask: at once, again while the first few answers are missing, then every RSTI_RTT_ASK_NS
- * and never more often than once per round trip; the caller asks only while data moves, so an idle
- * stream measures nothing.
+ * but at most once per round trip. The caller asks only while data moves, so an idle stream
+ * measures nothing.
  *
- * An answer counts when it echoes one of the last RSTI_RTT_PENDING questions and is the first to do
- * so: who has not seen a question cannot forge an answer. The least round trip is forgotten after
- * RSTI_RTT_MEMORY_NS to twice that, so that a longer way is believed. Pure. */
+ * An answer counts if it is the first to echo one of the last RSTI_RTT_PENDING questions. So only a
+ * host that saw a question can forge an answer. The least round trip is forgotten after one to two
+ * times RSTI_RTT_MEMORY_NS, so that a path which became longer is measured again. Pure. */
 #ifndef RSTI_FLOW_RTT_H
 #define RSTI_FLOW_RTT_H
 
@@ -20,7 +20,7 @@
 
 #define RSTI_RTT_MAX_NS INT64_C(10000000000)
 #define RSTI_RTT_ASK_NS INT64_C(250000000)
-/* The first answers come quickly, or a single slow one would stand for long. */
+/* The first questions follow quickly; otherwise one slow first answer would count for long. */
 #define RSTI_RTT_ASK_FIRST_NS INT64_C(10000000)
 #define RSTI_RTT_FIRST_SAMPLES 8
 #define RSTI_RTT_PENDING 8
@@ -39,12 +39,12 @@ typedef struct rsti_rtt_t {
 } rsti_rtt_t;
 
 void rsti_rtt_init(rsti_rtt_t *rtt);
-/* Samples outside of 0 … RSTI_RTT_MAX_NS are no round trips: false, and nothing changes. */
+/* False: the sample lies outside of 0 … RSTI_RTT_MAX_NS, and nothing changes. */
 bool rsti_rtt_on_sample(rsti_rtt_t *rtt, int64_t sample_ns);
 bool rsti_rtt_is_ask_due(const rsti_rtt_t *rtt, int64_t now_ns);
-/* A question with echo_timestamp now_ns goes out. */
+/* A question with echo_timestamp now_ns was sent. */
 void rsti_rtt_on_asked(rsti_rtt_t *rtt, int64_t now_ns);
-/* held_ns: how long the peer says that it kept the frame. False: no answer that counts. */
+/* held_ns: how long the peer says it kept the frame. False: the answer does not count. */
 bool rsti_rtt_on_answer(rsti_rtt_t *rtt, int64_t echo_ns, int64_t held_ns, int64_t now_ns);
 
 #endif

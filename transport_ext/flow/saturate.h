@@ -1,6 +1,6 @@
-/* saturate.h: what the laws of rate and fill do with numbers from outside. Whatever comes in (huge,
- * zero, negative, NaN, a clock that goes back), what comes out lies within limits whose sums and
- * differences fit into 64 bits. */
+/* saturate.h: how the laws of rate and fill clamp numbers from outside. The input may be huge,
+ * zero, negative, NaN, or a clock that goes back. Sums and differences of the results fit into 64
+ * bits. */
 #ifndef RSTI_FLOW_SATURATE_H
 #define RSTI_FLOW_SATURATE_H
 

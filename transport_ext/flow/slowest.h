@@ -1,9 +1,10 @@
-/* slowest.h: which reader holds a stream back, and since when. Law:
+/* slowest.h: the reader that holds a stream back, and since when. Law:
  *
- *     holder = the reader at the least position; on a tie the last holder, else the first seen
- *     since  = the time at which it became the holder
+ *     holder = the reader with the least position; of several such, the previous holder if it is
+ *              one of them, else the first seen
+ *     since  = when it became the holder
  *
- * The tie rule keeps readers that advance together from being named in turns. A round sees all
+ * So the holder does not alternate between readers that advance together. Each round sees all
  * readers, in any order. Positions may go back (a reader that joined again). Pure: time is an
  * argument. Source: docs/how-to/slow-consumers.md. */
 #ifndef RSTI_FLOW_SLOWEST_H
@@ -13,7 +14,7 @@
 #include <stdint.h>
 
 typedef struct rsti_slowest_t {
-    bool is_known; /* there is a reader */
+    bool is_known; /* there is a holder */
     int64_t id;
     int64_t position;
     int64_t since_ns;
@@ -29,7 +30,7 @@ typedef struct rsti_slowest_round_t {
 
 void rsti_slowest_see(const rsti_slowest_t *slowest, rsti_slowest_round_t *round, int64_t id,
     int64_t position, int32_t index);
-/* Ends the round. True: the holder changed, or there is no reader any more. */
+/* Ends the round. True: the holder has changed, or there is none any more. */
 bool rsti_slowest_close(rsti_slowest_t *slowest, const rsti_slowest_round_t *round, int64_t now_ns);
 
 #endif

@@ -37,7 +37,7 @@ void rsti_sm_repeat_on_sent(rsti_sm_repeat_t *repeat, int64_t limit, int64_t tim
 static bool is_sender_waiting(const rsti_sm_repeat_t *repeat, int64_t hwm, int32_t mtu)
 {
     if (hwm + mtu > repeat->limit) {
-        return false; /* it knows the newest */
+        return false; /* the sender knows the newest limit */
     }
     for (int32_t i = 0; i < RSTI_SM_REPEAT_LIMITS; i++) {
         const int64_t limit = repeat->limits[i];

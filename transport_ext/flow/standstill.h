@@ -44,20 +44,20 @@
 
 typedef struct rsti_standstill_t {
     int64_t now_ns;
-    int64_t left_ns;  /* that it may still hold the stream; a look that comes late makes a debt */
-    int64_t until_ns; /* somebody stands; in the past: nobody */
-    bool is_holding;  /* at the last look: nothing may be sent because of it */
+    int64_t left_ns;  /* how long it may still hold the stream; a late pass makes it negative */
+    int64_t until_ns; /* a receiver stands until then; in the past: none does */
+    bool is_holding;  /* at the last pass it allowed no data */
 } rsti_standstill_t;
 
 void rsti_standstill_init(rsti_standstill_t *standstill, int64_t now_ns);
 /* A fill NAK that truth believes; target_delay_ns: L of reaction.h. */
 void rsti_standstill_on_report(rsti_standstill_t *standstill, const rsti_fill_truth_t *truth,
     const rsti_fill_report_t *report, int64_t target_delay_ns, int64_t now_ns);
-/* Each pass: how far may be sent, from position to limit; position itself, when that is less than
- * the mtu. */
+/* Each pass: the position up to which may be sent, from position to limit. It is position itself if
+ * less than one MTU is left. */
 int64_t rsti_standstill_limit(rsti_standstill_t *standstill, const rsti_fill_truth_t *truth,
     int64_t position, int64_t limit, int32_t mtu, int64_t now_ns);
-/* While it holds: when it lets go if nothing is heard. */
+/* While it holds the stream: when it stops to hold it without further reports. */
 int64_t rsti_standstill_due_ns(const rsti_standstill_t *standstill);
 
 #endif

@@ -103,7 +103,7 @@ static int64_t wait_ns_of(const rsti_bucket_t *bucket, int64_t amount)
     if (!is_limited(bucket) || !(wait > 0)) {
         return 0;
     }
-    /* A nanosecond more than it takes, and a millionth for what floating point rounds off. */
+    /* One nanosecond and one millionth longer, to make up for rounding. */
     return rsti_to_ns(wait + wait * 1e-6) + 1;
 }
 

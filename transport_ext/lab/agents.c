@@ -1,4 +1,4 @@
-/* agents.c: the loop of a run with real agents, and what it tells the samples. */
+/* agents.c: the loop of a run with real agents, and its facts for the samples. */
 #include "lab/agents.h"
 
 #include "flow/rate.h"
@@ -161,7 +161,7 @@ static void produce(rsti_lab_stream_t *stream, double step_s, int64_t now_ns)
     stream->supply += rsti_max_i64(0, rsti_min_i64(whole, (int64_t)room));
 }
 
-/* Messages that fill a datagram, as many as there are and fit. */
+/* Offers messages that fill a datagram, as many as the application has and the window allows. */
 static void offer(rsti_lab_stream_t *stream)
 {
     static const uint8_t payload[MESSAGE_BYTES_MAX];
@@ -238,7 +238,7 @@ static rsti_lab_sender_facts_t sender_facts(const rsti_lab_agents_t *agents, int
     return facts;
 }
 
-/* Less than before: it is another image's, or none. */
+/* A lower count than before belongs to another image, or to none. */
 static void count_on(rsti_lab_count_t *count, double value)
 {
     count->sum += value >= count->last ? value - count->last : value;
@@ -263,7 +263,7 @@ static void look_at_its_name(const rsti_lab_agents_t *agents, rsti_lab_reader_t 
     }
 }
 
-/* Of a host with one image the counters are the image's. */
+/* On a host with one image, the host's counters are those of the image. */
 static rsti_lab_image_facts_t image_facts(const rsti_lab_agents_t *agents, int32_t number)
 {
     const rsti_lab_reader_t *reader = &agents->readers[number];

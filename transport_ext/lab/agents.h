@@ -1,7 +1,7 @@
 /* agents.h: a run with the real agents: media drivers, one for each sender and each consumer, on a
  * wire in memory in virtual time, or on sockets in real time (below). It takes the records of the
- * queue engine (lab.h) and gives the same samples, so one can be checked against the other. It has
- * as they are what the queue engine leaves out: terms, datagrams, repair, flow and congestion
+ * queue engine (lab.h) and gives the same samples, so one can be checked against the other. It uses
+ * the real code for what the queue engine leaves out: terms, datagrams, repair, flow and congestion
  * control, measured round trips.
  *
  *   sender     a network publication, unicast with one image, else multicast. The application
@@ -49,14 +49,14 @@ typedef struct rsti_lab_stream_t {
     int32_t stream_id;
     bool is_fed;       /* a consumer publishes here */
     bool has_ended;
-    int64_t offered;   /* position; what was not sent of it lies in the log */
+    int64_t offered;   /* position; unsent data lies in the log */
     int64_t supply;    /* position up to which the application has data */
     double supply_rest;
     int32_t control_port; /* real time: of a group */
-    int64_t forged_count; /* by interference.c, when they leave */
+    int64_t forged_count; /* counted by interference.c when they leave */
 } rsti_lab_stream_t;
 
-/* A count of an image's, over all images that one place had: what went is not taken back. */
+/* A count over all images that one place had; counts of former images stay included. */
 typedef struct rsti_lab_count_t {
     double last, sum;
 } rsti_lab_count_t;
@@ -68,11 +68,11 @@ typedef struct rsti_lab_reader_t {
     rsti_image_t *image; /* NULL: none, or gone */
     int64_t *position;   /* in shared memory: the reader's own */
     int64_t consumed, given_up;
-    double owed; /* bytes: its part of what the consumer could take, less what it took of it */
+    double owed; /* bytes: its share of the consumer's capacity, less the bytes taken */
     bool is_gone;
     rsti_lab_count_t reports, silenced;
     int64_t
-        exchanged_reports; /* by interference.c: its lies less what did not get through for them */
+        exchanged_reports; /* by interference.c: its lies less the reports dropped for them */
     int64_t unmasked_ns; /* its sender began to ignore it; -1: never */
     int32_t lead; /* the first image of its subscription; mostly itself */
     int32_t port; /* real time: where it receives */
@@ -90,7 +90,7 @@ typedef struct rsti_lab_agents_consumer_t {
 typedef struct rsti_lab_agents_t {
     rsti_lab_spec_t spec;
     rsti_lab_samples_t samples;
-    rsti_lab_wire_t wire; /* in real time it only says what time it is and who is cut off */
+    rsti_lab_wire_t wire; /* in real time only its clock and its cut-off hosts are used */
     rsti_lab_host_t *hosts; /* of senders, then of consumers */
     rsti_lab_stream_t *streams;
     rsti_lab_reader_t *readers;
@@ -98,7 +98,7 @@ typedef struct rsti_lab_agents_t {
     rsti_lab_interference_t interference;
     int64_t begin_ns; /* of the wire, when all images were there */
     bool is_real;
-    int64_t reached_ns; /* real time from here on: since the beginning */
+    int64_t reached_ns; /* fields from here on: real time, since the beginning */
     int64_t step_count;
     int64_t gap_most_ns; /* between two steps */
 } rsti_lab_agents_t;
@@ -111,23 +111,23 @@ int rsti_lab_agents_init(rsti_lab_agents_t *agents, const double *values, size_t
 int rsti_lab_agents_init_real(rsti_lab_agents_t *agents, const double *values, size_t count,
     const char *dir);
 void rsti_lab_agents_fini(rsti_lab_agents_t *agents);
-/* To the end, in virtual time. */
+/* Runs to the end, in virtual time. */
 void rsti_lab_agents_run(rsti_lab_agents_t *agents);
-/* For about so long, in real time; false: call again, now. Then it has come to its end. */
+/* Runs for about that long, in real time. False: call again at once. True: the run has ended. */
 bool rsti_lab_agents_run_real(rsti_lab_agents_t *agents, int64_t most_ns);
 
-/* agents.c: what is due from here to there (true: the agents still had work when it was over), and
- * facts for the samples. */
+/* agents.c: runs what is due between two times (true: the agents still had work at the end), and
+ * collects facts for the samples. */
 bool rsti_lab_agents_step(rsti_lab_agents_t *agents, int64_t from_ns, int64_t to_ns);
 void rsti_lab_agents_gather(rsti_lab_agents_t *agents);
-/* real.c: whether the loopback can be what the records say, and ports that are free. */
+/* real.c: whether the loopback can do what the records say, and free ports. */
 int rsti_lab_real_check(const rsti_lab_spec_t *spec);
 int rsti_lab_real_find_ports(rsti_lab_agents_t *agents);
 
-/* agents_set_up.c: hosts, lanes and channels; and all images there. */
+/* agents_set_up.c: hosts, lanes and channels; waiting for all images. */
 int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir);
 int32_t rsti_lab_agents_consumer_host(const rsti_lab_agents_t *agents, int32_t image);
-/* True: they would have gone on. */
+/* True: the agents still had work. */
 bool rsti_lab_agents_work(rsti_lab_agents_t *agents);
 /* agents_consumer.c: what a consumer reads in a step. */
 void rsti_lab_agents_take(rsti_lab_agents_t *agents, int32_t number, int64_t from_ns,

@@ -1,15 +1,17 @@
-/* agents_consumer.c: what a consumer takes in a step from the images it reads: whole frames, as
- * much as its capacity gives. In the order of arrival each image is owed its queue's share of what
- * is gained, and the one that is owed most is served next (the longest queue would be another rule:
- * a short one would wait for ever); in turn, one frame from each. What it could have taken while
- * nothing was there is gone.
+/* agents_consumer.c: how a consumer takes whole frames in a step, as many as its capacity allows:
  *
- * One that publishes takes no more than the next sender has room for. */
+ *   in the order of arrival each image is owed a share of the capacity, in proportion to its queue;
+ *                            the image that is owed most is served next. (If the longest queue were
+ *                            served first, a short one would wait for ever.)
+ *   in turn                  one frame from each image
+ *
+ * Capacity that is not used while all queues are empty is lost. A consumer that publishes takes no
+ * more than its own sender has room for. */
 #include "lab/agents.h"
 
 #include "util/int_math.h"
 
-/* Whether somebody reads it, who was not let go. */
+/* Whether the image has a reader that was not evicted. */
 static bool is_read(const rsti_image_t *image)
 {
     return image->subscribers.count > 0
@@ -28,7 +30,7 @@ static bool is_there(const rsti_lab_reader_t *reader)
     return false;
 }
 
-/* A new image begins where it was joined: what lay before is given up. */
+/* A new image begins at the position where it joined; earlier data is skipped. */
 static void take_over(rsti_lab_reader_t *reader, rsti_image_t *image)
 {
     reader->image = image;
@@ -78,7 +80,7 @@ static bool is_of(const rsti_lab_reader_t *reader, int32_t number)
     return (int32_t)reader->spec->consumer == number;
 }
 
-/* Who has nothing is owed nothing. */
+/* An image without data is owed nothing. */
 static void share_out(rsti_lab_agents_t *agents, int32_t number, double gained)
 {
     const int32_t count = agents->spec.counts[RSTI_LAB_IMAGE];
@@ -95,7 +97,7 @@ static void share_out(rsti_lab_agents_t *agents, int32_t number, double gained)
     }
 }
 
-/* -1: nothing is there. */
+/* -1: no image has data. */
 static int32_t choose(const rsti_lab_agents_t *agents, int32_t number)
 {
     const rsti_lab_agents_consumer_t *consumer = &agents->consumers[number];
@@ -122,7 +124,7 @@ static bool has_room(const rsti_lab_stream_t *next, int32_t bytes)
     return (double)(next->supply - rsti_lab_stream_sent(next) + bytes) <= next->spec->backlog_bytes;
 }
 
-/* One frame; false when there is none, or no more may be taken in this step. */
+/* Takes one frame. False: there is none, or this step may take no more. */
 static bool take_frame(rsti_lab_agents_t *agents, int32_t number, rsti_lab_stream_t *next)
 {
     rsti_lab_agents_consumer_t *consumer = &agents->consumers[number];

@@ -1,5 +1,5 @@
-/* agents_set_up.c: what a run with real agents stands on: a host for each sender and each consumer,
- * lanes between those that belong together, channels made from the records. */
+/* agents_set_up.c: sets up a run with real agents: a host for each sender and each consumer, lanes
+ * between a sender and its consumers, channels made from the records. */
 #include "lab/agents.h"
 
 #include "flow/rate.h"
@@ -87,7 +87,7 @@ static void real_address_of(const rsti_lab_agents_t *agents, int32_t sender, int
     }
 }
 
-/* Aeron's groups end in an odd number; the next one is for control. */
+/* Aeron's group addresses end in an odd number; the next address is for control. */
 static void address_of(const rsti_lab_agents_t *agents, int32_t sender, int32_t images,
     int32_t image, bool is_sender, char *text)
 {
@@ -202,8 +202,8 @@ static int32_t term_length_for(const rsti_lab_spec_t *spec, int32_t sender)
     return (int32_t)length;
 }
 
-/* Half of the longest round trip of the streams that it sends or takes: what it receives is held
- * back so long. */
+/* Half of the longest round trip of the streams that the host sends or receives. The host delays
+ * the datagrams it receives by that. */
 static double half_round_trip_ns(const rsti_lab_agents_t *agents, int32_t host)
 {
     double most_ns = 0;
@@ -293,7 +293,7 @@ static void let_time_pass(rsti_lab_agents_t *agents)
                                           : agents->wire.now_ns + CONNECT_STEP_NS;
 }
 
-/* Until every image is there and every sender knows a receiver. */
+/* Runs until all images exist and every sender knows a receiver. */
 static int connect_all(rsti_lab_agents_t *agents)
 {
     const int64_t end_ns = agents->wire.now_ns + CONNECT_NS;
@@ -359,7 +359,8 @@ int rsti_lab_agents_set_up(rsti_lab_agents_t *agents, const char *dir)
         lay_lanes(agents);
     }
     if (result == 0 && agents->is_real) {
-        /* Who asks for a stream that is not there yet asks again after a second of real time. */
+        /* A subscription to a stream that does not exist yet asks again after a second of real
+         * time. */
         result = add_publications(agents);
     }
     if (result == 0) {

@@ -13,7 +13,8 @@ void rsti_lab_capacity_init(rsti_lab_capacity_t *capacity, const rsti_lab_spec_t
     int32_t consumer)
 {
     *capacity = (rsti_lab_capacity_t){.spec = spec, .consumer = consumer, .factor = 1.0};
-    /* Dice of its own: one more receiver does not change the others. */
+    /* Each consumer has its own random numbers, so a further receiver does not change the others.
+     * */
     rsti_rng_init(&capacity->dice,
         (uint64_t)spec->run->seed * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)consumer + 1);
 }
@@ -39,7 +40,7 @@ static void follow_levels(rsti_lab_capacity_t *capacity, int64_t now_ns)
     }
 }
 
-/* The end of the pauses that hold now, and when to look again. */
+/* The end of the current pauses, and the time of the next check. */
 static void follow_pauses(rsti_lab_capacity_t *capacity, int64_t now_ns)
 {
     const rsti_lab_spec_t *spec = capacity->spec;

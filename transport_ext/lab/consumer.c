@@ -1,12 +1,11 @@
-/* consumer.c: what a consumer takes in a step from the images it reads. With q_i their queues, b
- * what its capacity gives for the step:
+/* consumer.c: how much a consumer takes from each of its images in a step. With q_i their queues
+ * and b the bytes that its capacity allows in the step:
  *
- *   in the order of arrival  each image gives q_i min(1, b / sum q): a sender's share is its
- *                            queue's share
- *   in turn                  who has less than an equal share is served whole
+ *   in the order of arrival  q_i min(1, b / sum q) from each image: shares in proportion to queues
+ *   in turn                  equal shares; a queue shorter than its share is taken whole
  *
- * One that publishes takes no more than the next sender has room for: so a full backlog holds the
- * queue before it, and that the sender before it, hop by hop. */
+ * A consumer that publishes takes no more than its own sender has room for. So a full backlog holds
+ * the queue before it, and that queue its sender, hop by hop. */
 #include "lab/lab.h"
 
 #include "util/int_math.h"
@@ -41,7 +40,7 @@ static void take_shares(rsti_lab_consumer_t *consumer, int64_t budget, int64_t t
     }
 }
 
-/* Rounds in which everybody gets an equal part of what is left; each round empties a queue. */
+/* In each round all images get an equal part of the rest, and at least one queue is emptied. */
 static void take_in_turn(rsti_lab_consumer_t *consumer, int64_t budget, int64_t now_ns)
 {
     int64_t left = budget;

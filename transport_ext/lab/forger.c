@@ -1,6 +1,6 @@
-/* forger.c: somebody who sees the data and sends fill NAKs without being what it says. What it
- * says fits what it can see: the position is the sender's, less the queue that it claims. A replay
- * repeats what a receiver said before the attack, word for word. */
+/* forger.c: an attacker that sees the data and sends fill NAKs under a false identity. Its reports
+ * agree with what it sees: their position is the sender's, less the claimed queue. A replay repeats
+ * an earlier report of a receiver unchanged. */
 #include "lab/lab.h"
 
 #include "util/int_math.h"
@@ -40,7 +40,7 @@ static rsti_lab_feedback_t make(rsti_lab_t *lab, int32_t number,
     return feedback;
 }
 
-/* Keeps the strongest that the image says before the attack. */
+/* Keeps the strongest report of the image before the attack. */
 static void overhear(rsti_lab_t *lab, int32_t number, const rsti_lab_forger_spec_t *forger)
 {
     const rsti_lab_image_t *image = &lab->images[(int32_t)forger->image];

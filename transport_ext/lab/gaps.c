@@ -33,7 +33,7 @@ int64_t rsti_lab_gaps_remove(rsti_lab_gaps_t *gaps, int64_t from, int64_t to)
         const int32_t behind = gaps->count - i - 1;
         const int32_t parts = (gap.from < begins) + (ends < gap.to);
         if (parts == 2 && left.count + behind + 2 > RSTI_LAB_GAPS_MAX) {
-            left.gaps[left.count++] = gap; /* no room for two: the whole is asked for again */
+            left.gaps[left.count++] = gap; /* no room for two: keep the whole gap */
             continue;
         }
         removed += ends - begins;

@@ -8,7 +8,7 @@
 
 #define CLIENT_ID 1
 #define COMMAND_BYTES_MAX 4096
-#define EPOCH_MS INT64_C(1700000000000) /* of the virtual clock's zero */
+#define EPOCH_MS INT64_C(1700000000000) /* wall clock at zero of the virtual clock */
 
 static int take_options(rst_driver_params_t *params, const char *const *options)
 {

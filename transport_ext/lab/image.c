@@ -10,7 +10,7 @@
 #define STATUS_TIMEOUT_NS (200 * RSTI_NS_PER_MS)
 #define NAK_RETRY_LEAST_NS (20 * RSTI_NS_PER_MS)
 #define NAKS_PER_STEP 8
-#define NAK_BYTES_MAX (512 * 1024) /* as much as a sender answers at once */
+#define NAK_BYTES_MAX (512 * 1024) /* the most that a sender resends at once */
 #define TERM_LENGTH (1 << 30)
 #define TERM_BITS 30
 
@@ -80,7 +80,7 @@ static void miss(rsti_lab_image_t *image, int64_t from, int64_t to, int64_t now_
     }
 }
 
-/* Data beyond furthest, all of it within the buffer. */
+/* New data beyond furthest, all of it within the buffer. */
 static void append(rsti_lab_image_t *image, int64_t from, int64_t to, int64_t now_ns)
 {
     miss(image, image->furthest, from, now_ns);
@@ -99,7 +99,7 @@ static void accept(rsti_lab_image_t *image, int64_t from, int64_t to, int64_t no
         image->overrun_until = rsti_max_i64(image->overrun_until, limit);
     }
     if (end <= from) {
-        /* Whatever lies before it was sent. */
+        /* All data before it was sent. */
         if (limit > image->furthest) {
             append(image, limit, limit, now_ns);
         }
@@ -221,7 +221,7 @@ static bool is_lying(const rsti_lab_image_t *image, int64_t now_ns)
         && (double)now_ns < image->liar->to_ns;
 }
 
-/* What the consumer drains of all that it reads: so senders of one receiver find equal shares. */
+/* The drain of all images of the consumer; senders of one receiver need it to find fair shares. */
 static void report_of(const rsti_lab_image_t *image, rsti_fill_report_t *report)
 {
     rsti_fill_report(&image->fill, report);
@@ -235,8 +235,8 @@ static void report_of(const rsti_lab_image_t *image, rsti_fill_report_t *report)
 
 static void say_fill(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step, int64_t now_ns)
 {
-    /* Until what was lost to a full buffer is here, the buffer counts as full up to there: else
-     * a laggard, who waits for repairs with an empty queue, would never slow the sender down. */
+    /* Until data lost to a full buffer is repaired, the buffer counts as full up to there. Else a
+     * slow reader that waits for repairs with an empty queue would never slow the sender down. */
     const int64_t ready = rsti_lab_image_ready(image);
     const rsti_fill_facts_t facts = {
         .now_ns = now_ns,

@@ -24,9 +24,9 @@ static bool is_within(int64_t now_ns, double from_ns, double to_ns)
     return (double)now_ns >= from_ns && (double)now_ns < to_ns;
 }
 
-/* ---- what goes by ---- */
+/* ---- status messages that pass ---- */
 
-/* -1: it does not lead from an image to its sender. */
+/* -1: the lane does not lead from an image to its sender. */
 static int32_t image_of(const rsti_lab_agents_t *agents, const rsti_lab_passing_t *passing)
 {
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_IMAGE]; i++) {
@@ -76,7 +76,7 @@ static bool is_lying(const rsti_lab_agents_t *agents, int32_t image)
     return false;
 }
 
-/* Of equals the last one: it is good for longest. */
+/* Of equally strong reports the last one, because its position is the newest. */
 static void keep_strongest(rsti_lab_agents_t *agents, int32_t image,
     const rsti_lab_passing_t *passing, double strength)
 {
@@ -125,7 +125,7 @@ static bool on_passing(void *arg, const rsti_lab_passing_t *passing)
     return true;
 }
 
-/* ---- what is put in ---- */
+/* ---- status messages that are added ---- */
 
 static void post(rsti_lab_agents_t *agents, int32_t image, int32_t sender, const uint8_t *data,
     size_t length)
@@ -195,8 +195,8 @@ static void lie(rsti_lab_agents_t *agents, const rsti_lab_liar_spec_t *liar)
     post(agents, image, (int32_t)reader->spec->sender, frame, length);
 }
 
-/* The stream's end as it goes by, less the queue: of a log, where frames begin at multiples of the
- * alignment. */
+/* The end of the stream that was seen, less the claimed queue. Frames of a log begin at multiples
+ * of the alignment. */
 static void claim_position(const rsti_lab_stream_t *stream, int64_t queue, rsti_sm_t *status)
 {
     const rsti_log_t *log = &stream->publication->base.file.log;

@@ -1,15 +1,16 @@
-/* interference.h: receivers that lie and strangers that forge, among real agents. It stands on the
- * wire (wire.h) between receivers and their senders, sees their status messages, holds back some of
- * them and puts in others. Drivers know nothing of it.
+/* interference.h: receivers that lie and strangers that forge, among real agents. It is a guard
+ * of the wire (wire.h) between receivers and their senders. It sees their status messages, drops
+ * some and adds others. The drivers do not know of it.
  *
- *   liar     while it lies, the fill NAKs of its receiver do not get through. Every period_ns one
- *            does, with the strength and fill of the record and drain_share of the drain. The rest
- *            of it is true, and so are all plain status messages
- *   forger   every period_ns one more datagram, as if from the host of the record's image. Its
- *            receiver id is that image's, nobody's, or a new one each time. A replay is the
- *            strongest that the image sent before from_ns, byte for byte; without one, nothing. A
- *            forgery fits what the forger can see: the position is the sender's less the queue that
- *            it claims; window, round trip and session are those of the image
+ *   liar     while it lies, the fill NAKs of its receiver are dropped. Every period_ns one gets
+ *            through, with the strength and fill of the record and drain_share of the drain. Its
+ *            other values are true, and so are all plain status messages
+ *   forger   every period_ns it adds a datagram that seems to come from the host of the record's
+ *            image. The receiver id is that image's, an unused one, or a new one each time. A
+ *            replay is a copy of the strongest report that the image sent before from_ns; if there
+ *            is none, nothing is sent. A forgery agrees with what the forger can see: the position
+ *            is the sender's less the claimed queue; window, round trip and session are those of
+ *            the image
  *
  * The same as forger.c and image.c of the queue engine. One thread. */
 #ifndef RSTI_LAB_INTERFERENCE_H
@@ -22,7 +23,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* What an image says to its sender, and where. */
+/* The newest messages of an image to its sender, and their addresses. */
 typedef struct rsti_lab_overheard_t {
     bool is_known; /* a plain status message went by */
     struct sockaddr_storage source, target;

@@ -1,11 +1,12 @@
-/* lab.c: the loop, and what it is made of. */
+/* lab.c: the loop of the queue engine, and its set-up. */
 #include "lab/lab.h"
 
 #include "util/alloc.h"
 #include "util/error.h"
 #include "util/int_math.h"
 
-/* Images whose field names that owner, in the order of the records; how many. */
+/* Finds the images whose field names that owner, in the order of the records. Returns their number.
+ */
 static int32_t collect(rsti_lab_t *lab, bool of_sender, int32_t owner, rsti_lab_image_t **list)
 {
     int32_t count = 0;

@@ -1,12 +1,12 @@
 /* lab.h: the queue engine: the laws of flow/ in a closed loop without payload, in virtual time.
  *
- * Time goes in steps of step_ns; what is sent in a step travels as one chunk. Why steps and not
- * events: a step of 100 us carries 7 datagrams at 100 MB/s (as one segmentation-offload send
- * does), it is a tenth of the shortest reaction window, and costs the same whatever the rate, so
- * that a thousand receivers cost a thousand times as much and not more. One seed is one run, byte
- * for byte. Nothing is allocated between rsti_lab_init and rsti_lab_fini.
+ * Time advances in steps of step_ns. Data that is sent in a step travels as one chunk. Steps are
+ * used instead of events because a step costs the same at any rate, so a thousand receivers cost a
+ * thousand times as much and not more. A step of 100 us carries 7 datagrams at 100 MB/s, as one
+ * segmentation-offload send does, and is a tenth of the shortest reaction window. The same seed
+ * gives the same bytes. Nothing is allocated between rsti_lab_init and rsti_lab_fini.
  *
- * In a step: senders (feedback, resends, new data), what arrives, consumers, what receivers say, a
+ * In a step: senders (feedback, resends, new data), arrivals, consumers, messages of receivers, a
  * row of samples. */
 #ifndef RSTI_LAB_LAB_H
 #define RSTI_LAB_LAB_H
@@ -33,7 +33,7 @@ typedef struct rsti_lab_t {
     rsti_lab_image_t *images;
     rsti_lab_image_t **lists; /* of senders, then of consumers */
     int64_t *forge_due_ns;
-    rsti_fill_report_t *overheard; /* by each forger that replays */
+    rsti_fill_report_t *overheard; /* one for each forger that replays */
     int64_t *overheard_at;
     int64_t forged_count;
     rsti_lab_samples_t samples;
@@ -42,7 +42,7 @@ typedef struct rsti_lab_t {
 /* The records of spec.h. 0 or a negative code with a text. */
 int rsti_lab_init(rsti_lab_t *lab, const double *values, size_t count);
 void rsti_lab_fini(rsti_lab_t *lab);
-/* To the end. */
+/* Runs to the end. */
 void rsti_lab_run(rsti_lab_t *lab);
 
 /* consumer.c */

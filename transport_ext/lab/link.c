@@ -40,7 +40,7 @@ void rsti_lab_link_fini(rsti_lab_link_t *link)
     link->feedback = NULL;
 }
 
-/* Index of the next entry; -1: full. */
+/* Index of the new entry; -1: the ring is full. */
 static int64_t put(rsti_lab_ring_t *ring)
 {
     if (ring->tail - ring->head > ring->mask) {

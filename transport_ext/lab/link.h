@@ -30,7 +30,7 @@ typedef enum rsti_lab_feedback_kind_t {
 typedef struct rsti_lab_feedback_t {
     int64_t due_step;
     rsti_lab_feedback_kind_t kind;
-    int32_t image;  /* -1: from somebody who has none */
+    int32_t image;  /* -1: the sender has no id */
     int64_t from;   /* NAK: missing from; else the consumption position */
     int64_t to;     /* NAK: missing to; status: the window */
     bool is_eos;
@@ -38,7 +38,7 @@ typedef struct rsti_lab_feedback_t {
 } rsti_lab_feedback_t;
 
 typedef struct rsti_lab_ring_t {
-    int64_t head, tail; /* taken, put: ever */
+    int64_t head, tail; /* entries since the beginning */
     int64_t mask;
     int64_t dropped;
 } rsti_lab_ring_t;
@@ -48,10 +48,10 @@ typedef struct rsti_lab_link_t {
     rsti_lab_ring_t data, control;
     rsti_lab_chunk_t *chunks;
     rsti_lab_feedback_t *feedback;
-    int64_t control_bytes; /* ever, by the receivers */
+    int64_t control_bytes; /* since the beginning, by the receivers */
 } rsti_lab_link_t;
 
-/* 0 or -RST_ENOMEM. chunks, feedback: how many are on the link at most. */
+/* 0 or -RST_ENOMEM. chunks, feedback: the most that can be on the link. */
 int rsti_lab_link_init(rsti_lab_link_t *link, int64_t delay_steps, int64_t chunks,
     int64_t feedback);
 void rsti_lab_link_fini(rsti_lab_link_t *link);
@@ -61,7 +61,7 @@ void rsti_lab_link_send_data(rsti_lab_link_t *link, int64_t step, int64_t from, 
 /* NULL: nothing more arrives in this step. Valid until the next send. */
 const rsti_lab_chunk_t *rsti_lab_link_receive_data(rsti_lab_link_t *link, int64_t step);
 
-/* is_lost: it was sent, and arrives nowhere. */
+/* is_lost: it is sent but does not arrive. */
 void rsti_lab_link_send_feedback(rsti_lab_link_t *link, int64_t step,
     const rsti_lab_feedback_t *feedback, bool is_lost);
 const rsti_lab_feedback_t *rsti_lab_link_receive_feedback(rsti_lab_link_t *link, int64_t step);

@@ -8,11 +8,11 @@
 
 #include <time.h>
 
-/* The system adds its slack of 50 us. Who never sleeps is soon taken off its processor for tens of
- * milliseconds where others want it too. */
+/* The system adds 50 us. A thread that never sleeps is soon preempted for tens of milliseconds when
+ * other threads need its processor. */
 #define NAP_NS 20000
 
-/* A driver takes no window that its socket cannot hold. */
+/* A driver refuses a window that its socket buffer cannot hold. */
 static int check_buffers(const rsti_lab_spec_t *spec)
 {
     for (int32_t i = 0; i < spec->counts[RSTI_LAB_IMAGE]; i++) {
@@ -57,7 +57,7 @@ int rsti_lab_real_check(const rsti_lab_spec_t *spec)
 
 /* ---- ports ---- */
 
-/* An open socket keeps its port from being found twice. */
+/* The sockets stay open, so that no port is found twice. */
 static int hold_port(const rsti_media_t *media, rsti_socket_t **socket, int32_t *port)
 {
     rsti_socket_params_t params = {0};
@@ -105,7 +105,7 @@ int rsti_lab_real_find_ports(rsti_lab_agents_t *agents)
 
 /* ---- time ---- */
 
-/* All rows whose time has come. */
+/* Makes all rows whose time has come. */
 static void add_rows(rsti_lab_agents_t *agents)
 {
     const int64_t step_ns = (int64_t)agents->spec.run->step_ns;
@@ -145,7 +145,7 @@ bool rsti_lab_agents_run_real(rsti_lab_agents_t *agents, int64_t most_ns)
     const int64_t end_ns = agents->samples.step_count * (int64_t)agents->spec.run->step_ns;
     const int64_t called_ns = rsti_clock_nano_time(clock);
     if (agents->step_count == 0) {
-        agents->begin_ns = called_ns; /* what passed since the images came is no gap */
+        agents->begin_ns = called_ns; /* the time since the images came is not counted as a gap */
     }
     for (int64_t now_ns = called_ns; now_ns - called_ns < most_ns;
         now_ns = rsti_clock_nano_time(clock)) {

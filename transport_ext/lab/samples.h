@@ -1,6 +1,6 @@
-/* samples.h: what a run looks like from outside, whoever carries it out: the queue engine (lab.h)
- * or the real agents (agents.h). They fill in the facts, the samples makes rows of them while the
- * run lasts and one row for each image at its end.
+/* samples.h: the results of a run, the same for the queue engine (lab.h) and the real agents
+ * (agents.h). The engine fills in the facts. The samples are rows of facts during the run, and one
+ * row for each image at its end.
  *
  * Rows hold time_s and gap_s (real time: the longest time between two steps since the row before),
  * then RSTI_LAB_SENDER_COLUMNS for each sender and RSTI_LAB_IMAGE_COLUMNS for each of the first
@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-/* delivered: of those that neither die nor hang. Counts are since the beginning. */
+/* delivered: by images that neither die nor hang. Counts are since the beginning. */
 /* clang-format off */
 #define RSTI_LAB_SENDER_COLUMNS(C) \
     C(limit) C(sent) C(resent) C(reports) C(ignored) C(control_bytes) C(queue_most) C(fill_most) \
@@ -32,14 +32,14 @@ enum {
 /* Bytes, bytes per second, and counts since the beginning. */
 typedef struct rsti_lab_sender_facts_t {
     double limit, sent, resent;
-    double forged;    /* reports of who is no receiver */
+    double forged;    /* reports of forgers */
     double ignored;   /* reports that were not believed */
     double control_bytes, backlog, window_ns, margin;
 } rsti_lab_sender_facts_t;
 
 typedef struct rsti_lab_image_facts_t {
     bool is_gone;   /* died or evicted */
-    bool survives;  /* by the scenario: neither dies nor hangs */
+    bool survives;  /* the scenario lets it neither die nor hang */
     double queue, buffer_bytes;
     double consumed, capacity, overrun, lost, given_up, reports, silenced, statuses, naks;
     double unmasked_ns; /* the sender began to ignore it; -1: never */
@@ -51,7 +51,7 @@ enum {
 
 typedef struct rsti_lab_samples_t {
     const rsti_lab_spec_t *spec;
-    rsti_lab_sender_facts_t *senders; /* filled in by who carries the run out */
+    rsti_lab_sender_facts_t *senders; /* filled in by the engine */
     rsti_lab_image_facts_t *images;
     int64_t step_count;
     int64_t sample_every; /* steps */
@@ -70,9 +70,9 @@ extern const int32_t rsti_lab_result_column_count;
 /* The spec outlives the samples. 0, -RST_EINVAL or -RST_ENOMEM, with a text. */
 int rsti_lab_samples_init(rsti_lab_samples_t *samples, const rsti_lab_spec_t *spec);
 void rsti_lab_samples_fini(rsti_lab_samples_t *samples);
-/* The step that makes the next row; INT64_MAX: there is none. */
+/* The step of the next row; INT64_MAX: there is none. */
 int64_t rsti_lab_samples_next(const rsti_lab_samples_t *samples);
-/* Whether this step is one of those that make a row. */
+/* Whether this step makes a row. */
 bool rsti_lab_samples_is_due(const rsti_lab_samples_t *samples, int64_t step);
 void rsti_lab_samples_add(rsti_lab_samples_t *samples, int64_t now_ns);
 /* One row of results; out has room for RSTI_LAB_RESULT_WIDTH. */

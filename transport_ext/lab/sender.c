@@ -121,7 +121,7 @@ static void on_status(rsti_lab_sender_t *sender, const rsti_lab_feedback_t *feed
         now_ns);
 }
 
-/* To all but the one whose it was. */
+/* Echoes the report to all receivers but its own. */
 static void let_hear(rsti_lab_sender_t *sender, const rsti_lab_echo_t *echo)
 {
     const double loss = sender->spec->loss;
@@ -242,7 +242,7 @@ static int64_t datagrams_of(const rsti_lab_sender_t *sender, int64_t bytes)
     return (bytes + mtu - 1) / mtu;
 }
 
-/* Bytes of the link that are left. */
+/* Bytes that the link can still take. */
 static int64_t resend(rsti_lab_sender_t *sender, int64_t room, int64_t step, int64_t now_ns)
 {
     int32_t taken = 0;
@@ -340,7 +340,7 @@ void rsti_lab_sender_step(rsti_lab_sender_t *sender, int64_t step, int64_t now_n
     const int64_t room = (int64_t)sender->link_rest;
     int64_t left = resend(sender, room, step, now_ns);
     left = send_new(sender, left, step, now_ns);
-    /* What the link could have taken is gone, but for less than a datagram. */
+    /* Unused capacity of the link is lost, except for less than a datagram. */
     const double rest = (double)left + sender->link_rest - (double)room;
     sender->link_rest = rest < spec->mtu ? rest : spec->mtu;
 }

@@ -1,5 +1,5 @@
-/* sender.h: a publication without payload: window (flow_control.h), rate and tokens, what the
- * application has to send, what is sent again. In each step, in this order:
+/* sender.h: a publication without payload: window (flow_control.h), rate and tokens, the data of
+ * the application, resends. In each step, in this order:
  *
  *   feedback   status messages move the limit; fill NAKs are believed or not (fill_truth.h) and go
  *             to the law of rate; NAKs become resends, once per round trip and range
@@ -7,8 +7,8 @@
  *   new data  whole datagrams: min(limit, tokens, application, link)
  *   silence   after HEARTBEAT_NS a heartbeat
  *
- * A fill NAK that is believed is echoed to the group (flow/fill_echo.h), whose others hear it half
- * a round trip later. */
+ * A believed fill NAK is echoed to the group (flow/fill_echo.h). The other receivers hear it half a
+ * round trip later. */
 #ifndef RSTI_LAB_SENDER_H
 #define RSTI_LAB_SENDER_H
 
@@ -34,7 +34,7 @@ typedef struct rsti_lab_resend_t {
 /* A fill NAK on its link back to the group. */
 typedef struct rsti_lab_echo_t {
     int64_t arrives_ns;
-    int32_t image; /* whose it was */
+    int32_t image; /* the receiver that sent it */
     double strength;
 } rsti_lab_echo_t;
 
@@ -75,7 +75,7 @@ int rsti_lab_sender_init(rsti_lab_sender_t *sender, const rsti_lab_spec_t *spec,
     rsti_lab_image_t **images, int32_t image_count);
 void rsti_lab_sender_fini(rsti_lab_sender_t *sender);
 void rsti_lab_sender_step(rsti_lab_sender_t *sender, int64_t step, int64_t now_ns);
-/* What a consumer publishes. Room: bytes until the backlog is full. */
+/* Data that a consumer publishes. Room: bytes until the backlog is full. */
 int64_t rsti_lab_sender_room(const rsti_lab_sender_t *sender);
 void rsti_lab_sender_feed(rsti_lab_sender_t *sender, int64_t bytes);
 double rsti_lab_sender_window_ns(const rsti_lab_sender_t *sender);

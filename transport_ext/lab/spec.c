@@ -1,4 +1,4 @@
-/* spec.c: records of numbers become a run, or an error that says which number is wrong. */
+/* spec.c: decodes records of numbers into a run, or names the wrong number. */
 #include "lab/spec.h"
 
 #include "util/alloc.h"
@@ -16,7 +16,7 @@ RSTI_LAB_KINDS(FIELDS)
     {#word, word##_fields, (int32_t)(sizeof word##_fields / sizeof word##_fields[0])},
 const rsti_lab_record_t rsti_lab_records[RSTI_LAB_KIND_COUNT] = {RSTI_LAB_KINDS(RECORD)};
 
-/* A struct of nothing but doubles is an array of them. */
+/* A struct of doubles only has the layout of an array of doubles. */
 #define SIZE_CHECK(word, WORD)                                                                     \
     _Static_assert(sizeof(rsti_lab_##word##_spec_t)                                                \
             == sizeof word##_fields / sizeof word##_fields[0] * sizeof(double),                    \
@@ -43,7 +43,7 @@ static int check_record(const double *values, int32_t kind, int32_t number)
     return 0;
 }
 
-/* Counts the records of each kind and looks at every number. */
+/* Counts the records of each kind and checks every number. */
 static int survey(rsti_lab_spec_t *spec, const double *values, size_t count)
 {
     size_t at = 0;
@@ -73,7 +73,7 @@ static int copy(rsti_lab_spec_t *spec, const double *values, size_t count)
     int32_t done[RSTI_LAB_KIND_COUNT] = {0};
     for (int32_t kind = 0; kind < RSTI_LAB_KIND_COUNT; kind++) {
         const size_t length = (size_t)rsti_lab_records[kind].count;
-        /* One more, so that an empty list has an address too. */
+        /* One more than needed, so that an empty list has an address too. */
         double *list = rsti_alloc(((size_t)spec->counts[kind] + 1) * length * sizeof(double));
         if (list == NULL) {
             return RST_SET_ERR(RST_ENOMEM, "%d records %s", spec->counts[kind],

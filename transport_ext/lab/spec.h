@@ -1,15 +1,15 @@
-/* spec.h: what a run of the laboratory consists of, as records of numbers. One list of fields for
- * each kind of record makes the struct, its limits and the names that the caller of the engine
- * uses: nothing can drift apart. Every number is a double (53 bits are 104 days of nanoseconds).
+/* spec.h: the description of a laboratory run, as records of numbers. One list of fields for each
+ * kind of record defines the struct, its limits and the names for the caller, so they always agree.
+ * Every number is a double (53 bits are 104 days of nanoseconds).
  *
  *   run        length, step, seed
  *   sender     a law of rate, a law of the group's window, a link, an application
  *   consumer   a capacity over time; reads one image or several, may publish on
- *   level      from a time on a consumer takes so much (ordered by time)
- *   pause      and for so long nothing
+ *   level      from a time on, the capacity of a consumer (ordered by time)
+ *   pause      from a time on, a consumer takes nothing for some time
  *   image      a sender's stream at a consumer: buffer, window, reports
- *   liar       an image that reports what is not so
- *   forger     somebody who is no receiver of the group and sends reports
+ *   liar       an image that sends false reports
+ *   forger     a sender of reports that is not a receiver of the group
  *
  * Decoding validates; a refused record is named with its number, field and limits. */
 #ifndef RSTI_LAB_SPEC_H
@@ -89,7 +89,7 @@ extern const rsti_lab_record_t rsti_lab_records[RSTI_LAB_KIND_COUNT];
 
 typedef enum rsti_lab_forgery_t {
     RSTI_LAB_FORGES_FRESH = 0,    /* each report with another receiver id */
-    RSTI_LAB_FORGES_STRANGER = 1, /* always the same id that nobody has */
+    RSTI_LAB_FORGES_STRANGER = 1, /* always the same unused id */
     RSTI_LAB_FORGES_NAME = 2,     /* in the name of an image */
     RSTI_LAB_REPLAYS = 3,         /* an image's own report, overheard before from_ns */
 } rsti_lab_forgery_t;

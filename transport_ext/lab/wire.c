@@ -20,7 +20,7 @@ struct rsti_socket_t {
 };
 
 typedef struct stamp_t {
-    int64_t time_ns; /* when it left its host; of a parcel when it arrives */
+    int64_t time_ns; /* when it leaves its host; in a parcel: when it arrives */
     struct sockaddr_storage from, to;
 } stamp_t;
 
@@ -37,7 +37,7 @@ struct rsti_lab_lane_t {
     int64_t lost_bytes, sent_bytes;
     parcel_t *parcels; /* ring, in the order of arrival */
     int64_t capacity;
-    int64_t head, tail; /* taken, put: ever */
+    int64_t head, tail; /* parcels since the beginning */
 };
 
 static rsti_lab_lane_t *lane_of(const rsti_lab_wire_t *wire, int32_t from, int32_t to)
@@ -120,7 +120,7 @@ static uint32_t ip_of(const struct sockaddr_storage *address)
     return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr);
 }
 
-/* -1: nobody's. */
+/* -1: no host has the address. */
 static int32_t host_of(const rsti_lab_wire_t *wire, const struct sockaddr_storage *address)
 {
     const uint32_t ip = ip_of(address);
@@ -302,7 +302,7 @@ static const parcel_t *arrived(rsti_lab_port_t *port, rsti_lab_lane_t *lane)
     return NULL;
 }
 
-/* Lane after lane: between lanes the order is nobody's promise. */
+/* One lane after the other: the order between lanes is not defined. */
 static int wire_receive(void *arg, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity)
 {
     rsti_lab_port_t *port = arg;

@@ -3,15 +3,14 @@
  * Hosts are 10.0.0.1, 10.0.0.2, ... A datagram takes, in this order:
  *
  *   the interface of its host   rate_bytes_per_s (0: endless). A datagram that would wait there
- *                               longer than ahead_ns is refused, as by a socket whose buffer is
- *                               full: the sender tries again
+ *                               longer than ahead_ns is refused, as by a full socket buffer, and
+ *                               the sender tries again
  *   a lane from host to host    delay_ns; each datagram is lost with the probability loss. A lane
  *                               that was not laid leads nowhere
  *
  * Datagrams of a lane keep their order. A datagram to a group is copied to each lane whose host is
- * a member. A host that is cut off gets and sends nothing more. A guard sees each copy before its
- * lane does, and decides whether it gets there; the owner of a wire can put in datagrams that no
- * host sent. */
+ * a member. A host that is cut off neither receives nor sends. A guard sees each copy before its
+ * lane and decides whether it passes. The owner of a wire can add datagrams that no host sent. */
 #ifndef RSTI_LAB_WIRE_H
 #define RSTI_LAB_WIRE_H
 
@@ -25,7 +24,7 @@
 typedef struct rsti_lab_wire_t rsti_lab_wire_t;
 typedef struct rsti_lab_lane_t rsti_lab_lane_t;
 
-/* A host's side: what its driver gets as media. */
+/* A host's side of the wire: the media of its driver. */
 typedef struct rsti_lab_port_t {
     rsti_lab_wire_t *wire;
     int32_t host;
@@ -34,7 +33,7 @@ typedef struct rsti_lab_port_t {
     bool is_cut_off;
     int64_t rate_bytes_per_s;
     int64_t busy_until_ns;
-    int64_t dropped; /* datagrams for a socket that is not there, and without memory */
+    int64_t dropped; /* datagrams for a missing socket, or dropped for lack of memory */
 } rsti_lab_port_t;
 
 /* A datagram at the beginning of a lane. */
@@ -53,7 +52,7 @@ struct rsti_lab_wire_t {
     rsti_lab_port_t *ports;
     rsti_lab_lane_t *lanes; /* from * host_count + to */
     bool (*guard)(void *arg,
-        const rsti_lab_passing_t *passing); /* NULL: none; false: it does not get through */
+        const rsti_lab_passing_t *passing); /* NULL: none. It returns false to drop the datagram */
     void *guard_arg;
 };
 
@@ -65,7 +64,7 @@ void rsti_lab_wire_fini(rsti_lab_wire_t *wire);
 
 void rsti_lab_wire_lay(rsti_lab_wire_t *wire, int32_t from, int32_t to, int64_t delay_ns,
     double loss);
-/* Into the lane between these hosts, now, past the guard and whatever its interface has to do. */
+/* Puts a datagram into the lane between these hosts now, without guard and interface. */
 void rsti_lab_wire_post(rsti_lab_wire_t *wire, const rsti_lab_passing_t *passing);
 /* Bytes lost, and bytes sent, on a lane since the beginning. */
 int64_t rsti_lab_wire_lost(const rsti_lab_wire_t *wire, int32_t from, int32_t to);

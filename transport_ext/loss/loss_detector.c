@@ -1,4 +1,4 @@
-/* loss_detector.c: the first gap of a term, and the time at which it is asked for. */
+/* loss_detector.c: the first gap of a term, and the time of its next NAK. */
 #include "loss/loss_detector.h"
 
 #include "util/clock.h"
@@ -13,7 +13,7 @@ static bool is_same_gap(const rsti_gap_t *a, const rsti_gap_t *b)
     return a->term_id == b->term_id && a->term_offset == b->term_offset && a->length == b->length;
 }
 
-/* A gap that was known keeps its timer. True: it is a new one. */
+/* A known gap keeps its timer. True: the gap is new. */
 static bool track(rsti_loss_detector_t *detector, const rsti_gap_t *gap, int64_t now_ns,
     rsti_rng_t *rng)
 {

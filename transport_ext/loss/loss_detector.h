@@ -1,8 +1,8 @@
-/* loss_detector.h: which gap is known and when to ask for it again (docs/reference/aeron/wire.md
- * 9.1, 9.2), by Aeron's rule: only the first gap is tracked. A gap that differs in term, offset or
- * length is a new one. A NAK goes out when its timer is due, and the timer is set again by the
- * retry delay. Streams between rstream peers are repaired by loss/repair.h, which tracks many.
- * Pure. */
+/* loss_detector.h: the known gap of an image and when to ask for it again
+ * (docs/reference/aeron/wire.md 9.1, 9.2), by Aeron's rule: only the first gap is tracked. A gap
+ * that differs in term, offset or length is a new one. A NAK goes out when its timer is due, and
+ * the timer is set again by the retry delay. Streams between rstream peers are repaired by
+ * loss/repair.h, which tracks many. Pure. */
 #ifndef RSTI_LOSS_LOSS_DETECTOR_H
 #define RSTI_LOSS_LOSS_DETECTOR_H
 

@@ -65,7 +65,7 @@ static void remove_gap(rsti_repair_t *repair, int32_t at)
         (size_t)(repair->gap_count - at) * sizeof repair->gaps[0]);
 }
 
-/* A full list forgets its last gap: what lies from there on is looked for later. */
+/* A full list drops its last gap; gaps from there on are looked for later. */
 static bool insert_gap(rsti_repair_t *repair, int32_t at, rsti_repair_gap_t gap)
 {
     if (repair->gap_count == RSTI_REPAIR_GAPS_MAX) {
@@ -103,7 +103,7 @@ static void append(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t no
     }
 }
 
-/* Was it lost, or late? */
+/* Learns from a closed gap whether its data was lost or late. */
 static void learn(rsti_repair_t *repair, const rsti_repair_gap_t *gap, int64_t now_ns)
 {
     if (gap->asked_count == 0 || now_ns - gap->asked_ns < repair->least_rtt_ns / 2) {
@@ -119,7 +119,7 @@ static void learn(rsti_repair_t *repair, const rsti_repair_gap_t *gap, int64_t n
     }
 }
 
-/* Takes [begin, end) out of the gap at index; returns the index where the next one is found. */
+/* Removes [begin, end) from the gap at index; returns the index of the next gap. */
 static int32_t cut(rsti_repair_t *repair, int32_t at, int64_t begin, int64_t end)
 {
     rsti_repair_gap_t *gap = &repair->gaps[at];
@@ -181,7 +181,7 @@ static int64_t backed_off_ns(int64_t wait_ns, int32_t asked_count)
     return rsti_min_i64(wait_ns << doublings, RSTI_REPAIR_RETRY_MAX_NS);
 }
 
-/* When the gap is asked for again, as far as is known now. */
+/* When the next NAK for the gap is due, as far as is known now. */
 static int64_t due_ns(const rsti_repair_t *repair, const rsti_repair_gap_t *gap)
 {
     if (gap->asked_count == 0 || repair->least_rtt_ns == 0) {
@@ -233,7 +233,7 @@ void rsti_repair_scan(rsti_repair_t *repair, const rsti_log_t *log, int64_t now_
             const int64_t begin = term_begin + gaps[i].term_offset;
             append(repair, begin, begin + gaps[i].length, now_ns);
         }
-        /* Fewer than asked for: this term is done. */
+        /* fewer gaps than asked for: the term has no more */
         const int64_t scanned = count < RSTI_REPAIR_GAPS_MAX / 2
             ? term_begin + log->term_length
             : term_begin + gaps[count - 1].term_offset + gaps[count - 1].length;

@@ -1,5 +1,5 @@
 /* repair.h: many gaps repaired at once, between rstream peers (docs/reference/wire.md "Repair").
- * The receiver updates it as it inserts, so it finds a gap without looking at memory: a datagram
+ * The receiver updates it as it inserts, so it finds gaps without a scan of memory: a datagram
  * that begins behind the end of the known data leaves a gap, a datagram inside a gap closes or
  * splits it. Pure.
  *
@@ -51,34 +51,34 @@ typedef struct rsti_repair_t {
     rsti_repair_gap_t gaps[RSTI_REPAIR_GAPS_MAX]; /* in order */
     int32_t gap_count;
     int32_t term_length;
-    int64_t known; /* everything below is here or in a gap */
+    int64_t known; /* everything below was received or is in a gap */
     int64_t unscanned; /* INT64_MAX: none; gaps from here on are not in the list */
     int64_t delay_ns;
     int64_t reorder_ns;
     int64_t least_rtt_ns; /* 0 = unknown */
     int64_t reorder_max_ns;
-    int64_t last_ns; /* when something came */
-    int64_t answered_ns; /* when the newest NAK that was answered left */
+    int64_t last_ns; /* when data arrived last */
+    int64_t answered_ns; /* when the newest answered NAK was sent */
     int64_t retry_ns;
     int64_t next_due_ns;
 } rsti_repair_t;
 
 void rsti_repair_init(rsti_repair_t *repair, int64_t position, int32_t term_length,
     int64_t delay_ns);
-/* A new measurement: it counts for what is asked for from now on. */
+/* A new measurement: it counts for NAKs from now on. */
 void rsti_repair_on_rtt(rsti_repair_t *repair, int64_t smoothed_ns, int64_t deviation_ns,
     int64_t least_ns);
-/* Something new lies in [begin, end); a heartbeat: begin = end. Returns whether it closed one of
- * the gaps or a part. */
+/* New data lies in [begin, end); for a heartbeat begin = end. Returns whether it closed a gap or
+ * part of one. */
 bool rsti_repair_on_data(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t now_ns);
-/* Calls ask for every gap that is due; is_first: nobody was asked for it before. */
+/* Calls ask for every gap that is due; is_first: it is the first NAK for this gap. */
 typedef void (*rsti_repair_ask_t)(void *arg, int64_t begin, int64_t end, bool is_first);
 void rsti_repair_ask(rsti_repair_t *repair, int64_t now_ns, rsti_repair_ask_t ask, void *arg);
-/* Finds in the log what did not fit, when half of the list is free. Only the thread that inserts
- * may call it. */
+/* Finds gaps in the log that did not fit into the list, once half of the list is free. Only the
+ * thread that inserts may call it. */
 void rsti_repair_scan(rsti_repair_t *repair, const rsti_log_t *log, int64_t now_ns);
 /* How long a sender ignores a repeated NAK: seven eighths of the least round trip that its receiver
- * has seen. No receiver asks again before a whole one has passed. */
+ * measured. Receivers ask again after at least one whole round trip. */
 int64_t rsti_repair_linger_ns(int64_t rtt_ns);
 
 #endif

@@ -1,4 +1,4 @@
-/* retransmit_handler.c: NAKs that come in a burst lead to one resend. */
+/* retransmit_handler.c: a burst of NAKs for the same data causes one resend. */
 #include "loss/retransmit_handler.h"
 
 #include "loss/repair.h"
@@ -67,7 +67,7 @@ static bool is_served(const rsti_retransmit_action_t *action, int32_t term_id, i
     return action->state != RSTI_RETRANSMIT_INACTIVE && is_within(action, term_id, term_offset);
 }
 
-/* How often what begins there was asked for and answered lately, as far as the pool remembers. */
+/* How often data from that position was lately asked for and resent, as far as the pool knows. */
 static int32_t times_asked(const rsti_retransmit_handler_t *handler, int32_t term_id,
     int32_t term_offset)
 {
@@ -81,8 +81,8 @@ static int32_t times_asked(const rsti_retransmit_handler_t *handler, int32_t ter
     return times;
 }
 
-/* The action to use: unicast replaces its only one, or its oldest; a group takes a free one or
- * none. */
+/* The action to use. Unicast replaces its only or oldest action. A group takes a free action; NULL:
+ * there is none. */
 static rsti_retransmit_action_t *find_action(rsti_retransmit_handler_t *handler)
 {
     rsti_retransmit_action_t *oldest = &handler->actions[0];
@@ -101,7 +101,7 @@ static rsti_retransmit_action_t *find_action(rsti_retransmit_handler_t *handler)
     return handler->is_group ? NULL : oldest;
 }
 
-/* Whether the first copy went decides. */
+/* The result is that of the first copy. */
 static int resend_copies(int32_t times, int32_t term_id, int32_t term_offset, int32_t length,
     rsti_on_resend_t on_resend, void *arg)
 {
@@ -132,7 +132,7 @@ int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id, 
         ? resend_copies(times, term_id, term_offset, resend_length, on_resend, arg)
         : RSTI_RESEND_BLOCKED;
     if (result < 0 && result != RSTI_RESEND_BLOCKED) {
-        return 0; /* whoever has the place keeps it */
+        return 0; /* the action in this place stays */
     }
     handler->active_count += action->state == RSTI_RETRANSMIT_INACTIVE;
     action->term_id = term_id;
@@ -174,8 +174,8 @@ int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
             const int result = resend_copies(action->times - 1, action->term_id,
                 action->term_offset, action->length, on_resend, arg);
             if (result == RSTI_RESEND_BLOCKED) {
-                /* Nor would the next one go. Each pass tries; there need be none before RETRY_NS.
-                 */
+                /* The next one would be blocked too. Every pass tries again, the next one at the
+                 * latest after RETRY_NS. */
                 action->expiry_ns = now_ns;
                 handler->next_due_ns = rsti_saturating_add_i64(now_ns, 1);
                 *next_due_ns = rsti_saturating_add_i64(now_ns, RETRY_NS);

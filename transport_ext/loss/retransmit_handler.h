@@ -1,15 +1,16 @@
-/* retransmit_handler.h: what a NAK makes the sender do (docs/reference/aeron/wire.md 9.4). Pure:
- * the resend is a callback given with the call. Unicast: one action; groups: a pool.
+/* retransmit_handler.h: how a sender answers a NAK (docs/reference/aeron/wire.md 9.4). Pure: the
+ * resend is a callback given with the call. Unicast has one action, a group has a pool of them.
  *
- * Towards rstream receivers of a unicast stream (docs/reference/wire.md, "Repair") there is a pool
- * too, an action lingers for a round trip, and a full pool gives the oldest action up instead of
- * refusing: a NAK is never unheard, and what NAKs may cost is bounded in bytes by the caller.
+ * With rstream receivers (docs/reference/wire.md, "Repair") unicast has a pool too. An action then
+ * lingers for a round trip, and a full pool drops its oldest action and accepts the new NAK. So no
+ * NAK is refused; the caller bounds the bytes that NAKs may cost.
  *
- * What is asked for a second time was lost twice, and holds everything behind it back for another
- * round trip: it is sent twice, and what is asked for a third time three times
- * (RSTI_RETRANSMIT_COPIES_MAX). With loss p that costs p^2 of the rate, and leaves p^4 instead of
- * p^3 to wait once more: at 5 %, 100 ms and 100 MB/s less than one in twenty round trips instead of
- * each one. The pool is used in turn, so that it remembers as long as it can. */
+ * Data that is asked for a second time was lost twice, and delays everything behind it by another
+ * round trip. It is therefore sent twice, and three times when it is asked for a third time
+ * (RSTI_RETRANSMIT_COPIES_MAX). If a share p of datagrams is lost, this costs p^2 of the rate, and
+ * p^4 of the data instead of p^3 waits once more. At 5 %, 100 ms and 100 MB/s such a wait happens
+ * in less than one of twenty round trips instead of each one. The places of the pool are used in
+ * turn, so that it remembers as long as it can. */
 #ifndef RSTI_LOSS_RETRANSMIT_HANDLER_H
 #define RSTI_LOSS_RETRANSMIT_HANDLER_H
 
@@ -31,34 +32,34 @@ typedef struct rsti_retransmit_action_t {
     int32_t term_id;
     int32_t term_offset;
     int32_t length;
-    int32_t times; /* it was asked for, and answered */
+    int32_t times; /* how often it was asked for and resent */
     rsti_retransmit_state_t state;
 } rsti_retransmit_action_t;
 
 typedef struct rsti_retransmit_handler_t {
     rsti_retransmit_action_t *actions; /* allocated at init, as many as there may be */
-    int32_t pool_size;                 /* that new ones may take */
-    int32_t place_count;               /* that may still linger: at least pool_size */
-    int32_t next_place;                /* repairing: where the next one goes, if it is free */
+    int32_t pool_size;                 /* places for new actions */
+    int32_t place_count;               /* places where actions may linger: at least pool_size */
+    int32_t next_place;                /* repairing: place of the next action, if it is free */
     int32_t active_count;
     bool is_group;
     bool is_repairing; /* the receivers are rstream */
     int64_t delay_ns;
     int64_t linger_ns;
-    int64_t standard_linger_ns; /* as at init */
-    int64_t next_due_ns;        /* lower bound: before it no timer is due */
+    int64_t standard_linger_ns; /* the value given at init */
+    int64_t next_due_ns;        /* lower bound: no timer is due earlier */
 } rsti_retransmit_handler_t;
 
-/* Resends [term_offset, + length) of term_id: 0; RSTI_RESEND_BLOCKED when nothing was sent because
- * the socket took nothing: it waits for the next pass; else negative when there is nothing to send:
- * such a NAK takes no place, and is heard again when it is repeated. */
+/* Resends [term_offset, + length) of term_id. Returns 0; RSTI_RESEND_BLOCKED if the socket was full
+ * and nothing was sent: the next pass tries again; another negative value if there is nothing to
+ * send: such a NAK takes no place in the pool, and its repetition is served. */
 #define RSTI_RESEND_BLOCKED (-2)
 typedef int (*rsti_on_resend_t)(void *arg, int32_t term_id, int32_t term_offset, int32_t length);
 
 int rsti_retransmit_init(rsti_retransmit_handler_t *handler, bool is_group, int32_t max_resend,
     int64_t delay_ns, int64_t linger_ns);
-/* The receivers of a unicast stream are rstream and this far away; 0: they are not, or not known to
- * be. Actions that linger keep their time, though the pool becomes one. */
+/* The receivers of a unicast stream are rstream, with this round trip; 0: they are not, or it is
+ * not known. Lingering actions keep their time, even when the pool shrinks to one place. */
 void rsti_retransmit_set_rtt(rsti_retransmit_handler_t *handler, int64_t rtt_ns);
 void rsti_retransmit_fini(rsti_retransmit_handler_t *handler);
 /* length is the NAK's, resend_length the clamped one. Returns 1 handled, 0 ignored, -1 pool full.

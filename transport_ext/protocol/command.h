@@ -1,9 +1,9 @@
 /* command.h: client -> driver commands and driver -> client responses
  * (docs/reference/aeron/memory.md 13, 14). Encoders write into the caller's buffer and return the
- * length, or -1 when it does not fit or the type is unknown. Decoders validate untrusted bytes: 0,
- * or a driver error code (6 unknown type, 7 malformed). Then every field is zero but type, and of
- * commands client_id and correlation_id where the message is long enough for them: the answer needs
- * the latter. Strings point into the message and are not terminated. */
+ * length, or -1 when it does not fit or the type is unknown. Decoders validate untrusted bytes.
+ * They return 0 or a driver error code (6 unknown type, 7 malformed). After an error all fields are
+ * zero except type. Commands that are long enough also keep client_id and correlation_id, because
+ * the answer needs the latter. Strings point into the message and are not terminated. */
 #ifndef RSTI_PROTOCOL_COMMAND_H
 #define RSTI_PROTOCOL_COMMAND_H
 

@@ -1,6 +1,6 @@
-/* frame.h: bytes on the wire: layout, acceptance gates, encoding (docs/reference/aeron/wire.md 3
- * and 4). Pure. Decoders take untrusted bytes: they return false / -1 and touch nothing beyond the
- * length. */
+/* frame.h: frames on the wire: layout, checks, encoding (docs/reference/aeron/wire.md 3 and 4).
+ * Pure. Decoders take untrusted bytes: they read no byte beyond the length, and return false or -1
+ * for a bad frame. */
 #ifndef RSTI_PROTOCOL_FRAME_H
 #define RSTI_PROTOCOL_FRAME_H
 

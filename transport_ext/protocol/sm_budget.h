@@ -1,5 +1,5 @@
 /* sm_budget.h: the value of the item RSTI_SM_ITEM_BUDGET of an additional status message: how many
- * bytes a consumer lets be under way to it, and how far it has consumed (flow/budget.h).
+ * unacknowledged bytes a consumer allows, and how far it has consumed (flow/budget.h).
  * Little-endian, 24 bytes; a later version may append.
  *
  *    0  i64  position acknowledged

@@ -1,5 +1,5 @@
-/* sm_demand.h: the value of the item RSTI_SM_ITEM_DEMAND of an additional status message: what the
- * readers of an image ask for. Little-endian, 16 bytes; a later version may append.
+/* sm_demand.h: the value of the item RSTI_SM_ITEM_DEMAND of an additional status message: the
+ * demand of the readers of an image. Little-endian, 16 bytes; a later version may append.
  *
  *    0  i64  position that the readers have consumed
  *    8  i64  messages wanted behind it; INT64_MAX: no limit

@@ -1,11 +1,11 @@
 /* sm_noop.h: the value of the item RSTI_SM_ITEM_NOOP of an additional status message: the newest
- * NOOP that its driver heard, and the newest one that all its readers answered (flow/noop.h).
- * Little-endian, 16 bytes; a later version may append:
+ * NOOP that the receiver's driver heard, and the newest that all its readers answered
+ * (flow/noop.h). Little-endian, 16 bytes; a later version may append:
  *
  *   0  i64 heard   8  i64 answered
  *
- * A NOOP is a heartbeat of a publication whose reserved value is its number, which Aeron's
- * receivers do not look at. Untrusted: any 16 bytes are a value; less than none is none. */
+ * A NOOP is a heartbeat of a publication with its number in the reserved value, which Aeron's
+ * receivers ignore. Untrusted: any 16 bytes are a value, and a negative number means none. */
 #ifndef RSTI_PROTOCOL_SM_NOOP_H
 #define RSTI_PROTOCOL_SM_NOOP_H
 
