@@ -228,7 +228,7 @@ with Client(dir=sys.argv[1]) as client:
 
 
 def idle() -> Outcome:
-    """CPU of an idle driver with an idle publisher and subscriber over 20 s, in shares of a core."""
+    """CPU of an idle driver, publisher and subscriber over 20 s, in shares of a core."""
     from rstream.cli._bench import _cpu_seconds
     from rstream.driver import rstreamd_path
     from tests.support import free_port

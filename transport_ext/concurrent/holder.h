@@ -13,13 +13,13 @@
 #include "util/netaddr.h"
 
 typedef struct rsti_holder_t {
-    int64_t id;        /* receiver id; local: registration id of the subscription. 0: nobody */
+    int64_t id; /* receiver id; local: registration id of the subscription. 0: nobody */
     int64_t client_id; /* local: client of the subscription; -1 of receivers */
-    int64_t since_ms;  /* wall clock: since when it is the slowest */
-    int64_t position;  /* when this was written last; the counter's value of receivers is newer */
-    int64_t window;    /* bytes by which the publisher may be ahead of the holder */
+    int64_t since_ms; /* wall clock: since when it is the slowest */
+    int64_t position; /* when this was written last; the counter's value of receivers is newer */
+    int64_t window; /* bytes by which the publisher may be ahead of the holder */
     uint8_t address[16]; /* of receivers, network order; IPv4: the first four bytes */
-    int64_t port;        /* negative for an IPv6 address; 0: no address */
+    int64_t port; /* negative for an IPv6 address; 0: no address */
 } rsti_holder_t;
 
 /* The address and the port of the record. */

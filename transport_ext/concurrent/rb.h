@@ -54,8 +54,8 @@ typedef struct rsti_rb_t {
 
 typedef enum rsti_rb_action_t {
     RSTI_RB_CONTINUE = 0, /* consume, go on */
-    RSTI_RB_BREAK = 1,    /* consume this record, stop */
-    RSTI_RB_ABORT = 2,    /* leave this record in the ring, stop */
+    RSTI_RB_BREAK = 1, /* consume this record, stop */
+    RSTI_RB_ABORT = 2, /* leave this record in the ring, stop */
     RSTI_RB_COMMIT = 3 /* free the room of all records read so far, with this one; go on */
 } rsti_rb_action_t;
 

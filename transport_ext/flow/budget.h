@@ -53,12 +53,12 @@ typedef enum rsti_budget_kind_t {
 
 typedef struct rsti_budget_policy_t {
     rsti_budget_kind_t kind;
-    int64_t bytes;        /* static */
+    int64_t bytes; /* static */
     int64_t memory_bytes; /* memory: all budgets together */
-    int64_t least, most;  /* where they cross, least wins */
-    double new_share;     /* dynamic: share of memory for one connection */
-    double threshold;     /* dynamic: share of memory */
-    double all_share;     /* aggressive: share of memory for all connections */
+    int64_t least, most; /* where they cross, least wins */
+    double new_share; /* dynamic: share of memory for one connection */
+    double threshold; /* dynamic: share of memory */
+    double all_share; /* aggressive: share of memory for all connections */
 } rsti_budget_policy_t;
 
 /* The grant for a new connection. connection_count includes it; granted: sum of the others. */

@@ -49,10 +49,10 @@
 typedef struct rsti_arrival_t {
     int64_t window_begin_ns; /* of the first datagram in it; INT64_MIN: none */
     int64_t last_ns;
-    int64_t bytes;           /* behind the first datagram */
+    int64_t bytes; /* behind the first datagram */
     int64_t period_ends_ns;
-    int64_t younger, older;  /* highest rates of this period and of the one before */
-    bool has_queued;         /* the queue has been above least / 8 */
+    int64_t younger, older; /* highest rates of this period and of the one before */
+    bool has_queued; /* the queue has been above least / 8 */
 } rsti_arrival_t;
 
 void rsti_arrival_init(rsti_arrival_t *arrival);

@@ -43,18 +43,18 @@ typedef struct rsti_rate_t rsti_rate_t;
 
 /* Fields that a law does not use are ignored; all are clamped. */
 typedef struct rsti_rate_params_t {
-    double initial;         /* bytes per second; 0: the law's own beginning */
-    double least, most;     /* bytes per second */
-    double floor_share;     /* of H */
+    double initial; /* bytes per second; 0: the law's own beginning */
+    double least, most; /* bytes per second */
+    double floor_share; /* of H */
     double datagrams_per_s; /* fixed; 0: no limit */
     int64_t target_delay_ns, detect_ns; /* adaptive: L and D (reaction.h) */
-    int64_t window_ns;                  /* nak */
-    int32_t trigger_count;              /* nak: fills and what each of them cuts off the rate */
+    int64_t window_ns; /* nak */
+    int32_t trigger_count; /* nak: fills and what each of them cuts off the rate */
     double triggers[RSTI_RATE_TRIGGERS_MAX];
     double cuts[RSTI_RATE_TRIGGERS_MAX];
-    double step_share;     /* nak: of H, first step upward */
-    double increase;       /* aimd: bytes per second and round */
-    double decrease;       /* aimd: factor */
+    double step_share; /* nak: of H, first step upward */
+    double increase; /* aimd: bytes per second and round */
+    double decrease; /* aimd: factor */
     int64_t now_ns;
 } rsti_rate_params_t;
 
@@ -64,8 +64,8 @@ rsti_rate_params_t rsti_rate_defaults(void);
 /* A pass of the sender. */
 typedef struct rsti_rate_use_t {
     int64_t now_ns;
-    int64_t sent_bytes;   /* since the beginning, with retransmissions */
-    int64_t rtt_ns;       /* as the sender measured it; 0: unknown */
+    int64_t sent_bytes; /* since the beginning, with retransmissions */
+    int64_t rtt_ns; /* as the sender measured it; 0: unknown */
     int64_t buffer_bytes; /* window of the receivers; 0: unknown. Counts until one reports */
 } rsti_rate_use_t;
 
@@ -85,22 +85,22 @@ typedef struct rsti_rate_source_t {
 
 typedef struct rsti_rate_adaptive_t {
     rsti_reaction_t reaction;
-    double target;        /* R_t */
-    double ceiling;       /* of R_t in this episode */
-    double base;          /* R_w */
-    double strongest;     /* s */
-    int64_t opened_ns;    /* the window; INT64_MIN: never */
-    int32_t step;         /* k: steps since the last report */
-    bool is_starting;     /* doubles until the first report */
-    bool has_begun;       /* the initial rate is settled */
+    double target; /* R_t */
+    double ceiling; /* of R_t in this episode */
+    double base; /* R_w */
+    double strongest; /* s */
+    int64_t opened_ns; /* the window; INT64_MIN: never */
+    int32_t step; /* k: steps since the last report */
+    bool is_starting; /* doubles until the first report */
+    bool has_begun; /* the initial rate is settled */
 } rsti_rate_adaptive_t;
 
 typedef struct rsti_rate_nak_t {
-    double base;          /* rate when the window was opened */
-    double deepest;       /* cut in it */
-    double used;          /* bytes per second before the last step */
-    int64_t opened_ns;    /* INT64_MIN: never */
-    int32_t quiet;        /* steps since the last report */
+    double base; /* rate when the window was opened */
+    double deepest; /* cut in it */
+    double used; /* bytes per second before the last step */
+    int64_t opened_ns; /* INT64_MIN: never */
+    int32_t quiet; /* steps since the last report */
 } rsti_rate_nak_t;
 
 struct rsti_rate_t {
@@ -109,8 +109,8 @@ struct rsti_rate_t {
     /* results of the law */
     double bytes_per_s;
     double datagrams_per_s; /* RSTI_RATE_MAX: no limit */
-    int64_t due_ns;         /* when on_cycle is wanted at the latest; INT64_MAX: never */
-    double margin;          /* X of reaction.h; 0: unknown */
+    int64_t due_ns; /* when on_cycle is wanted at the latest; INT64_MAX: never */
+    double margin; /* X of reaction.h; 0: unknown */
     /* inputs and memory */
     int64_t now_ns;
     int64_t rtt_ns, buffer_bytes;

@@ -15,11 +15,11 @@
 #define PERCENT_MOST 100
 
 typedef enum key_kind_t {
-    KEY_BYTES,    /* into a double */
-    KEY_COUNT,    /* into a double */
+    KEY_BYTES, /* into a double */
+    KEY_COUNT, /* into a double */
     KEY_DURATION, /* into an int64_t */
-    KEY_SHARE,    /* percent, into a double of 0 ... 1 */
-    KEY_SHARES    /* percent/percent/..., into an array of them */
+    KEY_SHARE, /* percent, into a double of 0 ... 1 */
+    KEY_SHARES /* percent/percent/..., into an array of them */
 } key_kind_t;
 
 enum {
@@ -60,9 +60,9 @@ typedef struct rate_reader_t {
     const char *text;
     const char *channel;
     rsti_rate_choice_t choice;
-    uint32_t seen;                       /* bit i: keys[i] */
-    int32_t trigger_count, cut_count;    /* as given; 0: not */
-    char item[RSTI_RATE_TEXT_MAX + 1];   /* the piece being read */
+    uint32_t seen; /* bit i: keys[i] */
+    int32_t trigger_count, cut_count; /* as given; 0: not */
+    char item[RSTI_RATE_TEXT_MAX + 1]; /* the piece being read */
 } rate_reader_t;
 
 static int refuse(const rate_reader_t *reader, const char *piece, const char *why)

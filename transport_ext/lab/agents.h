@@ -71,8 +71,7 @@ typedef struct rsti_lab_reader_t {
     double owed; /* bytes: its share of the consumer's capacity, less the bytes taken */
     bool is_gone;
     rsti_lab_count_t reports, silenced;
-    int64_t
-        exchanged_reports; /* by interference.c: its lies less the reports dropped for them */
+    int64_t exchanged_reports; /* by interference.c: its lies less the reports dropped for them */
     int64_t unmasked_ns; /* its sender began to ignore it; -1: never */
     int32_t lead; /* the first image of its subscription; mostly itself */
     int32_t port; /* real time: where it receives */

@@ -18,7 +18,7 @@ typedef struct rsti_lab_host_t {
     rsti_media_t media;
     rst_driver_t *driver;
     rsti_broadcast_rx_t answers;
-    int64_t worked_ns;      /* last pass in which it had work */
+    int64_t worked_ns; /* last pass in which it had work */
     int64_t received_bytes; /* in datagrams on the system's sockets */
     bool has_answers;
     bool is_refused; /* a command was refused; the text is the thread's last error */

@@ -25,13 +25,13 @@
 
 /* How Aeron writes the value. */
 typedef enum value_kind_t {
-    AS_OURS,       /* in our syntax too: sizes, durations, numbers, text, idle strategies */
-    AS_LOWER,      /* our name in capitals, with _ for - */
+    AS_OURS, /* in our syntax too: sizes, durations, numbers, text, idle strategies */
+    AS_LOWER, /* our name in capitals, with _ for - */
     AS_BOOL,
-    AS_MS,         /* a plain number is in milliseconds */
-    AS_TO_DRIVER,  /* a ring's length with its trailer */
+    AS_MS, /* a plain number is in milliseconds */
+    AS_TO_DRIVER, /* a ring's length with its trailer */
     AS_TO_CLIENTS,
-    AS_FLOW,       /* a supplier of flow control */
+    AS_FLOW, /* a supplier of flow control */
     AS_CONGESTION,
     AS_VALIDATOR,
     NO_MEANING

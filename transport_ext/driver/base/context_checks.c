@@ -153,7 +153,8 @@ static int check_numbers(const rst_driver_params_t *params)
     if (params->reserved_session_high - params->reserved_session_low > INT32_MAX) {
         return RST_SET_ERR(RST_EINVAL,
             "publication-reserved-session-id-high=%" PRId64
-            ": must leave half of all session ids from publication-reserved-session-id-low=%" PRId64,
+            ": must leave half of all session ids from "
+            "publication-reserved-session-id-low=%" PRId64,
             params->reserved_session_high, params->reserved_session_low);
     }
     if (__builtin_mul_overflow(params->nak_delay_ns, params->nak_retry_ratio, &retry_ns)) {

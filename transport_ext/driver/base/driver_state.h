@@ -76,7 +76,7 @@ typedef struct rsti_agent_inbox_t {
     union {
         rsti_rb_t ring;
         rsti_spsc_rb_t from_conductor; /* of sender and receiver */
-        rsti_mpsc_rb_t from_agents;    /* of the conductor */
+        rsti_mpsc_rb_t from_agents; /* of the conductor */
     };
     void *memory;
     rsti_on_agent_command_t on_command;
@@ -91,8 +91,8 @@ struct rst_driver_t {
     rsti_media_t media;
     rsti_name_resolver_t resolver; /* the conductor's */
     rsti_csv_resolver_t *name_table; /* NULL: the system's names only */
-    rsti_name_lookup_t *lookup;    /* NULL: names are looked up while the conductor waits */
-    rsti_media_t udp_media;   /* ours to destroy when owns_udp_media */
+    rsti_name_lookup_t *lookup; /* NULL: names are looked up while the conductor waits */
+    rsti_media_t udp_media; /* ours to destroy when owns_udp_media */
     bool owns_udp_media;
     bool has_interceptor;
     rsti_frame_log_t frame_log;
@@ -116,7 +116,7 @@ struct rst_driver_t {
     rsti_driver_thread_t threads[RSTI_DRIVER_AGENTS];
     int32_t thread_count;
     rsti_driver_thread_t *thread_of[RSTI_DRIVER_AGENTS]; /* by agent id; NULL without threads */
-    rsti_cycle_t cycles[RSTI_DRIVER_AGENTS];             /* by agent id */
+    rsti_cycle_t cycles[RSTI_DRIVER_AGENTS]; /* by agent id */
     int64_t promised_ns; /* without threads: the deadline that the last pass returned */
     rsti_cached_epoch_t epoch; /* written by: conductor */
     rsti_agent_inbox_t inboxes[RSTI_DRIVER_AGENTS]; /* by agent id */

@@ -23,7 +23,7 @@ typedef struct slot_t {
     int result;
     bool is_taken;
     int64_t wanted_ns; /* last request, or the answer */
-    int64_t taken_ns;  /* first request that got the answer */
+    int64_t taken_ns; /* first request that got the answer */
     struct sockaddr_storage address;
     char host[RSTI_NETADDR_HOST_MAX];
     char error[RSTI_NETADDR_HOST_MAX + 128];

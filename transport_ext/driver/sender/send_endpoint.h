@@ -18,7 +18,7 @@
 struct rsti_send_endpoint_t {
     /* written by: conductor, before use */
     rsti_udp_channel_t udp;
-    rsti_socket_t *socket;      /* control frames come here */
+    rsti_socket_t *socket; /* control frames come here */
     rsti_socket_t *data_socket; /* the same, unless the channel is a connected group */
     bool is_readable; /* written by: the agent's thread */
     int32_t channel_status_id;
