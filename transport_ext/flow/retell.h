@@ -1,7 +1,8 @@
 /* retell.h: when a value for the sender is repeated, because a status message may be lost. A change
  * is sent at once. While no data arrive, the value is sent again after RSTI_RETELL_MIN_NS, then
- * after twice that, up to RSTI_RETELL_MAX_NS. Data that arrive suspend the repetition: the sender has
- * data to send, so it has what it needs until the next change. Pure; owner: conductor. */
+ * after twice that, up to RSTI_RETELL_MAX_NS. While data arrive, it is not sent
+ * again: the sender has data to send, so it needs nothing until the next change. Pure; owner:
+ * conductor. */
 #ifndef RSTI_FLOW_RETELL_H
 #define RSTI_FLOW_RETELL_H
 
