@@ -12,8 +12,7 @@
  * Where the words live:
  *   CnC header, offset 52: rsti_cnc_ext_t (driver agents' armed words);
  *   log metadata, offset 512: rsti_log_ext_t (the waiters for data in this log or for its limit,
- *   and
- *     the subscriber position at which the conductor wants to be woken);
+ *     and the subscriber position at which the conductor wants to be woken);
  *   heartbeat counter's value record, offset 32: rsti_heartbeat_ext_t (this client speaks rstream,
  *     so the driver need not fall back to bounded polling for it).
  * Aeron never writes these; an Aeron file has zeros there. */
@@ -85,8 +84,7 @@ typedef struct rsti_log_ext_t {
     int32_t held_by; /* written by: driver. RSTI_HELD_BY_…: why the publisher limit stands still */
     int32_t pad_b;
     /* written by: driver's sender. The demand of the reader of a network log, from its status
-     * messages. Readers of an IPC log write theirs in their position counters. Begin 0: none yet.
-     * */
+     * messages. Readers of an IPC log write theirs into their counters. Begin 0: none yet. */
     RSTI_MAILBOX(rsti_log_demand_t) demand;
     int64_t
         noop; /* written by: driver's receiver. Number of the newest NOOP of its source; 0: none */

@@ -1,8 +1,8 @@
 /* agents_consumer.c: how a consumer takes whole frames in a step, as many as its capacity allows:
  *
- *   in the order of arrival each image is owed a share of the capacity, in proportion to its queue;
- *                            the image that is owed most is served next. (If the longest queue were
- *                            served first, a short one would wait for ever.)
+ *   in the order of arrival  each image is owed a share of the capacity, in proportion to its
+ *                            queue; the image that is owed most is served next. (If the longest
+ *                            queue were served first, a short one would wait for ever.)
  *   in turn                  one frame from each image
  *
  * Capacity that is not used while all queues are empty is lost. A consumer that publishes takes no

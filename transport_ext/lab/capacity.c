@@ -13,8 +13,7 @@ void rsti_lab_capacity_init(rsti_lab_capacity_t *capacity, const rsti_lab_spec_t
     int32_t consumer)
 {
     *capacity = (rsti_lab_capacity_t){.spec = spec, .consumer = consumer, .factor = 1.0};
-    /* Each consumer has its own random numbers, so a further receiver does not change the others.
-     * */
+    /* Own random numbers for each consumer: a further receiver does not change the others. */
     rsti_rng_init(&capacity->dice,
         (uint64_t)spec->run->seed * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)consumer + 1);
 }
