@@ -1,12 +1,15 @@
 /* H6: the cost of loss over real sockets on the loopback: goodput with and without loss, side by
- * side, and the latency of messages that do not fill the link.
+ * side, and how many bytes are sent again.
  *
- * RSTREAM_REPAIR=strict (make prove ARGS=repair) runs longer and requires 85 % at 1 % of loss;
- * otherwise the requirement is low, because the machine may be busy. */
+ * On a busy machine a repair waits for a thread to get a core, and nothing else about it changes.
+ * So the usual run requires what no load changes: the bytes sent again, as a share of those that
+ * arrived, and progress. RSTREAM_REPAIR=strict (make prove ARGS=repair) runs longer, on a quiet
+ * machine, and requires a share of the goodput. test_driver_repair shows the law in virtual time. */
+#include "protocol/command.h"
 #include "tests/system/transport.h"
 
 #define REPEATS_MAX 15
-#define TRIES_MAX 10
+#define COUNTERS_MAX 256
 #define MESSAGE 1376
 
 typedef struct pair_t {
@@ -105,8 +108,31 @@ static bool is_strict(void)
     return text != NULL && strcmp(text, "strict") == 0;
 }
 
-/* Median goodput with the faults, as a share of the goodput without; runs alternate. */
-static double share(const char *name, const char *const *faults, const char *parameters)
+/* A system counter of the driver, or -1. */
+static int64_t counted(const rst_driver_t *driver, int32_t id)
+{
+    static rst_counter_t counters[COUNTERS_MAX];
+    rst_tool_t *tool = NULL;
+    int64_t value = -1;
+    if (rst_tool_open(&tool, rst_driver_dir(driver)) < 0) {
+        return -1;
+    }
+    const int count = rst_tool_counters(tool, counters, COUNTERS_MAX);
+    for (int i = 0; i < count && i < COUNTERS_MAX; i++) {
+        value = counters[i].id == id ? counters[i].value : value;
+    }
+    rst_tool_close(tool);
+    return value;
+}
+
+typedef struct cost_t {
+    double share;  /* median goodput with the faults, as a share of the goodput without */
+    double resent; /* bytes sent again, as a share of the bytes sent */
+    int64_t naks;
+} cost_t;
+
+/* share 0: a stream failed. Runs with and without faults alternate. */
+static cost_t cost(const char *name, const char *const *faults, const char *parameters)
 {
     const int repeats = is_strict() ? REPEATS_MAX : 5;
     const int64_t ns = is_strict() ? 400 * INT64_C(1000000) : 100 * INT64_C(1000000);
@@ -114,9 +140,10 @@ static double share(const char *name, const char *const *faults, const char *par
     /* The fault interceptor is active in both: its own cost is not the cost of loss. */
     const char *none[] = {"fault-receive-data-loss=0.0000000001", NULL};
     pair_t quiet, noisy;
+    cost_t cost = {0};
     if (!pair_open(&quiet, "quiet", none, parameters)
         || !pair_open(&noisy, "noisy", faults, parameters)) {
-        return 0;
+        return cost;
     }
     (void)goodput(&quiet, ns / 2);
     (void)goodput(&noisy, ns / 2);
@@ -127,27 +154,28 @@ static double share(const char *name, const char *const *faults, const char *par
             / 2; /* before and after: changes of the machine's load cancel out */
         ratio[i] = whole[i] > 0 ? lossy[i] / whole[i] : 0;
     }
+    cost.resent = (double)counted(noisy.here, RSTI_SYSTEM_RETRANSMITTED_BYTES)
+        / (double)(counted(noisy.here, RSTI_SYSTEM_BYTES_SENT) + 1);
+    cost.naks = counted(noisy.there, RSTI_SYSTEM_NAKS_SENT);
     pair_close(&quiet);
     pair_close(&noisy);
-    const double middle = median(ratio, repeats);
-    fprintf(stderr, "repair: %s%s: %.0f MB/s without, %.0f MB/s with, ratio %.2f (%.2f to %.2f)\n",
-        name, parameters, median(whole, repeats) / 1e6, median(lossy, repeats) / 1e6, middle,
-        ratio[repeats / 4], ratio[repeats - 1 - repeats / 4]);
-    return middle;
+    cost.share = median(ratio, repeats);
+    fprintf(stderr,
+        "repair: %s%s: %.0f MB/s without, %.0f MB/s with, ratio %.2f (%.2f to %.2f), %.4f of the "
+        "bytes sent again, %" PRId64 " NAKs\n",
+        name, parameters, median(whole, repeats) / 1e6, median(lossy, repeats) / 1e6, cost.share,
+        ratio[repeats / 4], ratio[repeats - 1 - repeats / 4], cost.resent, cost.naks);
+    return cost;
 }
 
-/* A machine that is busy with other things delays repairs by more than they take: it gets several
- * tries. Repair that does not work reaches the share in none. */
-static bool reaches(const char *name, const char *const *faults, double strict, double usual)
+/* For each lost byte at most four or five are sent again. On a busy machine a NAK is repeated before
+ * its repair gets a core: up to three bytes were measured there. Strict: the goodput keeps its
+ * share, too. */
+static bool is_cheap(const char *name, const char *const *faults, double resent_max, double strict)
 {
-    const double wanted = is_strict() ? strict : usual;
-    const int tries = is_strict() ? 1 : TRIES_MAX;
-    for (int i = 0; i < tries; i++) {
-        if (share(name, faults, "|term-length=16m") >= wanted) {
-            return true;
-        }
-    }
-    return false;
+    const cost_t seen = cost(name, faults, "|term-length=16m");
+    return seen.share > 0 && seen.naks > 0 && seen.resent <= resent_max
+        && (!is_strict() || seen.share >= strict);
 }
 
 /* H6 */
@@ -156,18 +184,18 @@ TEST(one_percent)
     char seed[64];
     snprintf(seed, sizeof seed, "fault-seed=%" PRIu64, (check_seed() & 0xFFFFFF) | 1);
     const char *faults[] = {seed, "fault-receive-data-loss=0.01", NULL};
-    CHECK(reaches("1 % lost", faults, 0.85, 0.3));
+    CHECK(is_cheap("1 % lost", faults, 0.05, 0.85));
 }
 
 /* H6 */
 TEST(more)
 {
     const char *two[] = {"fault-seed=7", "fault-receive-data-loss=0.02", NULL};
-    CHECK(reaches("2 % lost", two, 0.7, 0.05));
+    CHECK(is_cheap("2 % lost", two, 0.1, 0.7));
     const char *reorder[] = {"fault-seed=7", "fault-receive-data-reorder=0.01", NULL};
-    CHECK(reaches("1 % reordered", reorder, 0.7, 0.05));
+    CHECK(is_cheap("1 % reordered", reorder, 0.05, 0.7));
     const char *twenty[] = {"fault-seed=7", "fault-receive-data-loss=0.2", NULL};
-    CHECK(reaches("20 % lost", twenty, 0.1, 0.01));
+    CHECK(is_cheap("20 % lost", twenty, 0.8, 0.1));
 }
 
 CHECK_MAIN(RUN(one_percent), RUN(more))
