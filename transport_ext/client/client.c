@@ -151,7 +151,12 @@ static int init_regions(rst_client_t *client)
     }
     if (result == 0) {
         client->client_id = rsti_mpsc_rb_next_correlation_id(&client->to_driver);
-        result = init_wake(client);
+        result = client->client_id > 0
+            ? init_wake(client)
+            : RST_SET_ERR(RST_ECORRUPT,
+                  "media driver in %s: the counter of correlation ids in cnc.dat is not positive; "
+                  "another process wrote it: start the driver anew",
+                  client->dir);
     }
     return result;
 }

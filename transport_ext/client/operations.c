@@ -240,15 +240,13 @@ static int64_t choose_session_id(rst_client_t *client, rsti_pending_t *pending)
     const int32_t state = rsti_client_state_now(client);
     int64_t result = rsti_client_state_error(client, state);
     if (state == RST_CLIENT_OPEN) {
-        pending->correlation_id = rsti_mpsc_rb_next_correlation_id(&client->to_driver);
-        result = rsti_hash_map_put(&client->pending, pending->correlation_id, pending);
+        result = rsti_pending_register(client, pending);
     }
     pthread_mutex_unlock(&client->lock);
     if (result < 0) {
         rsti_pending_free(pending);
-        return result;
     }
-    return pending->correlation_id;
+    return result;
 }
 
 RST_API int64_t rst_client_next_session_id(rst_client_t *client, int32_t stream_id)

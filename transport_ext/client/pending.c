@@ -49,6 +49,21 @@ void rsti_pending_free(rsti_pending_t *pending)
 
 /* ---- asking ---- */
 
+int64_t rsti_pending_register(rst_client_t *client, rsti_pending_t *pending)
+{
+    const int64_t id = rsti_mpsc_rb_next_correlation_id(&client->to_driver);
+    /* Every process with access to the directory can write this counter. */
+    if (id <= 0 || rsti_hash_map_get(&client->pending, id) != NULL) {
+        return RST_SET_ERR(RST_ECORRUPT,
+            "media driver in %s: the counter of correlation ids in cnc.dat has the value %" PRId64
+            ", which is %s; another process wrote it: start the driver anew",
+            client->dir, id, id <= 0 ? "not positive" : "in use");
+    }
+    const int result = rsti_hash_map_put(&client->pending, id, pending);
+    pending->correlation_id = id;
+    return result < 0 ? result : id;
+}
+
 static int64_t ask_locked(rst_client_t *client, rsti_pending_t *pending,
     const rsti_command_t *command)
 {
@@ -56,16 +71,15 @@ static int64_t ask_locked(rst_client_t *client, rsti_pending_t *pending,
     if (state != RST_CLIENT_OPEN) {
         return rsti_client_state_error(client, state);
     }
-    pending->correlation_id = rsti_mpsc_rb_next_correlation_id(&client->to_driver);
-    rsti_command_t sent = *command;
-    sent.correlation_id = pending->correlation_id;
-    int result = rsti_hash_map_put(&client->pending, pending->correlation_id, pending);
-    if (result < 0) {
-        return result;
+    const int64_t id = rsti_pending_register(client, pending);
+    if (id < 0) {
+        return id;
     }
-    result = rsti_client_send(client, &sent);
+    rsti_command_t sent = *command;
+    sent.correlation_id = id;
+    const int result = rsti_client_send(client, &sent);
     if (result < 0) {
-        (void)rsti_hash_map_remove(&client->pending, pending->correlation_id);
+        (void)rsti_hash_map_remove(&client->pending, id);
         return result;
     }
     const int32_t count = rsti_load_relaxed_i32(&client->pending_count);
@@ -74,7 +88,7 @@ static int64_t ask_locked(rst_client_t *client, rsti_pending_t *pending,
         /* the conductor looks more often while an answer is awaited */
         rsti_client_kick_conductor(client);
     }
-    return pending->correlation_id;
+    return id;
 }
 
 int64_t rsti_client_ask(rst_client_t *client, rsti_pending_t *pending,

@@ -200,6 +200,34 @@ TEST(refused_command)
     end();
 }
 
+static rsti_rb_trailer_t *ring_trailer(void)
+{
+    return fake.ring.rb.trailer;
+}
+
+/* Any process with access to the directory can write the counter of correlation ids. */
+TEST(a_forged_correlation_id_is_refused)
+{
+    CHECK(begin("forged"));
+    const int64_t before = rst_client_add_subscription(client, "aeron:ipc", 7);
+    CHECK(before > 0);
+    const int64_t forged[] = {-5, INT64_MIN, 0, before};
+    for (size_t i = 0; i < sizeof forged / sizeof forged[0]; i++) {
+        rsti_store_release_i64(&ring_trailer()->correlation_counter, forged[i]);
+        CHECK_EQ(rst_client_add_subscription(client, "aeron:ipc", 8), -RST_ECORRUPT);
+        CHECK(strstr(rst_last_error_text(), "correlation ids") != NULL);
+    }
+    CHECK_EQ(fake_await(client, before), 1);
+    rst_client_t *second = NULL;
+    rst_client_params_t params;
+    rst_client_params_init(&params);
+    params.dir = fake.dir;
+    rsti_store_release_i64(&ring_trailer()->correlation_counter, -7);
+    CHECK_EQ(rst_client_open(&second, &params), -RST_ECORRUPT);
+    CHECK(second == NULL);
+    end();
+}
+
 /* M1, M2 */
 TEST(answer_takes_time)
 {
@@ -580,7 +608,7 @@ TEST(directories)
 CHECK_MAIN(RUN(open_without_driver), RUN(open_beside_dead_driver),
     RUN(open_beside_a_partly_written_file), RUN(open_waits_for_a_starting_driver),
     RUN(open_beside_a_stale_driver), RUN(long_names_are_cut), RUN(hello_and_heartbeat),
-    RUN(refused_command), RUN(answer_takes_time), RUN(cancelled), RUN(impossible_answers),
-    RUN(lapped), RUN(driver_dies), RUN(driver_shuts_down), RUN(driver_is_replaced),
-    RUN(client_timed_out), RUN(heartbeat_counter_taken_away), RUN(handles_outlive_the_client),
-    RUN(forked), RUN(tools), RUN(directories))
+    RUN(refused_command), RUN(a_forged_correlation_id_is_refused), RUN(answer_takes_time),
+    RUN(cancelled), RUN(impossible_answers), RUN(lapped), RUN(driver_dies), RUN(driver_shuts_down),
+    RUN(driver_is_replaced), RUN(client_timed_out), RUN(heartbeat_counter_taken_away),
+    RUN(handles_outlive_the_client), RUN(forked), RUN(tools), RUN(directories))
