@@ -51,7 +51,8 @@ rsti_pending_t *rsti_pending_create(const rst_client_t *client, rsti_pending_kin
 void rsti_pending_free(rsti_pending_t *pending);
 
 /* Enters the pending into client->pending under a new correlation id and returns that id, which is
- * positive. Negative with a trail: the pending stays the caller's. The caller holds client->lock. */
+ * positive. Negative with a trail: the pending stays the caller's. The caller holds client->lock.
+ */
 int64_t rsti_pending_register(rst_client_t *client, rsti_pending_t *pending);
 /* Sends the command under a new correlation id and returns that id. Owns the pending from now on,
  * also after an error. Negative with a trail. Takes client->lock. */

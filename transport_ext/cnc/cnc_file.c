@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -241,7 +240,7 @@ int rsti_cnc_open(rsti_cnc_t *cnc, const char *dir, bool read_only)
     rsti_cnc_header_t header = {.cnc_version = 0};
     result = check_mapping(base, (size_t)length, path, &header);
     if (result != 0) {
-        munmap(base, (size_t)length);
+        (void)rsti_file_unmap(base, (size_t)length);
         return result;
     }
     set_regions(cnc, base, (size_t)length, &header);
@@ -264,9 +263,7 @@ bool rsti_cnc_is_replaced(const rsti_cnc_t *cnc, const char *dir)
 
 void rsti_cnc_close(rsti_cnc_t *cnc)
 {
-    if (cnc->base != NULL) {
-        munmap(cnc->base, cnc->length);
-    }
+    (void)rsti_file_unmap(cnc->base, cnc->length);
     memset(cnc, 0, sizeof *cnc);
 }
 

@@ -2,6 +2,7 @@
 #include "cnc/files.h"
 
 #include "cnc/driver_dir.h"
+#include "cnc/map_guard.h"
 #include "util/error.h"
 
 #include <errno.h>
@@ -117,7 +118,17 @@ int rsti_file_map(int fd, size_t length, bool read_only, const char *path, uint8
         return RST_SET_ERRNO("mapping %zu bytes of %s", length, path);
     }
     *base = mapped;
+    rsti_map_guard_add(*base, length, read_only);
     return 0;
+}
+
+int rsti_file_unmap(uint8_t *base, size_t length)
+{
+    if (base == NULL) {
+        return 0;
+    }
+    rsti_map_guard_remove(base);
+    return munmap(base, length) == 0 ? 0 : RST_SET_ERRNO("unmapping %zu bytes", length);
 }
 
 int64_t rsti_file_length(int fd, const char *path)

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 _Static_assert(sizeof(((rsti_log_file_t *)0)->path) == RSTI_PATH_MAX, "paths of logs");
@@ -91,9 +90,7 @@ int rsti_log_file_create(rsti_log_file_t *file, const char *dir, const char *kin
     }
     if (result != 0) {
         RST_APPEND_ERR("creating %s", file->path);
-        if (base != NULL) {
-            munmap(base, (size_t)length);
-        }
+        (void)rsti_file_unmap(base, (size_t)length);
         unlink(file->path);
         file->path[0] = '\0';
         memset(&file->log, 0, sizeof file->log);
@@ -231,7 +228,7 @@ int rsti_log_file_open(rsti_log_file_t *file, const char *dir, const char *path,
         result = rsti_log_init(&file->log, base, (size_t)length);
         if (result != 0) {
             RST_APPEND_ERR("mapping %s", file->path);
-            munmap(base, (size_t)length);
+            (void)rsti_file_unmap(base, (size_t)length);
             memset(&file->log, 0, sizeof file->log);
         }
     }
@@ -241,8 +238,8 @@ int rsti_log_file_open(rsti_log_file_t *file, const char *dir, const char *path,
 int rsti_log_file_close(rsti_log_file_t *file, bool remove)
 {
     if (file->log.base != NULL) {
-        if (munmap(file->log.base, file->log.length) != 0) {
-            return RST_SET_ERRNO("unmapping %s", file->path);
+        if (rsti_file_unmap(file->log.base, file->log.length) < 0) {
+            return RST_APPEND_ERR("unmapping %s", file->path);
         }
         memset(&file->log, 0, sizeof file->log);
     }

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 int rsti_loss_report_file_create(rsti_loss_report_file_t *file, const char *dir, int64_t length,
@@ -84,8 +83,6 @@ int rsti_loss_report_file_open(rsti_loss_report_file_t *file, const char *dir)
 
 void rsti_loss_report_file_close(rsti_loss_report_file_t *file)
 {
-    if (file->base != NULL) {
-        munmap(file->base, file->length);
-    }
+    (void)rsti_file_unmap(file->base, file->length);
     memset(file, 0, sizeof *file);
 }

@@ -190,6 +190,8 @@ int rsti_agent_start(rsti_agent_runner_t *runner)
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
+    /* A blocked SIGBUS ends the process. cnc/map_guard.h handles it. */
+    (void)sigdelset(&all, SIGBUS);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     const int result = create_thread(runner);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

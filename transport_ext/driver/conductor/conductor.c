@@ -7,6 +7,7 @@
 #include "driver/conductor/client_counters.h"
 #include "driver/conductor/client_liveness.h"
 #include "driver/conductor/clients.h"
+#include "driver/conductor/damaged_files.h"
 #include "driver/conductor/destinations.h"
 #include "driver/conductor/eviction.h"
 #include "driver/conductor/image_create.h"
@@ -339,6 +340,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
         rsti_lower_deadline(next_deadline_ns, now_ns + ROOM_POLL_NS);
     }
     rsti_reresolutions_poll(driver, now_ns, next_deadline_ns);
+    rsti_damaged_files_check(driver);
     rsti_images_rebuild(driver, now_ns, next_deadline_ns);
     rsti_publications_update(driver, now_ns);
     if (now_ns >= conductor->evictions_due_ns) {

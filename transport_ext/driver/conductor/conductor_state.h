@@ -43,6 +43,7 @@ struct rsti_conductor_t {
     int64_t next_receiver_id;
     int32_t wildcard_count;
     rsti_port_manager_t sender_ports, receiver_ports;
+    int64_t files_damaged; /* rsti_map_guard_damaged() of the last pass */
     int32_t closing_count; /* endpoints that their agent has not released yet */
     bool has_responses;
     /* a name look-up runs in its thread; it does not keep the conductor awake */

@@ -290,16 +290,24 @@ static void update_draining(rst_driver_t *driver, rsti_network_publication_t *pu
     }
 }
 
+void rsti_network_publication_abort(rst_driver_t *driver, rsti_network_publication_t *publication,
+    const char *why)
+{
+    const int64_t snd_pos = rsti_load_acquire_i64(&publication->position);
+    rsti_publication_abort(driver, &publication->base, snd_pos, why);
+    rsti_store_release_i32(&publication->is_revoked_shared, 1);
+    rsti_store_release_i64(&publication->end_position, snd_pos);
+    rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
+}
+
 void rsti_network_publication_update(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t now_ns)
 {
     rsti_publication_t *base = &publication->base;
     const int64_t snd_pos = rsti_load_acquire_i64(&publication->position);
     if (base->life <= RSTI_LIFE_DRAINING && rsti_load_acquire_i32(&publication->is_corrupt)) {
-        rsti_publication_abort(driver, base, snd_pos, "the log holds an impossible frame there");
-        rsti_store_release_i32(&publication->is_revoked_shared, 1);
-        rsti_store_release_i64(&publication->end_position, snd_pos);
-        rsti_driver_wake_agent(driver, RSTI_AGENT_SENDER);
+        rsti_network_publication_abort(driver, publication,
+            "the log holds an impossible frame there");
         return;
     }
     if (base->life == RSTI_LIFE_ACTIVE) {

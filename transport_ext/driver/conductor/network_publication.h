@@ -13,6 +13,9 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
 /* The sender must have released the publication. */
 void rsti_network_publication_destroy(rst_driver_t *driver,
     rsti_network_publication_t *publication);
+/* Ends the stream at the sender's position, see rsti_publication_abort. */
+void rsti_network_publication_abort(rst_driver_t *driver, rsti_network_publication_t *publication,
+    const char *why);
 /* Each pass: updates the position counter and the limit. */
 void rsti_network_publication_update(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t now_ns);

@@ -35,7 +35,7 @@ static int64_t do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
         (void)pthread_sigmask(SIG_SETMASK, NULL, &mask);
         rsti_store_release_i32(&worker->are_signals_blocked,
             sigismember(&mask, SIGINT) == 1 && sigismember(&mask, SIGTERM) == 1
-                && sigismember(&mask, SIGPIPE) == 1);
+                && sigismember(&mask, SIGPIPE) == 1 && sigismember(&mask, SIGBUS) == 0);
     }
     int64_t sleep_ns = rsti_load_relaxed_i64(&worker->sleep_ns);
     *next_deadline_ns = rsti_saturating_add_i64(now_ns, sleep_ns);

@@ -4,7 +4,8 @@
  * On a busy machine a repair waits for a thread to get a core, and nothing else about it changes.
  * So the usual run requires what no load changes: the bytes sent again, as a share of those that
  * arrived, and progress. RSTREAM_REPAIR=strict (make prove ARGS=repair) runs longer, on a quiet
- * machine, and requires a share of the goodput. test_driver_repair shows the law in virtual time. */
+ * machine, and requires a share of the goodput. test_driver_repair shows the law in virtual time.
+ */
 #include "protocol/command.h"
 #include "tests/system/transport.h"
 
@@ -168,9 +169,9 @@ static cost_t cost(const char *name, const char *const *faults, const char *para
     return cost;
 }
 
-/* For each lost byte at most four or five are sent again. On a busy machine a NAK is repeated before
- * its repair gets a core: up to three bytes were measured there. Strict: the goodput keeps its
- * share, too. */
+/* For each lost byte at most four or five are sent again. On a busy machine a NAK is repeated
+ * before its repair gets a core: up to three bytes were measured there. Strict: the goodput keeps
+ * its share, too. */
 static bool is_cheap(const char *name, const char *const *faults, double resent_max, double strict)
 {
     const cost_t seen = cost(name, faults, "|term-length=16m");
