@@ -343,8 +343,9 @@ static int udp_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *data
     }
     for (int i = 0; i < received; i++) {
         const struct mmsghdr *message = &socket->receiving.messages[i];
-        /* A truncated datagram is delivered empty: the first gate counts it as invalid. */
-        datagrams[i].length = (message->msg_hdr.msg_flags & MSG_TRUNC) != 0 ? 0 : message->msg_len;
+        const bool is_valid = (message->msg_hdr.msg_flags & MSG_TRUNC) == 0
+            && rsti_netaddr_port(&datagrams[i].address) != 0;
+        datagrams[i].length = is_valid ? message->msg_len : 0;
     }
     tell_tap(socket, datagrams, received, false);
     return received > 0 ? received : 0;

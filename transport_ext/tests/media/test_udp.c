@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -315,6 +316,38 @@ TEST(datagrams_are_counted)
     rsti_media_udp_count(&media, NULL, NULL);
 }
 
+static void udp_header(uint8_t *packet, uint16_t port, size_t length)
+{
+    const uint16_t fields[4] = {0, htons(port), htons((uint16_t)length), 0};
+    memcpy(packet, fields, sizeof fields);
+}
+
+/* No answer can be sent to port 0: without this each one would end in the error log. */
+TEST(datagram_from_port_0_is_handed_on_empty)
+{
+    const int raw = socket(AF_INET, SOCK_RAW, IPPROTO_UDP);
+    if (raw < 0) {
+        CHECK_EQ(errno, EPERM); /* only a privileged process can forge a source port */
+        return;
+    }
+    const rsti_socket_params_t any = params_for("127.0.0.1:0", NULL);
+    rsti_socket_t *receiver = open_socket(&any);
+    CHECK(receiver != NULL);
+    struct sockaddr_storage to;
+    media.table->local_address(media.arg, receiver, &to);
+    uint8_t packet[8 + 32] = {0};
+    udp_header(packet, rsti_netaddr_port(&to), sizeof packet);
+    CHECK_EQ(sendto(raw, packet, sizeof packet, 0, (struct sockaddr *)&to,
+                 sizeof(struct sockaddr_in)),
+        (ssize_t)sizeof packet);
+    CHECK(wait_readable(receiver));
+    reset_slots(SLOT_SIZE);
+    CHECK_EQ(media.table->receive(media.arg, receiver, slots, SLOTS), 1);
+    CHECK_EQ(slots[0].length, 0);
+    media.table->close(media.arg, receiver);
+    close(raw);
+}
+
 int main(int argc, char **argv)
 {
     static const check_case_t cases[] = {
@@ -325,6 +358,7 @@ int main(int argc, char **argv)
         RUN(refusals_are_swallowed),
         RUN(first_datagram_after_a_refusal_arrives),
         RUN(cut_datagram_is_handed_on_empty),
+        RUN(datagram_from_port_0_is_handed_on_empty),
         RUN(full_send_buffer_takes_fewer),
         RUN(errors_name_the_address),
         RUN(datagrams_are_counted),
