@@ -55,6 +55,10 @@ _ALIVE: Final = 2
 _POLL_S: Final = 0.005
 #: After our program has ended, wait this long for the other driver that made it exit.
 _LOSER_S: Final = 1.0
+#: Soft limits of open files, file size, CPU time and memory become the hard ones.
+_RAISE_LIMITS: Final = (
+    'for limit in n f t v; do ulimit -S -$limit "$(ulimit -H -$limit)" || :; done 2>/dev/null; '
+)
 #: One of these stands in the text of a driver that found the directory in use.
 _IN_USE: Final = ("has directory", "made and removed again")
 
@@ -195,12 +199,12 @@ def _spawn(arguments: list[str], write_fd: int, log: str | os.PathLike[str] | No
     """
     with contextlib.ExitStack() as stack:
         output = write_fd if log is None else stack.enter_context(open(log, "ab"))
-        # Variables for Aeron's programs must not configure the driver of a user's own streams.
+        # The driver serves every later process too. It must not depend on which one came first.
         environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("AERON_")
+            name: value for name, value in os.environ.items() if name.startswith("RSTREAM_")
         }
         shell = subprocess.run(
-            ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *arguments],
+            ["/bin/sh", "-c", _RAISE_LIMITS + '"$@" >&2 & echo $!', "sh", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=output,

@@ -163,6 +163,35 @@ def test_aeron_variables_do_not_reach_the_shared_driver(driver_dir: str) -> None
     os.kill(_core.driver_info(driver_dir)[0], signal.SIGTERM)
 
 
+def test_shared_driver_does_not_depend_on_its_first_user(driver_dir: str) -> None:
+    code = (
+        "import resource, sys, rstream;"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1];"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard));"
+        "rstream.driver.ensure_driver(sys.argv[1], timeout_s=30); print(hard)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, driver_dir],
+        env=os.environ | {"MY_SECRET": "swordfish"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    pid = _core.driver_info(driver_dir)[0]
+    try:
+        files = [
+            line.split()[3:5]
+            for line in Path(f"/proc/{pid}/limits").read_text().splitlines()
+            if line.startswith("Max open files")
+        ]
+        assert files == [[done.stdout.strip()] * 2]
+        assert b"swordfish" not in Path(f"/proc/{pid}/environ").read_bytes()
+        assert os.readlink(f"/proc/{pid}/cwd") == "/"
+    finally:
+        os.kill(pid, signal.SIGTERM)
+
+
 def test_clean_leaves_a_living_driver_alone(driver_dir: str) -> None:
     with rstream.Driver(dir=driver_dir):
         done = run("driver", "--clean", "--dir", driver_dir)

@@ -217,7 +217,7 @@ int rsti_cnc_open(rsti_cnc_t *cnc, const char *dir, bool read_only)
         return fd;
     }
     uint8_t *base = NULL;
-    const int64_t length = rsti_file_length(fd, path);
+    const int64_t length = rsti_file_length(fd, read_only, path);
     int result = length < 0 ? (int)length : 0;
     struct stat status;
     if (result == 0 && fstat(fd, &status) != 0) {

@@ -62,6 +62,19 @@ bool rsti_dir_is_drivers(int dir_fd, char *stranger, size_t size)
     return has_marker || !has_stranger;
 }
 
+/* "<number>.logbuffer" or "<number>.<number>", the names of logs and of wake-up FIFOs. */
+static bool is_made_name(const char *name)
+{
+    const size_t digits = strspn(name, "0123456789");
+    const char *rest = name + digits;
+    if (digits == 0 || *rest != '.') {
+        return false;
+    }
+    rest++;
+    return strcmp(rest, "logbuffer") == 0
+        || (rest[0] != '\0' && rest[strspn(rest, "0123456789")] == '\0');
+}
+
 static int32_t empty_subdir(int dir_fd, const char *name)
 {
     DIR *stream = rsti_dir_read(dir_fd, name);
@@ -71,7 +84,7 @@ static int32_t empty_subdir(int dir_fd, const char *name)
     int32_t removed = 0;
     const struct dirent *entry;
     while ((entry = readdir(stream)) != NULL) {
-        if (!is_dot(entry->d_name) && unlinkat(dirfd(stream), entry->d_name, 0) == 0) {
+        if (is_made_name(entry->d_name) && unlinkat(dirfd(stream), entry->d_name, 0) == 0) {
             removed++;
         }
     }

@@ -259,7 +259,12 @@ static int make_subdirs(const char *dir, int dir_fd)
 {
     static const char *const names[] = {RSTI_PUBLICATIONS_DIR, RSTI_IMAGES_DIR, RSTI_WAKE_DIR};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (mkdirat(dir_fd, names[i], 0700) != 0) {
+        struct stat status;
+        /* One that holds files of another program was not removed. */
+        const bool is_there = mkdirat(dir_fd, names[i], 0700) == 0
+            || (errno == EEXIST && fstatat(dir_fd, names[i], &status, AT_SYMLINK_NOFOLLOW) == 0
+                && S_ISDIR(status.st_mode) && status.st_uid == geteuid());
+        if (!is_there) {
             return RST_SET_ERRNO("making %s/%s", dir, names[i]);
         }
     }

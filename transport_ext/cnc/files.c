@@ -131,7 +131,7 @@ int rsti_file_unmap(uint8_t *base, size_t length)
     return munmap(base, length) == 0 ? 0 : RST_SET_ERRNO("unmapping %zu bytes", length);
 }
 
-int64_t rsti_file_length(int fd, const char *path)
+int64_t rsti_file_length(int fd, bool any_owner, const char *path)
 {
     struct stat status;
     if (fstat(fd, &status) != 0) {
@@ -139,6 +139,11 @@ int64_t rsti_file_length(int fd, const char *path)
     }
     if (!S_ISREG(status.st_mode)) {
         return RST_SET_ERR(RST_ECORRUPT, "%s is not a regular file", path);
+    }
+    if (!any_owner && status.st_uid != geteuid()) {
+        return RST_SET_ERR(RST_EACCESS,
+            "%s belongs to user %u, not to %u: remove it, and chmod 700 its directory", path,
+            (unsigned)status.st_uid, (unsigned)geteuid());
     }
     return (int64_t)status.st_size;
 }

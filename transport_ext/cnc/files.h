@@ -33,8 +33,9 @@ int rsti_file_reserve(int fd, int64_t offset, int64_t length, const char *path, 
 int rsti_file_map(int fd, size_t length, bool read_only, const char *path, uint8_t **base);
 /* 0 or -RST_ESYS with a trail. base NULL: nothing. */
 int rsti_file_unmap(uint8_t *base, size_t length);
-/* The length of a regular file. -RST_ECORRUPT: it is no regular file; -RST_ESYS. */
-int64_t rsti_file_length(int fd, const char *path);
+/* The length of a regular file. -RST_ECORRUPT: it is no regular file; -RST_EACCESS: it belongs to
+ * another user, who may have put it into a directory that the group may write; -RST_ESYS. */
+int64_t rsti_file_length(int fd, bool any_owner, const char *path);
 
 /* dir_clean.c: removes the files of a driver and returns how many. keep_subdirs leaves the emptied
  * sub-directories. The lock file stays. */

@@ -16,7 +16,7 @@ int rsti_frame_log_file_open(rsti_frame_log_file_t *file, const char *path, int6
     if (fd < 0) {
         return RST_SET_ERRNO("opening the frame log %s", path);
     }
-    const int64_t length = rsti_file_length(fd, path);
+    const int64_t length = rsti_file_length(fd, true, path);
     if (length < 0) {
         close(fd);
         return (int)length;

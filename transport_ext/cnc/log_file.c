@@ -214,7 +214,7 @@ int rsti_log_file_open(rsti_log_file_t *file, const char *dir, const char *path,
         return fd;
     }
     uint8_t *base = NULL;
-    const int64_t length = rsti_file_length(fd, file->path);
+    const int64_t length = rsti_file_length(fd, false, file->path);
     result = length < 0 ? (int)length : 0;
     if (result == 0 && length < RSTI_PARTITIONS * RSTI_TERM_MIN_LENGTH + RSTI_LOG_METADATA_LENGTH) {
         result = RST_SET_ERR(RST_ECORRUPT, "%s has %lld bytes: too short for a log", file->path,

@@ -66,7 +66,7 @@ int rsti_loss_report_file_open(rsti_loss_report_file_t *file, const char *dir)
     if (fd < 0) {
         return fd;
     }
-    const int64_t length = rsti_file_length(fd, path);
+    const int64_t length = rsti_file_length(fd, true, path);
     int result = length < 0 ? (int)length : 0;
     if (result == 0 && (length == 0 || length > INT32_MAX)) {
         result = RST_SET_ERR(RST_ECORRUPT, "%s has %lld bytes", path, (long long)length);

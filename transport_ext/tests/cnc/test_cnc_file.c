@@ -232,6 +232,13 @@ TEST(no_links_no_fifos_no_foreign_directories)
     CHECK_EQ(rename(real, path), 0);
     CHECK_EQ(rsti_cnc_open(&cnc, dir, false), 0); /* as Aeron makes its directory */
     rsti_cnc_close(&cnc);
+    if (geteuid() == 0) {
+        /* A member of the group can put a file of his own there. */
+        CHECK_EQ(chown(path, 12345, 12345), 0);
+        CHECK_EQ(rsti_cnc_open(&cnc, dir, false), -RST_EACCESS);
+        CHECK(strstr(rst_last_error_text(), "12345") != NULL);
+        CHECK_EQ(chown(path, 0, 0), 0);
+    }
     CHECK_EQ(chmod(dir, 0777), 0);
     CHECK_EQ(rsti_cnc_open(&cnc, dir, false), -RST_EACCESS);
     CHECK_EQ(rsti_cnc_open(&cnc, dir, true), 0); /* looking is allowed */

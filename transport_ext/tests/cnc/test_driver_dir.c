@@ -208,6 +208,36 @@ TEST(clean_counts_what_it_removes)
     CHECK(access(dir, F_OK) != 0);
 }
 
+TEST(clean_leaves_files_that_no_driver_makes)
+{
+    static const char *const kept[] = {
+        "publications/notes.txt", "images/7.logbuffer.bak", "wake/.logbuffer", "wake/8.", "mine"};
+    char dir[512];
+    int32_t removed = 0;
+    int lock_fd = -1;
+    temp_path(dir, sizeof dir, "shared");
+    const pid_t child = start_driver(dir);
+    CHECK(child > 0);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        touch(dir, kept[i]);
+    }
+    touch(dir, "publications/1.logbuffer");
+    touch(dir, "wake/1.0");
+    kill_driver(child);
+    CHECK_EQ(rsti_driver_dir_clean(dir, TIMEOUT_MS, NOW_MS, &removed), 0);
+    CHECK_EQ(removed, 3);
+    CHECK(!exists(dir, "publications/1.logbuffer") && !exists(dir, "wake/1.0"));
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        CHECK(exists(dir, kept[i]));
+    }
+    char path[600];
+    path_join(path, sizeof path, dir, "mine");
+    CHECK_EQ(unlink(path), 0); /* the next driver can live beside the others */
+    CHECK_EQ(rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS, &lock_fd), 0);
+    rsti_driver_dir_release(dir, lock_fd, true);
+    CHECK(exists(dir, "publications/notes.txt"));
+}
+
 /* A process that probes in a tight loop must not make a starting driver fail. */
 TEST(askers_do_not_disturb_a_start)
 {
@@ -515,9 +545,9 @@ TEST(default_directory)
 TEMP_DIR_MAIN(RUN(acquire_makes_a_private_directory),
     RUN(release_without_removal_leaves_a_dead_driver),
     RUN(kill_is_seen_at_once_and_the_next_driver_takes_over), RUN(clean_counts_what_it_removes),
-    RUN(askers_do_not_disturb_a_start), RUN(racing_starters_exclude_each_other),
-    RUN(forked_child_lets_go_of_the_lock), RUN(foreign_driver_is_seen_by_its_heartbeat),
-    RUN(ended_foreign_driver_is_dead), RUN(error_log_is_saved_beside),
-    RUN(other_directories_are_refused), RUN(cleaning_follows_no_links),
-    RUN(release_leaves_a_successor_alone), RUN(hostile_cnc_does_not_confuse_a_probe),
-    RUN(default_directory))
+    RUN(clean_leaves_files_that_no_driver_makes), RUN(askers_do_not_disturb_a_start),
+    RUN(racing_starters_exclude_each_other), RUN(forked_child_lets_go_of_the_lock),
+    RUN(foreign_driver_is_seen_by_its_heartbeat), RUN(ended_foreign_driver_is_dead),
+    RUN(error_log_is_saved_beside), RUN(other_directories_are_refused),
+    RUN(cleaning_follows_no_links), RUN(release_leaves_a_successor_alone),
+    RUN(hostile_cnc_does_not_confuse_a_probe), RUN(default_directory))
