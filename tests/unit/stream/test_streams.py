@@ -355,6 +355,7 @@ def test_fail_ends_a_subscriber_that_is_too_slow(driver_dir, name):
         assert sub.poll() == [0, 1, 2, 3, 4]
         with pytest.raises(SlowConsumer, match="5 items wait already") as raised:
             sub.poll()
+        assert str(raised.value).startswith(f"stream {name!r} on aeron:ipc")
         assert (raised.value.stream_id, "aeron:ipc" in raised.value.channel) == (
             stream.stream_id_of(name),
             True,
