@@ -426,7 +426,7 @@ def test_an_offer_distinguishes_rate_from_window(driver_dir, name, channel):
                 pub.send(bytes(1000), timeout_s=0.001)
         assert caught.value.held_by == "rate"
         pub.set_rate(rate.Unlimited())
-        until(lambda: pub.offer(bytes(1000)) == rstream.BACK_PRESSURED)  # nobody reads
+        until(lambda: pub.offer(bytes(1000)) == rstream.BACK_PRESSURED)  # no reader polls
         assert not pub.is_rate_limited
         with pytest.raises(BackPressured, match="readers") as caught:
             for _ in range(100):
