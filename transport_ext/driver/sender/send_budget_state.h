@@ -1,6 +1,6 @@
-/* send_budget_state.h: the budgets that a unicast receiver has granted: one for the connection, kept
- * at the send endpoint, and one for each stream, kept at the publication. Written by send_budget.c
- * alone. */
+/* send_budget_state.h: the budgets that a unicast receiver has granted: one for the connection,
+ * kept at the send endpoint, and one for each stream, kept at the publication. Written by
+ * send_budget.c alone. */
 #ifndef RSTI_DRIVER_SENDER_SEND_BUDGET_STATE_H
 #define RSTI_DRIVER_SENDER_SEND_BUDGET_STATE_H
 
