@@ -241,16 +241,19 @@ static inline void harness_at_exit(void)
 /* CTest kills a test at its time limit, which then removes nothing: a later test does. */
 static inline void harness_remove_left_dirs(void)
 {
+    static const char prefix[] = "rstream-driver-test-";
     DIR *shared_memory = opendir("/dev/shm");
     const struct dirent *entry;
     while (shared_memory != NULL && (entry = readdir(shared_memory)) != NULL) {
-        char name[128];
-        int pid = 0, number = 0;
-        if (sscanf(entry->d_name, "rstream-driver-test-%d-%d", &pid, &number) != 2 || pid <= 0) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) {
             continue;
         }
+        char name[128];
+        char *end;
+        const int pid = (int)strtol(entry->d_name + strlen(prefix), &end, 10);
+        const int number = *end == '-' ? (int)strtol(end + 1, NULL, 10) : 0;
         harness_dir(name, sizeof name, pid, number);
-        if (strcmp(name + strlen("/dev/shm/"), entry->d_name) == 0 && kill(pid, 0) != 0
+        if (strcmp(name + strlen("/dev/shm/"), entry->d_name) == 0 && pid > 0 && kill(pid, 0) != 0
             && errno == ESRCH) {
             harness_remove_dir(pid, number);
         }
