@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from typing import TYPE_CHECKING, Final, Self
 
 from rstream import _core
@@ -41,9 +40,9 @@ from rstream._handles import (
 )
 from rstream._publication import Publication
 from rstream._subscription import Subscription
+from rstream._unclosed import call_site, warn_unclosed
 from rstream.config import ClientConfig
 from rstream.driver import (
-    call_site,
     ensure_driver,
     resolve_dir,
     unwatch,
@@ -116,7 +115,7 @@ class Client:
         start_driver: bool | None = None,
         driver_config: DriverConfig | None = None,
     ) -> None:
-        self._where = call_site()
+        self._made_at = call_site()
         self.config: ClientConfig = config or ClientConfig()
         path = resolve_dir(dir)
         timeout_s = self.config.driver_timeout_s
@@ -301,12 +300,7 @@ class Client:
     def __del__(self) -> None:
         # In a forked child this is the parent's client.
         if getattr(self, "_open_pid", 0) == os.getpid():
-            warnings.warn(
-                f"unclosed rstream client {self.client_id} in {self.dir}, made at {self._where}",
-                ResourceWarning,
-                stacklevel=2,
-                source=self,
-            )
+            warn_unclosed(self, self._made_at)
             self._open_pid = 0
 
     def __repr__(self) -> str:

@@ -16,14 +16,13 @@ import contextlib
 import os
 import select
 import subprocess
-import sys
 import time
-import warnings
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rstream import _core
+from rstream._unclosed import call_site, warn_unclosed
 from rstream.config import DriverConfig, DriverSettings
 from rstream.errors import (
     BY_CODE,
@@ -281,15 +280,6 @@ def unwatch(one: _Closable) -> None:
     _open_drivers.discard(one)
 
 
-def call_site() -> str:
-    """File and line of the code that called into this package."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    here = str(Path(__file__).parent)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
 class Driver:
     """An embedded media driver: its agents are threads of this process.
 
@@ -316,7 +306,7 @@ class Driver:
         config: DriverConfig | None = None,
         **settings: Unpack[DriverSettings],
     ) -> None:
-        self._where = call_site()
+        self._made_at = call_site()
         if config is not None and settings:
             raise ConfigError("Driver: give config or single settings, not both")
         options = (config or DriverConfig(**settings)).to_options()
@@ -363,12 +353,7 @@ class Driver:
     def __del__(self) -> None:
         # In a forked child this is the parent's driver.
         if getattr(self, "_open_pid", 0) == os.getpid():
-            warnings.warn(
-                f"unclosed rstream driver in {self.dir}, made at {self._where}",
-                ResourceWarning,
-                stacklevel=2,
-                source=self,
-            )
+            warn_unclosed(self, self._made_at)
             self.close()
 
     def __repr__(self) -> str:

@@ -117,7 +117,7 @@ def _base() -> str:
 
 
 def _holder(directory: Path) -> int:
-    """The process that drives a directory, 0 when nobody does."""
+    """The process that drives a directory, 0 when none does."""
     from rstream import _core
     from rstream.errors import DriverNotFound
 
@@ -141,7 +141,7 @@ def _remove(path: Path) -> None:
 
 @pytest.fixture
 def make_driver_dir() -> Iterator[Callable[[], str]]:
-    """Makes names of directories that nobody uses; two of them stand for two hosts."""
+    """Makes names of unused directories; two of them stand for two hosts."""
     paths: list[Path] = []
 
     def make() -> str:
@@ -155,7 +155,7 @@ def make_driver_dir() -> Iterator[Callable[[], str]]:
 
 @pytest.fixture
 def driver_dir(make_driver_dir: Callable[[], str]) -> str:
-    """A directory that nobody uses."""
+    """An unused directory."""
     return make_driver_dir()
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 import anyio
 
+from rstream._unclosed import call_site
 from rstream.aio._publisher import Publisher
 from rstream.aio._thread_call import ThreadCall
-from rstream.driver import call_site
 from rstream.stream import _session
 from rstream.stream._open import publisher_address
 from rstream.stream._options import PublisherSettings, settings

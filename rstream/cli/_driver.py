@@ -64,12 +64,12 @@ def local_time(epoch_ms: int) -> str:
 
 
 def errors(driver_dir: str) -> int:
-    """Print the distinct errors, oldest first, as Aeron's ErrorStat does."""
+    """Print the distinct errors, oldest first, like Aeron's ErrorStat but for the singular."""
     found = _core.read_errors(driver_dir)
     for observations, first_ms, last_ms, text in found:
         span = f"{local_time(first_ms)} to {local_time(last_ms)}"
         print(f"\n{observations} observations from {span} for:\n{text}")
-    print(f"\n{len(found)} distinct errors observed.")
+    print(f"\n{len(found)} distinct error{'s' if len(found) != 1 else ''} observed.")
     return 0
 
 

@@ -21,6 +21,8 @@ ALIVE: Final = 2
 HEADROOM_ENOUGH: Final = 1.1
 #: A full window is fuller than this: the driver moves limits by less than half a window.
 WINDOW_FULL_LEAST: Final = 0.5
+#: Directories of dead drivers that are named; more are counted.
+DEAD_NAMED_MAX: Final = 8
 HELD_BY: Final = {
     HeldBy.WINDOW: "waits: its window is full: the slowest reader holds it back",
     HeldBy.RATE: "waits: its rate holds it back",
@@ -64,13 +66,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def others(driver_dir: str) -> list[str]:
-    """Lines about the driver directories beside this one; dead ones are only counted.
+    """Lines about the driver directories beside this one, at most DEAD_NAMED_MAX dead ones.
 
     A second directory is the usual reason why nothing arrives.
     """
     alive: list[str] = []
-    dead = 0
-    for parent in sorted({os.path.dirname(driver_dir), "/dev/shm"}):
+    dead: list[str] = []
+    for parent in dict.fromkeys((os.path.dirname(driver_dir), "/dev/shm")):
         if not os.path.isdir(parent):
             continue
         for name in sorted(os.listdir(parent)):
@@ -80,12 +82,15 @@ def others(driver_dir: str) -> list[str]:
             if _core.probe(path) >= ALIVE:
                 alive.append(path)
             else:
-                dead += 1
+                dead.append(path)
     lines = [f"  alive: {path}   (rstream stat --dir {path})" for path in alive] or [
         "  no other driver is alive"
     ]
-    if dead:
-        lines.append(f"  and {dead} directories of dead drivers (rstream driver --clean --dir DIR)")
+    lines += [
+        f"  dead: {path}   (rstream driver --clean --dir {path})" for path in dead[:DEAD_NAMED_MAX]
+    ]
+    if len(dead) > DEAD_NAMED_MAX:
+        lines.append(f"  and {len(dead) - DEAD_NAMED_MAX} more directories of dead drivers")
     return lines
 
 

@@ -1,7 +1,7 @@
 """The queues of the policies for a slow consumer: each policy has one bounded queue.
 
 Law of all of them: at most ``capacity`` items wait, and
-``accepted = taken + waiting + dropped + conflated``. A dropped item is seen by nobody. A conflated
+``accepted = taken + waiting + dropped + conflated``. A dropped item is not delivered. A conflated
 item was merged into another one, or replaced by a newer one of its key. The name of the class says
 how it behaves at its limit. Pure, no waiting, not thread-safe: the owner holds a lock.
 """

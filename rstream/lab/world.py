@@ -8,9 +8,9 @@ a run, so the capacity is what this machine can carry. Buffers, and parameters o
 shrink with it. Times (B/c, the windows) stay the same.
 
 Buffers. A driver accepts data up to half a term beyond the consumer, and terms are powers of two.
-So only a buffer of such a length bounds what the driver accepts. Therefore the capacity is 100 MB/s
-divided by a power of two. An experiment that needs another buffer takes the power of two below it,
-with less capacity. Drivers in virtual time do the same.
+So only a buffer whose length is a power of two bounds what the driver accepts. The capacity is
+100 MB/s divided by a power of two. An experiment that needs another buffer takes the power of two
+below it, with less capacity. Drivers in virtual time do the same.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Asker:
         self._upstream = upstream
 
     def end(self) -> abc.Subscription | None:
-        """Ask nobody any more; returns the upstream. Under lock."""
+        """Ask no upstream any more; returns the last one. Under lock."""
         upstream, self._upstream = self._upstream, None
         return upstream
 

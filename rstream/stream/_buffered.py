@@ -147,8 +147,9 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 for item in items:
                     self._queue.put(item)
             except FullError as error:
+                report = self._reader._report  # pyright: ignore[reportPrivateUsage] - same room
                 self._failure = SlowConsumer(
-                    f"{self._reader!r}: {error}, and one more has come",
+                    f"{report.title} on {self._reader.channel}: {error}, and one more has come",
                     hint="on_slow=Fail left the stream: consume faster, allow more, "
                     "or open another subscriber, which reads from then on",
                     channel=self._reader.channel,

@@ -216,8 +216,8 @@ def reader(
         stream_id: replaces the stream id made from the name; the same on all channels.
         codec: the codec; overrides ``type``.
         prefetch: most messages handed over at once.
-        on_lost: as for :func:`rstream.subscriber`, but ``"event"`` by default: publishers of such a
-            stream come and go.
+        on_lost: as for :func:`rstream.subscriber`, but ``"event"`` by default: one of several
+            publishers may come and go.
         hold: True counts the result of a poll as consumed at the next poll, not at once. A
             publisher that waits until its messages are consumed then waits until they are
             processed.

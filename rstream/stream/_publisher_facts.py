@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -12,7 +11,7 @@ from rstream import _core
 from rstream._channel_uri import ChannelUri
 from rstream._facts import slowest_reader_of
 from rstream._held_by import HeldBy
-from rstream.driver import call_site
+from rstream._unclosed import call_site, warn_unclosed
 from rstream.flow.pacing import TokenBucket, bucket_of
 from rstream.stream._demand import ReadersDemand
 from rstream.stream._events import (
@@ -308,9 +307,4 @@ class PublisherFacts(Generic[T]):
 
     def __del__(self) -> None:
         if not getattr(self, "_closed", True):
-            warnings.warn(
-                f"{self!r} was not closed; made at {self._made_at}",
-                ResourceWarning,
-                stacklevel=2,
-                source=self,
-            )
+            warn_unclosed(self, self._made_at)

@@ -27,8 +27,8 @@ def batches(
 
     Args:
         source: what is read.
-        is_stopped: looked at before each poll; True ends the iteration. Whoever makes it true calls
-            ``source.wake()``.
+        is_stopped: looked at before each poll; True ends the iteration. Code that makes it true
+            calls ``source.wake()``.
         limit: asked before each poll for the most objects of it; None: the source's ``prefetch``.
         is_ended: asked after an empty poll; True ends the iteration. None: ``source.is_ended``.
         wait_s: most seconds of one wait; None: as long as it takes.

@@ -26,8 +26,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from rstream._unclosed import call_site
 from rstream.abc import UNBOUNDED
-from rstream.driver import call_site
 from rstream.errors import (
     ClientTimedOut,
     ClosedError,

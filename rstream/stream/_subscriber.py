@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from rstream._unclosed import warn_unclosed
 from rstream.stream import _pump
 
 if TYPE_CHECKING:
@@ -138,9 +138,4 @@ class Subscriber(ABC, Generic[T]):
 
     def __del__(self) -> None:
         if not self._closed:
-            warnings.warn(
-                f"{self!r} was not closed; made at {self._made_at}",
-                ResourceWarning,
-                stacklevel=2,
-                source=self,
-            )
+            warn_unclosed(self, self._made_at)

@@ -81,7 +81,7 @@ class Handover:
         watch = self._watch
         self._is_waiting = True
         try:
-            # ``left`` is read after the flag is set: whoever asks later sees the flag and wakes us.
+            # ``left`` is read after the flag is set: a later request sees the flag and wakes us.
             is_news = watch is not None and asker.left == 0 and watch.wait(PATIENCE_S)
             self._is_waiting = False
             if is_news:

@@ -205,14 +205,15 @@ def test_messages_come_before_the_error_of_a_closed_driver(driver_dir):
 def test_unclosed_client_is_named(driver, driver_dir):
     client = Client(driver_dir, start_driver=False)
     client_id = client.client_id
-    with pytest.warns(ResourceWarning, match=rf"client {client_id} .*test_lifetimes.py:\d+"):
+    with pytest.warns(ResourceWarning, match=rf"Client {client_id} in .*test_lifetimes.py:\d+"):
         del client
         gc.collect()
 
 
 def test_unclosed_driver_is_named(driver_dir):
     driver = Driver(driver_dir)
-    with pytest.warns(ResourceWarning, match=r"driver in .*test_lifetimes.py:\d+"):
+    named = rf"Driver {driver_dir}> was not closed; made at .*test_lifetimes.py:\d+"
+    with pytest.warns(ResourceWarning, match=named):
         del driver
         gc.collect()
     assert not os.path.exists(driver_dir)

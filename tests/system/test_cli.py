@@ -43,6 +43,18 @@ def test_stat_without_a_driver_says_so(driver_dir: str) -> None:
     assert done.stderr.startswith(f"rstream: no driver in {driver_dir}")
 
 
+def test_stat_without_a_driver_names_dead_ones(tmp_path: Path) -> None:
+    dead = [tmp_path / f"dead-{number}" for number in range(9)]
+    for directory in dead:
+        directory.mkdir()
+        (directory / "cnc.dat").write_bytes(b"")
+    lines = run("stat", "--dir", str(tmp_path / "mine")).stderr.splitlines()
+    for directory in dead[:8]:
+        assert f"  dead: {directory}   (rstream driver --clean --dir {directory})" in lines
+    assert str(dead[8]) not in "\n".join(lines)
+    assert re.fullmatch(r"  and \d+ more directories of dead drivers", lines[-1])
+
+
 def test_stat_shows_why_a_stream_is_held(driver_dir: str) -> None:
     with rstream.Driver(dir=driver_dir), rstream.Client(dir=driver_dir) as client:
         publication = client.add_publication("aeron:ipc?term-length=64k", 7)
@@ -95,7 +107,7 @@ def test_errors_and_losses_as_aerons_tools_print_them(driver_dir: str) -> None:
         r".*mtu=7",
         errors.stdout,
     )
-    assert "1 distinct errors observed." in errors.stdout
+    assert "\n1 distinct error observed." in errors.stdout
     header, line, count = losses.stdout.splitlines()
     assert header.startswith("#OBSERVATION_COUNT,TOTAL_BYTES_LOST,")
     assert count == "1 loss entries"

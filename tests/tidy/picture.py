@@ -1,4 +1,4 @@
-"""The include picture of the C side: who uses whom, room by room.
+"""The include picture of the C side: which files use which, room by room.
 
     python -m tests.tidy.picture [--repo PATH] [ROOM...]
 

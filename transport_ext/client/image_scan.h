@@ -14,7 +14,7 @@ typedef enum rsti_stop_t {
     RSTI_STOP_ERROR /* poll->error says which */
 } rsti_stop_t;
 
-/* What a poll may still hand out, and to whom. */
+/* A poll in progress: its batch, and what it may still add to it. */
 typedef struct rsti_poll_t {
     rst_batch_t *batch;
     int32_t room;             /* messages */

@@ -2,7 +2,7 @@
  *
  * The waiter announces that it sleeps, looks again, then sleeps on its FIFO. It announces it in the
  * logs, and in `armed` for events of its own process (image events, loss of the driver, demand). A
- * waker publishes first, then looks who sleeps, then writes to the FIFO (concurrent/wake.h). If a
+ * waker publishes first, then looks for sleepers, then writes to the FIFO (concurrent/wake.h). If a
  * peer never writes (an Aeron driver or client, a full table of sleepers), a sleep lasts 1 ms at
  * most. */
 #include "client/waiter.h"

@@ -1,7 +1,7 @@
 /* cnc_file.c: making and mapping the command and control file. */
 #include "cnc/cnc_file.h"
 
-#include "cnc/driver_dir.h"
+#include "cnc/file_system.h"
 #include "cnc/files.h"
 #include "concurrent/atomics.h"
 #include "util/bits.h"

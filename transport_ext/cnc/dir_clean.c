@@ -3,7 +3,7 @@
 #include "cnc/files.h"
 
 #include "cnc/cnc_file.h"
-#include "cnc/driver_dir.h"
+#include "cnc/file_system.h"
 #include "concurrent/error_log.h"
 #include "util/alloc.h"
 #include "util/bits.h"

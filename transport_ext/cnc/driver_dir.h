@@ -4,11 +4,11 @@
 #ifndef RSTI_CNC_DRIVER_DIR_H
 #define RSTI_CNC_DRIVER_DIR_H
 
+#include "cnc/file_system.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define RSTI_PATH_MAX 1024
 
 /* $RSTREAM_DIR, else /dev/shm/rstream-<user>, else $TMPDIR or /tmp/rstream-<user>. */
 int rsti_driver_dir_default(char *path, size_t size);
@@ -47,9 +47,5 @@ int rsti_driver_dir_clean(const char *dir, int64_t driver_timeout_ms, int64_t no
 /* Client side: opens driver.lock, to ask cheaply whether the driver lives. fd, or negative. */
 int rsti_driver_lock_open(const char *dir);
 bool rsti_driver_lock_is_held(int fd);
-void rsti_fd_close(int fd);
-
-/* The bytes that files in dir may still take of the file system. */
-int64_t rsti_storage_usable(const char *dir);
 
 #endif

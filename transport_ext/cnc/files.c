@@ -1,7 +1,7 @@
 /* files.c: opens, reserves and maps files, with the checks that every file of this room gets. */
 #include "cnc/files.h"
 
-#include "cnc/driver_dir.h"
+#include "cnc/file_system.h"
 #include "cnc/map_guard.h"
 #include "util/error.h"
 
@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 int rsti_path_format(char *path, size_t size, const char *format, ...)
@@ -70,21 +69,6 @@ DIR *rsti_dir_read(int dir_fd, const char *name)
         close(fd);
     }
     return stream;
-}
-
-int64_t rsti_storage_usable(const char *dir)
-{
-    struct statvfs status;
-    /* A tmpfs without a limit reports no blocks at all. Then, or if the answer is unknown, only the
-     * reservation itself can tell. */
-    if (statvfs(dir, &status) != 0 || status.f_blocks == 0) {
-        return INT64_MAX;
-    }
-    int64_t usable;
-    if (__builtin_mul_overflow((int64_t)status.f_bavail, (int64_t)status.f_frsize, &usable)) {
-        return INT64_MAX;
-    }
-    return usable;
 }
 
 static bool is_storage_error(int errno_value)
@@ -146,11 +130,4 @@ int64_t rsti_file_length(int fd, bool any_owner, const char *path)
             (unsigned)status.st_uid, (unsigned)geteuid());
     }
     return (int64_t)status.st_size;
-}
-
-void rsti_fd_close(int fd)
-{
-    if (fd >= 0) {
-        close(fd);
-    }
 }

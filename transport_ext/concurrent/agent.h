@@ -2,7 +2,7 @@
  *
  * do_work(arg, now_ns, &next_deadline_ns) does what can be done now, never blocks, returns the work
  * count (bytes, frames, commands: 0 = nothing done; a timer that was only looked at is no work) and
- * stores when it must run again even if nobody wakes it (RSTI_NO_DEADLINE: only when woken). The
+ * stores when it must run again even if no thread wakes it (RSTI_NO_DEADLINE: only when woken). The
  * same function is run by a thread, by several agents in one thread, by the caller, or in virtual
  * time. */
 #ifndef RSTI_CONCURRENT_AGENT_H

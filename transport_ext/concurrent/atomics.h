@@ -2,7 +2,7 @@
  * plain integers, because the memory is a mapped file that other languages share.
  *
  * Pairs: every *_release store is read by a *_acquire load. rsti_fence() is the store-load barrier
- * of the sleep protocol (wake.h): "publish, fence, look whether somebody sleeps" against "say that
+ * of the sleep protocol (wake.h): "publish, fence, look whether a thread sleeps" against "say that
  * I sleep, fence, look whether something was published". */
 #ifndef RSTI_CONCURRENT_ATOMICS_H
 #define RSTI_CONCURRENT_ATOMICS_H

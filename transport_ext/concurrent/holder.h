@@ -13,7 +13,7 @@
 #include "util/netaddr.h"
 
 typedef struct rsti_holder_t {
-    int64_t id; /* receiver id; local: registration id of the subscription. 0: nobody */
+    int64_t id; /* receiver id; local: registration id of the subscription. 0: none */
     int64_t client_id; /* local: client of the subscription; -1 of receivers */
     int64_t since_ms; /* wall clock: since when it is the slowest */
     int64_t position; /* when this was written last; the counter's value of receivers is newer */

@@ -1,5 +1,5 @@
 /* fc_builtin.c: the built-in strategies, by kind of channel. */
-#include "flow/flow_control.h"
+#include "flow/strategy.h"
 
 #include <string.h>
 

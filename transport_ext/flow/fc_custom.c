@@ -1,6 +1,6 @@
 /* fc_custom.c: user-written strategies: their registry, and the adapter from our table of functions
  * to theirs. The contract is in rstream/flow.h. */
-#include "flow/flow_control.h"
+#include "flow/strategy.h"
 
 #include "concurrent/atomics.h"
 #include "util/alloc.h"

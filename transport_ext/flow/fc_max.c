@@ -1,6 +1,6 @@
 /* fc_max.c: unicast and max. Law:  limit' = max(limit, position + window). Idle time changes
  * nothing, and no receiver is required, so there is no state. */
-#include "flow/flow_control.h"
+#include "flow/strategy.h"
 
 #include "util/int_math.h"
 

@@ -13,7 +13,7 @@
 #ifndef RSTI_FLOW_FC_RECEIVERS_H
 #define RSTI_FLOW_FC_RECEIVERS_H
 
-#include "flow/flow_control.h"
+#include "flow/strategy.h"
 
 typedef struct rsti_flow_receiver_t {
     int64_t receiver_id;

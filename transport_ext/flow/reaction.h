@@ -17,8 +17,9 @@
  *
  * f_lo is at least a round trip's worth of data, because a sender that is a round trip away cannot
  * steer a shorter queue: data that is lost twice comes two round trips late, and frees at once all
- * that came meanwhile. Reports of such queues cut a far sender again before it had recovered: of
- * twenty streams with 100 ms and 1 % loss two stayed at three quarters of their consumer's rate.
+ * that came meanwhile. Reports about shorter queues cut a far sender again before it had
+ * recovered: of twenty streams with 100 ms and 1 % loss two stayed at three quarters of their
+ * consumer's rate.
  *
  * After a consumer has stopped R (T + D) bytes arrive: all of R until the report is sent and felt,
  * then half of it for one W, a quarter for the next, and so on. A buffer with X = 1 holds that.

@@ -115,7 +115,7 @@ static PyObject *claim_enter(PyObject *object, PyObject *unused)
 }
 
 /* Releases the view that __enter__ returned. A view that the caller made of it and kept is an
- * error: the claim is aborted, so nobody reads a half-written message. */
+ * error: the claim is aborted, so no reader gets a half-written message. */
 static PyObject *claim_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     rsti_py_claim_t *self = (rsti_py_claim_t *)object;

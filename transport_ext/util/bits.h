@@ -2,6 +2,8 @@
 #ifndef RSTI_UTIL_BITS_H
 #define RSTI_UTIL_BITS_H
 
+#include "util/assert.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,15 +12,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
     "wire and memory layouts are little-endian; a big-endian port must swap in these functions");
 
 #define RSTI_CACHE_LINE 64
-
-/* Not assert(): build types that define NDEBUG would remove it from the sanitizer builds. */
-#ifdef RST_DEBUG
-_Noreturn void rsti_assert_failed(const char *condition, const char *file, int line); /* error.c */
-#define RST_ASSERT(condition)                                                                      \
-    ((condition) ? (void)0 : rsti_assert_failed(#condition, __FILE__, __LINE__))
-#else
-#define RST_ASSERT(condition) ((void)0)
-#endif
 
 static inline int64_t rsti_align_i64(int64_t value, int64_t alignment)
 {

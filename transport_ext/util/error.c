@@ -1,21 +1,12 @@
 #include "util/error.h"
 
-#include "util/bits.h"
+#include "util/assert.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#ifdef RST_DEBUG
-_Noreturn void rsti_assert_failed(const char *condition, const char *file, int line)
-{
-    (void)fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
-    abort();
-}
-#endif
 
 typedef struct error_state_t {
     int code;

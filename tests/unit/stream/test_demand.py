@@ -284,7 +284,7 @@ def test_a_request_by_the_loop_wakes_the_producing_thread(driver_dir, name, monk
 
 
 def test_progress_of_the_slower_of_two_readers_raises_demand(driver_dir, name):
-    """Progress of the slower reader changes the joint demand though nobody requests more.
+    """Progress of the slower reader changes the joint demand though no reader requests more.
 
     The joint demand is the lowest position and the smallest request.
     """

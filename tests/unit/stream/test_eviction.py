@@ -146,7 +146,7 @@ def test_an_idle_reader_with_nothing_to_read_is_not_evicted(driver_dir, name, ch
         stream.publisher(name, bytes, dir=driver_dir, channel=channel, linger_s=0) as pub,
     ):
         pub.send(b"1")
-        time.sleep(0.3)  # six times the limit, but it holds nobody
+        time.sleep(0.3)  # six times the limit, but it holds no publisher
         pub.send(b"2")
         assert [until(lambda: sub.poll(1)), until(lambda: sub.poll(1))] == [[b"1"], [b"2"]]
         assert sub.statistics()["evicted"] == 0

@@ -355,6 +355,7 @@ def test_fail_ends_a_subscriber_that_is_too_slow(driver_dir, name):
         assert sub.poll() == [0, 1, 2, 3, 4]
         with pytest.raises(SlowConsumer, match="5 items wait already") as raised:
             sub.poll()
+        assert str(raised.value).startswith(f"stream {name!r} on aeron:ipc")
         assert (raised.value.stream_id, "aeron:ipc" in raised.value.channel) == (
             stream.stream_id_of(name),
             True,
@@ -425,7 +426,7 @@ def test_an_offer_distinguishes_rate_from_window(driver_dir, name, channel):
                 pub.send(bytes(1000), timeout_s=0.001)
         assert caught.value.held_by == "rate"
         pub.set_rate(rate.Unlimited())
-        until(lambda: pub.offer(bytes(1000)) == rstream.BACK_PRESSURED)  # nobody reads
+        until(lambda: pub.offer(bytes(1000)) == rstream.BACK_PRESSURED)  # no reader polls
         assert not pub.is_rate_limited
         with pytest.raises(BackPressured, match="readers") as caught:
             for _ in range(100):

@@ -190,8 +190,8 @@ void rsti_network_publication_destroy(rst_driver_t *driver, rsti_network_publica
     rsti_free(publication);
 }
 
-/* False when the term of the limit is the third after the one being cleaned: a producer would
- * enter memory that is not zero yet. */
+/* False when the term of the limit is the third or a later one after the term of the last cleaned
+ * byte. The third one uses the memory of that term, which may be zero only in part. */
 static bool is_clean_enough(const rsti_publication_t *base, int64_t limit)
 {
     const int32_t bits = base->file.log.position_bits;

@@ -6,7 +6,7 @@
 #define RSTI_DRIVER_SENDER_NETWORK_PUBLICATION_H
 
 #include "driver/base/publication.h"
-#include "driver/sender/send_budget.h"
+#include "driver/sender/send_budget_state.h"
 #include "driver/sender/send_rate.h"
 #include "flow/bucket.h"
 #include "flow/flow_control.h"

@@ -1,6 +1,5 @@
-/* send_budget.h: the sender's state of the budgets that a unicast receiver grants (flow/budget.h):
- * one budget for the connection, kept at the send endpoint, and one for each stream. Called by the
- * sender alone.
+/* send_budget.h: the sender keeps the budgets that a unicast receiver grants (flow/budget.h).
+ * Called by the sender alone.
  *
  * Law: the unacknowledged bytes of a connection are the sum of the unacknowledged bytes of its
  * counted publications. A publication is counted from the first grant of the endpoint's receiver
@@ -9,25 +8,12 @@
 #ifndef RSTI_DRIVER_SENDER_SEND_BUDGET_H
 #define RSTI_DRIVER_SENDER_SEND_BUDGET_H
 
+#include "driver/sender/send_budget_state.h"
 #include "protocol/sm_budget.h"
 
 #include <stdint.h>
 
 typedef struct rsti_network_publication_t rsti_network_publication_t;
-
-typedef struct rsti_connection_budget_t {
-    int64_t number; /* of the connection, from 1 on; 0: no receiver has granted a budget yet */
-    int64_t receiver_id;
-    int64_t granted_bytes;
-    int64_t unacknowledged_bytes; /* of all counted publications */
-    int32_t stream_count; /* number of counted publications */
-} rsti_connection_budget_t;
-
-typedef struct rsti_stream_budget_t {
-    int64_t number; /* of its connection; 0, or the number of a former one: not counted */
-    int64_t granted_bytes;
-    int64_t acknowledged; /* position */
-} rsti_stream_budget_t;
 
 /* The only receiver sent budget words. Impossible and outdated words change nothing. */
 void rsti_send_budget_on_told(rsti_network_publication_t *publication, int64_t receiver_id,

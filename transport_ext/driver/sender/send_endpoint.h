@@ -8,7 +8,7 @@
 #include "channel/channel.h"
 #include "driver/base/proxies.h"
 #include "driver/sender/destination_tracker.h"
-#include "driver/sender/send_budget.h"
+#include "driver/sender/send_budget_state.h"
 #include "driver/sender/sender_state.h"
 #include "media/media.h"
 #include "util/ptr_array.h"

@@ -398,7 +398,7 @@ typedef struct rst_holder_t {
     int64_t registration_id; /* the publication's */
     int32_t is_local; /* a subscriber in shared memory, or a spy; 0: a receiver */
     int64_t id; /* receiver id, or registration id of the subscription */
-    int64_t client_id; /* local: who subscribed; -1 of receivers */
+    int64_t client_id; /* local: of the subscription; -1 of receivers */
     int64_t pid; /* local: its process, 0: not known (a client of Aeron's) */
     int64_t since_ms; /* since when (ms since 1970) no other is slower; local: to a second */
     int64_t position; /* it has consumed up to here */

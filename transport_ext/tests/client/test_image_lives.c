@@ -1,5 +1,5 @@
-/* Images come, go and return: which data are still read, which are refused, and who owns which
- * counter. */
+/* Images come, go and return: which data are still read, which are refused, and which image owns
+ * which counter. */
 #include "tests/client/data.h"
 
 #include "concurrent/eviction.h"

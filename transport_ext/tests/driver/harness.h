@@ -21,7 +21,10 @@
 #include "util/error.h"
 #include "util/netaddr.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <ftw.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -218,15 +221,45 @@ static inline int harness_remove(const char *path, const struct stat *status, in
     return remove(path);
 }
 
+static inline void harness_remove_dir(int pid, int number)
+{
+    char dir[128];
+    harness_dir(dir, sizeof dir, pid, number);
+    if (access(dir, F_OK) == 0) {
+        (void)nftw(dir, harness_remove, 8, FTW_DEPTH | FTW_PHYS);
+    }
+}
+
 /* A failed test or fuzz target does not close its driver: its files are removed at exit. */
 static inline void harness_at_exit(void)
 {
     for (int i = 0; i < harness_count; i++) {
-        char dir[128];
-        harness_dir(dir, sizeof dir, (int)getpid(), i);
-        if (access(dir, F_OK) == 0) {
-            (void)nftw(dir, harness_remove, 8, FTW_DEPTH | FTW_PHYS);
+        harness_remove_dir((int)getpid(), i);
+    }
+}
+
+/* CTest kills a test at its time limit, which then removes nothing: a later test does. */
+static inline void harness_remove_left_dirs(void)
+{
+    static const char prefix[] = "rstream-driver-test-";
+    DIR *shared_memory = opendir("/dev/shm");
+    const struct dirent *entry;
+    while (shared_memory != NULL && (entry = readdir(shared_memory)) != NULL) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) {
+            continue;
         }
+        char name[128];
+        char *end;
+        const int pid = (int)strtol(entry->d_name + strlen(prefix), &end, 10);
+        const int number = *end == '-' ? (int)strtol(end + 1, NULL, 10) : 0;
+        harness_dir(name, sizeof name, pid, number);
+        if (strcmp(name + strlen("/dev/shm/"), entry->d_name) == 0 && pid > 0 && kill(pid, 0) != 0
+            && errno == ESRCH) {
+            harness_remove_dir(pid, number);
+        }
+    }
+    if (shared_memory != NULL) {
+        closedir(shared_memory);
     }
 }
 
@@ -234,6 +267,7 @@ static inline void harness_at_exit(void)
 static inline harness_t *harness_open_on(const rsti_media_t *media)
 {
     if (harness_count == 0) {
+        harness_remove_left_dirs();
         (void)atexit(harness_at_exit);
     }
     harness_t *h = calloc(1, sizeof *h);

@@ -7,6 +7,7 @@
  * bound:
  *
  *     sent - consumed <= granted + the message that each stream has begun */
+#include "driver/sender/send_budget.h"
 #include "flow/budget.h"
 #include "protocol/sm_items.h"
 #include "tests/driver/link.h"

@@ -175,8 +175,8 @@ TEST(explicit_control_is_asked_at_once_and_every_second)
     CHECK_EQ(h->sent_count, 1);
     advance_alive(h, 2100 * MS, 10 * MS);
     CHECK_EQ(h->sent_count, 4);
-    /* Connected: status messages go to this address too, whoever sent the SETUP, and SETUPs are
-     * still requested. */
+    /* Connected: status messages go to this address too, whatever address the SETUP came from,
+     * and SETUPs are still requested. */
     send_setup(h, socket, SENDER, 0);
     pass(h);
     pass(h);

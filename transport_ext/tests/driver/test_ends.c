@@ -1,5 +1,5 @@
-/* The ends of publications: rejection, revocation, unblocking; who is notified, what is freed and
- * what is kept. */
+/* The ends of publications: rejection, revocation, unblocking; which peers are told, what is
+ * freed, and what is kept. */
 #include "driver/conductor/logs.h"
 #include "logbuffer/appender.h"
 #include "tests/cnc/small_fs.h"

@@ -1,0 +1,23 @@
+"""Where an object was made, and the warning about an object that was not closed."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+
+def call_site() -> str:
+    """File and line of the code that called into this package."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    here = str(Path(__file__).parent)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def warn_unclosed(one: object, made_at: str) -> None:
+    """Warn that ``one`` goes without having been closed; for its ``__del__`` alone."""
+    warnings.warn(
+        f"{one!r} was not closed; made at {made_at}", ResourceWarning, stacklevel=3, source=one
+    )
