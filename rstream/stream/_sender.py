@@ -45,7 +45,6 @@ NOTICE_AFTER_S = 2.0
 WAIT_SLICE_S = 0.5
 #: Most seconds that a change of rate waits for the driver.
 SET_RATE_TIMEOUT_S = 10.0
-ERROR_TEXT_BYTES_MAX = 4096
 
 
 class Sender(PublisherFacts[T]):
@@ -383,12 +382,6 @@ def length_of(data: Encoded) -> int:
     if isinstance(data, bytes):
         return len(data)
     return memoryview(data).nbytes  # pyright: ignore[reportArgumentType] - not a list
-
-
-def error_text(error: BaseException | str) -> bytes:
-    """The text that readers get of an error that ends the stream."""
-    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    return text.encode()[:ERROR_TEXT_BYTES_MAX]
 
 
 def make(face: Callable[..., T], link: _session.Link, **address: object) -> T:
