@@ -263,16 +263,16 @@ class Publisher(Sender[T]):
     async def close(self, *, linger_s: float | None = None) -> None:
         """Complete the stream, and wait until readers have consumed it. Idempotent.
 
-        A ``send`` that waits meanwhile raises ClosedError. A cancelled ``close`` does not linger.
-        It still completes the stream if there is room at once; else readers see a lost publisher.
+        A ``send`` that waits meanwhile raises ClosedError. A cancelled ``close`` does not linger;
+        it still completes the stream.
 
         Args:
             linger_s: most seconds to wait; None: the publisher's own ``linger_s``. Data that is not
                 consumed by then is still delivered while the driver lives.
         """
-        await self._end(KIND_COMPLETE, self.name.encode(), linger_s)
+        await self._end(KIND_COMPLETE, self.name, linger_s)
 
-    async def _end(self, kind: int, text: bytes, linger_s: float | None) -> None:
+    async def _end(self, kind: int, text: str, linger_s: float | None) -> None:
         linger_s = self.linger_s if linger_s is None else linger_s
         if self._is_ending:
             if self._ended is not None:

@@ -12,8 +12,6 @@ as long as the driver lives.
 
 from __future__ import annotations
 
-ERROR_TEXT_BYTES_MAX = 4096
-
 
 def is_failure(error: BaseException | None) -> bool:
     """Whether readers get the exception that left the block as an error."""
@@ -27,11 +25,14 @@ def linger_after(error: BaseException | None, linger_s: float) -> float:
     return linger_s if error is None or isinstance(error, Exception) else 0.0
 
 
-def error_text(error: BaseException | str) -> bytes:
+def error_text(error: BaseException | str) -> str:
     """The text that readers get of an error that ends the stream."""
     if isinstance(error, str):
-        text = error
-    else:
-        message = str(error)
-        text = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return text.encode()[:ERROR_TEXT_BYTES_MAX]
+        return error
+    message = str(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def cut_text(text: str, bytes_max: int) -> bytes:
+    """The text in UTF-8, cut behind its last whole character that fits."""
+    return text.encode()[:bytes_max].decode(errors="ignore").encode()

@@ -187,9 +187,9 @@ class Publisher(Sender[T]):
             linger_s: most seconds to wait; None: as the publisher was made with. What is left then
                 is still delivered while the driver lives.
         """
-        self._end(KIND_COMPLETE, self.name.encode(), linger_s)
+        self._end(KIND_COMPLETE, self.name, linger_s)
 
-    def _end(self, kind: int, text: bytes, linger_s: float | None) -> None:
+    def _end(self, kind: int, text: str, linger_s: float | None) -> None:
         if self._closed:
             return
         try:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+import rstream
 from rstream import stream
 from rstream.errors import RemoteError
-from tests.support import until
+from tests.support import free_port, until
 
 LONG_S = 3600.0
 
@@ -83,3 +84,41 @@ def test_fail_takes_a_linger_of_its_own(driver_dir, name, monkeypatch):
         pub.fail("no more", linger_s=0)
         until(lambda: sub.poll() == [1])
         assert end_of(sub).endswith("its publisher failed: no more")
+
+
+def fill(pub, payload):
+    """Send until there is no room. Returns how many were sent."""
+    pub.send(payload)
+    count = 1
+    while (reason := pub.offer(payload)) != rstream.BACK_PRESSURED:
+        count += reason > 0
+        assert reason > 0 or reason == rstream.ADMIN_ACTION
+    return count
+
+
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+@pytest.mark.parametrize("length", [100, 1000, 100_000])
+@pytest.mark.parametrize("text", [None, "no more" * 2000], ids=["close", "fail"])
+def test_the_end_arrives_behind_a_full_window(driver_dir, name, medium, length, text):
+    """The reader stands still until the publisher has gone."""
+    channel = None if medium == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    address = {"channel": channel, "dir": driver_dir}
+    with stream.subscriber(name, bytes, **address) as sub:
+        pub = stream.publisher(name, bytes, linger_s=0, **address)
+        count = fill(pub, bytes(length))
+        pub.close() if text is None else pub.fail(text)
+        items = []
+        until(lambda: items.extend(sub.poll()) or len(items) == count)
+        error = end_of(sub)
+        assert (error is None) if text is None else (text[:900] in error)
+
+
+def test_the_text_of_an_error_is_cut_between_two_characters(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        pub = stream.publisher(name, dir=driver_dir)
+        pub.send(1)
+        pub.fail("ä" * 5000, linger_s=0)
+        until(lambda: sub.poll() == [1])
+        error = end_of(sub)
+        assert error.endswith("ä" * 600)
+        assert "\ufffd" not in error
