@@ -14,8 +14,9 @@ from rstream.aio._room import RoomWaiter
 from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ClosedError, DriverLost
 from rstream.stream import _steps
+from rstream.stream._end import error_text, is_failure, linger_after
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._sender import SET_RATE_TIMEOUT_S, Sender, error_text, length_of
+from rstream.stream._sender import SET_RATE_TIMEOUT_S, Sender, length_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -250,25 +251,29 @@ class Publisher(Sender[T]):
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         return await self._run(self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False))
 
-    async def fail(self, error: BaseException | str) -> None:
-        """End the stream with an error; readers raise ``RemoteError`` with its text."""
-        await self._end(KIND_ERROR, error_text(error), self.linger_s)
+    async def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
+        """End the stream with an error; readers raise ``RemoteError`` with its text.
+
+        Args:
+            error: the exception, or its text.
+            linger_s: as for :meth:`close`.
+        """
+        await self._end(KIND_ERROR, error_text(error), linger_s)
 
     async def close(self, *, linger_s: float | None = None) -> None:
         """Complete the stream, and wait until readers have consumed it. Idempotent.
 
-        A ``send`` that waits meanwhile raises ClosedError. A cancelled ``close`` does not linger.
-        It still completes the stream if there is room at once; else readers see a lost publisher.
+        A ``send`` that waits meanwhile raises ClosedError. A cancelled ``close`` does not linger;
+        it still completes the stream.
 
         Args:
             linger_s: most seconds to wait; None: the publisher's own ``linger_s``. Data that is not
                 consumed by then is still delivered while the driver lives.
         """
-        await self._end(
-            KIND_COMPLETE, self.name.encode(), self.linger_s if linger_s is None else linger_s
-        )
+        await self._end(KIND_COMPLETE, self.name, linger_s)
 
-    async def _end(self, kind: int, text: bytes, linger_s: float) -> None:
+    async def _end(self, kind: int, text: str, linger_s: float | None) -> None:
+        linger_s = self.linger_s if linger_s is None else linger_s
         if self._is_ending:
             if self._ended is not None:
                 await self._ended.wait()
@@ -324,10 +329,13 @@ class Publisher(Sender[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if exc is None:
-            await self.close()
+        linger_s = linger_after(exc, self.linger_s)
+        if exc is not None and not isinstance(exc, Exception) and self._is_thread_running():
+            self.abandon()  # a thread that starts a driver would hold the cancelled task
+        elif exc is not None and is_failure(exc):
+            await self.fail(exc, linger_s=linger_s)
         else:
-            await self.fail(exc)
+            await self.close(linger_s=linger_s)
 
     # ---- one call at a time ----
 
@@ -385,6 +393,10 @@ class Publisher(Sender[T]):
     def _check_open(self) -> None:
         if self._closed or self._is_ending:
             raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
+
+    def _is_thread_running(self) -> bool:
+        calls = (self._rejoin_call, self._rate_call)
+        return any(call is not None and call.is_running for call in calls)
 
     def _is_joining(self) -> bool:
         return self._rejoin_call is not None and self._rejoin_call.is_running

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from rstream import _core
 from rstream.stream import _steps
+from rstream.stream._end import error_text, is_failure, linger_after
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Sender, error_text, length_of
+from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Sender, length_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -170,9 +171,14 @@ class Publisher(Sender[T]):
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         return self._run(self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False))
 
-    def fail(self, error: BaseException | str) -> None:
-        """End the stream with an error: readers raise :class:`RemoteError` with the text."""
-        self._end(KIND_ERROR, error_text(error), self.linger_s)
+    def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
+        """End the stream with an error: readers raise :class:`RemoteError` with the text.
+
+        Args:
+            error: the exception, or its text.
+            linger_s: as for :meth:`close`.
+        """
+        self._end(KIND_ERROR, error_text(error), linger_s)
 
     def close(self, *, linger_s: float | None = None) -> None:
         """Say that the stream is complete, and wait until readers have consumed it. Idempotent.
@@ -181,15 +187,13 @@ class Publisher(Sender[T]):
             linger_s: most seconds to wait; None: as the publisher was made with. What is left then
                 is still delivered while the driver lives.
         """
-        self._end(
-            KIND_COMPLETE, self.name.encode(), self.linger_s if linger_s is None else linger_s
-        )
+        self._end(KIND_COMPLETE, self.name, linger_s)
 
-    def _end(self, kind: int, text: bytes, linger_s: float) -> None:
+    def _end(self, kind: int, text: str, linger_s: float | None) -> None:
         if self._closed:
             return
         try:
-            self._run(self._end_steps(kind, text, linger_s))
+            self._run(self._end_steps(kind, text, self.linger_s if linger_s is None else linger_s))
         finally:
             self._let_go()
 
@@ -202,7 +206,8 @@ class Publisher(Sender[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if exc is None:
-            self.close()
+        linger_s = linger_after(exc, self.linger_s)
+        if exc is not None and is_failure(exc):
+            self.fail(exc, linger_s=linger_s)
         else:
-            self.fail(exc)
+            self.close(linger_s=linger_s)

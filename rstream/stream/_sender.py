@@ -19,6 +19,7 @@ from rstream.errors import (
     RStreamError,
 )
 from rstream.stream import _session
+from rstream.stream._end import cut_text
 from rstream.stream._events import SessionChanged
 from rstream.stream._names import header_of, with_rate
 from rstream.stream._publisher_facts import PublisherFacts
@@ -45,7 +46,6 @@ NOTICE_AFTER_S = 2.0
 WAIT_SLICE_S = 0.5
 #: Most seconds that a change of rate waits for the driver.
 SET_RATE_TIMEOUT_S = 10.0
-ERROR_TEXT_BYTES_MAX = 4096
 
 
 class Sender(PublisherFacts[T]):
@@ -334,7 +334,7 @@ class Sender(PublisherFacts[T]):
 
     # ---- the end ----
 
-    def _end_steps(self, kind: int, text: bytes, linger_s: float) -> Steps[None]:
+    def _end_steps(self, kind: int, text: str, linger_s: float) -> Steps[None]:
         """Send the end of the stream, and wait until readers have consumed it.
 
         The caller calls :meth:`_let_go` afterwards.
@@ -353,9 +353,15 @@ class Sender(PublisherFacts[T]):
             log.warning("%s: closed without its driver: %s", self._where(), error)
             self._report_gap(self._core.session_id, self._reached, "closed without its driver")
 
-    def _send_end_steps(self, header: int, text: bytes, deadline_s: float) -> Steps[bool]:
+    def _send_end_steps(self, header: int, text: str, deadline_s: float) -> Steps[bool]:
+        """Send the end of the stream, which does not wait behind data. False: no reader is there.
+
+        It waits only while the publisher's limit lies far below what was sent, as after readers
+        have left.
+        """
+        data = cut_text(text, self._core.max_control_length)
         while True:
-            reason = self._core.offer(text, header)
+            reason = self._core.offer_control(data, header)
             if reason > 0:
                 return True
             if reason not in (_core.BACK_PRESSURED, _core.ADMIN_ACTION):
@@ -363,8 +369,7 @@ class Sender(PublisherFacts[T]):
             remaining_s = deadline_s - time.monotonic()
             if remaining_s <= 0:
                 log.warning(
-                    "%s: its end could not be sent, readers stand still; they will see it as lost",
-                    self._where(),
+                    "%s: its end could not be sent; readers will see it as lost", self._where()
                 )
                 return False
             yield Room(min(remaining_s, WAIT_SLICE_S))
@@ -383,12 +388,6 @@ def length_of(data: Encoded) -> int:
     if isinstance(data, bytes):
         return len(data)
     return memoryview(data).nbytes  # pyright: ignore[reportArgumentType] - not a list
-
-
-def error_text(error: BaseException | str) -> bytes:
-    """The text that readers get of an error that ends the stream."""
-    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    return text.encode()[:ERROR_TEXT_BYTES_MAX]
 
 
 def make(face: Callable[..., T], link: _session.Link, **address: object) -> T:

@@ -291,6 +291,31 @@ RST_API int64_t rst_publication_append_padding(rst_publication_t *publication, s
     return finish(publication, rsti_append_padding(&publication->appender, length));
 }
 
+RST_API int64_t rst_publication_offer_control(rst_publication_t *publication, const void *data,
+    size_t length, int64_t reserved_value)
+{
+    if (!rsti_publication_is_usable(publication)) {
+        return rsti_publication_refuse(publication);
+    }
+    if (!publication->appender.is_exclusive) {
+        return refuse_shared(publication, "a control message");
+    }
+    const rsti_log_t *log = &publication->log->file.log;
+    const int32_t most = rsti_max_control_length(log->term_length, log->mtu);
+    if (length > (size_t)most) {
+        return refuse_length(publication, length, most, "control message");
+    }
+    if (data == NULL && length > 0) {
+        return refuse_null("data");
+    }
+    const rsti_iovec_t part = {.data = data, .length = length};
+    int64_t result = rsti_append_control(&publication->appender, &part, reserved_value);
+    if (result == RST_ADMIN_ACTION) { /* the log has turned to its next term */
+        result = rsti_append_control(&publication->appender, &part, reserved_value);
+    }
+    return finish(publication, result);
+}
+
 /* ---- claims ---- */
 
 RST_API int64_t rst_publication_try_claim(rst_publication_t *publication, size_t length,

@@ -216,6 +216,21 @@ static void write_fragments(const rsti_appender_t *appender, const rsti_claim_t 
     }
 }
 
+static inline void write_whole(const rsti_appender_t *appender, const rsti_claim_t *claimed,
+    const rsti_iovec_t *parts, size_t part_count, size_t length, int64_t reserved_value)
+{
+    const int32_t frame_length = (int32_t)length + RSTI_DATA_HEADER_LENGTH;
+    rsti_frame_begin(claimed->frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED,
+        RSTI_FRAME_DATA, claimed->term_id, claimed->term_offset, reserved_value);
+    uint8_t *payload = claimed->frame + RSTI_DATA_HEADER_LENGTH;
+    if (part_count == 1 && length > 0) {
+        memcpy(payload, parts[0].data, length);
+    } else {
+        gather(&(gather_t){.part = parts, .offset = 0}, payload, length);
+    }
+    rsti_frame_commit(claimed->frame, frame_length);
+}
+
 int64_t rsti_append(rsti_appender_t *appender, const rsti_iovec_t *parts, size_t part_count,
     size_t length, int64_t reserved_value)
 {
@@ -233,19 +248,37 @@ int64_t rsti_append(rsti_appender_t *appender, const rsti_iovec_t *parts, size_t
     if (!claim(appender, &tail, required, &claimed)) {
         return claimed.position;
     }
-    if (!is_whole) {
-        write_fragments(appender, &claimed, parts, (int32_t)length, reserved_value);
-        return claimed.position;
-    }
-    rsti_frame_begin(claimed.frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA,
-        claimed.term_id, claimed.term_offset, reserved_value);
-    uint8_t *payload = claimed.frame + RSTI_DATA_HEADER_LENGTH;
-    if (part_count == 1 && length > 0) {
-        memcpy(payload, parts[0].data, length);
+    if (is_whole) {
+        write_whole(appender, &claimed, parts, part_count, length, reserved_value);
     } else {
-        gather(&(gather_t){.part = parts, .offset = 0}, payload, length);
+        write_fragments(appender, &claimed, parts, (int32_t)length, reserved_value);
     }
-    rsti_frame_commit(claimed.frame, frame_length);
+    return claimed.position;
+}
+
+int64_t rsti_append_control(rsti_appender_t *appender, const rsti_iovec_t *part,
+    int64_t reserved_value)
+{
+    RST_ASSERT(appender->is_exclusive);
+    const rsti_log_t *log = appender->log;
+    RST_ASSERT(part->length <= (size_t)rsti_max_control_length(log->term_length, log->mtu));
+    const int32_t required = rsti_frame_span((int32_t)part->length + RSTI_DATA_HEADER_LENGTH);
+    rsti_tail_t tail;
+    const int64_t before = look(appender, required, &tail);
+    if (before == RST_BACK_PRESSURED) {
+        const int64_t position = rsti_position(tail.term_id, tail.offset, log->position_bits,
+            log->initial_term_id);
+        const int64_t limit = rsti_load_acquire_i64(appender->limit);
+        if (position - limit >= rsti_limit_overshoot(log->term_length, log->mtu)) {
+            return RST_BACK_PRESSURED;
+        }
+    } else if (before < 0) {
+        return before;
+    }
+    rsti_claim_t claimed;
+    if (claim(appender, &tail, required, &claimed)) {
+        write_whole(appender, &claimed, part, 1, part->length, reserved_value);
+    }
     return claimed.position;
 }
 

@@ -31,6 +31,12 @@ void rsti_appender_init(rsti_appender_t *appender, rsti_log_t *log, const int64_
 int64_t rsti_append(rsti_appender_t *appender, const rsti_iovec_t *parts, size_t part_count,
     size_t length, int64_t reserved_value);
 
+/* Exclusive only: one message of at most rsti_max_control_length bytes that need not wait for the
+ * limit while readers are connected, such as the end of the stream. It may begin wherever the last
+ * message below the limit may end (rsti_limit_overshoot). */
+int64_t rsti_append_control(rsti_appender_t *appender, const rsti_iovec_t *part,
+    int64_t reserved_value);
+
 /* Claim of length <= max_payload: *frame is the header in the log (length word negative). */
 int64_t rsti_append_claim(rsti_appender_t *appender, size_t length, int64_t reserved_value,
     rsti_data_header_t **frame);

@@ -172,3 +172,19 @@ bool rsti_log_rotate(rsti_log_metadata_t *metadata, int32_t current_term_count,
 #endif
     return rsti_cas_i32(&metadata->active_term_count, current_term_count, next_count);
 }
+
+int32_t rsti_limit_overshoot(int32_t term_length, int32_t mtu)
+{
+    return rsti_framed_length(rsti_max_message_length(term_length), rsti_max_payload_length(mtu));
+}
+
+int32_t rsti_limit_reach(int32_t term_length, int32_t mtu)
+{
+    const int32_t overshoot = rsti_limit_overshoot(term_length, mtu);
+    return overshoot + 2 * rsti_min_i32(mtu, overshoot);
+}
+
+int32_t rsti_max_control_length(int32_t term_length, int32_t mtu)
+{
+    return rsti_min_i32(rsti_max_payload_length(mtu), rsti_max_message_length(term_length));
+}

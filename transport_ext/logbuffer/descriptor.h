@@ -205,6 +205,14 @@ static inline int32_t rsti_producer_window(int32_t configured, int32_t term_leng
     return configured > 0 && configured < term_length / 2 ? configured : term_length / 2;
 }
 
+/* How far the last message that begins below the publication limit may end behind it. */
+int32_t rsti_limit_overshoot(int32_t term_length, int32_t mtu);
+/* How far anything may end behind the limit: a control message of at most one mtu may follow that
+ * last message, after the padding at the end of a term (rsti_append_control). */
+int32_t rsti_limit_reach(int32_t term_length, int32_t mtu);
+/* The longest payload of a control message. */
+int32_t rsti_max_control_length(int32_t term_length, int32_t mtu);
+
 /* Rotates to the next term (docs/reference/aeron/memory.md 3). True: this caller moved the term
  * count. */
 bool rsti_log_rotate(rsti_log_metadata_t *metadata, int32_t current_term_count,

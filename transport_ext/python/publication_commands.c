@@ -33,6 +33,27 @@ PyObject *rsti_py_publication_offer_frames(PyObject *object, PyObject *frames)
     return rsti_py_position_result(self, position);
 }
 
+PyObject *rsti_py_publication_offer_control(PyObject *object, PyObject *const *args,
+    Py_ssize_t count)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    int64_t position = RST_CLOSED;
+    int64_t reserved_value;
+    Py_buffer view;
+
+    if (!rsti_py_check_count("offer_control", count, 2, 2)
+        || !rsti_py_get_int64(args[1], &reserved_value)
+        || PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    if (!self->handle.is_closed) {
+        position = rst_publication_offer_control(self->publication, view.buf, (size_t)view.len,
+            reserved_value);
+    }
+    PyBuffer_Release(&view);
+    return rsti_py_position_result(self, position);
+}
+
 PyObject *rsti_py_publication_append_padding(PyObject *object, PyObject *length)
 {
     rsti_py_publication_t *self = (rsti_py_publication_t *)object;

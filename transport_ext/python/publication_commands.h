@@ -6,6 +6,8 @@
 
 PyObject *rsti_py_publication_revoke(PyObject *self, PyObject *unused);
 PyObject *rsti_py_publication_offer_frames(PyObject *self, PyObject *frames);
+PyObject *rsti_py_publication_offer_control(PyObject *self, PyObject *const *args,
+    Py_ssize_t count);
 PyObject *rsti_py_publication_append_padding(PyObject *self, PyObject *length);
 PyObject *rsti_py_publication_set_rate(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *rsti_py_publication_next_error(PyObject *self, PyObject *unused);

@@ -290,6 +290,7 @@ PUBLICATION_INFO(term_length, PyLong_FromLong)
 PUBLICATION_INFO(mtu, PyLong_FromLong)
 PUBLICATION_INFO(max_payload_length, PyLong_FromLong)
 PUBLICATION_INFO(max_message_length, PyLong_FromLong)
+PUBLICATION_INFO(max_control_length, PyLong_FromLong)
 PUBLICATION_INFO(initial_term_id, PyLong_FromLong)
 PUBLICATION_INFO(position_bits, PyLong_FromLong)
 PUBLICATION_INFO(max_position, PyLong_FromLongLong)
@@ -346,6 +347,9 @@ static PyMethodDef publication_methods[] = {
     {"offer_frames", rsti_py_publication_offer_frames, METH_O,
         "offer_frames($self, frames, /)\n--\n\n"
         "Append complete frames unchanged (exclusive publications)."},
+    {"offer_control", RSTI_PY_FASTCALL(rsti_py_publication_offer_control), METH_FASTCALL,
+        "offer_control($self, data, reserved_value, /)\n--\n\n"
+        "Append one short message that need not wait for the readers (exclusive publications)."},
     {"append_padding", rsti_py_publication_append_padding, METH_O,
         "append_padding($self, length, /)\n--\n\n"
         "Append a padding frame, which readers skip (exclusive publications)."},
@@ -399,6 +403,8 @@ static PyGetSetDef publication_getset[] = {
     {"mtu", publication_get_mtu, NULL, "Largest datagram in bytes.", NULL},
     {"max_payload_length", publication_get_max_payload_length, NULL, "Of one frame.", NULL},
     {"max_message_length", publication_get_max_message_length, NULL, "Of one message.", NULL},
+    {"max_control_length", publication_get_max_control_length, NULL,
+        "Of one message of offer_control.", NULL},
     {"is_exclusive", publication_get_is_exclusive, NULL, "Belongs to one thread.", NULL},
     {"is_ipc", publication_get_is_ipc, NULL, "Shared memory.", NULL},
     {"position", publication_get_position, NULL, "Position after the last message.", NULL},

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import threading
 import time
 
 import anyio
@@ -470,9 +471,10 @@ async def test_after_a_close_has_begun_nothing_is_sent_and_a_second_close_waits_
 
 async def test_a_cancelled_close_still_completes_the_stream_and_does_not_linger(driver_dir, name):
     with stream.subscriber(name, dir=driver_dir) as sub:
-        with anyio.move_on_after(0.05):
+        with anyio.CancelScope() as scope:
             async with aio.publisher(name, dir=driver_dir, linger_s=3600) as pub:
                 await pub.send(1)
+                scope.deadline = anyio.current_time() + 0.05
         assert pub.is_closed
         items = []
         await read_all(sub, items)
@@ -682,3 +684,61 @@ async def test_the_last_rate_counts_after_a_cancelled_one(driver_dir, name, monk
         last.cancel()
         await asyncio.wait([last])
     assert running == []  # the block waited for the thread
+
+
+@pytest.mark.parametrize(("code", "text"), [(0, None), (None, None), (3, "SystemExit: 3")])
+async def test_an_exit_in_the_block_does_not_linger(driver_dir, name, code, text):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        with anyio.fail_after(LONG_S), pytest.raises(SystemExit):
+            async with aio.publisher(name, dir=driver_dir, linger_s=3600) as pub:
+                await pub.send(1)
+                raise SystemExit(code)
+        assert sub.poll() == [1]
+        if text is None:
+            await until_async(lambda: sub.poll() == [] and sub.is_ended)
+        else:
+            with pytest.raises(RemoteError, match=text):
+                await until_async(lambda: sub.poll())
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_time_out_in_the_block_does_not_linger(driver_dir, name):
+    """asyncio.timeout cancels once, so a wait in ``__aexit__`` would not be cancelled again."""
+    with stream.subscriber(name, bytes, dir=driver_dir) as sub:
+        with anyio.fail_after(LONG_S), pytest.raises(TimeoutError):
+            async with (
+                asyncio.timeout(0.05),
+                aio.publisher(name, bytes, dir=driver_dir, linger_s=3600) as pub,
+            ):
+                while True:
+                    await pub.send(PAYLOAD)
+        assert pub.is_closed
+        with pytest.raises(RemoteError, match="CancelledError"):
+            await read_all(sub, [])
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_time_out_does_not_wait_for_a_driver_that_is_being_started(
+    driver_dir, name, monkeypatch
+):
+    """The thread that joins again goes on alone, and closes the session that it gets."""
+    entered, may_go_on = threading.Event(), threading.Event()
+    async with asyncio.timeout(LONG_S):
+        pub = await aio.publisher(name, bytes, dir=driver_dir, linger_s=3600)
+        join_again = pub._join_again
+
+        def slow_join():
+            entered.set()
+            may_go_on.wait(LONG_S)
+            join_again()
+
+        monkeypatch.setattr(pub, "_join_again", slow_join)
+        monkeypatch.setattr(pub, "_must_join_again", lambda *_: True)
+        monkeypatch.setattr(pub, "_offer", lambda *_: rstream.CLOSED)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05), pub:
+                await pub.send(PAYLOAD)
+        assert pub.is_closed
+        assert entered.is_set()
+        may_go_on.set()
+        await until_async(lambda: pub._core.is_closed)

@@ -66,7 +66,9 @@ static int create_log(rst_driver_t *driver, rsti_publication_t *publication,
         return -rst_last_error_code();
     }
     const int64_t start = rsti_publication_start_position(publication);
-    if (rsti_log_file_reserve(&publication->file, start) < 0) {
+    if (rsti_log_file_reserve(&publication->file,
+            start + rsti_limit_reach(options->term_length, options->mtu))
+        < 0) {
         (void)rsti_log_file_close(&publication->file, true);
         return -rst_last_error_code();
     }
@@ -143,7 +145,8 @@ void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication
 bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit)
 {
-    const int64_t end = limit + rsti_max_message_length(publication->options.term_length);
+    const rsti_publication_options_t *options = &publication->options;
+    const int64_t end = limit + rsti_limit_reach(options->term_length, options->mtu);
     if (rsti_log_file_reserve(&publication->file, end) < 0) {
         if (!publication->is_storage_error) {
             RST_APPEND_ERR("publication limit of stream %" PRId32 " session %" PRId32

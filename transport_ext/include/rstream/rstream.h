@@ -107,6 +107,12 @@ RST_API int64_t rst_publication_offer_frames(rst_publication_t *publication, con
  * length: 0 to max_message_length. */
 RST_API int64_t rst_publication_append_padding(rst_publication_t *publication, size_t length);
 
+/* Exclusive publications: as rst_publication_offer for one short message that must not wait behind
+ * data, such as the end of the stream. Where readers are connected it is taken behind the limit, so
+ * only their absence and the end of all positions refuse it. Longest: max_control_length. */
+RST_API int64_t rst_publication_offer_control(rst_publication_t *publication, const void *data,
+    size_t length, int64_t reserved_value);
+
 typedef struct rst_claim_t {
     uint8_t *data; /* length bytes, writable until commit or abort */
     size_t length;
@@ -128,6 +134,7 @@ typedef struct rst_publication_info_t {
     int32_t mtu;
     int32_t max_payload_length;
     int32_t max_message_length;
+    int32_t max_control_length; /* for rst_publication_offer_control */
     bool is_exclusive;
     bool is_ipc;
     const char *channel; /* as given; lives as long as the publication */

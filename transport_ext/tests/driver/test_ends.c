@@ -372,10 +372,10 @@ TEST(memory_ahead_of_the_limit_is_clean)
             inject(h, publication->endpoint->socket, RECEIVER, &sm, sizeof sm);
         }
         pass(h);
-        /* The bytes that a producer may write from here up to the limit, plus one message, are
-         * zero. */
+        /* The bytes that a producer may write from here on are zero: up to the limit, one message
+         * more, and the end of the stream. */
         const int64_t tail = rsti_log_producer_position(log);
-        const int64_t end = *base->pub_lmt;
+        const int64_t end = *base->pub_lmt + rsti_limit_reach(65536, base->options.mtu);
         for (int64_t p = tail; p < end; p += 32) {
             const uint8_t *word = log->terms[(p >> 16) % 3] + (p & 0xFFFF);
             CHECK_EQ(rsti_get_i64(word), 0);

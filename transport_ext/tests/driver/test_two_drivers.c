@@ -131,6 +131,48 @@ TEST(a_tenth_of_everything_is_lost)
     }
 }
 
-CHECK_MAIN(RUN(bytes_sent_are_bytes_received), RUN(retransmissions_count_as_sent),
-    RUN(one_nak_repairs_a_long_gap), RUN(a_pattern_of_gaps_is_repaired),
-    RUN(a_tenth_of_everything_is_lost))
+/* The end of the stream is written behind a full window, and the publisher goes. The reader stands
+ * still for longer than every time-out, and still finds the end. */
+TEST(the_end_reaches_a_reader_that_stands_still)
+{
+    way_t way = {0};
+    link_t *l = begin(&way, false, "term-length=256k");
+    l->read_bytes_per_s = 1;
+    link_run(l, RSTI_NS_PER_S);
+    rsti_publication_t *base = &l->publication->base;
+    CHECK_EQ(rsti_append(&l->appender, &(rsti_iovec_t){"", 0}, 1, 0, 0), RST_BACK_PRESSURED);
+    const int64_t before = rsti_log_producer_position(&base->file.log);
+    rsti_appender_t last;
+    rsti_appender_init(&last, &base->file.log, base->pub_lmt, base->session_id, 10, true);
+    const rsti_iovec_t text = {"no more", 7};
+    const int64_t end = rsti_append_control(&last, &text, 77);
+    CHECK_EQ(end, before + 64);
+    l->offer_gap_ns = 1000 * RSTI_NS_PER_S;
+    l->offer_due_ns = INT64_MAX / 2;
+    (void)take_away(l->sides[0].h, RSTI_CMD_REMOVE_PUBLICATION, base->registration_id);
+    const int64_t offered = l->bytes_read;
+    link_run(l, 15 * RSTI_NS_PER_S);
+    CHECK_EQ(l->sides[1].h->driver->conductor->images.count, 1);
+    CHECK(l->bytes_read < offered + 2 * LINK_PACKET_BYTES);
+    CHECK(l->image->received < end);
+    l->read_bytes_per_s = 0;
+    for (int i = 0; i < 10000 && l->image->received < end; i++) {
+        link_step(l, INT64_MAX);
+    }
+    CHECK_EQ(l->image->received, end);
+    const rsti_log_t *log = &l->image->file.log;
+    const uint8_t *frame = log->terms[rsti_position_index(before, log->position_bits)]
+        + rsti_position_offset(before, log->term_length);
+    CHECK_EQ(rsti_get_i64(frame + offsetof(rsti_data_header_t, reserved_value)), 77);
+    CHECK_MEM(frame + RSTI_DATA_HEADER_LENGTH, "no more", 7);
+    /* The side that sends forgets the stream when everything has arrived. */
+    l->image = NULL;
+    link_run(l, 20 * RSTI_NS_PER_S);
+    CHECK_EQ(l->sides[0].h->driver->conductor->publications.count, 0);
+    CHECK_EQ(l->sides[1].h->driver->conductor->images.count, 0);
+    link_close(l);
+}
+
+CHECK_MAIN(RUN(the_end_reaches_a_reader_that_stands_still), RUN(bytes_sent_are_bytes_received),
+    RUN(retransmissions_count_as_sent), RUN(one_nak_repairs_a_long_gap),
+    RUN(a_pattern_of_gaps_is_repaired), RUN(a_tenth_of_everything_is_lost))

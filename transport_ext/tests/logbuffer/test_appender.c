@@ -458,6 +458,75 @@ TEST(many_messages_with_one_claim)
     both(many_messages);
 }
 
+/* ---- messages that need not wait ---- */
+
+static int64_t append_control(rig_t *rig, size_t length)
+{
+    const rsti_iovec_t part = {pattern, length};
+    return rsti_append_control(&rig->appender, &part, RESERVED);
+}
+
+/* The limit is 32. A last message of the greatest length begins at 0. */
+TEST(a_control_message_passes_the_limit)
+{
+    rig_t rig;
+    rig_init(&rig, true);
+    fill_pattern();
+    static uint8_t longest[TERM / 8];
+    const int32_t overshoot = rsti_limit_overshoot(TERM, MEMORY_LOG_MTU);
+    rig.memory.limit = 32;
+    const int64_t before = append(&rig, longest, sizeof longest);
+    CHECK_EQ(before, overshoot);
+    CHECK_EQ(append(&rig, pattern, 1), RST_BACK_PRESSURED);
+    const int64_t after = append_control(&rig, PAYLOAD_MAX);
+    CHECK_EQ(after, before + MEMORY_LOG_MTU);
+    CHECK(after - rig.memory.limit <= rsti_limit_reach(TERM, MEMORY_LOG_MTU));
+    CHECK_MEM(rig.log->terms[0] + before + 32, pattern, PAYLOAD_MAX);
+    const rsti_data_header_t header = frame_at(rig.log->terms[0], (int32_t)before);
+    CHECK_EQ(header.frame.frame_length, MEMORY_LOG_MTU);
+    CHECK_EQ(header.frame.flags, RSTI_FLAG_UNFRAGMENTED);
+    CHECK_EQ(header.reserved_value, RESERVED);
+    /* Nothing is reserved for a second one. */
+    CHECK_EQ(append_control(&rig, 0), RST_BACK_PRESSURED);
+    rig.memory.limit = after - overshoot;
+    CHECK_EQ(append_control(&rig, 0), RST_BACK_PRESSURED);
+    rig.memory.limit++;
+    CHECK_EQ(append_control(&rig, 0), after + 32);
+    rig_fini(&rig);
+}
+
+TEST(a_control_message_waits_for_a_reader)
+{
+    rig_t rig;
+    rig_init(&rig, true);
+    rig.memory.limit = 0;
+    rig.log->metadata->is_connected = 0;
+    CHECK_EQ(append_control(&rig, 8), RST_NOT_CONNECTED);
+    rig.memory.limit = 1;
+    CHECK_EQ(append_control(&rig, 8), 64);
+    rig_fini(&rig);
+}
+
+TEST(a_control_message_behind_the_limit_turns_the_log)
+{
+    rig_t rig;
+    rig_init(&rig, true);
+    fill_pattern();
+    for (int i = 0; i < TERM / MEMORY_LOG_MTU; i++) {
+        CHECK(append(&rig, pattern, PAYLOAD_MAX) > 0);
+    }
+    const int64_t before = TERM - TERM % MEMORY_LOG_MTU;
+    rig.memory.limit = before - 32;
+    CHECK_EQ(append(&rig, pattern, 1), RST_BACK_PRESSURED);
+    CHECK_EQ(append_control(&rig, PAYLOAD_MAX), RST_ADMIN_ACTION);
+    CHECK_EQ(append_control(&rig, PAYLOAD_MAX), TERM + MEMORY_LOG_MTU);
+    CHECK_MEM(rig.log->terms[1] + 32, pattern, PAYLOAD_MAX);
+    const rsti_data_header_t padding = frame_at(rig.log->terms[0], (int32_t)before);
+    CHECK_EQ(padding.frame.type, RSTI_FRAME_PAD);
+    CHECK_EQ(padding.frame.frame_length, TERM % MEMORY_LOG_MTU);
+    rig_fini(&rig);
+}
+
 static void many_and_limit(bool is_exclusive)
 {
     rig_t rig;
@@ -519,4 +588,6 @@ CHECK_MAIN(RUN(a_small_message_is_one_frame), RUN(a_large_message_is_cut_from_an
     RUN(a_term_filled_exactly_needs_no_padding), RUN(the_end_of_the_stream_is_announced),
     RUN(a_rotation_in_progress_is_told), RUN(a_scribbled_tail_is_an_error),
     RUN(an_appender_goes_on_where_the_log_ends), RUN(many_messages_with_one_claim),
-    RUN(many_messages_stop_at_the_limit), RUN(many_messages_stop_at_the_term_end))
+    RUN(a_control_message_passes_the_limit), RUN(a_control_message_waits_for_a_reader),
+    RUN(a_control_message_behind_the_limit_turns_the_log), RUN(many_messages_stop_at_the_limit),
+    RUN(many_messages_stop_at_the_term_end))

@@ -1,0 +1,124 @@
+"""How the end of a ``with`` block ends the stream, and how long that takes.
+
+A publisher with ``linger_s`` waits by steps of ``_perform``. A test that must not wait replaces
+``_perform`` by a function that fails, so it needs no clock.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import rstream
+from rstream import stream
+from rstream.errors import RemoteError
+from tests.support import free_port, until
+
+LONG_S = 3600.0
+
+
+def refuse_to_wait(publisher, monkeypatch):
+    def perform(step):
+        raise AssertionError(f"it waits: {step}")
+
+    monkeypatch.setattr(publisher, "_perform", perform)
+
+
+def end_of(sub):
+    """The error that ends the stream; None: it was completed."""
+    try:
+        until(lambda: sub.poll() or sub.is_ended)
+    except RemoteError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (KeyboardInterrupt(), "its publisher failed: KeyboardInterrupt"),
+        (SystemExit(3), "its publisher failed: SystemExit: 3"),
+        (SystemExit("no data"), "its publisher failed: SystemExit: no data"),
+        (SystemExit(0), None),
+        (SystemExit(), None),
+        (GeneratorExit(), None),
+    ],
+    ids=repr,
+)
+def test_a_block_ended_by_a_base_exception_does_not_linger(
+    driver_dir, name, monkeypatch, error, text
+):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        with (
+            pytest.raises(type(error)),
+            stream.publisher(name, dir=driver_dir, linger_s=LONG_S) as pub,
+        ):
+            pub.send(1)
+            refuse_to_wait(pub, monkeypatch)
+            raise error
+        assert pub.is_closed
+        until(lambda: sub.poll() == [1])
+        assert (end := end_of(sub)) == text or (text is not None and end.endswith(text))
+
+
+def test_a_block_ended_by_an_exception_lingers(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        with (
+            pytest.raises(ZeroDivisionError),
+            stream.publisher(name, dir=driver_dir, linger_s=0.05) as pub,
+        ):
+            steps = []
+            perform = pub._perform
+            pub._perform = lambda step: (steps.append(step), perform(step))[1]
+            pub.send(1)
+            raise ZeroDivisionError("no")
+        assert steps
+        until(lambda: sub.poll() == [1])
+        assert end_of(sub).endswith("its publisher failed: ZeroDivisionError: no")
+
+
+def test_fail_takes_a_linger_of_its_own(driver_dir, name, monkeypatch):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        pub = stream.publisher(name, dir=driver_dir, linger_s=LONG_S)
+        pub.send(1)
+        refuse_to_wait(pub, monkeypatch)
+        pub.fail("no more", linger_s=0)
+        until(lambda: sub.poll() == [1])
+        assert end_of(sub).endswith("its publisher failed: no more")
+
+
+def fill(pub, payload):
+    """Send until there is no room. Returns how many were sent."""
+    pub.send(payload)
+    count = 1
+    while (reason := pub.offer(payload)) != rstream.BACK_PRESSURED:
+        count += reason > 0
+        assert reason > 0 or reason == rstream.ADMIN_ACTION
+    return count
+
+
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+@pytest.mark.parametrize("length", [100, 1000, 100_000])
+@pytest.mark.parametrize("text", [None, "no more" * 2000], ids=["close", "fail"])
+def test_the_end_arrives_behind_a_full_window(driver_dir, name, medium, length, text):
+    """The reader stands still until the publisher has gone."""
+    channel = None if medium == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    address = {"channel": channel, "dir": driver_dir}
+    with stream.subscriber(name, bytes, **address) as sub:
+        pub = stream.publisher(name, bytes, linger_s=0, **address)
+        count = fill(pub, bytes(length))
+        pub.close() if text is None else pub.fail(text)
+        items = []
+        until(lambda: items.extend(sub.poll()) or len(items) == count)
+        error = end_of(sub)
+        assert (error is None) if text is None else (text[:900] in error)
+
+
+def test_the_text_of_an_error_is_cut_between_two_characters(driver_dir, name):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        pub = stream.publisher(name, dir=driver_dir)
+        pub.send(1)
+        pub.fail("ä" * 5000, linger_s=0)
+        until(lambda: sub.poll() == [1])
+        error = end_of(sub)
+        assert error.endswith("ä" * 600)
+        assert "\ufffd" not in error
