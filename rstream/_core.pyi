@@ -419,6 +419,16 @@ class Waiter:
     def wake(self) -> None: ...
     def close(self) -> None: ...
 
+@final
+class Turn:
+    """A reentrant lock for moments, which costs half of ``threading.RLock``. After ``fork`` the
+    child needs a new one.
+    """
+
+    def __new__(cls) -> Self: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *exc: object) -> None: ...
+
 # The engines of the laboratory (rstream.lab).
 def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:
     """(kind, (field, least, most) of each field) of each kind of record, in the order of their

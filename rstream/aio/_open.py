@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from types import TracebackType
 
+    from typing_extensions import TypeForm
+
     from rstream.client import Client
-    from rstream.codecs import Codec
+    from rstream.codecs import Codec, CodecLike
     from rstream.stream._options import PublisherOptions
 
 T = TypeVar("T")
@@ -66,29 +68,33 @@ class Opening(Generic[T]):
 
 @overload
 def publisher(
-    name: str | int, type: None = None, *, codec: Codec[T], **options: Unpack[PublisherOptions]
-) -> Opening[T]: ...
-@overload
-def publisher(
     name: str | int,
     type: None = None,
     *,
-    codec: None = None,
+    codec: str | None = None,
     **options: Unpack[PublisherOptions],
 ) -> Opening[Any]: ...
 @overload
 def publisher(
     name: str | int,
-    type: type[T],
+    type: None = None,
     *,
-    codec: Codec[T] | None = None,
+    codec: Codec[T] | TypeForm[T],
+    **options: Unpack[PublisherOptions],
+) -> Opening[T]: ...
+@overload
+def publisher(
+    name: str | int,
+    type: TypeForm[T],
+    *,
+    codec: Codec[T] | str | None = None,
     **options: Unpack[PublisherOptions],
 ) -> Opening[T]: ...
 def publisher(
     name: str | int,
-    type: type[Any] | None = None,
+    type: Any = None,
     *,
-    codec: Codec[Any] | None = None,
+    codec: CodecLike = None,
     **options: Unpack[PublisherOptions],
 ) -> Opening[Any]:
     """Open the sending side of a stream in an event loop.

@@ -56,7 +56,6 @@ class Publisher(Sender[T]):
     def __init__(self, link: Link, *, send_lock: anyio.Lock, **address: Any) -> None:
         self._send_lock = send_lock  # held while one call sends
         self._messages_left = 0  # of this turn of the loop; 0 when the next send must wait
-        self._is_ending = False
         self._ended: anyio.Event | None = None  # set at the end of the first close
         self._rejoin_call: ThreadCall[object] | None = None  # it outlives a cancelled send
         self._rate_call: ThreadCall[None] | None = None  # outlives a cancelled set_rate

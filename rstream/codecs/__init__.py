@@ -9,10 +9,15 @@ that needs them is made.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rstream.codecs._arrow import arrow
 from rstream.codecs._base import CODEC_NAMES, USER_CODEC_ID, Codec, Encoded, describe_codec
-from rstream.codecs._choose import codec_for, named
+from rstream.codecs._choose import choose, codec_for, named
 from rstream.codecs._formats import msgpack, numpy, pickle, raw
+
+if TYPE_CHECKING:
+    from rstream.codecs._choose import CodecLike as CodecLike
 
 __all__ = (
     "CODEC_NAMES",
@@ -20,6 +25,7 @@ __all__ = (
     "Codec",
     "Encoded",
     "arrow",
+    "choose",
     "codec_for",
     "describe_codec",
     "msgpack",

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from rstream.codecs._arrow import arrow
 from rstream.codecs._formats import msgpack, pickle, raw
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from rstream.codecs._base import Codec
+
+    #: What the argument ``codec`` of every face takes.
+    CodecLike: TypeAlias = Codec[Any] | TypeForm[Any] | str | None
 
 T = TypeVar("T")
 
@@ -18,7 +24,7 @@ T = TypeVar("T")
 @overload
 def codec_for(type: None = None) -> Codec[Any]: ...
 @overload
-def codec_for(type: type[T]) -> Codec[T]: ...
+def codec_for(type: TypeForm[T]) -> Codec[T]: ...
 def codec_for(type: Any = None) -> Codec[Any]:
     """The codec for a type.
 
@@ -43,11 +49,14 @@ def codec_for(type: Any = None) -> Codec[Any]:
     return msgpack() if type is None else msgpack(type)
 
 
-def named(name: str) -> Codec[Any]:
+def named(name: str, type: Any = None) -> Codec[Any]:
     """The codec of a name: ``raw``, ``msgpack``, ``arrow``, ``pickle``.
 
     By writing ``"pickle"`` you say that you trust all writers of the stream.
 
+    Args:
+        name: the name.
+        type: the type of the objects, for ``msgpack``; the other codecs know theirs.
     Raises:
         ConfigError: there is no codec of that name.
     """
@@ -55,10 +64,39 @@ def named(name: str) -> Codec[Any]:
         case "raw":
             return raw()
         case "msgpack":
-            return msgpack()
+            return msgpack() if type is None else msgpack(type)
         case "arrow":
             return arrow()
         case "pickle":
             return pickle(trusted=True)
         case _:
             raise ConfigError(f"codec {name!r}: known names are raw, msgpack, arrow, pickle")
+
+
+def choose(type: Any, codec: CodecLike) -> Codec[Any]:
+    """The codec that the arguments ``type`` and ``codec`` of a face ask for.
+
+    Args:
+        type: the type of the objects, or None.
+        codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
+            type as for :func:`codec_for`; None: as ``type`` says.
+    Raises:
+        ConfigError: there is no such codec, or ``"pickle"`` was given by its name.
+    """
+    if isinstance(type, str):
+        raise ConfigError(f"type={type!r}: a codec's name goes into codec={type!r}")
+    if codec is None:
+        return codec_for(type)
+    if codec == "pickle":
+        raise ConfigError(
+            'codec="pickle": unpickling runs code that the writer of the stream chooses; say that '
+            "you trust every writer: codec=rstream.codecs.pickle(trusted=True)"
+        )
+    if isinstance(codec, str):
+        return named(codec, type)
+    given: Any = codec  # no type checker tells a codec from a type
+    if not hasattr(given, "decode_many"):
+        return codec_for(given)
+    if isinstance(given, builtins.type):
+        raise ConfigError(f"codec={given.__name__}: give an object of it, {given.__name__}()")
+    return given

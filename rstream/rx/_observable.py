@@ -7,20 +7,21 @@ import logging
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from reactivex import Observable, abc
 from reactivex.disposable import Disposable
 
-from rstream import stream
-from rstream.codecs import codec_for
+from rstream import codecs, stream
 from rstream.errors import ClosedError
 from rstream.stream._pump import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.codecs import Codec
+    from typing_extensions import TypeForm
+
+    from rstream.codecs import Codec, CodecLike
     from rstream.stream import Subscriber, SubscriberOptions
 
 log = logging.getLogger("rstream")
@@ -32,11 +33,35 @@ WAIT_S = 0.5
 EXIT_S = 2.0
 
 
+@overload
 def from_stream(
     name: str | int,
-    type: type[Any] | None = None,
+    type: None = None,
     *,
-    codec: Codec[Any] | None = None,
+    codec: str | None = None,
+    **options: Unpack[SubscriberOptions],
+) -> Observable[Any]: ...
+@overload
+def from_stream(
+    name: str | int,
+    type: None = None,
+    *,
+    codec: Codec[T] | TypeForm[T],
+    **options: Unpack[SubscriberOptions],
+) -> Observable[T]: ...
+@overload
+def from_stream(
+    name: str | int,
+    type: TypeForm[T],
+    *,
+    codec: Codec[T] | str | None = None,
+    **options: Unpack[SubscriberOptions],
+) -> Observable[T]: ...
+def from_stream(
+    name: str | int,
+    type: Any = None,
+    *,
+    codec: CodecLike = None,
     **options: Unpack[SubscriberOptions],
 ) -> Observable[Any]:
     """An Observable of a stream's items.
@@ -56,9 +81,7 @@ def from_stream(
     """
 
     def open_subscriber() -> Subscriber[Any]:
-        return stream.subscriber(
-            name, codec=codec if codec is not None else codec_for(type), **options
-        )
+        return stream.subscriber(name, codec=codecs.choose(type, codec), **options)
 
     return _observable(open_subscriber, f"rstream-rx-{name}")
 

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any, Unpack
 from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable
 
-from rstream import stream
-from rstream.codecs import codec_for
+from rstream import codecs, stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.codecs import Codec
+    from rstream.codecs import CodecLike
     from rstream.stream import Publisher, PublisherOptions
 
 
 def to_stream(
     name: str | int,
-    type: type[Any] | None = None,
+    type: Any = None,
     *,
-    codec: Codec[Any] | None = None,
+    codec: CodecLike = None,
     **options: Unpack[PublisherOptions],
 ) -> Callable[[Observable[Any]], Observable[int]]:
     """An operator that sends every item into a stream.
@@ -45,7 +44,7 @@ def to_stream(
         ) -> abc.DisposableBase:
             try:
                 publisher: Publisher[Any] = stream.publisher(
-                    name, codec=codec if codec is not None else codec_for(type), **options
+                    name, codec=codecs.choose(type, codec), **options
                 )
             except Exception as error:
                 observer.on_error(error)

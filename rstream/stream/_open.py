@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from rstream import abc, policy
-from rstream.codecs import Codec, codec_for
+from rstream.codecs import choose
 from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
@@ -31,8 +31,11 @@ from rstream.stream._source import StreamSource
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from typing_extensions import TypeForm
+
     from rstream.channel import Channel
     from rstream.client import Client
+    from rstream.codecs import Codec, CodecLike
     from rstream.stream._subscriber import Subscriber
     from rstream.stream.executor import Executor
 
@@ -42,29 +45,33 @@ R = TypeVar("R")
 
 @overload
 def publisher(
-    name: str | int, type: None = None, *, codec: Codec[T], **options: Unpack[PublisherOptions]
-) -> Publisher[T]: ...
-@overload
-def publisher(
     name: str | int,
     type: None = None,
     *,
-    codec: None = None,
+    codec: str | None = None,
     **options: Unpack[PublisherOptions],
 ) -> Publisher[Any]: ...
 @overload
 def publisher(
     name: str | int,
-    type: type[T],
+    type: None = None,
     *,
-    codec: Codec[T] | None = None,
+    codec: Codec[T] | TypeForm[T],
+    **options: Unpack[PublisherOptions],
+) -> Publisher[T]: ...
+@overload
+def publisher(
+    name: str | int,
+    type: TypeForm[T],
+    *,
+    codec: Codec[T] | str | None = None,
     **options: Unpack[PublisherOptions],
 ) -> Publisher[T]: ...
 def publisher(
     name: str | int,
-    type: type[Any] | None = None,
+    type: Any = None,
     *,
-    codec: Codec[Any] | None = None,
+    codec: CodecLike = None,
     **options: Unpack[PublisherOptions],
 ) -> Publisher[Any]:
     """Open the sending side of a stream. Nothing has to be started before.
@@ -72,7 +79,8 @@ def publisher(
     Args:
         name: the stream's name, or a stream id for raw channels.
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
-        codec: the codec; overrides ``type``.
+        codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
+            type.
         options: ``channel``, ``stream_id``, ``dir``, ``client``, ``connect_timeout_s``,
             ``linger_s`` and ``rate``, as :class:`rstream.stream.PublisherOptions` explains them.
     Raises:
@@ -90,7 +98,7 @@ def publisher(
 
 
 def publisher_address(
-    name: str | int, type: type[Any] | None, codec: Codec[Any] | None, chosen: PublisherSettings
+    name: str | int, type: Any, codec: CodecLike, chosen: PublisherSettings
 ) -> dict[str, Any]:
     """Check the arguments of a publisher, and return those of its class without the link.
 
@@ -98,7 +106,6 @@ def publisher_address(
         ConfigError: an argument cannot be used.
     """
     stream, uri, number = resolve_address(name, chosen.channel, chosen.stream_id, is_publisher=True)
-    codec = codec if codec is not None else codec_for(type)
     for key, value in (
         ("connect_timeout_s", chosen.connect_timeout_s),
         ("linger_s", chosen.linger_s),
@@ -109,7 +116,7 @@ def publisher_address(
         "name": stream,
         "channel": with_rate(uri, chosen.rate),
         "stream_id": number,
-        "codec": codec,
+        "codec": choose(type, codec),
         "connect_timeout_s": chosen.connect_timeout_s,
         "linger_s": chosen.linger_s,
     }
@@ -117,29 +124,33 @@ def publisher_address(
 
 @overload
 def subscriber(
-    name: str | int, type: None = None, *, codec: Codec[T], **options: Unpack[SubscriberOptions]
-) -> Subscriber[T]: ...
-@overload
-def subscriber(
     name: str | int,
     type: None = None,
     *,
-    codec: None = None,
+    codec: str | None = None,
     **options: Unpack[SubscriberOptions],
 ) -> Subscriber[Any]: ...
 @overload
 def subscriber(
     name: str | int,
-    type: type[T],
+    type: None = None,
     *,
-    codec: Codec[T] | None = None,
+    codec: Codec[T] | TypeForm[T],
+    **options: Unpack[SubscriberOptions],
+) -> Subscriber[T]: ...
+@overload
+def subscriber(
+    name: str | int,
+    type: TypeForm[T],
+    *,
+    codec: Codec[T] | str | None = None,
     **options: Unpack[SubscriberOptions],
 ) -> Subscriber[T]: ...
 def subscriber(
     name: str | int,
-    type: type[Any] | None = None,
+    type: Any = None,
     *,
-    codec: Codec[Any] | None = None,
+    codec: CodecLike = None,
     **options: Unpack[SubscriberOptions],
 ) -> Subscriber[Any]:
     """Open a receiving side of a stream. It gets every message from now on.
@@ -147,7 +158,8 @@ def subscriber(
     Args:
         name: the stream's name, or a stream id for raw channels.
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
-        codec: the codec; overrides ``type``.
+        codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
+            type.
         options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``dir`` and
             ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:
@@ -161,14 +173,14 @@ def subscriber(
                 print(tick)
     """
     chosen = settings(SubscriberSettings, "subscriber", options)
-    codec = codec if codec is not None else codec_for(type)
+    chosen_codec = choose(type, codec)
     return under_policy(
         chosen.on_slow,
         lambda evict: _open_reader(
             name,
             None if chosen.channel is None else [chosen.channel],
             chosen.stream_id,
-            codec=codec,
+            codec=chosen_codec,
             prefetch=chosen.prefetch,
             on_lost=chosen.on_lost,
             evict=evict,
@@ -195,11 +207,11 @@ def under_policy(
 
 def reader(
     name: str | int,
-    type: type[Any] | None = None,
+    type: Any = None,
     *,
     channels: Sequence[Channel | str] | None = None,
     stream_id: int | None = None,
-    codec: Codec[Any] | None = None,
+    codec: CodecLike = None,
     prefetch: int = PREFETCH,
     on_lost: OnLost = "event",
     hold: bool = False,
@@ -214,7 +226,7 @@ def reader(
         type: the type of the objects; it chooses the codec.
         channels: the channels to read; None: shared memory.
         stream_id: replaces the stream id made from the name; the same on all channels.
-        codec: the codec; overrides ``type``.
+        codec: a codec, its name or a type; overrides ``type``.
         prefetch: most messages handed over at once.
         on_lost: as for :func:`rstream.subscriber`, but ``"event"`` by default: one of several
             publishers may come and go.
@@ -231,7 +243,7 @@ def reader(
         name,
         channels,
         stream_id,
-        codec=codec if codec is not None else codec_for(type),
+        codec=choose(type, codec),
         prefetch=prefetch,
         on_lost=on_lost,
         hold=hold,
@@ -280,11 +292,38 @@ def _open_reader(
         raise
 
 
+@overload
 def source(
     name: str | int,
-    type: type[Any] | None = None,
+    type: None = None,
     *,
-    codec: Codec[Any] | None = None,
+    codec: str | None = None,
+    executor: Executor | None = None,
+    **options: Unpack[SubscriberOptions],
+) -> abc.Publisher[Any]: ...
+@overload
+def source(
+    name: str | int,
+    type: None = None,
+    *,
+    codec: Codec[T] | TypeForm[T],
+    executor: Executor | None = None,
+    **options: Unpack[SubscriberOptions],
+) -> abc.Publisher[T]: ...
+@overload
+def source(
+    name: str | int,
+    type: TypeForm[T],
+    *,
+    codec: Codec[T] | str | None = None,
+    executor: Executor | None = None,
+    **options: Unpack[SubscriberOptions],
+) -> abc.Publisher[T]: ...
+def source(
+    name: str | int,
+    type: Any = None,
+    *,
+    codec: CodecLike = None,
     executor: Executor | None = None,
     **options: Unpack[SubscriberOptions],
 ) -> abc.Publisher[Any]:
@@ -300,7 +339,7 @@ def source(
         ConfigError: an argument cannot be used. All other errors reach ``on_error``.
     """
     chosen = settings(SubscriberSettings, "source", options)
-    codec = codec if codec is not None else codec_for(type)
+    chosen_codec = choose(type, codec)
     stream, uri, number = resolve_address(
         name, chosen.channel, chosen.stream_id, is_publisher=False
     )
@@ -314,7 +353,7 @@ def source(
                 stream or number,
                 [uri],
                 number,
-                codec=codec,
+                codec=chosen_codec,
                 prefetch=chosen.prefetch,
                 on_lost=chosen.on_lost,
                 link=lambda: _session.acquire(chosen.dir, chosen.client),
@@ -326,11 +365,41 @@ def source(
     return StreamSource(open_reader, stream or str(number), executor)
 
 
+@overload
 def sink(
     name: str | int,
-    type: type[Any] | None = None,
+    type: None = None,
     *,
-    codec: Codec[Any] | None = None,
+    codec: str | None = None,
+    window: int = PREFETCH,
+    executor: Executor | None = None,
+    **options: Unpack[PublisherOptions],
+) -> StreamSink[Any]: ...
+@overload
+def sink(
+    name: str | int,
+    type: None = None,
+    *,
+    codec: Codec[T] | TypeForm[T],
+    window: int = PREFETCH,
+    executor: Executor | None = None,
+    **options: Unpack[PublisherOptions],
+) -> StreamSink[T]: ...
+@overload
+def sink(
+    name: str | int,
+    type: TypeForm[T],
+    *,
+    codec: Codec[T] | str | None = None,
+    window: int = PREFETCH,
+    executor: Executor | None = None,
+    **options: Unpack[PublisherOptions],
+) -> StreamSink[T]: ...
+def sink(
+    name: str | int,
+    type: Any = None,
+    *,
+    codec: CodecLike = None,
     window: int = PREFETCH,
     executor: Executor | None = None,
     **options: Unpack[PublisherOptions],
@@ -348,8 +417,8 @@ def sink(
     """
     if window < 1:
         raise ConfigError(f"window={window}: must be at least 1 element")
-    codec = codec if codec is not None else codec_for(type)
-    return StreamSink(publisher(name, codec=codec, **options), window, executor)
+    opened = publisher(name, codec=choose(type, codec), **options)
+    return StreamSink(opened, window, executor)
 
 
 def processor(function: Callable[[T], R]) -> MapProcessor[T, R]:

@@ -24,6 +24,10 @@ from rstream.stream._events import (
 from rstream.stream._names import KIND_PLAIN, header_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Buffer
+
     from rstream._facts import SlowestReader
     from rstream.codecs import Codec
     from rstream.stream._session import Link
@@ -52,6 +56,7 @@ class PublisherFacts(Generic[T]):
         made_at: str | None = None,
     ) -> None:
         self._closed = True  # __del__ runs even when the lines below raise
+        self._is_ending = False  # closing has begun: only the end may still be sent
         self.name: str = name
         self.channel: str = channel
         self.stream_id: int = stream_id
@@ -75,9 +80,19 @@ class PublisherFacts(Generic[T]):
     def _join(self, link: Link) -> None:
         added = link.client.add_publication(self.channel, self.stream_id, exclusive=True)
         self._core: _core.Publication = added.core
-        self._offer_one = self._core.offer
+        self._offer_one: Callable[[Buffer, int], int] = self._core.offer
+        self._offer_parts: Callable[[list[Buffer], int], int] = self._core.offer_parts
+        self._offer_many: Callable[[list[Buffer], int, int], tuple[int, int]] = (
+            self._core.offer_many
+        )
         if link.client.is_aeron_driver:
             self._bucket = self._bucket_for(self.channel)
+
+    def _refuse(self, reason: int) -> None:
+        """From now on every offer is answered with the reason; costs an open publisher nothing."""
+        self._offer_one = lambda _data, _header: reason
+        self._offer_parts = lambda _data, _header: reason
+        self._offer_many = lambda _messages, _start, _header: (0, reason)
 
     def _bucket_for(self, channel: str) -> TokenBucket | None:
         """The bucket for ``rs-rate`` beside Aeron's driver, which does not read that key."""

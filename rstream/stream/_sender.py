@@ -52,8 +52,8 @@ class Sender(PublisherFacts[T]):
     """The sending and waiting that the blocking and the awaited publisher share.
 
     A method named ``_…_steps`` is a generator of :mod:`rstream.stream._steps`: it yields each wait,
-    and the publisher that runs it sleeps or awaits. One generator runs at a time; meanwhile only
-    facts (:class:`PublisherFacts`) may be read.
+    and the publisher that runs it sleeps or awaits. While it runs, no other one does; during its
+    waits others may, so it looks anew at everything after each wait.
     """
 
     # ---- at once ----
@@ -61,7 +61,7 @@ class Sender(PublisherFacts[T]):
     def _offer(self, data: Encoded, header: int | None = None) -> int:
         reserved = self._header if header is None else header
         if type(data) is list:
-            return self._core.offer_parts(data, reserved)
+            return self._offer_parts(data, reserved)
         return self._offer_one(data, reserved)  # pyright: ignore[reportArgumentType] - not a list
 
     def _note_offered(self, position: int, data: Encoded) -> int:
@@ -79,7 +79,7 @@ class Sender(PublisherFacts[T]):
     def _prepare_rate(self, rate: RateLimit) -> tuple[str, TokenBucket | None]:
         """The channel with another rate, and the token bucket if the publisher limits the rate."""
         if self._closed:
-            raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
+            raise self._closed_error()
         channel = with_rate(self.channel, rate)
         is_kept_here = self._link.client.is_aeron_driver
         return channel, self._bucket_for(channel) if is_kept_here else None
@@ -125,7 +125,7 @@ class Sender(PublisherFacts[T]):
         whole: list[Buffer] = messages  # pyright: ignore[reportAssignmentType] - no list among them
         start = 0
         while start < len(whole):
-            taken, position = self._core.offer_many(whole, start, self._header)
+            taken, position = self._offer_many(whole, start, self._header)
             if taken == 0:
                 position = yield from self._offer_again_steps(whole[start], position, timeout_s)
                 taken = 1
@@ -175,6 +175,8 @@ class Sender(PublisherFacts[T]):
         except DriverLost as error:
             yield from self._rejoin_steps(error)
             return
+        if self._closed or self._is_ending:
+            raise self._closed_error()
         if is_ready and rounds > 1:
             yield Pause(0.0002)  # the room is too small for this message: do not spin
         elif not is_ready and not self._link.is_alive:
@@ -205,6 +207,8 @@ class Sender(PublisherFacts[T]):
         pause_s = 0.00005
         core = self._core
         while core.consumed_position < wanted:
+            if self._closed:
+                raise self._closed_error()
             self._note_consumed()
             if deadline_s is not None and time.monotonic() >= deadline_s:
                 return False
@@ -218,6 +222,9 @@ class Sender(PublisherFacts[T]):
         return True
 
     # ---- errors ----
+
+    def _closed_error(self) -> ClosedError:
+        return ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
 
     def _alone_error(self, waited_s: float) -> NotConnected:
         return NotConnected(
@@ -260,8 +267,8 @@ class Sender(PublisherFacts[T]):
 
     def _must_join_again(self, reason: int, length_bytes: int) -> bool:
         """Raise the error of a refused offer. True: the driver was lost. False: offer again."""
-        if self._closed:
-            raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
+        if self._closed or self._is_ending:
+            raise self._closed_error()
         if reason == _core.MAX_POSITION_EXCEEDED:
             raise MaxPositionExceeded(
                 f"{self._where()}: all 2**31 terms are used",
@@ -296,6 +303,10 @@ class Sender(PublisherFacts[T]):
                 f"{self._where()}: the driver was lost, "
                 "and the caller's own client cannot join again"
             )
+        if self._has_joined:
+            return
+        if self._is_ending:
+            raise self._closed_error()
         log.warning(
             "%s: session %d: driver in %s lost; joining again",
             self._where(),
@@ -303,7 +314,7 @@ class Sender(PublisherFacts[T]):
             self._link.directory,
         )
         deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
-        while True:
+        while not self._has_joined:
             try:
                 yield Work(self._join_again)
                 return
@@ -312,6 +323,11 @@ class Sender(PublisherFacts[T]):
                     raise
                 log.warning("driver directory %s: not yet back: %s", self._link.directory, why)
             yield Pause(0.1)
+
+    @property
+    def _has_joined(self) -> bool:
+        """Whether it has a driver: another thread may have joined during a wait."""
+        return self._link.is_alive and not self._core.is_closed
 
     def _join_again(self) -> None:
         """One attempt, with its events: the caller that waits for it may have been cancelled."""

@@ -7,7 +7,7 @@ the transport tells it, and for at most a window of elements. The states are tab
     _asking.py     what may be requested, and the one thread that requests it
     _watch.py      waiting for demand; how on_next and the loop share that wait
     _sink_loop.py  the loop: waits for demand while no elements come, joins again
-    _shared.py     the publisher, used by on_next, the loop and the thread that ends the sink
+    _publisher.py  the publisher, shared by on_next, the loop and the thread that ends the sink
     _sink.py       the signals and the life
 
 Locks and flags, with what each one guards:
@@ -16,12 +16,11 @@ Locks and flags, with what each one guards:
                                 a call of the upstream; inside it only facts of the publisher
                                 are read.
                                 Reentrant, for a signal handler that cancels.
-    SharedPublisher._sending    the publisher while an element is sent
-    SharedPublisher._reviving   the publisher while it joins again, or is ended
+    Publisher._lock             the publisher, except during its waits
     Handover._is_waiting        flag of on_next: it waits on its own watch
     Handover._is_hungry         event: on_next has sent all that was asked for, the loop takes over
 
-``_lock`` is never held together with the other two locks.
+Inside ``StreamSink._lock`` only facts of the publisher are read, which take no lock.
 
 A thread that notices more demand asks for it: the thread in on_next after it has sent, or the loop.
 One of them at a time is inside ``request`` (§2.7). A second one leaves, because the first one looks
@@ -42,7 +41,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from rstream import abc
 from rstream.flow.sink_states import Event, Life, next_life
 from rstream.stream._asking import Asker
-from rstream.stream._shared import SharedPublisher
 from rstream.stream._sink_loop import SinkLoop
 from rstream.stream._watch import Handover, Watch
 from rstream.stream.executor import CallerExecutor, Executor, ThreadExecutor
@@ -91,7 +89,6 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
         is_one_thread = isinstance(self._executor, CallerExecutor)
         self._handover = Handover(None if is_one_thread else Watch(publisher))
         self._asker = Asker(publisher, window, self._lock, self._handover.wake)
-        self._shared = SharedPublisher(publisher)
 
     @property
     def is_done(self) -> bool:
@@ -111,7 +108,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
             return
         self._asker.ask()
         name = self.publisher.name or self.publisher.stream_id
-        loop = SinkLoop(self, self._asker, self._handover, self._shared)
+        loop = SinkLoop(self, self._asker, self._handover)
         self._executor.start(loop, f"rstream-demand-{name}")
 
     def on_next(self, item: T) -> None:
@@ -119,7 +116,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
         if self._is_done:
             return  # §2.8
         try:
-            position = self._shared.send(item)
+            position = self.publisher.send(item)
         except Exception as error:
             self.fail(error)
             return
@@ -131,11 +128,11 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
     def on_error(self, error: Exception) -> None:
         _refuse_none(error, "on_error")
         if self._end(Event.ON_ERROR)[0]:
-            self._shared.fail(error)
+            self.publisher.fail(error)
 
     def on_complete(self) -> None:
         if self._end(Event.ON_COMPLETE)[0]:
-            self._shared.close()
+            self.publisher.close()
 
     # ---- calls of the owner ----
 
@@ -146,7 +143,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
         if upstream is not None:
             upstream.cancel()
         if self._end(Event.CANCEL)[0]:
-            self._shared.close()
+            self.publisher.close()
 
     def fail(self, error: Exception) -> None:
         """Cancel the upstream and end the stream with the error; a failure of its own."""
@@ -156,7 +153,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
         log.error("%r: sending failed, the upstream is cancelled: %s", self.publisher, error)
         if upstream is not None:
             upstream.cancel()
-        self._shared.fail(error)
+        self.publisher.fail(error)
 
     # ---- life ----
 

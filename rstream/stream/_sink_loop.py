@@ -10,7 +10,6 @@ from rstream.stream._watch import Watch
 
 if TYPE_CHECKING:
     from rstream.stream._asking import Asker
-    from rstream.stream._shared import SharedPublisher
     from rstream.stream._sink import StreamSink
     from rstream.stream._watch import Handover
 
@@ -25,17 +24,10 @@ LEAVE_S = 0.005
 class SinkLoop:
     """Waits for the readers' demand and asks the upstream. One thread at a time."""
 
-    def __init__(
-        self,
-        sink: StreamSink[Any],
-        asker: Asker,
-        handover: Handover,
-        shared: SharedPublisher[Any],
-    ) -> None:
+    def __init__(self, sink: StreamSink[Any], asker: Asker, handover: Handover) -> None:
         self._sink = sink
         self._asker = asker
         self._handover = handover
-        self._shared = shared
         self._watch = Watch(sink.publisher)
         self._sent_count = 0
         self._alone_since_s: float | None = None
@@ -85,12 +77,12 @@ class SinkLoop:
 
     def _revive(self, error: Exception, wait_s: float) -> None:
         sink = self._sink
+        publisher = sink.publisher
         try:
-            self._shared.revive()
+            publisher.revive()
         except RStreamError as why:
             sink.fail(why)
             return
-        publisher = sink.publisher
         if publisher.is_closed or publisher.is_lost:
             sink.fail(error)
         elif wait_s > 0:

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 R = TypeVar("R")
 
@@ -42,16 +46,28 @@ Step: TypeAlias = Pause | Room | Work
 Steps: TypeAlias = Generator[Step, Any, R]
 
 
-def run(steps: Steps[R], perform: Callable[[Step], object]) -> R:
-    """Perform all steps in this thread; returns the generator's result."""
+def run(
+    steps: Steps[R], perform: Callable[[Pause | Room], object], lock: AbstractContextManager[Any]
+) -> R:
+    """Perform all steps in this thread; returns the generator's result.
+
+    The lock is held while the generator runs and during ``Work``. It is free during the waits.
+    """
+    resume: Callable[[], Step] = partial(next, steps)
     try:
-        step = next(steps)
         while True:
-            try:
-                answer = perform(step)
-            except BaseException as error:
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
+            with lock:
+                step = resume()
+                while isinstance(step, Work):
+                    step = _answered(steps, step.function)()
+            resume = _answered(steps, partial(perform, step))
     except StopIteration as end:
         return end.value
+
+
+def _answered(steps: Steps[R], perform: Callable[[], object]) -> Callable[[], Step]:
+    """Perform a step; the result lets the generator go on with its answer or its exception."""
+    try:
+        return partial(steps.send, perform())
+    except BaseException as error:
+        return partial(steps.throw, error)

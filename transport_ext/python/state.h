@@ -36,6 +36,7 @@ typedef struct rsti_py_state_t {
     PyTypeObject *message_type;
     PyTypeObject *waiter_type;
     PyTypeObject *counter_type;
+    PyTypeObject *turn_type;
     PyObject *errors_by_code; /* dict of str to exception class, or NULL */
     PyObject *error_base;     /* exception class, or NULL */
 } rsti_py_state_t;

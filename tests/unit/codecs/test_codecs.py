@@ -155,3 +155,56 @@ def test_names():
         codecs.named("jason")
     assert codecs.describe_codec(2) == "msgpack (id 2)"
     assert codecs.describe_codec(200) == "user codec (id 200)"
+
+
+@pytest.mark.parametrize(
+    ("type_", "codec", "codec_id"),
+    [
+        (None, None, 2),
+        (bytes, None, 1),
+        (Tick, None, 2),
+        (None, "raw", 1),
+        (None, "msgpack", 2),
+        (None, bytes, 1),
+        (None, Tick, 2),
+        (Tick | None, None, 2),
+        (Tick, codecs.raw(), 1),
+    ],
+)
+def test_a_codec_is_chosen_by_its_name_by_a_type_or_as_an_object(type_, codec, codec_id):
+    assert codecs.choose(type_, codec).codec_id == codec_id
+
+
+def test_a_named_codec_decodes_to_the_type():
+    assert round_trip(codecs.choose(Tick, "msgpack"), [Tick(1.0)]) == [Tick(1.0)]
+    assert round_trip(codecs.choose(None, Tick | None), [Tick(1.0), None]) == [Tick(1.0), None]
+
+
+def test_the_arrow_codec_by_its_name():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    batch = pa.record_batch({"px": [1.0, 2.0]})
+    assert round_trip(codecs.choose(None, "arrow"), [batch]) == [batch]
+
+
+class _Text:
+    codec_id = codecs.USER_CODEC_ID
+
+    def encode(self, obj):
+        return obj.encode()
+
+    def decode_many(self, messages):
+        return [message.decode() for message in messages]
+
+
+@pytest.mark.parametrize(
+    ("type_", "codec", "text"),
+    [
+        ("arrow", None, "codec='arrow'"),
+        (None, "jason", "known names are raw"),
+        (None, "pickle", "trusted=True"),
+        (None, _Text, r"give an object of it, _Text\(\)"),
+    ],
+)
+def test_an_argument_that_chooses_no_codec_is_refused(type_, codec, text):
+    with pytest.raises(ConfigError, match=text):
+        codecs.choose(type_, codec)

@@ -69,6 +69,21 @@ def test_types_select_their_codecs(driver_dir, name):
         pub.close(linger_s=0)
 
 
+@pytest.mark.parametrize("codec", ["raw", bytes, codecs.raw()], ids=["name", "type", "object"])
+def test_every_face_takes_a_codec_by_name_by_type_or_as_an_object(driver_dir, name, codec):
+    with (
+        stream.subscriber(name, codec=codec, dir=driver_dir) as sub,
+        stream.reader(name, codec=codec, dir=driver_dir) as reader,
+        stream.publisher(name, codec=codec, dir=driver_dir) as pub,
+    ):
+        pub.send(b"one")
+        until(lambda: sub.poll() == [b"one"])
+        until(lambda: reader.poll() == [b"one"])
+        pub.close(linger_s=0)
+    stream.source(name, codec=codec, dir=driver_dir)
+    stream.sink(f"{name}-sink", codec=codec, dir=driver_dir).cancel()
+
+
 def test_batches_hold_at_most_prefetch(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir, prefetch=10) as sub:
         pub = stream.publisher(name, bytes, dir=driver_dir)

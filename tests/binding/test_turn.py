@@ -1,0 +1,88 @@
+"""_core.Turn: one thread is inside, it may enter again, and Ctrl-C ends the wait of another."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import pytest
+
+from rstream import _core
+from tests.support import until
+
+
+def test_only_one_thread_is_inside():
+    turn = _core.Turn()
+    counted = 0
+
+    def count():
+        nonlocal counted
+        for _ in range(2000):
+            with turn, turn:
+                before = counted
+                if before % 50 == 0:
+                    time.sleep(0)  # lets another thread run
+                counted = before + 1
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert counted == 8000
+
+
+def test_the_others_wait_until_the_last_of_nested_blocks():
+    turn = _core.Turn()
+    entered = threading.Event()
+
+    def enter():
+        with turn:
+            entered.set()
+
+    with turn:
+        with turn:
+            thread = threading.Thread(target=enter)
+            thread.start()
+        assert not entered.wait(0.1)
+    assert entered.wait(30)
+    thread.join(30)
+
+
+def test_an_exception_leaves_it():
+    turn = _core.Turn()
+    with pytest.raises(KeyError), turn:
+        raise KeyError("x")
+    with pytest.raises(RuntimeError, match="not entered"):
+        turn.__exit__(None, None, None)
+
+
+def test_a_signal_ends_the_wait():
+    turn = _core.Turn()
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with turn:
+            inside.set()
+            leave.wait(30)
+
+    def interrupt(*_):
+        raise InterruptedError("by the test")
+
+    old = signal.signal(signal.SIGUSR1, interrupt)
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        assert inside.wait(30)
+        main = threading.get_ident()
+        threading.Timer(0.05, lambda: signal.pthread_kill(main, signal.SIGUSR1)).start()
+        with pytest.raises(InterruptedError), turn:
+            pass
+    finally:
+        signal.signal(signal.SIGUSR1, old)
+        leave.set()
+        holder.join(30)
+    until(lambda: not holder.is_alive())
+    with turn:
+        pass
