@@ -43,11 +43,14 @@ def codec_for(type: Any = None) -> Codec[Any]:
     return msgpack() if type is None else msgpack(type)
 
 
-def named(name: str) -> Codec[Any]:
+def named(name: str, *, trusted_network: bool = False) -> Codec[Any]:
     """The codec of a name: ``raw``, ``msgpack``, ``arrow``, ``pickle``.
 
     By writing ``"pickle"`` you say that you trust all writers of the stream.
 
+    Args:
+        name: the name.
+        trusted_network: as for :func:`rstream.codecs.pickle`.
     Raises:
         ConfigError: there is no codec of that name.
     """
@@ -59,6 +62,6 @@ def named(name: str) -> Codec[Any]:
         case "arrow":
             return arrow()
         case "pickle":
-            return pickle(trusted=True)
+            return pickle(trusted=True, trusted_network=trusted_network)
         case _:
             raise ConfigError(f"codec {name!r}: known names are raw, msgpack, arrow, pickle")
