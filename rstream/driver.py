@@ -34,6 +34,7 @@ from rstream.errors import (
 )
 
 if TYPE_CHECKING:
+    import threading
     from types import TracebackType
 
     from typing_extensions import Unpack
@@ -244,13 +245,30 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
+class _Loop(Protocol):
+    thread: threading.Thread
+
+    def stop(self) -> None: ...
+
+
+#: At exit, most seconds to wait for what a loop has under way, such as one call of the user's code.
+LOOP_EXIT_S = 2.0
+
+_open_loops: weakref.WeakSet[_Loop] = weakref.WeakSet()
 _open_clients: weakref.WeakSet[_Closable] = weakref.WeakSet()
 _open_drivers: weakref.WeakSet[_Closable] = weakref.WeakSet()
 _is_watching = False
 
 
 def _close_all() -> None:
-    """At exit: close the clients first, then the drivers that serve them."""
+    """At exit: stop the loops that read in the background, then close the clients that they use,
+    and at last the drivers that serve those.
+    """
+    loops = list(_open_loops)
+    for loop in loops:
+        loop.stop()
+    for loop in loops:
+        loop.thread.join(LOOP_EXIT_S)
     for group in (_open_clients, _open_drivers):
         for one in list(group):
             # The process ends anyway.
@@ -259,19 +277,30 @@ def _close_all() -> None:
 
 
 def _forget_all() -> None:
-    """In a forked child: open clients and drivers belong to the parent."""
+    """In a forked child: loops, open clients and drivers belong to the parent."""
+    _open_loops.clear()
     _open_clients.clear()
     _open_drivers.clear()
 
 
 def watch_exit(one: _Closable, *, is_driver: bool = False) -> None:
     """Close ``one`` at the end of the process if it is still open then."""
+    _watch()
+    (_open_drivers if is_driver else _open_clients).add(one)
+
+
+def watch_loop(loop: _Loop) -> None:
+    """Stop ``loop`` at the end of the process if it still runs then, before clients are closed."""
+    _watch()
+    _open_loops.add(loop)
+
+
+def _watch() -> None:
     global _is_watching
     if not _is_watching:
         _is_watching = True
         atexit.register(_close_all)
         os.register_at_fork(after_in_child=_forget_all)
-    (_open_drivers if is_driver else _open_clients).add(one)
 
 
 def unwatch(one: _Closable) -> None:

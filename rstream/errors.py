@@ -21,7 +21,7 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 │   ├── MessageTooLarge(ValueError)
 │   ├── ClosedError                closed here
 │   ├── PublisherLost              the publisher vanished without completing the stream
-│   ├── RemoteError                the publisher ended its stream with an error
+│   ├── RemoteError                the other end failed; the text is its own
 │   ├── SlowConsumer               more messages wait than the policy allows
 │   ├── CorruptError               content that contradicts its header
 │   └── NameMismatch               two names on one stream
@@ -266,7 +266,9 @@ class PublisherLost(TransportError):
 
 
 class RemoteError(TransportError):
-    """The publisher ended its stream with an error; the text is the publisher's."""
+    """The other end failed: the publisher ended its stream with an error, or the last reader left
+    with one. The text is its own.
+    """
 
     default_code = "RST_REMOTE"
 

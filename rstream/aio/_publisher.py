@@ -80,6 +80,7 @@ class Publisher(Sender[T]):
             CodecError: ``obj`` cannot be encoded.
             MessageTooLarge: longer than :attr:`max_message_length`.
             NotConnected: no subscriber for ``connect_timeout_s`` (a notice is logged after 2 s).
+            RemoteError: the last reader left with an error.
             BackPressured: no room within ``timeout_s``; its ``held_by`` says why.
             ClosedError: closed here, perhaps during the wait.
         """
@@ -242,6 +243,7 @@ class Publisher(Sender[T]):
             Whether they have; False after ``timeout_s``.
         Raises:
             DriverLost: the driver died meanwhile.
+            RemoteError: the last reader left with an error.
             ClosedError: closed here.
         """
         await anyio.lowlevel.checkpoint()

@@ -49,7 +49,7 @@ def codec_for(type: Any = None) -> Codec[Any]:
     return msgpack() if type is None else msgpack(type)
 
 
-def named(name: str, type: Any = None) -> Codec[Any]:
+def named(name: str, type: Any = None, *, trusted_network: bool = False) -> Codec[Any]:
     """The codec of a name: ``raw``, ``msgpack``, ``arrow``, ``pickle``.
 
     By writing ``"pickle"`` you say that you trust all writers of the stream.
@@ -57,6 +57,7 @@ def named(name: str, type: Any = None) -> Codec[Any]:
     Args:
         name: the name.
         type: the type of the objects, for ``msgpack``; the other codecs know theirs.
+        trusted_network: as for :func:`rstream.codecs.pickle`.
     Raises:
         ConfigError: there is no codec of that name.
     """
@@ -68,7 +69,7 @@ def named(name: str, type: Any = None) -> Codec[Any]:
         case "arrow":
             return arrow()
         case "pickle":
-            return pickle(trusted=True)
+            return pickle(trusted=True, trusted_network=trusted_network)
         case _:
             raise ConfigError(f"codec {name!r}: known names are raw, msgpack, arrow, pickle")
 

@@ -165,7 +165,8 @@ class _Pickle:
 
     codec_id = 5
 
-    def __init__(self) -> None:
+    def __init__(self, trusted_network: bool) -> None:
+        self.needs_trusted_network = not trusted_network
         try:
             import cloudpickle  # pyright: ignore[reportMissingTypeStubs]
         except ImportError:
@@ -190,11 +191,13 @@ class _Pickle:
             raise decode_error("pickle", index, message, error) from error
 
 
-def pickle(*, trusted: bool) -> Codec[Any]:
+def pickle(*, trusted: bool, trusted_network: bool = False) -> Codec[Any]:
     """Any Python object, by cloudpickle if it is installed, else by pickle.
 
     Args:
         trusted: must be True: every writer of the stream can run code in its readers.
+        trusted_network: True: also read it from UDP, where whoever reaches the port with one
+            datagram is a writer. Without it, a reader on UDP is refused.
     Raises:
         ConfigError: ``trusted`` is not True.
     """
@@ -203,4 +206,4 @@ def pickle(*, trusted: bool) -> Codec[Any]:
             "codecs.pickle runs code that the writer of the stream chooses: "
             "say trusted=True if every writer is trusted"
         )
-    return _Pickle()
+    return _Pickle(trusted_network)

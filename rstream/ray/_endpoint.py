@@ -10,22 +10,28 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
-from rstream.errors import ConfigError
+from rstream.driver import watch_loop
+from rstream.errors import ClosedError, ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.ray._handle import StreamHandle
-    from rstream.stream import Reader, Subscriber
+    from rstream.stream import Reader, StreamEvent, Subscriber
 
 log = logging.getLogger("rstream")
 
 #: How long the background thread sleeps at most before it looks whether it was closed.
 CLOSE_CHECK_S = 0.1
+#: How long close() waits for an on_item that is under way.
+CLOSE_TIMEOUT_S = 10.0
 
 
 class Endpoint:
     """A reading end with its handle, and a background thread after :meth:`start`.
+
+    Many writers come and go. The death or the error of one concerns its session: it is an event
+    (:meth:`events`), and the endpoint reads on for the others.
 
     Thread rules: call ``start`` once; call ``close`` and the properties from any thread. Without
     ``start`` the owner polls ``source`` itself.
@@ -37,12 +43,18 @@ class Endpoint:
     """
 
     def __init__(
-        self, reader: Reader[Any], handle: StreamHandle, source: Subscriber[Any] | None = None
+        self,
+        reader: Reader[Any],
+        handle: StreamHandle,
+        source: Subscriber[Any] | None = None,
+        *,
+        on_closed: Callable[[], None] | None = None,
     ) -> None:
         self.reader: Reader[Any] = reader
         self.source: Subscriber[Any] = reader if source is None else source
         self.handle: StreamHandle = handle
-        self._thread: threading.Thread | None = None
+        self._loop: _Loop | None = None
+        self._on_closed = on_closed
         self._closing = threading.Event()
         self._finishing = threading.Event()
         self._error: BaseException | None = None
@@ -69,45 +81,61 @@ class Endpoint:
 
         Args:
             on_item: is called for each item, on the endpoint's thread. An exception ends the
-                endpoint and reaches ``on_end``.
-            on_end: is called once at the end, with the exception or None.
+                endpoint: its reader is closed, the writers get the exception's text
+                (:class:`rstream.errors.RemoteError`), and ``on_end`` the exception.
+            on_end: is called once at the end, with the exception or None. The reader is closed by
+                then.
         Raises:
             ConfigError: it was started before.
         """
-        if self._thread is not None:
+        if self._loop is not None:
             raise ConfigError(f"stream {self.handle.name!r}: its endpoint is already started")
-        self._thread = threading.Thread(
-            target=self._run,
-            args=(on_item, on_end),
-            name=f"rstream-{self.handle.name}",
-            daemon=True,
+        self._loop = _Loop(
+            f"rstream-{self.handle.name}", lambda: self._run(on_item, on_end), self._stop
         )
-        self._thread.start()
+        watch_loop(self._loop)
+        self._loop.thread.start()
 
     def _run(
         self,
         on_item: Callable[[Any], None],
         on_end: Callable[[BaseException | None], None] | None,
     ) -> None:
-        from rstream.stream._pump import batches
-
         try:
-            for items in batches(
-                self.source,
-                self._closing.is_set,
-                limit=lambda: self._demand,
-                is_ended=self._is_finished,
-                wait_s=CLOSE_CHECK_S,
-            ):
-                self._demand -= len(items)
-                for item in items:
-                    on_item(item)
-                    self._demand += 1
+            self._read(on_item)
         except BaseException as error:
-            self._error = error
-            log.error("stream %r: endpoint ended: %s", self.handle.name, error)
+            if not (self._closing.is_set() and isinstance(error, ClosedError)):
+                self._error = error
+        finally:
+            # In any case: a reader that nobody reads would hold the window, and so every writer.
+            self._leave(self._error)
         if on_end is not None:
             on_end(self._error)
+
+    def _read(self, on_item: Callable[[Any], None]) -> None:
+        from rstream.stream._pump import batches
+
+        for items in batches(
+            self.source,
+            self._closing.is_set,
+            limit=lambda: self._demand,
+            is_ended=self._is_finished,
+            wait_s=CLOSE_CHECK_S,
+        ):
+            self._demand -= len(items)
+            for item in items:
+                on_item(item)
+                self._demand += 1
+
+    def _leave(self, error: BaseException | None) -> None:
+        """Close the reader, and tell the writers the error if there is one. Idempotent."""
+        if error is not None:
+            text = f"{type(error).__name__}: {error}"
+            log.error("stream %r: endpoint ended: %s", self.handle.name, text)
+            self.reader.fail(f"the endpoint of {self.handle.name!r} ended: {text}")
+        self.source.close()
+        if self._on_closed is not None:
+            self._on_closed()
 
     def _is_finished(self) -> bool:
         """Whether :meth:`finish` was called, and all that was there by then has been read.
@@ -121,7 +149,7 @@ class Endpoint:
         return self.source is not self.reader and self.fill[0] > 0
 
     def finish(self, timeout_s: float = 60.0) -> None:
-        """Read everything that has arrived, then end and call ``on_end``.
+        """Read everything that has arrived, then end, close the reader, and call ``on_end``.
 
         Writers must have finished before.
 
@@ -136,23 +164,48 @@ class Endpoint:
             raise self._error
 
     def close(self) -> None:
-        """Stop reading and close; messages that were not read stay unread. Idempotent."""
+        """Stop reading and close; messages that were not read stay unread. Idempotent.
+
+        Raises:
+            TimeoutError: ``on_item`` has not returned within ten seconds. The reader is closed all
+                the same, so that no writer waits for it.
+        """
+        self._stop()
+        try:
+            if self._loop is not None and self._loop.thread is not threading.current_thread():
+                self._join(CLOSE_TIMEOUT_S)
+        finally:
+            self._leave(None)
+
+    def _stop(self) -> None:
+        """Stop reading after the item of now; waits for nothing and closes nothing."""
         self._closing.set()
         self.source.wake()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._join(10.0)
-        self.source.close()
 
     def _join(self, timeout_s: float) -> None:
-        if self._thread is None:
+        if self._loop is None:
             return
-        self._thread.join(timeout_s)
-        if self._thread.is_alive():
+        self._loop.thread.join(timeout_s)
+        if self._loop.thread.is_alive():
             raise TimeoutError(
                 f"stream {self.handle.name!r}: its endpoint is still busy after {timeout_s} s; "
                 "on_item does not return"
             )
 
+    def events(self) -> list[StreamEvent]:
+        """What happened to the writers since the last call, oldest first: come and gone, failed,
+        lost, gaps, messages that could not be used (:mod:`rstream.stream`).
+        """
+        return self.source.events()
+
     def statistics(self) -> dict[str, Any]:
         """Counters of the reader and of its policy's queue; fill and window in bytes."""
         return self.source.statistics()
+
+
+class _Loop:
+    """The thread of an endpoint, as :func:`rstream.driver.watch_loop` stops it at exit."""
+
+    def __init__(self, name: str, run: Callable[[], None], stop: Callable[[], None]) -> None:
+        self.stop = stop
+        self.thread = threading.Thread(target=run, name=name, daemon=True)

@@ -3,7 +3,7 @@
 The *reader* makes the handle, because in UDP unicast the address is the reader's. It subscribes to
 a shared-memory stream and to a UDP port of its own, with one stream id. A *writer* that opens the
 handle compares host tokens. If they are equal, it sees the same shared memory and writes there.
-Otherwise it sends to the reader's UDP address. Many readers are many handles.
+Otherwise it sends to the reader's UDP address. Many readers are many handles, also under one name.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from rstream.errors import ConfigError
 if TYPE_CHECKING:
     from rstream.stream import Publisher, SendOptions
 
-HANDLE_VERSION = 1
+HANDLE_VERSION = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StreamHandle:
     """Address of one reader of one stream: picklable, comparable, and plain text for Spark options.
 
+    Two readers of one name have two handles with different stream ids. What is written to one
+    handle never reaches the other reader.
+
     Attributes:
-        name: the stream's name; its hash is the stream id.
-        stream_id: transport stream id, the same on both channels.
+        name: the stream's name, for people and for the check in each message.
+        stream_id: transport stream id of this reader alone, the same on both channels. It is
+            negative; ids made from names are positive.
         ipc_channel: Aeron URI of the shared-memory channel.
         endpoint: ``host:port`` where the reader's UDP port is bound; empty: shared memory only.
         udp_channel: Aeron URI for writers on other hosts; empty: shared memory only.
@@ -100,7 +104,12 @@ class StreamHandle:
         codec = codecs.named(self.codec)
         if self.is_local(driver_dir):
             return stream.publisher(
-                self.name, channel=self.ipc_channel, codec=codec, dir=self.driver_dir, **options
+                self.name,
+                channel=self.ipc_channel,
+                stream_id=self.stream_id,
+                codec=codec,
+                dir=self.driver_dir,
+                **options,
             )
         if not self.udp_channel:
             raise ConfigError(
@@ -108,7 +117,12 @@ class StreamHandle:
                 "handle has no UDP address; open the reader with udp=True"
             )
         return stream.publisher(
-            self.name, channel=self.udp_channel, codec=codec, dir=driver_dir, **options
+            self.name,
+            channel=self.udp_channel,
+            stream_id=self.stream_id,
+            codec=codec,
+            dir=driver_dir,
+            **options,
         )
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import sys
 import threading
-import weakref
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from reactivex import Observable, abc
 from reactivex.disposable import Disposable
 
 from rstream import codecs, stream
+from rstream.driver import watch_loop
 from rstream.errors import ClosedError
 from rstream.stream._pump import batches
 
@@ -29,8 +28,6 @@ log = logging.getLogger("rstream")
 T = TypeVar("T")
 
 WAIT_S = 0.5
-#: At exit, most seconds to wait for an item that a thread of run() delivers.
-EXIT_S = 2.0
 
 
 @overload
@@ -132,17 +129,6 @@ def _is_under_run() -> bool:
     return False
 
 
-_readings: weakref.WeakSet[_Reading] = weakref.WeakSet()
-
-
-def _stop_readings() -> None:
-    """At exit, before the clients are closed: stop all reading threads."""
-    for reading in list(_readings):
-        reading.stop()
-    for reading in list(_readings):
-        reading.thread.join(EXIT_S)
-
-
 class _Reading:
     """The thread that reads one subscriber for one observer."""
 
@@ -153,11 +139,7 @@ class _Reading:
         # None: as the subscribing thread is; so RxPY's own daemon threads make this one a daemon.
         daemon = True if _is_under_run() else None
         self.thread = threading.Thread(target=self._run, name=name, daemon=daemon)
-        if not _readings:
-            # Here and not at import: the function registered last runs first, before clients close.
-            atexit.unregister(_stop_readings)
-            atexit.register(_stop_readings)
-        _readings.add(self)
+        watch_loop(self)
         self.thread.start()
 
     def stop(self) -> None:

@@ -24,6 +24,7 @@ frees them.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib
 import json
 import os
@@ -40,7 +41,7 @@ from pyspark.sql.datasource import (
 )
 
 from rstream import rate as rates
-from rstream.errors import ConfigError, RStreamError
+from rstream.errors import ConfigError, RemoteError, RStreamError
 from rstream.ray._handle import StreamHandle
 
 if TYPE_CHECKING:
@@ -69,6 +70,19 @@ OPTIONS = {
     "rate": "how fast each task may send: 200MB/s, or a law as in rs-rate (adaptive)",
     "driverdir": "driver directory of the writer on another host; default: the handle's",
 }
+
+
+#: Options that belong to Spark; it hands them to the sink with the others.
+SPARK_OPTIONS = frozenset(
+    (
+        "_asyncprogresstrackingoverridesinksupportcheck",
+        "asyncprogresstrackingcheckpointintervalms",
+        "asyncprogresstrackingenabled",
+        "checkpointlocation",
+        "path",
+        "queryname",
+    )
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,9 +148,12 @@ class SinkConfig:
         """Check Spark's option strings (case-insensitive names).
 
         Raises:
-            ConfigError: an option is missing or wrong; the text names the allowed values.
+            ConfigError: an option is missing, unknown or wrong, or a reader cannot take record
+                batches; the text names the allowed values.
         """
         given = {key.lower(): value for key, value in options.items()}
+        for key in given.keys() - OPTIONS.keys() - SPARK_OPTIONS:
+            raise ConfigError(_unknown(key))
         text = given.get("handles") or given.get("path")
         if not text:
             raise ConfigError(
@@ -145,7 +162,7 @@ class SinkConfig:
             )
         handles = json.loads(text) if text.lstrip().startswith("[") else [text]
         for handle in handles:
-            StreamHandle.from_text(handle)
+            _check_codec(StreamHandle.from_text(handle))
         ack = given.get("ack", "consumed")
         if ack not in ("consumed", "sent"):
             raise ConfigError(f'rstream sink: option "ack" is {ack!r}: must be consumed or sent')
@@ -168,6 +185,30 @@ class SinkConfig:
             wait_consumed=ack == "consumed",
             driver_dir=given.get("driverdir"),
             rate=_rate(given.get("rate")),
+        )
+
+
+def _unknown(option: str) -> str:
+    """The error text for an option that is not known; ``option`` in small letters."""
+    close = difflib.get_close_matches(option, OPTIONS, 1)
+    meant = f'; did you mean "{close[0]}"?' if close else "."
+    return (
+        f'rstream sink: there is no option "{option}"{meant} The options, in any case, are '
+        f"{', '.join(sorted(OPTIONS))}"
+    )
+
+
+def _check_codec(handle: StreamHandle) -> None:
+    """Refuse a reader that cannot take record batches.
+
+    Raises:
+        ConfigError: its codec is not arrow.
+    """
+    if handle.codec != "arrow":
+        raise ConfigError(
+            f"rstream sink: the reader of {handle.name!r} (node {handle.node}) has the codec "
+            f"{handle.codec}, and the sink sends Arrow record batches: open the reader with "
+            f'open_reader({handle.name!r}, codec="arrow")'
         )
 
 
@@ -219,9 +260,15 @@ class Writer(DataSourceStreamArrowWriter):
         if context is None:
             raise RStreamError("rstream sink: write() runs outside a Spark task")
         task = _Task(self.config, self.token, context)
-        for batch in iterator:
-            task.send(batch)
-        return task.finish()
+        try:
+            for batch in iterator:
+                task.send(batch)
+            return task.finish()
+        except RemoteError:
+            # A reader has failed. If it is opened anew, only a new session reaches it at once.
+            for publisher in task.publishers:
+                publisher.close(linger_s=0)
+            raise
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Nothing to do: the rows are delivered already, at least once."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from rstream import _core
 from rstream.codecs import describe_codec
 from rstream.errors import CodecError, NameMismatch, RemoteError
-from rstream.stream._events import Completed
+from rstream.stream._events import Completed, Failed, Refused
 from rstream.stream._names import (
     FLAG_ENCRYPTED,
     KIND_COMPLETE,
@@ -91,20 +91,20 @@ class Decoder(Generic[T]):
         peer.is_rstream = True
         kind, flags, codec_id, _, name_hash = header
         if self._name_hash and name_hash not in (0, self._name_hash):
-            self._refuse(peer, self._name_error(source, session_id, name_hash))
+            self._refuse_once(session_id, peer, self._name_error(source, session_id, name_hash))
             return False
         if kind == KIND_COMPLETE:
             source.peers.done(session_id)
             self._report.events.append(Completed(session_id=session_id, position=peer.position))
             return False
         if kind == KIND_ERROR:
-            source.peers.done(session_id)
-            self._report.errors.append(self._remote_error(source, session_id, peer, payload))
+            self._on_failed(source, session_id, peer, payload.decode(errors="replace"))
             return False
         text = self._unreadable(kind, flags, codec_id)
         if text:
             where = self._report.where(source, session_id)
-            self._refuse(peer, CodecError(f"{where}, position {peer.position}: {text}"))
+            error = CodecError(f"{where}, position {peer.position}: {text}")
+            self._refuse_once(session_id, peer, error)
             return False
         return True
 
@@ -122,23 +122,37 @@ class Decoder(Generic[T]):
             f"{describe_codec(self._codec.codec_id)}; use the same type or codec= at both ends"
         )
 
-    def _refuse(self, peer: Peer, error: Exception) -> None:
-        """Skip a message; report it once per publisher."""
-        self._report.refused += 1
-        if not peer.is_refused:
-            peer.is_refused = True
-            self._report.errors.append(error)
+    def _refuse_once(self, session_id: int, peer: Peer, error: Exception) -> None:
+        """Skip a message; as all of this publisher are like it, report only the first."""
+        if peer.is_refused:
+            self._report.refused += 1
+            return
+        peer.is_refused = True
+        self._refuse(session_id, peer, peer.position, error)
 
-    def _remote_error(
-        self, source: Input, session_id: int, peer: Peer, payload: bytes
-    ) -> RemoteError:
-        return RemoteError(
-            f"{self._report.where(source, session_id)}: its publisher failed: "
-            f"{payload.decode(errors='replace')}",
-            channel=source.channel,
-            stream_id=self._report.stream_id,
-            session_id=session_id,
-            position=peer.position,
+    def _refuse(self, session_id: int, peer: Peer, position: int, error: Exception) -> None:
+        """Skip a message, and report it."""
+        self._report.refused += 1
+        is_first, peer.is_warned = not peer.is_warned, True
+        event = Refused(
+            session_id=session_id, position=position, source=peer.source, reason=str(error)
+        )
+        self._report.tell(event, error, is_first=is_first)
+
+    def _on_failed(self, source: Input, session_id: int, peer: Peer, reason: str) -> None:
+        # With on_lost="event" nothing is raised. So the failure must not look like a completion,
+        # which would end the reader's loop without a word.
+        source.peers.done(session_id, counts=self._report.is_raising)
+        position = peer.position
+        self._report.tell(
+            Failed(session_id=session_id, position=position, source=peer.source, reason=reason),
+            RemoteError(
+                f"{self._report.where(source, session_id)}: its publisher failed: {reason}",
+                channel=source.channel,
+                stream_id=self._report.stream_id,
+                session_id=session_id,
+                position=position,
+            ),
         )
 
     def _name_error(self, source: Input, session_id: int, name_hash: int) -> NameMismatch:
@@ -180,7 +194,8 @@ class Decoder(Generic[T]):
             try:
                 items += self._decode_many([payload])
             except CodecError as error:
-                self._report.refused += 1
                 where = self._report.where(source, session_id)
-                self._report.errors.append(CodecError(f"{where}, position {position}: {error}"))
+                text = f"{where}, position {position}: {error}"
+                peer = source.peers.get(session_id)
+                self._refuse(session_id, peer, position, CodecError(text))
         return items

@@ -69,6 +69,42 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A publisher has ended its stream with an error; every message before was handed out.
+
+    Attributes:
+        session_id: which publisher.
+        position: after its last message.
+        source: ``ip:port`` or ``aeron:ipc``.
+        reason: the publisher's text.
+    """
+
+    session_id: int
+    position: int
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A message was skipped because this reader cannot use it.
+
+    The message cannot be decoded, was written with another codec, or carries another name.
+
+    Attributes:
+        session_id: which publisher.
+        position: after the message.
+        source: ``ip:port`` or ``aeron:ipc``.
+        reason: why, for people.
+    """
+
+    session_id: int
+    position: int
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """Positions that were not delivered, or (publisher) are not known to have been consumed.
 
@@ -148,16 +184,35 @@ class Disconnected:
     consumed_position: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A reader of a publisher has left with an error. :class:`Disconnected` follows if it was the
+    last one; then ``send`` raises :class:`rstream.errors.RemoteError` until another reader comes.
+
+    Attributes:
+        session_id: the publisher's session.
+        source: ``ip:port`` of the reader; empty in shared memory.
+        reason: the reader's text.
+    """
+
+    session_id: int
+    source: str
+    reason: str
+
+
 StreamEvent: TypeAlias = (
     Available
     | Unavailable
     | Completed
     | Lost
+    | Failed
+    | Refused
     | Gap
     | Evicted
     | SessionChanged
     | Connected
     | Disconnected
+    | Rejected
 )
 
 #: Most events kept for ``events()``; older ones are dropped and counted.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from rstream.errors import PublisherLost
 from rstream.stream._events import EVENTS_MAX, Available, Gap, Lost, Unavailable
@@ -15,23 +14,16 @@ if TYPE_CHECKING:
     from rstream.stream._input import Input
     from rstream.stream._report import Report
 
-log = logging.getLogger("rstream")
-
-OnLost: TypeAlias = Literal["raise", "event"]
-
 
 class Images:
     """Turns the transport's image events into events and errors of a report. Called while polling.
 
     Args:
         report: where the events and errors go.
-        on_lost: a publisher that went without saying its end is an error too (``"raise"``), or an
-            event only (``"event"``).
     """
 
-    def __init__(self, report: Report, on_lost: OnLost) -> None:
+    def __init__(self, report: Report) -> None:
         self._report = report
-        self._on_lost = on_lost
         self._open_gaps: dict[int, int] = {}  # session -> position up to which it was delivered
 
     def expect(self, gaps: Iterable[tuple[int, int]]) -> None:
@@ -104,18 +96,14 @@ class Images:
             f"{self._report.where(source, session_id)} from {peer.source or 'unknown'}: "
             f"its publisher has gone without completing the stream; last position {position}"
         )
-        log.warning("%s", text)
-        self._report.events.append(
-            Lost(session_id=session_id, position=position, source=peer.source)
+        self._report.tell(
+            Lost(session_id=session_id, position=position, source=peer.source),
+            PublisherLost(
+                text,
+                hint="it died, or was cut off from the driver or the network",
+                channel=source.channel,
+                stream_id=self._report.stream_id,
+                session_id=session_id,
+                position=position,
+            ),
         )
-        if self._on_lost == "raise":
-            self._report.errors.append(
-                PublisherLost(
-                    text,
-                    hint="it died, or was cut off from the driver or the network",
-                    channel=source.channel,
-                    stream_id=self._report.stream_id,
-                    session_id=session_id,
-                    position=position,
-                )
-            )

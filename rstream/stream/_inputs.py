@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rstream")
 
+#: How long the driver may take to pass on why a reader leaves.
+REJECT_S = 5.0
 #: Pause before another attempt to join: the port may still be taken for a moment.
 RETRY_PAUSE_S = 0.05
 
@@ -77,6 +79,18 @@ class Inputs:
         except BaseException:
             self.leave()
             raise
+
+    def reject(self, reason: str) -> None:
+        """Tell every publisher why this reader leaves. What it still holds does not count as
+        consumed. Takes ``REJECT_S`` at most.
+        """
+        deadline_s = time.monotonic() + REJECT_S
+        for source in self.joined:
+            for image_id, *_ in source.core.images():
+                try:
+                    source.core.reject(image_id, reason, max(0.0, deadline_s - time.monotonic()))
+                except RStreamError as error:  # the publisher, or the driver, has just gone
+                    log.warning("%s: a publisher was not told: %s", self._report.title, error)
 
     def leave(self) -> None:
         """Close the waiter and every subscription."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from rstream import abc, policy
+from rstream._channel_uri import ChannelUri
 from rstream.codecs import choose
 from rstream.errors import ConfigError
 from rstream.stream import _session
@@ -23,7 +24,7 @@ from rstream.stream._options import (
 )
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
-from rstream.stream._reader import OnLost, Reader
+from rstream.stream._reader import Reader
 from rstream.stream._sender import make
 from rstream.stream._sink import StreamSink
 from rstream.stream._source import StreamSource
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rstream.channel import Channel
     from rstream.client import Client
     from rstream.codecs import Codec, CodecLike
+    from rstream.stream._report import OnLost
     from rstream.stream._subscriber import Subscriber
     from rstream.stream.executor import Executor
 
@@ -228,8 +230,8 @@ def reader(
         stream_id: replaces the stream id made from the name; the same on all channels.
         codec: a codec, its name or a type; overrides ``type``.
         prefetch: most messages handed over at once.
-        on_lost: as for :func:`rstream.subscriber`, but ``"event"`` by default: one of several
-            publishers may come and go.
+        on_lost: as for :func:`rstream.subscriber`, but ``"event"`` by default: publishers of such a
+            stream come and go, and the error of one concerns none of the others.
         hold: True counts the result of a poll as consumed at the next poll, not at once. A
             publisher that waits until its messages are consumed then waits until they are
             processed.
@@ -273,6 +275,8 @@ def _open_reader(
     if not wanted:
         raise ConfigError("channels is empty: give at least one")
     addresses = [resolve_address(name, one, stream_id, is_publisher=False) for one in wanted]
+    for _, uri, _ in addresses:
+        _check_trust(codec, uri)
     taken = link()
     try:
         return Reader(
@@ -290,6 +294,22 @@ def _open_reader(
     except BaseException:
         _session.release(taken)
         raise
+
+
+def _check_trust(codec: Codec[Any], uri: str) -> None:
+    """Refuse a codec that runs what the network sends, unless the user trusts the network.
+
+    Raises:
+        ConfigError: codec pickle on UDP without ``trusted_network=True``.
+    """
+    channel = ChannelUri.parse(uri)
+    is_network = channel.media == "udp" and not channel.is_spy
+    if is_network and getattr(codec, "needs_trusted_network", False):
+        raise ConfigError(
+            f"channel {uri}: codec pickle would run code that any datagram to this port brings",
+            hint="use msgpack or arrow; or write trusted_network=True if only trusted programs can "
+            "reach the port",
+        )
 
 
 @overload

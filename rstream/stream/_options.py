@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rstream.channel import Channel
     from rstream.client import Client
     from rstream.rate import RateLimit
-    from rstream.stream._reader import OnLost
+    from rstream.stream._report import OnLost
 
 SettingsT = TypeVar("SettingsT", "PublisherSettings", "SubscriberSettings")
 
@@ -73,9 +73,13 @@ class SubscriberOptions(TypedDict, total=False):
         prefetch: most messages handed over at once, 1 to 65536 (256).
         on_slow: what happens when this consumer is slower than the publishers
             (:mod:`rstream.policy`; default: ``Block()``).
-        on_lost: what happens when a publisher vanishes without completing the stream:
-            ``"raise"`` (default) raises :class:`rstream.errors.PublisherLost`; ``"event"`` only
-            adds an event, for streams whose publishers come and go.
+        on_lost: what happens when a publisher vanishes without completing the stream, fails, or
+            sends what this reader cannot use. ``"raise"`` (default) raises
+            :class:`rstream.errors.PublisherLost`, ``RemoteError``, ``NameMismatch`` or
+            ``CodecError`` once, which ends a ``for`` loop; a new loop goes on with the other
+            publishers. ``"event"`` only adds an event (:class:`Lost`, :class:`Failed`,
+            :class:`Refused`) and logs it, for streams whose publishers come and go: the error of
+            one then concerns none of the others.
         dir: driver directory. None (default): ``$RSTREAM_DIR``, else
             ``/dev/shm/rstream-<user>``.
         client: use this client instead of the process's own. Then a lost driver is an error, and

@@ -15,6 +15,7 @@ class Peer:
         is_rstream: a message with rstream's header came from it.
         is_done: it said complete, or error.
         is_refused: a name or codec that does not fit was reported once.
+        is_warned: a message of it that cannot be used was reported.
     """
 
     position: int = 0
@@ -22,6 +23,7 @@ class Peer:
     is_rstream: bool = False
     is_done: bool = False
     is_refused: bool = False
+    is_warned: bool = False
 
 
 class Peers:
@@ -40,12 +42,12 @@ class Peers:
             peer = self.by_session[session_id] = Peer()
         return peer
 
-    def done(self, session_id: int) -> None:
-        """Note that a peer has ended its stream, with complete or an error."""
+    def done(self, session_id: int, *, counts: bool = True) -> None:
+        """Note that a peer has ended its stream; ``counts``: as one that has completed."""
         peer = self.get(session_id)
         if not peer.is_done:
             peer.is_done = True
-            self.completed_count += 1
+            self.completed_count += counts
 
     @property
     def open_count(self) -> int:

@@ -138,6 +138,7 @@ class Publisher(Sender[T]):
             CodecError: ``obj`` cannot be encoded.
             MessageTooLarge: longer than :attr:`max_message_length`.
             NotConnected: no subscriber for ``connect_timeout_s`` (a notice is logged after 2 s).
+            RemoteError: the last reader left with an error.
             BackPressured: no room within ``timeout_s``.
             ClosedError: closed here.
         """
@@ -216,6 +217,8 @@ class Publisher(Sender[T]):
             timeout_s: None waits for ever.
         Returns:
             False: not within ``timeout_s``.
+        Raises:
+            RemoteError: the last reader left with an error.
         """
         wanted = self._core.position if position is None else position
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s

@@ -12,6 +12,7 @@ from rstream._channel_uri import ChannelUri
 from rstream._facts import slowest_reader_of
 from rstream._held_by import HeldBy
 from rstream._unclosed import call_site, warn_unclosed
+from rstream.errors import RemoteError
 from rstream.flow.pacing import TokenBucket, bucket_of
 from rstream.stream._demand import ReadersDemand
 from rstream.stream._events import (
@@ -19,6 +20,7 @@ from rstream.stream._events import (
     Connected,
     Disconnected,
     Gap,
+    Rejected,
     StreamEvent,
 )
 from rstream.stream._names import KIND_PLAIN, header_of
@@ -70,7 +72,9 @@ class PublisherFacts(Generic[T]):
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._sent = self._waits = self._rejoins = 0
         self._waited_ns = 0
-        self._receiver_error = ""
+        self._reader_error = (
+            ""  # of a reader that rejected this session, until another one is there
+        )
         self._reached = self._consumed = self._look_again = 0
         self._was_connected = False
         self._made_at = made_at or call_site()
@@ -236,7 +240,10 @@ class PublisherFacts(Generic[T]):
             self._consumed = consumed
 
     def _look(self) -> None:
-        """Note whether a first reader connected or the last one disconnected."""
+        """Note whether a first reader connected, the last one disconnected, or one left with an
+        error.
+        """
+        self._note_rejections()
         is_connected = self._core.is_connected
         if is_connected == self._was_connected or not self._link.is_alive:
             return
@@ -263,6 +270,32 @@ class PublisherFacts(Generic[T]):
         # begins after all data that was sent, which is the limit without readers.
         if not self._core.is_ipc:
             self._report_gap(session_id, min(reached, self._core.position_limit), "no reader left")
+
+    def _note_rejections(self) -> None:
+        while (error := self._core.next_error()) is not None:
+            _, session_id, *_, source, self._reader_error = error
+            self._events.append(
+                Rejected(session_id=session_id, source=source, reason=self._reader_error)
+            )
+            log.warning("%s: a reader left with an error: %s", self._where(), self._reader_error)
+        # The driver takes a reader off before it tells the error. So whoever is connected now is
+        # another reader.
+        if self._core.is_connected:
+            self._reader_error = ""
+
+    def _check_accepted(self) -> None:
+        """Raise the error with which the last reader left, until another reader is there.
+
+        Raises:
+            RemoteError: the text is the reader's.
+        """
+        self._look()
+        if self._reader_error:
+            raise RemoteError(
+                f"{self._where()}: its reader has failed: {self._reader_error}",
+                hint="look at the reader; what was sent and not consumed is lost",
+                **self._place(),
+            )
 
     def _report_gap(self, session_id: int, to_position: int, why: str) -> None:
         """Report a gap: data above the consumed position that we know of may not have arrived."""
@@ -293,17 +326,10 @@ class PublisherFacts(Generic[T]):
     def say_alone(self, how_long: str) -> None:
         """Log that it waits for a subscriber."""
         log.warning(
-            "%s: waits for a subscriber, %s%s; `rstream stat` shows the readers that are there",
+            "%s: waits for a subscriber, %s; `rstream stat` shows the readers that are there",
             self._where(),
             how_long,
-            self._last_receiver_error(),
         )
-
-    def _last_receiver_error(self) -> str:
-        """Why the last reader left, if it reported an error: ``"; the last one: ..."``."""
-        while (error := self._core.next_error()) is not None:
-            self._receiver_error = f"; the last one: {error[-1]}"
-        return self._receiver_error
 
     def _where(self) -> str:
         stream = (

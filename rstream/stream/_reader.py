@@ -38,7 +38,7 @@ from rstream.errors import (
 from rstream.stream import _session
 from rstream.stream._decoding import Decoder
 from rstream.stream._eviction import evicted, slow_consumer
-from rstream.stream._images import Images, OnLost
+from rstream.stream._images import Images
 from rstream.stream._inputs import Inputs
 from rstream.stream._report import Report
 from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
@@ -51,8 +51,9 @@ if TYPE_CHECKING:
     from rstream.policy import Evict
     from rstream.stream._events import StreamEvent
     from rstream.stream._input import Input
+    from rstream.stream._report import OnLost
 
-__all__ = ("OnLost", "Reader")
+__all__ = ("Reader",)
 
 log = logging.getLogger("rstream")
 
@@ -60,6 +61,8 @@ T = TypeVar("T")
 
 #: How often a wait looks whether it was closed.
 WAIT_SLICE_S = 0.5
+#: Longest text of an error for publishers, in bytes: what Aeron's error frame takes.
+REASON_BYTES_MAX = 1023
 #: Most messages of one transport batch.
 LIMIT_MAX = 65_536
 
@@ -97,8 +100,8 @@ class Reader(Subscriber[T], Generic[T]):
         self._messages = self._polls = 0
         self._next = 0
         self._made_at = call_site()
-        self._report = Report(name, stream_id)
-        self._images = Images(self._report, on_lost)
+        self._report = Report(name, stream_id, on_lost)
+        self._images = Images(self._report)
         self._decoder = Decoder(self._report, codec, link.directory)
         self._inputs = Inputs(
             link, self._report, self._images, channels=channels, is_demanded=is_demanded
@@ -330,9 +333,21 @@ class Reader(Subscriber[T], Generic[T]):
 
     # ---- life ----
 
+    def fail(self, error: BaseException | str) -> None:
+        """Leave the stream with an error: its publishers get the text, cut to 1023 bytes.
+
+        For a publisher without another reader ``send`` and ``wait_consumed`` raise
+        :class:`RemoteError`. In shared memory a publisher's other readers lose it too, for ten
+        seconds (Aeron's rejection), so this is for a reader with an address of its own.
+        """
+        if not self._closed:
+            self._leave(reason_of(error))
+
     def close(self) -> None:
-        if self._closed:
-            return
+        if not self._closed:
+            self._leave(None)
+
+    def _leave(self, reason: str | None) -> None:
         self._closed = self._inputs.is_closing = True
         self._inputs.waiter.wake()
         # A thread inside wait or poll leaves within WAIT_SLICE_S; only then may the handles go.
@@ -340,7 +355,15 @@ class Reader(Subscriber[T], Generic[T]):
             log.error("%r: another thread does not leave poll; left open", self)
             return
         try:
+            if reason is not None:
+                self._inputs.reject(reason)
             self._inputs.leave()
         finally:
             self._lock.release()
             _session.release(self._inputs.link)
+
+
+def reason_of(error: BaseException | str) -> str:
+    """The text that publishers get of an error with which a reader leaves."""
+    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    return text.encode()[:REASON_BYTES_MAX].decode(errors="ignore")

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rstream.stream._events import EVENTS_MAX, StreamEvent
 
 if TYPE_CHECKING:
     from rstream.stream._input import Input
 
+log = logging.getLogger("rstream")
+
+#: What a publisher's death, error or unusable message is for a reader: an exception, or an event
+#: only.
+OnLost: TypeAlias = Literal["raise", "event"]
+
 
 class Report:
     """Filled by the thread that polls; :meth:`take_events` may run in any thread.
+
+    Args:
+        name, stream_id: the stream.
+        on_lost: what :meth:`tell` makes of the trouble of one publisher.
 
     Attributes:
         events: what happened, oldest first; at most ``EVENTS_MAX``, then the oldest is dropped.
@@ -22,12 +33,27 @@ class Report:
         skipped_bytes: bytes of the stream that were sent while this reader was away.
     """
 
-    def __init__(self, name: str, stream_id: int) -> None:
+    def __init__(self, name: str, stream_id: int, on_lost: OnLost) -> None:
         self.name = name
         self.stream_id = stream_id
+        self.is_raising = on_lost == "raise"
         self.events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self.errors: deque[Exception] = deque()
         self.refused = self.evicted = self.skipped_bytes = 0
+
+    def tell(self, event: StreamEvent, error: Exception, *, is_first: bool = True) -> None:
+        """Note the trouble of one publisher: an event, and an error for a reader that raises.
+
+        Args:
+            event: what happened.
+            error: what a poll raises then.
+            is_first: of the same kind from this publisher; only that one is logged, as a warning.
+        """
+        self.events.append(event)
+        if self.is_raising:
+            self.errors.append(error)
+        elif is_first:
+            log.warning("%s", error)
 
     def take_events(self) -> list[StreamEvent]:
         """Remove and return the events, oldest first."""

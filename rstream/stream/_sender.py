@@ -187,6 +187,7 @@ class Sender(PublisherFacts[T]):
         has_noticed = False
         self._look()
         while not self._core.is_connected:
+            self._check_accepted()
             now_ns = time.monotonic_ns()
             waited_s = (now_ns - started_ns) / 1e9
             is_late = deadline_ns is not None and now_ns >= deadline_ns
@@ -214,8 +215,10 @@ class Sender(PublisherFacts[T]):
                 return False
             if not self._link.is_alive or self._core is not core:
                 raise DriverLost(f"{self._where()}: the driver was lost while waiting for readers")
-            if give_up_alone and not self._core.is_connected:
-                return False
+            if not self._core.is_connected:
+                if give_up_alone:
+                    return False
+                self._check_accepted()  # a reader that has failed never consumes it
             yield Pause(pause_s)
             pause_s = min(0.002, pause_s * 1.5)
         self._note_consumed()
@@ -228,7 +231,7 @@ class Sender(PublisherFacts[T]):
 
     def _alone_error(self, waited_s: float) -> NotConnected:
         return NotConnected(
-            f"{self._where()}: no subscriber for {waited_s:.1f} s{self._last_receiver_error()}",
+            f"{self._where()}: no subscriber for {waited_s:.1f} s",
             hint="start the reader with the same driver directory and the same name; over UDP the "
             "endpoint is the reader's address; `rstream stat` lists the readers",
             **self._place(),

@@ -64,12 +64,18 @@ class SinkLoop:
         return before != self._sent_count and not self._handover.rest(min(wait_s, LEAVE_S))
 
     def _check_alone(self) -> None:
-        """Log once when there is no reader for a while. Nothing was requested meanwhile."""
+        """Log once when there is no reader for a while. Nothing was requested meanwhile.
+
+        Raises:
+            RemoteError: the last reader left with an error.
+        """
         publisher = self._sink.publisher
         if publisher.is_connected:
             self._alone_since_s = None
             self._has_noticed = False
-        elif self._alone_since_s is None:
+            return
+        publisher._check_accepted()  # pyright: ignore[reportPrivateUsage] - same room
+        if self._alone_since_s is None:
             self._alone_since_s = time.monotonic()
         elif not self._has_noticed and time.monotonic() - self._alone_since_s >= NOTICE_AFTER_S:
             self._has_noticed = True

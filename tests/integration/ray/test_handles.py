@@ -118,7 +118,7 @@ def test_handle_survives_text_and_pickle() -> None:
     with pytest.raises(ConfigError, match="not a stream handle"):
         StreamHandle.from_text("{}")
     with pytest.raises(ConfigError, match="version 9"):
-        StreamHandle.from_text(handle.to_text().replace('"v":1', '"v":9'))
+        StreamHandle.from_text(handle.to_text().replace('"v":2', '"v":9'))
     with pytest.raises(ConfigError, match="udp=True"):
         handle.publisher()
 

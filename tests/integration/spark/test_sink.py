@@ -5,6 +5,7 @@ A slow reader slows Spark down; the rows of a failed task are sent again.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -185,12 +186,98 @@ def test_errors_of_wrong_options_name_the_option() -> None:
         ({"handles": text, "rowsPerMessage": "0"}, "rowspermessage"),
         ({"handles": text, "rate": "fast"}, "option \"rate\" is 'fast'"),
         ({"handles": text, "rate": "10 parrots"}, 'option "rate"'),
+        ({"handels": text}, 'no option "handels"; did you mean "handles"'),
+        ({"handles": text, "zzz": "1"}, r'no option "zzz"\. The options'),
+        ({"handles": text.replace("arrow", "msgpack")}, r'open_reader\(\'a\', codec="arrow"\)'),
+        ({"handles": json.dumps([text, text.replace("arrow", "raw")])}, "has the codec raw"),
     ):
         with pytest.raises(ConfigError, match=what):
             SinkConfig.from_options(options)
     assert SinkConfig.from_options({"handles": text}).wait_consumed
     assert SinkConfig.from_options({"handles": text}).rate is None
+    sparks = {"queryName": "q", "checkpointLocation": "/c", "path": "/p"}
+    assert SinkConfig.from_options({"handles": text, **sparks}).handles == (text,)
     assert SinkConfig.from_options({"handles": text, "rate": "2MB/s"}).rate == rate.Fixed("2MB/s")
     assert SinkConfig.from_options(
         {"handles": text, "Rate": "adaptive,d:5ms"}
     ).rate == rate.Adaptive(target_delay_s=0.005)
+
+
+def test_a_reader_with_another_codec_is_refused_before_anything_is_sent(
+    spark_session: Any, driver_dir: str, tmp_path: Path
+) -> None:
+    """Spark asks the sink at its first micro-batch: the query ends there, with what to do."""
+    import rstream.ray
+
+    write_files(tmp_path / "in", files=1, rows=10)
+    with (
+        rstream.Driver(dir=driver_dir),
+        contextlib.closing(rstream.ray.open_reader("ticks", dir=driver_dir)) as end,
+    ):
+        query = start(spark_session, tmp_path / "in", [end.handle], tmp_path / "cp")
+        with pytest.raises(Exception, match=r'codec="arrow"') as raised:
+            query.awaitTermination()
+        assert type(raised.value).__name__ == "StreamingQueryException"
+        assert end.statistics()["publishers"] == 0
+
+
+def test_an_unknown_option_ends_the_query(
+    spark_session: Any, driver_dir: str, tmp_path: Path
+) -> None:
+    import rstream.ray
+
+    write_files(tmp_path / "in", files=1, rows=10)
+    with (
+        rstream.Driver(dir=driver_dir),
+        contextlib.closing(rstream.ray.open_reader("ticks", codec="arrow", dir=driver_dir)) as end,
+    ):
+        query = start(
+            spark_session, tmp_path / "in", [end.handle], tmp_path / "cp", partitonBy="key"
+        )
+        with pytest.raises(Exception, match='did you mean "partitionby"'):
+            query.awaitTermination()
+
+
+def test_a_retried_task_reaches_a_reader_that_was_opened_anew(
+    spark_session: Any, driver_dir: str, tmp_path: Path
+) -> None:
+    """on_item raises at the first batch. The task hears it at once, not after ``offerTimeout``."""
+    import rstream
+    from rstream.spark import marks_of
+
+    def broken(batch: Any) -> None:
+        raise ValueError("a bug")
+
+    write_files(tmp_path / "in", files=1, rows=100)
+    with rstream.Driver(dir=driver_dir):
+        reader = Collector("spark-mended", driver_dir)
+        reader.end.close()
+        reader.end = open_again(reader, driver_dir)
+        mended = threading.Event()
+
+        def mend(error: BaseException | None) -> None:
+            assert isinstance(error, ValueError)
+            reader.end = open_again(reader, driver_dir)
+            reader.end.start(reader._add)
+            mended.set()
+
+        handle = reader.end.handle
+        reader.end.start(broken, on_end=mend)
+        query = start(spark_session, tmp_path / "in", [handle], tmp_path / "cp")
+        assert mended.wait(60)
+        query.awaitTermination()
+        reader.end.finish()
+    assert {row["value"] for row in reader.rows()} == set(range(100))
+    assert {mark.attempt for mark in map(marks_of, reader.batches) if mark} == {1}
+
+
+def open_again(reader: Collector, driver_dir: str) -> Any:
+    """The endpoint of a reader once more, at the same address, as in a Ray actor."""
+    import rstream.ray
+    from rstream.ray import _open
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_open, "new_stream_id", lambda: reader.end.handle.stream_id)
+        return rstream.ray.open_reader(
+            "spark-mended", codec="arrow", dir=driver_dir, udp=False, term_length=1 << 18
+        )

@@ -214,8 +214,9 @@ def test_a_lost_publisher_can_be_an_event_only(driver_dir, name):
 
 
 def test_two_names_on_one_udp_stream_are_an_error_at_the_reader(driver_dir, name):
+    channel = "aeron:udp?endpoint=127.0.0.1:0"
     with stream.reader(
-        name, channels=["aeron:udp?endpoint=127.0.0.1:0"], stream_id=4711, dir=driver_dir
+        name, channels=[channel], stream_id=4711, on_lost="raise", dir=driver_dir
     ) as reader:
         channel = f"aeron:udp?endpoint={reader.subscriptions[0].local_address}"
         with stream.publisher(
@@ -578,3 +579,22 @@ def test_arrays_travel(driver_dir, name):
         until(lambda: items.extend(sub.poll()) or items)
         assert items[0].tolist() == [0.0, 1.0, 2.0]
         pub.close(linger_s=0)
+
+
+@pytest.mark.parametrize("open_it", [stream.subscriber, stream.reader])
+def test_pickle_from_the_network_needs_the_users_word(driver_dir, name, open_it):
+    """Whoever reaches a UDP port could run code in the reader. A spy reads its own driver."""
+    udp = "aeron:udp?endpoint=127.0.0.1:0"
+    keyword = "channels" if open_it is stream.reader else "channel"
+
+    def opened(channel, codec):
+        given = [channel] if keyword == "channels" else channel
+        return open_it(name, codec=codec, dir=driver_dir, **{keyword: given})
+
+    with pytest.raises(ConfigError, match="trusted_network=True"):
+        opened(udp, codecs.pickle(trusted=True))
+    opened(udp, codecs.pickle(trusted=True, trusted_network=True)).close()
+    opened("aeron:ipc", codecs.pickle(trusted=True)).close()
+    opened(
+        f"aeron-spy:aeron:udp?endpoint=127.0.0.1:{free_port()}", codecs.pickle(trusted=True)
+    ).close()

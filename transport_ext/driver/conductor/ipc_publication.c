@@ -252,12 +252,14 @@ void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *p
         .error_code = RSTI_DRIVER_IMAGE_REJECTED,
         .log_file = {reason, length},
     };
-    rsti_respond_publication_error(driver, &response, NULL);
     rsti_ipc_publication_update(driver, publication, driver->conductor->now_ns);
     rsti_subscribers_tell_unavailable(driver, &base->subscribers, base->registration_id);
     rsti_subscribers_clear(driver, &base->subscribers);
     publication->cool_down_ns = driver->conductor->now_ns + driver->params.image_liveness_ns;
     rsti_ipc_publication_on_subscribers_changed(driver, publication);
+    /* After is_connected was lowered, as on the network: a publisher that gets the error while it
+     * is connected has other readers. */
+    rsti_respond_publication_error(driver, &response, NULL);
     rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_DATA);
 }
 

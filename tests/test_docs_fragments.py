@@ -1,0 +1,246 @@
+"""The Python fragments of README and documentation run, each after what its page leaves out.
+
+Whole programs are run by ``test_docs_snippets``, fragments that need a Ray or a Spark by the
+integration tests. A fragment that no test runs is an error here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import free_port
+from tests.test_docs_snippets import ROOT, Shell, blocks, output, shell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ("shell",)  # a fixture
+
+#: Pages whose fragments other tests run, and the names of these tests.
+ELSEWHERE = {
+    "docs/index.md": "test_the_first_program_sends_and_reads",
+    "docs/tutorial/two-processes.md": "test_two_processes",
+    "docs/tutorial/pipeline.md": "test_pipeline, test_the_newest_tick",
+    "docs/tutorial/ray.md": "test_ray",
+    "docs/how-to/asyncio.md": "test_asyncio",
+    "docs/how-to/spark.md": "tests/integration/spark/test_docs.py",
+}
+#: The same for single fragments: page, and number on the page.
+ELSEWHERE_SINGLY = {
+    ("README.md", 0): "test_the_first_program_sends_and_reads",
+    ("README.md", 5): "tests/integration/spark/test_docs.py",
+    ("docs/how-to/ray.md", 0): "tests/integration/ray/test_docs.py",
+}
+
+THREADS = """
+import threading
+import rstream
+
+got = []
+
+def send(name):
+    with rstream.publisher(name) as pub:
+        pub.send_many({"px": px} for px in range(3))
+
+def take(name):
+    with rstream.subscriber(name) as sub:
+        got.extend(sub)
+
+def start(function, name):
+    thread = threading.Thread(target=function, args=(name,), daemon=True)
+    thread.start()
+    return thread
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fragment:
+    """One fragment.
+
+    Attributes:
+        page, number: where it is; the first Python block of a page has number 0.
+        before: what the page leaves out, or takes for granted.
+        after: what shows that it did what the page says.
+        shown: what ``after`` prints; None: anything.
+        changed: texts that stand for others in a test, such as addresses of other machines.
+        needs: a module without which it is skipped.
+        is_async: it stands in a coroutine.
+    """
+
+    page: str
+    number: int
+    before: str = "import rstream"
+    after: str = ""
+    shown: str | None = ""
+    changed: tuple[tuple[str, str], ...] = ()
+    needs: str = "rstream"
+    is_async: bool = False
+
+    def program(self, port: int) -> str:
+        text = blocks(self.page, "python")[self.number]
+        for theirs, ours in self.changed:
+            assert theirs in text, f"{self.page}: {theirs!r} is not there any more"
+            text = text.replace(theirs, ours.format(port=port))
+        if self.is_async:
+            body = "".join(f"    {line}\n" for line in text.splitlines())
+            text = f"import asyncio\nasync def main():\n{body}\nasyncio.run(main())\n"
+        return f"{self.before}\n{text}\n{self.after}\n"
+
+
+ON_LOOPBACK = (("10.0.0.7:40123", "127.0.0.1:{port}"),)
+TYPES = """
+import msgspec
+import pyarrow as pa
+import rstream
+
+class Tick(msgspec.Struct):
+    px: float
+"""
+FRAGMENTS = (
+    Fragment(page="README.md", number=1, changed=ON_LOOPBACK),
+    Fragment(
+        page="README.md",
+        number=2,
+        before=THREADS + "reader = start(take, 'ticks')",
+        after="reader.join(20); print(got)",
+        shown="[{'px': 1.0}]\n",
+        needs="anyio",
+        is_async=True,
+    ),
+    Fragment(
+        page="README.md",
+        number=3,
+        before=THREADS + "start(send, 'ticks'); reader = start(take, 'copy')",
+        after="reader.join(20); print(got)",
+        shown="[{'px': 0}, {'px': 1}, {'px': 2}]\n",
+        needs="reactivex",
+    ),
+    Fragment(
+        page="README.md",
+        number=4,
+        after="end.finish()",
+        shown="{'px': 1.0}\n",
+    ),
+    Fragment(page="docs/how-to/codecs.md", number=0, before=TYPES, needs="pyarrow"),
+    Fragment(page="docs/how-to/codecs.md", number=1, needs="numpy"),
+    Fragment(page="docs/how-to/codecs.md", number=2),
+    Fragment(
+        page="docs/how-to/kubernetes.md",
+        number=0,
+        changed=(("0.0.0.0:40123", "0.0.0.0:{port}"), ("scorer:40123", "127.0.0.1:{port}")),
+    ),
+    Fragment(
+        page="docs/how-to/other-machines.md",
+        number=0,
+        before=THREADS,
+        changed=(
+            *ON_LOOPBACK,
+            ("with rstream.subscriber", "def read():\n  with rstream.subscriber"),
+            ("    for tick", "      for tick"),
+            ("        print(tick)", "          print(tick)"),
+            (
+                "with rstream.publisher",
+                "reader = threading.Thread(target=read)\nreader.start()\nwith rstream.publisher",
+            ),
+        ),
+        after="reader.join(20)",
+        shown="{'n': 1}\n",
+    ),
+    Fragment(page="docs/how-to/other-machines.md", number=1, shown=None),
+    Fragment(
+        page="docs/how-to/rates.md",
+        number=0,
+        changed=(("224.0.1.1:40456", "224.0.1.1:{port}|interface=127.0.0.1"),),
+    ),
+    Fragment(
+        page="docs/how-to/rates.md",
+        number=1,
+        before="import rstream\nfrom rstream import rate\npublisher = rstream.publisher('md')",
+        after="print(publisher.channel.partition('rs-rate=')[2]); publisher.close()",
+        shown="fixed,r:50000000\n",
+    ),
+    Fragment(
+        page="docs/how-to/ray.md",
+        number=1,
+        before="import rstream, types\n"
+        "self = types.SimpleNamespace(end=rstream.ray.open_reader('ticks'), scores=[])",
+        after="with self.end.handle.publisher() as pub:\n"
+        "    pub.send_many({'px': px} for px in range(3))\n"
+        "self.end.finish(); print(self.scores)",
+        shown="[{'px': 1}, {'px': 2}]\n",
+        needs="reactivex",
+    ),
+    Fragment(
+        page="docs/how-to/rxpy.md",
+        number=0,
+        before=THREADS + "start(send, 'ticks'); reader = start(take, 'scores')",
+        after="reader.join(20); print(count, got)",
+        shown="2 [{'px': 1}, {'px': 2}]\n",
+        needs="reactivex",
+    ),
+    Fragment(
+        page="docs/how-to/rxpy.md",
+        number=1,
+        before=THREADS + "from rstream import rx as rrx\nwriter = threading.Thread(target=send, "
+        "args=('ticks',))",
+        changed=(("...\n", "writer.start(); writer.join(20)\n"),),
+        shown=None,
+        needs="reactivex",
+    ),
+    Fragment(
+        page="docs/how-to/rxpy.md",
+        number=2,
+        before="import rstream\nfrom rstream import rx as rrx",
+        needs="reactivex",
+    ),
+    Fragment(page="docs/how-to/slow-consumers.md", number=0),
+    Fragment(
+        page="docs/how-to/slow-consumers.md",
+        number=1,
+        before="import rstream\nfrom rstream import policy",
+    ),
+    Fragment(
+        page="docs/reference/channels.md",
+        number=0,
+        changed=(
+            *ON_LOOPBACK,
+            ("DriverConfig(", "DriverConfig(term_length=1 << 16, "),
+            ("rstream.Driver(", "driver = rstream.Driver("),
+        ),
+        after="driver.close()",
+    ),
+)
+
+
+def pages() -> Iterator[str]:
+    """README, and every page of the documentation that is ours."""
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
+        if "aeron" not in path.parts:
+            yield str(path.relative_to(ROOT))
+
+
+def test_every_fragment_is_run_by_a_test() -> None:
+    here = {(fragment.page, fragment.number) for fragment in FRAGMENTS}
+    assert len(here) == len(FRAGMENTS)
+    there = {
+        (page, number)
+        for page in pages()
+        for number in range(len(blocks(page, "python")))
+        if page not in ELSEWHERE
+    }
+    assert here | ELSEWHERE_SINGLY.keys() == there
+
+
+@pytest.mark.parametrize(
+    "fragment", FRAGMENTS, ids=lambda fragment: f"{fragment.page}-{fragment.number}"
+)
+def test_fragment(shell: Shell, fragment: Fragment) -> None:
+    pytest.importorskip(fragment.needs)
+    name = shell.write("fragment.py", fragment.program(free_port()))
+    printed = output(shell.start(sys.executable, name))
+    if fragment.shown is not None:
+        assert printed == fragment.shown

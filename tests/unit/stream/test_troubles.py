@@ -1,0 +1,222 @@
+"""The trouble of one end concerns its session.
+
+A reader with ``on_lost="event"`` reads on when a publisher fails or sends what cannot be read. A
+reader that leaves with an error tells its publishers, which do not wait for it any longer.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from rstream import stream
+from rstream.errors import CodecError, NameMismatch, NotConnected, RemoteError
+from rstream.stream import Disconnected, Failed, Refused, Rejected
+from tests.support import free_port, until
+
+IPC = "aeron:ipc"
+UDP = "aeron:udp?endpoint=127.0.0.1:{port}"
+
+
+@pytest.fixture(params=[IPC, UDP])
+def channel(request):
+    return request.param.format(port=free_port())
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def polled(reader, count):
+    got = []
+    until(lambda: got.extend(reader.poll()) or len(got) >= count)
+    return got
+
+
+def test_a_failing_publisher_ends_nothing_for_the_others(driver_dir, name):
+    with (
+        stream.reader(name, dir=driver_dir) as reader,
+        stream.publisher(name, dir=driver_dir) as good,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as bad,
+    ):
+        good.send(1)
+        bad.send(2)
+        bad.fail(ValueError("no more"))
+        good.send(3)
+        assert sorted(polled(reader, 3)) == [1, 2, 3]
+        events = reader.events()
+        (failed,) = of(Failed, events)
+        assert failed.session_id == bad.session_id
+        assert failed.reason == "ValueError: no more"
+        assert failed.source == IPC
+        assert not reader.is_ended
+        good.close(linger_s=0)
+        until(lambda: reader.poll() == [] and reader.is_ended)
+
+
+def test_an_error_is_no_completion(driver_dir, name):
+    """A loop over a reader that hears errors as events must not end as if all were well."""
+    with stream.reader(name, dir=driver_dir) as reader:
+        with stream.publisher(name, dir=driver_dir, linger_s=0) as bad:
+            bad.send(1)
+            bad.fail("broken")
+        assert polled(reader, 1) == [1]
+        until(lambda: reader.poll() == [] and of(Failed, reader.events()))
+        assert not reader.is_ended
+
+
+def test_a_subscriber_raises_unless_it_says_otherwise(driver_dir, name):
+    """The default of plain subscribers; after the exception the other publishers are read on."""
+    with (
+        stream.subscriber(name, dir=driver_dir) as sub,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as good,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as bad,
+    ):
+        bad.fail("broken")
+        with pytest.raises(RemoteError, match="broken"):
+            next(iter(sub))
+        good.send(7)
+        assert next(iter(sub)) == 7
+        assert of(Failed, sub.events())
+
+
+def test_a_subscriber_may_ask_for_events(driver_dir, name):
+    with (
+        stream.subscriber(name, dir=driver_dir, on_lost="event") as sub,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as good,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as bad,
+    ):
+        bad.fail("broken")
+        good.send(7)
+        assert next(iter(sub)) == 7
+        until(lambda: sub.poll() == [] and of(Failed, sub.events()))
+
+
+def test_messages_that_cannot_be_used_are_events(driver_dir, name, caplog):
+    """Another codec once, a message that cannot be decoded each time; one line in the log each."""
+    with (
+        stream.reader(name, int, dir=driver_dir) as reader,
+        stream.publisher(name, int, dir=driver_dir, linger_s=0) as good,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as wrong_type,
+        stream.publisher(name, bytes, dir=driver_dir, linger_s=0) as wrong_codec,
+    ):
+        for _ in range(3):
+            wrong_type.send("no number")
+            wrong_codec.send(b"raw")
+        good.send(7)
+        assert polled(reader, 1) == [7]
+        until(lambda: reader.poll() == [] and reader.statistics()["refused"] == 6)
+        refused = of(Refused, reader.events())
+        assert [event.session_id for event in refused].count(wrong_type.session_id) == 3
+        assert [event.session_id for event in refused].count(wrong_codec.session_id) == 1
+        lines = [line.message for line in caplog.records if "codec" in line.message]
+        assert len(lines) == 1
+        assert "written with codec raw" in lines[0]
+        assert not of(Refused, reader.events())
+
+
+def test_another_name_is_an_event(driver_dir, name):
+    channel = UDP.format(port=free_port())
+    with (
+        stream.reader(name, channels=[channel], stream_id=77, dir=driver_dir) as reader,
+        stream.publisher(f"{name}-b", channel=channel, stream_id=77, dir=driver_dir) as other,
+        stream.publisher(name, channel=channel, stream_id=77, dir=driver_dir) as good,
+    ):
+        other.send(1)
+        good.send(2)
+        assert polled(reader, 1) == [2]
+        refused = until(lambda: reader.poll() == [] and of(Refused, reader.events()))
+        assert f"{name}-b" in refused[0].reason
+        other.close(linger_s=0)
+        good.close(linger_s=0)
+
+
+@pytest.mark.parametrize("error", [CodecError, NameMismatch])
+def test_it_still_raises_for_those_who_ask(driver_dir, name, error):
+    channel = UDP.format(port=free_port())
+    theirs = f"{name}-b" if error is NameMismatch else name
+    type_ = bytes if error is CodecError else None
+    with (
+        stream.reader(
+            name, channels=[channel], stream_id=77, on_lost="raise", dir=driver_dir
+        ) as reader,
+        stream.publisher(theirs, type_, channel=channel, stream_id=77, dir=driver_dir) as other,
+    ):
+        other.send(b"1")
+        with pytest.raises(error):
+            until(lambda: reader.poll() and False)
+        other.close(linger_s=0)
+
+
+def test_a_reader_that_fails_tells_its_publishers(driver_dir, name, channel):
+    """They raise at once instead of waiting for a reader, and say what was not consumed."""
+    reader = stream.reader(name, channels=[channel], dir=driver_dir, hold=True)
+    with stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
+        pub.send(1)
+        assert polled(reader, 1) == [1]
+        sent = pub.position
+        reader.fail(ValueError("no use"))
+        reader.fail("twice does nothing")
+        assert reader.is_closed
+        with pytest.raises(RemoteError, match="its reader has failed: ValueError: no use"):
+            until(lambda: pub.send(2) and False, 20)
+        with pytest.raises(RemoteError, match="no use"):
+            pub.wait_consumed(sent, timeout_s=20)  # the held message was not consumed
+        events = pub.events()
+        (rejected,) = of(Rejected, events)
+        assert rejected.reason == "ValueError: no use"
+        assert rejected.session_id == pub.session_id
+        assert of(Disconnected, events)
+
+
+def test_a_reason_of_any_length_is_told(driver_dir, name, channel):
+    """It is cut to 1023 bytes, between two characters."""
+    reader = stream.reader(name, channels=[channel], dir=driver_dir)
+    with stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
+        pub.send(1)
+        until(lambda: reader.poll())
+        reader.fail("ü" * 2000)
+        rejected = until(lambda: of(Rejected, pub.events()), 20)
+        assert rejected[0].reason == "ü" * 511
+
+
+def test_another_reader_takes_the_error_back(driver_dir, name):
+    """A publisher whose reader failed waits again as soon as it has had another reader."""
+    channel = f"aeron:udp?control=127.0.0.1:{free_port()}|control-mode=dynamic"
+    first = stream.reader(name, channels=[f"{channel}|endpoint=127.0.0.1:0"], dir=driver_dir)
+    second = stream.reader(name, channels=[f"{channel}|endpoint=127.0.0.2:0"], dir=driver_dir)
+    with stream.publisher(
+        name, channel=channel, dir=driver_dir, linger_s=0, connect_timeout_s=20
+    ) as pub:
+        pub.send(1)
+        until(lambda: first.poll() or (pub.offer(2), False)[1], 20)
+        until(lambda: second.poll() or (pub.offer(2), False)[1], 20)
+        first.fail("broken")
+        until(lambda: of(Rejected, pub.events()), 20)
+        assert pub.send(3) > 0
+        second.close()
+        until(lambda: not pub.is_connected, 20)
+        with pytest.raises(NotConnected):
+            pub.send(4, timeout_s=0.2)
+
+
+def test_a_sink_fails_when_its_reader_does(driver_dir, name):
+    """A sink that waits for demand would wait for ever: nobody is left who could ask."""
+    from rstream import abc
+
+    class Upstream(abc.Subscription):
+        is_cancelled = False
+
+        def request(self, n):
+            pass
+
+        def cancel(self):
+            self.is_cancelled = True
+
+    reader = stream.reader(name, dir=driver_dir)
+    upstream = Upstream()
+    sink = stream.sink(name, dir=driver_dir)
+    sink.on_subscribe(upstream)
+    sink.on_next(1)
+    assert polled(reader, 1) == [1]
+    reader.fail("broken")
+    until(lambda: upstream.is_cancelled)
