@@ -273,6 +273,7 @@ void rst_driver_close(rst_driver_t *driver)
     if (driver->has_cnc && driver->to_driver.rb.trailer != NULL) {
         rsti_mpsc_rb_set_heartbeat(&driver->to_driver, -1);
     }
+    rsti_sender_tell_ends(driver);
     rsti_conductor_destroy(driver);
     rsti_sender_destroy(driver);
     rsti_receiver_destroy(driver);
