@@ -329,6 +329,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     rsti_cached_epoch_update(&driver->epoch, &driver->clock, now_ns);
     conductor->is_retry = false;
     conductor->is_looking_up = false;
+    conductor->moved_limits = 0;
     sweep_endpoints(driver);
     const bool is_timer = on_timer(driver, now_ns);
     int64_t work = rsti_agent_inbox_drain(driver, RSTI_AGENT_CONDUCTOR, AGENT_COMMANDS_MAX);
@@ -355,5 +356,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     }
     rsti_lower_deadline(next_deadline_ns, conductor->timer_due_ns);
     rsti_lower_deadline(next_deadline_ns, conductor->clients_check_due_ns);
+    /* The peer whose limit moved may have new work within microseconds. */
+    work += conductor->moved_limits;
     return work + (conductor->is_retry && !conductor->is_looking_up ? 1 : 0);
 }

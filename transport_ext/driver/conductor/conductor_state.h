@@ -44,6 +44,7 @@ struct rsti_conductor_t {
     int32_t wildcard_count;
     rsti_port_manager_t sender_ports, receiver_ports;
     int32_t closing_count; /* endpoints that their agent has not released yet */
+    int64_t moved_limits; /* publication limits and windows that moved in this pass */
     bool has_responses;
     /* a name look-up runs in its thread; it does not keep the conductor awake */
     bool is_looking_up;

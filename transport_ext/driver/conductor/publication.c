@@ -157,6 +157,7 @@ bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publ
     }
     publication->is_storage_error = false;
     publication->limit = limit;
+    driver->conductor->moved_limits++;
     rsti_store_release_i64(publication->pub_lmt, limit);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
     return true;
