@@ -44,6 +44,7 @@ static void on_publication_error(rst_driver_t *driver, const rsti_agent_command_
         .registration_id = command->registration_id,
         .session_id = command->session_id,
         .stream_id = command->stream_id,
+        .destination_id = command->destination_id,
         .receiver_id = command->err.receiver_id,
         .group_tag = has_tag ? command->err.group_tag : -1,
         .error_code = command->err.error_code,
@@ -85,6 +86,7 @@ int rsti_conductor_create(rst_driver_t *driver, uint64_t seed)
     conductor->clients_check_due_ns = conductor->now_ns;
     conductor->clientless_since_ns = conductor->now_ns;
     conductor->image_error_due_ns = conductor->now_ns;
+    conductor->rejection_due_ns = conductor->now_ns;
     conductor->ring_moved_ns = conductor->now_ns;
     conductor->next_session_id = (int32_t)(uint32_t)rsti_rng_next(&conductor->rng);
     conductor->next_receiver_id = (int64_t)rsti_rng_next(&conductor->rng);

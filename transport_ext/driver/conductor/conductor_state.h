@@ -35,6 +35,7 @@ struct rsti_conductor_t {
     int64_t timer_due_ns;
     int64_t evictions_due_ns; /* INT64_MAX: no subscription uses rs-evict */
     int64_t image_error_due_ns; /* no failure to make an image is logged before */
+    int64_t rejection_due_ns;   /* no rejection of an image is logged before */
     int64_t clients_check_due_ns;
     int64_t clientless_since_ns;
     int64_t ring_head;

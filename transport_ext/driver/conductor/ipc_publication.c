@@ -256,6 +256,7 @@ void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *p
         .registration_id = base->registration_id,
         .session_id = base->session_id,
         .stream_id = base->stream_id,
+        .destination_id = -1,
         .receiver_id = -1,
         .group_tag = -1,
         .error_code = RSTI_DRIVER_IMAGE_REJECTED,

@@ -223,6 +223,7 @@ void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publicatio
         .registration_id = publication->registration_id,
         .session_id = publication->session_id,
         .stream_id = publication->stream_id,
+        .destination_id = -1,
         .receiver_id = -1,
         .group_tag = -1,
         .error_code = RSTI_DRIVER_GENERIC_ERROR,

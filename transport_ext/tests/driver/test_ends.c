@@ -57,6 +57,9 @@ TEST(rejected_ipc_image_cools_down)
     CHECK_EQ(told->response.receiver_id, -1);
     CHECK_EQ(told->response.group_tag, -1);
     CHECK_STR(told->text, "no more of that");
+    CHECK_EQ(counter(h, RSTI_SYSTEM_ERRORS), 1);
+    CHECK_EQ(error_count(h, "rejected the image of stream 10"), 1);
+    CHECK_EQ(error_count(h, "no more of that"), 1);
     CHECK_EQ(count_answers(h, RSTI_RSP_UNAVAILABLE_IMAGE), 2);
     CHECK_EQ(base->subscribers.count, 0);
     CHECK_EQ(base->file.log.metadata->is_connected, 0);
@@ -163,6 +166,9 @@ TEST(error_frames_reach_the_publisher)
     const answer_t *told = answer_of_type(h, RSTI_RSP_PUBLICATION_ERROR);
     CHECK(told != NULL);
     CHECK_EQ(told->response.registration_id, pub);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_ERRORS), 1);
+    CHECK_EQ(error_count(h, "a subscriber on 10.1.2.3:4567 rejected"), 1);
+    CHECK_EQ(error_count(h, "ouch"), 1);
     CHECK_EQ(told->response.destination_id, -1);
     CHECK_EQ(told->response.receiver_id, 99);
     CHECK_EQ(told->response.group_tag, 1234);
