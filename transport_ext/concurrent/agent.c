@@ -11,6 +11,7 @@
 #include <time.h>
 
 #define PARK_DOUBLINGS_MAX 30 /* at least a second, as the least park is 1 ns */
+#define SLEEP_DOUBLINGS_MAX 20
 
 static bool is_running(const rsti_agent_runner_t *runner)
 {
@@ -60,26 +61,44 @@ static bool spin(rsti_agent_runner_t *runner, int64_t *deadline_ns)
     return false;
 }
 
+/* The longest sleep beside peers that never wake this agent, by the sleeps since the last work. */
+static int64_t polling_bound_ns(const rsti_agent_runner_t *runner, int64_t idle_count)
+{
+    const int64_t first_ns = rsti_load_relaxed_i64(&runner->sleep_ns_first);
+    return first_ns == 0 || idle_count > SLEEP_DOUBLINGS_MAX ? RSTI_NO_DEADLINE
+                                                             : first_ns << idle_count;
+}
+
+static bool is_spin_worth_it(const rsti_agent_runner_t *runner, int64_t idle_count)
+{
+    return runner->last_sleep_ns < 2 * runner->sleeper.spin_ns
+        || (idle_count == 0 && runner->sleeper.spin_ns > 0
+            && rsti_load_relaxed_i64(&runner->sleep_ns_first) > 0);
+}
+
 /* The sleeper's half of the protocol in wake.h. The second look at the work sees everything
- * published before the sleeper was armed. A waker that publishes later writes the wake-up. */
-static void block(rsti_agent_runner_t *runner, int64_t deadline_ns)
+ * published before the sleeper was armed. A waker that publishes later writes the wake-up. Returns
+ * true when there was work. */
+static bool block(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadline_ns)
 {
     const rsti_sleeper_t *sleeper = &runner->sleeper;
-    if (runner->last_sleep_ns < 2 * sleeper->spin_ns && spin(runner, &deadline_ns)) {
-        return;
+    if (is_spin_worth_it(runner, idle_count) && spin(runner, &deadline_ns)) {
+        return true;
     }
     if (!sleeper->arm(sleeper->arg)) {
-        return;
+        return false;
     }
     int64_t work = run_work(runner, rsti_clock_nano_time(&runner->clock), &deadline_ns);
-    int64_t timeout_ns = sleep_bound_ns(runner, deadline_ns);
+    int64_t timeout_ns = rsti_min_i64(sleep_bound_ns(runner, deadline_ns),
+        polling_bound_ns(runner, idle_count));
     if (work > 0 || timeout_ns <= 0 || !is_running(runner)) {
         sleeper->disarm(sleeper->arg);
-        return;
+        return work > 0;
     }
     const int64_t begin_ns = rsti_clock_nano_time(&runner->clock);
     sleeper->wait(sleeper->arg, timeout_ns);
     runner->last_sleep_ns = rsti_clock_nano_time(&runner->clock) - begin_ns;
+    return false;
 }
 
 static void back_off(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadline_ns)
@@ -115,12 +134,12 @@ static void obey(rsti_agent_runner_t *runner, int64_t deadline_ns)
     }
 }
 
-static void idle(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadline_ns)
+/* Returns true when there was work in the meantime. */
+static bool idle(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadline_ns)
 {
     switch (runner->idle.kind) {
     case RSTI_IDLE_BLOCK:
-        block(runner, deadline_ns);
-        break;
+        return block(runner, idle_count, deadline_ns);
     case RSTI_IDLE_SPIN:
         rsti_cpu_pause();
         break;
@@ -139,6 +158,7 @@ static void idle(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadli
         obey(runner, deadline_ns);
         break;
     }
+    return false;
 }
 
 static void *run_agent(void *arg)
@@ -150,8 +170,10 @@ static void *run_agent(void *arg)
         int64_t now_ns = rsti_clock_nano_time(&runner->clock);
         if (run_work(runner, now_ns, &deadline_ns) > 0) {
             idle_count = 0;
+        } else if (idle(runner, idle_count, deadline_ns)) {
+            idle_count = 0;
         } else {
-            idle(runner, idle_count++, deadline_ns);
+            idle_count++;
         }
     }
     return NULL;

@@ -44,6 +44,10 @@ typedef struct rsti_agent_runner_t {
     /* the longest sleep; RSTI_NO_DEADLINE: no limit. May change while running (atomic): bounded
      * polling beside peers that never wake this agent */
     int64_t sleep_ns_max;
+    /* Beside such peers: the first sleep after work. Each further one without work lasts twice as
+     * long, up to sleep_ns_max, because a peer at work goes on within microseconds. 0: no such
+     * peer. Atomic as well. */
+    int64_t sleep_ns_first;
     int32_t is_running; /* atomic */
     pthread_t thread;
     bool is_started;

@@ -144,12 +144,18 @@ static void warn_of_small_buffers(rst_driver_t *driver)
     }
 }
 
-static rsti_threading_t choose_threading(const rst_driver_params_t *params)
+static void warn_of_unused_idle(rst_driver_t *driver)
 {
-    if (params->threading != RSTI_THREADING_AUTO) {
-        return (rsti_threading_t)params->threading;
+    const char *option = rsti_driver_params_unused_idle(&driver->params, driver->threading);
+    if (option != NULL && driver->threading != RSTI_THREADING_INVOKER) {
+        char text[160];
+        (void)snprintf(text, sizeof text,
+            "%s has no effect with threading=%s: no thread of that mode uses it", option,
+            driver->threading == RSTI_THREADING_SHARED          ? "shared"
+                : driver->threading == RSTI_THREADING_DEDICATED ? "dedicated"
+                                                                : "shared-network");
+        rsti_driver_log_error(driver, 0, text);
     }
-    return sysconf(_SC_NPROCESSORS_ONLN) <= 4 ? RSTI_THREADING_SHARED : RSTI_THREADING_DEDICATED;
 }
 
 static int take_directory(rst_driver_t *driver)
@@ -184,6 +190,7 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
         return -rst_last_error_code();
     }
     warn_of_small_buffers(driver);
+    warn_of_unused_idle(driver);
     /* Correlation ids begin at 1, because 0 means "none". */
     (void)rsti_mpsc_rb_next_correlation_id(&driver->to_driver);
     rsti_mpsc_rb_set_heartbeat(&driver->to_driver, rsti_clock_epoch_ms(&driver->clock));
@@ -204,7 +211,7 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
     made->params = *params;
     made->lock_fd = -1;
     made->clock = *clock;
-    made->threading = choose_threading(params);
+    made->threading = rsti_driver_params_threading(params);
     int result = 0;
     if (params->dir[0] == '\0') {
         result = rsti_driver_dir_default(made->dir, sizeof made->dir);
@@ -273,6 +280,7 @@ void rst_driver_close(rst_driver_t *driver)
     if (driver->has_cnc && driver->to_driver.rb.trailer != NULL) {
         rsti_mpsc_rb_set_heartbeat(&driver->to_driver, -1);
     }
+    rsti_sender_tell_ends(driver);
     rsti_conductor_destroy(driver);
     rsti_sender_destroy(driver);
     rsti_receiver_destroy(driver);

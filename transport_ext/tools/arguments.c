@@ -30,8 +30,8 @@ void arguments_print_help(void)
         "the names of Aeron's drivers: properties with -D or in files (syntax of Java), and\n"
         "AERON_* variables. Later sources win: AERON_* variables, RSTREAM_* variables, then the\n"
         "command line from left to right. A driver that is started by any of Aeron's names uses\n"
-        "Aeron's directory (/dev/shm/aeron-<user>), keeps it at the end and never ends by itself,\n"
-        "unless told otherwise. docs/reference/configuration.md lists both names of each "
+        "Aeron's directory (/dev/shm/aeron-<user>), keeps it at the end, never ends by itself and\n"
+        "has dedicated threads, unless told otherwise. docs/reference/configuration.md lists both names of each "
         "option.\n\n"
         "options:\n");
     for (const rst_driver_option_t *option = rst_driver_option_list(); option->name != NULL;

@@ -494,6 +494,7 @@ int rst_driver_params_use_aeron_defaults(rst_driver_params_t *params)
         {"error-buffer-length", "4m"},
         {"loss-report-buffer-length", "1m"},
         {"idle-exit", "0"},
+        {"threading", "dedicated"},
         {"remove-dir-on-close", "false"},
         {"dir-make-parents", "true"},
     };

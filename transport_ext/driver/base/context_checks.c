@@ -9,15 +9,19 @@
 #include "util/format.h"
 
 #include <inttypes.h>
+#include <unistd.h>
 
-int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
-    rsti_idle_params_t *idle)
+#define IDLE_OPTIONS 5
+
+typedef struct idle_row_t {
+    const char *name;
+    int64_t kind;
+    const char *args;
+} idle_row_t;
+
+static idle_row_t idle_row(const rst_driver_params_t *params, int option)
 {
-    const struct {
-        const char *name;
-        int64_t kind;
-        const char *args;
-    } rows[] = {
+    const idle_row_t rows[IDLE_OPTIONS] = {
         [RSTI_IDLE_OF_CONDUCTOR] = {"conductor-idle-strategy", params->conductor_idle,
             params->conductor_idle_args},
         [RSTI_IDLE_OF_SENDER] = {"sender-idle-strategy", params->sender_idle,
@@ -29,11 +33,66 @@ int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_
         [RSTI_IDLE_OF_SHARED] = {"shared-idle-strategy", params->shared_idle,
             params->shared_idle_args},
     };
-    const bool is_own = rows[option].kind != RSTI_IDLE_AS_ALL;
-    const char *name = is_own ? rows[option].name : "idle";
-    const int64_t kind = is_own ? rows[option].kind : params->idle;
-    const char *args = is_own || rows[option].args[0] != '\0' ? rows[option].args
-                                                              : params->idle_args;
+    return rows[option];
+}
+
+static bool is_idle_set(const rst_driver_params_t *params, int option)
+{
+    const idle_row_t row = idle_row(params, option);
+    return row.kind != RSTI_IDLE_AS_ALL || row.args[0] != '\0';
+}
+
+rsti_threading_t rsti_driver_params_threading(const rst_driver_params_t *params)
+{
+    static const struct {
+        int option;
+        rsti_threading_t threading;
+    } rows[] = {
+        {RSTI_IDLE_OF_SENDER, RSTI_THREADING_DEDICATED},
+        {RSTI_IDLE_OF_RECEIVER, RSTI_THREADING_DEDICATED},
+        {RSTI_IDLE_OF_NETWORK, RSTI_THREADING_SHARED_NETWORK},
+        {RSTI_IDLE_OF_CONDUCTOR, RSTI_THREADING_DEDICATED},
+        {RSTI_IDLE_OF_SHARED, RSTI_THREADING_SHARED},
+    };
+    if (params->threading != RSTI_THREADING_AUTO) {
+        return (rsti_threading_t)params->threading;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (is_idle_set(params, rows[i].option)) {
+            return rows[i].threading;
+        }
+    }
+    return sysconf(_SC_NPROCESSORS_ONLN) <= 4 ? RSTI_THREADING_SHARED : RSTI_THREADING_DEDICATED;
+}
+
+const char *rsti_driver_params_unused_idle(const rst_driver_params_t *params,
+    rsti_threading_t threading)
+{
+    const bool has_conductor_thread = threading == RSTI_THREADING_DEDICATED
+        || threading == RSTI_THREADING_SHARED_NETWORK;
+    const bool is_used[IDLE_OPTIONS] = {
+        [RSTI_IDLE_OF_CONDUCTOR] = has_conductor_thread,
+        [RSTI_IDLE_OF_SENDER] = threading == RSTI_THREADING_DEDICATED,
+        [RSTI_IDLE_OF_RECEIVER] = threading == RSTI_THREADING_DEDICATED,
+        [RSTI_IDLE_OF_NETWORK] = threading == RSTI_THREADING_SHARED_NETWORK,
+        [RSTI_IDLE_OF_SHARED] = threading == RSTI_THREADING_SHARED,
+    };
+    for (int option = 0; option < IDLE_OPTIONS; option++) {
+        if (!is_used[option] && is_idle_set(params, option)) {
+            return idle_row(params, option).name;
+        }
+    }
+    return NULL;
+}
+
+int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
+    rsti_idle_params_t *idle)
+{
+    const idle_row_t row = idle_row(params, (int)option);
+    const bool is_own = row.kind != RSTI_IDLE_AS_ALL;
+    const char *name = is_own ? row.name : "idle";
+    const int64_t kind = is_own ? row.kind : params->idle;
+    const char *args = is_own || row.args[0] != '\0' ? row.args : params->idle_args;
     rsti_idle_params_init(idle,
         kind == RSTI_IDLE_AS_ALL ? RSTI_IDLE_BLOCK : (rsti_idle_kind_t)kind);
     if (!rsti_idle_parse_args(idle, args)) {

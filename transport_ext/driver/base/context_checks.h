@@ -13,6 +13,10 @@ int rsti_driver_params_validate(const rst_driver_params_t *params);
 int rsti_driver_params_check_sockets(const rst_driver_params_t *params,
     const rsti_socket_probe_t *probe);
 
+/* Resolves threading=auto: the mode whose threads the idle options name, else shared on up to four
+ * cores and dedicated on more. */
+rsti_threading_t rsti_driver_params_threading(const rst_driver_params_t *params);
+
 typedef enum rsti_idle_option_t {
     RSTI_IDLE_OF_CONDUCTOR = 0,
     RSTI_IDLE_OF_SENDER,
@@ -24,5 +28,9 @@ typedef enum rsti_idle_option_t {
  * 0 or -RST_EINVAL naming the option whose arguments are malformed. */
 int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
     rsti_idle_params_t *idle);
+
+/* Names an option of an idle strategy that no thread of that mode uses; NULL: there is none. */
+const char *rsti_driver_params_unused_idle(const rst_driver_params_t *params,
+    rsti_threading_t threading);
 
 #endif

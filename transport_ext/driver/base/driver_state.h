@@ -34,6 +34,7 @@
  * a client is connected. */
 #define RSTI_CONDUCTOR_SLEEP_MAX_NS (50 * RSTI_NS_PER_MS)
 #define RSTI_FOREIGN_SLEEP_MAX_NS RSTI_NS_PER_MS
+#define RSTI_FOREIGN_SLEEP_FIRST_NS INT64_C(20000) /* the first one after work */
 
 typedef struct rsti_conductor_t rsti_conductor_t;
 typedef struct rsti_sender_t rsti_sender_t;

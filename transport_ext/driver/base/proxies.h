@@ -45,6 +45,7 @@ typedef struct rsti_agent_command_t {
     int32_t stream_id;
     int32_t session_id;
     struct sockaddr_storage address; /* of a destination, or the source of a SETUP or ERR */
+    int64_t destination_id;          /* of the manual destination that sent an ERR; -1: none */
     bool has_name;                   /* of a destination: its address may change */
     rsti_setup_t setup;
     rsti_err_t err;

@@ -111,6 +111,8 @@ void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns)
                                          : RSTI_NO_DEADLINE;
         if (rsti_load_relaxed_i64(&driver->threads[i].runner.sleep_ns_max) != most) {
             rsti_store_relaxed_i64(&driver->threads[i].runner.sleep_ns_max, most);
+            rsti_store_relaxed_i64(&driver->threads[i].runner.sleep_ns_first,
+                has_foreign ? RSTI_FOREIGN_SLEEP_FIRST_NS : 0);
             rsti_driver_wake_agent(driver, driver->threads[i].agents[0]);
         }
     }

@@ -45,6 +45,7 @@ static void on_publication_error(rst_driver_t *driver, const rsti_agent_command_
         .registration_id = command->registration_id,
         .session_id = command->session_id,
         .stream_id = command->stream_id,
+        .destination_id = command->destination_id,
         .receiver_id = command->err.receiver_id,
         .group_tag = has_tag ? command->err.group_tag : -1,
         .error_code = command->err.error_code,
@@ -86,6 +87,7 @@ int rsti_conductor_create(rst_driver_t *driver, uint64_t seed)
     conductor->clients_check_due_ns = conductor->now_ns;
     conductor->clientless_since_ns = conductor->now_ns;
     conductor->image_error_due_ns = conductor->now_ns;
+    conductor->rejection_due_ns = conductor->now_ns;
     conductor->ring_moved_ns = conductor->now_ns;
     conductor->next_session_id = (int32_t)(uint32_t)rsti_rng_next(&conductor->rng);
     conductor->next_receiver_id = (int64_t)rsti_rng_next(&conductor->rng);
@@ -330,6 +332,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     rsti_cached_epoch_update(&driver->epoch, &driver->clock, now_ns);
     conductor->is_retry = false;
     conductor->is_looking_up = false;
+    conductor->moved_limits = 0;
     sweep_endpoints(driver);
     const bool is_timer = on_timer(driver, now_ns);
     int64_t work = rsti_agent_inbox_drain(driver, RSTI_AGENT_CONDUCTOR, AGENT_COMMANDS_MAX);
@@ -357,5 +360,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     }
     rsti_lower_deadline(next_deadline_ns, conductor->timer_due_ns);
     rsti_lower_deadline(next_deadline_ns, conductor->clients_check_due_ns);
+    /* The peer whose limit moved may have new work within microseconds. */
+    work += conductor->moved_limits;
     return work + (conductor->is_retry && !conductor->is_looking_up ? 1 : 0);
 }

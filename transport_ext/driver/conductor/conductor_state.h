@@ -35,6 +35,7 @@ struct rsti_conductor_t {
     int64_t timer_due_ns;
     int64_t evictions_due_ns; /* INT64_MAX: no subscription uses rs-evict */
     int64_t image_error_due_ns; /* no failure to make an image is logged before */
+    int64_t rejection_due_ns;   /* no rejection of an image is logged before */
     int64_t clients_check_due_ns;
     int64_t clientless_since_ns;
     int64_t ring_head;
@@ -45,6 +46,7 @@ struct rsti_conductor_t {
     rsti_port_manager_t sender_ports, receiver_ports;
     int64_t files_damaged; /* rsti_map_guard_damaged() of the last pass */
     int32_t closing_count; /* endpoints that their agent has not released yet */
+    int64_t moved_limits; /* publication limits and windows that moved in this pass */
     bool has_responses;
     /* a name look-up runs in its thread; it does not keep the conductor awake */
     bool is_looking_up;

@@ -112,6 +112,7 @@ static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t posit
     }
     image->next_sm_position = position;
     image->next_sm_window = window;
+    driver->conductor->moved_limits++;
     image->window_cut.next = rsti_min_i32(rsti_image_window(image), window);
     int64_t wake_position = position + window / 4 + 1;
     if (image->life == RSTI_LIFE_DRAINING) {

@@ -130,20 +130,50 @@ void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *comm
     }
 }
 
+/* The rejected image does not exist, or is the log that a spy reads. */
+static void respond_no_image(rst_driver_t *driver, const rsti_command_t *command)
+{
+    const rsti_ptr_array_t *publications = &driver->conductor->publications;
+    char text[128];
+    snprintf(text, sizeof text, "no image %" PRId64 " to reject", command->registration_id);
+    for (size_t i = 0; i < publications->count; i++) {
+        const rsti_network_publication_t *publication = publications->items[i];
+        if (publication->base.registration_id == command->registration_id) {
+            snprintf(text, sizeof text,
+                "image %" PRId64 " of stream %" PRId32 ": spies cannot reject the image they read",
+                command->registration_id, publication->base.stream_id);
+        }
+    }
+    rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_GENERIC_ERROR, text);
+}
+
+static bool check_reason(rst_driver_t *driver, const rsti_command_t *command)
+{
+    if (command->channel.length <= RSTI_ERR_TEXT_MAX) {
+        return true;
+    }
+    char text[128];
+    snprintf(text, sizeof text,
+        "rejection of image %" PRId64 ": the reason has %" PRId32
+        " bytes, an error frame carries at most %d",
+        command->registration_id, command->channel.length, RSTI_ERR_TEXT_MAX);
+    rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_GENERIC_ERROR, text);
+    return false;
+}
+
 void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command)
 {
     const rsti_conductor_t *conductor = driver->conductor;
+    if (!check_reason(driver, command)) {
+        return;
+    }
     for (size_t i = 0; i < conductor->images.count; i++) {
         rsti_image_t *image = conductor->images.items[i];
         if (image->correlation_id != command->registration_id || image->reject_reason != NULL
             || image->life != RSTI_LIFE_ACTIVE) {
             continue;
         }
-        size_t length = (size_t)command->channel.length;
-        if (length > RSTI_ERR_TEXT_MAX) {
-            length = RSTI_ERR_TEXT_MAX;
-        }
-        image->reject_reason = rsti_strndup(command->channel.text, length);
+        image->reject_reason = rsti_strndup(command->channel.text, (size_t)command->channel.length);
         if (image->reject_reason == NULL) {
             rsti_respond_trail(driver, command->correlation_id);
             return;
@@ -159,16 +189,13 @@ void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command)
         if (publication->base.registration_id == command->registration_id
             && rsti_ipc_publication_accepts(publication)) {
             rsti_ipc_publication_reject(driver, publication, command->channel.text,
-                command->channel.length > RSTI_ERR_TEXT_MAX ? RSTI_ERR_TEXT_MAX
-                                                            : command->channel.length);
+                command->channel.length);
             rsti_driver_count(driver, RSTI_SYSTEM_IMAGES_REJECTED, 1);
             rsti_respond_ok(driver, command->correlation_id);
             return;
         }
     }
-    char text[96];
-    snprintf(text, sizeof text, "no image %" PRId64 " to reject", command->registration_id);
-    rsti_respond_error(driver, command->correlation_id, RSTI_DRIVER_GENERIC_ERROR, text);
+    respond_no_image(driver, command);
 }
 
 void rsti_images_rebuild(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns)

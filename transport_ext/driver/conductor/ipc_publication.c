@@ -134,20 +134,27 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
     tell_wake_position(publication, false);
 }
 
+/* Every subscriber that holds the window has consumed everything, or there is none. */
+static bool is_drained(const rsti_ipc_publication_t *publication)
+{
+    int64_t least, highest;
+    return !subscribers_range(publication, &least, &highest)
+        || least >= publication->base.end_position;
+}
+
 /* The stream ends when every subscriber has consumed everything. Aeron clients get time to see its
  * end, see rsti_ipc_publication_on_timer. */
 static void update_draining(rst_driver_t *driver, rsti_ipc_publication_t *publication,
     int64_t now_ns)
 {
     rsti_publication_t *base = &publication->base;
-    const int64_t end = base->end_position;
     int64_t least, highest;
     if (subscribers_range(publication, &least, &highest)) {
         publication->consumer_position = rsti_max_i64(publication->consumer_position, highest);
-        if (least < end) {
-            tell_wake_position(publication, true);
-            return;
-        }
+    }
+    if (!is_drained(publication)) {
+        tell_wake_position(publication, true);
+        return;
     }
     rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
     (void)rsti_subscribers_tell_ours_unavailable(driver, &base->subscribers, base->registration_id);
@@ -236,7 +243,9 @@ int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publica
 
 bool rsti_ipc_publication_accepts(const rsti_ipc_publication_t *publication)
 {
-    return publication->base.life == RSTI_LIFE_ACTIVE && publication->cool_down_ns == INT64_MIN;
+    const rsti_life_t life = publication->base.life;
+    return publication->cool_down_ns == INT64_MIN
+        && (life == RSTI_LIFE_ACTIVE || (life == RSTI_LIFE_DRAINING && !is_drained(publication)));
 }
 
 void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *publication,
@@ -247,6 +256,7 @@ void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *p
         .registration_id = base->registration_id,
         .session_id = base->session_id,
         .stream_id = base->stream_id,
+        .destination_id = -1,
         .receiver_id = -1,
         .group_tag = -1,
         .error_code = RSTI_DRIVER_IMAGE_REJECTED,

@@ -165,6 +165,7 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
     rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
     made->last_setup_ns = INT64_MIN / 2;
     made->last_send_ns = driver->conductor->now_ns;
+    made->last_data_ns = made->last_send_ns;
     if (allocate_counters(driver, made, facts->client_id) < 0
         || init_retransmit(driver, made, facts->channel) < 0
         || init_rate(driver, made, facts) < 0) {

@@ -160,6 +160,7 @@ bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publ
     }
     publication->is_storage_error = false;
     publication->limit = limit;
+    driver->conductor->moved_limits++;
     rsti_store_release_i64(publication->pub_lmt, limit);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
     return true;
@@ -225,6 +226,7 @@ void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publicatio
         .registration_id = publication->registration_id,
         .session_id = publication->session_id,
         .stream_id = publication->stream_id,
+        .destination_id = -1,
         .receiver_id = -1,
         .group_tag = -1,
         .error_code = RSTI_DRIVER_GENERIC_ERROR,

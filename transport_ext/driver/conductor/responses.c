@@ -151,11 +151,36 @@ void rsti_respond_let_go(rst_driver_t *driver, int64_t image_id,
     respond_parted(driver, image_id, subscription, "|rs-let-go");
 }
 
+/* The reason and the source are those of a peer, so that many of them could fill the error log.
+ * Beyond one entry a second only the counter tells. */
+static void log_rejection(rst_driver_t *driver, const rsti_response_t *response,
+    const struct sockaddr_storage *source)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    if (conductor->now_ns < conductor->rejection_due_ns) {
+        rsti_driver_count(driver, RSTI_SYSTEM_ERRORS, 1);
+        return;
+    }
+    conductor->rejection_due_ns = conductor->now_ns + RSTI_NS_PER_S;
+    char text[RSTI_ERROR_TEXT_MAX], where[RSTI_NETADDR_TEXT_MAX] = "this machine";
+    if (source != NULL) {
+        rsti_netaddr_format(source, where, sizeof where);
+    }
+    (void)snprintf(text, sizeof text,
+        "a subscriber on %s rejected the image of stream %" PRId32 " session %" PRId32
+        ": reason=%.*s",
+        where, response->stream_id, response->session_id, (int)response->log_file.length,
+        response->log_file.text);
+    rsti_driver_log_error(driver, response->error_code, text);
+}
+
 void rsti_respond_publication_error(rst_driver_t *driver, rsti_response_t *response,
     const struct sockaddr_storage *source)
 {
+    if (response->error_code == RSTI_DRIVER_IMAGE_REJECTED) {
+        log_rejection(driver, response, source);
+    }
     response->type = RSTI_RSP_PUBLICATION_ERROR;
-    response->destination_id = -1;
     response->address_kind = RSTI_ADDRESS_IPV4;
     if (source != NULL) {
         const rsti_packed_address_t packed = rsti_netaddr_pack(source);

@@ -32,7 +32,8 @@ void rsti_respond_evicted(rst_driver_t *driver, int64_t image_id,
 void rsti_respond_let_go(rst_driver_t *driver, int64_t image_id,
     const rsti_subscription_t *subscription);
 /* PUBLICATION_ERROR with the ids, code and text of *response, whose other fields are overwritten.
- * source NULL: the error does not come from the network. */
+ * source NULL: the error does not come from the network. A rejection of an image counts as an error
+ * and goes to the error log, at most once a second. */
 void rsti_respond_publication_error(rst_driver_t *driver, rsti_response_t *response,
     const struct sockaddr_storage *source);
 

@@ -148,6 +148,20 @@ bool rsti_destinations_move(rsti_destination_tracker_t *tracker, int64_t registr
     return true;
 }
 
+int64_t rsti_destinations_find(const rsti_destination_tracker_t *tracker, int64_t receiver_id,
+    const struct sockaddr_storage *source)
+{
+    for (int32_t i = 0; i < tracker->count; i++) {
+        const rsti_destination_t *destination = &tracker->items[i];
+        if (is_same_receiver(destination, receiver_id, source)
+            || (!destination->has_receiver_id
+                && rsti_netaddr_equal(&destination->address, source))) {
+            return destination->registration_id;
+        }
+    }
+    return -1;
+}
+
 int32_t rsti_destinations_rotate(rsti_destination_tracker_t *tracker)
 {
     const int32_t first = tracker->start < tracker->count ? tracker->start : 0;

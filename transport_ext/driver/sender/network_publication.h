@@ -69,6 +69,7 @@ typedef struct rsti_network_publication_t {
     bool has_sent_eos;
     int64_t last_setup_ns;
     int64_t last_send_ns; /* data or heartbeat */
+    int64_t last_data_ns; /* or the creation */
     int64_t rtt_ns;       /* the longest of the receivers', when all are rstream; else 0 */
     rsti_pacer_t pacer;
     rsti_send_rate_t send_rate;

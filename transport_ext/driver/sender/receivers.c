@@ -4,9 +4,11 @@
 #include "driver/base/driver_state.h"
 #include "driver/base/proxies.h"
 #include "driver/sender/demand.h"
+#include "driver/sender/destination_tracker.h"
 #include "driver/sender/repair.h"
 #include "driver/sender/resend.h"
 #include "driver/sender/send_budget.h"
+#include "driver/sender/send_endpoint.h"
 #include "driver/sender/send_rate.h"
 #include "driver/sender/slowest_receiver.h"
 #include "driver/sender/sm_items_in.h"
@@ -327,7 +329,12 @@ void rsti_network_publication_drop(rsti_sender_t *sender, rsti_network_publicati
         .stream_id = err->stream_id,
         .address = *source,
         .err = *err,
+        .destination_id = -1,
     };
+    const rsti_destination_tracker_t *destinations = publication->endpoint->destinations;
+    if (destinations != NULL) {
+        command.destination_id = rsti_destinations_find(destinations, err->receiver_id, source);
+    }
     memcpy(command.text, text, (size_t)err->error_length);
     (void)rsti_tell_conductor(sender->driver, RSTI_AGENT_PUBLICATION_ERROR, &command);
 }

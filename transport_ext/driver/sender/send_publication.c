@@ -62,6 +62,13 @@ static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publi
     rsti_lower_deadline(next_deadline_ns, publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS + 1);
 }
 
+/* From then on heartbeats may tell the end. An Aeron client needs time to find the image before it
+ * ends, because an image that has ended takes no subscribers. */
+static int64_t eos_due_ns(const rsti_network_publication_t *publication)
+{
+    return publication->last_data_ns + RSTI_HEARTBEAT_INTERVAL_NS + 1;
+}
+
 static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
 {
@@ -69,9 +76,9 @@ static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *p
         return;
     }
     const bool has_revocation = is_revoked(publication);
-    const bool is_eos = has_revocation
-        || (publication->base.options.eos && is_at_end(publication, snd_pos));
-    /* The first heartbeat that announces the end of the stream does not wait for the interval. */
+    const bool is_ending = publication->base.options.eos && is_at_end(publication, snd_pos);
+    const bool is_eos = has_revocation || (is_ending && now_ns >= eos_due_ns(publication));
+    /* The first heartbeat that may tell the end does not wait for the interval. */
     const int64_t interval_ns = rsti_network_publication_heartbeat_ns(publication);
     if (now_ns > publication->last_send_ns + interval_ns
         || (is_eos && !publication->has_sent_eos)) {
@@ -85,9 +92,23 @@ static void check_heartbeat(rsti_sender_t *sender, rsti_network_publication_t *p
     }
     const int64_t next_ns = rsti_network_publication_heartbeat_ns(publication);
     const int64_t due_ns = publication->last_send_ns + next_ns + 1;
+    if (is_ending && !is_eos) {
+        rsti_lower_deadline(next_deadline_ns, eos_due_ns(publication));
+    }
     rsti_lower_deadline(next_deadline_ns,
         next_ns < RSTI_HEARTBEAT_INTERVAL_NS ? due_ns /* a receiver may wait for a repair */
                                              : rsti_with_slack(due_ns, next_ns, now_ns));
+}
+
+void rsti_network_publication_tell_end(rsti_sender_t *sender,
+    rsti_network_publication_t *publication)
+{
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
+    if (publication->base.options.eos && publication->receiver_count > 0
+        && !publication->has_sent_eos && is_at_end(publication, snd_pos)) {
+        publication->has_sent_eos = rsti_network_publication_send_heartbeat(sender, publication,
+            snd_pos, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
+    }
 }
 
 static void count_blocked(rsti_sender_t *sender, rsti_network_publication_t *publication)
@@ -211,6 +232,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     }
     publication->is_blocked = false;
     publication->last_send_ns = now_ns;
+    publication->last_data_ns = now_ns;
     rsti_network_publication_on_tail(publication, true);
     rsti_pacer_on_sent(&publication->pacer, bytes);
     rsti_send_rate_on_sent(&publication->send_rate, bytes, sent, now_ns);

@@ -11,6 +11,10 @@
 /* Runs one pass. Returns how many bytes were sent. */
 int64_t rsti_network_publication_send(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns);
+/* The publication leaves the sender. If everything was sent, but its end not yet told, it is told
+ * now, else its receivers would wait for their liveness timeout. */
+void rsti_network_publication_tell_end(rsti_sender_t *sender,
+    rsti_network_publication_t *publication);
 /* Answers a receiver that measures the round trip. */
 void rsti_network_publication_on_rttm(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_rttm_t *rttm);

@@ -32,6 +32,7 @@ static void remove_publication(rsti_sender_t *sender, rsti_network_publication_t
         link = &(*link)->next;
     }
     if (*link != NULL) {
+        rsti_network_publication_tell_end(sender, publication);
         *link = publication->next;
         rsti_send_budget_forget(publication);
         rsti_send_endpoint_unlink(publication->endpoint, publication);
@@ -127,6 +128,15 @@ int rsti_sender_create(rst_driver_t *driver)
         sender->control[i].data = sender->control_buffers + (size_t)i * RSTI_CONTROL_BUFFER;
     }
     return rsti_agent_inbox_open(driver, RSTI_AGENT_SENDER, on_command, sender);
+}
+
+void rsti_sender_tell_ends(rst_driver_t *driver)
+{
+    rsti_sender_t *sender = driver->sender;
+    for (rsti_network_publication_t *publication = sender == NULL ? NULL : sender->publications;
+         publication != NULL; publication = publication->next) {
+        rsti_network_publication_tell_end(sender, publication);
+    }
 }
 
 void rsti_sender_destroy(rst_driver_t *driver)

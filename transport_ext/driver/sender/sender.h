@@ -8,6 +8,9 @@
 
 /* Makes driver->sender, and opens its inbox. 0 or -RST_ENOMEM. Called when the driver opens. */
 int rsti_sender_create(rst_driver_t *driver);
+/* Tells the ends of closed publications that were to be told later. Called when the driver closes,
+ * before the sockets are closed. */
+void rsti_sender_tell_ends(rst_driver_t *driver);
 /* Frees driver->sender, which may be NULL. Called when the driver closes. */
 void rsti_sender_destroy(rst_driver_t *driver);
 /* Runs one pass; arg is the sender. Called by the sender's thread. */

@@ -42,7 +42,7 @@ RST_API int rst_driver_params_from_aeron_environment(rst_driver_params_t *params
     rst_on_notice_t on_notice, void *arg);
 RST_API int rst_driver_has_aeron_environment(void); /* 1 when one of them is known */
 /* The defaults of a driver that is started by Aeron's names: Aeron's directory and lengths of
- * counters and logs, no idle exit, and the directory stays at the end. */
+ * counters and logs, dedicated threads, no idle exit, and the directory stays at the end. */
 RST_API int rst_driver_params_use_aeron_defaults(rst_driver_params_t *params);
 
 typedef struct rst_driver_option_t {

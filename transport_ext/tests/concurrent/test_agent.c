@@ -18,6 +18,8 @@ typedef struct worker_t {
     int64_t done;     /* written by: the agent */
     int64_t runs;
     int64_t sleeps;
+    int64_t timeouts[8]; /* of the first sleeps since the last work */
+    int64_t timeout_count;
     int64_t sleep_ns; /* deadline asked for: now + this; RSTI_NO_DEADLINE = none */
     int32_t armed;
     int32_t refuse_arm;
@@ -41,6 +43,7 @@ static int64_t do_work(void *arg, int64_t now_ns, int64_t *next_deadline_ns)
     *next_deadline_ns = rsti_saturating_add_i64(now_ns, sleep_ns);
     int64_t todo = rsti_load_acquire_i64(&worker->wanted) - rsti_load_relaxed_i64(&worker->done);
     if (todo > 0) {
+        rsti_store_release_i64(&worker->timeout_count, 0);
         (void)rsti_fetch_add_i64(&worker->done, 1);
         return 1;
     }
@@ -71,6 +74,11 @@ static void wait_on_pipe(void *arg, int64_t timeout_ns)
     struct timespec timeout = {
         .tv_sec = timeout_ns / RSTI_NS_PER_S, .tv_nsec = timeout_ns % RSTI_NS_PER_S};
     (void)rsti_fetch_add_i64(&worker->sleeps, 1);
+    const int64_t count = rsti_load_relaxed_i64(&worker->timeout_count);
+    if (count < 8) {
+        worker->timeouts[count] = timeout_ns;
+        rsti_store_release_i64(&worker->timeout_count, count + 1);
+    }
     (void)ppoll(&pollfd, 1, timeout_ns == RSTI_NO_DEADLINE ? NULL : &timeout, NULL);
     disarm(arg);
     char bytes[64];
@@ -208,6 +216,21 @@ TEST(the_sleep_bound_may_change_while_it_runs)
     stop();
 }
 
+/* Beside peers that never wake it, an agent looks again soon after work, then less and less. */
+TEST(sleeps_double_after_work)
+{
+    start(RSTI_IDLE_BLOCK, 0, RSTI_NS_PER_MS);
+    rsti_store_relaxed_i64(&worker.runner.sleep_ns_first, 20000);
+    CHECK(reaches(&worker.sleeps, 20));
+    (void)rsti_fetch_add_i64(&worker.wanted, 1); /* nobody wakes it */
+    CHECK(reaches(&worker.done, 1));
+    CHECK(reaches(&worker.timeout_count, 8));
+    stop();
+    for (int i = 0; i < 8; i++) {
+        CHECK_EQ(worker.timeouts[i], rsti_min_i64(INT64_C(20000) << i, RSTI_NS_PER_MS));
+    }
+}
+
 TEST(a_refused_sleep_goes_on_working)
 {
     start(RSTI_IDLE_BLOCK, 0, RSTI_NO_DEADLINE);
@@ -255,6 +278,6 @@ TEST(stopping_right_after_starting)
 
 CHECK_MAIN(RUN(every_idle_kind_works_and_stops), RUN(the_thread_blocks_signals_and_has_its_name),
     RUN(without_deadline_it_sleeps_until_woken), RUN(the_deadline_wakes_it),
-    RUN(the_sleep_bound_may_change_while_it_runs), RUN(a_refused_sleep_goes_on_working),
-    RUN(spinning_finds_work_without_a_wake_up), RUN(no_work_is_left_lying),
-    RUN(stopping_right_after_starting))
+    RUN(the_sleep_bound_may_change_while_it_runs), RUN(sleeps_double_after_work),
+    RUN(a_refused_sleep_goes_on_working), RUN(spinning_finds_work_without_a_wake_up),
+    RUN(no_work_is_left_lying), RUN(stopping_right_after_starting))

@@ -385,9 +385,45 @@ TEST(the_environment)
     start();
     CHECK_EQ(rst_driver_params_use_aeron_defaults(&params), 0);
     CHECK_STR(get("remove-dir-on-close"), "false");
+    CHECK_STR(get("threading"), "dedicated");
     CHECK_STR(get("counters-buffer-length"), "8388608");
     CHECK(strstr(get("dir"), "/aeron-") != NULL);
     CHECK_EQ(rsti_driver_params_validate(&params), 0);
+}
+
+/* L15: no idle strategy that a user names is silently without a thread. */
+TEST(threads_that_the_idle_options_name)
+{
+    static const struct {
+        const char *set[4];
+        rsti_threading_t threading;
+        const char *unused;
+    } rows[] = {
+        {{"conductor-idle-strategy", "spin"}, RSTI_THREADING_DEDICATED, NULL},
+        {{"sender-idle-strategy-init-args", "1us"}, RSTI_THREADING_DEDICATED, NULL},
+        {{"receiver-idle-strategy", "noop"}, RSTI_THREADING_DEDICATED, NULL},
+        {{"shared-idle-strategy", "yield"}, RSTI_THREADING_SHARED, NULL},
+        {{"sharednetwork-idle-strategy", "yield"}, RSTI_THREADING_SHARED_NETWORK, NULL},
+        {{"sharednetwork-idle-strategy", "yield", "conductor-idle-strategy", "spin"},
+            RSTI_THREADING_SHARED_NETWORK, NULL},
+        {{"shared-idle-strategy", "yield", "conductor-idle-strategy", "spin"},
+            RSTI_THREADING_DEDICATED, "shared-idle-strategy"},
+        {{"threading", "shared", "conductor-idle-strategy", "spin"}, RSTI_THREADING_SHARED,
+            "conductor-idle-strategy"},
+        {{"threading", "shared-network", "sender-idle-strategy", "spin"},
+            RSTI_THREADING_SHARED_NETWORK, "sender-idle-strategy"},
+        {{"threading", "dedicated", "idle", "spin"}, RSTI_THREADING_DEDICATED, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        start();
+        for (size_t j = 0; j < 4 && rows[i].set[j] != NULL; j += 2) {
+            CHECK_EQ(rst_driver_params_set(&params, rows[i].set[j], rows[i].set[j + 1]), 0);
+        }
+        const rsti_threading_t threading = rsti_driver_params_threading(&params);
+        CHECK_EQ(threading, rows[i].threading);
+        const char *unused = rsti_driver_params_unused_idle(&params, threading);
+        CHECK_STR(unused == NULL ? "" : unused, rows[i].unused == NULL ? "" : rows[i].unused);
+    }
 }
 
 /* L15: docs/reference/aeron/driver.md 9; each row violates one relation at its limit. */
@@ -480,5 +516,6 @@ TEST(values_come_back_as_they_were_set)
 CHECK_MAIN(RUN(every_name_of_aerons_sets_its_option), RUN(the_table_above_is_complete),
     RUN(out_of_range), RUN(malformed_values_are_refused_by_name),
     RUN(ineffective_and_unknown_names), RUN(properties_of_a_file), RUN(single_properties),
-    RUN(the_environment), RUN(options_that_do_not_go_together_are_refused),
+    RUN(the_environment), RUN(threads_that_the_idle_options_name),
+    RUN(options_that_do_not_go_together_are_refused),
     RUN(buffers_that_the_system_does_not_give_are_refused), RUN(values_come_back_as_they_were_set))

@@ -42,6 +42,29 @@ static void consumed(publisher_t *p, const char *from, int64_t receiver_id, int6
     inject(p->h, p->publication->endpoint->socket, from, &sm, sizeof sm);
 }
 
+/* A receiver rejects the image. */
+static void send_err(publisher_t *p, const char *from, int64_t receiver_id)
+{
+    const struct {
+        rsti_err_t err;
+        char text[4];
+    } frame = {
+        .err =
+            {
+                .frame = {RSTI_ERR_LENGTH + 4, 0, 0, RSTI_FRAME_ERR},
+                .session_id = p->publication->base.session_id,
+                .stream_id = STREAM,
+                .receiver_id = receiver_id,
+                .error_code = RSTI_DRIVER_IMAGE_REJECTED,
+                .error_length = 4,
+            },
+        .text = {'n', 'o', 'n', 'e'},
+    };
+    inject(p->h, p->publication->endpoint->socket, from, &frame, sizeof frame);
+    pass(p->h);
+    pass(p->h);
+}
+
 static int64_t destination(publisher_t *p, int32_t type, const char *channel)
 {
     rsti_command_t c = {
@@ -125,6 +148,25 @@ TEST(a_spy_finds_it_by_tag)
     harness_close(p.h);
 }
 
+/* N11: a receiver of a manual destination rejects: the publisher hears the destination's id. */
+TEST(a_rejection_names_its_destination)
+{
+    publisher_t p;
+    publisher_open(&p, MANUAL);
+    (void)destination(&p, RSTI_CMD_ADD_DESTINATION, "aeron:udp?endpoint=" A);
+    const int64_t id = destination(&p, RSTI_CMD_ADD_DESTINATION, "aeron:udp?endpoint=" B);
+    consumed(&p, A, 1, 0);
+    consumed(&p, B, 2, 0);
+    pass(p.h);
+    pass(p.h);
+    p.h->answer_count = 0;
+    send_err(&p, B, 2);
+    const answer_t *told = answer_of_type(p.h, RSTI_RSP_PUBLICATION_ERROR);
+    CHECK(told != NULL);
+    CHECK_EQ(told->response.destination_id, id);
+    harness_close(p.h);
+}
+
 /* N11: one of two receivers rejects; the publisher hears which, and the other one goes on. */
 TEST(one_of_several_receivers_rejects)
 {
@@ -137,28 +179,12 @@ TEST(one_of_several_receivers_rejects)
     pass(p.h);
     pass(p.h);
     p.h->answer_count = 0;
-    struct {
-        rsti_err_t err;
-        char text[4];
-    } frame = {
-        .err =
-            {
-                .frame = {RSTI_ERR_LENGTH + 4, 0, 0, RSTI_FRAME_ERR},
-                .session_id = p.publication->base.session_id,
-                .stream_id = STREAM,
-                .receiver_id = 2,
-                .error_code = RSTI_DRIVER_IMAGE_REJECTED,
-                .error_length = 4,
-            },
-        .text = {'n', 'o', 'n', 'e'},
-    };
-    inject(p.h, p.publication->endpoint->socket, B, &frame, sizeof frame);
-    pass(p.h);
-    pass(p.h);
+    send_err(&p, B, 2);
     const answer_t *told = answer_of_type(p.h, RSTI_RSP_PUBLICATION_ERROR);
     CHECK(told != NULL);
     CHECK_EQ(told->response.registration_id, p.id);
     CHECK_EQ(told->response.receiver_id, 2);
+    CHECK_EQ(told->response.destination_id, -1); /* it was never added */
     CHECK_EQ(told->response.port, 31002);
     CHECK_STR(told->text, "none");
     CHECK_EQ(p.publication->base.file.log.metadata->is_connected, 1);
@@ -207,4 +233,5 @@ TEST(every_destination_hears_of_the_end)
 }
 
 CHECK_MAIN(RUN(destinations_change_while_data_flow), RUN(a_spy_finds_it_by_tag),
-    RUN(one_of_several_receivers_rejects), RUN(every_destination_hears_of_the_end))
+    RUN(a_rejection_names_its_destination), RUN(one_of_several_receivers_rejects),
+    RUN(every_destination_hears_of_the_end))

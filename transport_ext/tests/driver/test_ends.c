@@ -57,6 +57,9 @@ TEST(rejected_ipc_image_cools_down)
     CHECK_EQ(told->response.receiver_id, -1);
     CHECK_EQ(told->response.group_tag, -1);
     CHECK_STR(told->text, "no more of that");
+    CHECK_EQ(counter(h, RSTI_SYSTEM_ERRORS), 1);
+    CHECK_EQ(error_count(h, "rejected the image of stream 10"), 1);
+    CHECK_EQ(error_count(h, "no more of that"), 1);
     CHECK_EQ(count_answers(h, RSTI_RSP_UNAVAILABLE_IMAGE), 2);
     CHECK_EQ(base->subscribers.count, 0);
     CHECK_EQ(base->file.log.metadata->is_connected, 0);
@@ -163,6 +166,9 @@ TEST(error_frames_reach_the_publisher)
     const answer_t *told = answer_of_type(h, RSTI_RSP_PUBLICATION_ERROR);
     CHECK(told != NULL);
     CHECK_EQ(told->response.registration_id, pub);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_ERRORS), 1);
+    CHECK_EQ(error_count(h, "a subscriber on 10.1.2.3:4567 rejected"), 1);
+    CHECK_EQ(error_count(h, "ouch"), 1);
     CHECK_EQ(told->response.destination_id, -1);
     CHECK_EQ(told->response.receiver_id, 99);
     CHECK_EQ(told->response.group_tag, 1234);
@@ -335,6 +341,42 @@ TEST(revoked_ipc_publication)
     harness_close(h);
 }
 
+/* N11: a publication that closed with unread data takes new subscribers until the slowest reader
+ * has read everything. They begin where that reader is. */
+TEST(draining_ipc_publication_takes_readers)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    const int64_t pub = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, "aeron:ipc?term-length=64k", 10);
+    rsti_publication_t *base = ipc_publication(h);
+    rsti_appender_t appender;
+    rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, 10, true);
+    const rsti_iovec_t part = {"hello", 5};
+    CHECK_EQ(rsti_append(&appender, &part, 1, 5, 0), 64);
+    CHECK_EQ(rsti_append(&appender, &part, 1, 5, 0), 128);
+    *base->subscribers.items[0].position = 64;
+    (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, pub);
+    CHECK_EQ(base->life, RSTI_LIFE_DRAINING);
+    h->answer_count = 0;
+    const int64_t late = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    const answer_t *image = answer(h, RSTI_RSP_AVAILABLE_IMAGE, pub);
+    CHECK(image != NULL);
+    CHECK_EQ(image->response.registration_id, late);
+    CHECK_EQ(base->subscribers.count, 2);
+    CHECK_EQ(*base->subscribers.items[1].position, 64);
+    *base->subscribers.items[0].position = 128;
+    advance_alive(h, 3 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(base->life, RSTI_LIFE_DRAINING); /* the late reader holds it */
+    *base->subscribers.items[1].position = 128;
+    h->answer_count = 0;
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10); /* nothing is left to read */
+    CHECK_EQ(count_answers(h, RSTI_RSP_AVAILABLE_IMAGE), 0);
+    advance_alive(h, 3 * RSTI_NS_PER_S, 100 * MS);
+    CHECK_EQ(count_answers(h, RSTI_RSP_UNAVAILABLE_IMAGE), 2);
+    CHECK_EQ(h->driver->conductor->ipc_publications.count, 0);
+    harness_close(h);
+}
+
 /* J3, lesson 18: the memory one term behind the slowest reader is zero before the limit can wrap to
  * it, for a network publication whose receiver stops and goes. */
 TEST(memory_ahead_of_the_limit_is_clean)
@@ -389,4 +431,5 @@ CHECK_MAIN(RUN(rejected_ipc_image_cools_down), RUN(rejected_ipc_image_leaves_its
     RUN(error_frames_reach_the_publisher), RUN(freeing_is_tried_again),
     RUN(storage_is_judged_before_a_log_is_made), RUN(storage_that_is_full_is_error_12),
     RUN(draining_unblocks_at_once), RUN(draining_unblocks_where_a_spy_waits),
-    RUN(revoked_ipc_publication), RUN(memory_ahead_of_the_limit_is_clean))
+    RUN(revoked_ipc_publication), RUN(draining_ipc_publication_takes_readers),
+    RUN(memory_ahead_of_the_limit_is_clean))

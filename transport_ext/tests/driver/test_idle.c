@@ -43,6 +43,31 @@ static void connect_image(harness_t *h, int32_t session_id)
     pass(h);
 }
 
+static int64_t work_of_a_pass(harness_t *h)
+{
+    int64_t deadline;
+    h->manual.now_ns += MS;
+    return rst_driver_do_work(h->driver, &deadline);
+}
+
+/* A limit that moved is work: the peer goes on within microseconds, and an Aeron client never wakes
+ * the driver. A pass in which nothing moved is none. */
+TEST(moved_limits_are_work)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?term-length=64k", 10);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    rsti_publication_t *ipc = h->driver->conductor->ipc_publications.items[0];
+    pass(h);
+    CHECK_EQ(work_of_a_pass(h), 0);
+    const int64_t limit = *ipc->pub_lmt;
+    *ipc->subscribers.items[0].position = 8192;
+    CHECK_EQ(work_of_a_pass(h), 1);
+    CHECK_EQ(*ipc->pub_lmt, limit + 8192);
+    CHECK_EQ(work_of_a_pass(h), 0);
+    harness_close(h);
+}
+
 /* Passes in half a second with as many publications and images, each with its own phase. The clock
  * advances from one deadline to the next. */
 static int passes(int32_t count, int *heartbeats, int *status_messages)
@@ -87,4 +112,4 @@ TEST(many_streams_are_looked_at_together)
     CHECK(status_messages >= STREAMS_MOST * 2 && status_messages <= STREAMS_MOST * 3);
 }
 
-CHECK_MAIN(RUN(many_streams_are_looked_at_together))
+CHECK_MAIN(RUN(moved_limits_are_work), RUN(many_streams_are_looked_at_together))

@@ -337,13 +337,19 @@ TEST(rejected_image_stays_out_without_rejoin)
     harness_close(r.h);
 }
 
-/* N11 */
-TEST(reason_is_cut_to_the_room_of_a_frame)
+/* N11: the longest reason fills an error frame, a longer one is refused and rejects nothing. */
+TEST(reason_fits_a_frame)
 {
     reader_t r;
     reader_open(&r, UDP);
     static char reason[RSTI_ERR_TEXT_MAX + 2];
     memset(reason, 'x', sizeof reason - 1);
+    const int64_t refused = reject(&r, reason);
+    const answer_t *error = answer(r.h, RSTI_RSP_ON_ERROR, refused);
+    CHECK(error != NULL);
+    CHECK(strstr(error->text, "1024 bytes") != NULL);
+    CHECK_EQ(counter(r.h, RSTI_SYSTEM_IMAGES_REJECTED), 0);
+    reason[RSTI_ERR_TEXT_MAX] = '\0';
     (void)reject(&r, reason);
     advance_alive(r.h, 300 * MS, 50 * MS);
     const frame_t *frame = last_frame(r.h, RSTI_FRAME_ERR);
@@ -443,5 +449,5 @@ CHECK_MAIN(RUN(second_reader_begins_where_the_first_one_is),
     RUN(round_trip_requests_are_answered_by_the_named_receiver), RUN(old_frames_are_under_runs),
     RUN(early_frames_are_over_runs), RUN(an_early_heartbeat_reveals_missing_data),
     RUN(malformed_datagrams_are_dropped_whole), RUN(rejected_image_goes_and_may_come_back),
-    RUN(rejected_image_stays_out_without_rejoin), RUN(reason_is_cut_to_the_room_of_a_frame),
+    RUN(rejected_image_stays_out_without_rejoin), RUN(reason_fits_a_frame),
     RUN(a_rejected_image_does_not_keep_the_receiver_busy), RUN(revoked_image_goes_at_once))

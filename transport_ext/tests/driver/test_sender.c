@@ -427,6 +427,7 @@ TEST(end_of_stream_then_linger)
     pass(p.h);
     pass(p.h);
     CHECK_EQ(p.publication->base.file.log.metadata->end_of_stream_position, 128);
+    advance_alive(p.h, 110 * MS, MS);
     const rsti_data_header_t *eos = (const void *)last_frame(p.h, RSTI_FRAME_DATA)->data;
     CHECK_EQ(eos->frame.frame_length, 0);
     CHECK_EQ(eos->frame.flags, RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS);
@@ -440,6 +441,67 @@ TEST(end_of_stream_then_linger)
     CHECK_EQ(p.h->driver->conductor->publications.count, 0);
     CHECK_EQ(p.h->driver->conductor->send_endpoints.count, 0);
     CHECK(!p.h->sockets[0].is_open);
+    harness_close(p.h);
+}
+
+static bool has_flag(const frame_t *frame, uint8_t flag)
+{
+    return (((const rsti_frame_header_t *)(const void *)frame->data)->flags & flag) != 0;
+}
+
+/* J7: no frame tells the end before more than 100 ms have passed since the last data, neither a
+ * heartbeat of the interval nor an early one of a tail. Receivers of Aeron clients need that time:
+ * an image takes no subscribers after its end. */
+TEST(end_of_stream_waits_after_the_last_data)
+{
+    for (int has_tail = 0; has_tail < 2; has_tail++) {
+        publisher_t p;
+        publisher_open(&p);
+        publisher_connect(&p);
+        p.publication->rtt_ns = has_tail ? 8 * MS : 0;
+        advance_alive(p.h, 500 * MS, 10 * MS);
+        CHECK_EQ(offer(&p, 96), 128);
+        pass(p.h);
+        forget_frames(p.h);
+        (void)take_away(p.h, RSTI_CMD_REMOVE_PUBLICATION, p.id);
+        advance_alive(p.h, 100 * MS, MS);
+        CHECK_EQ(count_frames(p.h, RSTI_FRAME_DATA), has_tail ? 5 : 0); /* 2 + 4 + 8 + 16 + 32 */
+        for (int i = 0; i < p.h->sent_count; i++) {
+            CHECK(!has_flag(&p.h->sent[i], RSTI_FLAG_EOS));
+        }
+        forget_frames(p.h);
+        advance_alive(p.h, 2 * MS, MS);
+        CHECK(has_flag(last_frame(p.h, RSTI_FRAME_DATA), RSTI_FLAG_EOS));
+        harness_close(p.h);
+    }
+}
+
+/* J7: a publication whose linger is shorter than that wait tells its end when it leaves. */
+TEST(short_linger_tells_the_end)
+{
+    publisher_t p;
+    publisher_open_on(&p, UDP "|linger=20ms");
+    publisher_connect(&p);
+    CHECK_EQ(offer(&p, 96), 128);
+    (void)take_away(p.h, RSTI_CMD_REMOVE_PUBLICATION, p.id);
+    advance_alive(p.h, 30 * MS, MS);
+    CHECK_EQ(p.h->driver->conductor->publications.count, 0);
+    CHECK(has_flag(last_frame(p.h, RSTI_FRAME_DATA), RSTI_FLAG_EOS));
+    harness_close(p.h);
+}
+
+/* J7: a publisher that has been silent for longer tells the end at once. */
+TEST(end_of_an_idle_stream_leaves_at_once)
+{
+    publisher_t p;
+    publisher_open(&p);
+    publisher_connect(&p);
+    advance_alive(p.h, 350 * MS, 10 * MS);
+    forget_frames(p.h);
+    (void)take_away(p.h, RSTI_CMD_REMOVE_PUBLICATION, p.id);
+    pass(p.h);
+    pass(p.h);
+    CHECK(has_flag(last_frame(p.h, RSTI_FRAME_DATA), RSTI_FLAG_EOS));
     harness_close(p.h);
 }
 
@@ -550,6 +612,7 @@ CHECK_MAIN(RUN(setup_is_repeated_until_a_status_message), RUN(data_respects_wind
     RUN(nak_is_answered_after_the_longest_padding), RUN(nak_is_answered_up_to_a_term_behind),
     RUN(nak_that_could_not_be_answered_is_answered_when_repeated), RUN(rttm_request_is_answered),
     RUN(silent_receiver_disconnects), RUN(error_frame_reaches_the_client),
-    RUN(end_of_stream_then_linger), RUN(receiver_that_leaves_ends_linger),
+    RUN(end_of_stream_then_linger), RUN(end_of_stream_waits_after_the_last_data),
+    RUN(short_linger_tells_the_end), RUN(end_of_an_idle_stream_leaves_at_once), RUN(receiver_that_leaves_ends_linger),
     RUN(revoked_publication_says_so), RUN(revoked_publication_sends_nothing_more),
     RUN(limit_waits_for_clean_memory))
