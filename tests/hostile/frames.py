@@ -105,7 +105,7 @@ def status(
 
 
 def items(*pairs: tuple[int, bytes], version: int = 1) -> bytes:
-    """The tail of an additional status message: pairs of type and value (docs/reference/wire.md)."""
+    """The tail of an additional status message: pairs of type and value."""
     body = b"".join(struct.pack("<BB", kind, len(value)) + value for kind, value in pairs)
     tail = struct.pack("<BBH", version, len(pairs), len(body)) + body
     return tail + bytes(max(0, 16 - len(tail)))
@@ -143,17 +143,13 @@ def error(
     encoded = text.encode()
     return (
         header(40 + len(encoded), 0 if tag is None else 0x08, ERR)
-        + struct.pack(
-            "<2i2q2i", session_id, stream_id, receiver_id, tag or 0, code, len(encoded)
-        )
+        + struct.pack("<2i2q2i", session_id, stream_id, receiver_id, tag or 0, code, len(encoded))
         + encoded
     )
 
 
 def response_setup(session_id: int, stream_id: int, response_session_id: int) -> bytes:
-    return header(20, 0, RSP_SETUP) + struct.pack(
-        "<3i", session_id, stream_id, response_session_id
-    )
+    return header(20, 0, RSP_SETUP) + struct.pack("<3i", session_id, stream_id, response_session_id)
 
 
 @dataclass(frozen=True)
