@@ -103,6 +103,7 @@ def screen(
     pid, age_ms = _core.driver_info(driver_dir)
     lines = [f"{driver_dir}: {DRIVER_STATES[life]}, pid {pid}, last heartbeat {age_ms} ms ago", ""]
     lines += publication_lines(metrics.publications(driver_dir))
+    lines += destination_lines(counters)
     lines += ["", *image_lines(metrics.images(driver_dir)), "", "counters: number: value - label"]
     for counter in counters:
         if counter.value == 0 and not show_all:
@@ -135,6 +136,19 @@ def publication_lines(states: list[metrics.PublicationState]) -> list[str]:
                 f"slowest for {_age(state.slowest.since_ms)}"
             )
         lines.append(f"    channel: {state.channel}")
+    return lines
+
+
+def destination_lines(counters: list[metrics.Counter]) -> list[str]:
+    """A line for each destination to which the system refuses to send."""
+    lines: list[str] = []
+    for counter in counters:
+        if counter.type_id == metrics.TYPE_DESTINATION_FAILED:
+            where, _, channel = counter.label.partition(": ")[2].partition(" ")
+            lines.append(
+                f"  destination {where} cannot be reached: {counter.value:,} datagrams were not "
+                f"sent to it; the error log says why (channel {channel})"
+            )
     return lines
 
 

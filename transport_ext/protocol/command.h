@@ -161,7 +161,11 @@ enum {
     RSTI_COUNTER_RECEIVER_DRAIN = 7309,
     RSTI_COUNTER_RECEIVER_FILL_NAKS = 7310,
     /* rstream: bytes that a receive endpoint grants to one peer (flow/budget.h). */
-    RSTI_COUNTER_RECEIVER_BUDGET = 7311
+    RSTI_COUNTER_RECEIVER_BUDGET = 7311,
+    /* "snd-dest-failed": datagrams that were not sent to a destination since the system began to
+     * refuse it; channel key (its address and the channel), registration id = the destination's.
+     * It is there until 5 s after the last failure. */
+    RSTI_COUNTER_DESTINATION_FAILED = 7312
 };
 
 /* System counter ids = position in the table (docs/reference/aeron/memory.md 17). */

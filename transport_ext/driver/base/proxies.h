@@ -35,7 +35,8 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_RERESOLVE, /* to the conductor: look up the name of a silent peer again */
     RSTI_AGENT_CREATE_IMAGE,
     RSTI_AGENT_PUBLICATION_ERROR,
-    RSTI_AGENT_RESPONSE_SETUP
+    RSTI_AGENT_RESPONSE_SETUP,
+    RSTI_AGENT_DESTINATION_FAILED /* to the conductor: count datagrams were not sent to address */
 } rsti_agent_command_type_t;
 
 typedef struct rsti_agent_command_t {
@@ -44,6 +45,7 @@ typedef struct rsti_agent_command_t {
     int64_t registration_id;
     int32_t stream_id;
     int32_t session_id;
+    int64_t count;
     struct sockaddr_storage address; /* of a destination, or the source of a SETUP or ERR */
     int64_t destination_id;          /* of the manual destination that sent an ERR; -1: none */
     bool has_name;                   /* of a destination: its address may change */

@@ -10,6 +10,7 @@
 #include "driver/conductor/damaged_files.h"
 #include "driver/conductor/destinations.h"
 #include "driver/conductor/eviction.h"
+#include "driver/conductor/failed_destinations.h"
 #include "driver/conductor/image_create.h"
 #include "driver/conductor/images.h"
 #include "driver/conductor/ipc_publication.h"
@@ -67,6 +68,8 @@ static void on_command(void *agent, int32_t type, const rsti_agent_command_t *co
         on_publication_error(driver, command);
     } else if (type == RSTI_AGENT_RESPONSE_SETUP) {
         rsti_on_response_setup(driver, command);
+    } else if (type == RSTI_AGENT_DESTINATION_FAILED) {
+        rsti_on_destination_failed(driver, command);
     } else {
         RST_ASSERT(false);
     }
@@ -151,6 +154,7 @@ void rsti_conductor_destroy(rst_driver_t *driver)
     rsti_ptr_array_fini(&conductor->images);
     /* the last image of each connection has freed it */
     rsti_ptr_array_fini(&conductor->budget_connections);
+    rsti_ptr_array_fini(&conductor->failed_destinations);
     rsti_ptr_array_fini(&conductor->publications);
     rsti_ptr_array_fini(&conductor->ipc_publications);
     rsti_ptr_array_fini(&conductor->subscriptions);
@@ -311,6 +315,7 @@ static bool on_timer(rst_driver_t *driver, int64_t now_ns)
     rsti_clients_check(driver, now_ns);
     rsti_tethers_check(driver);
     rsti_slowest_on_timer(driver, now_ns);
+    rsti_failed_destinations_expire(driver, now_ns);
     check_blocked_ring(driver, now_ns);
     return true;
 }

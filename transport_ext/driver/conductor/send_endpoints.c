@@ -5,6 +5,7 @@
 #include "driver/base/port_manager.h"
 #include "driver/base/proxies.h"
 #include "driver/conductor/channels.h"
+#include "driver/conductor/failed_destinations.h"
 #include "driver/sender/destination_tracker.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -180,6 +181,7 @@ static int create_endpoint(rst_driver_t *driver, rsti_send_endpoint_t **endpoint
 void rsti_send_endpoint_destroy(rst_driver_t *driver, rsti_send_endpoint_t *endpoint)
 {
     const rsti_media_t *media = &driver->media;
+    rsti_failed_destinations_forget(driver, endpoint);
     rsti_counter_release(driver, &endpoint->channel_status_id);
     rsti_counter_release(driver, &endpoint->local_sockaddr_id);
     rsti_counter_release(driver, &endpoint->destination_count_id);

@@ -1,6 +1,7 @@
 /* destination_tracker.c: see the header. */
 #include "driver/sender/destination_tracker.h"
 
+#include "util/int_math.h"
 #include "util/netaddr.h"
 
 void rsti_destinations_init(rsti_destination_tracker_t *tracker, bool is_manual)
@@ -144,6 +145,7 @@ bool rsti_destinations_move(rsti_destination_tracker_t *tracker, int64_t registr
     }
     destination->address = *address;
     destination->has_receiver_id = false;
+    rsti_destination_on_sent(destination); /* nothing failed at the new address */
     mark_repeated(tracker);
     return true;
 }
@@ -160,6 +162,32 @@ int64_t rsti_destinations_find(const rsti_destination_tracker_t *tracker, int64_
         }
     }
     return -1;
+}
+
+bool rsti_destination_takes(rsti_destination_t *destination, int32_t datagrams, int64_t now_ns)
+{
+    if (destination->missed_count == 0 || now_ns >= destination->retry_due_ns) {
+        return true;
+    }
+    destination->missed_count += datagrams;
+    return false;
+}
+
+void rsti_destination_on_sent(rsti_destination_t *destination)
+{
+    destination->missed_count = 0;
+    destination->retry_ns = 0;
+}
+
+bool rsti_destination_on_failed(rsti_destination_t *destination, int32_t datagrams, int64_t now_ns)
+{
+    const bool is_first = destination->missed_count == 0;
+    destination->missed_count += datagrams;
+    destination->retry_ns = is_first
+        ? RSTI_DESTINATION_RETRY_MIN_NS
+        : rsti_min_i64(2 * destination->retry_ns, RSTI_DESTINATION_RETRY_MAX_NS);
+    destination->retry_due_ns = now_ns + destination->retry_ns;
+    return is_first;
 }
 
 int32_t rsti_destinations_rotate(rsti_destination_tracker_t *tracker)

@@ -71,58 +71,98 @@ static void set_address(rsti_datagram_t *datagrams, int32_t count,
     }
 }
 
-/* Returns how many datagrams the system accepted. An error at the first one is logged and gives a
- * negative result. */
-static int32_t send_once(rst_driver_t *driver, rsti_socket_t *socket,
+/* Returns how many datagrams the system accepted. An error at the first one gives a negative result
+ * and leaves a trail. */
+static int32_t send_quietly(rst_driver_t *driver, rsti_socket_t *socket,
     const rsti_datagram_t *datagrams, int32_t count)
 {
     const int sent = driver->media.table->send(driver->media.arg, socket, datagrams, count);
-    if (sent < 0) {
-        rsti_driver_log_trail(driver, "sender");
-    } else if (sent > 0) {
+    if (sent > 0) {
         rsti_driver_count(driver, RSTI_SYSTEM_BYTES_SENT, length_of(datagrams, sent));
     }
     return sent;
 }
 
-/* All or nothing: an error at one destination makes a short send, and all destinations get the same
- * datagrams again. When the socket is full, the rest of the datagrams is lost for that destination,
- * and its receiver repairs the loss by NAKs. */
-static int32_t send_to_destinations(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
+/* The same, but an error is logged, and counts as nothing sent. */
+static int32_t send_once(rst_driver_t *driver, rsti_socket_t *socket,
+    const rsti_datagram_t *datagrams, int32_t count)
+{
+    const int32_t sent = send_quietly(driver, socket, datagrams, count);
+    if (sent < 0) {
+        rsti_driver_log_trail(driver, "sender");
+    }
+    return rsti_max_i32(sent, 0);
+}
+
+/* The conductor names the destination in a counter (docs/reference/wire.md). When its ring is full,
+ * the next failure tells it. */
+static void tell_failure(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
+    const rsti_destination_t *destination)
+{
+    const rsti_agent_command_t failed = {
+        .endpoint = endpoint,
+        .registration_id = destination->registration_id,
+        .address = destination->address,
+        .count = destination->missed_count,
+    };
+    (void)rsti_tell_conductor(driver, RSTI_AGENT_DESTINATION_FAILED, &failed);
+}
+
+/* When the socket is full, the rest of the datagrams is lost for this destination, and its receiver
+ * repairs the loss by NAKs. */
+static void send_to_one(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
+    rsti_destination_t *destination, rsti_datagram_t *datagrams, int32_t count, int64_t now_ns)
+{
+    if (!rsti_destination_takes(destination, count, now_ns)) {
+        return;
+    }
+    set_address(datagrams, count, &destination->address);
+    int32_t sent = send_quietly(driver, endpoint->data_socket, datagrams, count);
+    if (sent >= 0 && sent < count) {
+        /* Either the socket is full or the next datagram met an error: a second call tells. */
+        const int32_t more = send_quietly(driver, endpoint->data_socket, datagrams + sent,
+            count - sent);
+        sent = more < 0 ? more : sent + more;
+    }
+    if (sent > 0) {
+        rsti_destination_on_sent(destination);
+    } else if (sent < 0) {
+        rsti_driver_count(driver, RSTI_SYSTEM_SHORT_SENDS, 1);
+        if (rsti_destination_on_failed(destination, count, now_ns)) {
+            rsti_driver_log_trail(driver, "sender");
+        }
+        tell_failure(driver, endpoint, destination);
+    }
+    rsti_error_clear();
+}
+
+/* Each destination fails alone. The datagrams count as sent in any case: the others must not wait
+ * for it, and its receiver repairs the loss by NAKs when it can be reached again. */
+static void send_to_destinations(const rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     rsti_datagram_t *datagrams, int32_t count)
 {
     rsti_destination_tracker_t *tracker = endpoint->destinations;
     const int32_t first = rsti_destinations_rotate(tracker);
-    bool has_failed = false;
     for (int32_t n = 0; n < tracker->count; n++) {
-        const rsti_destination_t *destination = &tracker->items[(first + n) % tracker->count];
-        if (destination->is_repeated || destination->address.ss_family == AF_UNSPEC) {
-            continue;
+        rsti_destination_t *destination = &tracker->items[(first + n) % tracker->count];
+        if (!destination->is_repeated && destination->address.ss_family != AF_UNSPEC) {
+            send_to_one(sender->driver, endpoint, destination, datagrams, count, sender->now_ns);
         }
-        set_address(datagrams, count, &destination->address);
-        int32_t sent = send_once(driver, endpoint->data_socket, datagrams, count);
-        if (sent >= 0 && sent < count) {
-            /* Either the socket is full or the next datagram met an error: a second call tells. */
-            sent = send_once(driver, endpoint->data_socket, datagrams + sent, count - sent);
-        }
-        has_failed = has_failed || sent < 0;
     }
-    return has_failed ? 0 : count;
 }
 
 int32_t rsti_send_endpoint_send(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     rsti_datagram_t *datagrams, int32_t count)
 {
     rst_driver_t *driver = sender->driver;
-    int32_t sent;
     if (endpoint->destinations != NULL) {
-        sent = send_to_destinations(driver, endpoint, datagrams, count);
-    } else {
-        if (!endpoint->is_connected) {
-            set_address(datagrams, count, &endpoint->data_address);
-        }
-        sent = rsti_max_i32(send_once(driver, endpoint->data_socket, datagrams, count), 0);
+        send_to_destinations(sender, endpoint, datagrams, count);
+        return count;
     }
+    if (!endpoint->is_connected) {
+        set_address(datagrams, count, &endpoint->data_address);
+    }
+    const int32_t sent = send_once(driver, endpoint->data_socket, datagrams, count);
     if (sent < count) {
         rsti_driver_count(driver, RSTI_SYSTEM_SHORT_SENDS, 1);
         sender->is_short = true;

@@ -4,6 +4,7 @@
 
 #include "tests/check.h"
 #include "util/error.h"
+#include "util/int_math.h"
 #include "util/netaddr.h"
 
 #define S RSTI_NS_PER_S
@@ -149,7 +150,38 @@ TEST(each_is_first_equally_often)
     CHECK_EQ(rsti_destinations_rotate(&tracker), 0); /* an empty list: no entry is accessed */
 }
 
-CHECK_MAIN(RUN(dynamic_destinations_are_receivers_by_id_and_port),
+/* A destination that fails is left out for 10 ms, 20 ms … 1 s, and what it misses is counted. */
+TEST(a_failed_destination_is_left_out_for_a_while)
+{
+    rsti_destinations_init(&tracker, true);
+    CHECK(add(1, "10.0.0.1:1"));
+    rsti_destination_t *destination = &tracker.items[0];
+    int64_t now_ns = S;
+    CHECK(rsti_destination_takes(destination, 4, now_ns));
+    CHECK_EQ(destination->missed_count, 0);
+    CHECK(rsti_destination_on_failed(destination, 4, now_ns));
+    int64_t wait_ns = RSTI_DESTINATION_RETRY_MIN_NS;
+    for (int i = 1; i < 12; i++) {
+        CHECK(!rsti_destination_takes(destination, 1, now_ns + wait_ns - 1));
+        CHECK_EQ(destination->missed_count, 4 + 2 * i - 1);
+        now_ns += wait_ns;
+        CHECK(rsti_destination_takes(destination, 1, now_ns));
+        CHECK(!rsti_destination_on_failed(destination, 1, now_ns));
+        CHECK_EQ(destination->missed_count, 4 + 2 * i);
+        wait_ns = rsti_min_i64(2 * wait_ns, RSTI_DESTINATION_RETRY_MAX_NS);
+    }
+    CHECK_EQ(wait_ns, S);
+    rsti_destination_on_sent(destination);
+    CHECK(rsti_destination_takes(destination, 1, now_ns));
+    CHECK(rsti_destination_on_failed(destination, 1, now_ns)); /* the first one again */
+    CHECK_EQ(destination->retry_due_ns, now_ns + RSTI_DESTINATION_RETRY_MIN_NS);
+    const struct sockaddr_storage moved = address_of("10.0.0.4:1");
+    CHECK(rsti_destinations_move(&tracker, 1, &moved));
+    CHECK(rsti_destination_takes(destination, 1, now_ns));
+}
+
+CHECK_MAIN(RUN(a_failed_destination_is_left_out_for_a_while),
+    RUN(dynamic_destinations_are_receivers_by_id_and_port),
     RUN(dynamic_destinations_live_five_seconds), RUN(the_one_too_many_is_refused),
     RUN(manual_destinations_learn_their_receiver),
     RUN(an_address_added_twice_is_one_until_one_goes), RUN(each_is_first_equally_often))
