@@ -682,3 +682,27 @@ async def test_the_last_rate_counts_after_a_cancelled_one(driver_dir, name, monk
         last.cancel()
         await asyncio.wait([last])
     assert running == []  # the block waited for the thread
+
+
+async def test_a_reader_that_fails_ends_the_waits_for_it(driver_dir, name):
+    """A send that waits for room, and a wait for consumption, raise the reader's error at once."""
+    reader = stream.reader(name, bytes, dir=driver_dir, hold=True)
+    raised = []
+
+    async def expect(wait):
+        try:
+            await wait()
+        except RemoteError as error:
+            raised.append(str(error))
+
+    async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub:
+        await fill(pub)
+        async with anyio.create_task_group() as tasks:
+            with anyio.fail_after(LONG_S):
+                tasks.start_soon(expect, lambda: pub.send(PAYLOAD))
+                tasks.start_soon(expect, pub.wait_consumed)
+                await until_async(lambda: pub.statistics()["waits"] > 0)
+                await anyio.to_thread.run_sync(reader.fail, ValueError("broken"))
+                await until_async(lambda: len(raised) == 2)
+        assert all("ValueError: broken" in text for text in raised)
+        assert any(isinstance(event, stream.Rejected) for event in pub.events())
